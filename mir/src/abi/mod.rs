@@ -1,0 +1,1 @@
+//! Binary interfaces of code objects: kernel descriptors, metadata, entry registers.

@@ -1,0 +1,1 @@
+//! Analyses over control-flow graphs: orders, dominators, loops, liveness.

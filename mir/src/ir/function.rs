@@ -1,0 +1,503 @@
+//! Functions: blocks, instructions and values in dense tables.
+
+use super::{Global, InstData, InstFlags, InstKind, Module, Type};
+use crate::diag::SourceLocation;
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// An SSA value of a function: instruction result, block or function parameter, or constant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(u32);
+entity_impl!(Value, "v");
+
+/// An instruction of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Inst(u32);
+entity_impl!(Inst, "inst");
+
+/// A basic block of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Block(u32);
+entity_impl!(Block, "block");
+
+/// A function of a module, defined or declared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Func(u32);
+entity_impl!(Func, "fn");
+
+/// An entry of [`Function::inline_asm`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InlineAsmId(u32);
+entity_impl!(InlineAsmId, "asm");
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Const {
+    /// Integer of up to 64 bits, zero-extended.
+    Int(u64),
+    /// Integer of more than 64 bits: little-endian words, the last one zero-extended.
+    Wide(Box<[u64]>),
+    /// Floating point: IEEE bits, zero-extended.
+    Float(u64),
+    /// All bits zero; used for null pointers, vectors and aggregates (scalar integers and floats use their own variant).
+    Zero,
+    /// Any bit pattern, possibly another one at each use.
+    Undef,
+    /// The result of a broken promise.
+    Poison,
+    /// Address of a symbol plus a byte offset.
+    Symbol(SymbolRef, i64),
+    /// Vector, struct or array by its members; each is a constant value of the same function.
+    Elements(Box<[Value]>),
+}
+
+/// A symbol of the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SymbolRef {
+    /// Function.
+    Func(Func),
+    /// Variable.
+    Global(Global),
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueDef {
+    /// The result of an instruction.
+    Inst(Inst),
+    /// Parameter `index` of a block.
+    BlockParam(Block, u32),
+    /// Parameter `index` of the function.
+    FuncParam(u32),
+    /// A constant.
+    Const(Const),
+}
+
+/// A value's type and origin.
+#[derive(Clone, Debug)]
+pub struct ValueData {
+    /// Type, never void.
+    pub ty: Type,
+    /// Origin.
+    pub def: ValueDef,
+}
+
+/// A block: parameters and instructions, the terminator last.
+#[derive(Clone, Debug, Default)]
+pub struct BlockData {
+    /// Parameters (phi nodes).
+    pub params: Vec<Value>,
+    /// Instructions in order.
+    pub insts: Vec<Inst>,
+    /// Metadata `!llvm.loop` of the terminator asks for no unrolling; a hint.
+    pub no_unroll: bool,
+}
+
+bitflags::bitflags! {
+    /// Promises about a parameter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct ParamFlags: u16 {
+        /// Nothing else refers to the memory during the call.
+        const NOALIAS = 1 << 0;
+        /// The function does not write through it.
+        const READONLY = 1 << 1;
+        /// The function does not read through it.
+        const WRITEONLY = 1 << 2;
+        /// Uniform, passed in SGPRs.
+        const INREG = 1 << 3;
+        /// Points to the memory of the result.
+        const SRET = 1 << 4;
+        /// Zero-extended by the caller.
+        const ZEROEXT = 1 << 5;
+        /// Sign-extended by the caller.
+        const SIGNEXT = 1 << 6;
+        /// Not null.
+        const NONNULL = 1 << 7;
+        /// Not undef nor poison.
+        const NOUNDEF = 1 << 8;
+    }
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The value inside the function.
+    pub value: Value,
+    /// Source name; empty where unknown.
+    pub name: String,
+    /// Promises.
+    pub flags: ParamFlags,
+    /// `byval`/`byref`: the type pointed to; kernels get the bytes in the kernarg segment.
+    pub indirect: Option<IndirectParam>,
+    /// `align` attribute as log2; 0 where absent.
+    pub align_log2: u8,
+    /// `dereferenceable` bytes; 0 where absent.
+    pub dereferenceable_bytes: u64,
+}
+
+/// A parameter passed as a pointer to a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndirectParam {
+    /// Type of the memory.
+    pub ty: Type,
+    /// Whether the callee owns a copy (`byval`) or not (`byref`).
+    pub by_value: bool,
+}
+
+/// LLVM calling conventions that matter to AMDGPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "LLVM's own words")]
+pub enum CallConv {
+    /// `amdgpu_kernel` or `spir_kernel`.
+    Kernel,
+    /// `ccc`, `fastcc`, `coldcc`, `spir_func`.
+    Device,
+    AmdgpuPs,
+    AmdgpuVs,
+    AmdgpuGs,
+    AmdgpuHs,
+    AmdgpuLs,
+    AmdgpuEs,
+    AmdgpuCs,
+    AmdgpuGfx,
+    /// Any other, by LLVM's number; refused at selection.
+    Other(u32),
+}
+
+/// Who can see or replace a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "LLVM's own words")]
+pub enum Linkage {
+    External,
+    AvailableExternally,
+    LinkOnceAny,
+    LinkOnceOdr,
+    WeakAny,
+    WeakOdr,
+    Appending,
+    Internal,
+    Private,
+    ExternalWeak,
+    Common,
+}
+
+/// ELF visibility.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "ELF's own words")]
+pub enum Visibility {
+    Default,
+    Hidden,
+    Protected,
+}
+
+bitflags::bitflags! {
+    /// Attributes without a value.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct FuncFlags: u16 {
+        /// Inline whatever it costs.
+        const ALWAYS_INLINE = 1 << 0;
+        /// Never inline.
+        const NO_INLINE = 1 << 1;
+        /// Do not optimise.
+        const OPT_NONE = 1 << 2;
+        /// Depends on which lanes are active.
+        const CONVERGENT = 1 << 3;
+        /// Does not return.
+        const NO_RETURN = 1 << 4;
+        /// Optimise for size.
+        const OPT_SIZE = 1 << 5;
+        /// Strict floating point (constrained intrinsics).
+        const STRICT_FP = 1 << 6;
+    }
+}
+
+/// OpenCL's description of one kernel argument (`!kernel_arg_*`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelArgInfo {
+    /// Parameter name (`kernel_arg_name`).
+    pub name: String,
+    /// Address space number as OpenCL counts it (`kernel_arg_addr_space`).
+    pub addr_space: u32,
+    /// `read_only`, `write_only`, `read_write` or `none` (`kernel_arg_access_qual`).
+    pub access: String,
+    /// Declared type (`kernel_arg_type`).
+    pub ty: String,
+    /// Type without typedefs (`kernel_arg_base_type`).
+    pub base_ty: String,
+    /// Space-separated `const`, `restrict`, `volatile`, `pipe` (`kernel_arg_type_qual`).
+    pub qualifiers: String,
+}
+
+/// Metadata of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelMetadata {
+    /// One entry an argument; empty where the producer wrote none.
+    pub args: Vec<KernelArgInfo>,
+    /// `!reqd_work_group_size`.
+    pub reqd_work_group_size: Option<[u32; 3]>,
+    /// `!work_group_size_hint`.
+    pub work_group_size_hint: Option<[u32; 3]>,
+    /// `!vec_type_hint` in OpenCL's spelling.
+    pub vec_type_hint: Option<String>,
+    /// `"runtime-handle"` attribute: symbol for device enqueue.
+    pub device_enqueue_symbol: Option<String>,
+}
+
+/// Inline assembly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineAsm {
+    /// Template.
+    pub text: String,
+    /// LLVM constraint string.
+    pub constraints: String,
+    /// Whether it must not be removed or moved.
+    pub side_effects: bool,
+}
+
+/// A source position of an instruction; `file` indexes [`Module::files`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SourceLoc {
+    /// Line from 1; 0 where unknown.
+    pub line: u32,
+    /// Column from 1; 0 where unknown.
+    pub column: u32,
+    /// Index into [`Module::files`].
+    pub file: u32,
+}
+
+/// A function. A declaration has no blocks.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Symbol name.
+    pub name: String,
+    /// Linkage.
+    pub linkage: Linkage,
+    /// Visibility.
+    pub visibility: Visibility,
+    /// Calling convention.
+    pub call_conv: CallConv,
+    /// Valueless attributes.
+    pub flags: FuncFlags,
+    /// `"key"="value"` attributes.
+    pub attributes: BTreeMap<String, String>,
+    /// Section, empty for the default.
+    pub section: String,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// Type of the result.
+    pub ret: Type,
+    /// Whether more arguments than parameters may be passed.
+    pub variadic: bool,
+    /// All blocks ever made.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Blocks that exist, the entry first.
+    pub layout: Vec<Block>,
+    /// All instructions ever made.
+    pub insts: PrimaryMap<Inst, InstData>,
+    /// All values ever made.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// Source positions.
+    pub locs: SecondaryMap<Inst, SourceLoc>,
+    /// Inline assembly.
+    pub inline_asm: PrimaryMap<InlineAsmId, InlineAsm>,
+    /// Kernel metadata; meaningful for [`CallConv::Kernel`].
+    pub kernel: KernelMetadata,
+    /// Line of the definition, from the function's `DISubprogram`.
+    pub loc: SourceLoc,
+    consts: FxHashMap<(Type, Const), Value>,
+}
+
+impl Function {
+    /// An empty external function without parameters.
+    pub fn new(name: impl Into<String>, call_conv: CallConv, ret: Type) -> Self {
+        Self {
+            name: name.into(),
+            linkage: Linkage::External,
+            visibility: Visibility::Default,
+            call_conv,
+            flags: FuncFlags::empty(),
+            attributes: BTreeMap::new(),
+            section: String::new(),
+            params: Vec::new(),
+            ret,
+            variadic: false,
+            blocks: PrimaryMap::new(),
+            layout: Vec::new(),
+            insts: PrimaryMap::new(),
+            values: PrimaryMap::new(),
+            locs: SecondaryMap::new(),
+            inline_asm: PrimaryMap::new(),
+            kernel: KernelMetadata::default(),
+            loc: SourceLoc::default(),
+            consts: FxHashMap::default(),
+        }
+    }
+
+    /// Whether it has no body.
+    pub fn is_declaration(&self) -> bool {
+        self.layout.is_empty()
+    }
+
+    /// Whether it is the entry point of a dispatch.
+    pub fn is_kernel(&self) -> bool {
+        self.call_conv == CallConv::Kernel
+    }
+
+    /// The entry block; only for definitions.
+    pub fn entry(&self) -> Block {
+        self.layout[0]
+    }
+
+    /// Adds a parameter without promises.
+    pub fn add_param(&mut self, ty: Type, name: impl Into<String>) -> Value {
+        let index = self.params.len() as u32;
+        let value = self.values.push(ValueData { ty, def: ValueDef::FuncParam(index) });
+        self.params.push(Param {
+            value,
+            name: name.into(),
+            flags: ParamFlags::empty(),
+            indirect: None,
+            align_log2: 0,
+            dereferenceable_bytes: 0,
+        });
+        value
+    }
+
+    /// Adds an empty block at the end of the layout.
+    pub fn add_block(&mut self) -> Block {
+        let block = self.blocks.push(BlockData::default());
+        self.layout.push(block);
+        block
+    }
+
+    /// Adds a parameter to `block`; its branches must then pass one more argument.
+    pub fn add_block_param(&mut self, block: Block, ty: Type) -> Value {
+        let index = self.blocks[block].params.len() as u32;
+        let value = self.values.push(ValueData { ty, def: ValueDef::BlockParam(block, index) });
+        self.blocks[block].params.push(value);
+        value
+    }
+
+    /// The value of a constant; equal constants share one value.
+    pub fn constant(&mut self, ty: Type, constant: Const) -> Value {
+        if let Some(&value) = self.consts.get(&(ty, constant.clone())) {
+            return value;
+        }
+        let value = self.values.push(ValueData { ty, def: ValueDef::Const(constant.clone()) });
+        self.consts.insert((ty, constant), value);
+        value
+    }
+
+    /// An integer constant of type `ty` (up to 64 bits), truncated to its width.
+    pub fn int(&mut self, ty: Type, value: u64) -> Value {
+        let bits = ty.bits().unwrap_or(64);
+        let masked = if bits >= 64 { value } else { value & ((1 << bits) - 1) };
+        self.constant(ty, Const::Int(masked))
+    }
+
+    /// Makes an instruction, with a result where `ty` is not void, without placing it in a block.
+    pub fn make_inst(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Inst {
+        let inst = self.insts.push(InstData { kind, ty, flags, fpmath_ulp_256: 0, result: None });
+        if ty != Type::Void {
+            let value = self.values.push(ValueData { ty, def: ValueDef::Inst(inst) });
+            self.insts[inst].result = Some(value);
+        }
+        inst
+    }
+
+    /// Makes an instruction at the end of `block` and returns its result.
+    pub fn append(&mut self, block: Block, kind: InstKind, ty: Type) -> Option<Value> {
+        let inst = self.make_inst(kind, ty, InstFlags::empty());
+        self.blocks[block].insts.push(inst);
+        self.insts[inst].result
+    }
+
+    /// The constant behind `value`, if it is one.
+    pub fn as_const(&self, value: Value) -> Option<&Const> {
+        match &self.values[value].def {
+            ValueDef::Const(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// The integer (zero-extended) behind `value`, if it is a constant of up to 64 bits; a null pointer is 0.
+    pub fn as_int(&self, value: Value) -> Option<u64> {
+        match self.as_const(value)? {
+            Const::Int(bits) => Some(*bits),
+            Const::Zero if matches!(self.values[value].ty, Type::Scalar(_)) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// The instruction that defines `value`, if one does.
+    pub fn def_inst(&self, value: Value) -> Option<Inst> {
+        match self.values[value].def {
+            ValueDef::Inst(inst) => Some(inst),
+            _ => None,
+        }
+    }
+
+    /// Type of `value`.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value].ty
+    }
+
+    /// The terminator of `block`; `None` while it is being built.
+    pub fn terminator(&self, block: Block) -> Option<Inst> {
+        self.blocks[block].insts.last().copied().filter(|&inst| self.insts[inst].kind.is_terminator())
+    }
+
+    /// Successor blocks in branch order; a block occurs once for each edge.
+    pub fn successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        self.terminator(block)
+            .map(|inst| self.insts[inst].kind.targets())
+            .unwrap_or_default()
+            .into_iter()
+            .map(|target| target.block)
+    }
+
+    /// Value of a string attribute.
+    pub fn attribute(&self, key: &str) -> Option<&str> {
+        self.attributes.get(key).map(String::as_str)
+    }
+
+    /// Source position of `inst` in the form that diagnostics carry.
+    pub fn source_location(&self, module: &Module, inst: Inst) -> Option<SourceLocation> {
+        let loc = self.locs[inst];
+        (loc.line != 0).then(|| SourceLocation {
+            file: module.files.get(loc.file as usize).cloned().unwrap_or_default(),
+            line: loc.line,
+            column: loc.column,
+        })
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{BinaryOp, Target};
+
+    #[test]
+    fn constants_are_shared_and_walks_agree() {
+        let mut f = Function::new("f", CallConv::Device, Type::I32);
+        let x = f.add_param(Type::I32, "x");
+        let (entry, exit) = (f.add_block(), f.add_block());
+        let p = f.add_block_param(exit, Type::I32);
+        let (a, b) = (f.int(Type::I32, 7), f.int(Type::I32, 7 | 1 << 40));
+        assert_eq!(a, b);
+        let sum = f.append(entry, InstKind::Binary { op: BinaryOp::Add, args: [x, a] }, Type::I32).unwrap();
+        let target = Target { block: exit, args: [sum].into_iter().collect() };
+        f.append(entry, InstKind::Jump { target }, Type::Void);
+        f.append(exit, InstKind::Ret { value: Some(p) }, Type::Void);
+        assert_eq!(f.successors(entry).collect::<Vec<_>>(), [exit]);
+        let jump = f.terminator(entry).unwrap();
+        let mut seen = Vec::new();
+        f.insts[jump].kind.for_each_value(|v| seen.push(v));
+        assert_eq!(seen, [sum]);
+        f.insts[jump].kind.for_each_value_mut(|v| *v = x);
+        let InstKind::Jump { target } = &f.insts[jump].kind else { unreachable!() };
+        assert_eq!(target.args[..], [x]);
+    }
+}

@@ -1,0 +1,322 @@
+//! Intrinsics: one row each, resolved by name when a module is read.
+
+bitflags::bitflags! {
+    /// What passes need to know about an intrinsic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct IntrinsicProps: u8 {
+        /// Writes memory, synchronises, or must not be removed for another reason.
+        const EFFECT = 1 << 0;
+        /// Reads memory that others may write.
+        const READS = 1 << 1;
+        /// Result differs between lanes whatever the operands are.
+        const DIVERGENT = 1 << 2;
+        /// Result is the same in all lanes whatever the operands are.
+        const UNIFORM = 1 << 3;
+        /// Depends on which lanes are active: must not move across branches.
+        const CONVERGENT = 1 << 4;
+        /// Has no meaning for code generation (debug information, hints): dropped by the reader.
+        const DROPPED = 1 << 5;
+    }
+}
+
+/// Declares the enum and its table in one place: variant, name after `llvm.` (without the overload suffix), properties.
+macro_rules! intrinsics {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal $(, $($prop:ident)|+)?;)*) => {
+        /// An LLVM intrinsic, overloads merged: the types of arguments and result say which one it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "LLVM's own names; LangRef and IntrinsicsAMDGPU.td define them")]
+        pub enum Intrinsic { $($(#[$doc])* $variant,)* }
+
+        impl Intrinsic {
+            /// All intrinsics known to gcnc.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Name without `llvm.` and without the overload suffix.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Properties.
+            pub fn props(self) -> IntrinsicProps {
+                match self { $(Self::$variant => IntrinsicProps::empty()$($(.union(IntrinsicProps::$prop))+)?,)* }
+            }
+        }
+    };
+}
+
+intrinsics! {
+    // Memory.
+    Memcpy = "memcpy", EFFECT;
+    MemcpyInline = "memcpy.inline", EFFECT;
+    Memmove = "memmove", EFFECT;
+    Memset = "memset", EFFECT;
+    MemsetInline = "memset.inline", EFFECT;
+    // Floating point.
+    Fabs = "fabs";
+    Fma = "fma";
+    Fmuladd = "fmuladd";
+    Sqrt = "sqrt";
+    Sin = "sin";
+    Cos = "cos";
+    Tan = "tan";
+    Exp = "exp";
+    Exp2 = "exp2";
+    Exp10 = "exp10";
+    Log = "log";
+    Log2 = "log2";
+    Log10 = "log10";
+    Pow = "pow";
+    Powi = "powi";
+    Ldexp = "ldexp";
+    Frexp = "frexp";
+    Floor = "floor";
+    Ceil = "ceil";
+    Trunc = "trunc";
+    Rint = "rint";
+    Nearbyint = "nearbyint";
+    Round = "round";
+    Roundeven = "roundeven";
+    Copysign = "copysign";
+    Minnum = "minnum";
+    Maxnum = "maxnum";
+    Minimum = "minimum";
+    Maximum = "maximum";
+    Minimumnum = "minimumnum";
+    Maximumnum = "maximumnum";
+    Canonicalize = "canonicalize";
+    IsFpclass = "is.fpclass";
+    FptouiSat = "fptoui.sat";
+    FptosiSat = "fptosi.sat";
+    ConvertFromFp16 = "convert.from.fp16";
+    ConvertToFp16 = "convert.to.fp16";
+    // Integers.
+    Abs = "abs";
+    Smin = "smin";
+    Smax = "smax";
+    Umin = "umin";
+    Umax = "umax";
+    Ucmp = "ucmp";
+    Scmp = "scmp";
+    Ctpop = "ctpop";
+    Ctlz = "ctlz";
+    Cttz = "cttz";
+    Bswap = "bswap";
+    Bitreverse = "bitreverse";
+    Fshl = "fshl";
+    Fshr = "fshr";
+    SaddSat = "sadd.sat";
+    UaddSat = "uadd.sat";
+    SsubSat = "ssub.sat";
+    UsubSat = "usub.sat";
+    SshlSat = "sshl.sat";
+    UshlSat = "ushl.sat";
+    SaddOverflow = "sadd.with.overflow";
+    UaddOverflow = "uadd.with.overflow";
+    SsubOverflow = "ssub.with.overflow";
+    UsubOverflow = "usub.with.overflow";
+    SmulOverflow = "smul.with.overflow";
+    UmulOverflow = "umul.with.overflow";
+    // Vector reductions.
+    ReduceAdd = "vector.reduce.add";
+    ReduceMul = "vector.reduce.mul";
+    ReduceAnd = "vector.reduce.and";
+    ReduceOr = "vector.reduce.or";
+    ReduceXor = "vector.reduce.xor";
+    ReduceSmin = "vector.reduce.smin";
+    ReduceSmax = "vector.reduce.smax";
+    ReduceUmin = "vector.reduce.umin";
+    ReduceUmax = "vector.reduce.umax";
+    ReduceFadd = "vector.reduce.fadd";
+    ReduceFmul = "vector.reduce.fmul";
+    ReduceFmin = "vector.reduce.fmin";
+    ReduceFmax = "vector.reduce.fmax";
+    // Hints and control.
+    Assume = "assume", DROPPED;
+    NoaliasScopeDecl = "experimental.noalias.scope.decl", DROPPED;
+    LifetimeStart = "lifetime.start", DROPPED;
+    LifetimeEnd = "lifetime.end", DROPPED;
+    InvariantStart = "invariant.start", DROPPED;
+    InvariantEnd = "invariant.end", DROPPED;
+    DbgDeclare = "dbg.declare", DROPPED;
+    DbgValue = "dbg.value", DROPPED;
+    DbgLabel = "dbg.label", DROPPED;
+    DbgAssign = "dbg.assign", DROPPED;
+    FakeUse = "fake.use", DROPPED;
+    Expect = "expect";
+    ExpectWithProbability = "expect.with.probability";
+    LaunderInvariantGroup = "launder.invariant.group";
+    StripInvariantGroup = "strip.invariant.group";
+    SsaCopy = "ssa.copy";
+    PtrAnnotation = "ptr.annotation";
+    Ptrmask = "ptrmask";
+    Objectsize = "objectsize";
+    IsConstant = "is.constant";
+    ThreadlocalAddress = "threadlocal.address";
+    Trap = "trap", EFFECT;
+    Ubsantrap = "ubsantrap", EFFECT;
+    Debugtrap = "debugtrap", EFFECT;
+    Prefetch = "prefetch", EFFECT;
+    Readcyclecounter = "readcyclecounter", EFFECT | UNIFORM;
+    Readsteadycounter = "readsteadycounter", EFFECT | UNIFORM;
+    Stacksave = "stacksave", EFFECT | UNIFORM;
+    Stackrestore = "stackrestore", EFFECT;
+    // AMDGPU: identity and dispatch.
+    WorkitemIdX = "amdgcn.workitem.id.x", DIVERGENT;
+    WorkitemIdY = "amdgcn.workitem.id.y", DIVERGENT;
+    WorkitemIdZ = "amdgcn.workitem.id.z", DIVERGENT;
+    WorkgroupIdX = "amdgcn.workgroup.id.x", UNIFORM;
+    WorkgroupIdY = "amdgcn.workgroup.id.y", UNIFORM;
+    WorkgroupIdZ = "amdgcn.workgroup.id.z", UNIFORM;
+    DispatchPtr = "amdgcn.dispatch.ptr", UNIFORM;
+    DispatchId = "amdgcn.dispatch.id", UNIFORM;
+    QueuePtr = "amdgcn.queue.ptr", UNIFORM;
+    ImplicitargPtr = "amdgcn.implicitarg.ptr", UNIFORM;
+    KernargSegmentPtr = "amdgcn.kernarg.segment.ptr", UNIFORM;
+    Groupstaticsize = "amdgcn.groupstaticsize", UNIFORM;
+    Wavefrontsize = "amdgcn.wavefrontsize", UNIFORM;
+    IsShared = "amdgcn.is.shared";
+    IsPrivate = "amdgcn.is.private";
+    // AMDGPU: synchronisation and special instructions.
+    SBarrier = "amdgcn.s.barrier", EFFECT | CONVERGENT;
+    WaveBarrier = "amdgcn.wave.barrier", EFFECT | CONVERGENT;
+    SWaitcnt = "amdgcn.s.waitcnt", EFFECT;
+    SSleep = "amdgcn.s.sleep", EFFECT;
+    SSethalt = "amdgcn.s.sethalt", EFFECT;
+    SSetprio = "amdgcn.s.setprio", EFFECT;
+    SNop = "amdgcn.s.nop", EFFECT;
+    SMemtime = "amdgcn.s.memtime", EFFECT | UNIFORM;
+    SMemrealtime = "amdgcn.s.memrealtime", EFFECT | UNIFORM;
+    SGetreg = "amdgcn.s.getreg", EFFECT | UNIFORM;
+    SSetreg = "amdgcn.s.setreg", EFFECT;
+    SSendmsg = "amdgcn.s.sendmsg", EFFECT;
+    SSendmsghalt = "amdgcn.s.sendmsghalt", EFFECT;
+    SDcacheInv = "amdgcn.s.dcache.inv", EFFECT;
+    SDcacheWb = "amdgcn.s.dcache.wb", EFFECT;
+    BufferWbinvl1 = "amdgcn.buffer.wbinvl1", EFFECT;
+    BufferWbinvl1Vol = "amdgcn.buffer.wbinvl1.vol", EFFECT;
+    SchedBarrier = "amdgcn.sched.barrier", EFFECT;
+    SchedGroupBarrier = "amdgcn.sched.group.barrier", EFFECT;
+    IglpOpt = "amdgcn.iglp.opt", EFFECT;
+    Endpgm = "amdgcn.endpgm", EFFECT;
+    // AMDGPU: across lanes.
+    Readlane = "amdgcn.readlane", UNIFORM | CONVERGENT;
+    Readfirstlane = "amdgcn.readfirstlane", UNIFORM | CONVERGENT;
+    Writelane = "amdgcn.writelane", DIVERGENT | CONVERGENT;
+    Ballot = "amdgcn.ballot", UNIFORM | CONVERGENT;
+    InverseBallot = "amdgcn.inverse.ballot", DIVERGENT | CONVERGENT;
+    AmdgcnIcmp = "amdgcn.icmp", UNIFORM | CONVERGENT;
+    AmdgcnFcmp = "amdgcn.fcmp", UNIFORM | CONVERGENT;
+    MbcntLo = "amdgcn.mbcnt.lo", DIVERGENT;
+    MbcntHi = "amdgcn.mbcnt.hi", DIVERGENT;
+    DsSwizzle = "amdgcn.ds.swizzle", DIVERGENT | CONVERGENT;
+    DsBpermute = "amdgcn.ds.bpermute", DIVERGENT | CONVERGENT;
+    DsPermute = "amdgcn.ds.permute", DIVERGENT | CONVERGENT;
+    MovDpp = "amdgcn.mov.dpp", DIVERGENT | CONVERGENT;
+    UpdateDpp = "amdgcn.update.dpp", DIVERGENT | CONVERGENT;
+    // AMDGPU: arithmetic.
+    Rcp = "amdgcn.rcp";
+    Rsq = "amdgcn.rsq";
+    RsqClamp = "amdgcn.rsq.clamp";
+    AmdgcnSqrt = "amdgcn.sqrt";
+    AmdgcnSin = "amdgcn.sin";
+    AmdgcnCos = "amdgcn.cos";
+    AmdgcnLog = "amdgcn.log";
+    AmdgcnExp2 = "amdgcn.exp2";
+    Fract = "amdgcn.fract";
+    FrexpMant = "amdgcn.frexp.mant";
+    FrexpExp = "amdgcn.frexp.exp";
+    AmdgcnLdexp = "amdgcn.ldexp";
+    AmdgcnClass = "amdgcn.class";
+    TrigPreop = "amdgcn.trig.preop";
+    DivScale = "amdgcn.div.scale";
+    DivFmas = "amdgcn.div.fmas";
+    DivFixup = "amdgcn.div.fixup";
+    Fmed3 = "amdgcn.fmed3";
+    FmulLegacy = "amdgcn.fmul.legacy";
+    FmadFtz = "amdgcn.fmad.ftz";
+    CvtPkrtz = "amdgcn.cvt.pkrtz";
+    CvtPknormI16 = "amdgcn.cvt.pknorm.i16";
+    CvtPknormU16 = "amdgcn.cvt.pknorm.u16";
+    CvtPkI16 = "amdgcn.cvt.pk.i16";
+    CvtPkU16 = "amdgcn.cvt.pk.u16";
+    CvtPkU8F32 = "amdgcn.cvt.pk.u8.f32";
+    Ubfe = "amdgcn.ubfe";
+    Sbfe = "amdgcn.sbfe";
+    Lerp = "amdgcn.lerp";
+    SadU8 = "amdgcn.sad.u8";
+    SadHiU8 = "amdgcn.sad.hi.u8";
+    SadU16 = "amdgcn.sad.u16";
+    MsadU8 = "amdgcn.msad.u8";
+    Perm = "amdgcn.perm";
+    Alignbyte = "amdgcn.alignbyte";
+    MulI24 = "amdgcn.mul.i24";
+    MulU24 = "amdgcn.mul.u24";
+    MulhiI24 = "amdgcn.mulhi.i24";
+    MulhiU24 = "amdgcn.mulhi.u24";
+    Sffbh = "amdgcn.sffbh";
+    Sdot2 = "amdgcn.sdot2";
+    Udot2 = "amdgcn.udot2";
+    Sdot4 = "amdgcn.sdot4";
+    Udot4 = "amdgcn.udot4";
+    Sdot8 = "amdgcn.sdot8";
+    Udot8 = "amdgcn.udot8";
+    Fdot2 = "amdgcn.fdot2";
+    // AMDGPU: LDS and buffers.
+    DsFadd = "amdgcn.ds.fadd", EFFECT;
+    DsFmin = "amdgcn.ds.fmin", EFFECT;
+    DsFmax = "amdgcn.ds.fmax", EFFECT;
+    RawPtrBufferLoad = "amdgcn.raw.ptr.buffer.load", READS;
+    RawPtrBufferStore = "amdgcn.raw.ptr.buffer.store", EFFECT;
+    RawBufferLoad = "amdgcn.raw.buffer.load", READS;
+    RawBufferStore = "amdgcn.raw.buffer.store", EFFECT;
+    SBufferLoad = "amdgcn.s.buffer.load", READS;
+    MakeBufferRsrc = "amdgcn.make.buffer.rsrc";
+    AmdgcnUnreachable = "amdgcn.unreachable", EFFECT;
+    Softwqm = "amdgcn.softwqm";
+    Wqm = "amdgcn.wqm";
+}
+
+impl Intrinsic {
+    /// The intrinsic that `name` (the full LLVM name, `llvm.` included) means; overload suffixes are cut at dots from the
+    /// right until a known name is left.
+    pub fn from_llvm_name(name: &str) -> Option<Self> {
+        use std::sync::OnceLock;
+        static INDEX: OnceLock<rustc_hash::FxHashMap<&'static str, Intrinsic>> = OnceLock::new();
+        let index = INDEX.get_or_init(|| Self::ALL.iter().map(|&i| (i.name(), i)).collect());
+        let mut rest = name.strip_prefix("llvm.")?;
+        loop {
+            if let Some(&found) = index.get(rest) {
+                return Some(found);
+            }
+            rest = &rest[..rest.rfind('.')?];
+        }
+    }
+
+    /// Whether it may not be removed when its result is unused.
+    pub fn has_side_effects(self) -> bool {
+        self.props().contains(IntrinsicProps::EFFECT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overload_suffixes_are_cut() {
+        assert_eq!(Intrinsic::from_llvm_name("llvm.fma.v2f16"), Some(Intrinsic::Fma));
+        assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.ds.bpermute"), Some(Intrinsic::DsBpermute));
+        assert_eq!(Intrinsic::from_llvm_name("llvm.memcpy.p0.p4.i64"), Some(Intrinsic::Memcpy));
+        assert_eq!(Intrinsic::from_llvm_name("llvm.memcpy.inline.p0.p4.i64"), Some(Intrinsic::MemcpyInline));
+        assert_eq!(Intrinsic::from_llvm_name("llvm.nonesuch"), None);
+        assert_eq!(Intrinsic::from_llvm_name("memcpy"), None);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = Intrinsic::ALL.iter().map(|i| i.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Intrinsic::ALL.len());
+    }
+}

@@ -1,0 +1,257 @@
+//! What a row of the instruction table says.
+
+use crate::machine::PReg;
+use crate::target::Generation;
+
+/// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the ISA manuals' own names")]
+pub enum Format {
+    Sop1,
+    Sop2,
+    Sopc,
+    Sopk,
+    Sopp,
+    /// Scalar memory: SMRD on GFX6-7, SMEM from GFX8.
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    /// Only a VOP3 encoding exists (VOP3A or VOP3B).
+    Vop3,
+    Vop3p,
+    Vintrp,
+    Ds,
+    Mubuf,
+    Mtbuf,
+    Mimg,
+    /// `flat_*`.
+    Flat,
+    /// `global_*`.
+    Global,
+    /// `scratch_*`.
+    Scratch,
+    Exp,
+    /// No encoding: exists only before emission.
+    Pseudo,
+}
+
+/// Whether an operand is written or read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Written.
+    Def,
+    /// Read.
+    Use,
+    /// Read and written: the operand is listed once and is both (`v_mac_f32` destination, `s_cmov`, returning buffer
+    /// atomics, D16 loads). See [`crate::machine::Inst::operands`] for its form before allocation.
+    DefUse,
+}
+
+/// What may stand in an operand position.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OperandKind {
+    /// VGPR tuple.
+    Vgpr,
+    /// Any SGPR tuple, VCC, M0, EXEC, trap temporaries; no constants.
+    Sgpr,
+    /// Scalar source: SGPR, special register, inline constant or literal.
+    ScalarSrc,
+    /// Vector source: VGPR, or anything a scalar source may be (subject to the constant bus and literal limits).
+    VectorSrc,
+    /// Lane mask: VCC in short encodings, any SGPR pair in VOP3.
+    LaneMask,
+    /// Signed 16-bit immediate.
+    Simm16,
+    /// Branch target: signed 16-bit dword offset from the next instruction.
+    Label,
+    /// `s_waitcnt` counters.
+    Waitcnt,
+    /// `hwreg(id, offset, size)`.
+    Hwreg,
+    /// `sendmsg(...)`.
+    Sendmsg,
+    /// Scalar memory offset: SGPR or immediate (bytes; the generation's unit is the encoder's business).
+    SmemOffset,
+    /// Buffer soffset: SGPR, M0 or inline constant.
+    Soffset,
+    /// Optional VGPR address of MUBUF or of global/scratch instructions ([`crate::machine::Operand::Off`] where absent).
+    VgprOrOff,
+    /// Optional SGPR address of global/scratch instructions ([`crate::machine::Operand::Off`] where absent).
+    SgprOrOff,
+    /// Mandatory 32-bit literal (`v_madak`, `v_madmk`, `s_setreg_imm32`).
+    Literal,
+    /// `attrN.c` of VINTRP: attribute × 4 + channel.
+    Attribute,
+    /// `p10`, `p20`, `p0`.
+    InterpSlot,
+    /// Export target.
+    ExportTarget,
+    /// VGPR or `off` of an export.
+    ExportSrc,
+    /// Any other immediate, of the bits given by the field.
+    Imm,
+}
+
+/// How an operand's bits are understood: decides inline constants, SDWA extension, and what the simulator computes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "names of the manuals")]
+pub enum ValueType {
+    B16,
+    B32,
+    B64,
+    I16,
+    I32,
+    I64,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+    /// Two 16-bit integers.
+    V2I16,
+    /// Two 16-bit floats.
+    V2F16,
+    /// Anything else: wide data, descriptors.
+    Data,
+}
+
+/// One explicit operand of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OperandDesc {
+    /// Written or read.
+    pub role: Role,
+    /// What may stand there.
+    pub kind: OperandKind,
+    /// Width in dwords (sub-dword types take 1).
+    pub dwords: u8,
+    /// How the bits are understood.
+    pub ty: ValueType,
+    /// Name in the manual's field list and in assembly (`vdst`, `src0`, `saddr`), for messages.
+    pub name: &'static str,
+}
+
+bitflags::bitflags! {
+    /// Properties of an instruction that are not visible in its operands.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct OpFlags: u64 {
+        /// Writes SCC.
+        const SCC_DEF = 1 << 0;
+        /// Reads SCC.
+        const SCC_USE = 1 << 1;
+        /// Writes VCC without listing it.
+        const VCC_DEF = 1 << 2;
+        /// Reads VCC without listing it (`v_div_fmas`).
+        const VCC_USE = 1 << 3;
+        /// Reads M0.
+        const M0_USE = 1 << 4;
+        /// Writes EXEC besides its operands (`s_and_saveexec`, `v_cmpx`).
+        const EXEC_DEF = 1 << 5;
+        /// Reads EXEC as data or as mask. All vector instructions do, unless `IGNORES_EXEC`.
+        const EXEC_USE = 1 << 6;
+        /// Vector instruction that works on lanes whatever EXEC says (`v_readlane`, `v_writelane`).
+        const IGNORES_EXEC = 1 << 7;
+        /// Source operands 0 and 1 may be swapped with no other change.
+        const COMMUTES = 1 << 8;
+        /// VOP3 encoding accepts abs, neg (and omod, unless `NO_OMOD`) on its sources.
+        const FLOAT_MODS = 1 << 9;
+        /// VOP3 encoding accepts clamp though it is an integer instruction.
+        const INT_CLAMP = 1 << 10;
+        /// Float instruction without output modifier.
+        const NO_OMOD = 1 << 11;
+        /// SDWA encoding exists (GFX8, GFX9).
+        const SDWA = 1 << 12;
+        /// DPP encoding exists (GFX8, GFX9).
+        const DPP = 1 << 13;
+        /// Accepts op_sel in VOP3 (GFX9).
+        const OP_SEL = 1 << 14;
+        /// Reads memory.
+        const LOAD = 1 << 15;
+        /// Writes memory.
+        const STORE = 1 << 16;
+        /// Read-modify-write; returns the old value when GLC is set (or by its operands, for DS).
+        const ATOMIC = 1 << 17;
+        /// Ends a block.
+        const BRANCH = 1 << 18;
+        /// Transcendental: a quarter of the VALU rate.
+        const TRANS = 1 << 19;
+        /// 64-bit floating point or 64-bit multiply: reduced rate.
+        const F64_RATE = 1 << 20;
+        /// Must stay: synchronisation, messages, mode changes.
+        const SIDE_EFFECTS = 1 << 21;
+        /// Copies bits without looking at them (moves): uninitialised bits may pass.
+        const COPY = 1 << 22;
+        /// Only the low 16 bits of the destination are written, the high half is kept (D16 loads, GFX9 VOP3 op_sel forms) or zeroed (GFX8).
+        const D16 = 1 << 23;
+        /// The high half of the destination is written (D16_HI loads).
+        const D16_HI = 1 << 24;
+        /// Reads or writes MODE.
+        const MODE_USE = 1 << 25;
+        /// Writes MODE or other hardware registers.
+        const MODE_DEF = 1 << 26;
+        /// Counts in lgkmcnt.
+        const LGKM = 1 << 27;
+        /// Counts in vmcnt.
+        const VM = 1 << 28;
+        /// Counts in expcnt.
+        const EXPCNT = 1 << 29;
+        /// VOP3 encoding is VOP3B: operand 1 is an SGPR destination, no abs and no op_sel.
+        const VOP3B = 1 << 30;
+        /// May be a pseudo that expands to a control-flow change; never reordered.
+        const BARRIER = 1 << 31;
+        /// Buffer or image instruction with a typed format.
+        const FORMATTED = 1 << 32;
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpcodeInfo {
+    /// Assembly name without encoding suffix, newest spelling.
+    pub name: &'static str,
+    /// Format of the shortest encoding.
+    pub format: Format,
+    /// Opcode number in `format` by generation (GFX6, 7, 8, 9, 10), −1 where the instruction is absent.
+    pub codes: [i16; Generation::COUNT],
+    /// Opcode number in VOP3 by generation, −1 where it has no VOP3 encoding. Meaningless outside VOP formats.
+    pub vop3_codes: [i16; Generation::COUNT],
+    /// Assembly names on older generations where they differ: (generation, name).
+    pub old_names: &'static [(Generation, &'static str)],
+    /// Explicit operands in the order of the assembly text.
+    pub operands: &'static [OperandDesc],
+    /// Properties.
+    pub flags: OpFlags,
+    /// Bytes of memory accessed a lane (scalar: by the wave); 0 where it is no memory instruction or depends on modifiers.
+    pub memory_bytes: u8,
+}
+
+impl OpcodeInfo {
+    /// Registers written besides the operands, apart from EXEC.
+    pub fn implicit_defs(&self) -> impl Iterator<Item = PReg> {
+        let flags = self.flags;
+        [(OpFlags::SCC_DEF, PReg::SCC), (OpFlags::VCC_DEF, PReg::VCC_LO)]
+            .into_iter()
+            .filter(move |(flag, _)| flags.contains(*flag))
+            .map(|(_, reg)| reg)
+    }
+
+    /// Registers read besides the operands, apart from EXEC.
+    pub fn implicit_uses(&self) -> impl Iterator<Item = PReg> {
+        let flags = self.flags;
+        [(OpFlags::SCC_USE, PReg::SCC), (OpFlags::VCC_USE, PReg::VCC_LO), (OpFlags::M0_USE, PReg::M0)]
+            .into_iter()
+            .filter(move |(flag, _)| flags.contains(*flag))
+            .map(|(_, reg)| reg)
+    }
+
+    /// Opcode number in its base format on `generation`.
+    pub fn code(&self, generation: Generation) -> Option<u16> {
+        u16::try_from(self.codes[generation as usize]).ok()
+    }
+
+    /// Opcode number in VOP3 on `generation`.
+    pub fn vop3_code(&self, generation: Generation) -> Option<u16> {
+        u16::try_from(self.vop3_codes[generation as usize]).ok()
+    }
+}

@@ -1,0 +1,419 @@
+//! Machine functions: blocks on two graphs, virtual registers, frame, entry state.
+
+use super::{Inst, PReg, RegFile, VReg};
+use crate::ir::{AddrSpace, CallConv, SourceLoc, SymbolRef};
+use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
+
+/// A machine basic block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Block(u32);
+entity_impl!(Block, "mbb");
+
+/// An object in scratch memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameSlot(u32);
+entity_impl!(FrameSlot, "slot");
+
+/// A symbol that the function refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SymbolId(u32);
+entity_impl!(SymbolId, "sym");
+
+bitflags::bitflags! {
+    /// What the allocator must know about a virtual register besides file and width.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct VRegFlags: u8 {
+        /// A VGPR whose inactive lanes matter (written or read across lanes): it lives on the wave graph.
+        const WHOLE_WAVE = 1 << 0;
+        /// An SGPR pair that holds one bit a lane.
+        const LANE_MASK = 1 << 1;
+    }
+}
+
+/// A virtual register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VRegData {
+    /// Register file.
+    pub file: RegFile,
+    /// Width in dwords, 1 to 32. SGPR tuples of 2 are aligned to 2, wider ones to 4.
+    pub dwords: u8,
+    /// Special properties.
+    pub flags: VRegFlags,
+    /// Preferred physical register.
+    pub hint: Option<PReg>,
+}
+
+/// An edge of one of the graphs with the arguments for the target's parameters of that graph's file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// Target.
+    pub block: Block,
+    /// One register for each parameter: [`BlockData::vparams`] on thread edges, [`BlockData::sparams`] on wave edges.
+    pub args: SmallVec<[VReg; 4]>,
+}
+
+/// Conditions that a scalar branch tests.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the suffixes of s_cbranch")]
+pub enum Condition {
+    Scc0,
+    Scc1,
+    Vccz,
+    Vccnz,
+    Execz,
+    Execnz,
+}
+
+impl Condition {
+    /// The opposite condition.
+    pub fn inverse(self) -> Self {
+        match self {
+            Self::Scc0 => Self::Scc1,
+            Self::Scc1 => Self::Scc0,
+            Self::Vccz => Self::Vccnz,
+            Self::Vccnz => Self::Vccz,
+            Self::Execz => Self::Execnz,
+            Self::Execnz => Self::Execz,
+        }
+    }
+}
+
+/// How the wave leaves a block. Successor numbers index [`BlockData::wave_succs`] (before structuring, when the wave graph
+/// does not exist yet, [`BlockData::thread_succs`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Terminator {
+    /// To successor 0.
+    Jump,
+    /// To successor 0 where the condition holds, else to successor 1. All active lanes agree.
+    Uniform(Condition),
+    /// Lanes whose bit in the mask (an SGPR pair) is set go to successor 0, the others to successor 1. Only before structuring.
+    Divergent(VReg),
+    /// `s_endpgm`.
+    EndProgram,
+    /// Return to the caller; the return address is an operand of the block's last instruction.
+    Return,
+    /// Control does not get here.
+    Unreachable,
+}
+
+/// A block; see the module's documentation for its parts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockData {
+    /// VGPR parameters, passed along thread edges.
+    pub vparams: Vec<VReg>,
+    /// SGPR parameters: passed along thread edges' `sargs` before structuring, along wave edges after.
+    pub sparams: Vec<VReg>,
+    /// Instructions.
+    pub insts: Vec<Inst>,
+    /// Number of instructions at the start that set EXEC.
+    pub head_len: u32,
+    /// Index of the first instruction of the tail.
+    pub tail_start: u32,
+    /// How the wave leaves.
+    pub term: Terminator,
+    /// Thread graph: where lanes go, with VGPR arguments.
+    pub thread_succs: SmallVec<[Edge; 2]>,
+    /// SGPR arguments along the thread edges, in the order of `thread_succs`; only before structuring.
+    pub thread_sargs: SmallVec<[SmallVec<[VReg; 4]>; 2]>,
+    /// Wave graph: where the wave goes, with SGPR arguments; empty before structuring.
+    pub wave_succs: SmallVec<[Edge; 2]>,
+    /// Nesting depth in loops, for spill weights.
+    pub loop_depth: u8,
+}
+
+impl Default for BlockData {
+    fn default() -> Self {
+        Self {
+            vparams: Vec::new(),
+            sparams: Vec::new(),
+            insts: Vec::new(),
+            head_len: 0,
+            tail_start: 0,
+            term: Terminator::Unreachable,
+            thread_succs: SmallVec::new(),
+            thread_sargs: SmallVec::new(),
+            wave_succs: SmallVec::new(),
+            loop_depth: 0,
+        }
+    }
+}
+
+impl BlockData {
+    /// Appends to the body while no tail exists yet.
+    pub fn push(&mut self, inst: Inst) {
+        self.insts.push(inst);
+        self.tail_start = self.insts.len() as u32;
+    }
+}
+
+/// An object of the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameSlotData {
+    /// Bytes a lane.
+    pub size_bytes: u32,
+    /// log2 of the alignment in bytes.
+    pub align_log2: u8,
+    /// Offset from the frame base, once laid out.
+    pub offset_bytes: Option<u32>,
+}
+
+/// Values that the command processor puts into registers before a kernel starts, in the order of their registers.
+///
+/// Source: AMDGPU usage guide, "Initial Kernel Execution State". User SGPRs come first, then system SGPRs, then VGPRs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs, reason = "the ABI's own names")]
+pub enum EntryValue {
+    PrivateSegmentBuffer,
+    DispatchPtr,
+    QueuePtr,
+    KernargSegmentPtr,
+    DispatchId,
+    FlatScratchInit,
+    PrivateSegmentSize,
+    WorkgroupIdX,
+    WorkgroupIdY,
+    WorkgroupIdZ,
+    WorkgroupInfo,
+    ScratchWaveOffset,
+    WorkitemIdX,
+    WorkitemIdY,
+    WorkitemIdZ,
+}
+
+impl EntryValue {
+    /// All values in register order.
+    pub const ALL: [Self; 15] = [
+        Self::PrivateSegmentBuffer,
+        Self::DispatchPtr,
+        Self::QueuePtr,
+        Self::KernargSegmentPtr,
+        Self::DispatchId,
+        Self::FlatScratchInit,
+        Self::PrivateSegmentSize,
+        Self::WorkgroupIdX,
+        Self::WorkgroupIdY,
+        Self::WorkgroupIdZ,
+        Self::WorkgroupInfo,
+        Self::ScratchWaveOffset,
+        Self::WorkitemIdX,
+        Self::WorkitemIdY,
+        Self::WorkitemIdZ,
+    ];
+
+    /// Registers it takes.
+    pub fn dwords(self) -> u8 {
+        match self {
+            Self::PrivateSegmentBuffer => 4,
+            Self::DispatchPtr
+            | Self::QueuePtr
+            | Self::KernargSegmentPtr
+            | Self::DispatchId
+            | Self::FlatScratchInit => 2,
+            _ => 1,
+        }
+    }
+
+    /// Register file.
+    pub fn file(self) -> RegFile {
+        match self {
+            Self::WorkitemIdX | Self::WorkitemIdY | Self::WorkitemIdZ => RegFile::Vgpr,
+            _ => RegFile::Sgpr,
+        }
+    }
+
+    /// Whether the command processor copies it from the descriptor's request (user SGPR) rather than the hardware making it.
+    pub fn is_user_sgpr(self) -> bool {
+        self <= Self::PrivateSegmentSize
+    }
+}
+
+/// The entry values a kernel asks for, with the virtual register that holds each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryState {
+    values: std::collections::BTreeMap<EntryValue, Option<VReg>>,
+}
+
+impl EntryState {
+    /// Asks for `value`; where the code uses it, `reg` is defined by it at the entry.
+    pub fn request(&mut self, value: EntryValue, reg: Option<VReg>) {
+        let slot = self.values.entry(value).or_insert(reg);
+        *slot = slot.or(reg);
+    }
+
+    /// Whether `value` was asked for.
+    pub fn contains(&self, value: EntryValue) -> bool {
+        self.values.contains_key(&value)
+    }
+
+    /// The virtual register that holds `value`.
+    pub fn reg(&self, value: EntryValue) -> Option<VReg> {
+        self.values.get(&value).copied().flatten()
+    }
+
+    /// Every value asked for with its physical register and its virtual one, in register order. SGPRs are dense from s0;
+    /// VGPR ids are v0, v1, v2 (a higher id implies the lower ones: K-16 of the ABI, the hardware's only choices).
+    pub fn registers(&self) -> Vec<(EntryValue, PReg, Option<VReg>)> {
+        let mut next_sgpr = 0;
+        let mut out = Vec::with_capacity(self.values.len());
+        for (&value, &reg) in &self.values {
+            let first = match value {
+                EntryValue::WorkitemIdX => PReg::vgpr(0),
+                EntryValue::WorkitemIdY => PReg::vgpr(1),
+                EntryValue::WorkitemIdZ => PReg::vgpr(2),
+                _ => {
+                    let first = PReg::sgpr(next_sgpr);
+                    next_sgpr += u16::from(value.dwords());
+                    first
+                }
+            };
+            out.push((value, first, reg));
+        }
+        out
+    }
+
+    /// Number of user SGPRs (at most 16 are initialised).
+    pub fn user_sgprs(&self) -> u32 {
+        self.values.keys().filter(|v| v.is_user_sgpr()).map(|v| u32::from(v.dwords())).sum()
+    }
+}
+
+/// A kernel argument as it lies in the kernarg segment; written into metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelArg {
+    /// Index among the IR function's parameters; `None` for hidden arguments.
+    pub param: Option<u32>,
+    /// Metadata `value_kind` (`global_buffer`, `by_value`, `hidden_global_offset_x`, ...).
+    pub value_kind: &'static str,
+    /// Byte offset in the segment.
+    pub offset_bytes: u32,
+    /// Size in bytes.
+    pub size_bytes: u32,
+    /// Alignment of what a dynamic LDS pointer points to; 0 otherwise.
+    pub pointee_align: u32,
+    /// Address space of a pointer argument.
+    pub space: Option<AddrSpace>,
+}
+
+/// The kernarg segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernargLayout {
+    /// Arguments in order, hidden ones last.
+    pub args: Vec<KernelArg>,
+    /// Size of the segment in bytes, hidden arguments included.
+    pub size_bytes: u32,
+    /// Alignment in bytes, at least 16 as the ABI promises.
+    pub align_bytes: u32,
+    /// Byte offset of the first hidden argument, what `llvm.amdgcn.implicitarg.ptr` points to.
+    pub implicit_offset: u32,
+}
+
+/// Placement of LDS variables of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LdsLayout {
+    /// Variables with their byte offset.
+    pub globals: Vec<(crate::ir::Global, u32)>,
+    /// Static bytes in all (dynamic LDS starts here, aligned).
+    pub size_bytes: u32,
+    /// Whether dynamic LDS is used.
+    pub dynamic: bool,
+}
+
+/// How many registers and how much memory a finished function needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Highest SGPR used + 1, without VCC, FLAT_SCRATCH and XNACK_MASK.
+    pub sgprs: u32,
+    /// Highest VGPR used + 1.
+    pub vgprs: u32,
+    /// Whether VCC is used.
+    pub vcc: bool,
+    /// Whether FLAT_SCRATCH is set up or used.
+    pub flat_scratch: bool,
+    /// SGPRs spilled, in dwords.
+    pub sgpr_spills: u32,
+    /// VGPRs spilled, in dwords a lane.
+    pub vgpr_spills: u32,
+    /// Scratch bytes a lane.
+    pub scratch_bytes: u32,
+}
+
+/// A machine function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Symbol name.
+    pub name: String,
+    /// Calling convention.
+    pub call_conv: CallConv,
+    /// The IR function it was made from.
+    pub source: crate::ir::Func,
+    /// Virtual registers.
+    pub vregs: PrimaryMap<VReg, VRegData>,
+    /// All blocks ever made.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Blocks in the order of the code, the entry first.
+    pub layout: Vec<Block>,
+    /// Frame objects.
+    pub frame: PrimaryMap<FrameSlot, FrameSlotData>,
+    /// Symbols referred to.
+    pub symbols: PrimaryMap<SymbolId, SymbolRef>,
+    /// Entry state of a kernel.
+    pub entry: EntryState,
+    /// Kernel arguments.
+    pub kernarg: KernargLayout,
+    /// LDS layout.
+    pub lds: LdsLayout,
+    /// Source positions; entry 0 is "unknown".
+    pub locs: Vec<SourceLoc>,
+    /// Whether flat instructions may touch scratch, so that FLAT_SCRATCH must be set up.
+    pub uses_flat_scratch: bool,
+    /// Largest flat work-group size that the kernel may be launched with.
+    pub max_flat_workgroup_size: u32,
+    /// Filled in by allocation and frame layout.
+    pub resources: Resources,
+}
+
+impl Function {
+    /// An empty function.
+    pub fn new(name: impl Into<String>, call_conv: CallConv, source: crate::ir::Func) -> Self {
+        Self {
+            name: name.into(),
+            call_conv,
+            source,
+            vregs: PrimaryMap::new(),
+            blocks: PrimaryMap::new(),
+            layout: Vec::new(),
+            frame: PrimaryMap::new(),
+            symbols: PrimaryMap::new(),
+            entry: EntryState::default(),
+            kernarg: KernargLayout::default(),
+            lds: LdsLayout::default(),
+            locs: vec![SourceLoc::default()],
+            uses_flat_scratch: false,
+            max_flat_workgroup_size: 1024,
+            resources: Resources::default(),
+        }
+    }
+
+    /// A new virtual register.
+    pub fn new_vreg(&mut self, file: RegFile, dwords: u8) -> VReg {
+        self.vregs.push(VRegData { file, dwords, flags: VRegFlags::empty(), hint: None })
+    }
+
+    /// A new SGPR pair that holds one bit a lane.
+    pub fn new_lane_mask(&mut self) -> VReg {
+        self.vregs.push(VRegData {
+            file: RegFile::Sgpr,
+            dwords: 2,
+            flags: VRegFlags::LANE_MASK,
+            hint: None,
+        })
+    }
+
+    /// A new block at the end of the layout.
+    pub fn add_block(&mut self) -> Block {
+        let block = self.blocks.push(BlockData::default());
+        self.layout.push(block);
+        block
+    }
+}

@@ -1,0 +1,32 @@
+//! The machine IR: GCN instructions over virtual, later physical, registers.
+//!
+//! One [`Function`] type serves from selection to emission; what holds at each stage is checked by
+//! the verifier of that stage:
+//!
+//! | stage | registers | control flow |
+//! |---|---|---|
+//! | selected | virtual, SSA | thread graph only; [`Terminator::Divergent`] allowed |
+//! | structured | virtual, SSA on both graphs | thread graph and wave graph; EXEC written only in block heads and tails |
+//! | allocated | physical | wave graph; parameters gone |
+//! | final | physical | branches are instructions' offsets; frame, waits and NOPs settled |
+//!
+//! # Two graphs
+//!
+//! A lane follows the *thread graph* ([`BlockData::thread_succs`]), the wave executes the *wave graph*
+//! ([`BlockData::wave_succs`], the targets of [`BlockData::term`]). VGPR parameters are passed along thread edges,
+//! SGPR parameters along wave edges. A block's instructions are in three parts:
+//!
+//! ```text
+//! insts[..head_len]            sets EXEC for this block           (wave level)
+//! insts[head_len..tail_start]  body: VGPR moves may be inserted at its two ends
+//! insts[tail_start..]          updates masks and EXEC for what follows   (wave level)
+//! term                         wave-level branch
+//! ```
+
+mod function;
+mod inst;
+mod reg;
+
+pub use function::*;
+pub use inst::*;
+pub use reg::*;
