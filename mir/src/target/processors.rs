@@ -1,0 +1,286 @@
+//! Generations, processors and features.
+
+use std::fmt;
+
+/// A generation of the instruction set; the discriminant indexes the columns of tables.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Generation {
+    /// Southern Islands.
+    Gfx6,
+    /// Sea Islands.
+    Gfx7,
+    /// Volcanic Islands.
+    Gfx8,
+    /// Vega.
+    Gfx9,
+    /// Navi.
+    Gfx10,
+}
+
+impl Generation {
+    /// Number of generations, the length of table columns.
+    pub const COUNT: usize = 5;
+    /// All generations in order.
+    pub const ALL: [Self; Self::COUNT] = [Self::Gfx6, Self::Gfx7, Self::Gfx8, Self::Gfx9, Self::Gfx10];
+}
+
+bitflags::bitflags! {
+    /// Abilities of a processor. Passes ask for these, never for a generation.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct Features: u64 {
+        /// `flat_*` instructions and apertures.
+        const FLAT = 1 << 0;
+        /// `global_*` and `scratch_*` instructions, immediate offsets on FLAT.
+        const GLOBAL = 1 << 1;
+        /// MUBUF with 64-bit addresses in VGPRs.
+        const ADDR64 = 1 << 2;
+        /// 16-bit VALU instructions.
+        const INST_16BIT = 1 << 3;
+        /// Packed 16-bit instructions (VOP3P).
+        const PACKED_16BIT = 1 << 4;
+        /// Sub-dword addressing.
+        const SDWA = 1 << 5;
+        /// Data-parallel primitives.
+        const DPP = 1 << 6;
+        /// Scalar stores and atomics.
+        const SCALAR_STORES = 1 << 7;
+        /// DS and FLAT need no M0.
+        const LDS_NO_M0 = 1 << 8;
+        /// Carry-less `v_add_u32`.
+        const ADD_NO_CARRY = 1 << 9;
+        /// `src_shared_base` and its kin.
+        const APERTURE_REGS = 1 << 10;
+        /// `v_mad_mix_f32`.
+        const MAD_MIX = 1 << 11;
+        /// `v_fma_mix_f32`.
+        const FMA_MIX = 1 << 12;
+        /// `v_fmac_f32`, `v_xnor_b32`.
+        const DL_INSTS = 1 << 13;
+        /// `v_dot2_f32_f16`, `v_dot4_i32_i8` and their kin of Vega 20.
+        const DOT_INSTS = 1 << 14;
+        /// 64-bit float operations at half or quarter rate.
+        const FAST_F64 = 1 << 15;
+        /// `v_fma_f32` as fast as `v_mad_f32`.
+        const FAST_FMA_F32 = 1 << 16;
+        /// Page-fault replay can be switched on.
+        const XNACK_SUPPORTED = 1 << 17;
+        /// SRAM ECC can be switched on.
+        const SRAM_ECC_SUPPORTED = 1 << 18;
+        /// D16 loads keep the other half of the register.
+        const D16_PRESERVES = 1 << 19;
+        /// `v_lshl_add_u32`, `v_add3_u32`, `v_and_or_b32` and their kin.
+        const THREE_OP_INT = 1 << 20;
+        /// `ds_read_b96`, `ds_read_b128` and 96-bit memory accesses.
+        const DS_B128 = 1 << 21;
+        /// `s_movrel*` needs M0; GFX9 also has VGPR index mode.
+        const VGPR_INDEX_MODE = 1 << 22;
+        /// Must declare 96 SGPRs (SPI erratum of Tonga and Iceland).
+        const SGPR_INIT_BUG = 1 << 23;
+        /// `s_load` and MUBUF accept dword x3.
+        const DWORDX3 = 1 << 24;
+        /// DS `add_f32` and friends.
+        const DS_ADD_F32 = 1 << 25;
+        /// Scalar and vector memory behave under XNACK replay: page faults are retried.
+        const XNACK = 1 << 26;
+        /// SRAM ECC is on: D16 loads write whole registers.
+        const SRAM_ECC = 1 << 27;
+        /// Unaligned global access allowed.
+        const UNALIGNED_ACCESS = 1 << 28;
+        /// LDS accesses may be unaligned.
+        const UNALIGNED_DS = 1 << 29;
+    }
+}
+
+/// One processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor {
+    /// `gfxNNN`.
+    pub name: &'static str,
+    /// Product code names accepted by `-mcpu`.
+    pub aliases: &'static [&'static str],
+    /// Generation.
+    pub generation: Generation,
+    /// `EF_AMDGPU_MACH` value.
+    pub elf_mach: u32,
+    /// Abilities, defaults included.
+    pub features: Features,
+    /// Whether it is part of an APU.
+    pub apu: bool,
+    /// LDS bytes of a work-group.
+    pub lds_bytes: u32,
+    /// SGPRs that a wave can address, specials apart.
+    pub addressable_sgprs: u32,
+    /// SGPRs of a SIMD.
+    pub total_sgprs: u32,
+    /// SGPR allocation granule.
+    pub sgpr_granule: u32,
+    /// VGPR allocation granule.
+    pub vgpr_granule: u32,
+    /// Waves that a SIMD can hold.
+    pub max_waves_per_simd: u32,
+}
+
+const fn gfx6() -> Features {
+    Features::ADDR64
+}
+
+const fn gfx7() -> Features {
+    Features::FLAT.union(Features::ADDR64).union(Features::DS_B128).union(Features::DWORDX3).union(Features::UNALIGNED_ACCESS)
+}
+
+const fn gfx8() -> Features {
+    Features::FLAT
+        .union(Features::INST_16BIT)
+        .union(Features::SDWA)
+        .union(Features::DPP)
+        .union(Features::SCALAR_STORES)
+        .union(Features::DS_B128)
+        .union(Features::DWORDX3)
+        .union(Features::DS_ADD_F32)
+        .union(Features::UNALIGNED_ACCESS)
+        .union(Features::XNACK_SUPPORTED)
+}
+
+const fn gfx9() -> Features {
+    gfx8()
+        .union(Features::GLOBAL)
+        .union(Features::PACKED_16BIT)
+        .union(Features::LDS_NO_M0)
+        .union(Features::ADD_NO_CARRY)
+        .union(Features::APERTURE_REGS)
+        .union(Features::D16_PRESERVES)
+        .union(Features::THREE_OP_INT)
+        .union(Features::VGPR_INDEX_MODE)
+        .union(Features::FAST_FMA_F32)
+        .union(Features::UNALIGNED_DS)
+}
+
+macro_rules! is_apu {
+    () => {
+        false
+    };
+    (apu) => {
+        true
+    };
+}
+
+macro_rules! processor {
+    ($name:literal $aliases:expr, $generation:ident, $mach:literal, $features:expr $(, $apu:tt)?) => {
+        Processor {
+            name: $name,
+            aliases: &$aliases,
+            generation: Generation::$generation,
+            elf_mach: $mach,
+            features: $features,
+            apu: is_apu!($($apu)?),
+            lds_bytes: if matches!(Generation::$generation, Generation::Gfx6) { 32768 } else { 65536 },
+            addressable_sgprs: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 104 } else { 102 },
+            total_sgprs: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 512 } else { 800 },
+            sgpr_granule: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 8 } else { 16 },
+            vgpr_granule: 4,
+            max_waves_per_simd: 10,
+        }
+    };
+}
+
+/// All processors. Sources: AMDGPU usage guide "Processors"; LLVM GCNProcessors.td for the abilities.
+#[rustfmt::skip]
+pub static PROCESSORS: &[Processor] = &[
+    processor!("gfx600" ["tahiti", "generic"], Gfx6, 0x20, gfx6().union(Features::FAST_F64).union(Features::FAST_FMA_F32)),
+    processor!("gfx601" ["pitcairn", "verde"], Gfx6, 0x21, gfx6()),
+    processor!("gfx602" ["hainan", "oland"], Gfx6, 0x3a, gfx6()),
+    processor!("gfx700" ["kaveri"], Gfx7, 0x22, gfx7(), apu),
+    processor!("gfx701" ["hawaii"], Gfx7, 0x23, gfx7().union(Features::FAST_F64).union(Features::FAST_FMA_F32)),
+    processor!("gfx702" [], Gfx7, 0x24, gfx7().union(Features::FAST_FMA_F32)),
+    processor!("gfx703" ["kabini", "mullins"], Gfx7, 0x25, gfx7(), apu),
+    processor!("gfx704" ["bonaire"], Gfx7, 0x26, gfx7()),
+    processor!("gfx705" [], Gfx7, 0x3b, gfx7(), apu),
+    processor!("gfx801" ["carrizo"], Gfx8, 0x28, gfx8().union(Features::FAST_F64).union(Features::FAST_FMA_F32).union(Features::XNACK), apu),
+    processor!("gfx802" ["iceland", "tonga"], Gfx8, 0x29, gfx8().union(Features::SGPR_INIT_BUG)),
+    processor!("gfx803" ["fiji", "polaris10", "polaris11"], Gfx8, 0x2a, gfx8()),
+    processor!("gfx805" ["tongapro"], Gfx8, 0x3c, gfx8().union(Features::SGPR_INIT_BUG)),
+    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::XNACK), apu),
+    processor!("gfx900" [], Gfx9, 0x2c, gfx9().union(Features::MAD_MIX)),
+    processor!("gfx902" [], Gfx9, 0x2d, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
+    processor!("gfx904" [], Gfx9, 0x2e, gfx9().union(Features::FMA_MIX)),
+    processor!("gfx906" [], Gfx9, 0x2f, gfx9().union(Features::FMA_MIX).union(Features::DL_INSTS).union(Features::DOT_INSTS).union(Features::FAST_F64).union(Features::SRAM_ECC_SUPPORTED)),
+    processor!("gfx909" [], Gfx9, 0x31, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
+    processor!("gfx90c" [], Gfx9, 0x32, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
+];
+
+/// The operating system part of the triple: decides sections, notes and entry conventions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Os {
+    /// Empty or unknown.
+    Unknown,
+    /// HSA runtimes (ROCm).
+    AmdHsa,
+    /// Platform Abstraction Library.
+    AmdPal,
+    /// Mesa 3D.
+    Mesa3d,
+}
+
+/// What is compiled for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Processor.
+    pub processor: &'static Processor,
+    /// Abilities after `-mattr`.
+    pub features: Features,
+    /// Operating system.
+    pub os: Os,
+    /// Code object version, 2 to 6.
+    pub code_object_version: u8,
+}
+
+impl Target {
+    /// `processor` with its default features on amdhsa, code object V3.
+    pub fn new(processor: &'static Processor) -> Self {
+        Self { processor, features: processor.features, os: Os::AmdHsa, code_object_version: 3 }
+    }
+
+    /// Finds a processor by `gfx` name or alternative name.
+    pub fn processor_by_name(name: &str) -> Option<&'static Processor> {
+        PROCESSORS.iter().find(|p| p.name == name || p.aliases.contains(&name))
+    }
+
+    /// Whether the processor can do all of `features`.
+    pub fn has(&self, features: Features) -> bool {
+        self.features.contains(features)
+    }
+
+    /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.
+    pub fn generation(&self) -> Generation {
+        self.processor.generation
+    }
+
+    /// Lanes of a wave.
+    pub fn wave_size(&self) -> u32 {
+        64
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.processor.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let mut seen = std::collections::HashSet::new();
+        for p in PROCESSORS {
+            for name in std::iter::once(&p.name).chain(p.aliases) {
+                assert!(seen.insert(*name), "{name} twice");
+                assert_eq!(Target::processor_by_name(name).map(|q| q.name), Some(p.name));
+            }
+        }
+        assert!(Target::processor_by_name("gfx1234").is_none());
+    }
+}
