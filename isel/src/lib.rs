@@ -1,1 +1,7 @@
-//! placeholder
+//! Instruction selection: from IR to machine IR in SSA form.
+#![forbid(unsafe_code)]
+
+mod options;
+pub mod simplify;
+
+pub use options::{FloatMode, Options};
