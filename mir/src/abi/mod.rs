@@ -1,1 +1,3 @@
-//! Binary interfaces of code objects: kernel descriptors, metadata, entry registers.
+//! Binary interfaces of code objects: kernel arguments, kernel descriptors, metadata.
+
+pub mod kernarg;

@@ -302,7 +302,7 @@ pub struct KernargLayout {
     pub args: Vec<KernelArg>,
     /// Size of the segment in bytes, hidden arguments included.
     pub size_bytes: u32,
-    /// Alignment in bytes, at least 16 as the ABI promises.
+    /// Largest alignment of an argument in bytes, at least 4: what metadata says. The segment itself starts at a multiple of 16 (ABI).
     pub align_bytes: u32,
     /// Byte offset of the first hidden argument, what `llvm.amdgcn.implicitarg.ptr` points to.
     pub implicit_offset: u32,

@@ -1,0 +1,490 @@
+//! The kernarg segment: where a kernel finds its arguments, explicit and hidden.
+//!
+//! Explicit arguments lie in order, each at the ABI alignment of its type (an argument passed as pointer to a copy: the
+//! pointee's size, at the alignment that the parameter declares). Behind them, 8-aligned, come the arguments that the runtime
+//! adds and `llvm.amdgcn.implicitarg.ptr` points to. Which ones exist depends on the code object version; the tables below
+//! hold both generations of the block.
+//!
+//! The block is left out where nothing can look at it: no reachable `implicitarg.ptr`, or the attribute
+//! `"amdgpu-no-implicitarg-ptr"`. Inside the block, an argument that costs the runtime something (hostcall buffer, default
+//! queue, ...) is asked for only where a load may touch its bytes. LLVM gets the same answers from its attributor pass.
+//!
+//! [`layout`] must see the function before `implicitarg.ptr` is lowered to kernarg address arithmetic. Cost: linear in the
+//! code reachable from the kernel.
+//!
+//! Sources: AMDGPU usage guide, "Kernel Dispatch", "Code Object V3/V5 Metadata"; requirements of hidden arguments by size as
+//! `llc` 16 and 22 print them.
+
+use crate::ir::{AddrSpace, Callee, Function, InstKind, Intrinsic, Module, Param, Scalar, Type, Value};
+use crate::machine::{KernargLayout, KernelArg};
+use crate::target::{Os, Target};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// When a hidden argument is present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// Wherever the block is long enough.
+    Always,
+    /// The module has `printf` formats.
+    Printf,
+    /// Its bytes may be read and the attribute is absent.
+    Used(&'static str),
+    /// Like `Used`, but the printf buffer takes the slot if the module has formats.
+    PrintfOr(&'static str),
+    /// The processor has no aperture registers.
+    NoApertures,
+    /// The queue pointer is needed and not passed in registers.
+    QueuePtr,
+    /// Dynamic LDS is used (V6).
+    DynamicLds,
+}
+
+/// A row of the table of hidden arguments.
+struct Hidden {
+    offset: u32,
+    size: u32,
+    kind: &'static str,
+    presence: Presence,
+}
+
+const fn hidden(offset: u32, size: u32, kind: &'static str, presence: Presence) -> Hidden {
+    Hidden { offset, size, kind, presence }
+}
+
+/// Code objects V2 to V4: a prefix of these 8-byte slots, as long as `"amdgpu-implicitarg-num-bytes"` says.
+#[rustfmt::skip]
+static HIDDEN_V2: &[Hidden] = &[
+    hidden(0,  8, "hidden_global_offset_x",    Presence::Always),
+    hidden(8,  8, "hidden_global_offset_y",    Presence::Always),
+    hidden(16, 8, "hidden_global_offset_z",    Presence::Always),
+    hidden(24, 8, "hidden_hostcall_buffer",    Presence::PrintfOr("amdgpu-no-hostcall-ptr")),
+    hidden(32, 8, "hidden_default_queue",      Presence::Used("amdgpu-no-default-queue")),
+    hidden(40, 8, "hidden_completion_action",  Presence::Used("amdgpu-no-completion-action")),
+    hidden(48, 8, "hidden_multigrid_sync_arg", Presence::Used("amdgpu-no-multigrid-sync-arg")),
+];
+
+/// Code objects V5 and V6: fields of a 256-byte block.
+#[rustfmt::skip]
+static HIDDEN_V5: &[Hidden] = &[
+    hidden(0,   4, "hidden_block_count_x",      Presence::Always),
+    hidden(4,   4, "hidden_block_count_y",      Presence::Always),
+    hidden(8,   4, "hidden_block_count_z",      Presence::Always),
+    hidden(12,  2, "hidden_group_size_x",       Presence::Always),
+    hidden(14,  2, "hidden_group_size_y",       Presence::Always),
+    hidden(16,  2, "hidden_group_size_z",       Presence::Always),
+    hidden(18,  2, "hidden_remainder_x",        Presence::Always),
+    hidden(20,  2, "hidden_remainder_y",        Presence::Always),
+    hidden(22,  2, "hidden_remainder_z",        Presence::Always),
+    hidden(40,  8, "hidden_global_offset_x",    Presence::Always),
+    hidden(48,  8, "hidden_global_offset_y",    Presence::Always),
+    hidden(56,  8, "hidden_global_offset_z",    Presence::Always),
+    hidden(64,  2, "hidden_grid_dims",          Presence::Always),
+    hidden(72,  8, "hidden_printf_buffer",      Presence::Printf),
+    hidden(80,  8, "hidden_hostcall_buffer",    Presence::Used("amdgpu-no-hostcall-ptr")),
+    hidden(88,  8, "hidden_multigrid_sync_arg", Presence::Used("amdgpu-no-multigrid-sync-arg")),
+    hidden(96,  8, "hidden_heap_v1",            Presence::Used("amdgpu-no-heap-ptr")),
+    hidden(104, 8, "hidden_default_queue",      Presence::Used("amdgpu-no-default-queue")),
+    hidden(112, 8, "hidden_completion_action",  Presence::Used("amdgpu-no-completion-action")),
+    hidden(120, 4, "hidden_dynamic_lds_size",   Presence::DynamicLds),
+    hidden(192, 4, "hidden_private_base",       Presence::NoApertures),
+    hidden(196, 4, "hidden_shared_base",        Presence::NoApertures),
+    hidden(200, 8, "hidden_queue_ptr",          Presence::QueuePtr),
+];
+
+/// Whether `version` passes the hidden arguments in the 256-byte block of V5.
+fn has_v5_block(version: u8) -> bool {
+    version >= 5
+}
+
+/// The layout of `function`'s kernarg segment.
+pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
+    let mut out = KernargLayout { align_bytes: 4, ..Default::default() };
+    let mut end = 0u64;
+    for (index, param) in function.params.iter().enumerate() {
+        let (size, align) = param_size_align(module, function, param);
+        let offset = end.next_multiple_of(align);
+        end = offset + size;
+        out.align_bytes = out.align_bytes.max(align as u32);
+        out.args.push(explicit_arg(function, index, param, offset as u32, size as u32));
+    }
+    let implicit_align = if target.os == Os::AmdHsa { 8 } else { 4 };
+    out.implicit_offset = end.next_multiple_of(implicit_align) as u32;
+    let implicit_bytes = implicit_bytes(function, target);
+    let used = if implicit_bytes == 0 { ImplicitUse::None } else { implicit_use(module, function) };
+    if used == ImplicitUse::None {
+        out.size_bytes = end.next_multiple_of(4) as u32;
+        return out;
+    }
+    out.align_bytes = out.align_bytes.max(implicit_align as u32);
+    out.size_bytes = (out.implicit_offset + implicit_bytes).next_multiple_of(4);
+    if target.os == Os::AmdHsa {
+        hidden_args(module, function, target, implicit_bytes, &used, &mut out);
+    }
+    out
+}
+
+/// Bytes of the block if there is one. Source: AMDGPU usage guide, `"amdgpu-implicitarg-num-bytes"`; the defaults are LLVM's.
+fn implicit_bytes(function: &Function, target: &Target) -> u32 {
+    if function.attribute("amdgpu-no-implicitarg-ptr").is_some() {
+        return 0;
+    }
+    if target.os == Os::AmdHsa && has_v5_block(target.code_object_version) {
+        return 256;
+    }
+    match function.attribute("amdgpu-implicitarg-num-bytes").and_then(|s| s.trim().parse().ok()) {
+        Some(bytes) => bytes,
+        None if target.os == Os::AmdHsa => 56,
+        None => 0,
+    }
+}
+
+fn hidden_args(
+    module: &Module,
+    function: &Function,
+    target: &Target,
+    implicit_bytes: u32,
+    used: &ImplicitUse,
+    out: &mut KernargLayout,
+) {
+    let v5 = has_v5_block(target.code_object_version);
+    let printf = !module.printf_formats.is_empty();
+    for row in if v5 { HIDDEN_V5 } else { HIDDEN_V2 } {
+        if row.offset + row.size > implicit_bytes {
+            break;
+        }
+        let wanted = |attr| function.attribute(attr).is_none() && used.touches(row.offset, row.size);
+        let kind = match row.presence {
+            Presence::Always => Some(row.kind),
+            Presence::PrintfOr(_) if printf => Some("hidden_printf_buffer"),
+            Presence::Printf => printf.then_some(row.kind),
+            Presence::Used(attr) | Presence::PrintfOr(attr) => wanted(attr).then_some(row.kind),
+            Presence::NoApertures => {
+                let apertures = target.has(crate::target::Features::APERTURE_REGS);
+                (!apertures && used.touches(row.offset, row.size)).then_some(row.kind)
+            }
+            Presence::QueuePtr => wanted("amdgpu-no-queue-ptr").then_some(row.kind),
+            Presence::DynamicLds => {
+                (target.code_object_version >= 6 && used.touches(row.offset, row.size)).then_some(row.kind)
+            }
+        };
+        // The fixed slots of V2 to V4 stay in the list when unused; V5 names present arguments only.
+        let Some(value_kind) = kind.or((!v5).then_some("hidden_none")) else { continue };
+        out.args.push(KernelArg {
+            param: None,
+            value_kind,
+            offset_bytes: out.implicit_offset + row.offset,
+            size_bytes: row.size,
+            pointee_align: 0,
+            space: None,
+        });
+    }
+}
+
+/// Size and alignment of a parameter in the segment.
+fn param_size_align(module: &Module, function: &Function, param: &Param) -> (u64, u64) {
+    let ty = param.indirect.map_or_else(|| function.ty(param.value), |indirect| indirect.ty);
+    let declared = 1u64 << param.align_log2.min(31);
+    let align = match param.indirect {
+        Some(_) if declared > 1 => declared,
+        _ => module.types.abi_align(ty).max(1),
+    };
+    (module.types.alloc_bytes(ty), align)
+}
+
+fn explicit_arg(function: &Function, index: usize, param: &Param, offset: u32, size: u32) -> KernelArg {
+    let ty = function.ty(param.value);
+    let space = match (param.indirect, ty) {
+        (None, Type::Scalar(Scalar::Ptr(space))) => Some(space),
+        _ => None,
+    };
+    let info = function.kernel.args.get(index);
+    let value_kind = value_kind(
+        space,
+        info.map_or("", |info| info.qualifiers.as_str()),
+        info.map_or("", |info| info.base_ty.as_str()),
+    );
+    let pointee_align = if space == Some(AddrSpace::LOCAL) { 1 << param.align_log2.min(31) } else { 0 };
+    KernelArg {
+        param: Some(index as u32),
+        value_kind,
+        offset_bytes: offset,
+        size_bytes: size,
+        pointee_align,
+        space,
+    }
+}
+
+/// Metadata `value_kind` of an explicit argument: OpenCL's type name decides before the IR type does.
+fn value_kind(space: Option<AddrSpace>, qualifiers: &str, base_ty: &str) -> &'static str {
+    if qualifiers.split_whitespace().any(|word| word == "pipe") {
+        return "pipe";
+    }
+    match base_ty {
+        "sampler_t" => return "sampler",
+        "queue_t" => return "queue",
+        _ if base_ty.starts_with("image") && base_ty.ends_with("_t") => return "image",
+        _ => {}
+    }
+    match space {
+        Some(AddrSpace::LOCAL) => "dynamic_shared_pointer",
+        Some(_) => "global_buffer",
+        None => "by_value",
+    }
+}
+
+/// Which bytes behind `implicitarg.ptr` the code may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ImplicitUse {
+    /// The pointer is not asked for.
+    None,
+    /// Loads of these `(offset, bytes)` only.
+    Known(Vec<(i64, u64)>),
+    /// Anything.
+    Any,
+}
+
+impl ImplicitUse {
+    fn touches(&self, offset: u32, size: u32) -> bool {
+        let (start, end) = (i64::from(offset), i64::from(offset + size));
+        match self {
+            Self::None => false,
+            Self::Any => true,
+            Self::Known(loads) => loads.iter().any(|&(o, n)| o < end && o.saturating_add_unsigned(n) > start),
+        }
+    }
+}
+
+/// What the code reachable from `function` by direct calls reads of the block.
+fn implicit_use(module: &Module, function: &Function) -> ImplicitUse {
+    let mut loads = Vec::new();
+    let mut asked = false;
+    let mut seen = FxHashSet::default();
+    let mut work = vec![function];
+    while let Some(function) = work.pop() {
+        let mut roots = Vec::new();
+        for &block in &function.layout {
+            for &inst in &function.blocks[block].insts {
+                let data = &function.insts[inst];
+                match &data.kind {
+                    InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, .. } => {
+                        roots.extend(data.result)
+                    }
+                    InstKind::Call { callee: Callee::Func(func), .. } => {
+                        if seen.insert(*func) {
+                            let callee = &module.functions[*func];
+                            if callee.is_declaration() {
+                                return ImplicitUse::Any;
+                            }
+                            work.push(callee);
+                        }
+                    }
+                    InstKind::Call { .. } => return ImplicitUse::Any,
+                    _ => {}
+                }
+            }
+        }
+        if !roots.is_empty() {
+            asked = true;
+            if !trace_loads(module, function, &roots, &mut loads) {
+                return ImplicitUse::Any;
+            }
+        }
+    }
+    if asked { ImplicitUse::Known(loads) } else { ImplicitUse::None }
+}
+
+/// Follows `roots` through constant offsets to loads; false where the pointer gets away.
+fn trace_loads(module: &Module, function: &Function, roots: &[Value], loads: &mut Vec<(i64, u64)>) -> bool {
+    let mut uses: FxHashMap<Value, Vec<crate::ir::Inst>> = FxHashMap::default();
+    for &block in &function.layout {
+        for &inst in &function.blocks[block].insts {
+            let kind = &function.insts[inst].kind;
+            kind.for_each_value(|value| {
+                let is_pointer = matches!(function.ty(value), Type::Scalar(Scalar::Ptr(_)));
+                if is_pointer {
+                    uses.entry(value).or_default().push(inst);
+                }
+            });
+        }
+    }
+    let mut work: Vec<(Value, i64)> = roots.iter().map(|&root| (root, 0)).collect();
+    while let Some((pointer, offset)) = work.pop() {
+        for &inst in uses.get(&pointer).into_iter().flatten() {
+            let data = &function.insts[inst];
+            match (&data.kind, data.result) {
+                (InstKind::Load { .. }, _) => loads.push((offset, module.types.store_bytes(data.ty))),
+                (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result))
+                    if *base == pointer =>
+                {
+                    work.push((result, offset.saturating_add(*add)));
+                }
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{CallConv, IndirectParam, InstFlags, MemAccess};
+
+    fn target(version: u8) -> Target {
+        let processor = Target::processor_by_name("gfx900").expect("gfx900 is in the table");
+        Target { code_object_version: version, ..Target::new(processor) }
+    }
+
+    fn kernel() -> Function {
+        Function::new("k", CallConv::Kernel, Type::Void)
+    }
+
+    fn global_ptr() -> Type {
+        Type::ptr(AddrSpace::GLOBAL)
+    }
+
+    fn use_implicit(function: &mut Function, load: Option<(i64, Type)>) {
+        let block = function.add_block();
+        let ptr_ty = Type::ptr(AddrSpace::CONSTANT);
+        let call = InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, args: Default::default() };
+        let base = function.append(block, call, ptr_ty).expect("has a result");
+        if let Some((offset, ty)) = load {
+            let add = InstKind::PtrAdd { base, index: None, scale: 0, offset };
+            let ptr = function.append(block, add, ptr_ty).expect("has a result");
+            let mem = MemAccess::plain(AddrSpace::CONSTANT, 2);
+            let inst = function.make_inst(InstKind::Load { ptr, mem }, ty, InstFlags::empty());
+            function.blocks[block].insts.push(inst);
+        }
+    }
+
+    fn kinds(layout: &KernargLayout) -> Vec<(u32, &'static str)> {
+        layout.args.iter().filter(|a| a.param.is_none()).map(|a| (a.offset_bytes, a.value_kind)).collect()
+    }
+
+    /// The offsets that llc 16 prints for the same parameters.
+    #[test]
+    fn explicit_arguments_lie_as_llc_puts_them() {
+        let mut module = Module::default();
+        let pair = module.types.struct_of(&[Type::I32, Type::I64, Type::I8], false);
+        let mut function = kernel();
+        function.add_param(global_ptr(), "p");
+        function.add_param(Type::I8, "b");
+        function.add_param(Type::Vector(Scalar::Int(32), 3), "v");
+        function.add_param(Type::ptr(AddrSpace::LOCAL), "l");
+        function.params[3].align_log2 = 4;
+        function.add_param(Type::ptr(AddrSpace::CONSTANT), "s");
+        function.params[4].indirect = Some(IndirectParam { ty: pair, by_value: false });
+        function.params[4].align_log2 = 3;
+        for ty in [
+            Type::F16,
+            Type::I1,
+            Type::I64,
+            Type::ptr(AddrSpace::FLAT),
+            Type::ptr(AddrSpace::PRIVATE),
+            Type::int(24),
+        ] {
+            function.add_param(ty, "");
+        }
+        let layout = layout(&module, &function, &target(3));
+        let got: Vec<_> = layout.args.iter().map(|a| (a.offset_bytes, a.size_bytes)).collect();
+        let want = [
+            (0, 8),
+            (8, 1),
+            (16, 16),
+            (32, 4),
+            (40, 24),
+            (64, 2),
+            (66, 1),
+            (72, 8),
+            (80, 8),
+            (88, 4),
+            (92, 4),
+        ];
+        assert_eq!(got, want);
+        assert_eq!((layout.size_bytes, layout.align_bytes, layout.implicit_offset), (96, 16, 96));
+        assert_eq!((layout.args[3].value_kind, layout.args[3].pointee_align), ("dynamic_shared_pointer", 16));
+        assert_eq!(layout.args[4].value_kind, "by_value");
+        assert_eq!(layout.args[9].space, Some(AddrSpace::PRIVATE));
+    }
+
+    #[test]
+    fn v3_block_keeps_unused_slots_and_obeys_the_attribute() {
+        let module = Module::default();
+        let mut function = kernel();
+        function.add_param(global_ptr(), "p");
+        use_implicit(&mut function, Some((0, Type::I64)));
+        let full = layout(&module, &function, &target(3));
+        assert_eq!((full.size_bytes, full.align_bytes), (64, 8));
+        assert_eq!(
+            kinds(&full),
+            [
+                (8, "hidden_global_offset_x"),
+                (16, "hidden_global_offset_y"),
+                (24, "hidden_global_offset_z"),
+                (32, "hidden_none"),
+                (40, "hidden_none"),
+                (48, "hidden_none"),
+                (56, "hidden_none"),
+            ]
+        );
+        function.attributes.insert("amdgpu-implicitarg-num-bytes".into(), "24".into());
+        let short = layout(&module, &function, &target(3));
+        assert_eq!((short.size_bytes, kinds(&short).len()), (32, 3));
+        function.attributes.insert("amdgpu-no-implicitarg-ptr".into(), String::new());
+        let none = layout(&module, &function, &target(3));
+        assert_eq!((none.size_bytes, kinds(&none).len(), none.implicit_offset), (8, 0, 8));
+    }
+
+    #[test]
+    fn an_escaping_pointer_asks_for_everything() {
+        let mut module = Module::default();
+        let mut function = kernel();
+        function.add_param(Type::ptr(AddrSpace::CONSTANT), "p");
+        use_implicit(&mut function, None);
+        let block = function.entry();
+        let base = function.insts[function.blocks[block].insts[0]].result.expect("has a result");
+        let mem = MemAccess::plain(AddrSpace::GLOBAL, 3);
+        let ptr = function.params[0].value;
+        function.append(block, InstKind::Store { ptr, value: base, mem }, Type::Void);
+        let all = layout(&module, &function, &target(3));
+        let want = [
+            "hidden_hostcall_buffer",
+            "hidden_default_queue",
+            "hidden_completion_action",
+            "hidden_multigrid_sync_arg",
+        ];
+        assert_eq!(kinds(&all)[3..].iter().map(|k| k.1).collect::<Vec<_>>(), want);
+        module.printf_formats.push("1:1:4:%d".into());
+        assert_eq!(kinds(&layout(&module, &function, &target(3)))[3].1, "hidden_printf_buffer");
+        let v5 = layout(&module, &function, &target(5));
+        assert_eq!(v5.size_bytes, 264);
+        assert!(
+            kinds(&v5).contains(&(80, "hidden_printf_buffer"))
+                && kinds(&v5).contains(&(88, "hidden_hostcall_buffer"))
+        );
+    }
+
+    #[test]
+    fn v5_block_names_what_is_read() {
+        let module = Module::default();
+        let mut function = kernel();
+        use_implicit(&mut function, Some((104, Type::I64)));
+        let v5 = layout(&module, &function, &target(5));
+        let names: Vec<_> = kinds(&v5);
+        assert_eq!(names.len(), 14);
+        assert_eq!(names[12..], [(64, "hidden_grid_dims"), (104, "hidden_default_queue")]);
+        let unused = layout(&module, &kernel(), &target(5));
+        assert_eq!((unused.size_bytes, unused.align_bytes, unused.args.len()), (0, 4, 0));
+    }
+
+    #[test]
+    fn opencl_type_names_decide_the_kind() {
+        let space = Some(AddrSpace::CONSTANT);
+        assert_eq!(value_kind(space, "", "image2d_array_depth_t"), "image");
+        assert_eq!(value_kind(space, "", "sampler_t"), "sampler");
+        assert_eq!(value_kind(space, "", "queue_t"), "queue");
+        assert_eq!(value_kind(Some(AddrSpace::GLOBAL), "const pipe", "int"), "pipe");
+        assert_eq!(value_kind(space, "const", "int*"), "global_buffer");
+        assert_eq!(value_kind(None, "", "float"), "by_value");
+    }
+}
