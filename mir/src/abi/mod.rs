@@ -1,3 +1,8 @@
 //! Binary interfaces of code objects: kernel arguments, kernel descriptors, metadata.
 
+pub mod descriptor;
 pub mod kernarg;
+pub mod metadata;
+
+pub use descriptor::KernelDescriptor;
+pub use metadata::Metadata;

@@ -1,0 +1,609 @@
+//! The metadata of code objects V3 and later: a MessagePack map in a note, and the same as YAML in assembly.
+//!
+//! The structs below are the map, member by member; serde writes and reads them. Members stand in the order of their keys'
+//! bytes, since LLVM sorts map keys, and `rmp-serde` uses the shortest form of each value, so the note has LLVM's bytes.
+//! [`to_yaml`] prints any such map, ours or a stranger's.
+//!
+//! Reading accepts unknown keys (vendors add their own) and missing optional ones.
+//!
+//! Source: AMDGPU usage guide, "Code Object V3 Metadata" (V4: 1.1 and `amdhsa.target`; V5: 1.2). `.value_type`, which early V3
+//! producers wrote, is read but not written: consumers ignore it and LLVM dropped it.
+
+use super::descriptor::RegisterCounts;
+use crate::ir::{self, AddrSpace, ParamFlags};
+use crate::machine::{Function, KernelArg};
+use crate::target::{Features, Target};
+use crate::{Diagnostic, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Owner name of the note.
+pub const NOTE_NAME: &str = "AMDGPU";
+
+/// Type of the note (`NT_AMDGPU_METADATA`).
+pub const NOTE_TYPE: u32 = 32;
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Metadata of a code object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Kernels.
+    #[serde(rename = "amdhsa.kernels", default)]
+    pub kernels: Vec<KernelMeta>,
+    /// `printf` formats: `ID:N:S[0]:...:S[N-1]:format`.
+    #[serde(rename = "amdhsa.printf", default, skip_serializing_if = "Vec::is_empty")]
+    pub printf: Vec<String>,
+    /// Target id, from V4 on.
+    #[serde(rename = "amdhsa.target", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Major and minor version of this map.
+    #[serde(rename = "amdhsa.version")]
+    pub version: [u32; 2],
+}
+
+/// Metadata of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelMeta {
+    /// Arguments in order, hidden ones included.
+    #[serde(rename = ".args", default)]
+    pub args: Vec<ArgMeta>,
+    /// Symbol of the runtime handle for device enqueue.
+    #[serde(rename = ".device_enqueue_symbol", default, skip_serializing_if = "Option::is_none")]
+    pub device_enqueue_symbol: Option<String>,
+    /// Static LDS bytes.
+    #[serde(rename = ".group_segment_fixed_size")]
+    pub group_segment_fixed_size: u32,
+    /// Alignment of the kernarg segment.
+    #[serde(rename = ".kernarg_segment_align")]
+    pub kernarg_segment_align: u32,
+    /// Bytes of the kernarg segment.
+    #[serde(rename = ".kernarg_segment_size")]
+    pub kernarg_segment_size: u32,
+    /// Source language.
+    #[serde(rename = ".language", default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// Its version.
+    #[serde(rename = ".language_version", default, skip_serializing_if = "Option::is_none")]
+    pub language_version: Option<[u32; 2]>,
+    /// Largest work-group that may be launched.
+    #[serde(rename = ".max_flat_workgroup_size")]
+    pub max_flat_workgroup_size: u32,
+    /// Source name.
+    #[serde(rename = ".name")]
+    pub name: String,
+    /// Scratch bytes of a lane.
+    #[serde(rename = ".private_segment_fixed_size")]
+    pub private_segment_fixed_size: u32,
+    /// Required work-group size.
+    #[serde(rename = ".reqd_workgroup_size", default, skip_serializing_if = "Option::is_none")]
+    pub reqd_workgroup_size: Option<[u32; 3]>,
+    /// SGPRs, specials included.
+    #[serde(rename = ".sgpr_count")]
+    pub sgpr_count: u32,
+    /// SGPRs spilled.
+    #[serde(rename = ".sgpr_spill_count", default)]
+    pub sgpr_spill_count: u32,
+    /// Symbol of the descriptor.
+    #[serde(rename = ".symbol")]
+    pub symbol: String,
+    /// All work-groups have the same size (V5).
+    #[serde(rename = ".uniform_work_group_size", default, skip_serializing_if = "Option::is_none")]
+    pub uniform_work_group_size: Option<u32>,
+    /// The stack's size is not known statically (V5).
+    #[serde(rename = ".uses_dynamic_stack", default, skip_serializing_if = "Option::is_none")]
+    pub uses_dynamic_stack: Option<bool>,
+    /// OpenCL's `vec_type_hint`.
+    #[serde(rename = ".vec_type_hint", default, skip_serializing_if = "Option::is_none")]
+    pub vec_type_hint: Option<String>,
+    /// VGPRs.
+    #[serde(rename = ".vgpr_count")]
+    pub vgpr_count: u32,
+    /// VGPRs spilled.
+    #[serde(rename = ".vgpr_spill_count", default)]
+    pub vgpr_spill_count: u32,
+    /// Lanes of a wave.
+    #[serde(rename = ".wavefront_size")]
+    pub wavefront_size: u32,
+    /// OpenCL's `work_group_size_hint`.
+    #[serde(rename = ".workgroup_size_hint", default, skip_serializing_if = "Option::is_none")]
+    pub workgroup_size_hint: Option<[u32; 3]>,
+}
+
+/// Metadata of a kernel argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgMeta {
+    /// Declared access of an image or pipe.
+    #[serde(rename = ".access", default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+    /// Access that the code makes.
+    #[serde(rename = ".actual_access", default, skip_serializing_if = "Option::is_none")]
+    pub actual_access: Option<String>,
+    /// Address space of a pointer.
+    #[serde(rename = ".address_space", default, skip_serializing_if = "Option::is_none")]
+    pub address_space: Option<String>,
+    /// `const`.
+    #[serde(rename = ".is_const", default, skip_serializing_if = "is_false")]
+    pub is_const: bool,
+    /// `pipe`.
+    #[serde(rename = ".is_pipe", default, skip_serializing_if = "is_false")]
+    pub is_pipe: bool,
+    /// `restrict`.
+    #[serde(rename = ".is_restrict", default, skip_serializing_if = "is_false")]
+    pub is_restrict: bool,
+    /// `volatile`.
+    #[serde(rename = ".is_volatile", default, skip_serializing_if = "is_false")]
+    pub is_volatile: bool,
+    /// Source name.
+    #[serde(rename = ".name", default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Byte offset in the kernarg segment.
+    #[serde(rename = ".offset")]
+    pub offset: u32,
+    /// Alignment of what a dynamic LDS pointer points to.
+    #[serde(rename = ".pointee_align", default, skip_serializing_if = "Option::is_none")]
+    pub pointee_align: Option<u32>,
+    /// Bytes.
+    #[serde(rename = ".size")]
+    pub size: u32,
+    /// Declared type.
+    #[serde(rename = ".type_name", default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// What the runtime puts there.
+    #[serde(rename = ".value_kind")]
+    pub value_kind: String,
+    /// Element type; read only.
+    #[serde(rename = ".value_type", default, skip_serializing_if = "Option::is_none")]
+    pub value_type: Option<String>,
+}
+
+impl Metadata {
+    /// Metadata of `kernels`, each with the IR function that it was made from.
+    pub fn new<'a>(
+        module: &ir::Module,
+        kernels: impl IntoIterator<Item = (&'a Function, &'a ir::Function)>,
+        target: &Target,
+    ) -> Self {
+        let kernels =
+            kernels.into_iter().map(|(kernel, source)| kernel_meta(module, kernel, source, target)).collect();
+        let version = target.code_object_version;
+        Self {
+            kernels,
+            printf: module.printf_formats.clone(),
+            target: (version >= 4).then(|| target_id(target)),
+            version: [1, if version >= 5 { 2 } else { u32::from(version >= 4) }],
+        }
+    }
+
+    /// The MessagePack bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        rmp_serde::to_vec_named(self).map_err(|e| Diagnostic::defect(format!("cannot write metadata: {e}")))
+    }
+
+    /// Reads MessagePack bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        rmp_serde::from_slice(bytes)
+            .map_err(|e| Diagnostic::malformed(format!("metadata is unreadable: {e}")))
+    }
+
+    /// The kernel whose descriptor symbol or name is `name`.
+    pub fn kernel(&self, name: &str) -> Option<&KernelMeta> {
+        self.kernels.iter().find(|k| k.symbol == name || k.name == name)
+    }
+}
+
+/// The target id: triple and processor with the state of its switchable features, in the spelling of the code object version.
+///
+/// V3 lists enabled features (`gfx902+xnack`), later versions both states (`gfx902:xnack+`).
+/// Source: usage guide, "Code Object Target Identification", "Target ID".
+pub fn target_id(target: &Target) -> String {
+    let os = match target.os {
+        crate::target::Os::AmdHsa => "amdhsa",
+        crate::target::Os::AmdPal => "amdpal",
+        crate::target::Os::Mesa3d => "mesa3d",
+        crate::target::Os::Unknown => "",
+    };
+    let mut id = format!("amdgcn-amd-{os}--{}", target.processor.name);
+    let xnack = ("xnack", Features::XNACK_SUPPORTED, Features::XNACK);
+    let sramecc_name = if target.code_object_version >= 4 { "sramecc" } else { "sram-ecc" };
+    let sramecc = (sramecc_name, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC);
+    // V3 keeps the order of the feature table, the target ids of V4 are sorted by name.
+    let order = if target.code_object_version >= 4 { [sramecc, xnack] } else { [xnack, sramecc] };
+    for (name, supported, enabled) in order {
+        if !target.has(supported) && !target.has(enabled) {
+            continue;
+        }
+        match (target.code_object_version >= 4, target.has(enabled)) {
+            (true, on) => id += &format!(":{name}{}", if on { '+' } else { '-' }),
+            (false, true) => id += &format!("+{name}"),
+            (false, false) => {}
+        }
+    }
+    id
+}
+
+fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, target: &Target) -> KernelMeta {
+    let counts = RegisterCounts::of_kernel(kernel, target);
+    let v5 = target.code_object_version >= 5;
+    KernelMeta {
+        args: kernel.kernarg.args.iter().map(|arg| arg_meta(arg, source)).collect(),
+        device_enqueue_symbol: source.kernel.device_enqueue_symbol.clone(),
+        group_segment_fixed_size: kernel.lds.size_bytes,
+        kernarg_segment_align: kernel.kernarg.align_bytes,
+        kernarg_segment_size: kernel.kernarg.size_bytes,
+        language: module.opencl_version.map(|_| "OpenCL C".to_owned()),
+        language_version: module.opencl_version,
+        max_flat_workgroup_size: kernel.max_flat_workgroup_size,
+        name: kernel.name.clone(),
+        private_segment_fixed_size: kernel.resources.scratch_bytes,
+        reqd_workgroup_size: source.kernel.reqd_work_group_size,
+        sgpr_count: counts.sgprs(),
+        sgpr_spill_count: kernel.resources.sgpr_spills,
+        symbol: format!("{}.kd", kernel.name),
+        uniform_work_group_size: (v5
+            && source.attribute("uniform-work-group-size").is_some_and(|value| value != "false"))
+        .then_some(1),
+        uses_dynamic_stack: v5.then_some(false),
+        vec_type_hint: source.kernel.vec_type_hint.clone(),
+        vgpr_count: counts.vgprs,
+        vgpr_spill_count: kernel.resources.vgpr_spills,
+        wavefront_size: target.wave_size(),
+        workgroup_size_hint: source.kernel.work_group_size_hint,
+    }
+}
+
+fn arg_meta(arg: &KernelArg, source: &ir::Function) -> ArgMeta {
+    let mut out = ArgMeta {
+        offset: arg.offset_bytes,
+        size: arg.size_bytes,
+        value_kind: arg.value_kind.to_owned(),
+        pointee_align: (arg.pointee_align != 0).then_some(arg.pointee_align),
+        address_space: arg.space.and_then(address_space).map(str::to_owned),
+        ..ArgMeta::default()
+    };
+    let Some(index) = arg.param.map(|index| index as usize) else { return out };
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let access =
+        |text: &str| matches!(text, "read_only" | "write_only" | "read_write").then(|| text.to_owned());
+    let info = source.kernel.args.get(index);
+    if let Some(param) = source.params.get(index) {
+        out.name = some(&param.name);
+        let seen = match arg.space {
+            Some(_) if !param.flags.contains(ParamFlags::NOALIAS) => "",
+            Some(_) if param.flags.contains(ParamFlags::READONLY) => "read_only",
+            Some(_) if param.flags.contains(ParamFlags::WRITEONLY) => "write_only",
+            _ => "",
+        };
+        out.actual_access = access(seen);
+    }
+    if let Some(info) = info {
+        out.name = some(&info.name).or(out.name);
+        out.type_name = some(&info.ty);
+        out.access = access(&info.access);
+        for word in info.qualifiers.split_whitespace() {
+            match word {
+                "const" => out.is_const = true,
+                "restrict" => out.is_restrict = true,
+                "volatile" => out.is_volatile = true,
+                "pipe" => out.is_pipe = true,
+                _ => {}
+            }
+        }
+    }
+    out
+}
+
+fn address_space(space: AddrSpace) -> Option<&'static str> {
+    Some(match space {
+        AddrSpace::PRIVATE => "private",
+        AddrSpace::GLOBAL => "global",
+        AddrSpace::CONSTANT => "constant",
+        AddrSpace::LOCAL => "local",
+        AddrSpace::FLAT => "generic",
+        AddrSpace::REGION => "region",
+        _ => return None,
+    })
+}
+
+/// Any MessagePack value that metadata may hold.
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Nil,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Node;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a metadata value")
+            }
+
+            fn visit_unit<E>(self) -> std::result::Result<Node, E> {
+                Ok(Node::Nil)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> std::result::Result<Node, E> {
+                Ok(Node::Bool(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> std::result::Result<Node, E> {
+                Ok(Node::Int(value.into()))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> std::result::Result<Node, E> {
+                Ok(Node::Int(value.into()))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> std::result::Result<Node, E> {
+                Ok(Node::Float(value))
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Node, E> {
+                Ok(Node::Text(value.to_owned()))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> std::result::Result<Node, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    list.push(item);
+                }
+                Ok(Node::List(list))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Node, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Node::Map(entries))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// The YAML document of MessagePack metadata, `---` and `...` included, as `.amdgpu_metadata` holds it.
+pub fn to_yaml(bytes: &[u8]) -> Result<String> {
+    let node: Node = rmp_serde::from_slice(bytes)
+        .map_err(|e| Diagnostic::malformed(format!("metadata is unreadable: {e}")))?;
+    let mut out = String::from("---\n");
+    write_node(&mut out, &node, 0);
+    out.push_str("...\n");
+    Ok(out)
+}
+
+/// Writes `node` where the cursor stands at `indent`. The depth is bounded by the reader's recursion limit.
+fn write_node(out: &mut String, node: &Node, indent: usize) {
+    match node {
+        Node::Map(entries) => {
+            for (i, (key, value)) in entries.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(&" ".repeat(indent));
+                }
+                let start = out.len();
+                write_scalar(out, key);
+                out.push(':');
+                match value {
+                    Node::Map(inner) if !inner.is_empty() => {
+                        out.push('\n');
+                        out.push_str(&" ".repeat(indent + 2));
+                        write_node(out, value, indent + 2);
+                    }
+                    Node::List(inner) if !inner.is_empty() => {
+                        out.push('\n');
+                        out.push_str(&" ".repeat(indent + 2));
+                        write_node(out, value, indent + 2);
+                    }
+                    _ => {
+                        // Values stand in one column.
+                        let width = out.len() - start;
+                        out.push_str(&" ".repeat(17usize.saturating_sub(width).max(1)));
+                        write_scalar(out, value);
+                        out.push('\n');
+                    }
+                }
+            }
+        }
+        Node::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(&" ".repeat(indent));
+                }
+                out.push_str("- ");
+                match item {
+                    Node::Map(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
+                    Node::List(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
+                    _ => {
+                        write_scalar(out, item);
+                        out.push('\n');
+                    }
+                }
+            }
+        }
+        _ => {
+            write_scalar(out, node);
+            out.push('\n');
+        }
+    }
+}
+
+fn write_scalar(out: &mut String, node: &Node) {
+    use fmt::Write;
+    let _ = match node {
+        Node::Nil => write!(out, "null"),
+        Node::Bool(value) => write!(out, "{value}"),
+        Node::Int(value) => write!(out, "{value}"),
+        Node::Float(value) => write!(out, "{value:?}"),
+        Node::Text(text) => {
+            write_text(out, text);
+            Ok(())
+        }
+        Node::List(_) => write!(out, "[]"),
+        Node::Map(_) => write!(out, "{{}}"),
+    };
+}
+
+/// Plain where no reader can take it for something else, else quoted.
+fn write_text(out: &mut String, text: &str) {
+    use fmt::Write;
+    let plain_char =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-' | '+' | '/' | '(' | ')');
+    let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
+    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.'))
+        && text.chars().all(plain_char)
+        && !text.starts_with("..")
+        && !text[1..].starts_with(|c: char| text.starts_with('.') && c.is_ascii_digit())
+        && !reserved.contains(&text.trim_start_matches('.').to_ascii_lowercase().as_str());
+    if plain {
+        out.push_str(text);
+        return;
+    }
+    if !text.chars().any(char::is_control) {
+        out.push('\'');
+        out.push_str(&text.replace('\'', "''"));
+        out.push('\'');
+        return;
+    }
+    out.push('"');
+    for c in text.chars() {
+        let _ = match c {
+            '"' | '\\' => write!(out, "\\{c}"),
+            '\n' => write!(out, "\\n"),
+            '\t' => write!(out, "\\t"),
+            c if (c as u32) < 0x100 && c.is_control() => write!(out, "\\x{:02X}", c as u32),
+            c if c.is_control() => write!(out, "\\u{:04X}", c as u32),
+            c => write!(out, "{c}"),
+        };
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{CallConv, KernelArgInfo, Type};
+    use crate::machine::Resources;
+    use cranelift_entity::EntityRef;
+
+    fn target(name: &str, version: u8) -> Target {
+        let processor = Target::processor_by_name(name).expect("a processor of the table");
+        Target { code_object_version: version, ..Target::new(processor) }
+    }
+
+    fn sample(version: u8) -> Metadata {
+        let mut module = ir::Module { opencl_version: Some([1, 2]), ..Default::default() };
+        module.printf_formats.push("1:1:4:%d\n".into());
+        let mut source = ir::Function::new("k", CallConv::Kernel, Type::Void);
+        source.add_param(Type::ptr(AddrSpace::GLOBAL), "ir_name");
+        source.params[0].flags = ParamFlags::NOALIAS | ParamFlags::READONLY;
+        source.add_param(Type::ptr(AddrSpace::CONSTANT), "img");
+        source.kernel.args = vec![
+            KernelArgInfo {
+                name: "p".into(),
+                ty: "float*".into(),
+                base_ty: "float*".into(),
+                access: "none".into(),
+                qualifiers: "restrict const".into(),
+                ..Default::default()
+            },
+            KernelArgInfo { base_ty: "image2d_t".into(), access: "write_only".into(), ..Default::default() },
+        ];
+        source.kernel.reqd_work_group_size = Some([64, 1, 1]);
+        let mut kernel = Function::new("k", CallConv::Kernel, ir::Func::new(0));
+        let target = target("gfx900", version);
+        kernel.kernarg = super::super::kernarg::layout(&module, &source, &target);
+        kernel.resources = Resources { sgprs: 10, vgprs: 3, vcc: true, ..Default::default() };
+        Metadata::new(&module, [(&kernel, &source)], &target)
+    }
+
+    #[test]
+    fn written_metadata_reads_back() {
+        for version in [3, 4, 5] {
+            let metadata = sample(version);
+            let bytes = metadata.to_bytes().expect("writable");
+            assert_eq!(Metadata::from_bytes(&bytes), Ok(metadata));
+        }
+        assert!(Metadata::from_bytes(&[0xc1]).is_err());
+    }
+
+    #[test]
+    fn members_come_from_opencl_and_attributes() {
+        let metadata = sample(3);
+        assert_eq!((metadata.version, metadata.target.as_deref()), ([1, 0], None));
+        let kernel = metadata.kernel("k.kd").expect("by symbol");
+        assert_eq!((kernel.sgpr_count, kernel.vgpr_count), (12, 3));
+        assert_eq!(kernel.reqd_workgroup_size, Some([64, 1, 1]));
+        assert_eq!((kernel.language.as_deref(), kernel.language_version), (Some("OpenCL C"), Some([1, 2])));
+        let [p, img] = &kernel.args[..] else { panic!("two arguments") };
+        assert_eq!((p.name.as_deref(), p.type_name.as_deref()), (Some("p"), Some("float*")));
+        assert!(p.is_const && p.is_restrict && !p.is_volatile);
+        assert_eq!((p.actual_access.as_deref(), p.access.as_deref()), (Some("read_only"), None));
+        assert_eq!((img.value_kind.as_str(), img.access.as_deref()), ("image", Some("write_only")));
+        let v5 = sample(5);
+        assert_eq!((v5.version, v5.kernels[0].uses_dynamic_stack), ([1, 2], Some(false)));
+    }
+
+    /// LLVM writes sorted keys; ours must be sorted at every level.
+    #[test]
+    fn keys_are_sorted() {
+        fn check(node: &Node) {
+            match node {
+                Node::Map(entries) => {
+                    let keys: Vec<_> = entries.iter().map(|(key, _)| format!("{key:?}")).collect();
+                    assert!(keys.is_sorted(), "{keys:?}");
+                    entries.iter().for_each(|(_, value)| check(value));
+                }
+                Node::List(items) => items.iter().for_each(check),
+                _ => {}
+            }
+        }
+        let bytes = sample(5).to_bytes().expect("writable");
+        check(&rmp_serde::from_slice(&bytes).expect("readable"));
+    }
+
+    #[test]
+    fn yaml_quotes_what_is_ambiguous() {
+        let yaml = to_yaml(&sample(4).to_bytes().expect("writable")).expect("readable");
+        assert!(yaml.contains("  - .args:\n      - .actual_access:  read_only\n"), "{yaml}");
+        assert!(yaml.contains("        .type_name:      'float*'\n"), "{yaml}");
+        assert!(yaml.contains("amdhsa.printf:\n  - \"1:1:4:%d\\n\"\n"), "{yaml}");
+        assert!(yaml.contains("amdhsa.target:   'amdgcn-amd-amdhsa--gfx900:xnack-'\n"), "{yaml}");
+        for (text, want) in [
+            ("no", "'no'"),
+            ("a'b c", "'a''b c'"),
+            ("12", "'12'"),
+            ("", "''"),
+            (".5", "'.5'"),
+            ("k.kd", "k.kd"),
+        ] {
+            let mut out = String::new();
+            write_text(&mut out, text);
+            assert_eq!(out, want);
+        }
+    }
+
+    #[test]
+    fn target_ids_follow_the_version() {
+        assert_eq!(target_id(&target("gfx900", 3)), "amdgcn-amd-amdhsa--gfx900");
+        assert_eq!(target_id(&target("gfx902", 3)), "amdgcn-amd-amdhsa--gfx902+xnack");
+        assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-");
+        assert_eq!(target_id(&target("gfx700", 4)), "amdgcn-amd-amdhsa--gfx700");
+    }
+}
