@@ -1,7 +1,7 @@
 //! What a row of the instruction table says.
 
 use crate::machine::PReg;
-use crate::target::Generation;
+use crate::target::{Features, Generation, Target};
 
 /// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -91,6 +91,10 @@ pub enum OperandKind {
     ExportSrc,
     /// Any other immediate, of the bits given by the field.
     Imm,
+    /// 16-bit immediate that is left out where it is 0 (`s_endpgm`).
+    OptionalImm,
+    /// Register or constant of any file and width; pseudo instructions only.
+    AnyReg,
 }
 
 /// How an operand's bits are understood: decides inline constants, SDWA extension, and what the simulator computes.
@@ -154,7 +158,8 @@ bitflags::bitflags! {
         const IGNORES_EXEC = 1 << 7;
         /// Source operands 0 and 1 may be swapped with no other change.
         const COMMUTES = 1 << 8;
-        /// VOP3 encoding accepts abs, neg (and omod, unless `NO_OMOD`) on its sources.
+        /// VOP3 encoding accepts abs and neg on its sources of float or `B` type, and clamp and omod unless denied below.
+        /// VOP3P: accepts neg_lo and neg_hi.
         const FLOAT_MODS = 1 << 9;
         /// VOP3 encoding accepts clamp though it is an integer instruction.
         const INT_CLAMP = 1 << 10;
@@ -194,7 +199,7 @@ bitflags::bitflags! {
         const LGKM = 1 << 27;
         /// Counts in vmcnt.
         const VM = 1 << 28;
-        /// Counts in expcnt.
+        /// Counts in expcnt (memory stores: on GFX6 alone).
         const EXPCNT = 1 << 29;
         /// VOP3 encoding is VOP3B: operand 1 is an SGPR destination, no abs and no op_sel.
         const VOP3B = 1 << 30;
@@ -202,13 +207,43 @@ bitflags::bitflags! {
         const BARRIER = 1 << 31;
         /// Buffer or image instruction with a typed format.
         const FORMATTED = 1 << 32;
+        /// No properties.
+        const NONE = 0;
+        /// Has no VOP3 encoding though its format usually does.
+        const NO_VOP3 = 1 << 33;
+        /// Float instruction without clamp.
+        const NO_CLAMP = 1 << 34;
+        /// Accepts an output modifier though its sources are integers.
+        const OMOD = 1 << 35;
+        /// SDWA encoding exists on GFX8 alone.
+        const SDWA8 = 1 << 36;
+        /// Mixed precision: VOP3P whose neg_hi bits are abs, and whose sources are f32 or, by op_sel_hi, half of a dword.
+        const MIX = 1 << 37;
+        /// Writes M0.
+        const M0_DEF = 1 << 38;
+        /// Needs an LDS limit in M0 where the target lacks `LDS_NO_M0`.
+        const M0_LDS = 1 << 39;
+        /// Atomic that returns the old value: shares the code point of the row without `_RTN` and sets GLC.
+        const RTN = 1 << 40;
+        /// Buffer load into LDS: shares the code point of the row without `_LDS` and sets the LDS bit.
+        const LDS_DMA = 1 << 41;
+        /// DS with two addresses: two 8-bit offsets, counted in elements (of 64 elements for `st64`).
+        const DS_TWO = 1 << 42;
+        /// DS without GDS form.
+        const NO_GDS = 1 << 43;
+        /// DS that exists for GDS alone.
+        const GDS_ONLY = 1 << 44;
+        /// Image gather: always four results.
+        const GATHER4 = 1 << 45;
+        /// Takes any number of sources.
+        const VARIADIC = 1 << 46;
     }
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpcodeInfo {
-    /// Assembly name without encoding suffix, newest spelling.
+    /// Assembly name without encoding suffix, newest spelling. The rows of an alias group (`RTN`, `LDS_DMA`) share it.
     pub name: &'static str,
     /// Format of the shortest encoding.
     pub format: Format,
@@ -222,6 +257,8 @@ pub struct OpcodeInfo {
     pub operands: &'static [OperandDesc],
     /// Properties.
     pub flags: OpFlags,
+    /// Abilities that the instruction needs and not every processor of its generations has.
+    pub requires: Features,
     /// Bytes of memory accessed a lane (scalar: by the wave); 0 where it is no memory instruction or depends on modifiers.
     pub memory_bytes: u8,
 }
@@ -245,6 +282,36 @@ impl OpcodeInfo {
             .map(|(_, reg)| reg)
     }
 
+    /// Assembly name on `generation`, without encoding suffix.
+    pub fn name_on(&self, generation: Generation) -> &'static str {
+        self.old_names.iter().find(|(g, _)| *g == generation).map_or(self.name, |(_, name)| name)
+    }
+
+    /// Whether `target` has the instruction in any encoding. Pseudo instructions exist everywhere.
+    pub fn exists_on(&self, target: &Target) -> bool {
+        let generation = target.generation();
+        self.format == Format::Pseudo
+            || ((self.code(generation).is_some() || self.vop3_code(generation).is_some())
+                && target.has(self.requires))
+    }
+
+    /// What may stand at operand `index` in VOP3 (`vop3`) or else in the short encoding: VOP3 takes any source where
+    /// VOP2 and VOPC want a VGPR for `src1`.
+    pub fn operand_kind(&self, index: usize, vop3: bool) -> Option<OperandKind> {
+        let desc = self.operands.get(index)?;
+        let relaxed = vop3
+            && matches!(self.format, Format::Vop2 | Format::Vopc)
+            && desc.kind == OperandKind::Vgpr
+            && desc.role == Role::Use
+            && !self.flags.contains(OpFlags::IGNORES_EXEC);
+        Some(if relaxed { OperandKind::VectorSrc } else { desc.kind })
+    }
+
+    /// Number of operands that are written (`Def` and `DefUse`); they come first.
+    pub fn def_count(&self) -> usize {
+        self.operands.iter().filter(|o| o.role != Role::Use).count()
+    }
+
     /// Opcode number in its base format on `generation`.
     pub fn code(&self, generation: Generation) -> Option<u16> {
         u16::try_from(self.codes[generation as usize]).ok()
@@ -253,5 +320,93 @@ impl OpcodeInfo {
     /// Opcode number in VOP3 on `generation`.
     pub fn vop3_code(&self, generation: Generation) -> Option<u16> {
         u16::try_from(self.vop3_codes[generation as usize]).ok()
+    }
+}
+
+/// Opcode numbers in VOP3 that follow from those of the short encoding. Source: the manuals' VOP3A opcode tables
+/// ("VOP1 opcodes + 0x180" on GFX6-7 and GFX10, + 0x140 on GFX8-9).
+pub(super) const fn vop3_codes(
+    format: Format,
+    codes: [i16; Generation::COUNT],
+    flags: OpFlags,
+) -> [i16; Generation::COUNT] {
+    let distance: [i16; Generation::COUNT] = match format {
+        Format::Vop1 => [0x180, 0x180, 0x140, 0x140, 0x180],
+        Format::Vop2 => [0x100; Generation::COUNT],
+        Format::Vopc | Format::Vop3 => [0; Generation::COUNT],
+        _ => return [-1; Generation::COUNT],
+    };
+    let mut out = [-1; Generation::COUNT];
+    if flags.contains(OpFlags::NO_VOP3) {
+        return out;
+    }
+    let mut i = 0;
+    while i < Generation::COUNT {
+        if codes[i] >= 0 {
+            out[i] = codes[i] + distance[i];
+        }
+        i += 1;
+    }
+    out
+}
+
+/// Gives unnamed operands the manual's names: destinations `vdst` or `sdst`, sources `src0`, `src1`, `src2`.
+pub(super) const fn name_operands<const N: usize>(
+    format: Format,
+    mut operands: [OperandDesc; N],
+) -> [OperandDesc; N] {
+    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp);
+    let mut sources = 0;
+    let mut i = 0;
+    while i < N {
+        let desc = &mut operands[i];
+        let is_source = matches!(desc.role, Role::Use);
+        if desc.name.is_empty() {
+            desc.name = match desc.kind {
+                OperandKind::Simm16
+                | OperandKind::OptionalImm
+                | OperandKind::Label
+                | OperandKind::Waitcnt => "simm16",
+                OperandKind::Hwreg | OperandKind::Sendmsg => "simm16",
+                OperandKind::Literal => "imm",
+                OperandKind::Attribute => "attr",
+                OperandKind::LaneMask if !is_source => "sdst",
+                _ if is_source => match sources {
+                    0 => "src0",
+                    1 => "src1",
+                    _ => "src2",
+                },
+                _ if scalar => "sdst",
+                _ => "vdst",
+            };
+        }
+        if is_source {
+            sources += 1;
+        }
+        i += 1;
+    }
+    operands
+}
+
+/// `name` in lower case.
+pub(super) const fn lower_case<const N: usize>(name: &str) -> [u8; N] {
+    let bytes = name.as_bytes();
+    let mut out = [0; N];
+    let mut i = 0;
+    while i < N {
+        out[i] = bytes[i].to_ascii_lowercase();
+        i += 1;
+    }
+    out
+}
+
+/// The assembly name: without the suffix that tells the rows of an alias group apart.
+pub(super) const fn assembly_name(name: &'static [u8], flags: OpFlags) -> &'static str {
+    let alias =
+        flags.contains(OpFlags::RTN) || (flags.contains(OpFlags::LDS_DMA) && flags.contains(OpFlags::LOAD));
+    let name = if alias && name.len() > 4 { name.split_at(name.len() - 4).0 } else { name };
+    match std::str::from_utf8(name) {
+        Ok(name) => name,
+        Err(_) => "",
     }
 }

@@ -126,7 +126,11 @@ const fn gfx6() -> Features {
 }
 
 const fn gfx7() -> Features {
-    Features::FLAT.union(Features::ADDR64).union(Features::DS_B128).union(Features::DWORDX3).union(Features::UNALIGNED_ACCESS)
+    Features::FLAT
+        .union(Features::ADDR64)
+        .union(Features::DS_B128)
+        .union(Features::DWORDX3)
+        .union(Features::UNALIGNED_ACCESS)
 }
 
 const fn gfx8() -> Features {

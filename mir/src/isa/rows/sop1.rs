@@ -1,0 +1,62 @@
+//! One-source scalar instructions.
+//!
+//! Columns: opcode numbers on GFX6, 7, 8, 9, 10; operands; properties. See [`super`] for the abbreviations.
+
+#[rustfmt::skip]
+macro_rules! sop1 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$($more)*] $($rows)*
+    row!(S_MOV_B32, Sop1, [0x03, 0x03, 0x00, 0x00, -1], d(S, 1, B32) s(SS, 1, B32), COPY);
+    row!(S_MOV_B64, Sop1, [0x04, 0x04, 0x01, 0x01, -1], d(S, 2, B64) s(SS, 2, B64), COPY);
+    row!(S_CMOV_B32, Sop1, [0x05, 0x05, 0x02, 0x02, -1], x(S, 1, B32) s(SS, 1, B32), SCC_USE | COPY);
+    row!(S_CMOV_B64, Sop1, [0x06, 0x06, 0x03, 0x03, -1], x(S, 2, B64) s(SS, 2, B64), SCC_USE | COPY);
+    row!(S_NOT_B32, Sop1, [0x07, 0x07, 0x04, 0x04, -1], d(S, 1, B32) s(SS, 1, B32), SCC_DEF);
+    row!(S_NOT_B64, Sop1, [0x08, 0x08, 0x05, 0x05, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF);
+    row!(S_WQM_B32, Sop1, [0x09, 0x09, 0x06, 0x06, -1], d(S, 1, B32) s(SS, 1, B32), SCC_DEF);
+    row!(S_WQM_B64, Sop1, [0x0a, 0x0a, 0x07, 0x07, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF);
+    row!(S_BREV_B32, Sop1, [0x0b, 0x0b, 0x08, 0x08, -1], d(S, 1, B32) s(SS, 1, B32), NONE);
+    row!(S_BREV_B64, Sop1, [0x0c, 0x0c, 0x09, 0x09, -1], d(S, 2, B64) s(SS, 2, B64), NONE);
+    row!(S_BCNT0_I32_B32, Sop1, [0x0d, 0x0d, 0x0a, 0x0a, -1], d(S, 1, I32) s(SS, 1, B32), SCC_DEF);
+    row!(S_BCNT0_I32_B64, Sop1, [0x0e, 0x0e, 0x0b, 0x0b, -1], d(S, 1, I32) s(SS, 2, B64), SCC_DEF);
+    row!(S_BCNT1_I32_B32, Sop1, [0x0f, 0x0f, 0x0c, 0x0c, -1], d(S, 1, I32) s(SS, 1, B32), SCC_DEF);
+    row!(S_BCNT1_I32_B64, Sop1, [0x10, 0x10, 0x0d, 0x0d, -1], d(S, 1, I32) s(SS, 2, B64), SCC_DEF);
+    row!(S_FF0_I32_B32, Sop1, [0x11, 0x11, 0x0e, 0x0e, -1], d(S, 1, I32) s(SS, 1, B32), NONE);
+    row!(S_FF0_I32_B64, Sop1, [0x12, 0x12, 0x0f, 0x0f, -1], d(S, 1, I32) s(SS, 2, B64), NONE);
+    row!(S_FF1_I32_B32, Sop1, [0x13, 0x13, 0x10, 0x10, -1], d(S, 1, I32) s(SS, 1, B32), NONE);
+    row!(S_FF1_I32_B64, Sop1, [0x14, 0x14, 0x11, 0x11, -1], d(S, 1, I32) s(SS, 2, B64), NONE);
+    row!(S_FLBIT_I32_B32, Sop1, [0x15, 0x15, 0x12, 0x12, -1], d(S, 1, I32) s(SS, 1, B32), NONE);
+    row!(S_FLBIT_I32_B64, Sop1, [0x16, 0x16, 0x13, 0x13, -1], d(S, 1, I32) s(SS, 2, B64), NONE);
+    row!(S_FLBIT_I32, Sop1, [0x17, 0x17, 0x14, 0x14, -1], d(S, 1, I32) s(SS, 1, I32), NONE);
+    row!(S_FLBIT_I32_I64, Sop1, [0x18, 0x18, 0x15, 0x15, -1], d(S, 1, I32) s(SS, 2, I64), NONE);
+    row!(S_SEXT_I32_I8, Sop1, [0x19, 0x19, 0x16, 0x16, -1], d(S, 1, I32) s(SS, 1, I32), NONE);
+    row!(S_SEXT_I32_I16, Sop1, [0x1a, 0x1a, 0x17, 0x17, -1], d(S, 1, I32) s(SS, 1, I32), NONE);
+    row!(S_BITSET0_B32, Sop1, [0x1b, 0x1b, 0x18, 0x18, -1], x(S, 1, B32) s(SS, 1, B32), NONE);
+    row!(S_BITSET0_B64, Sop1, [0x1c, 0x1c, 0x19, 0x19, -1], x(S, 2, B64) s(SS, 1, B32), NONE);
+    row!(S_BITSET1_B32, Sop1, [0x1d, 0x1d, 0x1a, 0x1a, -1], x(S, 1, B32) s(SS, 1, B32), NONE);
+    row!(S_BITSET1_B64, Sop1, [0x1e, 0x1e, 0x1b, 0x1b, -1], x(S, 2, B64) s(SS, 1, B32), NONE);
+    row!(S_GETPC_B64, Sop1, [0x1f, 0x1f, 0x1c, 0x1c, -1], d(S, 2, B64), NONE);
+    row!(S_SETPC_B64, Sop1, [0x20, 0x20, 0x1d, 0x1d, -1], s(S, 2, B64), BRANCH);
+    row!(S_SWAPPC_B64, Sop1, [0x21, 0x21, 0x1e, 0x1e, -1], d(S, 2, B64) s(SS, 2, B64), BRANCH);
+    row!(S_RFE_B64, Sop1, [0x22, 0x22, 0x1f, 0x1f, -1], s(S, 2, B64), BRANCH | SIDE_EFFECTS);
+    row!(S_AND_SAVEEXEC_B64, Sop1, [0x24, 0x24, 0x20, 0x20, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_OR_SAVEEXEC_B64, Sop1, [0x25, 0x25, 0x21, 0x21, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_XOR_SAVEEXEC_B64, Sop1, [0x26, 0x26, 0x22, 0x22, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN2_SAVEEXEC_B64, Sop1, [0x27, 0x27, 0x23, 0x23, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ORN2_SAVEEXEC_B64, Sop1, [0x28, 0x28, 0x24, 0x24, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_NAND_SAVEEXEC_B64, Sop1, [0x29, 0x29, 0x25, 0x25, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_NOR_SAVEEXEC_B64, Sop1, [0x2a, 0x2a, 0x26, 0x26, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_XNOR_SAVEEXEC_B64, Sop1, [0x2b, 0x2b, 0x27, 0x27, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_QUADMASK_B32, Sop1, [0x2c, 0x2c, 0x28, 0x28, -1], d(S, 1, B32) s(SS, 1, B32), NONE);
+    row!(S_QUADMASK_B64, Sop1, [0x2d, 0x2d, 0x29, 0x29, -1], d(S, 2, B64) s(SS, 2, B64), NONE);
+    row!(S_MOVRELS_B32, Sop1, [0x2e, 0x2e, 0x2a, 0x2a, -1], d(S, 1, B32) s(S, 1, B32), M0_USE | COPY);
+    row!(S_MOVRELS_B64, Sop1, [0x2f, 0x2f, 0x2b, 0x2b, -1], d(S, 2, B64) s(S, 2, B64), M0_USE | COPY);
+    row!(S_MOVRELD_B32, Sop1, [0x30, 0x30, 0x2c, 0x2c, -1], x(S, 1, B32) s(SS, 1, B32), M0_USE | COPY);
+    row!(S_MOVRELD_B64, Sop1, [0x31, 0x31, 0x2d, 0x2d, -1], x(S, 2, B64) s(SS, 2, B64), M0_USE | COPY);
+    row!(S_CBRANCH_JOIN, Sop1, [0x32, 0x32, 0x2e, 0x2e, -1], s(S, 1, B32), BRANCH | SIDE_EFFECTS);
+    row!(S_ABS_I32, Sop1, [0x34, 0x34, 0x30, 0x30, -1], d(S, 1, I32) s(SS, 1, I32), SCC_DEF);
+    row!(S_SET_GPR_IDX_IDX, Sop1, [-1, -1, 0x32, 0x32, -1], s(SS, 1, B32), M0_USE | M0_DEF | MODE_USE | MODE_DEF | SIDE_EFFECTS);
+    row!(S_ANDN1_SAVEEXEC_B64, Sop1, [-1, -1, -1, 0x33, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ORN1_SAVEEXEC_B64, Sop1, [-1, -1, -1, 0x34, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN1_WREXEC_B64, Sop1, [-1, -1, -1, 0x35, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN2_WREXEC_B64, Sop1, [-1, -1, -1, 0x36, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_BITREPLICATE_B64_B32, Sop1, [-1, -1, -1, 0x37, -1], d(S, 2, B64) s(SS, 1, B32), NONE);
+} } }
+pub(super) use sop1;

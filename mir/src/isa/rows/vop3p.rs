@@ -1,0 +1,40 @@
+//! Packed 16-bit and dot-product instructions; MIX rows read each source as f32 or, by op_sel_hi, as a half of it.
+//!
+//! Columns: opcode numbers on GFX6, 7, 8, 9, 10; operands; properties. See [`super`] for the abbreviations.
+
+#[rustfmt::skip]
+macro_rules! vop3p { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$($more)*] $($rows)*
+    row!(V_PK_MAD_I16, Vop3p, [-1, -1, -1, 0x00, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MUL_LO_U16, Vop3p, [-1, -1, -1, 0x01, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_ADD_I16, Vop3p, [-1, -1, -1, 0x02, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_SUB_I16, Vop3p, [-1, -1, -1, 0x03, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_LSHLREV_B16, Vop3p, [-1, -1, -1, 0x04, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_LSHRREV_B16, Vop3p, [-1, -1, -1, 0x05, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_ASHRREV_I16, Vop3p, [-1, -1, -1, 0x06, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_MAX_I16, Vop3p, [-1, -1, -1, 0x07, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MIN_I16, Vop3p, [-1, -1, -1, 0x08, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MAD_U16, Vop3p, [-1, -1, -1, 0x09, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_ADD_U16, Vop3p, [-1, -1, -1, 0x0a, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_SUB_U16, Vop3p, [-1, -1, -1, 0x0b, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_MAX_U16, Vop3p, [-1, -1, -1, 0x0c, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MIN_U16, Vop3p, [-1, -1, -1, 0x0d, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_FMA_F16, Vop3p, [-1, -1, -1, 0x0e, -1], d(V, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_ADD_F16, Vop3p, [-1, -1, -1, 0x0f, -1], d(V, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MUL_F16, Vop3p, [-1, -1, -1, 0x10, -1], d(V, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MIN_F16, Vop3p, [-1, -1, -1, 0x11, -1], d(V, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_PK_MAX_F16, Vop3p, [-1, -1, -1, 0x12, -1], d(V, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, V2F16), FLOAT_MODS | INT_CLAMP | COMMUTES);
+    row!(V_FMA_MIX_F32, Vop3p, [-1, -1, -1, 0x20, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires FMA_MIX);
+    row!(V_MAD_MIX_F32, Vop3p, [-1, -1, -1, 0x20, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires MAD_MIX);
+    row!(V_FMA_MIXLO_F16, Vop3p, [-1, -1, -1, 0x21, -1], x(V, 1, F16) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires FMA_MIX);
+    row!(V_MAD_MIXLO_F16, Vop3p, [-1, -1, -1, 0x21, -1], x(V, 1, F16) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires MAD_MIX);
+    row!(V_FMA_MIXHI_F16, Vop3p, [-1, -1, -1, 0x22, -1], x(V, 1, F16) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires FMA_MIX);
+    row!(V_MAD_MIXHI_F16, Vop3p, [-1, -1, -1, 0x22, -1], x(V, 1, F16) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), INT_CLAMP | MIX | COMMUTES, requires MAD_MIX);
+    row!(V_DOT2_F32_F16, Vop3p, [-1, -1, -1, 0x23, -1], d(V, 1, F32) s(VS, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, F32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT2_I32_I16, Vop3p, [-1, -1, -1, 0x26, -1], d(V, 1, I32) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT2_U32_U16, Vop3p, [-1, -1, -1, 0x27, -1], d(V, 1, U32) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT4_I32_I8, Vop3p, [-1, -1, -1, 0x28, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT4_U32_U8, Vop3p, [-1, -1, -1, 0x29, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT8_I32_I4, Vop3p, [-1, -1, -1, 0x2a, -1], d(V, 1, I32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT8_U32_U4, Vop3p, [-1, -1, -1, 0x2b, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+} } }
+pub(super) use vop3p;
