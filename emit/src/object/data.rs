@@ -1,0 +1,86 @@
+//! Variables of the module in data sections.
+//!
+//! A variable goes to the section it names, else by its nature: constants without addresses to `.rodata`, with addresses to
+//! `.data.rel.ro`, zeros to `.bss`, the rest to `.data`. A named section takes type and flags from its first variable;
+//! zeros are stored in it like any other contents.
+
+use super::{Builder, Pending, reloc};
+use mir::ir::{AddrSpace, Global, GlobalData, Initializer, Linkage, SymbolRef};
+use mir::{Diagnostic, Result};
+use object::elf as raw;
+
+/// Name, type and flags of the section for `global`; decided by nature alone, without regard to its own section name.
+pub(crate) fn section_of(global: &GlobalData, init: &Initializer) -> (&'static str, bool) {
+    let zero = init.bytes.iter().all(|&byte| byte == 0) && init.relocations.is_empty();
+    match (global.is_constant, init.relocations.is_empty(), zero) {
+        (true, true, _) => (".rodata", false),
+        (true, false, _) => (".data.rel.ro", false),
+        (false, _, true) => (".bss", true),
+        (false, _, false) => (".data", false),
+    }
+}
+
+/// Whether the object holds the contents of `global`.
+pub(crate) fn is_emitted(global: &GlobalData) -> bool {
+    global.init.is_some()
+        && !matches!(global.space, AddrSpace::LOCAL | AddrSpace::REGION)
+        && !matches!(global.linkage, Linkage::AvailableExternally | Linkage::Appending)
+}
+
+/// Adds every variable that the module defines, in its order.
+pub(super) fn add_globals(builder: &mut Builder<'_>) -> Result<()> {
+    let module = builder.module;
+    for (id, global) in module.globals.iter() {
+        if let Some(init) = global.init.as_ref().filter(|_| is_emitted(global)) {
+            add_global(builder, id, global, init)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_global(builder: &mut Builder<'_>, id: Global, global: &GlobalData, init: &Initializer) -> Result<()> {
+    let (mut name, nobits) = section_of(global, init);
+    let mut kind = if nobits { raw::SHT_NOBITS } else { raw::SHT_PROGBITS };
+    let write = if name == ".rodata" { raw::SectionFlags(0) } else { raw::SHF_WRITE };
+    if !global.section.is_empty() {
+        name = &global.section;
+        kind = raw::SHT_PROGBITS;
+    }
+    let section = builder.section(name, kind, raw::SHF_ALLOC | write);
+    let size = usize::try_from(global.size_bytes).ok().filter(|&size| size <= isize::MAX as usize / 2);
+    let Some(size) = size.filter(|&size| size >= init.bytes.len()) else {
+        return Err(Diagnostic::malformed(format!(
+            "variable {} of {} bytes has {} bytes of contents",
+            global.name,
+            global.size_bytes,
+            init.bytes.len()
+        )));
+    };
+    let contents = &mut builder.image.sections[section.0];
+    let offset = contents.align_to(1 << global.align_log2.min(31), &[0]);
+    if contents.is_nobits() {
+        contents.nobits_size += size as u64;
+    } else {
+        contents.data.extend_from_slice(&init.bytes);
+        contents.data.resize(offset as usize + size, 0);
+    }
+    for relocation in &init.relocations {
+        let kind = match relocation.width_bytes {
+            8 => reloc::ABS64,
+            4 => reloc::ABS32,
+            width => {
+                let message = format!("address of {width} bytes in variable {}", global.name);
+                return Err(Diagnostic::unsupported(message));
+            }
+        };
+        builder.pending.push(Pending {
+            section,
+            offset: offset + relocation.offset_bytes,
+            symbol: relocation.symbol,
+            kind,
+            addend: relocation.addend,
+        });
+    }
+    let visible = super::visibility(global.visibility);
+    builder.define(SymbolRef::Global(id), (section, offset), global.size_bytes, raw::STT_OBJECT, visible)
+}

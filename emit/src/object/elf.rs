@@ -1,0 +1,288 @@
+//! An ELF relocatable object as sections and symbols, and its bytes.
+//!
+//! [`Image`] is what the parts of the object writer fill in; [`Image::write`] lays it out through the `object` crate: header,
+//! section contents, relocations, symbols (locals first, as ELF demands), strings, section headers. The result depends on the
+//! image alone. Cost: linear.
+
+use mir::{Diagnostic, Result};
+use object::elf;
+use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, SymbolIndex, Writer};
+
+/// A section of an [`Image`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SectionId(pub usize);
+
+/// A symbol of an [`Image`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ElfSymbolId(pub usize);
+
+/// A relocation of a section.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// Byte offset in the section.
+    pub offset: u64,
+    /// What is referred to.
+    pub symbol: ElfSymbolId,
+    /// `R_AMDGPU_*`.
+    pub kind: u32,
+    /// Added to the symbol's value.
+    pub addend: i64,
+}
+
+/// A section.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// `SHT_*`.
+    pub kind: elf::SectionType,
+    /// `SHF_*`.
+    pub flags: elf::SectionFlags,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// Contents; empty for `SHT_NOBITS`.
+    pub data: Vec<u8>,
+    /// Size of a `SHT_NOBITS` section.
+    pub nobits_size: u64,
+    /// Relocations in the order of their offsets.
+    pub relocations: Vec<Relocation>,
+}
+
+impl Section {
+    /// An empty section.
+    pub fn new(name: impl Into<String>, kind: elf::SectionType, flags: elf::SectionFlags) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            flags,
+            align: 1,
+            data: Vec::new(),
+            nobits_size: 0,
+            relocations: Vec::new(),
+        }
+    }
+
+    /// Whether it occupies no bytes of the file.
+    pub fn is_nobits(&self) -> bool {
+        self.kind == elf::SHT_NOBITS
+    }
+
+    /// Current size in bytes.
+    pub fn size(&self) -> u64 {
+        if self.is_nobits() { self.nobits_size } else { self.data.len() as u64 }
+    }
+
+    /// Pads to a multiple of `align` with repetitions of `fill` and raises the section's alignment; returns the offset.
+    /// The size must be a multiple of the length of `fill`.
+    pub fn align_to(&mut self, align: u64, fill: &[u8]) -> u64 {
+        self.align = self.align.max(align);
+        let end = self.size().next_multiple_of(align.max(1));
+        if self.is_nobits() {
+            self.nobits_size = end;
+        } else {
+            let missing = end as usize - self.data.len();
+            self.data.extend(fill.iter().copied().cycle().take(missing));
+        }
+        end
+    }
+}
+
+/// Where a symbol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In another object.
+    Undefined,
+    /// In a section of this one.
+    Defined(SectionId, u64),
+    /// The section itself.
+    Section(SectionId),
+}
+
+/// A symbol.
+#[derive(Clone, Debug)]
+pub struct ElfSymbol {
+    /// Name, empty for section symbols.
+    pub name: String,
+    /// Place.
+    pub place: Place,
+    /// Size in bytes.
+    pub size: u64,
+    /// `STB_*`.
+    pub binding: elf::SymbolBind,
+    /// `STT_*`.
+    pub kind: elf::SymbolType,
+    /// `STV_*`.
+    pub visibility: elf::SymbolVisibility,
+}
+
+/// A relocatable object before layout.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    /// `EI_OSABI`.
+    pub os_abi: u8,
+    /// `EI_ABIVERSION`.
+    pub abi_version: u8,
+    /// `e_flags`.
+    pub flags: u32,
+    /// Sections in the order of the file.
+    pub sections: Vec<Section>,
+    /// Symbols, in any order.
+    pub symbols: Vec<ElfSymbol>,
+}
+
+impl Image {
+    /// Adds a section.
+    pub fn add_section(&mut self, section: Section) -> SectionId {
+        self.sections.push(section);
+        SectionId(self.sections.len() - 1)
+    }
+
+    /// Adds a symbol.
+    pub fn add_symbol(&mut self, symbol: ElfSymbol) -> ElfSymbolId {
+        self.symbols.push(symbol);
+        ElfSymbolId(self.symbols.len() - 1)
+    }
+
+    /// The object's bytes.
+    pub fn write(&self) -> Result<Vec<u8>> {
+        let fail = |e: object::write::Error| Diagnostic::defect(format!("cannot write the object: {e}"));
+        // The indices from 0xff00 on are reserved; relocation and string sections come on top of these.
+        if self.sections.len() > 0x7000 {
+            return Err(Diagnostic::limit(format!("{} sections do not fit one object", self.sections.len())));
+        }
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(object::Endianness::Little, true, &mut bytes);
+        writer.reserve_file_header();
+
+        // Indices and file ranges of sections with their relocations.
+        let rela_names: Vec<String> = self.sections.iter().map(|s| format!(".rela{}", s.name)).collect();
+        let mut names = Vec::with_capacity(self.sections.len());
+        let mut indices = Vec::with_capacity(self.sections.len());
+        let mut offsets = Vec::with_capacity(self.sections.len());
+        for (section, rela_name) in self.sections.iter().zip(&rela_names) {
+            indices.push(writer.reserve_section_index());
+            let name = writer.add_section_name(section.name.as_bytes());
+            let rela = (!section.relocations.is_empty()).then(|| {
+                writer.reserve_section_index();
+                writer.add_section_name(rela_name.as_bytes())
+            });
+            names.push((name, rela));
+            offsets.push(writer.reserve(section.data.len() as u64, section.align));
+        }
+
+        // Symbols: locals first.
+        let is_local = |symbol: &ElfSymbol| symbol.binding == elf::STB_LOCAL;
+        let mut order: Vec<usize> = (0..self.symbols.len()).collect();
+        order.sort_by_key(|&i| !is_local(&self.symbols[i]));
+        let locals = order.iter().filter(|&&i| is_local(&self.symbols[i])).count() as u32 + 1;
+        let mut symbol_index = vec![SymbolIndex(0); self.symbols.len()];
+        let mut symbol_names = vec![None; self.symbols.len()];
+        writer.reserve_null_symbol_index();
+        for &i in &order {
+            symbol_index[i] = writer.reserve_symbol_index(None);
+            let name = &self.symbols[i].name;
+            symbol_names[i] = (!name.is_empty()).then(|| writer.add_string(name.as_bytes()));
+        }
+        let symtab = writer.reserve_symtab_section_index();
+        writer.reserve_strtab_section_index();
+        writer.reserve_shstrtab_section_index();
+        writer.reserve_symtab();
+        writer.reserve_strtab().map_err(fail)?;
+        writer.reserve_shstrtab().map_err(fail)?;
+        let rela_offsets: Vec<u64> = self
+            .sections
+            .iter()
+            .map(|section| match section.relocations.len() {
+                0 => 0,
+                count => writer.reserve_relocations(count, true),
+            })
+            .collect();
+        writer.reserve_section_headers();
+
+        // Contents in the order of reservation.
+        let header = FileHeader {
+            os_abi: elf::OsAbi(self.os_abi),
+            abi_version: self.abi_version,
+            e_type: elf::ET_REL,
+            e_machine: elf::EM_AMDGPU,
+            e_entry: 0,
+            e_flags: elf::FileFlags(self.flags),
+        };
+        writer.write_file_header(&header).map_err(fail)?;
+        for (section, &offset) in self.sections.iter().zip(&offsets) {
+            writer.pad_until(offset);
+            writer.write(&section.data);
+        }
+        writer.write_null_symbol();
+        for &i in &order {
+            writer.write_symbol(&self.symbol(i, &indices, writer.string_offset(symbol_names[i])));
+        }
+        writer.write_strtab();
+        writer.write_shstrtab();
+        for (section, &offset) in self.sections.iter().zip(&rela_offsets) {
+            if section.relocations.is_empty() {
+                continue;
+            }
+            writer.pad_until(offset);
+            for relocation in &section.relocations {
+                writer.write_relocation(
+                    true,
+                    &Rel {
+                        r_offset: relocation.offset,
+                        r_sym: symbol_index[relocation.symbol.0].0,
+                        r_type: elf::RelocationType(relocation.kind),
+                        r_addend: relocation.addend,
+                    },
+                );
+            }
+        }
+
+        // Section headers in the order of their indices.
+        writer.write_null_section_header();
+        for (i, section) in self.sections.iter().enumerate() {
+            let (name, rela) = names[i];
+            writer.write_section_header(&SectionHeader {
+                sh_name: writer.section_name_offset(Some(name)),
+                sh_type: section.kind,
+                sh_flags: section.flags,
+                sh_offset: offsets[i],
+                sh_size: section.size(),
+                sh_addralign: section.align,
+                ..SectionHeader::default()
+            });
+            if let Some(rela) = rela {
+                let count = section.relocations.len();
+                writer.write_relocation_section_header(
+                    rela,
+                    indices[i],
+                    symtab,
+                    rela_offsets[i],
+                    count,
+                    true,
+                );
+            }
+        }
+        writer.write_symtab_section_header(locals);
+        writer.write_strtab_section_header();
+        writer.write_shstrtab_section_header();
+        Ok(bytes)
+    }
+
+    fn symbol(&self, i: usize, indices: &[SectionIndex], name: u32) -> Sym {
+        let symbol = &self.symbols[i];
+        let (section, value) = match symbol.place {
+            Place::Undefined => (None, 0),
+            Place::Defined(section, offset) => (Some(indices[section.0].0), offset),
+            Place::Section(section) => (Some(indices[section.0].0), 0),
+        };
+        Sym {
+            section,
+            st_name: name,
+            st_info: elf::SymbolInfo::new(symbol.binding, symbol.kind),
+            st_other: symbol.visibility.into(),
+            st_shndx: elf::SHN_UNDEF,
+            st_value: value,
+            st_size: symbol.size,
+        }
+    }
+}
