@@ -473,7 +473,6 @@ impl Function {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

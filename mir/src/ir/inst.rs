@@ -558,7 +558,11 @@ impl InstKind {
     pub fn is_terminator(&self) -> bool {
         matches!(
             self,
-            Self::Jump { .. } | Self::Branch { .. } | Self::Switch { .. } | Self::Ret { .. } | Self::Unreachable
+            Self::Jump { .. }
+                | Self::Branch { .. }
+                | Self::Switch { .. }
+                | Self::Ret { .. }
+                | Self::Unreachable
         )
     }
 

@@ -265,7 +265,12 @@ impl TypeTable {
             align = align.max(field_align);
         }
         let size_bytes = offset.next_multiple_of(align);
-        Type::Aggregate(self.intern(Aggregate::Struct { fields: laid, size_bytes, align_bytes: align, packed }))
+        Type::Aggregate(self.intern(Aggregate::Struct {
+            fields: laid,
+            size_bytes,
+            align_bytes: align,
+            packed,
+        }))
     }
 
     /// The array of `len` times `element`.
@@ -359,7 +364,9 @@ impl fmt::Display for DisplayType<'_> {
                     }
                     f.write_str(if *packed { " }>" } else { " }" })
                 }
-                Aggregate::Array { element, len, .. } => write!(f, "[{len} x {}]", self.table.display(*element)),
+                Aggregate::Array { element, len, .. } => {
+                    write!(f, "[{len} x {}]", self.table.display(*element))
+                }
             },
         }
     }

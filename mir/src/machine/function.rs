@@ -44,6 +44,13 @@ pub struct VRegData {
     pub hint: Option<PReg>,
 }
 
+impl VRegData {
+    /// Whether it belongs to the wave, so that its liveness follows the wave graph: SGPRs and whole-wave VGPRs.
+    pub fn wave_level(&self) -> bool {
+        self.file == RegFile::Sgpr || self.flags.contains(VRegFlags::WHOLE_WAVE)
+    }
+}
+
 /// An edge of one of the graphs with the arguments for the target's parameters of that graph's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
@@ -371,6 +378,8 @@ pub struct Function {
     pub max_flat_workgroup_size: u32,
     /// Filled in by allocation and frame layout.
     pub resources: Resources,
+    /// Set by structuring; see [`Function::is_structured`].
+    pub structured: bool,
 }
 
 impl Function {
@@ -392,7 +401,13 @@ impl Function {
             uses_flat_scratch: false,
             max_flat_workgroup_size: 1024,
             resources: Resources::default(),
+            structured: false,
         }
+    }
+
+    /// Whether the wave graph exists: structuring, or a later step, is done.
+    pub fn is_structured(&self) -> bool {
+        self.structured
     }
 
     /// A new virtual register.
@@ -402,12 +417,7 @@ impl Function {
 
     /// A new SGPR pair that holds one bit a lane.
     pub fn new_lane_mask(&mut self) -> VReg {
-        self.vregs.push(VRegData {
-            file: RegFile::Sgpr,
-            dwords: 2,
-            flags: VRegFlags::LANE_MASK,
-            hint: None,
-        })
+        self.vregs.push(VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None })
     }
 
     /// A new block at the end of the layout.

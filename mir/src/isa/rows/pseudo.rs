@@ -7,5 +7,6 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     row!(COPY, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst) s(ANY, 0, Data, src), COPY);
     row!(REG_SEQUENCE, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst), COPY | VARIADIC);
     row!(IMPLICIT_DEF, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst), NONE);
+    row!(FENCE, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | BARRIER);
 } } }
 pub(super) use pseudo;
