@@ -1,1 +1,327 @@
-//! placeholder
+//! Register allocation: from virtual to physical registers.
+//!
+//! # The problem
+//!
+//! A wave has about a hundred scalar registers and shares 256 vector registers a lane with the other waves of its SIMD: the fewer a
+//! kernel takes, the more waves hide its memory latency, in steps ([`vgpr_budget`]). Values are tuples of 1 to 32
+//! consecutive registers, aligned for SGPRs. And there are two control-flow graphs: a lane follows the thread graph, the wave
+//! executes the wave graph.
+//!
+//! # The idea
+//!
+//! 1. [`graph`]: number the code in layout order.
+//! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
+//!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
+//! 3. `pressure` and `spill`: where more dwords are alive than there are registers, rematerialise and spill.
+//! 4. [`webs`]: join what moves connect.
+//! 5. [`pack`]: bind webs to registers.
+//! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
+//! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
+//!
+//! # Invariants
+//!
+//! * EXEC changes only in heads and tails of blocks, and VGPR moves, spills and reloads stand in bodies. So each acts on exactly the
+//!   lanes that are in the block on the thread graph. Lanes that wait elsewhere keep what their own path left, even in a
+//!   register that this block uses for something else: its instructions do not touch inactive lanes.
+//! * That is why an ordinary VGPR interferes on the thread graph alone. A whole-wave VGPR is written in inactive lanes too; it
+//!   shares no register with ordinary ones.
+//! * No inserted instruction writes SCC.
+//! * Errors are values: what does not fit is `Unsupported`, what contradicts the contract of the input a `Defect`.
+//!
+//! # Cost
+//!
+//! Every phase is linear in instructions, operands and live ranges, but for a logarithm in [`occupancy`].
+#![forbid(unsafe_code)]
+
+mod access;
+mod checker;
+#[cfg(test)]
+mod fuzz;
+mod graph;
+mod liveness;
+mod moves;
+mod occupancy;
+mod pack;
+mod rewrite;
+mod webs;
+
+use graph::{Graph, Numbering};
+use liveness::{Kind, Liveness};
+use mir::machine::{Function, Operand, PReg, Reg, RegFile, VReg};
+use mir::target::{Features, Target};
+use mir::{Diagnostic, Result};
+use occupancy::{Mask, Occupancy};
+use pack::{File, Hints, Item, UNBOUND};
+use rewrite::{Bound, Rewriter};
+use webs::Webs;
+
+/// What the user asked for, besides what the function says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Check the result symbolically.
+    pub verify: bool,
+    /// Most VGPRs that may be used (`"amdgpu-num-vgpr"`).
+    pub max_vgprs: Option<u32>,
+    /// Most SGPRs that may be used, VCC and its kin included (`"amdgpu-num-sgpr"`).
+    pub max_sgprs: Option<u32>,
+    /// Fewest waves of a SIMD that must fit (`"amdgpu-waves-per-eu"`).
+    pub min_waves: Option<u32>,
+}
+
+/// Registers for SGPR indices: the plain ones and VCC.
+const VCC_PAIR: u16 = access::VCC;
+
+/// Most VGPRs that a kernel may use if `waves` of its waves are to fit on a SIMD.
+///
+/// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4.
+pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
+    let granule = target.processor.vgpr_granule.max(1);
+    (256 / waves.clamp(1, target.processor.max_waves_per_simd) / granule * granule).max(granule)
+}
+
+/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
+fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
+    f.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
+}
+
+/// Allocates registers for `f`.
+pub fn allocate(f: Function, target: &Target, options: &Options) -> Result<Function> {
+    Allocator::default().allocate(f, target, options)
+}
+
+/// An allocator that keeps its memory from function to function.
+#[derive(Default)]
+pub struct Allocator {
+    scalar: Occupancy,
+    vector: Occupancy,
+    whole_wave: Occupancy,
+}
+
+impl Allocator {
+    /// Allocates registers for `f`.
+    pub fn allocate(&mut self, mut f: Function, target: &Target, options: &Options) -> Result<Function> {
+        let name = f.name.clone();
+        self.run(&mut f, target, options).map_err(|d| d.in_function(&name))?;
+        Ok(f)
+    }
+
+    fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
+        let limits = Limits::new(f, target, options);
+        let numbering = Numbering::new(f);
+        let wave = Graph::new(f, &numbering, RegFile::Sgpr);
+        let thread = Graph::new(f, &numbering, RegFile::Vgpr);
+        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+        let mut webs = Webs::new(f, &numbering);
+        let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread);
+
+        let mut at = vec![UNBOUND; f.vregs.len()];
+        let scalar = limits.scalar_file(&live);
+        let vector = limits.vector_file(&live);
+        let positions = numbering.len();
+        let failed =
+            pack_best(f, &live, &mut webs, Kind::Sgpr, &scalar, &hints, &mut self.scalar, positions, &mut at)
+                .0;
+        if let Some(v) = failed {
+            return Err(Diagnostic::unsupported(format!("out of scalar registers ({v})")));
+        }
+        let (failed, high) =
+            pack_best(f, &live, &mut webs, Kind::Vgpr, &vector, &hints, &mut self.vector, positions, &mut at);
+        if let Some(v) = failed {
+            return Err(Diagnostic::unsupported(format!("out of vector registers ({v})")));
+        }
+        let mut exclusive = vector.clone();
+        exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
+        let (failed, all) = pack_best(
+            f,
+            &live,
+            &mut webs,
+            Kind::WholeWave,
+            &exclusive,
+            &hints,
+            &mut self.whole_wave,
+            positions,
+            &mut at,
+        );
+        if let Some(v) = failed {
+            return Err(Diagnostic::unsupported(format!("out of vector registers ({v})")));
+        }
+
+        let reg_of: Vec<u16> = f
+            .vregs
+            .keys()
+            .map(|v| {
+                let (root, offset) = webs.find(v);
+                match at[root as usize] {
+                    UNBOUND => UNBOUND,
+                    first => first.saturating_add_signed(offset),
+                }
+            })
+            .collect();
+        let rewriter = Rewriter {
+            target,
+            numbering: &numbering,
+            wave: &wave,
+            thread: &thread,
+            reg_of: &reg_of,
+            sgprs: Bound { occupancy: &self.scalar, allowed: scalar.allowed },
+            vgprs: Bound {
+                occupancy: &self.vector,
+                allowed: vector.allowed.and_not(&Mask::run(high, all.saturating_sub(high))),
+            },
+            traced: options.verify,
+        };
+        let before = options.verify.then(|| f.clone());
+        let traces = rewriter.run(f)?;
+        if let Some(before) = &before {
+            checker::Checker {
+                before,
+                after: f,
+                traces: &traces,
+                reg_of: &reg_of,
+                numbering: &numbering,
+                wave: &wave,
+                thread: &thread,
+            }
+            .check()?;
+        }
+        resources(f);
+        Ok(())
+    }
+}
+
+/// Which registers there are.
+struct Limits {
+    sgprs: u16,
+    vgprs: u16,
+}
+
+impl Limits {
+    fn new(f: &Function, target: &Target, options: &Options) -> Self {
+        let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
+        let vgprs = vgpr_budget(target, waves).min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(256));
+        // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
+        let mut sgprs = target.processor.addressable_sgprs;
+        if target.has(Features::SGPR_INIT_BUG) {
+            sgprs = sgprs.min(96 - 6);
+        }
+        if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
+            sgprs = sgprs.min(n.saturating_sub(6).max(16));
+        }
+        Self { sgprs: sgprs as u16, vgprs: vgprs as u16 }
+    }
+
+    fn scalar_file(&self, live: &Liveness) -> File {
+        let mut file =
+            File { allowed: Mask::run(0, self.sgprs).or(&Mask::run(VCC_PAIR, 2)), fixed: Vec::new() };
+        restrict(&mut file, live, RegFile::Sgpr);
+        file
+    }
+
+    fn vector_file(&self, live: &Liveness) -> File {
+        let mut file = File { allowed: Mask::run(0, self.vgprs), fixed: Vec::new() };
+        restrict(&mut file, live, RegFile::Vgpr);
+        file
+    }
+}
+
+fn restrict(file: &mut File, live: &Liveness, which: RegFile) {
+    for &(_, n) in live.reserved.iter().filter(|r| r.0 == which) {
+        file.allowed = file.allowed.and_not(&Mask::run(n, 1));
+    }
+    file.fixed.extend(live.fixed.iter().filter(|r| r.0 == which).map(|&(_, n, range)| (n, range)));
+}
+
+/// Joins webs along all affinities and collects the wishes that remain.
+fn join_all(
+    f: &Function,
+    live: &Liveness,
+    webs: &mut Webs,
+    numbering: &Numbering,
+    wave: &Graph,
+    thread: &Graph,
+) -> Hints {
+    let mut open = webs::affinities(f, numbering, wave, thread);
+    open.retain(|affinity| !webs.join(f, live, affinity));
+    let mut hints = Hints::default();
+    for (_, first, reg) in f.entry.registers() {
+        if let Some(v) = reg {
+            hints.place(webs, v, first, 0);
+        }
+    }
+    for &block in &numbering.order {
+        for inst in f.blocks[block].insts.iter().filter(|i| i.op == mir::isa::Opcode::COPY) {
+            let [Operand::Reg(dst), Operand::Reg(src)] = inst.operands.as_slice() else { continue };
+            match (dst.reg, src.reg) {
+                (Reg::Virtual(v), Reg::Physical(p)) => hints.place(webs, v, p, 0),
+                (Reg::Physical(p), Reg::Virtual(v)) => hints.place(webs, v, p, i32::from(src.sub)),
+                _ => {}
+            }
+        }
+    }
+    for (v, data) in f.vregs.iter() {
+        if let Some(reg) = data.hint {
+            hints.place(webs, v, reg, 0);
+        }
+    }
+    for affinity in &open {
+        hints.beside(webs, affinity);
+    }
+    hints.sort();
+    hints
+}
+
+/// Packs the webs of `kind` in the best order; returns a web that found no place and the registers used.
+fn pack_best(
+    f: &Function,
+    live: &Liveness,
+    webs: &mut Webs,
+    kind: Kind,
+    file: &File,
+    hints: &Hints,
+    occupancy: &mut Occupancy,
+    positions: u32,
+    at: &mut [u16],
+) -> (Option<VReg>, u16) {
+    let mut items: Vec<Item> = pack::items(f, live, webs, kind);
+    let first = pack::pack(f, live, webs, &items, file, hints, occupancy, positions, at);
+    if first.failed.is_empty() || items.is_empty() {
+        return (None, first.high);
+    }
+    items.sort_by_key(|item| (std::cmp::Reverse(item.width), item.start, item.root));
+    let second = pack::pack(f, live, webs, &items, file, hints, occupancy, positions, at);
+    (second.failed.first().copied(), second.high)
+}
+
+/// Fills in what the code uses.
+fn resources(f: &mut Function) {
+    let (mut sgprs, mut vgprs, mut vcc) = (0u16, 0u16, false);
+    let mut count = |reg: PReg, dwords: u8| {
+        let last = reg.plus(u16::from(dwords.max(1)) - 1);
+        if let Some(n) = last.vgpr_index() {
+            vgprs = vgprs.max(n + 1);
+        } else if let Some(n) = last.sgpr_index() {
+            sgprs = sgprs.max(n + 1);
+        } else if (PReg::VCC_LO..=PReg::VCC_HI).contains(&last) {
+            vcc = true;
+        }
+    };
+    for &block in &f.layout {
+        for inst in &f.blocks[block].insts {
+            for (_, operand) in access::registers(inst) {
+                if let Reg::Physical(reg) = operand.reg {
+                    count(reg, operand.dwords);
+                }
+            }
+            for reg in inst.op.info().implicit_defs().chain(inst.op.info().implicit_uses()) {
+                count(reg, 1);
+            }
+        }
+    }
+    for (value, first, _) in f.entry.registers() {
+        count(first, value.dwords());
+    }
+    f.resources.sgprs = f.resources.sgprs.max(u32::from(sgprs));
+    f.resources.vgprs = f.resources.vgprs.max(u32::from(vgprs));
+    f.resources.vcc |= vcc;
+    f.resources.flat_scratch |= f.uses_flat_scratch;
+}

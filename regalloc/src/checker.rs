@@ -1,0 +1,389 @@
+//! Proof of an allocation by symbolic execution on both graphs.
+//!
+//! Every physical dword holds a set of *values*: dwords of virtual registers of the code before allocation, and constants of moves.
+//! An instruction's definition puts its value into its register and removes it everywhere else, because a copy that an
+//! earlier iteration of a loop left is stale. A copy of the old code makes every holder of the source's value a holder of the
+//! destination's; so does passing an argument. Where edges meet, a register holds what it holds on all of them: scalar and whole-wave
+//! registers on the wave graph's edges, vector registers on the thread graph's. At every use the register must hold
+//! the value that the old code reads there.
+//!
+//! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
+//! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
+
+use crate::access::{Access, access, file_index, is_copy, registers};
+use crate::graph::{Graph, Numbering, edges, params};
+use crate::liveness::Kind;
+use crate::pack::UNBOUND;
+use crate::rewrite::{Event, Trace};
+use mir::isa::{OpFlags, Opcode};
+use mir::machine::{Function, Inst, Operand, PReg, Reg, RegFile, VReg};
+use mir::{Diagnostic, Result};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A dword of a virtual register, or a constant.
+type Value = u64;
+
+/// The values that each physical register holds; absent: none.
+type State = FxHashMap<PReg, SmallVec<[Value; 2]>>;
+
+fn value(v: VReg, d: u16) -> Value {
+    u64::from(v.as_u32()) << 8 | u64::from(d)
+}
+
+fn constant(c: i64) -> Value {
+    1 << 63 | u64::from(c as u32)
+}
+
+/// Both sides of an allocation.
+pub(crate) struct Checker<'a> {
+    pub before: &'a Function,
+    pub after: &'a Function,
+    pub traces: &'a [Trace],
+    pub reg_of: &'a [u16],
+    pub numbering: &'a Numbering,
+    pub wave: &'a Graph,
+    pub thread: &'a Graph,
+}
+
+impl Checker<'_> {
+    /// A `Defect` for the first use that does not see its value.
+    pub fn check(&self) -> Result<()> {
+        let blocks = self.numbering.order.len();
+        let mut whole_wave = vec![false; 256];
+        for v in self.before.vregs.keys().filter(|&v| Kind::of(self.before, v) == Kind::WholeWave) {
+            let first = self.reg_of[v.as_u32() as usize];
+            for d in 0..u16::from(self.before.vregs[v].dwords) {
+                if let Some(slot) = whole_wave.get_mut(usize::from(first.saturating_add(d))) {
+                    *slot = true;
+                }
+            }
+        }
+        let on_wave = |reg: PReg| reg.vgpr_index().is_none_or(|n| whole_wave[usize::from(n)]);
+        let mut outs: Vec<Option<State>> = vec![None; blocks];
+        loop {
+            let mut changed = false;
+            for i in 0..blocks {
+                let mut state = self.meet(i, &outs, &on_wave);
+                self.block(i, &mut state, false)?;
+                if outs[i].as_ref() != Some(&state) {
+                    outs[i] = Some(state);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for i in 0..blocks {
+            let mut state = self.meet(i, &outs, &on_wave);
+            self.block(i, &mut state, true).map_err(|d| d.at(self.numbering.order[i]))?;
+        }
+        Ok(())
+    }
+
+    /// State at the start of block `i`; predecessors not yet visited hold everything.
+    fn meet(&self, i: usize, outs: &[Option<State>], on_wave: &dyn Fn(PReg) -> bool) -> State {
+        let mut state = State::default();
+        for (graph, wave) in [(self.wave, true), (self.thread, false)] {
+            let mut known = graph.preds(i).iter().filter_map(|&p| outs[p as usize].as_ref());
+            let Some(first) = known.next() else { continue };
+            let mut part: State =
+                first.iter().filter(|(r, _)| on_wave(**r) == wave).map(|(r, s)| (*r, s.clone())).collect();
+            for other in known {
+                part.retain(|reg, set| {
+                    match other.get(reg) {
+                        Some(theirs) => set.retain(|v| theirs.contains(v)),
+                        None => set.clear(),
+                    }
+                    !set.is_empty()
+                });
+            }
+            state.extend(part);
+        }
+        state
+    }
+
+    fn block(&self, i: usize, state: &mut State, check: bool) -> Result<()> {
+        let old = &self.before.blocks[self.numbering.order[i]];
+        let new = &self.after.blocks[self.numbering.order[i]];
+        let trace = &self.traces[i];
+        let mut events = trace.events.iter().peekable();
+        if i == 0 {
+            for (entry, first, reg) in self.before.entry.registers() {
+                if let Some(v) = reg {
+                    for d in 0..u16::from(entry.dwords()) {
+                        state.insert(first.plus(d), SmallVec::from_slice(&[value(v, d)]));
+                    }
+                }
+            }
+        }
+        let mut j = 0;
+        loop {
+            while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= j) {
+                self.event(i, *event, state);
+            }
+            let Some(inst) = new.insts.get(j) else { break };
+            match trace.origin.get(j).copied().flatten() {
+                Some(k) => {
+                    let Some(original) = old.insts.get(k as usize) else {
+                        return Err(Diagnostic::defect("an instruction of unknown origin"));
+                    };
+                    self.original(original, inst, state, check)?;
+                }
+                None => {
+                    let xors =
+                        new.insts.get(j..j + 3).filter(|w| w.iter().all(|x| x.op == Opcode::V_XOR_B32));
+                    if inst.op == Opcode::V_XOR_B32 && xors.is_some() {
+                        swap(inst, 1, 2, state)?;
+                        j += 2;
+                    } else {
+                        inserted(inst, state)?;
+                    }
+                }
+            }
+            j += 1;
+        }
+        Ok(())
+    }
+
+    fn original(&self, old: &Inst, new: &Inst, state: &mut State, check: bool) -> Result<()> {
+        if check {
+            for (k, operand) in registers(old) {
+                let Reg::Virtual(v) = operand.reg else { continue };
+                let position = match access(old, k) {
+                    Access::Def => continue,
+                    Access::Use => k,
+                    Access::Tied { def } => def,
+                };
+                let Some(Reg::Physical(reg)) =
+                    new.operands.get(position).and_then(|o| o.as_reg()).map(|r| r.reg)
+                else {
+                    return Err(Diagnostic::defect(format!("operand {k} lost its register")));
+                };
+                for d in 0..u16::from(operand.dwords) {
+                    let wanted = value(v, u16::from(operand.sub) + d);
+                    let held = state.get(&reg.plus(d));
+                    if !held.is_some_and(|set| set.contains(&wanted)) {
+                        return Err(Diagnostic::defect(format!(
+                            "allocation: operand {k} of {} should read dword {} of {v} in {}, which holds {held:x?}",
+                            old.op.info().name,
+                            u16::from(operand.sub) + d,
+                            reg.plus(d),
+                        )));
+                    }
+                }
+            }
+        }
+        let mut written: SmallVec<[(PReg, Option<Value>); 4]> = SmallVec::new();
+        for (k, operand) in registers(old) {
+            if access(old, k) != Access::Def {
+                continue;
+            }
+            let Some(Reg::Physical(reg)) = new.operands.get(k).and_then(|o| o.as_reg()).map(|r| r.reg) else {
+                continue;
+            };
+            for d in 0..u16::from(operand.dwords) {
+                let v = match operand.reg {
+                    Reg::Virtual(v) => Some(value(v, u16::from(operand.sub) + d)),
+                    Reg::Physical(_) => None,
+                };
+                written.push((reg.plus(d), v));
+            }
+        }
+        if old.op.info().flags.contains(OpFlags::VCC_DEF) {
+            written.push((PReg::VCC_LO, None));
+            written.push((PReg::VCC_HI, None));
+        }
+        for (n, (reg, v)) in written.iter().enumerate() {
+            if check && written[..n].iter().any(|(other, _)| other == reg) {
+                return Err(Diagnostic::defect(format!(
+                    "allocation: {} writes {reg} twice",
+                    old.op.info().name
+                )));
+            }
+            kill(state, *v);
+            match v {
+                Some(v) => {
+                    state.insert(*reg, SmallVec::from_slice(&[*v]));
+                }
+                None => {
+                    state.remove(reg);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&self, i: usize, event: Event, state: &mut State) {
+        let old = &self.before.blocks[self.numbering.order[i]];
+        // Pairs of a value and what it becomes, all at once.
+        let mut pairs: Vec<(Value, Value)> = Vec::new();
+        match event {
+            Event::Entry => return,
+            Event::Undefined(k) => {
+                let Some(Operand::Reg(operand)) =
+                    old.insts.get(k as usize).and_then(|inst| inst.operands.first())
+                else {
+                    return;
+                };
+                let Reg::Virtual(v) = operand.reg else { return };
+                let first = self.reg_of[v.as_u32() as usize];
+                if first == UNBOUND {
+                    return;
+                }
+                for d in 0..u16::from(self.before.vregs[v].dwords) {
+                    kill(state, Some(value(v, d)));
+                    let reg = crate::access::preg(self.before.vregs[v].file, first + d);
+                    state.insert(reg, SmallVec::from_slice(&[value(v, d)]));
+                }
+                return;
+            }
+            Event::Copy(k) => {
+                let Some(inst) = old.insts.get(k as usize) else { return };
+                copies(inst, &mut pairs, state);
+            }
+            Event::Start(file) => {
+                let graph = self.graph(file);
+                let [pred] = graph.preds(i) else { return };
+                if graph.moves_in_pred(*pred as usize) {
+                    return;
+                }
+                let from = &self.before.blocks[self.numbering.order[*pred as usize]];
+                for edge in edges(from, file).iter().filter(|e| e.block == self.numbering.order[i]) {
+                    self.pass(params(old, file), &edge.args, &mut pairs);
+                }
+            }
+            Event::End(file) => {
+                if !self.graph(file).moves_in_pred(i) {
+                    return;
+                }
+                for edge in edges(old, file) {
+                    self.pass(params(&self.before.blocks[edge.block], file), &edge.args, &mut pairs);
+                }
+            }
+        }
+        if pairs.is_empty() {
+            return;
+        }
+        let becomes: FxHashMap<Value, SmallVec<[Value; 2]>> =
+            pairs.iter().fold(FxHashMap::default(), |mut map, (from, to)| {
+                map.entry(*from).or_insert_with(SmallVec::new).push(*to);
+                map
+            });
+        let gone: rustc_hash::FxHashSet<Value> = pairs.iter().map(|(_, to)| *to).collect();
+        for set in state.values_mut() {
+            let new: SmallVec<[Value; 2]> =
+                set.iter().filter_map(|v| becomes.get(v)).flatten().copied().collect();
+            set.retain(|v| !gone.contains(v));
+            set.extend(new);
+            set.sort_unstable();
+            set.dedup();
+        }
+        state.retain(|_, set| !set.is_empty());
+    }
+
+    fn pass(&self, params: &[VReg], args: &[VReg], pairs: &mut Vec<(Value, Value)>) {
+        for (&param, &arg) in params.iter().zip(args) {
+            for d in 0..u16::from(self.before.vregs[param].dwords) {
+                pairs.push((value(arg, d), value(param, d)));
+            }
+        }
+    }
+
+    fn graph(&self, file: RegFile) -> &Graph {
+        match file {
+            RegFile::Sgpr => self.wave,
+            RegFile::Vgpr => self.thread,
+        }
+    }
+}
+
+/// The values that a copy of the old code renames.
+fn copies(inst: &Inst, pairs: &mut Vec<(Value, Value)>, state: &mut State) {
+    debug_assert!(is_copy(inst.op));
+    let Some(Operand::Reg(dst)) = inst.operands.first() else { return };
+    let Reg::Virtual(v) = dst.reg else { return };
+    let mut at = 0;
+    for source in inst.operands.iter().skip(1) {
+        match source {
+            Operand::Reg(reg) => {
+                for d in 0..u16::from(reg.dwords) {
+                    match reg.reg {
+                        Reg::Virtual(s) => pairs.push((value(s, u16::from(reg.sub) + d), value(v, at + d))),
+                        // A physical register's content has no name until it is copied.
+                        Reg::Physical(p) => {
+                            let name = 1 << 62 | u64::from(p.plus(d).0);
+                            pairs.push((name, value(v, at + d)));
+                        }
+                    }
+                }
+                at += u16::from(reg.dwords);
+            }
+            Operand::Imm(c) => {
+                let dwords = if inst.op == Opcode::COPY { u16::from(dst.dwords) } else { 1 };
+                for d in 0..dwords {
+                    pairs.push((constant(if d < 2 { c >> (32 * d) } else { c >> 63 }), value(v, at + d)));
+                }
+                at += dwords;
+            }
+            _ => at += 1,
+        }
+    }
+    let _ = state;
+}
+
+/// Removes a value that is defined anew.
+fn kill(state: &mut State, v: Option<Value>) {
+    let Some(v) = v else { return };
+    state.retain(|_, set| {
+        set.retain(|x| *x != v);
+        !set.is_empty()
+    });
+}
+
+fn physical(inst: &Inst, k: usize) -> Result<PReg> {
+    match inst.operands.get(k).and_then(|o| o.as_reg()).map(|r| r.reg) {
+        Some(Reg::Physical(reg)) => Ok(reg),
+        _ => Err(Diagnostic::defect(format!("inserted {} without a register", inst.op.info().name))),
+    }
+}
+
+fn swap(inst: &Inst, a: usize, b: usize, state: &mut State) -> Result<()> {
+    let (a, b) = (physical(inst, a)?, physical(inst, b)?);
+    let (in_a, in_b) = (state.remove(&a), state.remove(&b));
+    state.extend(in_b.map(|set| (a, set)));
+    state.extend(in_a.map(|set| (b, set)));
+    Ok(())
+}
+
+/// An instruction that allocation inserted.
+fn inserted(inst: &Inst, state: &mut State) -> Result<()> {
+    let dwords = match inst.op {
+        Opcode::S_MOV_B32 | Opcode::V_MOV_B32 | Opcode::V_READFIRSTLANE_B32 => 1,
+        Opcode::S_MOV_B64 => 2,
+        Opcode::V_SWAP_B32 => return swap(inst, 0, 1, state),
+        _ => return Err(Diagnostic::defect(format!("inserted {} is unknown", inst.op.info().name))),
+    };
+    let dst = physical(inst, 0)?;
+    let mut new: SmallVec<[(PReg, SmallVec<[Value; 2]>); 2]> = SmallVec::new();
+    for d in 0..dwords {
+        let set = match inst.operands.get(1) {
+            Some(Operand::Imm(c)) => SmallVec::from_slice(&[constant(c >> (32 * d))]),
+            _ => {
+                let src = physical(inst, 1)?.plus(d);
+                match state.get(&src) {
+                    Some(set) => set.clone(),
+                    None => SmallVec::from_slice(&[1 << 62 | u64::from(src.0)]),
+                }
+            }
+        };
+        new.push((dst.plus(d), set));
+    }
+    for (reg, set) in new {
+        if file_index(reg).is_some() || reg == PReg::M0 {
+            state.insert(reg, set);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,432 @@
+//! Live ranges of virtual registers, each on its own graph, and busy ranges of physical registers that the code names.
+//!
+//! Uses are grouped by register; from each block that needs the value at its start one walks predecessors up to
+//! the definition. In SSA that visits exactly the blocks where the value is live, so the cost is the size of the
+//! result. No sets by block are kept: the walk's marks are stamped with the register's number.
+//!
+//! A parameter is written by moves at the end of predecessors: its range has a piece from there to that
+//! block's end, and the argument's range stops there. So the two share no position unless the argument lives on, and
+//! may share a register.
+
+use crate::access::{self, Access, VCC, access, file_index};
+use crate::graph::{Graph, Numbering, edges, params};
+use mir::isa::OpFlags;
+use mir::machine::{Condition, Function, Reg, RegFile, Terminator, VReg, VRegFlags};
+use mir::target::Target;
+use mir::{Diagnostic, Result};
+
+/// A half-open range of positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
+pub(crate) struct Range {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// Which set of registers a virtual register competes with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Sgpr,
+    Vgpr,
+    /// VGPR on the wave graph.
+    WholeWave,
+}
+
+impl Kind {
+    pub fn of(f: &Function, v: VReg) -> Self {
+        let data = &f.vregs[v];
+        match data.file {
+            RegFile::Sgpr => Self::Sgpr,
+            RegFile::Vgpr if data.flags.contains(VRegFlags::WHOLE_WAVE) => Self::WholeWave,
+            RegFile::Vgpr => Self::Vgpr,
+        }
+    }
+
+    /// The file whose graph its live ranges follow.
+    pub fn graph(self) -> RegFile {
+        match self {
+            Self::Vgpr => RegFile::Vgpr,
+            Self::Sgpr | Self::WholeWave => RegFile::Sgpr,
+        }
+    }
+}
+
+/// One read of a register.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    block: u32,
+    end: u32,
+}
+
+/// Live ranges of all registers.
+#[derive(Debug, Default)]
+pub(crate) struct Liveness {
+    offsets: Vec<u32>,
+    ranges: Vec<Range>,
+    /// Ranges in which a physical register of the allocated files is taken by explicit or implicit operands.
+    pub fixed: Vec<(RegFile, u16, Range)>,
+    /// Physical registers that live across blocks: not available at all.
+    pub reserved: Vec<(RegFile, u16)>,
+    /// Whether VCC is named by the code.
+    pub vcc_named: bool,
+}
+
+impl Liveness {
+    /// The ranges of `v`, sorted, disjoint, not touching; empty for a register that is never defined.
+    pub fn of(&self, v: VReg) -> &[Range] {
+        let v = v.as_u32() as usize;
+        &self.ranges[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+    }
+
+    pub fn compute(
+        f: &Function,
+        target: &Target,
+        numbering: &Numbering,
+        wave: &Graph,
+        thread: &Graph,
+    ) -> Result<Self> {
+        let mut scan = Scan::new(f.vregs.len());
+        scan.code(f, target, numbering)?;
+        scan.edges(f, numbering, wave, thread)?;
+        scan.finish(f, numbering, wave, thread)
+    }
+}
+
+/// No definition seen.
+const NONE: u32 = u32::MAX;
+
+/// Definitions and uses as they are found.
+struct Scan {
+    /// Block and position of the definition.
+    defs: Vec<(u32, u32)>,
+    uses: Vec<(VReg, Use)>,
+    /// Pieces of parameters' ranges in predecessors.
+    pieces: Vec<(VReg, Range)>,
+    fixed: Vec<(RegFile, u16, Range)>,
+    reserved: Vec<(RegFile, u16)>,
+    vcc_named: bool,
+}
+
+impl Scan {
+    fn new(vregs: usize) -> Self {
+        Self {
+            defs: vec![(NONE, 0); vregs],
+            uses: Vec::with_capacity(2 * vregs),
+            pieces: Vec::new(),
+            fixed: Vec::new(),
+            reserved: Vec::new(),
+            vcc_named: false,
+        }
+    }
+
+    fn define(&mut self, v: VReg, block: usize, position: u32) -> Result<()> {
+        let Some(def) = self.defs.get_mut(v.as_u32() as usize) else {
+            return Err(Diagnostic::defect(format!("unknown register {v}")));
+        };
+        if def.0 != NONE {
+            return Err(Diagnostic::defect(format!("{v} is defined twice")));
+        }
+        *def = (block as u32, position);
+        Ok(())
+    }
+
+    /// Instructions, entry values and physical operands.
+    fn code(&mut self, f: &Function, target: &Target, numbering: &Numbering) -> Result<()> {
+        for (_, _, reg) in f.entry.registers() {
+            if let Some(v) = reg {
+                self.define(v, 0, 0)?;
+            }
+        }
+        let mut physical = Physical::default();
+        for (i, &block) in numbering.order.iter().enumerate() {
+            let data = &f.blocks[block];
+            for (k, inst) in data.insts.iter().enumerate() {
+                let position = numbering.inst(i, k);
+                let flags = inst.op.info().flags;
+                if flags.contains(OpFlags::VCC_USE) {
+                    physical.read(self, RegFile::Sgpr, VCC, position + 1);
+                    physical.read(self, RegFile::Sgpr, VCC + 1, position + 1);
+                }
+                for (k, operand) in access::registers(inst) {
+                    let access = access(inst, k);
+                    match (operand.reg, access) {
+                        (Reg::Virtual(v), Access::Def) => {
+                            let early = access::defined_early(inst, k, target);
+                            self.define(v, i, position + u32::from(!early))?;
+                        }
+                        (Reg::Virtual(v), Access::Use) => {
+                            self.uses.push((v, Use { block: i as u32, end: position + 1 }));
+                        }
+                        (Reg::Virtual(v), Access::Tied { .. }) => {
+                            self.uses.push((v, Use { block: i as u32, end: position }));
+                        }
+                        (Reg::Physical(reg), Access::Use | Access::Tied { .. }) => {
+                            if let Some((file, first)) = file_index(reg) {
+                                for d in 0..u16::from(operand.dwords) {
+                                    physical.read(self, file, first + d, position + 1);
+                                }
+                            }
+                        }
+                        (Reg::Physical(_), Access::Def) => {}
+                    }
+                }
+                for (k, operand) in access::registers(inst) {
+                    if let (Reg::Physical(reg), Access::Def) = (operand.reg, access(inst, k))
+                        && let Some((file, first)) = file_index(reg)
+                    {
+                        let early = access::defined_early(inst, k, target);
+                        for d in 0..u16::from(operand.dwords) {
+                            physical.write(self, file, first + d, position + u32::from(!early), position + 2);
+                        }
+                    }
+                }
+                if flags.contains(OpFlags::VCC_DEF) {
+                    physical.write(self, RegFile::Sgpr, VCC, position + 1, position + 2);
+                    physical.write(self, RegFile::Sgpr, VCC + 1, position + 1, position + 2);
+                }
+            }
+            if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = data.term {
+                physical.read(self, RegFile::Sgpr, VCC, numbering.end(i));
+                physical.read(self, RegFile::Sgpr, VCC + 1, numbering.end(i));
+            }
+            physical.next_block(self);
+        }
+        Ok(())
+    }
+
+    /// Parameters and arguments.
+    fn edges(&mut self, f: &Function, numbering: &Numbering, wave: &Graph, thread: &Graph) -> Result<()> {
+        for file in [RegFile::Sgpr, RegFile::Vgpr] {
+            let graph = if file == RegFile::Sgpr { wave } else { thread };
+            for (i, &block) in numbering.order.iter().enumerate() {
+                let data = &f.blocks[block];
+                let at_start = !params(data, file).is_empty()
+                    && graph.preds(i).iter().any(|&p| !graph.moves_in_pred(p as usize));
+                let position =
+                    if at_start { numbering.moves_at_start(i, data, file) } else { numbering.start[i] };
+                for &v in params(data, file) {
+                    if Kind::of(f, v).graph() != file {
+                        return Err(Diagnostic::unsupported(format!("whole-wave block parameter {v}")));
+                    }
+                    self.define(v, i, position)?;
+                }
+                for edge in edges(data, file) {
+                    let Some(target) = numbering.index(edge.block) else {
+                        return Err(Diagnostic::defect(format!(
+                            "{block} branches to {}, which has no place",
+                            edge.block
+                        )));
+                    };
+                    let target_data = &f.blocks[edge.block];
+                    let target_params = params(target_data, file);
+                    if target_params.len() != edge.args.len() {
+                        return Err(Diagnostic::defect(format!(
+                            "{} arguments for {} parameters on the edge {block} to {}",
+                            edge.args.len(),
+                            target_params.len(),
+                            edge.block
+                        )));
+                    }
+                    if target_params.is_empty() {
+                        continue;
+                    }
+                    if graph.moves_in_pred(i) {
+                        let end = numbering.moves_at_end(i, data, file);
+                        for (&arg, &param) in edge.args.iter().zip(target_params) {
+                            self.uses.push((arg, Use { block: i as u32, end }));
+                            self.pieces.push((param, Range { start: end, end: numbering.end(i) }));
+                        }
+                    } else if graph.preds(target).len() == 1 {
+                        let end = numbering.moves_at_start(target, target_data, file);
+                        for &arg in &edge.args {
+                            self.uses.push((arg, Use { block: target as u32, end }));
+                        }
+                    } else {
+                        return Err(Diagnostic::defect(format!(
+                            "critical edge {block} to {} with arguments",
+                            edge.block
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, f: &Function, numbering: &Numbering, wave: &Graph, thread: &Graph) -> Result<Liveness> {
+        let vregs = f.vregs.len();
+        let (use_offsets, uses) = group(vregs, &self.uses);
+        let (piece_offsets, pieces) = group(vregs, &self.pieces);
+        let mut walk = Walk::new(numbering.order.len());
+        let mut offsets = Vec::with_capacity(vregs + 1);
+        let mut ranges = Vec::with_capacity(vregs + vregs / 2);
+        for (v, _) in f.vregs.iter() {
+            offsets.push(ranges.len() as u32);
+            let n = v.as_u32() as usize;
+            let uses = &uses[use_offsets[n] as usize..use_offsets[n + 1] as usize];
+            let pieces = &pieces[piece_offsets[n] as usize..piece_offsets[n + 1] as usize];
+            if self.defs[n].0 == NONE {
+                if !uses.is_empty() {
+                    return Err(Diagnostic::defect(format!("{v} is used but never defined")));
+                }
+                continue;
+            }
+            let graph = if Kind::of(f, v).graph() == RegFile::Sgpr { wave } else { thread };
+            if !walk.run(v.as_u32(), self.defs[n], uses, pieces, numbering, graph) {
+                return Err(Diagnostic::defect(format!("the definition of {v} does not dominate its uses")));
+            }
+            ranges.extend_from_slice(&walk.out);
+        }
+        offsets.push(ranges.len() as u32);
+        Ok(Liveness {
+            offsets,
+            ranges,
+            fixed: self.fixed,
+            reserved: self.reserved,
+            vcc_named: self.vcc_named,
+        })
+    }
+}
+
+/// Groups pairs by register, keeping their order.
+fn group<T: Copy + Default>(vregs: usize, pairs: &[(VReg, T)]) -> (Vec<u32>, Vec<T>) {
+    let mut offsets = vec![0u32; vregs + 2];
+    for (v, _) in pairs {
+        offsets[v.as_u32() as usize + 2] += 1;
+    }
+    for i in 2..offsets.len() {
+        offsets[i] += offsets[i - 1];
+    }
+    let mut out = vec![T::default(); pairs.len()];
+    for (v, item) in pairs {
+        let slot = &mut offsets[v.as_u32() as usize + 1];
+        out[*slot as usize] = *item;
+        *slot += 1;
+    }
+    offsets.pop();
+    (offsets, out)
+}
+
+/// The walk from uses to the definition.
+struct Walk {
+    live_in: Vec<u32>,
+    live_out: Vec<u32>,
+    work: Vec<u32>,
+    out: Vec<Range>,
+}
+
+impl Walk {
+    fn new(blocks: usize) -> Self {
+        Self { live_in: vec![NONE; blocks], live_out: vec![NONE; blocks], work: Vec::new(), out: Vec::new() }
+    }
+
+    /// Leaves the ranges in `out`; false where a use can be reached without the definition.
+    fn run(
+        &mut self,
+        stamp: u32,
+        (def_block, def): (u32, u32),
+        uses: &[Use],
+        pieces: &[Range],
+        numbering: &Numbering,
+        graph: &Graph,
+    ) -> bool {
+        self.out.clear();
+        let mut local_end = def + 1;
+        for (n, u) in uses.iter().enumerate() {
+            if u.block == def_block {
+                if u.end <= def {
+                    return false;
+                }
+                local_end = local_end.max(u.end);
+                continue;
+            }
+            // Several uses in one block stand together; the last reaches furthest.
+            if uses.get(n + 1).is_some_and(|next| next.block == u.block && next.end >= u.end) {
+                continue;
+            }
+            self.out.push(Range { start: numbering.start[u.block as usize], end: u.end });
+            if self.live_in[u.block as usize] != stamp {
+                self.live_in[u.block as usize] = stamp;
+                self.work.push(u.block);
+            }
+        }
+        while let Some(block) = self.work.pop() {
+            let preds = graph.preds(block as usize);
+            if preds.is_empty() {
+                self.work.clear();
+                return false;
+            }
+            for &p in preds {
+                if self.live_out[p as usize] == stamp {
+                    continue;
+                }
+                self.live_out[p as usize] = stamp;
+                if p == def_block {
+                    local_end = numbering.end(p as usize);
+                    continue;
+                }
+                self.out.push(Range { start: numbering.start[p as usize], end: numbering.end(p as usize) });
+                if self.live_in[p as usize] != stamp {
+                    self.live_in[p as usize] = stamp;
+                    self.work.push(p);
+                }
+            }
+        }
+        self.out.push(Range { start: def, end: local_end });
+        self.out.extend_from_slice(pieces);
+        if self.out.len() > 1 {
+            self.out.sort_unstable();
+            let mut last = 0;
+            for i in 1..self.out.len() {
+                let range = self.out[i];
+                if range.start <= self.out[last].end {
+                    self.out[last].end = self.out[last].end.max(range.end);
+                } else {
+                    last += 1;
+                    self.out[last] = range;
+                }
+            }
+            self.out.truncate(last + 1);
+        }
+        true
+    }
+}
+
+/// Physical registers inside the current block.
+#[derive(Default)]
+struct Physical {
+    /// Registers written in this block, with the start of the value's range.
+    live: Vec<(RegFile, u16, Range)>,
+}
+
+impl Physical {
+    fn read(&mut self, scan: &mut Scan, file: RegFile, index: u16, end: u32) {
+        scan.vcc_named |= file == RegFile::Sgpr && (index == VCC || index == VCC + 1);
+        match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
+            Some((_, _, range)) => range.end = range.end.max(end),
+            None => {
+                if !scan.reserved.contains(&(file, index)) {
+                    scan.reserved.push((file, index));
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, scan: &mut Scan, file: RegFile, index: u16, start: u32, end: u32) {
+        scan.vcc_named |= file == RegFile::Sgpr && (index == VCC || index == VCC + 1);
+        let new = Range { start, end };
+        match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
+            Some((_, _, range)) => {
+                let mut old = std::mem::replace(range, new);
+                old.end = old.end.min(start);
+                if old.start < old.end {
+                    scan.fixed.push((file, index, old));
+                }
+            }
+            None => self.live.push((file, index, new)),
+        }
+    }
+
+    fn next_block(&mut self, scan: &mut Scan) {
+        scan.fixed.append(&mut self.live);
+    }
+}

@@ -1,0 +1,252 @@
+//! Binding webs to hardware registers.
+//!
+//! Webs are bound one after the other to the lowest tuple that is free in all their ranges, aligned as they need, preferring
+//! what saves a move: a fixed register that they are copied from or to, or the place beside a web that was not joined.
+//! Interference is exact, so the order is all that matters. By start, narrow webs fragment the file; by width, then start, wide
+//! tuples get their room first. Both are tried where the first exceeds what the values alive at one time need, and the
+//! one with the lower highest register wins.
+
+use crate::access::{VCC, file_index};
+use crate::liveness::{Kind, Liveness, Range};
+use crate::occupancy::{Mask, Occupancy};
+use crate::webs::{Affinity, WebRanges, WebView, Webs};
+use mir::machine::{Function, PReg, RegFile, VReg, VRegFlags};
+
+/// A web to be bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub root: VReg,
+    pub start: u32,
+    pub width: u8,
+    /// Whether VCC suits: all members are lane masks.
+    pub mask: bool,
+}
+
+/// What may be used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct File {
+    /// Registers that may be used.
+    pub allowed: Mask,
+    /// Ranges taken beforehand.
+    pub fixed: Vec<(u16, Range)>,
+}
+
+/// Wishes of a web: (first register of the root, weight order).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hints {
+    /// Fixed places: (web root, register of the web's dword 0).
+    pub places: Vec<(VReg, i32)>,
+    /// Other webs: (web root, other root, offset of the other's dword 0 from this one's).
+    pub others: Vec<(VReg, VReg, i32)>,
+}
+
+impl Hints {
+    /// Sorts by web, keeping the order of each web's wishes.
+    pub fn sort(&mut self) {
+        self.places.sort_by_key(|h| h.0);
+        self.others.sort_by_key(|h| h.0);
+    }
+
+    fn places(&self, root: VReg) -> impl Iterator<Item = i32> + '_ {
+        let at = self.places.partition_point(|h| h.0 < root);
+        self.places[at..].iter().take_while(move |h| h.0 == root).map(|h| h.1)
+    }
+
+    fn others(&self, root: VReg) -> impl Iterator<Item = (VReg, i32)> + '_ {
+        let at = self.others.partition_point(|h| h.0 < root);
+        self.others[at..].iter().take_while(move |h| h.0 == root).map(|h| (h.1, h.2))
+    }
+
+    /// Adds the wishes of registers that an affinity could not join.
+    pub fn beside(&mut self, webs: &mut Webs, affinity: &Affinity) {
+        let (ra, oa) = webs.find(affinity.a);
+        let (rb, ob) = webs.find(affinity.b);
+        if ra != rb {
+            let delta = i32::from(oa) + i32::from(affinity.offset) - i32::from(ob);
+            let (ra, rb) = (VReg::from_u32(ra), VReg::from_u32(rb));
+            self.others.push((ra, rb, delta));
+            self.others.push((rb, ra, -delta));
+        }
+    }
+
+    /// Adds the wish of `v` to be at `reg`.
+    pub fn place(&mut self, webs: &mut Webs, v: VReg, reg: PReg, sub: i32) {
+        if let Some((_, index)) = file_index(reg) {
+            let (root, offset) = webs.find(v);
+            self.places.push((VReg::from_u32(root), i32::from(index) - i32::from(offset) - sub));
+        }
+    }
+}
+
+/// The result: the register of each web's dword 0 by root, and the webs that found no place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packing {
+    pub failed: Vec<VReg>,
+    /// Highest register used + 1, VCC apart.
+    pub high: u16,
+}
+
+/// No register.
+pub(crate) const UNBOUND: u16 = u16::MAX;
+
+/// Binds `items` in their order; `at[root]` receives the register.
+pub(crate) fn pack(
+    f: &Function,
+    live: &Liveness,
+    webs: &Webs,
+    items: &[Item],
+    file: &File,
+    hints: &Hints,
+    occupancy: &mut Occupancy,
+    positions: u32,
+    at: &mut [u16],
+) -> Packing {
+    occupancy.reset(positions);
+    for &(reg, range) in &file.fixed {
+        occupancy.take(range, &Mask::run(reg, 1));
+    }
+    for item in items {
+        at[item.root.as_u32() as usize] = UNBOUND;
+    }
+    let mut out = Packing::default();
+    for item in items {
+        let view = webs.view(f, live, item.root);
+        let candidates = candidates(&view, &file.allowed, occupancy);
+        match choose(item, &candidates, hints, at, out.high) {
+            Some(reg) => {
+                at[item.root.as_u32() as usize] = reg;
+                bind(&view, reg, occupancy);
+                let end = reg + u16::from(view.width);
+                if reg < 102 || f.vregs[item.root].file == RegFile::Vgpr {
+                    out.high = out.high.max(end);
+                }
+            }
+            None => out.failed.push(item.root),
+        }
+    }
+    out
+}
+
+/// First registers at which the web is free.
+fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupancy) -> Mask {
+    let mut out = match &view.ranges {
+        WebRanges::Single(ranges) => {
+            let mut free = *allowed;
+            for &range in *ranges {
+                free = free.and_not(&occupancy.taken(range));
+            }
+            free.runs(view.width)
+        }
+        WebRanges::Lists([list]) => {
+            let mut free = *allowed;
+            for p in list {
+                free = free.and_not(&occupancy.taken(Range { start: p.start, end: p.end }));
+            }
+            free.runs(view.width)
+        }
+        WebRanges::Lists(lists) => {
+            let mut out = allowed.runs(view.width);
+            for (d, list) in lists.iter().enumerate() {
+                let mut taken = Mask::default();
+                for p in list {
+                    taken = taken.or(&occupancy.taken(Range { start: p.start, end: p.end }));
+                }
+                out = out.and_not(&taken.down(d as u32));
+            }
+            out
+        }
+    };
+    if view.align > 1 {
+        out = out.and(&aligned(view.align, view.phase));
+    }
+    out
+}
+
+/// Registers that are `phase` modulo `align` (a power of two up to 4).
+fn aligned(align: u8, phase: u8) -> Mask {
+    let every: u64 = match align {
+        2 => 0x5555_5555_5555_5555,
+        4 => 0x1111_1111_1111_1111,
+        _ => !0,
+    };
+    Mask([every << phase; 4])
+}
+
+fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16], _high: u16) -> Option<u16> {
+    let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n));
+    for n in hints.places(item.root) {
+        if let Some(n) = wish(n) {
+            return Some(n);
+        }
+    }
+    for (other, offset) in hints.others(item.root) {
+        let there = at[other.as_u32() as usize];
+        if there != UNBOUND
+            && let Some(n) = wish(i32::from(there) - offset)
+        {
+            return Some(n);
+        }
+    }
+    if item.mask && candidates.contains(VCC) {
+        return Some(VCC);
+    }
+    candidates.first()
+}
+
+fn bind(view: &WebView<'_>, reg: u16, occupancy: &mut Occupancy) {
+    match &view.ranges {
+        WebRanges::Single(ranges) => {
+            let regs = Mask::run(reg, u16::from(view.width));
+            for &range in *ranges {
+                occupancy.take(range, &regs);
+            }
+        }
+        WebRanges::Lists([list]) => {
+            let regs = Mask::run(reg, u16::from(view.width));
+            for p in list {
+                occupancy.take(Range { start: p.start, end: p.end }, &regs);
+            }
+        }
+        WebRanges::Lists(lists) => {
+            for (d, list) in lists.iter().enumerate() {
+                let regs = Mask::run(reg + d as u16, 1);
+                for p in list {
+                    occupancy.take(Range { start: p.start, end: p.end }, &regs);
+                }
+            }
+        }
+    }
+}
+
+/// Webs of the registers of `kind`, by first position.
+pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, kind: Kind) -> Vec<Item> {
+    let mut out = Vec::new();
+    // A web is no lane mask as soon as one member is none.
+    let mut mask = vec![true; f.vregs.len()];
+    for (v, data) in f.vregs.iter() {
+        if !data.flags.contains(VRegFlags::LANE_MASK) {
+            let (root, _) = webs.find(v);
+            mask[root as usize] = false;
+        }
+    }
+    for (v, _) in f.vregs.iter() {
+        if Kind::of(f, v) != kind || webs.find(v).0 != v.as_u32() {
+            continue;
+        }
+        let view = webs.view(f, live, v);
+        let start = match &view.ranges {
+            WebRanges::Single(ranges) => ranges.first().map(|r| r.start),
+            WebRanges::Lists(lists) => lists.iter().filter_map(|l| l.first()).map(|p| p.start).min(),
+        };
+        if let Some(start) = start {
+            out.push(Item {
+                root: v,
+                start,
+                width: view.width,
+                mask: mask[v.as_u32() as usize] && view.width == 2,
+            });
+        }
+    }
+    out.sort_by_key(|item| (item.start, item.root));
+    out
+}
