@@ -9,8 +9,11 @@
 //! for the `_e32`, `_e64`, `_sdwa` and `_dpp` encodings ([`crate::machine::Encoding`]); operands that the short encodings
 //! imply (VCC of a carry or a comparison) are always listed.
 
+mod encode;
+pub mod format;
 mod row;
 mod rows;
 
+pub use encode::*;
 pub use row::*;
 pub use rows::Opcode;

@@ -1,5 +1,6 @@
 //! What a row of the instruction table says.
 
+use super::format::Slot;
 use crate::machine::PReg;
 use crate::target::{Features, Generation, Target};
 
@@ -134,6 +135,8 @@ pub struct OperandDesc {
     pub ty: ValueType,
     /// Name in the manual's field list and in assembly (`vdst`, `src0`, `saddr`), for messages.
     pub name: &'static str,
+    /// Where it is encoded.
+    pub slot: Slot,
 }
 
 bitflags::bitflags! {
@@ -348,44 +351,6 @@ pub(super) const fn vop3_codes(
         i += 1;
     }
     out
-}
-
-/// Gives unnamed operands the manual's names: destinations `vdst` or `sdst`, sources `src0`, `src1`, `src2`.
-pub(super) const fn name_operands<const N: usize>(
-    format: Format,
-    mut operands: [OperandDesc; N],
-) -> [OperandDesc; N] {
-    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp);
-    let mut sources = 0;
-    let mut i = 0;
-    while i < N {
-        let desc = &mut operands[i];
-        let is_source = matches!(desc.role, Role::Use);
-        if desc.name.is_empty() {
-            desc.name = match desc.kind {
-                OperandKind::Simm16
-                | OperandKind::OptionalImm
-                | OperandKind::Label
-                | OperandKind::Waitcnt => "simm16",
-                OperandKind::Hwreg | OperandKind::Sendmsg => "simm16",
-                OperandKind::Literal => "imm",
-                OperandKind::Attribute => "attr",
-                OperandKind::LaneMask if !is_source => "sdst",
-                _ if is_source => match sources {
-                    0 => "src0",
-                    1 => "src1",
-                    _ => "src2",
-                },
-                _ if scalar => "sdst",
-                _ => "vdst",
-            };
-        }
-        if is_source {
-            sources += 1;
-        }
-        i += 1;
-    }
-    operands
 }
 
 /// `name` in lower case.

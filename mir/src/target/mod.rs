@@ -1,5 +1,9 @@
 //! What differs between generations and processors, as data.
 
+pub mod messages;
+pub mod operands;
 mod processors;
+mod waits;
 
 pub use processors::*;
+pub use waits::*;

@@ -17,9 +17,10 @@
 //!
 //! Numbers: AMD's ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega; LLVM's assembler is the witness.
 
+use super::format::{Slot, place_operands};
 use super::row::{
     Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind as K, Role, ValueType, assembly_name, lower_case,
-    name_operands, vop3_codes,
+    vop3_codes,
 };
 use crate::target::{Features, Generation};
 use rustc_hash::FxHashMap;
@@ -106,6 +107,7 @@ macro_rules! operand {
             dwords: $dwords,
             ty: ValueType::$ty,
             name: operand_name!($($name)?),
+            slot: Slot::Implied,
         }
     };
 }
@@ -113,7 +115,7 @@ macro_rules! operand {
 macro_rules! operands {
     ($format:ident) => { &[] };
     ($format:ident $($role:ident $args:tt)+) => {
-        &const { name_operands(Format::$format, [$(operand!($role $args)),+]) }
+        &const { place_operands(Format::$format, [$(operand!($role $args)),+]) }
     };
 }
 

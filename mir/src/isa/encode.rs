@@ -1,0 +1,862 @@
+//! Encoder: an instruction over physical registers to its dwords.
+//!
+//! [`encode`] picks the encoding ([`choose`]), walks the row's operands into the slots of its layout, then the layout's
+//! modifier fields, and checks on the way: register file and width, tuple alignment, the constant bus (one SGPR, special register or
+//! literal for each vector instruction), ranges, and that every modifier set has a field. Nothing is allocated unless
+//! it fails. Cost: linear in the number of operands and modifier fields.
+//!
+//! Witness: llvm-mc, by `tests/isa_round_trip.rs`.
+
+use super::format::{Field, Layout, Mod, Slot, layout};
+use super::{Format, OpFlags, OpcodeInfo, OperandKind, Role, ValueType};
+use crate::diag::{Diagnostic, Result};
+use crate::machine::{Encoding, Extension, Inst, ModFlags, Operand, PReg, Reg, RegOperand, SdwaSel};
+use crate::target::operands::{LITERAL, inline_constant, literal_of_constant, register_code};
+use crate::target::{Features, Generation, Target};
+
+/// What [`encode`] appended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Encoded {
+    /// Number of dwords.
+    pub dwords: u8,
+    /// Index among them of the literal that stands for an [`Operand::Symbol`], to be relocated; the dword is 0.
+    pub relocated: Option<u8>,
+}
+
+/// An encoded instruction before it is appended.
+struct Words {
+    bits: u64,
+    dwords: u8,
+    literal: Option<u32>,
+    relocated: bool,
+    /// A branch target is not resolved yet.
+    unresolved: bool,
+}
+
+/// Encodes `inst` for `target` and appends 1 to 3 dwords to `out`.
+///
+/// Registers must be physical and branch targets resolved (`Operand::Imm`, in dwords from the next instruction).
+/// Errors: `Unsupported` where the target lacks opcode or encoding, `Limit` where an operand does not fit, `Defect` where the
+/// instruction does not match its row.
+pub fn encode(inst: &Inst, target: &Target, out: &mut Vec<u32>) -> Result<Encoded> {
+    let words = words(inst, target).map_err(|e| e.at(inst.op.info().name))?;
+    if words.unresolved {
+        return Err(Diagnostic::defect("unresolved branch target").at(inst.op.info().name));
+    }
+    out.push(words.bits as u32);
+    if words.dwords > 1 {
+        out.push((words.bits >> 32) as u32);
+    }
+    if let Some(literal) = words.literal {
+        out.push(literal);
+    }
+    let literal = u8::from(words.literal.is_some());
+    Ok(Encoded { dwords: words.dwords + literal, relocated: words.relocated.then_some(words.dwords) })
+}
+
+/// Size in bytes of `inst` when encoded; branch targets may still be blocks. Errors are those of [`encode`].
+pub fn encoded_size(inst: &Inst, target: &Target) -> Result<u32> {
+    let words = words(inst, target).map_err(|e| e.at(inst.op.info().name))?;
+    Ok(4 * (u32::from(words.dwords) + u32::from(words.literal.is_some())))
+}
+
+/// The encoding that `inst` has or, for [`Encoding::Auto`], the shortest that expresses it. Formats with a single encoding stay
+/// `Auto`.
+pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
+    let info = inst.op.info();
+    if inst.encoding != Encoding::Auto {
+        return inst.encoding;
+    }
+    match info.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp => {}
+        Format::Vop3 | Format::Vop3p => return Encoding::E64,
+        _ => return Encoding::Auto,
+    }
+    match inst.mods.ext {
+        Extension::Sdwa(_) => return Encoding::Sdwa,
+        Extension::Dpp(_) => return Encoding::Dpp,
+        Extension::None => {}
+    }
+    let mods = &inst.mods;
+    let plain = mods.flags.is_empty() && mods.abs | mods.neg | mods.omod | mods.op_sel == 0;
+    let fits = info.code(generation).is_some()
+        && plain
+        && info.operands.iter().zip(&inst.operands).all(|(desc, operand)| match desc.kind {
+            OperandKind::LaneMask => is_register(operand, PReg::VCC_LO),
+            OperandKind::Vgpr if desc.slot == Slot::Src1 => {
+                operand.as_reg().is_some_and(|r| matches!(r.reg, Reg::Physical(p) if p.is_vgpr()))
+            }
+            _ => true,
+        });
+    if fits || info.vop3_code(generation).is_none() { Encoding::E32 } else { Encoding::E64 }
+}
+
+fn is_register(operand: &Operand, reg: PReg) -> bool {
+    operand.as_reg().is_some_and(|r| r.reg == Reg::Physical(reg))
+}
+
+/// Whether the instruction has an output modifier.
+pub(super) fn accepts_omod(info: &OpcodeInfo) -> bool {
+    let float = info.flags.contains(OpFlags::FLOAT_MODS) && !info.flags.contains(OpFlags::NO_OMOD);
+    (float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::OMOD)
+}
+
+/// Whether the instruction can clamp its result.
+pub(super) fn accepts_clamp(info: &OpcodeInfo) -> bool {
+    let float = info.flags.contains(OpFlags::FLOAT_MODS) && !info.flags.contains(OpFlags::NO_CLAMP);
+    (float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::INT_CLAMP)
+}
+
+/// State of one instruction's encoding.
+struct Encoder<'a> {
+    info: &'static OpcodeInfo,
+    inst: &'a Inst,
+    target: &'a Target,
+    generation: Generation,
+    encoding: Encoding,
+    layout: &'static Layout,
+    bits: u64,
+    literal: Option<u32>,
+    relocated: bool,
+    unresolved: bool,
+    /// The scalar value on the constant bus: a register code, or [`LITERAL`].
+    bus: Option<u16>,
+}
+
+fn words(inst: &Inst, target: &Target) -> Result<Words> {
+    let info = inst.op.info();
+    let generation = target.generation();
+    if !target.has(info.requires) {
+        return Err(unsupported_here(target));
+    }
+    let encoding = choose(inst, generation);
+    let vop3 = encoding == Encoding::E64;
+    let code =
+        if vop3 && info.format != Format::Vop3p { info.vop3_code(generation) } else { info.code(generation) };
+    let (Some(code), Some(layout)) = (code, layout(info, encoding, generation)) else {
+        return Err(unsupported_here(target));
+    };
+    let mut encoder = Encoder {
+        info,
+        inst,
+        target,
+        generation,
+        encoding,
+        layout,
+        bits: layout.fixed | layout.op.put(u64::from(code)),
+        literal: None,
+        relocated: false,
+        unresolved: false,
+        bus: None,
+    };
+    encoder.operands()?;
+    encoder.mods()?;
+    Ok(Words {
+        bits: encoder.bits,
+        dwords: layout.dwords,
+        literal: encoder.literal,
+        relocated: encoder.relocated,
+        unresolved: encoder.unresolved,
+    })
+}
+
+#[cold]
+fn unsupported_here(target: &Target) -> Box<Diagnostic> {
+    Diagnostic::unsupported(format!("no such instruction or encoding on {target}"))
+}
+
+#[cold]
+fn bad(what: &str, name: &str) -> Box<Diagnostic> {
+    Diagnostic::defect(format!("{what} as operand {name}"))
+}
+
+#[cold]
+fn out_of_range(name: &str, value: i64) -> Box<Diagnostic> {
+    Diagnostic::limit(format!("{name} {value} is out of range"))
+}
+
+/// Whether a tuple of `dwords` scalar registers may start at `code`: pairs at even numbers, wider ones at multiples of 4
+/// (of the trap temporaries' first for them), and inside one group of registers.
+pub(super) fn scalar_tuple_fits(first: PReg, dwords: u8, generation: Generation) -> bool {
+    if dwords <= 1 {
+        return true;
+    }
+    let align = if dwords == 2 { 2 } else { 4 };
+    let aligned = |n: u16| n.is_multiple_of(align);
+    let last = first.plus(u16::from(dwords) - 1);
+    if let Some(n) = first.sgpr_index() {
+        return aligned(n) && last.sgpr_index().is_some() && register_code(last, generation).is_some();
+    }
+    if let Some(n) = first.ttmp_index() {
+        return aligned(n) && last.ttmp_index().is_some() && register_code(last, generation).is_some();
+    }
+    dwords == 2
+        && matches!(
+            first,
+            PReg::FLAT_SCRATCH_LO
+                | PReg::XNACK_MASK_LO
+                | PReg::VCC_LO
+                | PReg::TBA_LO
+                | PReg::TMA_LO
+                | PReg::EXEC_LO
+                | PReg::SHARED_BASE
+                | PReg::SHARED_LIMIT
+                | PReg::PRIVATE_BASE
+                | PReg::PRIVATE_LIMIT
+                | PReg::POPS_EXITING_WAVE_ID
+                | PReg::VCCZ
+                | PReg::EXECZ
+                | PReg::SCC
+        )
+}
+
+impl Encoder<'_> {
+    fn operands(&mut self) -> Result<()> {
+        let descs = self.info.operands;
+        let given = &self.inst.operands;
+        let optional = descs.last().is_some_and(|d| d.kind == OperandKind::OptionalImm);
+        if given.len() != descs.len() && !(optional && given.len() + 1 == descs.len()) {
+            return Err(Diagnostic::defect(format!("{} operands instead of {}", given.len(), descs.len())));
+        }
+        for (index, operand) in given.iter().enumerate() {
+            self.operand(index, operand)?;
+        }
+        // Reads of VCC that no field shows take the constant bus too.
+        if self.info.flags.contains(OpFlags::VCC_USE) && self.is_vector() {
+            self.use_bus(106)?;
+        }
+        Ok(())
+    }
+
+    fn is_vector(&self) -> bool {
+        matches!(
+            self.info.format,
+            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
+        )
+    }
+
+    fn put(&mut self, field: Field, value: u64, name: &str) -> Result<()> {
+        let bits = field.put(value);
+        if field.get(bits) != value {
+            return Err(out_of_range(name, value as i64));
+        }
+        self.bits |= bits;
+        Ok(())
+    }
+
+    fn operand(&mut self, index: usize, operand: &Operand) -> Result<()> {
+        use OperandKind as K;
+        let desc = &self.info.operands[index];
+        let field = self.layout.slot(desc.slot);
+        let name = desc.name;
+        let vop3 = self.encoding == Encoding::E64;
+        match self.info.operand_kind(index, vop3 || self.encoding == Encoding::Sdwa).unwrap_or(desc.kind) {
+            K::Vgpr | K::VgprOrOff => {
+                if *operand == Operand::Off && desc.kind == K::VgprOrOff {
+                    return self.check_address(0);
+                }
+                let reg = self.register(operand, name)?;
+                let width = self.vgpr_width(desc.slot, desc.dwords)?;
+                let lds = reg.0 == PReg::LDS_DIRECT && field.width == 9;
+                let Some(n) = reg.0.vgpr_index() else {
+                    if lds {
+                        return self.put(field, 254, name);
+                    }
+                    return Err(bad("a scalar register", name));
+                };
+                if reg.1 != width && !(self.flexible(desc.slot) && reg.1 >= 1 && reg.1 <= width) {
+                    return Err(bad(&format!("a tuple of {} dwords", reg.1), name));
+                }
+                if n + u16::from(reg.1) > 256 {
+                    return Err(out_of_range(name, i64::from(n)));
+                }
+                let code = if field.width == 9 { 256 + n } else { n };
+                self.put(field, u64::from(code), name)
+            }
+            K::Sgpr => {
+                let reg = self.register(operand, name)?;
+                let code = self.scalar_code(reg, desc.dwords, name)?;
+                // The destination of a lane read stands in a VGPR field.
+                if code > 127 {
+                    return Err(bad("a read-only register", name));
+                }
+                let unit = match desc.slot {
+                    Slot::Srsrc | Slot::Ssamp => 2,
+                    Slot::Sbase => 1,
+                    _ => 0,
+                };
+                self.put(field, u64::from(code >> unit), name)
+            }
+            K::SgprOrOff => {
+                if *operand == Operand::Off {
+                    return self.put(field, 0x7f, name);
+                }
+                let reg = self.register(operand, name)?;
+                let code = self.scalar_code(reg, desc.dwords, name)?;
+                if code > 126 || reg.0 == PReg::EXEC_LO {
+                    return Err(bad("this register", name));
+                }
+                self.put(field, u64::from(code), name)
+            }
+            K::ScalarSrc | K::VectorSrc => {
+                let code =
+                    self.source(operand, desc.dwords, desc.ty, desc.slot, desc.kind == K::ScalarSrc, name)?;
+                self.put_source(field, desc.slot, code, name)
+            }
+            K::Soffset => {
+                let code = match operand {
+                    Operand::Imm(value) => inline_constant(*value, ValueType::U32, self.generation)
+                        .ok_or_else(|| out_of_range(name, *value))?,
+                    _ => {
+                        let reg = self.register(operand, name)?;
+                        self.scalar_code(reg, 1, name)?
+                    }
+                };
+                self.put(field, u64::from(code), name)
+            }
+            K::LaneMask => {
+                if field.width == 0 || (desc.slot == Slot::Vdst && self.encoding == Encoding::Sdwa) {
+                    return self.implied_mask(operand, field, desc.role, name);
+                }
+                let reg = self.register(operand, name)?;
+                let code = self.scalar_code(reg, 2, name)?;
+                if desc.role == Role::Use {
+                    self.use_bus(code)?;
+                }
+                self.put(field, u64::from(code), name)
+            }
+            K::Literal => match operand {
+                Operand::Symbol { .. } => {
+                    self.relocated = true;
+                    self.set_literal(0)
+                }
+                _ => {
+                    let value = self.immediate(operand, name)?;
+                    let literal =
+                        literal_of_constant(value, desc.ty).ok_or_else(|| out_of_range(name, value))?;
+                    self.set_literal(literal)
+                }
+            },
+            K::Label => match operand {
+                Operand::Block(_) => {
+                    self.unresolved = true;
+                    Ok(())
+                }
+                _ => {
+                    let value = self.immediate(operand, name)?;
+                    let short = i16::try_from(value).map_err(|_| out_of_range("branch distance", value))?;
+                    self.put(field, u64::from(short as u16), name)
+                }
+            },
+            K::Simm16 | K::Waitcnt | K::Hwreg | K::Sendmsg | K::OptionalImm => {
+                let value = self.immediate(operand, name)?;
+                if field.width < 16 {
+                    return self.put(field, value as u64, name);
+                }
+                if i16::try_from(value).is_err() && u16::try_from(value).is_err() {
+                    return Err(out_of_range(name, value));
+                }
+                self.put(field, u64::from(value as u16), name)
+            }
+            K::Attribute | K::ExportTarget | K::InterpSlot | K::Imm => {
+                let value = self.immediate(operand, name)?;
+                self.put(field, value as u64, name)
+            }
+            K::ExportSrc => {
+                if *operand == Operand::Off {
+                    return Ok(());
+                }
+                let reg = self.register(operand, name)?;
+                let n = reg.0.vgpr_index().ok_or_else(|| bad("a scalar register", name))?;
+                self.put(field, u64::from(n), name)
+            }
+            K::SmemOffset => self.smem_offset(operand),
+            K::AnyReg => Err(Diagnostic::defect("pseudo instruction without encoding")),
+        }
+    }
+
+    fn register(&self, operand: &Operand, name: &str) -> Result<(PReg, u8)> {
+        match operand {
+            Operand::Reg(RegOperand { reg: Reg::Physical(reg), dwords, .. }) => Ok((*reg, *dwords)),
+            Operand::Reg(_) => Err(bad("a virtual register", name)),
+            _ => Err(bad("no register", name)),
+        }
+    }
+
+    fn immediate(&self, operand: &Operand, name: &str) -> Result<i64> {
+        operand.as_imm().ok_or_else(|| bad("no constant", name))
+    }
+
+    fn scalar_code(&self, (reg, dwords): (PReg, u8), expected: u8, name: &str) -> Result<u16> {
+        if dwords != expected {
+            return Err(bad(&format!("a tuple of {dwords} dwords"), name));
+        }
+        let code = register_code(reg, self.generation)
+            .ok_or_else(|| Diagnostic::unsupported(format!("no register {reg} on {}", self.target)))?;
+        if code > 255 {
+            return Err(bad("a vector register", name));
+        }
+        if !scalar_tuple_fits(reg, dwords, self.generation) {
+            return Err(bad(&format!("{dwords} registers from {reg}"), name));
+        }
+        Ok(code)
+    }
+
+    /// Width in dwords that a VGPR operand must have, the maximum where [`Self::flexible`].
+    fn vgpr_width(&self, slot: Slot, dwords: u8) -> Result<u8> {
+        let flags = self.inst.mods.flags;
+        Ok(match (self.info.format, slot) {
+            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+                self.check_address(1)?;
+                if flags.contains(ModFlags::ADDR64) {
+                    2
+                } else {
+                    u8::from(flags.contains(ModFlags::OFFEN)) + u8::from(flags.contains(ModFlags::IDXEN))
+                }
+            }
+            (Format::Global, Slot::Addr) => {
+                let has_saddr = self.inst.operands.last().is_some_and(|o| *o != Operand::Off);
+                if has_saddr { 1 } else { 2 }
+            }
+            (Format::Scratch, Slot::Addr) => {
+                self.check_address(1)?;
+                1
+            }
+            (Format::Mubuf | Format::Mtbuf | Format::Mimg, Slot::Data0) => {
+                dwords + u8::from(flags.contains(ModFlags::TFE))
+            }
+            _ => dwords,
+        })
+    }
+
+    /// Whether fewer dwords than the row says are right too: images, and D16 data that GFX8.0 does not pack and GFX9 does.
+    fn flexible(&self, slot: Slot) -> bool {
+        match self.info.format {
+            Format::Mimg => matches!(slot, Slot::Data0 | Slot::Addr),
+            Format::Mubuf | Format::Mtbuf => {
+                slot == Slot::Data0 && self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16)
+            }
+            _ => false,
+        }
+    }
+
+    /// Checks that presence of a VGPR address goes with the modifiers.
+    fn check_address(&self, given: u8) -> Result<()> {
+        let flags = self.inst.mods.flags;
+        let wanted = match self.info.format {
+            Format::Mubuf | Format::Mtbuf => {
+                u8::from(flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN | ModFlags::ADDR64))
+            }
+            // A scratch access has one of the two addresses.
+            Format::Scratch => u8::from(self.inst.operands.last() == Some(&Operand::Off)),
+            _ => given,
+        };
+        if wanted == given {
+            Ok(())
+        } else {
+            Err(bad(if given == 0 { "no register" } else { "a register" }, "vaddr"))
+        }
+    }
+
+    fn set_literal(&mut self, literal: u32) -> Result<()> {
+        match self.literal {
+            Some(old) if old != literal || self.relocated => {
+                Err(Diagnostic::limit("more than one literal constant"))
+            }
+            _ => {
+                self.literal = Some(literal);
+                if self.is_vector() { self.use_bus(LITERAL) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Notes a scalar value read by a vector instruction. GFX6-9 read one.
+    fn use_bus(&mut self, code: u16) -> Result<()> {
+        match self.bus {
+            Some(old) if old != code => {
+                Err(Diagnostic::limit("more than one scalar operand on the constant bus"))
+            }
+            _ => {
+                self.bus = Some(code);
+                Ok(())
+            }
+        }
+    }
+
+    /// The source field value of an operand, literal and constant bus noted.
+    fn source(
+        &mut self,
+        operand: &Operand,
+        dwords: u8,
+        ty: ValueType,
+        slot: Slot,
+        scalar: bool,
+        name: &str,
+    ) -> Result<u16> {
+        let literal_allowed = match self.encoding {
+            Encoding::E32 => slot == Slot::Src0,
+            Encoding::Auto => true,
+            _ => false,
+        };
+        match operand {
+            Operand::Reg(_) => {
+                let reg = self.register(operand, name)?;
+                if let Some(n) = reg.0.vgpr_index() {
+                    if scalar {
+                        return Err(bad("a vector register", name));
+                    }
+                    if reg.1 != dwords {
+                        return Err(bad(&format!("a tuple of {} dwords", reg.1), name));
+                    }
+                    if n + u16::from(dwords) > 256 {
+                        return Err(out_of_range(name, i64::from(n)));
+                    }
+                    return Ok(256 + n);
+                }
+                let code = self.scalar_code(reg, dwords, name)?;
+                // The lane select of `v_writelane` may be M0 beside an SGPR.
+                let free = self.info.flags.contains(OpFlags::IGNORES_EXEC)
+                    && slot == Slot::Src1
+                    && reg.0 == PReg::M0;
+                if self.is_vector() && !free {
+                    self.use_bus(code)?;
+                }
+                Ok(code)
+            }
+            Operand::Imm(value) => {
+                if let Some(code) = inline_constant(*value, ty, self.generation) {
+                    return Ok(code);
+                }
+                if !literal_allowed {
+                    return Err(Diagnostic::limit(format!("literal constant {value:#x} in this encoding")));
+                }
+                let literal = literal_of_constant(*value, ty).ok_or_else(|| out_of_range(name, *value))?;
+                self.set_literal(literal)?;
+                Ok(LITERAL)
+            }
+            Operand::Symbol { .. } if literal_allowed => {
+                self.relocated = true;
+                self.set_literal(0)?;
+                Ok(LITERAL)
+            }
+            _ => Err(bad("no source", name)),
+        }
+    }
+
+    /// Puts a source field value; SDWA and DPP sources are VGPRs (or, in SDWA of GFX9, SGPRs) in 8 bits.
+    fn put_source(&mut self, field: Field, slot: Slot, code: u16, name: &str) -> Result<()> {
+        match self.encoding {
+            Encoding::Dpp => match code.checked_sub(256) {
+                Some(n) => self.put(field, u64::from(n), name),
+                None => Err(bad("a scalar operand", name)),
+            },
+            Encoding::Sdwa => {
+                let (scalar, n) = match code.checked_sub(256) {
+                    Some(n) => (0, n),
+                    None => (1, code),
+                };
+                let what = if slot == Slot::Src0 { Mod::Scalar0 } else { Mod::Scalar1 };
+                match self.layout.mods.iter().find(|(m, _)| *m == what) {
+                    Some((_, bit)) => self.bits |= bit.put(scalar),
+                    None if scalar == 1 => return Err(bad("a scalar operand", name)),
+                    None => {}
+                }
+                if (128..=248).contains(&n) && scalar == 1 {
+                    return Err(bad("a constant", name));
+                }
+                self.put(field, u64::from(n), name)
+            }
+            _ => {
+                if field.width == 8 && code > 255 {
+                    let n = if self.is_vector() { code - 256 } else { code };
+                    return self.put(field, u64::from(n), name);
+                }
+                self.put(field, u64::from(code), name)
+            }
+        }
+    }
+
+    /// A lane mask without a field of its own: VCC, or the destination of an SDWA comparison.
+    fn implied_mask(&mut self, operand: &Operand, field: Field, role: Role, name: &str) -> Result<()> {
+        if is_register(operand, PReg::VCC_LO) {
+            return if role == Role::Use { self.use_bus(106) } else { Ok(()) };
+        }
+        let Some((_, bit)) = self.layout.mods.iter().find(|(m, _)| *m == Mod::ScalarDst) else {
+            return Err(bad("a mask other than vcc", name));
+        };
+        let reg = self.register(operand, name)?;
+        let code = self.scalar_code(reg, 2, name)?;
+        self.bits |= bit.put(1);
+        self.put(field, u64::from(code), name)
+    }
+
+    /// The offset of a scalar memory access: an SGPR, or bytes in the generation's unit and range.
+    fn smem_offset(&mut self, operand: &Operand) -> Result<()> {
+        let field = |what: Mod| {
+            self.layout.mods.iter().find(|(m, _)| *m == what).map_or(Field { pos: 0, width: 0 }, |m| m.1)
+        };
+        let (imm, value, sgpr, sgpr_enable) =
+            (field(Mod::SmemImm), field(Mod::SmemValue), field(Mod::SmemSgpr), field(Mod::SmemSgprEnable));
+        let extra = i64::from(self.inst.mods.offset);
+        let bytes = match operand {
+            Operand::Imm(bytes) => {
+                if extra != 0 {
+                    return Err(bad("two immediate offsets", "soffset"));
+                }
+                *bytes
+            }
+            _ => {
+                let reg = self.register(operand, "soffset")?;
+                let code = u64::from(self.scalar_code(reg, 1, "soffset")?);
+                if extra == 0 {
+                    return self.put(value, code, "soffset");
+                }
+                if sgpr.width == 0 {
+                    return Err(bad("a register and an immediate", "soffset"));
+                }
+                self.put(sgpr_enable, 1, "soffset")?;
+                self.put(sgpr, code, "soffset")?;
+                extra
+            }
+        };
+        if self.layout.dwords == 1 {
+            // SMRD counts dwords; GFX7 has a literal for what does not fit.
+            if bytes & 3 != 0 || bytes < 0 {
+                return Err(out_of_range("soffset", bytes));
+            }
+            let dwords = (bytes >> 2) as u64;
+            if dwords <= 255 {
+                self.put(imm, 1, "soffset")?;
+                return self.put(value, dwords, "soffset");
+            }
+            return match u32::try_from(dwords) {
+                Ok(literal) if self.generation == Generation::Gfx7 => {
+                    self.put(value, u64::from(LITERAL), "soffset")?;
+                    self.set_literal(literal)
+                }
+                _ => Err(out_of_range("soffset", bytes)),
+            };
+        }
+        let (low, high) = if value.width == 21 { (-(1 << 20), (1 << 20) - 1) } else { (0, (1 << 20) - 1) };
+        if !(low..=high).contains(&bytes) {
+            return Err(out_of_range("soffset", bytes));
+        }
+        self.put(imm, 1, "soffset")?;
+        self.put(value, (bytes as u64) & ((1 << value.width) - 1), "soffset")
+    }
+
+    fn mods(&mut self) -> Result<()> {
+        let mods = &self.inst.mods;
+        let flags = self.info.flags;
+        let mut pending = mods.flags;
+        if flags.contains(OpFlags::RTN) {
+            pending |= ModFlags::GLC;
+        }
+        if flags.contains(OpFlags::LDS_DMA) {
+            pending |= ModFlags::LDS;
+        }
+        if flags.contains(OpFlags::GDS_ONLY) {
+            pending |= ModFlags::GDS;
+        }
+        let atomic_without_result = flags.contains(OpFlags::ATOMIC)
+            && !flags.contains(OpFlags::RTN)
+            && matches!(self.info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+        if atomic_without_result && pending.contains(ModFlags::GLC) {
+            return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
+        }
+        let stray = pending - self.layout.flags;
+        if !stray.is_empty() {
+            return Err(Diagnostic::limit(format!("modifiers {stray:?} in this encoding")));
+        }
+        let source = |i: u8, of: u8| u64::from(of >> i & 1);
+        // Parts of the modifiers that found a field; the rest must be neutral.
+        let (mut abs, mut neg, mut neg_hi) = (mods.abs, mods.neg, mods.neg_hi);
+        let (mut op_sel, mut op_sel_hi, mut omod) = (mods.op_sel, mods.op_sel_hi, mods.omod);
+        let (mut offset, mut offset1, mut dmask) = (i64::from(mods.offset), mods.offset1, mods.dmask);
+        let mix = flags.contains(OpFlags::MIX);
+        for &(what, field) in self.layout.mods {
+            let value = match what {
+                Mod::Flag(flag) => u64::from(pending.contains(flag)),
+                Mod::Abs => u64::from(std::mem::take(&mut abs)),
+                Mod::Neg => u64::from(std::mem::take(&mut neg)),
+                Mod::NegHi if mix => u64::from(std::mem::take(&mut abs)),
+                Mod::NegHi => u64::from(std::mem::take(&mut neg_hi)),
+                Mod::OpSel => u64::from(std::mem::take(&mut op_sel)),
+                Mod::OpSelHi01 => u64::from(std::mem::take(&mut op_sel_hi) & 3),
+                Mod::OpSelHi2 => u64::from(mods.op_sel_hi >> 2),
+                Mod::Omod => u64::from(std::mem::take(&mut omod)),
+                Mod::Offset => std::mem::take(&mut offset) as u64,
+                Mod::SignedOffset => {
+                    let value = std::mem::take(&mut offset);
+                    let limit = 1 << (field.width - 1);
+                    if !(-limit..limit).contains(&value) {
+                        return Err(out_of_range("offset", value));
+                    }
+                    value as u64 & ((1 << field.width) - 1)
+                }
+                Mod::DsOffset => {
+                    let value = std::mem::take(&mut offset) as u64;
+                    let second = u64::from(std::mem::take(&mut offset1));
+                    if flags.contains(OpFlags::DS_TWO) {
+                        if value > 255 {
+                            return Err(out_of_range("offset0", value as i64));
+                        }
+                        value | second << 8
+                    } else if second != 0 {
+                        return Err(out_of_range("offset1", second as i64));
+                    } else {
+                        value
+                    }
+                }
+                Mod::Offset1 => u64::from(std::mem::take(&mut offset1)),
+                Mod::Dmask => u64::from(std::mem::take(&mut dmask)),
+                Mod::Neg0 => source(0, mods.neg),
+                Mod::Neg1 => {
+                    neg &= !3;
+                    source(1, mods.neg)
+                }
+                Mod::Abs0 => source(0, mods.abs),
+                Mod::Abs1 => {
+                    abs &= !3;
+                    source(1, mods.abs)
+                }
+                Mod::Segment => match self.info.format {
+                    Format::Scratch => 1,
+                    Format::Global => 2,
+                    _ => 0,
+                },
+                Mod::SmemImm | Mod::SmemSgpr | Mod::SmemSgprEnable | Mod::SmemValue => {
+                    offset = 0;
+                    continue;
+                }
+                Mod::Scalar0 | Mod::Scalar1 | Mod::ScalarDst => continue,
+                Mod::DstSel | Mod::DstUnused | Mod::SrcSel0 | Mod::SrcSel1 | Mod::Sext0 | Mod::Sext1 => {
+                    let Some(sdwa) = mods.sdwa() else {
+                        return Err(Diagnostic::defect("no SDWA control"));
+                    };
+                    let unary = self.layout.slot(Slot::Src1).width == 0;
+                    match what {
+                        Mod::DstSel => sdwa.dst_sel as u64,
+                        Mod::DstUnused => sdwa.dst_unused as u64,
+                        Mod::SrcSel0 => sdwa.src_sel[0] as u64,
+                        Mod::SrcSel1 if unary => SdwaSel::Dword as u64,
+                        Mod::SrcSel1 => sdwa.src_sel[1] as u64,
+                        Mod::Sext0 => source(0, sdwa.sext),
+                        _ => source(1, sdwa.sext),
+                    }
+                }
+                Mod::DppCtrl | Mod::RowMask | Mod::BankMask | Mod::BoundCtrl => {
+                    let Some(dpp) = mods.dpp() else {
+                        return Err(Diagnostic::defect("no DPP control"));
+                    };
+                    match what {
+                        Mod::DppCtrl => u64::from(dpp.ctrl),
+                        Mod::RowMask => u64::from(dpp.row_mask),
+                        Mod::BankMask => u64::from(dpp.bank_mask),
+                        _ => u64::from(dpp.bound_ctrl),
+                    }
+                }
+            };
+            self.put(field, value, "modifier")?;
+        }
+        let rest = abs | neg | neg_hi | op_sel | op_sel_hi | omod | offset1 | dmask;
+        if rest != 0 || offset != 0 {
+            return Err(Diagnostic::limit("a modifier that this encoding lacks"));
+        }
+        let floats = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
+        if (mods.abs | mods.neg | mods.neg_hi != 0 && !floats)
+            || (mods.omod != 0 && !accepts_omod(self.info))
+            || (mods.flags.contains(ModFlags::CLAMP) && !accepts_clamp(self.info))
+        {
+            return Err(Diagnostic::limit("a modifier that this instruction lacks"));
+        }
+        if mods.op_sel != 0 && !flags.contains(OpFlags::OP_SEL) && self.info.format != Format::Vop3p {
+            return Err(Diagnostic::limit("op_sel on an instruction without it"));
+        }
+        if self.info.format == Format::Flat && mods.offset != 0 && !self.target.has(Features::GLOBAL) {
+            return Err(out_of_range("offset", i64::from(mods.offset)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Opcode;
+    use crate::machine::Modifiers;
+
+    fn target(name: &str) -> Target {
+        Target::new(Target::processor_by_name(name).expect("known processor"))
+    }
+
+    fn s(n: u16, dwords: u8) -> Operand {
+        Operand::preg(PReg::sgpr(n), dwords)
+    }
+
+    fn v(n: u16, dwords: u8) -> Operand {
+        Operand::preg(PReg::vgpr(n), dwords)
+    }
+
+    fn hex(inst: &Inst, processor: &str) -> Vec<u32> {
+        let mut out = Vec::new();
+        let target = target(processor);
+        let encoded = encode(inst, &target, &mut out).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(usize::from(encoded.dwords), out.len());
+        assert_eq!(encoded_size(inst, &target).expect("encodes"), 4 * u32::from(encoded.dwords));
+        out
+    }
+
+    /// Values of llvm-mc 22.
+    #[test]
+    fn known_encodings() {
+        use Opcode::*;
+        let add = Inst::new(V_ADD_F32, [v(0, 1), v(1, 1), v(2, 1)]);
+        assert_eq!(hex(&add, "gfx900"), [0x0200_0501]);
+        assert_eq!(hex(&add, "gfx600"), [0x0600_0501]);
+        let add = Inst::new(V_ADD_F32, [v(0, 1), v(1, 1), s(2, 1)]);
+        assert_eq!(hex(&add, "gfx900"), [0xd101_0000, 0x0000_0501]);
+        let add = Inst::new(V_ADD_F32, [v(0, 1), Operand::Imm(0x4049_0fdb), v(1, 1)]);
+        assert_eq!(hex(&add, "gfx900"), [0x0200_02ff, 0x4049_0fdb]);
+        assert_eq!(hex(&Inst::new(S_ENDPGM, []), "gfx900"), [0xbf81_0000]);
+        let load = Inst::new(S_LOAD_DWORDX2, [s(0, 2), s(4, 2), Operand::Imm(8)]);
+        assert_eq!(hex(&load, "gfx900"), [0xc006_0002, 0x0000_0008]);
+        assert_eq!(hex(&load, "gfx700"), [0xc040_0502]);
+        let load = Inst::new(GLOBAL_LOAD_DWORD, [v(0, 1), v(1, 2), Operand::Off]);
+        assert_eq!(hex(&load, "gfx900"), [0xdc50_8000, 0x007f_0001]);
+        let vcc = Operand::preg(PReg::VCC_LO, 2);
+        let cmp = Inst::new(V_CMP_LT_F32, [vcc, v(0, 1), v(1, 1)]);
+        assert_eq!(hex(&cmp, "gfx900"), [0x7c82_0300]);
+        let cmp = Inst::new(V_CMP_LT_F32, [s(0, 2), v(0, 1), v(1, 1)]);
+        assert_eq!(hex(&cmp, "gfx900"), [0xd041_0000, 0x0002_0300]);
+    }
+
+    #[test]
+    fn misfits_are_errors() {
+        use Opcode::*;
+        let fails = |inst: &Inst, processor: &str| encode(inst, &target(processor), &mut Vec::new()).is_err();
+        assert!(fails(&Inst::new(V_ADD_F32, [v(0, 1), s(1, 1), s(2, 1)]), "gfx900"), "constant bus");
+        assert!(
+            fails(&Inst::new(V_ADD_F32, [v(0, 1), v(2, 1), Operand::Imm(0x1234)]), "gfx900"),
+            "literal in VOP3"
+        );
+        assert!(
+            fails(&Inst::new(S_LOAD_DWORDX2, [s(1, 2), s(4, 2), Operand::Imm(0)]), "gfx900"),
+            "alignment"
+        );
+        assert!(
+            fails(&Inst::new(GLOBAL_LOAD_DWORD, [v(0, 1), v(1, 2), Operand::Off]), "gfx803"),
+            "generation"
+        );
+        assert!(fails(&Inst::new(V_FMAC_F32, [v(0, 1), v(1, 1), v(2, 1)]), "gfx900"), "ability");
+        assert!(!fails(&Inst::new(V_FMAC_F32, [v(0, 1), v(1, 1), v(2, 1)]), "gfx906"));
+        let mods = Modifiers { omod: 1, ..Modifiers::default() };
+        assert!(
+            fails(&Inst::new(V_ADD_U32, [v(0, 1), v(1, 1), v(2, 1)]).with_mods(mods), "gfx900"),
+            "modifier"
+        );
+        let mods = Modifiers { offset: 4096, ..Modifiers::default() };
+        let load = Inst::new(GLOBAL_LOAD_DWORD, [v(0, 1), v(1, 2), Operand::Off]).with_mods(mods);
+        assert!(fails(&load, "gfx900"), "offset");
+    }
+}

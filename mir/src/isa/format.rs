@@ -1,0 +1,767 @@
+//! Microcode formats as lists of named bit fields: the encoder walks them one way, the decoder the other.
+//!
+//! A [`Layout`] says for one encoding of one format on some generations: which bits are fixed, where the opcode number is,
+//! where each operand goes ([`Slot`]) and where each modifier goes ([`Mod`]). Bits that none of them covers must be zero.
+//! Layouts are at most two dwords; a literal follows them.
+//!
+//! [`layout`] chooses; which slot an operand of a row takes follows from its format and kind ([`OperandDesc::slot`]).
+//!
+//! Source: the ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega, "Microcode Formats".
+
+use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role};
+use crate::machine::{Encoding, ModFlags};
+use crate::target::Generation;
+use crate::target::operands::{DPP as DPP_MARK, SDWA as SDWA_MARK};
+
+/// Where an operand is in an encoding. Fields of several formats share a name; a layout has each at most once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Slot {
+    /// Not encoded: implied (VCC of short encodings) or handled with another field.
+    Implied,
+    /// VGPR destination, DS/FLAT `vdst`; SGPR destination of VOPC and of lane reads.
+    Vdst,
+    /// SGPR destination (SALU, VOP3B), or first operand of SOPK.
+    Sdst,
+    /// First source.
+    Src0,
+    /// Second source.
+    Src1,
+    /// Third source.
+    Src2,
+    /// `simm16`.
+    Simm,
+    /// The dword after the instruction.
+    Literal,
+    /// Memory address VGPR.
+    Addr,
+    /// Memory data VGPR (`vdata`, `data0`).
+    Data0,
+    /// Second DS data.
+    Data1,
+    /// Buffer or image resource, in units of 4 SGPRs.
+    Srsrc,
+    /// Sampler, in units of 4 SGPRs.
+    Ssamp,
+    /// Buffer offset SGPR or constant.
+    Soffset,
+    /// SGPR address of global and scratch.
+    Saddr,
+    /// Scalar memory base, in units of 2 SGPRs.
+    Sbase,
+    /// Scalar memory data.
+    Sdata,
+    /// Scalar memory offset; its fields are special.
+    SmemOffset,
+    /// Attribute × 4 + channel of interpolation.
+    Attr,
+    /// Export target.
+    Target,
+    /// Export sources.
+    Exp0,
+    /// Second.
+    Exp1,
+    /// Third.
+    Exp2,
+    /// Fourth.
+    Exp3,
+}
+
+const SLOTS: usize = Slot::Exp3 as usize + 1;
+
+/// A run of bits: first bit (32 and up: second dword) and width; width 0 where absent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// First bit.
+    pub pos: u8,
+    /// Number of bits.
+    pub width: u8,
+}
+
+impl Field {
+    const ABSENT: Self = Self { pos: 0, width: 0 };
+
+    /// The bits of the field in place.
+    pub const fn mask(self) -> u64 {
+        if self.width == 0 { 0 } else { (u64::MAX >> (64 - self.width)) << self.pos }
+    }
+
+    /// The field's value in `bits`.
+    pub const fn get(self, bits: u64) -> u64 {
+        (bits & self.mask()) >> self.pos
+    }
+
+    /// `value` in place; bits that do not fit are lost.
+    pub const fn put(self, value: u64) -> u64 {
+        (value << self.pos) & self.mask()
+    }
+}
+
+/// A modifier's field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mod {
+    /// A one-bit modifier.
+    Flag(ModFlags),
+    /// `abs`, a bit for each source.
+    Abs,
+    /// `neg` or `neg_lo`, a bit for each source.
+    Neg,
+    /// `neg_hi`; `abs` of mixed-precision instructions.
+    NegHi,
+    /// `op_sel`.
+    OpSel,
+    /// Bits 1:0 of `op_sel_hi`.
+    OpSelHi01,
+    /// Bit 2 of `op_sel_hi`.
+    OpSelHi2,
+    /// Output modifier.
+    Omod,
+    /// Unsigned byte offset.
+    Offset,
+    /// Signed byte offset.
+    SignedOffset,
+    /// Second DS offset.
+    Offset1,
+    /// Second offset byte of a DS instruction with one offset of 16 bits is part of it: both bytes together.
+    DsOffset,
+    /// `dmask`, export enable, typed buffer format.
+    Dmask,
+    /// SDWA destination.
+    DstSel,
+    /// SDWA treatment of other destination bits.
+    DstUnused,
+    /// SDWA part of source 0.
+    SrcSel0,
+    /// SDWA part of source 1.
+    SrcSel1,
+    /// SDWA sign extension of source 0.
+    Sext0,
+    /// SDWA sign extension of source 1.
+    Sext1,
+    /// Negation of source 0.
+    Neg0,
+    /// Absolute value of source 0.
+    Abs0,
+    /// Negation of source 1.
+    Neg1,
+    /// Absolute value of source 1.
+    Abs1,
+    /// SDWA: source 0 is scalar; follows from the operand.
+    Scalar0,
+    /// SDWA: source 1 is scalar.
+    Scalar1,
+    /// SDWA of comparisons: the destination is not VCC.
+    ScalarDst,
+    /// DPP control.
+    DppCtrl,
+    /// DPP rows.
+    RowMask,
+    /// DPP banks.
+    BankMask,
+    /// DPP bound control.
+    BoundCtrl,
+    /// FLAT segment; follows from the format.
+    Segment,
+    /// Scalar memory: an immediate offset is present; follows from the operand.
+    SmemImm,
+    /// Scalar memory of GFX9: the SGPR of [`Mod::SmemSgpr`] is added; follows from the operand.
+    SmemSgprEnable,
+    /// Scalar memory: SGPR offset besides an immediate.
+    SmemSgpr,
+    /// Scalar memory: immediate (bytes, or dwords on GFX6-7) or SGPR number.
+    SmemValue,
+}
+
+/// One encoding of one format.
+#[derive(Debug)]
+pub struct Layout {
+    /// Dwords without literal.
+    pub dwords: u8,
+    /// Bits that are always set.
+    pub fixed: u64,
+    /// Opcode number.
+    pub op: Field,
+    /// Field of each slot.
+    slots: [Field; SLOTS],
+    /// Modifiers.
+    pub mods: &'static [(Mod, Field)],
+    /// One-bit modifiers that have a field.
+    pub flags: ModFlags,
+    /// All bits of `fixed`'s pattern, opcode, slots and modifiers.
+    pub used: u64,
+}
+
+impl Layout {
+    /// The field of `slot`, of width 0 where the layout has none.
+    #[inline]
+    pub fn slot(&self, slot: Slot) -> Field {
+        self.slots[slot as usize]
+    }
+
+    /// Whether the layout has a field for modifier `what`.
+    pub fn has_mod(&self, what: Mod) -> bool {
+        self.mods.iter().any(|(m, _)| *m == what)
+    }
+}
+
+const fn f(pos: u8, width: u8) -> Field {
+    Field { pos, width }
+}
+
+/// Makes a layout. `prefix` are the fixed bits of the first dword from its top bit on, given as (value, width).
+const fn make(
+    dwords: u8,
+    prefix: (u64, u8),
+    op: Field,
+    slots: &[(Slot, Field)],
+    mods: &'static [(Mod, Field)],
+) -> Layout {
+    let prefix_field = Field { pos: 32 - prefix.1, width: prefix.1 };
+    let mut used = prefix_field.mask() | op.mask();
+    let mut table = [Field::ABSENT; SLOTS];
+    let mut i = 0;
+    while i < slots.len() {
+        table[slots[i].0 as usize] = slots[i].1;
+        used |= slots[i].1.mask();
+        i += 1;
+    }
+    let mut flags = ModFlags::empty();
+    i = 0;
+    while i < mods.len() {
+        if let Mod::Flag(flag) = mods[i].0 {
+            flags = flags.union(flag);
+        }
+        used |= mods[i].1.mask();
+        i += 1;
+    }
+    Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used }
+}
+
+/// `base` (one dword) with an extension dword, announced by `marker` in its `src0` field.
+const fn extend(
+    base: &Layout,
+    marker: u16,
+    src1: Field,
+    vdst: Option<Field>,
+    mods: &'static [(Mod, Field)],
+) -> Layout {
+    let old_src0 = base.slots[Slot::Src0 as usize];
+    let mut slots = base.slots;
+    slots[Slot::Src0 as usize] = f(32, 8);
+    slots[Slot::Src1 as usize] = src1;
+    let mut used = base.used | slots[Slot::Src0 as usize].mask();
+    if let Some(vdst) = vdst {
+        slots[Slot::Vdst as usize] = vdst;
+        used |= vdst.mask();
+    }
+    let mut flags = ModFlags::empty();
+    let mut i = 0;
+    while i < mods.len() {
+        if let Mod::Flag(flag) = mods[i].0 {
+            flags = flags.union(flag);
+        }
+        used |= mods[i].1.mask();
+        i += 1;
+    }
+    Layout {
+        dwords: 2,
+        fixed: base.fixed | old_src0.put(marker as u64),
+        op: base.op,
+        slots,
+        mods,
+        flags,
+        used,
+    }
+}
+
+use Mod::*;
+use Slot::{
+    Addr, Attr, Data0, Data1, Saddr, Sbase, Sdata, Sdst, Simm, Soffset, Src0, Src1, Src2, Srsrc, Ssamp, Vdst,
+};
+
+const CLAMP: Mod = Flag(ModFlags::CLAMP);
+const GLC: Mod = Flag(ModFlags::GLC);
+const SLC: Mod = Flag(ModFlags::SLC);
+const TFE: Mod = Flag(ModFlags::TFE);
+const LDS: Mod = Flag(ModFlags::LDS);
+const OFFEN: Mod = Flag(ModFlags::OFFEN);
+const IDXEN: Mod = Flag(ModFlags::IDXEN);
+const ADDR64: Mod = Flag(ModFlags::ADDR64);
+const GDS: Mod = Flag(ModFlags::GDS);
+const NV: Mod = Flag(ModFlags::NV);
+const HIGH: Mod = Flag(ModFlags::HIGH);
+
+static SOP2: Layout =
+    make(1, (0b10, 2), f(23, 7), &[(Sdst, f(16, 7)), (Src1, f(8, 8)), (Src0, f(0, 8))], &[]);
+static SOPK: Layout = make(1, (0b1011, 4), f(23, 5), &[(Sdst, f(16, 7)), (Simm, f(0, 16))], &[]);
+static SOP1: Layout = make(1, (0b1_0111_1101, 9), f(8, 8), &[(Sdst, f(16, 7)), (Src0, f(0, 8))], &[]);
+static SOPC: Layout = make(1, (0b1_0111_1110, 9), f(16, 7), &[(Src1, f(8, 8)), (Src0, f(0, 8))], &[]);
+static SOPP: Layout = make(1, (0b1_0111_1111, 9), f(16, 7), &[(Simm, f(0, 16))], &[]);
+
+static SMRD: Layout = make(
+    1,
+    (0b11000, 5),
+    f(22, 5),
+    &[(Sdata, f(15, 7)), (Sbase, f(9, 6))],
+    &[(SmemImm, f(8, 1)), (SmemValue, f(0, 8))],
+);
+static SMEM8: Layout = make(
+    2,
+    (0b110000, 6),
+    f(18, 8),
+    &[(Sdata, f(6, 7)), (Sbase, f(0, 6))],
+    &[(SmemImm, f(17, 1)), (GLC, f(16, 1)), (SmemValue, f(32, 20))],
+);
+static SMEM9: Layout = make(
+    2,
+    (0b110000, 6),
+    f(18, 8),
+    &[(Sdata, f(6, 7)), (Sbase, f(0, 6))],
+    &[
+        (SmemImm, f(17, 1)),
+        (GLC, f(16, 1)),
+        (NV, f(15, 1)),
+        (SmemSgprEnable, f(14, 1)),
+        (SmemValue, f(32, 21)),
+        (SmemSgpr, f(57, 7)),
+    ],
+);
+
+const VOP2_SLOTS: &[(Slot, Field)] = &[(Vdst, f(17, 8)), (Src1, f(9, 8)), (Src0, f(0, 9))];
+static VOP2: Layout = make(1, (0, 1), f(25, 6), VOP2_SLOTS, &[]);
+static VOP1: Layout = make(1, (0b011_1111, 7), f(9, 8), &[(Vdst, f(17, 8)), (Src0, f(0, 9))], &[]);
+static VOPC: Layout = make(1, (0b011_1110, 7), f(17, 8), &[(Src1, f(9, 8)), (Src0, f(0, 9))], &[]);
+
+const VOP3A_SLOTS: &[(Slot, Field)] =
+    &[(Vdst, f(0, 8)), (Src0, f(32, 9)), (Src1, f(41, 9)), (Src2, f(50, 9))];
+const VOP3B_SLOTS: &[(Slot, Field)] =
+    &[(Vdst, f(0, 8)), (Sdst, f(8, 7)), (Src0, f(32, 9)), (Src1, f(41, 9)), (Src2, f(50, 9))];
+const VOP3_PREFIX: (u64, u8) = (0b110100, 6);
+static VOP3A_6: Layout = make(
+    2,
+    VOP3_PREFIX,
+    f(17, 9),
+    VOP3A_SLOTS,
+    &[(Abs, f(8, 3)), (CLAMP, f(11, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
+);
+static VOP3B_6: Layout = make(2, VOP3_PREFIX, f(17, 9), VOP3B_SLOTS, &[(Omod, f(59, 2)), (Neg, f(61, 3))]);
+static VOP3A_8: Layout = make(
+    2,
+    VOP3_PREFIX,
+    f(16, 10),
+    VOP3A_SLOTS,
+    &[(Abs, f(8, 3)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
+);
+static VOP3A_9: Layout = make(
+    2,
+    VOP3_PREFIX,
+    f(16, 10),
+    VOP3A_SLOTS,
+    &[(Abs, f(8, 3)), (OpSel, f(11, 4)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
+);
+static VOP3B_8: Layout =
+    make(2, VOP3_PREFIX, f(16, 10), VOP3B_SLOTS, &[(CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))]);
+static VOP3P: Layout = make(
+    2,
+    (0b1_1010_0111, 9),
+    f(16, 7),
+    VOP3A_SLOTS,
+    &[
+        (NegHi, f(8, 3)),
+        (OpSel, f(11, 3)),
+        (OpSelHi2, f(14, 1)),
+        (CLAMP, f(15, 1)),
+        (OpSelHi01, f(59, 2)),
+        (Neg, f(61, 3)),
+    ],
+);
+/// Interpolation in VOP3: the attribute stands in the field of source 0.
+const VOP3_INTERP_SLOTS: &[(Slot, Field)] =
+    &[(Vdst, f(0, 8)), (Attr, f(32, 8)), (Src0, f(41, 9)), (Src1, f(50, 9))];
+static VOP3_INTERP: Layout = make(
+    2,
+    VOP3_PREFIX,
+    f(16, 10),
+    VOP3_INTERP_SLOTS,
+    &[(Abs, f(9, 2)), (CLAMP, f(15, 1)), (HIGH, f(40, 1)), (Omod, f(59, 2)), (Neg, f(62, 2))],
+);
+
+const VINTRP_SLOTS: &[(Slot, Field)] = &[(Vdst, f(18, 8)), (Attr, f(8, 8)), (Src0, f(0, 8))];
+static VINTRP_6: Layout = make(1, (0b110010, 6), f(16, 2), VINTRP_SLOTS, &[]);
+static VINTRP_8: Layout = make(1, (0b110101, 6), f(16, 2), VINTRP_SLOTS, &[]);
+
+const DS_SLOTS: &[(Slot, Field)] =
+    &[(Vdst, f(56, 8)), (Data1, f(48, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))];
+static DS_6: Layout = make(2, (0b110110, 6), f(18, 8), DS_SLOTS, &[(GDS, f(17, 1)), (DsOffset, f(0, 16))]);
+static DS_8: Layout = make(2, (0b110110, 6), f(17, 8), DS_SLOTS, &[(GDS, f(16, 1)), (DsOffset, f(0, 16))]);
+
+const BUFFER_SLOTS: &[(Slot, Field)] =
+    &[(Soffset, f(56, 8)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
+static MUBUF_6: Layout = make(
+    2,
+    (0b111000, 6),
+    f(18, 7),
+    BUFFER_SLOTS,
+    &[
+        (Offset, f(0, 12)),
+        (OFFEN, f(12, 1)),
+        (IDXEN, f(13, 1)),
+        (GLC, f(14, 1)),
+        (ADDR64, f(15, 1)),
+        (LDS, f(16, 1)),
+        (SLC, f(54, 1)),
+        (TFE, f(55, 1)),
+    ],
+);
+static MUBUF_8: Layout = make(
+    2,
+    (0b111000, 6),
+    f(18, 7),
+    BUFFER_SLOTS,
+    &[
+        (Offset, f(0, 12)),
+        (OFFEN, f(12, 1)),
+        (IDXEN, f(13, 1)),
+        (GLC, f(14, 1)),
+        (LDS, f(16, 1)),
+        (SLC, f(17, 1)),
+        (TFE, f(55, 1)),
+    ],
+);
+static MTBUF_6: Layout = make(
+    2,
+    (0b111010, 6),
+    f(16, 3),
+    BUFFER_SLOTS,
+    &[
+        (Offset, f(0, 12)),
+        (OFFEN, f(12, 1)),
+        (IDXEN, f(13, 1)),
+        (GLC, f(14, 1)),
+        (ADDR64, f(15, 1)),
+        (Dmask, f(19, 7)),
+        (SLC, f(54, 1)),
+        (TFE, f(55, 1)),
+    ],
+);
+static MTBUF_8: Layout = make(
+    2,
+    (0b111010, 6),
+    f(15, 4),
+    BUFFER_SLOTS,
+    &[
+        (Offset, f(0, 12)),
+        (OFFEN, f(12, 1)),
+        (IDXEN, f(13, 1)),
+        (GLC, f(14, 1)),
+        (Dmask, f(19, 7)),
+        (SLC, f(54, 1)),
+        (TFE, f(55, 1)),
+    ],
+);
+
+const MIMG_SLOTS: &[(Slot, Field)] =
+    &[(Ssamp, f(53, 5)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
+const MIMG_DA: (Mod, Field) = (Flag(ModFlags::DA), f(14, 1));
+const MIMG_UNORM: (Mod, Field) = (Flag(ModFlags::UNORM), f(12, 1));
+const MIMG_LWE: (Mod, Field) = (Flag(ModFlags::LWE), f(17, 1));
+const MIMG_D16: (Mod, Field) = (Flag(ModFlags::D16), f(63, 1));
+static MIMG_6: Layout = make(
+    2,
+    (0b111100, 6),
+    f(18, 7),
+    MIMG_SLOTS,
+    &[
+        (Dmask, f(8, 4)),
+        MIMG_UNORM,
+        (GLC, f(13, 1)),
+        MIMG_DA,
+        (Flag(ModFlags::R128), f(15, 1)),
+        (TFE, f(16, 1)),
+        MIMG_LWE,
+        (SLC, f(25, 1)),
+    ],
+);
+static MIMG_8: Layout = make(
+    2,
+    (0b111100, 6),
+    f(18, 7),
+    MIMG_SLOTS,
+    &[
+        (Dmask, f(8, 4)),
+        MIMG_UNORM,
+        (GLC, f(13, 1)),
+        MIMG_DA,
+        (Flag(ModFlags::R128), f(15, 1)),
+        (TFE, f(16, 1)),
+        MIMG_LWE,
+        (SLC, f(25, 1)),
+        MIMG_D16,
+    ],
+);
+static MIMG_9: Layout = make(
+    2,
+    (0b111100, 6),
+    f(18, 7),
+    MIMG_SLOTS,
+    &[
+        (Dmask, f(8, 4)),
+        MIMG_UNORM,
+        (GLC, f(13, 1)),
+        MIMG_DA,
+        (Flag(ModFlags::A16), f(15, 1)),
+        (TFE, f(16, 1)),
+        MIMG_LWE,
+        (SLC, f(25, 1)),
+        MIMG_D16,
+    ],
+);
+
+static FLAT_7: Layout = make(
+    2,
+    (0b110111, 6),
+    f(18, 7),
+    &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
+    &[(GLC, f(16, 1)), (SLC, f(17, 1)), (TFE, f(55, 1))],
+);
+static FLAT_9: Layout = make(
+    2,
+    (0b110111, 6),
+    f(18, 7),
+    &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
+    &[(Offset, f(0, 12)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1)), (NV, f(55, 1))],
+);
+static GLOBAL_9: Layout = make(
+    2,
+    (0b110111, 6),
+    f(18, 7),
+    &[(Vdst, f(56, 8)), (Saddr, f(48, 7)), (Data0, f(40, 8)), (Addr, f(32, 8))],
+    &[(SignedOffset, f(0, 13)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1)), (NV, f(55, 1))],
+);
+
+const EXP_SLOTS: &[(Slot, Field)] = &[
+    (Slot::Target, f(4, 6)),
+    (Slot::Exp0, f(32, 8)),
+    (Slot::Exp1, f(40, 8)),
+    (Slot::Exp2, f(48, 8)),
+    (Slot::Exp3, f(56, 8)),
+];
+const EXP_MODS: &[(Mod, Field)] = &[
+    (Dmask, f(0, 4)),
+    (Flag(ModFlags::COMPR), f(10, 1)),
+    (Flag(ModFlags::DONE), f(11, 1)),
+    (Flag(ModFlags::VM), f(12, 1)),
+];
+static EXP_6: Layout = make(2, (0b111110, 6), f(0, 0), EXP_SLOTS, EXP_MODS);
+static EXP_8: Layout = make(2, (0b110001, 6), f(0, 0), EXP_SLOTS, EXP_MODS);
+
+const SDWA_DST: &[(Mod, Field)] = &[
+    (DstSel, f(40, 3)),
+    (DstUnused, f(43, 2)),
+    (CLAMP, f(45, 1)),
+    (SrcSel0, f(48, 3)),
+    (Sext0, f(51, 1)),
+    (Neg0, f(52, 1)),
+    (Abs0, f(53, 1)),
+    (SrcSel1, f(56, 3)),
+    (Sext1, f(59, 1)),
+    (Neg1, f(60, 1)),
+    (Abs1, f(61, 1)),
+];
+const SDWA9_DST: &[(Mod, Field)] = &[
+    (DstSel, f(40, 3)),
+    (DstUnused, f(43, 2)),
+    (CLAMP, f(45, 1)),
+    (Omod, f(46, 2)),
+    (SrcSel0, f(48, 3)),
+    (Sext0, f(51, 1)),
+    (Neg0, f(52, 1)),
+    (Abs0, f(53, 1)),
+    (Scalar0, f(55, 1)),
+    (SrcSel1, f(56, 3)),
+    (Sext1, f(59, 1)),
+    (Neg1, f(60, 1)),
+    (Abs1, f(61, 1)),
+    (Scalar1, f(63, 1)),
+];
+const SDWA9_CMP: &[(Mod, Field)] = &[
+    (ScalarDst, f(47, 1)),
+    (SrcSel0, f(48, 3)),
+    (Sext0, f(51, 1)),
+    (Neg0, f(52, 1)),
+    (Abs0, f(53, 1)),
+    (Scalar0, f(55, 1)),
+    (SrcSel1, f(56, 3)),
+    (Sext1, f(59, 1)),
+    (Neg1, f(60, 1)),
+    (Abs1, f(61, 1)),
+    (Scalar1, f(63, 1)),
+];
+const DPP_MODS: &[(Mod, Field)] = &[
+    (DppCtrl, f(40, 9)),
+    (BoundCtrl, f(51, 1)),
+    (Neg0, f(52, 1)),
+    (Abs0, f(53, 1)),
+    (Neg1, f(54, 1)),
+    (Abs1, f(55, 1)),
+    (BankMask, f(56, 4)),
+    (RowMask, f(60, 4)),
+];
+const ABSENT: Field = Field::ABSENT;
+const SRC1: Field = f(9, 8);
+static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST);
+static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST);
+static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_DST);
+static VOP1_SDWA_9: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST);
+static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST);
+static VOPC_SDWA_9: Layout = extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP);
+static VOP1_DPP: Layout = extend(&VOP1, DPP_MARK, ABSENT, None, DPP_MODS);
+static VOP2_DPP: Layout = extend(&VOP2, DPP_MARK, SRC1, None, DPP_MODS);
+
+/// Whether `info` interpolates a parameter.
+fn interpolates(info: &OpcodeInfo) -> bool {
+    info.operands.iter().any(|o| o.kind == OperandKind::Attribute)
+}
+
+/// The layout of `info` in `encoding` on `generation`; `encoding` matters for VOP1, VOP2, VOPC and VINTRP and must not be `Auto`
+/// there. `None` where that encoding does not exist. GFX10 is not described.
+pub fn layout(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> Option<&'static Layout> {
+    use Generation::*;
+    let g = generation;
+    let by = |old: &'static Layout, new: &'static Layout| Some(if g <= Gfx7 { old } else { new });
+    if g > Gfx9 {
+        return None;
+    }
+    let sdwa = |gfx8: &'static Layout, gfx9: &'static Layout| match g {
+        Gfx8 if info.flags.intersects(OpFlags::SDWA.union(OpFlags::SDWA8)) => Some(gfx8),
+        Gfx9 if info.flags.contains(OpFlags::SDWA) => Some(gfx9),
+        _ => None,
+    };
+    let dpp = |layout: &'static Layout| (g >= Gfx8 && info.flags.contains(OpFlags::DPP)).then_some(layout);
+    match (info.format, encoding) {
+        (Format::Sop1, _) => Some(&SOP1),
+        (Format::Sop2, _) => Some(&SOP2),
+        (Format::Sopc, _) => Some(&SOPC),
+        (Format::Sopk, _) => Some(&SOPK),
+        (Format::Sopp, _) => Some(&SOPP),
+        (Format::Smem, _) => Some(match g {
+            Gfx6 | Gfx7 => &SMRD,
+            Gfx8 => &SMEM8,
+            _ => &SMEM9,
+        }),
+        (Format::Vop1, Encoding::E32) => Some(&VOP1),
+        (Format::Vop2, Encoding::E32) => Some(&VOP2),
+        (Format::Vopc, Encoding::E32) => Some(&VOPC),
+        (Format::Vop1, Encoding::Sdwa) => sdwa(&VOP1_SDWA_8, &VOP1_SDWA_9),
+        (Format::Vop2, Encoding::Sdwa) => sdwa(&VOP2_SDWA_8, &VOP2_SDWA_9),
+        (Format::Vopc, Encoding::Sdwa) => sdwa(&VOPC_SDWA_8, &VOPC_SDWA_9),
+        (Format::Vop1, Encoding::Dpp) => dpp(&VOP1_DPP),
+        (Format::Vop2, Encoding::Dpp) => dpp(&VOP2_DPP),
+        (Format::Vintrp, Encoding::E32) => by(&VINTRP_6, &VINTRP_8),
+        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64)
+        | (Format::Vop3, Encoding::E64 | Encoding::Auto) => {
+            if interpolates(info) {
+                (g >= Gfx8).then_some(&VOP3_INTERP)
+            } else if info.flags.contains(OpFlags::VOP3B) {
+                by(&VOP3B_6, &VOP3B_8)
+            } else {
+                Some(match g {
+                    Gfx6 | Gfx7 => &VOP3A_6,
+                    Gfx8 => &VOP3A_8,
+                    _ => &VOP3A_9,
+                })
+            }
+        }
+        (Format::Vop3p, Encoding::Auto | Encoding::E64) => (g >= Gfx9).then_some(&VOP3P),
+        (Format::Ds, _) => by(&DS_6, &DS_8),
+        (Format::Mubuf, _) => by(&MUBUF_6, &MUBUF_8),
+        (Format::Mtbuf, _) => by(&MTBUF_6, &MTBUF_8),
+        (Format::Mimg, _) => Some(match g {
+            Gfx6 | Gfx7 => &MIMG_6,
+            Gfx8 => &MIMG_8,
+            _ => &MIMG_9,
+        }),
+        (Format::Flat, _) => Some(if g >= Gfx9 { &FLAT_9 } else { &FLAT_7 }),
+        (Format::Global | Format::Scratch, _) => (g >= Gfx9).then_some(&GLOBAL_9),
+        (Format::Exp, _) => by(&EXP_6, &EXP_8),
+        _ => None,
+    }
+}
+
+/// The slot of a memory or export operand, by its name.
+const fn slot_of_name(name: &str) -> Slot {
+    match name.as_bytes() {
+        b"vdst" => Slot::Vdst,
+        b"vdata" | b"data0" => Slot::Data0,
+        b"data1" => Slot::Data1,
+        b"vaddr" | b"addr" => Slot::Addr,
+        b"srsrc" => Slot::Srsrc,
+        b"ssamp" => Slot::Ssamp,
+        b"soffset" => Slot::Soffset,
+        b"saddr" => Slot::Saddr,
+        b"sbase" => Slot::Sbase,
+        b"sdst" | b"sdata" => Slot::Sdata,
+        b"tgt" => Slot::Target,
+        b"src0" => Slot::Exp0,
+        b"src1" => Slot::Exp1,
+        b"src2" => Slot::Exp2,
+        b"src3" => Slot::Exp3,
+        _ => Slot::Implied,
+    }
+}
+
+/// Fills in the names and slots of a row's operands. Unnamed destinations are called `vdst` or `sdst`, sources `src0`, `src1`, `src2`.
+pub(super) const fn place_operands<const N: usize>(
+    format: Format,
+    mut operands: [OperandDesc; N],
+) -> [OperandDesc; N] {
+    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp);
+    let vector = matches!(
+        format,
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
+    );
+    let (mut defs, mut sources) = (0, 0);
+    let mut i = 0;
+    while i < N {
+        let desc = &mut operands[i];
+        let is_source = matches!(desc.role, Role::Use);
+        let (source_name, source_slot) = match sources {
+            0 => ("src0", Slot::Src0),
+            1 => ("src1", Slot::Src1),
+            _ => ("src2", Slot::Src2),
+        };
+        let (name, slot) = match desc.kind {
+            OperandKind::Literal => ("imm", Slot::Literal),
+            OperandKind::Attribute => ("attr", Slot::Attr),
+            OperandKind::SmemOffset => ("soffset", Slot::SmemOffset),
+            OperandKind::AnyReg => ("", Slot::Implied),
+            OperandKind::Simm16 if matches!(format, Format::Sopc) => ("imm", source_slot),
+            OperandKind::Simm16 | OperandKind::OptionalImm | OperandKind::Label | OperandKind::Waitcnt => {
+                ("simm16", Slot::Simm)
+            }
+            OperandKind::Hwreg | OperandKind::Sendmsg => ("simm16", Slot::Simm),
+            // SOPK has one register, read or written.
+            _ if matches!(format, Format::Sopk) => ("sdst", Slot::Sdst),
+            _ if !scalar && !vector => (desc.name, slot_of_name(desc.name)),
+            _ if is_source => {
+                sources += 1;
+                (source_name, source_slot)
+            }
+            _ if scalar => ("sdst", Slot::Sdst),
+            OperandKind::LaneMask if defs > 0 => ("sdst", Slot::Sdst),
+            // `v_swap_b32` writes both.
+            _ if defs > 0 => ("vsrc", Slot::Src0),
+            OperandKind::LaneMask => ("sdst", Slot::Vdst),
+            _ => ("vdst", Slot::Vdst),
+        };
+        if desc.name.is_empty() {
+            desc.name = name;
+        }
+        desc.slot = slot;
+        if !is_source {
+            defs += 1;
+        }
+        i += 1;
+    }
+    operands
+}
