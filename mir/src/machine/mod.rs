@@ -26,7 +26,10 @@
 mod function;
 mod inst;
 mod reg;
+mod text;
+mod verify;
 
 pub use function::*;
 pub use inst::*;
 pub use reg::*;
+pub use verify::{Stage, verify, writes_exec};
