@@ -301,6 +301,9 @@ pub struct Function {
     pub locs: SecondaryMap<Inst, SourceLoc>,
     /// Inline assembly.
     pub inline_asm: PrimaryMap<InlineAsmId, InlineAsm>,
+    /// log2 of the alignment in bytes that a `memcpy`, `memmove` or `memset` promises for its destination and source;
+    /// an instruction that is absent promises 1 byte.
+    pub mem_aligns: FxHashMap<Inst, [u8; 2]>,
     /// Kernel metadata; meaningful for [`CallConv::Kernel`].
     pub kernel: KernelMetadata,
     /// Line of the definition, from the function's `DISubprogram`.
@@ -328,6 +331,7 @@ impl Function {
             values: PrimaryMap::new(),
             locs: SecondaryMap::new(),
             inline_asm: PrimaryMap::new(),
+            mem_aligns: FxHashMap::default(),
             kernel: KernelMetadata::default(),
             loc: SourceLoc::default(),
             consts: FxHashMap::default(),

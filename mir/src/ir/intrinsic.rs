@@ -142,6 +142,12 @@ intrinsics! {
     DbgLabel = "dbg.label", DROPPED;
     DbgAssign = "dbg.assign", DROPPED;
     FakeUse = "fake.use", DROPPED;
+    Donothing = "donothing", DROPPED;
+    Sideeffect = "sideeffect", DROPPED;
+    VarAnnotation = "var.annotation", DROPPED;
+    ConvergenceEntry = "experimental.convergence.entry", DROPPED;
+    ConvergenceLoop = "experimental.convergence.loop", DROPPED;
+    ConvergenceAnchor = "experimental.convergence.anchor", DROPPED;
     Expect = "expect";
     ExpectWithProbability = "expect.with.probability";
     LaunderInvariantGroup = "launder.invariant.group";
@@ -277,18 +283,27 @@ intrinsics! {
 }
 
 impl Intrinsic {
-    /// The intrinsic that `name` (the full LLVM name, `llvm.` included) means; overload suffixes are cut at dots from the
-    /// right until a known name is left.
-    pub fn from_llvm_name(name: &str) -> Option<Self> {
+    /// The intrinsic of exactly this base name (no `llvm.`, no overload suffix).
+    pub fn from_name(name: &str) -> Option<Self> {
         use std::sync::OnceLock;
         static INDEX: OnceLock<rustc_hash::FxHashMap<&'static str, Intrinsic>> = OnceLock::new();
-        let index = INDEX.get_or_init(|| Self::ALL.iter().map(|&i| (i.name(), i)).collect());
+        INDEX.get_or_init(|| Self::ALL.iter().map(|&i| (i.name(), i)).collect()).get(name).copied()
+    }
+
+    /// The intrinsic that `name` (the full LLVM name, `llvm.` included) means: overload suffixes, which look like types,
+    /// are cut at dots from the right until a known name is left. Where LLVM knows the base name, ask
+    /// [`Self::from_name`] instead: a longer name may end like a type (`amdgcn.fdot2.f16.f16`).
+    pub fn from_llvm_name(name: &str) -> Option<Self> {
         let mut rest = name.strip_prefix("llvm.")?;
         loop {
-            if let Some(&found) = index.get(rest) {
+            if let Some(found) = Self::from_name(rest) {
                 return Some(found);
             }
-            rest = &rest[..rest.rfind('.')?];
+            let dot = rest.rfind('.')?;
+            if !is_type_suffix(&rest[dot + 1..]) {
+                return None;
+            }
+            rest = &rest[..dot];
         }
     }
 
@@ -296,6 +311,24 @@ impl Intrinsic {
     pub fn has_side_effects(self) -> bool {
         self.props().contains(IntrinsicProps::EFFECT)
     }
+}
+
+/// Whether `part` is how LLVM mangles a type in an intrinsic's name: `v4f32`, `p3`, `i64`, `bf16`, `s_...`, `a4i8`.
+fn is_type_suffix(part: &str) -> bool {
+    if part.starts_with("s_") || part.starts_with("sl_") {
+        return true;
+    }
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let mut rest = part;
+    // Vector and array prefixes: a letter and a length.
+    while let Some(inner) = rest.strip_prefix(['v', 'a']) {
+        let len = inner.bytes().take_while(u8::is_ascii_digit).count();
+        if len == 0 {
+            return false;
+        }
+        rest = &inner[len..];
+    }
+    ["bf", "i", "f", "p"].iter().any(|prefix| rest.strip_prefix(prefix).is_some_and(digits))
 }
 
 #[cfg(test)]
@@ -310,6 +343,8 @@ mod tests {
         assert_eq!(Intrinsic::from_llvm_name("llvm.memcpy.inline.p0.p4.i64"), Some(Intrinsic::MemcpyInline));
         assert_eq!(Intrinsic::from_llvm_name("llvm.nonesuch"), None);
         assert_eq!(Intrinsic::from_llvm_name("memcpy"), None);
+        assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.format.v4f32"), None);
+        assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.v4f32"), Some(Intrinsic::RawBufferLoad));
     }
 
     #[test]

@@ -1,0 +1,468 @@
+//! Instructions, one by one: opcode tables, operands, flags and what metadata adds.
+
+use crate::body::Body;
+use crate::llvm::{
+    InstRef, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMIntPredicate,
+    LLVMOpcode, LLVMRealPredicate, LLVMValueKind, ValueRef,
+};
+use crate::module::Meaning;
+use mir::ir::{
+    AtomicOp, BinaryOp, Callee, CastOp, FloatPredicate, Inst, InstFlags, InstKind, IntPredicate, Intrinsic,
+    MemAccess, MemFlags, Ordering, SymbolRef, SyncScope, Type, UnaryOp, Value,
+};
+use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
+
+/// Two-operand arithmetic.
+pub(crate) fn binary_op(opcode: LLVMOpcode) -> Option<BinaryOp> {
+    use LLVMOpcode::*;
+    Some(match opcode {
+        LLVMAdd => BinaryOp::Add,
+        LLVMSub => BinaryOp::Sub,
+        LLVMMul => BinaryOp::Mul,
+        LLVMUDiv => BinaryOp::UDiv,
+        LLVMSDiv => BinaryOp::SDiv,
+        LLVMURem => BinaryOp::URem,
+        LLVMSRem => BinaryOp::SRem,
+        LLVMShl => BinaryOp::Shl,
+        LLVMLShr => BinaryOp::LShr,
+        LLVMAShr => BinaryOp::AShr,
+        LLVMAnd => BinaryOp::And,
+        LLVMOr => BinaryOp::Or,
+        LLVMXor => BinaryOp::Xor,
+        LLVMFAdd => BinaryOp::FAdd,
+        LLVMFSub => BinaryOp::FSub,
+        LLVMFMul => BinaryOp::FMul,
+        LLVMFDiv => BinaryOp::FDiv,
+        LLVMFRem => BinaryOp::FRem,
+        _ => return None,
+    })
+}
+
+/// Conversions. `ptrtoaddr` is `ptrtoint` here: no pointer of these targets that has an integer form holds more.
+pub(crate) fn cast_op(opcode: LLVMOpcode) -> Option<CastOp> {
+    use LLVMOpcode::*;
+    Some(match opcode {
+        LLVMTrunc => CastOp::Trunc,
+        LLVMZExt => CastOp::ZExt,
+        LLVMSExt => CastOp::SExt,
+        LLVMFPTrunc => CastOp::FpTrunc,
+        LLVMFPExt => CastOp::FpExt,
+        LLVMFPToUI => CastOp::FpToUi,
+        LLVMFPToSI => CastOp::FpToSi,
+        LLVMUIToFP => CastOp::UiToFp,
+        LLVMSIToFP => CastOp::SiToFp,
+        LLVMPtrToInt | LLVMPtrToAddr => CastOp::PtrToInt,
+        LLVMIntToPtr => CastOp::IntToPtr,
+        LLVMBitCast => CastOp::BitCast,
+        LLVMAddrSpaceCast => CastOp::AddrSpaceCast,
+        _ => return None,
+    })
+}
+
+fn int_predicate(predicate: LLVMIntPredicate) -> IntPredicate {
+    use LLVMIntPredicate::*;
+    match predicate {
+        LLVMIntEQ => IntPredicate::Eq,
+        LLVMIntNE => IntPredicate::Ne,
+        LLVMIntUGT => IntPredicate::Ugt,
+        LLVMIntUGE => IntPredicate::Uge,
+        LLVMIntULT => IntPredicate::Ult,
+        LLVMIntULE => IntPredicate::Ule,
+        LLVMIntSGT => IntPredicate::Sgt,
+        LLVMIntSGE => IntPredicate::Sge,
+        LLVMIntSLT => IntPredicate::Slt,
+        LLVMIntSLE => IntPredicate::Sle,
+    }
+}
+
+fn float_predicate(predicate: LLVMRealPredicate) -> FloatPredicate {
+    use LLVMRealPredicate::*;
+    match predicate {
+        LLVMRealPredicateFalse => FloatPredicate::False,
+        LLVMRealOEQ => FloatPredicate::Oeq,
+        LLVMRealOGT => FloatPredicate::Ogt,
+        LLVMRealOGE => FloatPredicate::Oge,
+        LLVMRealOLT => FloatPredicate::Olt,
+        LLVMRealOLE => FloatPredicate::Ole,
+        LLVMRealONE => FloatPredicate::One,
+        LLVMRealORD => FloatPredicate::Ord,
+        LLVMRealUNO => FloatPredicate::Uno,
+        LLVMRealUEQ => FloatPredicate::Ueq,
+        LLVMRealUGT => FloatPredicate::Ugt,
+        LLVMRealUGE => FloatPredicate::Uge,
+        LLVMRealULT => FloatPredicate::Ult,
+        LLVMRealULE => FloatPredicate::Ule,
+        LLVMRealUNE => FloatPredicate::Une,
+        LLVMRealPredicateTrue => FloatPredicate::True,
+    }
+}
+
+fn ordering(ordering: LLVMAtomicOrdering) -> Ordering {
+    use LLVMAtomicOrdering::*;
+    match ordering {
+        LLVMAtomicOrderingNotAtomic => Ordering::NotAtomic,
+        LLVMAtomicOrderingUnordered => Ordering::Unordered,
+        LLVMAtomicOrderingMonotonic => Ordering::Monotonic,
+        LLVMAtomicOrderingAcquire => Ordering::Acquire,
+        LLVMAtomicOrderingRelease => Ordering::Release,
+        LLVMAtomicOrderingAcquireRelease => Ordering::AcqRel,
+        LLVMAtomicOrderingSequentiallyConsistent => Ordering::SeqCst,
+    }
+}
+
+fn rmw_op(op: LLVMAtomicRMWBinOp) -> AtomicOp {
+    use LLVMAtomicRMWBinOp::*;
+    match op {
+        LLVMAtomicRMWBinOpXchg => AtomicOp::Xchg,
+        LLVMAtomicRMWBinOpAdd => AtomicOp::Add,
+        LLVMAtomicRMWBinOpSub => AtomicOp::Sub,
+        LLVMAtomicRMWBinOpAnd => AtomicOp::And,
+        LLVMAtomicRMWBinOpNand => AtomicOp::Nand,
+        LLVMAtomicRMWBinOpOr => AtomicOp::Or,
+        LLVMAtomicRMWBinOpXor => AtomicOp::Xor,
+        LLVMAtomicRMWBinOpMax => AtomicOp::Max,
+        LLVMAtomicRMWBinOpMin => AtomicOp::Min,
+        LLVMAtomicRMWBinOpUMax => AtomicOp::UMax,
+        LLVMAtomicRMWBinOpUMin => AtomicOp::UMin,
+        LLVMAtomicRMWBinOpFAdd => AtomicOp::FAdd,
+        LLVMAtomicRMWBinOpFSub => AtomicOp::FSub,
+        LLVMAtomicRMWBinOpFMax => AtomicOp::FMax,
+        LLVMAtomicRMWBinOpFMin => AtomicOp::FMin,
+        LLVMAtomicRMWBinOpFMaximum => AtomicOp::FMaximum,
+        LLVMAtomicRMWBinOpFMinimum => AtomicOp::FMinimum,
+        LLVMAtomicRMWBinOpUIncWrap => AtomicOp::UIncWrap,
+        LLVMAtomicRMWBinOpUDecWrap => AtomicOp::UDecWrap,
+        LLVMAtomicRMWBinOpUSubCond => AtomicOp::USubCond,
+        LLVMAtomicRMWBinOpUSubSat => AtomicOp::USubSat,
+    }
+}
+
+/// The weakest ordering that is at least as strong as both.
+fn merged([success, failure]: [Ordering; 2]) -> Ordering {
+    match (success, failure) {
+        (Ordering::Release, Ordering::Acquire) => Ordering::AcqRel,
+        (success, failure) => success.max(failure),
+    }
+}
+
+/// LLVM's fast-math bits (llvm-c/Core.h) and ours.
+const FAST_MATH: [(u32, InstFlags); 7] = [
+    (1, InstFlags::REASSOC),
+    (2, InstFlags::NNAN),
+    (4, InstFlags::NINF),
+    (8, InstFlags::NSZ),
+    (16, InstFlags::ARCP),
+    (32, InstFlags::CONTRACT),
+    (64, InstFlags::AFN),
+];
+
+fn fast_math(inst: InstRef<'_>) -> InstFlags {
+    let bits = inst.fast_math();
+    if bits == 0 {
+        return InstFlags::empty();
+    }
+    FAST_MATH.iter().filter(|(bit, _)| bits & bit != 0).fold(InstFlags::empty(), |all, &(_, flag)| all | flag)
+}
+
+fn when(condition: bool, flag: InstFlags) -> InstFlags {
+    if condition { flag } else { InstFlags::empty() }
+}
+
+/// Flags of an instruction.
+pub(crate) fn flags(inst: InstRef<'_>) -> InstFlags {
+    use LLVMOpcode::*;
+    match inst.opcode() {
+        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMTrunc => {
+            when(inst.nuw(), InstFlags::NUW) | when(inst.nsw(), InstFlags::NSW)
+        }
+        LLVMUDiv | LLVMSDiv | LLVMLShr | LLVMAShr => when(inst.exact(), InstFlags::EXACT),
+        LLVMOr => when(inst.disjoint(), InstFlags::DISJOINT),
+        LLVMZExt => when(inst.nneg(), InstFlags::NNEG),
+        LLVMUIToFP => when(inst.nneg(), InstFlags::NNEG) | fast_math(inst),
+        LLVMICmp => when(inst.same_sign(), InstFlags::SAMESIGN),
+        LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFRem | LLVMFNeg | LLVMFCmp | LLVMSelect
+        | LLVMCall | LLVMFPTrunc | LLVMFPExt => fast_math(inst),
+        _ => InstFlags::empty(),
+    }
+}
+
+/// Integer constant arguments that name a size keep their type; metadata arguments are left out.
+fn is_metadata(value: ValueRef<'_>) -> bool {
+    value.kind() == LLVMValueKind::LLVMMetadataAsValueValueKind
+}
+
+impl<'m> Body<'_, 'm> {
+    /// The instruction's kind. Instructions that its constants need are placed in the block before it.
+    pub(crate) fn translate(&mut self, inst: InstRef<'m>, ours: Inst, ty: Type) -> Result<InstKind> {
+        use LLVMOpcode::*;
+        let opcode = inst.opcode();
+        if let Some(op) = binary_op(opcode) {
+            return Ok(InstKind::Binary { op, args: self.pair(inst)? });
+        }
+        if let Some(op) = cast_op(opcode) {
+            return Ok(InstKind::Cast { op, arg: self.operand(inst, 0)? });
+        }
+        Ok(match opcode {
+            LLVMFNeg => InstKind::Unary { op: UnaryOp::FNeg, arg: self.operand(inst, 0)? },
+            LLVMFreeze => InstKind::Unary { op: UnaryOp::Freeze, arg: self.operand(inst, 0)? },
+            LLVMICmp => {
+                let predicate = inst.int_predicate().ok_or_else(|| Diagnostic::defect("no predicate"))?;
+                InstKind::Icmp { predicate: int_predicate(predicate), args: self.pair(inst)? }
+            }
+            LLVMFCmp => {
+                let predicate = inst.float_predicate().ok_or_else(|| Diagnostic::defect("no predicate"))?;
+                InstKind::Fcmp { predicate: float_predicate(predicate), args: self.pair(inst)? }
+            }
+            LLVMSelect => InstKind::Select {
+                cond: self.operand(inst, 0)?,
+                if_true: self.operand(inst, 1)?,
+                if_false: self.operand(inst, 2)?,
+            },
+            LLVMAlloca => self.alloca(inst)?,
+            LLVMLoad => InstKind::Load { ptr: self.operand(inst, 0)?, mem: self.access(inst, 0)? },
+            LLVMStore => InstKind::Store {
+                value: self.operand(inst, 0)?,
+                ptr: self.operand(inst, 1)?,
+                mem: self.access(inst, 1)?,
+            },
+            LLVMAtomicRMW => InstKind::AtomicRmw {
+                op: rmw_op(inst.rmw_op().ok_or_else(|| Diagnostic::defect("no operation"))?),
+                ptr: self.operand(inst, 0)?,
+                value: self.operand(inst, 1)?,
+                mem: self.access(inst, 0)?,
+            },
+            LLVMAtomicCmpXchg => InstKind::CmpXchg {
+                ptr: self.operand(inst, 0)?,
+                expected: self.operand(inst, 1)?,
+                replacement: self.operand(inst, 2)?,
+                mem: self.access(inst, 0)?,
+                weak: inst.weak(),
+            },
+            LLVMFence => {
+                let (scope, one) = self.scope(inst)?;
+                let flags = if one { MemFlags::ONE_ADDRESS_SPACE } else { MemFlags::empty() };
+                InstKind::Fence { ordering: ordering(inst.orderings()[0]), scope, flags }
+            }
+            LLVMExtractElement => {
+                let [vector, index] = self.pair(inst)?;
+                InstKind::ExtractElement { vector, index }
+            }
+            LLVMInsertElement => InstKind::InsertElement {
+                vector: self.operand(inst, 0)?,
+                element: self.operand(inst, 1)?,
+                index: self.operand(inst, 2)?,
+            },
+            LLVMShuffleVector => {
+                InstKind::Shuffle { args: self.pair(inst)?, mask: inst.shuffle_mask().into() }
+            }
+            LLVMExtractValue => InstKind::ExtractValue {
+                aggregate: self.operand(inst, 0)?,
+                path: SmallVec::from_slice(inst.indices()),
+            },
+            LLVMInsertValue => {
+                let [aggregate, value] = self.pair(inst)?;
+                InstKind::InsertValue { aggregate, value, path: SmallVec::from_slice(inst.indices()) }
+            }
+            LLVMCall => self.call(inst, ours, ty)?,
+            LLVMBr => self.branch(inst)?,
+            LLVMSwitch => self.switch(inst)?,
+            LLVMRet => {
+                let value = if inst.num_operands() == 0 { None } else { Some(self.operand(inst, 0)?) };
+                InstKind::Ret { value }
+            }
+            LLVMUnreachable => InstKind::Unreachable,
+            other => {
+                let name = format!("{other:?}");
+                let name = name.strip_prefix("LLVM").unwrap_or(&name).to_lowercase();
+                return Err(Diagnostic::unsupported(format!("unsupported instruction {name}")));
+            }
+        })
+    }
+
+    fn pair(&mut self, inst: InstRef<'m>) -> Result<[Value; 2]> {
+        Ok([self.operand(inst, 0)?, self.operand(inst, 1)?])
+    }
+
+    fn alloca(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
+        let allocated = inst.allocated_type().ok_or_else(|| Diagnostic::defect("alloca without a type"))?;
+        let ty = self.reader.ty(allocated)?;
+        let count = match inst.operand(0) {
+            Some(count) if count.as_u64() != Some(1) => Some(self.value(count)?),
+            _ => None,
+        };
+        Ok(InstKind::Alloca {
+            size_bytes: self.reader.module.types.alloc_bytes(ty),
+            count,
+            align_log2: inst.alignment().max(1).ilog2() as u8,
+        })
+    }
+
+    /// The access of a memory instruction whose pointer is operand `pointer`.
+    fn access(&mut self, inst: InstRef<'m>, pointer: u32) -> Result<MemAccess> {
+        let space = inst.operand(pointer).map_or(0, |ptr| ptr.ty().address_space());
+        let align_log2 = inst.alignment().max(1).ilog2() as u8;
+        let mut mem = MemAccess::plain(mir::ir::AddrSpace(space), align_log2);
+        mem.flags.set(MemFlags::VOLATILE, inst.volatile());
+        mem.ordering = merged(inst.orderings().map(ordering));
+        if mem.ordering != Ordering::NotAtomic {
+            let (scope, one) = self.scope(inst)?;
+            mem.scope = scope;
+            mem.flags.set(MemFlags::ONE_ADDRESS_SPACE, one);
+        }
+        if inst.has_metadata() {
+            let kinds = &self.reader.kinds;
+            let has = |kind| inst.metadata(kind).is_some();
+            mem.flags.set(MemFlags::NONTEMPORAL, has(kinds.nontemporal));
+            if inst.opcode() == LLVMOpcode::LLVMLoad {
+                mem.flags.set(MemFlags::INVARIANT, has(kinds.invariant_load));
+                mem.flags.set(MemFlags::NO_CLOBBER, has(kinds.noclobber));
+            }
+        }
+        Ok(mem)
+    }
+
+    fn scope(&self, inst: InstRef<'m>) -> Result<(SyncScope, bool)> {
+        let scope = inst.sync_scope().and_then(|id| self.reader.scopes.get(&id));
+        scope.copied().ok_or_else(|| Diagnostic::unsupported("unknown synchronisation scope"))
+    }
+
+    /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one is `last`,
+    /// an instruction that exists already and that the caller places, or a new one that is placed at once.
+    pub(crate) fn pointer_chain(&mut self, gep: ValueRef<'m>, ty: Type, last: Option<Inst>) -> Result<Value> {
+        let steps = self.reader.steps(gep)?;
+        let llvm_flags = gep.gep_flags();
+        let nuw = when(llvm_flags & LLVMGEPFlagNUW != 0, InstFlags::NUW);
+        let inbounds = when(llvm_flags & LLVMGEPFlagInBounds != 0, InstFlags::INBOUNDS);
+        // LLVM promises that each of its steps stays in bounds; ours are the same steps only in the same order.
+        let partial = if steps.constant_last { inbounds | nuw } else { nuw };
+        let single = steps.variable.len() < 2;
+        let base = gep.operand(0).ok_or_else(|| Diagnostic::malformed("missing operand"))?;
+        let mut base = self.value(base)?;
+        let (last_index, first) = match steps.variable.split_last() {
+            Some((&(index, scale), first)) => (Some((self.value(index)?, scale)), first),
+            None => (None, &[][..]),
+        };
+        for &(index, scale) in first {
+            let index = Some(self.value(index)?);
+            base = self.emit(InstKind::PtrAdd { base, index, scale, offset: 0 }, ty, partial)?;
+        }
+        let kind = InstKind::PtrAdd {
+            base,
+            index: last_index.map(|(index, _)| index),
+            scale: last_index.map_or(0, |(_, scale)| scale),
+            offset: steps.offset,
+        };
+        let flags = if single { inbounds | nuw } else { partial };
+        match last {
+            Some(inst) => {
+                self.function.insts[inst].kind = kind;
+                self.function.insts[inst].flags = flags;
+                self.function.insts[inst].result.ok_or_else(|| Diagnostic::defect("pointer without a value"))
+            }
+            None => self.emit(kind, ty, flags),
+        }
+    }
+
+    fn call(&mut self, inst: InstRef<'m>, ours: Inst, ty: Type) -> Result<InstKind> {
+        if let Some(tag) = inst.bundle_tags().into_iter().find(|tag| tag != "convergencectrl") {
+            return Err(Diagnostic::unsupported(format!("unsupported operand bundle {tag:?}")));
+        }
+        let called = inst.callee().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
+        let mut args = SmallVec::new();
+        for index in 0..inst.num_args() {
+            let Some(arg) = inst.operand(index) else { continue };
+            if !is_metadata(arg) {
+                args.push(self.value(arg)?);
+            }
+        }
+        if let Some((text, constraints, side_effects)) = called.inline_asm() {
+            let asm = self.function.inline_asm.push(mir::ir::InlineAsm { text, constraints, side_effects });
+            return Ok(InstKind::InlineAsm { asm, args });
+        }
+        if let Some(&(SymbolRef::Func(func), 0)) = self.reader.symbols.get(&called)
+            && !inst.callee_type_differs(called)
+        {
+            if let Meaning::Intrinsic(intrinsic) = self.reader.meanings[func] {
+                if matches!(
+                    intrinsic,
+                    Intrinsic::Memcpy
+                        | Intrinsic::MemcpyInline
+                        | Intrinsic::Memmove
+                        | Intrinsic::Memset
+                        | Intrinsic::MemsetInline
+                ) {
+                    let align = |index| {
+                        let bytes = inst.arg_alignment(index, self.reader.align_attribute);
+                        bytes.checked_ilog2().unwrap_or(0) as u8
+                    };
+                    self.function.mem_aligns.insert(ours, [align(0), align(1)]);
+                }
+                return Ok(InstKind::Intrinsic { intrinsic, args });
+            }
+            return Ok(InstKind::Call { callee: Callee::Func(func), args });
+        }
+        debug_assert!(ty == self.function.insts[ours].ty);
+        Ok(InstKind::Call { callee: Callee::Indirect(self.value(called)?), args })
+    }
+
+    fn branch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
+        let mut successors = inst.successors();
+        let missing = || Diagnostic::malformed("branch without a target");
+        let first = successors.next().ok_or_else(missing)?;
+        let Some(second) = successors.next() else {
+            return Ok(InstKind::Jump { target: self.target(first)? });
+        };
+        Ok(InstKind::Branch {
+            cond: self.operand(inst, 0)?,
+            if_true: self.target(first)?,
+            if_false: self.target(second)?,
+        })
+    }
+
+    fn switch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
+        let value = self.operand(inst, 0)?;
+        if self.function.ty(value).bits().is_none_or(|bits| bits > 64) {
+            return Err(Diagnostic::unsupported("switch on more than 64 bits"));
+        }
+        let (mut default, mut cases) = (None, Vec::new());
+        for (successor, index) in inst.successors().zip(0..) {
+            let target = self.target(successor)?;
+            match inst.switch_case(index).and_then(ValueRef::as_u64) {
+                Some(case) if index > 0 => cases.push((case, target)),
+                _ => default = Some(target),
+            }
+        }
+        let default = default.ok_or_else(|| Diagnostic::malformed("switch without a default"))?;
+        Ok(InstKind::Switch { value, cases: cases.into(), default })
+    }
+
+    /// Adds what metadata says about a translated instruction.
+    pub(crate) fn instruction_metadata(&mut self, inst: InstRef<'m>, ours: Inst) {
+        use LLVMOpcode::*;
+        let kinds = &self.reader.kinds;
+        match inst.opcode() {
+            LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFRem | LLVMCall => {
+                let accuracy =
+                    inst.metadata(kinds.fpmath).and_then(|node| node.node_operands().first().copied()?);
+                if let Some(ulp) = accuracy.and_then(ValueRef::as_f64) {
+                    // Saturates at 255.99 ulp; nobody promises more.
+                    self.function.insts[ours].fpmath_ulp_256 = (ulp * 256.0) as u16;
+                }
+            }
+            LLVMBr | LLVMSwitch => {
+                let Some(node) = inst.metadata(kinds.loop_hints) else { return };
+                let hints = node.node_operands().into_iter().flatten();
+                // The first operand is the node itself.
+                let disables = |hint: ValueRef<'m>| {
+                    let name = hint.node_operands().first().copied().flatten().and_then(ValueRef::md_string);
+                    name.is_some_and(|name| name == "llvm.loop.unroll.disable")
+                };
+                if hints.skip(1).any(disables) {
+                    self.mark_no_unroll();
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Metadata: OpenCL's kernel descriptions, module flags, source files.
+
+use crate::llvm::{LLVMTypeKind, ModuleRef, TypeRef, ValueRef};
+use crate::module::Reader;
+use mir::ir::{Func, KernelArgInfo, SourceLoc};
+
+/// Numbers of the metadata kinds that the reader looks at.
+pub(crate) struct Kinds {
+    pub fpmath: u32,
+    pub invariant_load: u32,
+    pub nontemporal: u32,
+    pub noclobber: u32,
+    pub loop_hints: u32,
+    arg_addr_space: u32,
+    arg_access_qual: u32,
+    arg_type: u32,
+    arg_base_type: u32,
+    arg_type_qual: u32,
+    arg_name: u32,
+    reqd_work_group_size: u32,
+    work_group_size_hint: u32,
+    vec_type_hint: u32,
+}
+
+impl Kinds {
+    pub fn new(module: ModuleRef<'_>) -> Self {
+        let kind = |name| module.metadata_kind(name);
+        Self {
+            fpmath: kind("fpmath"),
+            invariant_load: kind("invariant.load"),
+            nontemporal: kind("nontemporal"),
+            noclobber: kind("amdgpu.noclobber"),
+            loop_hints: kind("llvm.loop"),
+            arg_addr_space: kind("kernel_arg_addr_space"),
+            arg_access_qual: kind("kernel_arg_access_qual"),
+            arg_type: kind("kernel_arg_type"),
+            arg_base_type: kind("kernel_arg_base_type"),
+            arg_type_qual: kind("kernel_arg_type_qual"),
+            arg_name: kind("kernel_arg_name"),
+            reqd_work_group_size: kind("reqd_work_group_size"),
+            work_group_size_hint: kind("work_group_size_hint"),
+            vec_type_hint: kind("vec_type_hint"),
+        }
+    }
+}
+
+/// Number operands of a node; anything else counts as 0.
+fn numbers(node: ValueRef<'_>) -> Vec<u32> {
+    node.node_operands().into_iter().map(|op| op.and_then(ValueRef::as_u64).unwrap_or(0) as u32).collect()
+}
+
+fn strings(node: ValueRef<'_>) -> Vec<String> {
+    node.node_operands().into_iter().map(|op| op.and_then(ValueRef::md_string).unwrap_or_default()).collect()
+}
+
+fn triple(node: ValueRef<'_>) -> Option<[u32; 3]> {
+    numbers(node).try_into().ok()
+}
+
+/// OpenCL's name of the type of a `vec_type_hint`.
+fn opencl_type(ty: TypeRef<'_>, signed: bool) -> String {
+    use LLVMTypeKind::*;
+    match ty.kind() {
+        LLVMVectorTypeKind => match ty.sequence() {
+            Some((element, lanes)) => format!("{}{lanes}", opencl_type(element, signed)),
+            None => String::new(),
+        },
+        LLVMIntegerTypeKind => {
+            let name = match ty.int_bits() {
+                8 => "char".to_owned(),
+                16 => "short".to_owned(),
+                32 => "int".to_owned(),
+                64 => "long".to_owned(),
+                bits => format!("i{bits}"),
+            };
+            if signed { name } else { format!("u{name}") }
+        }
+        LLVMHalfTypeKind => "half".to_owned(),
+        LLVMFloatTypeKind => "float".to_owned(),
+        LLVMDoubleTypeKind => "double".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// The list of arguments, long enough for `len` of them.
+fn grown(args: &mut Vec<KernelArgInfo>, len: usize) -> &mut [KernelArgInfo] {
+    if args.len() < len {
+        args.resize(len, KernelArgInfo::default());
+    }
+    args
+}
+
+impl<'m> Reader<'m> {
+    /// Module flags and named metadata.
+    pub(crate) fn module_metadata(&mut self) {
+        let llvm = self.llvm;
+        let version =
+            llvm.flag("amdhsa_code_object_version").or_else(|| llvm.flag("amdgpu_code_object_version"));
+        self.module.code_object_version_flag = version.map(|v| v as u32);
+        let first = llvm.named_metadata(c"opencl.ocl.version").first().map(|&node| numbers(node));
+        self.module.opencl_version = first.and_then(|v| v.try_into().ok());
+        let all = |name| llvm.named_metadata(name).into_iter().flat_map(strings).collect();
+        self.module.printf_formats = all(c"llvm.printf.fmts");
+        self.module.idents = all(c"llvm.ident");
+    }
+
+    /// Metadata attached to a function.
+    pub(crate) fn function_metadata(&mut self, value: ValueRef<'m>, func: Func) {
+        if let Some(subprogram) = value.subprogram() {
+            let file = self.file_of(subprogram);
+            self.module.functions[func].loc =
+                SourceLoc { line: subprogram.subprogram_line(), column: 0, file };
+        }
+        for (kind, node) in value.global_metadata() {
+            let (kinds, node) = (&self.kinds, self.llvm.as_value(node));
+            let kernel = &mut self.module.functions[func].kernel;
+            let mut set = |texts: Vec<String>, field: fn(&mut KernelArgInfo) -> &mut String| {
+                let len = texts.len();
+                for (arg, text) in grown(&mut kernel.args, len).iter_mut().zip(texts) {
+                    *field(arg) = text;
+                }
+            };
+            if kind == kinds.arg_access_qual {
+                set(strings(node), |arg| &mut arg.access);
+            } else if kind == kinds.arg_type {
+                set(strings(node), |arg| &mut arg.ty);
+            } else if kind == kinds.arg_base_type {
+                set(strings(node), |arg| &mut arg.base_ty);
+            } else if kind == kinds.arg_type_qual {
+                set(strings(node), |arg| &mut arg.qualifiers);
+            } else if kind == kinds.arg_name {
+                set(strings(node), |arg| &mut arg.name);
+            } else if kind == kinds.arg_addr_space {
+                let spaces = numbers(node);
+                for (arg, space) in grown(&mut kernel.args, spaces.len()).iter_mut().zip(spaces) {
+                    arg.addr_space = space;
+                }
+            } else if kind == kinds.reqd_work_group_size {
+                kernel.reqd_work_group_size = triple(node);
+            } else if kind == kinds.work_group_size_hint {
+                kernel.work_group_size_hint = triple(node);
+            } else if kind == kinds.vec_type_hint {
+                let operands = node.node_operands();
+                if let [Some(ty), Some(signed), ..] = operands[..] {
+                    kernel.vec_type_hint = Some(opencl_type(ty.ty(), signed.as_u64().unwrap_or(0) != 0));
+                }
+            }
+        }
+    }
+}
