@@ -3,5 +3,6 @@
 
 mod options;
 pub mod simplify;
+pub mod uniformity;
 
 pub use options::{FloatMode, Options};
