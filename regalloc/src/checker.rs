@@ -7,6 +7,9 @@
 //! registers on the wave graph's edges, vector registers on the thread graph's. At every use the register must hold
 //! the value that the old code reads there.
 //!
+//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A reloaded register is another name
+//! for what was spilled, and the slot must hold that.
+//!
 //! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
 //! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
 
@@ -15,6 +18,7 @@ use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Kind;
 use crate::pack::UNBOUND;
 use crate::rewrite::{Event, Trace};
+use crate::spill::{Spills, lane_register};
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{Function, Inst, Operand, PReg, Reg, RegFile, VReg};
 use mir::{Diagnostic, Result};
@@ -35,6 +39,10 @@ fn constant(c: i64) -> Value {
     1 << 63 | u64::from(c as u32)
 }
 
+/// Places of spilled dwords behind the registers: first lanes, then scratch.
+const FIRST_LANE: u16 = 1024;
+const FIRST_SLOT: u16 = FIRST_LANE + 64 * 128;
+
 /// Both sides of an allocation.
 pub(crate) struct Checker<'a> {
     pub before: &'a Function,
@@ -44,6 +52,7 @@ pub(crate) struct Checker<'a> {
     pub numbering: &'a Numbering,
     pub wave: &'a Graph,
     pub thread: &'a Graph,
+    pub spills: &'a Spills,
 }
 
 impl Checker<'_> {
@@ -59,7 +68,10 @@ impl Checker<'_> {
                 }
             }
         }
-        let on_wave = |reg: PReg| reg.vgpr_index().is_none_or(|n| whole_wave[usize::from(n)]);
+        let on_wave = |reg: PReg| match reg.vgpr_index() {
+            Some(n) => whole_wave[usize::from(n)],
+            None => reg.0 < FIRST_SLOT,
+        };
         let mut outs: Vec<Option<State>> = vec![None; blocks];
         loop {
             let mut changed = false;
@@ -175,6 +187,29 @@ impl Checker<'_> {
                 }
             }
         }
+        let slot = self.slot(old);
+        if let (Some(slot), Opcode::V_WRITELANE_B32 | Opcode::BUFFER_STORE_DWORD) = (slot, old.op) {
+            let source = physical(new, usize::from(old.op == Opcode::V_WRITELANE_B32))?;
+            match state.get(&source).cloned() {
+                Some(set) => state.insert(slot, set),
+                None => state.remove(&slot),
+            };
+            return Ok(());
+        }
+        if let Some(reloaded) = old.operands.first().and_then(|o| o.as_reg()).and_then(crate::access::vreg_of)
+            && let Some(&(v, d)) = self.spills.reloads.get(&reloaded)
+        {
+            // The slot's values are read under the names of what was stored.
+            let held = slot.and_then(|slot| state.get(&slot)).cloned().unwrap_or_default();
+            if check && !held.contains(&value(v, d)) {
+                return Err(Diagnostic::defect(format!(
+                    "spilling: {reloaded} should reload dword {d} of {v}"
+                )));
+            }
+            kill(state, Some(value(reloaded, 0)));
+            state.insert(physical(new, 0)?, SmallVec::from_slice(&[value(reloaded, 0), value(v, d)]));
+            return Ok(());
+        }
         let mut written: SmallVec<[(PReg, Option<Value>); 4]> = SmallVec::new();
         for (k, operand) in registers(old) {
             if access(old, k) != Access::Def {
@@ -213,6 +248,33 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The slot that an instruction of spilling accesses.
+    fn slot(&self, inst: &Inst) -> Option<PReg> {
+        match inst.op {
+            Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32 => {
+                let register =
+                    physical(inst, usize::from(inst.op == Opcode::V_READLANE_B32)).ok()?.vgpr_index()?;
+                let n = lane_register(0).vgpr_index()? - register;
+                let lane = inst.operands.get(2)?.as_imm()?;
+                (n < self.spills.lane_registers()).then_some(PReg(FIRST_LANE + 64 * n + lane as u16))
+            }
+            Opcode::BUFFER_STORE_DWORD | Opcode::BUFFER_LOAD_DWORD => {
+                physical(inst, 2).ok()?;
+                if inst.operands.get(1) != Some(&Operand::Off) {
+                    return None;
+                }
+                let high = match inst.operands.get(3)? {
+                    Operand::Imm(high) => *high as u32,
+                    Operand::Reg(base) => *self.spills.high_offsets.get(&crate::access::vreg_of(base)?)?,
+                    _ => return None,
+                };
+                let offset = high + inst.mods.offset as u32;
+                self.spills.is_slot(offset).then_some(PReg(FIRST_SLOT + (offset / 4) as u16))
+            }
+            _ => None,
+        }
     }
 
     fn event(&self, i: usize, event: Event, state: &mut State) {

@@ -375,7 +375,7 @@ impl Generator {
         // Values that do not exist here are replaced by ones that do.
         let pool = self.live.clone();
         self.live = live.clone();
-        let mut pick = |g: &mut Self, like: &[VReg]| -> Vec<VReg> {
+        let pick = |g: &mut Self, like: &[VReg]| -> Vec<VReg> {
             like.iter()
                 .map(|&v| {
                     let data = g.f.vregs[v];
@@ -481,14 +481,15 @@ fn run(seed: u64, allocator: &mut Allocator) {
     let mut random = Random(seed);
     let shape = Shape {
         size: 20 + random.below(400),
-        vgprs: [8, 24, 60, 120][random.below(4)],
-        sgprs: [8, 24, 40, 60][random.below(4)],
+        vgprs: [8, 24, 60, 120, 300][random.below(5)],
+        sgprs: [8, 24, 40, 60, 150][random.below(5)],
         depth: random.below(4),
         straight: [2, 5, 20][random.below(3)],
     };
     let f = Generator::generate(seed, shape);
     let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.below(4)]);
-    let options = Options { verify: true, ..Options::default() };
+    let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
+    let options = Options { verify: true, max_vgprs, ..Options::default() };
     if let Err(error) = allocator.allocate(f, &target, &options) {
         panic!("seed {seed}, {shape:?}, {target}: {error}");
     }

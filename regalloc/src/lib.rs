@@ -12,7 +12,7 @@
 //! 1. [`graph`]: number the code in layout order.
 //! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
 //!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
-//! 3. `pressure` and `spill`: where more dwords are alive than there are registers, rematerialise and spill.
+//! 3. [`spill`]: where more dwords are alive than there are registers, rematerialise and spill.
 //! 4. [`webs`]: join what moves connect.
 //! 5. [`pack`]: bind webs to registers.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
@@ -43,16 +43,19 @@ mod moves;
 mod occupancy;
 mod pack;
 mod rewrite;
+mod spill;
 mod webs;
 
 use graph::{Graph, Numbering};
 use liveness::{Kind, Liveness};
+use mir::isa::Opcode;
 use mir::machine::{Function, Operand, PReg, Reg, RegFile, VReg};
 use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use occupancy::{Mask, Occupancy};
-use pack::{File, Hints, Item, UNBOUND};
+use pack::{File, Hints, Item, Packing, UNBOUND};
 use rewrite::{Bound, Rewriter};
+use spill::Spills;
 use webs::Webs;
 
 /// What the user asked for, besides what the function says.
@@ -107,85 +110,208 @@ impl Allocator {
 
     fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
         let limits = Limits::new(f, target, options);
-        let numbering = Numbering::new(f);
-        let wave = Graph::new(f, &numbering, RegFile::Sgpr);
-        let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
-        let mut webs = Webs::new(f, &numbering);
-        let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread);
+        let mut state = Rounds::default();
+        for _ in 0..MAX_ROUNDS {
+            let numbering = Numbering::new(f);
+            let wave = Graph::new(f, &numbering, RegFile::Sgpr);
+            let thread = Graph::new(f, &numbering, RegFile::Vgpr);
+            let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+            let mut webs = Webs::new(f, &numbering);
+            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &state.apart);
+            let mut round = Round { f, live: &live, numbering: &numbering, webs: &mut webs, hints: &hints };
 
-        let mut at = vec![UNBOUND; f.vregs.len()];
-        let scalar = limits.scalar_file(&live);
-        let vector = limits.vector_file(&live);
-        let positions = numbering.len();
-        let failed =
-            pack_best(f, &live, &mut webs, Kind::Sgpr, &scalar, &hints, &mut self.scalar, positions, &mut at)
-                .0;
-        if let Some(v) = failed {
-            return Err(Diagnostic::unsupported(format!("out of scalar registers ({v})")));
-        }
-        let (failed, high) =
-            pack_best(f, &live, &mut webs, Kind::Vgpr, &vector, &hints, &mut self.vector, positions, &mut at);
-        if let Some(v) = failed {
-            return Err(Diagnostic::unsupported(format!("out of vector registers ({v})")));
-        }
-        let mut exclusive = vector.clone();
-        exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
-        let (failed, all) = pack_best(
-            f,
-            &live,
-            &mut webs,
-            Kind::WholeWave,
-            &exclusive,
-            &hints,
-            &mut self.whole_wave,
-            positions,
-            &mut at,
-        );
-        if let Some(v) = failed {
-            return Err(Diagnostic::unsupported(format!("out of vector registers ({v})")));
-        }
-
-        let reg_of: Vec<u16> = f
-            .vregs
-            .keys()
-            .map(|v| {
-                let (root, offset) = webs.find(v);
-                match at[root as usize] {
-                    UNBOUND => UNBOUND,
-                    first => first.saturating_add_signed(offset),
-                }
-            })
-            .collect();
-        let rewriter = Rewriter {
-            target,
-            numbering: &numbering,
-            wave: &wave,
-            thread: &thread,
-            reg_of: &reg_of,
-            sgprs: Bound { occupancy: &self.scalar, allowed: scalar.allowed },
-            vgprs: Bound {
-                occupancy: &self.vector,
-                allowed: vector.allowed.and_not(&Mask::run(high, all.saturating_sub(high))),
-            },
-            traced: options.verify,
-        };
-        let before = options.verify.then(|| f.clone());
-        let traces = rewriter.run(f)?;
-        if let Some(before) = &before {
-            checker::Checker {
-                before,
-                after: f,
-                traces: &traces,
-                reg_of: &reg_of,
+            let mut at = vec![UNBOUND; round.f.vregs.len()];
+            let scalar = limits.scalar_file(&live);
+            let packed = round.pack(Kind::Sgpr, &scalar, &mut self.scalar, &mut at);
+            if let Some(root) = packed.failed.first() {
+                let victims = round.victims(Kind::Sgpr, &scalar, *root, &mut state)?;
+                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+                continue;
+            }
+            let lanes = state.spills.lane_registers();
+            let vector = limits.vector_file(&live, lanes);
+            let packed = round.pack(Kind::Vgpr, &vector, &mut self.vector, &mut at);
+            if let Some(root) = packed.failed.first() {
+                let victims = round.victims(Kind::Vgpr, &vector, *root, &mut state)?;
+                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+                continue;
+            }
+            let high = packed.high;
+            let mut exclusive = vector.clone();
+            exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
+            let packed = round.pack(Kind::WholeWave, &exclusive, &mut self.whole_wave, &mut at);
+            if let Some(root) = packed.failed.first() {
+                // Ordinary registers must leave room.
+                let mut narrow = vector.clone();
+                let width = u16::from(round.f.vregs[*root].dwords);
+                narrow.allowed = narrow.allowed.and(&Mask::run(0, high.saturating_sub(width)));
+                let victims = round.victims(Kind::Vgpr, &narrow, *root, &mut state)?;
+                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+                continue;
+            }
+            let all = packed.high.max(high);
+            let reg_of = registers_of(f, &mut webs, &at);
+            let rewriter = Rewriter {
+                target,
                 numbering: &numbering,
                 wave: &wave,
                 thread: &thread,
+                reg_of: &reg_of,
+                sgprs: Bound { occupancy: &self.scalar, allowed: scalar.allowed },
+                vgprs: Bound {
+                    occupancy: &self.vector,
+                    allowed: vector.allowed.and_not(&Mask::run(high, all - high)),
+                },
+                traced: options.verify,
+            };
+            let before = options.verify.then(|| f.clone());
+            let traces = rewriter.run(f)?;
+            if let Some(before) = &before {
+                checker::Checker {
+                    before,
+                    after: f,
+                    traces: &traces,
+                    reg_of: &reg_of,
+                    numbering: &numbering,
+                    wave: &wave,
+                    thread: &thread,
+                    spills: &state.spills,
+                }
+                .check()?;
             }
-            .check()?;
+            // A register that broke a cycle of moves may lie above all others.
+            resources(f, lanes);
+            if lanes > 0 {
+                place_lane_registers(f, lanes);
+                resources(f, 0);
+            }
+            f.resources.sgpr_spills += state.spills.lanes;
+            f.resources.vgpr_spills += state.spills.vgpr_dwords;
+            return Ok(());
         }
-        resources(f);
-        Ok(())
+        Err(Diagnostic::unsupported("register pressure stays too high after spilling"))
+    }
+}
+
+/// Rounds of spilling before giving up.
+const MAX_ROUNDS: usize = 40;
+
+/// What one round leaves to the next.
+#[derive(Default)]
+struct Rounds {
+    spills: Spills,
+    /// Registers that join no web any more.
+    apart: rustc_hash::FxHashSet<VReg>,
+    /// How far pressure must stay under the number of registers: scalar, vector.
+    slack: [i32; 2],
+}
+
+/// One attempt.
+struct Round<'a> {
+    f: &'a Function,
+    live: &'a Liveness,
+    numbering: &'a Numbering,
+    webs: &'a mut Webs,
+    hints: &'a Hints,
+}
+
+impl Round<'_> {
+    /// Packs the webs of `kind`, trying orders until all find a place.
+    fn pack(&mut self, kind: Kind, file: &File, occupancy: &mut Occupancy, at: &mut [u16]) -> Packing {
+        let mut items: Vec<Item> = pack::items(self.f, self.live, self.webs, kind);
+        let positions = self.numbering.len();
+        let mut packed = Packing::default();
+        for order in 0..3 {
+            match order {
+                0 => {}
+                1 => items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root)),
+                _ => items.sort_by_key(|i| {
+                    (std::cmp::Reverse(i.width.min(4)), std::cmp::Reverse(i.length), i.root)
+                }),
+            }
+            packed =
+                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
+            if packed.failed.is_empty() {
+                break;
+            }
+        }
+        packed
+    }
+
+    /// What to spill so that the web of `failed` may find a place: nothing at first, if it can fall apart.
+    fn victims(&mut self, kind: Kind, file: &File, failed: VReg, state: &mut Rounds) -> Result<Vec<VReg>> {
+        let index = usize::from(kind != Kind::Sgpr);
+        let registers =
+            file.allowed.and_not(&Mask::run(VCC_PAIR, u16::from(kind == Kind::Sgpr) * 2)).count() as i32;
+        let items = pack::items(self.f, self.live, self.webs, kind);
+        let mut pieces = Vec::new();
+        for item in &items {
+            self.webs.view(self.f, self.live, item.root).pieces(&mut pieces);
+        }
+        for &(n, range) in &file.fixed {
+            if n < VCC_PAIR || kind != Kind::Sgpr {
+                pieces.push((range, 1));
+            }
+        }
+        let pressure = spill::pressure(self.numbering.len(), pieces.into_iter());
+        let width = i32::from(self.webs.view(self.f, self.live, failed).width);
+        loop {
+            let budget = registers - state.slack[index];
+            let mut now = pressure.clone();
+            let victims =
+                spill::choose(self.f, self.live, self.numbering, kind, &mut now, budget, &state.spills);
+            if !victims.is_empty() {
+                state.slack[index] += 1;
+                return Ok(victims);
+            }
+            let (root, _) = self.webs.find(failed);
+            let members: Vec<VReg> = self.f.vregs.keys().filter(|&v| self.webs.find(v).0 == root).collect();
+            if members.len() > 1 && members.iter().any(|v| !state.apart.contains(v)) {
+                state.apart.extend(members);
+                return Ok(Vec::new());
+            }
+            state.slack[index] += (width / 2).max(1);
+            if budget < registers / 3 {
+                let file = if kind == Kind::Sgpr { "scalar" } else { "vector" };
+                return Err(Diagnostic::unsupported(format!(
+                    "the function needs more {file} registers than there are"
+                )));
+            }
+        }
+    }
+}
+
+/// The register of every virtual register.
+fn registers_of(f: &Function, webs: &mut Webs, at: &[u16]) -> Vec<u16> {
+    f.vregs
+        .keys()
+        .map(|v| {
+            let (root, offset) = webs.find(v);
+            match at[root as usize] {
+                UNBOUND => UNBOUND,
+                first => first.saturating_add_signed(offset),
+            }
+        })
+        .collect()
+}
+
+/// Numbers the registers that hold spilled SGPRs behind all others.
+fn place_lane_registers(f: &mut Function, lanes: u16) {
+    let first = f.resources.vgprs as u16;
+    for block in f.layout.clone() {
+        for inst in &mut f.blocks[block].insts {
+            if !matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32) {
+                continue;
+            }
+            for operand in &mut inst.operands {
+                if let Operand::Reg(reg) = operand
+                    && let Reg::Physical(p) = reg.reg
+                    && let Some(n) = p.vgpr_index().filter(|&n| n > 255 - lanes)
+                {
+                    reg.reg = PReg::vgpr(first + (255 - n)).into();
+                }
+            }
+        }
     }
 }
 
@@ -217,8 +343,8 @@ impl Limits {
         file
     }
 
-    fn vector_file(&self, live: &Liveness) -> File {
-        let mut file = File { allowed: Mask::run(0, self.vgprs), fixed: Vec::new() };
+    fn vector_file(&self, live: &Liveness, lanes: u16) -> File {
+        let mut file = File { allowed: Mask::run(0, self.vgprs.saturating_sub(lanes)), fixed: Vec::new() };
         restrict(&mut file, live, RegFile::Vgpr);
         file
     }
@@ -239,9 +365,10 @@ fn join_all(
     numbering: &Numbering,
     wave: &Graph,
     thread: &Graph,
+    apart: &rustc_hash::FxHashSet<VReg>,
 ) -> Hints {
     let mut open = webs::affinities(f, numbering, wave, thread);
-    open.retain(|affinity| !webs.join(f, live, affinity));
+    open.retain(|a| apart.contains(&a.a) || apart.contains(&a.b) || !webs.join(f, live, a));
     let mut hints = Hints::default();
     for (_, first, reg) in f.entry.registers() {
         if let Some(v) = reg {
@@ -270,34 +397,15 @@ fn join_all(
     hints
 }
 
-/// Packs the webs of `kind` in the best order; returns a web that found no place and the registers used.
-fn pack_best(
-    f: &Function,
-    live: &Liveness,
-    webs: &mut Webs,
-    kind: Kind,
-    file: &File,
-    hints: &Hints,
-    occupancy: &mut Occupancy,
-    positions: u32,
-    at: &mut [u16],
-) -> (Option<VReg>, u16) {
-    let mut items: Vec<Item> = pack::items(f, live, webs, kind);
-    let first = pack::pack(f, live, webs, &items, file, hints, occupancy, positions, at);
-    if first.failed.is_empty() || items.is_empty() {
-        return (None, first.high);
-    }
-    items.sort_by_key(|item| (std::cmp::Reverse(item.width), item.start, item.root));
-    let second = pack::pack(f, live, webs, &items, file, hints, occupancy, positions, at);
-    (second.failed.first().copied(), second.high)
-}
-
-/// Fills in what the code uses.
-fn resources(f: &mut Function) {
+/// Fills in what the code uses, the last `lanes` VGPRs apart.
+fn resources(f: &mut Function, lanes: u16) {
     let (mut sgprs, mut vgprs, mut vcc) = (0u16, 0u16, false);
     let mut count = |reg: PReg, dwords: u8| {
         let last = reg.plus(u16::from(dwords.max(1)) - 1);
         if let Some(n) = last.vgpr_index() {
+            if n > 255 - lanes {
+                return;
+            }
             vgprs = vgprs.max(n + 1);
         } else if let Some(n) = last.sgpr_index() {
             sgprs = sgprs.max(n + 1);

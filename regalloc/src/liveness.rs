@@ -66,8 +66,6 @@ pub(crate) struct Liveness {
     pub fixed: Vec<(RegFile, u16, Range)>,
     /// Physical registers that live across blocks: not available at all.
     pub reserved: Vec<(RegFile, u16)>,
-    /// Whether VCC is named by the code.
-    pub vcc_named: bool,
 }
 
 impl Liveness {
@@ -103,7 +101,6 @@ struct Scan {
     pieces: Vec<(VReg, Range)>,
     fixed: Vec<(RegFile, u16, Range)>,
     reserved: Vec<(RegFile, u16)>,
-    vcc_named: bool,
 }
 
 impl Scan {
@@ -114,7 +111,6 @@ impl Scan {
             pieces: Vec::new(),
             fixed: Vec::new(),
             reserved: Vec::new(),
-            vcc_named: false,
         }
     }
 
@@ -277,13 +273,7 @@ impl Scan {
             ranges.extend_from_slice(&walk.out);
         }
         offsets.push(ranges.len() as u32);
-        Ok(Liveness {
-            offsets,
-            ranges,
-            fixed: self.fixed,
-            reserved: self.reserved,
-            vcc_named: self.vcc_named,
-        })
+        Ok(Liveness { offsets, ranges, fixed: self.fixed, reserved: self.reserved })
     }
 }
 
@@ -400,7 +390,6 @@ struct Physical {
 
 impl Physical {
     fn read(&mut self, scan: &mut Scan, file: RegFile, index: u16, end: u32) {
-        scan.vcc_named |= file == RegFile::Sgpr && (index == VCC || index == VCC + 1);
         match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
             Some((_, _, range)) => range.end = range.end.max(end),
             None => {
@@ -412,7 +401,6 @@ impl Physical {
     }
 
     fn write(&mut self, scan: &mut Scan, file: RegFile, index: u16, start: u32, end: u32) {
-        scan.vcc_named |= file == RegFile::Sgpr && (index == VCC || index == VCC + 1);
         let new = Range { start, end };
         match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
             Some((_, _, range)) => {

@@ -87,8 +87,9 @@ impl Mask {
             .map(|(i, w)| i as u16 * 64 + w.trailing_zeros() as u16)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+    /// Number of registers in the set.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
     }
 }
 
@@ -290,6 +291,6 @@ mod tests {
         assert_eq!(mask.runs(1), mask);
         assert_eq!(mask.runs(5), Mask::run(60, 6));
         assert_eq!(mask.runs(10).first(), Some(60));
-        assert!(mask.runs(11).is_empty());
+        assert_eq!(mask.runs(11), Mask::default());
     }
 }

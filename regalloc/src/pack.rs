@@ -3,8 +3,7 @@
 //! Webs are bound one after the other to the lowest tuple that is free in all their ranges, aligned as they need, preferring
 //! what saves a move: a fixed register that they are copied from or to, or the place beside a web that was not joined.
 //! Interference is exact, so the order is all that matters. By start, narrow webs fragment the file; by width, then start, wide
-//! tuples get their room first. Both are tried where the first exceeds what the values alive at one time need, and the
-//! one with the lower highest register wins.
+//! tuples get their room first. The second is tried where the first fails.
 
 use crate::access::{VCC, file_index};
 use crate::liveness::{Kind, Liveness, Range};
@@ -18,6 +17,8 @@ pub(crate) struct Item {
     pub root: VReg,
     pub start: u32,
     pub width: u8,
+    /// Positions in which it is alive.
+    pub length: u32,
     /// Whether VCC suits: all members are lane masks.
     pub mask: bool,
 }
@@ -86,6 +87,9 @@ pub(crate) struct Packing {
     pub high: u16,
 }
 
+/// Positions beyond which a lane mask does not prefer VCC.
+const LONG_MASK: u32 = 64;
+
 /// No register.
 pub(crate) const UNBOUND: u16 = u16::MAX;
 
@@ -112,7 +116,7 @@ pub(crate) fn pack(
     for item in items {
         let view = webs.view(f, live, item.root);
         let candidates = candidates(&view, &file.allowed, occupancy);
-        match choose(item, &candidates, hints, at, out.high) {
+        match choose(item, &candidates, hints, at) {
             Some(reg) => {
                 at[item.root.as_u32() as usize] = reg;
                 bind(&view, reg, occupancy);
@@ -172,7 +176,7 @@ fn aligned(align: u8, phase: u8) -> Mask {
     Mask([every << phase; 4])
 }
 
-fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16], _high: u16) -> Option<u16> {
+fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) -> Option<u16> {
     let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n));
     for n in hints.places(item.root) {
         if let Some(n) = wish(n) {
@@ -187,7 +191,8 @@ fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16], _high: u16)
             return Some(n);
         }
     }
-    if item.mask && candidates.contains(VCC) {
+    // A mask that lives long would keep VCC from the short encodings of others.
+    if item.mask && item.length <= LONG_MASK && candidates.contains(VCC) {
         return Some(VCC);
     }
     candidates.first()
@@ -221,6 +226,7 @@ fn bind(view: &WebView<'_>, reg: u16, occupancy: &mut Occupancy) {
 /// Webs of the registers of `kind`, by first position.
 pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, kind: Kind) -> Vec<Item> {
     let mut out = Vec::new();
+    let mut pieces = Vec::new();
     // A web is no lane mask as soon as one member is none.
     let mut mask = vec![true; f.vregs.len()];
     for (v, data) in f.vregs.iter() {
@@ -239,7 +245,11 @@ pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, kind: Kind) 
             WebRanges::Lists(lists) => lists.iter().filter_map(|l| l.first()).map(|p| p.start).min(),
         };
         if let Some(start) = start {
+            pieces.clear();
+            view.pieces(&mut pieces);
+            let length = pieces.iter().map(|(r, _)| r.end - r.start).sum();
             out.push(Item {
+                length,
                 root: v,
                 start,
                 width: view.width,

@@ -15,7 +15,7 @@
 
 use crate::access::is_copy;
 use crate::graph::{Graph, Numbering, edges, params};
-use crate::liveness::{Kind, Liveness};
+use crate::liveness::{Kind, Liveness, Range};
 use mir::isa::Opcode;
 use mir::machine::{Function, Operand, Reg, RegFile, VReg};
 
@@ -38,7 +38,6 @@ struct Merged {
     width: u8,
     align: u8,
     phase: u8,
-    pinned: bool,
     /// One list for all dwords, or one for each.
     lists: Vec<Vec<Piece>>,
 }
@@ -52,21 +51,34 @@ pub(crate) struct WebView<'a> {
     pub ranges: WebRanges<'a>,
 }
 
+impl WebView<'_> {
+    /// Appends the web's ranges with the number of dwords that each is for.
+    pub fn pieces(&self, out: &mut Vec<(Range, u8)>) {
+        match &self.ranges {
+            WebRanges::Single(ranges) => out.extend(ranges.iter().map(|&r| (r, self.width))),
+            WebRanges::Lists(lists) => {
+                let dwords = if lists.len() == 1 { self.width } else { 1 };
+                let pieces = lists.iter().flatten();
+                out.extend(pieces.map(|p| (Range { start: p.start, end: p.end }, dwords)));
+            }
+        }
+    }
+}
+
 /// Ranges of a web.
 pub(crate) enum WebRanges<'a> {
     /// Of a register alone.
-    Single(&'a [crate::liveness::Range]),
+    Single(&'a [Range]),
     /// One list for all dwords, or one for each.
     Lists(&'a [Vec<Piece>]),
 }
 
-/// Two places that want to be one: dword `offset` of `a` is dword 0 of `b` (`offset` may be negative), for `dwords` dwords.
+/// Two places that want to be one: dword `offset` of `a` is dword 0 of `b` (`offset` may be negative).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affinity {
     pub a: VReg,
     pub b: VReg,
     pub offset: i16,
-    pub dwords: u8,
     /// Depth of loops that the move would be in.
     pub depth: u8,
 }
@@ -165,12 +177,6 @@ impl Webs {
         }
     }
 
-    /// Keeps `v` out of joins, because its register is fixed.
-    pub fn pin(&mut self, f: &Function, live: &Liveness, v: VReg) {
-        let web = self.materialize(f, live, v.as_u32());
-        self.merged[web].pinned = true;
-    }
-
     fn materialize(&mut self, f: &Function, live: &Liveness, root: u32) -> usize {
         if self.merged_of[root as usize] != NONE {
             return self.merged_of[root as usize] as usize;
@@ -183,7 +189,6 @@ impl Webs {
             width: data.dwords,
             align: alignment(data.file, data.dwords),
             phase: 0,
-            pinned: false,
             lists: vec![list],
         });
         self.merged_of[root as usize] = self.merged.len() as u32 - 1;
@@ -206,9 +211,6 @@ impl Webs {
         let a = self.materialize(f, live, ra);
         let b = self.materialize(f, live, rb);
         let (wa, wb) = (&self.merged[a], &self.merged[b]);
-        if wa.pinned || wb.pinned {
-            return false;
-        }
         let low = delta.min(0);
         let high = i32::from(wa.width).max(delta + i32::from(wb.width));
         if high - low > MAX_WIDTH {
@@ -447,7 +449,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 for p in copy_parts(f, inst) {
                     if f.vregs[p.dst].file == f.vregs[p.src].file {
                         let offset = i16::from(p.at) - i16::from(p.sub);
-                        out.push(Affinity { a: p.dst, b: p.src, offset, dwords: p.dwords, depth });
+                        out.push(Affinity { a: p.dst, b: p.src, offset, depth });
                     }
                 }
                 continue;
@@ -460,13 +462,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                     (inst.operands.get(def).and_then(|o| o.as_reg()), operand.reg)
                     && let Reg::Virtual(a) = a.reg
                 {
-                    out.push(Affinity {
-                        a,
-                        b,
-                        offset: -i16::from(operand.sub),
-                        dwords: operand.dwords,
-                        depth,
-                    });
+                    out.push(Affinity { a, b, offset: -i16::from(operand.sub), depth });
                 }
             }
         }
@@ -476,7 +472,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 let target = &f.blocks[edge.block];
                 let depth = if graph.moves_in_pred(i) { depth } else { target.loop_depth };
                 for (&a, &b) in params(target, file).iter().zip(&edge.args) {
-                    out.push(Affinity { a, b, offset: 0, dwords: f.vregs[a].dwords, depth });
+                    out.push(Affinity { a, b, offset: 0, depth });
                 }
             }
         }
