@@ -1,11 +1,16 @@
 //! The last steps of code generation: from allocated machine functions to bytes.
 //!
-//! `finish` settles a function: prolog, waits, hazard NOPs, branches, encoding. [`object::emit_object`] and
-//! `asm::emit_asm` write finished functions with the module's variables, kernel descriptors and metadata.
+//! [`finish`] settles a function: prolog ([`frame`]), waits ([`waits`]), hazard NOPs ([`hazards`]), branches and encoding
+//! ([`relax`]). [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata.
 #![forbid(unsafe_code)]
 
 mod final_function;
+pub mod frame;
+pub mod hazards;
 pub mod object;
+mod regs;
+pub mod relax;
+pub mod waits;
 
-pub use final_function::{CodeReloc, FinalFunction, Kernel};
+pub use final_function::{CodeReloc, FinalFunction, Kernel, finish};
 pub use object::emit_object;

@@ -468,6 +468,7 @@ mod tests {
                 .flat_map(|word| word.to_le_bytes())
                 .collect(),
             relocs: vec![reloc(8, 4, RelocKind::GotPcRel32Lo), reloc(16, 12, RelocKind::GotPcRel32Hi)],
+            positions: Vec::new(),
             kernel: Some(crate::Kernel { descriptor, metadata }),
             function: kernel,
         };

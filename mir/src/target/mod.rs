@@ -1,5 +1,6 @@
 //! What differs between generations and processors, as data.
 
+pub mod hazards;
 pub mod messages;
 pub mod operands;
 mod processors;

@@ -1,0 +1,336 @@
+//! Hazard NOPs: `s_nop` where the hardware does not keep dependent instructions apart.
+//!
+//! The state at a point is a list of recent producers: (row of the table, register, wait states since). Joins take the union with the
+//! smallest distance. Since no distance exceeds five, states are short and die within a few instructions; the iteration
+//! over the wave graph therefore touches a block again only where a neighbour is that short.
+//!
+//! Also here: the branch on VCCZ, whose flag is stale where scalar instructions wrote half of VCC (GFX6 to GFX9) or scalar
+//! loads are about (GFX6, GFX7); rewriting VCC refreshes it.
+//!
+//! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
+
+use crate::regs::for_each_access;
+use crate::waits::wave_rpo;
+use cranelift_entity::SecondaryMap;
+use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
+use mir::machine::{Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, Terminator};
+use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
+use mir::target::{Generation, Target};
+use smallvec::SmallVec;
+use std::collections::BinaryHeap;
+
+/// A producer that may still matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Recent {
+    rule: u8,
+    register: u16,
+    /// Wait states since.
+    age: u8,
+}
+
+type State = SmallVec<[Recent; 8]>;
+
+/// Register of rows that match by class alone.
+const NO_REGISTER: u16 = u16::MAX;
+
+/// Whether scalar loads leave VCCZ stale, by generation. Source: Southern and Sea Islands errata as LLVM works around them.
+const VCCZ_STALE_AFTER_SMEM: [bool; Generation::COUNT] = [true, true, false, false, false];
+/// Whether scalar writes of one half of VCC leave VCCZ stale.
+const VCCZ_STALE_AFTER_HALF: [bool; Generation::COUNT] = [true, true, true, true, false];
+
+/// Inserts `s_nop` wherever [`HAZARDS`] asks for wait states that the code does not have.
+///
+/// Needs physical registers and the wave graph.
+pub fn insert_nops(f: &mut Function, target: &Target) {
+    for &block in &f.layout {
+        refresh_vccz(&mut f.blocks[block], target);
+    }
+    let rules = Rules::new(target);
+    let order = wave_rpo(f);
+    let mut rank: SecondaryMap<Block, u32> = SecondaryMap::with_default(u32::MAX);
+    for (i, &block) in order.iter().enumerate() {
+        rank[block] = i as u32;
+    }
+    let mut states: SecondaryMap<Block, State> = SecondaryMap::new();
+    let mut plans: SecondaryMap<Block, Vec<(u32, u8)>> = SecondaryMap::new();
+    let mut queued: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
+    let mut work: BinaryHeap<_> = (0..order.len() as u32).map(std::cmp::Reverse).collect();
+    while let Some(std::cmp::Reverse(i)) = work.pop() {
+        let block = order[i as usize];
+        queued[block] = false;
+        let mut state = states[block].clone();
+        plans[block] = rules.visit(&f.blocks[block], &mut state);
+        for edge in &f.blocks[block].wave_succs {
+            let changed = join(&mut states[edge.block], &state);
+            if changed && !std::mem::replace(&mut queued[edge.block], true) {
+                work.push(std::cmp::Reverse(rank[edge.block]));
+            }
+        }
+    }
+    for &block in &order {
+        rewrite(&mut f.blocks[block].insts, &plans[block]);
+    }
+}
+
+/// Joins `other` into `state`; true when it changed.
+fn join(state: &mut State, other: &State) -> bool {
+    let mut changed = false;
+    for new in other {
+        match state.iter_mut().find(|old| (old.rule, old.register) == (new.rule, new.register)) {
+            Some(old) if old.age <= new.age => {}
+            Some(old) => {
+                old.age = new.age;
+                changed = true;
+            }
+            None => {
+                state.push(*new);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// The rows that matter on a generation.
+struct Rules {
+    rows: Vec<(u8, &'static Hazard, u8)>,
+    /// Classes that some row consumes or produces.
+    consumers: HazardClass,
+    producers: HazardClass,
+}
+
+impl Rules {
+    fn new(target: &Target) -> Self {
+        let rows: Vec<_> = HAZARDS
+            .iter()
+            .enumerate()
+            .map(|(i, hazard)| (i as u8, hazard, hazard.wait_states[target.generation() as usize]))
+            .filter(|row| row.2 > 0)
+            .collect();
+        let union =
+            |f: fn(&Hazard) -> HazardClass| rows.iter().fold(HazardClass::empty(), |all, row| all | f(row.1));
+        Self { consumers: union(|h| h.consumer), producers: union(|h| h.producer), rows }
+    }
+
+    /// Runs over a block; returns the NOPs it needs: (index of the instruction that they precede, wait states).
+    fn visit(&self, data: &BlockData, state: &mut State) -> Vec<(u32, u8)> {
+        let mut plan = Vec::new();
+        for (index, inst) in data.insts.iter().enumerate() {
+            let info = inst.op.info();
+            if info.format == Format::Pseudo && inst.op != Opcode::PC_ADDRESS {
+                continue;
+            }
+            let class = class(inst, info);
+            let mut nops = 0;
+            if !state.is_empty() && class.intersects(self.consumers) {
+                for &(rule, hazard, wait_states) in &self.rows {
+                    if !class.intersects(hazard.consumer) || !state.iter().any(|recent| recent.rule == rule) {
+                        continue;
+                    }
+                    select(inst, info, hazard.consumed, false, |register| {
+                        for recent in state.iter() {
+                            let same = recent.register == register
+                                || recent.register == NO_REGISTER
+                                || register == NO_REGISTER;
+                            if recent.rule == rule && same {
+                                nops = nops.max(wait_states.saturating_sub(recent.age));
+                            }
+                        }
+                    });
+                }
+            }
+            if nops > 0 {
+                plan.push((index as u32, nops));
+            }
+            let passed = nops + wait_states_of(inst);
+            state.retain(|recent| {
+                recent.age = recent.age.saturating_add(passed);
+                recent.age < HAZARDS[usize::from(recent.rule)].wait_states.into_iter().max().unwrap_or(0)
+            });
+            if class.intersects(self.producers) {
+                for &(rule, hazard, _) in &self.rows {
+                    if class.intersects(hazard.producer) {
+                        select(inst, info, hazard.produced, true, |register| {
+                            match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
+                                Some(recent) => recent.age = 0,
+                                None => state.push(Recent { rule, register, age: 0 }),
+                            }
+                        });
+                    }
+                }
+            }
+        }
+        plan
+    }
+}
+
+/// Wait states that an instruction is worth itself.
+fn wait_states_of(inst: &Inst) -> u8 {
+    match (inst.op, inst.operands.first()) {
+        (Opcode::S_NOP, Some(Operand::Imm(n))) => (n & 15) as u8 + 1,
+        _ => 1,
+    }
+}
+
+fn class(inst: &Inst, info: &OpcodeInfo) -> HazardClass {
+    let mut class = match info.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp => {
+            HazardClass::VALU
+        }
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Pseudo => HazardClass::SALU,
+        Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Flat | Format::Global | Format::Scratch => {
+            HazardClass::VMEM
+        }
+        Format::Smem => HazardClass::SMEM,
+        Format::Ds => HazardClass::DS,
+        Format::Sopp | Format::Exp => HazardClass::empty(),
+    };
+    if info.format == Format::Smem
+        && info.operands.iter().any(|desc| desc.name == "sbase" && desc.dwords == 4)
+    {
+        class |= HazardClass::SMEM_BUFFER;
+    }
+    if info.flags.contains(OpFlags::M0_USE) || inst.mods.flags.intersects(ModFlags::GDS | ModFlags::LDS) {
+        class |= HazardClass::M0_READER;
+    }
+    if inst.mods.dpp().is_some() {
+        class |= HazardClass::DPP;
+    }
+    if stores_late(inst, info) {
+        class |= HazardClass::WIDE_STORE;
+    }
+    class
+        | match inst.op {
+            Opcode::V_READLANE_B32 | Opcode::V_WRITELANE_B32 => HazardClass::LANE_ACCESS,
+            Opcode::V_DIV_FMAS_F32 | Opcode::V_DIV_FMAS_F64 => HazardClass::DIV_FMAS,
+            Opcode::S_SETREG_B32 | Opcode::S_SETREG_IMM32_B32 => HazardClass::SETREG,
+            Opcode::S_GETREG_B32 => HazardClass::GETREG,
+            Opcode::S_RFE_B64 => HazardClass::RFE,
+            _ => HazardClass::empty(),
+        }
+}
+
+/// Whether a store takes its data in two cycles: more than 64 bits, and no SGPR as buffer offset to slow the address down.
+fn stores_late(inst: &Inst, info: &OpcodeInfo) -> bool {
+    let is_vmem = matches!(
+        info.format,
+        Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Flat | Format::Global | Format::Scratch
+    );
+    is_vmem && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC) && {
+        let operand =
+            |name| info.operands.iter().position(|desc| desc.name == name).and_then(|i| inst.operands.get(i));
+        let wide = operand("vdata").and_then(Operand::as_reg).is_some_and(|reg| reg.dwords > 2);
+        wide && operand("soffset").and_then(Operand::as_reg).is_none()
+    }
+}
+
+/// Calls `f` with the registers of `inst` that `regs` selects, as producer or as consumer.
+fn select(inst: &Inst, info: &OpcodeInfo, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
+    let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
+    let exec = PReg::EXEC_LO.0..PReg::EXEC_HI.0 + 1;
+    let physical = |index: usize| match inst.operands.get(index) {
+        Some(Operand::Reg(reg)) => match reg.reg {
+            Reg::Physical(first) => Some(first.0..first.0 + u16::from(reg.dwords)),
+            Reg::Virtual(_) => None,
+        },
+        _ => None,
+    };
+    let hwreg = || inst.operands.iter().find_map(Operand::as_imm);
+    match regs {
+        HazardRegs::Any => f(NO_REGISTER),
+        HazardRegs::LaneSelect => physical(2).into_iter().flatten().for_each(f),
+        HazardRegs::DppSource => physical(info.def_count()).into_iter().flatten().for_each(f),
+        HazardRegs::StoreData => {
+            let data = info.operands.iter().position(|desc| desc.name == "vdata");
+            data.and_then(physical).into_iter().flatten().for_each(f);
+        }
+        HazardRegs::HwReg => hwreg().into_iter().for_each(|imm| f((imm & 63) as u16)),
+        HazardRegs::TrapSts => hwreg().filter(|imm| imm & 63 == 3).into_iter().for_each(|_| f(NO_REGISTER)),
+        HazardRegs::Vskip => {
+            let hits = |imm: &i64| {
+                let (first, bits) = (imm >> 6 & 31, (imm >> 11 & 31) + 1);
+                imm & 63 == 1 && (first..first + bits).contains(&28)
+            };
+            hwreg().filter(hits).into_iter().for_each(|_| f(NO_REGISTER));
+        }
+        HazardRegs::Scalar
+        | HazardRegs::Vcc
+        | HazardRegs::Exec
+        | HazardRegs::M0
+        | HazardRegs::ZeroFlags
+        | HazardRegs::Masks
+        | HazardRegs::Vector
+        | HazardRegs::VectorWritten => {
+            if regs == HazardRegs::Exec && !producing {
+                exec.for_each(f);
+                return;
+            }
+            for_each_access(inst, |access| {
+                let written = producing || regs == HazardRegs::VectorWritten;
+                if if written { !access.write } else { !access.read } {
+                    return;
+                }
+                for register in access.range().map(|r| r as u16) {
+                    let vector = PReg(register).is_vgpr();
+                    let key = match regs {
+                        HazardRegs::Scalar => (!vector && register != PReg::SCC.0).then_some(register),
+                        HazardRegs::Vector | HazardRegs::VectorWritten => vector.then_some(register),
+                        HazardRegs::Vcc => vcc.contains(&register).then_some(register),
+                        HazardRegs::Exec => exec.contains(&register).then_some(register),
+                        HazardRegs::M0 => (register == PReg::M0.0).then_some(register),
+                        HazardRegs::Masks if vcc.contains(&register) => Some(vcc.start),
+                        HazardRegs::Masks if exec.contains(&register) => Some(exec.start),
+                        HazardRegs::ZeroFlags if register == PReg::VCCZ.0 => Some(vcc.start),
+                        HazardRegs::ZeroFlags if register == PReg::EXECZ.0 => Some(exec.start),
+                        _ => None,
+                    };
+                    key.into_iter().for_each(&mut f);
+                }
+            });
+            // GDS and LDS DMA read M0 by a modifier, not by their row.
+            if regs == HazardRegs::M0 && !producing && !info.flags.contains(OpFlags::M0_USE) {
+                f(PReg::M0.0);
+            }
+        }
+    }
+}
+
+/// Rewrites VCC before a branch on VCCZ where the flag may be stale.
+fn refresh_vccz(data: &mut BlockData, target: &Target) {
+    if !matches!(data.term, Terminator::Uniform(Condition::Vccz | Condition::Vccnz)) {
+        return;
+    }
+    let generation = target.generation() as usize;
+    let vcc = usize::from(PReg::VCC_LO.0)..usize::from(PReg::VCC_HI.0) + 1;
+    let last_write = data.insts.iter().rev().find_map(|inst| {
+        let mut written = 0;
+        for_each_access(inst, |access| {
+            if access.write {
+                written += access.range().filter(|r| vcc.contains(r)).count();
+            }
+        });
+        (written > 0).then_some(written)
+    });
+    let stale =
+        VCCZ_STALE_AFTER_SMEM[generation] || (VCCZ_STALE_AFTER_HALF[generation] && last_write != Some(2));
+    if stale {
+        let vcc = Operand::preg(PReg::VCC_LO, 2);
+        data.insts.push(Inst::new(Opcode::S_MOV_B64, [vcc, vcc]));
+    }
+}
+
+fn rewrite(insts: &mut Vec<Inst>, plan: &[(u32, u8)]) {
+    if plan.is_empty() {
+        return;
+    }
+    let old = std::mem::take(insts);
+    insts.reserve(old.len() + plan.len());
+    let mut nops = plan.iter().peekable();
+    for (index, inst) in old.into_iter().enumerate() {
+        if let Some(&(_, count)) = nops.next_if(|(at, _)| *at as usize == index) {
+            let operand = Operand::Imm(i64::from(count) - 1);
+            insts.push(Inst { loc: inst.loc, ..Inst::new(Opcode::S_NOP, [operand]) });
+        }
+        insts.push(inst);
+    }
+}

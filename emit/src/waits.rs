@@ -1,0 +1,493 @@
+//! `s_waitcnt` insertion: no register is touched while a memory operation still writes (or, for exports, reads) it.
+//!
+//! # What is known at a point
+//!
+//! Every memory operation is an *event* of one or two *kinds*; a kind belongs to one counter. Events of an in-order kind
+//! finish oldest first, so the event with `a` younger ones of its kind is done once the counter is at most `a`: at most `a`
+//! operations are then outstanding at all, hence at most the `a` youngest of the kind. Kinds in any order (scalar memory,
+//! FLAT, messages, exports) are proven done by 0 alone. So the state is
+//!
+//! * for each (kind, register): the *age* of the youngest event that uses it, in younger events of the kind; absent where done;
+//! * for each kind and each counter: an upper bound of outstanding events.
+//!
+//! Joins take the smallest age (the strictest wait) and the largest bounds; ages only fall and sets only grow, so the
+//! iteration over the wave graph in reverse post-order ends after about as many rounds as loops nest. A bound that grows around a loop jumps
+//! to its cap at once.
+//!
+//! # What is waited for
+//!
+//! A read or write of a register with an unfinished event. Exceptions: a vector memory load may overwrite the result of an earlier one of
+//! its kind, they arrive in order; scalar registers as sources are read at issue and vector memory data too, except that
+//! exports, GDS and (GFX6) stores read their VGPRs late, which expcnt counts. Everything outstanding is awaited before
+//! `s_barrier`, which GFX6 to GFX9 require, and around calls.
+//!
+//! Waits that are in the code already (memory model) are obligations: they are merged with ours, and a counter that
+//! cannot be that high any more is dropped from them. One `s_waitcnt` at most stands before an instruction.
+//!
+//! Cost: linear in instructions and operands for each round; a block's boundary state holds unfinished registers alone.
+//!
+//! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT.
+
+use crate::regs::{Access, for_each_access};
+use cranelift_entity::SecondaryMap;
+use mir::ir::CallConv;
+use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
+use mir::machine::{Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
+use mir::target::{Generation, Target, WaitCounts};
+use std::collections::BinaryHeap;
+
+/// Counters.
+const VM: usize = 0;
+const LGKM: usize = 1;
+const EXP: usize = 2;
+
+/// A kind of event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Kind {
+    Vmem,
+    FlatVm,
+    Lds,
+    Gds,
+    Smem,
+    Message,
+    FlatLgkm,
+    Export,
+    /// Data of GDS operations and, on GFX6, of stores.
+    Data,
+}
+
+const KINDS: usize = 9;
+
+/// (counter, whether its events finish in order), by [`Kind`].
+const KIND_INFO: [(usize, bool); KINDS] = [
+    (VM, true),
+    (VM, false),
+    (LGKM, true),
+    (LGKM, true),
+    (LGKM, false),
+    (LGKM, false),
+    (LGKM, false),
+    (EXP, false),
+    (EXP, false),
+];
+
+/// Registers by [`PReg`] number, then one slot for LDS written by buffer loads.
+const LDS_DMA: usize = 768;
+const SLOTS: usize = 769;
+
+/// Bounds and ages beyond this say nothing more.
+const CAP: u32 = 64;
+/// Sequence numbers of a block start here, so that ages can be subtracted.
+const BASE: u32 = 1 << 16;
+
+/// State at a block's start: what is unfinished.
+#[derive(Clone, Debug, Default)]
+struct State {
+    reached: bool,
+    /// (kind × SLOTS + slot, age), sorted.
+    entries: Vec<(u16, u8)>,
+    kind_bound: [u8; KINDS],
+    counter_bound: [u8; 3],
+}
+
+impl State {
+    /// Joins `other` into it; true when it changed.
+    fn join(&mut self, other: &Self) -> bool {
+        if !self.reached {
+            *self = other.clone();
+            return true;
+        }
+        let mut changed = false;
+        let mut grow = |mine: &mut u8, theirs: u8| {
+            if theirs > *mine {
+                *mine = CAP as u8;
+                changed = true;
+            }
+        };
+        self.kind_bound.iter_mut().zip(other.kind_bound).for_each(|(mine, theirs)| grow(mine, theirs));
+        self.counter_bound.iter_mut().zip(other.counter_bound).for_each(|(mine, theirs)| grow(mine, theirs));
+        if other.entries.is_empty() {
+            return changed;
+        }
+        let mut merged = Vec::with_capacity(self.entries.len() + other.entries.len());
+        let (mut a, mut b) = (self.entries.iter().peekable(), other.entries.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(&&x), Some(&&y)) if x.0 == y.0 => {
+                    changed |= y.1 < x.1;
+                    merged.push((x.0, x.1.min(y.1)));
+                    a.next();
+                    b.next();
+                }
+                (Some(&&x), Some(&&y)) if x.0 < y.0 => {
+                    merged.push(x);
+                    a.next();
+                }
+                (Some(&&x), None) => {
+                    merged.push(x);
+                    a.next();
+                }
+                (_, Some(&&y)) => {
+                    changed = true;
+                    merged.push(y);
+                    b.next();
+                }
+                (None, None) => break,
+            }
+        }
+        self.entries = merged;
+        changed
+    }
+}
+
+/// The state inside a block, in dense tables that are reused from block to block.
+struct Tracker {
+    /// Sequence number of the youngest event, by kind × SLOTS + slot.
+    last: Vec<u32>,
+    /// Keys that may be non-zero in `last`.
+    touched: Vec<u16>,
+    issued: [u32; KINDS],
+    /// Events up to here are done.
+    done: [u32; KINDS],
+    counter_bound: [u32; 3],
+    max: [u32; 3],
+}
+
+impl Tracker {
+    fn new(target: &Target) -> Self {
+        let max = target.waits().max();
+        Self {
+            last: vec![0; KINDS * SLOTS],
+            touched: Vec::new(),
+            issued: [BASE; KINDS],
+            done: [BASE; KINDS],
+            counter_bound: [0; 3],
+            max: [max.vm.into(), max.lgkm.into(), max.exp.into()],
+        }
+    }
+
+    fn load(&mut self, state: &State) {
+        for key in self.touched.drain(..) {
+            self.last[usize::from(key)] = 0;
+        }
+        for kind in 0..KINDS {
+            self.issued[kind] = BASE;
+            self.done[kind] = BASE - u32::from(state.kind_bound[kind]);
+        }
+        self.counter_bound = state.counter_bound.map(u32::from);
+        for &(key, age) in &state.entries {
+            self.last[usize::from(key)] = BASE - u32::from(age);
+            self.touched.push(key);
+        }
+    }
+
+    fn save(&mut self) -> State {
+        self.touched.sort_unstable();
+        let mut entries = Vec::new();
+        for &key in &self.touched {
+            let kind = usize::from(key) / SLOTS;
+            let last = self.last[usize::from(key)];
+            if last > self.done[kind] {
+                entries.push((key, (self.issued[kind] - last).min(CAP - 1) as u8));
+            }
+        }
+        let mut kind_bound = [0; KINDS];
+        for (kind, bound) in kind_bound.iter_mut().enumerate() {
+            *bound = (self.issued[kind] - self.done[kind]).min(CAP) as u8;
+        }
+        State {
+            reached: true,
+            entries,
+            kind_bound,
+            counter_bound: self.counter_bound.map(|b| b.min(CAP) as u8),
+        }
+    }
+
+    /// Whether a register has an unfinished event of `kind`, and the counter value that proves it done.
+    fn need(&self, kind: usize, slot: usize) -> Option<u32> {
+        let last = self.last[kind * SLOTS + slot];
+        if last <= self.done[kind] {
+            return None;
+        }
+        let (counter, in_order) = KIND_INFO[kind];
+        // The counter's maximum in the immediate means "no wait".
+        Some(if in_order { (self.issued[kind] - last).min(self.max[counter] - 1) } else { 0 })
+    }
+
+    fn event(&mut self, kind: Kind) {
+        let kind = kind as usize;
+        self.issued[kind] += 1;
+        self.counter_bound[KIND_INFO[kind].0] += 1;
+    }
+
+    fn mark(&mut self, kind: Kind, slot: usize) {
+        let key = kind as usize * SLOTS + slot;
+        if std::mem::replace(&mut self.last[key], self.issued[kind as usize]) == 0 {
+            self.touched.push(key as u16);
+        }
+    }
+
+    /// What a wait for `counters` proves.
+    fn apply(&mut self, counters: [u32; 3]) {
+        for (kind, &(counter, in_order)) in KIND_INFO.iter().enumerate() {
+            let allowed = counters[counter];
+            if allowed == 0 {
+                self.done[kind] = self.issued[kind];
+            } else if in_order && allowed < self.max[counter] {
+                self.done[kind] = self.done[kind].max(self.issued[kind] - allowed);
+            }
+        }
+        for (bound, allowed) in self.counter_bound.iter_mut().zip(counters) {
+            *bound = (*bound).min(allowed);
+        }
+    }
+
+    fn has_pending(&self, kind: usize) -> bool {
+        self.issued[kind] > self.done[kind]
+    }
+}
+
+/// What a memory instruction counts as; at most two kinds, then the one that guards its sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Events {
+    kinds: [Option<Kind>; 2],
+    sources: Option<Kind>,
+}
+
+fn events(inst: &Inst, info: &OpcodeInfo, target: &Target) -> Events {
+    let one = |kind| Events { kinds: [Some(kind), None], sources: None };
+    let is_access = info.flags.intersects(OpFlags::LOAD | OpFlags::STORE | OpFlags::ATOMIC);
+    match info.format {
+        Format::Smem => one(Kind::Smem),
+        Format::Ds if !info.flags.contains(OpFlags::LGKM) => Events::default(),
+        Format::Ds if info.flags.contains(OpFlags::GDS_ONLY) || inst.mods.flags.contains(ModFlags::GDS) => {
+            Events { sources: Some(Kind::Data), ..one(Kind::Gds) }
+        }
+        Format::Ds => one(Kind::Lds),
+        Format::Flat => Events { kinds: [Some(Kind::FlatVm), Some(Kind::FlatLgkm)], sources: None },
+        // Cache invalidations have no result, and nothing says that they count everywhere: they never make an older
+        // operation look older than it is.
+        Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf | Format::Mimg if is_access => {
+            let late = info.flags.contains(OpFlags::EXPCNT) && STORES_READ_LATE[target.generation() as usize];
+            Events { sources: late.then_some(Kind::Data), ..one(Kind::Vmem) }
+        }
+        Format::Exp => Events { kinds: [None; 2], sources: Some(Kind::Export) },
+        Format::Sopp if info.flags.contains(OpFlags::LGKM) => one(Kind::Message),
+        _ => Events::default(),
+    }
+}
+
+/// Whether vector memory stores read their data after issue and count in expcnt. Source: Southern Islands ISA, EXP_CNT.
+const STORES_READ_LATE: [bool; Generation::COUNT] = [true, false, false, false, false];
+
+/// Waits to insert in a block: (index of the instruction that they precede, or the block's length; immediate).
+type Plan = Vec<(u32, u16)>;
+
+/// Inserts `s_waitcnt` so that no instruction touches a register in flight. Existing ones are merged.
+///
+/// Needs physical registers and the wave graph.
+pub fn insert_waits(f: &mut Function, target: &Target) {
+    let order = wave_rpo(f);
+    let mut rank: SecondaryMap<Block, u32> = SecondaryMap::with_default(u32::MAX);
+    for (i, &block) in order.iter().enumerate() {
+        rank[block] = i as u32;
+    }
+    let mut states: SecondaryMap<Block, State> = SecondaryMap::new();
+    let mut plans: SecondaryMap<Block, Plan> = SecondaryMap::new();
+    let mut queued: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let mut work = BinaryHeap::new();
+    let mut tracker = Tracker::new(target);
+    if let Some(&entry) = order.first() {
+        // A caller may leave anything in flight; nothing is when a kernel starts.
+        let bound = if f.call_conv == CallConv::Kernel { 0 } else { CAP as u8 };
+        states[entry] = State { reached: true, counter_bound: [bound; 3], ..State::default() };
+        queued[entry] = true;
+        work.push(std::cmp::Reverse(0));
+    }
+    while let Some(std::cmp::Reverse(i)) = work.pop() {
+        let block = order[i as usize];
+        queued[block] = false;
+        tracker.load(&states[block]);
+        let is_callee_entry = i == 0 && f.call_conv != CallConv::Kernel;
+        plans[block] = visit(&mut tracker, &f.blocks[block], target, is_callee_entry);
+        let out = tracker.save();
+        for edge in &f.blocks[block].wave_succs {
+            if states[edge.block].join(&out) && !std::mem::replace(&mut queued[edge.block], true) {
+                work.push(std::cmp::Reverse(rank[edge.block]));
+            }
+        }
+    }
+    for &block in &order {
+        rewrite(&mut f.blocks[block].insts, &plans[block]);
+    }
+}
+
+/// Reverse post-order of the blocks that the wave can reach.
+pub(crate) fn wave_rpo(f: &Function) -> Vec<Block> {
+    let Some(&entry) = f.layout.first() else { return Vec::new() };
+    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let mut order = Vec::with_capacity(f.layout.len());
+    let mut stack = vec![(entry, 0)];
+    seen[entry] = true;
+    while let Some((block, next)) = stack.last_mut() {
+        match f.blocks[*block].wave_succs.get(*next) {
+            Some(edge) => {
+                *next += 1;
+                if !std::mem::replace(&mut seen[edge.block], true) {
+                    stack.push((edge.block, 0));
+                }
+            }
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+/// Runs over a block from the tracker's state, and returns the waits it needs.
+fn visit(
+    tracker: &mut Tracker,
+    data: &mir::machine::BlockData,
+    target: &Target,
+    wait_all_first: bool,
+) -> Plan {
+    let layout = target.waits();
+    let max = tracker.max;
+    let mut plan = Plan::new();
+    let mut required = if wait_all_first { [0; 3] } else { max };
+    let mut flush = |tracker: &mut Tracker, index: usize, required: &mut [u32; 3], needed: [u32; 3]| {
+        let mut counters = [0; 3];
+        for c in 0..3 {
+            // An obligation that the bound already meets costs nothing.
+            let obligation = if tracker.counter_bound[c] > required[c] { required[c] } else { max[c] };
+            counters[c] = obligation.min(needed[c]);
+        }
+        *required = max;
+        if counters != max {
+            let [vm, lgkm, exp] = counters.map(|n| n as u8);
+            plan.push((index as u32, layout.encode(WaitCounts { vm, exp, lgkm })));
+            tracker.apply(counters);
+        }
+    };
+    for (index, inst) in data.insts.iter().enumerate() {
+        let info = inst.op.info();
+        if inst.op == Opcode::S_WAITCNT {
+            if let Some(&Operand::Imm(imm)) = inst.operands.first() {
+                let WaitCounts { vm, exp, lgkm } = layout.decode(imm as u16);
+                for (required, count) in required.iter_mut().zip([vm, lgkm, exp]) {
+                    *required = (*required).min(count.into());
+                }
+            }
+            continue;
+        }
+        let events = events(inst, info, target);
+        let mut needed = max;
+        if inst.op == Opcode::S_BARRIER {
+            required = [0; 3];
+        }
+        if tracker.touched.is_empty() {
+            // Nothing is in flight.
+        } else {
+            for_each_access(inst, |access| {
+                for kind in 0..KINDS {
+                    if tracker.has_pending(kind) && conflicts(kind, &access, &events) {
+                        access.range().for_each(|slot| require(tracker, kind, slot, &mut needed));
+                    }
+                }
+            });
+            let reads_lds = info.format == Format::Ds || info.format == Format::Flat;
+            if reads_lds && info.flags.intersects(OpFlags::LOAD | OpFlags::ATOMIC) {
+                require(tracker, Kind::Vmem as usize, LDS_DMA, &mut needed);
+            }
+        }
+        flush(tracker, index, &mut required, needed);
+        record(tracker, inst, info, &events);
+    }
+    let mut needed = max;
+    match data.term {
+        Terminator::Uniform(Condition::Vccz | Condition::Vccnz) => {
+            for slot in [PReg::VCC_LO, PReg::VCC_HI] {
+                (0..KINDS).for_each(|kind| require(tracker, kind, usize::from(slot.0), &mut needed));
+            }
+        }
+        Terminator::Uniform(Condition::Execz | Condition::Execnz) => {
+            for slot in [PReg::EXEC_LO, PReg::EXEC_HI] {
+                (0..KINDS).for_each(|kind| require(tracker, kind, usize::from(slot.0), &mut needed));
+            }
+        }
+        _ => {}
+    }
+    flush(tracker, data.insts.len(), &mut required, needed);
+    plan
+}
+
+fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut [u32; 3]) {
+    if slot < SLOTS
+        && let Some(count) = tracker.need(kind, slot)
+    {
+        let counter = KIND_INFO[kind].0;
+        needed[counter] = needed[counter].min(count);
+    }
+}
+
+/// Whether `access` must wait for events of `kind` on the same register.
+fn conflicts(kind: usize, access: &Access, events: &Events) -> bool {
+    if KIND_INFO[kind].0 == EXP {
+        return access.write;
+    }
+    // Results of vector memory loads arrive in order.
+    let same_queue = kind == Kind::Vmem as usize && events.kinds[0] == Some(Kind::Vmem);
+    access.read || !same_queue
+}
+
+/// Notes the events that `inst` starts.
+fn record(tracker: &mut Tracker, inst: &Inst, info: &OpcodeInfo, events: &Events) {
+    if *events == Events::default() {
+        return;
+    }
+    events.kinds.iter().flatten().for_each(|&kind| tracker.event(kind));
+    events.sources.into_iter().for_each(|kind| tracker.event(kind));
+    for_each_access(inst, |access| {
+        if access.operand.is_none() {
+            return;
+        }
+        if access.write {
+            for &kind in events.kinds.iter().flatten() {
+                access.range().for_each(|slot| tracker.mark(kind, slot));
+            }
+        }
+        if access.read
+            && access.first.is_vgpr()
+            && let Some(kind) = events.sources
+        {
+            access.range().for_each(|slot| tracker.mark(kind, slot));
+        }
+    });
+    if info.flags.contains(OpFlags::LDS_DMA) || inst.mods.flags.contains(ModFlags::LDS) {
+        tracker.mark(Kind::Vmem, LDS_DMA);
+    }
+}
+
+/// Replaces all waits of a block by those of `plan`.
+fn rewrite(insts: &mut Vec<Inst>, plan: &Plan) {
+    if plan.is_empty() && insts.iter().all(|inst| inst.op != Opcode::S_WAITCNT) {
+        return;
+    }
+    let old = std::mem::take(insts);
+    insts.reserve(old.len() + plan.len());
+    let mut waits = plan.iter().peekable();
+    let wait = |imm: u16, loc| Inst { loc, ..Inst::new(Opcode::S_WAITCNT, [Operand::Imm(imm.into())]) };
+    for (index, inst) in old.into_iter().enumerate() {
+        if let Some(&(_, imm)) = waits.next_if(|&&(at, _)| at as usize == index) {
+            insts.push(wait(imm, inst.loc));
+        }
+        if inst.op != Opcode::S_WAITCNT {
+            insts.push(inst);
+        }
+    }
+    insts.extend(waits.map(|&(_, imm)| wait(imm, 0)));
+}
