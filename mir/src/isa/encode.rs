@@ -10,7 +10,7 @@
 use super::format::{Field, Layout, Mod, Slot, layout};
 use super::{Format, OpFlags, OpcodeInfo, OperandKind, Role, ValueType};
 use crate::diag::{Diagnostic, Result};
-use crate::machine::{Encoding, Extension, Inst, ModFlags, Operand, PReg, Reg, RegOperand, SdwaSel};
+use crate::machine::{Encoding, Extension, Inst, ModFlags, Operand, PReg, Reg, RegOperand};
 use crate::target::operands::{LITERAL, inline_constant, literal_of_constant, register_code};
 use crate::target::{Features, Generation, Target};
 
@@ -736,10 +736,12 @@ impl Encoder<'_> {
                     };
                     let unary = self.layout.slot(Slot::Src1).width == 0;
                     match what {
+                        // `v_nop` has neither destination nor source.
+                        _ if self.info.operands.is_empty() => 0,
+                        Mod::SrcSel1 | Mod::Sext1 if unary => 0,
                         Mod::DstSel => sdwa.dst_sel as u64,
                         Mod::DstUnused => sdwa.dst_unused as u64,
                         Mod::SrcSel0 => sdwa.src_sel[0] as u64,
-                        Mod::SrcSel1 if unary => SdwaSel::Dword as u64,
                         Mod::SrcSel1 => sdwa.src_sel[1] as u64,
                         Mod::Sext0 => source(0, sdwa.sext),
                         _ => source(1, sdwa.sext),

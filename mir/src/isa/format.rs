@@ -568,6 +568,17 @@ const SDWA_DST: &[(Mod, Field)] = &[
     (Neg1, f(60, 1)),
     (Abs1, f(61, 1)),
 ];
+const SDWA_CMP: &[(Mod, Field)] = &[
+    (CLAMP, f(45, 1)),
+    (SrcSel0, f(48, 3)),
+    (Sext0, f(51, 1)),
+    (Neg0, f(52, 1)),
+    (Abs0, f(53, 1)),
+    (SrcSel1, f(56, 3)),
+    (Sext1, f(59, 1)),
+    (Neg1, f(60, 1)),
+    (Abs1, f(61, 1)),
+];
 const SDWA9_DST: &[(Mod, Field)] = &[
     (DstSel, f(40, 3)),
     (DstUnused, f(43, 2)),
@@ -611,7 +622,12 @@ const ABSENT: Field = Field::ABSENT;
 const SRC1: Field = f(9, 8);
 static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST);
 static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST);
-static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_DST);
+static VOPC_SDWA_8: Layout = {
+    let mut layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP);
+    // The destination fields have no effect and hold DWORD and UNUSED_PRESERVE.
+    layout.fixed |= f(40, 3).put(6) | f(43, 2).put(2);
+    layout
+};
 static VOP1_SDWA_9: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST);
 static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST);
 static VOPC_SDWA_9: Layout = extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP);

@@ -9,11 +9,15 @@
 //! for the `_e32`, `_e64`, `_sdwa` and `_dpp` encodings ([`crate::machine::Encoding`]); operands that the short encodings
 //! imply (VCC of a carry or a comparison) are always listed.
 
+mod decode;
 mod encode;
 pub mod format;
+mod print;
 mod row;
 mod rows;
 
+pub use decode::*;
 pub use encode::*;
+pub use print::*;
 pub use row::*;
 pub use rows::Opcode;

@@ -1,0 +1,674 @@
+//! Decoder: dwords to an instruction over physical registers.
+//!
+//! The inverse of the encoder over the same layouts: the top bits of the first dword tell the format, the opcode number and
+//! the format name a row through a table made once for each generation, the row's operands are read from their slots and
+//! the modifiers from their fields. Bits that no field covers must be zero, so whatever decodes encodes to the same dwords, up to
+//! fields that the operation ignores.
+//!
+//! Never panics: any dwords give an instruction or a [`DecodeError`]. Cost: linear in operands and modifier fields.
+
+use super::encode::scalar_tuple_fits;
+use super::format::{Field, Layout, Mod, Slot, layout};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, ValueType};
+use crate::machine::{
+    Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Sdwa, SdwaSel, SdwaUnused,
+};
+use crate::target::operands::{
+    DPP, LITERAL, SDWA, constant_of_literal, inline_constant_value, register_of_code,
+};
+use crate::target::{Generation, Target};
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// Why dwords are no instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The input ends inside the instruction.
+    #[error("instruction is cut off")]
+    Truncated,
+    /// No format has these top bits.
+    #[error("no format begins with {0:#010x}")]
+    UnknownFormat(u32),
+    /// The target has no instruction of this number in the format.
+    #[error("no opcode {code:#x} in {format:?}")]
+    UnknownOpcode {
+        /// Format.
+        format: Format,
+        /// Number in it.
+        code: u16,
+    },
+    /// An operand field holds what the operand cannot be.
+    #[error("{name} cannot be {value:#x}")]
+    BadOperand {
+        /// Operand.
+        name: &'static str,
+        /// Field value.
+        value: u32,
+    },
+    /// Reserved bits are set, or a modifier that the instruction lacks.
+    #[error("reserved bits {0:#x} are set")]
+    ReservedBits(u64),
+}
+
+/// Opcodes by number in their format.
+struct Tables {
+    /// Index: [`table_index`] of the format; then the number; then up to two rows, told apart by what they require.
+    opcodes: Vec<Vec<[Option<Opcode>; 2]>>,
+}
+
+const TABLES: usize = 21;
+
+/// VOP3 numbers have a table of their own.
+fn table_index(format: Format) -> usize {
+    format as usize
+}
+
+fn tables(generation: Generation) -> &'static Tables {
+    static TABLES_OF: [OnceLock<Tables>; Generation::COUNT] = [const { OnceLock::new() }; Generation::COUNT];
+    TABLES_OF[generation as usize].get_or_init(|| {
+        let mut opcodes: Vec<Vec<[Option<Opcode>; 2]>> = vec![Vec::new(); TABLES];
+        let mut add = |format: Format, code: u16, op: Opcode| {
+            let Some(table) = opcodes.get_mut(table_index(format)) else { return };
+            if table.len() <= usize::from(code) {
+                table.resize(usize::from(code) + 1, [None; 2]);
+            }
+            let slot = &mut table[usize::from(code)];
+            if slot[0].is_none() {
+                slot[0] = Some(op);
+            } else {
+                slot[1] = Some(op);
+            }
+        };
+        for &op in Opcode::ALL {
+            let info = op.info();
+            // The rows of an alias group follow from the plain row and its modifiers.
+            if info.flags.contains(OpFlags::RTN) || (info.flags.contains(OpFlags::LDS_DMA | OpFlags::LOAD)) {
+                continue;
+            }
+            if let (Some(code), false) = (info.code(generation), info.format == Format::Vop3) {
+                add(info.format, code, op);
+            }
+            if let Some(code) = info.vop3_code(generation) {
+                add(Format::Vop3, code, op);
+            }
+        }
+        Tables { opcodes }
+    })
+}
+
+/// The row of an alias group that has all of `flags`.
+fn alias(op: Opcode, flags: OpFlags) -> Option<Opcode> {
+    // Alias rows stand right behind their base row, and are few.
+    let mut index = op as usize;
+    for _ in 0..3 {
+        index += 1;
+        let other = *Opcode::ALL.get(index)?;
+        if other.info().name == op.info().name && other.info().flags.contains(flags) {
+            return Some(other);
+        }
+    }
+    None
+}
+
+fn find(format: Format, code: u64, target: &Target) -> Result<Opcode, DecodeError> {
+    let candidates = tables(target.generation())
+        .opcodes
+        .get(table_index(format))
+        .and_then(|t| t.get(code as usize))
+        .copied()
+        .unwrap_or([None; 2]);
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|op| target.has(op.info().requires))
+        .ok_or(DecodeError::UnknownOpcode { format, code: code as u16 })
+}
+
+/// What the top bits of the first dword say: format, encoding, opcode field.
+fn identify(word: u32, generation: Generation) -> Option<(Format, Encoding, Field)> {
+    let f = |pos, width| Field { pos, width };
+    let old = generation <= Generation::Gfx7;
+    if word >> 31 == 0 {
+        let encoding = match word & 0x1ff {
+            x if x == u32::from(SDWA) && !old => Encoding::Sdwa,
+            x if x == u32::from(DPP) && !old => Encoding::Dpp,
+            _ => Encoding::E32,
+        };
+        return Some(match word >> 25 & 0x3f {
+            0x3f => (Format::Vop1, encoding, f(9, 8)),
+            0x3e => (Format::Vopc, encoding, f(17, 8)),
+            _ => (Format::Vop2, encoding, f(25, 6)),
+        });
+    }
+    if word >> 30 == 0b10 {
+        return Some(match word >> 23 & 0x1ff {
+            0x17d => (Format::Sop1, Encoding::Auto, f(8, 8)),
+            0x17e => (Format::Sopc, Encoding::Auto, f(16, 7)),
+            0x17f => (Format::Sopp, Encoding::Auto, f(16, 7)),
+            _ if word >> 28 == 0b1011 => (Format::Sopk, Encoding::Auto, f(23, 5)),
+            _ => (Format::Sop2, Encoding::Auto, f(23, 7)),
+        });
+    }
+    let top = word >> 26;
+    Some(match (top, old) {
+        (0b110000 | 0b110001, true) => (Format::Smem, Encoding::Auto, f(22, 5)),
+        (0b110000, false) => (Format::Smem, Encoding::Auto, f(18, 8)),
+        (0b110001, false) | (0b111110, true) => (Format::Exp, Encoding::Auto, f(0, 0)),
+        (0b110010, true) | (0b110101, false) => (Format::Vintrp, Encoding::E32, f(16, 2)),
+        (0b110100, true) => (Format::Vop3, Encoding::E64, f(17, 9)),
+        (0b110100, false) if word >> 23 == 0x1a7 => (Format::Vop3p, Encoding::E64, f(16, 7)),
+        (0b110100, false) => (Format::Vop3, Encoding::E64, f(16, 10)),
+        (0b110110, true) => (Format::Ds, Encoding::Auto, f(18, 8)),
+        (0b110110, false) => (Format::Ds, Encoding::Auto, f(17, 8)),
+        (0b110111, _) => {
+            let format = match word >> 14 & 3 {
+                1 if generation >= Generation::Gfx9 => Format::Scratch,
+                2 if generation >= Generation::Gfx9 => Format::Global,
+                _ => Format::Flat,
+            };
+            (format, Encoding::Auto, f(18, 7))
+        }
+        (0b111000, _) => (Format::Mubuf, Encoding::Auto, f(18, 7)),
+        (0b111010, true) => (Format::Mtbuf, Encoding::Auto, f(16, 3)),
+        (0b111010, false) => (Format::Mtbuf, Encoding::Auto, f(15, 4)),
+        (0b111100, _) => (Format::Mimg, Encoding::Auto, f(18, 7)),
+        _ => return None,
+    })
+}
+
+/// Decodes the instruction at the start of `words`; also returns its length in dwords.
+///
+/// The result has physical registers and constants in canonical form
+/// ([`crate::target::operands::canonical_constant`]), branch distances as constants, and its encoding set where the row has several.
+pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeError> {
+    let generation = target.generation();
+    let &first = words.first().ok_or(DecodeError::Truncated)?;
+    let (format, encoding, op_field) =
+        identify(first, generation).ok_or(DecodeError::UnknownFormat(first))?;
+    let op = find(format, op_field.get(u64::from(first)), target)?;
+    let info = op.info();
+    let layout = layout(info, encoding, generation)
+        .ok_or(DecodeError::UnknownOpcode { format, code: op_field.get(u64::from(first)) as u16 })?;
+    let mut bits = u64::from(first);
+    if layout.dwords > 1 {
+        bits |= u64::from(*words.get(1).ok_or(DecodeError::Truncated)?) << 32;
+    }
+    let mut decoder = Decoder {
+        info,
+        generation,
+        encoding,
+        layout,
+        bits,
+        rest: words.get(usize::from(layout.dwords)..).unwrap_or(&[]),
+        literal: None,
+        seen: layout.op.mask() | layout.fixed,
+        mods: Modifiers::default(),
+    };
+    decoder.mods()?;
+    let op = decoder.alias_of(op);
+    let info = op.info();
+    decoder.info = info;
+    let mut operands = SmallVec::new();
+    for (index, desc) in info.operands.iter().enumerate() {
+        let operand = decoder.operand(index, desc)?;
+        // An optional immediate of 0 is not listed.
+        if desc.kind == OperandKind::OptionalImm && operand == Operand::Imm(0) {
+            continue;
+        }
+        operands.push(operand);
+    }
+    decoder.check_reserved()?;
+    let length = usize::from(layout.dwords) + usize::from(decoder.literal.is_some());
+    let several = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp);
+    let inst = Inst {
+        op,
+        encoding: if several { encoding } else { Encoding::Auto },
+        operands,
+        mods: decoder.mods,
+        mem: None,
+        loc: 0,
+    };
+    Ok((inst, length))
+}
+
+struct Decoder<'a> {
+    info: &'static OpcodeInfo,
+    generation: Generation,
+    encoding: Encoding,
+    layout: &'static Layout,
+    bits: u64,
+    /// What follows the layout's dwords.
+    rest: &'a [u32],
+    literal: Option<u32>,
+    /// Bits that mean something in this instruction.
+    seen: u64,
+    mods: Modifiers,
+}
+
+impl Decoder<'_> {
+    /// The row of an alias group that the modifiers ask for; what the row implies is no modifier any more.
+    fn alias_of(&mut self, op: Opcode) -> Opcode {
+        let info = op.info();
+        let flags = self.mods.flags;
+        let returns = info.flags.contains(OpFlags::ATOMIC)
+            && flags.contains(ModFlags::GLC)
+            && matches!(info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+        if returns && let Some(other) = alias(op, OpFlags::RTN) {
+            self.mods.flags -= ModFlags::GLC;
+            return other;
+        }
+        if flags.contains(ModFlags::LDS) {
+            if info.flags.contains(OpFlags::LDS_DMA) {
+                self.mods.flags -= ModFlags::LDS;
+            } else if let Some(other) = alias(op, OpFlags::LDS_DMA) {
+                self.mods.flags -= ModFlags::LDS;
+                return other;
+            }
+        }
+        if info.flags.contains(OpFlags::GDS_ONLY) {
+            self.mods.flags -= ModFlags::GDS;
+        }
+        op
+    }
+
+    fn bad(&self, name: &'static str, value: u64) -> DecodeError {
+        DecodeError::BadOperand { name, value: value as u32 }
+    }
+
+    fn operand(&mut self, index: usize, desc: &OperandDesc) -> Result<Operand, DecodeError> {
+        use OperandKind as K;
+        let field = self.layout.slot(desc.slot);
+        self.seen |= field.mask();
+        let value = field.get(self.bits);
+        let name = desc.name;
+        let relaxed = matches!(self.encoding, Encoding::E64 | Encoding::Sdwa);
+        let kind = self.info.operand_kind(index, relaxed).unwrap_or(desc.kind);
+        match kind {
+            K::Vgpr if field.width == 9 => match value {
+                256.. => self.vgpr(value - 256, desc.dwords, name),
+                254 if desc.dwords == 1 => Ok(Operand::preg(PReg::LDS_DIRECT, 1)),
+                _ => Err(self.bad(name, value)),
+            },
+            K::Vgpr | K::VgprOrOff => {
+                let dwords = self.vgpr_width(desc);
+                if dwords == 0 {
+                    return if value == 0 { Ok(Operand::Off) } else { Err(self.bad(name, value)) };
+                }
+                self.vgpr(value, dwords, name)
+            }
+            K::Sgpr => {
+                let unit = match desc.slot {
+                    Slot::Srsrc | Slot::Ssamp => 2,
+                    Slot::Sbase => 1,
+                    _ => 0,
+                };
+                let code = value << unit;
+                if code > 127 {
+                    return Err(self.bad(name, value));
+                }
+                self.scalar(code, desc.dwords, name)
+            }
+            K::SgprOrOff => match value {
+                0x7f => Ok(Operand::Off),
+                _ => self.scalar(value, desc.dwords, name),
+            },
+            K::ScalarSrc | K::VectorSrc => self.source(field, value, kind, desc),
+            K::Soffset => match inline_constant_value(value as u16, ValueType::U32, self.generation) {
+                Some(constant) => Ok(Operand::Imm(constant)),
+                None => self.scalar(value, 1, name),
+            },
+            K::LaneMask => {
+                if field.width == 0 {
+                    return Ok(Operand::preg(PReg::VCC_LO, 2));
+                }
+                if self.encoding == Encoding::Sdwa {
+                    let explicit = self.field_of(Mod::ScalarDst).is_some_and(|f| f.get(self.bits) != 0);
+                    return match (explicit, value) {
+                        (true, _) => self.scalar(value, 2, name),
+                        (false, 0) => Ok(Operand::preg(PReg::VCC_LO, 2)),
+                        _ => Err(self.bad(name, value)),
+                    };
+                }
+                if value > 127 {
+                    return Err(self.bad(name, value));
+                }
+                self.scalar(value, 2, name)
+            }
+            K::Literal => {
+                let literal = self.take_literal()?;
+                Ok(Operand::Imm(constant_of_literal(literal, desc.ty)))
+            }
+            K::Label => Ok(Operand::Imm(i64::from(value as u16 as i16))),
+            K::Simm16 if field.width == 16 && desc.ty == ValueType::I16 => {
+                Ok(Operand::Imm(i64::from(value as u16 as i16)))
+            }
+            K::Simm16
+            | K::Waitcnt
+            | K::Hwreg
+            | K::Sendmsg
+            | K::OptionalImm
+            | K::Attribute
+            | K::ExportTarget
+            | K::Imm => Ok(Operand::Imm(value as i64)),
+            K::InterpSlot => {
+                if value & 0xff > 2 || value > 0xff {
+                    return Err(self.bad(name, value));
+                }
+                Ok(Operand::Imm(value as i64))
+            }
+            K::ExportSrc => {
+                let number = desc.slot as u8 - Slot::Exp0 as u8;
+                if self.mods.dmask >> number & 1 != 0 {
+                    self.vgpr(value, 1, name)
+                } else if value == 0 {
+                    Ok(Operand::Off)
+                } else {
+                    Err(self.bad(name, value))
+                }
+            }
+            K::SmemOffset => self.smem_offset(),
+            K::AnyReg => Err(self.bad(name, value)),
+        }
+    }
+
+    fn vgpr(&self, first: u64, dwords: u8, name: &'static str) -> Result<Operand, DecodeError> {
+        if first + u64::from(dwords) > 256 {
+            return Err(self.bad(name, first));
+        }
+        Ok(Operand::preg(PReg::vgpr(first as u16), dwords))
+    }
+
+    fn scalar(&self, code: u64, dwords: u8, name: &'static str) -> Result<Operand, DecodeError> {
+        let reg = register_of_code(code as u16, self.generation)
+            .filter(|reg| scalar_tuple_fits(*reg, dwords, self.generation))
+            .ok_or(self.bad(name, code))?;
+        Ok(Operand::preg(reg, dwords))
+    }
+
+    fn take_literal(&mut self) -> Result<u32, DecodeError> {
+        if let Some(literal) = self.literal {
+            return Ok(literal);
+        }
+        let literal = *self.rest.first().ok_or(DecodeError::Truncated)?;
+        self.literal = Some(literal);
+        Ok(literal)
+    }
+
+    fn field_of(&self, what: Mod) -> Option<Field> {
+        self.layout.mods.iter().find(|(m, _)| *m == what).map(|m| m.1)
+    }
+
+    fn source(
+        &mut self,
+        field: Field,
+        value: u64,
+        kind: OperandKind,
+        desc: &OperandDesc,
+    ) -> Result<Operand, DecodeError> {
+        let name = desc.name;
+        let vector = kind == OperandKind::VectorSrc;
+        match self.encoding {
+            Encoding::Dpp => return self.vgpr(value, desc.dwords, name),
+            Encoding::Sdwa => {
+                let what = if desc.slot == Slot::Src0 { Mod::Scalar0 } else { Mod::Scalar1 };
+                let scalar = self.field_of(what).is_some_and(|f| f.get(self.bits) != 0);
+                if !scalar {
+                    return self.vgpr(value, desc.dwords, name);
+                }
+                return self.scalar(value, desc.dwords, name);
+            }
+            _ => {}
+        }
+        if value >= 256 {
+            if !vector {
+                return Err(self.bad(name, value));
+            }
+            return self.vgpr(value - 256, desc.dwords, name);
+        }
+        if value == u64::from(LITERAL) {
+            let allowed = match self.encoding {
+                Encoding::E32 => desc.slot == Slot::Src0,
+                Encoding::Auto => true,
+                _ => false,
+            };
+            if !allowed || field.width == 0 {
+                return Err(self.bad(name, value));
+            }
+            let literal = self.take_literal()?;
+            return Ok(Operand::Imm(constant_of_literal(literal, desc.ty)));
+        }
+        if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
+            return Ok(Operand::Imm(constant));
+        }
+        self.scalar(value, desc.dwords, name)
+    }
+
+    /// Width of a VGPR operand of this instruction, 0 where it is absent.
+    fn vgpr_width(&self, desc: &OperandDesc) -> u8 {
+        let flags = self.mods.flags;
+        match (self.info.format, desc.slot) {
+            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+                if flags.contains(ModFlags::ADDR64) {
+                    2
+                } else {
+                    u8::from(flags.contains(ModFlags::OFFEN)) + u8::from(flags.contains(ModFlags::IDXEN))
+                }
+            }
+            (Format::Global, Slot::Addr) => {
+                if self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f {
+                    2
+                } else {
+                    1
+                }
+            }
+            (Format::Scratch, Slot::Addr) => u8::from(self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f),
+            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => {
+                // Packed D16 takes half of what the unpacked one of the first GFX8 chips does.
+                let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
+                let packed = formatted && self.generation >= Generation::Gfx9;
+                let dwords = if packed { desc.dwords.div_ceil(2) } else { desc.dwords };
+                dwords + u8::from(flags.contains(ModFlags::TFE))
+            }
+            (Format::Mimg, Slot::Data0) => self.image_data_width(desc),
+            // How many address registers an image instruction reads depends on its resource: the most are shown that exist.
+            (Format::Mimg, Slot::Addr) => {
+                let first = self.layout.slot(Slot::Addr).get(self.bits);
+                desc.dwords.min((256 - first).min(255) as u8)
+            }
+            _ => desc.dwords,
+        }
+    }
+
+    fn image_data_width(&self, desc: &OperandDesc) -> u8 {
+        let flags = self.mods.flags;
+        let channels = if self.info.flags.contains(OpFlags::GATHER4) {
+            4
+        } else {
+            (self.mods.dmask.count_ones() as u8).max(1)
+        };
+        let packed = flags.contains(ModFlags::D16) && self.generation >= Generation::Gfx9;
+        let dwords = if packed { channels.div_ceil(2) } else { channels };
+        dwords.min(desc.dwords) + u8::from(flags.contains(ModFlags::TFE))
+    }
+
+    fn smem_offset(&mut self) -> Result<Operand, DecodeError> {
+        let get = |this: &Self, what: Mod| this.field_of(what).map_or(0, |f| f.get(this.bits));
+        let value_field = self.field_of(Mod::SmemValue).unwrap_or(Field { pos: 0, width: 0 });
+        for what in [Mod::SmemImm, Mod::SmemValue, Mod::SmemSgpr, Mod::SmemSgprEnable] {
+            self.seen |= self.field_of(what).map_or(0, Field::mask);
+        }
+        let imm = get(self, Mod::SmemImm) != 0;
+        let value = value_field.get(self.bits);
+        if self.layout.dwords == 1 {
+            // SMRD counts dwords.
+            if imm {
+                return Ok(Operand::Imm(value as i64 * 4));
+            }
+            if value == u64::from(LITERAL) && self.generation == Generation::Gfx7 {
+                let literal = self.take_literal()?;
+                return Ok(Operand::Imm(i64::from(literal) * 4));
+            }
+            return self.scalar(value, 1, "soffset");
+        }
+        let bytes = if value_field.width == 21 {
+            // Sign-extend 21 bits.
+            (value as i64) << 43 >> 43
+        } else {
+            value as i64
+        };
+        let sgpr = get(self, Mod::SmemSgpr);
+        if get(self, Mod::SmemSgprEnable) != 0 {
+            if !imm && value != 0 {
+                return Err(self.bad("soffset", value));
+            }
+            self.mods.offset = bytes as i32;
+            return self.scalar(sgpr, 1, "soffset");
+        }
+        if sgpr != 0 {
+            return Err(self.bad("soffset", sgpr));
+        }
+        if imm {
+            return Ok(Operand::Imm(bytes));
+        }
+        if value > 127 {
+            return Err(self.bad("soffset", value));
+        }
+        self.scalar(value, 1, "soffset")
+    }
+
+    /// Reads all modifier fields.
+    fn mods(&mut self) -> Result<(), DecodeError> {
+        let flags = self.info.flags;
+        let mix = flags.contains(OpFlags::MIX);
+        let mut sdwa = Sdwa::default();
+        let mut dpp = Dpp { ctrl: 0, row_mask: 0, bank_mask: 0, bound_ctrl: false };
+        for &(what, field) in self.layout.mods {
+            let value = field.get(self.bits);
+            let small = value as u8;
+            let mods = &mut self.mods;
+            match what {
+                Mod::Flag(flag) => {
+                    if value != 0 {
+                        mods.flags |= flag;
+                    }
+                }
+                Mod::Abs => mods.abs = small,
+                Mod::Neg => mods.neg = small,
+                Mod::NegHi if mix => mods.abs = small,
+                Mod::NegHi => mods.neg_hi = small,
+                Mod::OpSel => mods.op_sel = small,
+                Mod::OpSelHi01 => mods.op_sel_hi |= small,
+                Mod::OpSelHi2 => mods.op_sel_hi |= small << 2,
+                Mod::Omod => mods.omod = small,
+                Mod::Offset => mods.offset = value as i32,
+                Mod::SignedOffset => {
+                    let unused = 64 - u32::from(field.width);
+                    mods.offset = ((value << unused) as i64 >> unused) as i32;
+                }
+                Mod::DsOffset if flags.contains(OpFlags::DS_TWO) => {
+                    mods.offset = (value & 0xff) as i32;
+                    mods.offset1 = (value >> 8) as u8;
+                }
+                Mod::DsOffset => mods.offset = value as i32,
+                Mod::Offset1 => mods.offset1 = small,
+                Mod::Dmask => mods.dmask = small,
+                Mod::Neg0 => mods.neg |= small,
+                Mod::Neg1 => mods.neg |= small << 1,
+                Mod::Abs0 => mods.abs |= small,
+                Mod::Abs1 => mods.abs |= small << 1,
+                Mod::DstSel => sdwa.dst_sel = self.part(value)?,
+                Mod::SrcSel0 => sdwa.src_sel[0] = self.part(value)?,
+                Mod::SrcSel1 => sdwa.src_sel[1] = self.part(value)?,
+                Mod::DstUnused => {
+                    sdwa.dst_unused = match value {
+                        0 => SdwaUnused::Pad,
+                        1 => SdwaUnused::Sext,
+                        2 => SdwaUnused::Preserve,
+                        _ => return Err(self.bad("dst_unused", value)),
+                    }
+                }
+                Mod::Sext0 => sdwa.sext |= small,
+                Mod::Sext1 => sdwa.sext |= small << 1,
+                Mod::DppCtrl => dpp.ctrl = value as u16,
+                Mod::RowMask => dpp.row_mask = small,
+                Mod::BankMask => dpp.bank_mask = small,
+                Mod::BoundCtrl => dpp.bound_ctrl = value != 0,
+                // These follow from operands or format.
+                Mod::Segment | Mod::Scalar0 | Mod::Scalar1 | Mod::ScalarDst => {}
+                Mod::SmemImm | Mod::SmemSgprEnable | Mod::SmemSgpr | Mod::SmemValue => continue,
+            }
+            self.seen |= field.mask();
+        }
+        match self.encoding {
+            Encoding::Sdwa => {
+                // Parts of sources that the instruction lacks are neutral; the field then is 0.
+                if self.layout.slot(Slot::Src1).width == 0 {
+                    if sdwa.src_sel[1] != SdwaSel::Byte0 || sdwa.sext & 2 != 0 {
+                        return Err(self.bad("src1_sel", self.bits >> 56));
+                    }
+                    sdwa.src_sel[1] = SdwaSel::Dword;
+                }
+                if self.info.operands.is_empty() {
+                    sdwa = Sdwa::default();
+                }
+                self.mods.ext = Extension::Sdwa(sdwa);
+            }
+            Encoding::Dpp => {
+                if !dpp_control_exists(dpp.ctrl) {
+                    return Err(self.bad("dpp_ctrl", u64::from(dpp.ctrl)));
+                }
+                self.mods.ext = Extension::Dpp(dpp);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn part(&self, value: u64) -> Result<SdwaSel, DecodeError> {
+        Ok(match value {
+            0 => SdwaSel::Byte0,
+            1 => SdwaSel::Byte1,
+            2 => SdwaSel::Byte2,
+            3 => SdwaSel::Byte3,
+            4 => SdwaSel::Word0,
+            5 => SdwaSel::Word1,
+            6 => SdwaSel::Dword,
+            _ => return Err(self.bad("sel", value)),
+        })
+    }
+
+    /// Refuses bits outside the instruction's fields and modifiers that it lacks.
+    fn check_reserved(&self) -> Result<(), DecodeError> {
+        let mut reserved = (self.bits & !self.seen) | (self.layout.fixed & !self.bits);
+        let info = self.info;
+        let floats = info.flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
+        let mods = &self.mods;
+        let sources = (mods.abs | mods.neg | mods.neg_hi != 0) && !floats;
+        let omod = mods.omod != 0 && !super::encode::accepts_omod(info);
+        let clamp = mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info);
+        let op_sel =
+            mods.op_sel != 0 && !info.flags.contains(OpFlags::OP_SEL) && info.format != Format::Vop3p;
+        if sources || omod || clamp || op_sel {
+            reserved |= self.bits & self.layout.mods.iter().fold(0, |mask, (_, f)| mask | f.mask());
+        }
+        if reserved == 0 { Ok(()) } else { Err(DecodeError::ReservedBits(reserved)) }
+    }
+}
+
+/// Whether a 9-bit `dpp_ctrl` means something on GFX8-9.
+///
+/// Source: GCN3 and Vega ISA, "DPP_CTRL".
+pub fn dpp_control_exists(ctrl: u16) -> bool {
+    matches!(
+        ctrl,
+        0x000..=0x0ff
+            | 0x101..=0x10f
+            | 0x111..=0x11f
+            | 0x121..=0x12f
+            | 0x130
+            | 0x134
+            | 0x138
+            | 0x13c
+            | 0x140..=0x143
+    )
+}
