@@ -148,3 +148,91 @@ fn writes_m0(inst: &Inst) -> bool {
     });
     writes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+    use mir::ir::Func;
+
+    fn target(name: &str) -> Target {
+        Target::new(Target::processor_by_name(name).expect("a processor of the table"))
+    }
+
+    fn kernel(values: &[EntryValue], insts: &[Inst]) -> Function {
+        let mut f = Function::new("k", CallConv::Kernel, Func::new(0));
+        values.iter().for_each(|&value| f.entry.request(value, None));
+        let block = f.add_block();
+        f.blocks[block].insts = insts.to_vec();
+        f
+    }
+
+    /// The prolog as words.
+    fn prolog(f: &mut Function, name: &str) -> Vec<u32> {
+        insert_prolog(f, &target(name)).expect("all values are there");
+        let mut words = Vec::new();
+        for inst in &f.blocks[f.layout[0]].insts {
+            mir::isa::encode(inst, &target(name), &mut words).expect("encodes");
+        }
+        words
+    }
+
+    const SCRATCH: [EntryValue; 4] = [
+        EntryValue::PrivateSegmentBuffer,
+        EntryValue::KernargSegmentPtr,
+        EntryValue::FlatScratchInit,
+        EntryValue::ScratchWaveOffset,
+    ];
+
+    /// `s_add_u32 s0, s0, s8; s_addc_u32 s1, s1, 0` as llc writes it.
+    #[test]
+    fn scratch_base_gets_the_wave_offset() {
+        let mut f = kernel(&SCRATCH, &[]);
+        assert_eq!(prolog(&mut f, "gfx900"), [0x8000_0800, 0x8201_8001]);
+        assert!(!f.resources.flat_scratch);
+        assert!(prolog(&mut kernel(&[EntryValue::KernargSegmentPtr], &[]), "gfx900").is_empty());
+    }
+
+    #[test]
+    fn flat_scratch_takes_the_generations_form() {
+        let mut f = kernel(&SCRATCH, &[]);
+        f.uses_flat_scratch = true;
+        // s_add_u32 flat_scratch_lo, s6, s8; s_addc_u32 flat_scratch_hi, s7, 0; then the resource.
+        assert_eq!(prolog(&mut f, "gfx900"), [0x8066_0806, 0x8267_8007, 0x8000_0800, 0x8201_8001]);
+        assert!(f.resources.flat_scratch);
+        let mut f = kernel(&SCRATCH, &[]);
+        f.uses_flat_scratch = true;
+        // s_add_u32 s6, s6, s8; s_mov_b32 flat_scratch_lo, s7; s_lshr_b32 flat_scratch_hi, s6, 8
+        assert_eq!(prolog(&mut f, "gfx803")[..3], [0x8006_0806, 0xbee6_0007, 0x8f67_8806]);
+        let mut f = kernel(&SCRATCH, &[]);
+        f.uses_flat_scratch = true;
+        assert!(insert_prolog(&mut f, &target("gfx600")).is_err());
+    }
+
+    #[test]
+    fn missing_entry_values_are_reported() {
+        let mut f = kernel(&[EntryValue::PrivateSegmentBuffer], &[]);
+        f.resources.scratch_bytes = 4;
+        let error = insert_prolog(&mut f, &target("gfx900")).expect_err("no wave offset");
+        assert!(error.message.contains("ScratchWaveOffset"), "{error}");
+    }
+
+    #[test]
+    fn lds_limit_is_set_where_needed() {
+        let read = Inst::new(
+            Opcode::DS_READ_B32,
+            [Operand::preg(PReg::vgpr(0), 1), Operand::preg(PReg::vgpr(1), 1)],
+        );
+        let m0 = Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::preg(PReg::sgpr(3), 1)]);
+        let count = |insts: &[Inst], name: &str| {
+            let mut f = kernel(&[], insts);
+            insert_prolog(&mut f, &target(name)).expect("nothing is missing");
+            let set = |inst: &Inst| inst.operands.last() == Some(&Operand::Imm(-1));
+            f.blocks[f.layout[0]].insts.iter().filter(|inst| set(inst)).count()
+        };
+        assert_eq!(count(&[read.clone(), read.clone()], "gfx900"), 0);
+        assert_eq!(count(&[read.clone(), read.clone()], "gfx803"), 1);
+        assert_eq!(count(std::slice::from_ref(&m0), "gfx803"), 0);
+        assert_eq!(count(&[read.clone(), m0, read.clone(), read], "gfx803"), 2);
+    }
+}

@@ -334,3 +334,170 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &[(u32, u8)]) {
         insts.push(inst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+    use mir::ir::{CallConv, Func};
+    use mir::machine::{Dpp, Edge, Extension, Modifiers};
+
+    fn target(name: &str) -> Target {
+        Target::new(Target::processor_by_name(name).expect("a processor of the table"))
+    }
+
+    fn s(n: u16, dwords: u8) -> Operand {
+        Operand::preg(PReg::sgpr(n), dwords)
+    }
+
+    fn v(n: u16, dwords: u8) -> Operand {
+        Operand::preg(PReg::vgpr(n), dwords)
+    }
+
+    fn reg(reg: PReg, dwords: u8) -> Operand {
+        Operand::preg(reg, dwords)
+    }
+
+    fn readfirstlane(dst: Operand) -> Inst {
+        Inst::new(Opcode::V_READFIRSTLANE_B32, [dst, v(0, 1)])
+    }
+
+    fn v_mov(dst: u16, src: Operand) -> Inst {
+        Inst::new(Opcode::V_MOV_B32, [v(dst, 1), src])
+    }
+
+    fn other() -> Inst {
+        Inst::new(Opcode::S_MOV_B32, [s(90, 1), Operand::Imm(0)])
+    }
+
+    fn function(blocks: &[(&[Inst], &[usize])]) -> Function {
+        let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
+        for (insts, succs) in blocks {
+            let block = f.add_block();
+            f.blocks[block].insts = insts.to_vec();
+            f.blocks[block].wave_succs =
+                succs.iter().map(|&i| Edge { block: Block::new(i), args: Default::default() }).collect();
+        }
+        f
+    }
+
+    fn nops_of(f: &Function, block: usize) -> i64 {
+        let insts = &f.blocks[Block::new(block)].insts;
+        insts
+            .iter()
+            .filter(|i| i.op == Opcode::S_NOP)
+            .filter_map(|i| i.operands[0].as_imm())
+            .map(|n| n + 1)
+            .sum()
+    }
+
+    /// Wait states inserted between `first` and `second` with `between` other instructions.
+    fn nops(name: &str, first: &Inst, between: usize, second: &Inst) -> i64 {
+        let mut insts = vec![first.clone()];
+        insts.extend(vec![other(); between]);
+        insts.push(second.clone());
+        let mut f = function(&[(&insts, &[])]);
+        insert_nops(&mut f, &target(name));
+        nops_of(&f, 0)
+    }
+
+    /// First instruction, second, wait states on gfx600, gfx700, gfx803, gfx900.
+    fn cases() -> Vec<(&'static str, Inst, Inst, [i64; 4])> {
+        let vcc = reg(PReg::VCC_LO, 2);
+        let dpp = |inst: Inst| {
+            let dpp = Dpp { ctrl: 0x101, row_mask: 15, bank_mask: 15, bound_ctrl: false };
+            inst.with_mods(Modifiers { ext: Extension::Dpp(dpp), ..Modifiers::default() })
+        };
+        let buffer_load =
+            Inst::new(Opcode::BUFFER_LOAD_DWORD, [v(1, 1), Operand::Off, s(4, 4), Operand::Imm(0)]);
+        let compare = Inst::new(Opcode::V_CMP_EQ_U32, [vcc, v(0, 1), v(1, 1)]);
+        let fmas = Inst::new(Opcode::V_DIV_FMAS_F32, [v(3, 1), v(0, 1), v(1, 1), v(2, 1)]);
+        let setreg = |imm| Inst::new(Opcode::S_SETREG_B32, [Operand::Imm(imm), s(0, 1)]);
+        let getreg = |imm| Inst::new(Opcode::S_GETREG_B32, [s(1, 1), Operand::Imm(imm)]);
+        let m0 = Inst::new(Opcode::S_MOV_B32, [reg(PReg::M0, 1), Operand::Imm(0)]);
+        let wide =
+            |soffset| Inst::new(Opcode::BUFFER_STORE_DWORDX4, [v(4, 4), Operand::Off, s(8, 4), soffset]);
+        let s_load = Inst::new(Opcode::S_LOAD_DWORD, [s(20, 1), s(4, 2), Operand::Imm(0)]);
+        let s_buffer = Inst::new(Opcode::S_BUFFER_LOAD_DWORD, [s(20, 1), s(4, 4), Operand::Imm(0)]);
+        let readlane = Inst::new(Opcode::V_READLANE_B32, [s(20, 1), v(0, 1), s(5, 1)]);
+        let s_mov5 = Inst::new(Opcode::S_MOV_B32, [s(5, 1), Operand::Imm(0)]);
+        vec![
+            ("SGPR to VMEM", readfirstlane(s(5, 1)), buffer_load.clone(), [0, 0, 5, 5]),
+            ("other SGPR", readfirstlane(s(9, 1)), buffer_load.clone(), [0; 4]),
+            ("SALU to VMEM", s_mov5.clone(), buffer_load, [0; 4]),
+            ("lane select", readfirstlane(s(5, 1)), readlane.clone(), [4; 4]),
+            ("lane select by SALU", s_mov5.clone(), readlane, [0; 4]),
+            ("VCC to fmas", compare.clone(), fmas.clone(), [4; 4]),
+            ("fmas alone", v_mov(1, v(2, 1)), fmas, [0; 4]),
+            ("VGPR to DPP", v_mov(1, v(2, 1)), dpp(v_mov(3, v(1, 1))), [0, 0, 2, 2]),
+            ("other VGPR to DPP", v_mov(1, v(2, 1)), dpp(v_mov(1, v(3, 1))), [0; 4]),
+            ("setreg, getreg", setreg(1), getreg(1), [1, 1, 2, 2]),
+            ("setreg, other getreg", setreg(1), getreg(2), [0; 4]),
+            ("setreg, setreg", setreg(1), setreg(1), [1, 1, 2, 2]),
+            ("setreg vskip", setreg(1 | 28 << 6), v_mov(0, v(1, 1)), [2; 4]),
+            ("M0 to message", m0.clone(), Inst::new(Opcode::S_SENDMSG, [Operand::Imm(1)]), [0, 0, 1, 1]),
+            ("M0 to LDS", m0, Inst::new(Opcode::DS_READ_B32, [v(1, 1), v(0, 1)]), [0; 4]),
+            ("wide store", wide(Operand::Imm(0)), v_mov(7, v(0, 1)), [0, 1, 1, 1]),
+            ("wide store with offset", wide(s(3, 1)), v_mov(7, v(0, 1)), [0; 4]),
+            ("wide store, other VGPR", wide(Operand::Imm(0)), v_mov(8, v(0, 1)), [0; 4]),
+            ("SGPR to SMRD", readfirstlane(s(5, 1)), s_load, [4, 0, 0, 0]),
+            ("SALU to s_buffer_load", s_mov5, s_buffer, [4, 0, 0, 0]),
+        ]
+    }
+
+    #[test]
+    fn pairs_get_the_wait_states_they_lack() {
+        for (name, first, second, states) in cases() {
+            for (processor, want) in ["gfx600", "gfx700", "gfx803", "gfx900"].into_iter().zip(states) {
+                // An instruction that the processor lacks cannot occur.
+                let exists = |inst: &Inst| {
+                    inst.op.info().exists_on(&target(processor))
+                        && (inst.mods.dpp().is_none() || target(processor).has(mir::target::Features::DPP))
+                };
+                if !exists(&first) || !exists(&second) {
+                    continue;
+                }
+                for between in 0..7 {
+                    let got = nops(processor, &first, between, &second);
+                    assert_eq!(
+                        got,
+                        (want - between as i64).max(0),
+                        "{name} on {processor}, {between} between"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hazards_cross_blocks() {
+        let (first, second) =
+            (readfirstlane(s(5, 1)), Inst::new(Opcode::V_READLANE_B32, [s(20, 1), v(0, 1), s(5, 1)]));
+        // Two ways, of two and of no instructions: the shorter one counts.
+        let mut f = function(&[
+            (std::slice::from_ref(&first), &[1, 2]),
+            (&[other(), other()], &[2]),
+            (std::slice::from_ref(&second), &[]),
+        ]);
+        insert_nops(&mut f, &target("gfx900"));
+        assert_eq!(nops_of(&f, 2), 4);
+        // Around a loop.
+        let mut f = function(&[(&[other()], &[1]), (&[second, other(), first], &[1, 2]), (&[], &[])]);
+        insert_nops(&mut f, &target("gfx900"));
+        assert_eq!(nops_of(&f, 1), 4);
+    }
+
+    #[test]
+    fn stale_vccz_is_refreshed() {
+        let whole = Inst::new(Opcode::S_MOV_B64, [reg(PReg::VCC_LO, 2), s(0, 2)]);
+        let half = Inst::new(Opcode::S_MOV_B32, [reg(PReg::VCC_LO, 1), s(0, 1)]);
+        for (name, inst, want) in
+            [("gfx900", &whole, 1), ("gfx900", &half, 2), ("gfx700", &whole, 2), ("gfx600", &half, 2)]
+        {
+            let mut f = function(&[(std::slice::from_ref(inst), &[1, 1]), (&[], &[])]);
+            f.blocks[Block::new(0)].term = Terminator::Uniform(Condition::Vccz);
+            insert_nops(&mut f, &target(name));
+            assert_eq!(f.blocks[Block::new(0)].insts.len(), want, "{name}");
+        }
+    }
+}
