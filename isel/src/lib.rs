@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod options;
+pub mod select;
 pub mod simplify;
 pub mod uniformity;
 

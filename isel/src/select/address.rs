@@ -1,0 +1,437 @@
+//! Address arithmetic and addressing modes.
+//!
+//! Constant byte offsets go into the instruction as far as its field reaches. An access to global memory whose address is a
+//! uniform base plus a 32-bit offset that cannot wrap uses the base from SGPRs.
+
+use super::{Rep, Selector};
+use mir::diag::Result;
+use mir::ir::{AddrSpace, BinaryOp, CastOp, InstData, InstKind, Type, Value};
+use mir::isa::Opcode::*;
+use mir::machine::{EntryValue, Operand};
+use mir::target::Features;
+
+/// Operands of a global or flat access.
+#[derive(Clone, Copy)]
+pub(super) struct GlobalAddress {
+    /// VGPR pair, or a 32-bit offset beside `saddr`.
+    pub vaddr: Operand,
+    /// SGPR pair or `off`.
+    pub saddr: Operand,
+    /// Bytes.
+    pub offset: i32,
+    /// Whether the access goes through `flat_*`.
+    pub flat: bool,
+}
+
+/// An index of an address: `value * scale`.
+#[derive(Clone, Copy)]
+struct Index {
+    value: Value,
+    scale: i64,
+}
+
+/// A 32-bit value that a wider index extends.
+#[derive(Clone, Copy)]
+struct Narrow {
+    value: Value,
+    signed: bool,
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn lower_ptradd(
+        &mut self,
+        data: &InstData,
+        base: Value,
+        index: Option<Value>,
+        scale: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let scalar = self.values[value].rep == Rep::Sgpr;
+        let index = index.map(|value| Index { value, scale });
+        // The whole chain of constants joins in here.
+        let (root, more) = self.split_offset(base);
+        let offset = offset.wrapping_add(more);
+        let base = self.src(root);
+        if data.ty.bits() == Some(32) {
+            self.add_32(dst, base, index, offset, scalar);
+        } else {
+            self.add_64(dst, base, index, offset, scalar);
+        }
+        Ok(())
+    }
+
+    /// `dst = base + index + offset` of 32 bits.
+    fn add_32(&mut self, dst: Operand, base: Operand, index: Option<Index>, offset: i64, scalar: bool) {
+        let constant = |o: i64| Operand::Imm(i64::from(o as i32));
+        let (base, offset) = match base {
+            Operand::Imm(place) => (Operand::Imm(0), place.wrapping_add(offset) as i32 as i64),
+            other => (other, offset as i32 as i64),
+        };
+        // base + offset, or the plain constant.
+        let join = |this: &mut Self| -> Operand {
+            match (base, offset) {
+                (Operand::Imm(_), o) => constant(o),
+                (b, 0) => b,
+                (b, o) if scalar || this.is_sgpr(&b) => {
+                    let out = this.new_sgpr(1);
+                    this.sop(S_ADD_U32, &[out, b, constant(o)]);
+                    out
+                }
+                (b, o) => {
+                    let out = this.new_vgpr(1);
+                    this.vector_add(out, constant(o), b);
+                    out
+                }
+            }
+        };
+        let Some(Index { value, scale }) = index else {
+            let sum = join(self);
+            let sum = if scalar { self.in_sgpr(sum, 1) } else { self.in_vgpr(sum, 1) };
+            self.emit(COPY, [dst, sum]);
+            return;
+        };
+        let i = if scalar { self.scalar_src(value) } else { self.src(value) };
+        let i = self.sub(&i, 0, 1);
+        let rest = join(self);
+        let zero = rest == Operand::Imm(0);
+        let shift =
+            (scale > 0 && (scale as u64).is_power_of_two()).then(|| i64::from(scale.trailing_zeros()));
+        if scalar {
+            let scaled = if scale == 1 {
+                i
+            } else {
+                let out = if zero { dst } else { self.new_sgpr(1) };
+                match shift {
+                    Some(k) => self.sop(S_LSHL_B32, &[out, i, Operand::Imm(k)]),
+                    None => self.sop(S_MUL_I32, &[out, i, constant(scale)]),
+                }
+                out
+            };
+            if !zero {
+                self.sop(S_ADD_U32, &[dst, scaled, rest]);
+            } else if scale == 1 {
+                let i = self.in_sgpr(i, 1);
+                self.emit(COPY, [dst, i]);
+            }
+            return;
+        }
+        let one_outside = self.is_vgpr(&i) || self.is_vgpr(&rest) || rest.as_imm().is_some();
+        match shift {
+            Some(0) if zero => {
+                let i = self.in_vgpr(i, 1);
+                self.emit(COPY, [dst, i]);
+            }
+            Some(0) => self.vector_add(dst, rest, i),
+            Some(k) if zero => self.vop(V_LSHLREV_B32, &[dst, Operand::Imm(k), i]),
+            Some(k) if self.target.has(Features::THREE_OP_INT) && one_outside => {
+                self.vop(V_LSHL_ADD_U32, &[dst, i, Operand::Imm(k), rest]);
+            }
+            _ if shift.is_none() && self.fits_unsigned(value, 24) && (0..1 << 24).contains(&scale) => {
+                self.vop(V_MAD_U32_U24, &[dst, i, constant(scale), rest]);
+            }
+            _ => {
+                let out = if zero { dst } else { self.new_vgpr(1) };
+                match shift {
+                    Some(k) => self.vop(V_LSHLREV_B32, &[out, Operand::Imm(k), i]),
+                    None => self.vop(V_MUL_LO_U32, &[out, i, constant(scale)]),
+                }
+                if !zero {
+                    self.vector_add(dst, rest, out);
+                }
+            }
+        }
+    }
+
+    /// `dst = base + index + offset` of 64 bits.
+    fn add_64(&mut self, dst: Operand, base: Operand, index: Option<Index>, offset: i64, scalar: bool) {
+        let Some(index) = index else {
+            let sum = self.add_constant_64(base, offset, scalar);
+            let sum = if scalar { self.in_sgpr(sum, 2) } else { self.in_vgpr(sum, 2) };
+            self.emit(COPY, [dst, sum]);
+            return;
+        };
+        // A constant that joins a scalar base costs the scalar unit alone.
+        let early = scalar || self.is_sgpr(&base) || base.as_imm().is_some();
+        let base = if early { self.add_constant_64(base, offset, scalar) } else { base };
+        let late = if early { 0 } else { offset };
+        let sum = if late == 0 { dst } else { self.new_vgpr(2) };
+        if scalar {
+            self.scalar_index_64(sum, base, index);
+        } else {
+            self.vector_index_64(sum, base, index);
+        }
+        if late != 0 {
+            self.vector_add64(dst, sum, Operand::Imm(late));
+        }
+    }
+
+    /// `base + offset` wherever the base lives.
+    fn add_constant_64(&mut self, base: Operand, offset: i64, scalar: bool) -> Operand {
+        match base {
+            Operand::Imm(value) => Operand::Imm(value.wrapping_add(offset)),
+            _ if offset == 0 => base,
+            _ if scalar || self.is_sgpr(&base) => {
+                let base = self.in_sgpr(base, 2);
+                self.scalar_add64(base, Operand::Imm(offset))
+            }
+            _ => {
+                let out = self.new_vgpr(2);
+                self.vector_add64(out, base, Operand::Imm(offset));
+                out
+            }
+        }
+    }
+
+    /// An index of 64 bits that only extends one of 32.
+    fn narrow_index(&self, value: Value) -> Option<Narrow> {
+        let (root, sub) = self.root(value);
+        if self.f.ty(value) == Type::I32 {
+            return Some(Narrow { value, signed: true });
+        }
+        if sub != 0 {
+            return None;
+        }
+        let inst = self.f.def_inst(root)?;
+        let data = &self.f.insts[inst];
+        match data.kind {
+            InstKind::Cast { op: CastOp::SExt, arg } if self.f.ty(arg) == Type::I32 => {
+                Some(Narrow { value: arg, signed: true })
+            }
+            InstKind::Cast { op: CastOp::ZExt, arg } if self.f.ty(arg) == Type::I32 => {
+                Some(Narrow { value: arg, signed: false })
+            }
+            _ => None,
+        }
+    }
+
+    fn scalar_index_64(&mut self, dst: Operand, base: Operand, index: Index) {
+        let shift =
+            index.scale.unsigned_abs().is_power_of_two().then(|| index.scale.unsigned_abs().trailing_zeros());
+        let wide = if self.f.ty(index.value) == Type::I32 {
+            let low = self.scalar_src(index.value);
+            let low = self.in_sgpr(low, 1);
+            let high = self.new_sgpr(1);
+            self.sop(S_ASHR_I32, &[high, low, Operand::Imm(31)]);
+            let out = self.new_sgpr(2);
+            self.sequence(out, &[low, high]);
+            out
+        } else {
+            self.scalar_src(index.value)
+        };
+        let scaled = match shift {
+            Some(0) => wide,
+            Some(k) => {
+                let out = self.new_sgpr(2);
+                self.sop(S_LSHL_B64, &[out, wide, Operand::Imm(i64::from(k))]);
+                out
+            }
+            None => {
+                let parts = self.multiply_64(wide, Operand::Imm(index.scale), true);
+                let out = self.new_sgpr(2);
+                self.sequence(out, &parts);
+                out
+            }
+        };
+        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&base), self.halves(&scaled));
+        let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
+        let subtract = shift.is_some() && index.scale < 0;
+        let (low, high) = if subtract { (S_SUB_U32, S_SUBB_U32) } else { (S_ADD_U32, S_ADDC_U32) };
+        let fit = |this: &mut Self, o: Operand| if o.as_imm().is_some() { this.in_sgpr(o, 1) } else { o };
+        let [a_lo, a_hi] = [fit(self, a_lo), fit(self, a_hi)];
+        self.sop(low, &[lo, a_lo, b_lo]);
+        self.sop(high, &[hi, a_hi, b_hi]);
+        self.sequence(dst, &[lo, hi]);
+    }
+
+    fn vector_index_64(&mut self, dst: Operand, base: Operand, index: Index) {
+        // A uniform index is scaled and joined with the base as far as that is uniform, on the scalar unit.
+        let (root, _) = self.root(index.value);
+        let uniform = self.const_int(index.value).is_none()
+            && self.values[root].rep == Rep::Sgpr
+            && !self.is_temporal(root);
+        if uniform && (index.scale.unsigned_abs().is_power_of_two() || self.exists(S_MUL_HI_U32)) {
+            let scaled = self.new_sgpr(2);
+            self.scalar_index_64(scaled, Operand::Imm(0), index);
+            self.vector_add64(dst, base, scaled);
+            return;
+        }
+        // One instruction multiplies by the scale and adds, for indices of 32 bits.
+        if let Some(Narrow { value, signed }) = self.narrow_index(index.value)
+            && self.exists(V_MAD_U64_U32)
+            && (if signed { i32::try_from(index.scale).is_ok() } else { u32::try_from(index.scale).is_ok() })
+        {
+            let i = self.src(value);
+            if index.scale == 1 && !signed {
+                let ([lo, hi], [out_lo, out_hi]) = (self.halves(&base), [self.new_vgpr(1), self.new_vgpr(1)]);
+                let [carry, dead] = [self.new_mask(), self.new_mask()];
+                self.vop(V_ADD_CO_U32, &[out_lo, carry, lo, i]);
+                self.vop(V_ADDC_CO_U32, &[out_hi, dead, hi, Operand::Imm(0), carry]);
+                self.sequence(dst, &[out_lo, out_hi]);
+                return;
+            }
+            self.mad_wide(dst, i, Operand::Imm(i64::from(index.scale as i32)), base, signed);
+            return;
+        }
+        let wide = if self.f.ty(index.value) == Type::I32 {
+            let low = self.vgpr(index.value);
+            let high = self.new_vgpr(1);
+            self.vop(V_ASHRREV_I32, &[high, Operand::Imm(31), low]);
+            let out = self.new_vgpr(2);
+            self.sequence(out, &[low, high]);
+            out
+        } else {
+            self.src(index.value)
+        };
+        let shift =
+            (index.scale > 0 && (index.scale as u64).is_power_of_two()).then(|| index.scale.trailing_zeros());
+        let scaled = match shift {
+            Some(0) => wide,
+            Some(k) => {
+                let out = self.new_vgpr(2);
+                self.vector_shift64(out, BinaryOp::Shl, wide, Operand::Imm(i64::from(k)));
+                out
+            }
+            None => {
+                let parts = self.multiply_64(wide, Operand::Imm(index.scale), false);
+                let out = self.new_vgpr(2);
+                self.sequence(out, &parts);
+                out
+            }
+        };
+        self.vector_add64(dst, base, scaled);
+    }
+
+    // Addressing modes.
+
+    /// Operands for an access at `ptr` that also touches `span` bytes behind it with larger immediates.
+    pub(super) fn global_address(&mut self, ptr: Value, space: AddrSpace, span: i64) -> GlobalAddress {
+        let has_global = self.target.has(Features::GLOBAL);
+        let flat = !has_global || space == AddrSpace::FLAT;
+        if space == AddrSpace::FLAT {
+            self.mf.uses_flat_scratch = true;
+        }
+        // Source: Vega ISA, "Flat instruction format": 13-bit signed offset for GLOBAL, 12-bit unsigned for FLAT; none on GFX7-8.
+        let range = match (has_global, flat) {
+            (false, _) => 0..1,
+            (true, true) => 0..4096 - span,
+            (true, false) => -4096..4096 - span,
+        };
+        let (root, offset) = self.split_offset(ptr);
+        // Base from SGPRs, offset of 32 bits from a VGPR.
+        if !flat
+            && range.contains(&offset)
+            && let Some((base, index)) = self.scalar_base(root)
+        {
+            let saddr = self.src(base);
+            let saddr = self.in_sgpr(saddr, 2);
+            let vaddr = match index {
+                None => self.in_vgpr(Operand::Imm(0), 1),
+                Some(Index { value, scale: 1 }) => self.vgpr(value),
+                Some(Index { value, scale }) => {
+                    let i = self.src(value);
+                    let out = self.new_vgpr(1);
+                    let shift = Operand::Imm(i64::from(scale.trailing_zeros()));
+                    self.vop(V_LSHLREV_B32, &[out, shift, i]);
+                    out
+                }
+            };
+            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat };
+        }
+        let base = self.src(root);
+        let (kept, moved) = if range.contains(&offset) {
+            (offset, 0)
+        } else if has_global {
+            let kept = (offset & 0xfff).min(4095 - span).max(0);
+            (kept, offset - kept)
+        } else {
+            (0, offset)
+        };
+        let base = self.add_constant_64(base, moved, false);
+        if !flat && self.is_sgpr(&base) {
+            let vaddr = self.in_vgpr(Operand::Imm(0), 1);
+            return GlobalAddress { vaddr, saddr: base, offset: kept as i32, flat };
+        }
+        let vaddr = self.in_vgpr(base, 2);
+        GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat }
+    }
+
+    /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled.
+    fn scalar_base(&self, root: Value) -> Option<(Value, Option<Index>)> {
+        let scalar = |v: Value| {
+            let (root, _) = self.root(v);
+            self.const_int(root).is_none() && self.values[root].rep == Rep::Sgpr && !self.is_temporal(root)
+        };
+        if scalar(root) {
+            return Some((root, None));
+        }
+        let inst = self.f.def_inst(root)?;
+        let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = self.f.insts[inst].kind else {
+            return None;
+        };
+        if !scalar(base) || scale <= 0 || !(scale as u64).is_power_of_two() || scale >= 1 << 31 {
+            return None;
+        }
+        let Narrow { value, signed } = self.narrow_index(index)?;
+        let bits = scale.trailing_zeros() + u32::from(signed && scale == 1);
+        self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale })))
+    }
+
+    /// A 32-bit address in a VGPR and the bytes left for the instruction's offset field, which holds 0 to `max`.
+    pub(super) fn place_address(&mut self, ptr: Value, space: AddrSpace, max: i64) -> (Option<Operand>, i64) {
+        // Old targets check the register against the limit before the offset is added, so it must not be negative.
+        let folds = self.target.has(Features::LDS_NO_M0)
+            || space == AddrSpace::LOCAL && self.target.has(Features::FLAT);
+        let (root, mut offset) = self.split_offset(ptr);
+        if let Some(place) = self.const_int(root) {
+            let at = i64::from(place.wrapping_add(offset) as u32);
+            if at <= max {
+                return (None, at);
+            }
+            let kept = if space == AddrSpace::PRIVATE { at & max } else { 0 };
+            return (Some(self.in_vgpr(Operand::Imm(i64::from((at - kept) as i32)), 1)), kept);
+        }
+        if !folds {
+            return (Some(self.vgpr(ptr)), 0);
+        }
+        // An index of which the place is constant: the constant goes into the field.
+        if self.values[root].uses == 1
+            && let Some(inst) = self.f.def_inst(root)
+            && let InstKind::PtrAdd { base, index: Some(index), scale, offset: own } = self.f.insts[inst].kind
+            && self.values[root].rep == Rep::Vgpr
+        {
+            let (base_root, more) = self.split_offset(base);
+            let place = self.const_int(base_root);
+            let total = offset + own + more + place.unwrap_or(0);
+            if (0..=max).contains(&total) && (place.is_some() || total != offset) {
+                let base = if place.is_some() { Operand::Imm(0) } else { self.src(base_root) };
+                let out = self.new_vgpr(1);
+                self.add_32(out, base, Some(Index { value: index, scale }), 0, false);
+                return (Some(out), total);
+            }
+        }
+        let base = self.src(root);
+        let mut base = self.in_vgpr(base, 1);
+        if !(0..=max).contains(&offset) {
+            let kept = if offset > 0 { offset & max } else { 0 };
+            let out = self.new_vgpr(1);
+            self.vector_add(out, Operand::Imm(i64::from((offset - kept) as i32)), base);
+            base = out;
+            offset = kept;
+        }
+        (Some(base), offset)
+    }
+
+    /// The register that holds an entry value.
+    pub(super) fn entry_value(&mut self, value: EntryValue) -> Operand {
+        let reg = match self.mf.entry.reg(value) {
+            Some(reg) => reg,
+            None => {
+                let reg = self.mf.new_vreg(value.file(), value.dwords());
+                self.mf.entry.request(value, Some(reg));
+                reg
+            }
+        };
+        Operand::vreg(reg, value.dwords())
+    }
+}

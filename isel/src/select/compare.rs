@@ -1,0 +1,480 @@
+//! Comparisons, conditions and selects.
+//!
+//! A condition is wanted in one of three forms: in SCC right before its reader ([`Selector::scc`]), as a lane mask
+//! ([`Selector::mask`]), as 0 or 1 in an SGPR ([`Selector::bool_src`]). A scalar comparison of the same block is repeated at
+//! each reader of SCC, since that costs one instruction, as much as testing a saved bit.
+
+use super::{Rep, Selector};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{
+    BinaryOp, CastOp, Float, FloatPredicate, InstData, InstKind, IntPredicate, Scalar, Type, Value,
+};
+use mir::isa::Opcode::{self, *};
+use mir::machine::{Modifiers, Operand, PReg};
+
+/// How SCC holds a condition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scc {
+    /// SCC is the condition.
+    True,
+    /// SCC is its opposite.
+    False,
+}
+
+impl Scc {
+    fn negate(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+        }
+    }
+}
+
+/// Scalar comparison of 32 bits.
+fn scalar_op(predicate: IntPredicate) -> Opcode {
+    match predicate {
+        IntPredicate::Eq => S_CMP_EQ_U32,
+        IntPredicate::Ne => S_CMP_LG_U32,
+        IntPredicate::Ugt => S_CMP_GT_U32,
+        IntPredicate::Uge => S_CMP_GE_U32,
+        IntPredicate::Ult => S_CMP_LT_U32,
+        IntPredicate::Ule => S_CMP_LE_U32,
+        IntPredicate::Sgt => S_CMP_GT_I32,
+        IntPredicate::Sge => S_CMP_GE_I32,
+        IntPredicate::Slt => S_CMP_LT_I32,
+        IntPredicate::Sle => S_CMP_LE_I32,
+    }
+}
+
+/// Vector comparison by width 16, 32, 64.
+#[rustfmt::skip]
+fn vector_int_op(predicate: IntPredicate, bits: u64) -> Opcode {
+    let row = match predicate {
+        IntPredicate::Eq  => [V_CMP_EQ_U16, V_CMP_EQ_U32, V_CMP_EQ_U64],
+        IntPredicate::Ne  => [V_CMP_NE_U16, V_CMP_NE_U32, V_CMP_NE_U64],
+        IntPredicate::Ugt => [V_CMP_GT_U16, V_CMP_GT_U32, V_CMP_GT_U64],
+        IntPredicate::Uge => [V_CMP_GE_U16, V_CMP_GE_U32, V_CMP_GE_U64],
+        IntPredicate::Ult => [V_CMP_LT_U16, V_CMP_LT_U32, V_CMP_LT_U64],
+        IntPredicate::Ule => [V_CMP_LE_U16, V_CMP_LE_U32, V_CMP_LE_U64],
+        IntPredicate::Sgt => [V_CMP_GT_I16, V_CMP_GT_I32, V_CMP_GT_I64],
+        IntPredicate::Sge => [V_CMP_GE_I16, V_CMP_GE_I32, V_CMP_GE_I64],
+        IntPredicate::Slt => [V_CMP_LT_I16, V_CMP_LT_I32, V_CMP_LT_I64],
+        IntPredicate::Sle => [V_CMP_LE_I16, V_CMP_LE_I32, V_CMP_LE_I64],
+    };
+    row[match bits { 0..=16 => 0, 17..=32 => 1, _ => 2 }]
+}
+
+/// Vector comparison of half, float, double. Unordered predicates are negations of the opposite ordered ones.
+#[rustfmt::skip]
+fn vector_float_op(predicate: FloatPredicate, float: Float) -> Option<Opcode> {
+    let row = match predicate {
+        FloatPredicate::Oeq => [V_CMP_EQ_F16,  V_CMP_EQ_F32,  V_CMP_EQ_F64],
+        FloatPredicate::Ogt => [V_CMP_GT_F16,  V_CMP_GT_F32,  V_CMP_GT_F64],
+        FloatPredicate::Oge => [V_CMP_GE_F16,  V_CMP_GE_F32,  V_CMP_GE_F64],
+        FloatPredicate::Olt => [V_CMP_LT_F16,  V_CMP_LT_F32,  V_CMP_LT_F64],
+        FloatPredicate::Ole => [V_CMP_LE_F16,  V_CMP_LE_F32,  V_CMP_LE_F64],
+        FloatPredicate::One => [V_CMP_LG_F16,  V_CMP_LG_F32,  V_CMP_LG_F64],
+        FloatPredicate::Ord => [V_CMP_O_F16,   V_CMP_O_F32,   V_CMP_O_F64],
+        FloatPredicate::Uno => [V_CMP_U_F16,   V_CMP_U_F32,   V_CMP_U_F64],
+        FloatPredicate::Ueq => [V_CMP_NLG_F16, V_CMP_NLG_F32, V_CMP_NLG_F64],
+        FloatPredicate::Ugt => [V_CMP_NLE_F16, V_CMP_NLE_F32, V_CMP_NLE_F64],
+        FloatPredicate::Uge => [V_CMP_NLT_F16, V_CMP_NLT_F32, V_CMP_NLT_F64],
+        FloatPredicate::Ult => [V_CMP_NGE_F16, V_CMP_NGE_F32, V_CMP_NGE_F64],
+        FloatPredicate::Ule => [V_CMP_NGT_F16, V_CMP_NGT_F32, V_CMP_NGT_F64],
+        FloatPredicate::Une => [V_CMP_NEQ_F16, V_CMP_NEQ_F32, V_CMP_NEQ_F64],
+        FloatPredicate::False | FloatPredicate::True => return None,
+    };
+    match float {
+        Float::Half => Some(row[0]),
+        Float::Single => Some(row[1]),
+        Float::Double => Some(row[2]),
+        Float::BFloat => None,
+    }
+}
+
+/// The predicate that holds of (b, a) where this one holds of (a, b).
+fn swap_int(predicate: IntPredicate) -> IntPredicate {
+    use IntPredicate::*;
+    match predicate {
+        Eq => Eq,
+        Ne => Ne,
+        Ugt => Ult,
+        Uge => Ule,
+        Ult => Ugt,
+        Ule => Uge,
+        Sgt => Slt,
+        Sge => Sle,
+        Slt => Sgt,
+        Sle => Sge,
+    }
+}
+
+fn swap_float(predicate: FloatPredicate) -> FloatPredicate {
+    use FloatPredicate::*;
+    match predicate {
+        Ogt => Olt,
+        Oge => Ole,
+        Olt => Ogt,
+        Ole => Oge,
+        Ugt => Ult,
+        Uge => Ule,
+        Ult => Ugt,
+        Ule => Uge,
+        same => same,
+    }
+}
+
+fn is_signed(predicate: IntPredicate) -> bool {
+    matches!(predicate, IntPredicate::Sgt | IntPredicate::Sge | IntPredicate::Slt | IntPredicate::Sle)
+}
+
+impl<'a> Selector<'a> {
+    /// Whether the scalar unit compares values of `ty` so. 64 bits: equality only, from GFX8.
+    pub(super) fn scalar_compare_exists(&self, predicate: IntPredicate, ty: Type) -> bool {
+        match ty.bits() {
+            Some(0..=32) => true,
+            Some(64) => matches!(predicate, IntPredicate::Eq | IntPredicate::Ne) && self.exists(S_CMP_EQ_U64),
+            _ => false,
+        }
+    }
+
+    /// Materialises a comparison: a lane mask, or 0 or 1.
+    pub(super) fn lower_compare(&mut self, data: &InstData) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        match (self.values[value].rep, &data.kind) {
+            (Rep::Bool, InstKind::Icmp { predicate, args }) => {
+                let scc = self.scalar_compare(*predicate, *args)?;
+                self.set_bool(dst, scc);
+                Ok(())
+            }
+            (_, InstKind::Icmp { predicate, args }) => self.vector_int_compare(dst, *predicate, *args),
+            (_, InstKind::Fcmp { predicate, args }) => self.vector_float_compare(dst, *predicate, *args),
+            _ => Err(Diagnostic::defect("no comparison")),
+        }
+    }
+
+    fn set_bool(&mut self, dst: Operand, scc: Scc) {
+        let [t, f] = if scc == Scc::True { [1, 0] } else { [0, 1] };
+        self.sop(S_CSELECT_B32, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+    }
+
+    /// Compares into SCC; operands are uniform.
+    fn scalar_compare(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Result<Scc> {
+        let ty = self.f.ty(args[0]);
+        if ty == Type::I1 {
+            let [a, b] = [self.bool_src(args[0])?, self.bool_src(args[1])?];
+            self.sop(scalar_op(predicate), &[a, b]);
+            return Ok(Scc::True);
+        }
+        if ty.bits() == Some(64) {
+            let [a, b] = [self.scalar_src(args[0]), self.scalar_src(args[1])];
+            let op = if predicate == IntPredicate::Eq { S_CMP_EQ_U64 } else { S_CMP_LG_U64 };
+            self.sop(op, &[a, b]);
+            return Ok(Scc::True);
+        }
+        // (x & 1 << k) == 0, != 0
+        if ty == Type::I32
+            && matches!(predicate, IntPredicate::Eq | IntPredicate::Ne)
+            && self.is_const_value(args[1], 0)
+            && let Some(InstData { kind: InstKind::Binary { op: BinaryOp::And, args: and }, .. }) =
+                self.nearby(args[0])
+            && let Some(mask) = self.const_int(and[1])
+            && (mask as u32).is_power_of_two()
+        {
+            let x = self.scalar_src(and[0]);
+            let bit = i64::from((mask as u32).trailing_zeros());
+            let op = if predicate == IntPredicate::Eq { S_BITCMP0_B32 } else { S_BITCMP1_B32 };
+            self.sop(op, &[x, Operand::Imm(bit)]);
+            return Ok(Scc::True);
+        }
+        let [a, b] = args.map(|v| if is_signed(predicate) { self.sext32(v) } else { self.zext32(v) });
+        let [a, b] = [a, b].map(|o| if o.as_imm().is_some() { o } else { self.in_sgpr(o, 1) });
+        self.sop(scalar_op(predicate), &[a, b]);
+        Ok(Scc::True)
+    }
+
+    pub(super) fn vector_int_compare(
+        &mut self,
+        dst: Operand,
+        predicate: IntPredicate,
+        args: [Value; 2],
+    ) -> Result<()> {
+        let ty = self.f.ty(args[0]);
+        let bits = ty.bits().ok_or_else(|| Diagnostic::unsupported("comparison of aggregates"))?;
+        if ty == Type::I1 {
+            let [a, b] = [self.mask(args[0])?, self.mask(args[1])?];
+            let op = match predicate {
+                IntPredicate::Eq => S_XNOR_B64,
+                IntPredicate::Ne => S_XOR_B64,
+                // false < true unsigned; true is -1 signed.
+                IntPredicate::Ugt | IntPredicate::Slt => S_ANDN2_B64,
+                IntPredicate::Uge | IntPredicate::Sle => S_ORN2_B64,
+                IntPredicate::Ult | IntPredicate::Sgt => {
+                    self.sop(S_ANDN2_B64, &[dst, b, a]);
+                    return Ok(());
+                }
+                IntPredicate::Ule | IntPredicate::Sge => {
+                    self.sop(S_ORN2_B64, &[dst, b, a]);
+                    return Ok(());
+                }
+            };
+            self.sop(op, &[dst, a, b]);
+            return Ok(());
+        }
+        let (a, b, bits) = if bits < 32 && !self.exists(V_CMP_EQ_U16) || bits < 16 {
+            let [a, b] = args.map(|v| if is_signed(predicate) { self.sext32(v) } else { self.zext32(v) });
+            (a, b, 32)
+        } else {
+            (self.src(args[0]), self.src(args[1]), bits)
+        };
+        let swap = !self.is_vgpr(&b) && self.is_vgpr(&a);
+        let (predicate, a, b) = if swap { (swap_int(predicate), b, a) } else { (predicate, a, b) };
+        self.vop(vector_int_op(predicate, bits), &[dst, a, b]);
+        Ok(())
+    }
+
+    pub(super) fn vector_float_compare(
+        &mut self,
+        dst: Operand,
+        predicate: FloatPredicate,
+        args: [Value; 2],
+    ) -> Result<()> {
+        let Scalar::Float(float) = self.scalar_of(args[0])? else {
+            return Err(Diagnostic::defect("fcmp of integers"));
+        };
+        if let FloatPredicate::True | FloatPredicate::False = predicate {
+            let all = if predicate == FloatPredicate::True { -1 } else { 0 };
+            self.sop(S_MOV_B64, &[dst, Operand::Imm(all)]);
+            return Ok(());
+        }
+        let (mut a, mut b) = (self.float_src(args[0]), self.float_src(args[1]));
+        let mut predicate = predicate;
+        if !self.is_vgpr(&b.operand) && self.is_vgpr(&a.operand) {
+            (a, b) = (b, a);
+            predicate = swap_float(predicate);
+        }
+        let op = vector_float_op(predicate, float)
+            .ok_or_else(|| Diagnostic::unsupported("comparison of bfloat values"))?;
+        let mods = Modifiers {
+            abs: u8::from(a.abs) | u8::from(b.abs) << 1,
+            neg: u8::from(a.neg) | u8::from(b.neg) << 1,
+            ..Modifiers::default()
+        };
+        self.vop_mods(op, &[dst, a.operand, b.operand], mods);
+        Ok(())
+    }
+
+    // Conditions on demand.
+
+    /// Brings a uniform condition into SCC; nothing may be emitted between this and the reader that writes SCC.
+    pub(super) fn scc(&mut self, cond: Value) -> Result<Scc> {
+        if let Some(constant) = self.const_int(cond) {
+            self.sop(S_CMP_LG_U32, &[Operand::Imm(constant & 1), Operand::Imm(0)]);
+            return Ok(Scc::True);
+        }
+        let (root, _) = self.root(cond);
+        if self.is_temporal(root) {
+            let mask = self.mask(cond)?;
+            return Ok(self.scc_of_mask(mask));
+        }
+        match self.values[root].rep {
+            Rep::Mask => {
+                let mask = self.mask(cond)?;
+                Ok(self.scc_of_mask(mask))
+            }
+            Rep::Bool => {
+                if let Some(data) = self.nearby(root) {
+                    match &data.kind {
+                        InstKind::Icmp { predicate, args } => return self.scalar_compare(*predicate, *args),
+                        InstKind::Binary { op: BinaryOp::Xor, args } if self.is_const_value(args[1], -1) => {
+                            return Ok(self.scc(args[0])?.negate());
+                        }
+                        InstKind::Cast { op: CastOp::Trunc, arg } => {
+                            let x = self.scalar_src(*arg);
+                            let x = self.sub(&x, 0, 1);
+                            self.sop(S_BITCMP1_B32, &[x, Operand::Imm(0)]);
+                            return Ok(Scc::True);
+                        }
+                        _ => {}
+                    }
+                }
+                let reg = self.reg_of(root);
+                self.sop(S_CMP_LG_U32, &[Operand::vreg(reg, 1), Operand::Imm(0)]);
+                Ok(Scc::True)
+            }
+            Rep::Sgpr | Rep::Vgpr => Err(Diagnostic::defect("condition in a data register")),
+        }
+    }
+
+    /// SCC = any active lane's bit set. Bits of inactive lanes are unspecified, hence the `and`.
+    fn scc_of_mask(&mut self, mask: Operand) -> Scc {
+        let dead = self.new_mask();
+        self.sop(S_AND_B64, &[dead, mask, Operand::preg(PReg::EXEC_LO, 2)]);
+        Scc::True
+    }
+
+    /// A condition as a lane mask in a register.
+    pub(super) fn mask(&mut self, cond: Value) -> Result<Operand> {
+        if let Some(constant) = self.const_int(cond) {
+            let dst = self.new_mask();
+            self.sop(S_MOV_B64, &[dst, Operand::Imm(if constant & 1 != 0 { -1 } else { 0 })]);
+            return Ok(dst);
+        }
+        let (root, _) = self.root(cond);
+        if self.is_temporal(root) {
+            let copy = self.outside_reg(root);
+            let dst = self.new_mask();
+            self.vop(V_CMP_NE_U32, &[dst, Operand::Imm(0), Operand::vreg(copy, 1)]);
+            return Ok(dst);
+        }
+        match self.values[root].rep {
+            Rep::Mask => Ok(Operand::vreg(self.reg_of(root), 2)),
+            _ => {
+                let scc = self.scc(cond)?;
+                let dst = self.new_mask();
+                let [t, f] = if scc == Scc::True { [-1, 0] } else { [0, -1] };
+                self.sop(S_CSELECT_B64, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+                Ok(dst)
+            }
+        }
+    }
+
+    /// A uniform condition as 0 or 1: SGPR or constant.
+    pub(super) fn bool_src(&mut self, cond: Value) -> Result<Operand> {
+        if let Some(constant) = self.const_int(cond) {
+            return Ok(Operand::Imm(constant & 1));
+        }
+        let (root, _) = self.root(cond);
+        if self.values[root].rep == Rep::Bool && !self.is_temporal(root) {
+            return Ok(Operand::vreg(self.reg_of(root), 1));
+        }
+        let scc = self.scc(cond)?;
+        let dst = self.new_sgpr(1);
+        self.set_bool(dst, scc);
+        Ok(dst)
+    }
+
+    /// A condition as 0 or 1 in a VGPR, for block parameters.
+    pub(super) fn bool_vgpr(&mut self, cond: Value) -> Result<Operand> {
+        if let Some(constant) = self.const_int(cond) {
+            return Ok(self.move_to_new_vgpr(Operand::Imm(constant & 1)));
+        }
+        let (root, _) = self.root(cond);
+        if self.is_temporal(root) {
+            return Ok(Operand::vreg(self.outside_reg(root), 1));
+        }
+        match self.values[root].rep {
+            Rep::Bool => {
+                let bit = self.bool_src(cond)?;
+                Ok(self.move_to_new_vgpr(bit))
+            }
+            _ => {
+                let mask = self.mask(cond)?;
+                let dst = self.new_vgpr(1);
+                self.vop(V_CNDMASK_B32, &[dst, Operand::Imm(0), Operand::Imm(1), mask]);
+                Ok(dst)
+            }
+        }
+    }
+
+    // Selects.
+
+    pub(super) fn lower_select(
+        &mut self,
+        data: &InstData,
+        cond: Value,
+        if_true: Value,
+        if_false: Value,
+    ) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        match self.values[value].rep {
+            Rep::Bool => {
+                let [t, f] = [self.bool_src(if_true)?, self.bool_src(if_false)?];
+                self.scalar_select(S_CSELECT_B32, dst, cond, t, f)
+            }
+            Rep::Mask => self.select_mask(dst, cond, if_true, if_false),
+            Rep::Sgpr => {
+                let [t, f] = [self.scalar_src(if_true), self.scalar_src(if_false)];
+                match self.dwords(value) {
+                    1 => self.scalar_select(S_CSELECT_B32, dst, cond, t, f),
+                    2 => self.scalar_select(S_CSELECT_B64, dst, cond, t, f),
+                    _ => Err(Diagnostic::unsupported("scalar select wider than 64 bits")),
+                }
+            }
+            Rep::Vgpr => {
+                let mask = self.mask(cond)?;
+                let [t, f] = [self.src(if_true), self.src(if_false)];
+                let dwords = self.dwords(value);
+                if dwords == 1 {
+                    self.vop(V_CNDMASK_B32, &[dst, f, t, mask]);
+                    return Ok(());
+                }
+                let mut parts = smallvec::SmallVec::<[Operand; 4]>::new();
+                for i in 0..dwords {
+                    let out = self.new_vgpr(1);
+                    let [t, f] = [self.sub(&t, i, 1), self.sub(&f, i, 1)];
+                    self.vop(V_CNDMASK_B32, &[out, f, t, mask]);
+                    parts.push(out);
+                }
+                self.sequence(dst, &parts);
+                Ok(())
+            }
+        }
+    }
+
+    fn scalar_select(&mut self, op: Opcode, dst: Operand, cond: Value, t: Operand, f: Operand) -> Result<()> {
+        // Constants that need registers first: nothing may come between the comparison and its reader.
+        let wide = op == S_CSELECT_B64;
+        let fit = |this: &mut Self, o: Operand, other_literal: bool| {
+            let literal = this.is_literal_at(op, 1, &o);
+            if literal && (wide || other_literal) { this.in_sgpr(o, if wide { 2 } else { 1 }) } else { o }
+        };
+        let t = fit(self, t, false);
+        let t_literal = self.is_literal_at(op, 1, &t);
+        let f = fit(self, f, t_literal);
+        let scc = self.scc(cond)?;
+        let [a, b] = if scc == Scc::True { [t, f] } else { [f, t] };
+        self.sop(op, &[dst, a, b]);
+        Ok(())
+    }
+
+    /// Select between lane masks: `cond & t | ~cond & f`, shortened where a side is constant.
+    fn select_mask(&mut self, dst: Operand, cond: Value, if_true: Value, if_false: Value) -> Result<()> {
+        let uniform = self.values[self.root(cond).0].rep == Rep::Bool;
+        let (t, f) = (self.const_int(if_true), self.const_int(if_false));
+        match (t, f) {
+            (Some(t), _) if !uniform => {
+                let [c, f] = [self.mask(cond)?, self.mask(if_false)?];
+                // true: c | f; false: f & ~c
+                if t & 1 != 0 {
+                    self.sop(S_OR_B64, &[dst, c, f])
+                } else {
+                    self.sop(S_ANDN2_B64, &[dst, f, c])
+                }
+                Ok(())
+            }
+            (_, Some(f)) if !uniform => {
+                let [c, t] = [self.mask(cond)?, self.mask(if_true)?];
+                // false: c & t; true: t | ~c
+                if f & 1 == 0 {
+                    self.sop(S_AND_B64, &[dst, c, t])
+                } else {
+                    self.sop(S_ORN2_B64, &[dst, t, c])
+                }
+                Ok(())
+            }
+            _ if uniform => {
+                let [t, f] = [self.mask(if_true)?, self.mask(if_false)?];
+                self.scalar_select(S_CSELECT_B64, dst, cond, t, f)
+            }
+            _ => {
+                let [c, t, f] = [self.mask(cond)?, self.mask(if_true)?, self.mask(if_false)?];
+                let [yes, no] = [self.new_mask(), self.new_mask()];
+                self.sop(S_AND_B64, &[yes, c, t]);
+                self.sop(S_ANDN2_B64, &[no, f, c]);
+                self.sop(S_OR_B64, &[dst, yes, no]);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Constants: immediates, wide vectors, addresses of LDS variables, stack objects and symbols.
+//!
+//! Places in LDS and on the stack are fixed during selection, so their addresses are plain integers. Undefined values are 0:
+//! the cheapest constant, and the same at every use.
+
+use super::Selector;
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{
+    BinaryOp, Const, InstData, InstKind, Linkage, Scalar, SymbolRef, Type, Value, ValueDef, Visibility,
+};
+use mir::isa::Opcode;
+use mir::machine::{Operand, RelocKind};
+use smallvec::SmallVec;
+
+impl<'a> Selector<'a> {
+    /// The integer that `value` is known to be, sign-extended from its width: constants, LDS and stack addresses.
+    pub(super) fn const_int(&self, value: Value) -> Option<i64> {
+        let (root, sub) = self.root(value);
+        let ty = self.f.ty(root);
+        let bits = ty.bits().filter(|&b| b <= 64)?;
+        let raw = match &self.f.values[root].def {
+            ValueDef::Const(constant) => self.const_bits(constant, ty)?,
+            _ => u64::from(*self.allocas.get(&root)?),
+        };
+        let part = raw >> (32 * u32::from(sub).min(1));
+        let own_bits = self.f.ty(value).bits().unwrap_or(bits).min(64);
+        Some(sign_extend(part, own_bits as u32))
+    }
+
+    /// Bits of a constant of at most 64 bits; `None` for symbols that are no plain numbers.
+    fn const_bits(&self, constant: &Const, ty: Type) -> Option<u64> {
+        match constant {
+            Const::Int(bits) | Const::Float(bits) => Some(*bits),
+            Const::Zero | Const::Undef | Const::Poison => Some(0),
+            Const::Wide(_) => None,
+            Const::Symbol(SymbolRef::Global(global), offset) => {
+                let place = self.mf.lds.globals.iter().find(|(g, _)| g == global)?.1;
+                Some(i64::from(place).wrapping_add(*offset) as u64 & 0xffff_ffff)
+            }
+            Const::Symbol(SymbolRef::Func(_), _) => None,
+            Const::Elements(elements) => {
+                let step = ty.scalar()?.bits();
+                let mut bits = 0u64;
+                for (i, &element) in elements.iter().enumerate() {
+                    let part = self.const_bits(self.f.as_const(element)?, self.f.ty(element))?;
+                    let mask = if step >= 64 { u64::MAX } else { (1 << step) - 1 };
+                    bits |= (part & mask).checked_shl(step * i as u32).unwrap_or(0);
+                }
+                Some(bits)
+            }
+        }
+    }
+
+    pub(super) fn is_undef(&self, value: Value) -> bool {
+        matches!(self.f.as_const(value), Some(Const::Undef | Const::Poison))
+    }
+
+    /// Integer or address constant of the instruction's operand, as `i64`.
+    pub(super) fn is_const_value(&self, value: Value, expected: i64) -> bool {
+        self.const_int(value) == Some(expected)
+    }
+
+    /// A constant as an operand: an immediate up to 64 bits, registers beyond that or for a symbol's address.
+    pub(super) fn constant_operand(&mut self, value: Value) -> Operand {
+        if let Some(bits) = self.const_int(value) {
+            return Operand::Imm(bits);
+        }
+        let f = self.f;
+        match &f.values[value].def {
+            ValueDef::Const(Const::Symbol(symbol, offset)) => self.symbol_address(*symbol, *offset),
+            ValueDef::Const(constant) => {
+                let dwords = self.constant_dwords(constant, f.ty(value));
+                let parts: SmallVec<[Operand; 8]> =
+                    dwords.into_iter().map(|d| self.pooled_vgpr(Operand::Imm(i64::from(d as i32)))).collect();
+                let out = self.new_vgpr(parts.len() as u8);
+                self.sequence(out, &parts);
+                out
+            }
+            _ => Operand::Imm(0),
+        }
+    }
+
+    /// A vector constant, dword by dword.
+    fn constant_dwords(&self, constant: &Const, ty: Type) -> SmallVec<[u32; 8]> {
+        let count = usize::from(self.dwords_of(ty));
+        let mut out: SmallVec<[u32; 8]> = SmallVec::from_elem(0, count);
+        match constant {
+            Const::Wide(words) => {
+                for (i, word) in words.iter().enumerate() {
+                    for (k, half) in [*word as u32, (*word >> 32) as u32].into_iter().enumerate() {
+                        if let Some(slot) = out.get_mut(2 * i + k) {
+                            *slot = half;
+                        }
+                    }
+                }
+            }
+            Const::Elements(elements) => {
+                let step = ty.scalar().map_or(32, Scalar::bits) as usize;
+                for (i, &element) in elements.iter().enumerate() {
+                    let bits = self
+                        .f
+                        .as_const(element)
+                        .and_then(|c| self.const_bits(c, self.f.ty(element)))
+                        .unwrap_or(0);
+                    let at = i * step;
+                    let mask = if step >= 64 { u64::MAX } else { (1 << step) - 1 };
+                    let shifted = u128::from(bits & mask) << (at % 32);
+                    for k in 0..3 {
+                        if let Some(slot) = out.get_mut(at / 32 + k) {
+                            *slot |= (shifted >> (32 * k)) as u32;
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        out
+    }
+
+    /// Gives an immediate the form of its type: sign-extended from its width.
+    pub(super) fn fit_constant(&self, operand: Operand, ty: Type) -> Operand {
+        match operand {
+            Operand::Imm(value) => {
+                let bits = ty.bits().unwrap_or(64).min(64) as u32;
+                Operand::Imm(sign_extend(value as u64, bits))
+            }
+            other => other,
+        }
+    }
+
+    /// Address of a function or variable: relative to the program counter where nothing outside can replace the symbol,
+    /// else from the global offset table. Source: AMDGPU usage guide, "Relocation Records".
+    fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
+        let (linkage, visibility) = match symbol {
+            SymbolRef::Func(func) => {
+                let function = &self.module.functions[func];
+                (function.linkage, function.visibility)
+            }
+            SymbolRef::Global(global) => {
+                let variable = &self.module.globals[global];
+                (variable.linkage, variable.visibility)
+            }
+        };
+        let local =
+            matches!(linkage, Linkage::Internal | Linkage::Private) || visibility != Visibility::Default;
+        let symbols = &mut self.mf.symbols;
+        let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
+        let out = self.new_sgpr(2);
+        let operand = |kind, addend| Operand::Symbol { symbol: id, addend, kind };
+        let near = i32::try_from(offset).ok().filter(|o| o.checked_add(12).is_some());
+        if let (true, Some(near)) = (local, near) {
+            self.emit(
+                Opcode::PC_ADDRESS,
+                [out, operand(RelocKind::Rel32Lo, near + 4), operand(RelocKind::Rel32Hi, near + 12)],
+            );
+            return out;
+        }
+        let entry = self.new_sgpr(2);
+        self.emit(
+            Opcode::PC_ADDRESS,
+            [entry, operand(RelocKind::GotPcRel32Lo, 4), operand(RelocKind::GotPcRel32Hi, 12)],
+        );
+        self.emit(Opcode::S_LOAD_DWORDX2, [out, entry, Operand::Imm(0)]);
+        if offset == 0 { out } else { self.scalar_add64(out, Operand::Imm(offset)) }
+    }
+
+    /// A stack object's address that is asked for as a register never gets here, since it is a constant; kept for
+    /// completeness of the walk.
+    pub(super) fn lower_constant_address(&mut self, data: &InstData) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let offset = self.const_int(value).ok_or_else(|| Diagnostic::defect("stack object without place"))?;
+        self.emit(Opcode::S_MOV_B32, [dst, Operand::Imm(offset)]);
+        Ok(())
+    }
+
+    /// Splits constant byte offsets off an address: `(root, bytes)`, looking through additions of constants in pointer
+    /// arithmetic of the current function, at most eight deep.
+    pub(super) fn split_offset(&self, ptr: Value) -> (Value, i64) {
+        let (mut at, mut bytes) = (self.root(ptr).0, 0i64);
+        for _ in 0..8 {
+            let Some(inst) = self.f.def_inst(at) else { break };
+            match self.f.insts[inst].kind {
+                InstKind::PtrAdd { base, index, scale, offset } => {
+                    let constant = match index {
+                        None => 0,
+                        Some(index) => match self.const_int(index) {
+                            Some(index) => index.wrapping_mul(scale),
+                            None => break,
+                        },
+                    };
+                    bytes = bytes.wrapping_add(offset).wrapping_add(constant);
+                    at = self.root(base).0;
+                }
+                InstKind::Binary { op: BinaryOp::Add, args } if self.f.ty(at).addr_space().is_none() => {
+                    let Some(constant) = self.const_int(args[1]) else { break };
+                    bytes = bytes.wrapping_add(constant);
+                    at = self.root(args[0]).0;
+                }
+                _ => break,
+            }
+        }
+        (at, bytes)
+    }
+}
+
+/// The low `bits` bits of `value`, sign-extended.
+pub(super) fn sign_extend(value: u64, bits: u32) -> i64 {
+    let shift = 64u32.saturating_sub(bits.max(1));
+    ((value << shift) as i64) >> shift
+}

@@ -1,0 +1,169 @@
+//! Branches, block parameters and their arguments.
+//!
+//! A divergent `i1` travels between blocks as 0 or 1 in a VGPR, everything else in the file of its parameter. Arguments
+//! are computed at the end of the predecessor's body, the condition after them, so that SCC is written last.
+//!
+//! Parameters that nobody asked for are dropped, with their arguments. Where an edge goes to a block that is still to be
+//! visited (a back edge), its parameters are asked for, since later code may need them.
+
+use super::compare::Scc;
+use super::{Rep, Selector};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{Block, InstData, InstKind, Target, Value};
+use mir::isa::Opcode::*;
+use mir::machine::{Condition, Edge, Operand, Reg, Terminator, VReg};
+use smallvec::SmallVec;
+
+impl<'a> Selector<'a> {
+    pub(super) fn lower_terminator(&mut self, data: &InstData) -> Result<()> {
+        let block = self.machine_block(self.block);
+        let term = match &data.kind {
+            InstKind::Jump { target } => {
+                self.add_edge(target)?;
+                Terminator::Jump
+            }
+            InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
+            InstKind::Ret { value: None } => Terminator::EndProgram,
+            InstKind::Ret { value: Some(_) } => {
+                return Err(Diagnostic::malformed("kernel that returns a value"));
+            }
+            // A wave that gets here must not run into what follows.
+            _ => Terminator::Unreachable,
+        };
+        self.mf.blocks[block].term = term;
+        Ok(())
+    }
+
+    fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Terminator> {
+        if if_true == if_false {
+            self.add_edge(if_true)?;
+            return Ok(Terminator::Jump);
+        }
+        let (mut cond, mut targets) = (cond, [if_true, if_false]);
+        // The negation of a condition swaps the targets.
+        while let Some(InstData { kind: InstKind::Binary { op: mir::ir::BinaryOp::Xor, args }, .. }) =
+            self.nearby(cond)
+            && self.is_const_value(args[1], -1)
+        {
+            cond = args[0];
+            targets.swap(0, 1);
+        }
+        if let Some(constant) = self.const_int(cond) {
+            self.add_edge(targets[usize::from(constant & 1 == 0)])?;
+            return Ok(Terminator::Jump);
+        }
+        if self.uniformity.is_divergent_branch(self.block) {
+            self.add_edge(targets[0])?;
+            self.add_edge(targets[1])?;
+            let mask = self.mask(cond)?;
+            return Ok(Terminator::Divergent(self.whole_reg(mask, 2)));
+        }
+        self.add_edge(targets[0])?;
+        self.add_edge(targets[1])?;
+        let scc = self.scc(cond)?;
+        Ok(Terminator::Uniform(if scc == Scc::True { Condition::Scc1 } else { Condition::Scc0 }))
+    }
+
+    /// Whether the register of `param` is a VGPR: all divergent ones, and uniform ones of the vector unit.
+    fn param_is_vgpr(&self, param: Value) -> bool {
+        matches!(self.values[param].rep, Rep::Vgpr | Rep::Mask)
+    }
+
+    /// Appends an edge with the arguments that the target takes.
+    fn add_edge(&mut self, target: &Target) -> Result<()> {
+        let f = self.f;
+        let params = &f.blocks[target.block].params;
+        if params.len() != target.args.len() {
+            return Err(Diagnostic::malformed("branch with the wrong number of arguments"));
+        }
+        let complete = self.done[target.block];
+        let mut vargs: SmallVec<[VReg; 4]> = SmallVec::new();
+        let mut sargs: SmallVec<[VReg; 4]> = SmallVec::new();
+        for (&param, &arg) in params.iter().zip(&target.args) {
+            if complete && self.values[param].reg.is_none() {
+                continue;
+            }
+            self.reg_of(param);
+            let (operand, dwords) = self.argument(param, arg)?;
+            let reg = self.whole_reg(operand, dwords);
+            if self.param_is_vgpr(param) { vargs.push(reg) } else { sargs.push(reg) }
+        }
+        let edge = Edge { block: self.machine_block(target.block), args: vargs };
+        let block = self.machine_block(self.block);
+        let body = &mut self.mf.blocks[block];
+        body.thread_succs.push(edge);
+        body.thread_sargs.push(sargs);
+        Ok(())
+    }
+
+    /// `arg` in the form of `param`, with its width.
+    fn argument(&mut self, param: Value, arg: Value) -> Result<(Operand, u8)> {
+        let rep = self.values[param].rep;
+        let dwords = self.dwords(param);
+        if self.is_undef(arg) {
+            let out = match rep {
+                Rep::Vgpr => self.new_vgpr(dwords),
+                Rep::Mask => self.new_vgpr(1),
+                Rep::Sgpr => self.new_sgpr(dwords),
+                Rep::Bool => self.new_sgpr(1),
+            };
+            self.emit(IMPLICIT_DEF, [out]);
+            return Ok((out, if matches!(rep, Rep::Mask | Rep::Bool) { 1 } else { dwords }));
+        }
+        Ok(match rep {
+            Rep::Vgpr => (self.vgpr_of(arg)?, dwords),
+            Rep::Mask => (self.bool_vgpr(arg)?, 1),
+            Rep::Sgpr => (self.sgpr(arg), dwords),
+            Rep::Bool => {
+                let bit = self.bool_src(arg)?;
+                (self.in_sgpr(bit, 1), 1)
+            }
+        })
+    }
+
+    fn vgpr_of(&mut self, arg: Value) -> Result<Operand> {
+        // Constants of parameters live on their own: a shared register would stay alive along the edge.
+        let operand = self.src(arg);
+        match operand {
+            Operand::Imm(_) if self.dwords(arg) == 1 => Ok(self.move_to_new_vgpr(operand)),
+            _ => {
+                let dwords = self.dwords(arg);
+                Ok(self.in_vgpr(operand, dwords))
+            }
+        }
+    }
+
+    /// The virtual register that `operand` is all of; parts are copied.
+    fn whole_reg(&mut self, operand: Operand, dwords: u8) -> VReg {
+        if self.is_whole(&operand)
+            && let Some(Reg::Virtual(reg)) = operand.as_reg().map(|r| r.reg)
+        {
+            return reg;
+        }
+        let vgpr = self.is_vgpr(&operand);
+        let file = if vgpr { mir::machine::RegFile::Vgpr } else { mir::machine::RegFile::Sgpr };
+        let reg = self.mf.new_vreg(file, dwords);
+        self.emit(COPY, [Operand::vreg(reg, dwords), operand]);
+        reg
+    }
+
+    /// The parameters of a finished block that somebody asked for; divergent conditions become masks again.
+    pub(super) fn finish_params(&mut self, block: Block) -> Result<()> {
+        let f = self.f;
+        let machine_block = self.machine_block(block);
+        for &param in &f.blocks[block].params {
+            let Some(reg) = self.values[param].reg.expand() else { continue };
+            match self.values[param].rep {
+                Rep::Vgpr => self.mf.blocks[machine_block].vparams.push(reg),
+                Rep::Mask => {
+                    let bit = self.mf.new_vreg(mir::machine::RegFile::Vgpr, 1);
+                    self.mf.blocks[machine_block].vparams.push(bit);
+                    self.vop(V_CMP_NE_U32, &[Operand::vreg(reg, 2), Operand::Imm(0), Operand::vreg(bit, 1)]);
+                }
+                Rep::Sgpr | Rep::Bool => self.mf.blocks[machine_block].sparams.push(reg),
+            }
+            self.copy_outside(Some(param));
+        }
+        Ok(())
+    }
+}

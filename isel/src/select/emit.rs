@@ -1,0 +1,284 @@
+//! Appending machine instructions, with the operand rules of the encodings applied.
+//!
+//! A vector instruction may read one SGPR or one literal (the *constant bus*); VOP3 takes no literal; short encodings want a VGPR as
+//! second source. [`Selector::vop`] commutes, and moves what does not fit into other registers. A scalar
+//! instruction may have one literal ([`Selector::sop`]).
+//!
+//! Moves of constants (and of SGPRs into VGPRs) are shared within a stretch of [`WINDOW`] instructions: the walk goes
+//! backwards, so the move is appended once the stretch ends, before all its users. Scalar constants live no longer
+//! than that, which bounds the pressure.
+
+use super::Selector;
+use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
+use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
+use mir::target::{Features, Generation};
+use smallvec::SmallVec;
+
+/// IR instructions that share a constant's register.
+const WINDOW: u32 = 12;
+
+/// Moves that the current stretch of code shares.
+#[derive(Default)]
+pub(super) struct Pool {
+    entries: Vec<PoolEntry>,
+    age: u32,
+}
+
+struct PoolEntry {
+    source: Operand,
+    file: RegFile,
+    reg: Operand,
+}
+
+impl<'a> Selector<'a> {
+    /// Appends an instruction whose operands fit as they are.
+    pub(super) fn emit(&mut self, op: Opcode, operands: impl IntoIterator<Item = Operand>) -> &mut Inst {
+        let mut inst = Inst::new(op, operands);
+        inst.loc = self.loc;
+        if inst.op.info().format == Format::Vop3p {
+            inst.mods.op_sel_hi = 7;
+        }
+        self.cur.push(inst);
+        let last = self.cur.len() - 1;
+        &mut self.cur[last]
+    }
+
+    /// Appends a vector instruction without modifiers; sources are made to fit.
+    pub(super) fn vop(&mut self, op: Opcode, operands: &[Operand]) {
+        let mods = Modifiers::default();
+        self.vop_mods(op, operands, mods);
+    }
+
+    /// Appends a vector instruction with modifiers; sources are made to fit. Bits of `mods.abs` and `mods.neg` count
+    /// sources from 0 and follow them when the instruction is commuted.
+    pub(super) fn vop_mods(&mut self, op: Opcode, operands: &[Operand], mut mods: Modifiers) {
+        let info = op.info();
+        let mut ops: SmallVec<[Operand; 5]> = operands.iter().copied().collect();
+        let first = info.def_count();
+        let packed = info.format == Format::Vop3p;
+        if packed && mods.op_sel_hi == 0 {
+            mods.op_sel_hi = 7;
+        }
+        let has_short = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
+        let plain = mods.abs == 0
+            && mods.neg == 0
+            && mods.omod == 0
+            && mods.op_sel == 0
+            && !mods.flags.contains(mir::machine::ModFlags::CLAMP);
+        let two = matches!(info.format, Format::Vop2 | Format::Vopc) && ops.len() > first + 1;
+        if two
+            && info.flags.contains(OpFlags::COMMUTES)
+            && !self.is_vgpr(&ops[first + 1])
+            && (self.is_vgpr(&ops[first]) || self.is_literal_at(op, first + 1, &ops[first + 1]))
+        {
+            ops.swap(first, first + 1);
+            mods.abs = swap_low_bits(mods.abs);
+            mods.neg = swap_low_bits(mods.neg);
+        }
+        // The constant bus. A lane mask that is read takes its place whatever register it gets.
+        let limit = if self.target.generation() >= Generation::Gfx10 { 2 } else { 1 };
+        let mut bus: SmallVec<[Operand; 3]> = SmallVec::new();
+        let has_mask = info.operands.iter().any(|o| o.kind == OperandKind::LaneMask);
+        for (i, desc) in info.operands.iter().enumerate() {
+            if desc.kind == OperandKind::LaneMask && desc.role == Role::Use {
+                bus.push(ops[i]);
+            }
+        }
+        let is_source = |i: usize| {
+            info.operands.get(i).is_some_and(|desc| desc.role == Role::Use)
+                && info.operand_kind(i, true) == Some(OperandKind::VectorSrc)
+        };
+        // A second source that is no VGPR needs VOP3.
+        let vop3_exists = info.vop3_code(self.target.generation()).is_some();
+        for i in first..ops.len() {
+            let Some(desc) = info.operands.get(i) else { break };
+            let dwords = desc.dwords.max(1);
+            if desc.role == Role::Use && desc.kind == OperandKind::Vgpr && (!is_source(i) || !vop3_exists) {
+                ops[i] = self.in_vgpr(ops[i], dwords);
+                continue;
+            }
+            if !is_source(i) || !self.is_sgpr(&ops[i]) {
+                continue;
+            }
+            if !bus.contains(&ops[i]) {
+                if bus.len() >= limit {
+                    ops[i] = self.in_vgpr(ops[i], dwords);
+                    continue;
+                }
+                bus.push(ops[i]);
+            }
+        }
+        for i in first..ops.len() {
+            if !is_source(i) || !self.is_literal_at(op, i, &ops[i]) {
+                continue;
+            }
+            let others_short =
+                (first + 1..ops.len()).all(|k| k == i || !is_source(k) || self.is_vgpr(&ops[k]));
+            let dwords = info.operands[i].dwords.max(1);
+            if has_short
+                && plain
+                && i == first
+                && others_short
+                && !has_mask
+                && dwords == 1
+                && bus.len() < limit
+                && !packed
+            {
+                bus.push(ops[i]);
+            } else if bus.len() < limit {
+                ops[i] = self.in_sgpr(ops[i], dwords);
+                bus.push(ops[i]);
+            } else {
+                ops[i] = self.in_vgpr(ops[i], dwords);
+            }
+        }
+        let mut inst = Inst::new(op, ops);
+        inst.mods = mods;
+        inst.loc = self.loc;
+        self.cur.push(inst);
+    }
+
+    /// Appends a scalar instruction; sources that are not inline constants beyond the one literal get registers.
+    pub(super) fn sop(&mut self, op: Opcode, operands: &[Operand]) {
+        let info = op.info();
+        let mut ops: SmallVec<[Operand; 5]> = operands.iter().copied().collect();
+        let mut literal: Option<i64> = None;
+        for i in 0..ops.len() {
+            let Some(desc) = info.operands.get(i) else { break };
+            if desc.role != Role::Use {
+                continue;
+            }
+            let Operand::Imm(value) = ops[i] else { continue };
+            match desc.kind {
+                OperandKind::ScalarSrc => {
+                    if !self.is_literal_at(op, i, &ops[i]) {
+                        continue;
+                    }
+                    if desc.dwords >= 2 || literal.is_some_and(|l| l as i32 != value as i32) {
+                        ops[i] = self.in_sgpr(ops[i], desc.dwords.max(1));
+                    } else {
+                        literal = Some(value);
+                    }
+                }
+                OperandKind::Sgpr => ops[i] = self.in_sgpr(ops[i], desc.dwords.max(1)),
+                _ => {}
+            }
+        }
+        let mut inst = Inst::new(op, ops);
+        inst.loc = self.loc;
+        self.cur.push(inst);
+    }
+
+    /// Whether `operand` at position `index` of `op` is a constant that has no inline form.
+    pub(super) fn is_literal_at(&self, op: Opcode, index: usize, operand: &Operand) -> bool {
+        match operand {
+            Operand::Imm(value) => {
+                let ty = op.info().operands.get(index).map_or(ValueType::B32, |desc| desc.ty);
+                !self.is_inline(*value, ty)
+            }
+            Operand::Symbol { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether `value` has an inline constant for an operand of type `ty`.
+    ///
+    /// Source: Vega ISA, "SSRC/VSRC operand encodings": integers −16 to 64; ±0.5, ±1, ±2, ±4 and (from GFX8) 1/2π
+    /// in the operand's own width.
+    pub(super) fn is_inline(&self, value: i64, ty: ValueType) -> bool {
+        let inv_2pi = self.target.has(Features::INST_16BIT);
+        match ty {
+            ValueType::B64 | ValueType::I64 | ValueType::U64 | ValueType::F64 | ValueType::Data => {
+                if (-16..=64).contains(&value) {
+                    return true;
+                }
+                let magnitude = value as u64 & !(1 << 63);
+                [0x3fe0_0000_0000_0000, 0x3ff0_0000_0000_0000, 0x4000_0000_0000_0000, 0x4010_0000_0000_0000]
+                    .contains(&magnitude)
+                    || inv_2pi && value as u64 == 0x3fc4_5f30_6dc9_c882
+            }
+            ValueType::B16 | ValueType::I16 | ValueType::U16 | ValueType::F16 => {
+                if (-16..=64).contains(&i64::from(value as i16)) {
+                    return true;
+                }
+                matches!(value as u16 & 0x7fff, 0x3800 | 0x3c00 | 0x4000 | 0x4400)
+                    || inv_2pi && value as u16 == 0x3118
+            }
+            // Packed constants would need care for the high half; only 0 is the same in every reading.
+            ValueType::V2I16 | ValueType::V2F16 => value as i32 == 0,
+            _ => {
+                if (-16..=64).contains(&i64::from(value as i32)) {
+                    return true;
+                }
+                matches!(value as u32 & 0x7fff_ffff, 0x3f00_0000 | 0x3f80_0000 | 0x4000_0000 | 0x4080_0000)
+                    || inv_2pi && value as u32 == 0x3e22_f983
+            }
+        }
+    }
+
+    /// Whether the operand is a constant that `s_mov_b64` takes inline.
+    pub(super) fn is_inline_64(&self, operand: &Operand) -> bool {
+        operand.as_imm().is_some_and(|value| self.is_inline(value, ValueType::B64))
+    }
+
+    // Shared moves.
+
+    /// One dword in a VGPR, shared with other users nearby.
+    pub(super) fn pooled_vgpr(&mut self, source: Operand) -> Operand {
+        self.pooled(source, RegFile::Vgpr)
+    }
+
+    /// A one-dword constant in an SGPR, shared with other users nearby.
+    pub(super) fn pooled_sgpr(&mut self, source: Operand) -> Operand {
+        self.pooled(source, RegFile::Sgpr)
+    }
+
+    fn pooled(&mut self, source: Operand, file: RegFile) -> Operand {
+        if !matches!(source, Operand::Imm(_)) {
+            return self.move_to_new_vgpr(source);
+        }
+        if let Some(entry) = self.pool.entries.iter().find(|e| e.source == source && e.file == file) {
+            return entry.reg;
+        }
+        let reg = Operand::vreg(self.mf.new_vreg(file, 1), 1);
+        self.pool.entries.push(PoolEntry { source, file, reg });
+        reg
+    }
+
+    /// Called after each IR instruction: ends the stretch when it is long enough.
+    pub(super) fn pool_step(&mut self) {
+        self.pool.age += 1;
+        if self.pool.age >= WINDOW {
+            self.flush_pool();
+            self.rev.extend(self.cur.drain(..).rev());
+        }
+    }
+
+    pub(super) fn flush_pool(&mut self) {
+        self.pool.age = 0;
+        for entry in std::mem::take(&mut self.pool.entries) {
+            let op = match entry.file {
+                RegFile::Vgpr => Opcode::V_MOV_B32,
+                RegFile::Sgpr => Opcode::S_MOV_B32,
+            };
+            let loc = std::mem::take(&mut self.loc);
+            self.emit(op, [entry.reg, entry.source]);
+            self.loc = loc;
+        }
+    }
+
+    /// Whether the operand is a whole virtual register.
+    pub(super) fn is_whole(&self, operand: &Operand) -> bool {
+        match operand.as_reg() {
+            Some(r) => match r.reg {
+                Reg::Virtual(reg) => r.sub == 0 && self.mf.vregs[reg].dwords == r.dwords,
+                Reg::Physical(_) => false,
+            },
+            None => false,
+        }
+    }
+}
+
+fn swap_low_bits(bits: u8) -> u8 {
+    bits & !3 | (bits & 1) << 1 | (bits & 2) >> 1
+}

@@ -1,0 +1,877 @@
+//! Integer arithmetic, logic and shifts.
+//!
+//! Each rule says what it matches; more specific ones come first. Scalar forms are chosen by where the result lives, which
+//! was decided from the operands; vector forms fold producers that have no other user.
+
+use super::compare::Scc;
+use super::{Rep, Selector};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{BinaryOp, CastOp, InstData, InstKind, Intrinsic, Type, Value};
+use mir::isa::Opcode::{self, *};
+use mir::machine::Operand;
+use mir::target::Features;
+
+/// Scalar and vector opcodes of an operation on 16 and 32 bits, its packed form, and whether the vector one takes the
+/// operands in reverse.
+struct IntOps {
+    scalar: Opcode,
+    vector: Opcode,
+    vector16: Opcode,
+    packed: Opcode,
+    reversed: bool,
+}
+
+fn int_ops(op: BinaryOp) -> Option<IntOps> {
+    let (scalar, vector, vector16, packed, reversed) = match op {
+        BinaryOp::Add => (S_ADD_U32, V_ADD_U32, V_ADD_U16, V_PK_ADD_U16, false),
+        BinaryOp::Sub => (S_SUB_U32, V_SUB_U32, V_SUB_U16, V_PK_SUB_I16, false),
+        BinaryOp::Mul => (S_MUL_I32, V_MUL_LO_U32, V_MUL_LO_U16, V_PK_MUL_LO_U16, false),
+        BinaryOp::Shl => (S_LSHL_B32, V_LSHLREV_B32, V_LSHLREV_B16, V_PK_LSHLREV_B16, true),
+        BinaryOp::LShr => (S_LSHR_B32, V_LSHRREV_B32, V_LSHRREV_B16, V_PK_LSHRREV_B16, true),
+        BinaryOp::AShr => (S_ASHR_I32, V_ASHRREV_I32, V_ASHRREV_I16, V_PK_ASHRREV_I16, true),
+        BinaryOp::And => (S_AND_B32, V_AND_B32, V_AND_B32, V_AND_B32, false),
+        BinaryOp::Or => (S_OR_B32, V_OR_B32, V_OR_B32, V_OR_B32, false),
+        BinaryOp::Xor => (S_XOR_B32, V_XOR_B32, V_XOR_B32, V_XOR_B32, false),
+        _ => return None,
+    };
+    Some(IntOps { scalar, vector, vector16, packed, reversed })
+}
+
+fn is_logic(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+}
+
+fn is_shift(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr)
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn lower_binary(&mut self, data: &InstData, op: BinaryOp, args: [Value; 2]) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        if data.ty == Type::I1 {
+            return self.lower_logic_i1(value, dst, op, args);
+        }
+        if matches!(op, BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul) {
+            return self.lower_float_binary(data, dst, op, args);
+        }
+        let ops = int_ops(op).ok_or_else(|| Diagnostic::unsupported("division left for selection"))?;
+        let bits = data.ty.bits().unwrap_or(0);
+        let packed = matches!(data.ty, Type::Vector(..));
+        let scalar = self.values[value].rep == Rep::Sgpr;
+        match (bits, scalar) {
+            (32, _) if packed => {
+                if scalar && is_logic(op) {
+                    self.scalar_32(dst, &ops, args, 32);
+                } else {
+                    self.packed_16(dst, &ops, op, args);
+                }
+                Ok(())
+            }
+            (16 | 32, true) => self.scalar_narrow(dst, op, &ops, args, bits as u32),
+            (16, false) => {
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
+                self.vop(ops.vector16, &[dst, a, b]);
+                Ok(())
+            }
+            (32, false) => self.vector_32(data, value, dst, op, &ops, args),
+            (64, true) => self.scalar_64(value, dst, op, args),
+            (64, false) => self.vector_64(value, dst, op, args),
+            _ => Err(Diagnostic::unsupported("integer width that selection does not know")),
+        }
+    }
+
+    fn scalar_32(&mut self, dst: Operand, ops: &IntOps, args: [Value; 2], _bits: u32) {
+        let [a, b] = [self.scalar_src(args[0]), self.scalar_src(args[1])];
+        self.sop(ops.scalar, &[dst, a, b]);
+    }
+
+    fn packed_16(&mut self, dst: Operand, ops: &IntOps, op: BinaryOp, args: [Value; 2]) {
+        let [a, b] = [self.src(args[0]), self.src(args[1])];
+        let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
+        if is_logic(op) {
+            self.vop(ops.vector, &[dst, a, b]);
+        } else {
+            self.vop(ops.packed, &[dst, a, b]);
+        }
+    }
+
+    /// 16 and 32 bits on the scalar unit. A right shift of 16 bits needs its operand extended.
+    fn scalar_narrow(
+        &mut self,
+        dst: Operand,
+        op: BinaryOp,
+        ops: &IntOps,
+        args: [Value; 2],
+        bits: u32,
+    ) -> Result<()> {
+        // Bit fields: (x >> k) & mask.
+        if bits == 32 && op == BinaryOp::And {
+            if let Some((x, shift, width)) = self.bit_field(args) {
+                let x = self.scalar_src(x);
+                self.sop(S_BFE_U32, &[dst, x, Operand::Imm(shift | width << 16)]);
+                return Ok(());
+            }
+            // a & ~b
+            if let Some((a, b)) = self.and_not(args) {
+                let [a, b] = [self.scalar_src(a), self.scalar_src(b)];
+                self.sop(S_ANDN2_B32, &[dst, a, b]);
+                return Ok(());
+            }
+        }
+        if op == BinaryOp::Xor && self.is_const_value(args[1], -1) {
+            let a = self.scalar_src(args[0]);
+            self.sop(S_NOT_B32, &[dst, a]);
+            return Ok(());
+        }
+        let a = match op {
+            BinaryOp::LShr if bits == 16 => {
+                let x = self.zext32(args[0]);
+                if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }
+            }
+            BinaryOp::AShr if bits == 16 => {
+                let x = self.sext32(args[0]);
+                if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }
+            }
+            _ => self.scalar_src(args[0]),
+        };
+        let b = self.scalar_src(args[1]);
+        // `s_addk_i32` and its kin are the encoder's to find; a small negative addend is an inline constant anyway.
+        self.sop(ops.scalar, &[dst, a, b]);
+        Ok(())
+    }
+
+    fn vector_32(
+        &mut self,
+        data: &InstData,
+        value: Value,
+        dst: Operand,
+        op: BinaryOp,
+        ops: &IntOps,
+        args: [Value; 2],
+    ) -> Result<()> {
+        let _ = (data, value);
+        if self.three_operand(dst, op, args) {
+            return Ok(());
+        }
+        match op {
+            BinaryOp::And => {
+                // (x >> k) & (2^n - 1)
+                if let Some((x, shift, width)) = self.bit_field(args) {
+                    let x = self.src(x);
+                    self.vop(V_BFE_U32, &[dst, x, Operand::Imm(shift), Operand::Imm(width)]);
+                    return Ok(());
+                }
+            }
+            BinaryOp::AShr | BinaryOp::LShr => {
+                // (x << a) >> b with b >= a
+                if let (Some(right), Some((x, left))) =
+                    (self.shift_amount(args[1], 32), self.fold_shl(args[0]))
+                    && right >= left
+                    && left > 0
+                {
+                    let bfe = if op == BinaryOp::AShr { V_BFE_I32 } else { V_BFE_U32 };
+                    let x = self.src(x);
+                    self.vop(bfe, &[dst, x, Operand::Imm(right - left), Operand::Imm(32 - right)]);
+                    return Ok(());
+                }
+            }
+            BinaryOp::Mul => {
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                // 24-bit factors multiply at full rate.
+                if self.fits_unsigned(args[0], 24) && self.fits_unsigned(args[1], 24) {
+                    self.vop(V_MUL_U32_U24, &[dst, a, b]);
+                } else {
+                    self.vop(V_MUL_LO_U32, &[dst, a, b]);
+                }
+                return Ok(());
+            }
+            BinaryOp::Xor if self.is_const_value(args[1], -1) => {
+                let a = self.src(args[0]);
+                self.vop(V_NOT_B32, &[dst, a]);
+                return Ok(());
+            }
+            BinaryOp::Add => {
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                self.vector_add(dst, a, b);
+                return Ok(());
+            }
+            BinaryOp::Sub => {
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                self.vector_sub(dst, a, b);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let [a, b] = [self.src(args[0]), self.src(args[1])];
+        let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
+        self.vop(ops.vector, &[dst, a, b]);
+        Ok(())
+    }
+
+    /// `dst = a + b` of 32 bits; older targets write a carry that nobody reads.
+    pub(super) fn vector_add(&mut self, dst: Operand, a: Operand, b: Operand) {
+        if self.target.has(Features::ADD_NO_CARRY) {
+            self.vop(V_ADD_U32, &[dst, a, b]);
+        } else {
+            let carry = self.new_mask();
+            self.vop(V_ADD_CO_U32, &[dst, carry, a, b]);
+        }
+    }
+
+    /// `dst = a - b` of 32 bits. The second source is better a VGPR: `v_subrev` swaps.
+    pub(super) fn vector_sub(&mut self, dst: Operand, a: Operand, b: Operand) {
+        let reverse = !self.is_vgpr(&b) && self.is_vgpr(&a);
+        let (a, b) = if reverse { (b, a) } else { (a, b) };
+        if self.target.has(Features::ADD_NO_CARRY) {
+            self.vop(if reverse { V_SUBREV_U32 } else { V_SUB_U32 }, &[dst, a, b]);
+        } else {
+            let carry = self.new_mask();
+            self.vop(if reverse { V_SUBREV_CO_U32 } else { V_SUB_CO_U32 }, &[dst, carry, a, b]);
+        }
+    }
+
+    /// Two operations in one: tries the three-operand forms whose inner operation is `args[0]` or `args[1]`.
+    fn three_operand(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
+        // Bit-field insert, on every generation: (m & a) | (~m & b), b ^ (m & (a ^ b)).
+        if let Some([m, a, b]) = self.bit_field_insert(op, args) {
+            return self.emit_three(V_BFI_B32, dst, [m, a, b]);
+        }
+        // a * b + c of 24 bits.
+        if op == BinaryOp::Add {
+            for [product, addend] in [args, [args[1], args[0]]] {
+                if let Some([a, b]) = self.fold_binary(product, BinaryOp::Mul)
+                    && self.fits_unsigned(a, 24)
+                    && self.fits_unsigned(b, 24)
+                    && self.emit_three(V_MAD_U32_U24, dst, [a, b, addend])
+                {
+                    return true;
+                }
+            }
+        }
+        if !self.target.has(Features::THREE_OP_INT) {
+            return false;
+        }
+        for (i, [inner, other]) in [args, [args[1], args[0]]].into_iter().enumerate() {
+            let commutes = !is_shift(op);
+            if i == 1 && !commutes {
+                break;
+            }
+            let rules: &[(BinaryOp, Opcode)] = match op {
+                BinaryOp::Add => &[
+                    (BinaryOp::Shl, V_LSHL_ADD_U32),
+                    (BinaryOp::Add, V_ADD3_U32),
+                    (BinaryOp::Xor, V_XAD_U32),
+                ],
+                BinaryOp::Or => &[
+                    (BinaryOp::And, V_AND_OR_B32),
+                    (BinaryOp::Shl, V_LSHL_OR_B32),
+                    (BinaryOp::Or, V_OR3_B32),
+                ],
+                BinaryOp::Shl => &[(BinaryOp::Add, V_ADD_LSHL_U32)],
+                _ => &[],
+            };
+            for &(inner_op, opcode) in rules {
+                let Some([a, b]) = self.fold_binary(inner, inner_op) else { continue };
+                // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
+                if self.emit_three(opcode, dst, [a, b, other]) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Emits a three-operand instruction unless it would need extra moves: at most one operand may be
+    /// something else than a VGPR or an inline constant.
+    fn emit_three(&mut self, op: Opcode, dst: Operand, args: [Value; 3]) -> bool {
+        let mut outside = None;
+        for value in args {
+            let (root, _) = self.root(value);
+            let costs = match self.const_int(root) {
+                Some(_) => {
+                    self.const_int(value).is_some_and(|v| !self.is_inline(v, mir::isa::ValueType::B32))
+                }
+                None => self.values[root].rep != Rep::Vgpr && !self.is_temporal(root),
+            };
+            if costs && outside.replace(root).is_some_and(|old| old != root) {
+                return false;
+            }
+        }
+        let [a, b, c] = args.map(|v| self.src(v));
+        self.vop(op, &[dst, a, b, c]);
+        true
+    }
+
+    /// Operands of `value` if it is a divergent 32-bit `op` of this block that has no other user.
+    pub(super) fn fold_binary(&self, value: Value, op: BinaryOp) -> Option<[Value; 2]> {
+        let data = self.foldable(value)?;
+        match data.kind {
+            InstKind::Binary { op: found, args } if found == op && data.ty == self.f.ty(value) => Some(args),
+            _ => None,
+        }
+    }
+
+    /// The producer of `value` if folding it into its only user costs nothing: same block, vector unit.
+    pub(super) fn foldable(&self, value: Value) -> Option<&'a InstData> {
+        let info = &self.values[value];
+        if info.uses != 1 || info.crosses_blocks || info.rep != Rep::Vgpr || info.reg.is_some() {
+            return None;
+        }
+        let inst = self.f.def_inst(value)?;
+        (self.home[inst].expand() == Some(self.block)).then(|| &self.f.insts[inst])
+    }
+
+    /// The producer of `value` in this block, whoever else uses it.
+    pub(super) fn nearby(&self, value: Value) -> Option<&'a InstData> {
+        let inst = self.f.def_inst(value)?;
+        (self.home[inst].expand() == Some(self.block)).then(|| &self.f.insts[inst])
+    }
+
+    /// `x << constant` that may be folded: (x, constant).
+    fn fold_shl(&self, value: Value) -> Option<(Value, i64)> {
+        let [x, amount] = self.fold_binary(value, BinaryOp::Shl)?;
+        Some((x, self.shift_amount(amount, 32)?))
+    }
+
+    /// A constant shift amount below `bits`.
+    pub(super) fn shift_amount(&self, value: Value, bits: i64) -> Option<i64> {
+        self.const_int(value).filter(|amount| (0..bits).contains(amount))
+    }
+
+    /// `(x >> shift) & (2^width - 1)` as (x, shift, width), where the shift is near.
+    fn bit_field(&self, args: [Value; 2]) -> Option<(Value, i64, i64)> {
+        let mask = self.const_int(args[1])? as u32;
+        if mask == 0 || mask.wrapping_add(1) & mask != 0 {
+            return None;
+        }
+        let width = i64::from(mask.count_ones());
+        let data = self.nearby(args[0])?;
+        match data.kind {
+            InstKind::Binary { op: BinaryOp::LShr, args: [x, amount] } if data.ty == Type::I32 => {
+                let shift = self.shift_amount(amount, 32)?;
+                (shift + width <= 32).then_some((x, shift, width))
+            }
+            _ => None,
+        }
+    }
+
+    /// `a & ~b` as (a, b), the complement being near.
+    fn and_not(&self, args: [Value; 2]) -> Option<(Value, Value)> {
+        for [a, not] in [args, [args[1], args[0]]] {
+            if let Some(data) = self.nearby(not)
+                && let InstKind::Binary { op: BinaryOp::Xor, args: [b, ones] } = data.kind
+                && self.is_const_value(ones, -1)
+            {
+                return Some((a, b));
+            }
+        }
+        None
+    }
+
+    /// `(m & a) | (~m & b)` and `b ^ (m & (a ^ b))` as [m, a, b].
+    fn bit_field_insert(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 3]> {
+        match op {
+            BinaryOp::Or => {
+                let [p, q] =
+                    [self.fold_binary(args[0], BinaryOp::And)?, self.fold_binary(args[1], BinaryOp::And)?];
+                for ([m, a], [n, b]) in pairings(p, q) {
+                    let complement = match (self.const_int(m), self.const_int(n)) {
+                        (Some(m), Some(n)) => m as u32 == !(n as u32),
+                        _ => self.is_complement(n, m),
+                    };
+                    if complement {
+                        return Some([m, a, b]);
+                    }
+                }
+                None
+            }
+            BinaryOp::Xor => {
+                for [masked, b] in [args, [args[1], args[0]]] {
+                    let Some([p, q]) = self.fold_binary(masked, BinaryOp::And) else { continue };
+                    for [m, difference] in [[p, q], [q, p]] {
+                        let Some([x, y]) = self.fold_binary(difference, BinaryOp::Xor) else { continue };
+                        if x == b {
+                            return Some([m, y, b]);
+                        }
+                        if y == b {
+                            return Some([m, x, b]);
+                        }
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn is_complement(&self, not: Value, of: Value) -> bool {
+        self.nearby(not).is_some_and(|data| match data.kind {
+            InstKind::Binary { op: BinaryOp::Xor, args } => args[0] == of && self.is_const_value(args[1], -1),
+            _ => false,
+        })
+    }
+
+    /// Whether `value` of 32 bits is known to be below `2^bits`.
+    pub(super) fn fits_unsigned(&self, value: Value, bits: u32) -> bool {
+        self.leading_zeros(value, 4) >= 32u32.saturating_sub(bits)
+    }
+
+    /// A lower bound of the leading zeros of a 32-bit value, looking `depth` producers back.
+    fn leading_zeros(&self, value: Value, depth: u32) -> u32 {
+        if let Some(constant) = self.const_int(value) {
+            return (constant as u32).leading_zeros();
+        }
+        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 0 };
+        let data = &self.f.insts[inst];
+        let of = |v| self.leading_zeros(v, depth - 1);
+        match &data.kind {
+            InstKind::Binary { op: BinaryOp::And, args } => of(args[0]).max(of(args[1])),
+            InstKind::Binary { op: BinaryOp::Or | BinaryOp::Xor, args } => of(args[0]).min(of(args[1])),
+            InstKind::Binary { op: BinaryOp::LShr, args } => {
+                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
+            }
+            InstKind::Binary { op: BinaryOp::Add, args } => of(args[0]).min(of(args[1])).saturating_sub(1),
+            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).saturating_sub(32),
+            InstKind::Binary { op: BinaryOp::Shl, args } => match self.shift_amount(args[1], 32) {
+                Some(amount) => of(args[0]).saturating_sub(amount as u32),
+                None => 0,
+            },
+            InstKind::Cast { op: CastOp::ZExt, arg } => {
+                let bits = self.f.ty(*arg).bits().unwrap_or(32) as u32;
+                32u32.saturating_sub(bits)
+            }
+            InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
+            InstKind::Intrinsic {
+                intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
+                ..
+            } => 22,
+            InstKind::Intrinsic { intrinsic: Intrinsic::Umin, args } => of(args[0]).max(of(args[1])),
+            InstKind::Intrinsic {
+                intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi | Intrinsic::Ctpop,
+                ..
+            } => 25,
+            InstKind::Intrinsic { intrinsic: Intrinsic::Ubfe, args } => match self.const_int(args[2]) {
+                Some(width @ 1..=31) => 32 - width as u32,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    // 64 bits.
+
+    fn scalar_64(&mut self, value: Value, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<()> {
+        let logic = match op {
+            BinaryOp::And => Some(S_AND_B64),
+            BinaryOp::Or => Some(S_OR_B64),
+            BinaryOp::Xor => Some(S_XOR_B64),
+            _ => None,
+        };
+        if let Some(opcode) = logic {
+            if self.build_pair(dst, op, args, false) {
+                return Ok(());
+            }
+            let [a, b] = [self.scalar_src(args[0]), self.scalar_src(args[1])];
+            self.sop(opcode, &[dst, a, b]);
+            return Ok(());
+        }
+        match op {
+            BinaryOp::Add | BinaryOp::Sub => {
+                let [a, b] = [self.scalar_src(args[0]), self.scalar_src(args[1])];
+                self.scalar_addsub64(dst, a, b, op == BinaryOp::Sub);
+            }
+            BinaryOp::Mul => self.multiply_wide(value, dst, args, true)?,
+            _ => {
+                let opcode = match op {
+                    BinaryOp::Shl => S_LSHL_B64,
+                    BinaryOp::LShr => S_LSHR_B64,
+                    _ => S_ASHR_I64,
+                };
+                let x = self.scalar_src(args[0]);
+                let amount = self.scalar_src(args[1]);
+                let amount = self.sub(&amount, 0, 1);
+                // A shift by half the width is a move of a half.
+                if amount == Operand::Imm(32) && x.as_imm().is_none() {
+                    let [lo, hi] = self.halves(&x);
+                    let parts = match op {
+                        BinaryOp::Shl => [Operand::Imm(0), lo],
+                        BinaryOp::LShr => [hi, Operand::Imm(0)],
+                        _ => {
+                            let sign = self.new_sgpr(1);
+                            self.sop(S_ASHR_I32, &[sign, hi, Operand::Imm(31)]);
+                            [hi, sign]
+                        }
+                    };
+                    let parts = parts.map(|p| if p.as_imm().is_some() { self.in_sgpr(p, 1) } else { p });
+                    self.sequence(dst, &parts);
+                    return Ok(());
+                }
+                self.sop(opcode, &[dst, x, amount]);
+            }
+        }
+        Ok(())
+    }
+
+    fn scalar_addsub64(&mut self, dst: Operand, a: Operand, b: Operand, subtract: bool) {
+        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+        let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
+        let (low, high) = if subtract { (S_SUB_U32, S_SUBB_U32) } else { (S_ADD_U32, S_ADDC_U32) };
+        // Constants that need registers come before the pair, so that nothing stands between carry and its reader.
+        let b_hi = self.scalar_fit(b_hi, &a_hi);
+        let b_lo = self.scalar_fit(b_lo, &a_lo);
+        self.sop(low, &[lo, a_lo, b_lo]);
+        self.sop(high, &[hi, a_hi, b_hi]);
+        self.sequence(dst, &[lo, hi]);
+    }
+
+    /// `b` beside `a` in one scalar instruction: only one of them may be a literal.
+    fn scalar_fit(&mut self, b: Operand, a: &Operand) -> Operand {
+        if b.as_imm().is_some() && a.as_imm().is_some() { self.in_sgpr(b, 1) } else { b }
+    }
+
+    /// `a + b` of 64 bits in new SGPRs.
+    pub(super) fn scalar_add64(&mut self, a: Operand, b: Operand) -> Operand {
+        let out = self.new_sgpr(2);
+        self.scalar_addsub64(out, a, b, false);
+        out
+    }
+
+    fn vector_64(&mut self, value: Value, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<()> {
+        match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
+                if self.build_pair(dst, op, args, true) {
+                    return Ok(());
+                }
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                let opcode = match op {
+                    BinaryOp::And => V_AND_B32,
+                    BinaryOp::Or => V_OR_B32,
+                    _ => V_XOR_B32,
+                };
+                let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+                let lo = self.logic_half(opcode, a_lo, b_lo);
+                let hi = self.logic_half(opcode, a_hi, b_hi);
+                self.sequence(dst, &[lo, hi]);
+            }
+            BinaryOp::Add => {
+                // a * b + c with a wide product: one instruction.
+                for [product, addend] in [args, [args[1], args[0]]] {
+                    if let Some(data) = self.foldable(product)
+                        && let InstKind::Binary { op: BinaryOp::Mul, args: factors } = data.kind
+                        && let Some(([a, b], signed)) = self.wide_factors(factors)
+                        && self.exists(V_MAD_U64_U32)
+                    {
+                        let [a, b, c] = [self.src(a), self.src(b), self.src(addend)];
+                        self.mad_wide(dst, a, b, c, signed);
+                        return Ok(());
+                    }
+                }
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                self.vector_add64(dst, a, b);
+            }
+            BinaryOp::Sub => {
+                let [a, b] = [self.src(args[0]), self.src(args[1])];
+                self.vector_sub64(dst, a, b);
+            }
+            BinaryOp::Mul => self.multiply_wide(value, dst, args, false)?,
+            _ => {
+                let x = self.src(args[0]);
+                let amount = self.src(args[1]);
+                let amount = self.sub(&amount, 0, 1);
+                self.vector_shift64(dst, op, x, amount);
+            }
+        }
+        Ok(())
+    }
+
+    fn logic_half(&mut self, opcode: Opcode, a: Operand, b: Operand) -> Operand {
+        // Neutral and absorbing halves of constants.
+        for (x, c) in [(a, b), (b, a)] {
+            match (opcode, c.as_imm()) {
+                (V_OR_B32 | V_XOR_B32, Some(0)) | (V_AND_B32, Some(-1)) => return self.in_vgpr(x, 1),
+                (V_AND_B32, Some(0)) => return self.in_vgpr(Operand::Imm(0), 1),
+                _ => {}
+            }
+        }
+        let out = self.new_vgpr(1);
+        self.vop(opcode, &[out, a, b]);
+        out
+    }
+
+    /// `(zext lo) | (zext hi) << 32` (also as `add` or `xor` of disjoint halves): two dwords side by side.
+    fn build_pair(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2], vgpr: bool) -> bool {
+        if op != BinaryOp::Or {
+            return false;
+        }
+        for [low, high] in [args, [args[1], args[0]]] {
+            let (Some(low), Some(high)) = (self.low_half(low), self.high_half(high)) else { continue };
+            let [lo, hi] = [low, high].map(|v| {
+                let operand = self.src(v);
+                let operand = self.sub(&operand, 0, 1);
+                if vgpr { self.in_vgpr(operand, 1) } else { self.in_sgpr(operand, 1) }
+            });
+            self.sequence(dst, &[lo, hi]);
+            return true;
+        }
+        false
+    }
+
+    /// The 32-bit value that a 64-bit one zero-extends.
+    fn low_half(&self, value: Value) -> Option<Value> {
+        match self.nearby(value)?.kind {
+            InstKind::Cast { op: CastOp::ZExt, arg } if self.f.ty(arg) == Type::I32 => Some(arg),
+            _ => None,
+        }
+    }
+
+    /// The 32-bit value that a 64-bit one has in its high half, the low half being 0: `shl (ext x), 32`.
+    fn high_half(&self, value: Value) -> Option<Value> {
+        match self.nearby(value)?.kind {
+            InstKind::Binary { op: BinaryOp::Shl, args } if self.is_const_value(args[1], 32) => {
+                match self.nearby(args[0])?.kind {
+                    InstKind::Cast { op: CastOp::ZExt | CastOp::SExt, arg }
+                        if self.f.ty(arg) == Type::I32 =>
+                    {
+                        Some(arg)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// `dst = a + b` of 64 bits with a carry chain.
+    pub(super) fn vector_add64(&mut self, dst: Operand, a: Operand, b: Operand) {
+        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+        let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
+        if a_lo.as_imm() == Some(0) || b_lo.as_imm() == Some(0) {
+            let kept = if b_lo.as_imm() == Some(0) { a_lo } else { b_lo };
+            let kept = self.in_vgpr(kept, 1);
+            self.vector_add(hi, a_hi, b_hi);
+            self.sequence(dst, &[kept, hi]);
+            return;
+        }
+        let [carry, dead] = [self.new_mask(), self.new_mask()];
+        self.vop(V_ADD_CO_U32, &[lo, carry, a_lo, b_lo]);
+        self.vop(V_ADDC_CO_U32, &[hi, dead, a_hi, b_hi, carry]);
+        self.sequence(dst, &[lo, hi]);
+    }
+
+    fn vector_sub64(&mut self, dst: Operand, a: Operand, b: Operand) {
+        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+        let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
+        let [carry, dead] = [self.new_mask(), self.new_mask()];
+        // The second source wants to be a VGPR.
+        if !self.is_vgpr(&b_lo) && self.is_vgpr(&a_lo) {
+            self.vop(V_SUBREV_CO_U32, &[lo, carry, b_lo, a_lo]);
+            self.vop(V_SUBBREV_CO_U32, &[hi, dead, b_hi, a_hi, carry]);
+        } else {
+            self.vop(V_SUB_CO_U32, &[lo, carry, a_lo, b_lo]);
+            self.vop(V_SUBB_CO_U32, &[hi, dead, a_hi, b_hi, carry]);
+        }
+        self.sequence(dst, &[lo, hi]);
+    }
+
+    /// 64-bit shift; constants of 32 and more, and 32-bit parts, need no 64-bit instruction.
+    pub(super) fn vector_shift64(&mut self, dst: Operand, op: BinaryOp, x: Operand, amount: Operand) {
+        let [lo, hi] = self.halves(&x);
+        if let Some(k @ 32..=63) = amount.as_imm() {
+            let k = Operand::Imm(k - 32);
+            let shifted = |this: &mut Self, opcode, part| {
+                if k == Operand::Imm(0) {
+                    return this.in_vgpr(part, 1);
+                }
+                let out = this.new_vgpr(1);
+                this.vop(opcode, &[out, k, part]);
+                out
+            };
+            let parts = match op {
+                BinaryOp::Shl => {
+                    let high = shifted(self, V_LSHLREV_B32, lo);
+                    [self.in_vgpr(Operand::Imm(0), 1), high]
+                }
+                BinaryOp::LShr => {
+                    let low = shifted(self, V_LSHRREV_B32, hi);
+                    [low, self.in_vgpr(Operand::Imm(0), 1)]
+                }
+                _ => {
+                    let low = shifted(self, V_ASHRREV_I32, hi);
+                    let sign = self.new_vgpr(1);
+                    self.vop(V_ASHRREV_I32, &[sign, Operand::Imm(31), hi]);
+                    [low, sign]
+                }
+            };
+            self.sequence(dst, &parts);
+            return;
+        }
+        let (reversed, plain) = match op {
+            BinaryOp::Shl => (V_LSHLREV_B64, V_LSHL_B64),
+            BinaryOp::LShr => (V_LSHRREV_B64, V_LSHR_B64),
+            _ => (V_ASHRREV_I64, V_ASHR_I64),
+        };
+        if self.exists(reversed) {
+            self.vop(reversed, &[dst, amount, x]);
+        } else {
+            self.vop(plain, &[dst, x, amount]);
+        }
+    }
+
+    /// Whether `value` is a 64-bit product of extended 32-bit factors that has no other user than its high half.
+    pub(super) fn wide_product(&self, value: Value) -> Option<([Value; 2], bool)> {
+        let inst = self.f.def_inst(value)?;
+        match self.f.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::Mul, args } if self.values[value].uses == 1 => {
+                self.wide_factors(args)
+            }
+            _ => None,
+        }
+    }
+
+    /// The 32-bit factors of a wide product, and whether they are signed.
+    fn wide_factors(&self, args: [Value; 2]) -> Option<([Value; 2], bool)> {
+        let factor = |value: Value, want: CastOp| -> Option<Value> {
+            let inst = self.f.def_inst(value)?;
+            match self.f.insts[inst].kind {
+                InstKind::Cast { op, arg } if op == want && self.f.ty(arg) == Type::I32 => Some(arg),
+                _ => None,
+            }
+        };
+        for (cast, signed) in [(CastOp::ZExt, false), (CastOp::SExt, true)] {
+            if let (Some(a), Some(b)) = (factor(args[0], cast), factor(args[1], cast)) {
+                return Some(([a, b], signed));
+            }
+        }
+        None
+    }
+
+    /// The 32-bit low part of a 64-bit factor and whether its upper part is only an extension.
+    fn multiply_wide(&mut self, value: Value, dst: Operand, args: [Value; 2], scalar: bool) -> Result<()> {
+        let _ = value;
+        if let Some(([a, b], signed)) = self.wide_factors(args) {
+            if scalar {
+                let [a, b] = [self.scalar_src(a), self.scalar_src(b)];
+                let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
+                self.sop(S_MUL_I32, &[lo, a, b]);
+                self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[hi, a, b]);
+                self.sequence(dst, &[lo, hi]);
+                return Ok(());
+            }
+            let [a, b] = [self.src(a), self.src(b)];
+            if self.exists(V_MAD_U64_U32) {
+                self.mad_wide(dst, a, b, Operand::Imm(0), signed);
+            } else {
+                let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
+                self.vop(V_MUL_LO_U32, &[lo, a, b]);
+                self.vop(if signed { V_MUL_HI_I32 } else { V_MUL_HI_U32 }, &[hi, a, b]);
+                self.sequence(dst, &[lo, hi]);
+            }
+            return Ok(());
+        }
+        // The general product: lo * lo, and the crosswise low products in the high half.
+        let [a, b] = if scalar {
+            [self.scalar_src(args[0]), self.scalar_src(args[1])]
+        } else {
+            [self.src(args[0]), self.src(args[1])]
+        };
+        let out = self.multiply_64(a, b, scalar);
+        self.sequence(dst, &out);
+        Ok(())
+    }
+
+    /// The product of two 64-bit operands, as its dwords.
+    pub(super) fn multiply_64(&mut self, a: Operand, b: Operand, scalar: bool) -> [Operand; 2] {
+        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+        let (mul, mul_hi) = if scalar { (S_MUL_I32, S_MUL_HI_U32) } else { (V_MUL_LO_U32, V_MUL_HI_U32) };
+        let product = |this: &mut Self, op, x, y| {
+            let out = this.new_reg(!scalar, 1);
+            if scalar {
+                this.sop(op, &[out, x, y])
+            } else {
+                this.vop(op, &[out, x, y])
+            }
+            out
+        };
+        let lo = product(self, mul, a_lo, b_lo);
+        let mut hi = product(self, mul_hi, a_lo, b_lo);
+        for (x, y) in [(a_lo, b_hi), (a_hi, b_lo)] {
+            if x == Operand::Imm(0) || y == Operand::Imm(0) {
+                continue;
+            }
+            let cross = product(self, mul, x, y);
+            let sum = self.new_reg(!scalar, 1);
+            if scalar {
+                self.sop(S_ADD_U32, &[sum, hi, cross]);
+            } else {
+                self.vector_add(sum, hi, cross);
+            }
+            hi = sum;
+        }
+        [lo, hi]
+    }
+
+    /// `dst = a * b + c`, factors of 32 bits, the rest of 64.
+    pub(super) fn mad_wide(&mut self, dst: Operand, a: Operand, b: Operand, c: Operand, signed: bool) {
+        let dead = self.new_mask();
+        let op = if signed { V_MAD_I64_I32 } else { V_MAD_U64_U32 };
+        self.vop(op, &[dst, dead, a, b, c]);
+    }
+
+    // i1.
+
+    /// `and`, `or`, `xor` of conditions.
+    fn lower_logic_i1(&mut self, value: Value, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<()> {
+        if self.values[value].rep == Rep::Bool {
+            if op == BinaryOp::Xor && self.is_const_value(args[1], -1) {
+                let scc = self.scc(args[0])?;
+                let [t, f] = if scc == Scc::True { [0, 1] } else { [1, 0] };
+                self.sop(S_CSELECT_B32, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+                return Ok(());
+            }
+            let [a, b] = [self.bool_src(args[0])?, self.bool_src(args[1])?];
+            let opcode = match op {
+                BinaryOp::And => S_AND_B32,
+                BinaryOp::Or => S_OR_B32,
+                BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub => S_XOR_B32,
+                _ => return Err(Diagnostic::unsupported("arithmetic on i1")),
+            };
+            self.sop(opcode, &[dst, a, b]);
+            return Ok(());
+        }
+        if matches!(op, BinaryOp::Xor) && self.is_const_value(args[1], -1) {
+            let a = self.mask(args[0])?;
+            self.sop(S_NOT_B64, &[dst, a]);
+            return Ok(());
+        }
+        // a & ~b, a | ~b
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            for [a, not] in [args, [args[1], args[0]]] {
+                if let Some(data) = self.nearby(not)
+                    && let InstKind::Binary { op: BinaryOp::Xor, args: [b, ones] } = data.kind
+                    && self.is_const_value(ones, -1)
+                    && self.values[not].uses == 1
+                {
+                    let [a, b] = [self.mask(a)?, self.mask(b)?];
+                    self.sop(if op == BinaryOp::And { S_ANDN2_B64 } else { S_ORN2_B64 }, &[dst, a, b]);
+                    return Ok(());
+                }
+            }
+        }
+        let [a, b] = [self.mask(args[0])?, self.mask(args[1])?];
+        let opcode = match op {
+            BinaryOp::And => S_AND_B64,
+            BinaryOp::Or => S_OR_B64,
+            BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub => S_XOR_B64,
+            _ => return Err(Diagnostic::unsupported("arithmetic on i1")),
+        };
+        self.sop(opcode, &[dst, a, b]);
+        Ok(())
+    }
+}
+
+/// The four ways to name the operands of two commutative operations.
+fn pairings(p: [Value; 2], q: [Value; 2]) -> [([Value; 2], [Value; 2]); 4] {
+    let (p2, q2) = ([p[1], p[0]], [q[1], q[0]]);
+    [(p, q), (p, q2), (p2, q), (p2, q2)]
+}

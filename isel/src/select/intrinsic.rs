@@ -1,0 +1,804 @@
+//! Intrinsics: everything in `simplify::legal_intrinsics`.
+//!
+//! Most are one instruction on plain sources and stand in tables; the rest has a rule each.
+
+use super::float::{SignOp, by_float};
+use super::{Rep, Selector};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{
+    AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, MemAccess, Ordering, SyncScope,
+    Type, Value,
+};
+use mir::isa::Opcode::{self, *};
+use mir::machine::{
+    Dpp, Encoding, EntryValue, Extension, MemRef, ModFlags, Modifiers, Operand, PReg, Reg, VRegFlags,
+};
+use mir::target::Os;
+use smallvec::SmallVec;
+
+/// Vector instructions whose sources are the arguments as they are.
+#[rustfmt::skip]
+fn plain_op(intrinsic: Intrinsic) -> Option<Opcode> {
+    Some(match intrinsic {
+        Intrinsic::MbcntLo => V_MBCNT_LO_U32_B32,
+        Intrinsic::MbcntHi => V_MBCNT_HI_U32_B32,
+        Intrinsic::CvtPkI16 => V_CVT_PK_I16_I32,
+        Intrinsic::CvtPkU16 => V_CVT_PK_U16_U32,
+        Intrinsic::Lerp => V_LERP_U8,
+        Intrinsic::SadU8 => V_SAD_U8,
+        Intrinsic::SadHiU8 => V_SAD_HI_U8,
+        Intrinsic::SadU16 => V_SAD_U16,
+        Intrinsic::MsadU8 => V_MSAD_U8,
+        Intrinsic::Perm => V_PERM_B32,
+        Intrinsic::Alignbyte => V_ALIGNBYTE_B32,
+        Intrinsic::MulI24 => V_MUL_I32_I24,
+        Intrinsic::MulU24 => V_MUL_U32_U24,
+        Intrinsic::MulhiI24 => V_MUL_HI_I32_I24,
+        Intrinsic::MulhiU24 => V_MUL_HI_U32_U24,
+        _ => return None,
+    })
+}
+
+/// Float instructions of one format in all sources: half, float, double. `V_NOP` marks a format that does not exist.
+#[rustfmt::skip]
+fn float_op(intrinsic: Intrinsic) -> Option<[Opcode; 3]> {
+    Some(match intrinsic {
+        Intrinsic::Floor => [V_FLOOR_F16, V_FLOOR_F32, V_FLOOR_F64],
+        Intrinsic::Ceil => [V_CEIL_F16, V_CEIL_F32, V_CEIL_F64],
+        Intrinsic::Trunc => [V_TRUNC_F16, V_TRUNC_F32, V_TRUNC_F64],
+        Intrinsic::Rint | Intrinsic::Nearbyint | Intrinsic::Roundeven => [V_RNDNE_F16, V_RNDNE_F32, V_RNDNE_F64],
+        Intrinsic::Rcp => [V_RCP_F16, V_RCP_F32, V_RCP_F64],
+        Intrinsic::Rsq => [V_RSQ_F16, V_RSQ_F32, V_RSQ_F64],
+        Intrinsic::AmdgcnSqrt => [V_SQRT_F16, V_SQRT_F32, V_SQRT_F64],
+        Intrinsic::AmdgcnSin => [V_SIN_F16, V_SIN_F32, V_NOP],
+        Intrinsic::AmdgcnCos => [V_COS_F16, V_COS_F32, V_NOP],
+        Intrinsic::AmdgcnLog => [V_LOG_F16, V_LOG_F32, V_NOP],
+        Intrinsic::AmdgcnExp2 => [V_EXP_F16, V_EXP_F32, V_NOP],
+        Intrinsic::Fract => [V_FRACT_F16, V_FRACT_F32, V_FRACT_F64],
+        Intrinsic::FrexpMant => [V_FREXP_MANT_F16, V_FREXP_MANT_F32, V_FREXP_MANT_F64],
+        Intrinsic::FrexpExp => [V_FREXP_EXP_I16_F16, V_FREXP_EXP_I32_F32, V_FREXP_EXP_I32_F64],
+        Intrinsic::Fmed3 => [V_MED3_F16, V_MED3_F32, V_NOP],
+        Intrinsic::FmulLegacy => [V_NOP, V_MUL_LEGACY_F32, V_NOP],
+        Intrinsic::FmadFtz => [V_MAD_F16, V_MAD_F32, V_NOP],
+        Intrinsic::DivFixup => [V_DIV_FIXUP_F16, V_DIV_FIXUP_F32, V_DIV_FIXUP_F64],
+        Intrinsic::TrigPreop => [V_NOP, V_NOP, V_TRIG_PREOP_F64],
+        Intrinsic::CvtPkrtz => [V_NOP, V_CVT_PKRTZ_F16_F32, V_NOP],
+        Intrinsic::CvtPknormI16 => [V_NOP, V_CVT_PKNORM_I16_F32, V_NOP],
+        Intrinsic::CvtPknormU16 => [V_NOP, V_CVT_PKNORM_U16_F32, V_NOP],
+        _ => return None,
+    })
+}
+
+/// Scalar and vector instruction of one 32-bit source.
+fn unary_int(intrinsic: Intrinsic) -> Option<(Opcode, Opcode)> {
+    Some(match intrinsic {
+        Intrinsic::Ctlz => (S_FLBIT_I32_B32, V_FFBH_U32),
+        Intrinsic::Cttz => (S_FF1_I32_B32, V_FFBL_B32),
+        Intrinsic::Sffbh => (S_FLBIT_I32, V_FFBH_I32),
+        Intrinsic::Bitreverse => (S_BREV_B32, V_BFREV_B32),
+        _ => return None,
+    })
+}
+
+/// The register that the command processor fills.
+fn entry_value(intrinsic: Intrinsic) -> Option<EntryValue> {
+    Some(match intrinsic {
+        Intrinsic::WorkitemIdX => EntryValue::WorkitemIdX,
+        Intrinsic::WorkitemIdY => EntryValue::WorkitemIdY,
+        Intrinsic::WorkitemIdZ => EntryValue::WorkitemIdZ,
+        Intrinsic::WorkgroupIdX => EntryValue::WorkgroupIdX,
+        Intrinsic::WorkgroupIdY => EntryValue::WorkgroupIdY,
+        Intrinsic::WorkgroupIdZ => EntryValue::WorkgroupIdZ,
+        Intrinsic::DispatchPtr => EntryValue::DispatchPtr,
+        Intrinsic::DispatchId => EntryValue::DispatchId,
+        Intrinsic::QueuePtr => EntryValue::QueuePtr,
+        Intrinsic::KernargSegmentPtr => EntryValue::KernargSegmentPtr,
+        _ => return None,
+    })
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn lower_intrinsic(
+        &mut self,
+        data: &InstData,
+        intrinsic: Intrinsic,
+        args: &[Value],
+    ) -> Result<()> {
+        if let Some(op) = plain_op(intrinsic) {
+            let (_, dst) = self.result(data)?;
+            return self.plain(op, dst, args);
+        }
+        if let Some(row) = float_op(intrinsic) {
+            return self.float_intrinsic(data, row, args);
+        }
+        if let Some((scalar, vector)) = unary_int(intrinsic) {
+            let (value, dst) = self.result(data)?;
+            if self.values[value].rep == Rep::Sgpr {
+                let x = self.scalar_src(args[0]);
+                self.sop(scalar, &[dst, x]);
+            } else {
+                let x = self.src(args[0]);
+                self.vop(vector, &[dst, x]);
+            }
+            return Ok(());
+        }
+        // The result is the register that holds it from the start.
+        if entry_value(intrinsic).is_some() {
+            return Ok(());
+        }
+        match intrinsic {
+            Intrinsic::Fabs => self.sign_bits(data, args[0], SignOp::Clear),
+            Intrinsic::Fma => self.lower_fma(data, args, true),
+            Intrinsic::Fmuladd => self.lower_fma(data, args, false),
+            Intrinsic::Minnum | Intrinsic::Maxnum => {
+                self.lower_min_max(data, args, intrinsic == Intrinsic::Maxnum)
+            }
+            Intrinsic::Canonicalize => self.lower_canonicalize(data, args[0]),
+            Intrinsic::Copysign => self.lower_copysign(data, args[0], args[1]),
+            Intrinsic::Ldexp | Intrinsic::AmdgcnLdexp => {
+                let (_, dst) = self.result(data)?;
+                let opcode = by_float([V_LDEXP_F16, V_LDEXP_F32, V_LDEXP_F64], self.float_of(data.ty)?)?;
+                let [x, e] = [self.float_src(args[0]), self.plain_float(args[1])];
+                self.float_op(opcode, dst, &[x, e]);
+                Ok(())
+            }
+            Intrinsic::RsqClamp => self.rsq_clamp(data, args[0]),
+            Intrinsic::Smin | Intrinsic::Smax | Intrinsic::Umin | Intrinsic::Umax => {
+                self.int_min_max(data, intrinsic, args)
+            }
+            Intrinsic::Ctpop => {
+                let (value, dst) = self.result(data)?;
+                if self.values[value].rep == Rep::Sgpr {
+                    let x = self.scalar_src(args[0]);
+                    self.sop(S_BCNT1_I32_B32, &[dst, x]);
+                } else {
+                    let x = self.src(args[0]);
+                    self.vop(V_BCNT_U32_B32, &[dst, x, Operand::Imm(0)]);
+                }
+                Ok(())
+            }
+            Intrinsic::Bswap => self.byte_swap(data, args[0]),
+            Intrinsic::Fshr => self.funnel_right(data, args),
+            Intrinsic::Ubfe | Intrinsic::Sbfe => {
+                self.bit_field_extract(data, args, intrinsic == Intrinsic::Sbfe)
+            }
+            Intrinsic::CvtPkU8F32 => {
+                let (_, dst) = self.result(data)?;
+                let x = self.float_src(args[0]);
+                let [byte, old] = [self.plain_float(args[1]), self.plain_float(args[2])];
+                self.float_op(V_CVT_PK_U8_F32, dst, &[x, byte, old]);
+                Ok(())
+            }
+            Intrinsic::AmdgcnClass => {
+                let (_, dst) = self.result(data)?;
+                let row = [V_CMP_CLASS_F16, V_CMP_CLASS_F32, V_CMP_CLASS_F64];
+                let opcode = by_float(row, self.float_of(self.f.ty(args[0]))?)?;
+                let x = self.float_src(args[0]);
+                let classes = self.plain_float(args[1]);
+                self.float_op(opcode, dst, &[x, classes]);
+                Ok(())
+            }
+            Intrinsic::DivScale => self.div_scale(data, args),
+            Intrinsic::DivFmas => self.div_fmas(data, args),
+            Intrinsic::IsShared => self.lower_is_place(data, args[0], AddrSpace::LOCAL),
+            Intrinsic::IsPrivate => self.lower_is_place(data, args[0], AddrSpace::PRIVATE),
+            Intrinsic::ImplicitargPtr => {
+                let (_, dst) = self.result(data)?;
+                let base = self.entry_value(EntryValue::KernargSegmentPtr);
+                let offset = i64::from(self.mf.kernarg.implicit_offset);
+                let sum = self.scalar_add64(base, Operand::Imm(offset));
+                self.emit(COPY, [dst, sum]);
+                Ok(())
+            }
+            Intrinsic::Groupstaticsize => {
+                let (_, dst) = self.result(data)?;
+                self.sop(S_MOV_B32, &[dst, Operand::Imm(i64::from(self.mf.lds.size_bytes))]);
+                Ok(())
+            }
+            Intrinsic::Sdot2
+            | Intrinsic::Udot2
+            | Intrinsic::Sdot4
+            | Intrinsic::Udot4
+            | Intrinsic::Sdot8
+            | Intrinsic::Udot8
+            | Intrinsic::Fdot2 => self.dot_product(data, intrinsic, args),
+            Intrinsic::DsFadd => self.lower_ds_float(data, AtomicOp::FAdd, args),
+            Intrinsic::DsFmin => self.lower_ds_float(data, AtomicOp::FMin, args),
+            Intrinsic::DsFmax => self.lower_ds_float(data, AtomicOp::FMax, args),
+            Intrinsic::RawPtrBufferLoad
+            | Intrinsic::RawBufferLoad
+            | Intrinsic::RawPtrBufferStore
+            | Intrinsic::RawBufferStore
+            | Intrinsic::SBufferLoad => self.buffer_access(data, intrinsic, args),
+            Intrinsic::Softwqm | Intrinsic::Wqm => self.copy_value(data, args[0]),
+            _ => self.lower_wave_intrinsic(data, intrinsic, args),
+        }
+    }
+
+    /// Instructions across lanes, and those that act on the wave.
+    fn lower_wave_intrinsic(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        match intrinsic {
+            Intrinsic::Readfirstlane => {
+                let (_, dst) = self.result(data)?;
+                let x = self.vgpr(args[0]);
+                self.emit(V_READFIRSTLANE_B32, [dst, x]);
+                Ok(())
+            }
+            Intrinsic::Readlane => {
+                let (_, dst) = self.result(data)?;
+                let x = self.vgpr(args[0]);
+                let lane = self.lane_number(args[1]);
+                self.emit(V_READLANE_B32, [dst, x, lane]);
+                Ok(())
+            }
+            Intrinsic::Writelane => self.write_lane(data, args),
+            Intrinsic::Ballot => {
+                let (_, dst) = self.result(data)?;
+                let exec = Operand::preg(PReg::EXEC_LO, 2);
+                match self.const_int(args[0]) {
+                    Some(bit) => {
+                        let value = if bit & 1 != 0 { exec } else { Operand::Imm(0) };
+                        self.emit(S_MOV_B64, [dst, value]);
+                    }
+                    None => {
+                        let mask = self.mask(args[0])?;
+                        self.sop(S_AND_B64, &[dst, mask, exec]);
+                    }
+                }
+                Ok(())
+            }
+            Intrinsic::InverseBallot => {
+                let (_, dst) = self.result(data)?;
+                let mask = self.sgpr(args[0]);
+                self.emit(COPY, [dst, mask]);
+                Ok(())
+            }
+            Intrinsic::AmdgcnIcmp | Intrinsic::AmdgcnFcmp => self.compare_lanes(data, intrinsic, args),
+            Intrinsic::DsSwizzle => {
+                let (_, dst) = self.result(data)?;
+                let x = self.vgpr(args[0]);
+                let pattern = self.immediate(args[1])?;
+                self.emit(DS_SWIZZLE_B32, [dst, x]).mods.offset = pattern as i32;
+                Ok(())
+            }
+            Intrinsic::DsBpermute | Intrinsic::DsPermute => {
+                let (_, dst) = self.result(data)?;
+                let [lane, x] = [self.vgpr(args[0]), self.vgpr(args[1])];
+                let op = if intrinsic == Intrinsic::DsPermute { DS_PERMUTE_B32 } else { DS_BPERMUTE_B32 };
+                self.emit(op, [dst, lane, x]);
+                Ok(())
+            }
+            Intrinsic::MovDpp => self.dpp(data, None, &args[0..]),
+            Intrinsic::UpdateDpp => self.dpp(data, Some(args[0]), &args[1..]),
+            Intrinsic::SBarrier => {
+                self.emit(S_BARRIER, []);
+                Ok(())
+            }
+            // Orders nothing but the code of the wave itself.
+            Intrinsic::WaveBarrier | Intrinsic::SchedBarrier => {
+                self.lower_fence(Ordering::AcqRel, SyncScope::SingleThread, mir::ir::MemFlags::empty())
+            }
+            Intrinsic::SchedGroupBarrier | Intrinsic::IglpOpt => Ok(()),
+            Intrinsic::SWaitcnt => self.with_immediate(S_WAITCNT, args),
+            Intrinsic::SSleep => self.with_immediate(S_SLEEP, args),
+            Intrinsic::SSethalt => self.with_immediate(S_SETHALT, args),
+            Intrinsic::SSetprio => self.with_immediate(S_SETPRIO, args),
+            Intrinsic::SNop => self.with_immediate(S_NOP, args),
+            Intrinsic::SMemtime | Intrinsic::Readcyclecounter => {
+                let (_, dst) = self.result(data)?;
+                self.emit(S_MEMTIME, [dst]);
+                Ok(())
+            }
+            Intrinsic::SMemrealtime | Intrinsic::Readsteadycounter => {
+                let (_, dst) = self.result(data)?;
+                if !self.exists(S_MEMREALTIME) {
+                    return Err(Diagnostic::unsupported(format!("s_memrealtime on {}", self.target)));
+                }
+                self.emit(S_MEMREALTIME, [dst]);
+                Ok(())
+            }
+            Intrinsic::SGetreg => {
+                let (_, dst) = self.result(data)?;
+                let hwreg = self.immediate(args[0])?;
+                self.emit(S_GETREG_B32, [dst, Operand::Imm(hwreg)]);
+                Ok(())
+            }
+            Intrinsic::SSetreg => {
+                let hwreg = self.immediate(args[0])?;
+                let x = self.sgpr(args[1]);
+                self.emit(S_SETREG_B32, [Operand::Imm(hwreg), x]);
+                Ok(())
+            }
+            Intrinsic::SSendmsg | Intrinsic::SSendmsghalt => {
+                let message = self.immediate(args[0])?;
+                let m0 = self.scalar_src(args[1]);
+                self.sop(S_MOV_B32, &[Operand::preg(PReg::M0, 1), m0]);
+                let op = if intrinsic == Intrinsic::SSendmsg { S_SENDMSG } else { S_SENDMSGHALT };
+                self.emit(op, [Operand::Imm(message)]);
+                Ok(())
+            }
+            Intrinsic::SDcacheInv => self.bare(S_DCACHE_INV),
+            Intrinsic::SDcacheWb => self.bare(S_DCACHE_WB),
+            Intrinsic::BufferWbinvl1 => self.bare(BUFFER_WBINVL1),
+            Intrinsic::BufferWbinvl1Vol => self.bare(BUFFER_WBINVL1_VOL),
+            Intrinsic::Endpgm => {
+                self.emit(S_ENDPGM, [Operand::Imm(0)]);
+                Ok(())
+            }
+            Intrinsic::Trap | Intrinsic::Ubsantrap => self.trap(),
+            Intrinsic::Debugtrap => {
+                if self.target.os == Os::AmdHsa {
+                    self.emit(S_TRAP, [Operand::Imm(3)]);
+                }
+                Ok(())
+            }
+            Intrinsic::AmdgcnUnreachable => Ok(()),
+            _ => Err(Diagnostic::unsupported(format!("intrinsic llvm.{}", intrinsic.name()))),
+        }
+    }
+
+    fn bare(&mut self, op: Opcode) -> Result<()> {
+        if !self.exists(op) {
+            return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
+        }
+        self.emit(op, []);
+        Ok(())
+    }
+
+    fn immediate(&self, value: Value) -> Result<i64> {
+        self.const_int(value).ok_or_else(|| Diagnostic::malformed("argument that must be a constant"))
+    }
+
+    fn with_immediate(&mut self, op: Opcode, args: &[Value]) -> Result<()> {
+        let value = self.immediate(args[0])?;
+        self.emit(op, [Operand::Imm(value)]);
+        Ok(())
+    }
+
+    fn plain(&mut self, op: Opcode, dst: Operand, args: &[Value]) -> Result<()> {
+        if !self.exists(op) {
+            return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
+        }
+        let sources = op.info().operands.len() - 1;
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_slice(&[dst]);
+        for &arg in args.iter().take(sources) {
+            operands.push(self.src(arg));
+        }
+        self.vop(op, &operands);
+        Ok(())
+    }
+
+    fn float_intrinsic(&mut self, data: &InstData, row: [Opcode; 3], args: &[Value]) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let float = self.float_of(self.f.ty(args[0]))?;
+        let op = by_float(row, float)?;
+        if op == V_NOP || !self.exists(op) {
+            return Err(Diagnostic::unsupported(format!(
+                "floating-point operation of this format on {}",
+                self.target
+            )));
+        }
+        let sources = op.info().operands.len() - 1;
+        let mut operands = SmallVec::<[_; 3]>::new();
+        for &arg in args.iter().take(sources) {
+            let is_float = matches!(self.f.ty(arg).scalar(), Some(mir::ir::Scalar::Float(_)));
+            operands.push(if is_float { self.float_src(arg) } else { self.plain_float(arg) });
+        }
+        self.float_op(op, dst, &operands);
+        Ok(())
+    }
+
+    /// GFX8 and later have no clamping `v_rsq`: the result is clamped to the finite range.
+    fn rsq_clamp(&mut self, data: &InstData, arg: Value) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let float = self.float_of(data.ty)?;
+        let clamping = by_float([V_NOP, V_RSQ_CLAMP_F32, V_RSQ_CLAMP_F64], float)?;
+        let x = self.float_src(arg);
+        if self.exists(clamping) {
+            self.float_op(clamping, dst, &[x]);
+            return Ok(());
+        }
+        let (rsq, min, max, largest) = match self.dwords(value) {
+            1 => (V_RSQ_F32, V_MIN_F32, V_MAX_F32, 0x7f7f_ffffu64),
+            _ => (V_RSQ_F64, V_MIN_F64, V_MAX_F64, 0x7fef_ffff_ffff_ffff),
+        };
+        let dwords = self.dwords(value);
+        let [root, below] = [self.new_vgpr(dwords), self.new_vgpr(dwords)];
+        self.float_op(rsq, root, &[x]);
+        let constant =
+            |bits: u64| Operand::Imm(if dwords == 1 { i64::from(bits as u32 as i32) } else { bits as i64 });
+        let sign = if dwords == 1 { 1 << 31 } else { 1 << 63 };
+        self.vop(min, &[below, constant(largest), root]);
+        self.vop(max, &[dst, constant(largest | sign), below]);
+        Ok(())
+    }
+
+    fn int_min_max(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let row = match intrinsic {
+            Intrinsic::Smin => [S_MIN_I32, V_MIN_I32, V_MIN_I16, V_PK_MIN_I16],
+            Intrinsic::Smax => [S_MAX_I32, V_MAX_I32, V_MAX_I16, V_PK_MAX_I16],
+            Intrinsic::Umin => [S_MIN_U32, V_MIN_U32, V_MIN_U16, V_PK_MIN_U16],
+            _ => [S_MAX_U32, V_MAX_U32, V_MAX_U16, V_PK_MAX_U16],
+        };
+        let signed = matches!(intrinsic, Intrinsic::Smin | Intrinsic::Smax);
+        if self.values[value].rep == Rep::Sgpr {
+            let [a, b] = [args[0], args[1]].map(|v| {
+                let x = if signed { self.sext32(v) } else { self.zext32(v) };
+                if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }
+            });
+            self.sop(row[0], &[dst, a, b]);
+            return Ok(());
+        }
+        if data.ty == Type::I32 && self.median(dst, intrinsic, args) {
+            return Ok(());
+        }
+        let op = match (Self::is_packed(data.ty), data.ty.bits()) {
+            (true, _) => row[3],
+            (_, Some(16)) => row[2],
+            _ => row[1],
+        };
+        let [a, b] = [self.src(args[0]), self.src(args[1])];
+        self.vop(op, &[dst, a, b]);
+        Ok(())
+    }
+
+    /// `max(min(x, hi), lo)` and `min(max(x, lo), hi)` of constants `lo <= hi`: the median.
+    fn median(&mut self, dst: Operand, outer: Intrinsic, args: &[Value]) -> bool {
+        let opposite = match outer {
+            Intrinsic::Smin => Intrinsic::Smax,
+            Intrinsic::Smax => Intrinsic::Smin,
+            Intrinsic::Umin => Intrinsic::Umax,
+            _ => Intrinsic::Umin,
+        };
+        let Some(outer_bound) = self.const_int(args[1]) else { return false };
+        let Some(mir::ir::InstKind::Intrinsic { intrinsic, args: inner }) =
+            self.foldable(args[0]).map(|d| &d.kind)
+        else {
+            return false;
+        };
+        let Some(inner_bound) = self.const_int(inner[1]).filter(|_| *intrinsic == opposite) else {
+            return false;
+        };
+        let signed = matches!(outer, Intrinsic::Smin | Intrinsic::Smax);
+        let (low, high) = if matches!(outer, Intrinsic::Smax | Intrinsic::Umax) {
+            (outer_bound, inner_bound)
+        } else {
+            (inner_bound, outer_bound)
+        };
+        let ordered = if signed { low <= high } else { low as u32 <= high as u32 };
+        // Two literals would cost a move more than the two instructions.
+        let inline = |v| self.is_inline(v, mir::isa::ValueType::B32);
+        if !ordered || !(inline(low) || inline(high)) {
+            return false;
+        }
+        let x = self.src(inner[0]);
+        let op = if signed { V_MED3_I32 } else { V_MED3_U32 };
+        self.vop(op, &[dst, x, Operand::Imm(low), Operand::Imm(high)]);
+        true
+    }
+
+    fn byte_swap(&mut self, data: &InstData, arg: Value) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let x = self.vgpr(arg);
+        if self.exists(V_PERM_B32) {
+            self.vop(V_PERM_B32, &[dst, Operand::Imm(0), x, Operand::Imm(0x0001_0203)]);
+            return Ok(());
+        }
+        let [left, right] = [self.new_vgpr(1), self.new_vgpr(1)];
+        self.vop(V_ALIGNBIT_B32, &[left, x, x, Operand::Imm(24)]);
+        self.vop(V_ALIGNBIT_B32, &[right, x, x, Operand::Imm(8)]);
+        self.vop(V_BFI_B32, &[dst, Operand::Imm(0x00ff_00ff), left, right]);
+        Ok(())
+    }
+
+    /// `fshr`: the low dword of `{a, b} >> (c mod 32)`.
+    fn funnel_right(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        if self.values[value].rep != Rep::Sgpr {
+            let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
+            let c = match c {
+                Operand::Imm(amount) => Operand::Imm(amount & 31),
+                other => other,
+            };
+            self.vop(V_ALIGNBIT_B32, &[dst, a, b, c]);
+            return Ok(());
+        }
+        let parts = [self.sgpr(args[1]), self.sgpr(args[0])];
+        let pair = self.new_sgpr(2);
+        self.sequence(pair, &parts);
+        let amount = match self.scalar_src(args[2]) {
+            Operand::Imm(amount) => Operand::Imm(amount & 31),
+            other => {
+                let out = self.new_sgpr(1);
+                self.sop(S_AND_B32, &[out, other, Operand::Imm(31)]);
+                out
+            }
+        };
+        let shifted = self.new_sgpr(2);
+        self.sop(S_LSHR_B64, &[shifted, pair, amount]);
+        let low = self.sub(&shifted, 0, 1);
+        self.emit(COPY, [dst, low]);
+        Ok(())
+    }
+
+    fn bit_field_extract(&mut self, data: &InstData, args: &[Value], signed: bool) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        if self.values[value].rep == Rep::Sgpr
+            && let (Some(offset), Some(width)) = (self.const_int(args[1]), self.const_int(args[2]))
+        {
+            let x = self.scalar_src(args[0]);
+            let field = offset & 31 | (width & 31) << 16;
+            self.sop(if signed { S_BFE_I32 } else { S_BFE_U32 }, &[dst, x, Operand::Imm(field)]);
+            return Ok(());
+        }
+        self.plain(if signed { V_BFE_I32 } else { V_BFE_U32 }, dst, args)
+    }
+
+    /// `div.scale(numerator, denominator, select)`: the instruction reads the operand to scale first, then denominator
+    /// and numerator. Source: GCN3 ISA, `V_DIV_SCALE_F32`.
+    fn div_scale(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let op = by_float([V_NOP, V_DIV_SCALE_F32, V_DIV_SCALE_F64], self.float_of(self.f.ty(args[0]))?)?;
+        if op == V_NOP {
+            return Err(Diagnostic::unsupported("div.scale of half"));
+        }
+        let [n, d] = [self.src(args[0]), self.src(args[1])];
+        let scaled = if self.immediate(args[2])? & 1 != 0 { n } else { d };
+        let flag = match self.seconds.get(&value) {
+            Some(&reg) => Operand::vreg(reg, 2),
+            None => self.new_mask(),
+        };
+        // The two operands that are the same must stay the same register.
+        let dwords = self.dwords(args[0]);
+        let [n2, d2] = [self.in_vgpr(n, dwords), self.in_vgpr(d, dwords)];
+        let scaled = if scaled == n { n2 } else { d2 };
+        self.emit(op, [dst, flag, scaled, d2, n2]);
+        Ok(())
+    }
+
+    /// `div.fmas` reads VCC, which takes the constant bus.
+    fn div_fmas(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let op = by_float([V_NOP, V_DIV_FMAS_F32, V_DIV_FMAS_F64], self.float_of(data.ty)?)?;
+        if op == V_NOP {
+            return Err(Diagnostic::unsupported("div.fmas of half"));
+        }
+        let dwords = self.dwords(value);
+        let sources = [args[0], args[1], args[2]].map(|v| {
+            let x = self.src(v);
+            self.in_vgpr(x, dwords)
+        });
+        let mask = self.mask(args[3])?;
+        self.emit(S_MOV_B64, [Operand::preg(PReg::VCC_LO, 2), mask]);
+        self.emit(op, [dst, sources[0], sources[1], sources[2]]);
+        Ok(())
+    }
+
+    fn dot_product(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let op = match intrinsic {
+            Intrinsic::Sdot2 => V_DOT2_I32_I16,
+            Intrinsic::Udot2 => V_DOT2_U32_U16,
+            Intrinsic::Sdot4 => V_DOT4_I32_I8,
+            Intrinsic::Udot4 => V_DOT4_U32_U8,
+            Intrinsic::Sdot8 => V_DOT8_I32_I4,
+            Intrinsic::Udot8 => V_DOT8_U32_U4,
+            _ => V_DOT2_F32_F16,
+        };
+        if !self.exists(op) {
+            return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
+        }
+        let clamp = args.get(3).and_then(|&v| self.const_int(v)).unwrap_or(0) & 1 != 0;
+        let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
+        let mut mods = Modifiers::default();
+        if clamp {
+            mods.flags |= ModFlags::CLAMP;
+        }
+        self.vop_mods(op, &[dst, a, b, c], mods);
+        Ok(())
+    }
+
+    // Across lanes.
+
+    /// A lane number: SGPR or constant.
+    fn lane_number(&mut self, value: Value) -> Operand {
+        let lane = self.src(value);
+        match lane {
+            Operand::Imm(lane) => Operand::Imm(lane & 63),
+            other => self.in_sgpr(other, 1),
+        }
+    }
+
+    /// Writes one lane whatever EXEC says, so the register lives on the wave graph.
+    fn write_lane(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let x = self.src(args[0]);
+        let x = if x.as_imm().is_some() && !self.is_literal_at(V_WRITELANE_B32, 1, &x) {
+            x
+        } else {
+            self.in_sgpr(x, 1)
+        };
+        let mut lane = self.lane_number(args[1]);
+        let old = self.vgpr(args[2]);
+        // One SGPR only, but M0 may select the lane.
+        if self.is_sgpr(&lane) && self.is_sgpr(&x) && lane != x {
+            let m0 = Operand::preg(PReg::M0, 1);
+            self.emit(S_MOV_B32, [m0, lane]);
+            lane = m0;
+        }
+        if let Some(Reg::Virtual(reg)) = dst.as_reg().map(|r| r.reg) {
+            self.mf.vregs[reg].flags |= VRegFlags::WHOLE_WAVE;
+        }
+        self.emit(V_WRITELANE_B32, [dst, x, lane, old]);
+        Ok(())
+    }
+
+    /// `amdgcn.icmp`, `amdgcn.fcmp`: the comparison's mask as a number; predicates by LLVM's numbers.
+    fn compare_lanes(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let number = self.immediate(args[2])?;
+        let pair = [args[0], args[1]];
+        if intrinsic == Intrinsic::AmdgcnIcmp {
+            use IntPredicate::*;
+            let all = [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle];
+            let predicate = usize::try_from(number - 32)
+                .ok()
+                .and_then(|i| all.get(i))
+                .ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
+            return self.vector_int_compare(dst, *predicate, pair);
+        }
+        use FloatPredicate::*;
+        let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
+        let predicate = usize::try_from(number)
+            .ok()
+            .and_then(|i| all.get(i))
+            .ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
+        self.vector_float_compare(dst, *predicate, pair)
+    }
+
+    /// `mov.dpp(x, ctrl, row_mask, bank_mask, bound_ctrl)`; `update.dpp` has the old value in front.
+    fn dpp(&mut self, data: &InstData, old: Option<Value>, args: &[Value]) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let [x, ctrl, rows, banks, bound, ..] = args else {
+            return Err(Diagnostic::malformed("too few arguments"));
+        };
+        let control = Dpp {
+            ctrl: self.immediate(*ctrl)? as u16 & 0x1ff,
+            row_mask: self.immediate(*rows)? as u8 & 15,
+            bank_mask: self.immediate(*banks)? as u8 & 15,
+            bound_ctrl: self.immediate(*bound)? & 1 != 0,
+        };
+        if !self.target.has(mir::target::Features::DPP) {
+            return Err(Diagnostic::unsupported(format!("DPP on {}", self.target)));
+        }
+        let x = self.vgpr(*x);
+        let old = match old {
+            Some(old) if !self.is_undef(old) => self.vgpr(old),
+            _ => {
+                let out = self.new_vgpr(1);
+                self.emit(IMPLICIT_DEF, [out]);
+                out
+            }
+        };
+        let inst = self.emit(V_MOV_B32, [dst, x, old]);
+        inst.encoding = Encoding::Dpp;
+        inst.mods.ext = Extension::Dpp(control);
+        Ok(())
+    }
+
+    /// HSA: the trap handler finds the queue in s[0:1]. Elsewhere the wave just ends.
+    fn trap(&mut self) -> Result<()> {
+        if self.target.os != Os::AmdHsa {
+            self.emit(S_ENDPGM, [Operand::Imm(0)]);
+            return Ok(());
+        }
+        let queue = self.entry_value(EntryValue::QueuePtr);
+        self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
+        self.emit(S_TRAP, [Operand::Imm(2)]);
+        Ok(())
+    }
+
+    // Buffers.
+
+    /// Raw buffers: `load(rsrc, voffset, soffset, aux)`, `store(data, rsrc, voffset, soffset, aux)`,
+    /// `s.buffer.load(rsrc, offset, aux)`.
+    fn buffer_access(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        let store = matches!(intrinsic, Intrinsic::RawPtrBufferStore | Intrinsic::RawBufferStore);
+        let scalar = intrinsic == Intrinsic::SBufferLoad;
+        let at = usize::from(store);
+        let resource = args[at];
+        if self.uniformity.is_divergent(resource) {
+            return Err(Diagnostic::unsupported("buffer resource that differs between lanes"));
+        }
+        let ty = if store { self.f.ty(args[0]) } else { data.ty };
+        let bytes = self.module.types.store_bytes(ty) as u32;
+        let bad = || Diagnostic::unsupported("buffer access of this width");
+        let resource = self.sgpr(resource);
+        let voffset = args[at + 1];
+        let aux = args.get(at + if scalar { 2 } else { 3 }).and_then(|&v| self.const_int(v)).unwrap_or(0);
+        if scalar && self.values[data.result.unwrap_or(voffset)].rep == Rep::Sgpr {
+            let (_, dst) = self.result(data)?;
+            let op = match bytes {
+                4 => S_BUFFER_LOAD_DWORD,
+                8 => S_BUFFER_LOAD_DWORDX2,
+                16 => S_BUFFER_LOAD_DWORDX4,
+                32 => S_BUFFER_LOAD_DWORDX8,
+                64 => S_BUFFER_LOAD_DWORDX16,
+                _ => return Err(bad()),
+            };
+            let offset = match self.scalar_src(voffset) {
+                Operand::Imm(o) if (0..1 << 10).contains(&o) => Operand::Imm(o),
+                other => self.in_sgpr(other, 1),
+            };
+            self.emit(op, [dst, resource, offset]);
+            return Ok(());
+        }
+        let soffset = if scalar { Operand::Imm(0) } else { self.scalar_src(args[at + 2]) };
+        let soffset = match soffset {
+            Operand::Imm(o) if self.is_inline(o, mir::isa::ValueType::B32) => soffset,
+            other => self.in_sgpr(other, 1),
+        };
+        let (root, offset) = self.split_offset(voffset);
+        let (vaddr, offset) = match self.const_int(voffset) {
+            Some(o) if (0..4096).contains(&o) => (None, o),
+            Some(o) => (Some(self.in_vgpr(Operand::Imm(o), 1)), 0),
+            None if (0..4096).contains(&offset) => (Some(self.vgpr(root)), offset),
+            None => (Some(self.vgpr(voffset)), 0),
+        };
+        let index = match bytes {
+            1 => 0,
+            2 => 1,
+            4 => 2,
+            8 => 3,
+            12 => 4,
+            16 => 5,
+            _ => return Err(bad()),
+        };
+        const LOADS: [Opcode; 6] = [
+            BUFFER_LOAD_UBYTE,
+            BUFFER_LOAD_USHORT,
+            BUFFER_LOAD_DWORD,
+            BUFFER_LOAD_DWORDX2,
+            BUFFER_LOAD_DWORDX3,
+            BUFFER_LOAD_DWORDX4,
+        ];
+        const STORES: [Opcode; 6] = [
+            BUFFER_STORE_BYTE,
+            BUFFER_STORE_SHORT,
+            BUFFER_STORE_DWORD,
+            BUFFER_STORE_DWORDX2,
+            BUFFER_STORE_DWORDX3,
+            BUFFER_STORE_DWORDX4,
+        ];
+        let (op, register) = if store {
+            (STORES[index], self.vgpr(args[0]))
+        } else {
+            let (_, dst) = self.result(data)?;
+            (LOADS[index], dst)
+        };
+        let mem = MemRef { access: MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2), bytes };
+        let inst = self.emit(op, [register, vaddr.unwrap_or(Operand::Off), resource, soffset]);
+        inst.mem = Some(mem);
+        inst.mods.offset = offset as i32;
+        if vaddr.is_some() {
+            inst.mods.flags |= ModFlags::OFFEN;
+        }
+        if aux & 1 != 0 {
+            inst.mods.flags |= ModFlags::GLC;
+        }
+        if aux & 2 != 0 {
+            inst.mods.flags |= ModFlags::SLC;
+        }
+        Ok(())
+    }
+
+    /// The entry value that the result of an intrinsic is, so that no copy is needed.
+    pub(super) fn entry_of(&self, value: Value) -> Option<EntryValue> {
+        let inst = self.f.def_inst(value)?;
+        match self.f.insts[inst].kind {
+            mir::ir::InstKind::Intrinsic { intrinsic, .. } => entry_value(intrinsic),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,633 @@
+//! Loads, stores and fences.
+//!
+//! | memory | instructions |
+//! |---|---|
+//! | uniform, not written meanwhile, whole dwords | `s_load` |
+//! | global, constant | `global_*` (GFX9), `flat_*` (GFX7-8), `buffer_* addr64` (GFX6) |
+//! | generic | `flat_*` |
+//! | LDS | `ds_*`; `read2`/`write2` where the alignment is that of half the access |
+//! | private | `buffer_* offen`, a dword at a time: scratch is interleaved by dwords |
+
+use super::Selector;
+use super::address::GlobalAddress;
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{
+    AddrSpace, BinaryOp, CastOp, InstData, InstKind, MemAccess, MemFlags, Ordering, SyncScope, Type, Value,
+};
+use mir::isa::Opcode::{self, *};
+use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand, PReg};
+use mir::target::Features;
+use smallvec::SmallVec;
+
+/// Loads of one family: unsigned and signed byte, unsigned and signed word, 1 to 4 dwords.
+type Loads = [Opcode; 8];
+/// Stores: byte, word, 1 to 4 dwords.
+type Stores = [Opcode; 6];
+
+const GLOBAL_LOADS: Loads = [
+    GLOBAL_LOAD_UBYTE,
+    GLOBAL_LOAD_SBYTE,
+    GLOBAL_LOAD_USHORT,
+    GLOBAL_LOAD_SSHORT,
+    GLOBAL_LOAD_DWORD,
+    GLOBAL_LOAD_DWORDX2,
+    GLOBAL_LOAD_DWORDX3,
+    GLOBAL_LOAD_DWORDX4,
+];
+const FLAT_LOADS: Loads = [
+    FLAT_LOAD_UBYTE,
+    FLAT_LOAD_SBYTE,
+    FLAT_LOAD_USHORT,
+    FLAT_LOAD_SSHORT,
+    FLAT_LOAD_DWORD,
+    FLAT_LOAD_DWORDX2,
+    FLAT_LOAD_DWORDX3,
+    FLAT_LOAD_DWORDX4,
+];
+const BUFFER_LOADS: Loads = [
+    BUFFER_LOAD_UBYTE,
+    BUFFER_LOAD_SBYTE,
+    BUFFER_LOAD_USHORT,
+    BUFFER_LOAD_SSHORT,
+    BUFFER_LOAD_DWORD,
+    BUFFER_LOAD_DWORDX2,
+    BUFFER_LOAD_DWORDX3,
+    BUFFER_LOAD_DWORDX4,
+];
+const DS_LOADS: Loads =
+    [DS_READ_U8, DS_READ_I8, DS_READ_U16, DS_READ_I16, DS_READ_B32, DS_READ_B64, DS_READ_B96, DS_READ_B128];
+const GLOBAL_STORES: Stores = [
+    GLOBAL_STORE_BYTE,
+    GLOBAL_STORE_SHORT,
+    GLOBAL_STORE_DWORD,
+    GLOBAL_STORE_DWORDX2,
+    GLOBAL_STORE_DWORDX3,
+    GLOBAL_STORE_DWORDX4,
+];
+const FLAT_STORES: Stores = [
+    FLAT_STORE_BYTE,
+    FLAT_STORE_SHORT,
+    FLAT_STORE_DWORD,
+    FLAT_STORE_DWORDX2,
+    FLAT_STORE_DWORDX3,
+    FLAT_STORE_DWORDX4,
+];
+const BUFFER_STORES: Stores = [
+    BUFFER_STORE_BYTE,
+    BUFFER_STORE_SHORT,
+    BUFFER_STORE_DWORD,
+    BUFFER_STORE_DWORDX2,
+    BUFFER_STORE_DWORDX3,
+    BUFFER_STORE_DWORDX4,
+];
+const DS_STORES: Stores =
+    [DS_WRITE_B8, DS_WRITE_B16, DS_WRITE_B32, DS_WRITE_B64, DS_WRITE_B96, DS_WRITE_B128];
+
+/// Stores of the high half of a dword: global, flat, DS.
+const HIGH_STORES: [Opcode; 3] = [GLOBAL_STORE_SHORT_D16_HI, FLAT_STORE_SHORT_D16_HI, DS_WRITE_B16_D16_HI];
+
+fn load_op(table: &Loads, bytes: u32, signed: bool) -> Opcode {
+    table[match bytes {
+        1 => usize::from(signed),
+        2 => 2 + usize::from(signed),
+        4 => 4,
+        8 => 5,
+        12 => 6,
+        _ => 7,
+    }]
+}
+
+fn store_op(table: &Stores, bytes: u32) -> Opcode {
+    table[match bytes {
+        1 => 0,
+        2 => 1,
+        4 => 2,
+        8 => 3,
+        12 => 4,
+        _ => 5,
+    }]
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn lower_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
+        let (value, dst) = self.result(data)?;
+        let bytes = self.access_bytes(data.ty)?;
+        if self.values[value].rep == super::Rep::Sgpr {
+            return self.scalar_load(value, dst, ptr, mem, bytes);
+        }
+        let signed = self.loads_signed(value);
+        match mem.space {
+            AddrSpace::LOCAL | AddrSpace::REGION => self.ds_load(dst, ptr, mem, bytes, signed),
+            AddrSpace::PRIVATE => self.scratch_load(dst, ptr, mem, bytes, signed),
+            AddrSpace::FLAT | AddrSpace::GLOBAL | AddrSpace::CONSTANT => {
+                self.global_load(dst, ptr, mem, bytes, signed)
+            }
+            other => Err(Diagnostic::unsupported(format!("load from address space {}", other.0))),
+        }
+    }
+
+    pub(super) fn lower_store(&mut self, ptr: Value, value: Value, mem: MemAccess) -> Result<()> {
+        let bytes = self.access_bytes(self.f.ty(value))?;
+        match mem.space {
+            AddrSpace::LOCAL | AddrSpace::REGION => self.ds_store(ptr, value, mem, bytes),
+            AddrSpace::PRIVATE => self.scratch_store(ptr, value, mem, bytes),
+            AddrSpace::FLAT | AddrSpace::GLOBAL => self.global_store(ptr, value, mem, bytes),
+            other => Err(Diagnostic::unsupported(format!("store to address space {}", other.0))),
+        }
+    }
+
+    /// Bytes of an access that selection can do: 1, 2, or whole dwords.
+    fn access_bytes(&self, ty: Type) -> Result<u32> {
+        let bytes = self.module.types.store_bytes(ty);
+        if ty == Type::I1
+            || ty.scalar().is_none()
+            || !(bytes == 1 || bytes == 2 || bytes.is_multiple_of(4) && bytes <= 128)
+        {
+            return Err(Diagnostic::unsupported(format!(
+                "memory access of {}",
+                self.module.types.display(ty)
+            )));
+        }
+        Ok(bytes as u32)
+    }
+
+    /// Sets what the last instruction touches.
+    fn touch(&mut self, mem: MemAccess, bytes: u32) -> Option<&mut Inst> {
+        let inst = self.cur.last_mut()?;
+        inst.mem = Some(MemRef { access: mem, bytes });
+        Some(inst)
+    }
+
+    fn set_offset(&mut self, mem: MemAccess, bytes: u32, offset: i64) {
+        if let Some(inst) = self.touch(mem, bytes) {
+            inst.mods.offset = offset as i32;
+        }
+    }
+
+    // Scalar memory.
+
+    fn scalar_load(
+        &mut self,
+        value: Value,
+        dst: Operand,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u32,
+    ) -> Result<()> {
+        if bytes < 4 {
+            let (root, offset) = self
+                .narrow_scalar_offset(ptr, &mem)
+                .ok_or_else(|| Diagnostic::defect("narrow scalar load at an unknown place"))?;
+            let signed = self.loads_signed(value);
+            let word = self.new_sgpr(1);
+            self.scalar_load_dwords(word, root, offset & !3, mem, 4);
+            let field = ((offset & 3) * 8) | (i64::from(bytes * 8) << 16);
+            self.sop(if signed { S_BFE_I32 } else { S_BFE_U32 }, &[dst, word, Operand::Imm(field)]);
+            return Ok(());
+        }
+        let (root, offset) = self.split_offset(ptr);
+        // Powers of two of dwords, largest first.
+        let mut parts = SmallVec::<[Operand; 4]>::new();
+        let mut done = 0;
+        while done < bytes {
+            let left = (bytes - done) / 4;
+            let dwords = (1u32 << left.ilog2()).min(16);
+            let part = if dwords * 4 == bytes { dst } else { self.new_sgpr(dwords as u8) };
+            self.scalar_load_dwords(part, root, offset + i64::from(done), mem, dwords * 4);
+            parts.push(part);
+            done += dwords * 4;
+        }
+        if parts.len() > 1 {
+            self.sequence(dst, &parts);
+        }
+        Ok(())
+    }
+
+    fn scalar_load_dwords(&mut self, dst: Operand, root: Value, offset: i64, mem: MemAccess, bytes: u32) {
+        let opcode = match bytes {
+            4 => S_LOAD_DWORD,
+            8 => S_LOAD_DWORDX2,
+            16 => S_LOAD_DWORDX4,
+            32 => S_LOAD_DWORDX8,
+            _ => S_LOAD_DWORDX16,
+        };
+        let base = self.src(root);
+        let mut base = self.in_sgpr(base, 2);
+        // Source: "SMEM encoding": 20 bits of bytes on GFX8, 21 signed on GFX9 (20 used); 8 bits of dwords on GFX6-7.
+        let fits = if self.target.has(Features::INST_16BIT) {
+            (0..1 << 20).contains(&offset)
+        } else {
+            (0..1 << 10).contains(&offset)
+        };
+        let soffset = if fits {
+            Operand::Imm(offset)
+        } else if (0..=i64::from(u32::MAX)).contains(&offset) {
+            self.in_sgpr(Operand::Imm(i64::from(offset as i32)), 1)
+        } else {
+            base = self.scalar_add64(base, Operand::Imm(offset));
+            Operand::Imm(0)
+        };
+        self.emit(opcode, [dst, base, soffset]);
+        self.touch(mem, bytes);
+    }
+
+    // Global and generic memory.
+
+    /// Sizes of the pieces that an access is made of: one where it has a legal size.
+    fn pieces(&self, bytes: u32, max: u32) -> SmallVec<[u32; 4]> {
+        let mut out = SmallVec::new();
+        let mut left = bytes;
+        while left > 0 {
+            let piece = match left {
+                1 | 2 | 4 | 8 => left,
+                3 => 2,
+                12 if self.target.has(Features::DWORDX3) => 12,
+                16.. => 16,
+                12.. => 8,
+                _ => 4,
+            }
+            .min(max);
+            out.push(piece);
+            left -= piece;
+        }
+        out
+    }
+
+    fn global_load(
+        &mut self,
+        dst: Operand,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u32,
+        signed: bool,
+    ) -> Result<()> {
+        let pieces = self.pieces(bytes, 16);
+        let address = self.global_address(ptr, mem.space, i64::from(bytes - pieces[pieces.len() - 1]));
+        let mut parts = SmallVec::<[Operand; 4]>::new();
+        let mut at = 0;
+        for &piece in &pieces {
+            let part = if pieces.len() == 1 { dst } else { self.new_vgpr(piece.div_ceil(4) as u8) };
+            self.global_access(Access::Load { dst: part, signed }, address, at, mem, piece)?;
+            parts.push(part);
+            at += piece;
+        }
+        if parts.len() > 1 {
+            self.sequence(dst, &parts);
+        }
+        Ok(())
+    }
+
+    fn global_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
+        let pieces = self.pieces(bytes, 16);
+        let high = if bytes == 2 { self.high_word(value) } else { None };
+        let data = match high {
+            Some(whole) => self.in_vgpr(whole, 1),
+            None => self.vgpr(value),
+        };
+        let address = self.global_address(ptr, mem.space, i64::from(bytes - pieces[pieces.len() - 1]));
+        let mut at = 0;
+        for &piece in &pieces {
+            let part = if pieces.len() == 1 {
+                data
+            } else {
+                self.sub(&data, (at / 4) as u8, piece.div_ceil(4) as u8)
+            };
+            self.global_access(Access::Store { data: part, high: high.is_some() }, address, at, mem, piece)?;
+            at += piece;
+        }
+        Ok(())
+    }
+
+    fn global_access(
+        &mut self,
+        access: Access,
+        address: GlobalAddress,
+        at: u32,
+        mem: MemAccess,
+        bytes: u32,
+    ) -> Result<()> {
+        let mut address = address;
+        // Without an offset field the later pieces need their own address.
+        if at > 0 && !self.target.has(Features::GLOBAL) {
+            let out = self.new_vgpr(2);
+            self.vector_add64(out, address.vaddr, Operand::Imm(i64::from(at)));
+            address.vaddr = out;
+        } else {
+            address.offset += at as i32;
+        }
+        if !self.target.has(Features::FLAT) {
+            return self.addr64_access(access, address, mem, bytes);
+        }
+        if address.flat {
+            self.init_m0();
+        }
+        match (access, address.flat) {
+            (Access::Load { dst, signed }, false) => {
+                self.emit(load_op(&GLOBAL_LOADS, bytes, signed), [dst, address.vaddr, address.saddr]);
+            }
+            (Access::Load { dst, signed }, true) => {
+                self.emit(load_op(&FLAT_LOADS, bytes, signed), [dst, address.vaddr]);
+            }
+            (Access::Store { data, high }, false) => {
+                let op = if high { HIGH_STORES[0] } else { store_op(&GLOBAL_STORES, bytes) };
+                self.emit(op, [address.vaddr, data, address.saddr]);
+            }
+            (Access::Store { data, high }, true) => {
+                let op = if high { HIGH_STORES[1] } else { store_op(&FLAT_STORES, bytes) };
+                self.emit(op, [address.vaddr, data]);
+            }
+        }
+        self.set_offset(mem, bytes, i64::from(address.offset));
+        Ok(())
+    }
+
+    /// GFX6: MUBUF with a 64-bit address in VGPRs and a resource without base or limit.
+    fn addr64_access(
+        &mut self,
+        access: Access,
+        address: GlobalAddress,
+        mem: MemAccess,
+        bytes: u32,
+    ) -> Result<()> {
+        if mem.space == AddrSpace::FLAT {
+            return Err(Diagnostic::unsupported(format!("generic address space on {}", self.target)));
+        }
+        let resource = self.addr64_resource();
+        let zero = Operand::Imm(0);
+        match access {
+            Access::Load { dst, signed } => {
+                self.emit(load_op(&BUFFER_LOADS, bytes, signed), [dst, address.vaddr, resource, zero]);
+            }
+            Access::Store { data, .. } => {
+                self.emit(store_op(&BUFFER_STORES, bytes), [data, address.vaddr, resource, zero]);
+            }
+        }
+        self.set_offset(mem, bytes, i64::from(address.offset));
+        if let Some(inst) = self.cur.last_mut() {
+            inst.mods.flags |= ModFlags::ADDR64;
+        }
+        Ok(())
+    }
+
+    /// Base 0, no stride, no limit; data format 32, addr64. Source: Southern Islands ISA, "Buffer resource descriptor".
+    pub(super) fn addr64_resource(&mut self) -> Operand {
+        let words = [0i64, 0, -1, 0xf000].map(|w| self.pooled_sgpr(Operand::Imm(w)));
+        let out = self.new_sgpr(4);
+        self.sequence(out, &words);
+        out
+    }
+
+    /// The 32-bit value whose high half a 16-bit value is, where stores can take it from there.
+    fn high_word(&mut self, value: Value) -> Option<Operand> {
+        if !self.target.has(Features::D16_PRESERVES) {
+            return None;
+        }
+        let data = self.nearby(value)?;
+        match &data.kind {
+            InstKind::Cast { op: CastOp::Trunc | CastOp::BitCast, arg } => {
+                if matches!(data.kind, InstKind::Cast { op: CastOp::BitCast, .. }) {
+                    return self.high_word(*arg);
+                }
+                match &self.nearby(*arg)?.kind {
+                    InstKind::Binary { op: BinaryOp::LShr | BinaryOp::AShr, args }
+                        if self.is_const_value(args[1], 16) && self.f.ty(*arg) == Type::I32 =>
+                    {
+                        Some(self.src(args[0]))
+                    }
+                    _ => None,
+                }
+            }
+            InstKind::ExtractElement { vector, index } => {
+                let index = self.const_int(*index)?;
+                let bits = self.f.ty(value).bits()?;
+                (bits == 16 && index >= 0 && index % 2 == 1).then(|| {
+                    let whole = self.src(*vector);
+                    self.sub(&whole, (index / 2) as u8, 1)
+                })
+            }
+            _ => None,
+        }
+        .filter(|o| o.as_imm().is_none())
+    }
+
+    // LDS.
+
+    /// GFX6-8 check LDS addresses against M0, which is set to "no limit" before each access.
+    pub(super) fn init_m0(&mut self) {
+        if !self.target.has(Features::LDS_NO_M0) {
+            self.emit(S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(-1)]);
+        }
+    }
+
+    /// Address register and offset for DS instructions.
+    pub(super) fn ds_address(&mut self, ptr: Value, max: i64) -> (Operand, i64) {
+        match self.place_address(ptr, AddrSpace::LOCAL, max) {
+            (Some(base), offset) => (base, offset),
+            (None, offset) => (self.in_vgpr(Operand::Imm(0), 1), offset),
+        }
+    }
+
+    /// Pieces of a DS access: (bytes, whether it is a two-address instruction on halves).
+    fn ds_pieces(&self, bytes: u32, align_log2: u8) -> SmallVec<[(u32, bool); 4]> {
+        let align = 1u32 << align_log2.min(7);
+        let wide = self.target.has(Features::DS_B128);
+        let mut out = SmallVec::new();
+        let mut left = bytes;
+        while left > 0 {
+            let piece = match left {
+                1 | 2 | 4 => (left, false),
+                16.. if align >= 16 && wide => (16, false),
+                16.. if align >= 8 => (16, true),
+                12 if align >= 16 && wide => (12, false),
+                8.. if align >= 8 => (8, false),
+                8.. => (8, true),
+                _ => (4, false),
+            };
+            out.push(piece);
+            left -= piece.0;
+        }
+        out
+    }
+
+    fn ds_load(&mut self, dst: Operand, ptr: Value, mem: MemAccess, bytes: u32, signed: bool) -> Result<()> {
+        let pieces = self.ds_pieces(bytes, mem.align_log2);
+        let (base, offset) = self.ds_address(ptr, 0xffff - i64::from(bytes));
+        let mut parts = SmallVec::<[Operand; 4]>::new();
+        let mut at = offset;
+        for &(piece, two) in &pieces {
+            let part = if pieces.len() == 1 { dst } else { self.new_vgpr(piece.div_ceil(4) as u8) };
+            if two {
+                let (address, first) = self.two_address(base, at, piece / 2);
+                self.init_m0();
+                self.emit(if piece == 8 { DS_READ2_B32 } else { DS_READ2_B64 }, [part, address]);
+                self.set_two(mem, piece, first);
+            } else {
+                self.init_m0();
+                self.emit(load_op(&DS_LOADS, piece, signed), [part, base]);
+                self.set_offset(mem, piece, at);
+            }
+            self.set_region(mem);
+            parts.push(part);
+            at += i64::from(piece);
+        }
+        if parts.len() > 1 {
+            self.sequence(dst, &parts);
+        }
+        Ok(())
+    }
+
+    fn ds_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
+        let pieces = self.ds_pieces(bytes, mem.align_log2);
+        let high = if bytes == 2 { self.high_word(value) } else { None };
+        let data = match high {
+            Some(whole) => self.in_vgpr(whole, 1),
+            None => self.vgpr(value),
+        };
+        let (base, offset) = self.ds_address(ptr, 0xffff - i64::from(bytes));
+        let mut at = offset;
+        for &(piece, two) in &pieces {
+            let from = ((at - offset) / 4) as u8;
+            if two {
+                let (address, first) = self.two_address(base, at, piece / 2);
+                let half = (piece / 8) as u8;
+                let [a, b] = [self.sub(&data, from, half), self.sub(&data, from + half, half)];
+                self.init_m0();
+                self.emit(if piece == 8 { DS_WRITE2_B32 } else { DS_WRITE2_B64 }, [address, a, b]);
+                self.set_two(mem, piece, first);
+            } else {
+                let part =
+                    if pieces.len() == 1 { data } else { self.sub(&data, from, piece.div_ceil(4) as u8) };
+                let op = if high.is_some() { HIGH_STORES[2] } else { store_op(&DS_STORES, piece) };
+                self.init_m0();
+                self.emit(op, [base, part]);
+                self.set_offset(mem, piece, at);
+            }
+            self.set_region(mem);
+            at += i64::from(piece);
+        }
+        Ok(())
+    }
+
+    /// Address and first element number for a two-address instruction on elements of `size` bytes.
+    fn two_address(&mut self, base: Operand, offset: i64, size: u32) -> (Operand, u8) {
+        let size = i64::from(size);
+        if offset % size == 0 && offset / size < 255 {
+            return (base, (offset / size) as u8);
+        }
+        let out = self.new_vgpr(1);
+        self.vector_add(out, Operand::Imm(offset), base);
+        (out, 0)
+    }
+
+    fn set_two(&mut self, mem: MemAccess, bytes: u32, first: u8) {
+        if let Some(inst) = self.touch(mem, bytes) {
+            inst.mods.offset = i32::from(first);
+            inst.mods.offset1 = first + 1;
+        }
+    }
+
+    pub(super) fn set_region(&mut self, mem: MemAccess) {
+        if mem.space == AddrSpace::REGION
+            && let Some(inst) = self.cur.last_mut()
+        {
+            inst.mods.flags |= ModFlags::GDS;
+        }
+    }
+
+    // Scratch.
+
+    fn scratch_address(&mut self, ptr: Value, bytes: u32) -> (Option<Operand>, i64) {
+        // 12 bits of offset; every dword of the access must be reachable.
+        let max = 4095;
+        let (base, offset) = self.place_address(ptr, AddrSpace::PRIVATE, max);
+        if offset + i64::from(bytes) - 4 <= max {
+            return (base, offset);
+        }
+        let out = self.new_vgpr(1);
+        match base {
+            Some(base) => self.vector_add(out, Operand::Imm(offset), base),
+            None => {
+                self.emit(V_MOV_B32, [out, Operand::Imm(offset)]);
+            }
+        }
+        (Some(out), 0)
+    }
+
+    fn scratch_access(
+        &mut self,
+        op: Opcode,
+        data: Operand,
+        base: Option<Operand>,
+        offset: i64,
+        mem: MemAccess,
+        bytes: u32,
+    ) {
+        let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
+        self.emit(op, [data, base.unwrap_or(Operand::Off), resource, Operand::Imm(0)]);
+        self.set_offset(mem, bytes, offset);
+        if base.is_some()
+            && let Some(inst) = self.cur.last_mut()
+        {
+            inst.mods.flags |= ModFlags::OFFEN;
+        }
+    }
+
+    fn scratch_load(
+        &mut self,
+        dst: Operand,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u32,
+        signed: bool,
+    ) -> Result<()> {
+        let pieces = self.pieces(bytes, 4);
+        let (base, offset) = self.scratch_address(ptr, bytes);
+        let mut parts = SmallVec::<[Operand; 4]>::new();
+        let mut at = offset;
+        for &piece in &pieces {
+            let part = if pieces.len() == 1 { dst } else { self.new_vgpr(1) };
+            self.scratch_access(load_op(&BUFFER_LOADS, piece, signed), part, base, at, mem, piece);
+            parts.push(part);
+            at += i64::from(piece);
+        }
+        if parts.len() > 1 {
+            self.sequence(dst, &parts);
+        }
+        Ok(())
+    }
+
+    fn scratch_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
+        let pieces = self.pieces(bytes, 4);
+        let data = self.vgpr(value);
+        let (base, offset) = self.scratch_address(ptr, bytes);
+        let mut at = offset;
+        for &piece in &pieces {
+            let part = if pieces.len() == 1 { data } else { self.sub(&data, ((at - offset) / 4) as u8, 1) };
+            self.scratch_access(store_op(&BUFFER_STORES, piece), part, base, at, mem, piece);
+            at += i64::from(piece);
+        }
+        Ok(())
+    }
+
+    // Fences.
+
+    /// A fence is a pseudo that carries ordering and scope; the memory model turns it into waits and invalidates.
+    pub(super) fn lower_fence(
+        &mut self,
+        ordering: Ordering,
+        scope: SyncScope,
+        flags: MemFlags,
+    ) -> Result<()> {
+        self.emit(FENCE, []);
+        let access = MemAccess { align_log2: 0, flags, ordering, scope, space: AddrSpace::FLAT };
+        self.touch(access, 0);
+        Ok(())
+    }
+}
+
+/// A load or store of one piece.
+#[derive(Clone, Copy)]
+enum Access {
+    Load { dst: Operand, signed: bool },
+    Store { data: Operand, high: bool },
+}

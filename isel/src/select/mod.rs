@@ -1,0 +1,298 @@
+//! Instruction selection: legal IR to machine code in SSA form on the thread graph.
+//!
+//! # The walk
+//!
+//! Blocks are visited in reverse of their final order and instructions backwards, so that every use of a value is seen
+//! before its definition. An operand is *asked for* ([`Selector::src`]), which gives its value a virtual register; when the
+//! walk reaches the definition and nobody has asked, nothing is emitted. So a rule that folds a producer into its
+//! user simply asks for the producer's operands instead, and what is then unused disappears without a pass of its own.
+//!
+//! ```text
+//! prepare   uses, blocks of instructions, where values live (`Rep`), free values (`alias`), LDS and frame layout
+//! for block in reverse order
+//!     for inst, last to first: `lower` appends machine instructions in forward order to `cur`,
+//!                              which then moves, reversed, to `rev`
+//!     parameters, then `rev` reversed is the block's body
+//! ```
+//!
+//! A producer is folded only inside its block: values of other blocks may belong to another iteration (temporal
+//! divergence), and would live longer.
+//!
+//! # Where values live
+//!
+//! [`Rep`] is decided once, forwards: divergent values in VGPRs, uniform ones in SGPRs as long as the scalar unit can
+//! compute them from scalar operands. Uniform values that only the vector unit can make (floating point, loads that may
+//! not use the scalar cache) stay in VGPRs and are moved by `v_readfirstlane` where a scalar operand is demanded.
+//!
+//! # Cost
+//!
+//! Linear: each instruction is visited three times, rules look at a bounded neighbourhood, and all side tables are
+//! dense arrays.
+
+mod address;
+mod atomic;
+mod compare;
+mod constant;
+mod control;
+mod convert;
+mod emit;
+mod float;
+mod int;
+mod intrinsic;
+mod memory;
+mod prepare;
+mod value;
+mod vector;
+
+use crate::uniformity::Uniformity;
+use crate::{FloatMode, Options};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{self, InstData, InstKind, Module, Value};
+use mir::machine::{self, Block, Inst, Operand, VReg};
+use mir::target::Target;
+use rustc_hash::FxHashMap;
+
+/// In which form a value is held in registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Rep {
+    /// SGPR tuple: the same in all lanes.
+    #[default]
+    Sgpr,
+    /// VGPR tuple: divergent, or uniform and made by the vector unit.
+    Vgpr,
+    /// `i1` with one bit a lane in an SGPR pair. Also uniform ones that a vector comparison makes.
+    Mask,
+    /// Uniform `i1`: 0 or 1 in an SGPR.
+    Bool,
+}
+
+/// What is known about one value before the walk.
+#[derive(Clone, Copy, Default)]
+struct ValueInfo {
+    /// Uses by instructions.
+    uses: u32,
+    /// Where it lives.
+    rep: Rep,
+    /// Whether it is used in a block other than that of its definition.
+    crosses_blocks: bool,
+    /// For a value that is part of another: dword offset into `alias`.
+    alias_sub: u8,
+    /// For a narrow load: every use is a sign extension, so the load extends the sign.
+    sext_load: bool,
+    /// The value that this one is a part of, where it costs no instruction.
+    alias: PackedOption<Value>,
+    /// Its virtual register, once asked for.
+    reg: PackedOption<VReg>,
+    /// Copy for uses outside the loop of its definition (temporal divergence).
+    outside: PackedOption<VReg>,
+}
+
+struct Selector<'a> {
+    module: &'a Module,
+    f: &'a ir::Function,
+    uniformity: &'a Uniformity,
+    target: &'a Target,
+    float_mode: FloatMode,
+    contract_all: bool,
+    mf: machine::Function,
+    /// Machine block of each IR block.
+    blocks: SecondaryMap<ir::Block, PackedOption<Block>>,
+    /// Blocks whose code is complete.
+    done: SecondaryMap<ir::Block, bool>,
+    values: SecondaryMap<Value, ValueInfo>,
+    /// Block of each placed instruction.
+    home: SecondaryMap<ir::Inst, PackedOption<ir::Block>>,
+    /// Offsets of stack objects.
+    allocas: FxHashMap<Value, u32>,
+    symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
+    /// Lane masks that are the second member of struct results.
+    seconds: FxHashMap<Value, VReg>,
+    /// Block being filled.
+    block: ir::Block,
+    /// Code of the IR instruction being lowered, forwards.
+    cur: Vec<Inst>,
+    /// Code of the block, backwards.
+    rev: Vec<Inst>,
+    /// Source position of the instruction being lowered.
+    loc: u32,
+    /// Scalar and vector constants and copies shared inside a short stretch of code.
+    pool: emit::Pool,
+}
+
+/// Selects machine code for `func` of `module`, which must be legal IR.
+///
+/// Fails with `Unsupported` for what the target or gcnc cannot do, `Limit` for LDS or scratch beyond the target's.
+pub fn select(
+    module: &Module,
+    func: ir::Func,
+    uniformity: &Uniformity,
+    target: &Target,
+    options: &Options,
+) -> Result<machine::Function> {
+    let f = module
+        .functions
+        .get(func)
+        .ok_or_else(|| Diagnostic::defect(format!("selection of a function that does not exist: {func}")))?;
+    let mut selector = Selector {
+        module,
+        f,
+        uniformity,
+        target,
+        float_mode: options.float_mode(f),
+        contract_all: options.contract_all,
+        mf: machine::Function::new(f.name.clone(), f.call_conv, func),
+        blocks: SecondaryMap::new(),
+        done: SecondaryMap::new(),
+        values: SecondaryMap::with_capacity(f.values.len()),
+        home: SecondaryMap::with_capacity(f.insts.len()),
+        allocas: FxHashMap::default(),
+        symbols: FxHashMap::default(),
+        seconds: FxHashMap::default(),
+        block: ir::Block::new(0),
+        cur: Vec::new(),
+        rev: Vec::new(),
+        loc: 0,
+        pool: emit::Pool::default(),
+    };
+    selector.run().map_err(|error| error.in_function(&f.name))?;
+    Ok(selector.mf)
+}
+
+impl<'a> Selector<'a> {
+    fn run(&mut self) -> Result<()> {
+        if !self.f.is_kernel() {
+            return Err(Diagnostic::unsupported(
+                "only kernels are compiled: this function has another calling convention",
+            ));
+        }
+        if self.f.is_declaration() {
+            return Err(Diagnostic::defect("selection of a declaration"));
+        }
+        self.mf.kernarg = mir::abi::kernarg::layout(self.module, self.f, self.target);
+        let order: Vec<ir::Block> =
+            self.uniformity.order().blocks().iter().map(|&b| ir::Block::from_u32(b)).collect();
+        self.prepare(&order)?;
+        for &block in &order {
+            let machine_block = self.mf.add_block();
+            let depth = self.uniformity.loops().depth(block.as_u32());
+            self.mf.blocks[machine_block].loop_depth = depth.min(255) as u8;
+            self.blocks[block] = machine_block.into();
+        }
+        for &block in order.iter().rev() {
+            self.select_block(block)?;
+        }
+        Ok(())
+    }
+
+    fn select_block(&mut self, block: ir::Block) -> Result<()> {
+        self.block = block;
+        let f = self.f;
+        for &inst in f.blocks[block].insts.iter().rev() {
+            let data = &f.insts[inst];
+            let wanted = match data.result {
+                Some(result) => self.values[result].reg.is_some(),
+                None => false,
+            };
+            if !wanted && !data.kind.has_side_effects() {
+                continue;
+            }
+            self.set_loc(inst);
+            self.lower(inst, data).map_err(|error| {
+                let error = error.at(self.describe(inst));
+                match f.source_location(self.module, inst) {
+                    Some(location) => error.located(location),
+                    None => error,
+                }
+            })?;
+            self.copy_outside(data.result);
+            self.rev.extend(self.cur.drain(..).rev());
+            self.pool_step();
+        }
+        self.flush_pool();
+        self.rev.extend(self.cur.drain(..).rev());
+        self.loc = 0;
+        self.finish_params(block)?;
+        self.flush_pool();
+        self.rev.extend(self.cur.drain(..).rev());
+        let machine_block = self.machine_block(block);
+        let body = &mut self.mf.blocks[machine_block];
+        body.insts.extend(self.rev.drain(..).rev());
+        body.tail_start = body.insts.len() as u32;
+        self.done[block] = true;
+        Ok(())
+    }
+
+    /// Text of an instruction for messages.
+    fn describe(&self, inst: ir::Inst) -> String {
+        let data = &self.f.insts[inst];
+        match data.result {
+            Some(result) => format!("{result} = {:?}", data.kind),
+            None => format!("{:?}", data.kind),
+        }
+    }
+
+    fn set_loc(&mut self, inst: ir::Inst) {
+        let loc = self.f.locs[inst];
+        if loc.line == 0 {
+            self.loc = 0;
+        } else if self.mf.locs.last() == Some(&loc) {
+            self.loc = (self.mf.locs.len() - 1) as u32;
+        } else {
+            self.loc = self.mf.locs.len() as u32;
+            self.mf.locs.push(loc);
+        }
+    }
+
+    fn machine_block(&self, block: ir::Block) -> Block {
+        self.blocks[block].expect("every block of the layout got a machine block")
+    }
+
+    /// One instruction; its code goes to `cur`.
+    fn lower(&mut self, inst: ir::Inst, data: &'a InstData) -> Result<()> {
+        match &data.kind {
+            InstKind::Unary { op, arg } => self.lower_unary(data, *op, *arg),
+            InstKind::Binary { op, args } => self.lower_binary(data, *op, *args),
+            InstKind::Cast { op, arg } => self.lower_cast(data, *op, *arg),
+            InstKind::Icmp { .. } | InstKind::Fcmp { .. } => self.lower_compare(data),
+            InstKind::Select { cond, if_true, if_false } => {
+                self.lower_select(data, *cond, *if_true, *if_false)
+            }
+            InstKind::PtrAdd { base, index, scale, offset } => {
+                self.lower_ptradd(data, *base, *index, *scale, *offset)
+            }
+            InstKind::Alloca { .. } => self.lower_constant_address(data),
+            InstKind::Load { ptr, mem } => self.lower_load(data, *ptr, *mem),
+            InstKind::Store { ptr, value, mem } => self.lower_store(*ptr, *value, *mem),
+            InstKind::AtomicRmw { op, ptr, value, mem } => {
+                self.lower_atomic_rmw(data, *op, *ptr, *value, *mem)
+            }
+            InstKind::CmpXchg { ptr, expected, replacement, mem, .. } => {
+                self.lower_cmpxchg(data, *ptr, *expected, *replacement, *mem)
+            }
+            InstKind::Fence { ordering, scope, flags } => self.lower_fence(*ordering, *scope, *flags),
+            InstKind::ExtractElement { vector, index } => self.lower_extract(data, *vector, *index),
+            InstKind::InsertElement { .. } => self.lower_insert(inst, data),
+            InstKind::ExtractValue { aggregate, path } => self.lower_extract_value(data, *aggregate, path),
+            InstKind::Intrinsic { intrinsic, args } => self.lower_intrinsic(data, *intrinsic, args),
+            InstKind::Jump { .. }
+            | InstKind::Branch { .. }
+            | InstKind::Ret { .. }
+            | InstKind::Unreachable => self.lower_terminator(data),
+            InstKind::Shuffle { .. }
+            | InstKind::InsertValue { .. }
+            | InstKind::Call { .. }
+            | InstKind::InlineAsm { .. }
+            | InstKind::Switch { .. } => {
+                Err(Diagnostic::unsupported("operation that selection does not know"))
+            }
+        }
+    }
+
+    /// The register that holds the result of `data`, as a whole.
+    fn result(&mut self, data: &InstData) -> Result<(Value, Operand)> {
+        let value = data.result.ok_or_else(|| Diagnostic::defect("instruction without result"))?;
+        Ok((value, self.def(value)))
+    }
+}

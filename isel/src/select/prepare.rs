@@ -1,0 +1,456 @@
+//! What the walk needs to know beforehand: uses, homes, representations, free values, LDS and frame.
+
+use super::{Rep, Selector, ValueInfo};
+use cranelift_entity::EntityRef;
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{
+    AddrSpace, BinaryOp, Block, CastOp, Const, Float, InstData, InstKind, Intrinsic, MemAccess, MemFlags,
+    Ordering, Scalar, SymbolRef, Type, UnaryOp, Value, ValueDef,
+};
+use mir::isa::Opcode;
+use mir::machine::FrameSlotData;
+
+/// Scratch bytes a lane that MUBUF can address: the stride of the swizzled resource is 14 bits of dwords a wave in
+/// `COMPUTE_TMPRING_SIZE`; 256 KiB less one kilobyte a lane is what the field of 13 bits in units of 256 dwords a wave allows.
+const MAX_SCRATCH_BYTES: u64 = 131_008;
+
+impl<'a> Selector<'a> {
+    /// Fills the side tables; `order` covers all blocks.
+    pub(super) fn prepare(&mut self, order: &[Block]) -> Result<()> {
+        self.count_uses(order);
+        self.layout_lds()?;
+        let f = self.f;
+        for &block in order {
+            for &param in &f.blocks[block].params {
+                self.values[param].rep = self.param_rep(param);
+            }
+            for &inst in &f.blocks[block].insts {
+                let data = &f.insts[inst];
+                if let InstKind::Alloca { size_bytes, count, align_log2 } = data.kind {
+                    self.place_alloca(data, size_bytes, count, align_log2)
+                        .map_err(|e| e.at(self.describe(inst)))?;
+                }
+                if let Some(result) = data.result {
+                    self.values[result].rep = self.classify(data, result);
+                    if let Some((base, sub)) = self.free_part(inst, data) {
+                        // Aliases of aliases are followed here, once.
+                        let (base, sub) = match self.values[base].alias.expand() {
+                            Some(root) => (root, sub + self.values[base].alias_sub),
+                            None => (base, sub),
+                        };
+                        let info = &mut self.values[result];
+                        info.alias = base.into();
+                        info.alias_sub = sub;
+                    }
+                }
+            }
+        }
+        self.kernel_attributes();
+        Ok(())
+    }
+
+    fn count_uses(&mut self, order: &[Block]) {
+        let f = self.f;
+        let mut defs = cranelift_entity::SecondaryMap::<Value, u32>::with_default(u32::MAX);
+        for &block in order {
+            for &param in &f.blocks[block].params {
+                defs[param] = block.index() as u32;
+            }
+            for &inst in &f.blocks[block].insts {
+                self.home[inst] = block.into();
+                if let Some(result) = f.insts[inst].result {
+                    defs[result] = block.index() as u32;
+                    self.values[result].sext_load = matches!(f.insts[inst].kind, InstKind::Load { .. });
+                }
+            }
+        }
+        for &block in order {
+            for &inst in &f.blocks[block].insts {
+                let kind = &f.insts[inst].kind;
+                let is_sext = matches!(kind, InstKind::Cast { op: CastOp::SExt, .. });
+                let values = &mut self.values;
+                kind.for_each_value(|value| {
+                    let info: &mut ValueInfo = &mut values[value];
+                    info.uses += 1;
+                    info.crosses_blocks |= defs[value] != block.index() as u32;
+                    info.sext_load &= is_sext;
+                });
+            }
+        }
+    }
+
+    fn param_rep(&self, param: Value) -> Rep {
+        let ty = self.f.ty(param);
+        match (self.uniformity.is_divergent(param), ty) {
+            (true, Type::Scalar(Scalar::Int(1))) => Rep::Mask,
+            (true, _) => Rep::Vgpr,
+            (false, Type::Scalar(Scalar::Int(1))) => Rep::Bool,
+            // The vector unit makes them and uses them.
+            (false, _) if matches!(ty.scalar(), Some(Scalar::Float(_))) || self.dwords_of(ty) > 4 => {
+                Rep::Vgpr
+            }
+            (false, _) => Rep::Sgpr,
+        }
+    }
+
+    /// Where the result of `data` lives.
+    fn classify(&self, data: &InstData, result: Value) -> Rep {
+        let divergent = self.uniformity.is_divergent(result);
+        if data.ty == Type::I1 {
+            return if divergent { Rep::Mask } else { self.classify_uniform_bool(data) };
+        }
+        if divergent || !self.has_scalar_form(data) {
+            return Rep::Vgpr;
+        }
+        let exempt = matches!(
+            data.kind,
+            InstKind::Intrinsic {
+                intrinsic: Intrinsic::Readfirstlane
+                    | Intrinsic::Readlane
+                    | Intrinsic::Ballot
+                    | Intrinsic::AmdgcnIcmp
+                    | Intrinsic::AmdgcnFcmp,
+                ..
+            }
+        );
+        if exempt || self.all_scalar(&data.kind) { Rep::Sgpr } else { Rep::Vgpr }
+    }
+
+    fn classify_uniform_bool(&self, data: &InstData) -> Rep {
+        let scalar_bool = match &data.kind {
+            InstKind::Icmp { predicate, args } => {
+                self.all_scalar(&data.kind) && self.scalar_compare_exists(*predicate, self.f.ty(args[0]))
+            }
+            InstKind::Binary { .. } | InstKind::Select { .. } => self.none_is_mask(&data.kind),
+            InstKind::Cast { arg, .. } | InstKind::Unary { arg, .. } => {
+                matches!(self.values[*arg].rep, Rep::Sgpr | Rep::Bool)
+            }
+            _ => false,
+        };
+        if scalar_bool { Rep::Bool } else { Rep::Mask }
+    }
+
+    fn all_scalar(&self, kind: &InstKind) -> bool {
+        let mut all = true;
+        kind.for_each_value(|v| all &= self.values[v].rep != Rep::Vgpr);
+        all
+    }
+
+    fn none_is_mask(&self, kind: &InstKind) -> bool {
+        let mut none = true;
+        kind.for_each_value(|v| none &= !matches!(self.values[v].rep, Rep::Mask | Rep::Vgpr));
+        none
+    }
+
+    /// Whether the scalar unit can compute `data`, given scalar operands.
+    fn has_scalar_form(&self, data: &InstData) -> bool {
+        let bits = data.ty.bits().unwrap_or(0);
+        let vector = matches!(data.ty, Type::Vector(..));
+        match &data.kind {
+            InstKind::Binary { op, .. } => match op {
+                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => bits <= 64,
+                BinaryOp::Mul => !vector && (bits <= 32 || self.exists(Opcode::S_MUL_HI_U32)),
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr => !vector,
+                _ => false,
+            },
+            InstKind::Unary { op: UnaryOp::FNeg, .. } => bits <= 64,
+            InstKind::Unary { op: UnaryOp::Freeze, .. } => true,
+            InstKind::Cast { op, .. } => matches!(
+                op,
+                CastOp::Trunc
+                    | CastOp::ZExt
+                    | CastOp::SExt
+                    | CastOp::PtrToInt
+                    | CastOp::IntToPtr
+                    | CastOp::BitCast
+                    | CastOp::AddrSpaceCast
+            ),
+            InstKind::Select { .. } => bits <= 64,
+            InstKind::PtrAdd { scale, index, .. } => {
+                index.is_none()
+                    || bits <= 32
+                    || scale.unsigned_abs().is_power_of_two()
+                    || self.exists(Opcode::S_MUL_HI_U32)
+            }
+            InstKind::Alloca { .. } => true,
+            InstKind::Load { ptr, mem } => self.load_is_scalar(data.ty, *ptr, mem),
+            InstKind::ExtractElement { .. } => true,
+            InstKind::InsertElement { .. } => true,
+            InstKind::Intrinsic { intrinsic, args } => match intrinsic {
+                Intrinsic::Smin | Intrinsic::Smax | Intrinsic::Umin | Intrinsic::Umax => !vector,
+                Intrinsic::Fabs => bits <= 64,
+                Intrinsic::Ctpop
+                | Intrinsic::Ctlz
+                | Intrinsic::Cttz
+                | Intrinsic::Sffbh
+                | Intrinsic::Bitreverse
+                | Intrinsic::Fshr
+                | Intrinsic::WorkgroupIdX
+                | Intrinsic::WorkgroupIdY
+                | Intrinsic::WorkgroupIdZ
+                | Intrinsic::DispatchPtr
+                | Intrinsic::DispatchId
+                | Intrinsic::QueuePtr
+                | Intrinsic::KernargSegmentPtr
+                | Intrinsic::ImplicitargPtr
+                | Intrinsic::Groupstaticsize
+                | Intrinsic::Readfirstlane
+                | Intrinsic::Readlane
+                | Intrinsic::Ballot
+                | Intrinsic::AmdgcnIcmp
+                | Intrinsic::AmdgcnFcmp
+                | Intrinsic::SMemtime
+                | Intrinsic::SMemrealtime
+                | Intrinsic::Readcyclecounter
+                | Intrinsic::Readsteadycounter
+                | Intrinsic::SGetreg
+                | Intrinsic::SBufferLoad => true,
+                Intrinsic::Ubfe | Intrinsic::Sbfe => {
+                    self.const_int(args[1]).is_some() && self.const_int(args[2]).is_some()
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether a uniform load may go through the scalar cache: memory that nobody writes meanwhile, whole dwords.
+    pub(super) fn load_is_scalar(&self, ty: Type, ptr: Value, mem: &MemAccess) -> bool {
+        if mem.ordering != Ordering::NotAtomic || mem.flags.contains(MemFlags::VOLATILE) {
+            return false;
+        }
+        let unwritten = mem.space == AddrSpace::CONSTANT
+            || mem.space == AddrSpace::GLOBAL
+                && mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER);
+        if !unwritten || self.uniformity.is_divergent(ptr) || self.values[ptr].rep == Rep::Vgpr {
+            return false;
+        }
+        let bytes = self.module.types.store_bytes(ty);
+        if bytes.is_multiple_of(4) {
+            return mem.align_log2 >= 2 && bytes <= 64;
+        }
+        // A narrow load of which the place within its dword is known.
+        matches!(bytes, 1 | 2) && self.narrow_scalar_offset(ptr, mem).is_some()
+    }
+
+    /// For a 1- or 2-byte load: the pointer's root that is dword-aligned and the constant offset from it.
+    pub(super) fn narrow_scalar_offset(&self, ptr: Value, mem: &MemAccess) -> Option<(Value, i64)> {
+        if mem.align_log2 >= 2 {
+            return Some((ptr, 0));
+        }
+        let (root, offset) = self.split_offset(ptr);
+        let inst = self.f.def_inst(root)?;
+        let aligned = matches!(
+            self.f.insts[inst].kind,
+            InstKind::Intrinsic {
+                intrinsic: Intrinsic::KernargSegmentPtr | Intrinsic::ImplicitargPtr | Intrinsic::DispatchPtr,
+                ..
+            }
+        );
+        aligned.then_some((root, offset))
+    }
+
+    /// A value that is a dword-aligned part of another one, or all of it: `(whole, first dword)`.
+    fn free_part(&self, inst: mir::ir::Inst, data: &InstData) -> Option<(Value, u8)> {
+        let result = data.result?;
+        let same_rep = |whole: Value| {
+            self.values[whole].rep == self.values[result].rep
+                && self.uniformity.is_divergent(whole) == self.uniformity.is_divergent(result)
+        };
+        match &data.kind {
+            InstKind::Unary { op: UnaryOp::Freeze, arg } => same_rep(*arg).then_some((*arg, 0)),
+            InstKind::Cast { op, arg } => {
+                let from = self.f.ty(*arg);
+                match op {
+                    CastOp::BitCast | CastOp::PtrToInt | CastOp::IntToPtr => (same_rep(*arg)
+                        && self.dwords_of(from) == self.dwords_of(data.ty))
+                    .then_some((*arg, 0)),
+                    CastOp::AddrSpaceCast => {
+                        let global = |ty: Type| {
+                            ty.addr_space().is_some_and(|s| {
+                                matches!(s, AddrSpace::FLAT | AddrSpace::GLOBAL | AddrSpace::CONSTANT)
+                            })
+                        };
+                        (same_rep(*arg) && global(from) && global(data.ty)).then_some((*arg, 0))
+                    }
+                    CastOp::Trunc if data.ty != Type::I1 && same_rep(*arg) => {
+                        if let Some((whole, 32)) = self.shifted_right(*arg)
+                            && same_rep(whole)
+                            && self.wide_product(whole).is_none()
+                        {
+                            return Some((whole, 1));
+                        }
+                        Some((*arg, 0))
+                    }
+                    // A byte or word load clears the upper bits.
+                    CastOp::ZExt
+                        if data.ty == Type::I32 && self.clears_upper_bits(*arg) && same_rep(*arg) =>
+                    {
+                        Some((*arg, 0))
+                    }
+                    // 0 or 1 in an SGPR is the number.
+                    CastOp::ZExt
+                        if from == Type::I1
+                            && self.dwords_of(data.ty) == 1
+                            && self.values[*arg].rep == Rep::Bool
+                            && self.values[result].rep == Rep::Sgpr =>
+                    {
+                        Some((*arg, 0))
+                    }
+                    _ => None,
+                }
+            }
+            InstKind::ExtractElement { vector, index } => {
+                let bits = data.ty.bits()?;
+                let at_bit = self.const_int(*index)?.checked_mul(bits as i64)?;
+                let inside = at_bit >= 0 && (at_bit as u64) < self.f.ty(*vector).bits()?;
+                // Across blocks a part is copied, so that it does not keep the whole tuple alive.
+                let near = !self.values[result].crosses_blocks
+                    && self.f.def_inst(*vector).is_none_or(|def| self.home[def] == self.home[inst]);
+                (inside && at_bit % 32 == 0 && same_rep(*vector) && near)
+                    .then_some((*vector, (at_bit / 32) as u8))
+            }
+            InstKind::ExtractValue { aggregate, path } => {
+                (path.first() == Some(&0) && data.ty != Type::I1).then_some((*aggregate, 0))
+            }
+            InstKind::Intrinsic { intrinsic: Intrinsic::Readfirstlane, args } => {
+                (self.values[args[0]].rep == Rep::Sgpr && self.values[result].rep == Rep::Sgpr)
+                    .then_some((args[0], 0))
+            }
+            InstKind::Intrinsic { intrinsic: Intrinsic::Softwqm | Intrinsic::Wqm, args } => {
+                same_rep(args[0]).then_some((args[0], 0))
+            }
+            _ => None,
+        }
+    }
+
+    /// `value` as `whole >> constant`, logically or arithmetically, of 64 bits.
+    fn shifted_right(&self, value: Value) -> Option<(Value, i64)> {
+        let inst = self.f.def_inst(value)?;
+        match &self.f.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::LShr | BinaryOp::AShr, args } if self.f.ty(value).is_int(64) => {
+                Some((args[0], self.const_int(args[1])?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the bits above a narrow value are known to be zero in its register.
+    pub(super) fn clears_upper_bits(&self, value: Value) -> bool {
+        let Some(inst) = self.f.def_inst(value) else { return false };
+        let data = &self.f.insts[inst];
+        matches!(data.ty, Type::Scalar(Scalar::Int(8 | 16)))
+            && matches!(data.kind, InstKind::Load { .. })
+            && !self.loads_signed(value)
+    }
+
+    /// Whether a narrow load extends the sign into its register.
+    pub(super) fn loads_signed(&self, value: Value) -> bool {
+        let info = &self.values[value];
+        info.sext_load && info.uses > 0
+    }
+
+    fn place_alloca(
+        &mut self,
+        data: &InstData,
+        size: u64,
+        count: Option<Value>,
+        align_log2: u8,
+    ) -> Result<()> {
+        let count = match count {
+            None => 1,
+            Some(value) => match self.const_int(value) {
+                Some(count) if count >= 0 => count as u64,
+                _ => return Err(Diagnostic::unsupported("stack object of variable size")),
+            },
+        };
+        let Some(result) = data.result.filter(|&r| self.values[r].uses > 0) else { return Ok(()) };
+        let used: u64 = self
+            .mf
+            .frame
+            .values()
+            .last()
+            .map_or(0, |slot| u64::from(slot.offset_bytes.unwrap_or(0)) + u64::from(slot.size_bytes));
+        let align_log2 = align_log2.max(2);
+        let offset = used.next_multiple_of(1u64.checked_shl(align_log2.into()).unwrap_or(u64::MAX));
+        let size = size.saturating_mul(count);
+        if align_log2 > 16 || offset.saturating_add(size) > MAX_SCRATCH_BYTES {
+            return Err(Diagnostic::limit(format!(
+                "stack objects take {} bytes a lane, more than the {MAX_SCRATCH_BYTES} that scratch can hold",
+                offset.saturating_add(size)
+            )));
+        }
+        let size_bytes = (size as u32).next_multiple_of(4);
+        self.mf.frame.push(FrameSlotData { size_bytes, align_log2, offset_bytes: Some(offset as u32) });
+        self.allocas.insert(result, offset as u32);
+        Ok(())
+    }
+
+    /// Gives the LDS variables that live code refers to their places: largest alignment first, dynamic LDS at the end.
+    fn layout_lds(&mut self) -> Result<()> {
+        let mut fixed = Vec::new();
+        let mut dynamic = Vec::new();
+        for (value, data) in self.f.values.iter() {
+            let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = data.def else { continue };
+            let variable = &self.module.globals[global];
+            if variable.space != AddrSpace::LOCAL || !self.is_constant_used(value) {
+                continue;
+            }
+            if variable.size_bytes == 0 { &mut dynamic } else { &mut fixed }.push(global);
+        }
+        for list in [&mut fixed, &mut dynamic] {
+            list.sort_by_key(|&g| (std::cmp::Reverse(self.module.globals[g].align_log2), g));
+            list.dedup();
+        }
+        let mut size: u64 = 0;
+        for global in fixed {
+            let variable = &self.module.globals[global];
+            size = size.next_multiple_of(1 << variable.align_log2.min(16));
+            self.mf.lds.globals.push((global, size.min(u64::from(u32::MAX)) as u32));
+            size = size.saturating_add(variable.size_bytes);
+        }
+        if !dynamic.is_empty() {
+            let align = dynamic.iter().map(|&g| self.module.globals[g].align_log2).max().unwrap_or(0);
+            size = size.next_multiple_of(1 << align.min(16));
+            self.mf.lds.dynamic = true;
+            let at = size.min(u64::from(u32::MAX)) as u32;
+            self.mf.lds.globals.extend(dynamic.into_iter().map(|g| (g, at)));
+        }
+        let limit = u64::from(self.target.processor.lds_bytes);
+        if size > limit {
+            return Err(Diagnostic::limit(format!(
+                "local memory of {size} bytes exceeds the {limit} bytes of a work-group on {}",
+                self.target
+            )));
+        }
+        self.mf.lds.size_bytes = size as u32;
+        Ok(())
+    }
+
+    /// Constants inside constant vectors have no uses of their own, so any constant of LDS kept in the table counts unless
+    /// it is a plain one without uses.
+    fn is_constant_used(&self, value: Value) -> bool {
+        self.values[value].uses > 0
+    }
+
+    /// Facts from attributes and metadata that the kernel descriptor needs.
+    fn kernel_attributes(&mut self) {
+        let from_attribute = self
+            .f
+            .attribute("amdgpu-flat-work-group-size")
+            .and_then(|text| text.split(',').nth(1))
+            .and_then(|max| max.trim().parse::<u32>().ok());
+        let required = self
+            .f
+            .kernel
+            .reqd_work_group_size
+            .map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
+            .filter(|&n| n > 0);
+        self.mf.max_flat_workgroup_size = required.or(from_attribute).unwrap_or(1024).clamp(1, 1024);
+    }
+
+    /// Whether binary16 arithmetic of `ty` is packed.
+    pub(super) fn is_packed(ty: Type) -> bool {
+        matches!(ty, Type::Vector(Scalar::Int(16) | Scalar::Float(Float::Half), 2))
+    }
+}
