@@ -7,7 +7,7 @@
 //!
 //! Never panics: any dwords give an instruction or a [`DecodeError`]. Cost: linear in operands and modifier fields.
 
-use super::encode::scalar_tuple_fits;
+use super::encode::{encodable, scalar_tuple_fits};
 use super::format::{Field, Layout, Mod, Slot, layout};
 use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, ValueType};
 use crate::machine::{
@@ -48,6 +48,9 @@ pub enum DecodeError {
     /// Reserved bits are set, or a modifier that the instruction lacks.
     #[error("reserved bits {0:#x} are set")]
     ReservedBits(u64),
+    /// The operands are possible each, but not together (constant bus).
+    #[error("impossible combination of operands of {0:?}")]
+    Contradictory(Opcode),
 }
 
 /// Opcodes by number in their format.
@@ -228,6 +231,10 @@ pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeErr
         mem: None,
         loc: 0,
     };
+    // What spans operands, such as the constant bus, is the encoder's knowledge.
+    if !encodable(&inst, target) {
+        return Err(DecodeError::Contradictory(op));
+    }
     Ok((inst, length))
 }
 
@@ -337,6 +344,9 @@ impl Decoder<'_> {
             K::Literal => {
                 let literal = self.take_literal()?;
                 Ok(Operand::Imm(constant_of_literal(literal, desc.ty)))
+            }
+            K::Attribute if self.encoding == Encoding::E64 => {
+                Ok(Operand::Imm(((value & 0x3f) << 2 | value >> 6) as i64))
             }
             K::Label => Ok(Operand::Imm(i64::from(value as u16 as i16))),
             K::Simm16 if field.width == 16 && desc.ty == ValueType::I16 => {
@@ -645,7 +655,7 @@ impl Decoder<'_> {
         let mods = &self.mods;
         let sources = (mods.abs | mods.neg | mods.neg_hi != 0) && !floats;
         let omod = mods.omod != 0 && !super::encode::accepts_omod(info);
-        let clamp = mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info);
+        let clamp = mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info, self.generation);
         let op_sel =
             mods.op_sel != 0 && !info.flags.contains(OpFlags::OP_SEL) && info.format != Format::Vop3p;
         if sources || omod || clamp || op_sel {

@@ -101,10 +101,13 @@ pub(super) fn accepts_omod(info: &OpcodeInfo) -> bool {
     (float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::OMOD)
 }
 
-/// Whether the instruction can clamp its result.
-pub(super) fn accepts_clamp(info: &OpcodeInfo) -> bool {
+/// Whether the instruction can clamp its result. GFX6-7 clamp floats alone.
+pub(super) fn accepts_clamp(info: &OpcodeInfo, generation: Generation) -> bool {
+    use ValueType as T;
     let float = info.flags.contains(OpFlags::FLOAT_MODS) && !info.flags.contains(OpFlags::NO_CLAMP);
-    (float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::INT_CLAMP)
+    let to_float = info.operands.first().is_some_and(|o| matches!(o.ty, T::F16 | T::F32 | T::F64 | T::V2F16));
+    ((float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::INT_CLAMP))
+        && (generation >= Generation::Gfx8 || to_float)
 }
 
 /// State of one instruction's encoding.
@@ -158,6 +161,11 @@ fn words(inst: &Inst, target: &Target) -> Result<Words> {
         relocated: encoder.relocated,
         unresolved: encoder.unresolved,
     })
+}
+
+/// Whether `inst` can be encoded at all.
+pub(super) fn encodable(inst: &Inst, target: &Target) -> bool {
+    words(inst, target).is_ok()
 }
 
 #[cold]
@@ -224,6 +232,9 @@ impl Encoder<'_> {
         // Reads of VCC that no field shows take the constant bus too.
         if self.info.flags.contains(OpFlags::VCC_USE) && self.is_vector() {
             self.use_bus(106)?;
+        }
+        if self.info.flags.contains(OpFlags::M0_USE) && self.is_vector() {
+            self.use_bus(124)?;
         }
         Ok(())
     }
@@ -357,6 +368,14 @@ impl Encoder<'_> {
                     return Err(out_of_range(name, value));
                 }
                 self.put(field, u64::from(value as u16), name)
+            }
+            // VINTRP has the attribute above the channel, VOP3 the other way round.
+            K::Attribute if vop3 => {
+                let value = self.immediate(operand, name)?;
+                if !(0..256).contains(&value) {
+                    return Err(out_of_range(name, value));
+                }
+                self.put(field, (value >> 2 | (value & 3) << 6) as u64, name)
             }
             K::Attribute | K::ExportTarget | K::InterpSlot | K::Imm => {
                 let value = self.immediate(operand, name)?;
@@ -768,7 +787,7 @@ impl Encoder<'_> {
         let floats = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
         if (mods.abs | mods.neg | mods.neg_hi != 0 && !floats)
             || (mods.omod != 0 && !accepts_omod(self.info))
-            || (mods.flags.contains(ModFlags::CLAMP) && !accepts_clamp(self.info))
+            || (mods.flags.contains(ModFlags::CLAMP) && !accepts_clamp(self.info, self.generation))
         {
             return Err(Diagnostic::limit("a modifier that this instruction lacks"));
         }

@@ -622,12 +622,7 @@ const ABSENT: Field = Field::ABSENT;
 const SRC1: Field = f(9, 8);
 static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST);
 static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST);
-static VOPC_SDWA_8: Layout = {
-    let mut layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP);
-    // The destination fields have no effect and hold DWORD and UNUSED_PRESERVE.
-    layout.fixed |= f(40, 3).put(6) | f(43, 2).put(2);
-    layout
-};
+static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP);
 static VOP1_SDWA_9: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST);
 static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST);
 static VOPC_SDWA_9: Layout = extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP);

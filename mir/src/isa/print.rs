@@ -73,7 +73,9 @@ impl<N: Names> fmt::Display for DisplayInst<'_, N> {
         f.write_str(info.name_on(self.generation))?;
         f.write_str(suffix(info, encoding, self.generation))?;
         for (index, operand) in self.inst.operands.iter().enumerate() {
-            f.write_str(if index == 0 { " " } else { ", " })?;
+            // The target of an export has no comma behind it.
+            let first = index == 0 || (index == 1 && info.format == Format::Exp);
+            f.write_str(if first { " " } else { ", " })?;
             match info.operands.get(index) {
                 Some(desc) => self.operand(f, info, encoding, index, desc, operand)?,
                 // Tied values before allocation, sources of pseudo instructions.
@@ -123,6 +125,7 @@ impl<N: Names> DisplayInst<'_, N> {
             K::Simm16 if info.format == Format::Sopk => write!(f, "{:#x}", value as u16),
             K::Simm16 if info.flags.contains(OpFlags::MODE_DEF) => gpr_index_mode(f, value),
             K::Label => write!(f, "{value}"),
+            K::Simm16 | K::Imm => small_number(f, value),
             K::Waitcnt => self.waitcnt(f, value as u16),
             K::Hwreg => self.hwreg(f, value as u16),
             K::Sendmsg => self.message(f, value as u16),
@@ -340,10 +343,15 @@ impl<N: Names> DisplayInst<'_, N> {
                 flag(f, mods, ModFlags::OFFEN, " offen")?;
                 flag(f, mods, ModFlags::ADDR64, " addr64")?;
                 number(f, " offset:", i64::from(mods.offset))?;
+                // Without an address operand the assembler wants `lds` first.
+                let store = info.flags.contains(OpFlags::LDS_DMA) && !info.flags.contains(OpFlags::LOAD);
+                if store {
+                    f.write_str(" lds")?;
+                }
                 self.glc(f, info)?;
                 flag(f, mods, ModFlags::SLC, " slc")?;
                 flag(f, mods, ModFlags::TFE, " tfe")?;
-                if info.flags.contains(OpFlags::LDS_DMA) {
+                if info.flags.contains(OpFlags::LDS_DMA) && !store {
                     return f.write_str(" lds");
                 }
                 flag(f, mods, ModFlags::LDS, " lds")
@@ -453,6 +461,11 @@ fn flag(f: &mut Formatter<'_>, mods: &Modifiers, bit: ModFlags, text: &str) -> f
 /// ` name:value` unless 0.
 fn number(f: &mut Formatter<'_>, name: &str, value: i64) -> fmt::Result {
     if value == 0 { Ok(()) } else { write!(f, "{name}{value}") }
+}
+
+/// Numbers that an inline constant could be in decimal, larger ones in hexadecimal.
+fn small_number(f: &mut Formatter<'_>, value: i64) -> fmt::Result {
+    if (-16..=64).contains(&value) { write!(f, "{value}") } else { write!(f, "{value:#x}") }
 }
 
 fn hexadecimal(f: &mut Formatter<'_>, value: i64) -> fmt::Result {
@@ -585,6 +598,10 @@ fn swizzle(f: &mut Formatter<'_>, offset: u16) -> fmt::Result {
     let group = 32 - and;
     if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
         return write!(f, " offset:swizzle(BROADCAST,{group},{or})");
+    }
+    // A bit forced to 0 or 1 has one spelling, but several encodings.
+    if or & and != 0 || xor & !(and & !or) != 0 {
+        return write!(f, " offset:{offset}");
     }
     f.write_str(" offset:swizzle(BITMASK_PERM,\"")?;
     // What becomes of each bit of the lane number, from the highest.

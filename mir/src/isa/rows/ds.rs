@@ -89,7 +89,6 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_READ_I8_D16_HI, Ds, [-1, -1, -1, 0x59, -1], x(V, 1, B32, vdst) s(V, 1, B32, addr), LOAD | M0_LDS | LGKM | D16_HI, bytes 1);
     row!(DS_READ_U16_D16, Ds, [-1, -1, -1, 0x5a, -1], x(V, 1, B32, vdst) s(V, 1, B32, addr), LOAD | M0_LDS | LGKM | D16, bytes 2);
     row!(DS_READ_U16_D16_HI, Ds, [-1, -1, -1, 0x5b, -1], x(V, 1, B32, vdst) s(V, 1, B32, addr), LOAD | M0_LDS | LGKM | D16_HI, bytes 2);
-    row!(DS_ADD_F64, Ds, [-1, -1, 0x5c, 0x5c, -1], s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_ADD_RTN_U64, Ds, [0x60, 0x60, 0x60, 0x60, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_SUB_RTN_U64, Ds, [0x61, 0x61, 0x61, 0x61, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_RSUB_RTN_U64, Ds, [0x62, 0x62, 0x62, 0x62, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
@@ -113,7 +112,6 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_READ_B64, Ds, [0x76, 0x76, 0x76, 0x76, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr), LOAD | M0_LDS | LGKM, bytes 8);
     row!(DS_READ2_B64, Ds, [0x77, 0x77, 0x77, 0x77, -1], d(V, 4, Data, vdst) s(V, 1, B32, addr), DS_TWO | LOAD | M0_LDS | LGKM, bytes 16);
     row!(DS_READ2ST64_B64, Ds, [0x78, 0x78, 0x78, 0x78, -1], d(V, 4, Data, vdst) s(V, 1, B32, addr), DS_TWO | LOAD | M0_LDS | LGKM, bytes 16);
-    row!(DS_ADD_RTN_F64, Ds, [-1, -1, 0x7c, 0x7c, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_CONDXCHG32_RTN_B64, Ds, [-1, 0x7e, 0x7e, 0x7e, -1], d(V, 2, B64, vdst) s(V, 1, B32, addr) s(V, 2, B64, data0), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_ADD_SRC2_U32, Ds, [0x80, 0x80, 0x80, 0x80, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_SUB_SRC2_U32, Ds, [0x81, 0x81, 0x81, 0x81, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
@@ -132,15 +130,15 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_MAX_SRC2_F32, Ds, [0x93, 0x93, 0x93, 0x93, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_ADD_SRC2_F32, Ds, [-1, -1, 0x95, 0x95, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_GWS_SEMA_RELEASE_ALL, Ds, [-1, 0x18, 0x98, 0x98, -1], (), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
-    row!(DS_GWS_INIT, Ds, [0x19, 0x19, 0x99, 0x99, -1], s(V, 1, B32, data0), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
+    row!(DS_GWS_INIT, Ds, [0x19, 0x19, 0x99, 0x99, -1], s(V, 1, B32, addr), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_GWS_SEMA_V, Ds, [0x1a, 0x1a, 0x9a, 0x9a, -1], (), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
-    row!(DS_GWS_SEMA_BR, Ds, [0x1b, 0x1b, 0x9b, 0x9b, -1], s(V, 1, B32, data0), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
+    row!(DS_GWS_SEMA_BR, Ds, [0x1b, 0x1b, 0x9b, 0x9b, -1], s(V, 1, B32, addr), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_GWS_SEMA_P, Ds, [0x1c, 0x1c, 0x9c, 0x9c, -1], (), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
-    row!(DS_GWS_BARRIER, Ds, [0x1d, 0x1d, 0x9d, 0x9d, -1], s(V, 1, B32, data0), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
+    row!(DS_GWS_BARRIER, Ds, [0x1d, 0x1d, 0x9d, 0x9d, -1], s(V, 1, B32, addr), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_READ_ADDTID_B32, Ds, [-1, -1, -1, 0xb6, -1], d(V, 1, B32, vdst), LOAD | M0_LDS | M0_USE | LGKM, bytes 4);
     row!(DS_CONSUME, Ds, [0x3d, 0x3d, 0xbd, 0xbd, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM);
     row!(DS_APPEND, Ds, [0x3e, 0x3e, 0xbe, 0xbe, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM);
-    row!(DS_ORDERED_COUNT, Ds, [0x3f, 0x3f, 0xbf, 0xbf, -1], d(V, 1, B32, vdst) s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_USE | LGKM | NO_GDS);
+    row!(DS_ORDERED_COUNT, Ds, [0x3f, 0x3f, 0xbf, 0xbf, -1], d(V, 1, B32, vdst) s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_ADD_SRC2_U64, Ds, [0xc0, 0xc0, 0xc0, 0xc0, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_SUB_SRC2_U64, Ds, [0xc1, 0xc1, 0xc1, 0xc1, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_RSUB_SRC2_U64, Ds, [0xc2, 0xc2, 0xc2, 0xc2, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);

@@ -34,6 +34,6 @@ macro_rules! sopp { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(S_ENDPGM_SAVED, Sopp, [-1, -1, 0x1b, 0x1b, -1], (), BRANCH | SIDE_EFFECTS);
     row!(S_SET_GPR_IDX_OFF, Sopp, [-1, -1, 0x1c, 0x1c, -1], (), MODE_USE | MODE_DEF | SIDE_EFFECTS);
     row!(S_SET_GPR_IDX_MODE, Sopp, [-1, -1, 0x1d, 0x1d, -1], s(SIMM, 0, U16), M0_DEF | MODE_USE | MODE_DEF | SIDE_EFFECTS);
-    row!(S_ENDPGM_ORDERED_PS_DONE, Sopp, [-1, -1, 0x1e, 0x1e, -1], (), BRANCH | SIDE_EFFECTS);
+    row!(S_ENDPGM_ORDERED_PS_DONE, Sopp, [-1, -1, -1, 0x1e, -1], (), BRANCH | SIDE_EFFECTS);
 } } }
 pub(super) use sopp;

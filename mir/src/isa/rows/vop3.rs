@@ -38,7 +38,7 @@ macro_rules! vop3 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_SAD_HI_U8, Vop3, [0x15b, 0x15b, 0x1da, 0x1da, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), INT_CLAMP | COMMUTES);
     row!(V_SAD_U16, Vop3, [0x15c, 0x15c, 0x1db, 0x1db, -1], d(V, 1, U16) s(VS, 1, U32) s(VS, 1, U32) s(VS, 1, U32), INT_CLAMP | COMMUTES);
     row!(V_SAD_U32, Vop3, [0x15d, 0x15d, 0x1dc, 0x1dc, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32) s(VS, 1, U32), INT_CLAMP | COMMUTES);
-    row!(V_CVT_PK_U8_F32, Vop3, [0x15e, 0x15e, 0x1dd, 0x1dd, -1], d(V, 1, B32) s(VS, 1, F32) s(VS, 1, B32) s(VS, 1, B32), FLOAT_MODS | NO_OMOD);
+    row!(V_CVT_PK_U8_F32, Vop3, [0x15e, 0x15e, 0x1dd, 0x1dd, -1], d(V, 1, B32) s(VS, 1, F32) s(VS, 1, U32) s(VS, 1, U32), FLOAT_MODS | NO_OMOD);
     row!(V_DIV_FIXUP_F32, Vop3, [0x15f, 0x15f, 0x1de, 0x1de, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), FLOAT_MODS);
     row!(V_DIV_FIXUP_F64, Vop3, [0x160, 0x160, 0x1df, 0x1df, -1], d(V, 2, F64) s(VS, 2, F64) s(VS, 2, F64) s(VS, 2, F64), FLOAT_MODS | F64_RATE);
     row!(V_DIV_SCALE_F32, Vop3, [0x16d, 0x16d, 0x1e0, 0x1e0, -1], d(V, 1, F32) d(M, 2, B64) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), VOP3B | FLOAT_MODS);

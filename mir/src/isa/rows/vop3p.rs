@@ -32,9 +32,9 @@ macro_rules! vop3p { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { 
     row!(V_DOT2_F32_F16, Vop3p, [-1, -1, -1, 0x23, -1], d(V, 1, F32) s(VS, 1, V2F16) s(VS, 1, V2F16) s(VS, 1, F32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
     row!(V_DOT2_I32_I16, Vop3p, [-1, -1, -1, 0x26, -1], d(V, 1, I32) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
     row!(V_DOT2_U32_U16, Vop3p, [-1, -1, -1, 0x27, -1], d(V, 1, U32) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
-    row!(V_DOT4_I32_I8, Vop3p, [-1, -1, -1, 0x28, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
-    row!(V_DOT4_U32_U8, Vop3p, [-1, -1, -1, 0x29, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
-    row!(V_DOT8_I32_I4, Vop3p, [-1, -1, -1, 0x2a, -1], d(V, 1, I32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, I32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
-    row!(V_DOT8_U32_U4, Vop3p, [-1, -1, -1, 0x2b, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), FLOAT_MODS | INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT4_I32_I8, Vop3p, [-1, -1, -1, 0x28, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32) s(VS, 1, I32), INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT4_U32_U8, Vop3p, [-1, -1, -1, 0x29, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT8_I32_I4, Vop3p, [-1, -1, -1, 0x2a, -1], d(V, 1, I32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, I32), INT_CLAMP, requires DOT_INSTS);
+    row!(V_DOT8_U32_U4, Vop3p, [-1, -1, -1, 0x2b, -1], d(V, 1, U32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, U32), INT_CLAMP, requires DOT_INSTS);
 } } }
 pub(super) use vop3p;
