@@ -111,6 +111,14 @@ impl Generator {
         }
     }
 
+    fn keep_mask(&mut self, mask: VReg) {
+        self.masks.push(mask);
+        if self.masks.len() > 4 {
+            let n = self.random.below(4);
+            self.masks.remove(n);
+        }
+    }
+
     /// Some value of the file with `dwords` dwords, perhaps inside a wider one.
     fn value(&mut self, file: RegFile, dwords: u8) -> Operand {
         let list = &self.live[usize::from(file == RegFile::Vgpr)];
@@ -200,11 +208,7 @@ impl Generator {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 let mask = self.f.new_lane_mask();
                 self.emit(V_CMP_LT_U32, vec![Operand::vreg(mask, 2), a, b]);
-                self.masks.push(mask);
-                if self.masks.len() > 4 {
-                    let n = self.random.below(4);
-                    self.masks.remove(n);
-                }
+                self.keep_mask(mask);
             }
             12 | 13 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
@@ -222,7 +226,7 @@ impl Generator {
                 let (v, mask) = (self.f.new_vreg(Vgpr, 1), self.f.new_lane_mask());
                 self.emit(V_ADD_CO_U32, vec![Operand::vreg(v, 1), Operand::vreg(mask, 2), a, b]);
                 self.keep(v);
-                self.masks.push(mask);
+                self.keep_mask(mask);
             }
             16 => {
                 let a = self.value(Vgpr, 1);
@@ -503,4 +507,70 @@ fn random_functions_are_allocated_right() {
     for seed in start..start + count {
         run(seed, &mut allocator);
     }
+}
+
+/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=1` prints it).
+#[test]
+fn large_functions_cost_linear_time() {
+    let bench = std::env::var("GCNC_BENCH").is_ok();
+    let scale = if bench { 100 } else { 1 };
+    let shapes = [
+        ("block", Shape { size: 1000 * scale, vgprs: 60, sgprs: 30, depth: 0, straight: 1000 * scale }),
+        (
+            "high pressure",
+            Shape { size: 1000 * scale, vgprs: 200, sgprs: 60, depth: 0, straight: 1000 * scale },
+        ),
+        ("blocks", Shape { size: 1000 * scale, vgprs: 40, sgprs: 30, depth: 4, straight: 2 }),
+        ("spilling", Shape { size: 1000 * scale, vgprs: 290, sgprs: 60, depth: 3, straight: 20 }),
+    ];
+    let mut allocator = Allocator::default();
+    for (name, shape) in shapes {
+        let f = Generator::generate(7, shape);
+        let insts: usize = f.layout.iter().map(|&b| f.blocks[b].insts.len()).sum();
+        let (blocks, copies) = (f.layout.len(), copies(&f));
+        let start = std::time::Instant::now();
+        let done = allocator.allocate(f, &target("gfx900"), &Options::default()).expect("allocation");
+        let time = start.elapsed();
+        let moves = moves(&done);
+        if bench {
+            println!(
+                "{name}: {insts} instructions, {blocks} blocks: {:.2} us each, {copies} dwords to move became {moves} moves, {:?}",
+                time.as_secs_f64() * 1e6 / insts as f64,
+                done.resources,
+            );
+        }
+        assert!(moves < copies, "{name}: {moves} moves for {copies} dwords");
+    }
+}
+
+/// Dwords that copies, arguments and tied operands pass.
+fn copies(f: &Function) -> usize {
+    let dwords = |v: &VReg| usize::from(f.vregs[*v].dwords);
+    let mut n = 0;
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        n +=
+            data.wave_succs.iter().chain(&data.thread_succs).flat_map(|e| &e.args).map(dwords).sum::<usize>();
+        for inst in &data.insts {
+            let first = if crate::access::is_copy(inst.op) { 1 } else { inst.op.info().operands.len() };
+            n += inst
+                .operands
+                .iter()
+                .skip(first)
+                .filter_map(|o| o.as_reg())
+                .map(|r| usize::from(r.dwords))
+                .sum::<usize>();
+        }
+    }
+    n
+}
+
+fn moves(f: &Function) -> usize {
+    let is_move =
+        |op| matches!(op, Opcode::S_MOV_B32 | Opcode::S_MOV_B64 | Opcode::V_MOV_B32 | Opcode::V_SWAP_B32);
+    f.layout
+        .iter()
+        .flat_map(|&b| &f.blocks[b].insts)
+        .filter(|i| is_move(i.op) && i.operands[1].as_reg().is_some())
+        .count()
 }

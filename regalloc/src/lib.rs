@@ -123,17 +123,17 @@ impl Allocator {
             let mut at = vec![UNBOUND; round.f.vregs.len()];
             let scalar = limits.scalar_file(&live);
             let packed = round.pack(Kind::Sgpr, &scalar, &mut self.scalar, &mut at);
-            if let Some(root) = packed.failed.first() {
-                let victims = round.victims(Kind::Sgpr, &scalar, *root, &mut state)?;
-                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+            if !packed.failed.is_empty() {
+                let victims = round.victims(Kind::Sgpr, &scalar, &packed.failed, &mut state)?;
+                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
                 continue;
             }
             let lanes = state.spills.lane_registers();
             let vector = limits.vector_file(&live, lanes);
             let packed = round.pack(Kind::Vgpr, &vector, &mut self.vector, &mut at);
-            if let Some(root) = packed.failed.first() {
-                let victims = round.victims(Kind::Vgpr, &vector, *root, &mut state)?;
-                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+            if !packed.failed.is_empty() {
+                let victims = round.victims(Kind::Vgpr, &vector, &packed.failed, &mut state)?;
+                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
                 continue;
             }
             let high = packed.high;
@@ -145,8 +145,8 @@ impl Allocator {
                 let mut narrow = vector.clone();
                 let width = u16::from(round.f.vregs[*root].dwords);
                 narrow.allowed = narrow.allowed.and(&Mask::run(0, high.saturating_sub(width)));
-                let victims = round.victims(Kind::Vgpr, &narrow, *root, &mut state)?;
-                spill::spill(f, &numbering, &victims, &mut state.spills)?;
+                let victims = round.victims(Kind::Vgpr, &narrow, &packed.failed, &mut state)?;
+                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
                 continue;
             }
             let all = packed.high.max(high);
@@ -185,7 +185,7 @@ impl Allocator {
                 place_lane_registers(f, lanes);
                 resources(f, 0);
             }
-            f.resources.sgpr_spills += state.spills.lanes;
+            f.resources.sgpr_spills += state.spills.sgpr_dwords;
             f.resources.vgpr_spills += state.spills.vgpr_dwords;
             return Ok(());
         }
@@ -204,6 +204,8 @@ struct Rounds {
     apart: rustc_hash::FxHashSet<VReg>,
     /// How far pressure must stay under the number of registers: scalar, vector.
     slack: [i32; 2],
+    /// Rounds that spilled.
+    tries: [u32; 2],
 }
 
 /// One attempt.
@@ -239,7 +241,7 @@ impl Round<'_> {
     }
 
     /// What to spill so that the web of `failed` may find a place: nothing at first, if it can fall apart.
-    fn victims(&mut self, kind: Kind, file: &File, failed: VReg, state: &mut Rounds) -> Result<Vec<VReg>> {
+    fn victims(&mut self, kind: Kind, file: &File, failed: &[VReg], state: &mut Rounds) -> Result<Vec<VReg>> {
         let index = usize::from(kind != Kind::Sgpr);
         let registers =
             file.allowed.and_not(&Mask::run(VCC_PAIR, u16::from(kind == Kind::Sgpr) * 2)).count() as i32;
@@ -254,20 +256,21 @@ impl Round<'_> {
             }
         }
         let pressure = spill::pressure(self.numbering.len(), pieces.into_iter());
-        let width = i32::from(self.webs.view(self.f, self.live, failed).width);
+        let width =
+            failed.iter().map(|&v| i32::from(self.webs.view(self.f, self.live, v).width)).max().unwrap_or(1);
         loop {
             let budget = registers - state.slack[index];
             let mut now = pressure.clone();
             let victims =
                 spill::choose(self.f, self.live, self.numbering, kind, &mut now, budget, &state.spills);
             if !victims.is_empty() {
-                state.slack[index] += 1;
+                state.tries[index] += 1;
+                state.slack[index] = state.slack[index].max(1 << state.tries[index].min(5));
                 return Ok(victims);
             }
-            let (root, _) = self.webs.find(failed);
-            let members: Vec<VReg> = self.f.vregs.keys().filter(|&v| self.webs.find(v).0 == root).collect();
-            if members.len() > 1 && members.iter().any(|v| !state.apart.contains(v)) {
-                state.apart.extend(members);
+            let before = state.apart.len();
+            self.dissolve(failed, &mut state.apart);
+            if state.apart.len() > before {
                 return Ok(Vec::new());
             }
             state.slack[index] += (width / 2).max(1);
@@ -276,6 +279,21 @@ impl Round<'_> {
                 return Err(Diagnostic::unsupported(format!(
                     "the function needs more {file} registers than there are"
                 )));
+            }
+        }
+    }
+
+    /// Keeps the members of failed webs out of joins from now on.
+    fn dissolve(&mut self, failed: &[VReg], apart: &mut rustc_hash::FxHashSet<VReg>) {
+        let roots: rustc_hash::FxHashSet<u32> = failed.iter().map(|v| v.as_u32()).collect();
+        let mut size = rustc_hash::FxHashMap::<u32, u32>::default();
+        for v in self.f.vregs.keys() {
+            *size.entry(self.webs.find(v).0).or_insert(0) += 1;
+        }
+        for v in self.f.vregs.keys() {
+            let (root, _) = self.webs.find(v);
+            if roots.contains(&root) && size.get(&root).is_some_and(|&n| n > 1) {
+                apart.insert(v);
             }
         }
     }

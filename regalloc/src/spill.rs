@@ -25,6 +25,9 @@ use mir::machine::{
 };
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Instructions of a block over which a reloaded value is used again.
 const WINDOW: u32 = 12;
@@ -36,10 +39,10 @@ const MAX_OFFSET: u32 = 4095;
 enum Place {
     /// Made again by this instruction.
     Again(Box<Inst>),
-    /// From this lane on, counted over all lane registers.
-    Lanes(u32),
-    /// From this byte of the frame on.
-    Scratch(u32),
+    /// Lanes by dword, counted over all lane registers.
+    Lanes(SmallVec<[u32; 4]>),
+    /// Bytes of the frame by dword.
+    Scratch(SmallVec<[u32; 4]>),
 }
 
 /// What was spilled so far; kept from round to round.
@@ -51,6 +54,8 @@ pub(crate) struct Spills {
     scratch_base: Option<u32>,
     /// First free byte.
     scratch_end: u32,
+    /// SGPR dwords spilled.
+    pub sgpr_dwords: u32,
     /// VGPR dwords spilled.
     pub vgpr_dwords: u32,
     /// For each reloaded dword, the value and its dword.
@@ -67,11 +72,6 @@ impl Spills {
     /// VGPRs that hold spilled SGPRs.
     pub fn lane_registers(&self) -> u16 {
         self.lanes.div_ceil(64) as u16
-    }
-
-    /// Whether scratch is used.
-    pub fn uses_scratch(&self) -> bool {
-        self.scratch_base.is_some()
     }
 
     /// Whether a store at this offset is a spill.
@@ -236,6 +236,7 @@ fn rematerialisable(f: &Function, inst: &Inst) -> bool {
 /// Spills `victims`.
 pub(crate) fn spill(
     f: &mut Function,
+    live: &Liveness,
     numbering: &Numbering,
     victims: &[VReg],
     spills: &mut Spills,
@@ -253,27 +254,49 @@ pub(crate) fn spill(
             }
         }
     }
-    for &v in victims {
-        let dwords = u32::from(f.vregs[v].dwords);
+    // Slots are taken again once the whole range of their last owner is over. Slots of earlier rounds stay apart.
+    let mut free: [BinaryHeap<Reverse<(u32, u32)>>; 2] = Default::default();
+    let mut victims = victims.to_vec();
+    victims.sort_by_key(|&v| (live.of(v).first().map_or(0, |r| r.start), v));
+    for &v in &victims {
+        let dwords = usize::from(f.vregs[v].dwords);
         let place = if let Some(inst) = definitions.remove(&v) {
             Place::Again(inst)
-        } else if f.vregs[v].file == RegFile::Sgpr {
-            // A value stays inside one register.
-            if spills.lanes % 64 + dwords > 64 {
-                spills.lanes = spills.lanes.next_multiple_of(64);
-            }
-            spills.lanes += dwords;
-            Place::Lanes(spills.lanes - dwords)
         } else {
-            if spills.scratch_base.is_none() {
+            let scalar = f.vregs[v].file == RegFile::Sgpr;
+            if !scalar && spills.scratch_base.is_none() {
                 let base = frame_end(f);
                 spills.scratch_base = Some(base);
                 spills.scratch_end = base;
                 request_scratch(f);
             }
-            spills.scratch_end += 4 * dwords;
-            spills.vgpr_dwords += dwords;
-            Place::Scratch(spills.scratch_end - 4 * dwords)
+            let (free, end, step) = match scalar {
+                true => (&mut free[0], &mut spills.lanes, 1),
+                false => (&mut free[1], &mut spills.scratch_end, 4),
+            };
+            let ranges = live.of(v);
+            let (first, last) = (ranges.first().map_or(0, |r| r.start), ranges.last().map_or(0, |r| r.end));
+            let mut slots: SmallVec<[u32; 4]> = SmallVec::new();
+            while slots.len() < dwords {
+                match free.peek() {
+                    Some(&Reverse((until, slot))) if until <= first => {
+                        free.pop();
+                        slots.push(slot);
+                    }
+                    _ => {
+                        slots.push(*end);
+                        *end += step;
+                    }
+                }
+            }
+            free.extend(slots.iter().map(|&slot| Reverse((last, slot))));
+            if scalar {
+                spills.sgpr_dwords += dwords as u32;
+                Place::Lanes(slots)
+            } else {
+                spills.vgpr_dwords += dwords as u32;
+                Place::Scratch(slots)
+            }
         };
         places.insert(v, place);
         spills.fixed.insert(v);
@@ -426,10 +449,9 @@ impl Insert<'_> {
     /// Stores `v`, if it is spilled to memory, where it has just been defined.
     fn store(&mut self, f: &mut Function, v: VReg, loc: u32) {
         let dwords = f.vregs[v].dwords;
-        match self.places.get(&v) {
-            Some(Place::Lanes(first)) => {
-                for d in 0..dwords {
-                    let lane = first + u32::from(d);
+        match self.places.get(&v).cloned() {
+            Some(Place::Lanes(lanes)) => {
+                for (d, lane) in (0..dwords).zip(lanes) {
                     let register = lane_register((lane / 64) as u16);
                     self.push(
                         Opcode::V_WRITELANE_B32,
@@ -442,9 +464,8 @@ impl Insert<'_> {
                     );
                 }
             }
-            Some(Place::Scratch(first)) => {
-                for d in 0..dwords {
-                    let offset = first + 4 * u32::from(d);
+            Some(Place::Scratch(offsets)) => {
+                for (d, offset) in (0..dwords).zip(offsets) {
                     self.scratch(f, Opcode::BUFFER_STORE_DWORD, Operand::sub(v, d, 1), offset, loc);
                 }
             }
@@ -486,12 +507,12 @@ impl Insert<'_> {
                     self.spills.fixed.insert(part);
                     self.spills.reloads.insert(part, (v, u16::from(d)));
                     match &place {
-                        Some(Place::Scratch(first)) => {
-                            let offset = first + 4 * u32::from(d);
+                        Some(Place::Scratch(offsets)) => {
+                            let offset = offsets.get(usize::from(d)).copied().unwrap_or(0);
                             self.scratch(f, Opcode::BUFFER_LOAD_DWORD, Operand::vreg(part, 1), offset, loc);
                         }
-                        Some(Place::Lanes(first)) => {
-                            let lane = first + u32::from(d);
+                        Some(Place::Lanes(lanes)) => {
+                            let lane = lanes.get(usize::from(d)).copied().unwrap_or(0);
                             let register = lane_register((lane / 64) as u16);
                             self.push(
                                 Opcode::V_READLANE_B32,

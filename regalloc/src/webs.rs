@@ -10,7 +10,7 @@
 //! after it went into a tuple needs no second register.
 //!
 //! Who is joined first is decided by loop depth; a join that would overlap, break an alignment or grow
-//! a tuple past [`MAX_WIDTH`] is refused, and the moves stay. Ranges of a web are sorted and disjoint; the shorter list is
+//! a tuple too far ([`grown`]) is refused, and the moves stay. Ranges of a web are sorted and disjoint; the shorter list is
 //! searched in the longer one, and lists stop growing at [`MAX_RANGES`], so the cost is near linear.
 
 use crate::access::is_copy;
@@ -19,8 +19,15 @@ use crate::liveness::{Kind, Liveness, Range};
 use mir::isa::Opcode;
 use mir::machine::{Function, Operand, Reg, RegFile, VReg};
 
-/// Widest web in dwords.
-const MAX_WIDTH: i32 = 32;
+/// Widest web in dwords that is wider than all its members. Long chains of overlapping tuples are hard to place, scalar ones more
+/// so because of their alignment.
+fn grown(file: RegFile) -> i32 {
+    match file {
+        RegFile::Sgpr => 4,
+        RegFile::Vgpr => 8,
+    }
+}
+
 /// Ranges of one dword beyond which a web takes no more members.
 const MAX_RANGES: usize = 1024;
 
@@ -213,7 +220,8 @@ impl Webs {
         let (wa, wb) = (&self.merged[a], &self.merged[b]);
         let low = delta.min(0);
         let high = i32::from(wa.width).max(delta + i32::from(wb.width));
-        if high - low > MAX_WIDTH {
+        let wider = wa.width.max(wb.width);
+        if high - low > i32::from(wider) && high - low > grown(f.vregs[va].file) {
             return false;
         }
         // Alignments are powers of two: the weaker must agree with the stronger.
