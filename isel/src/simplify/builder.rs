@@ -1,0 +1,685 @@
+//! Building of IR with folding, known bits and common subexpressions on the fly.
+//!
+//! Passes that rewrite a function read the old one and emit into a [`Builder`], which owns the new one. What is
+//! emitted is first folded ([`super::fold`]), then looked up among the pure instructions that dominate the current
+//! block, and only then appended. So expansions may be written plainly: what they compute twice, or from
+//! constants, costs nothing.
+//!
+//! Common subexpressions: the table maps an instruction to its value and the *scope* in which it was made; a scope is
+//! a block of the old function, and dominance is a comparison of intervals in its dominator tree. Blocks that an
+//! expansion adds (loops, arms) have no scope: nothing made there is shared.
+//!
+//! Cost: one hash look-up for each instruction.
+
+use super::fold;
+use mir::ir::*;
+use mir::target::Target as Machine;
+use cranelift_entity::SecondaryMap;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Interval of a block in the dominator tree; `a` dominates `b` iff `a.0 <= b.0 && b.1 <= a.1`.
+pub type Scope = (u32, u32);
+
+/// What is known about an integer value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The value is less than 2^`unsigned_bits`; 255 where unknown.
+    unsigned: u8,
+    /// The value is the sign extension of its low `signed` bits.
+    signed: u8,
+}
+
+/// A function under construction.
+pub struct Builder<'a> {
+    /// The function.
+    pub func: Function,
+    /// What it is compiled for.
+    pub machine: &'a Machine,
+    /// Where instructions go.
+    pub block: Block,
+    /// Source position for new instructions.
+    pub loc: SourceLoc,
+    /// Scope of the current block; `None` switches sharing off.
+    pub scope: Option<Scope>,
+    /// Whether to fold and share at all.
+    pub optimize: bool,
+    table: FxHashMap<(InstKind, Type), (Value, Scope)>,
+    ranges: SecondaryMap<Value, Option<Range>>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder of `func`, which has no blocks yet.
+    pub fn new(func: Function, machine: &'a Machine) -> Self {
+        Self {
+            func,
+            machine,
+            block: Block::from_u32(0),
+            loc: SourceLoc::default(),
+            scope: None,
+            optimize: true,
+            table: FxHashMap::default(),
+            ranges: SecondaryMap::new(),
+        }
+    }
+
+    /// Type of `value`.
+    pub fn ty(&self, value: Value) -> Type {
+        self.func.ty(value)
+    }
+
+    /// Bits of a scalar value.
+    pub fn bits(&self, value: Value) -> u32 {
+        self.ty(value).bits().unwrap_or(0) as u32
+    }
+
+    /// Emits a pure instruction: folded, shared or appended.
+    pub fn pure(&mut self, mut kind: InstKind, ty: Type, flags: InstFlags) -> Value {
+        if let Some(value) = fold::fold(self, &mut kind, ty, flags) {
+            return value;
+        }
+        if let Some(scope) = self.scope
+            && is_shareable(&kind)
+        {
+            let key = (kind, ty);
+            if let Some(&(value, made)) = self.table.get(&key)
+                && made.0 <= scope.0
+                && scope.1 <= made.1
+            {
+                if let Some(inst) = self.func.def_inst(value) {
+                    self.func.insts[inst].flags &= flags;
+                }
+                return value;
+            }
+            let value = self.push_value(key.0.clone(), ty, flags);
+            self.table.insert(key, (value, scope));
+            return value;
+        }
+        self.push_value(kind, ty, flags)
+    }
+
+    /// Appends an instruction as it is; `None` for those without a result.
+    pub fn push(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
+        let inst = self.func.make_inst(kind, ty, flags);
+        self.func.blocks[self.block].insts.push(inst);
+        if self.loc != SourceLoc::default() {
+            self.func.locs[inst] = self.loc;
+        }
+        self.func.insts[inst].result
+    }
+
+    fn push_value(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Value {
+        let range = self.range_of(&kind, ty);
+        match self.push(kind, ty, flags) {
+            Some(value) => {
+                if range.is_some() {
+                    self.ranges[value] = range;
+                }
+                value
+            }
+            // Only a void type gets here, which no pure instruction has.
+            None => self.poison(Type::I32),
+        }
+    }
+
+    // ---- constants
+
+    /// Integer constant, truncated to the width of `ty`.
+    pub fn int(&mut self, ty: Type, value: u64) -> Value {
+        self.func.int(ty, value)
+    }
+
+    /// i32 constant.
+    pub fn i32(&mut self, value: u32) -> Value {
+        self.func.int(Type::I32, u64::from(value))
+    }
+
+    /// `true` or `false`.
+    pub fn bool(&mut self, value: bool) -> Value {
+        self.func.int(Type::I1, u64::from(value))
+    }
+
+    /// Floating-point constant of type `ty` from its bits.
+    pub fn float_bits(&mut self, ty: Type, bits: u64) -> Value {
+        self.func.constant(ty, Const::Float(bits))
+    }
+
+    /// binary32 constant.
+    pub fn f32(&mut self, value: f32) -> Value {
+        self.float_bits(Type::F32, u64::from(value.to_bits()))
+    }
+
+    /// binary64 constant.
+    pub fn f64(&mut self, value: f64) -> Value {
+        self.float_bits(Type::F64, value.to_bits())
+    }
+
+    /// Constant of a float type from a number that is exact there (small integers, powers of two within half's range).
+    pub fn float(&mut self, ty: Type, value: f64) -> Value {
+        let bits = match ty {
+            Type::F64 => value.to_bits(),
+            Type::F32 => u64::from((value as f32).to_bits()),
+            _ => u64::from(fold::f64_to_f16(value)),
+        };
+        self.float_bits(ty, bits)
+    }
+
+    /// Poison.
+    pub fn poison(&mut self, ty: Type) -> Value {
+        self.func.constant(ty, Const::Poison)
+    }
+
+    /// Undefined.
+    pub fn undef(&mut self, ty: Type) -> Value {
+        self.func.constant(ty, Const::Undef)
+    }
+
+    /// All bits zero.
+    pub fn zero(&mut self, ty: Type) -> Value {
+        match ty {
+            Type::Scalar(Scalar::Int(_)) => self.int(ty, 0),
+            Type::Scalar(Scalar::Float(_)) => self.float_bits(ty, 0),
+            _ => self.func.constant(ty, Const::Zero),
+        }
+    }
+
+    // ---- arithmetic
+
+    /// Two-operand arithmetic without promises.
+    pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+        self.binary_flags(op, a, b, InstFlags::empty())
+    }
+
+    /// Two-operand arithmetic with promises.
+    pub fn binary_flags(&mut self, op: BinaryOp, a: Value, b: Value, flags: InstFlags) -> Value {
+        let ty = self.ty(a);
+        self.pure(InstKind::Binary { op, args: [a, b] }, ty, flags)
+    }
+
+    /// `a + b`
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Add, a, b)
+    }
+
+    /// `a - b`
+    pub fn sub(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Sub, a, b)
+    }
+
+    /// `a * b` at 16 or 32 bits.
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Mul, a, b)
+    }
+
+    /// `a & b`
+    pub fn and(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::And, a, b)
+    }
+
+    /// `a | b`
+    pub fn or(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Or, a, b)
+    }
+
+    /// `a ^ b`
+    pub fn xor(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Xor, a, b)
+    }
+
+    /// `!a`
+    pub fn not(&mut self, a: Value) -> Value {
+        let ty = self.ty(a);
+        let ones = self.int(ty, u64::MAX);
+        self.xor(a, ones)
+    }
+
+    /// `0 - a`
+    pub fn neg(&mut self, a: Value) -> Value {
+        let ty = self.ty(a);
+        let zero = self.int(ty, 0);
+        self.sub(zero, a)
+    }
+
+    /// Adds a constant.
+    pub fn add_imm(&mut self, a: Value, imm: i64) -> Value {
+        let ty = self.ty(a);
+        let imm = self.int(ty, imm as u64);
+        self.add(a, imm)
+    }
+
+    /// ANDs with a constant.
+    pub fn and_imm(&mut self, a: Value, imm: u64) -> Value {
+        let ty = self.ty(a);
+        let imm = self.int(ty, imm);
+        self.and(a, imm)
+    }
+
+    /// Shift left by a constant.
+    pub fn shl_imm(&mut self, a: Value, amount: u32) -> Value {
+        let ty = self.ty(a);
+        let amount = self.int(ty, u64::from(amount));
+        self.binary(BinaryOp::Shl, a, amount)
+    }
+
+    /// Logical shift right by a constant.
+    pub fn lshr_imm(&mut self, a: Value, amount: u32) -> Value {
+        let ty = self.ty(a);
+        let amount = self.int(ty, u64::from(amount));
+        self.binary(BinaryOp::LShr, a, amount)
+    }
+
+    /// Arithmetic shift right by a constant.
+    pub fn ashr_imm(&mut self, a: Value, amount: u32) -> Value {
+        let ty = self.ty(a);
+        let amount = self.int(ty, u64::from(amount));
+        self.binary(BinaryOp::AShr, a, amount)
+    }
+
+    /// Integer comparison.
+    pub fn icmp(&mut self, predicate: IntPredicate, a: Value, b: Value) -> Value {
+        self.pure(InstKind::Icmp { predicate, args: [a, b] }, Type::I1, InstFlags::empty())
+    }
+
+    /// Integer comparison with a constant.
+    pub fn icmp_imm(&mut self, predicate: IntPredicate, a: Value, imm: u64) -> Value {
+        let ty = self.ty(a);
+        let imm = self.int(ty, imm);
+        self.icmp(predicate, a, imm)
+    }
+
+    /// Floating-point comparison.
+    pub fn fcmp(&mut self, predicate: FloatPredicate, a: Value, b: Value) -> Value {
+        self.pure(InstKind::Fcmp { predicate, args: [a, b] }, Type::I1, InstFlags::empty())
+    }
+
+    /// `cond ? if_true : if_false`
+    pub fn select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Value {
+        let ty = self.ty(if_true);
+        self.pure(InstKind::Select { cond, if_true, if_false }, ty, InstFlags::empty())
+    }
+
+    /// Any conversion.
+    pub fn cast(&mut self, op: CastOp, arg: Value, ty: Type) -> Value {
+        self.pure(InstKind::Cast { op, arg }, ty, InstFlags::empty())
+    }
+
+    /// Zero extension or truncation or nothing.
+    pub fn zext_or_trunc(&mut self, arg: Value, ty: Type) -> Value {
+        let (from, to) = (self.bits(arg), ty.bits().unwrap_or(0) as u32);
+        match from.cmp(&to) {
+            std::cmp::Ordering::Less => self.cast(CastOp::ZExt, arg, ty),
+            std::cmp::Ordering::Equal => arg,
+            std::cmp::Ordering::Greater => self.cast(CastOp::Trunc, arg, ty),
+        }
+    }
+
+    /// Sign extension or truncation or nothing.
+    pub fn sext_or_trunc(&mut self, arg: Value, ty: Type) -> Value {
+        let (from, to) = (self.bits(arg), ty.bits().unwrap_or(0) as u32);
+        match from.cmp(&to) {
+            std::cmp::Ordering::Less => self.cast(CastOp::SExt, arg, ty),
+            std::cmp::Ordering::Equal => arg,
+            std::cmp::Ordering::Greater => self.cast(CastOp::Trunc, arg, ty),
+        }
+    }
+
+    /// Reinterpretation; nothing where the type is the same.
+    pub fn bitcast(&mut self, arg: Value, ty: Type) -> Value {
+        if self.ty(arg) == ty { arg } else { self.cast(CastOp::BitCast, arg, ty) }
+    }
+
+    /// The value as an integer of its width.
+    pub fn as_integer(&mut self, arg: Value) -> Value {
+        match self.ty(arg) {
+            Type::Scalar(Scalar::Int(_)) => arg,
+            Type::Scalar(Scalar::Ptr(space)) => {
+                self.cast(CastOp::PtrToInt, arg, Type::int(space.pointer_bits()))
+            }
+            other => self.bitcast(arg, Type::int(other.bits().unwrap_or(32) as u32)),
+        }
+    }
+
+    /// An integer of the right width as a value of type `ty`.
+    pub fn from_integer(&mut self, arg: Value, ty: Type) -> Value {
+        match ty {
+            Type::Scalar(Scalar::Ptr(_)) => self.cast(CastOp::IntToPtr, arg, ty),
+            _ => self.bitcast(arg, ty),
+        }
+    }
+
+    /// An intrinsic without effects.
+    pub fn intrinsic(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Value {
+        self.intrinsic_flags(intrinsic, args, ty, InstFlags::empty())
+    }
+
+    /// An intrinsic without effects, with promises.
+    pub fn intrinsic_flags(
+        &mut self,
+        intrinsic: Intrinsic,
+        args: &[Value],
+        ty: Type,
+        flags: InstFlags,
+    ) -> Value {
+        self.pure(InstKind::Intrinsic { intrinsic, args: SmallVec::from_slice(args) }, ty, flags)
+    }
+
+    /// Floating-point addition.
+    pub fn fadd(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::FAdd, a, b)
+    }
+
+    /// Floating-point subtraction.
+    pub fn fsub(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::FSub, a, b)
+    }
+
+    /// Floating-point multiplication.
+    pub fn fmul(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::FMul, a, b)
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        let ty = self.ty(a);
+        self.intrinsic(Intrinsic::Fma, &[a, b, c], ty)
+    }
+
+    /// `-a`
+    pub fn fneg(&mut self, a: Value) -> Value {
+        let ty = self.ty(a);
+        self.pure(InstKind::Unary { op: UnaryOp::FNeg, arg: a }, ty, InstFlags::empty())
+    }
+
+    /// `|a|`
+    pub fn fabs(&mut self, a: Value) -> Value {
+        let ty = self.ty(a);
+        self.intrinsic(Intrinsic::Fabs, &[a], ty)
+    }
+
+    /// `base + offset`
+    pub fn ptr_offset(&mut self, base: Value, offset: i64) -> Value {
+        let ty = self.ty(base);
+        self.pure(InstKind::PtrAdd { base, index: None, scale: 0, offset }, ty, InstFlags::empty())
+    }
+
+    /// Element `index` of a vector.
+    pub fn extract(&mut self, vector: Value, index: u32) -> Value {
+        let ty = match self.ty(vector) {
+            Type::Vector(scalar, _) => Type::Scalar(scalar),
+            other => return if index == 0 { vector } else { self.poison(other) },
+        };
+        let index = self.i32(index);
+        self.pure(InstKind::ExtractElement { vector, index }, ty, InstFlags::empty())
+    }
+
+    /// A vector of `elements`, all of one scalar type.
+    pub fn vector(&mut self, elements: &[Value]) -> Value {
+        let Some(Type::Scalar(scalar)) = elements.first().map(|&e| self.ty(e)) else {
+            return self.poison(Type::I32);
+        };
+        let ty = Type::Vector(scalar, elements.len() as u32);
+        // The vector whose elements are being put back in place is the vector itself.
+        if let Some(whole) = self.extracted_whole(elements, ty) {
+            return whole;
+        }
+        let mut vector = self.poison(ty);
+        for (i, &element) in elements.iter().enumerate() {
+            let index = self.i32(i as u32);
+            vector =
+                self.pure(InstKind::InsertElement { vector, element, index }, ty, InstFlags::empty());
+        }
+        vector
+    }
+
+    fn extracted_whole(&self, elements: &[Value], ty: Type) -> Option<Value> {
+        let mut whole = None;
+        for (i, &element) in elements.iter().enumerate() {
+            let InstKind::ExtractElement { vector, index } = &self.func.insts[self.func.def_inst(element)?].kind
+            else {
+                return None;
+            };
+            if self.func.as_int(*index) != Some(i as u64) || whole.is_some_and(|w| w != *vector) {
+                return None;
+            }
+            whole = Some(*vector);
+        }
+        whole.filter(|&w| self.ty(w) == ty)
+    }
+
+    /// Low and high half of a 64-bit integer.
+    pub fn split64(&mut self, value: Value) -> (Value, Value) {
+        let low = self.cast(CastOp::Trunc, value, Type::I32);
+        let high = self.lshr_imm(value, 32);
+        let high = self.cast(CastOp::Trunc, high, Type::I32);
+        (low, high)
+    }
+
+    /// 64-bit integer from its halves.
+    pub fn join64(&mut self, low: Value, high: Value) -> Value {
+        if let (Some(low), Some(high)) = (self.func.as_int(low), self.func.as_int(high)) {
+            return self.int(Type::I64, low | high << 32);
+        }
+        if self.func.as_int(high) == Some(0) {
+            return self.cast(CastOp::ZExt, low, Type::I64);
+        }
+        let halves = self.vector(&[low, high]);
+        self.bitcast(halves, Type::I64)
+    }
+
+    /// The 64-bit product of two 32-bit integers.
+    pub fn wide_mul(&mut self, a: Value, b: Value, signed: bool) -> Value {
+        let op = if signed { CastOp::SExt } else { CastOp::ZExt };
+        let (a, b) = (self.cast(op, a, Type::I64), self.cast(op, b, Type::I64));
+        self.mul(a, b)
+    }
+
+    /// High half of the unsigned product of two 32-bit integers.
+    pub fn mulhi_u32(&mut self, a: Value, b: Value) -> Value {
+        let product = self.wide_mul(a, b, false);
+        let high = self.lshr_imm(product, 32);
+        self.cast(CastOp::Trunc, high, Type::I32)
+    }
+
+    /// Product of two 64-bit integers: one wide and two narrow multiplications.
+    pub fn mul64(&mut self, a: Value, b: Value) -> Value {
+        let (a_small, b_small) = (self.unsigned_bits(a) <= 32, self.unsigned_bits(b) <= 32);
+        let (a_lo, a_hi) = self.split64(a);
+        let (b_lo, b_hi) = self.split64(b);
+        if !(a_small && b_small) && self.signed_bits(a) <= 32 && self.signed_bits(b) <= 32 {
+            return self.wide_mul(a_lo, b_lo, true);
+        }
+        let low = self.wide_mul(a_lo, b_lo, false);
+        if a_small && b_small {
+            return low;
+        }
+        let (lo, mut hi) = self.split64(low);
+        if !b_small {
+            let cross = self.mul(a_lo, b_hi);
+            hi = self.add(hi, cross);
+        }
+        if !a_small {
+            let cross = self.mul(a_hi, b_lo);
+            hi = self.add(hi, cross);
+        }
+        self.join64(lo, hi)
+    }
+
+    /// High half of the unsigned product of two 64-bit integers.
+    pub fn mulhi_u64(&mut self, a: Value, b: Value) -> Value {
+        let (a_lo, a_hi) = self.split64(a);
+        let (b_lo, b_hi) = self.split64(b);
+        let low = self.mulhi_u32(a_lo, b_lo);
+        let low = self.cast(CastOp::ZExt, low, Type::I64);
+        let mid = self.wide_mul(a_lo, b_hi, false);
+        let mid = self.add(mid, low);
+        let (mid_lo, mid_hi) = self.split64(mid);
+        let mid_lo = self.cast(CastOp::ZExt, mid_lo, Type::I64);
+        let mid_hi = self.cast(CastOp::ZExt, mid_hi, Type::I64);
+        let mid2 = self.wide_mul(a_hi, b_lo, false);
+        let mid2 = self.add(mid2, mid_lo);
+        let carry = self.lshr_imm(mid2, 32);
+        let high = self.wide_mul(a_hi, b_hi, false);
+        let high = self.add(high, mid_hi);
+        self.add(high, carry)
+    }
+
+    // ---- ranges
+
+    /// The least n such that `value` is known to be below 2^n.
+    pub fn unsigned_bits(&self, value: Value) -> u32 {
+        let bits = self.bits(value);
+        if let Some(constant) = self.func.as_int(value) {
+            return 64 - constant.leading_zeros();
+        }
+        self.ranges[value].map_or(bits, |r| u32::from(r.unsigned).min(bits))
+    }
+
+    /// The least n such that `value` is known to be the sign extension of its low n bits.
+    pub fn signed_bits(&self, value: Value) -> u32 {
+        let bits = self.bits(value);
+        if let Some(constant) = self.func.as_int(value) {
+            let signed = fold::sext64(constant, bits);
+            return 65 - if signed < 0 { signed.leading_ones() } else { signed.leading_zeros() };
+        }
+        self.ranges[value].map_or(bits, |r| u32::from(r.signed).min(bits))
+    }
+
+    /// Records that `value` is below 2^`bits`.
+    pub fn assume_unsigned(&mut self, value: Value, bits: u32) {
+        let width = self.bits(value);
+        let signed = self.signed_bits(value).min(bits + 1).min(width);
+        let unsigned = self.unsigned_bits(value).min(bits);
+        self.ranges[value] = Some(Range { unsigned: unsigned as u8, signed: signed as u8 });
+    }
+
+    fn range_of(&self, kind: &InstKind, ty: Type) -> Option<Range> {
+        let Type::Scalar(Scalar::Int(width)) = ty else { return None };
+        if width > 64 {
+            return None;
+        }
+        let (u, s) = (|v: Value| self.unsigned_bits(v), |v: Value| self.signed_bits(v));
+        let (mut unsigned, mut signed) = (width, width);
+        match kind {
+            InstKind::Cast { op: CastOp::ZExt, arg } => {
+                unsigned = u(*arg);
+            }
+            InstKind::Cast { op: CastOp::SExt, arg } => {
+                signed = s(*arg);
+                if u(*arg) < self.bits(*arg) {
+                    unsigned = u(*arg);
+                }
+            }
+            InstKind::Cast { op: CastOp::Trunc, arg } => {
+                unsigned = u(*arg);
+                signed = s(*arg);
+            }
+            InstKind::Binary { op, args: [a, b] } => {
+                let amount = self.func.as_int(*b).filter(|&n| n < u64::from(width)).map(|n| n as u32);
+                match op {
+                    BinaryOp::And => {
+                        unsigned = u(*a).min(u(*b));
+                        signed = s(*a).max(s(*b));
+                    }
+                    BinaryOp::Or | BinaryOp::Xor => {
+                        unsigned = u(*a).max(u(*b));
+                        signed = s(*a).max(s(*b));
+                    }
+                    BinaryOp::Add => {
+                        unsigned = u(*a).max(u(*b)) + 1;
+                        signed = s(*a).max(s(*b)) + 1;
+                    }
+                    BinaryOp::Sub => signed = s(*a).max(s(*b)) + 1,
+                    BinaryOp::Mul => {
+                        unsigned = u(*a) + u(*b);
+                        signed = s(*a) + s(*b);
+                    }
+                    BinaryOp::Shl => {
+                        if let Some(n) = amount {
+                            unsigned = u(*a) + n;
+                            signed = s(*a) + n;
+                        }
+                    }
+                    BinaryOp::LShr => {
+                        unsigned = u(*a).saturating_sub(amount.unwrap_or(0));
+                    }
+                    BinaryOp::AShr => {
+                        signed = s(*a).saturating_sub(amount.unwrap_or(0)).max(1);
+                        if u(*a) < width {
+                            unsigned = u(*a).saturating_sub(amount.unwrap_or(0));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            InstKind::Select { if_true, if_false, .. } => {
+                unsigned = u(*if_true).max(u(*if_false));
+                signed = s(*if_true).max(s(*if_false));
+            }
+            InstKind::Intrinsic { intrinsic, args } => match intrinsic {
+                // A work-group has at most 1024 work-items.
+                Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ => unsigned = 10,
+                Intrinsic::Ctpop => unsigned = 6,
+                Intrinsic::Umin => {
+                    unsigned = args.iter().map(|&a| u(a)).min().unwrap_or(width);
+                }
+                Intrinsic::Umax => {
+                    unsigned = args.iter().map(|&a| u(a)).max().unwrap_or(width);
+                }
+                Intrinsic::Smin | Intrinsic::Smax => {
+                    signed = args.iter().map(|&a| s(a)).max().unwrap_or(width);
+                }
+                Intrinsic::MbcntLo | Intrinsic::MbcntHi if args.get(1).is_some_and(|&a| u(a) <= 6) => {
+                    unsigned = 7;
+                }
+                _ => {}
+            },
+            _ => return None,
+        }
+        unsigned = unsigned.min(width);
+        signed = signed.min(width);
+        if unsigned < width {
+            signed = signed.min(unsigned + 1);
+        }
+        (unsigned < width || signed < width)
+            .then_some(Range { unsigned: unsigned as u8, signed: signed.max(1) as u8 })
+    }
+
+    // ---- control flow
+
+    /// A new block at the end of the layout.
+    pub fn new_block(&mut self) -> Block {
+        self.func.add_block()
+    }
+
+    /// Ends the current block with a jump.
+    pub fn jump(&mut self, block: Block, args: &[Value]) {
+        let target = Target { block, args: SmallVec::from_slice(args) };
+        self.push(InstKind::Jump { target }, Type::Void, InstFlags::empty());
+    }
+
+    /// Ends the current block with a two-way branch.
+    pub fn branch(&mut self, cond: Value, if_true: Target, if_false: Target) {
+        self.push(InstKind::Branch { cond, if_true, if_false }, Type::Void, InstFlags::empty());
+    }
+}
+
+/// Whether equal instructions of this kind give equal results wherever they stand.
+fn is_shareable(kind: &InstKind) -> bool {
+    match kind {
+        InstKind::Unary { .. }
+        | InstKind::Binary { .. }
+        | InstKind::Cast { .. }
+        | InstKind::Icmp { .. }
+        | InstKind::Fcmp { .. }
+        | InstKind::Select { .. }
+        | InstKind::PtrAdd { .. }
+        | InstKind::ExtractElement { .. }
+        | InstKind::InsertElement { .. }
+        | InstKind::ExtractValue { .. } => true,
+        InstKind::Load { mem, .. } => mem.is_simple() && mem.flags.contains(MemFlags::INVARIANT),
+        InstKind::Intrinsic { intrinsic, .. } => !intrinsic
+            .props()
+            .intersects(IntrinsicProps::EFFECT.union(IntrinsicProps::READS).union(IntrinsicProps::CONVERGENT)),
+        _ => false,
+    }
+}

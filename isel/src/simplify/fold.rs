@@ -1,0 +1,1045 @@
+//! Constant folding and algebraic identities, applied to every instruction before it is made.
+//!
+//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant. It returns
+//! a value that makes the instruction unnecessary, or leaves a simpler instruction in its place. Constants go to the right
+//! of commutative operations. Undef is folded only where any choice of bits gives the same answer or the
+//! result may be undef itself; an operand that is poison makes the result poison.
+
+use super::builder::Builder;
+use mir::ir::*;
+
+/// Sign extension of the low `bits` of `value`.
+pub fn sext64(value: u64, bits: u32) -> i64 {
+    if bits == 0 || bits >= 64 {
+        return value as i64;
+    }
+    ((value << (64 - bits)) as i64) >> (64 - bits)
+}
+
+/// The low `bits` of `value`.
+pub fn mask64(value: u64, bits: u32) -> u64 {
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+}
+
+/// Simplifies an instruction that is about to be made.
+pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
+    match kind {
+        InstKind::Binary { op, args } => fold_binary(b, op, args, ty, flags),
+        InstKind::Unary { op, arg } => fold_unary(b, *op, *arg, ty),
+        InstKind::Cast { op, arg } => fold_cast(b, op, arg, ty),
+        InstKind::Icmp { predicate, args } => fold_icmp(b, predicate, args),
+        InstKind::Fcmp { predicate, args } => fold_fcmp(b, predicate, args),
+        InstKind::Select { cond, if_true, if_false } => fold_select(b, cond, if_true, if_false),
+        InstKind::PtrAdd { .. } => fold_ptr_add(b, kind, ty),
+        InstKind::ExtractElement { vector, index } => fold_extract(b, *vector, *index, ty),
+        InstKind::InsertElement { vector, element, index } => fold_insert(b, *vector, *element, *index),
+        InstKind::Intrinsic { intrinsic, args } => fold_intrinsic(b, *intrinsic, args, ty),
+        _ => None,
+    }
+}
+
+fn is_poison(b: &Builder<'_>, value: Value) -> bool {
+    matches!(b.func.as_const(value), Some(Const::Poison))
+}
+
+fn is_undef(b: &Builder<'_>, value: Value) -> bool {
+    matches!(b.func.as_const(value), Some(Const::Undef | Const::Poison))
+}
+
+fn def_kind<'f>(b: &'f Builder<'_>, value: Value) -> Option<&'f InstKind> {
+    b.func.def_inst(value).map(|inst| &b.func.insts[inst].kind)
+}
+
+/// `value` as `x op constant`.
+fn as_binary_const(b: &Builder<'_>, value: Value, wanted: BinaryOp) -> Option<(Value, u64)> {
+    match def_kind(b, value)? {
+        InstKind::Binary { op, args } if *op == wanted => Some((args[0], b.func.as_int(args[1])?)),
+        _ => None,
+    }
+}
+
+/// Result of an integer operation on constants; `None` where it is undefined.
+pub fn eval_binary(op: BinaryOp, a: u64, c: u64, bits: u32) -> Option<u64> {
+    let in_range = c < u64::from(bits);
+    let (sa, sc) = (sext64(a, bits), sext64(c, bits));
+    let value = match op {
+        BinaryOp::Add => a.wrapping_add(c),
+        BinaryOp::Sub => a.wrapping_sub(c),
+        BinaryOp::Mul => a.wrapping_mul(c),
+        BinaryOp::UDiv => a.checked_div(c)?,
+        BinaryOp::URem => a.checked_rem(c)?,
+        BinaryOp::SDiv if sc != 0 => sa.wrapping_div(sc) as u64,
+        BinaryOp::SRem if sc != 0 => sa.wrapping_rem(sc) as u64,
+        BinaryOp::Shl if in_range => a << c,
+        BinaryOp::LShr if in_range => a >> c,
+        BinaryOp::AShr if in_range => (sa >> c) as u64,
+        BinaryOp::And => a & c,
+        BinaryOp::Or => a | c,
+        BinaryOp::Xor => a ^ c,
+        _ => return None,
+    };
+    Some(mask64(value, bits))
+}
+
+fn is_commutative(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Add | Mul | And | Or | Xor | FAdd | FMul)
+}
+
+fn fold_binary(
+    b: &mut Builder<'_>,
+    op: &mut BinaryOp,
+    args: &mut [Value; 2],
+    ty: Type,
+    flags: InstFlags,
+) -> Option<Value> {
+    if is_commutative(*op) {
+        let constant = |v| b.func.as_const(v).is_some();
+        let swap = match (constant(args[0]), constant(args[1])) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => args[0] > args[1],
+        };
+        if swap {
+            args.swap(0, 1);
+        }
+    }
+    if args.iter().any(|&a| is_poison(b, a)) {
+        return Some(b.poison(ty));
+    }
+    let Type::Scalar(Scalar::Int(bits)) = ty else { return fold_float_binary(b, *op, *args, ty, flags) };
+    if bits > 64 {
+        return None;
+    }
+    let [x, y] = *args;
+    let (cx, cy) = (b.func.as_int(x), b.func.as_int(y));
+    if let (Some(cx), Some(cy)) = (cx, cy) {
+        return Some(match eval_binary(*op, cx, cy, bits) {
+            Some(value) => b.int(ty, value),
+            None => b.poison(ty),
+        });
+    }
+    if is_undef(b, x) || is_undef(b, y) {
+        return match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor => Some(b.undef(ty)),
+            BinaryOp::And | BinaryOp::Mul | BinaryOp::Shl | BinaryOp::LShr => Some(b.int(ty, 0)),
+            BinaryOp::Or => Some(b.int(ty, u64::MAX)),
+            _ => None,
+        };
+    }
+    if x == y {
+        match op {
+            BinaryOp::Sub | BinaryOp::Xor => return Some(b.int(ty, 0)),
+            BinaryOp::And | BinaryOp::Or => return Some(x),
+            _ => {}
+        }
+    }
+    if cx == Some(0) && matches!(op, BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr) {
+        return Some(x);
+    }
+    let c = cy?;
+    let ones = mask64(u64::MAX, bits);
+    match op {
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr
+            if c == 0 =>
+        {
+            return Some(x);
+        }
+        BinaryOp::Or if c == 0 => return Some(x),
+        BinaryOp::Or if c == ones => return Some(y),
+        BinaryOp::And | BinaryOp::Mul if c == 0 => return Some(y),
+        BinaryOp::And if c == ones => return Some(x),
+        BinaryOp::Mul if c == 1 => return Some(x),
+        _ => {}
+    }
+    if matches!(op, BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr) && c >= u64::from(bits) {
+        return Some(b.poison(ty));
+    }
+    match op {
+        // One form for subtraction of constants, so that sums of constants meet.
+        BinaryOp::Sub if bits > 1 => {
+            *op = BinaryOp::Add;
+            args[1] = b.int(ty, c.wrapping_neg());
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::Add) {
+                let sum = b.int(ty, d.wrapping_sub(c));
+                return Some(b.add(inner, sum));
+            }
+        }
+        BinaryOp::Add => {
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::Add) {
+                let sum = b.int(ty, d.wrapping_add(c));
+                return Some(b.add(inner, sum));
+            }
+        }
+        BinaryOp::Mul if c.is_power_of_two() => {
+            return Some(b.shl_imm(x, c.trailing_zeros()));
+        }
+        BinaryOp::And => {
+            let known = b.unsigned_bits(x);
+            // A mask that keeps all bits that can be set.
+            if known < 64 && mask64(c, known) == mask64(u64::MAX, known) {
+                return Some(x);
+            }
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::And) {
+                let both = b.int(ty, c & d);
+                return Some(b.and(inner, both));
+            }
+            // The half of a 64-bit value that is masked out entirely.
+            if bits == 64 && c <= u64::from(u32::MAX) {
+                let low = b.cast(CastOp::Trunc, x, Type::I32);
+                let low = b.and_imm(low, c);
+                return Some(b.cast(CastOp::ZExt, low, ty));
+            }
+            // and (shl x, n), m where m only clears what the shift cleared anyway
+            if let Some((_, n)) = as_binary_const(b, x, BinaryOp::Shl)
+                && n < 64
+                && c | mask64(u64::MAX, n as u32) == ones
+            {
+                return Some(x);
+            }
+        }
+        BinaryOp::Or => {
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::Or) {
+                let both = b.int(ty, c | d);
+                return Some(b.or(inner, both));
+            }
+        }
+        BinaryOp::Xor => {
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::Xor) {
+                let both = b.int(ty, c ^ d);
+                return Some(b.xor(inner, both));
+            }
+            if bits == 1 {
+                match def_kind(b, x) {
+                    Some(&InstKind::Icmp { predicate, args }) => {
+                        return Some(b.icmp(inverse_int(predicate), args[0], args[1]));
+                    }
+                    Some(&InstKind::Fcmp { predicate, args }) => {
+                        return Some(b.fcmp(inverse_float(predicate), args[0], args[1]));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        BinaryOp::Shl | BinaryOp::LShr => return fold_shift(b, *op, x, c as u32, bits, ty),
+        BinaryOp::AShr => {
+            if b.unsigned_bits(x) < bits {
+                return Some(b.lshr_imm(x, c as u32));
+            }
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::AShr) {
+                return Some(b.ashr_imm(inner, (d + c).min(u64::from(bits - 1)) as u32));
+            }
+            // Sign extension of what is sign-extended from there already.
+            if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::Shl)
+                && d == c
+                && b.signed_bits(inner) <= bits - c as u32
+            {
+                return Some(inner);
+            }
+            if bits == 64 && c >= 32 {
+                let (_, high) = b.split64(x);
+                let high = b.ashr_imm(high, c as u32 - 32);
+                return Some(b.cast(CastOp::SExt, high, ty));
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+fn fold_shift(b: &mut Builder<'_>, op: BinaryOp, x: Value, c: u32, bits: u32, ty: Type) -> Option<Value> {
+    if op == BinaryOp::LShr && c >= b.unsigned_bits(x) {
+        return Some(b.int(ty, 0));
+    }
+    if let Some((inner, d)) = as_binary_const(b, x, op) {
+        let sum = d + u64::from(c);
+        return Some(if sum >= u64::from(bits) {
+            b.int(ty, 0)
+        } else {
+            let amount = b.int(ty, sum);
+            b.binary(op, inner, amount)
+        });
+    }
+    // Clearing the ends: (x >> c) << c and (x << c) >> c.
+    let other = if op == BinaryOp::Shl { BinaryOp::LShr } else { BinaryOp::Shl };
+    if let Some((inner, d)) = as_binary_const(b, x, other)
+        && d == u64::from(c)
+        && bits <= 32
+    {
+        let mask = mask64(u64::MAX, bits);
+        let mask = if op == BinaryOp::Shl { mask64(mask << c, bits) } else { mask >> c };
+        return Some(b.and_imm(inner, mask));
+    }
+    // Whole-dword parts of 64-bit shifts.
+    if bits == 64 && c >= 32 {
+        if op == BinaryOp::Shl {
+            let low = b.cast(CastOp::Trunc, x, Type::I32);
+            let high = b.shl_imm(low, c - 32);
+            let zero = b.i32(0);
+            return Some(b.join64(zero, high));
+        }
+        if c > 32 {
+            let high = b.lshr_imm(x, 32);
+            let high = b.cast(CastOp::Trunc, high, Type::I32);
+            let high = b.lshr_imm(high, c - 32);
+            return Some(b.cast(CastOp::ZExt, high, ty));
+        }
+        if let Some((_, high)) = halves(b, x) {
+            return Some(b.cast(CastOp::ZExt, high, ty));
+        }
+    }
+    None
+}
+
+/// The two dwords that a 64-bit integer was joined from.
+fn halves(b: &mut Builder<'_>, value: Value) -> Option<(Value, Value)> {
+    match def_kind(b, value)? {
+        InstKind::Cast { op: CastOp::BitCast, arg } => {
+            let vector = *arg;
+            if b.ty(vector) != Type::Vector(Scalar::Int(32), 2) {
+                return None;
+            }
+            Some((element_of(b, vector, 0)?, element_of(b, vector, 1)?))
+        }
+        &InstKind::Cast { op: CastOp::ZExt, arg } if b.ty(arg) == Type::I32 => Some((arg, b.i32(0))),
+        _ => None,
+    }
+}
+
+/// Element `index` of a vector built by insertions.
+fn element_of(b: &Builder<'_>, mut vector: Value, index: u64) -> Option<Value> {
+    for _ in 0..32 {
+        match def_kind(b, vector)? {
+            InstKind::InsertElement { vector: rest, element, index: at } => {
+                if b.func.as_int(*at)? == index {
+                    return Some(*element);
+                }
+                vector = *rest;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn is_constant_or_cast(b: &Builder<'_>, value: Value) -> bool {
+    b.func.as_const(value).is_some() || matches!(def_kind(b, value), Some(InstKind::Cast { .. }))
+}
+
+fn float_const(b: &Builder<'_>, value: Value) -> Option<f64> {
+    match (b.func.as_const(value)?, b.ty(value)) {
+        (Const::Float(bits), Type::F32) => Some(f64::from(f32::from_bits(*bits as u32))),
+        (Const::Float(bits), Type::F64) => Some(f64::from_bits(*bits)),
+        _ => None,
+    }
+}
+
+/// A result that rounding, flushing and NaN payloads cannot make differ from the hardware's.
+fn plain_f32(value: f32) -> bool {
+    value == 0.0 || value.is_normal()
+}
+
+fn fold_float_binary(
+    b: &mut Builder<'_>,
+    op: BinaryOp,
+    [x, y]: [Value; 2],
+    ty: Type,
+    flags: InstFlags,
+) -> Option<Value> {
+    let cy = float_const(b, y);
+    if let (Some(fx), Some(fy)) = (float_const(b, x), cy) {
+        if ty == Type::F32 {
+            let (fx, fy) = (fx as f32, fy as f32);
+            let result = match op {
+                BinaryOp::FAdd => fx + fy,
+                BinaryOp::FSub => fx - fy,
+                BinaryOp::FMul => fx * fy,
+                BinaryOp::FDiv => fx / fy,
+                _ => return None,
+            };
+            if plain_f32(fx) && plain_f32(fy) && plain_f32(result) {
+                return Some(b.f32(result));
+            }
+        } else {
+            let result = match op {
+                BinaryOp::FAdd => fx + fy,
+                BinaryOp::FSub => fx - fy,
+                BinaryOp::FMul => fx * fy,
+                BinaryOp::FDiv => fx / fy,
+                _ => return None,
+            };
+            if [fx, fy, result].iter().all(|v| *v == 0.0 || v.is_normal()) {
+                return Some(b.f64(result));
+            }
+        }
+        return None;
+    }
+    // x * 1, x - 0 and x + -0 are x, but for the quieting of signalling NaNs, which LangRef leaves open.
+    match (op, cy) {
+        (BinaryOp::FMul | BinaryOp::FDiv, Some(1.0)) => Some(x),
+        (BinaryOp::FSub, Some(0.0)) if cy.is_some_and(f64::is_sign_positive) => Some(x),
+        (BinaryOp::FAdd, Some(0.0))
+            if cy.is_some_and(f64::is_sign_negative) || flags.contains(InstFlags::NSZ) =>
+        {
+            Some(x)
+        }
+        (BinaryOp::FMul, Some(0.0)) if flags.contains(InstFlags::NNAN | InstFlags::NSZ) => Some(y),
+        _ => None,
+    }
+}
+
+fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<Value> {
+    if is_poison(b, arg) && op == UnaryOp::FNeg {
+        return Some(b.poison(ty));
+    }
+    match op {
+        UnaryOp::FNeg => match (b.func.as_const(arg), ty) {
+            (Some(Const::Float(bits)), Type::Scalar(Scalar::Float(float))) => {
+                let bits = bits ^ 1 << (float.bits() - 1);
+                Some(b.float_bits(ty, bits))
+            }
+            _ => match def_kind(b, arg) {
+                Some(InstKind::Unary { op: UnaryOp::FNeg, arg }) => Some(*arg),
+                _ => None,
+            },
+        },
+        UnaryOp::Freeze => (!is_undef(b, arg)).then_some(arg),
+    }
+}
+
+/// IEEE binary16 bits as a number.
+pub fn f16_to_f64(bits: u16) -> f64 {
+    let (sign, exponent, mantissa) = (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let magnitude = match exponent {
+        0 => mantissa * 2f64.powi(-24),
+        31 if mantissa == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + mantissa) * 2f64.powi(exponent - 25),
+    };
+    if sign == 1 { -magnitude } else { magnitude }
+}
+
+/// The binary16 nearest to `value`, ties to even.
+pub fn f64_to_f16(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let magnitude = value.abs();
+    if magnitude.is_nan() {
+        return sign | 0x7e00;
+    }
+    if magnitude >= 65520.0 {
+        return sign | 0x7c00;
+    }
+    // The unit in the last place; rounding to a multiple of it is exact in binary64.
+    let exponent = if magnitude < 2f64.powi(-14) {
+        -14
+    } else {
+        ((magnitude.to_bits() >> 52) as i32 & 0x7ff) - 1023
+    };
+    let units = (magnitude * 2f64.powi(10 - exponent)).round_ties_even() as u32;
+    // A carry into the next binade falls out of the addition.
+    let bits = if exponent == -14 && units < 1024 {
+        units
+    } else {
+        (((exponent + 14) as u32) << 10) + units
+    };
+    sign | bits as u16
+}
+
+fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, ty: Type) -> Option<Value> {
+    if is_poison(b, *arg) {
+        return Some(b.poison(ty));
+    }
+    let from = b.ty(*arg);
+    if from == ty && matches!(op, CastOp::BitCast | CastOp::AddrSpaceCast) {
+        return Some(*arg);
+    }
+    if is_undef(b, *arg) {
+        return match op {
+            CastOp::Trunc | CastOp::BitCast | CastOp::PtrToInt | CastOp::IntToPtr => Some(b.undef(ty)),
+            CastOp::ZExt | CastOp::SExt => Some(b.int(ty, 0)),
+            _ => None,
+        };
+    }
+    let to_bits = ty.bits().unwrap_or(0) as u32;
+    if let (Type::Scalar(Scalar::Int(from_bits)), Type::Scalar(Scalar::Int(_))) = (from, ty)
+        && let Some(c) = b.func.as_int(*arg)
+        && to_bits <= 64
+    {
+        return Some(match op {
+            CastOp::SExt => b.int(ty, sext64(c, from_bits) as u64),
+            _ => b.int(ty, c),
+        });
+    }
+    match op {
+        CastOp::Trunc => {
+            if let Some((low, _)) = halves(b, *arg) {
+                return Some(b.zext_or_trunc(low, ty));
+            }
+            match def_kind(b, *arg)?.clone() {
+                InstKind::Cast { op: inner @ (CastOp::ZExt | CastOp::SExt), arg: source } => {
+                    let bits = b.bits(source);
+                    return Some(if bits >= to_bits {
+                        b.zext_or_trunc(source, ty)
+                    } else {
+                        b.cast(inner, source, ty)
+                    });
+                }
+                InstKind::Cast { op: CastOp::Trunc, arg: source } => {
+                    return Some(b.cast(CastOp::Trunc, source, ty));
+                }
+                // The high half of a join, and low bits of 64-bit arithmetic.
+                InstKind::Binary { op: BinaryOp::LShr, args } if b.func.as_int(args[1]) == Some(32) => {
+                    if let Some((_, high)) = halves(b, args[0]) {
+                        return Some(b.zext_or_trunc(high, ty));
+                    }
+                }
+                InstKind::Binary {
+                    op: op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub),
+                    args,
+                } if to_bits == 32
+                    && from == Type::I64
+                    && args.iter().all(|&a| is_constant_or_cast(b, a)) =>
+                {
+                    // Only one level deep: this recursion must not follow the input.
+                    let x = b.cast(CastOp::Trunc, args[0], ty);
+                    let y = b.cast(CastOp::Trunc, args[1], ty);
+                    return Some(b.binary(op, x, y));
+                }
+                _ => {}
+            }
+            None
+        }
+        CastOp::ZExt | CastOp::SExt => {
+            if from == ty {
+                return Some(*arg);
+            }
+            match *def_kind(b, *arg)? {
+                InstKind::Cast { op: CastOp::ZExt, arg: source } => {
+                    return Some(b.cast(CastOp::ZExt, source, ty));
+                }
+                InstKind::Cast { op: CastOp::SExt, arg: source } if *op == CastOp::SExt => {
+                    return Some(b.cast(CastOp::SExt, source, ty));
+                }
+                InstKind::Cast { op: CastOp::Trunc, arg: source } => {
+                    // Nothing was cut off: the source itself, at the wanted width.
+                    let narrow = b.bits(*arg);
+                    let source_ty = b.ty(source);
+                    if source_ty.scalar().is_some_and(|s| matches!(s, Scalar::Int(_))) {
+                        if *op == CastOp::ZExt && b.unsigned_bits(source) <= narrow {
+                            return Some(b.zext_or_trunc(source, ty));
+                        }
+                        if *op == CastOp::SExt && b.signed_bits(source) <= narrow {
+                            return Some(b.sext_or_trunc(source, ty));
+                        }
+                    }
+                }
+                _ => {}
+            }
+            if *op == CastOp::SExt && b.unsigned_bits(*arg) < b.bits(*arg) {
+                *op = CastOp::ZExt;
+            }
+            None
+        }
+        CastOp::BitCast => {
+            if let Some(constant) = b.func.as_const(*arg) {
+                let bits = match constant {
+                    Const::Int(bits) | Const::Float(bits) => *bits,
+                    Const::Zero if from.bits().is_some_and(|n| n <= 64) => 0,
+                    _ => return None,
+                };
+                return match ty {
+                    Type::Scalar(Scalar::Int(_)) => Some(b.int(ty, bits)),
+                    Type::Scalar(Scalar::Float(_)) => Some(b.float_bits(ty, bits)),
+                    Type::Vector(Scalar::Int(32), 2) => {
+                        let (low, high) = (b.i32(bits as u32), b.i32((bits >> 32) as u32));
+                        Some(b.vector(&[low, high]))
+                    }
+                    _ => None,
+                };
+            }
+            match *def_kind(b, *arg)? {
+                InstKind::Cast { op: CastOp::BitCast, arg: source } => Some(b.bitcast(source, ty)),
+                _ => None,
+            }
+        }
+        CastOp::PtrToInt | CastOp::IntToPtr => {
+            if matches!(b.func.as_const(*arg), Some(Const::Zero | Const::Int(0))) {
+                return Some(b.zero(ty));
+            }
+            match *def_kind(b, *arg)? {
+                InstKind::Cast { op: inner @ (CastOp::PtrToInt | CastOp::IntToPtr), arg: source }
+                    if inner != *op && b.ty(source) == ty =>
+                {
+                    Some(source)
+                }
+                _ => None,
+            }
+        }
+        CastOp::AddrSpaceCast => {
+            match *def_kind(b, *arg)? {
+                // There and back: the source space sees the same object.
+                InstKind::Cast { op: CastOp::AddrSpaceCast, arg: source } if b.ty(source) == ty => Some(source),
+                _ => None,
+            }
+        }
+        CastOp::FpExt => match (b.func.as_const(*arg)?, from, ty) {
+            (Const::Float(bits), Type::F32, Type::F64) => {
+                let value = f32::from_bits(*bits as u32);
+                plain_f32(value).then(|| b.f64(f64::from(value)))
+            }
+            (Const::Float(bits), Type::F16, Type::F32) => {
+                let value = f16_to_f64(*bits as u16);
+                value.is_finite().then(|| b.f32(value as f32))
+            }
+            _ => None,
+        },
+        CastOp::FpTrunc => match (b.func.as_const(*arg)?, from, ty) {
+            (Const::Float(bits), Type::F64, Type::F32) => {
+                let value = f64::from_bits(*bits) as f32;
+                plain_f32(value).then(|| b.f32(value))
+            }
+            _ => None,
+        },
+        CastOp::UiToFp | CastOp::SiToFp => {
+            let c = b.func.as_int(*arg)?;
+            let signed = *op == CastOp::SiToFp;
+            let n = sext64(c, b.bits(*arg));
+            match ty {
+                Type::F32 => Some(b.f32(if signed { n as f32 } else { c as f32 })),
+                Type::F64 => Some(b.f64(if signed { n as f64 } else { c as f64 })),
+                _ => None,
+            }
+        }
+        CastOp::FpToUi | CastOp::FpToSi => {
+            let value = float_const(b, *arg)?.trunc();
+            let limit = 2f64.powi(to_bits.min(63) as i32 - 1);
+            (to_bits <= 64 && value.abs() < limit).then(|| {
+                let n = value as i64;
+                b.int(ty, n as u64)
+            })
+        }
+    }
+}
+
+/// The predicate that holds where `predicate` does not.
+pub fn inverse_int(predicate: IntPredicate) -> IntPredicate {
+    use IntPredicate::*;
+    match predicate {
+        Eq => Ne,
+        Ne => Eq,
+        Ugt => Ule,
+        Uge => Ult,
+        Ult => Uge,
+        Ule => Ugt,
+        Sgt => Sle,
+        Sge => Slt,
+        Slt => Sge,
+        Sle => Sgt,
+    }
+}
+
+/// The predicate with exchanged operands.
+pub fn swapped_int(predicate: IntPredicate) -> IntPredicate {
+    use IntPredicate::*;
+    match predicate {
+        Eq => Eq,
+        Ne => Ne,
+        Ugt => Ult,
+        Uge => Ule,
+        Ult => Ugt,
+        Ule => Uge,
+        Sgt => Slt,
+        Sge => Sle,
+        Slt => Sgt,
+        Sle => Sge,
+    }
+}
+
+/// The predicate that holds where `predicate` does not.
+pub fn inverse_float(predicate: FloatPredicate) -> FloatPredicate {
+    use FloatPredicate::*;
+    match predicate {
+        False => True,
+        Oeq => Une,
+        Ogt => Ule,
+        Oge => Ult,
+        Olt => Uge,
+        Ole => Ugt,
+        One => Ueq,
+        Ord => Uno,
+        Uno => Ord,
+        Ueq => One,
+        Ugt => Ole,
+        Uge => Olt,
+        Ult => Oge,
+        Ule => Ogt,
+        Une => Oeq,
+        True => False,
+    }
+}
+
+/// Whether `predicate` holds between two integers of `bits` bits.
+pub fn eval_icmp(predicate: IntPredicate, a: u64, c: u64, bits: u32) -> bool {
+    let (sa, sc) = (sext64(a, bits), sext64(c, bits));
+    match predicate {
+        IntPredicate::Eq => a == c,
+        IntPredicate::Ne => a != c,
+        IntPredicate::Ugt => a > c,
+        IntPredicate::Uge => a >= c,
+        IntPredicate::Ult => a < c,
+        IntPredicate::Ule => a <= c,
+        IntPredicate::Sgt => sa > sc,
+        IntPredicate::Sge => sa >= sc,
+        IntPredicate::Slt => sa < sc,
+        IntPredicate::Sle => sa <= sc,
+    }
+}
+
+fn fold_icmp(b: &mut Builder<'_>, predicate: &mut IntPredicate, args: &mut [Value; 2]) -> Option<Value> {
+    use IntPredicate::*;
+    if args.iter().any(|&a| is_poison(b, a)) {
+        return Some(b.poison(Type::I1));
+    }
+    if b.func.as_const(args[0]).is_some() && b.func.as_const(args[1]).is_none() {
+        args.swap(0, 1);
+        *predicate = swapped_int(*predicate);
+    }
+    let [x, y] = *args;
+    let bits = b.bits(x);
+    if bits > 64 {
+        return None;
+    }
+    if x == y {
+        return Some(b.bool(matches!(predicate, Eq | Uge | Ule | Sge | Sle)));
+    }
+    let is_int = matches!(b.ty(x), Type::Scalar(Scalar::Int(_)));
+    if let (Some(cx), Some(cy)) = (b.func.as_int(x), b.func.as_int(y)) {
+        return Some(b.bool(eval_icmp(*predicate, cx, cy, bits)));
+    }
+    let c = b.func.as_int(y)?;
+    if !is_int {
+        return None;
+    }
+    // Out of the known range.
+    let known = b.unsigned_bits(x);
+    if known < bits {
+        if c >> known != 0 && sext64(c, bits) >= 0 {
+            return Some(b.bool(matches!(predicate, Ne | Ult | Ule | Slt | Sle)));
+        }
+        if sext64(c, bits) < 0 {
+            return Some(b.bool(matches!(predicate, Ne | Ult | Ule | Sgt | Sge)));
+        }
+    }
+    match (*predicate, c) {
+        (Ult, 0) => return Some(b.bool(false)),
+        (Uge, 0) => return Some(b.bool(true)),
+        (Ult, 1) | (Ule, 0) => {
+            *predicate = Eq;
+            args[1] = b.int(b.ty(x), 0);
+        }
+        (Ugt, 0) | (Uge, 1) => {
+            *predicate = Ne;
+            args[1] = b.int(b.ty(x), 0);
+        }
+        _ => {}
+    }
+    // Comparisons of extended values at the narrow width.
+    if let Some(&InstKind::Cast { op, arg }) = def_kind(b, x) {
+        let narrow = b.bits(arg);
+        let narrow_ty = b.ty(arg);
+        let fits_u = c == mask64(c, narrow);
+        let fits_s = sext64(c, bits) == sext64(mask64(c, narrow), narrow);
+        if op == CastOp::ZExt && narrow >= 16 && fits_u && narrow_ty != Type::I1 {
+            let unsigned = match *predicate {
+                Sgt => Ugt,
+                Sge => Uge,
+                Slt => Ult,
+                Sle => Ule,
+                other => other,
+            };
+            let legal = narrow != 16 || b.machine.has(mir::target::Features::INST_16BIT);
+            if legal {
+                let c = b.int(narrow_ty, c);
+                return Some(b.icmp(unsigned, arg, c));
+            }
+        }
+        if op == CastOp::SExt && narrow == 32 && fits_s && matches!(predicate, Eq | Ne | Sgt | Sge | Slt | Sle) {
+            let c = b.int(narrow_ty, c);
+            return Some(b.icmp(*predicate, arg, c));
+        }
+        // An extended i1 against 0 or 1.
+        if narrow_ty == Type::I1 && op == CastOp::ZExt && c <= 1 && matches!(predicate, Eq | Ne) {
+            let positive = (*predicate == Ne) == (c == 0);
+            return Some(if positive { arg } else { b.not(arg) });
+        }
+        if narrow_ty == Type::I1 && op == CastOp::SExt && c == 0 && matches!(predicate, Eq | Ne) {
+            return Some(if *predicate == Ne { arg } else { b.not(arg) });
+        }
+    }
+    // select c, 1, 0 against a constant
+    if let Some(&InstKind::Select { cond, if_true, if_false }) = def_kind(b, x)
+        && let (Some(t), Some(f)) = (b.func.as_int(if_true), b.func.as_int(if_false))
+    {
+        let holds = (eval_icmp(*predicate, t, c, bits), eval_icmp(*predicate, f, c, bits));
+        return Some(match holds {
+            (true, true) => b.bool(true),
+            (false, false) => b.bool(false),
+            (true, false) => cond,
+            (false, true) => b.not(cond),
+        });
+    }
+    None
+}
+
+fn fold_fcmp(b: &mut Builder<'_>, predicate: &mut FloatPredicate, args: &mut [Value; 2]) -> Option<Value> {
+    use FloatPredicate::*;
+    match predicate {
+        False => return Some(b.bool(false)),
+        True => return Some(b.bool(true)),
+        _ => {}
+    }
+    let (x, y) = (float_const(b, args[0])?, float_const(b, args[1])?);
+    let unordered = x.is_nan() || y.is_nan();
+    let holds = match predicate {
+        False => false,
+        True => true,
+        Oeq => x == y,
+        Ogt => x > y,
+        Oge => x >= y,
+        Olt => x < y,
+        Ole => x <= y,
+        One => !unordered && x != y,
+        Ord => !unordered,
+        Uno => unordered,
+        Ueq => unordered || x == y,
+        Ugt => unordered || x > y,
+        Uge => unordered || x >= y,
+        Ult => unordered || x < y,
+        Ule => unordered || x <= y,
+        Une => x != y,
+    };
+    Some(b.bool(holds))
+}
+
+fn fold_select(
+    b: &mut Builder<'_>,
+    cond: &mut Value,
+    if_true: &mut Value,
+    if_false: &mut Value,
+) -> Option<Value> {
+    if if_true == if_false || is_poison(b, *if_false) {
+        return Some(*if_true);
+    }
+    if is_poison(b, *if_true) || is_undef(b, *cond) {
+        return Some(*if_false);
+    }
+    if let Some(c) = b.func.as_int(*cond) {
+        return Some(if c == 1 { *if_true } else { *if_false });
+    }
+    if let Some((inner, 1)) = as_binary_const(b, *cond, BinaryOp::Xor) {
+        *cond = inner;
+        std::mem::swap(if_true, if_false);
+    }
+    if b.ty(*if_true) == Type::I1 {
+        let (t, f) = (b.func.as_int(*if_true), b.func.as_int(*if_false));
+        return match (t, f) {
+            (Some(1), Some(0)) => Some(*cond),
+            (Some(0), Some(1)) => Some(b.not(*cond)),
+            (Some(1), None) => Some(b.or(*cond, *if_false)),
+            (None, Some(0)) => Some(b.and(*cond, *if_true)),
+            (Some(0), None) => {
+                let inverse = b.not(*cond);
+                Some(b.and(inverse, *if_false))
+            }
+            (None, Some(1)) => {
+                let inverse = b.not(*cond);
+                Some(b.or(inverse, *if_true))
+            }
+            _ => None,
+        };
+    }
+    None
+}
+
+fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
+    let InstKind::PtrAdd { base, index, scale, offset } = kind else { return None };
+    let wraps = ty.bits() == Some(32);
+    if let Some(at) = *index {
+        if *scale == 0 {
+            *index = None;
+        } else if let Some(c) = b.func.as_int(at) {
+            let step = sext64(c, b.bits(at)).wrapping_mul(*scale);
+            *offset = offset.wrapping_add(step);
+            *index = None;
+        } else if let Some(&InstKind::Cast { op: CastOp::SExt, arg }) = def_kind(b, at)
+            && b.ty(arg) == Type::I32
+        {
+            *index = Some(arg);
+        }
+    }
+    // Constants inside the index move to the offset, where instructions have room for them.
+    if let Some(at) = *index
+        && let Some((inner, c)) = as_binary_const(b, at, BinaryOp::Add)
+        && (b.bits(at) == 64 || wraps && b.bits(at) == 32)
+    {
+        *offset = offset.wrapping_add(sext64(c, b.bits(at)).wrapping_mul(*scale));
+        *index = Some(inner);
+    }
+    // The index doubled is the scale doubled.
+    if let Some(at) = *index
+        && let Some((inner, c)) = as_binary_const(b, at, BinaryOp::Shl)
+        && (b.bits(at) == 64 || wraps && b.bits(at) == 32)
+        && c < 16
+        && scale.unsigned_abs() < 1 << 24
+    {
+        *scale <<= c;
+        *index = Some(inner);
+    }
+    if let Some(&InstKind::PtrAdd { base: inner, index: inner_index, scale: inner_scale, offset: inner_offset }) =
+        def_kind(b, *base)
+    {
+        if index.is_none() {
+            // base + (i*s + c) + d: one instruction.
+            *base = inner;
+            *index = inner_index;
+            *scale = inner_scale;
+            *offset = offset.wrapping_add(inner_offset);
+        } else if inner_offset != 0 {
+            // (base + i*s + c) + j*t + d: constants move outwards.
+            *base = match inner_index {
+                None => inner,
+                Some(_) => {
+                    let kind =
+                        InstKind::PtrAdd { base: inner, index: inner_index, scale: inner_scale, offset: 0 };
+                    b.pure(kind, ty, InstFlags::empty())
+                }
+            };
+            *offset = offset.wrapping_add(inner_offset);
+        }
+    }
+    if wraps {
+        *offset = sext64(*offset as u64, 32);
+    }
+    if index.is_none() {
+        *scale = 0;
+        if *offset == 0 {
+            return Some(*base);
+        }
+        if let Some(&Const::Symbol(symbol, at)) = b.func.as_const(*base) {
+            let constant = Const::Symbol(symbol, at.wrapping_add(*offset));
+            return Some(b.func.constant(ty, constant));
+        }
+    }
+    None
+}
+
+fn fold_extract(b: &mut Builder<'_>, vector: Value, index: Value, ty: Type) -> Option<Value> {
+    let at = b.func.as_int(index)?;
+    match b.func.as_const(vector) {
+        Some(Const::Poison) => return Some(b.poison(ty)),
+        Some(Const::Undef) => return Some(b.undef(ty)),
+        Some(Const::Zero) => return Some(b.zero(ty)),
+        Some(Const::Elements(elements)) => return elements.get(at as usize).copied(),
+        Some(_) => return None,
+        None => {}
+    }
+    if let Some(element) = element_of(b, vector, at) {
+        return Some(element);
+    }
+    if let Some(&InstKind::Cast { op: CastOp::BitCast, arg }) = def_kind(b, vector)
+        && b.ty(arg) == Type::I64
+        && ty == Type::I32
+    {
+        let (low, high) = b.split64(arg);
+        return Some(if at == 0 { low } else { high });
+    }
+    None
+}
+
+fn fold_insert(b: &mut Builder<'_>, vector: Value, element: Value, index: Value) -> Option<Value> {
+    let at = b.func.as_int(index)?;
+    // Putting an element back where it came from.
+    match def_kind(b, element) {
+        Some(&InstKind::ExtractElement { vector: source, index: from })
+            if source == vector && b.func.as_int(from) == Some(at) =>
+        {
+            Some(vector)
+        }
+        _ => None,
+    }
+}
+
+fn fold_intrinsic(b: &mut Builder<'_>, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Option<Value> {
+    use Intrinsic::*;
+    match (intrinsic, args) {
+        (Smin | Smax | Umin | Umax, &[x, y]) => {
+            if x == y {
+                return Some(x);
+            }
+            let bits = b.bits(x);
+            let (cx, cy) = (b.func.as_int(x)?, b.func.as_int(y)?);
+            let predicate = match intrinsic {
+                Smin => IntPredicate::Slt,
+                Smax => IntPredicate::Sgt,
+                Umin => IntPredicate::Ult,
+                _ => IntPredicate::Ugt,
+            };
+            Some(if eval_icmp(predicate, cx, cy, bits) { x } else { y })
+        }
+        (Ctpop, &[x]) => {
+            let c = b.func.as_int(x)?;
+            Some(b.int(ty, u64::from(c.count_ones())))
+        }
+        (Fshr, &[high, low, amount]) if ty == Type::I32 => {
+            let amount = b.func.as_int(amount)? & 31;
+            if amount == 0 {
+                return Some(low);
+            }
+            let (h, l) = (b.func.as_int(high)?, b.func.as_int(low)?);
+            Some(b.int(ty, (h << 32 | l) >> amount))
+        }
+        (Bswap, &[x]) if ty == Type::I32 => {
+            let c = b.func.as_int(x)?;
+            Some(b.int(ty, u64::from((c as u32).swap_bytes())))
+        }
+        (Bitreverse, &[x]) if ty == Type::I32 => {
+            let c = b.func.as_int(x)?;
+            Some(b.int(ty, u64::from((c as u32).reverse_bits())))
+        }
+        (Ctlz, &[x, _]) if ty == Type::I32 => {
+            let c = b.func.as_int(x)? as u32;
+            Some(b.i32(if c == 0 { u32::MAX } else { c.leading_zeros() }))
+        }
+        (Cttz, &[x, _]) if ty == Type::I32 => {
+            let c = b.func.as_int(x)? as u32;
+            Some(b.i32(if c == 0 { u32::MAX } else { c.trailing_zeros() }))
+        }
+        (Fabs, &[x]) => match (b.func.as_const(x), ty) {
+            (Some(Const::Float(bits)), Type::Scalar(Scalar::Float(float))) => {
+                let bits = bits & !(1 << (float.bits() - 1));
+                Some(b.float_bits(ty, bits))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_conversion_round_trips_and_rounds_to_even() {
+        for bits in 0..=0xffffu16 {
+            let value = f16_to_f64(bits);
+            if !value.is_nan() {
+                assert_eq!(f64_to_f16(value), bits, "{bits:#x} = {value}");
+            }
+        }
+        assert_eq!(f64_to_f16(2049.0), f64_to_f16(2048.0));
+        assert_eq!(f64_to_f16(2051.0), f64_to_f16(2052.0));
+        assert_eq!(f64_to_f16(65519.0), 0x7bff);
+        assert_eq!(f64_to_f16(65520.0), 0x7c00);
+    }
+}
