@@ -254,6 +254,13 @@ impl<'a> Builder<'a> {
         self.and(a, imm)
     }
 
+    /// XORs with a constant.
+    pub fn xor_imm(&mut self, a: Value, imm: u64) -> Value {
+        let ty = self.ty(a);
+        let imm = self.int(ty, imm);
+        self.xor(a, imm)
+    }
+
     /// Shift left by a constant.
     pub fn shl_imm(&mut self, a: Value, amount: u32) -> Value {
         let ty = self.ty(a);
@@ -345,6 +352,11 @@ impl<'a> Builder<'a> {
             Type::Scalar(Scalar::Ptr(_)) => self.cast(CastOp::IntToPtr, arg, ty),
             _ => self.bitcast(arg, ty),
         }
+    }
+
+    /// An integer as a value of type `ty`, which may be an integer type itself.
+    pub fn from_integer_if(&mut self, arg: Value, ty: Type) -> Value {
+        if matches!(ty, Type::Scalar(Scalar::Int(_))) { arg } else { self.from_integer(arg, ty) }
     }
 
     /// An intrinsic without effects.

@@ -1,3 +1,77 @@
 //! Simplification: from the faithful IR that `frontend` reads to the *legal* IR that selection accepts.
+//!
+//! ```text
+//! prepare (module)     inline         no calls; what no kernel reaches is gone
+//! simplify_function    promote        stack objects to values                      -O1
+//!                      legalize       one rebuilding walk: types, memory, expansions; folds and shares as it goes
+//!                      dead code
+//!                      cfg            threads jumps, merges blocks, small diamonds to selects     -O1
+//!                      merge_memory   neighbouring accesses to one wide one        -O1
+//!                      verify_legal   in debug builds
+//! ```
+//!
+//! `docs/design.md` defines legal IR, [`legal_intrinsics`] the details, [`verify_legal`] checks both. Functions are
+//! independent of each other once the module is prepared. Every pass is linear in the code that it leaves.
 
+mod address_space;
+mod builder;
+mod cfg;
+mod dce;
+mod fold;
+mod inline;
 pub mod legal_intrinsics;
+mod legalize;
+mod verify;
+
+use crate::Options;
+use mir::Result;
+use mir::ir::{Func, Function, Module, Type};
+use mir::target::Target;
+use smallvec::SmallVec;
+
+pub use inline::is_entry_point;
+pub use verify::{is_wide_product, verify_legal};
+
+/// Types at which `cmpxchg` and `div.scale` occur in legal IR; their results are structs that the module must know.
+const PAIRED: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
+
+/// Simplifies every kernel of `module` in place.
+pub fn run(module: &mut Module, target: &Target, options: &Options) -> Result<()> {
+    prepare(module)?;
+    let funcs: Vec<Func> = module.functions.keys().collect();
+    for func in funcs {
+        if !module.functions[func].is_declaration() {
+            let simple = simplify_function(module, func, target, options)?;
+            module.functions[func] = simple;
+        }
+    }
+    Ok(())
+}
+
+/// The part that needs the whole module: inlines calls, drops what entry points do not reach, adds the types that
+/// expansions need. Functions that still have a body afterwards are to be simplified and compiled.
+pub fn prepare(module: &mut Module) -> Result<()> {
+    inline::inline_all(module)?;
+    for ty in PAIRED {
+        module.types.struct_of(&[ty, Type::I1], false);
+    }
+    Ok(())
+}
+
+/// The legal form of one function of a prepared module.
+pub fn simplify_function(module: &Module, func: Func, target: &Target, options: &Options) -> Result<Function> {
+    let function = &module.functions[func];
+    let mut pairs: SmallVec<[(Type, Type); 4]> = SmallVec::new();
+    for ty in PAIRED {
+        if let Some(pair) = module.types.find_struct(&[ty, Type::I1]) {
+            pairs.push((ty, pair));
+        }
+    }
+    let ctx = legalize::Context { module, machine: target, options, pairs };
+    let mut legal = legalize::legalize(&ctx, function)?;
+    dce::remove_dead(&mut legal);
+    if cfg!(debug_assertions) {
+        verify_legal(&legal, &module.types, target)?;
+    }
+    Ok(legal)
+}

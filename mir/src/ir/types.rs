@@ -273,6 +273,21 @@ impl TypeTable {
         }))
     }
 
+    /// The unpacked struct of `fields`, if the table has it already.
+    pub fn find_struct(&self, fields: &[Type]) -> Option<Type> {
+        let (mut offset, mut align, mut laid) = (0u64, 1u64, Vec::with_capacity(fields.len()));
+        for &field in fields {
+            let field_align = self.abi_align(field);
+            offset = offset.next_multiple_of(field_align);
+            laid.push((field, offset));
+            offset = offset.saturating_add(self.alloc_bytes(field));
+            align = align.max(field_align);
+        }
+        let size_bytes = offset.next_multiple_of(align);
+        let wanted = Aggregate::Struct { fields: laid, size_bytes, align_bytes: align, packed: false };
+        self.index.get(&wanted).map(|&agg| Type::Aggregate(agg))
+    }
+
     /// The array of `len` times `element`.
     pub fn array_of(&mut self, element: Type, len: u64) -> Type {
         let (stride_bytes, align_bytes) = (self.alloc_bytes(element), self.abi_align(element));

@@ -1,0 +1,166 @@
+//! Branches, switches and inline assembly.
+
+use super::{Legalizer, Parts};
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
+
+/// A run of neighbouring case values with one target: low, high, index of the case.
+#[derive(Clone, Copy)]
+struct Cluster {
+    low: u64,
+    high: u64,
+    case: usize,
+}
+
+impl Legalizer<'_> {
+    /// A branch target of the new function, arguments split.
+    pub(super) fn target(&mut self, target: &Target) -> Result<Target> {
+        let old = self.old;
+        let block = self.blocks[target.block]
+            .ok_or_else(|| Diagnostic::malformed("branch to a block outside of the function"))?;
+        let params = &old.blocks[target.block].params;
+        if params.len() != target.args.len() {
+            return Err(Diagnostic::malformed("branch with another number of arguments than its target has"));
+        }
+        let mut args: SmallVec<[Value; 4]> = SmallVec::new();
+        for (&param, &arg) in params.iter().zip(&target.args) {
+            match self.spaces.of(param) {
+                Some(space) => {
+                    let part = self.raw_parts(arg)?;
+                    let ty = Type::ptr(space);
+                    for part in part {
+                        let part = if self.b.ty(part) == ty {
+                            part
+                        } else {
+                            self.b.cast(CastOp::AddrSpaceCast, part, ty)
+                        };
+                        args.push(part);
+                    }
+                }
+                None => args.extend(self.parts(arg)?),
+            }
+        }
+        if args.len() != self.b.func.blocks[block].params.len() {
+            return Err(Diagnostic::malformed("branch argument of another type than the parameter"));
+        }
+        Ok(Target { block, args })
+    }
+
+    pub(super) fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Parts> {
+        let cond = self.part(cond)?;
+        let (if_true, if_false) = (self.target(if_true)?, self.target(if_false)?);
+        let kind = match self.b.func.as_const(cond) {
+            Some(Const::Int(1)) => InstKind::Jump { target: if_true },
+            Some(Const::Int(_) | Const::Zero | Const::Undef) => InstKind::Jump { target: if_false },
+            Some(_) => InstKind::Unreachable,
+            None if if_true == if_false => InstKind::Jump { target: if_true },
+            // Branch on the opposite instead of computing it.
+            None => match self.b.func.def_inst(cond).map(|i| &self.b.func.insts[i].kind) {
+                Some(&InstKind::Binary { op: BinaryOp::Xor, args })
+                    if self.b.func.as_int(args[1]) == Some(1) =>
+                {
+                    InstKind::Branch { cond: args[0], if_true: if_false, if_false: if_true }
+                }
+                _ => InstKind::Branch { cond, if_true, if_false },
+            },
+        };
+        Ok(self.terminate(kind))
+    }
+
+    /// A switch as a balanced tree of comparisons over runs of case values; a run is tested with one
+    /// subtraction and one comparison. Depth is logarithmic in the number of runs.
+    pub(super) fn lower_switch(
+        &mut self,
+        value: Value,
+        cases: &[(u64, Target)],
+        default: &Target,
+    ) -> Result<Parts> {
+        let bits = self.old.ty(value).bits().unwrap_or(32) as u32;
+        if bits > 64 {
+            return Err(Diagnostic::unsupported(format!("switch over an integer of {bits} bits")));
+        }
+        let part = self.part(value)?;
+        let mut x = self.zero_extended(part, bits);
+        if matches!(self.b.ty(x), Type::I1 | Type::I16) {
+            x = self.b.cast(CastOp::ZExt, x, Type::I32);
+        }
+        let mut sorted: Vec<usize> = (0..cases.len()).collect();
+        sorted.sort_by_key(|&i| cases[i].0);
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for i in sorted {
+            let at = cases[i].0;
+            match clusters.last_mut() {
+                Some(last) if last.high.wrapping_add(1) == at && cases[last.case].1 == cases[i].1 => last.high = at,
+                _ => clusters.push(Cluster { low: at, high: at, case: i }),
+            }
+        }
+        let default = self.target(default)?;
+        let mut targets = Vec::with_capacity(clusters.len());
+        for cluster in &clusters {
+            targets.push(self.target(&cases[cluster.case].1)?);
+        }
+        if let Some(c) = self.b.func.as_int(x) {
+            let hit = clusters.iter().position(|k| k.low <= c && c <= k.high);
+            let target = hit.map_or(default, |i| targets[i].clone());
+            return Ok(self.terminate(InstKind::Jump { target }));
+        }
+        // Work list of (block, range of clusters) instead of recursion.
+        let scope = self.b.scope;
+        let mut work = vec![(self.b.block, 0, clusters.len())];
+        while let Some((block, from, to)) = work.pop() {
+            self.b.block = block;
+            // Only the first block dominates the old one's successors, and it is done when the others begin.
+            self.b.scope = None;
+            match to - from {
+                0 => self.terminate(InstKind::Jump { target: default.clone() }),
+                1 => {
+                    let Cluster { low, high, .. } = clusters[from];
+                    let cond = if low == high {
+                        self.b.icmp_imm(IntPredicate::Eq, x, low)
+                    } else {
+                        let ty = self.b.ty(x);
+                        let low_value = self.b.int(ty, low);
+                        let relative = self.b.sub(x, low_value);
+                        self.b.icmp_imm(IntPredicate::Ule, relative, high - low)
+                    };
+                    self.terminate(InstKind::Branch {
+                        cond,
+                        if_true: targets[from].clone(),
+                        if_false: default.clone(),
+                    })
+                }
+                n => {
+                    let middle = from + n / 2;
+                    let cond = self.b.icmp_imm(IntPredicate::Ult, x, clusters[middle].low);
+                    let (low, high) = (self.b.new_block(), self.b.new_block());
+                    work.push((high, middle, to));
+                    work.push((low, from, middle));
+                    self.terminate(InstKind::Branch {
+                        cond,
+                        if_true: Target::to(low),
+                        if_false: Target::to(high),
+                    })
+                }
+            };
+        }
+        self.b.scope = scope;
+        Ok(Parts::new())
+    }
+
+    pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value], ty: Type) -> Result<Parts> {
+        let mut new_args: SmallVec<[Value; 4]> = SmallVec::new();
+        for &arg in args {
+            let part = self.part(arg)?;
+            new_args.push(part);
+        }
+        let types = self.part_types(ty)?;
+        let result = match types[..] {
+            [] => Type::Void,
+            [one] => one,
+            _ => return Err(Diagnostic::unsupported("inline assembly with several results")),
+        };
+        let kind = InstKind::InlineAsm { asm, args: new_args };
+        Ok(self.b.push(kind, result, InstFlags::empty()).into_iter().collect())
+    }
+}

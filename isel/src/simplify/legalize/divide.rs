@@ -1,0 +1,296 @@
+//! Integer division, which the hardware does not have.
+//!
+//! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant Integers
+//! using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small operands need one
+//! correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two steps and two corrections.
+//! All of it is free of branches.
+
+use super::Legalizer;
+use mir::ir::*;
+
+impl Legalizer<'_> {
+    /// Quotient or remainder of clean carriers of one type.
+    pub(super) fn divide(&mut self, x: Value, y: Value, signed: bool, rem: bool) -> Value {
+        let bits = self.b.bits(x);
+        if bits < 32 {
+            let op = if signed { CastOp::SExt } else { CastOp::ZExt };
+            let (x32, y32) = (self.b.cast(op, x, Type::I32), self.b.cast(op, y, Type::I32));
+            let result = self.divide(x32, y32, signed, rem);
+            let ty = self.b.ty(x);
+            return self.b.cast(CastOp::Trunc, result, ty);
+        }
+        // Signed division of what cannot be negative.
+        let signed = signed && !(self.b.unsigned_bits(x) < bits && self.b.unsigned_bits(y) < bits);
+        if bits == 64 {
+            let fits = if signed {
+                // One bit less: -2^31 / -1 does not fit.
+                self.b.signed_bits(x) <= 31 && self.b.signed_bits(y) <= 32
+            } else {
+                self.b.unsigned_bits(x) <= 32 && self.b.unsigned_bits(y) <= 32
+            };
+            if fits {
+                let (x, _) = self.b.split64(x);
+                let (y, _) = self.b.split64(y);
+                let result = self.divide(x, y, signed, rem);
+                return self.b.cast(if signed { CastOp::SExt } else { CastOp::ZExt }, result, Type::I64);
+            }
+        }
+        if let Some(c) = self.b.func.as_int(y)
+            && c != 0
+        {
+            return self.divide_by_constant(x, c, signed, rem);
+        }
+        if !signed {
+            return self.divide_unsigned(x, y, rem);
+        }
+        let (sign_x, sign_y) = (self.b.ashr_imm(x, bits - 1), self.b.ashr_imm(y, bits - 1));
+        let (abs_x, abs_y) = (self.flip_sign(x, sign_x), self.flip_sign(y, sign_y));
+        if self.b.signed_bits(x) <= 24 && self.b.signed_bits(y) <= 24 && bits == 32 {
+            self.b.assume_unsigned(abs_x, 24);
+            self.b.assume_unsigned(abs_y, 24);
+        }
+        let result = self.divide_unsigned(abs_x, abs_y, rem);
+        let sign = if rem { sign_x } else { self.b.xor(sign_x, sign_y) };
+        let flipped = self.b.xor(result, sign);
+        self.b.sub(flipped, sign)
+    }
+
+    /// `(x + sign) ^ sign`: the absolute value where sign is 0 or -1.
+    fn flip_sign(&mut self, x: Value, sign: Value) -> Value {
+        let sum = self.b.add(x, sign);
+        self.b.xor(sum, sign)
+    }
+
+    fn divide_unsigned(&mut self, x: Value, y: Value, rem: bool) -> Value {
+        if self.b.bits(x) == 64 {
+            return self.divide_u64(x, y, rem);
+        }
+        let known = self.b.unsigned_bits(x).max(self.b.unsigned_bits(y));
+        if known <= 24 { self.divide_u24(x, y, known, rem) } else { self.divide_u32(x, y, rem) }
+    }
+
+    /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
+    /// most; up to 22 bits it is never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp)
+    /// is below the distance 1/y to the next integer.
+    fn divide_u24(&mut self, x: Value, y: Value, known: u32, rem: bool) -> Value {
+        let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
+        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
+        let estimate = self.b.fmul(fx, reciprocal);
+        let q = self.b.cast(CastOp::FpToUi, estimate, Type::I32);
+        self.b.assume_unsigned(q, 24);
+        let product = self.b.mul(q, y);
+        let r = self.b.sub(x, product);
+        let (q, r) = if known > 22 {
+            let low = self.b.icmp_imm(IntPredicate::Slt, r, 0);
+            let (less, more) = (self.b.add_imm(q, -1), self.b.add(r, y));
+            (self.b.select(low, less, q), self.b.select(low, more, r))
+        } else {
+            (q, r)
+        };
+        self.correct(q, r, y, rem, 1)
+    }
+
+    fn divide_u32(&mut self, x: Value, y: Value, rem: bool) -> Value {
+        let fy = self.b.cast(CastOp::UiToFp, y, Type::F32);
+        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
+        // 2^32 less two units: the estimate must not exceed the true reciprocal.
+        let scale = self.b.float_bits(Type::F32, 0x4f7f_fffe);
+        let scaled = self.b.fmul(reciprocal, scale);
+        let z = self.b.cast(CastOp::FpToUi, scaled, Type::I32);
+        // Newton: z += z * (2^32 - y * z) / 2^32.
+        let minus_y = self.b.neg(y);
+        let error = self.b.mul(minus_y, z);
+        let step = self.b.mulhi_u32(z, error);
+        let z = self.b.add(z, step);
+        let q = self.b.mulhi_u32(x, z);
+        let product = self.b.mul(q, y);
+        let r = self.b.sub(x, product);
+        self.correct(q, r, y, rem, 2)
+    }
+
+    fn divide_u64(&mut self, x: Value, y: Value, rem: bool) -> Value {
+        let (y_lo, y_hi) = self.b.split64(y);
+        let (f_lo, f_hi) =
+            (self.b.cast(CastOp::UiToFp, y_lo, Type::F32), self.b.cast(CastOp::UiToFp, y_hi, Type::F32));
+        let two32 = self.b.f32(4294967296.0);
+        let high = self.b.fmul(f_hi, two32);
+        let fy = self.b.fadd(high, f_lo);
+        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
+        // 2^64 less four units.
+        let scale = self.b.float_bits(Type::F32, 0x5f7f_fffc);
+        let scaled = self.b.fmul(reciprocal, scale);
+        let down = self.b.f32(2f32.powi(-32));
+        let top = self.b.fmul(scaled, down);
+        let top = self.b.intrinsic(Intrinsic::Trunc, &[top], Type::F32);
+        let up = self.b.f32(-4294967296.0);
+        let rest = self.b.fmul(top, up);
+        let rest = self.b.fadd(rest, scaled);
+        let z_lo = self.b.cast(CastOp::FpToUi, rest, Type::I32);
+        let z_hi = self.b.cast(CastOp::FpToUi, top, Type::I32);
+        let mut z = self.b.join64(z_lo, z_hi);
+        let minus_y = self.b.neg(y);
+        for _ in 0..2 {
+            let error = self.b.mul64(minus_y, z);
+            let step = self.b.mulhi_u64(z, error);
+            z = self.b.add(z, step);
+        }
+        let q = self.b.mulhi_u64(x, z);
+        let product = self.b.mul64(q, y);
+        let r = self.b.sub(x, product);
+        self.correct(q, r, y, rem, 2)
+    }
+
+    /// Raises a quotient that may be too small by up to `times`.
+    fn correct(&mut self, mut q: Value, mut r: Value, y: Value, rem: bool, times: u32) -> Value {
+        for _ in 0..times {
+            let low = self.b.icmp(IntPredicate::Uge, r, y);
+            let (next_q, next_r) = (self.b.add_imm(q, 1), self.b.sub(r, y));
+            q = self.b.select(low, next_q, q);
+            r = self.b.select(low, next_r, r);
+        }
+        if rem { r } else { q }
+    }
+
+    fn divide_by_constant(&mut self, x: Value, divisor: u64, signed: bool, rem: bool) -> Value {
+        let bits = self.b.bits(x);
+        let ty = self.b.ty(x);
+        let signed_divisor = super::super::fold::sext64(divisor, bits);
+        let magnitude =
+            if signed { super::super::fold::mask64(signed_divisor.unsigned_abs(), bits) } else { divisor };
+        let q = if signed {
+            let q = self.signed_quotient(x, magnitude, bits);
+            if signed_divisor < 0 { self.b.neg(q) } else { q }
+        } else if magnitude.is_power_of_two() {
+            if rem {
+                return self.b.and_imm(x, magnitude - 1);
+            }
+            return self.b.lshr_imm(x, magnitude.trailing_zeros());
+        } else {
+            self.unsigned_quotient(x, magnitude, bits)
+        };
+        if !rem {
+            return q;
+        }
+        let divisor = self.b.int(ty, divisor);
+        let product = if bits == 64 { self.b.mul64(q, divisor) } else { self.b.mul(q, divisor) };
+        self.b.sub(x, product)
+    }
+
+    fn mulhi(&mut self, x: Value, factor: u64) -> Value {
+        if self.b.bits(x) == 64 {
+            let factor = self.b.int(Type::I64, factor);
+            return self.b.mulhi_u64(x, factor);
+        }
+        let factor = self.b.i32(factor as u32);
+        self.b.mulhi_u32(x, factor)
+    }
+
+    fn unsigned_quotient(&mut self, x: Value, divisor: u64, bits: u32) -> Value {
+        let known = self.b.unsigned_bits(x);
+        let ty = self.b.ty(x);
+        if known < 64 && divisor >> known != 0 {
+            return self.b.int(ty, 0);
+        }
+        // The common power of two comes out first.
+        let even = divisor.trailing_zeros();
+        if let Some((factor, shift)) = magic(divisor, bits, known) {
+            let high = self.mulhi(x, factor);
+            return self.b.lshr_imm(high, shift);
+        }
+        if even > 0 {
+            let x = self.b.lshr_imm(x, even);
+            return self.unsigned_quotient(x, divisor >> even, bits);
+        }
+        // The factor has one bit more than fits: its top bit is added by hand.
+        let log = 64 - (divisor - 1).leading_zeros();
+        let factor = ((((1u128 << log) - u128::from(divisor)) << bits) / u128::from(divisor) + 1) as u64;
+        let high = self.mulhi(x, factor);
+        let rest = self.b.sub(x, high);
+        let half = self.b.lshr_imm(rest, 1);
+        let sum = self.b.add(half, high);
+        self.b.lshr_imm(sum, log - 1)
+    }
+
+    fn signed_quotient(&mut self, x: Value, magnitude: u64, bits: u32) -> Value {
+        if magnitude.is_power_of_two() {
+            let log = magnitude.trailing_zeros();
+            if log == 0 {
+                return x;
+            }
+            // Round towards zero: add 2^log - 1 to negative numbers.
+            let sign = self.b.ashr_imm(x, bits - 1);
+            let bias = self.b.lshr_imm(sign, bits - log);
+            let biased = self.b.add(x, bias);
+            return self.b.ashr_imm(biased, log);
+        }
+        if bits == 64 {
+            let sign = self.b.ashr_imm(x, 63);
+            let absolute = self.flip_sign(x, sign);
+            let q = self.unsigned_quotient(absolute, magnitude, 64);
+            let flipped = self.b.xor(q, sign);
+            return self.b.sub(flipped, sign);
+        }
+        // Smallest shift at which the rounded-up factor is exact enough for |x| <= 2^31.
+        let (mut factor, mut shift) = (0u64, 0);
+        for s in 0..32 {
+            let m = (1u64 << 32).checked_shl(s).unwrap_or(0);
+            let f = ((1u128 << (32 + s)) / u128::from(magnitude)) as u64 + 1;
+            let error = u128::from(f) * u128::from(magnitude) - (1u128 << (32 + s));
+            (factor, shift) = (f, s);
+            if error < 1 << (s + 1) || m == 0 {
+                break;
+            }
+        }
+        let constant = self.b.i32(factor as u32);
+        let product = self.b.wide_mul(x, constant, true);
+        let high = self.b.lshr_imm(product, 32);
+        let mut q = self.b.cast(CastOp::Trunc, high, Type::I32);
+        if factor >= 1 << 31 {
+            // As a signed number the factor is 2^32 too small.
+            q = self.b.add(q, x);
+        }
+        let q = self.b.ashr_imm(q, shift);
+        let sign = self.b.lshr_imm(x, 31);
+        self.b.add(q, sign)
+    }
+}
+
+/// Factor and shift such that `x / divisor == (x * factor >> bits) >> shift` for all `x` below 2^`known`, if a factor
+/// below 2^`bits` exists. The rounded-up factor overshoots by `error`; the quotient is right while
+/// `x * error < 2^(bits + shift)`.
+fn magic(divisor: u64, bits: u32, known: u32) -> Option<(u64, u32)> {
+    let largest = super::super::fold::mask64(u64::MAX, known);
+    for shift in 0..bits.min(63) {
+        let power = 1u128 << (bits + shift);
+        let factor = power / u128::from(divisor) + 1;
+        if factor >> bits != 0 {
+            return None;
+        }
+        let error = factor * u128::from(divisor) - power;
+        if u128::from(largest).checked_mul(error).is_some_and(|product| product < power) {
+            return Some((factor as u64, shift));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_divide_exactly_at_the_edges() {
+        for divisor in [3u64, 5, 6, 7, 9, 10, 11, 25, 125, 625, 641, 1000, 65537, 0x7fff_ffff, 0xffff_fffe] {
+            for known in [8, 16, 24, 31, 32] {
+                let Some((factor, shift)) = magic(divisor, 32, known) else { continue };
+                let top = (1u64 << known) - 1;
+                for k in 0..2000u64 {
+                    for x in [k, top - k.min(top), (top / divisor * divisor).saturating_sub(k), top / (k + 1)] {
+                        let x = x.min(top);
+                        assert_eq!((x * factor >> 32) >> shift, x / divisor, "{x} / {divisor}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Integer arithmetic, comparison and conversions.
+//!
+//! An operation works on the carriers of its operands. Addition, subtraction, multiplication, logic and left shifts
+//! need nothing from the unspecified upper bits; the others get them cleared or sign-filled first.
+
+use super::{Legalizer, Parts};
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+
+impl Legalizer<'_> {
+    pub(super) fn lower_binary(&mut self, op: BinaryOp, args: [Value; 2], ty: Type) -> Result<Parts> {
+        let (scalar, a) = self.lanes(args[0])?;
+        let b = self.parts(args[1])?;
+        if a.len() != b.len() {
+            return Err(Diagnostic::malformed("operands of different shapes"));
+        }
+        let _ = ty;
+        match scalar {
+            Scalar::Int(bits) if bits > 64 => {
+                let words = bits.div_ceil(64) as usize;
+                let mut out = Parts::new();
+                for (x, y) in a.chunks(words).zip(b.chunks(words)) {
+                    out.extend(self.wide_binary(op, x, y, bits)?);
+                }
+                Ok(out)
+            }
+            Scalar::Int(bits) => {
+                a.iter().zip(&b).map(|(&x, &y)| self.int_binary(op, x, y, bits)).collect()
+            }
+            Scalar::Float(float) => {
+                a.iter().zip(&b).map(|(&x, &y)| self.float_binary(op, x, y, float)).collect()
+            }
+            Scalar::Ptr(_) => Err(Diagnostic::malformed("arithmetic on pointers")),
+        }
+    }
+
+    /// One integer operation on carriers of `bits`-bit integers, at most 64 bits.
+    pub(super) fn int_binary(&mut self, op: BinaryOp, x: Value, y: Value, bits: u32) -> Result<Value> {
+        use BinaryOp::*;
+        if bits == 1 {
+            return self.bool_binary(op, x, y);
+        }
+        let whole = self.b.bits(x) == bits;
+        let flags = if whole { self.flags } else { InstFlags::empty() };
+        Ok(match op {
+            Mul if self.b.bits(x) == 64 => self.lower_mul64(x, y),
+            Add | Sub | Mul | And | Or | Xor => self.b.binary_flags(op, x, y, flags),
+            Shl => {
+                let amount = self.zero_extended(y, bits);
+                self.b.binary_flags(op, x, amount, flags)
+            }
+            LShr => {
+                let (x, amount) = (self.zero_extended(x, bits), self.zero_extended(y, bits));
+                self.b.binary_flags(op, x, amount, flags)
+            }
+            AShr => {
+                let (x, amount) = (self.sign_extended(x, bits), self.zero_extended(y, bits));
+                self.b.binary_flags(op, x, amount, flags)
+            }
+            UDiv | URem => {
+                let (x, y) = (self.zero_extended(x, bits), self.zero_extended(y, bits));
+                self.divide(x, y, false, op == URem)
+            }
+            SDiv | SRem => {
+                let (x, y) = (self.sign_extended(x, bits), self.sign_extended(y, bits));
+                self.divide(x, y, true, op == SRem)
+            }
+            FAdd | FSub | FMul | FDiv | FRem => {
+                return Err(Diagnostic::malformed("floating-point operation on integers"));
+            }
+        })
+    }
+
+    fn lower_mul64(&mut self, x: Value, y: Value) -> Value {
+        // Powers of two are shifts, not multiplications of halves.
+        for (value, other) in [(x, y), (y, x)] {
+            if let Some(c) = self.b.func.as_int(value)
+                && (c == 0 || c.is_power_of_two())
+            {
+                return if c == 0 { value } else { self.b.shl_imm(other, c.trailing_zeros()) };
+            }
+        }
+        self.b.mul64(x, y)
+    }
+
+    fn bool_binary(&mut self, op: BinaryOp, x: Value, y: Value) -> Result<Value> {
+        use BinaryOp::*;
+        Ok(match op {
+            Add | Sub | Xor => self.b.xor(x, y),
+            Mul | And => self.b.and(x, y),
+            Or => self.b.or(x, y),
+            // A shift by 1 and a division by 0 are undefined.
+            Shl | LShr | AShr | UDiv | SDiv => x,
+            URem | SRem => self.b.bool(false),
+            _ => return Err(Diagnostic::malformed("floating-point operation on i1")),
+        })
+    }
+
+    /// Arithmetic on integers of more than 64 bits, by words.
+    fn wide_binary(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Result<Parts> {
+        use BinaryOp::*;
+        Ok(match op {
+            And | Or | Xor => x.iter().zip(y).map(|(&a, &b)| self.b.binary(op, a, b)).collect(),
+            Add => self.wide_add(x, y, false),
+            Sub => self.wide_sub(x, y),
+            Mul => self.wide_mul(x, y),
+            Shl | LShr | AShr => self.wide_shift(op, x, y, bits),
+            _ => {
+                return Err(Diagnostic::unsupported(format!("division of {bits}-bit integers")));
+            }
+        })
+    }
+
+    fn wide_add(&mut self, x: &[Value], y: &[Value], carry_in: bool) -> Parts {
+        let mut out = Parts::new();
+        let mut carry: Option<Value> = carry_in.then(|| self.b.int(Type::I64, 1));
+        for (&a, &b) in x.iter().zip(y) {
+            let sum = self.b.add(a, b);
+            let over = self.b.icmp(IntPredicate::Ult, sum, a);
+            let mut over = self.b.cast(CastOp::ZExt, over, Type::I64);
+            let total = match carry {
+                Some(carry) => {
+                    let total = self.b.add(sum, carry);
+                    let again = self.b.icmp(IntPredicate::Ult, total, sum);
+                    let again = self.b.cast(CastOp::ZExt, again, Type::I64);
+                    over = self.b.or(over, again);
+                    total
+                }
+                None => sum,
+            };
+            carry = Some(over);
+            out.push(total);
+        }
+        out
+    }
+
+    fn wide_sub(&mut self, x: &[Value], y: &[Value]) -> Parts {
+        let inverted: Parts = y.iter().map(|&b| self.b.not(b)).collect();
+        self.wide_add(x, &inverted, true)
+    }
+
+    fn wide_mul(&mut self, x: &[Value], y: &[Value]) -> Parts {
+        let n = x.len();
+        let zero = self.b.int(Type::I64, 0);
+        let mut out: Parts = std::iter::repeat_n(zero, n).collect();
+        for i in 0..n {
+            for j in 0..n - i {
+                let low = self.b.mul64(x[i], y[j]);
+                let mut addend: Parts = std::iter::repeat_n(zero, n).collect();
+                addend[i + j] = low;
+                if i + j + 1 < n {
+                    addend[i + j + 1] = self.b.mulhi_u64(x[i], y[j]);
+                }
+                let sum = self.wide_add(&out[i + j..], &addend[i + j..], false);
+                out[i + j..].copy_from_slice(&sum);
+            }
+        }
+        out
+    }
+
+    /// Shifts by words with selects on the number of whole words, then by bits.
+    fn wide_shift(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Parts {
+        let n = x.len();
+        let left = op == BinaryOp::Shl;
+        let mut words: Parts = Parts::from_slice(x);
+        let used = bits - 64 * (n as u32 - 1);
+        if op == BinaryOp::LShr {
+            words[n - 1] = self.zero_extended(words[n - 1], used);
+        } else if op == BinaryOp::AShr {
+            words[n - 1] = self.sign_extended(words[n - 1], used);
+        }
+        let fill = if op == BinaryOp::AShr {
+            self.b.ashr_imm(words[n - 1], 63)
+        } else {
+            self.b.int(Type::I64, 0)
+        };
+        let amount = y[0];
+        let word_shift = self.b.lshr_imm(amount, 6);
+        let mut moved = words.clone();
+        for distance in 1..n {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, word_shift, distance as u64);
+            for i in 0..n {
+                let source = if left {
+                    i.checked_sub(distance).map_or(fill, |s| words[s])
+                } else {
+                    words.get(i + distance).copied().unwrap_or(fill)
+                };
+                moved[i] = self.b.select(hit, source, moved[i]);
+            }
+        }
+        let bit_shift = self.b.and_imm(amount, 63);
+        // The neighbour's bits: shifted by 64 - n in two steps, since n may be 0.
+        let rest = self.b.xor_imm(bit_shift, 63);
+        (0..n)
+            .map(|i| {
+                let neighbour = if left {
+                    i.checked_sub(1).map_or(fill, |s| moved[s])
+                } else {
+                    moved.get(i + 1).copied().unwrap_or(fill)
+                };
+                let (forward, backward) =
+                    if left { (BinaryOp::Shl, BinaryOp::LShr) } else { (BinaryOp::LShr, BinaryOp::Shl) };
+                let own = self.b.binary(forward, moved[i], bit_shift);
+                let one = self.b.int(Type::I64, 1);
+                let half = self.b.binary(backward, neighbour, one);
+                let other = self.b.binary(backward, half, rest);
+                self.b.or(own, other)
+            })
+            .collect()
+    }
+
+    pub(super) fn lower_icmp(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Result<Parts> {
+        let same = self.spaces.of(args[0]).is_some() && self.spaces.of(args[0]) == self.spaces.of(args[1]);
+        let (a, b) = if same && matches!(predicate, IntPredicate::Eq | IntPredicate::Ne) {
+            (self.raw_parts(args[0])?, self.raw_parts(args[1])?)
+        } else {
+            (self.parts(args[0])?, self.parts(args[1])?)
+        };
+        if a.len() != b.len() {
+            return Err(Diagnostic::malformed("comparison of values of different shapes"));
+        }
+        match self.old.ty(args[0]).scalar() {
+            Some(Scalar::Int(bits)) if bits > 64 => {
+                let words = bits.div_ceil(64) as usize;
+                Ok(a.chunks(words)
+                    .zip(b.chunks(words))
+                    .map(|(x, y)| self.wide_icmp(predicate, x, y, bits))
+                    .collect())
+            }
+            Some(Scalar::Int(bits)) => {
+                Ok(a.iter().zip(&b).map(|(&x, &y)| self.int_icmp(predicate, x, y, bits)).collect())
+            }
+            Some(Scalar::Ptr(space)) if space.pointer_bits() <= 64 => {
+                Ok(a.iter().zip(&b).map(|(&x, &y)| self.b.icmp(predicate, x, y)).collect())
+            }
+            _ => Err(Diagnostic::unsupported("comparison of this type")),
+        }
+    }
+
+    /// Compares carriers of `bits`-bit integers.
+    pub(super) fn int_icmp(&mut self, predicate: IntPredicate, x: Value, y: Value, bits: u32) -> Value {
+        use IntPredicate::*;
+        if bits == 1 {
+            // As signed numbers, true is -1.
+            let (nx, ny) = (self.b.not(x), self.b.not(y));
+            return match predicate {
+                Eq => self.b.xor(nx, y),
+                Ne => self.b.xor(x, y),
+                Ugt | Slt => self.b.and(x, ny),
+                Uge | Sle => self.b.or(x, ny),
+                Ult | Sgt => self.b.and(nx, y),
+                Ule | Sge => self.b.or(nx, y),
+            };
+        }
+        let (x, y) = match predicate {
+            Sgt | Sge | Slt | Sle => (self.sign_extended(x, bits), self.sign_extended(y, bits)),
+            _ => (self.zero_extended(x, bits), self.zero_extended(y, bits)),
+        };
+        self.b.icmp(predicate, x, y)
+    }
+
+    fn wide_icmp(&mut self, predicate: IntPredicate, x: &[Value], y: &[Value], bits: u32) -> Value {
+        use IntPredicate::*;
+        let (mut x, mut y) = (Parts::from_slice(x), Parts::from_slice(y));
+        let top = x.len() - 1;
+        let used = bits - 64 * top as u32;
+        let signed = matches!(predicate, Sgt | Sge | Slt | Sle);
+        for words in [&mut x, &mut y] {
+            words[top] = if signed {
+                self.sign_extended(words[top], used)
+            } else {
+                self.zero_extended(words[top], used)
+            };
+        }
+        if matches!(predicate, Eq | Ne) {
+            let mut any = self.b.int(Type::I64, 0);
+            for (&a, &b) in x.iter().zip(&y) {
+                let differs = self.b.xor(a, b);
+                any = self.b.or(any, differs);
+            }
+            return self.b.icmp_imm(predicate, any, 0);
+        }
+        let lower = match predicate {
+            Sgt => Ugt,
+            Sge => Uge,
+            Slt => Ult,
+            Sle => Ule,
+            other => other,
+        };
+        let mut result = self.b.icmp(lower, x[0], y[0]);
+        for i in 1..=top {
+            let same = self.b.icmp(Eq, x[i], y[i]);
+            let here = self.b.icmp(if i == top { predicate } else { lower }, x[i], y[i]);
+            result = self.b.select(same, result, here);
+        }
+        result
+    }
+
+    pub(super) fn lower_cast(&mut self, op: CastOp, arg: Value, ty: Type) -> Result<Parts> {
+        if op == CastOp::AddrSpaceCast {
+            return self.lower_space_cast(arg, ty);
+        }
+        if op == CastOp::BitCast {
+            return self.lower_bitcast(arg, ty);
+        }
+        let (from, parts) = self.lanes(arg)?;
+        let to = ty.scalar().ok_or_else(|| Diagnostic::malformed("conversion to an aggregate"))?;
+        let each = self.element_parts(from);
+        let mut out = Parts::new();
+        for lane in parts.chunks(each) {
+            match (op, from, to) {
+                (CastOp::Trunc | CastOp::ZExt | CastOp::SExt, Scalar::Int(from), Scalar::Int(to)) => {
+                    self.resize(lane, from, to, op == CastOp::SExt, &mut out);
+                }
+                (CastOp::PtrToInt, Scalar::Ptr(space), Scalar::Int(to)) if space.pointer_bits() <= 64 => {
+                    let integer = self.b.as_integer(lane[0]);
+                    self.resize(&[integer], space.pointer_bits(), to, false, &mut out);
+                }
+                (CastOp::IntToPtr, Scalar::Int(from), Scalar::Ptr(space)) if space.pointer_bits() <= 64 => {
+                    let mut sized = Parts::new();
+                    self.resize(lane, from, space.pointer_bits(), false, &mut sized);
+                    out.push(self.b.cast(CastOp::IntToPtr, sized[0], Type::Scalar(to)));
+                }
+                (CastOp::UiToFp | CastOp::SiToFp, Scalar::Int(bits), Scalar::Float(float)) => {
+                    let value = self.int_to_float(lane, bits, op == CastOp::SiToFp, float)?;
+                    out.push(value);
+                }
+                (CastOp::FpToUi | CastOp::FpToSi, Scalar::Float(float), Scalar::Int(bits)) => {
+                    let value = self.float_to_int(lane[0], float, op == CastOp::FpToSi, bits)?;
+                    out.extend(value);
+                }
+                (CastOp::FpExt | CastOp::FpTrunc, Scalar::Float(from), Scalar::Float(to)) => {
+                    let value = self.resize_float(lane[0], from, to)?;
+                    out.push(value);
+                }
+                _ => return Err(Diagnostic::unsupported("conversion between these types")),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Extends or truncates one integer.
+    pub(super) fn resize(&mut self, words: &[Value], from: u32, to: u32, signed: bool, out: &mut Parts) {
+        if to < from && to <= 64 {
+            // Truncation: upper bits may stay.
+            let low = words[0];
+            out.push(match (to, self.b.ty(low)) {
+                (1, _) => {
+                    let bit = self.b.and_imm(low, 1);
+                    self.b.icmp_imm(IntPredicate::Ne, bit, 0)
+                }
+                _ => {
+                    let carrier = self.carrier(to);
+                    self.b.zext_or_trunc(low, carrier)
+                }
+            });
+            return;
+        }
+        let top = words.len() - 1;
+        let used = from - 64 * top as u32;
+        let clean = if from == 1 || used == 64 {
+            words[top]
+        } else if signed {
+            self.sign_extended(words[top], used)
+        } else {
+            self.zero_extended(words[top], used)
+        };
+        if to <= 64 {
+            let carrier = self.carrier(to);
+            out.push(if signed {
+                self.b.sext_or_trunc(clean, carrier)
+            } else {
+                self.b.zext_or_trunc(clean, carrier)
+            });
+            return;
+        }
+        let count = to.div_ceil(64) as usize;
+        let clean = if signed {
+            self.b.sext_or_trunc(clean, Type::I64)
+        } else {
+            self.b.zext_or_trunc(clean, Type::I64)
+        };
+        let fill = if signed { self.b.ashr_imm(clean, 63) } else { self.b.int(Type::I64, 0) };
+        for i in 0..count {
+            out.push(match i.cmp(&top) {
+                std::cmp::Ordering::Less => words[i],
+                std::cmp::Ordering::Equal => clean,
+                std::cmp::Ordering::Greater => fill,
+            });
+        }
+    }
+
+    fn lower_space_cast(&mut self, arg: Value, ty: Type) -> Result<Parts> {
+        let parts = self.raw_parts(arg)?;
+        let to = ty.addr_space().ok_or_else(|| Diagnostic::malformed("address-space cast to a non-pointer"))?;
+        Ok(parts
+            .iter()
+            .map(|&part| {
+                let from = self.b.ty(part).addr_space();
+                // A flat pointer into a known space is carried as a pointer of that space.
+                let kept = ty.lanes() == 1
+                    && to == AddrSpace::FLAT
+                    && matches!(
+                        from,
+                        Some(AddrSpace::GLOBAL | AddrSpace::CONSTANT | AddrSpace::LOCAL | AddrSpace::PRIVATE)
+                    );
+                if kept || from == Some(to) { part } else { self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(to)) }
+            })
+            .collect())
+    }
+
+    /// Reinterpretation, lane structure included: through little-endian dwords where shapes differ.
+    fn lower_bitcast(&mut self, arg: Value, ty: Type) -> Result<Parts> {
+        let from_ty = self.old.ty(arg);
+        let (from, parts) = self.lanes(arg)?;
+        let to = ty.scalar().ok_or_else(|| Diagnostic::malformed("bit cast to an aggregate"))?;
+        if from_ty == ty {
+            return Ok(parts);
+        }
+        let simple = |s: Scalar| matches!(s.bits(), 16 | 32 | 64);
+        if from.bits() == to.bits() && simple(from) {
+            return Ok(parts
+                .iter()
+                .map(|&part| {
+                    let part = self.b.as_integer(part);
+                    let part = self.b.zext_or_trunc(part, Type::int(from.bits()));
+                    match to {
+                        Scalar::Int(bits) => {
+                            let carrier = self.carrier(bits);
+                            self.b.zext_or_trunc(part, carrier)
+                        }
+                        _ => self.b.from_integer(part, Type::Scalar(to)),
+                    }
+                })
+                .collect());
+        }
+        let words = self.to_dwords(&parts, from);
+        let lanes = ty.lanes();
+        let mut out = Parts::new();
+        for lane in 0..lanes {
+            self.from_dwords(&words, lane * to.bits(), to, &mut out);
+        }
+        Ok(out)
+    }
+}

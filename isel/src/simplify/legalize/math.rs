@@ -1,0 +1,205 @@
+//! Elementary functions from the hardware's base-2 approximations.
+//!
+//! `v_exp_f32`, `v_log_f32`, `v_sin_f32` are accurate to about 1 ulp over limited ranges and flush denormals; what is
+//! around them here extends ranges and, without `afn`, precision (products with constants split in two). Constants
+//! are the binary32 roundings of ln 2, log2 e and so on and of what the rounding left over.
+
+use super::Legalizer;
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+
+/// A constant as a sum of two binary32 numbers.
+struct Split {
+    high: f32,
+    low: f32,
+}
+
+impl Split {
+    fn new(value: f64) -> Self {
+        let high = value as f32;
+        Self { high, low: (value - f64::from(high)) as f32 }
+    }
+}
+
+impl Legalizer<'_> {
+    /// `exp`, `log`, `sin` and their kin in one format.
+    pub(super) fn elementary(&mut self, intrinsic: Intrinsic, x: Value, float: Float) -> Result<Value> {
+        use Intrinsic::*;
+        match float {
+            Float::Double => {
+                Err(Diagnostic::unsupported(format!("llvm.{} of double, which has no expansion", intrinsic.name())))
+            }
+            Float::Half | Float::BFloat => {
+                // binary32 approximations are more than exact enough.
+                let wide = self.resize_float(x, float, Float::Single)?;
+                let flags = self.flags;
+                self.flags |= InstFlags::AFN;
+                let result = self.elementary(intrinsic, wide, Float::Single);
+                self.flags = flags;
+                self.resize_float(result?, Float::Single, float)
+            }
+            Float::Single => Ok(match intrinsic {
+                Exp2 => self.exp2(x),
+                Exp => self.exp(x, std::f64::consts::LOG2_E, (-103.972_08, 88.722_84)),
+                Exp10 => self.exp(x, std::f64::consts::LOG2_10, (-45.154_5, 38.531_84)),
+                Log2 => self.log2(x),
+                Log => self.log(x, std::f64::consts::LN_2),
+                Log10 => self.log(x, std::f64::consts::LOG10_2),
+                Sin => self.trigonometric(AmdgcnSin, x),
+                Cos => self.trigonometric(AmdgcnCos, x),
+                Tan => {
+                    let (sine, cosine) = (self.trigonometric(AmdgcnSin, x), self.trigonometric(AmdgcnCos, x));
+                    return self.float_divide(sine, cosine);
+                }
+                _ => return Err(Diagnostic::unsupported(format!("llvm.{}", intrinsic.name()))),
+            }),
+        }
+    }
+
+    fn fast(&self) -> bool {
+        self.flags.contains(InstFlags::AFN)
+    }
+
+    fn exp2(&mut self, x: Value) -> Value {
+        if self.fast() || !self.mode.f32_denormals {
+            return self.b.intrinsic(Intrinsic::AmdgcnExp2, &[x], Type::F32);
+        }
+        // Results that are denormal come out scaled by 2^64.
+        let limit = self.b.f32(-126.0);
+        let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
+        let (offset, zero) = (self.b.f32(64.0), self.b.f32(0.0));
+        let offset = self.b.select(small, offset, zero);
+        let moved = self.b.fadd(x, offset);
+        let power = self.b.intrinsic(Intrinsic::AmdgcnExp2, &[moved], Type::F32);
+        let (down, one) = (self.b.f32(2f32.powi(-64)), self.b.f32(1.0));
+        let scale = self.b.select(small, down, one);
+        self.b.fmul(power, scale)
+    }
+
+    /// 2^(x * factor): the product in two pieces, its integer part put in by `ldexp`. `range` is where the result
+    /// is neither zero nor infinite.
+    fn exp(&mut self, x: Value, factor: f64, range: (f32, f32)) -> Value {
+        let Split { high, low } = Split::new(factor);
+        let (c, cc) = (self.b.f32(high), self.b.f32(low));
+        if self.fast() {
+            let product = self.b.fmul(x, c);
+            return self.exp2(product);
+        }
+        let product = self.b.fmul(x, c);
+        let minus = self.b.fneg(product);
+        let rest = self.b.fma(x, c, minus);
+        let rest = self.b.fma(x, cc, rest);
+        let whole = self.b.intrinsic(Intrinsic::Rint, &[product], Type::F32);
+        let fraction = self.b.fsub(product, whole);
+        let fraction = self.b.fadd(fraction, rest);
+        let exponent = self.b.cast(CastOp::FpToSi, whole, Type::I32);
+        let power = self.b.intrinsic(Intrinsic::AmdgcnExp2, &[fraction], Type::F32);
+        let result = self.b.intrinsic(Intrinsic::Ldexp, &[power, exponent], Type::F32);
+        let (lowest, highest) = (self.b.f32(range.0), self.b.f32(range.1));
+        let (zero, infinity) = (self.b.f32(0.0), self.b.f32(f32::INFINITY));
+        let under = self.b.fcmp(FloatPredicate::Olt, x, lowest);
+        let result = self.b.select(under, zero, result);
+        let over = self.b.fcmp(FloatPredicate::Ogt, x, highest);
+        self.b.select(over, infinity, result)
+    }
+
+    /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it was.
+    fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
+        if self.fast() || !self.mode.f32_denormals {
+            return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
+        }
+        let limit = self.b.f32(f32::MIN_POSITIVE);
+        let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
+        let (up, one) = (self.b.f32(2f32.powi(32)), self.b.f32(1.0));
+        let scale = self.b.select(small, up, one);
+        let scaled = self.b.fmul(x, scale);
+        (self.b.intrinsic(Intrinsic::AmdgcnLog, &[scaled], Type::F32), Some(small))
+    }
+
+    fn take_scale(&mut self, value: Value, small: Option<Value>, amount: f32) -> Value {
+        let Some(small) = small else { return value };
+        let (amount, zero) = (self.b.f32(amount), self.b.f32(0.0));
+        let amount = self.b.select(small, amount, zero);
+        self.b.fsub(value, amount)
+    }
+
+    fn log2(&mut self, x: Value) -> Value {
+        let (log, small) = self.scaled_log(x);
+        self.take_scale(log, small, 32.0)
+    }
+
+    /// log2(x) * factor, the product in two pieces.
+    fn log(&mut self, x: Value, factor: f64) -> Value {
+        let (log, small) = self.scaled_log(x);
+        let amount = (32.0 * factor) as f32;
+        if self.fast() {
+            let c = self.b.f32(factor as f32);
+            return self.b.fmul(log, c);
+        }
+        let Split { high, low } = Split::new(factor);
+        let (c, cc) = (self.b.f32(high), self.b.f32(low));
+        let product = self.b.fmul(log, c);
+        let minus = self.b.fneg(product);
+        let rest = self.b.fma(log, c, minus);
+        let rest = self.b.fma(log, cc, rest);
+        let sum = self.b.fadd(product, rest);
+        // Infinities would become NaN in the rest.
+        let magnitude = self.b.fabs(log);
+        let infinity = self.b.f32(f32::INFINITY);
+        let finite = self.b.fcmp(FloatPredicate::Olt, magnitude, infinity);
+        let result = self.b.select(finite, sum, log);
+        self.take_scale(result, small, amount)
+    }
+
+    /// The hardware takes turns, not radians, and only their fraction is in its range.
+    fn trigonometric(&mut self, intrinsic: Intrinsic, x: Value) -> Value {
+        let turns = self.b.f32(std::f32::consts::FRAC_1_PI / 2.0);
+        let turns = self.b.fmul(x, turns);
+        let fraction = self.b.intrinsic(Intrinsic::Fract, &[turns], Type::F32);
+        self.b.intrinsic(intrinsic, &[fraction], Type::F32)
+    }
+
+    /// 2^(y * log2 x); the legacy product makes x^0 = 1 for all x.
+    pub(super) fn power(&mut self, x: Value, y: Value, float: Float) -> Result<Value> {
+        match float {
+            Float::Double => Err(Diagnostic::unsupported("llvm.pow of double, which has no expansion")),
+            Float::Single => {
+                let log = self.log2(x);
+                let product = self.b.intrinsic(Intrinsic::FmulLegacy, &[log, y], Type::F32);
+                Ok(self.exp2(product))
+            }
+            _ => {
+                let (x, y) =
+                    (self.resize_float(x, float, Float::Single)?, self.resize_float(y, float, Float::Single)?);
+                let result = self.power(x, y, Float::Single)?;
+                self.resize_float(result, Float::Single, float)
+            }
+        }
+    }
+
+    /// x^n: by repeated squaring for constant n, by logarithms otherwise.
+    pub(super) fn integer_power(&mut self, x: Value, n: Value, float: Float) -> Result<Value> {
+        let Some(c) = self.b.func.as_int(n) else {
+            let exponent = self.int_to_float(&[n], 32, true, float)?;
+            return self.power(x, exponent, float);
+        };
+        let n = super::super::fold::sext64(c, self.b.bits(n));
+        let mut left = n.unsigned_abs();
+        self.narrow_op(float, &[x], |this, args| {
+            let mut square = args[0];
+            let ty = this.b.ty(square);
+            let one = this.b.float(ty, 1.0);
+            let mut result = one;
+            while left != 0 {
+                if left & 1 == 1 {
+                    result = if result == one { square } else { this.b.fmul(result, square) };
+                }
+                left >>= 1;
+                if left != 0 {
+                    square = this.b.fmul(square, square);
+                }
+            }
+            if n < 0 { this.float_divide(one, result) } else { Ok(result) }
+        })
+    }
+}

@@ -1,0 +1,828 @@
+//! Loads, stores, stack objects, pointer arithmetic and block copies.
+//!
+//! An access is cut into pieces that the target does in one instruction each; see [`Legalizer::widest`]. Members
+//! of 32 and 64 bits are accessed at their type, narrower ones of a vector as packed dwords. What lies apart
+//! here is put together again by `merge_memory`, which sees neighbours of other instructions, too.
+
+use super::{Legalizer, Parts};
+use mir::ir::*;
+use mir::target::Features;
+use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
+
+/// Bytes up to which block copies are unrolled.
+const UNROLLED_BYTES: u64 = 256;
+
+impl Legalizer<'_> {
+    // ---- addresses
+
+    /// The pointer operand of an access with the space it really lies in.
+    fn address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
+        let parts = self.raw_parts(ptr)?;
+        let [part] = parts[..] else {
+            return Err(Diagnostic::unsupported("access through a vector of pointers"));
+        };
+        let space = self.b.ty(part).addr_space().unwrap_or(mem.space);
+        Ok((part, MemAccess { space, ..mem }))
+    }
+
+    pub(super) fn lower_ptr_add(
+        &mut self,
+        result: Option<Value>,
+        base: Value,
+        index: Option<Value>,
+        scale: i64,
+        offset: i64,
+        ty: Type,
+    ) -> Result<Parts> {
+        let known = result.is_some_and(|r| self.spaces.of(r).is_some());
+        let bases = if known { self.raw_parts(base)? } else { self.parts(base)? };
+        let (indices, index_bits) = match index {
+            Some(index) => {
+                let bits = self.old.ty(index).scalar().map_or(32, |s| s.bits());
+                if bits > 64 {
+                    return Err(Diagnostic::unsupported(format!("pointer index of {bits} bits")));
+                }
+                (self.parts(index)?, bits)
+            }
+            None => (Parts::new(), 0),
+        };
+        let lanes = ty.lanes() as usize;
+        let mut out = Parts::new();
+        for lane in 0..lanes {
+            let pick = |parts: &Parts| if parts.len() == 1 { parts[0] } else { parts[lane] };
+            let base = pick(&bases);
+            let pointer_ty = self.b.ty(base);
+            let index = if indices.is_empty() {
+                None
+            } else {
+                let index = pick(&indices);
+                let wide = pointer_ty.bits().unwrap_or(64) >= 64;
+                let index = if index_bits == 1 {
+                    self.b.cast(CastOp::SExt, index, Type::I32)
+                } else {
+                    self.sign_extended(index, index_bits)
+                };
+                Some(match (wide, self.b.bits(index)) {
+                    (false, 64) => self.b.cast(CastOp::Trunc, index, Type::I32),
+                    (_, 16) => self.b.cast(CastOp::SExt, index, Type::I32),
+                    _ => index,
+                })
+            };
+            out.push(self.b.pure(InstKind::PtrAdd { base, index, scale, offset }, pointer_ty, self.flags));
+        }
+        Ok(out)
+    }
+
+    pub(super) fn lower_alloca(
+        &mut self,
+        size_bytes: u64,
+        count: Option<Value>,
+        align_log2: u8,
+        ty: Type,
+    ) -> Result<Parts> {
+        let count = match count {
+            None => 1,
+            Some(count) => self
+                .old
+                .as_int(count)
+                .ok_or_else(|| Diagnostic::unsupported("stack object of variable size"))?,
+        };
+        let size = size_bytes.saturating_mul(count);
+        if size > 1 << 24 {
+            return Err(Diagnostic::limit(format!("stack object of {size} bytes")));
+        }
+        let slot = self.entry_alloca(size, align_log2);
+        let slot_ty = self.b.ty(slot);
+        Ok(Parts::from_slice(&[if slot_ty == ty { slot } else { self.b.cast(CastOp::AddrSpaceCast, slot, ty) }]))
+    }
+
+    /// A stack object, placed at the start of the entry block in the end, so that it dominates everything.
+    pub(super) fn entry_alloca(&mut self, size_bytes: u64, align_log2: u8) -> Value {
+        let ty = Type::ptr(AddrSpace::PRIVATE);
+        let kind = InstKind::Alloca { size_bytes, count: None, align_log2: align_log2.max(2) };
+        let inst = self.b.func.make_inst(kind, ty, InstFlags::empty());
+        self.allocas.push(inst);
+        match self.b.func.insts[inst].result {
+            Some(value) => value,
+            None => self.b.poison(ty),
+        }
+    }
+
+    // ---- what the target can do
+
+    /// The most bytes that one access with this alignment may have.
+    ///
+    /// Scratch is swizzled in dwords (the private element size of amdhsa descriptors is 4), so lanes access
+    /// one dword at a time; flat accesses may go there except where the hardware splits them itself (GFX9).
+    fn widest(&self, mem: MemAccess) -> u64 {
+        let align = 1u64 << mem.align_log2.min(6);
+        let machine = self.ctx.machine;
+        match mem.space {
+            AddrSpace::PRIVATE => {
+                if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) {
+                    4
+                } else {
+                    align
+                }
+            }
+            AddrSpace::LOCAL | AddrSpace::REGION => match align {
+                8.. => 16,
+                4 => 8,
+                _ if machine.has(Features::UNALIGNED_DS) => 4,
+                _ => align,
+            },
+            AddrSpace::FLAT if !machine.has(Features::GLOBAL) => {
+                if align >= 4 {
+                    4
+                } else {
+                    align
+                }
+            }
+            _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
+            _ => align,
+        }
+    }
+
+    /// `mem` at `offset` bytes further on.
+    fn at(mem: MemAccess, offset: u64) -> MemAccess {
+        let align_log2 = if offset == 0 {
+            mem.align_log2
+        } else {
+            mem.align_log2.min(offset.trailing_zeros() as u8)
+        };
+        MemAccess { align_log2, ..mem }
+    }
+
+    // ---- loads
+
+    pub(super) fn lower_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
+        let (ptr, mem) = self.address(ptr, mem)?;
+        if mem.ordering != Ordering::NotAtomic {
+            let Type::Scalar(scalar) = ty else {
+                return Err(Diagnostic::unsupported("atomic load of a vector"));
+            };
+            return Ok(Parts::from_slice(&[self.atomic_load(ptr, mem, scalar)?]));
+        }
+        self.load_parts(ptr, mem, ty)
+    }
+
+    /// Loads a value of an old type.
+    pub(super) fn load_parts(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
+        let mut out = Parts::new();
+        for (ty, offset) in self.members(ty)? {
+            let ptr = self.b.ptr_offset(ptr, offset as i64);
+            let mem = Self::at(mem, offset);
+            match ty {
+                Type::Vector(scalar, lanes) => self.load_vector(ptr, mem, scalar, lanes, &mut out)?,
+                Type::Scalar(scalar) => self.load_one(ptr, mem, scalar, &mut out)?,
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// Scalars and vectors inside a type with their byte offsets, in order.
+    fn members(&self, ty: Type) -> Result<SmallVec<[(Type, u64); 4]>> {
+        let mut out: SmallVec<[(Type, u64); 4]> = SmallVec::new();
+        let mut work: SmallVec<[(Type, u64); 8]> = SmallVec::from_slice(&[(ty, 0)]);
+        while let Some((ty, at)) = work.pop() {
+            if out.len() > super::MAX_PARTS {
+                return Err(Diagnostic::unsupported("a value of more than 4096 members"));
+            }
+            match ty {
+                Type::Aggregate(agg) => match &self.ctx.module.types.aggregates[agg] {
+                    Aggregate::Struct { fields, .. } => {
+                        work.extend(fields.iter().rev().map(|&(ty, offset)| (ty, at + offset)));
+                    }
+                    Aggregate::Array { element, len, stride_bytes, .. } => {
+                        if *len > super::MAX_PARTS as u64 {
+                            return Err(Diagnostic::unsupported("an array value of more than 4096 elements"));
+                        }
+                        work.extend((0..*len).rev().map(|i| (*element, at + i * stride_bytes)));
+                    }
+                },
+                other => out.push((other, at)),
+            }
+        }
+        Ok(out)
+    }
+
+    fn load_one(&mut self, ptr: Value, mem: MemAccess, scalar: Scalar, out: &mut Parts) -> Result<()> {
+        let bits = scalar.bits();
+        let bytes = scalar.store_bytes();
+        match scalar {
+            Scalar::Int(1) => {
+                let byte = self.load_scalar(ptr, mem, Type::I8)?;
+                let byte = self.b.cast(CastOp::ZExt, byte, Type::I32);
+                let bit = self.b.and_imm(byte, 1);
+                out.push(self.b.icmp_imm(IntPredicate::Ne, bit, 0));
+            }
+            Scalar::Int(8) => {
+                let byte = self.load_scalar(ptr, mem, Type::I8)?;
+                out.push(self.b.cast(CastOp::ZExt, byte, Type::I32));
+            }
+            _ if bits < 64 && (bits == 16 || bits == 32) || bits == 64 => {
+                let loaded = self.load_scalar(ptr, mem, Type::Scalar(scalar))?;
+                out.push(if scalar == Scalar::Int(16) && !self.has_16bit() {
+                    self.b.cast(CastOp::ZExt, loaded, Type::I32)
+                } else {
+                    loaded
+                });
+            }
+            Scalar::Ptr(_) => {
+                let words = self.load_dwords(ptr, mem, bytes)?;
+                let vector = self.b.vector(&words);
+                out.push(self.b.bitcast(vector, Type::Scalar(scalar)));
+            }
+            _ => {
+                let mut words = self.load_dwords(ptr, mem, bytes)?;
+                if bits <= 32 {
+                    let word = self.zero_extended(words[0], bits);
+                    out.push(word);
+                } else {
+                    let zero = self.b.i32(0);
+                    if words.len() % 2 == 1 {
+                        words.push(zero);
+                    }
+                    for pair in words.chunks(2) {
+                        out.push(self.b.join64(pair[0], pair[1]));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn load_vector(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        scalar: Scalar,
+        lanes: u32,
+        out: &mut Parts,
+    ) -> Result<()> {
+        let bits = scalar.bits();
+        let bytes = u64::from(bits / 8);
+        if bits >= 32 && bits % 32 == 0 {
+            // Elements at their own type, as many at once as possible.
+            let widest = self.widest(mem);
+            if bits > 64 || widest < bytes {
+                for lane in 0..u64::from(lanes) {
+                    let at = self.b.ptr_offset(ptr, (lane * bytes) as i64);
+                    self.load_one(at, Self::at(mem, lane * bytes), scalar, out)?;
+                }
+                return Ok(());
+            }
+            let mut lane = 0;
+            while lane < u64::from(lanes) {
+                let here = Self::at(mem, lane * bytes);
+                let most = self.chunk((u64::from(lanes) - lane) * bytes, here, bytes) / bytes;
+                let at = self.b.ptr_offset(ptr, (lane * bytes) as i64);
+                if most <= 1 {
+                    self.load_one(at, here, scalar, out)?;
+                    lane += 1;
+                    continue;
+                }
+                let ty = Type::Vector(scalar, most as u32);
+                let vector = self.plain_load(at, here, ty);
+                for i in 0..most {
+                    out.push(self.b.extract(vector, i as u32));
+                }
+                lane += most;
+            }
+            return Ok(());
+        }
+        // Packed elements: dwords, then fields of them.
+        let total = (u64::from(bits) * u64::from(lanes)).div_ceil(8);
+        let words = self.load_dwords(ptr, mem, total)?;
+        for lane in 0..lanes {
+            let field = self.field(&words, lane * bits, bits);
+            out.push(self.field_to_part(field, scalar));
+        }
+        Ok(())
+    }
+
+    /// Bits `start..start + bits` (at most 64) of little-endian dwords; bits above are clear.
+    fn field(&mut self, words: &[Value], start: u32, bits: u32) -> Value {
+        let (word, shift) = ((start / 32) as usize, start % 32);
+        if shift + bits <= 32 {
+            let moved = self.b.lshr_imm(words[word], shift);
+            return self.zero_extended(moved, bits);
+        }
+        let low = words[word];
+        let high = words.get(word + 1).copied().unwrap_or(low);
+        let mut pair = self.b.join64(low, high);
+        pair = self.b.lshr_imm(pair, shift);
+        if shift + bits > 64
+            && let Some(&top) = words.get(word + 2)
+        {
+            let top = self.b.cast(CastOp::ZExt, top, Type::I64);
+            let top = self.b.shl_imm(top, 64 - shift);
+            pair = self.b.or(pair, top);
+        }
+        self.zero_extended(pair, bits)
+    }
+
+    /// A zero-extended field as the part of a scalar.
+    fn field_to_part(&mut self, field: Value, scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::Int(1) => self.b.icmp_imm(IntPredicate::Ne, field, 0),
+            Scalar::Int(bits) => {
+                let carrier = self.carrier(bits);
+                self.b.zext_or_trunc(field, carrier)
+            }
+            other => {
+                let bits = Type::int(other.bits());
+                let field = self.b.zext_or_trunc(field, bits);
+                self.b.from_integer(field, Type::Scalar(other))
+            }
+        }
+    }
+
+    /// Bytes of the next access when `left` bytes are left: a power of two, or 12, at most [`Self::widest`], and a
+    /// multiple of `unit`.
+    fn chunk(&self, left: u64, mem: MemAccess, unit: u64) -> u64 {
+        let widest = self.widest(mem);
+        let mut size = widest.min(16);
+        while size > left {
+            size /= 2;
+        }
+        // Three dwords at once where global memory can.
+        if left >= 12
+            && size == 8
+            && widest >= 16
+            && 12 % unit == 0
+            && self.ctx.machine.has(Features::DWORDX3)
+            && !matches!(mem.space, AddrSpace::LOCAL | AddrSpace::REGION)
+        {
+            return 12;
+        }
+        size.max(unit.min(left)).max(1)
+    }
+
+    /// Loads `bytes` bytes as little-endian dwords; the last one is zero-extended.
+    fn load_dwords(&mut self, ptr: Value, mem: MemAccess, bytes: u64) -> Result<SmallVec<[Value; 8]>> {
+        let mut words: SmallVec<[Value; 8]> = SmallVec::new();
+        let mut at = 0;
+        while at < bytes {
+            let here = Self::at(mem, at);
+            let size = self.chunk(bytes - at, here, 1);
+            let address = self.b.ptr_offset(ptr, at as i64);
+            if size >= 8 && at % 4 == 0 {
+                let count = (size / 4) as u32;
+                let vector = self.plain_load(address, here, Type::Vector(Scalar::Int(32), count));
+                for i in 0..count {
+                    let word = self.b.extract(vector, i);
+                    words.push(word);
+                }
+                at += size;
+                continue;
+            }
+            // Pieces of a dword never cross its end.
+            let size = size.min(4 - at % 4);
+            let size = if size == 3 { 2 } else { size };
+            let piece = self.plain_load(address, here, Type::int(size as u32 * 8));
+            let piece = self.b.zext_or_trunc(piece, Type::I32);
+            if at % 4 == 0 {
+                words.push(piece);
+            } else if let Some(last) = words.last_mut() {
+                let moved = self.b.shl_imm(piece, (at % 4) as u32 * 8);
+                *last = self.b.or(*last, moved);
+            }
+            at += size;
+        }
+        Ok(words)
+    }
+
+    /// Loads a scalar of 8, 16, 32 or 64 bits, in pieces where alignment or space demand it.
+    pub(super) fn load_scalar(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Value> {
+        let bytes = ty.bits().unwrap_or(32) / 8;
+        if self.widest(mem) >= bytes {
+            return Ok(self.plain_load(ptr, mem, ty));
+        }
+        if !mem.is_simple() && mem.ordering != Ordering::NotAtomic {
+            return Err(Diagnostic::unsupported("atomic access that the target cannot do at once"));
+        }
+        let words = self.load_dwords(ptr, mem, bytes)?;
+        let whole = match words[..] {
+            [low, high] => self.b.join64(low, high),
+            [low, ..] => low,
+            [] => self.b.i32(0),
+        };
+        let integer = self.b.zext_or_trunc(whole, Type::int(bytes as u32 * 8));
+        Ok(self.b.from_integer(integer, ty))
+    }
+
+    fn plain_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Value {
+        let kind = InstKind::Load { ptr, mem };
+        if mem.is_simple() && mem.flags.contains(MemFlags::INVARIANT) {
+            return self.b.pure(kind, ty, InstFlags::empty());
+        }
+        match self.b.push(kind, ty, InstFlags::empty()) {
+            Some(value) => value,
+            None => self.b.poison(ty),
+        }
+    }
+
+    // ---- stores
+
+    pub(super) fn lower_store(&mut self, ptr: Value, value: Value, mem: MemAccess) -> Result<()> {
+        let (ptr, mem) = self.address(ptr, mem)?;
+        let ty = self.old.ty(value);
+        let parts = self.parts(value)?;
+        if mem.ordering != Ordering::NotAtomic {
+            let (Type::Scalar(scalar), [part]) = (ty, &parts[..]) else {
+                return Err(Diagnostic::unsupported("atomic store of a vector"));
+            };
+            return self.atomic_store(ptr, mem, *part, scalar);
+        }
+        if matches!(self.old.as_const(value), Some(Const::Undef | Const::Poison)) {
+            return Ok(());
+        }
+        self.store_parts(ptr, mem, ty, &parts)
+    }
+
+    /// Stores a value of an old type.
+    pub(super) fn store_parts(&mut self, ptr: Value, mem: MemAccess, ty: Type, parts: &[Value]) -> Result<()> {
+        let mut next = 0;
+        for (ty, offset) in self.members(ty)? {
+            let count = self.part_types(ty)?.len();
+            let Some(parts) = parts.get(next..next + count) else {
+                return Err(Diagnostic::malformed("stored value has fewer members than its type"));
+            };
+            next += count;
+            let ptr = self.b.ptr_offset(ptr, offset as i64);
+            let mem = Self::at(mem, offset);
+            match ty {
+                Type::Vector(scalar, lanes) => self.store_vector(ptr, mem, scalar, lanes, parts)?,
+                Type::Scalar(scalar) => self.store_one(ptr, mem, scalar, parts)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn store_one(&mut self, ptr: Value, mem: MemAccess, scalar: Scalar, parts: &[Value]) -> Result<()> {
+        let bits = scalar.bits();
+        match scalar {
+            Scalar::Int(1) => {
+                let wide = self.b.cast(CastOp::ZExt, parts[0], Type::I32);
+                let byte = self.b.cast(CastOp::Trunc, wide, Type::I8);
+                self.store_scalar(ptr, byte, mem)
+            }
+            Scalar::Int(8 | 16) => {
+                let narrow = self.b.zext_or_trunc(parts[0], Type::int(bits));
+                self.store_scalar(ptr, narrow, mem)
+            }
+            _ if matches!(bits, 16 | 32 | 64) => self.store_scalar(ptr, parts[0], mem),
+            _ => {
+                // Bits beyond an odd width are stored as zero, as LLVM does.
+                let mut words: SmallVec<[Value; 8]> = SmallVec::new();
+                for (i, &part) in parts.iter().enumerate() {
+                    let left = bits - 64 * i as u32;
+                    let integer = match scalar {
+                        Scalar::Ptr(_) => {
+                            let vector = self.b.bitcast(part, Type::Vector(Scalar::Int(32), bits / 32));
+                            for i in 0..bits / 32 {
+                                let word = self.b.extract(vector, i);
+                                words.push(word);
+                            }
+                            continue;
+                        }
+                        _ => self.zero_extended(part, left.min(64)),
+                    };
+                    if self.b.bits(integer) == 64 {
+                        let (low, high) = self.b.split64(integer);
+                        words.extend([low, high]);
+                    } else {
+                        let word = self.b.zext_or_trunc(integer, Type::I32);
+                        words.push(word);
+                    }
+                }
+                self.store_dwords(ptr, mem, scalar.store_bytes(), &words)
+            }
+        }
+    }
+
+    fn store_vector(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        scalar: Scalar,
+        lanes: u32,
+        parts: &[Value],
+    ) -> Result<()> {
+        let bits = scalar.bits();
+        let bytes = u64::from(bits / 8);
+        if bits >= 32 && bits % 32 == 0 {
+            let each = self.element_parts(scalar);
+            let whole = bits <= 64 && self.widest(mem) >= bytes;
+            let mut lane = 0;
+            while lane < u64::from(lanes) {
+                let here = Self::at(mem, lane * bytes);
+                let most = if whole {
+                    self.chunk((u64::from(lanes) - lane) * bytes, here, bytes) / bytes
+                } else {
+                    1
+                };
+                let at = self.b.ptr_offset(ptr, (lane * bytes) as i64);
+                let from = lane as usize * each;
+                if most <= 1 {
+                    self.store_one(at, here, scalar, &parts[from..from + each])?;
+                    lane += 1;
+                    continue;
+                }
+                let vector = self.b.vector(&parts[from..from + most as usize]);
+                self.push_store(at, vector, here);
+                lane += most;
+            }
+            return Ok(());
+        }
+        let words = self.to_dwords(parts, scalar);
+        self.store_dwords(ptr, mem, u64::from((bits * lanes).div_ceil(8)), &words)
+    }
+
+    /// The little-endian dwords of elements laid side by side without padding.
+    pub(super) fn to_dwords(&mut self, parts: &[Value], scalar: Scalar) -> SmallVec<[Value; 8]> {
+        let bits = scalar.bits();
+        let each = self.element_parts(scalar);
+        let total_bits = bits * (parts.len() / each) as u32;
+        let mut words: SmallVec<[Value; 8]> = SmallVec::new();
+        let zero = self.b.i32(0);
+        words.resize(total_bits.div_ceil(32) as usize, zero);
+        for (i, &part) in parts.iter().enumerate() {
+            let (lane, word_of_lane) = ((i / each) as u32, (i % each) as u32);
+            let start = lane * bits + 64 * word_of_lane;
+            let bits = (bits - 64 * word_of_lane).min(64);
+            let integer = self.b.as_integer(part);
+            let integer = if matches!(self.b.ty(integer), Type::I16 | Type::I1) {
+                self.b.cast(CastOp::ZExt, integer, Type::I32)
+            } else {
+                self.zero_extended(integer, bits)
+            };
+            let (word, shift) = ((start / 32) as usize, start % 32);
+            if shift + bits <= 32 {
+                let moved = self.b.shl_imm(integer, shift);
+                words[word] = self.b.or(words[word], moved);
+                continue;
+            }
+            let wide = self.b.zext_or_trunc(integer, Type::I64);
+            let moved = self.b.shl_imm(wide, shift);
+            let (low, high) = self.b.split64(moved);
+            words[word] = self.b.or(words[word], low);
+            if word + 1 < words.len() {
+                words[word + 1] = self.b.or(words[word + 1], high);
+            }
+            if shift + bits > 64 && word + 2 < words.len() {
+                let top = self.b.lshr_imm(wide, 64 - shift);
+                let top = self.b.cast(CastOp::Trunc, top, Type::I32);
+                words[word + 2] = self.b.or(words[word + 2], top);
+            }
+        }
+        words
+    }
+
+    /// Appends the parts of the element that starts at bit `start` of little-endian dwords.
+    pub(super) fn from_dwords(&mut self, words: &[Value], start: u32, scalar: Scalar, out: &mut Parts) {
+        let bits = scalar.bits();
+        if bits <= 64 {
+            let field = self.field(words, start, bits);
+            out.push(self.field_to_part(field, scalar));
+            return;
+        }
+        for word in 0..bits.div_ceil(64) {
+            let left = (bits - 64 * word).min(64);
+            let field = self.field(words, start + 64 * word, left);
+            out.push(self.b.zext_or_trunc(field, Type::I64));
+        }
+    }
+
+    fn store_dwords(&mut self, ptr: Value, mem: MemAccess, bytes: u64, words: &[Value]) -> Result<()> {
+        let mut at = 0;
+        while at < bytes {
+            let here = Self::at(mem, at);
+            let size = self.chunk(bytes - at, here, 1);
+            let address = self.b.ptr_offset(ptr, at as i64);
+            let word = (at / 4) as usize;
+            if size >= 8 && at % 4 == 0 {
+                let count = (size / 4) as usize;
+                let vector = self.b.vector(&words[word..word + count]);
+                self.push_store(address, vector, here);
+                at += size;
+                continue;
+            }
+            let size = size.min(4 - at % 4);
+            let size = if size == 3 { 2 } else { size };
+            let piece = self.b.lshr_imm(words[word], (at % 4) as u32 * 8);
+            let piece = self.b.zext_or_trunc(piece, Type::int(size as u32 * 8));
+            self.push_store(address, piece, here);
+            at += size;
+        }
+        Ok(())
+    }
+
+    /// Stores a scalar of 8, 16, 32 or 64 bits, in pieces where alignment or space demand it.
+    pub(super) fn store_scalar(&mut self, ptr: Value, value: Value, mem: MemAccess) -> Result<()> {
+        let bytes = u64::from(self.b.bits(value) / 8);
+        if self.widest(mem) >= bytes {
+            self.push_store(ptr, value, mem);
+            return Ok(());
+        }
+        let integer = self.b.as_integer(value);
+        let words: SmallVec<[Value; 2]> = if bytes == 8 {
+            let (low, high) = self.b.split64(integer);
+            SmallVec::from_slice(&[low, high])
+        } else {
+            let word = self.b.zext_or_trunc(integer, Type::I32);
+            SmallVec::from_slice(&[word])
+        };
+        self.store_dwords(ptr, mem, bytes, &words)
+    }
+
+    fn push_store(&mut self, ptr: Value, value: Value, mem: MemAccess) {
+        self.b.push(InstKind::Store { ptr, value, mem }, Type::Void, InstFlags::empty());
+    }
+
+    // ---- block copies
+
+    /// `memcpy`, `memmove` and `memset`.
+    pub(super) fn lower_block_operation(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
+        let &[dest, source, len, ..] = args else {
+            return Err(Diagnostic::malformed("block copy without length"));
+        };
+        let (dest, dest_mem) = self.address(dest, MemAccess::plain(AddrSpace::FLAT, 0))?;
+        let volatile = args.last().is_some_and(|&v| args.len() > 3 && self.old.as_int(v) == Some(1));
+        let flags = if volatile { MemFlags::VOLATILE } else { MemFlags::empty() };
+        let dest_mem = MemAccess { flags, align_log2: self.pointer_align(dest), ..dest_mem };
+        let constant = self.old.as_int(len);
+        if constant == Some(0) {
+            return Ok(Parts::new());
+        }
+        if matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline) {
+            let byte = self.part(source)?;
+            let byte = self.zero_extended(byte, 8);
+            return match constant {
+                Some(bytes) if bytes <= UNROLLED_BYTES => {
+                    let ones = self.b.i32(0x0101_0101);
+                    let word = self.b.mul(byte, ones);
+                    let words = vec![word; bytes.div_ceil(4) as usize];
+                    self.store_dwords(dest, dest_mem, bytes, &words)?;
+                    Ok(Parts::new())
+                }
+                _ => {
+                    let len = self.length(len)?;
+                    self.byte_loop(len, false, |this, i| {
+                        let narrow = this.b.cast(CastOp::Trunc, byte, Type::I8);
+                        let at = this.indexed(dest, i);
+                        this.push_store(at, narrow, MemAccess { align_log2: 0, ..dest_mem });
+                        Ok(())
+                    })
+                }
+            };
+        }
+        let (source, source_mem) = self.address(source, MemAccess::plain(AddrSpace::FLAT, 0))?;
+        let source_mem = MemAccess { flags, align_log2: self.pointer_align(source), ..source_mem };
+        match constant {
+            Some(bytes) if bytes <= UNROLLED_BYTES => {
+                // All loads first: that is right for overlapping memory, too.
+                let words = self.load_dwords(source, source_mem, bytes)?;
+                self.store_dwords(dest, dest_mem, bytes, &words)?;
+                Ok(Parts::new())
+            }
+            _ => {
+                let len = self.length(len)?;
+                let copy = |this: &mut Self, i: Value| {
+                    let from = this.indexed(source, i);
+                    let byte = this.plain_load(from, MemAccess { align_log2: 0, ..source_mem }, Type::I8);
+                    let to = this.indexed(dest, i);
+                    this.push_store(to, byte, MemAccess { align_log2: 0, ..dest_mem });
+                    Ok(())
+                };
+                if intrinsic != Intrinsic::Memmove {
+                    // Dwords while both sides are aligned for that and the length is a known multiple.
+                    if let Some(bytes) = constant
+                        && bytes % 4 == 0
+                        && dest_mem.align_log2 >= 2
+                        && source_mem.align_log2 >= 2
+                    {
+                        let ty = self.b.ty(len);
+                        let words = self.b.int(ty, bytes / 4);
+                        return self.byte_loop(words, false, |this, i| {
+                            let from = this.scaled(source, i, 4);
+                            let word = this.plain_load(from, source_mem, Type::I32);
+                            let to = this.scaled(dest, i, 4);
+                            this.push_store(to, word, dest_mem);
+                            Ok(())
+                        });
+                    }
+                    return self.byte_loop(len, false, copy);
+                }
+                // Overlap: backwards where the destination lies above the source.
+                let (d, s) = (self.b.as_integer(dest), self.b.as_integer(source));
+                if self.b.bits(d) != self.b.bits(s) {
+                    return Err(Diagnostic::unsupported("memmove between address spaces"));
+                }
+                let up = self.b.icmp(IntPredicate::Ult, d, s);
+                let (forward, backward, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+                self.b.branch(up, Target::to(forward), Target::to(backward));
+                let scope = self.b.scope.take();
+                self.b.block = forward;
+                self.byte_loop(len, false, copy)?;
+                self.b.scope = None;
+                self.b.jump(done, &[]);
+                self.b.block = backward;
+                self.byte_loop(len, true, copy)?;
+                self.b.jump(done, &[]);
+                self.b.block = done;
+                self.b.scope = scope;
+                Ok(Parts::new())
+            }
+        }
+    }
+
+    fn length(&mut self, len: Value) -> Result<Value> {
+        let bits = self.old.ty(len).bits().unwrap_or(64) as u32;
+        let part = self.part(len)?;
+        let part = self.zero_extended(part, bits);
+        Ok(if self.b.bits(part) < 32 { self.b.cast(CastOp::ZExt, part, Type::I32) } else { part })
+    }
+
+    fn indexed(&mut self, base: Value, index: Value) -> Value {
+        self.scaled(base, index, 1)
+    }
+
+    fn scaled(&mut self, base: Value, index: Value, scale: i64) -> Value {
+        let ty = self.b.ty(base);
+        let index = match (ty.bits(), self.b.bits(index)) {
+            (Some(32), 64) => self.b.cast(CastOp::Trunc, index, Type::I32),
+            (Some(64), 32) => self.b.cast(CastOp::ZExt, index, Type::I64),
+            _ => index,
+        };
+        self.b.pure(InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 }, ty, InstFlags::empty())
+    }
+
+    /// Runs `body` for 0, 1, ... `count` - 1 (or downwards); goes on in a new block.
+    fn byte_loop(
+        &mut self,
+        count: Value,
+        downwards: bool,
+        body: impl FnOnce(&mut Self, Value) -> Result<()>,
+    ) -> Result<Parts> {
+        let ty = self.b.ty(count);
+        let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        let zero = self.b.int(ty, 0);
+        let scope = self.b.scope.take();
+        self.b.jump(head, &[if downwards { count } else { zero }]);
+        let i = self.b.func.add_block_param(head, ty);
+        self.b.block = head;
+        let more = if downwards {
+            self.b.icmp(IntPredicate::Ne, i, zero)
+        } else {
+            self.b.icmp(IntPredicate::Ult, i, count)
+        };
+        self.b.branch(more, Target::to(work), Target::to(done));
+        self.b.block = work;
+        let at = if downwards { self.b.add_imm(i, -1) } else { i };
+        body(self, at)?;
+        let next = if downwards { at } else { self.b.add_imm(i, 1) };
+        self.b.jump(head, &[next]);
+        self.b.block = done;
+        self.b.scope = scope;
+        Ok(Parts::new())
+    }
+
+    /// What is known about a pointer's alignment from its definition: stack objects, variables, constant offsets.
+    fn pointer_align(&self, ptr: Value) -> u8 {
+        let (mut ptr, mut align) = (ptr, 6u8);
+        for _ in 0..16 {
+            match &self.b.func.values[ptr].def {
+                ValueDef::Const(Const::Symbol(symbol, offset)) => {
+                    let own = match symbol {
+                        SymbolRef::Global(global) => self.ctx.module.globals[*global].align_log2,
+                        SymbolRef::Func(_) => 2,
+                    };
+                    let at = if *offset == 0 { 6 } else { offset.trailing_zeros() as u8 };
+                    return align.min(own).min(at);
+                }
+                ValueDef::Inst(inst) => match &self.b.func.insts[*inst].kind {
+                    InstKind::Alloca { align_log2, .. } => return align.min(*align_log2),
+                    InstKind::PtrAdd { base, index, scale, offset } => {
+                        if *offset != 0 {
+                            align = align.min(offset.trailing_zeros() as u8);
+                        }
+                        if index.is_some() {
+                            align = align.min(scale.trailing_zeros() as u8);
+                        }
+                        ptr = *base;
+                    }
+                    InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => ptr = *arg,
+                    InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. } => return align.min(4),
+                    _ => return 0,
+                },
+                _ => return 0,
+            }
+        }
+        0
+    }
+}

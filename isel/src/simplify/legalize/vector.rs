@@ -1,0 +1,182 @@
+//! Vectors, structs and arrays: their members are parts, so most of this is picking.
+
+use super::{Legalizer, Parts};
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+
+impl Legalizer<'_> {
+    /// Scalar type and parts for each lane of a value of a scalar or vector type.
+    pub(super) fn lanes(&mut self, value: Value) -> Result<(Scalar, Parts)> {
+        let ty = self.old.ty(value);
+        let scalar = ty.scalar().ok_or_else(|| Diagnostic::malformed("aggregate where a scalar belongs"))?;
+        Ok((scalar, self.parts(value)?))
+    }
+
+    pub(super) fn lower_select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Result<Parts> {
+        let conds = self.parts(cond)?;
+        // Pointers that are known to lie in one space stay there.
+        let same = self.spaces.of(if_true).is_some() && self.spaces.of(if_true) == self.spaces.of(if_false);
+        let (t, f) = if same {
+            (self.raw_parts(if_true)?, self.raw_parts(if_false)?)
+        } else {
+            (self.parts(if_true)?, self.parts(if_false)?)
+        };
+        if conds.is_empty() || t.len() != f.len() {
+            return Err(Diagnostic::malformed("select of values of different shapes"));
+        }
+        let per_lane = t.len() / conds.len();
+        Ok((0..t.len())
+            .map(|i| {
+                let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane.max(1)] };
+                self.b.select(cond, t[i], f[i])
+            })
+            .collect())
+    }
+
+    pub(super) fn lower_extract(&mut self, vector: Value, index: Value) -> Result<Parts> {
+        let (scalar, parts) = self.lanes(vector)?;
+        let each = self.element_parts(scalar);
+        let lanes = parts.len() / each;
+        if let Some(at) = self.old.as_int(index) {
+            let start = at as usize * each;
+            return match parts.get(start..start + each) {
+                Some(found) if (at as usize) < lanes => Ok(Parts::from_slice(found)),
+                _ => Ok((0..each).map(|i| self.poison_like(parts[i])).collect()),
+            };
+        }
+        let index = self.vector_index(index)?;
+        if lanes > 16 && each == 1 {
+            return self.extract_through_stack(&parts, index);
+        }
+        let mut result = Parts::from_slice(&parts[..each]);
+        for lane in 1..lanes {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
+            for i in 0..each {
+                result[i] = self.b.select(hit, parts[lane * each + i], result[i]);
+            }
+        }
+        Ok(result)
+    }
+
+    pub(super) fn lower_insert(&mut self, vector: Value, element: Value, index: Value) -> Result<Parts> {
+        let (scalar, mut parts) = self.lanes(vector)?;
+        let each = self.element_parts(scalar);
+        let lanes = parts.len() / each;
+        let element = self.parts(element)?;
+        if element.len() != each {
+            return Err(Diagnostic::malformed("element of another type than the vector's"));
+        }
+        if let Some(at) = self.old.as_int(index) {
+            if (at as usize) < lanes {
+                parts[at as usize * each..][..each].copy_from_slice(&element);
+            }
+            return Ok(parts);
+        }
+        let index = self.vector_index(index)?;
+        for lane in 0..lanes {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
+            for i in 0..each {
+                let at = lane * each + i;
+                parts[at] = self.b.select(hit, element[i], parts[at]);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// A variable index as i32; out-of-range ones are poison, so high bits may go.
+    fn vector_index(&mut self, index: Value) -> Result<Value> {
+        let bits = self.old.ty(index).bits().unwrap_or(32) as u32;
+        let parts = self.parts(index)?;
+        let low = parts.first().copied().ok_or_else(|| Diagnostic::malformed("index without a value"))?;
+        let low = self.zero_extended(low, bits.min(64));
+        Ok(self.b.zext_or_trunc(low, Type::I32))
+    }
+
+    fn extract_through_stack(&mut self, parts: &[Value], index: Value) -> Result<Parts> {
+        let ty = self.b.ty(parts[0]);
+        let narrow = if ty == Type::I1 { Type::I32 } else { ty };
+        let stride = narrow.scalar().map_or(4, |s| s.store_bytes()).max(4);
+        let slot = self.entry_alloca(stride * parts.len() as u64, stride.trailing_zeros() as u8);
+        let mem = MemAccess::plain(AddrSpace::PRIVATE, stride.min(4).trailing_zeros() as u8);
+        for (i, &part) in parts.iter().enumerate() {
+            let part = if ty == Type::I1 { self.b.cast(CastOp::ZExt, part, narrow) } else { part };
+            let ptr = self.b.ptr_offset(slot, i as i64 * stride as i64);
+            self.store_scalar(ptr, part, mem)?;
+        }
+        let kind = InstKind::PtrAdd { base: slot, index: Some(index), scale: stride as i64, offset: 0 };
+        let ptr = self.b.pure(kind, Type::ptr(AddrSpace::PRIVATE), InstFlags::empty());
+        let loaded = self.load_scalar(ptr, mem, narrow)?;
+        let loaded = if ty == Type::I1 { self.b.icmp_imm(IntPredicate::Ne, loaded, 0) } else { loaded };
+        Ok(Parts::from_slice(&[loaded]))
+    }
+
+    fn poison_like(&mut self, part: Value) -> Value {
+        let ty = self.b.ty(part);
+        self.b.poison(ty)
+    }
+
+    pub(super) fn lower_shuffle(&mut self, args: [Value; 2], mask: &[Option<u32>], ty: Type) -> Result<Parts> {
+        let (scalar, mut parts) = self.lanes(args[0])?;
+        parts.extend(self.parts(args[1])?);
+        let each = self.element_parts(scalar);
+        let types = self.part_types(ty)?;
+        let mut out = Parts::new();
+        for (lane, source) in mask.iter().enumerate() {
+            for i in 0..each {
+                let part = source.and_then(|s| parts.get(s as usize * each + i).copied());
+                out.push(match (part, types.get(lane * each + i)) {
+                    (Some(part), _) => part,
+                    (None, Some(&ty)) => self.b.poison(ty),
+                    (None, None) => return Err(Diagnostic::malformed("shuffle mask longer than its result")),
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Where the member at `path` lies among the parts of a value of type `ty`.
+    fn member_range(&self, mut ty: Type, path: &[u32]) -> Result<std::ops::Range<usize>> {
+        let mut start = 0;
+        for &index in path {
+            let Type::Aggregate(agg) = ty else {
+                return Err(Diagnostic::malformed("index path into a scalar"));
+            };
+            match &self.ctx.module.types.aggregates[agg] {
+                Aggregate::Struct { fields, .. } => {
+                    for &(field, _) in fields.iter().take(index as usize) {
+                        start += self.part_types(field)?.len();
+                    }
+                    ty = fields
+                        .get(index as usize)
+                        .ok_or_else(|| Diagnostic::malformed("index past the end of a struct"))?
+                        .0;
+                }
+                Aggregate::Array { element, .. } => {
+                    start += self.part_types(*element)?.len() * index as usize;
+                    ty = *element;
+                }
+            }
+        }
+        Ok(start..start + self.part_types(ty)?.len())
+    }
+
+    pub(super) fn lower_extract_value(&mut self, aggregate: Value, path: &[u32]) -> Result<Parts> {
+        let range = self.member_range(self.old.ty(aggregate), path)?;
+        let parts = self.parts(aggregate)?;
+        parts
+            .get(range)
+            .map(Parts::from_slice)
+            .ok_or_else(|| Diagnostic::malformed("index path outside of the aggregate"))
+    }
+
+    pub(super) fn lower_insert_value(&mut self, aggregate: Value, value: Value, path: &[u32]) -> Result<Parts> {
+        let range = self.member_range(self.old.ty(aggregate), path)?;
+        let mut parts = self.parts(aggregate)?;
+        let value = self.parts(value)?;
+        match parts.get_mut(range) {
+            Some(slot) if slot.len() == value.len() => slot.copy_from_slice(&value),
+            _ => return Err(Diagnostic::malformed("inserted member does not fit the aggregate")),
+        }
+        Ok(parts)
+    }
+}
