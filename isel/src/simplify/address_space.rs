@@ -150,9 +150,8 @@ mod tests {
             f.append(entry, InstKind::Cast { op: CastOp::AddrSpaceCast, arg }, flat).unwrap()
         };
         let a = cast(&mut f, local);
-        let moved = f
-            .append(entry, InstKind::PtrAdd { base: a, index: None, scale: 0, offset: 4 }, flat)
-            .unwrap();
+        let moved =
+            f.append(entry, InstKind::PtrAdd { base: a, index: None, scale: 0, offset: 4 }, flat).unwrap();
         let select = |f: &mut Function, x, y| {
             f.append(entry, InstKind::Select { cond, if_true: x, if_false: y }, flat).unwrap()
         };

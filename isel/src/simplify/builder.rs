@@ -12,9 +12,9 @@
 //! Cost: one hash look-up for each instruction.
 
 use super::fold;
+use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::Target as Machine;
-use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -437,8 +437,7 @@ impl<'a> Builder<'a> {
         let mut vector = self.poison(ty);
         for (i, &element) in elements.iter().enumerate() {
             let index = self.i32(i as u32);
-            vector =
-                self.pure(InstKind::InsertElement { vector, element, index }, ty, InstFlags::empty());
+            vector = self.pure(InstKind::InsertElement { vector, element, index }, ty, InstFlags::empty());
         }
         vector
     }
@@ -446,7 +445,8 @@ impl<'a> Builder<'a> {
     fn extracted_whole(&self, elements: &[Value], ty: Type) -> Option<Value> {
         let mut whole = None;
         for (i, &element) in elements.iter().enumerate() {
-            let InstKind::ExtractElement { vector, index } = &self.func.insts[self.func.def_inst(element)?].kind
+            let InstKind::ExtractElement { vector, index } =
+                &self.func.insts[self.func.def_inst(element)?].kind
             else {
                 return None;
             };
@@ -689,9 +689,9 @@ fn is_shareable(kind: &InstKind) -> bool {
         | InstKind::InsertElement { .. }
         | InstKind::ExtractValue { .. } => true,
         InstKind::Load { mem, .. } => mem.is_simple() && mem.flags.contains(MemFlags::INVARIANT),
-        InstKind::Intrinsic { intrinsic, .. } => !intrinsic
-            .props()
-            .intersects(IntrinsicProps::EFFECT.union(IntrinsicProps::READS).union(IntrinsicProps::CONVERGENT)),
+        InstKind::Intrinsic { intrinsic, .. } => !intrinsic.props().intersects(
+            IntrinsicProps::EFFECT.union(IntrinsicProps::READS).union(IntrinsicProps::CONVERGENT),
+        ),
         _ => false,
     }
 }

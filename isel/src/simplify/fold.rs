@@ -430,18 +430,11 @@ pub fn f64_to_f16(value: f64) -> u16 {
         return sign | 0x7c00;
     }
     // The unit in the last place; rounding to a multiple of it is exact in binary64.
-    let exponent = if magnitude < 2f64.powi(-14) {
-        -14
-    } else {
-        ((magnitude.to_bits() >> 52) as i32 & 0x7ff) - 1023
-    };
+    let exponent =
+        if magnitude < 2f64.powi(-14) { -14 } else { ((magnitude.to_bits() >> 52) as i32 & 0x7ff) - 1023 };
     let units = (magnitude * 2f64.powi(10 - exponent)).round_ties_even() as u32;
     // A carry into the next binade falls out of the addition.
-    let bits = if exponent == -14 && units < 1024 {
-        units
-    } else {
-        (((exponent + 14) as u32) << 10) + units
-    };
+    let bits = if exponent == -14 && units < 1024 { units } else { (((exponent + 14) as u32) << 10) + units };
     sign | bits as u16
 }
 
@@ -578,7 +571,9 @@ fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, ty: Type) ->
         CastOp::AddrSpaceCast => {
             match *def_kind(b, *arg)? {
                 // There and back: the source space sees the same object.
-                InstKind::Cast { op: CastOp::AddrSpaceCast, arg: source } if b.ty(source) == ty => Some(source),
+                InstKind::Cast { op: CastOp::AddrSpaceCast, arg: source } if b.ty(source) == ty => {
+                    Some(source)
+                }
                 _ => None,
             }
         }
@@ -763,7 +758,11 @@ fn fold_icmp(b: &mut Builder<'_>, predicate: &mut IntPredicate, args: &mut [Valu
                 return Some(b.icmp(unsigned, arg, c));
             }
         }
-        if op == CastOp::SExt && narrow == 32 && fits_s && matches!(predicate, Eq | Ne | Sgt | Sge | Slt | Sle) {
+        if op == CastOp::SExt
+            && narrow == 32
+            && fits_s
+            && matches!(predicate, Eq | Ne | Sgt | Sge | Slt | Sle)
+        {
             let c = b.int(narrow_ty, c);
             return Some(b.icmp(*predicate, arg, c));
         }
@@ -895,8 +894,12 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         *scale <<= c;
         *index = Some(inner);
     }
-    if let Some(&InstKind::PtrAdd { base: inner, index: inner_index, scale: inner_scale, offset: inner_offset }) =
-        def_kind(b, *base)
+    if let Some(&InstKind::PtrAdd {
+        base: inner,
+        index: inner_index,
+        scale: inner_scale,
+        offset: inner_offset,
+    }) = def_kind(b, *base)
     {
         if index.is_none() {
             // base + (i*s + c) + d: one instruction.

@@ -205,10 +205,10 @@ impl Inliner<'_> {
         }
         let mut blocks: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
         for &block in &body.layout {
-            let new = self.caller.blocks.push(BlockData {
-                no_unroll: body.blocks[block].no_unroll,
-                ..BlockData::default()
-            });
+            let new = self
+                .caller
+                .blocks
+                .push(BlockData { no_unroll: body.blocks[block].no_unroll, ..BlockData::default() });
             layout.push(new);
             blocks[block] = Some(new);
             for &param in &body.blocks[block].params {

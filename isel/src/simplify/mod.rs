@@ -59,7 +59,12 @@ pub fn prepare(module: &mut Module) -> Result<()> {
 }
 
 /// The legal form of one function of a prepared module.
-pub fn simplify_function(module: &Module, func: Func, target: &Target, options: &Options) -> Result<Function> {
+pub fn simplify_function(
+    module: &Module,
+    func: Func,
+    target: &Target,
+    options: &Options,
+) -> Result<Function> {
     let function = &module.functions[func];
     let mut pairs: SmallVec<[(Type, Type); 4]> = SmallVec::new();
     for ty in PAIRED {

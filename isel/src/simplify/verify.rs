@@ -86,9 +86,8 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
         ),
         K::PtrAdd { base, index, .. } => ensure(
             matches!(func.ty(*base), Type::Scalar(Scalar::Ptr(_)))
-                && index.is_none_or(|i| {
-                    func.ty(i).is_int(32) || func.ty(i).is_int(64) && ty.bits() == Some(64)
-                }),
+                && index
+                    .is_none_or(|i| func.ty(i).is_int(32) || func.ty(i).is_int(64) && ty.bits() == Some(64)),
             "pointer arithmetic at these types",
         ),
         K::Alloca { count, .. } => ensure(count.is_none(), "stack object of variable size"),
@@ -151,7 +150,9 @@ fn check_binary(
         UDiv | SDiv | URem | SRem | FDiv | FRem => return Err("division"),
         FAdd | FSub | FMul => is_arithmetic_float(ty, machine) || packed,
         And | Or | Xor => ty == Type::I1 || is_arithmetic_int(ty, machine) || packed,
-        Mul if ty.is_int(64) => return if is_wide_product(func, kind) { Ok(()) } else { Err("64-bit product") },
+        Mul if ty.is_int(64) => {
+            return if is_wide_product(func, kind) { Ok(()) } else { Err("64-bit product") };
+        }
         _ => is_arithmetic_int(ty, machine) || packed,
     };
     if ok { Ok(()) } else { Err("arithmetic at this type") }
@@ -202,7 +203,9 @@ fn check_cast(op: CastOp, from: Type, to: Type, machine: &Machine) -> std::resul
             to == Type::I32 && matches!(from, Type::F32 | Type::F64)
                 || to == Type::I16 && from == Type::F16 && has_16bit(machine)
         }
-        CastOp::PtrToInt | CastOp::IntToPtr | CastOp::BitCast => from.bits() == to.bits() && from.bits().is_some(),
+        CastOp::PtrToInt | CastOp::IntToPtr | CastOp::BitCast => {
+            from.bits() == to.bits() && from.bits().is_some()
+        }
         CastOp::AddrSpaceCast => from.lanes() == 1,
     };
     if ok { Ok(()) } else { Err("conversion between these types") }

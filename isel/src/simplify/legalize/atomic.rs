@@ -24,7 +24,13 @@ impl Legalizer<'_> {
     }
 
     /// An atomic store of a scalar.
-    pub(super) fn atomic_store(&mut self, ptr: Value, mem: MemAccess, part: Value, scalar: Scalar) -> Result<()> {
+    pub(super) fn atomic_store(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        part: Value,
+        scalar: Scalar,
+    ) -> Result<()> {
         let value = match scalar {
             Scalar::Int(bits @ (8 | 16 | 32 | 64)) => self.b.zext_or_trunc(part, Type::int(bits)),
             _ if matches!(scalar.bits(), 16 | 32 | 64) => part,
@@ -89,11 +95,7 @@ impl Legalizer<'_> {
         let new = self.rmw_value(op, old, part, bits)?;
         let new = self.b.as_integer(new);
         let (seen, same) = self.push_cmpxchg(ptr, expected, new, mem)?;
-        self.b.branch(
-            same,
-            Target::to(done),
-            Target { block: head, args: std::iter::once(seen).collect() },
-        );
+        self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
         self.b.block = done;
         self.b.scope = scope;
         let old = self.b.from_integer_if(seen, ty);
@@ -133,7 +135,8 @@ impl Legalizer<'_> {
 
     /// The new value of an atomic operation, from parts.
     fn rmw_value(&mut self, op: AtomicOp, old: Value, value: Value, bits: u32) -> Result<Value> {
-        let (zero_old, zero_value) = (self.integer_part(old, bits, false), self.integer_part(value, bits, false));
+        let (zero_old, zero_value) =
+            (self.integer_part(old, bits, false), self.integer_part(value, bits, false));
         let b = |this: &mut Self, op, x, y| this.b.binary(op, x, y);
         Ok(match op {
             AtomicOp::Xchg => value,
@@ -294,7 +297,8 @@ impl Legalizer<'_> {
         let mask = self.b.binary(BinaryOp::Shl, ones, shift);
         let keep = self.b.not(mask);
         let start = MemAccess { ordering: Ordering::Monotonic, ..mem };
-        let Some(first) = self.b.push(InstKind::Load { ptr: dword, mem: start }, Type::I32, InstFlags::empty())
+        let Some(first) =
+            self.b.push(InstKind::Load { ptr: dword, mem: start }, Type::I32, InstFlags::empty())
         else {
             return Err(Diagnostic::defect("load without a result"));
         };

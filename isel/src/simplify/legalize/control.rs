@@ -91,7 +91,9 @@ impl Legalizer<'_> {
         for i in sorted {
             let at = cases[i].0;
             match clusters.last_mut() {
-                Some(last) if last.high.wrapping_add(1) == at && cases[last.case].1 == cases[i].1 => last.high = at,
+                Some(last) if last.high.wrapping_add(1) == at && cases[last.case].1 == cases[i].1 => {
+                    last.high = at
+                }
                 _ => clusters.push(Cluster { low: at, high: at, case: i }),
             }
         }

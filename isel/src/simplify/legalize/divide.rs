@@ -285,7 +285,8 @@ mod tests {
                 let Some((factor, shift)) = magic(divisor, 32, known) else { continue };
                 let top = (1u64 << known) - 1;
                 for k in 0..2000u64 {
-                    for x in [k, top - k.min(top), (top / divisor * divisor).saturating_sub(k), top / (k + 1)] {
+                    for x in [k, top - k.min(top), (top / divisor * divisor).saturating_sub(k), top / (k + 1)]
+                    {
                         let x = x.min(top);
                         assert_eq!((x * factor >> 32) >> shift, x / divisor, "{x} / {divisor}");
                     }

@@ -16,7 +16,8 @@ impl Legalizer<'_> {
     pub(super) fn lower_unary(&mut self, op: UnaryOp, arg: Value, _ty: Type) -> Result<Parts> {
         match op {
             UnaryOp::Freeze => {
-                let parts = if self.spaces.of(arg).is_some() { self.raw_parts(arg)? } else { self.parts(arg)? };
+                let parts =
+                    if self.spaces.of(arg).is_some() { self.raw_parts(arg)? } else { self.parts(arg)? };
                 Ok(parts
                     .iter()
                     .map(|&part| match self.b.func.as_const(part) {
@@ -64,7 +65,11 @@ impl Legalizer<'_> {
             wide.push(if is_float { self.resize_float(arg, float, Float::Single)? } else { arg });
         }
         let result = op(self, &wide)?;
-        if self.b.ty(result) == Type::F32 { self.resize_float(result, Float::Single, float) } else { Ok(result) }
+        if self.b.ty(result) == Type::F32 {
+            self.resize_float(result, Float::Single, float)
+        } else {
+            Ok(result)
+        }
     }
 
     pub(super) fn float_binary(&mut self, op: BinaryOp, x: Value, y: Value, float: Float) -> Result<Value> {
@@ -224,7 +229,13 @@ impl Legalizer<'_> {
         self.b.bitcast(odd, Type::F32)
     }
 
-    pub(super) fn int_to_float(&mut self, words: &[Value], bits: u32, signed: bool, float: Float) -> Result<Value> {
+    pub(super) fn int_to_float(
+        &mut self,
+        words: &[Value],
+        bits: u32,
+        signed: bool,
+        float: Float,
+    ) -> Result<Value> {
         let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
         let ty = Type::Scalar(Scalar::Float(float));
         if bits > 64 {
@@ -232,8 +243,11 @@ impl Legalizer<'_> {
         }
         let x = words[0];
         if bits == 1 {
-            let one = self.b.float(if float == Float::BFloat { Type::F32 } else { ty }, if signed { -1.0 } else { 1.0 });
-            let one = if float == Float::BFloat { self.resize_float(one, Float::Single, float)? } else { one };
+            let one = self
+                .b
+                .float(if float == Float::BFloat { Type::F32 } else { ty }, if signed { -1.0 } else { 1.0 });
+            let one =
+                if float == Float::BFloat { self.resize_float(one, Float::Single, float)? } else { one };
             let zero = self.b.zero(ty);
             return Ok(self.b.select(x, one, zero));
         }
@@ -436,9 +450,7 @@ impl Legalizer<'_> {
             }
             return self.divide_double(x, y);
         }
-        let is_one = |b: &super::super::builder::Builder<'_>, v: Value, bits: u64| {
-            matches!(b.func.as_const(v), Some(Const::Float(c)) if *c == bits)
-        };
+        let is_one = |b: &super::super::builder::Builder<'_>, v: Value, bits: u64| matches!(b.func.as_const(v), Some(Const::Float(c)) if *c == bits);
         let accurate_enough = self.fpmath_ulp_256 >= ONE_ULP;
         // rcp has 1 ulp, but flushes denormals.
         if approximate || accurate_enough && !self.mode.f32_denormals {
@@ -449,7 +461,8 @@ impl Legalizer<'_> {
                 }
             }
         }
-        if approximate || accurate_enough && !self.mode.f32_denormals && self.flags.contains(InstFlags::ARCP) {
+        if approximate || accurate_enough && !self.mode.f32_denormals && self.flags.contains(InstFlags::ARCP)
+        {
             let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[y], Type::F32);
             return Ok(self.b.fmul(x, reciprocal));
         }

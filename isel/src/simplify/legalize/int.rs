@@ -24,9 +24,7 @@ impl Legalizer<'_> {
                 }
                 Ok(out)
             }
-            Scalar::Int(bits) => {
-                a.iter().zip(&b).map(|(&x, &y)| self.int_binary(op, x, y, bits)).collect()
-            }
+            Scalar::Int(bits) => a.iter().zip(&b).map(|(&x, &y)| self.int_binary(op, x, y, bits)).collect(),
             Scalar::Float(float) => {
                 a.iter().zip(&b).map(|(&x, &y)| self.float_binary(op, x, y, float)).collect()
             }
@@ -169,11 +167,8 @@ impl Legalizer<'_> {
         } else if op == BinaryOp::AShr {
             words[n - 1] = self.sign_extended(words[n - 1], used);
         }
-        let fill = if op == BinaryOp::AShr {
-            self.b.ashr_imm(words[n - 1], 63)
-        } else {
-            self.b.int(Type::I64, 0)
-        };
+        let fill =
+            if op == BinaryOp::AShr { self.b.ashr_imm(words[n - 1], 63) } else { self.b.int(Type::I64, 0) };
         let amount = y[0];
         let word_shift = self.b.lshr_imm(amount, 6);
         let mut moved = words.clone();
@@ -392,7 +387,8 @@ impl Legalizer<'_> {
 
     fn lower_space_cast(&mut self, arg: Value, ty: Type) -> Result<Parts> {
         let parts = self.raw_parts(arg)?;
-        let to = ty.addr_space().ok_or_else(|| Diagnostic::malformed("address-space cast to a non-pointer"))?;
+        let to =
+            ty.addr_space().ok_or_else(|| Diagnostic::malformed("address-space cast to a non-pointer"))?;
         Ok(parts
             .iter()
             .map(|&part| {
@@ -404,7 +400,11 @@ impl Legalizer<'_> {
                         from,
                         Some(AddrSpace::GLOBAL | AddrSpace::CONSTANT | AddrSpace::LOCAL | AddrSpace::PRIVATE)
                     );
-                if kept || from == Some(to) { part } else { self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(to)) }
+                if kept || from == Some(to) {
+                    part
+                } else {
+                    self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(to))
+                }
             })
             .collect())
     }

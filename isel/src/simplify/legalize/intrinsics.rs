@@ -8,7 +8,12 @@ use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
 impl Legalizer<'_> {
-    pub(super) fn lower_intrinsic(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Parts> {
+    pub(super) fn lower_intrinsic(
+        &mut self,
+        intrinsic: Intrinsic,
+        args: &[Value],
+        ty: Type,
+    ) -> Result<Parts> {
         use Intrinsic::*;
         if intrinsic.props().contains(IntrinsicProps::DROPPED) {
             return Ok(Parts::new());
@@ -17,8 +22,13 @@ impl Legalizer<'_> {
             Memcpy | MemcpyInline | Memmove | Memset | MemsetInline => {
                 self.lower_block_operation(intrinsic, args)
             }
-            Expect | ExpectWithProbability | LaunderInvariantGroup | StripInvariantGroup | SsaCopy
-            | PtrAnnotation | ThreadlocalAddress => match args.first() {
+            Expect
+            | ExpectWithProbability
+            | LaunderInvariantGroup
+            | StripInvariantGroup
+            | SsaCopy
+            | PtrAnnotation
+            | ThreadlocalAddress => match args.first() {
                 Some(&arg) => self.parts(arg),
                 None => Err(Diagnostic::malformed("intrinsic without arguments")),
             },
@@ -36,8 +46,7 @@ impl Legalizer<'_> {
             }
             Prefetch => Ok(Parts::new()),
             ImplicitargPtr => {
-                let base =
-                    self.b.intrinsic(KernargSegmentPtr, &[], Type::ptr(AddrSpace::CONSTANT));
+                let base = self.b.intrinsic(KernargSegmentPtr, &[], Type::ptr(AddrSpace::CONSTANT));
                 let pointer = self.b.ptr_offset(base, i64::from(self.kernarg.implicit_offset));
                 Ok(Parts::from_slice(&[if ty == self.b.ty(pointer) {
                     pointer
@@ -52,8 +61,8 @@ impl Legalizer<'_> {
             SaddOverflow | UaddOverflow | SsubOverflow | UsubOverflow | SmulOverflow | UmulOverflow => {
                 self.lower_overflow(intrinsic, args)
             }
-            ReduceAdd | ReduceMul | ReduceAnd | ReduceOr | ReduceXor | ReduceSmin | ReduceSmax | ReduceUmin
-            | ReduceUmax | ReduceFadd | ReduceFmul | ReduceFmin | ReduceFmax => {
+            ReduceAdd | ReduceMul | ReduceAnd | ReduceOr | ReduceXor | ReduceSmin | ReduceSmax
+            | ReduceUmin | ReduceUmax | ReduceFadd | ReduceFmul | ReduceFmin | ReduceFmax => {
                 self.lower_reduction(intrinsic, args)
             }
             Frexp => self.lower_frexp(args[0], ty),
@@ -73,8 +82,8 @@ impl Legalizer<'_> {
                 }
                 Ok(out)
             }
-            Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | DsSwizzle | DsBpermute | DsPermute
-            | Softwqm | Wqm => self.lower_lane_crossing(intrinsic, args, ty),
+            Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | DsSwizzle | DsBpermute
+            | DsPermute | Softwqm | Wqm => self.lower_lane_crossing(intrinsic, args, ty),
             RawPtrBufferLoad | RawPtrBufferStore | RawBufferLoad | RawBufferStore | SBufferLoad => {
                 self.lower_buffer(intrinsic, args, ty)
             }
@@ -539,8 +548,8 @@ impl Legalizer<'_> {
     }
 
     fn overflow_lane(&mut self, intrinsic: Intrinsic, x: Value, y: Value, bits: u32) -> (Value, Value) {
-        use Intrinsic::*;
         use IntPredicate::*;
+        use Intrinsic::*;
         let signed = matches!(intrinsic, SaddOverflow | SsubOverflow | SmulOverflow);
         if bits == 1 {
             let both = self.b.and(x, y);
@@ -720,7 +729,7 @@ impl Legalizer<'_> {
         if self.element_parts(scalar) != 1 {
             return Err(Diagnostic::unsupported("reduction of wide integers"));
         }
-        let mut combine = |this: &mut Self, x: Value, y: Value| -> Result<Value> {
+        let combine = |this: &mut Self, x: Value, y: Value| -> Result<Value> {
             match (scalar, intrinsic) {
                 (Scalar::Int(bits), ReduceAdd) => this.int_binary(BinaryOp::Add, x, y, bits),
                 (Scalar::Int(bits), ReduceMul) => this.int_binary(BinaryOp::Mul, x, y, bits),
@@ -828,8 +837,7 @@ impl Legalizer<'_> {
                 let truncated = self.round_value(Trunc, x)?;
                 let rest = self.b.fsub(x, truncated);
                 let rest = self.b.fabs(rest);
-                let (half, one, zero) =
-                    (self.b.float(ty, 0.5), self.b.float(ty, 1.0), self.b.float(ty, 0.0));
+                let (half, one, zero) = (self.b.float(ty, 0.5), self.b.float(ty, 1.0), self.b.float(ty, 0.0));
                 let up = self.b.fcmp(FloatPredicate::Oge, rest, half);
                 let step = self.b.select(up, one, zero);
                 let step = self.b.intrinsic(Copysign, &[step, x], ty);
@@ -1071,7 +1079,8 @@ impl Legalizer<'_> {
             };
             all.push(value);
         }
-        let scalar = data_ty.scalar().ok_or_else(|| Diagnostic::unsupported("buffer access of an aggregate"))?;
+        let scalar =
+            data_ty.scalar().ok_or_else(|| Diagnostic::unsupported("buffer access of an aggregate"))?;
         let bits = u64::from(scalar.bits()) * u64::from(data_ty.lanes());
         if !matches!(bits, 8 | 16 | 32 | 64 | 96 | 128 | 256 | 512) {
             return Err(Diagnostic::unsupported(format!("buffer access of {bits} bits")));

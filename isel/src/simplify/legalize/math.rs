@@ -26,9 +26,10 @@ impl Legalizer<'_> {
     pub(super) fn elementary(&mut self, intrinsic: Intrinsic, x: Value, float: Float) -> Result<Value> {
         use Intrinsic::*;
         match float {
-            Float::Double => {
-                Err(Diagnostic::unsupported(format!("llvm.{} of double, which has no expansion", intrinsic.name())))
-            }
+            Float::Double => Err(Diagnostic::unsupported(format!(
+                "llvm.{} of double, which has no expansion",
+                intrinsic.name()
+            ))),
             Float::Half | Float::BFloat => {
                 // binary32 approximations are more than exact enough.
                 let wide = self.resize_float(x, float, Float::Single)?;
@@ -169,8 +170,10 @@ impl Legalizer<'_> {
                 Ok(self.exp2(product))
             }
             _ => {
-                let (x, y) =
-                    (self.resize_float(x, float, Float::Single)?, self.resize_float(y, float, Float::Single)?);
+                let (x, y) = (
+                    self.resize_float(x, float, Float::Single)?,
+                    self.resize_float(y, float, Float::Single)?,
+                );
                 let result = self.power(x, y, Float::Single)?;
                 self.resize_float(result, Float::Single, float)
             }

@@ -94,7 +94,11 @@ impl Legalizer<'_> {
         }
         let slot = self.entry_alloca(size, align_log2);
         let slot_ty = self.b.ty(slot);
-        Ok(Parts::from_slice(&[if slot_ty == ty { slot } else { self.b.cast(CastOp::AddrSpaceCast, slot, ty) }]))
+        Ok(Parts::from_slice(&[if slot_ty == ty {
+            slot
+        } else {
+            self.b.cast(CastOp::AddrSpaceCast, slot, ty)
+        }]))
     }
 
     /// A stack object, placed at the start of the entry block in the end, so that it dominates everything.
@@ -146,11 +150,8 @@ impl Legalizer<'_> {
 
     /// `mem` at `offset` bytes further on.
     fn at(mem: MemAccess, offset: u64) -> MemAccess {
-        let align_log2 = if offset == 0 {
-            mem.align_log2
-        } else {
-            mem.align_log2.min(offset.trailing_zeros() as u8)
-        };
+        let align_log2 =
+            if offset == 0 { mem.align_log2 } else { mem.align_log2.min(offset.trailing_zeros() as u8) };
         MemAccess { align_log2, ..mem }
     }
 
@@ -444,7 +445,13 @@ impl Legalizer<'_> {
     }
 
     /// Stores a value of an old type.
-    pub(super) fn store_parts(&mut self, ptr: Value, mem: MemAccess, ty: Type, parts: &[Value]) -> Result<()> {
+    pub(super) fn store_parts(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        ty: Type,
+        parts: &[Value],
+    ) -> Result<()> {
         let mut next = 0;
         for (ty, offset) in self.members(ty)? {
             let count = self.part_types(ty)?.len();
@@ -817,7 +824,9 @@ impl Legalizer<'_> {
                         ptr = *base;
                     }
                     InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => ptr = *arg,
-                    InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. } => return align.min(4),
+                    InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. } => {
+                        return align.min(4);
+                    }
                     _ => return 0,
                 },
                 _ => return 0,

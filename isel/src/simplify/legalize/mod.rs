@@ -385,7 +385,7 @@ impl Legalizer<'_> {
                 return Err(Diagnostic::malformed("a constant has a member that is not constant"));
             };
             match constant {
-                Const::Elements(members) => work.extend(members.iter().rev()),
+                Const::Elements(members) => work.extend(members.iter().rev().copied()),
                 Const::Int(bits) => match ty.bits() {
                     Some(width) if width > 64 => {
                         for i in 0..width.div_ceil(64) {
@@ -425,11 +425,6 @@ impl Legalizer<'_> {
             }
         }
         Ok(out)
-    }
-
-    /// Bits of the old integer type, and of others what they have.
-    fn old_bits(&self, scalar: Scalar) -> u32 {
-        scalar.bits()
     }
 
     /// The part with bits above `bits` cleared.

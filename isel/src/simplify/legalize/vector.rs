@@ -115,7 +115,12 @@ impl Legalizer<'_> {
         self.b.poison(ty)
     }
 
-    pub(super) fn lower_shuffle(&mut self, args: [Value; 2], mask: &[Option<u32>], ty: Type) -> Result<Parts> {
+    pub(super) fn lower_shuffle(
+        &mut self,
+        args: [Value; 2],
+        mask: &[Option<u32>],
+        ty: Type,
+    ) -> Result<Parts> {
         let (scalar, mut parts) = self.lanes(args[0])?;
         parts.extend(self.parts(args[1])?);
         let each = self.element_parts(scalar);
@@ -169,7 +174,12 @@ impl Legalizer<'_> {
             .ok_or_else(|| Diagnostic::malformed("index path outside of the aggregate"))
     }
 
-    pub(super) fn lower_insert_value(&mut self, aggregate: Value, value: Value, path: &[u32]) -> Result<Parts> {
+    pub(super) fn lower_insert_value(
+        &mut self,
+        aggregate: Value,
+        value: Value,
+        path: &[u32],
+    ) -> Result<Parts> {
         let range = self.member_range(self.old.ty(aggregate), path)?;
         let mut parts = self.parts(aggregate)?;
         let value = self.parts(value)?;
