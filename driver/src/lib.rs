@@ -16,4 +16,4 @@ pub mod pipeline;
 pub mod stats;
 
 pub use options::{CompileOptions, FileType};
-pub use pipeline::{Output, Step, compile, compile_module};
+pub use pipeline::{Output, Step, compile, compile_module, compile_reading};

@@ -88,8 +88,19 @@ pub struct Output {
 /// # Errors
 /// One diagnostic for each function that was refused; a bad function does not hide another's.
 pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Output, Errors> {
-    let module = guarded(Step::Ir, || frontend::read_module(input, name)).map_err(|error| vec![error])?;
-    compile_module(module, options)
+    let reading = guarded(Step::Ir, || frontend::read(input, name)).map_err(|error| vec![error])?;
+    compile_reading(reading, options)
+}
+
+/// Compiles what was read before, for instance from an LLVM module in memory.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> Result<Output, Errors> {
+    if !reading.errors.is_empty() {
+        return Err(reading.errors);
+    }
+    compile_module(reading.module, options)
 }
 
 /// Compiles a module that was read before.
@@ -173,6 +184,7 @@ impl Compiler<'_> {
     fn steps(&self, func: Func, steps: &mut Steps) -> Result<Option<FinalFunction>> {
         let (module, target, settings) = (self.module, self.target, self.settings);
         let ir = &module.functions[func];
+        let registers = self.register_limits(ir)?;
 
         let uniformity = steps.run(Step::Uniformity, || Ok(isel::Uniformity::compute(module, ir, target)))?;
         if steps.dumped(Step::Uniformity, || uniformity.display(ir).to_string()) {
@@ -190,12 +202,29 @@ impl Compiler<'_> {
         if steps.check(Step::Legalized, &f, target)? {
             return Ok(None);
         }
-        let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target))?;
+        let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
         if steps.check(Step::Allocated, &f, target)? {
             return Ok(None);
         }
         let f = steps.run(Step::Final, || emit::finish(f, module, target))?;
         Ok(Some(f))
+    }
+
+    /// Limits that the function's attributes set on register allocation.
+    fn register_limits(&self, ir: &mir::ir::Function) -> Result<regalloc::Options> {
+        let number = |key: &str| -> Result<Option<u32>> {
+            // `"amdgpu-waves-per-eu"="m,n"`: the lower bound is the one that limits registers.
+            let Some(text) = ir.attribute(key) else { return Ok(None) };
+            let first = text.split(',').next().unwrap_or_default().trim();
+            let malformed = |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
+            first.parse().map(Some).map_err(malformed)
+        };
+        Ok(regalloc::Options {
+            verify: self.options.verify,
+            max_vgprs: number("amdgpu-num-vgpr")?,
+            max_sgprs: number("amdgpu-num-sgpr")?,
+            min_waves: number("amdgpu-waves-per-eu")?,
+        })
     }
 
     fn stats(&self, f: &FinalFunction) -> FunctionStats {
@@ -229,7 +258,7 @@ impl Steps<'_> {
 
     /// Verifies and dumps machine code; true where compilation is to stop here.
     fn check(&mut self, step: Step, f: &machine::Function, target: &Target) -> Result<bool> {
-        let stop = self.dumped(step, || f.display().to_string());
+        let stop = self.dumped(step, || f.to_string());
         if self.options.verify {
             let stage = match step {
                 Step::Selected => machine::Stage::Selected,

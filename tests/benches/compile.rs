@@ -99,8 +99,8 @@ fn compile_time(criterion: &mut Criterion) {
             let options = options(level);
             group.bench_function(format!("gcnc -O{level}"), |bencher| {
                 bencher.iter(|| {
-                    let module = frontend::read_llvm_module(&module)?;
-                    gcnc::compile_module(module, &options).map_err(|mut errors| errors.swap_remove(0))
+                    let reading = frontend::read_llvm_module(&module, &name).expect("valid module");
+                    gcnc::compile_reading(reading, &options).expect("gcnc compiles the module")
                 })
             });
             let machine = machine(if level == 0 { OptimizationLevel::None } else { OptimizationLevel::Default });
