@@ -1,5 +1,6 @@
 //! A GPU as a host program sees it, backed by the simulator: buffers, launches, results.
 
+use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -32,8 +33,7 @@ elements!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 
 /// A buffer in global memory.
 pub struct Buffer<T> {
-    address: u64,
-    len: usize,
+    id: BufferId,
     marker: PhantomData<T>,
 }
 
@@ -49,29 +49,24 @@ impl<T> Copy for Buffer<T> {}
 #[derive(Clone, Copy)]
 pub struct Local(pub u32);
 
-/// A kernel argument.
-pub enum Arg {
-    /// Bytes by value; pointers to buffers included.
-    Bytes(Vec<u8>),
-    /// Dynamic LDS.
-    Local(u32),
-}
+/// A kernel argument; made by [`args!`].
+pub struct Arg(sim::Arg);
 
 impl<T> From<Buffer<T>> for Arg {
     fn from(buffer: Buffer<T>) -> Self {
-        Self::Bytes(buffer.address.to_le_bytes().to_vec())
+        Self(sim::Arg::Buffer(buffer.id))
     }
 }
 
 impl From<Local> for Arg {
     fn from(local: Local) -> Self {
-        Self::Local(local.0)
+        Self(sim::Arg::Local(local.0))
     }
 }
 
 impl<const N: usize> From<[u8; N]> for Arg {
     fn from(bytes: [u8; N]) -> Self {
-        Self::Bytes(bytes.to_vec())
+        Self(sim::Arg::Value(bytes.to_vec()))
     }
 }
 
@@ -79,7 +74,7 @@ macro_rules! scalar_args {
     ($($ty:ty),*) => {$(
         impl From<$ty> for Arg {
             fn from(value: $ty) -> Self {
-                Self::Bytes(value.to_le_bytes().to_vec())
+                Self(sim::Arg::Value(value.to_le_bytes().to_vec()))
             }
         }
     )*};
@@ -91,3 +86,73 @@ macro_rules! args {
     ($($arg:expr),* $(,)?) => { &[$($crate::gpu::Arg::from($arg)),*] };
 }
 pub(crate) use args;
+
+/// What one launch executed.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Kernel.
+    pub kernel: String,
+    /// Wave instructions.
+    pub instructions: u64,
+}
+
+/// A simulated GPU with one code object loaded. All strict checks are on.
+pub struct Gpu {
+    object: CodeObject,
+    memory: Memory,
+    config: Config,
+    /// Random numbers for inputs, the same in every run.
+    pub rng: fastrand::Rng,
+    /// Launches so far.
+    pub launches: Vec<Launch>,
+}
+
+impl Gpu {
+    /// A GPU that holds the linked code object `bytes`.
+    pub fn new(bytes: &[u8]) -> Result<Self, String> {
+        Ok(Self {
+            object: CodeObject::load(bytes).map_err(|report| report.to_string())?,
+            memory: Memory::new(),
+            config: Config::default(),
+            rng: fastrand::Rng::with_seed(0x6763_6e63),
+            launches: Vec::new(),
+        })
+    }
+
+    /// A buffer that holds `data`.
+    pub fn buffer<T: Element>(&mut self, data: &[T]) -> Buffer<T> {
+        let mut bytes = Vec::with_capacity(data.len() * T::SIZE);
+        data.iter().for_each(|value| value.write(&mut bytes));
+        Buffer { id: self.memory.add_buffer("buffer", bytes), marker: PhantomData }
+    }
+
+    /// A buffer of `len` zeros.
+    pub fn zeros<T: Element>(&mut self, len: usize) -> Buffer<T> {
+        Buffer { id: self.memory.add_buffer("buffer", vec![0; len * T::SIZE]), marker: PhantomData }
+    }
+
+    /// Random numbers in `range`.
+    pub fn random_f32(&mut self, len: usize, range: Range<f32>) -> Vec<f32> {
+        (0..len).map(|_| range.start + self.rng.f32() * (range.end - range.start)).collect()
+    }
+
+    /// Runs a kernel over `grid` work-items in groups of `group`; the grid is rounded up to whole groups.
+    pub fn launch(&mut self, kernel: &str, grid: [u32; 3], group: [u32; 3], args: &[Arg]) -> Result<(), String> {
+        let dispatch = Dispatch {
+            kernel: kernel.to_owned(),
+            grid: std::array::from_fn(|i| grid[i].next_multiple_of(group[i])),
+            group,
+            args: args.iter().map(|arg| arg.0.clone()).collect(),
+            ..Dispatch::default()
+        };
+        let stats = sim::run(&self.object, &mut self.memory, &dispatch, &self.config)
+            .map_err(|report| report.to_string())?;
+        self.launches.push(Launch { kernel: kernel.to_owned(), instructions: stats.instructions });
+        Ok(())
+    }
+
+    /// The contents of a buffer.
+    pub fn read<T: Element>(&self, buffer: Buffer<T>) -> Vec<T> {
+        self.memory.bytes(buffer.id).chunks_exact(T::SIZE).map(T::read).collect()
+    }
+}

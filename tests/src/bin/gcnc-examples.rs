@@ -116,7 +116,7 @@ fn build_and_run(
     toolchain::clang(&source, &bitcode, "gfx900", clang_level, &[])?;
     let compile_time = measure::compile(compiler, gcnc, &bitcode, &object, level)?;
     let shared = toolchain::link(&object)?;
-    let mut gpu = Gpu::new(&shared, "gfx900")?;
+    let mut gpu = Gpu::new(&shared)?;
     let result = (example.run)(&mut gpu);
     Ok(Side {
         kernels: measure::kernels(&shared)?,
