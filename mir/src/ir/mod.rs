@@ -23,10 +23,14 @@ mod function;
 mod inst;
 mod intrinsic;
 mod module;
+mod parse;
+mod text;
 mod types;
 
 pub use function::*;
 pub use inst::*;
 pub use intrinsic::*;
 pub use module::*;
+pub use parse::parse_module;
+pub use text::{DisplayFunction, DisplayInst, DisplayValue};
 pub use types::*;
