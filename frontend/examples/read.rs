@@ -1,6 +1,7 @@
 //! Reads files and says what came of it: one line for each refusal, then counts and times.
 //!
-//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals.
+//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals; `--check` verifies the result
+//! and prints, parses and prints it again; `--print` shows it.
 
 use frontend::Context;
 use std::collections::BTreeMap;
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 fn main() {
     let mut names: Vec<String> = std::env::args().skip(1).collect();
     let quiet = names.iter().any(|name| name == "-q");
-    names.retain(|name| name != "-q");
+    let check = names.iter().any(|name| name == "--check");
+    let print = names.iter().any(|name| name == "--print");
+    names.retain(|name| name != "-q" && name != "--check" && name != "--print");
     if names == ["-"] {
         let mut text = String::new();
         if std::io::stdin().read_to_string(&mut text).is_err() {
@@ -47,6 +50,12 @@ fn main() {
                     functions += 1;
                     instructions += function.insts.len();
                 }
+                if print {
+                    println!("{}", reading.module);
+                }
+                if check {
+                    check_module(name, &reading.module);
+                }
                 for error in reading.errors {
                     if !quiet {
                         println!("{name}: {:?}: {error}", error.kind);
@@ -76,4 +85,25 @@ fn main() {
         each(verifying),
         each(copying)
     );
+}
+
+/// Reports what the verifier finds, and whether the text form is read back as it is.
+fn check_module(name: &str, module: &mir::ir::Module) {
+    if let Err(errors) = mir::ir::verify_module(module) {
+        for error in errors {
+            println!("{name}: verifier: {error}");
+        }
+    }
+    let text = module.to_string();
+    match mir::ir::parse_module(&text, name) {
+        Ok(again) => {
+            let second = again.to_string();
+            if let Some((a, b)) = text.lines().zip(second.lines()).find(|(a, b)| a != b) {
+                println!("{name}: text differs: {a}\n{b}");
+            } else if text.len() != second.len() {
+                println!("{name}: text differs in length");
+            }
+        }
+        Err(error) => println!("{name}: text is not read back: {error} {:?}", error.location),
+    }
 }

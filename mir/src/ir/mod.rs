@@ -26,6 +26,7 @@ mod module;
 mod parse;
 mod text;
 mod types;
+mod verify;
 
 pub use function::*;
 pub use inst::*;
@@ -34,3 +35,4 @@ pub use module::*;
 pub use parse::parse_module;
 pub use text::{DisplayFunction, DisplayInst, DisplayValue};
 pub use types::*;
+pub use verify::{verify, verify_module};

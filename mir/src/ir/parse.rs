@@ -468,8 +468,17 @@ impl Parser {
         let align_log2 = self.align_log2()?;
         let section = if self.eat_word("section") { self.string()? } else { String::new() };
         let init = if self.eat_word("init") { Some(self.initializer()?) } else { None };
-        let data =
-            GlobalData { name, linkage, visibility, space, size_bytes, align_log2, is_constant, section, init };
+        let data = GlobalData {
+            name,
+            linkage,
+            visibility,
+            space,
+            size_bytes,
+            align_log2,
+            is_constant,
+            section,
+            init,
+        };
         self.module.globals.push(data);
         Ok(())
     }
@@ -922,8 +931,12 @@ impl Parser {
                 let [vector, element, index] = self.operands(function)?;
                 InstKind::InsertElement { vector, element, index }
             }
-            "shufflevector" => InstKind::Shuffle { args: self.operands(function)?, mask: self.indices()?.into() },
-            "extractvalue" => InstKind::ExtractValue { aggregate: self.operand(function)?, path: self.path()? },
+            "shufflevector" => {
+                InstKind::Shuffle { args: self.operands(function)?, mask: self.indices()?.into() }
+            }
+            "extractvalue" => {
+                InstKind::ExtractValue { aggregate: self.operand(function)?, path: self.path()? }
+            }
             "insertvalue" => {
                 let [aggregate, value] = self.operands(function)?;
                 InstKind::InsertValue { aggregate, value, path: self.path()? }
@@ -973,7 +986,8 @@ impl Parser {
             }
             "ret" => {
                 // An operand stands on the same line.
-                let void = self.tokens[self.at].line != self.tokens[at].line || *self.peek() == Tok::Punct('!');
+                let void =
+                    self.tokens[self.at].line != self.tokens[at].line || *self.peek() == Tok::Punct('!');
                 InstKind::Ret { value: if void { None } else { Some(self.operand(function)?) } }
             }
             "unreachable" => InstKind::Unreachable,

@@ -174,7 +174,8 @@ impl Display for Quoted<'_> {
 
 /// Whether `name` stands without quotes after `@`.
 pub(super) fn is_plain_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'-'))
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'-'))
 }
 
 struct Symbol<'a>(&'a str);
@@ -404,7 +405,8 @@ impl DisplayInst<'_> {
                 call(f, args)
             }
             InstKind::InlineAsm { asm, args } => {
-                let empty = InlineAsm { text: String::new(), constraints: String::new(), side_effects: false };
+                let empty =
+                    InlineAsm { text: String::new(), constraints: String::new(), side_effects: false };
                 let asm = self.function.inline_asm.get(*asm).unwrap_or(&empty);
                 write!(f, "{} {}", Quoted(&asm.text), Quoted(&asm.constraints))?;
                 f.write_str(if asm.side_effects { " sideeffect" } else { "" })?;
@@ -538,9 +540,10 @@ impl DisplayFunction<'_> {
                 write!(f, "\n    {word} {x} {y} {z}")?;
             }
         }
-        for (word, text) in
-            [("vec_type_hint", &kernel.vec_type_hint), ("device_enqueue_symbol", &kernel.device_enqueue_symbol)]
-        {
+        for (word, text) in [
+            ("vec_type_hint", &kernel.vec_type_hint),
+            ("device_enqueue_symbol", &kernel.device_enqueue_symbol),
+        ] {
             if let Some(text) = text {
                 write!(f, "\n    {word} {}", Quoted(text))?;
             }
