@@ -368,9 +368,15 @@ impl Decoder<'_> {
             }
             K::ExportSrc => {
                 let number = desc.slot as u8 - Slot::Exp0 as u8;
+                let compressed = self.mods.flags.contains(ModFlags::COMPR);
+                let value = match desc.slot {
+                    _ if !compressed => value,
+                    Slot::Exp0 | Slot::Exp1 => self.layout.slot(Slot::Exp0).get(self.bits),
+                    _ => self.layout.slot(Slot::Exp1).get(self.bits),
+                };
                 if self.mods.dmask >> number & 1 != 0 {
                     self.vgpr(value, 1, name)
-                } else if value == 0 {
+                } else if value == 0 || compressed {
                     Ok(Operand::Off)
                 } else {
                     Err(self.bad(name, value))
@@ -655,7 +661,8 @@ impl Decoder<'_> {
         let mods = &self.mods;
         let sources = (mods.abs | mods.neg | mods.neg_hi != 0) && !floats;
         let omod = mods.omod != 0 && !super::encode::accepts_omod(info);
-        let clamp = mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info, self.generation);
+        let clamp =
+            mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info, self.generation);
         let op_sel =
             mods.op_sel != 0 && !info.flags.contains(OpFlags::OP_SEL) && info.format != Format::Vop3p;
         if sources || omod || clamp || op_sel {

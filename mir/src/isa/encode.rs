@@ -387,11 +387,26 @@ impl Encoder<'_> {
                 }
                 let reg = self.register(operand, name)?;
                 let n = reg.0.vgpr_index().ok_or_else(|| bad("a scalar register", name))?;
+                if self.inst.mods.flags.contains(ModFlags::COMPR) {
+                    return self.compressed_export(desc.slot, index, n, name);
+                }
                 self.put(field, u64::from(n), name)
             }
             K::SmemOffset => self.smem_offset(operand),
             K::AnyReg => Err(Diagnostic::defect("pseudo instruction without encoding")),
         }
+    }
+
+    /// Compressed exports read two components from a register: operands come in equal pairs, one field for each pair.
+    fn compressed_export(&mut self, slot: Slot, index: usize, n: u16, name: &str) -> Result<()> {
+        let second = matches!(slot, Slot::Exp1 | Slot::Exp3);
+        let partner = &self.inst.operands[if second { index - 1 } else { index + 1 }];
+        if *partner != Operand::Off && *partner != self.inst.operands[index] {
+            return Err(bad("another register than its pair has", name));
+        }
+        let field =
+            self.layout.slot(if matches!(slot, Slot::Exp0 | Slot::Exp1) { Slot::Exp0 } else { Slot::Exp1 });
+        self.put(field, u64::from(n), name)
     }
 
     fn register(&self, operand: &Operand, name: &str) -> Result<(PReg, u8)> {

@@ -96,8 +96,9 @@ fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'st
     }
     match (info.format, encoding) {
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E32) if long => "_e32",
-        (Format::Vintrp, Encoding::E32) => "_e32",
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64) if short => "_e64",
+        // LLVM leaves it out here.
+        (Format::Vopc, Encoding::Sdwa) if generation <= Generation::Gfx8 => "",
         (_, Encoding::Sdwa) => "_sdwa",
         (_, Encoding::Dpp) => "_dpp",
         _ => "",

@@ -179,6 +179,8 @@ pub fn inline_constant(value: i64, ty: ValueType, generation: Generation) -> Opt
     }
     let floats = &FLOATS[..float_count(generation)];
     let found = match ty {
+        // Before there were 16-bit instructions, a half was the low half of a 32-bit constant.
+        T::F16 if generation < Generation::Gfx8 => None,
         T::F16 => floats.iter().position(|f| f.0 == value as u16),
         T::V2F16 => floats.iter().position(|f| u32::from(f.0) == value as u32),
         T::B16 | T::I16 | T::U16 | T::V2I16 | T::Data => None,
@@ -202,6 +204,7 @@ pub fn inline_constant_value(code: u16, ty: ValueType, generation: Generation) -
     let floats = &FLOATS[..float_count(generation)];
     let &(half, single, double) = floats.get(usize::from(code.checked_sub(FIRST_FLOAT)?))?;
     Some(match ty {
+        T::F16 if generation < Generation::Gfx8 => i64::from(single as u16),
         T::F16 | T::V2F16 => i64::from(half),
         // 16-bit integer operands read the low half of the f32 pattern.
         T::B16 | T::I16 | T::U16 | T::V2I16 | T::B32 | T::I32 | T::U32 | T::F32 => {
@@ -260,7 +263,8 @@ mod tests {
         for generation in [Generation::Gfx7, Generation::Gfx9] {
             for ty in [T::B32, T::I32, T::F32, T::F16, T::F64, T::I64, T::V2F16] {
                 for code in 128..=248 {
-                    if let Some(value) = inline_constant_value(code, ty, generation) {
+                    let half = ty == T::F16 && generation < Generation::Gfx8 && code >= FIRST_FLOAT;
+                    if let (Some(value), false) = (inline_constant_value(code, ty, generation), half) {
                         assert_eq!(inline_constant(value, ty, generation), Some(code), "{ty:?} {value:#x}");
                     }
                 }

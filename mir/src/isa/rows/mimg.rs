@@ -66,7 +66,7 @@ macro_rules! mimg { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(IMAGE_SAMPLE_C_LZ_O, Mimg, [0x3f, 0x3f, 0x3f, 0x3f, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED);
     row!(IMAGE_GATHER4, Mimg, [0x40, 0x40, 0x40, 0x40, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
     row!(IMAGE_GATHER4_CL, Mimg, [0x41, 0x41, 0x41, 0x41, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
-    row!(IMAGE_GATHER4H, Mimg, [0x42, 0x42, 0x42, 0x42, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
+    row!(IMAGE_GATHER4H, Mimg, [-1, -1, -1, 0x42, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
     row!(IMAGE_GATHER4_L, Mimg, [0x44, 0x44, 0x44, 0x44, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
     row!(IMAGE_GATHER4_B, Mimg, [0x45, 0x45, 0x45, 0x45, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
     row!(IMAGE_GATHER4_B_CL, Mimg, [0x46, 0x46, 0x46, 0x46, -1], d(V, 4, Data, vdata) s(V, 12, Data, vaddr) s(S, 8, Data, srsrc) s(S, 4, Data, ssamp), LOAD | VM | FORMATTED | GATHER4);
