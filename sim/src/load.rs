@@ -1,0 +1,465 @@
+//! Loads a code object: lays out its segments, applies relocations, finds kernels.
+//!
+//! Shared objects (`ET_DYN`) are laid out by their program headers. Relocatable objects (`ET_REL`) are linked here: the
+//! allocated sections one after the other, with a table of addresses (GOT) behind them. Either way the result is one image
+//! with addresses relative to its start; what depends on the load address is listed and patched when the image is mapped.
+//! Bad bytes give an error, never a panic.
+
+use crate::metadata::{KernelMetadata, Metadata};
+use crate::report::{Kind, Report, Result};
+use mir::target::{PROCESSORS, Processor};
+use object::elf;
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags,
+};
+use rustc_hash::FxHashMap;
+
+/// Largest image that is accepted.
+const IMAGE_MAX: u64 = 1 << 30;
+const NT_AMDGPU_METADATA: u32 = 32;
+/// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
+const SHN_AMDGPU_LDS: u16 = 0xff00;
+
+/// The kernel descriptor of code objects V3 and later: 64 bytes.
+///
+/// Source: AMDGPU usage guide, "Kernel Descriptor".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelDescriptor {
+    /// Static LDS bytes.
+    pub group_segment_fixed_size: u32,
+    /// Scratch bytes a lane.
+    pub private_segment_fixed_size: u32,
+    /// Kernarg bytes.
+    pub kernarg_size: u32,
+    /// Entry relative to the descriptor.
+    pub kernel_code_entry_byte_offset: i64,
+    /// COMPUTE_PGM_RSRC1.
+    pub rsrc1: u32,
+    /// COMPUTE_PGM_RSRC2.
+    pub rsrc2: u32,
+    /// COMPUTE_PGM_RSRC3.
+    pub rsrc3: u32,
+    /// Enable bits of user SGPRs.
+    pub kernel_code_properties: u16,
+}
+
+impl KernelDescriptor {
+    fn parse(b: &[u8; 64]) -> Self {
+        let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        Self {
+            group_segment_fixed_size: u32_at(0),
+            private_segment_fixed_size: u32_at(4),
+            kernarg_size: u32_at(8),
+            kernel_code_entry_byte_offset: (u64::from(u32_at(16)) | u64::from(u32_at(20)) << 32) as i64,
+            rsrc3: u32_at(44),
+            rsrc1: u32_at(48),
+            rsrc2: u32_at(52),
+            kernel_code_properties: u16::from_le_bytes([b[56], b[57]]),
+        }
+    }
+
+    /// VGPRs allocated, in the generation's granule of 4.
+    pub fn vgprs(&self) -> u32 {
+        ((self.rsrc1 & 0x3f) + 1) * 4
+    }
+
+    /// SGPRs allocated: granules of 8, from GFX9 on counted in pairs of granules.
+    pub fn sgprs(&self) -> u32 {
+        (((self.rsrc1 >> 6) & 0xf) + 1) * 8
+    }
+
+    /// Initial MODE[7:0]: rounding and denormals.
+    pub fn float_mode(&self) -> u32 {
+        (self.rsrc1 >> 12) & 0xff
+    }
+
+    /// Initial MODE.DX10_CLAMP.
+    pub fn dx10_clamp(&self) -> bool {
+        self.rsrc1 & (1 << 21) != 0
+    }
+
+    /// Initial MODE.IEEE.
+    pub fn ieee_mode(&self) -> bool {
+        self.rsrc1 & (1 << 23) != 0
+    }
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Name, without `.kd`.
+    pub name: String,
+    /// Offset of the descriptor in the image.
+    pub descriptor_offset: u64,
+    /// Offset of the entry in the image.
+    pub entry: u64,
+    /// The descriptor.
+    pub descriptor: KernelDescriptor,
+    /// Its metadata, where the object has any.
+    pub metadata: Option<KernelMetadata>,
+}
+
+/// How a place in the image depends on the load address.
+#[derive(Clone, Copy, Debug)]
+enum Patch {
+    Abs64(i64),
+    Abs32Lo(i64),
+    Abs32Hi(i64),
+}
+
+/// A loaded code object.
+#[derive(Clone, Debug)]
+pub struct CodeObject {
+    image: Vec<u8>,
+    patches: Vec<(u64, Patch)>,
+    kernels: Vec<Kernel>,
+    symbols: FxHashMap<String, u64>,
+    writable: bool,
+    code: Vec<(u64, u64)>,
+    processor: Option<&'static Processor>,
+    version: u8,
+}
+
+fn bad(message: impl Into<String>) -> Box<Report> {
+    Report::new(Kind::BadObject, message)
+}
+
+impl CodeObject {
+    /// Loads an ELF file.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let elf =
+            ElfFile64::<Endianness>::parse(bytes).map_err(|e| bad(format!("not an ELF64 file: {e}")))?;
+        let header = elf.elf_header();
+        let endian = elf.endian();
+        if header.e_machine(endian) != elf::EM_AMDGPU {
+            return Err(bad(format!("ELF machine {} is not AMDGPU", header.e_machine(endian))));
+        }
+        let flags = header.e_flags(endian);
+        let mach = flags.0 & 0xff;
+        let version = match header.e_ident().abi_version {
+            0 => 2,
+            v => v + 2,
+        };
+        let mut object = Self {
+            image: Vec::new(),
+            patches: Vec::new(),
+            kernels: Vec::new(),
+            symbols: FxHashMap::default(),
+            writable: false,
+            code: Vec::new(),
+            processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
+            version,
+        };
+        match header.e_type(endian) {
+            elf::ET_DYN | elf::ET_EXEC => object.layout_segments(&elf)?,
+            elf::ET_REL => object.link_sections(&elf)?,
+            other => return Err(bad(format!("ELF type {other} is neither relocatable nor shared"))),
+        }
+        let metadata = Self::metadata(&elf)?;
+        object.find_kernels(metadata)?;
+        Ok(object)
+    }
+
+    fn layout_segments(&mut self, elf: &ElfFile64<'_>) -> Result<()> {
+        let endian = elf.endian();
+        let loads: Vec<_> =
+            elf.elf_program_headers().iter().filter(|p| p.p_type(endian) == elf::PT_LOAD).collect();
+        let mut end = 0u64;
+        for p in &loads {
+            let top = p.p_vaddr(endian).checked_add(p.p_memsz(endian)).filter(|&t| t <= IMAGE_MAX);
+            end = end.max(top.ok_or_else(|| bad("segment addresses overflow"))?);
+        }
+        self.image = vec![0; end as usize];
+        for p in loads {
+            let data = p.data(endian, elf.data()).map_err(|()| bad("segment outside the file"))?;
+            let at = p.p_vaddr(endian) as usize;
+            let len = data.len().min(p.p_memsz(endian) as usize);
+            self.image[at..at + len].copy_from_slice(&data[..len]);
+            self.writable |= p.p_flags(endian).contains(elf::PF_W);
+            if p.p_flags(endian).contains(elf::PF_X) {
+                self.code.push((at as u64, at as u64 + p.p_memsz(endian)));
+            }
+        }
+        for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
+            if !symbol.is_undefined()
+                && let Ok(name) = symbol.name()
+                && !name.is_empty()
+            {
+                self.symbols.insert(name.to_owned(), symbol.address());
+            }
+        }
+        let table = elf.dynamic_symbol_table();
+        for (place, reloc) in elf.dynamic_relocations().into_iter().flatten() {
+            let base = match reloc.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol = table.as_ref().and_then(|t| {
+                        use object::ObjectSymbolTable;
+                        t.symbol_by_index(index).ok()
+                    });
+                    let symbol = symbol.ok_or_else(|| bad("relocation against a missing symbol"))?;
+                    if symbol.is_undefined() {
+                        return Err(bad(format!("undefined symbol {}", symbol.name().unwrap_or("?"))));
+                    }
+                    symbol.address() as i64
+                }
+                _ => 0,
+            };
+            let value = base.wrapping_add(reloc.addend());
+            let RelocationFlags::Elf { r_type } = reloc.flags() else {
+                return Err(bad("relocation of an unknown format"));
+            };
+            self.relocate(place, r_type.0, value, None)?;
+        }
+        Ok(())
+    }
+
+    fn link_sections(&mut self, elf: &ElfFile64<'_>) -> Result<()> {
+        let mut address = FxHashMap::default();
+        let mut end = 0u64;
+        for section in elf.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if !sh_flags.contains(elf::SHF_ALLOC) || section.size() == 0 {
+                continue;
+            }
+            let align = section.align().clamp(1, 65536).next_power_of_two();
+            end = (end + align - 1) & !(align - 1);
+            address.insert(section.index(), end);
+            if sh_flags.contains(elf::SHF_WRITE) {
+                self.writable = true;
+            }
+            if sh_flags.contains(elf::SHF_EXECINSTR) {
+                self.code.push((end, end + section.size()));
+            }
+            let data = section.data().map_err(|e| bad(format!("section data: {e}")))?;
+            let top = end.checked_add(section.size()).filter(|&t| t <= IMAGE_MAX);
+            let top = top.ok_or_else(|| bad("sections are too large"))?;
+            self.image.resize(top as usize, 0);
+            self.image[end as usize..end as usize + data.len()].copy_from_slice(data);
+            end = top;
+        }
+        let mut lds = FxHashMap::default();
+        let mut lds_end = 0u64;
+        for symbol in elf.symbols() {
+            let Ok(name) = symbol.name() else { continue };
+            if name.is_empty() {
+                continue;
+            }
+            if let object::SymbolFlags::Elf { .. } = symbol.flags()
+                && elf_shndx(elf, &symbol) == SHN_AMDGPU_LDS
+            {
+                let align = symbol.address().clamp(1, 65536).next_power_of_two();
+                lds_end = (lds_end + align - 1) & !(align - 1);
+                lds.insert(symbol.index(), lds_end);
+                lds_end += symbol.size();
+                continue;
+            }
+            if let Some(base) = symbol.section_index().and_then(|i| address.get(&i)) {
+                self.symbols.insert(name.to_owned(), base.wrapping_add(symbol.address()));
+            }
+        }
+        let mut got = FxHashMap::default();
+        self.image.resize(((end + 7) & !7) as usize, 0);
+        for section in elf.sections() {
+            let Some(&base) = address.get(&section.index()) else { continue };
+            for (offset, reloc) in section.relocations() {
+                let RelocationFlags::Elf { r_type } = reloc.flags() else {
+                    return Err(bad("relocation of an unknown format"));
+                };
+                let RelocationTarget::Symbol(index) = reloc.target() else {
+                    return Err(bad("relocation without a symbol"));
+                };
+                let symbol =
+                    elf.symbol_by_index(index).map_err(|_| bad("relocation against a missing symbol"))?;
+                let place = base.wrapping_add(offset);
+                if let Some(&at) = lds.get(&index) {
+                    self.patch_u32(place, at.wrapping_add(reloc.addend() as u64) as u32)?;
+                    continue;
+                }
+                let target = symbol.section_index().and_then(|i| address.get(&i));
+                let Some(target) = target else {
+                    return Err(bad(format!("undefined symbol {}", symbol.name().unwrap_or("?"))));
+                };
+                let target = target.wrapping_add(symbol.address());
+                let entry = if matches!(r_type.0, 7..=9) {
+                    let next = self.image.len() as u64;
+                    let at = *got.entry(target).or_insert(next);
+                    if at == next {
+                        self.image.resize(next as usize + 8, 0);
+                        self.patches.push((at, Patch::Abs64(target as i64)));
+                    }
+                    Some(at)
+                } else {
+                    None
+                };
+                self.relocate(
+                    place,
+                    r_type.0,
+                    (target as i64).wrapping_add(reloc.addend()),
+                    entry.map(|e| (e as i64).wrapping_add(reloc.addend())),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn patch_u32(&mut self, place: u64, value: u32) -> Result<()> {
+        let slot = usize::try_from(place).ok().and_then(|at| self.image.get_mut(at..at.checked_add(4)?));
+        slot.ok_or_else(|| bad(format!("relocation at 0x{place:x} outside the image")))?
+            .copy_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+
+    /// Applies one relocation; `value` is symbol plus addend relative to the image, `got` the GOT entry plus addend.
+    /// Source: AMDGPU usage guide, "Relocation Records".
+    fn relocate(&mut self, place: u64, r_type: u32, value: i64, got: Option<i64>) -> Result<()> {
+        let rel = value.wrapping_sub(place as i64);
+        let got_rel = got.unwrap_or(value).wrapping_sub(place as i64);
+        match r_type {
+            0 => Ok(()),
+            1 | 6 => {
+                self.patches.push((place, Patch::Abs32Lo(value)));
+                Ok(())
+            }
+            2 => {
+                self.patches.push((place, Patch::Abs32Hi(value)));
+                Ok(())
+            }
+            3 | 13 => {
+                self.patches.push((place, Patch::Abs64(value)));
+                Ok(())
+            }
+            4 | 10 => self.patch_u32(place, rel as u32),
+            5 => {
+                self.patch_u32(place, rel as u32)?;
+                self.patch_u32(place + 4, (rel >> 32) as u32)
+            }
+            7 | 8 => self.patch_u32(place, got_rel as u32),
+            9 => self.patch_u32(place, (got_rel >> 32) as u32),
+            11 => self.patch_u32(place, (rel >> 32) as u32),
+            14 => {
+                let imm = (rel.wrapping_sub(4) / 4) as i16;
+                let slot =
+                    usize::try_from(place).ok().and_then(|at| self.image.get_mut(at..at.checked_add(2)?));
+                slot.ok_or_else(|| bad("relocation outside the image"))?.copy_from_slice(&imm.to_le_bytes());
+                Ok(())
+            }
+            other => Err(bad(format!("relocation type {other}"))),
+        }
+    }
+
+    fn metadata(elf: &ElfFile64<'_>) -> Result<Option<Metadata>> {
+        let endian = elf.endian();
+        let header = elf.elf_header();
+        let from_segments =
+            elf.elf_program_headers().iter().filter_map(|p| p.notes(endian, elf.data()).ok().flatten());
+        let sections =
+            header.sections(endian, elf.data()).map_err(|e| bad(format!("section headers: {e}")))?;
+        use object::read::elf::SectionHeader;
+        let from_sections = sections.iter().filter_map(|s| s.notes(endian, elf.data()).ok().flatten());
+        for mut notes in from_segments.chain(from_sections) {
+            while let Ok(Some(note)) = notes.next() {
+                if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name_bytes() == b"AMDGPU" {
+                    return Metadata::parse(note.desc()).map(Some).map_err(bad);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_kernels(&mut self, metadata: Option<Metadata>) -> Result<()> {
+        let metadata = metadata.unwrap_or_default();
+        let mut names: Vec<(String, u64)> = self
+            .symbols
+            .iter()
+            .filter_map(|(name, &at)| Some((name.strip_suffix(".kd")?.to_owned(), at)))
+            .collect();
+        names.sort();
+        for (name, at) in names {
+            let bytes = usize::try_from(at)
+                .ok()
+                .and_then(|at| self.image.get(at..at.checked_add(64)?))
+                .and_then(|b| b.first_chunk::<64>())
+                .ok_or_else(|| bad(format!("descriptor of {name} outside the image")))?;
+            let descriptor = KernelDescriptor::parse(bytes);
+            let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
+            let symbol = format!("{name}.kd");
+            let meta = metadata.kernels.iter().find(|k| k.symbol == symbol || k.name == name).cloned();
+            self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
+        }
+        Ok(())
+    }
+
+    /// The kernels, by name.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernel `name`.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+
+    /// Offset of a symbol in the image.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.symbols.get(name).copied()
+    }
+
+    /// The processor of the ELF header's flags.
+    pub fn processor(&self) -> Option<&'static Processor> {
+        self.processor
+    }
+
+    /// Code object version, 2 to 6.
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// Whether the image has writable parts.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Ranges of executable bytes in the image.
+    pub fn code_ranges(&self) -> &[(u64, u64)] {
+        &self.code
+    }
+
+    /// The image as loaded at `base`.
+    pub fn image_at(&self, base: u64) -> Result<Vec<u8>> {
+        let mut copy = self.image.clone();
+        for &(place, patch) in &self.patches {
+            let at = usize::try_from(place).map_err(|_| bad("relocation outside the image"))?;
+            let (bytes, len) = match patch {
+                Patch::Abs64(v) => (base.wrapping_add(v as u64), 8),
+                Patch::Abs32Lo(v) => (base.wrapping_add(v as u64), 4),
+                Patch::Abs32Hi(v) => (base.wrapping_add(v as u64) >> 32, 4),
+            };
+            let slot = copy.get_mut(at..at + len).ok_or_else(|| bad("relocation outside the image"))?;
+            slot.copy_from_slice(&bytes.to_le_bytes()[..len]);
+        }
+        Ok(copy)
+    }
+}
+
+/// The raw section index of a symbol.
+fn elf_shndx<'data>(elf: &ElfFile64<'data>, symbol: &object::read::elf::ElfSymbol64<'data, '_>) -> u16 {
+    use object::read::elf::Sym;
+    symbol.elf_symbol().st_shndx(elf.endian()).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_bytes_are_refused() {
+        assert_eq!(CodeObject::load(b"").unwrap_err().kind, Kind::BadObject);
+        assert_eq!(CodeObject::load(&[0x7f; 300]).unwrap_err().kind, Kind::BadObject);
+        let mut header = vec![0u8; 64];
+        header[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1]);
+        header[6] = 1;
+        header[18] = 62;
+        assert!(CodeObject::load(&header).unwrap_err().message.contains("machine"));
+    }
+}

@@ -1,0 +1,325 @@
+//! The address space of a dispatch.
+//!
+//! Memory is a set of regions with gaps between them, each with its bytes and, for every bit, whether it is *undefined*.
+//! Every access names an address and a length that must lie inside one region. Regions are found by binary search with the
+//! last hit tried first; an access costs a few nanoseconds.
+
+use crate::report::{Kind, Report, Result, Unmapped};
+
+/// What a region is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionKind {
+    /// Segments of a code object.
+    Code,
+    /// A buffer of the application.
+    Buffer,
+    /// Kernel arguments, dispatch packet and what belongs to them.
+    Runtime,
+    /// Scratch of one wave slot.
+    Scratch(u32),
+}
+
+/// A mapped range.
+#[derive(Clone, Debug)]
+pub struct Region {
+    base: u64,
+    data: Vec<u8>,
+    undef: Vec<u8>,
+    kind: RegionKind,
+    writable: bool,
+    name: String,
+}
+
+/// Names a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferId(u64);
+
+impl BufferId {
+    /// The address at which the region starts.
+    pub fn address(self) -> u64 {
+        self.0
+    }
+}
+
+/// The address space.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    regions: Vec<Region>,
+    last: usize,
+    next: u64,
+    /// How unmapped accesses behave.
+    pub unmapped: Unmapped,
+    /// Stores to unmapped memory: (address, length, value).
+    pub store_log: Vec<(u64, u8, u64)>,
+    /// Number of stores to unmapped memory, also those beyond what the log holds.
+    pub unmapped_stores: u64,
+    /// Running digest of those stores.
+    pub store_log_digest: u64,
+}
+
+const FIRST_ADDRESS: u64 = 0x7f10_0000_0000;
+const GUARD_BYTES: u64 = 0x1_0000;
+const STORE_LOG_MAX: usize = 1 << 16;
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            regions: Vec::new(),
+            last: 0,
+            next: FIRST_ADDRESS,
+            unmapped: Unmapped::Fault,
+            store_log: Vec::new(),
+            unmapped_stores: 0,
+            store_log_digest: FNV_OFFSET,
+        }
+    }
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a over `bytes`, from `state`.
+pub fn fnv1a(state: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(state, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Digest of a buffer's contents: FNV-1a.
+pub fn digest(bytes: &[u8]) -> u64 {
+    fnv1a(FNV_OFFSET, bytes)
+}
+
+fn hash_byte(address: u64) -> u8 {
+    let mut x = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x ^= x >> 32;
+    x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (x >> 56) as u8
+}
+
+impl Memory {
+    /// An empty address space.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Maps `data` at an address of its own, aligned to 4096 bytes, with unmapped memory around it.
+    pub fn map(&mut self, name: &str, kind: RegionKind, data: Vec<u8>, writable: bool) -> BufferId {
+        let base = self.next;
+        let len = data.len() as u64;
+        self.next = (base + len + GUARD_BYTES + 0xfff) & !0xfff;
+        let undef = vec![0; data.len()];
+        self.regions.push(Region { base, data, undef, kind, writable, name: name.to_owned() });
+        BufferId(base)
+    }
+
+    /// The address at which the next [`Self::map`] will put its region.
+    pub fn next_address(&self) -> u64 {
+        self.next
+    }
+
+    /// Maps a buffer of the application.
+    pub fn add_buffer(&mut self, name: &str, data: Vec<u8>) -> BufferId {
+        self.map(name, RegionKind::Buffer, data, true)
+    }
+
+    /// Unmaps a region.
+    pub fn unmap(&mut self, id: BufferId) {
+        self.regions.retain(|r| r.base != id.0);
+        self.last = 0;
+    }
+
+    fn index_of(&self, id: BufferId) -> Option<usize> {
+        self.regions.binary_search_by_key(&id.0, |r| r.base).ok()
+    }
+
+    /// The contents of a buffer; empty if it is not mapped.
+    pub fn bytes(&self, id: BufferId) -> &[u8] {
+        self.index_of(id).map_or(&[], |i| &self.regions[i].data)
+    }
+
+    /// The contents of a buffer for changing them.
+    pub fn bytes_mut(&mut self, id: BufferId) -> &mut [u8] {
+        match self.index_of(id) {
+            Some(i) => &mut self.regions[i].data,
+            None => &mut [],
+        }
+    }
+
+    /// For each bit of a buffer, whether it is undefined.
+    pub fn undefined_bits(&self, id: BufferId) -> &[u8] {
+        self.index_of(id).map_or(&[], |i| &self.regions[i].undef)
+    }
+
+    /// Makes all of a region undefined.
+    pub fn set_undefined(&mut self, id: BufferId) {
+        if let Some(i) = self.index_of(id) {
+            self.regions[i].undef.fill(0xff);
+        }
+    }
+
+    /// The `u32`s of a buffer.
+    pub fn read_u32s(&self, id: BufferId) -> Vec<u32> {
+        self.bytes(id).as_chunks::<4>().0.iter().map(|c| u32::from_le_bytes(*c)).collect()
+    }
+
+    /// The `f32`s of a buffer.
+    pub fn read_f32s(&self, id: BufferId) -> Vec<f32> {
+        self.read_u32s(id).into_iter().map(f32::from_bits).collect()
+    }
+
+    #[inline]
+    fn find(&mut self, address: u64, len: usize) -> Option<usize> {
+        let inside = |r: &Region| {
+            address >= r.base && (address - r.base).saturating_add(len as u64) <= r.data.len() as u64
+        };
+        if let Some(r) = self.regions.get(self.last)
+            && inside(r)
+        {
+            return Some(self.last);
+        }
+        let i = self.regions.partition_point(|r| r.base <= address).checked_sub(1)?;
+        if inside(&self.regions[i]) {
+            self.last = i;
+            return Some(i);
+        }
+        None
+    }
+
+    fn fault(&self, what: &str, address: u64, len: usize) -> Box<Report> {
+        let near = self
+            .regions
+            .iter()
+            .min_by_key(|r| {
+                let end = r.base + r.data.len() as u64;
+                if address < r.base { r.base - address } else { address.saturating_sub(end) }
+            })
+            .map(|r| {
+                format!(
+                    "; nearest is {} at 0x{:x}, {} bytes: offset {}",
+                    r.name,
+                    r.base,
+                    r.data.len(),
+                    address.wrapping_sub(r.base) as i64
+                )
+            })
+            .unwrap_or_default();
+        Report::new(
+            Kind::OutOfBounds,
+            format!("{what} of {len} bytes at 0x{address:x}, which is not mapped{near}"),
+        )
+    }
+
+    /// Which kind of region an address is in.
+    pub fn kind_at(&mut self, address: u64) -> Option<RegionKind> {
+        self.find(address, 1).map(|i| self.regions[i].kind)
+    }
+
+    /// Loads `out.len()` bytes with their undefined bits.
+    #[inline]
+    pub fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()> {
+        let len = out.len();
+        match self.find(address, len) {
+            Some(i) => {
+                let r = &self.regions[i];
+                let at = (address - r.base) as usize;
+                out.copy_from_slice(&r.data[at..at + len]);
+                undef.copy_from_slice(&r.undef[at..at + len]);
+                Ok(())
+            }
+            None if self.unmapped == Unmapped::Hash => {
+                for (k, (byte, u)) in out.iter_mut().zip(undef.iter_mut()).enumerate() {
+                    let a = address.wrapping_add(k as u64);
+                    match self.find(a, 1) {
+                        Some(i) => {
+                            let r = &self.regions[i];
+                            *byte = r.data[(a - r.base) as usize];
+                            *u = r.undef[(a - r.base) as usize];
+                        }
+                        None => {
+                            *byte = hash_byte(a);
+                            *u = 0;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            None => Err(self.fault("load", address, len)),
+        }
+    }
+
+    /// Stores bytes with their undefined bits.
+    #[inline]
+    pub fn store(&mut self, address: u64, bytes: &[u8], undef: &[u8]) -> Result<()> {
+        let len = bytes.len();
+        match self.find(address, len) {
+            Some(i) => {
+                let r = &mut self.regions[i];
+                if !r.writable {
+                    return Err(Report::new(
+                        Kind::ReadOnly,
+                        format!("store of {len} bytes at 0x{address:x} to {}, which is read-only", r.name),
+                    ));
+                }
+                let at = (address - r.base) as usize;
+                r.data[at..at + len].copy_from_slice(bytes);
+                r.undef[at..at + len].copy_from_slice(undef);
+                Ok(())
+            }
+            None if self.unmapped == Unmapped::Hash => {
+                let mut word = [0; 8];
+                for (w, b) in word.iter_mut().zip(bytes) {
+                    *w = *b;
+                }
+                self.unmapped_stores += 1;
+                let h = fnv1a(self.store_log_digest, &address.to_le_bytes());
+                self.store_log_digest = fnv1a(h, bytes);
+                if self.store_log.len() < STORE_LOG_MAX {
+                    self.store_log.push((address, len as u8, u64::from_le_bytes(word)));
+                }
+                Ok(())
+            }
+            None => Err(self.fault("store", address, len)),
+        }
+    }
+
+    /// Loads a little-endian `u32` that must be mapped.
+    pub fn load_u32(&mut self, address: u64) -> Result<u32> {
+        let (mut b, mut u) = ([0; 4], [0; 4]);
+        self.load(address, &mut b, &mut u)?;
+        Ok(u32::from_le_bytes(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_stay_inside_one_region() {
+        let mut m = Memory::new();
+        let a = m.add_buffer("a", vec![1, 2, 3, 4]);
+        let b = m.add_buffer("b", vec![9; 8]);
+        let (mut out, mut u) = ([0; 4], [0; 4]);
+        m.load(a.address(), &mut out, &mut u).unwrap();
+        assert_eq!(out, [1, 2, 3, 4]);
+        assert_eq!(m.load(a.address() + 1, &mut out, &mut u).unwrap_err().kind, Kind::OutOfBounds);
+        assert!(m.load(u64::MAX, &mut out, &mut u).is_err());
+        assert!(m.load(0, &mut out, &mut u).is_err());
+        m.store(b.address() + 4, &[7; 4], &[0xff; 4]).unwrap();
+        assert_eq!(m.bytes(b), [9, 9, 9, 9, 7, 7, 7, 7]);
+        assert_eq!(m.undefined_bits(b), [0, 0, 0, 0, 255, 255, 255, 255]);
+        m.unmap(a);
+        assert!(m.load(a.address(), &mut out, &mut u).is_err());
+        assert_eq!(m.bytes(b).len(), 8);
+    }
+
+    #[test]
+    fn unmapped_memory_is_a_function_of_the_address() {
+        let mut m = Memory::new();
+        m.unmapped = Unmapped::Hash;
+        let (mut x, mut y, mut u) = ([0; 8], [0; 4], [0; 8]);
+        m.load(0x1234, &mut x, &mut u).unwrap();
+        m.load(0x1238, &mut y, &mut u[..4]).unwrap();
+        assert_eq!(x[4..], y);
+        m.store(0x1234, &[1], &[0]).unwrap();
+        assert_eq!(m.store_log, [(0x1234, 1, 1)]);
+    }
+}

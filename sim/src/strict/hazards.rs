@@ -1,0 +1,271 @@
+//! Wait states that hardware leaves to the programmer.
+//!
+//! Each rule names a producer, a consumer and the number of *wait states* (issued instructions, `s_nop n` counting n + 1)
+//! that must lie between them. The table was written from the manuals' lists of "manually inserted wait states" and shares nothing with
+//! the pass of the compiler that inserts them.
+//!
+//! When an instruction is decoded, the rules become two lists: *slots* whose clock it sets, and slots whose clock it compares.
+//! So running costs one load and compare for each register operand that matters.
+
+use super::waits::RegRange;
+use mir::machine::PReg;
+use mir::target::Generation;
+use smallvec::SmallVec;
+
+/// A rule, as reported.
+#[derive(Debug)]
+pub struct Rule {
+    /// What must not follow what too closely.
+    pub name: &'static str,
+    /// Wait states by generation (GFX6 to GFX10); 0 where the hardware takes care.
+    pub states: [u8; Generation::COUNT],
+}
+
+macro_rules! rules {
+    ($($id:ident: $name:literal, $states:expr, $source:literal;)*) => {
+        /// Names a rule.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[allow(missing_docs, reason = "named by their rows")]
+        pub enum RuleId { $($id),* }
+
+        /// The rules, with their sources in the last column.
+        pub static RULES: &[Rule] = &[$({
+            const _SOURCE: &str = $source;
+            Rule { name: $name, states: $states }
+        }),*];
+    };
+}
+
+rules! {
+    SetregGetreg: "s_setreg, then s_getreg of the same register", [1, 1, 2, 2, 0], "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
+    SetregSetreg: "s_setreg, then s_setreg of the same register", [1, 1, 2, 2, 0], "LLVM processors' models; the manuals name s_getreg alone";
+    ValuSgprVmem: "VALU writes an SGPR, then VMEM reads it", [0, 0, 5, 5, 0], "GCN3 and Vega ISA";
+    ValuSgprLaneSelect: "VALU writes an SGPR, then v_readlane or v_writelane selects the lane by it", [4, 4, 4, 4, 0], "all manuals";
+    ValuVccDivFmas: "VALU writes VCC, then v_div_fmas", [4, 4, 4, 4, 0], "all manuals";
+    ValuExecDpp: "VALU writes EXEC, then a DPP operation", [0, 0, 5, 5, 0], "GCN3 and Vega ISA";
+    ValuVgprDpp: "VALU writes a VGPR, then a DPP operation reads it", [0, 0, 2, 2, 0], "GCN3 and Vega ISA";
+    ValuMaskAsData: "VALU writes VCC or EXEC, then VALU reads VCCZ or EXECZ as data", [5, 5, 5, 5, 0], "all manuals";
+    SaluM0Use: "SALU writes M0, then an LDS add-TID, LDS DMA, s_movrel, v_interp, GDS or s_sendmsg uses it", [0, 0, 1, 1, 0], "GCN3 and Vega ISA";
+    StoreData: "a store of more than 64 bits, then a VALU write of its data", [0, 1, 1, 1, 0], "all manuals; not where soffset is an SGPR";
+    SgprSmrd: "VALU writes an SGPR, then SMRD reads it", [4, 0, 0, 0, 0], "Southern Islands ISA";
+    SaluSgprSbuffer: "SALU writes an SGPR, then s_buffer_load reads it", [4, 0, 0, 0, 0], "Southern Islands ISA";
+    TrapstsRfe: "s_setreg TRAPSTS, then s_rfe", [1, 1, 1, 1, 0], "all manuals";
+    SetregVskip: "s_setreg of MODE.vskip, then a vector operation", [2, 2, 2, 2, 0], "all manuals";
+}
+
+const VALU_SGPR: u16 = 0;
+const SALU_SGPR: u16 = 160;
+const VALU_VGPR: u16 = 320;
+const STORE_VGPR: u16 = 576;
+const SETREG: u16 = 832;
+/// Number of slots.
+pub const SLOTS: usize = 896;
+
+/// A comparison that an instruction makes: (slot, wait states, rule).
+pub type Check = (u16, u8, RuleId);
+
+/// What an instruction sets and compares.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Slots set.
+    pub sets: SmallVec<[u16; 4]>,
+    /// Slots compared.
+    pub checks: SmallVec<[Check; 2]>,
+}
+
+/// What the rules need to know of an instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// Vector ALU.
+    pub valu: bool,
+    /// Scalar ALU.
+    pub salu: bool,
+    /// Vector memory (buffer, image, flat, global, scratch).
+    pub vmem: bool,
+    /// Scalar memory.
+    pub smem: bool,
+    /// Scalar memory by resource.
+    pub sbuffer: bool,
+    /// Registers read.
+    pub reads: &'a [RegRange],
+    /// Registers written.
+    pub writes: &'a [RegRange],
+    /// The SGPR that selects a lane.
+    pub lane_select: Option<u16>,
+    /// `v_div_fmas`.
+    pub div_fmas: bool,
+    /// The VGPR read through DPP.
+    pub dpp: Option<u16>,
+    /// Uses M0 in one of the ways of `SaluM0Use`.
+    pub m0_use: bool,
+    /// `s_setreg` of this register.
+    pub setreg: Option<u8>,
+    /// `s_getreg` of this register.
+    pub getreg: Option<u8>,
+    /// Data of a store wider than 64 bits that the hardware reads late.
+    pub wide_store: Option<RegRange>,
+    /// `s_rfe`.
+    pub rfe: bool,
+    /// `s_setreg` touches MODE.vskip.
+    pub vskip: bool,
+}
+
+fn each(ranges: &[RegRange]) -> impl Iterator<Item = u16> {
+    ranges.iter().flat_map(|r| r.first..r.first + u16::from(r.len))
+}
+
+impl Effects {
+    /// The slots of an instruction on `generation`.
+    pub fn new(f: &Facts<'_>, generation: Generation) -> Self {
+        let mut out = Self::default();
+        let sgpr = |r: u16| r < 160;
+        let vgpr0 = PReg::vgpr(0).0;
+        let exec = PReg::EXEC_LO.0;
+        let mut check = |slot: u16, rule: RuleId| {
+            let states = RULES[rule as usize].states[generation as usize];
+            if states != 0 {
+                out.checks.push((slot, states, rule));
+            }
+        };
+        if f.vmem {
+            each(f.reads).filter(|&r| sgpr(r)).for_each(|r| check(VALU_SGPR + r, RuleId::ValuSgprVmem));
+        }
+        if f.smem {
+            each(f.reads).filter(|&r| sgpr(r)).for_each(|r| check(VALU_SGPR + r, RuleId::SgprSmrd));
+        }
+        if f.sbuffer {
+            each(f.reads).filter(|&r| sgpr(r)).for_each(|r| check(SALU_SGPR + r, RuleId::SaluSgprSbuffer));
+        }
+        if let Some(r) = f.lane_select.filter(|&r| sgpr(r)) {
+            check(VALU_SGPR + r, RuleId::ValuSgprLaneSelect);
+        }
+        if f.div_fmas {
+            check(VALU_SGPR + PReg::VCC_LO.0, RuleId::ValuVccDivFmas);
+            check(VALU_SGPR + PReg::VCC_HI.0, RuleId::ValuVccDivFmas);
+        }
+        if let Some(r) = f.dpp {
+            check(VALU_SGPR + exec, RuleId::ValuExecDpp);
+            check(VALU_VGPR + (r - vgpr0), RuleId::ValuVgprDpp);
+        }
+        if f.valu {
+            for r in each(f.reads) {
+                if r == PReg::VCCZ.0 {
+                    check(VALU_SGPR + PReg::VCC_LO.0, RuleId::ValuMaskAsData);
+                } else if r == PReg::EXECZ.0 {
+                    check(VALU_SGPR + exec, RuleId::ValuMaskAsData);
+                }
+            }
+            each(f.writes)
+                .filter(|&r| r >= vgpr0)
+                .for_each(|r| check(STORE_VGPR + (r - vgpr0), RuleId::StoreData));
+        }
+        if f.m0_use {
+            check(SALU_SGPR + PReg::M0.0, RuleId::SaluM0Use);
+        }
+        if let Some(r) = f.getreg {
+            check(SETREG + u16::from(r & 63), RuleId::SetregGetreg);
+        }
+        if let Some(r) = f.setreg {
+            check(SETREG + u16::from(r & 63), RuleId::SetregSetreg);
+        }
+        if f.rfe {
+            check(SETREG + 3, RuleId::TrapstsRfe);
+        }
+        if f.valu || f.vmem {
+            check(SETREG + 63, RuleId::SetregVskip);
+        }
+        for r in each(f.writes) {
+            if f.valu && sgpr(r) {
+                out.sets.push(VALU_SGPR + r);
+            } else if f.valu && r >= vgpr0 {
+                out.sets.push(VALU_VGPR + (r - vgpr0));
+            } else if f.salu && sgpr(r) {
+                out.sets.push(SALU_SGPR + r);
+            }
+        }
+        if let Some(r) = f.wide_store {
+            each(&[r]).filter(|&r| r >= vgpr0).for_each(|r| out.sets.push(STORE_VGPR + (r - vgpr0)));
+        }
+        if let Some(r) = f.setreg {
+            out.sets.push(SETREG + u16::from(r & 63));
+        }
+        if f.vskip {
+            out.sets.push(SETREG + 63);
+        }
+        out
+    }
+}
+
+/// The clock of a wave in wait states, and when each slot was last set.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    now: u64,
+    set: Vec<u64>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self { now: 64, set: vec![0; SLOTS] }
+    }
+}
+
+impl Clock {
+    /// Starts anew.
+    pub fn reset(&mut self) {
+        self.now = 64;
+        self.set.fill(0);
+    }
+
+    /// Issues an instruction with `effects` that takes `states` wait states. `Err`: the rule it violates and the states that are missing.
+    #[inline]
+    pub fn issue(&mut self, effects: &Effects, states: u64) -> Result<(), (&'static Rule, u8, u16)> {
+        let mut result = Ok(());
+        for &(slot, need, rule) in &effects.checks {
+            let between = self.now - self.set[usize::from(slot)];
+            if between < u64::from(need) {
+                result = Err((&RULES[rule as usize], need - between as u8, slot));
+            }
+        }
+        self.now += states;
+        for &slot in &effects.sets {
+            self.set[usize::from(slot)] = self.now;
+        }
+        result
+    }
+}
+
+/// The register of a slot in the numbering of [`PReg`], if it stands for one.
+pub fn slot_register(slot: u16) -> Option<PReg> {
+    match slot {
+        0..160 => Some(PReg(slot)),
+        160..320 => Some(PReg(slot - SALU_SGPR)),
+        320..576 => Some(PReg::vgpr(slot - VALU_VGPR)),
+        576..832 => Some(PReg::vgpr(slot - STORE_VGPR)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_states_are_counted() {
+        let write = [RegRange { first: 4, len: 2 }];
+        let producer =
+            Effects::new(&Facts { valu: true, writes: &write, ..Facts::default() }, Generation::Gfx9);
+        let consumer =
+            Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx9);
+        let other = Effects::default();
+        for nops in 0..8 {
+            let mut clock = Clock::default();
+            clock.issue(&producer, 1).unwrap();
+            if nops > 0 {
+                clock.issue(&other, nops).unwrap();
+            }
+            assert_eq!(clock.issue(&consumer, 1).is_ok(), nops >= 5, "{nops}");
+        }
+        let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx6);
+        assert!(gfx6.checks.iter().all(|c| c.2 != RuleId::ValuSgprVmem));
+    }
+}

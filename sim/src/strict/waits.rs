@@ -1,0 +1,259 @@
+//! Which registers wait for memory, and what `s_waitcnt` proves about them.
+//!
+//! Every memory operation is an *event* in one or two counters. A wait for `counter <= n` proves only what follows in every
+//! order that the hardware allows: of the `total` events of the counter at least `total - n` are done. Events of a kind
+//! that completes in order (VMEM among themselves, LDS among themselves) are done oldest first; in the worst
+//! case all events of other kinds finish first, so of `m` in-order events of one kind `m - n` are proven done. Events
+//! that complete in any order (scalar memory, FLAT) are proven done by zero alone.
+//!
+//! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
+//! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
+
+use mir::machine::PReg;
+use smallvec::SmallVec;
+
+/// What an event is, which decides the order in which it completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// Vector memory: in order.
+    Vmem,
+    /// LDS: in order.
+    Lds,
+    /// GDS: in order.
+    Gds,
+    /// Scalar memory: any order.
+    Smem,
+    /// FLAT that may be answered by LDS or memory: any order.
+    Flat,
+    /// Messages.
+    Message,
+    /// Exports and GDS or store data: in order.
+    Export,
+}
+
+impl EventKind {
+    fn in_order(self) -> bool {
+        !matches!(self, Self::Smem | Self::Flat | Self::Message)
+    }
+}
+
+/// The counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counter {
+    /// Vector memory.
+    Vm,
+    /// LDS, GDS, scalar memory, messages.
+    Lgkm,
+    /// Exports; store data on GFX6.
+    Exp,
+}
+
+/// A range of registers in the numbering of [`PReg`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegRange {
+    /// First register.
+    pub first: u16,
+    /// Number of registers.
+    pub len: u8,
+}
+
+#[derive(Clone, Debug)]
+struct Event {
+    id: u32,
+    kind: EventKind,
+    regs: SmallVec<[RegRange; 2]>,
+}
+
+/// Number of registers in the numbering of [`PReg`].
+pub const REGS: usize = 768;
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    events: Vec<Event>,
+    /// For each register the event that still writes (or reads, for `Exp`) it; 0 for none.
+    pending: Vec<u32>,
+}
+
+/// State of the counters of a wave.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    queues: [Queue; 3],
+    next_id: u32,
+    live: u32,
+    vm_max: u32,
+    lgkm_max: u32,
+}
+
+impl Waits {
+    /// Counters that count to `vm_max` and `lgkm_max`, at zero.
+    pub fn new(vm_max: u32, lgkm_max: u32) -> Self {
+        let queue = || Queue { events: Vec::new(), pending: vec![0; REGS] };
+        Self { queues: [queue(), queue(), queue()], next_id: 1, live: 0, vm_max, lgkm_max }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        for q in &mut self.queues {
+            q.events.clear();
+            q.pending.fill(0);
+        }
+        self.live = 0;
+        self.next_id = 1;
+    }
+
+    /// Registers that a memory operation of `kind` writes (`Vm`, `Lgkm`) or reads late (`Exp`).
+    pub fn issue(&mut self, counter: Counter, kind: EventKind, regs: &[RegRange]) {
+        let max = match counter {
+            Counter::Vm => self.vm_max,
+            Counter::Lgkm => self.lgkm_max,
+            Counter::Exp => 7,
+        };
+        let q = counter as usize;
+        if self.queues[q].events.len() as u32 >= max {
+            // The hardware does not issue while the counter is at its maximum.
+            self.wait(counter, max - 1);
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        for r in regs {
+            for reg in r.first..r.first + u16::from(r.len) {
+                if let Some(p) = self.queues[q].pending.get_mut(usize::from(reg)) {
+                    self.live += u32::from(*p == 0);
+                    *p = id;
+                }
+            }
+        }
+        self.queues[q].events.push(Event { id, kind, regs: regs.into() });
+    }
+
+    /// The wave has waited until `counter <= n`.
+    pub fn wait(&mut self, counter: Counter, n: u32) {
+        let Queue { events, pending } = &mut self.queues[counter as usize];
+        if events.is_empty() {
+            return;
+        }
+        let live = &mut self.live;
+        let mut finish = |event: &Event| {
+            for r in &event.regs {
+                for reg in r.first..r.first + u16::from(r.len) {
+                    if let Some(p) = pending.get_mut(usize::from(reg))
+                        && *p == event.id
+                    {
+                        *p = 0;
+                        *live -= 1;
+                    }
+                }
+            }
+        };
+        if n == 0 {
+            events.iter().for_each(&mut finish);
+            events.clear();
+            return;
+        }
+        // Count each in-order kind, then let its oldest go.
+        let mut left = [0u32; 8];
+        for e in events.iter() {
+            left[e.kind as usize] += 1;
+        }
+        events.retain(|e| {
+            let m = &mut left[e.kind as usize];
+            if e.kind.in_order() && *m > n {
+                *m -= 1;
+                finish(e);
+                false
+            } else {
+                true
+            }
+        });
+    }
+
+    /// Whether any register is in flight.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.live != 0
+    }
+
+    /// The counter that must be waited for before `reg` may be read.
+    pub fn blocks_read(&self, reg: u16) -> Option<Counter> {
+        let at = |c: Counter| self.queues[c as usize].pending.get(usize::from(reg)).is_some_and(|p| *p != 0);
+        if at(Counter::Vm) {
+            Some(Counter::Vm)
+        } else if at(Counter::Lgkm) {
+            Some(Counter::Lgkm)
+        } else {
+            None
+        }
+    }
+
+    /// The counter that must be waited for before `reg` may be written, by an event of `kind` or (`None`) at once.
+    pub fn blocks_write(&self, reg: u16, kind: Option<EventKind>) -> Option<Counter> {
+        for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
+            let queue = &self.queues[counter as usize];
+            let Some(&id) = queue.pending.get(usize::from(reg)) else { continue };
+            if id == 0 {
+                continue;
+            }
+            let same =
+                kind.is_some_and(|k| k.in_order() && queue.events.iter().any(|e| e.id == id && e.kind == k));
+            if !same || counter == Counter::Exp {
+                return Some(counter);
+            }
+        }
+        None
+    }
+}
+
+/// The number of VGPR `n` in the numbering of [`PReg`].
+pub fn vgpr(n: u16) -> u16 {
+    PReg::vgpr(n).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(first: u16) -> [RegRange; 1] {
+        [RegRange { first, len: 1 }]
+    }
+
+    #[test]
+    fn vector_memory_completes_in_order() {
+        let mut w = Waits::new(63, 15);
+        w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(1)));
+        w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(2)));
+        assert_eq!(w.blocks_read(vgpr(1)), Some(Counter::Vm));
+        assert_eq!(w.blocks_write(vgpr(1), Some(EventKind::Vmem)), None);
+        assert_eq!(w.blocks_write(vgpr(1), None), Some(Counter::Vm));
+        w.wait(Counter::Vm, 1);
+        assert_eq!(w.blocks_read(vgpr(1)), None);
+        assert_eq!(w.blocks_read(vgpr(2)), Some(Counter::Vm));
+        w.wait(Counter::Vm, 0);
+        assert!(!w.any());
+    }
+
+    #[test]
+    fn scalar_loads_need_zero() {
+        let mut w = Waits::new(63, 15);
+        w.issue(Counter::Lgkm, EventKind::Smem, &one(4));
+        w.issue(Counter::Lgkm, EventKind::Lds, &one(vgpr(0)));
+        w.issue(Counter::Lgkm, EventKind::Lds, &one(vgpr(1)));
+        w.wait(Counter::Lgkm, 2);
+        // The scalar load may be the one that is done.
+        assert!(w.blocks_read(vgpr(0)).is_some() && w.blocks_read(4).is_some());
+        w.wait(Counter::Lgkm, 1);
+        // Two of three are done: at least the first LDS read.
+        assert!(w.blocks_read(vgpr(0)).is_none() && w.blocks_read(vgpr(1)).is_some());
+        assert!(w.blocks_read(4).is_some());
+        w.wait(Counter::Lgkm, 0);
+        assert!(!w.any());
+    }
+
+    #[test]
+    fn a_full_counter_stalls() {
+        let mut w = Waits::new(2, 15);
+        for i in 0..3 {
+            w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(i)));
+        }
+        assert!(w.blocks_read(vgpr(0)).is_none() && w.blocks_read(vgpr(1)).is_some());
+    }
+}
