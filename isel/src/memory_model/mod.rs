@@ -1,0 +1,336 @@
+//! The memory model of GFX6 to GFX9: cache bits, waits and invalidates that orderings and scopes ask for.
+//!
+//! Problem: vector memory goes through a cache per compute unit that is not coherent; LDS and vector memory complete
+//! independently. An atomic that orders other accesses therefore needs waits before (release), waits and an invalidate
+//! after (acquire), and loads that see other compute units bypass the cache (GLC). Idea: the table of the AMDGPU usage
+//! guide is data, [`ROWS`], in the guide's own order (load, store, read-modify-write, fence; by ordering, scope, address
+//! space); [`legalize`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
+//!
+//! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide.
+//!
+//! Cost: one pass; a scan of the table for each atomic, volatile or non-temporal access.
+//!
+//! Source: User Guide for AMDGPU Back-end, LLVM 8, "Memory Model GFX6-GFX9".
+
+use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
+use mir::isa::{Format, OpFlags, Opcode};
+use mir::machine::{Function, Inst, ModFlags, Operand};
+use mir::target::{Os, Target, WaitCounts};
+
+/// Which happens-before relations a program relies on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Model {
+    /// One relation over all address spaces.
+    #[default]
+    Hsa,
+    /// Separate ones for global and local memory: ordering one does not wait for the other.
+    OpenCl,
+}
+
+/// Kinds of instruction in the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Op {
+    Load,
+    Store,
+    Rmw,
+    Fence,
+}
+
+/// Scopes as the table groups them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scope {
+    Any,
+    /// Single thread or wavefront.
+    Wave,
+    Workgroup,
+    /// Agent or system.
+    Agent,
+}
+
+/// Address spaces as the table groups them; a row lists several by their letters.
+const GLOBAL: u8 = 1;
+const LOCAL: u8 = 2;
+const GENERIC: u8 = 4;
+const ALL: u8 = GLOBAL | LOCAL | GENERIC;
+
+/// What a wait waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wait {
+    Nothing,
+    /// lgkmcnt(0).
+    Lg,
+    /// lgkmcnt(0) unless the model keeps address spaces apart.
+    LgShared,
+    /// vmcnt(0).
+    Vm,
+    /// Both.
+    Vl,
+    /// vmcnt(0), and lgkmcnt(0) unless the model keeps address spaces apart.
+    VlShared,
+}
+
+/// What an instruction of a row becomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Sequence {
+    before: Wait,
+    glc: bool,
+    after: Wait,
+    invalidate: bool,
+}
+
+const PLAIN: Sequence =
+    Sequence { before: Wait::Nothing, glc: false, after: Wait::Nothing, invalidate: false };
+const GLC: Sequence = Sequence { glc: true, ..PLAIN };
+
+const fn before(before: Wait) -> Sequence {
+    Sequence { before, ..PLAIN }
+}
+
+const fn after(after: Wait) -> Sequence {
+    Sequence { after, ..PLAIN }
+}
+
+const fn acquire(before: Wait, glc: bool, after: Wait) -> Sequence {
+    Sequence { before, glc, after, invalidate: true }
+}
+
+const fn both(before: Wait, after: Wait) -> Sequence {
+    Sequence { before, after, ..PLAIN }
+}
+
+struct Row {
+    op: Op,
+    ordering: Ordering,
+    scope: Scope,
+    spaces: u8,
+    sequence: Sequence,
+}
+
+macro_rules! rows {
+    ($($op:ident $ordering:ident $scope:ident $spaces:expr => $sequence:expr;)*) => {
+        &[$(Row {
+            op: Op::$op,
+            ordering: Ordering::$ordering,
+            scope: Scope::$scope,
+            spaces: $spaces,
+            sequence: $sequence,
+        }),*]
+    };
+}
+
+/// The table from monotonic on; the first row that fits counts. Weaker accesses are plain.
+#[rustfmt::skip]
+static ROWS: &[Row] = rows! {
+    Load  Monotonic Agent     GLOBAL | GENERIC => GLC;
+    Load  Monotonic Any       ALL              => PLAIN;
+    Store Monotonic Any       ALL              => PLAIN;
+    Rmw   Monotonic Any       ALL              => PLAIN;
+
+    Load  Acquire   Wave      ALL              => PLAIN;
+    Load  Acquire   Workgroup GLOBAL           => PLAIN;
+    Load  Acquire   Workgroup LOCAL | GENERIC  => after(Wait::LgShared);
+    Load  Acquire   Agent     GLOBAL           => acquire(Wait::Nothing, true, Wait::Vm);
+    Load  Acquire   Agent     GENERIC          => acquire(Wait::Nothing, true, Wait::VlShared);
+    Rmw   Acquire   Wave      ALL              => PLAIN;
+    Rmw   Acquire   Workgroup GLOBAL           => PLAIN;
+    Rmw   Acquire   Workgroup LOCAL | GENERIC  => after(Wait::LgShared);
+    Rmw   Acquire   Agent     GLOBAL           => acquire(Wait::Nothing, false, Wait::Vm);
+    Rmw   Acquire   Agent     GENERIC          => acquire(Wait::Nothing, false, Wait::VlShared);
+    Fence Acquire   Wave      ALL              => PLAIN;
+    Fence Acquire   Workgroup ALL              => before(Wait::Lg);
+    Fence Acquire   Agent     ALL              => acquire(Wait::Vl, false, Wait::Nothing);
+
+    Store Release   Wave      ALL              => PLAIN;
+    Store Release   Workgroup GLOBAL | GENERIC => before(Wait::LgShared);
+    Store Release   Workgroup LOCAL            => PLAIN;
+    Store Release   Agent     GLOBAL | GENERIC => before(Wait::VlShared);
+    Rmw   Release   Wave      ALL              => PLAIN;
+    Rmw   Release   Workgroup GLOBAL | GENERIC => before(Wait::LgShared);
+    Rmw   Release   Workgroup LOCAL            => PLAIN;
+    Rmw   Release   Agent     GLOBAL | GENERIC => before(Wait::VlShared);
+    Fence Release   Wave      ALL              => PLAIN;
+    Fence Release   Workgroup ALL              => before(Wait::Lg);
+    Fence Release   Agent     ALL              => before(Wait::Vl);
+
+    Rmw   AcqRel    Wave      ALL              => PLAIN;
+    Rmw   AcqRel    Workgroup GLOBAL           => before(Wait::LgShared);
+    Rmw   AcqRel    Workgroup LOCAL            => after(Wait::LgShared);
+    Rmw   AcqRel    Workgroup GENERIC          => both(Wait::LgShared, Wait::LgShared);
+    Rmw   AcqRel    Agent     GLOBAL           => acquire(Wait::VlShared, false, Wait::Vm);
+    Rmw   AcqRel    Agent     GENERIC          => acquire(Wait::VlShared, false, Wait::VlShared);
+    Fence AcqRel    Wave      ALL              => PLAIN;
+    Fence AcqRel    Workgroup ALL              => before(Wait::Lg);
+    Fence AcqRel    Agent     ALL              => acquire(Wait::Vl, false, Wait::Nothing);
+
+    // Sequentially consistent loads wait as acquire ones do and for everything before them, in every model; the other
+    // operations are the release or acq_rel ones.
+    Load  SeqCst    Wave      ALL              => PLAIN;
+    Load  SeqCst    Workgroup GLOBAL           => before(Wait::Lg);
+    Load  SeqCst    Workgroup LOCAL            => after(Wait::LgShared);
+    Load  SeqCst    Workgroup GENERIC          => both(Wait::Lg, Wait::LgShared);
+    Load  SeqCst    Agent     GLOBAL           => acquire(Wait::Vl, true, Wait::Vm);
+    Load  SeqCst    Agent     GENERIC          => acquire(Wait::Vl, true, Wait::VlShared);
+};
+
+/// Adds to `f` what the HSA memory model demands on `target`: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers
+/// are replaced.
+pub fn legalize(f: &mut Function, target: &Target) {
+    legalize_for(f, target, Model::Hsa);
+}
+
+/// The same for either model.
+pub fn legalize_for(f: &mut Function, target: &Target, model: Model) {
+    for block in f.layout.clone() {
+        let data = &mut f.blocks[block];
+        if data
+            .insts
+            .iter()
+            .all(|inst| inst.mem.is_none_or(|mem| is_plain(&mem.access)) && inst.op != Opcode::FENCE)
+        {
+            continue;
+        }
+        // Memory is accessed in the body alone; head and tail move along.
+        let mut out = Vec::with_capacity(data.insts.len() + 4);
+        let mut insts = std::mem::take(&mut data.insts).into_iter();
+        let body = data.tail_start.saturating_sub(data.head_len) as usize;
+        out.extend(insts.by_ref().take(data.head_len as usize));
+        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, model, &mut out));
+        data.tail_start = out.len() as u32;
+        out.extend(insts);
+        data.insts = out;
+    }
+}
+
+fn is_plain(access: &MemAccess) -> bool {
+    access.is_simple() && !access.flags.contains(MemFlags::NONTEMPORAL)
+}
+
+/// Pushes `inst` with what has to stand around it.
+fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<Inst>) {
+    let Some(access) = inst.mem.map(|mem| mem.access) else {
+        out.extend((inst.op != Opcode::FENCE).then_some(inst));
+        return;
+    };
+    let info = inst.op.info();
+    let Some(op) = kind_of(inst.op) else {
+        out.push(inst);
+        return;
+    };
+    let sequence = lookup(op, &access);
+    let seq_cst = access.ordering == Ordering::SeqCst;
+    let apart = !seq_cst
+        && (model == Model::OpenCl
+            || access.flags.contains(MemFlags::ONE_ADDRESS_SPACE)
+                && op != Op::Fence
+                && access.space != AddrSpace::FLAT);
+    let loc = inst.loc;
+    push_wait(out, target, sequence.before, apart, loc);
+    let through_cache = matches!(
+        info.format,
+        Format::Mubuf | Format::Mtbuf | Format::Flat | Format::Global | Format::Scratch
+    );
+    let volatile = access.flags.contains(MemFlags::VOLATILE);
+    if through_cache && op != Op::Rmw {
+        let streaming = access.flags.contains(MemFlags::NONTEMPORAL);
+        inst.mods.flags.set(ModFlags::SLC, inst.mods.flags.contains(ModFlags::SLC) || streaming);
+        if sequence.glc || streaming || (volatile && op == Op::Load) {
+            inst.mods.flags |= ModFlags::GLC;
+        }
+    }
+    if op != Op::Fence {
+        out.push(inst);
+    }
+    let done = match (volatile && through_cache, sequence.after) {
+        (false, after) => after,
+        (true, Wait::Nothing | Wait::Vm) if access.space != AddrSpace::FLAT => Wait::Vm,
+        (true, _) => Wait::Vl,
+    };
+    push_wait(out, target, done, apart && !volatile, loc);
+    if sequence.invalidate {
+        // `_vol` leaves lines of scratch alone; only HSA marks other memory volatile.
+        let vol = Opcode::BUFFER_WBINVL1_VOL;
+        let keeps_scratch = vol.info().exists_on(target) && !matches!(target.os, Os::AmdPal | Os::Mesa3d);
+        let mut invalidate = Inst::new(if keeps_scratch { vol } else { Opcode::BUFFER_WBINVL1 }, []);
+        invalidate.loc = loc;
+        out.push(invalidate);
+    }
+}
+
+/// The table's kind of `op`; scalar loads and everything that is no memory access have none.
+fn kind_of(op: Opcode) -> Option<Op> {
+    let info = op.info();
+    if op == Opcode::FENCE {
+        Some(Op::Fence)
+    } else if info.format == Format::Smem {
+        None
+    } else if info.flags.contains(OpFlags::ATOMIC) {
+        Some(Op::Rmw)
+    } else if info.flags.contains(OpFlags::STORE) {
+        Some(Op::Store)
+    } else if info.flags.contains(OpFlags::LOAD) {
+        Some(Op::Load)
+    } else {
+        None
+    }
+}
+
+fn lookup(op: Op, access: &MemAccess) -> Sequence {
+    let space = match access.space {
+        AddrSpace::FLAT => GENERIC,
+        AddrSpace::LOCAL => LOCAL,
+        // Nobody else can see these, or nobody writes them.
+        AddrSpace::PRIVATE | AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT | AddrSpace::REGION => {
+            return PLAIN;
+        }
+        _ => GLOBAL,
+    };
+    let ordering = match (op, access.ordering) {
+        (_, Ordering::NotAtomic) => return PLAIN,
+        // An unordered read-modify-write does not exist; it would be a monotonic one.
+        (Op::Rmw, Ordering::Unordered) => Ordering::Monotonic,
+        (_, Ordering::Unordered) | (Op::Fence, Ordering::Monotonic) => return PLAIN,
+        (Op::Store, Ordering::Acquire) | (Op::Load, Ordering::Release) => return PLAIN,
+        (Op::Load, Ordering::AcqRel) => Ordering::Acquire,
+        (Op::Store, Ordering::AcqRel | Ordering::SeqCst) => Ordering::Release,
+        (Op::Rmw | Op::Fence, Ordering::SeqCst) => Ordering::AcqRel,
+        (_, ordering) => ordering,
+    };
+    let scope = match access.scope {
+        SyncScope::SingleThread | SyncScope::Wavefront => Scope::Wave,
+        // One work-group alone sees its LDS.
+        SyncScope::Agent | SyncScope::System if space != LOCAL => Scope::Agent,
+        _ => Scope::Workgroup,
+    };
+    ROWS.iter()
+        .find(|row| {
+            row.op == op
+                && row.ordering == ordering
+                && (row.scope == scope || row.scope == Scope::Any)
+                && row.spaces & space != 0
+        })
+        .map_or(PLAIN, |row| row.sequence)
+}
+
+fn push_wait(out: &mut Vec<Inst>, target: &Target, wait: Wait, apart: bool, loc: u32) {
+    let (vm, lgkm) = match wait {
+        Wait::Nothing => (false, false),
+        Wait::Lg => (false, true),
+        Wait::LgShared => (false, !apart),
+        Wait::Vm => (true, false),
+        Wait::Vl => (true, true),
+        Wait::VlShared => (true, !apart),
+    };
+    if !vm && !lgkm {
+        return;
+    }
+    let layout = target.waits();
+    let max = layout.max();
+    let counts =
+        WaitCounts { vm: if vm { 0 } else { max.vm }, lgkm: if lgkm { 0 } else { max.lgkm }, exp: max.exp };
+    let mut inst = Inst::new(Opcode::S_WAITCNT, [Operand::Imm(i64::from(layout.encode(counts)))]);
+    inst.loc = loc;
+    out.push(inst);
+}
+
+#[cfg(test)]
+mod tests;

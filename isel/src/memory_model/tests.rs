@@ -1,0 +1,226 @@
+//! Every row of the guide's table, as the guide has it, for both models and for the instructions of each generation.
+
+use super::*;
+use mir::ir::{CallConv, Func};
+use mir::machine::{MemRef, RegFile, Terminator, VReg};
+use mir::target::Generation;
+
+/// Row, instruction, ordering, scopes, spaces, sequence. `~`: the lgkmcnt part is left out for OpenCL. `op` is the access.
+#[rustfmt::skip]
+const TABLE: &[(u32, &str, Ordering, &str, &str, &str)] = &[
+    (1, "load", Ordering::NotAtomic, "sys", "GNPC", "op"),
+    (2, "load", Ordering::NotAtomic, "sys", "L", "op"),
+    (3, "store", Ordering::NotAtomic, "sys", "GNP", "op"),
+    (4, "store", Ordering::NotAtomic, "sys", "L", "op"),
+    (5, "load store", Ordering::Unordered, "st wf wg ag sys", "GNL", "op"),
+    (6, "rmw", Ordering::Unordered, "st wf wg ag sys", "GNL", "op"),
+    (7, "load", Ordering::Monotonic, "st wf wg", "GN", "op"),
+    (8, "load", Ordering::Monotonic, "st wf wg", "L", "op"),
+    (9, "load", Ordering::Monotonic, "ag sys", "GN", "op glc"),
+    (10, "store", Ordering::Monotonic, "st wf wg ag sys", "GN", "op"),
+    (11, "store", Ordering::Monotonic, "st wf wg", "L", "op"),
+    (12, "rmw", Ordering::Monotonic, "st wf wg ag sys", "GN", "op"),
+    (13, "rmw", Ordering::Monotonic, "st wf wg", "L", "op"),
+    (14, "load", Ordering::Acquire, "st wf", "GLN", "op"),
+    (15, "load", Ordering::Acquire, "wg", "G", "op"),
+    (16, "load", Ordering::Acquire, "wg", "L", "op; LG~"),
+    (17, "load", Ordering::Acquire, "wg", "N", "op; LG~"),
+    (18, "load", Ordering::Acquire, "ag sys", "G", "op glc; VM; INV"),
+    (19, "load", Ordering::Acquire, "ag sys", "N", "op glc; VL~; INV"),
+    (20, "rmw", Ordering::Acquire, "st wf", "GLN", "op"),
+    (21, "rmw", Ordering::Acquire, "wg", "G", "op"),
+    (22, "rmw", Ordering::Acquire, "wg", "L", "op; LG~"),
+    (23, "rmw", Ordering::Acquire, "wg", "N", "op; LG~"),
+    (24, "rmw", Ordering::Acquire, "ag sys", "G", "op; VM; INV"),
+    (25, "rmw", Ordering::Acquire, "ag sys", "N", "op; VL~; INV"),
+    (26, "fence", Ordering::Acquire, "st wf", "N", ""),
+    (27, "fence", Ordering::Acquire, "wg", "N", "LG"),
+    (28, "fence", Ordering::Acquire, "ag sys", "N", "VL; INV"),
+    (29, "store", Ordering::Release, "st wf", "GLN", "op"),
+    (30, "store", Ordering::Release, "wg", "G", "LG~; op"),
+    (31, "store", Ordering::Release, "wg", "L", "op"),
+    (32, "store", Ordering::Release, "wg", "N", "LG~; op"),
+    (33, "store", Ordering::Release, "ag sys", "GN", "VL~; op"),
+    (34, "rmw", Ordering::Release, "st wf", "GLN", "op"),
+    (35, "rmw", Ordering::Release, "wg", "G", "LG~; op"),
+    (36, "rmw", Ordering::Release, "wg", "L", "op"),
+    (37, "rmw", Ordering::Release, "wg", "N", "LG~; op"),
+    (38, "rmw", Ordering::Release, "ag sys", "GN", "VL~; op"),
+    (39, "fence", Ordering::Release, "st wf", "N", ""),
+    (40, "fence", Ordering::Release, "wg", "N", "LG"),
+    (41, "fence", Ordering::Release, "ag sys", "N", "VL"),
+    (42, "rmw", Ordering::AcqRel, "st wf", "GLN", "op"),
+    (43, "rmw", Ordering::AcqRel, "wg", "G", "LG~; op"),
+    (44, "rmw", Ordering::AcqRel, "wg", "L", "op; LG~"),
+    (45, "rmw", Ordering::AcqRel, "wg", "N", "LG~; op; LG~"),
+    (46, "rmw", Ordering::AcqRel, "ag sys", "G", "VL~; op; VM; INV"),
+    (47, "rmw", Ordering::AcqRel, "ag sys", "N", "VL~; op; VL~; INV"),
+    (48, "fence", Ordering::AcqRel, "st wf", "N", ""),
+    (49, "fence", Ordering::AcqRel, "wg", "N", "LG"),
+    (50, "fence", Ordering::AcqRel, "ag sys", "N", "VL; INV"),
+    (51, "load", Ordering::SeqCst, "st wf", "GLN", "op"),
+    (52, "load", Ordering::SeqCst, "wg", "G", "LG; op"),
+    (52, "load", Ordering::SeqCst, "wg", "N", "LG; op; LG"),
+    (53, "load", Ordering::SeqCst, "wg", "L", "op; LG"),
+    (54, "load", Ordering::SeqCst, "ag sys", "G", "VL; op glc; VM; INV"),
+    (54, "load", Ordering::SeqCst, "ag sys", "N", "VL; op glc; VL; INV"),
+    (55, "store", Ordering::SeqCst, "st wf", "GLN", "op"),
+    (55, "store", Ordering::SeqCst, "wg", "GN", "LG; op"),
+    (55, "store", Ordering::SeqCst, "ag sys", "GN", "VL; op"),
+    (56, "rmw", Ordering::SeqCst, "st wf", "GLN", "op"),
+    (56, "rmw", Ordering::SeqCst, "wg", "N", "LG; op; LG"),
+    (56, "rmw", Ordering::SeqCst, "ag sys", "G", "VL; op; VM; INV"),
+    (57, "fence", Ordering::SeqCst, "st wf", "N", ""),
+    (57, "fence", Ordering::SeqCst, "wg", "N", "LG"),
+    (57, "fence", Ordering::SeqCst, "ag sys", "N", "VL; INV"),
+];
+
+fn opcode(instr: &str, space: char, generation: Generation) -> Opcode {
+    let pick = |load, store, rmw| match instr {
+        "load" => load,
+        "store" => store,
+        "rmw" => rmw,
+        _ => Opcode::FENCE,
+    };
+    match space {
+        'L' => pick(Opcode::DS_READ_B32, Opcode::DS_WRITE_B32, Opcode::DS_ADD_U32),
+        'N' => pick(Opcode::FLAT_LOAD_DWORD, Opcode::FLAT_STORE_DWORD, Opcode::FLAT_ATOMIC_ADD),
+        _ if generation == Generation::Gfx9 => {
+            pick(Opcode::GLOBAL_LOAD_DWORD, Opcode::GLOBAL_STORE_DWORD, Opcode::GLOBAL_ATOMIC_ADD)
+        }
+        _ if generation == Generation::Gfx6 => {
+            pick(Opcode::BUFFER_LOAD_DWORD, Opcode::BUFFER_STORE_DWORD, Opcode::BUFFER_ATOMIC_ADD)
+        }
+        _ => pick(Opcode::FLAT_LOAD_DWORD, Opcode::FLAT_STORE_DWORD, Opcode::FLAT_ATOMIC_ADD),
+    }
+}
+
+fn space(letter: char) -> AddrSpace {
+    match letter {
+        'G' => AddrSpace::GLOBAL,
+        'L' => AddrSpace::LOCAL,
+        'P' => AddrSpace::PRIVATE,
+        'C' => AddrSpace::CONSTANT,
+        _ => AddrSpace::FLAT,
+    }
+}
+
+fn target(name: &str) -> Target {
+    Target::new(Target::processor_by_name(name).unwrap())
+}
+
+/// The sequence around one instruction, in the table's words.
+fn run(op: Opcode, access: MemAccess, target: &Target, model: Model) -> String {
+    let mut f = Function::new("f", CallConv::Kernel, Func::from_u32(0));
+    let block = f.add_block();
+    let reg: VReg = f.new_vreg(RegFile::Vgpr, 1);
+    let nop = || Inst::new(Opcode::S_NOP, [Operand::Imm(0)]);
+    f.blocks[block].push(nop());
+    f.blocks[block].head_len = 1;
+    f.blocks[block].push(Inst::new(op, [Operand::vreg(reg, 1)]).with_mem(MemRef { access, bytes: 4 }));
+    f.blocks[block].insts.push(nop());
+    f.blocks[block].term = Terminator::EndProgram;
+    legalize_for(&mut f, target, model);
+    let data = &f.blocks[block];
+    let body = &data.insts[data.head_len as usize..data.tail_start as usize];
+    assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));
+    let words: Vec<&str> = body
+        .iter()
+        .map(|inst| match inst.op {
+            Opcode::S_WAITCNT => {
+                let counts = target.waits().decode(inst.operands[0].as_imm().unwrap() as u16);
+                let max = target.waits().max();
+                assert_eq!(counts.exp, max.exp);
+                match (counts.vm == 0, counts.lgkm == 0) {
+                    (true, true) => "VL",
+                    (true, false) => "VM",
+                    _ => "LG",
+                }
+            }
+            Opcode::BUFFER_WBINVL1 => "INV6",
+            Opcode::BUFFER_WBINVL1_VOL => "INV",
+            _ => match (inst.mods.flags.contains(ModFlags::GLC), inst.mods.flags.contains(ModFlags::SLC)) {
+                (true, true) => "op glc slc",
+                (true, false) => "op glc",
+                _ => "op",
+            },
+        })
+        .collect();
+    words.join("; ")
+}
+
+#[test]
+fn every_row_in_both_models() {
+    for name in ["gfx600", "gfx700", "gfx803", "gfx900"] {
+        let target = target(name);
+        for &(row, instrs, ordering, scopes, spaces, sequence) in TABLE {
+            for model in [Model::Hsa, Model::OpenCl] {
+                let expected = match model {
+                    Model::Hsa => sequence.replace('~', ""),
+                    Model::OpenCl => sequence
+                        .split("; ")
+                        .filter(|s| *s != "LG~")
+                        .map(|s| if s == "VL~" { "VM" } else { s })
+                        .collect::<Vec<_>>()
+                        .join("; "),
+                };
+                let expected = if name == "gfx600" { expected.replace("INV", "INV6") } else { expected };
+                for (instr, scope, letter) in instrs
+                    .split(' ')
+                    .flat_map(|i| scopes.split(' ').flat_map(move |s| spaces.chars().map(move |c| (i, s, c))))
+                {
+                    let scope = match scope {
+                        "st" => SyncScope::SingleThread,
+                        "wf" => SyncScope::Wavefront,
+                        "wg" => SyncScope::Workgroup,
+                        "ag" => SyncScope::Agent,
+                        _ => SyncScope::System,
+                    };
+                    let access = MemAccess { ordering, scope, ..MemAccess::plain(space(letter), 2) };
+                    let op = opcode(instr, letter, target.generation());
+                    assert_eq!(
+                        run(op, access, &target, model),
+                        expected,
+                        "MT-{row:02} {name} {instr} {scope:?} {letter}"
+                    );
+                }
+            }
+        }
+    }
+    let rows: std::collections::BTreeSet<u32> = TABLE.iter().map(|row| row.0).collect();
+    assert!(rows.into_iter().eq(1..=57));
+}
+
+#[test]
+fn volatile_and_streaming() {
+    let target = target("gfx900");
+    let with = |space, flags| MemAccess { flags, ..MemAccess::plain(space, 2) };
+    let load = Opcode::GLOBAL_LOAD_DWORD;
+    let store = Opcode::GLOBAL_STORE_DWORD;
+    let run = |op, access| run(op, access, &target, Model::Hsa);
+    assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op glc slc");
+    assert_eq!(run(store, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op glc slc");
+    assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::VOLATILE)), "op glc; VM");
+    assert_eq!(run(store, with(AddrSpace::GLOBAL, MemFlags::VOLATILE)), "op; VM");
+    assert_eq!(run(Opcode::FLAT_LOAD_DWORD, with(AddrSpace::FLAT, MemFlags::VOLATILE)), "op glc; VL");
+    assert_eq!(run(Opcode::DS_READ_B32, with(AddrSpace::LOCAL, MemFlags::VOLATILE)), "op");
+}
+
+#[test]
+fn scopes_of_one_address_space_and_local() {
+    let target = target("gfx900");
+    let access = |space, flags, scope| MemAccess {
+        ordering: Ordering::Release,
+        scope,
+        flags,
+        ..MemAccess::plain(space, 2)
+    };
+    let one = MemFlags::ONE_ADDRESS_SPACE;
+    let run = |op, access| run(op, access, &target, Model::Hsa);
+    assert_eq!(run(Opcode::GLOBAL_STORE_DWORD, access(AddrSpace::GLOBAL, one, SyncScope::Agent)), "VM; op");
+    assert_eq!(run(Opcode::FLAT_STORE_DWORD, access(AddrSpace::FLAT, one, SyncScope::Agent)), "VL; op");
+    assert_eq!(
+        run(Opcode::DS_WRITE_B32, access(AddrSpace::LOCAL, MemFlags::empty(), SyncScope::System)),
+        "op"
+    );
+}
