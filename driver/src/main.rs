@@ -1,1 +1,15 @@
-fn main() {}
+//! The `gcnc` command. See `gcnc --help`.
+#![forbid(unsafe_code)]
+
+mod commands;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A panic is a defect that the pipeline catches and reports with the function and the step; the hook's own text would
+    // only come in between.
+    std::panic::set_hook(Box::new(|_| {}));
+    let status = commands::main(std::env::args_os().collect());
+    // Freeing a large module takes time and serves nobody.
+    std::process::exit(status)
+}

@@ -1,9 +1,11 @@
 //! The last steps of code generation: from allocated machine functions to bytes.
 //!
 //! [`finish`] settles a function: prolog ([`frame`]), waits ([`waits`]), hazard NOPs ([`hazards`]), branches and encoding
-//! ([`relax`]). [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata.
+//! ([`relax`]). [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
+//! as an ELF object, [`emit_asm`] as assembly text.
 #![forbid(unsafe_code)]
 
+pub mod asm;
 mod final_function;
 pub mod frame;
 pub mod hazards;
@@ -12,5 +14,6 @@ mod regs;
 pub mod relax;
 pub mod waits;
 
+pub use asm::emit_asm;
 pub use final_function::{CodeReloc, FinalFunction, Kernel, finish};
 pub use object::emit_object;

@@ -1,6 +1,8 @@
 //! Reads files and says what came of it: one line for each refusal, then counts and times.
 //!
-//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals.
+//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals; `--check` verifies the result
+//! and prints, parses and prints it again; `--print` shows it; `--repeat` copies each module ten times and counts the
+//! quickest.
 
 use frontend::Context;
 use std::collections::BTreeMap;
@@ -10,7 +12,10 @@ use std::time::{Duration, Instant};
 fn main() {
     let mut names: Vec<String> = std::env::args().skip(1).collect();
     let quiet = names.iter().any(|name| name == "-q");
-    names.retain(|name| name != "-q");
+    let check = names.iter().any(|name| name == "--check");
+    let print = names.iter().any(|name| name == "--print");
+    let repeats = if names.iter().any(|name| name == "--repeat") { 10 } else { 1 };
+    names.retain(|name| !matches!(name.as_str(), "-q" | "--check" | "--print" | "--repeat"));
     if names == ["-"] {
         let mut text = String::new();
         if std::io::stdin().read_to_string(&mut text).is_err() {
@@ -37,15 +42,32 @@ fn main() {
         let start = Instant::now();
         let verified = parsed.and_then(|module| frontend::verify(&module, name).map(|()| module));
         verifying += start.elapsed();
-        let start = Instant::now();
-        let reading = verified.and_then(|module| frontend::read_llvm_module(&module, name));
-        copying += start.elapsed();
+        let mut quickest = Duration::MAX;
+        let reading = verified.and_then(|module| {
+            for _ in 1..repeats {
+                let start = Instant::now();
+                let reading = frontend::read_llvm_module(&module, name)?;
+                quickest = quickest.min(start.elapsed());
+                drop(reading);
+            }
+            let start = Instant::now();
+            let reading = frontend::read_llvm_module(&module, name);
+            quickest = quickest.min(start.elapsed());
+            reading
+        });
+        copying += if quickest == Duration::MAX { Duration::ZERO } else { quickest };
         match reading {
             Ok(reading) => {
                 let defined = reading.module.functions.values().filter(|f| !f.is_declaration());
                 for function in defined {
                     functions += 1;
                     instructions += function.insts.len();
+                }
+                if print {
+                    println!("{}", reading.module);
+                }
+                if check {
+                    check_module(name, &reading.module);
                 }
                 for error in reading.errors {
                     if !quiet {
@@ -76,4 +98,25 @@ fn main() {
         each(verifying),
         each(copying)
     );
+}
+
+/// Reports what the verifier finds, and whether the text form is read back as it is.
+fn check_module(name: &str, module: &mir::ir::Module) {
+    if let Err(errors) = mir::ir::verify_module(module) {
+        for error in errors {
+            println!("{name}: verifier: {error}");
+        }
+    }
+    let text = module.to_string();
+    match mir::ir::parse_module(&text, name) {
+        Ok(again) => {
+            let second = again.to_string();
+            if let Some((a, b)) = text.lines().zip(second.lines()).find(|(a, b)| a != b) {
+                println!("{name}: text differs: {a}\n{b}");
+            } else if text.len() != second.len() {
+                println!("{name}: text differs in length");
+            }
+        }
+        Err(error) => println!("{name}: text is not read back: {error} {:?}", error.location),
+    }
 }

@@ -7,8 +7,8 @@ use crate::llvm::{
 };
 use crate::module::Meaning;
 use mir::ir::{
-    AtomicOp, BinaryOp, Callee, CastOp, FloatPredicate, Inst, InstFlags, InstKind, IntPredicate, Intrinsic,
-    MemAccess, MemFlags, Ordering, SymbolRef, SyncScope, Type, UnaryOp, Value,
+    AtomicOp, BinaryOp, Callee, CastOp, FloatPredicate, Func, Inst, InstFlags, InstKind, IntPredicate,
+    Intrinsic, MemAccess, MemFlags, Ordering, Param, SymbolRef, SyncScope, Type, UnaryOp, Value,
 };
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -381,7 +381,7 @@ impl<'m> Body<'_, 'm> {
             return Ok(InstKind::InlineAsm { asm, args });
         }
         if let Some(&(SymbolRef::Func(func), 0)) = self.reader.symbols.get(&called)
-            && !inst.callee_type_differs(called)
+            && self.fits(inst, called, func, &args, ty)
         {
             if let Meaning::Intrinsic(intrinsic) = self.reader.meanings[func] {
                 if matches!(
@@ -402,8 +402,18 @@ impl<'m> Body<'_, 'm> {
             }
             return Ok(InstKind::Call { callee: Callee::Func(func), args });
         }
-        debug_assert!(ty == self.function.insts[ours].ty);
         Ok(InstKind::Call { callee: Callee::Indirect(self.value(called)?), args })
+    }
+
+    /// Whether a call has the type of the function it names; if not, it is a call through a pointer.
+    fn fits(&self, inst: InstRef<'m>, called: ValueRef<'m>, func: Func, args: &[Value], ty: Type) -> bool {
+        if called.kind() == LLVMValueKind::LLVMFunctionValueKind {
+            return !inst.callee_type_differs(called);
+        }
+        // An alias, whose type need not be that of the function behind it.
+        let target = &self.reader.module.functions[func];
+        let same = |(&arg, param): (&Value, &Param)| self.function.ty(arg) == target.ty(param.value);
+        ty == target.ret && args.len() == target.params.len() && args.iter().zip(&target.params).all(same)
     }
 
     fn branch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {

@@ -252,6 +252,10 @@ impl<'m> Reader<'m> {
             function.variadic = variadic;
         }
         for (index, param) in value.params().into_iter().enumerate() {
+            if param.ty().kind() == llvm::LLVMTypeKind::LLVMMetadataTypeKind {
+                // Of intrinsics; calls leave the argument out.
+                continue;
+            }
             let ty = self.ty(param.ty())?;
             function.add_param(ty, param.name());
             let Some(slot) = function.params.last_mut() else { continue };

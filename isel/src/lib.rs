@@ -5,6 +5,7 @@ pub mod memory_model;
 mod options;
 pub mod select;
 pub mod simplify;
+pub mod structure;
 pub mod uniformity;
 
 pub use options::{FloatMode, Options};

@@ -509,7 +509,7 @@ fn random_functions_are_allocated_right() {
     }
 }
 
-/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=1` prints it).
+/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=name` prints it for that shape, empty for all).
 #[test]
 fn large_functions_cost_linear_time() {
     let bench = std::env::var("GCNC_BENCH").is_ok();
@@ -520,27 +520,41 @@ fn large_functions_cost_linear_time() {
             "high pressure",
             Shape { size: 1000 * scale, vgprs: 200, sgprs: 60, depth: 0, straight: 1000 * scale },
         ),
-        ("blocks", Shape { size: 1000 * scale, vgprs: 40, sgprs: 30, depth: 4, straight: 2 }),
+        ("many blocks", Shape { size: 1000 * scale, vgprs: 40, sgprs: 30, depth: 4, straight: 2 }),
         ("spilling", Shape { size: 1000 * scale, vgprs: 290, sgprs: 60, depth: 3, straight: 20 }),
     ];
     let mut allocator = Allocator::default();
-    for (name, shape) in shapes {
+    let only = std::env::var("GCNC_BENCH").unwrap_or_default();
+    for (name, shape) in shapes.into_iter().filter(|s| !bench || s.0.starts_with(&only)) {
         let f = Generator::generate(7, shape);
         let insts: usize = f.layout.iter().map(|&b| f.blocks[b].insts.len()).sum();
         let (blocks, copies) = (f.layout.len(), copies(&f));
-        let start = std::time::Instant::now();
-        let done = allocator.allocate(f, &target("gfx900"), &Options::default()).expect("allocation");
-        let time = start.elapsed();
+        let run = |allocator: &mut Allocator| {
+            let f = f.clone();
+            let start = cpu_time();
+            let done = allocator.allocate(f, &target("gfx900"), &Options::default()).expect("allocation");
+            (cpu_time() - start, done)
+        };
+        let (mut time, done) = run(&mut allocator);
+        for _ in 0..if bench { 4 } else { 0 } {
+            time = time.min(run(&mut allocator).0);
+        }
         let moves = moves(&done);
         if bench {
             println!(
                 "{name}: {insts} instructions, {blocks} blocks: {:.2} us each, {copies} dwords to move became {moves} moves, {:?}",
-                time.as_secs_f64() * 1e6 / insts as f64,
+                time * 1e6 / insts as f64,
                 done.resources,
             );
         }
         assert!(moves < copies, "{name}: {moves} moves for {copies} dwords");
     }
+}
+
+/// Seconds that this thread has run, or 0 where the system does not tell.
+fn cpu_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
 /// Dwords that copies, arguments and tied operands pass.

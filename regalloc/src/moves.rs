@@ -11,6 +11,7 @@ use mir::isa::Opcode;
 use mir::machine::{Inst, Operand, PReg};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Where a dword comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,23 +45,34 @@ enum Step {
     Swap(PReg, PReg),
 }
 
-/// Appends instructions that do all `moves` at once. Destinations are distinct.
-pub(crate) fn sequence(moves: &[Move], scratch: &Scratch, loc: u32, out: &mut Vec<Inst>) -> Result<()> {
-    let mut pending: Vec<Move> = moves.iter().copied().filter(|m| m.src != Source::Reg(m.dst)).collect();
+/// Appends instructions that do all `moves` at once. Destinations are distinct. Means to break cycles are asked for
+/// only where there is one.
+pub(crate) fn sequence(
+    moves: &[Move],
+    scratch: impl Fn() -> Scratch,
+    loc: u32,
+    out: &mut Vec<Inst>,
+) -> Result<()> {
+    let mut pending: SmallVec<[Move; 8]> =
+        moves.iter().copied().filter(|m| m.src != Source::Reg(m.dst)).collect();
     if pending.is_empty() {
         return Ok(());
     }
     pending.sort_by_key(|m| m.dst);
-    let mut steps = Vec::with_capacity(pending.len());
-    if pending.len() == 1 {
-        steps.push(Step::Move(pending[0].dst, pending[0].src));
+    let mut steps: SmallVec<[Step; 8]> = SmallVec::new();
+    let reads = |m: &Move| pending.iter().any(|other| other.src == Source::Reg(m.dst));
+    let simple = pending.len() <= 4 && !pending.iter().any(reads);
+    let mut swap = false;
+    if simple {
+        steps.extend(pending.iter().map(|m| Step::Move(m.dst, m.src)));
     } else {
-        order(&pending, scratch, &mut steps)?;
+        swap = order(&pending, scratch, &mut steps)?;
     }
-    emit(&steps, scratch, loc, out)
+    emit(&steps, swap, loc, out)
 }
 
-fn order(pending: &[Move], scratch: &Scratch, steps: &mut Vec<Step>) -> Result<()> {
+/// Puts moves in order; returns whether `v_swap_b32` exists.
+fn order(pending: &[Move], scratch: impl Fn() -> Scratch, steps: &mut SmallVec<[Step; 8]>) -> Result<bool> {
     // Who writes a register, and how many moves still read it.
     let mut writer: FxHashMap<PReg, usize> = FxHashMap::default();
     let mut readers: FxHashMap<PReg, u32> = FxHashMap::default();
@@ -91,6 +103,10 @@ fn order(pending: &[Move], scratch: &Scratch, steps: &mut Vec<Step>) -> Result<(
             }
         }
     }
+    if done.iter().all(|&d| d) {
+        return Ok(false);
+    }
+    let scratch = scratch();
     // Only simple cycles are left: every register in them has one reader and one writer.
     for start in 0..pending.len() {
         if done[start] {
@@ -131,10 +147,10 @@ fn order(pending: &[Move], scratch: &Scratch, steps: &mut Vec<Step>) -> Result<(
             None => return Err(Diagnostic::defect("no scalar register to break a cycle of moves")),
         }
     }
-    Ok(())
+    Ok(scratch.swap)
 }
 
-fn emit(steps: &[Step], scratch: &Scratch, loc: u32, out: &mut Vec<Inst>) -> Result<()> {
+fn emit(steps: &[Step], swap: bool, loc: u32, out: &mut Vec<Inst>) -> Result<()> {
     let mut push = |op, operands: &[Operand]| {
         let mut inst = Inst::new(op, operands.iter().copied());
         inst.loc = loc;
@@ -156,7 +172,7 @@ fn emit(steps: &[Step], scratch: &Scratch, loc: u32, out: &mut Vec<Inst>) -> Res
                     push(Opcode::S_MOV_B32, &[Operand::preg(dst, 1), operand(src, 1)]);
                 }
             }
-            Step::Swap(a, b) if scratch.swap => {
+            Step::Swap(a, b) if swap => {
                 push(Opcode::V_SWAP_B32, &[Operand::preg(a, 1), Operand::preg(b, 1)]);
             }
             Step::Swap(a, b) => {
@@ -183,7 +199,7 @@ fn operand(src: Source, dwords: u8) -> Operand {
 /// The 64-bit source, where this move and the next are the halves of an aligned pair.
 fn pair(dst: PReg, src: Source, next: Option<&Step>) -> Option<Operand> {
     let Some(&Step::Move(dst2, src2)) = next else { return None };
-    if dst.0 % 2 != 0 || dst2 != dst.plus(1) || dst == PReg::M0 {
+    if !dst.0.is_multiple_of(2) || dst2 != dst.plus(1) || dst == PReg::M0 {
         return None;
     }
     match (src, src2) {
@@ -233,7 +249,7 @@ mod tests {
         }
         let before = state.clone();
         let mut out = Vec::new();
-        sequence(moves, scratch, 0, &mut out).unwrap();
+        sequence(moves, || *scratch, 0, &mut out).unwrap();
         run(&out, &mut state);
         for m in moves {
             let expected = match m.src {

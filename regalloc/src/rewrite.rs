@@ -146,9 +146,12 @@ impl Rewriter<'_> {
                 }
             }
         }
-        let range = Range { start: 0, end: 2 };
-        let mut scratch = self.scratch(range, true);
-        // Entry registers are read by these moves, bound or not.
+        sequence(&moves, || self.entry_scratch(f), 0, out)
+    }
+
+    /// Free registers at the entry: the entry values are read by moves, bound or not.
+    fn entry_scratch(&self, f: &Function) -> Scratch {
+        let mut scratch = self.scratch(Range { start: 0, end: 2 }, true);
         let entry = f.entry.registers();
         for (value, first, _) in entry {
             let covers = |reg: Option<PReg>| {
@@ -161,7 +164,7 @@ impl Rewriter<'_> {
                 scratch.vgpr = None;
             }
         }
-        sequence(&moves, &scratch, 0, out)
+        scratch
     }
 
     fn start_moves(&self, f: &Function, i: usize, file: RegFile, out: &mut Vec<Inst>) -> Result<()> {
@@ -201,7 +204,8 @@ impl Rewriter<'_> {
             }
         }
         let loc = out.last().map_or(0, |inst| inst.loc);
-        sequence(&moves, &self.scratch(Range { start: at.saturating_sub(1), end: at + 1 }, true), loc, out)
+        let range = Range { start: at.saturating_sub(1), end: at + 1 };
+        sequence(&moves, || self.scratch(range, true), loc, out)
     }
 
     fn inst(&self, f: &Function, i: usize, k: usize, inst: &Inst, out: &mut Vec<Inst>) -> Result<()> {
@@ -209,8 +213,7 @@ impl Rewriter<'_> {
         if is_copy(inst.op) {
             let moves = self.copy(f, inst)?;
             let range = Range { start: position, end: position + 2 };
-            let scratch = self.scratch(range, self.m0_free(f, i, k));
-            return sequence(&moves, &scratch, inst.loc, out);
+            return sequence(&moves, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out);
         }
         let row = inst.op.info().operands;
         let mut new = inst.clone();
@@ -247,8 +250,7 @@ impl Rewriter<'_> {
         new.operands.truncate(row.len());
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
-            let scratch = self.scratch(range, self.m0_free(f, i, k));
-            sequence(&tied, &scratch, inst.loc, out)?;
+            sequence(&tied, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
         }
         out.push(new);
         Ok(())

@@ -1,1 +1,8 @@
-//! placeholder
+//! What tests, examples and benchmarks share: host programs, reference tools, corpora.
+#![forbid(unsafe_code)]
+
+pub mod corpus;
+pub mod examples;
+pub mod gpu;
+pub mod measure;
+pub mod toolchain;

@@ -13,7 +13,7 @@
 //!
 //! Sources: AMDGPU usage guide, "ELF Code Object"; section flags and fill as `llc` 16 writes them.
 
-mod data;
+pub(crate) mod data;
 mod elf;
 
 use crate::FinalFunction;
@@ -75,7 +75,7 @@ pub fn elf_flags(target: &Target) -> u32 {
         (Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, 0x200, 0x800, 0xc00),
     ];
     for (supported, enabled, v3_on, v4_off, v4_on) in features {
-        flags |= match (v4, target.has(enabled), target.has(supported)) {
+        flags |= match (v4, target.has(enabled), metadata::has_setting(target, supported, enabled)) {
             (false, true, _) => v3_on,
             (true, true, _) => v4_on,
             (true, false, true) => v4_off,

@@ -328,13 +328,7 @@ impl<'a> Selector<'a> {
             let vaddr = match index {
                 None => self.in_vgpr(Operand::Imm(0), 1),
                 Some(Index { value, scale: 1 }) => self.vgpr(value),
-                Some(Index { value, scale }) => {
-                    let i = self.src(value);
-                    let out = self.new_vgpr(1);
-                    let shift = Operand::Imm(i64::from(scale.trailing_zeros()));
-                    self.vop(V_LSHLREV_B32, &[out, shift, i]);
-                    out
-                }
+                Some(Index { value, scale }) => self.scaled_index(value, scale.trailing_zeros()),
             };
             return GlobalAddress { vaddr, saddr, offset: offset as i32, flat };
         }
@@ -404,6 +398,9 @@ impl<'a> Selector<'a> {
             let place = self.const_int(base_root);
             let total = offset + own + more + place.unwrap_or(0);
             if (0..=max).contains(&total) && (place.is_some() || total != offset) {
+                if place.is_some() && scale > 0 && (scale as u64).is_power_of_two() && scale < 1 << 31 {
+                    return (Some(self.scaled_index(index, scale.trailing_zeros())), total);
+                }
                 let base = if place.is_some() { Operand::Imm(0) } else { self.src(base_root) };
                 let out = self.new_vgpr(1);
                 self.add_32(out, base, Some(Index { value: index, scale }), 0, false);

@@ -176,7 +176,7 @@ impl<'a> Selector<'a> {
     /// Splits constant byte offsets off an address: `(root, bytes)`, looking through additions of constants in pointer
     /// arithmetic of the current function, at most eight deep.
     pub(super) fn split_offset(&self, ptr: Value) -> (Value, i64) {
-        let (mut at, mut bytes) = (self.root(ptr).0, 0i64);
+        let (mut at, mut bytes) = (self.whole_root(ptr), 0i64);
         for _ in 0..8 {
             let Some(inst) = self.f.def_inst(at) else { break };
             match self.f.insts[inst].kind {
@@ -189,17 +189,23 @@ impl<'a> Selector<'a> {
                         },
                     };
                     bytes = bytes.wrapping_add(offset).wrapping_add(constant);
-                    at = self.root(base).0;
+                    at = self.whole_root(base);
                 }
                 InstKind::Binary { op: BinaryOp::Add, args } if self.f.ty(at).addr_space().is_none() => {
                     let Some(constant) = self.const_int(args[1]) else { break };
                     bytes = bytes.wrapping_add(constant);
-                    at = self.root(args[0]).0;
+                    at = self.whole_root(args[0]);
                 }
                 _ => break,
             }
         }
         (at, bytes)
+    }
+
+    /// The value that `value` is all of: its root, unless it is only a part of that.
+    pub(super) fn whole_root(&self, value: Value) -> Value {
+        let (root, sub) = self.root(value);
+        if sub == 0 && self.dwords(root) == self.dwords(value) { root } else { value }
     }
 }
 

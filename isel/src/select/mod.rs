@@ -53,6 +53,7 @@ use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, Inst, Operand, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// In which form a value is held in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -107,6 +108,8 @@ struct Selector<'a> {
     /// Offsets of stack objects.
     allocas: FxHashMap<Value, u32>,
     symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
+    /// Shifted copies of 32-bit indices, to be computed where the index is defined.
+    scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
     /// Block being filled.
@@ -149,6 +152,7 @@ pub fn select(
         home: SecondaryMap::with_capacity(f.insts.len()),
         allocas: FxHashMap::default(),
         symbols: FxHashMap::default(),
+        scaled: FxHashMap::default(),
         seconds: FxHashMap::default(),
         block: ir::Block::new(0),
         cur: Vec::new(),

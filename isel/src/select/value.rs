@@ -159,9 +159,39 @@ impl<'a> Selector<'a> {
         reg
     }
 
+    /// `value << shift` in a VGPR, computed once, right after the definition of `value`, for all addresses that use it.
+    pub(super) fn scaled_index(&mut self, value: Value, shift: u32) -> Operand {
+        let (root, sub) = self.root(value);
+        let shared = sub == 0
+            && self.values[root].rep == Rep::Vgpr
+            && self.dwords(root) == 1
+            && !matches!(self.f.values[root].def, ValueDef::Const(_));
+        if !shared {
+            let index = self.src(value);
+            let out = self.new_vgpr(1);
+            self.vop(Opcode::V_LSHLREV_B32, &[out, Operand::Imm(i64::from(shift)), index]);
+            return out;
+        }
+        self.reg_of(root);
+        if let Some(list) = self.scaled.get(&root)
+            && let Some(&(_, out)) = list.iter().find(|(s, _)| *s == shift)
+        {
+            return out;
+        }
+        let out = self.new_vgpr(1);
+        self.scaled.entry(root).or_default().push((shift, out));
+        out
+    }
+
     /// After the definition of `value`: its copy for uses outside the loop, if one was asked for.
     pub(super) fn copy_outside(&mut self, value: Option<Value>) {
         let Some(value) = value else { return };
+        if let Some(scaled) = self.scaled.remove(&value) {
+            let index = self.def(value);
+            for (shift, out) in scaled {
+                self.vop(Opcode::V_LSHLREV_B32, &[out, Operand::Imm(i64::from(shift)), index]);
+            }
+        }
         let Some(outside) = self.values[value].outside.expand() else { return };
         let reg = self.def(value);
         match self.values[value].rep {
@@ -171,6 +201,10 @@ impl<'a> Selector<'a> {
             }
             _ => {
                 let dwords = self.mf.vregs[outside].dwords;
+                if dwords == 1 {
+                    self.emit(Opcode::V_MOV_B32, [Operand::vreg(outside, 1), reg]);
+                    return;
+                }
                 let parts: SmallVec<[Operand; 4]> = (0..dwords)
                     .map(|i| {
                         let part = self.sub(&reg, i, 1);

@@ -78,6 +78,11 @@ impl<'a> Builder<'a> {
         if let Some(value) = fold::fold(self, &mut kind, ty, flags) {
             return value;
         }
+        self.shared(kind, ty, flags)
+    }
+
+    /// Emits a pure instruction as it is: shared or appended.
+    fn shared(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Value {
         if let Some(scope) = self.scope
             && is_shareable(&kind)
         {
@@ -480,9 +485,17 @@ impl<'a> Builder<'a> {
 
     /// The 64-bit product of two 32-bit integers.
     pub fn wide_mul(&mut self, a: Value, b: Value, signed: bool) -> Value {
-        let op = if signed { CastOp::SExt } else { CastOp::ZExt };
-        let (a, b) = (self.cast(op, a, Type::I64), self.cast(op, b, Type::I64));
+        let (a, b) = (self.extension(a, signed), self.extension(b, signed));
         self.mul(a, b)
+    }
+
+    /// An i32 extended to i64, visibly: selection recognises wide products by their operands.
+    fn extension(&mut self, arg: Value, signed: bool) -> Value {
+        if let Some(c) = self.func.as_int(arg) {
+            return self.int(Type::I64, if signed { fold::sext64(c, 32) as u64 } else { c });
+        }
+        let op = if signed { CastOp::SExt } else { CastOp::ZExt };
+        self.shared(InstKind::Cast { op, arg }, Type::I64, InstFlags::empty())
     }
 
     /// High half of the unsigned product of two 32-bit integers.

@@ -9,8 +9,8 @@
 //! `"amdgpu-no-implicitarg-ptr"`. Inside the block, an argument that costs the runtime something (hostcall buffer, default
 //! queue, ...) is asked for only where a load may touch its bytes. LLVM gets the same answers from its attributor pass.
 //!
-//! [`layout`] must see the function before `implicitarg.ptr` is lowered to kernarg address arithmetic. Cost: linear in the
-//! code reachable from the kernel.
+//! The answer is the same before and after `implicitarg.ptr` is lowered to `kernarg.segment.ptr` plus an offset: reads behind
+//! the explicit arguments count as well. Cost: linear in the code reachable from the kernel.
 //!
 //! Sources: AMDGPU usage guide, "Kernel Dispatch", "Code Object V3/V5 Metadata"; requirements of hidden arguments by size as
 //! `llc` 16 and 22 print them.
@@ -110,7 +110,11 @@ pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargL
     let implicit_align = if target.os == Os::AmdHsa { 8 } else { 4 };
     out.implicit_offset = end.next_multiple_of(implicit_align) as u32;
     let implicit_bytes = implicit_bytes(function, target);
-    let used = if implicit_bytes == 0 { ImplicitUse::None } else { implicit_use(module, function) };
+    let used = if implicit_bytes == 0 {
+        ImplicitUse::None
+    } else {
+        implicit_use(module, function, out.implicit_offset)
+    };
     if used == ImplicitUse::None {
         out.size_bytes = end.next_multiple_of(4) as u32;
         return out;
@@ -235,7 +239,7 @@ fn value_kind(space: Option<AddrSpace>, qualifiers: &str, base_ty: &str) -> &'st
 /// Which bytes behind `implicitarg.ptr` the code may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ImplicitUse {
-    /// The pointer is not asked for.
+    /// Nothing.
     None,
     /// Loads of these `(offset, bytes)` only.
     Known(Vec<(i64, u64)>),
@@ -254,27 +258,37 @@ impl ImplicitUse {
     }
 }
 
-/// What the code reachable from `function` by direct calls reads of the block.
-fn implicit_use(module: &Module, function: &Function) -> ImplicitUse {
+/// A pointer that leads to the block.
+struct Root {
+    value: Value,
+    /// Byte offset from the start of the block; negative inside the explicit arguments.
+    offset: i64,
+}
+
+/// What the code reachable from `function` by direct calls reads of the block, which starts at `implicit_offset` of the segment.
+fn implicit_use(module: &Module, function: &Function, implicit_offset: u32) -> ImplicitUse {
     let mut loads = Vec::new();
-    let mut asked = false;
     let mut seen = FxHashSet::default();
     let mut work = vec![function];
-    while let Some(function) = work.pop() {
+    while let Some(current) = work.pop() {
         let mut roots = Vec::new();
-        for &block in &function.layout {
-            for &inst in &function.blocks[block].insts {
-                let data = &function.insts[inst];
+        for &block in &current.layout {
+            for &inst in &current.blocks[block].insts {
+                let data = &current.insts[inst];
                 match &data.kind {
                     InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, .. } => {
-                        roots.extend(data.result)
+                        roots.extend(data.result.map(|value| Root { value, offset: 0 }));
+                    }
+                    InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. } => {
+                        let offset = -i64::from(implicit_offset);
+                        roots.extend(data.result.map(|value| Root { value, offset }));
                     }
                     InstKind::Call { callee: Callee::Func(func), .. } => {
+                        let callee = &module.functions[*func];
+                        if callee.is_declaration() {
+                            return ImplicitUse::Any;
+                        }
                         if seen.insert(*func) {
-                            let callee = &module.functions[*func];
-                            if callee.is_declaration() {
-                                return ImplicitUse::Any;
-                            }
                             work.push(callee);
                         }
                     }
@@ -283,41 +297,41 @@ fn implicit_use(module: &Module, function: &Function) -> ImplicitUse {
                 }
             }
         }
-        if !roots.is_empty() {
-            asked = true;
-            if !trace_loads(module, function, &roots, &mut loads) {
-                return ImplicitUse::Any;
-            }
+        if !roots.is_empty() && !trace_loads(module, current, roots, &mut loads) {
+            return ImplicitUse::Any;
         }
     }
-    if asked { ImplicitUse::Known(loads) } else { ImplicitUse::None }
+    if loads.is_empty() { ImplicitUse::None } else { ImplicitUse::Known(loads) }
 }
 
-/// Follows `roots` through constant offsets to loads; false where the pointer gets away.
-fn trace_loads(module: &Module, function: &Function, roots: &[Value], loads: &mut Vec<(i64, u64)>) -> bool {
+/// Follows `roots` through constant offsets to loads of the block; false where a pointer into the block gets away. Pointers to
+/// explicit arguments may: they stay inside their argument.
+fn trace_loads(module: &Module, function: &Function, roots: Vec<Root>, loads: &mut Vec<(i64, u64)>) -> bool {
     let mut uses: FxHashMap<Value, Vec<crate::ir::Inst>> = FxHashMap::default();
     for &block in &function.layout {
         for &inst in &function.blocks[block].insts {
-            let kind = &function.insts[inst].kind;
-            kind.for_each_value(|value| {
-                let is_pointer = matches!(function.ty(value), Type::Scalar(Scalar::Ptr(_)));
-                if is_pointer {
+            function.insts[inst].kind.for_each_value(|value| {
+                if matches!(function.ty(value), Type::Scalar(Scalar::Ptr(_))) {
                     uses.entry(value).or_default().push(inst);
                 }
             });
         }
     }
-    let mut work: Vec<(Value, i64)> = roots.iter().map(|&root| (root, 0)).collect();
-    while let Some((pointer, offset)) = work.pop() {
-        for &inst in uses.get(&pointer).into_iter().flatten() {
+    let mut work = roots;
+    while let Some(Root { value, offset }) = work.pop() {
+        for &inst in uses.get(&value).into_iter().flatten() {
             let data = &function.insts[inst];
             match (&data.kind, data.result) {
-                (InstKind::Load { .. }, _) => loads.push((offset, module.types.store_bytes(data.ty))),
-                (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result))
-                    if *base == pointer =>
-                {
-                    work.push((result, offset.saturating_add(*add)));
+                (InstKind::Load { .. }, _) => {
+                    let bytes = module.types.store_bytes(data.ty);
+                    if offset.saturating_add_unsigned(bytes) > 0 {
+                        loads.push((offset, bytes));
+                    }
                 }
+                (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result)) if *base == value => {
+                    work.push(Root { value: result, offset: offset.saturating_add(*add) });
+                }
+                _ if offset < 0 => {}
                 _ => return false,
             }
         }
@@ -475,6 +489,25 @@ mod tests {
         assert_eq!(names[12..], [(64, "hidden_grid_dims"), (104, "hidden_default_queue")]);
         let unused = layout(&module, &kernel(), &target(5));
         assert_eq!((unused.size_bytes, unused.align_bytes, unused.args.len()), (0, 4, 0));
+    }
+
+    /// After lowering, the block is read through the kernarg pointer.
+    #[test]
+    fn lowered_reads_count() {
+        let module = Module::default();
+        let lowered = |offset: i64| {
+            let mut function = kernel();
+            function.add_param(global_ptr(), "p");
+            use_implicit(&mut function, Some((offset, Type::I32)));
+            let first = function.blocks[function.entry()].insts[0];
+            let kind =
+                InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, args: Default::default() };
+            function.insts[first].kind = kind;
+            layout(&module, &function, &target(3))
+        };
+        assert_eq!((lowered(4).size_bytes, kinds(&lowered(4)).len()), (8, 0));
+        assert_eq!((lowered(8).size_bytes, kinds(&lowered(8))[4].1), (64, "hidden_none"));
+        assert_eq!(kinds(&lowered(8 + 32))[4], (40, "hidden_default_queue"));
     }
 
     #[test]

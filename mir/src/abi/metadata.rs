@@ -212,7 +212,7 @@ pub fn target_id(target: &Target) -> String {
     // V3 keeps the order of the feature table, the target ids of V4 are sorted by name.
     let order = if target.code_object_version >= 4 { [sramecc, xnack] } else { [xnack, sramecc] };
     for (name, supported, enabled) in order {
-        if !target.has(supported) && !target.has(enabled) {
+        if !has_setting(target, supported, enabled) {
             continue;
         }
         match (target.code_object_version >= 4, target.has(enabled)) {
@@ -222,6 +222,17 @@ pub fn target_id(target: &Target) -> String {
         }
     }
     id
+}
+
+/// Whether the target id and `e_flags` of `target` tell the state of a feature.
+///
+/// V3 knows XNACK on all of GFX8; later versions dropped it where the hardware cannot replay: the discrete cards of GFX8.
+/// Source: usage guide, "Processors"; LLVM 22 refuses `gfx803:xnack-`.
+pub fn has_setting(target: &Target, supported: Features, enabled: Features) -> bool {
+    let replays = target.processor.apu || target.has(Features::GLOBAL);
+    target.has(enabled)
+        || (target.has(supported)
+            && (supported != Features::XNACK_SUPPORTED || replays || target.code_object_version < 4))
 }
 
 fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, target: &Target) -> KernelMeta {
@@ -255,12 +266,14 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
 }
 
 fn arg_meta(arg: &KernelArg, source: &ir::Function) -> ArgMeta {
+    // Images, samplers and queues are pointers in the IR alone.
+    let is_buffer = matches!(arg.value_kind, "global_buffer" | "dynamic_shared_pointer");
     let mut out = ArgMeta {
         offset: arg.offset_bytes,
         size: arg.size_bytes,
         value_kind: arg.value_kind.to_owned(),
         pointee_align: (arg.pointee_align != 0).then_some(arg.pointee_align),
-        address_space: arg.space.and_then(address_space).map(str::to_owned),
+        address_space: is_buffer.then_some(arg.space).flatten().and_then(address_space).map(str::to_owned),
         ..ArgMeta::default()
     };
     let Some(index) = arg.param.map(|index| index as usize) else { return out };
@@ -556,6 +569,7 @@ mod tests {
         assert!(p.is_const && p.is_restrict && !p.is_volatile);
         assert_eq!((p.actual_access.as_deref(), p.access.as_deref()), (Some("read_only"), None));
         assert_eq!((img.value_kind.as_str(), img.access.as_deref()), ("image", Some("write_only")));
+        assert_eq!((p.address_space.as_deref(), img.address_space.as_deref()), (Some("global"), None));
         let v5 = sample(5);
         assert_eq!((v5.version, v5.kernels[0].uses_dynamic_stack), ([1, 2], Some(false)));
     }
@@ -605,5 +619,7 @@ mod tests {
         assert_eq!(target_id(&target("gfx902", 3)), "amdgcn-amd-amdhsa--gfx902+xnack");
         assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-");
         assert_eq!(target_id(&target("gfx700", 4)), "amdgcn-amd-amdhsa--gfx700");
+        assert_eq!(target_id(&target("gfx803", 4)), "amdgcn-amd-amdhsa--gfx803");
+        assert_eq!(target_id(&target("gfx810", 4)), "amdgcn-amd-amdhsa--gfx810:xnack+");
     }
 }

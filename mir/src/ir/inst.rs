@@ -192,8 +192,9 @@ bitflags::bitflags! {
         const NONTEMPORAL = 1 << 1;
         /// `!invariant.load`: the memory never changes while it is readable.
         const INVARIANT = 1 << 2;
-        /// The memory is known not to be written during the dispatch (kernel argument segment, `noalias readonly`
-        /// kernel arguments): a uniform load may use the scalar cache.
+        /// Nothing in the dispatch writes the memory before this load (kernel argument segment, `noalias readonly` kernel
+        /// arguments, `!amdgpu.noclobber`): a uniform load may use the scalar cache. The memory may be written *after* the
+        /// load, so this alone does not allow moving the load down past stores.
         const NO_CLOBBER = 1 << 3;
         /// `*-one-as` synchronisation scopes.
         const ONE_ADDRESS_SPACE = 1 << 4;

@@ -344,7 +344,10 @@ mod tests {
         assert_eq!(Intrinsic::from_llvm_name("llvm.nonesuch"), None);
         assert_eq!(Intrinsic::from_llvm_name("memcpy"), None);
         assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.format.v4f32"), None);
-        assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.v4f32"), Some(Intrinsic::RawBufferLoad));
+        assert_eq!(
+            Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.v4f32"),
+            Some(Intrinsic::RawBufferLoad)
+        );
     }
 
     #[test]

@@ -23,10 +23,16 @@ mod function;
 mod inst;
 mod intrinsic;
 mod module;
+mod parse;
+mod text;
 mod types;
+mod verify;
 
 pub use function::*;
 pub use inst::*;
 pub use intrinsic::*;
 pub use module::*;
+pub use parse::parse_module;
+pub use text::{DisplayFunction, DisplayInst, DisplayValue};
 pub use types::*;
+pub use verify::{verify, verify_module};

@@ -6,11 +6,12 @@
 //! Cost: n log n. The first violation is returned as a [`ErrorKind::Defect`](crate::ErrorKind::Defect).
 
 use super::{
-    Block, BlockData, Condition, Edge, Extension, Function, Inst, PReg, Reg, RegFile, RegOperand, VReg,
+    Block, BlockData, Condition, Edge, Extension, Function, Inst, ModFlags, PReg, Reg, RegFile, RegOperand,
+    VReg,
 };
 use super::{Operand, SdwaUnused, Terminator};
 use crate::analysis::{Csr, Dominators, Order};
-use crate::isa::{Format, OpFlags, OperandKind, Role};
+use crate::isa::{Format, OpFlags, OperandDesc, OperandKind, Role};
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
@@ -214,7 +215,7 @@ impl Verifier<'_> {
             let Some(desc) = info.operands.get(i) else { continue };
             // VOP3 takes more than the short form; which one it will be is the encoder's choice.
             let kind = info.operand_kind(i, true).unwrap_or(desc.kind);
-            self.operand(kind, desc.dwords, operand)?;
+            self.operand(kind, operand_dwords(inst, desc), operand)?;
         }
         Ok(())
     }
@@ -386,6 +387,24 @@ impl Verifier<'_> {
 
 fn defect(message: impl Into<String>) -> Box<Diagnostic> {
     Diagnostic::defect(message)
+}
+
+/// Width of an operand in this use. A VGPR beside an SGPR base of a global access is a 32-bit offset; the address of a buffer access is
+/// one dword, unless it is a 64-bit address or an index and an offset.
+fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
+    let info = inst.op.info();
+    let flags = inst.mods.flags;
+    match info.format {
+        Format::Global | Format::Scratch if desc.name == "vaddr" => {
+            let saddr = info.operands.iter().position(|o| o.name == "saddr").and_then(|k| inst.operands.get(k));
+            if matches!(saddr, Some(Operand::Reg(_))) { 1 } else { desc.dwords }
+        }
+        Format::Mubuf | Format::Mtbuf if desc.kind == OperandKind::VgprOrOff => {
+            let pair = flags.contains(ModFlags::ADDR64) || flags.contains(ModFlags::OFFEN | ModFlags::IDXEN);
+            if pair { 2 } else { 1 }
+        }
+        _ => desc.dwords,
+    }
 }
 
 #[cfg(test)]

@@ -7,5 +7,9 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     row!(COPY, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst) s(ANY, 0, Data, src), COPY);
     row!(REG_SEQUENCE, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst), COPY | VARIADIC);
     row!(IMPLICIT_DEF, Pseudo, [-1, -1, -1, -1, -1], d(ANY, 0, Data, dst), NONE);
+    row!(FENCE, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | BARRIER);
+    // The address of a symbol relative to the code: s_getpc_b64 dst; s_add_u32 dst.lo, dst.lo, src0; s_addc_u32 dst.hi, dst.hi, src1,
+    // with nothing between. Addends of the two literals (+4, +12) count from the end of s_getpc_b64 already.
+    row!(PC_ADDRESS, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64) s(SS, 1, B32) s(SS, 1, B32), SCC_DEF);
 } } }
 pub(super) use pseudo;

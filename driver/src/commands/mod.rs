@@ -1,0 +1,127 @@
+//! The command line: one binary; an input file compiles, the other jobs are subcommands.
+
+mod compile;
+mod run;
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+use std::ffi::OsString;
+
+/// Exit statuses, as documented.
+pub mod status {
+    /// Done.
+    pub const OK: i32 = 0;
+    /// The input was refused.
+    pub const REFUSED: i32 = 1;
+    /// Wrong usage.
+    pub const USAGE: i32 = 2;
+    /// A strict check of the simulator stopped the run.
+    pub const STRICT: i32 = 3;
+    /// A defect of gcnc.
+    pub const DEFECT: i32 = 70;
+}
+
+/// Compiles LLVM IR to code objects for AMD GCN GPUs.
+#[derive(Parser)]
+#[command(name = "gcnc", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    compile: compile::Args,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a kernel on the simulator.
+    Run(run::Args),
+}
+
+/// Runs the command with `args` (the program's name first) and returns the exit status.
+pub fn main(args: Vec<OsString>) -> i32 {
+    let cli = match Cli::try_parse_from(normalise(args)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => status::OK,
+                _ => status::USAGE,
+            };
+        }
+    };
+    match cli.command {
+        Some(Command::Run(args)) => run::main(&args),
+        None => compile::main(&cli.compile),
+    }
+}
+
+/// llc accepts long options with one dash; clap does not. Everything after a dash that is longer than a known short option
+/// with its value gets a second dash.
+fn normalise(args: Vec<OsString>) -> Vec<OsString> {
+    let mut only_files = false;
+    args.into_iter()
+        .map(|arg| {
+            only_files |= arg == "--";
+            match arg.to_str() {
+                Some(text) if !only_files && needs_second_dash(text) => OsString::from(format!("-{text}")),
+                _ => arg,
+            }
+        })
+        .collect()
+}
+
+/// Whether `text` is a long option written with one dash. `-o FILE`, `-oFILE` and `-O2` are short options; of the names that begin with
+/// an `o`, only llc's own long ones are taken as such.
+fn needs_second_dash(text: &str) -> bool {
+    let Some(name) = text.strip_prefix('-') else { return false };
+    match name.as_bytes() {
+        [] | [b'-', ..] | [_] => false,
+        [b'O', level] => !level.is_ascii_digit(),
+        [b'o', ..] => false,
+        _ => true,
+    }
+}
+
+/// Prints a diagnostic the way scripts expect it and returns the exit status for it.
+fn report(file: &str, diagnostic: &mir::Diagnostic) -> i32 {
+    let location = match &diagnostic.location {
+        Some(at) if at.line != 0 && at.column != 0 => format!("{}:{}:{}", file_of(at, file), at.line, at.column),
+        Some(at) if at.line != 0 => format!("{}:{}", file_of(at, file), at.line),
+        _ => file.to_owned(),
+    };
+    eprintln!("gcnc: error: {location}: {diagnostic}");
+    match diagnostic.kind {
+        mir::ErrorKind::Defect => {
+            eprintln!("gcnc: this is a defect of gcnc; please report it with the input and the command line");
+            status::DEFECT
+        }
+        _ => status::REFUSED,
+    }
+}
+
+fn file_of<'a>(location: &'a mir::diag::SourceLocation, fallback: &'a str) -> &'a str {
+    if location.file.is_empty() { fallback } else { &location.file }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normalised(args: &[&str]) -> Vec<String> {
+        let args = normalise(args.iter().map(OsString::from).collect());
+        args.into_iter().map(|a| a.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn one_dash_options_become_two() {
+        assert_eq!(
+            normalised(&["gcnc", "-mcpu=gfx900", "-O2", "-o", "x.o", "-filetype", "obj", "-", "--", "-mcpu"]),
+            ["gcnc", "--mcpu=gfx900", "-O2", "-o", "x.o", "--filetype", "obj", "-", "--", "-mcpu"]
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,91 @@
+//! `gcnc run`: a kernel on the simulator.
+
+use super::{report, status};
+use mir::target::Target;
+use sim::{RunError, RunOptions};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Code object (relocatable or linked), or LLVM IR to be compiled first.
+    object: PathBuf,
+    /// Processor; default: what the object says.
+    #[arg(long, default_value = "")]
+    mcpu: String,
+    /// What to run, as JSON.
+    #[arg(long, value_name = "FILE")]
+    dispatch: PathBuf,
+    /// Strict checks: `all`, `none`, or a list.
+    #[arg(long)]
+    strict: Option<String>,
+    /// Seed of the order in which waves run.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print executed instructions, memory traffic and digests.
+    #[arg(long, value_name = "FORMAT", value_parser = ["json"])]
+    stats: Option<String>,
+    /// Optimisation level for IR.
+    #[arg(short = 'O', default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    opt_level: u8,
+}
+
+pub fn main(args: &Args) -> i32 {
+    match run(args) {
+        Ok(status) | Err(status) => status,
+    }
+}
+
+fn run(args: &Args) -> Result<i32, i32> {
+    let refused = |what: &dyn std::fmt::Display| {
+        eprintln!("gcnc: error: {what}");
+        status::REFUSED
+    };
+    let name = args.object.display().to_string();
+    let mut object = std::fs::read(&args.object).map_err(|error| refused(&format!("{name}: {error}")))?;
+    let json = std::fs::read_to_string(&args.dispatch)
+        .map_err(|error| refused(&format!("{}: {error}", args.dispatch.display())))?;
+    if !object.starts_with(b"\x7fELF") {
+        object = compile(args, &object, &name)?;
+    }
+    let target = match args.mcpu.as_str() {
+        "" => None,
+        cpu => {
+            let processor = Target::processor_by_name(cpu);
+            Some(Target::new(processor.ok_or_else(|| refused(&format!("unknown processor `{cpu}`")))?))
+        }
+    };
+    let options = RunOptions {
+        strict: args.strict.clone(),
+        seed: args.seed,
+        target,
+        base: args.dispatch.parent().map(PathBuf::from),
+        ..RunOptions::default()
+    };
+    match sim::run_from_json(&object, &json, &options) {
+        Ok(outcome) => {
+            if args.stats.is_some() {
+                let text = serde_json::to_string(&outcome).map_err(|error| refused(&error))?;
+                println!("{text}");
+            }
+            Ok(status::OK)
+        }
+        Err(RunError::Usage(message)) => Err(refused(&message)),
+        Err(RunError::Stopped(stopped)) => {
+            eprintln!("gcnc: {stopped}");
+            Ok(status::STRICT)
+        }
+    }
+}
+
+fn compile(args: &Args, ir: &[u8], name: &str) -> Result<Vec<u8>, i32> {
+    let options = gcnc::CompileOptions {
+        cpu: args.mcpu.clone(),
+        opt_level: args.opt_level,
+        file_type: gcnc::FileType::Obj,
+        ..Default::default()
+    };
+    let output = gcnc::compile(ir, name, &options);
+    output.map(|output| output.bytes).map_err(|errors| {
+        errors.iter().map(|error| report(name, error)).max().unwrap_or(status::DEFECT)
+    })
+}

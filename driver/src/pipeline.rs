@@ -1,0 +1,310 @@
+//! The compiler: every step in order, each named, timed, dumped on request, and verified in tests.
+
+use crate::options::{CompileOptions, FileType};
+use crate::stats::{FunctionStats, StepTimes};
+use emit::FinalFunction;
+use mir::ir::{Func, Module};
+use mir::target::Target;
+use mir::{Diagnostic, Result, machine};
+use rayon::prelude::*;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// Everything that went wrong, in the order of the module's functions. Never empty.
+pub type Errors = Vec<Box<Diagnostic>>;
+
+/// A step whose result can be dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// The module as read.
+    Ir,
+    /// Legal IR.
+    Simplified,
+    /// Which values differ between lanes.
+    Uniformity,
+    /// Machine code on the thread graph.
+    Selected,
+    /// Both graphs, EXEC code.
+    Structured,
+    /// Memory model applied.
+    Legalized,
+    /// Instructions in their order.
+    Scheduled,
+    /// Physical registers.
+    Allocated,
+    /// Prolog, waits, NOPs, branches.
+    Final,
+}
+
+impl Step {
+    /// All steps in order.
+    pub const ALL: [Self; 9] = [
+        Self::Ir,
+        Self::Simplified,
+        Self::Uniformity,
+        Self::Selected,
+        Self::Structured,
+        Self::Legalized,
+        Self::Scheduled,
+        Self::Allocated,
+        Self::Final,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ir => "ir",
+            Self::Simplified => "simplified",
+            Self::Uniformity => "uniformity",
+            Self::Selected => "selected",
+            Self::Structured => "structured",
+            Self::Legalized => "legalized",
+            Self::Scheduled => "scheduled",
+            Self::Allocated => "allocated",
+            Self::Final => "final",
+        }
+    }
+
+    /// The step called `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+}
+
+/// The result of a compilation.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// What `print_after` asked for.
+    pub dump: String,
+    /// One entry a compiled function.
+    pub functions: Vec<FunctionStats>,
+}
+
+/// Compiles LLVM bitcode or text. `name` stands for the input in messages.
+///
+/// # Errors
+/// One diagnostic for each function that was refused; a bad function does not hide another's.
+pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Output, Errors> {
+    let reading = guarded(Step::Ir, || frontend::read(input, name)).map_err(|error| vec![error])?;
+    compile_reading(reading, options)
+}
+
+/// Compiles what was read before, for instance from an LLVM module in memory.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> Result<Output, Errors> {
+    if !reading.errors.is_empty() {
+        return Err(reading.errors);
+    }
+    compile_module(reading.module, options)
+}
+
+/// Compiles a module that was read before.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Output, Errors> {
+    let one = |error| vec![error];
+    let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
+    let settings = isel::Options { opt_level: options.opt_level, ..isel::Options::default() };
+    let mut output = Output::default();
+    if dumped(options, Step::Ir, &mut output, || module.to_string()) {
+        return Ok(output);
+    }
+
+    guarded(Step::Simplified, || isel::simplify::run(&mut module, &target, &settings)).map_err(one)?;
+    if dumped(options, Step::Simplified, &mut output, || module.to_string()) {
+        return Ok(output);
+    }
+
+    let defined: Vec<Func> = module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
+    let compiler = Compiler { module: &module, target: &target, settings: &settings, options };
+    let compiled = in_pool(options.threads, || {
+        defined.par_iter().map(|&func| compiler.function(func)).collect::<Vec<_>>()
+    })
+    .map_err(one)?;
+
+    let (mut finals, mut errors) = (Vec::with_capacity(compiled.len()), Vec::new());
+    for result in compiled {
+        match result {
+            Ok(function) => {
+                output.dump.push_str(&function.dump);
+                output.functions.push(function.stats);
+                finals.extend(function.result);
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if options.stop_after.is_some() {
+        output.bytes = std::mem::take(&mut output.dump).into_bytes();
+        return Ok(output);
+    }
+    output.bytes = guarded(Step::Final, || match options.file_type {
+        FileType::Asm => emit::emit_asm(&module, &finals, &target).map(String::into_bytes),
+        FileType::Obj => emit::emit_object(&module, &finals, &target),
+        FileType::Null => Ok(Vec::new()),
+    })
+    .map_err(one)?;
+    Ok(output)
+}
+
+/// What the steps of one function need besides the function.
+struct Compiler<'a> {
+    module: &'a Module,
+    target: &'a Target,
+    settings: &'a isel::Options,
+    options: &'a CompileOptions,
+}
+
+/// A function that went through all steps, or up to the one asked for.
+struct Compiled {
+    result: Option<FinalFunction>,
+    dump: String,
+    stats: FunctionStats,
+}
+
+impl Compiler<'_> {
+    fn function(&self, func: Func) -> Result<Compiled> {
+        let name = &self.module.functions[func].name;
+        let mut steps = Steps { options: self.options, name, times: StepTimes::default(), dump: String::new() };
+        let result = self.steps(func, &mut steps).map_err(|error| error.in_function(name))?;
+        let mut stats = result.as_ref().map(|f| self.stats(f)).unwrap_or_default();
+        stats.micros = steps.times.micros();
+        Ok(Compiled { result, dump: steps.dump, stats })
+    }
+
+    /// The compiler. `None` where `stop_after` ended it early.
+    fn steps(&self, func: Func, steps: &mut Steps) -> Result<Option<FinalFunction>> {
+        let (module, target, settings) = (self.module, self.target, self.settings);
+        let ir = &module.functions[func];
+        let registers = self.register_limits(ir)?;
+
+        let uniformity = steps.run(Step::Uniformity, || Ok(isel::Uniformity::compute(module, ir, target)))?;
+        if steps.dumped(Step::Uniformity, || uniformity.display(ir).to_string()) {
+            return Ok(None);
+        }
+        let mut f = steps.run(Step::Selected, || isel::select(module, func, &uniformity, target, settings))?;
+        if steps.check(Step::Selected, &f, target)? {
+            return Ok(None);
+        }
+        steps.run(Step::Structured, || isel::structure(&mut f))?;
+        if steps.check(Step::Structured, &f, target)? {
+            return Ok(None);
+        }
+        steps.run(Step::Legalized, || isel::memory_model::legalize(&mut f, target))?;
+        if steps.check(Step::Legalized, &f, target)? {
+            return Ok(None);
+        }
+        let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
+        if steps.check(Step::Allocated, &f, target)? {
+            return Ok(None);
+        }
+        let f = steps.run(Step::Final, || emit::finish(f, module, target))?;
+        Ok(Some(f))
+    }
+
+    /// Limits that the function's attributes set on register allocation.
+    fn register_limits(&self, ir: &mir::ir::Function) -> Result<regalloc::Options> {
+        let number = |key: &str| -> Result<Option<u32>> {
+            // `"amdgpu-waves-per-eu"="m,n"`: the lower bound is the one that limits registers.
+            let Some(text) = ir.attribute(key) else { return Ok(None) };
+            let first = text.split(',').next().unwrap_or_default().trim();
+            let malformed = |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
+            first.parse().map(Some).map_err(malformed)
+        };
+        Ok(regalloc::Options {
+            verify: self.options.verify,
+            max_vgprs: number("amdgpu-num-vgpr")?,
+            max_sgprs: number("amdgpu-num-sgpr")?,
+            min_waves: number("amdgpu-waves-per-eu")?,
+        })
+    }
+
+    fn stats(&self, f: &FinalFunction) -> FunctionStats {
+        FunctionStats::default()
+    }
+}
+
+/// Runs steps of one function: names, times, dumps and verifies them.
+struct Steps<'a> {
+    options: &'a CompileOptions,
+    name: &'a str,
+    times: StepTimes,
+    dump: String,
+}
+
+impl Steps<'_> {
+    fn run<T>(&mut self, step: Step, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let result = guarded(step, body);
+        self.times.add(step, start.elapsed());
+        result
+    }
+
+    /// Dumps `text` where asked for; true where compilation is to stop here.
+    fn dumped(&mut self, step: Step, text: impl FnOnce() -> String) -> bool {
+        if self.options.print_after == Some(step) || self.options.stop_after == Some(step) {
+            let _ = write!(self.dump, "; {} after {}\n{}", self.name, step.name(), text());
+        }
+        self.options.stop_after == Some(step)
+    }
+
+    /// Verifies and dumps machine code; true where compilation is to stop here.
+    fn check(&mut self, step: Step, f: &machine::Function, target: &Target) -> Result<bool> {
+        let stop = self.dumped(step, || f.to_string());
+        if self.options.verify {
+            let stage = match step {
+                Step::Selected => machine::Stage::Selected,
+                Step::Allocated => machine::Stage::Allocated,
+                _ => machine::Stage::Structured,
+            };
+            machine::verify(f, stage)
+                .map_err(|error| Diagnostic::defect(format!("after step {}: {}", step.name(), error.message)))?;
+        }
+        Ok(stop)
+    }
+}
+
+/// Runs `body`; a panic becomes a diagnostic that names the step.
+fn guarded<T>(step: Step, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    // A step that panics leaves nothing behind that anybody looks at again: its inputs are dropped with the compilation.
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(Diagnostic::defect(format!("step {} panicked: {text}", step.name())))
+    })
+}
+
+/// Dumps the module where asked for; true where compilation is to stop here.
+fn dumped(options: &CompileOptions, step: Step, output: &mut Output, text: impl FnOnce() -> String) -> bool {
+    if options.stop_after == Some(step) {
+        output.bytes = text().into_bytes();
+        return true;
+    }
+    if options.print_after == Some(step) {
+        output.dump.push_str(&text());
+    }
+    false
+}
+
+/// Runs `body` on `threads` threads of its own; 0 uses rayon's common pool, 1 the caller's thread.
+fn in_pool<T: Send>(threads: usize, body: impl FnOnce() -> T + Send) -> Result<T> {
+    if threads == 0 {
+        return Ok(body());
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Diagnostic::limit(format!("cannot start {threads} threads: {error}")))?;
+    Ok(pool.install(body))
+}

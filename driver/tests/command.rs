@@ -1,0 +1,162 @@
+//! The command as scripts see it: exit status, messages, files left behind.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+struct Run {
+    folder: tempfile::TempDir,
+    output: Output,
+}
+
+impl Run {
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    fn status(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+}
+
+/// Runs gcnc on `input` with `flags`, writing to `out.o`.
+fn gcnc(input: &[u8], flags: &[&str]) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input.ll");
+    std::fs::write(&path, input).unwrap();
+    run(folder, &path, flags)
+}
+
+fn run(folder: tempfile::TempDir, input: &Path, flags: &[&str]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_gcnc"))
+        .args(["-filetype=obj", "-o"])
+        .arg(folder.path().join("out.o"))
+        .args(flags)
+        .arg(input)
+        .output()
+        .unwrap();
+    Run { folder, output }
+}
+
+/// One error that contains `text`, exit status 1, no output file.
+#[track_caller]
+fn assert_refused(run: &Run, text: &str) {
+    let stderr = run.stderr();
+    assert_eq!(run.status(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("gcnc: error: "), "{stderr}");
+    assert!(stderr.contains(text), "{stderr}");
+    assert_eq!(stderr.matches("error:").count(), 1, "{stderr}");
+    assert!(!run.folder.path().join("out.o").exists());
+}
+
+const KERNEL: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @store(ptr addrspace(1) %p, i32 %x) {
+  store i32 %x, ptr addrspace(1) %p, align 4
+  ret void
+}
+"#;
+const GFX900: &[&str] = &["-mcpu=gfx900", "--amdhsa-code-object-version=3"];
+
+#[test]
+fn good_input_gives_an_elf_file() {
+    let run = gcnc(KERNEL.as_bytes(), GFX900);
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let bytes = std::fs::read(run.folder.path().join("out.o")).unwrap();
+    assert_eq!(&bytes[..4], b"\x7fELF");
+    assert_eq!(run.stderr(), "");
+}
+
+#[test]
+fn standard_input_to_standard_output() {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gcnc"))
+        .args(GFX900)
+        .args(["-o", "-", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(KERNEL.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("global_store_dword") && text.contains("s_endpgm"), "{text}");
+}
+
+#[test]
+fn syntax_error_names_line_and_column() {
+    let run = gcnc(KERNEL.replace("store i32", "stroe i32").as_bytes(), GFX900);
+    assert_refused(&run, ":4:3: ");
+}
+
+#[test]
+fn truncated_bitcode_is_refused() {
+    let bitcode = [b"BC\xc0\xde".as_slice(), &[0x35, 0x14, 0, 0, 5, 0, 0, 0, 0x62, 0x0c]].concat();
+    assert_refused(&gcnc(&bitcode, GFX900), "input.ll");
+}
+
+#[test]
+fn empty_and_missing_files_are_refused() {
+    assert_refused(&gcnc(b"", GFX900), "input.ll");
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.bc");
+    assert_refused(&run(folder, &missing, GFX900), "missing.bc: No such file");
+}
+
+#[test]
+fn other_targets_are_refused() {
+    let run = gcnc(KERNEL.replace("amdgcn-amd-amdhsa", "x86_64-pc-linux-gnu").as_bytes(), GFX900);
+    assert_refused(&run, "x86_64-pc-linux-gnu");
+    assert_refused(&gcnc(KERNEL.as_bytes(), &["-mcpu=gfx9999"]), "unknown processor `gfx9999`");
+}
+
+#[test]
+fn too_much_lds_is_refused_with_the_kernel_and_the_size() {
+    let text = format!(
+        "@big = internal addrspace(3) global [71680 x i8] undef\n{}",
+        KERNEL.replace(
+            "  ret void",
+            "  %q = getelementptr i8, ptr addrspace(3) @big, i32 %x\n  store i8 0, ptr addrspace(3) %q\n  ret void"
+        )
+    );
+    let run = gcnc(text.as_bytes(), GFX900);
+    assert_refused(&run, "in function store: ");
+    assert!(run.stderr().contains("71680"), "{}", run.stderr());
+}
+
+#[test]
+fn register_that_does_not_exist_is_refused() {
+    let text = KERNEL.replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
+    assert_refused(&gcnc(text.as_bytes(), GFX900), "in function store: ");
+}
+
+#[test]
+fn wrong_usage_is_status_two() {
+    for flags in [&["-mcpu=gfx900", "--no-such-flag"][..], &["-filetype=exe"], &["-O7"]] {
+        let run = gcnc(KERNEL.as_bytes(), flags);
+        assert_eq!(run.status(), Some(2), "{flags:?}: {}", run.stderr());
+    }
+}
+
+#[test]
+fn every_bad_function_is_reported() {
+    let other = KERNEL.replace("@store", "@other").replace("target triple = \"amdgcn-amd-amdhsa\"", "");
+    let text = format!("{KERNEL}{other}").replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
+    let run = gcnc(text.as_bytes(), GFX900);
+    assert_eq!(run.status(), Some(1), "{}", run.stderr());
+    assert!(run.stderr().contains("in function store: ") && run.stderr().contains("in function other: "));
+}
+
+#[test]
+fn output_does_not_depend_on_threads() {
+    let many: String = (0..20)
+        .map(|i| KERNEL.replace("@store", &format!("@store{i}")).replace("target triple = \"amdgcn-amd-amdhsa\"", ""))
+        .collect();
+    let text = format!("target triple = \"amdgcn-amd-amdhsa\"\n{many}");
+    let bytes = |threads: &str| {
+        let run = gcnc(text.as_bytes(), &[GFX900, &[threads]].concat());
+        assert_eq!(run.status(), Some(0), "{}", run.stderr());
+        std::fs::read(run.folder.path().join("out.o")).unwrap()
+    };
+    assert_eq!(bytes("--threads=1"), bytes("--threads=4"));
+}

@@ -1,0 +1,492 @@
+//! Writes finished functions and the module's variables as assembly text.
+//!
+//! LLVM's assembler makes the same sections of the text as [`crate::emit_object`] writes directly: same order, same alignment,
+//! same descriptors and metadata. Cost: linear.
+//!
+//! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
+
+use crate::FinalFunction;
+use crate::object::{data, module_metadata};
+use mir::abi::descriptor::RegisterCounts;
+use mir::abi::{KernelDescriptor, metadata};
+use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
+use mir::isa::Names;
+use mir::machine::{self, Block, RelocKind, SymbolId};
+use mir::target::{Features, Generation, Os, Target};
+use mir::{Diagnostic, Result};
+use std::fmt::{self, Display, Formatter, Write};
+
+/// The assembly text of `functions` and of the variables of `module`.
+///
+/// `functions` are finished definitions of `module`; their order is that of the code.
+pub fn emit_asm(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<String> {
+    let mut out = String::new();
+    write_all(&mut out, module, functions, target).map_err(|e| match e {
+        Failure::Diagnostic(diagnostic) => diagnostic,
+        Failure::Fmt => Diagnostic::defect("cannot write assembly text"),
+    })?;
+    Ok(out)
+}
+
+enum Failure {
+    Diagnostic(Box<Diagnostic>),
+    Fmt,
+}
+
+impl From<fmt::Error> for Failure {
+    fn from(_: fmt::Error) -> Self {
+        Self::Fmt
+    }
+}
+
+impl From<Box<Diagnostic>> for Failure {
+    fn from(diagnostic: Box<Diagnostic>) -> Self {
+        Self::Diagnostic(diagnostic)
+    }
+}
+
+type Written = std::result::Result<(), Failure>;
+
+fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], target: &Target) -> Written {
+    if target.code_object_version < 3 {
+        return Err(Diagnostic::unsupported("code object version 2").into());
+    }
+    writeln!(out, "\t.text")?;
+    writeln!(out, "\t.amdgcn_target \"{}\"", metadata::target_id(target))?;
+    if target.os == Os::AmdHsa && target.code_object_version >= 4 {
+        writeln!(out, "\t.amdhsa_code_object_version {}", target.code_object_version)?;
+    }
+    for (number, function) in functions.iter().enumerate() {
+        write_function(out, module, function, number, target)?;
+    }
+    for (id, global) in module.globals.iter() {
+        if let Some(init) = global.init.as_ref().filter(|_| data::is_emitted(global)) {
+            write_global(out, module, SymbolRef::Global(id), global, init)?;
+        }
+    }
+    for alias in &module.aliases {
+        let name = Quoted(&alias.name);
+        write_binding(out, &name, alias.linkage, alias.visibility)?;
+        writeln!(out, "\t.set {name}, {}{}", SymbolName(module, alias.target), Addend(alias.offset))?;
+    }
+    if target.os == Os::AmdHsa {
+        let bytes = module_metadata(module, functions, target).to_bytes()?;
+        let yaml = metadata::to_yaml(&bytes)?;
+        write!(out, "\t.amdgpu_metadata\n{yaml}\n\t.end_amdgpu_metadata\n")?;
+    }
+    Ok(())
+}
+
+/// A name, quoted where the assembler would stumble over it.
+struct Quoted<'a>(&'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
+        if !self.0.is_empty()
+            && self.0.chars().all(plain)
+            && !self.0.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return f.write_str(self.0);
+        }
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+/// The name of a symbol of the module; private ones get a local label.
+struct SymbolName<'a>(&'a Module, SymbolRef);
+
+impl Display for SymbolName<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let name = self.0.symbol_name(self.1);
+        let (linkage, kind, number) = match self.1 {
+            SymbolRef::Func(func) => (self.0.functions[func].linkage, "func", func.as_u32()),
+            SymbolRef::Global(global) => (self.0.globals[global].linkage, "global", global.as_u32()),
+        };
+        if linkage == Linkage::Private || name.is_empty() {
+            return write!(f, ".L{kind}{number}");
+        }
+        Quoted(name).fmt(f)
+    }
+}
+
+/// `+n`, `-n` or nothing.
+struct Addend(i64);
+
+impl Display for Addend {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, "{:+}", self.0) }
+    }
+}
+
+/// Names inside a function.
+struct FunctionNames<'a> {
+    module: &'a Module,
+    function: &'a machine::Function,
+    number: usize,
+}
+
+impl Names for FunctionNames<'_> {
+    fn block(&self, f: &mut Formatter<'_>, block: Block) -> fmt::Result {
+        write!(f, ".LBB{}_{}", self.number, block.as_u32())
+    }
+
+    fn symbol(&self, f: &mut Formatter<'_>, symbol: SymbolId, addend: i32, kind: RelocKind) -> fmt::Result {
+        let suffix = match kind {
+            RelocKind::Rel32Lo => "@rel32@lo",
+            RelocKind::Rel32Hi => "@rel32@hi",
+            RelocKind::GotPcRel32Lo => "@gotpcrel32@lo",
+            RelocKind::GotPcRel32Hi => "@gotpcrel32@hi",
+            RelocKind::Abs32Lo => "@abs32@lo",
+            RelocKind::Abs32Hi => "@abs32@hi",
+        };
+        match self.function.symbols.get(symbol) {
+            Some(&symbol) => SymbolName(self.module, symbol).fmt(f)?,
+            None => write!(f, "{symbol}")?,
+        }
+        write!(f, "{suffix}{}", Addend(addend.into()))
+    }
+}
+
+fn write_binding(
+    out: &mut String,
+    name: &dyn Display,
+    linkage: Linkage,
+    visibility: Visibility,
+) -> fmt::Result {
+    match linkage {
+        Linkage::Private => return Ok(()),
+        Linkage::Internal => writeln!(out, "\t.local {name}")?,
+        Linkage::External | Linkage::AvailableExternally | Linkage::Appending => {
+            writeln!(out, "\t.globl {name}")?
+        }
+        _ => writeln!(out, "\t.weak {name}")?,
+    }
+    match visibility {
+        Visibility::Default => Ok(()),
+        Visibility::Hidden => writeln!(out, "\t.hidden {name}"),
+        Visibility::Protected => writeln!(out, "\t.protected {name}"),
+    }
+}
+
+fn write_function(
+    out: &mut String,
+    module: &Module,
+    function: &FinalFunction,
+    number: usize,
+    target: &Target,
+) -> Written {
+    let f = &function.function;
+    let Some(source) = module.functions.get(f.source) else {
+        return Err(Diagnostic::defect("a finished function is not of this module")
+            .in_function(&f.name)
+            .into());
+    };
+    let name = SymbolName(module, SymbolRef::Func(f.source));
+    if source.section.is_empty() {
+        writeln!(out, "\t.text")?;
+    } else {
+        writeln!(out, "\t.section {},\"ax\",@progbits", Quoted(&source.section))?;
+    }
+    let visibility = if source.is_kernel() { Visibility::Protected } else { source.visibility };
+    write_binding(out, &name, source.linkage, visibility)?;
+    writeln!(out, "\t.p2align {}", if source.is_kernel() { 8 } else { 2 })?;
+    writeln!(out, "\t.type {name},@function")?;
+    writeln!(out, "{name}:")?;
+    let names = FunctionNames { module, function: f, number };
+    for &block in &f.layout {
+        writeln!(out, ".LBB{number}_{}:", block.as_u32())?;
+        for inst in &f.blocks[block].insts {
+            writeln!(out, "\t{}", inst.display_with(target, &names))?;
+        }
+    }
+    writeln!(out, ".Lfunc_end{number}:\n\t.size {name}, .Lfunc_end{number}-{name}")?;
+    match &function.kernel {
+        Some(kernel) if target.os == Os::AmdHsa => {
+            let counts = RegisterCounts::of_kernel(f, target);
+            write_descriptor(out, &name, &kernel.descriptor, f, counts, target)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The `.amdhsa_kernel` block. Register blocks are not directives: the assembler computes them from the register counts.
+fn write_descriptor(
+    out: &mut String,
+    name: &dyn Display,
+    descriptor: &KernelDescriptor,
+    f: &machine::Function,
+    counts: RegisterCounts,
+    target: &Target,
+) -> Written {
+    writeln!(out, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n\t.amdhsa_kernel {name}")?;
+    for (field, value) in KernelDescriptor::FIELDS.iter().zip(descriptor.values()) {
+        let has_fp16_overflow = target.generation() >= Generation::Gfx9;
+        if field.directive.is_empty() || (field.name == "fp16_ovfl" && !has_fp16_overflow) {
+            continue;
+        }
+        writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
+    }
+    // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number does.
+    let unrounded = counts.sgprs().div_ceil(8).saturating_sub(1);
+    let sgprs = if unrounded == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
+        counts.numbered_sgprs
+    } else {
+        (8 * (descriptor.sgpr_blocks + 1)).saturating_sub(counts.extra_sgprs)
+    };
+    writeln!(out, "\t\t.amdhsa_next_free_vgpr {}", counts.vgprs)?;
+    writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}")?;
+    writeln!(out, "\t\t.amdhsa_reserve_vcc {}", u32::from(f.resources.vcc))?;
+    if target.has(Features::FLAT) {
+        writeln!(out, "\t\t.amdhsa_reserve_flat_scratch {}", u32::from(f.resources.flat_scratch))?;
+    }
+    if target.generation() >= Generation::Gfx8 {
+        writeln!(out, "\t\t.amdhsa_reserve_xnack_mask {}", u32::from(target.has(Features::XNACK)))?;
+    }
+    writeln!(out, "\t.end_amdhsa_kernel")?;
+    Ok(())
+}
+
+fn write_global(
+    out: &mut String,
+    module: &Module,
+    symbol: SymbolRef,
+    global: &GlobalData,
+    init: &Initializer,
+) -> Written {
+    let (own, nobits) = data::section_of(global, init);
+    let flags = if own == ".rodata" { "a" } else { "aw" };
+    let section = if global.section.is_empty() { own } else { &global.section };
+    let kind = if nobits && global.section.is_empty() { "nobits" } else { "progbits" };
+    let name = SymbolName(module, symbol);
+    writeln!(out, "\t.section {},\"{flags}\",@{kind}", Quoted(section))?;
+    write_binding(out, &name, global.linkage, global.visibility)?;
+    writeln!(out, "\t.type {name},@object\n\t.p2align {}\n{name}:", global.align_log2)?;
+    let mut at = 0usize;
+    let size = global.size_bytes as usize;
+    let byte = |at: usize| init.bytes.get(at).copied().unwrap_or(0);
+    let mut relocations = init.relocations.clone();
+    relocations.sort_by_key(|r| r.offset_bytes);
+    for relocation in &relocations {
+        write_bytes(out, &byte, at..relocation.offset_bytes as usize)?;
+        let directive = if relocation.width_bytes == 8 { ".quad" } else { ".long" };
+        let target = SymbolName(module, relocation.symbol);
+        writeln!(out, "\t{directive} {target}{}", Addend(relocation.addend))?;
+        at = relocation.offset_bytes as usize + usize::from(relocation.width_bytes);
+    }
+    // A variable that is zero from here on is not written byte by byte.
+    let end = init.bytes.len().clamp(at, size.max(at));
+    write_bytes(out, &byte, at..end)?;
+    if size > end {
+        writeln!(out, "\t.zero {}", size - end)?;
+    }
+    if global.linkage != Linkage::Private {
+        writeln!(out, "\t.size {name}, {}", global.size_bytes)?;
+    }
+    Ok(())
+}
+
+/// Bytes in lines of sixteen; lines of zeros are merged.
+fn write_bytes(out: &mut String, byte: &dyn Fn(usize) -> u8, range: std::ops::Range<usize>) -> fmt::Result {
+    let mut zeros = 0;
+    let mut at = range.start;
+    while at < range.end {
+        let end = (at + 16).min(range.end);
+        if (at..end).all(|i| byte(i) == 0) {
+            zeros += end - at;
+        } else {
+            if zeros > 0 {
+                writeln!(out, "\t.zero {}", std::mem::take(&mut zeros))?;
+            }
+            out.push_str("\t.byte ");
+            for i in at..end {
+                write!(out, "{}{}", if i == at { "" } else { "," }, byte(i))?;
+            }
+            out.push('\n');
+        }
+        at = end;
+    }
+    if zeros > 0 {
+        writeln!(out, "\t.zero {zeros}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+    use mir::ir::{self, AddrSpace, CallConv, InitializerRelocation, Type};
+    use mir::isa::Opcode;
+    use mir::machine::{Condition, Edge, EntryValue, Inst, Operand, PReg, Resources, Terminator};
+    use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+    use std::process::Command;
+
+    fn target(name: &str, version: u8) -> Target {
+        let processor = Target::processor_by_name(name).expect("a processor of the table");
+        Target { code_object_version: version, ..Target::new(processor) }
+    }
+
+    fn global(name: &str, linkage: Linkage, is_constant: bool, init: Option<Initializer>) -> GlobalData {
+        GlobalData {
+            name: name.into(),
+            linkage,
+            visibility: Visibility::Default,
+            space: AddrSpace::GLOBAL,
+            size_bytes: 40,
+            align_log2: 3,
+            is_constant,
+            section: String::new(),
+            init,
+        }
+    }
+
+    /// Two kernels with scratch, a loop, loads and addresses, and variables of every kind.
+    fn sample(target: &Target) -> (Module, Vec<FinalFunction>) {
+        let mut module = Module::default();
+        let bytes = |bytes: &[u8]| Initializer { bytes: bytes.to_vec(), relocations: Vec::new() };
+        let mut mixed = vec![0; 33];
+        (mixed[0], mixed[32]) = (9, 255);
+        let data = module.globals.push(global("data", Linkage::External, false, Some(bytes(&mixed))));
+        let private = module.globals.push(global("", Linkage::Private, true, Some(bytes(&[1, 2, 3]))));
+        module.globals.push(global("zeros", Linkage::Internal, false, Some(bytes(&[]))));
+        let relocation = |offset_bytes, symbol, addend| InitializerRelocation {
+            offset_bytes,
+            width_bytes: 8,
+            symbol: SymbolRef::Global(symbol),
+            addend,
+        };
+        let table = Initializer {
+            bytes: vec![0; 40],
+            relocations: vec![relocation(8, data, -4), relocation(24, private, 1)],
+        };
+        module.globals.push(global("odd name", Linkage::WeakAny, true, Some(table)));
+        let external = module.globals.push(global("elsewhere", Linkage::External, false, None));
+        let mut functions = Vec::new();
+        for name in ["first", "second"] {
+            let mut source = ir::Function::new(name, CallConv::Kernel, Type::Void);
+            source.add_param(Type::ptr(AddrSpace::GLOBAL), "p");
+            let func = module.functions.push(source);
+            let mut f = machine::Function::new(name, CallConv::Kernel, func);
+            for value in [
+                EntryValue::PrivateSegmentBuffer,
+                EntryValue::KernargSegmentPtr,
+                EntryValue::WorkgroupIdX,
+                EntryValue::ScratchWaveOffset,
+                EntryValue::WorkitemIdX,
+                EntryValue::WorkitemIdY,
+            ] {
+                f.entry.request(value, None);
+            }
+            f.kernarg = mir::abi::kernarg::layout(&module, &module.functions[func], target);
+            f.resources = Resources { scratch_bytes: 16, ..Resources::default() };
+            let symbol = f.symbols.push(SymbolRef::Global(external));
+            let half = |addend, kind| Operand::Symbol { symbol, addend, kind };
+            let (s, v) = (|n, d| Operand::preg(PReg::sgpr(n), d), |n, d| Operand::preg(PReg::vgpr(n), d));
+            let (entry, body, exit) = (f.add_block(), f.add_block(), f.add_block());
+            f.blocks[entry].insts = vec![
+                Inst::new(Opcode::S_LOAD_DWORDX2, [s(10, 2), s(4, 2), Operand::Imm(0)]),
+                Inst::new(
+                    Opcode::PC_ADDRESS,
+                    [s(12, 2), half(4, RelocKind::GotPcRel32Lo), half(12, RelocKind::GotPcRel32Hi)],
+                ),
+                Inst::new(Opcode::S_LOAD_DWORDX2, [s(12, 2), s(12, 2), Operand::Imm(0)]),
+            ];
+            f.blocks[body].insts = vec![
+                Inst::new(Opcode::V_MOV_B32, [v(2, 1), s(10, 1)]),
+                Inst::new(Opcode::V_MOV_B32, [v(3, 1), Operand::Imm(0x1234_5678)]),
+                Inst::new(Opcode::BUFFER_STORE_DWORD, [v(3, 1), Operand::Off, s(0, 4), Operand::Imm(0)]),
+                Inst::new(Opcode::S_CMP_LG_U32, [s(10, 1), Operand::Imm(3)]),
+            ];
+            f.blocks[exit].insts = vec![Inst::new(Opcode::V_ADD_F32, [v(0, 1), v(1, 1), s(12, 1)])];
+            let edge = |block| Edge { block, args: Default::default() };
+            f.blocks[entry].term = Terminator::Jump;
+            f.blocks[entry].wave_succs.push(edge(body));
+            f.blocks[body].term = Terminator::Uniform(Condition::Scc1);
+            f.blocks[body].wave_succs.extend([edge(body), edge(exit)]);
+            f.blocks[exit].term = Terminator::EndProgram;
+            functions.push(crate::finish(f, &module, target).expect("finishes"));
+        }
+        (module, functions)
+    }
+
+    /// Contents and relocations of the sections that matter.
+    fn sections(bytes: &[u8]) -> Vec<(String, Vec<u8>, Vec<(u64, String, i64)>)> {
+        let file = object::File::parse(bytes).expect("an ELF file");
+        let mut out = Vec::new();
+        for name in [".text", ".rodata", ".data", ".data.rel.ro", ".note"] {
+            let section = file.section_by_name(name).expect("a section");
+            let relocations = section.relocations().map(|(offset, relocation)| {
+                let RelocationTarget::Symbol(index) = relocation.target() else { panic!("{relocation:?}") };
+                let symbol = file.symbol_by_index(index).expect("a symbol");
+                (offset, symbol.name().unwrap_or_default().to_owned(), relocation.addend())
+            });
+            let relocations = relocations.collect();
+            out.push((name.to_owned(), section.data().expect("data").to_vec(), relocations));
+        }
+        out
+    }
+
+    #[test]
+    fn llvm_assembles_the_same_bytes() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+        let v3 = "--amdhsa-code-object-version=3";
+        for (tool, processor, version, extra) in [
+            ("llvm-mc-16", "gfx900", 3, v3),
+            ("llvm-mc-16", "gfx803", 3, v3),
+            ("llvm-mc-22", "gfx900", 4, "--triple=amdgcn-amd-amdhsa"),
+            ("llvm-mc-22", "gfx900", 5, "--triple=amdgcn-amd-amdhsa"),
+            ("llvm-mc-22", "gfx803", 5, "--triple=amdgcn-amd-amdhsa"),
+        ] {
+            let target = target(processor, version);
+            let (module, functions) = sample(&target);
+            let text = emit_asm(&module, &functions, &target).expect("emits");
+            std::fs::write(path("a.s"), &text).expect("writable");
+            let output = Command::new(tool)
+                .args([
+                    "-triple=amdgcn-amd-amdhsa",
+                    &format!("-mcpu={processor}"),
+                    "-filetype=obj",
+                    "-o",
+                    &path("a.o"),
+                ])
+                .args((processor == "gfx900").then_some("-mattr=-xnack"))
+                .args((extra == v3).then_some(extra))
+                .arg(path("a.s"))
+                .output();
+            let Ok(output) = output else { continue };
+            assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
+            let theirs = std::fs::read(path("a.o")).expect("an object");
+            let ours = crate::emit_object(&module, &functions, &target).expect("emits");
+            for (ours, theirs) in sections(&ours).into_iter().zip(sections(&theirs)) {
+                assert_eq!(ours, theirs, "{processor} V{version}\n{text}");
+            }
+            let flags = |bytes: &[u8]| object::File::parse(bytes).expect("an ELF file").flags();
+            assert_eq!(flags(&ours), flags(&theirs), "{processor} V{version}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_where_needed() {
+        assert_eq!(Quoted("a.b$c_1").to_string(), "a.b$c_1");
+        assert_eq!(Quoted("a b").to_string(), "\"a b\"");
+        assert_eq!(Quoted("1a\"").to_string(), "\"1a\\\"\"");
+        assert_eq!((Addend(0).to_string(), Addend(-4).to_string()), (String::new(), "-4".to_owned()));
+        let module = {
+            let mut module = Module::default();
+            module.globals.push(global("x", Linkage::Private, true, None));
+            module
+        };
+        let id = ir::Global::new(0);
+        assert_eq!(SymbolName(&module, SymbolRef::Global(id)).to_string(), ".Lglobal0");
+    }
+}

@@ -1,0 +1,140 @@
+//! From the thread graph to the wave graph: divergent control flow as EXEC masks.
+//!
+//! # Problem
+//!
+//! Selected code branches lane by lane ([`Terminator::Divergent`]). The wave has one program counter: it must visit every
+//! block that some lane goes to, with EXEC set to just those lanes, and it should keep real branches where all lanes agree.
+//!
+//! # Idea
+//!
+//! Partial linearisation. Blocks are put into reverse post-order with loops contiguous, so that only back edges lead
+//! backwards. After a divergent branch the wave goes on with whichever block comes first in the order, among the branch's
+//! targets and the blocks where lanes already wait; the rest are *deferred* past it. `linearise` computes the set of blocks
+//! deferred at each block, and from it the wave graph. A uniform branch stays a branch unless lanes wait in front of its
+//! target.
+//!
+//! Every block gets its EXEC in one of four ways (`Kind`), the first that applies:
+//!
+//! * *direct*: never deferred; the wave comes straight from the thread predecessors and EXEC is right already. A divergent
+//!   branch leaves it right: `s_and_saveexec_b64 S, cond`;
+//! * *restore*: exactly the lanes of an earlier block m of the same loop come here (m dominates, this block
+//!   post-dominates m within the iteration): `s_mov_b64 exec, S(m)`. Joins of if-then-else and exits of loops are such;
+//! * *other side*: the second target of one divergent branch b: `s_andn2_b64 exec, S(b), cond`;
+//! * *pending*: the general case. Each predecessor adds its lanes to a mask, in loops over all iterations; the block (or
+//!   its gate) takes EXEC from it. The masks are SSA on the wave graph, with 0 where nothing was added.
+//!
+//! A block of the last two kinds may find no lanes. Then it is skipped: a *gate*, a block of the wave graph alone, sets
+//! EXEC and branches over it. So every block that is more than a few vector instructions runs with EXEC ≠ 0, which scalar
+//! loads, `v_readfirstlane`, barriers and uniform branches rely on.
+//!
+//! Example, `if (c) A; else B;`:
+//!
+//! ```text
+//! head:   s_and_saveexec_b64 S, c      S = lanes here, EXEC = those with c
+//!         s_cbranch_execz gate
+//! A:      ...
+//! gate:   s_andn2_b64 exec, S, c
+//!         s_cbranch_execz join
+//! B:      ...
+//! join:   s_mov_b64 exec, S
+//! ```
+//!
+//! # Scalars
+//!
+//! SGPR parameters and all SGPR values whose definition does not dominate a use on the wave graph are brought into SSA form on
+//! the wave graph (`scalars`). Where no definition reaches, the value is undefined, and no lane is there to look.
+//!
+//! # Invariants of the result
+//!
+//! `machine::verify(f, Stage::Structured)`; each edge with arguments has a source with one successor or a target with one
+//! predecessor, on its graph; blocks without lanes of their own (gates, split wave edges) have no thread edges.
+//!
+//! # Cost
+//!
+//! Linear in blocks times the number of deferred blocks at a time, which is about the nesting depth.
+//!
+//! Sources: S. Moll, S. Hack, "Partial Control-Flow Linearization", PLDI 2018, for keeping uniform branches.
+
+mod linearise;
+mod masks;
+mod normalise;
+mod scalars;
+
+use linearise::Plan;
+use mir::analysis::{Csr, Dominators, Loops, Order};
+use mir::machine::{Block, Edge, Function, Terminator};
+use mir::{Diagnostic, Result};
+
+/// Structures `f`: selected code in, structured code out.
+///
+/// Errors: `Unsupported` for irreducible control flow together with divergent branches and for several returns of a
+/// device function under divergent branches.
+pub fn structure(f: &mut Function) -> Result<()> {
+    for block in f.layout.clone() {
+        let data = &mut f.blocks[block];
+        data.head_len = 0;
+        data.tail_start = data.insts.len() as u32;
+        let edges = data.thread_succs.len();
+        data.thread_sargs.resize(edges, Default::default());
+    }
+    normalise::merge_equal_targets(f);
+    let divergent = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));
+    if divergent {
+        linearise(f).map_err(|d| d.in_function(&f.name))?
+    } else {
+        copy_graph(f)
+    }
+    scalars::split_critical_wave_edges(f);
+    for block in f.layout.clone() {
+        f.blocks[block].thread_sargs.clear();
+    }
+    f.structured = true;
+    Ok(())
+}
+
+/// Without divergent branches the wave graph is the thread graph.
+fn copy_graph(f: &mut Function) {
+    normalise::split_edges_with_args(f);
+    let graph = Csr::thread(f);
+    let rpo = Order::reverse_post_order(&graph);
+    let loops = Loops::new(&graph, &rpo, &Dominators::new(&graph, &rpo));
+    let order = rpo.loops_contiguous(&loops);
+    f.layout = order.blocks().iter().map(|&b| Block::from_u32(b)).collect();
+    for &block in &f.layout {
+        let data = &mut f.blocks[block];
+        data.loop_depth = loops.depth(block.as_u32()).min(255) as u8;
+        let sargs = std::mem::take(&mut data.thread_sargs);
+        data.wave_succs =
+            data.thread_succs.iter().zip(sargs).map(|(e, args)| Edge { block: e.block, args }).collect();
+    }
+}
+
+fn linearise(f: &mut Function) -> Result<()> {
+    normalise::unify_exits(f)?;
+    normalise::split_edges_with_args(f);
+    normalise::canonical_loops(f)?;
+    // Uniform branches to a pending block need a block of their own on that edge; that adds no further pending blocks.
+    let mut rounds = 0;
+    let mut split = Vec::new();
+    let plan = loop {
+        let plan = Plan::new(f, &split)?;
+        let edges = plan.uniform_edges_to_pending(f);
+        if edges.is_empty() {
+            break plan;
+        }
+        rounds += 1;
+        if rounds > 4 {
+            return Err(Diagnostic::defect("splitting uniform branches to pending blocks does not end"));
+        }
+        for (block, index) in edges {
+            split.push((normalise::split_thread_edge(f, block, index), block));
+        }
+    };
+    let gates = masks::build(f, &plan);
+    scalars::repair(f);
+    masks::fold_gates(f, &gates);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Compiles hashcat's kernels and reports what became of them.
+
+use clap::Parser;
+use gcnc_tests::corpus;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Compiles hashcat's OpenCL kernels with gcnc.
+#[derive(Parser)]
+struct Args {
+    /// Only modules whose name contains this.
+    #[arg(long, default_value = "")]
+    filter: String,
+    /// At most so many modules, spread evenly over the list.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Optimisation level.
+    #[arg(short = 'O', default_value_t = 2)]
+    level: u8,
+    /// Seconds that one module may take.
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// Print a line for each module.
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> std::process::ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => std::process::ExitCode::SUCCESS,
+        Ok(false) => std::process::ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("gcnc-corpus: {message}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether nothing crashed and nothing hung.
+fn run(args: &Args) -> Result<bool, String> {
+    let cache = PathBuf::from(std::env::var_os("GCNC_CACHE").ok_or("GCNC_CACHE is not set; use tests/corpus")?);
+    let hashcat = cache.join("hashcat/usr/share/hashcat");
+    let bitcode_folder = cache.join("hashcat-bitcode");
+    std::fs::create_dir_all(&bitcode_folder).map_err(|error| format!("{}: {error}", bitcode_folder.display()))?;
+    let mut sources = corpus::sources(&hashcat)?;
+    sources.retain(|path| path.to_string_lossy().contains(&args.filter));
+    if let Some(limit) = args.limit.filter(|&limit| limit < sources.len()) {
+        sources = (0..limit).map(|i| sources[i * sources.len() / limit].clone()).collect();
+    }
+    let modules: Vec<PathBuf> =
+        sources.par_iter().filter_map(|source| corpus::bitcode(&hashcat, source, &bitcode_folder)).collect();
+    println!("{} source files, {} that clang compiles", sources.len(), modules.len());
+    let gcnc = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("gcnc");
+    let out = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let reports = corpus::compile_all(&gcnc, &modules, out.path(), args.level, Duration::from_secs(args.seconds))?;
+    if args.verbose {
+        for report in &reports {
+            println!("{:28} {:9.3} s  {:?}", report.module, report.time.as_secs_f64(), report.outcome);
+        }
+    }
+    print!("{}", corpus::summary(&reports));
+    let bad = |outcome: &corpus::Outcome| matches!(outcome, corpus::Outcome::Crashed(_) | corpus::Outcome::Hung);
+    Ok(!reports.iter().any(|report| bad(&report.outcome)))
+}

@@ -1,0 +1,158 @@
+//! A GPU as a host program sees it, backed by the simulator: buffers, launches, results.
+
+use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A type that buffers may hold.
+pub trait Element: Copy {
+    /// Bytes in memory, little endian.
+    fn write(self, out: &mut Vec<u8>);
+    /// The value of `bytes`, which is as long as [`Self::SIZE`].
+    fn read(bytes: &[u8]) -> Self;
+    /// Size in bytes.
+    const SIZE: usize;
+}
+
+macro_rules! elements {
+    ($($ty:ty),*) => {$(
+        impl Element for $ty {
+            const SIZE: usize = size_of::<$ty>();
+            fn write(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn read(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<$ty>()];
+                array.copy_from_slice(bytes);
+                Self::from_le_bytes(array)
+            }
+        }
+    )*};
+}
+elements!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+
+/// A buffer in global memory.
+pub struct Buffer<T> {
+    id: BufferId,
+    marker: PhantomData<T>,
+}
+
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Buffer<T> {}
+
+/// A pointer argument to so many bytes of dynamic LDS.
+#[derive(Clone, Copy)]
+pub struct Local(pub u32);
+
+/// A kernel argument; made by [`args!`].
+pub struct Arg(sim::Arg);
+
+impl<T> From<Buffer<T>> for Arg {
+    fn from(buffer: Buffer<T>) -> Self {
+        Self(sim::Arg::Buffer(buffer.id))
+    }
+}
+
+impl From<Local> for Arg {
+    fn from(local: Local) -> Self {
+        Self(sim::Arg::Local(local.0))
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for Arg {
+    fn from(bytes: [u8; N]) -> Self {
+        Self(sim::Arg::Value(bytes.to_vec()))
+    }
+}
+
+macro_rules! scalar_args {
+    ($($ty:ty),*) => {$(
+        impl From<$ty> for Arg {
+            fn from(value: $ty) -> Self {
+                Self(sim::Arg::Value(value.to_le_bytes().to_vec()))
+            }
+        }
+    )*};
+}
+scalar_args!(i32, u32, i64, u64, f32, f64);
+
+/// A list of kernel arguments.
+macro_rules! args {
+    ($($arg:expr),* $(,)?) => { &[$($crate::gpu::Arg::from($arg)),*] };
+}
+pub(crate) use args;
+
+/// What one launch executed.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Kernel.
+    pub kernel: String,
+    /// Wave instructions.
+    pub instructions: u64,
+}
+
+/// A simulated GPU with one code object loaded. All strict checks are on.
+pub struct Gpu {
+    object: CodeObject,
+    memory: Memory,
+    config: Config,
+    /// Random numbers for inputs, the same in every run.
+    pub rng: fastrand::Rng,
+    /// Launches so far.
+    pub launches: Vec<Launch>,
+}
+
+impl Gpu {
+    /// A GPU that holds the linked code object `bytes`.
+    pub fn new(bytes: &[u8]) -> Result<Self, String> {
+        Ok(Self {
+            object: CodeObject::load(bytes).map_err(|report| report.to_string())?,
+            memory: Memory::new(),
+            config: Config::default(),
+            rng: fastrand::Rng::with_seed(0x6763_6e63),
+            launches: Vec::new(),
+        })
+    }
+
+    /// A buffer that holds `data`.
+    pub fn buffer<T: Element>(&mut self, data: &[T]) -> Buffer<T> {
+        let mut bytes = Vec::with_capacity(data.len() * T::SIZE);
+        data.iter().for_each(|value| value.write(&mut bytes));
+        Buffer { id: self.memory.add_buffer("buffer", bytes), marker: PhantomData }
+    }
+
+    /// A buffer of `len` zeros.
+    pub fn zeros<T: Element>(&mut self, len: usize) -> Buffer<T> {
+        Buffer { id: self.memory.add_buffer("buffer", vec![0; len * T::SIZE]), marker: PhantomData }
+    }
+
+    /// Random numbers in `range`.
+    pub fn random_f32(&mut self, len: usize, range: Range<f32>) -> Vec<f32> {
+        (0..len).map(|_| range.start + self.rng.f32() * (range.end - range.start)).collect()
+    }
+
+    /// Runs a kernel over `grid` work-items in groups of `group`; the grid is rounded up to whole groups.
+    pub fn launch(&mut self, kernel: &str, grid: [u32; 3], group: [u32; 3], args: &[Arg]) -> Result<(), String> {
+        let dispatch = Dispatch {
+            kernel: kernel.to_owned(),
+            grid: std::array::from_fn(|i| grid[i].next_multiple_of(group[i])),
+            group,
+            args: args.iter().map(|arg| arg.0.clone()).collect(),
+            ..Dispatch::default()
+        };
+        let stats = sim::run(&self.object, &mut self.memory, &dispatch, &self.config)
+            .map_err(|report| report.to_string())?;
+        self.launches.push(Launch { kernel: kernel.to_owned(), instructions: stats.instructions });
+        Ok(())
+    }
+
+    /// The contents of a buffer.
+    pub fn read<T: Element>(&self, buffer: Buffer<T>) -> Vec<T> {
+        self.memory.bytes(buffer.id).chunks_exact(T::SIZE).map(T::read).collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! The tools around gcnc: clang to make bitcode, `llc` to compare with, `ld.lld` to link. Each is a Debian package that
+//! `scripts/setup` installs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// libclc for amdgcn-amd-amdhsa.
+pub const LIBCLC: &str = "/usr/lib/clc/amdgcn-amd-amdhsa.bc";
+
+/// Runs a command; its standard error is the error.
+pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(format!("{name}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// Compiles OpenCL C to bitcode for `cpu` at `-O{level}` with libclc linked in.
+///
+/// libclc's work-item functions read the implicit arguments of code objects before V5, hence version 4.
+pub fn clang(source: &Path, bitcode: &Path, cpu: &str, level: u8, extra: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("clang-22");
+    command
+        .args(["-x", "cl", "-cl-std=CL2.0", "--target=amdgcn-amd-amdhsa", "-nogpulib"])
+        .arg(format!("-mcpu={cpu}"))
+        .arg("-mcode-object-version=4")
+        .args(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", LIBCLC])
+        .arg(format!("-O{level}"))
+        .args(["-emit-llvm", "-c", "-w"])
+        .args(extra)
+        .arg(source)
+        .arg("-o")
+        .arg(bitcode);
+    run(&mut command).map(drop)
+}
+
+/// Compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22 writes.
+pub fn llc(bitcode: &Path, object: &Path, cpu: &str, level: u8) -> Result<(), String> {
+    let mut command = Command::new("llc-22");
+    command
+        .args(["-mtriple=amdgcn-amd-amdhsa", "-filetype=obj", "--amdhsa-code-object-version=4"])
+        .arg(format!("-mcpu={cpu}"))
+        .arg(format!("-O{level}"))
+        .arg(bitcode)
+        .arg("-o")
+        .arg(object);
+    run(&mut command).map(drop)
+}
+
+/// Links a relocatable object to a loadable shared object and returns its bytes.
+pub fn link(object: &Path) -> Result<Vec<u8>, String> {
+    let shared = object.with_extension("so");
+    run(Command::new("ld.lld-22").args(["-shared", "-o"]).arg(&shared).arg(object))?;
+    std::fs::read(&shared).map_err(|error| format!("{}: {error}", shared.display()))
+}
+
+/// Disassembles `object` and returns the lines that the disassembler could not make sense of.
+pub fn unknown_instructions(object: &Path, cpu: &str) -> Result<Vec<String>, String> {
+    let mut command = Command::new("llvm-objdump-22");
+    command.args(["-d", "--triple=amdgcn-amd-amdhsa", &format!("--mcpu={cpu}")]).arg(object);
+    let text = run(&mut command)?;
+    let text = String::from_utf8_lossy(&text);
+    let unknown = |line: &&str| line.contains("<unknown>") || line.contains("\t.long") || line.contains("illegal");
+    Ok(text.lines().filter(unknown).map(str::to_owned).collect())
+}
+
+/// The folder `examples/` of the source tree.
+pub fn examples_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
+}
