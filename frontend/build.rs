@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The parts of LLVM that the reader calls, in `llvm-config`'s words. `executionengine` brings what inkwell's own
-/// wrappers refer to. LLVM's references to zlib, zstd, libxml2 and z3 are all in code that is not reached: lld (unlike
-/// GNU ld) drops that code first and does not ask for them.
-const COMPONENTS: [&str; 5] = ["core", "bitreader", "irreader", "executionengine", "support"];
+/// The parts of LLVM that the reader and its tests (`bitwriter`) call, in `llvm-config`'s words; `executionengine` brings
+/// what inkwell's own wrappers refer to. LLVM's references to zlib, zstd, libxml2 and z3 are all in code that is not
+/// reached: lld (unlike GNU ld) drops that code first and does not ask for them.
+const COMPONENTS: [&str; 6] = ["core", "bitreader", "bitwriter", "irreader", "executionengine", "support"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,37 +1,365 @@
-//! Tests over small modules in text form.
+//! Tests over small modules in text form: each construct by the IR's own text, each refusal by its words, and clang's
+//! output in bulk.
 
-use crate::{read, read_module};
+use crate::{Context, parse, read, read_module};
 use mir::ErrorKind;
+use mir::ir::{
+    CallConv, Function, Initializer, MemFlags, Module, ParamFlags, SymbolRef, parse_module, verify_module,
+};
 
-const SMALL: &str = "
-target triple = \"amdgcn-amd-amdhsa\"
-define amdgpu_kernel void @k(ptr addrspace(1) noalias %out, i32 %n) {
+fn module(text: &str) -> Module {
+    let module = read_module(text.as_bytes(), "test.ll").unwrap();
+    verify_module(&module).unwrap();
+    let printed = module.to_string();
+    assert_eq!(parse_module(&printed, "again").unwrap().to_string(), printed);
+    module
+}
+
+/// The lines of the instructions of function `name`, labels included.
+fn body(text: &str, name: &str) -> Vec<String> {
+    let module = module(text);
+    let function = find(&module, name);
+    let printed = function.display(&module).to_string();
+    let lines = printed.lines().map(str::trim).skip_while(|line| !line.ends_with('{')).skip(1);
+    lines.take_while(|line| *line != "}").map(str::to_owned).collect()
+}
+
+fn find<'m>(module: &'m Module, name: &str) -> &'m Function {
+    module.functions.values().find(|function| function.name == name).unwrap()
+}
+
+#[test]
+fn phis_become_block_parameters_and_geps_byte_offsets() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(1) noalias readonly align 16 %out, i32 %n) {
 entry:
   %c = icmp eq i32 %n, 0
   br i1 %c, label %exit, label %loop
 loop:
   %i = phi i32 [ 0, %entry ], [ %j, %loop ]
-  %p = getelementptr inbounds [4 x float], ptr addrspace(1) %out, i32 %i, i32 2
-  store float 1.0, ptr addrspace(1) %p, align 4
+  %p = getelementptr inbounds [4 x { float, i64 }], ptr addrspace(1) %out, i32 %i, i32 2, i32 1
+  %v = load volatile i64, ptr addrspace(1) %p, align 8, !nontemporal !0
+  %q = getelementptr [8 x [8 x i16]], ptr addrspace(1) %out, i64 0, i64 %v, i32 %n
   %j = add nuw i32 %i, 1
   %d = icmp ult i32 %j, %n
   br i1 %d, label %loop, label %exit
 exit:
   ret void
 }
-";
-
-#[test]
-fn reads_a_loop() {
-    let module = read_module(SMALL.as_bytes(), "small.ll").unwrap();
-    let kernel = module.functions.values().next().unwrap();
-    assert_eq!((kernel.layout.len(), kernel.params.len()), (3, 2));
-    assert_eq!(kernel.blocks[kernel.layout[1]].params.len(), 1);
+!0 = !{i32 1}";
+    let expected = [
+        "block0:",
+        "v2: i1 = icmp eq v1, i32 0",
+        "br v2, block2, block1(i32 0)",
+        "block1(v3: i32):",
+        "v4: ptr addrspace(1) = ptradd inbounds v0, v3 * 64 + 40",
+        "v5: i64 = load v4 addrspace(1) align 8 volatile nontemporal",
+        "v10: ptr addrspace(1) = ptradd v0, v5 * 16 + 0",
+        "v6: ptr addrspace(1) = ptradd v10, v1 * 2 + 0",
+        "v7: i32 = add nuw v3, i32 1",
+        "v8: i1 = icmp ult v7, v1",
+        "br v8, block1(v7), block2",
+        "block2:",
+        "ret",
+    ];
+    assert_eq!(body(text, "k"), expected);
+    let module = module(text);
+    let kernel = find(&module, "k");
+    assert_eq!(kernel.call_conv, CallConv::Kernel);
+    assert_eq!(kernel.params[0].flags, ParamFlags::NOALIAS | ParamFlags::READONLY);
+    assert_eq!((kernel.params[0].align_log2, kernel.params[1].name.as_str()), (4, "n"));
 }
 
 #[test]
-fn malformed_input_has_a_position() {
-    let error = read(b"define void @f() {\n  %x = add i32 1,\n}\n", "bad.ll").unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Malformed);
-    assert_eq!(error.location.map(|l| (l.line, l.column)), Some((3, 1)));
+fn constant_expressions_become_symbols_or_instructions_in_the_predecessor() {
+    let text = "
+@lds = internal addrspace(3) global [16 x i32] poison, align 4
+define ptr @f(i1 %c) {
+entry:
+  store i32 1, ptr addrspace(3) getelementptr ([16 x i32], ptr addrspace(3) @lds, i32 0, i32 3), align 4
+  br i1 %c, label %then, label %join
+then:
+  br label %join
+join:
+  %p = phi ptr [ null, %entry ], [ addrspacecast (ptr addrspace(3) @lds to ptr), %then ]
+  ret ptr %p
+}";
+    let expected = [
+        "block0:",
+        "store ptr addrspace(3) @lds offset 12, i32 1 addrspace(3) align 4",
+        "br v0, block1, block2(ptr zero)",
+        "block1:",
+        "v6: ptr = addrspacecast ptr addrspace(3) @lds",
+        "jump block2(v6)",
+        "block2(v1: ptr):",
+        "ret v1",
+    ];
+    assert_eq!(body(text, "f"), expected);
+}
+
+#[test]
+fn atomics_keep_scope_ordering_and_flags() {
+    let text = r#"
+define void @f(ptr addrspace(1) %p, i32 %x) {
+  %a = atomicrmw add ptr addrspace(1) %p, i32 %x syncscope("agent-one-as") acq_rel, align 4
+  %b = cmpxchg weak ptr addrspace(1) %p, i32 %a, i32 %x syncscope("workgroup") release acquire, align 4
+  %c = extractvalue { i32, i1 } %b, 0
+  fence syncscope("wavefront") acquire
+  store atomic i32 %c, ptr addrspace(1) %p monotonic, align 4
+  ret void
+}"#;
+    let expected = [
+        "block0:",
+        "v2: i32 = atomicrmw add v0, v1 addrspace(1) align 4 one_as acq_rel agent",
+        "v3: { i32, i1 } = cmpxchg weak v0, v2, v1 addrspace(1) align 4 acq_rel workgroup",
+        "v4: i32 = extractvalue v3 [0]",
+        "fence acquire wavefront",
+        "store v0, v4 addrspace(1) align 4 monotonic system",
+        "ret",
+    ];
+    assert_eq!(body(text, "f"), expected);
+}
+
+#[test]
+fn calls_intrinsics_and_assembly() {
+    let text = r#"
+declare float @llvm.fma.f32(float, float, float)
+declare void @llvm.assume(i1)
+declare void @llvm.memcpy.p1.p4.i64(ptr addrspace(1), ptr addrspace(4), i64, i1)
+declare float @llvm.experimental.constrained.fadd.f32(float, float, metadata, metadata)
+declare float @ext(float)
+define float @f(float %x, ptr addrspace(1) %d, ptr addrspace(4) %s, i1 %c) strictfp {
+  call void @llvm.assume(i1 %c)
+  %a = call nnan contract float @llvm.fma.f32(float %x, float 0x7FF4000000000000, float 1.0), !fpmath !0
+  call void @llvm.memcpy.p1.p4.i64(ptr addrspace(1) align 16 %d, ptr addrspace(4) align 4 %s, i64 64, i1 false)
+  %b = call float @llvm.experimental.constrained.fadd.f32(float %a, float %x, metadata !"round.tonearest", metadata !"fpexcept.strict")
+  %e = call float @ext(float %b)
+  %g = call i32 asm sideeffect "v_mov_b32 $0, $1", "=v,v"(float %e)
+  ret float %e
+}
+!0 = !{float 2.5}"#;
+    let expected = [
+        "block0:",
+        "v4: float = intrinsic nnan contract fma(v0, float 0x7fa00000, float 0x3f800000) !fpmath 640",
+        "intrinsic memcpy(v1, v2, i64 64, i1 0) !align 4 2",
+        "v5: float = call @llvm.experimental.constrained.fadd.f32(v4, v0)",
+        "v6: float = call @ext(v5)",
+        "v7: i32 = asm \"v_mov_b32 $0, $1\" \"=v,v\" sideeffect(v6)",
+        "ret v6",
+    ];
+    assert_eq!(body(text, "f"), expected);
+}
+
+#[test]
+fn vectors_switches_and_wide_constants() {
+    let text = "
+define <4 x i16> @f(<2 x i16> %v, i8 %k, i128 %w) {
+  switch i8 %k, label %d [ i8 -1, label %a
+                           i8 3, label %a ]
+a:
+  br label %d
+d:
+  %r = phi i128 [ -2, %0 ], [ 18446744073709551616, %a ]
+  %x = add i128 %w, %r
+  %s = shufflevector <2 x i16> %v, <2 x i16> <i16 7, i16 poison>, <4 x i32> <i32 0, i32 3, i32 poison, i32 1>
+  %t = insertelement <4 x i16> %s, i16 5, i8 %k
+  ret <4 x i16> %t
+}";
+    let expected = [
+        "block0:",
+        "switch v1, block2(i128 wide(0xfffffffffffffffe, 0xffffffffffffffff)) [255: block1, 3: block1]",
+        "block1:",
+        "jump block2(i128 wide(0x0, 0x1))",
+        "block2(v3: i128):",
+        "v4: i128 = add v2, v3",
+        "v5: <4 x i16> = shufflevector v0, <2 x i16> (i16 7, i16 poison) [0, 3, _, 1]",
+        "v6: <4 x i16> = insertelement v5, i16 5, v1",
+        "ret v6",
+    ];
+    assert_eq!(body(text, "f"), expected);
+}
+
+#[test]
+fn initialisers_are_bytes_and_addresses() {
+    let text = "
+@a = addrspace(1) constant { i8, i32, [3 x i16], float } { i8 1, i32 -2, [3 x i16] [i16 1, i16 2, i16 3], float 1.0 }
+@b = addrspace(1) global [2 x ptr addrspace(1)] [ptr addrspace(1) null, ptr addrspace(1) getelementptr (i8, ptr addrspace(1) @a, i64 6)]
+@c = addrspace(1) global <10 x i1> <i1 1, i1 0, i1 1, i1 0, i1 0, i1 0, i1 0, i1 0, i1 0, i1 1>
+@d = addrspace(1) global ptr addrspace(5) addrspacecast (ptr null to ptr addrspace(5))
+@e = external addrspace(3) global [0 x i32], align 16
+@f = alias i8, getelementptr (i8, ptr addrspace(1) @a, i64 4)
+@llvm.used = appending global [1 x ptr] [ptr addrspacecast (ptr addrspace(1) @b to ptr)], section \"llvm.metadata\"";
+    let module = module(text);
+    let global = |index: u32| &module.globals[mir::ir::Global::from_u32(index)];
+    let bytes = |index| global(index).init.as_ref().map(|init| init.bytes.as_slice());
+    let a = [1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 1, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0x80, 0x3f];
+    assert_eq!((bytes(0), global(0).size_bytes), (Some(&a[..]), 20));
+    let Some(Initializer { bytes: zero, relocations }) = &global(1).init else { panic!("no initialiser") };
+    assert_eq!((zero.len(), relocations.len()), (0, 1));
+    assert_eq!((relocations[0].offset_bytes, relocations[0].width_bytes, relocations[0].addend), (8, 8, 6));
+    assert_eq!(bytes(2), Some(&[5, 2][..]));
+    assert_eq!(bytes(3), Some(&[0xff; 4][..]));
+    assert_eq!((global(4).init.is_none(), global(4).size_bytes, global(4).align_log2), (true, 0, 4));
+    assert_eq!((module.aliases[0].name.as_str(), module.aliases[0].offset), ("f", 4));
+    assert_eq!(module.used, [SymbolRef::Global(mir::ir::Global::from_u32(1))]);
+}
+
+#[test]
+fn kernels_and_modules_keep_their_metadata() {
+    let text = r#"
+target triple = "amdgcn-amd-amdhsa"
+define spir_kernel void @k(ptr addrspace(1) %p) "amdgpu-waves-per-eu"="2,4" !kernel_arg_addr_space !0 !kernel_arg_access_qual !1 !kernel_arg_type !2 !kernel_arg_base_type !2 !kernel_arg_type_qual !3 !kernel_arg_name !4 !reqd_work_group_size !5 !vec_type_hint !6 {
+  %v = load i32, ptr addrspace(1) %p, align 4, !invariant.load !7
+  ret void
+}
+!llvm.module.flags = !{!8}
+!opencl.ocl.version = !{!9}
+!llvm.ident = !{!10}
+!0 = !{i32 1}
+!1 = !{!"none"}
+!2 = !{!"int*"}
+!3 = !{!"const"}
+!4 = !{!"p"}
+!5 = !{i32 64, i32 2, i32 1}
+!6 = !{<4 x float> undef, i32 0}
+!7 = !{}
+!8 = !{i32 1, !"amdhsa_code_object_version", i32 400}
+!9 = !{i32 2, i32 0}
+!10 = !{!"me"}"#;
+    let module = module(text);
+    let kernel = find(&module, "k");
+    assert!(kernel.is_kernel());
+    let arg = &kernel.kernel.args[0];
+    assert_eq!((arg.name.as_str(), arg.addr_space, arg.access.as_str()), ("p", 1, "none"));
+    assert_eq!((arg.ty.as_str(), arg.base_ty.as_str(), arg.qualifiers.as_str()), ("int*", "int*", "const"));
+    assert_eq!(kernel.kernel.reqd_work_group_size, Some([64, 2, 1]));
+    assert_eq!(kernel.kernel.vec_type_hint.as_deref(), Some("float4"));
+    assert_eq!(kernel.attribute("amdgpu-waves-per-eu"), Some("2,4"));
+    assert_eq!((module.code_object_version_flag, module.opencl_version), (Some(400), Some([2, 0])));
+    assert_eq!(module.idents, ["me"]);
+    let load = kernel.blocks[kernel.entry()].insts[0];
+    let mir::ir::InstKind::Load { mem, .. } = &kernel.insts[load].kind else { panic!("not a load") };
+    assert_eq!(mem.flags, MemFlags::INVARIANT);
+}
+
+#[test]
+fn source_positions_survive() {
+    let text = r#"
+define void @f(ptr %p) !dbg !2 {
+  store i32 0, ptr %p, align 4, !dbg !4
+  ret void
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!3}
+!0 = distinct !DICompileUnit(language: DW_LANG_OpenCL, file: !1, emissionKind: LineTablesOnly)
+!1 = !DIFile(filename: "a.cl", directory: "/src")
+!2 = distinct !DISubprogram(name: "f", file: !1, line: 7, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!3 = !{i32 2, !"Debug Info Version", i32 3}
+!4 = !DILocation(line: 9, column: 4, scope: !2)
+!5 = !DISubroutineType(types: !6)
+!6 = !{}"#;
+    let module = module(text);
+    let function = find(&module, "f");
+    let store = function.blocks[function.entry()].insts[0];
+    let location = function.source_location(&module, store).unwrap();
+    assert_eq!((location.file.as_str(), location.line, location.column), ("/src/a.cl", 9, 4));
+    assert_eq!(function.loc.line, 7);
+}
+
+#[test]
+fn one_bad_function_does_not_hide_the_others() {
+    let text = "
+declare i32 @pers(...)
+define void @good() {
+  ret void
+}
+define void @bad1() personality ptr @pers {
+  invoke void @good() to label %a unwind label %b
+a:
+  ret void
+b:
+  %l = landingpad { ptr, i32 } cleanup
+  ret void
+}
+define <vscale x 2 x i32> @bad2(<vscale x 2 x i32> %v) {
+  ret <vscale x 2 x i32> %v
+}
+define void @bad3(ptr %p) {
+  fence syncscope(\"moon\") acquire
+  ret void
+}";
+    let reading = read(text.as_bytes(), "test.ll").unwrap();
+    let errors: Vec<String> = reading.errors.iter().map(|error| error.to_string()).collect();
+    let expected = [
+        "in function bad2: unsupported type <vscale x 2 x i32>",
+        "in function bad1: unsupported instruction invoke, at invoke void @good()",
+        "in function bad3: unknown synchronisation scope, at fence syncscope(\"moon\") acquire",
+    ];
+    assert_eq!(errors.len(), expected.len());
+    for (error, expected) in errors.iter().zip(expected) {
+        assert!(error.starts_with(expected), "{error}");
+    }
+    assert!(!find(&reading.module, "good").is_declaration());
+    assert!(reading.errors.iter().all(|error| error.kind == ErrorKind::Unsupported));
+}
+
+#[test]
+fn malformed_input_is_refused_with_a_position() {
+    let refused = |bytes: &[u8]| {
+        let error = read(bytes, "bad.ll").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Malformed);
+        let location = error.location.unwrap();
+        assert_eq!(location.file, "bad.ll");
+        (error.message, location.line, location.column)
+    };
+    assert_eq!(refused(b"").0, "the input is empty");
+    assert_eq!(refused(b" \n").0, "the input is empty");
+    assert_eq!(
+        refused(b"define void @f() {\n  %x = add i32 1,\n}\n"),
+        ("expected value token".to_owned(), 3, 1)
+    );
+    assert_eq!(refused(b"  nonsense"), ("expected top-level entity".to_owned(), 1, 3));
+    assert!(refused(b"\x7fELF\0\0").0.starts_with("neither bitcode nor text"));
+    let x86 = b"target triple = \"x86_64-pc-linux-gnu\"\ndefine void @f() {\n  ret void\n}\n";
+    assert_eq!(refused(x86).0, "target triple \"x86_64-pc-linux-gnu\" is not amdgcn");
+    let use_before = b"define i32 @f() {\n  %a = add i32 %b, 1\n  %b = add i32 1, 1\n  ret i32 %b\n}\n";
+    assert!(refused(use_before).0.starts_with("invalid IR: Instruction does not dominate all uses"));
+}
+
+#[test]
+fn truncated_bitcode_is_refused() {
+    let context = Context::create();
+    let text = b"define i32 @f(i32 %a) {\n  %b = add i32 %a, 1\n  ret i32 %b\n}\n";
+    let buffer = parse(&context, text, "good.ll").unwrap().write_bitcode_to_memory();
+    let bytes = buffer.as_slice();
+    assert_eq!(read_module(bytes, "good.bc").unwrap().functions.len(), 1);
+    for len in [4, 8, 40, bytes.len() / 2, bytes.len() - 8] {
+        let error = read(&bytes[..len], "short.bc").unwrap_err();
+        assert_eq!((error.kind, error.location.is_some()), (ErrorKind::Malformed, true), "{len} bytes");
+    }
+}
+
+#[test]
+fn types_are_laid_out_as_llvm_does() {
+    // Allocation sizes as LLVM computes them for the target's data layout, in text: a variable's size.
+    let cases = [
+        ("i1", 1, 0),
+        ("i24", 4, 2),
+        ("i48", 8, 3),
+        ("<3 x float>", 16, 4),
+        ("<8 x i1>", 1, 0),
+        ("{ i8, <3 x i16>, i8 }", 24, 3),
+        ("<{ i8, i64 }>", 9, 0),
+        ("[3 x { i64, i8 }]", 48, 3),
+        ("ptr addrspace(5)", 4, 2),
+        ("{ i8, i128 }", 24, 3),
+        ("i256", 32, 3),
+    ];
+    let text: String = cases
+        .iter()
+        .map(|(ty, ..)| format!("@\"{ty}\" = addrspace(1) global {ty} zeroinitializer\n"))
+        .collect();
+    for (global, (ty, size, align)) in module(&text).globals.values().zip(cases) {
+        assert_eq!((global.size_bytes, global.align_log2), (size, align), "{ty}");
+    }
 }

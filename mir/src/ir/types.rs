@@ -103,11 +103,13 @@ impl Scalar {
         u64::from(self.bits()).div_ceil(8)
     }
 
-    /// ABI alignment in bytes (AMDGPU data layout: natural up to 16 bytes, i128 at 16, wide integers at 16).
+    /// ABI alignment in bytes: natural, integers at most 8 (the data layout of LLVM 22 names `i64:64` and nothing wider, so
+    /// i128 too has 8), fat and strided buffer pointers 32.
     pub fn abi_align(self) -> u64 {
         match self {
             Self::Ptr(AddrSpace(7)) | Self::Ptr(AddrSpace(9)) => 32,
-            _ => self.store_bytes().next_power_of_two().min(16),
+            Self::Ptr(_) => self.store_bytes(),
+            _ => self.store_bytes().next_power_of_two().min(8),
         }
     }
 
