@@ -494,6 +494,7 @@ fn run(seed: u64, allocator: &mut Allocator) {
     let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.below(4)]);
     let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
+    allocator.ask_units(random.below(2) == 0);
     if let Err(error) = allocator.allocate(f, &target, &options) {
         panic!("seed {seed}, {shape:?}, {target}: {error}");
     }
@@ -529,10 +530,12 @@ fn large_functions_cost_linear_time() {
         let f = Generator::generate(7, shape);
         let insts: usize = f.layout.iter().map(|&b| f.blocks[b].insts.len()).sum();
         let (blocks, copies) = (f.layout.len(), copies(&f));
+        let options = Options::default();
+        allocator.ask_units(std::env::var("GCNC_UNITS").is_ok());
         let run = |allocator: &mut Allocator| {
             let f = f.clone();
             let start = cpu_time();
-            let done = allocator.allocate(f, &target("gfx900"), &Options::default()).expect("allocation");
+            let done = allocator.allocate(f, &target("gfx900"), &options).expect("allocation");
             (cpu_time() - start, done)
         };
         let (mut time, done) = run(&mut allocator);

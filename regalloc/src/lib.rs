@@ -13,7 +13,7 @@
 //! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
 //!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
 //! 3. [`spill`]: where more dwords are alive than there are registers, rematerialise and spill.
-//! 4. [`webs`]: join what moves connect.
+//! 4. [`units`] (on request) and [`webs`]: join what moves connect.
 //! 5. [`pack`]: bind webs to registers.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
 //! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
@@ -44,6 +44,7 @@ mod occupancy;
 mod pack;
 mod rewrite;
 mod spill;
+mod units;
 mod webs;
 
 use graph::{Graph, Numbering};
@@ -56,6 +57,7 @@ use occupancy::{Mask, Occupancy};
 use pack::{File, Hints, Item, Packing, UNBOUND};
 use rewrite::{Bound, Rewriter};
 use spill::Spills;
+use units::Units;
 use webs::Webs;
 
 /// What the user asked for, besides what the function says.
@@ -98,9 +100,19 @@ pub struct Allocator {
     scalar: Occupancy,
     vector: Occupancy,
     whole_wave: Occupancy,
+    units: Units,
+    /// Whether regalloc2 is asked which values belong together before webs are joined. Off: on functions of
+    /// 100,000 and more instructions it takes two to eight times as long as everything else here together, and saves no
+    /// move that joining webs by itself does not save.
+    ask_units: bool,
 }
 
 impl Allocator {
+    /// Whether to ask regalloc2 for units, which is off at first.
+    pub fn ask_units(&mut self, ask: bool) {
+        self.ask_units = ask;
+    }
+
     /// Allocates registers for `f`.
     pub fn allocate(&mut self, mut f: Function, target: &Target, options: &Options) -> Result<Function> {
         let name = f.name.clone();
@@ -117,7 +129,12 @@ impl Allocator {
             let thread = Graph::new(f, &numbering, RegFile::Vgpr);
             let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
             let mut webs = Webs::new(f, &numbering);
-            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &state.apart);
+            self.units.clear();
+            if self.ask_units {
+                self.units.run(f, &numbering, &wave, Kind::Sgpr);
+                self.units.run(f, &numbering, &thread, Kind::Vgpr);
+            }
+            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &self.units, &state.apart);
             let mut round = Round { f, live: &live, numbering: &numbering, webs: &mut webs, hints: &hints };
 
             let mut at = vec![UNBOUND; round.f.vregs.len()];
@@ -383,9 +400,11 @@ fn join_all(
     numbering: &Numbering,
     wave: &Graph,
     thread: &Graph,
+    units: &Units,
     apart: &rustc_hash::FxHashSet<VReg>,
 ) -> Hints {
     let mut open = webs::affinities(f, numbering, wave, thread);
+    open.sort_by_key(|a| (std::cmp::Reverse(a.depth), !units.same(a.a, a.b)));
     open.retain(|a| apart.contains(&a.a) || apart.contains(&a.b) || !webs.join(f, live, a));
     let mut hints = Hints::default();
     for (_, first, reg) in f.entry.registers() {

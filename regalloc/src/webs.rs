@@ -446,7 +446,7 @@ pub(crate) fn copy_parts<'a>(
     })
 }
 
-/// Everything in `f` that would like to share registers, the deepest loops first.
+/// Everything in `f` that would like to share registers.
 pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thread: &Graph) -> Vec<Affinity> {
     let mut out = Vec::new();
     for (i, &block) in numbering.order.iter().enumerate() {
@@ -485,6 +485,5 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
             }
         }
     }
-    out.sort_by_key(|a| std::cmp::Reverse(a.depth));
     out
 }

@@ -1,0 +1,227 @@
+//! What regalloc2 makes of a register file: its *units*.
+//!
+//! regalloc2 (Ion) runs once for each file, over that file's graph, and sees only the operands of that file. Every operand may
+//! be anywhere (`Any`), so nothing is split and nothing is ever too much: registers and spill slots are alike names of *units*, sets
+//! of values that are never alive at once. What Ion is good at is which parameters and arguments belong together: those it put
+//! into one unit are joined into webs before all others ([`crate::webs`]), and the packer decides the hardware registers.
+//!
+//! regalloc2 knows no tuples, so one class serves all widths: a unit is as wide as its values.
+//!
+//! An answer is advice: joins check interference themselves, and no answer (an error, a function that is too large) costs only moves.
+//! Edges that regalloc2 calls critical get a block of their own in this view.
+//!
+//! Cost: Ion's, 0.3 to 0.6 µs an operand; its memory is kept from run to run.
+
+use crate::access::{Access, access, registers, vreg_of};
+use crate::graph::{Graph, Numbering, edges, params};
+use crate::liveness::Kind;
+use mir::machine::{Function, VReg};
+use regalloc2 as ra;
+
+/// Units given out as registers; the rest are slots.
+const REGISTERS: usize = 60;
+
+/// One file of a function as regalloc2 sees it.
+struct View {
+    /// Instructions of each block.
+    blocks: Vec<ra::InstRange>,
+    succs: Vec<Vec<ra::Block>>,
+    preds: Vec<Vec<ra::Block>>,
+    params: Vec<Vec<ra::VReg>>,
+    args: Vec<Vec<Vec<ra::VReg>>>,
+    operands: Vec<ra::Operand>,
+    offsets: Vec<u32>,
+    branch: Vec<bool>,
+    vregs: usize,
+}
+
+impl ra::Function for View {
+    fn num_insts(&self) -> usize {
+        self.branch.len()
+    }
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    fn entry_block(&self) -> ra::Block {
+        ra::Block::new(0)
+    }
+    fn block_insns(&self, block: ra::Block) -> ra::InstRange {
+        self.blocks[block.index()]
+    }
+    fn block_succs(&self, block: ra::Block) -> &[ra::Block] {
+        &self.succs[block.index()]
+    }
+    fn block_preds(&self, block: ra::Block) -> &[ra::Block] {
+        &self.preds[block.index()]
+    }
+    fn block_params(&self, block: ra::Block) -> &[ra::VReg] {
+        &self.params[block.index()]
+    }
+    fn is_ret(&self, inst: ra::Inst) -> bool {
+        self.branch[inst.index()] && self.is_last_without_successor(inst)
+    }
+    fn is_branch(&self, inst: ra::Inst) -> bool {
+        self.branch[inst.index()] && !self.is_last_without_successor(inst)
+    }
+    fn branch_blockparams(&self, block: ra::Block, _: ra::Inst, succ: usize) -> &[ra::VReg] {
+        &self.args[block.index()][succ]
+    }
+    fn inst_operands(&self, inst: ra::Inst) -> &[ra::Operand] {
+        &self.operands[self.offsets[inst.index()] as usize..self.offsets[inst.index() + 1] as usize]
+    }
+    fn inst_clobbers(&self, _: ra::Inst) -> ra::PRegSet {
+        ra::PRegSet::empty()
+    }
+    fn num_vregs(&self) -> usize {
+        self.vregs
+    }
+    fn spillslot_size(&self, _: ra::RegClass) -> usize {
+        1
+    }
+}
+
+impl View {
+    fn is_last_without_successor(&self, inst: ra::Inst) -> bool {
+        let block = self.blocks.partition_point(|r| r.last().index() < inst.index());
+        self.succs.get(block).is_none_or(Vec::is_empty)
+    }
+
+    fn new(f: &Function, numbering: &Numbering, graph: &Graph, kind: Kind) -> (Self, Vec<u32>) {
+        let file = kind.graph();
+        // Dense numbers of the file's registers.
+        let mut number = vec![u32::MAX; f.vregs.len()];
+        let mut vregs = 0;
+        for v in f.vregs.keys().filter(|&v| Kind::of(f, v) == kind) {
+            number[v.as_u32() as usize] = vregs;
+            vregs += 1;
+        }
+        let vreg = |v: VReg| match number[v.as_u32() as usize] {
+            u32::MAX => None,
+            n => Some(ra::VReg::new(n as usize, ra::RegClass::Int)),
+        };
+        let any = |v, kind, pos| ra::Operand::new(v, ra::OperandConstraint::Any, kind, pos);
+        let blocks = numbering.order.len();
+        let mut view = Self {
+            blocks: Vec::with_capacity(blocks),
+            succs: vec![Vec::new(); blocks],
+            preds: vec![Vec::new(); blocks],
+            params: vec![Vec::new(); blocks],
+            args: vec![Vec::new(); blocks],
+            operands: Vec::new(),
+            offsets: vec![0],
+            branch: Vec::new(),
+            vregs: vregs as usize,
+        };
+        for (i, &block) in numbering.order.iter().enumerate() {
+            let data = &f.blocks[block];
+            let first = view.branch.len();
+            if i == 0 {
+                for v in f.entry.registers().into_iter().filter_map(|(_, _, reg)| reg).filter_map(vreg) {
+                    view.operands.push(any(v, ra::OperandKind::Def, ra::OperandPos::Late));
+                }
+                view.end_inst(false);
+            }
+            for inst in &data.insts {
+                let before = view.operands.len();
+                for (k, operand) in registers(inst) {
+                    let Some(v) = vreg_of(operand).and_then(vreg) else { continue };
+                    if access(inst, k) == Access::Def {
+                        view.operands.push(any(v, ra::OperandKind::Def, ra::OperandPos::Late));
+                    } else {
+                        view.operands.push(any(v, ra::OperandKind::Use, ra::OperandPos::Early));
+                    }
+                }
+                if view.operands.len() > before {
+                    view.end_inst(false);
+                }
+            }
+            view.end_inst(true);
+            view.blocks.push(ra::InstRange::new(ra::Inst::new(first), ra::Inst::new(view.branch.len())));
+            view.params[i] = params(data, file).iter().filter_map(|&v| vreg(v)).collect();
+        }
+        for (i, &block) in numbering.order.iter().enumerate() {
+            for edge in edges(&f.blocks[block], file) {
+                let Some(target) = numbering.index(edge.block) else { continue };
+                let args: Vec<ra::VReg> = edge.args.iter().filter_map(|&v| vreg(v)).collect();
+                if graph.succ_count(i) > 1 && graph.preds(target).len() > 1 {
+                    view.split(i, target, args);
+                } else {
+                    view.link(i, target, args);
+                }
+            }
+        }
+        (view, number)
+    }
+
+    fn end_inst(&mut self, branch: bool) {
+        self.offsets.push(self.operands.len() as u32);
+        self.branch.push(branch);
+    }
+
+    fn link(&mut self, from: usize, to: usize, args: Vec<ra::VReg>) {
+        self.succs[from].push(ra::Block::new(to));
+        self.preds[to].push(ra::Block::new(from));
+        self.args[from].push(args);
+    }
+
+    fn split(&mut self, from: usize, to: usize, args: Vec<ra::VReg>) {
+        let middle = self.blocks.len();
+        let first = self.branch.len();
+        self.end_inst(true);
+        self.blocks.push(ra::InstRange::new(ra::Inst::new(first), ra::Inst::new(first + 1)));
+        self.succs.push(Vec::new());
+        self.preds.push(Vec::new());
+        self.params.push(Vec::new());
+        self.args.push(Vec::new());
+        self.link(from, middle, Vec::new());
+        self.link(middle, to, args);
+    }
+}
+
+/// The units of a function's registers, found by Ion.
+#[derive(Default)]
+pub(crate) struct Units {
+    context: ra::Ctx,
+    /// Unit by register: bits of regalloc2's allocation; 0 where none is known.
+    unit: Vec<u32>,
+}
+
+impl Units {
+    /// Runs regalloc2 for the registers of `kind`, adding to what other runs found.
+    pub fn run(&mut self, f: &Function, numbering: &Numbering, graph: &Graph, kind: Kind) {
+        self.unit.resize(f.vregs.len(), 0);
+        let (view, number) = View::new(f, numbering, graph, kind);
+        let mut registers = ra::PRegSet::empty();
+        for n in 0..REGISTERS {
+            registers.add(ra::PReg::new(n, ra::RegClass::Int));
+        }
+        let env = ra::MachineEnv {
+            preferred_regs_by_class: [registers, ra::PRegSet::empty(), ra::PRegSet::empty()],
+            non_preferred_regs_by_class: [ra::PRegSet::empty(); 3],
+            scratch_by_class: [None; 3],
+            fixed_stack_slots: Vec::new(),
+        };
+        let options = ra::RegallocOptions::default();
+        let Ok(output) = ra::run_with_ctx(&view, &env, &options, &mut self.context) else { return };
+        let mut unit = vec![0u32; view.vregs];
+        for (operand, allocation) in view.operands.iter().zip(&output.allocs) {
+            unit[operand.vreg().vreg()] = allocation.bits();
+        }
+        for (slot, &n) in self.unit.iter_mut().zip(&number) {
+            if n != u32::MAX {
+                *slot = unit[n as usize];
+            }
+        }
+    }
+
+    /// Forgets all units.
+    pub fn clear(&mut self) {
+        self.unit.clear();
+    }
+
+    /// Whether the registers are in one unit.
+    pub fn same(&self, a: VReg, b: VReg) -> bool {
+        let unit = |v: VReg| self.unit.get(v.as_u32() as usize).copied().unwrap_or(0);
+        unit(a) != 0 && unit(a) == unit(b)
+    }
+}
