@@ -136,6 +136,8 @@ pub struct Op {
     pub dst16: bool,
     /// Bits of the result depend on bits of the sources alone (moves, logic, integer arithmetic), so that undefined bits can be followed.
     pub transparent: bool,
+    /// The executor looks at the high dword of 32-bit sources, which must be zero.
+    pub looks_high: bool,
     /// Memory operation.
     pub mem: Option<Mem>,
     /// Registers read, for the checks.
@@ -450,6 +452,8 @@ impl Op {
         };
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));
+        let looks_high = class == Class::CompareClass
+            || matches!(op, Opcode::V_DIV_SCALE_F32 | Opcode::V_DIV_FMAS_F32 | Opcode::V_FREXP_EXP_I32_F64);
         let mut this = Self {
             inst,
             info,
@@ -463,6 +467,7 @@ impl Op {
             denormals,
             dst16,
             transparent,
+            looks_high,
             mem,
             reads,
             writes,
@@ -542,7 +547,7 @@ impl Program {
     #[inline]
     pub fn prepare(&mut self, pc: u64) -> Result<usize> {
         let slot = usize::try_from(pc / 4).ok().and_then(|i| self.index.get(i)).copied().unwrap_or(0);
-        if slot != 0 && pc % 4 == 0 {
+        if slot != 0 && pc.is_multiple_of(4) {
             return Ok(slot as usize - 1);
         }
         self.decode(pc)
@@ -551,7 +556,7 @@ impl Program {
     #[cold]
     fn decode(&mut self, pc: u64) -> Result<usize> {
         let bytes = usize::try_from(pc).ok().and_then(|at| self.code.get(at..));
-        let Some(bytes) = bytes.filter(|b| b.len() >= 4 && pc % 4 == 0) else {
+        let Some(bytes) = bytes.filter(|b| b.len() >= 4 && pc.is_multiple_of(4)) else {
             return Err(Report::new(Kind::BadInstruction, format!("no code at 0x{pc:x}")));
         };
         let words: SmallVec<[u32; 5]> =

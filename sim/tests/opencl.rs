@@ -4,6 +4,7 @@
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory, Stats};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels.cl");
 const LIBCLC: &str = "/usr/lib/clc/amdgcn-amd-amdhsa.bc";
@@ -16,8 +17,10 @@ fn command(program: &str, args: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// Compiles the kernels at optimisation `level` for `cpu`; `None` where a tool is missing.
+/// Compiles the kernels at optimisation `level` for `cpu`; `None` where a tool is missing. One test at a time, as they share files.
 fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock().ok()?;
     if !Path::new(LIBCLC).exists() {
         return None;
     }
@@ -327,4 +330,73 @@ fn generic_pointers(b: &mut Bench) {
         })
         .collect();
     assert_eq!(b.memory.read_u32s(out), want);
+}
+
+/// Takes one instruction after the other out of a correct kernel: the checks must see it.
+#[test]
+fn missing_waits_are_reported() {
+    let Some(bytes) = compile("gfx900", 2) else { return };
+    let object = CodeObject::load(&bytes).unwrap();
+    let entry = object.kernel("saxpy").unwrap().entry;
+    // The text of the kernel in the file: sections keep the distance between address and offset here, so look for its words.
+    let image = object.image_at(0).unwrap();
+    let code = &image[entry as usize..entry as usize + 256];
+    let at = bytes.windows(code.len()).position(|w| w == code).unwrap();
+    let mut seen = 0;
+    for word in 0..code.len() / 4 {
+        let b = &code[4 * word..4 * word + 4];
+        if b == [0, 0, 0x81, 0xbf] {
+            break;
+        }
+        if b[2..] != [0x8c, 0xbf] {
+            continue;
+        }
+        let mut broken = bytes.clone();
+        broken[at + 4 * word..at + 4 * word + 4].copy_from_slice(&[0, 0, 0x80, 0xbf]);
+        let json = r#"{"kernel": "saxpy", "grid": [64, 1, 1], "group": [64, 1, 1],
+            "args": [{"buffer": 256, "fill": "random:1"}, {"buffer": 256, "fill": "iota32"}, {"f32": 2.0}, {"u32": 64}]}"#;
+        assert!(sim::run_from_json(&bytes, json, &sim::RunOptions::default()).is_ok());
+        match sim::run_from_json(&broken, json, &sim::RunOptions::default()) {
+            Err(sim::RunError::Stopped(r)) => assert_eq!(r.kind, sim::Kind::InFlight, "{r}"),
+            other => panic!("{other:?}"),
+        }
+        seen += 1;
+    }
+    assert!(seen >= 2);
+}
+
+#[test]
+fn accesses_beyond_a_buffer_are_reported() {
+    let Some(bytes) = compile("gfx900", 2) else { return };
+    let json = r#"{"kernel": "saxpy", "grid": [64, 1, 1], "group": [64, 1, 1],
+        "args": [{"buffer": 252}, {"buffer": 256}, {"f32": 2.0}, {"u32": 64}]}"#;
+    match sim::run_from_json(&bytes, json, &sim::RunOptions::default()) {
+        Err(sim::RunError::Stopped(r)) => {
+            assert_eq!((r.kind, r.lane), (sim::Kind::OutOfBounds, Some(63)), "{r}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Prints lane instructions a second; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    let Some(bytes) = compile("gfx900", 2) else { return };
+    let json = r#"{"kernel": "mandelbrot", "grid": [512, 128, 1], "group": [16, 16, 1],
+        "args": [{"buffer": 262144}, {"f32": -2.0}, {"f32": -1.0}, {"f32": 0.005}, {"u32": 512}]}"#;
+    for strict in ["all", "none"] {
+        let options = sim::RunOptions { strict: Some(strict.to_owned()), ..Default::default() };
+        let start = std::time::Instant::now();
+        let out = sim::run_from_json(&bytes, json, &options).unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        let s = &out.stats;
+        eprintln!(
+            "{strict}: {} instructions, {:.0} ns each; {:.0} million lane instructions a second, {:.0} as full waves",
+            s.instructions,
+            seconds * 1e9 / s.instructions as f64,
+            s.lane_instructions as f64 / seconds / 1e6,
+            s.valu as f64 * 64.0 / seconds / 1e6,
+        );
+    }
 }

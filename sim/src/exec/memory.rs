@@ -62,7 +62,7 @@ impl Exec<'_> {
     fn lane_data(w: &Wave, first: u16, dwords: u32, l: usize) -> Data {
         let mut data = Data::default();
         for k in 0..dwords.min(4) {
-            let n = usize::from(first) + k as usize & 255;
+            let n = (usize::from(first) + k as usize) & 255;
             data.set_word(4 * k as usize, w.v[n][l], w.undef_at(n, l));
         }
         data
@@ -563,7 +563,7 @@ impl Exec<'_> {
             } else {
                 index < records && offset < stride
             };
-            if !in_range && !(swizzle && stride == 0) {
+            if !(in_range || swizzle && stride == 0) {
                 if self.checks(Checks::BUFFER_RANGE) {
                     let message =
                         format!("buffer access at offset {offset}, index {index} of {records} records");

@@ -379,51 +379,53 @@ impl<'a> Exec<'a> {
     fn fetch(&mut self, w: &Wave, op: &Op) -> (u64, bool) {
         let exec = w.exec();
         let mut lanes = u64::MAX;
-        let mut undef = false;
+        // Undefined bits are fetched only where a source may have some.
+        let mut undef = op.srcs.iter().take(3).enumerate().any(|(k, s)| match s.src {
+            Src::V(n) => {
+                let n = usize::from(if w.gpr_idx { w.indexed(n, k as u32) } else { n }) & 255;
+                w.v_undef[n] || s.dwords >= 2 && w.v_undef[(n + 1) & 255]
+            }
+            Src::S(r) => scalar_of(self.launch, w, r, s.dwords).1 != 0,
+            Src::K(_) => false,
+        });
         for (k, s) in op.srcs.iter().take(3).enumerate() {
             let wide = s.dwords >= 2;
-            let (v, u) = (&mut self.i.s[k], &mut self.u.s[k]);
+            let v = &mut self.i.s[k];
             match s.src {
                 Src::V(n) => {
                     let n = usize::from(if w.gpr_idx { w.indexed(n, k as u32) } else { n }) & 255;
-                    let n1 = (n + 1) & 255;
                     v.lo = w.v[n];
-                    v.hi = if wide { w.v[n1] } else { [0; LANES] };
-                    let (a, b) = (w.v_undef[n], wide && w.v_undef[n1]);
-                    if a || b {
-                        undef = true;
+                    if wide {
+                        v.hi = w.v[(n + 1) & 255];
                     }
-                    u.lo = if a { w.vu[n] } else { [0; LANES] };
-                    u.hi = if b { w.vu[n1] } else { [0; LANES] };
                 }
                 Src::S(r) => {
-                    let (x, xu) = match PReg(r) {
+                    let x = match PReg(r) {
                         PReg::SHARED_BASE | PReg::SHARED_LIMIT | PReg::PRIVATE_BASE | PReg::PRIVATE_LIMIT
                             if !wide =>
                         {
-                            let (x, xu) = scalar_of(self.launch, w, r, 2);
-                            (x >> 32, xu)
+                            scalar_of(self.launch, w, r, 2).0 >> 32
                         }
-                        _ => scalar_of(self.launch, w, r, s.dwords),
+                        _ => scalar_of(self.launch, w, r, s.dwords).0,
                     };
                     v.lo = [x as u32; LANES];
-                    v.hi = if wide { [(x >> 32) as u32; LANES] } else { [0; LANES] };
-                    undef |= xu != 0;
-                    u.lo = [xu as u32; LANES];
-                    u.hi = [(xu >> 32) as u32; LANES];
+                    if wide {
+                        v.hi = [(x >> 32) as u32; LANES];
+                    }
                 }
                 Src::K(c) => {
                     v.lo = [c as u32; LANES];
-                    v.hi = if wide { [(c >> 32) as u32; LANES] } else { [0; LANES] };
-                    u.lo = [0; LANES];
-                    u.hi = [0; LANES];
+                    if wide {
+                        v.hi = [(c >> 32) as u32; LANES];
+                    }
                 }
             }
+            if !wide && op.looks_high {
+                v.hi = [0; LANES];
+            }
         }
-        for k in op.srcs.len().min(3)..3 {
-            self.u.s[k].lo = [0; LANES];
-            self.u.s[k].hi = [0; LANES];
-            self.i.s[k].lo = [0; LANES];
+        if undef || op.mask.is_some_and(|m| w.pair_undef(PReg(m)) != 0) {
+            self.fetch_undefined(w, op);
         }
         if let Some(dpp) = op.inst.mods.dpp() {
             let (source, valid) = lanes::dpp_sources(dpp.ctrl, exec);
@@ -492,6 +494,34 @@ impl<'a> Exec<'a> {
             undef = bits != 0 || self.u.mask != 0;
         }
         (lanes, undef)
+    }
+
+    /// Fills `self.u` with the undefined bits of the sources.
+    fn fetch_undefined(&mut self, w: &Wave, op: &Op) {
+        for k in 0..3 {
+            let u = &mut self.u.s[k];
+            u.lo = [0; LANES];
+            u.hi = [0; LANES];
+            let Some(s) = op.srcs.get(k) else { continue };
+            match s.src {
+                Src::V(n) => {
+                    let n = usize::from(if w.gpr_idx { w.indexed(n, k as u32) } else { n }) & 255;
+                    let n1 = (n + 1) & 255;
+                    if w.v_undef[n] {
+                        u.lo = w.vu[n];
+                    }
+                    if s.dwords >= 2 && w.v_undef[n1] {
+                        u.hi = w.vu[n1];
+                    }
+                }
+                Src::S(r) => {
+                    let x = scalar_of(self.launch, w, r, s.dwords).1;
+                    u.lo = [x as u32; LANES];
+                    u.hi = [(x >> 32) as u32; LANES];
+                }
+                Src::K(_) => {}
+            }
+        }
     }
 
     fn flush_sources(&mut self, w: &Wave, op: &Op) {

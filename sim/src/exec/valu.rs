@@ -94,14 +94,31 @@ fn m3(i: &In, o: &mut Out, op: impl Fn(u32, u32, u32) -> u32) {
     }
 }
 
+/// Makes NaN results look like the hardware's, in the rare case that there are any.
+#[inline(always)]
+fn fix_nans(i: &In, o: &mut Out, sources: usize) {
+    let nan = |x: u32| x & 0x7fff_ffff > 0x7f80_0000;
+    if !o.d.lo.iter().fold(false, |any, x| any | nan(*x)) {
+        return;
+    }
+    for l in 0..LANES {
+        if nan(o.d.lo[l]) {
+            let source = (0..sources).map(|k| i.s[k].lo[l]).find(|x| nan(*x));
+            o.d.lo[l] = source.map_or(0x7fc0_0000, |x| x | 0x40_0000);
+        }
+    }
+}
+
 #[inline(always)]
 fn f1(i: &In, o: &mut Out, op: impl Fn(f32) -> f32) {
-    m1(i, o, |a| fp::nan2(op(f(a)), f(a), 0.0).to_bits());
+    m1(i, o, |a| op(f(a)).to_bits());
+    fix_nans(i, o, 1);
 }
 
 #[inline(always)]
 fn f2(i: &In, o: &mut Out, op: impl Fn(f32, f32) -> f32) {
-    m2(i, o, |a, b| fp::nan2(op(f(a), f(b)), f(a), f(b)).to_bits());
+    m2(i, o, |a, b| op(f(a), f(b)).to_bits());
+    fix_nans(i, o, 2);
 }
 
 #[inline(always)]
@@ -313,8 +330,7 @@ fn flush(x: f32) -> f32 {
 
 fn mad(a: f32, b: f32, c: f32) -> f32 {
     // The product is rounded by itself.
-    let p = flush(fp::nan2(a * b, a, b));
-    fp::nan2(p + c, p, c)
+    flush(a * b) + c
 }
 
 fn fma16(a: u32, b: u32, c: u32) -> u32 {
@@ -498,12 +514,17 @@ pub fn compute(op: Opcode, i: &In, o: &mut Out, e: &Env) -> bool {
         V_MUL_F64 => d2(i, o, |a, b| a * b),
         V_MIN_F64 => w2(i, o, |a, b| fp::min_max(F64, a, b, false, e.ieee)),
         V_MAX_F64 => w2(i, o, |a, b| fp::min_max(F64, a, b, true, e.ieee)),
-        V_FMA_F32 | V_FMAC_F32 => m3(i, o, |a, b, c| fp::fma(f(a), f(b), f(c)).to_bits()),
+        V_FMA_F32 | V_FMAC_F32 => {
+            m3(i, o, |a, b, c| f(a).mul_add(f(b), f(c)).to_bits());
+            fix_nans(i, o, 3);
+        }
         V_FMA_F64 => {
             w3(i, o, |a, b, c| fp::fma64(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c)).to_bits())
         }
-        V_MAD_F32 | V_MAC_F32 | V_MADAK_F32 => m3(i, o, |a, b, c| mad(f(a), f(b), f(c)).to_bits()),
-        V_MADMK_F32 => m3(i, o, |a, b, c| mad(f(a), f(b), f(c)).to_bits()),
+        V_MAD_F32 | V_MAC_F32 | V_MADAK_F32 | V_MADMK_F32 => {
+            m3(i, o, |a, b, c| mad(f(a), f(b), f(c)).to_bits());
+            fix_nans(i, o, 3);
+        }
         V_MAD_LEGACY_F32 | V_MAC_LEGACY_F32 => m3(i, o, |a, b, c| {
             let p = legacy_mul(f(a), f(b));
             fp::nan2(p + f(c), p, f(c)).to_bits()
@@ -511,9 +532,9 @@ pub fn compute(op: Opcode, i: &In, o: &mut Out, e: &Env) -> bool {
         V_FMA_F16 | V_FMA_LEGACY_F16 => m3(i, o, fma16),
         V_MAD_F16 | V_MAD_LEGACY_F16 | V_MAC_F16 | V_MADAK_F16 | V_MADMK_F16 => m3(i, o, mad16),
         V_MUL_I32_I24 => m2(i, o, |a, b| sat_i(i64::from(i24(a)) * i64::from(i24(b)), 32, c)),
-        V_MUL_HI_I32_I24 => m2(i, o, |a, b| (i64::from(i24(a)) * i64::from(i24(b)) >> 32) as u32),
+        V_MUL_HI_I32_I24 => m2(i, o, |a, b| ((i64::from(i24(a)) * i64::from(i24(b))) >> 32) as u32),
         V_MUL_U32_U24 => m2(i, o, |a, b| sat_u(i64::from(u24(a)) * i64::from(u24(b)), 32, c)),
-        V_MUL_HI_U32_U24 => m2(i, o, |a, b| (u64::from(u24(a)) * u64::from(u24(b)) >> 32) as u32),
+        V_MUL_HI_U32_U24 => m2(i, o, |a, b| ((u64::from(u24(a)) * u64::from(u24(b))) >> 32) as u32),
         V_MAD_I32_I24 => {
             m3(i, o, |a, b, x| sat_i(i64::from(i24(a)) * i64::from(i24(b)) + i64::from(x as i32), 32, c))
         }
@@ -713,8 +734,8 @@ pub fn compute(op: Opcode, i: &In, o: &mut Out, e: &Env) -> bool {
         V_AND_OR_B32 => m3(i, o, |a, b, c| a & b | c),
         V_OR3_B32 => m3(i, o, |a, b, c| a | b | c),
         V_MUL_LO_U32 | V_MUL_LO_I32 => m2(i, o, u32::wrapping_mul),
-        V_MUL_HI_U32 => m2(i, o, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
-        V_MUL_HI_I32 => m2(i, o, |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
+        V_MUL_HI_U32 => m2(i, o, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        V_MUL_HI_I32 => m2(i, o, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
         V_LSHLREV_B64 => w2(i, o, |a, b| b << (a & 63)),
         V_LSHRREV_B64 => w2(i, o, |a, b| b >> (a & 63)),
         V_ASHRREV_I64 => w2(i, o, |a, b| ((b as i64) >> (a & 63)) as u64),
@@ -806,6 +827,7 @@ fn mixed(op: Opcode, i: &In, o: &mut Out, e: &Env) -> bool {
             m3(i, o, |a, b, c| {
                 let (a, b, c) = (source(a, 0), source(b, 1), source(c, 2));
                 let r = if fused { fp::fma(a, b, c) } else { mad(flush(a), flush(b), flush(c)) };
+                let r = if r.is_nan() { fp::fma(a, b, c) } else { r };
                 if matches!(op, V_MAD_MIX_F32 | V_FMA_MIX_F32) { r.to_bits() } else { f32_to_f16(r) }
             });
         }
