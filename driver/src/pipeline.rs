@@ -3,6 +3,7 @@
 use crate::options::{CompileOptions, FileType};
 use crate::stats::{FunctionStats, StepTimes};
 use emit::FinalFunction;
+use isel::uniformity::Uniformity;
 use mir::ir::{Func, Module};
 use mir::target::Target;
 use mir::{Diagnostic, Result, machine};
@@ -186,15 +187,15 @@ impl Compiler<'_> {
         let ir = &module.functions[func];
         let registers = self.register_limits(ir)?;
 
-        let uniformity = steps.run(Step::Uniformity, || Ok(isel::Uniformity::compute(module, ir, target)))?;
-        if steps.dumped(Step::Uniformity, || uniformity.display(ir).to_string()) {
+        let uniformity = steps.run(Step::Uniformity, || Ok(Uniformity::compute(ir, target)))?;
+        if steps.dumped(Step::Uniformity, || divergence(module, ir, &uniformity)) {
             return Ok(None);
         }
-        let mut f = steps.run(Step::Selected, || isel::select(module, func, &uniformity, target, settings))?;
+        let mut f = steps.run(Step::Selected, || isel::select::select(module, func, &uniformity, target, settings))?;
         if steps.check(Step::Selected, &f, target)? {
             return Ok(None);
         }
-        steps.run(Step::Structured, || isel::structure(&mut f))?;
+        steps.run(Step::Structured, || isel::structure::structure(&mut f))?;
         if steps.check(Step::Structured, &f, target)? {
             return Ok(None);
         }
@@ -228,7 +229,22 @@ impl Compiler<'_> {
     }
 
     fn stats(&self, f: &FinalFunction) -> FunctionStats {
-        FunctionStats::default()
+        let resources = &f.function.resources;
+        let kernel = f.kernel.as_ref();
+        let sgprs = kernel.map_or(resources.sgprs, |k| k.metadata.sgpr_count);
+        FunctionStats {
+            function: f.function.name.clone(),
+            sgprs,
+            vgprs: resources.vgprs,
+            sgpr_spills: resources.sgpr_spills,
+            vgpr_spills: resources.vgpr_spills,
+            occupancy: self.target.processor.waves_that_fit(sgprs, resources.vgprs),
+            lds_bytes: f.function.lds.size_bytes,
+            scratch_bytes: resources.scratch_bytes,
+            code_bytes: f.code.len() as u32,
+            instructions: f.function.layout.iter().map(|&b| f.function.blocks[b].insts.len() as u32).sum(),
+            micros: Vec::new(),
+        }
     }
 }
 
@@ -270,6 +286,23 @@ impl Steps<'_> {
         }
         Ok(stop)
     }
+}
+
+/// The instructions of `ir`, each marked `divergent` or `uniform`.
+fn divergence(module: &Module, ir: &mir::ir::Function, uniformity: &Uniformity) -> String {
+    let mut text = String::new();
+    for &block in &ir.layout {
+        let _ = writeln!(text, "{block}:");
+        for &inst in &ir.blocks[block].insts {
+            let mark = match ir.insts[inst].result {
+                Some(value) if uniformity.is_divergent(value) => "divergent",
+                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => "divergent",
+                _ => "uniform",
+            };
+            let _ = writeln!(text, "  {mark:9}  {}", ir.display_inst(module, inst));
+        }
+    }
+    text
 }
 
 /// Runs `body`; a panic becomes a diagnostic that names the step.

@@ -1,7 +1,7 @@
 //! Numbers about what a compiler wrote, read from the object alone, so that gcnc and llc are measured alike.
 
 use crate::toolchain;
-use mir::target::{Processor, Target};
+use mir::target::Target;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
             instructions,
             sgprs: u64::from(metadata.sgpr_count),
             vgprs: u64::from(metadata.vgpr_count),
-            occupancy: occupancy(processor, metadata.sgpr_count, metadata.vgpr_count),
+            occupancy: u64::from(processor.waves_that_fit(metadata.sgpr_count, metadata.vgpr_count)),
             lds_bytes,
             scratch_bytes: u64::from(kernel.descriptor.private_segment_fixed_size),
             code_bytes,
@@ -122,13 +122,4 @@ fn count(code: &[u8], target: &Target) -> Result<(u64, u64), String> {
         }
     }
     if last.0 == 0 { Err("no s_endpgm".into()) } else { Ok(last) }
-}
-
-/// Waves of a SIMD that fit by registers.
-fn occupancy(processor: &Processor, sgprs: u32, vgprs: u32) -> u64 {
-    let fit = |total: u32, used: u32, granule: u32| total / used.max(1).next_multiple_of(granule.max(1));
-    let waves = fit(256, vgprs, processor.vgpr_granule)
-        .min(fit(processor.total_sgprs, sgprs, processor.sgpr_granule))
-        .min(processor.max_waves_per_simd);
-    u64::from(waves)
 }

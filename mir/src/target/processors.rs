@@ -160,6 +160,18 @@ const fn gfx9() -> Features {
         .union(Features::UNALIGNED_DS)
 }
 
+impl Processor {
+    /// Waves of a kernel with so many registers that a SIMD can hold.
+    ///
+    /// Source: AMDGPU usage guide, "Kernel Descriptor" (granules); ISA manuals, "Occupancy": 256 VGPRs a lane and SIMD.
+    pub fn waves_that_fit(&self, sgprs: u32, vgprs: u32) -> u32 {
+        let fit = |total: u32, used: u32, granule: u32| total / used.max(1).next_multiple_of(granule.max(1));
+        fit(256, vgprs, self.vgpr_granule)
+            .min(fit(self.total_sgprs, sgprs, self.sgpr_granule))
+            .min(self.max_waves_per_simd)
+    }
+}
+
 macro_rules! is_apu {
     () => {
         false
