@@ -192,19 +192,22 @@ impl Compiler<'_> {
             return Ok(None);
         }
         let mut f = steps.run(Step::Selected, || isel::select::select(module, func, &uniformity, target, settings))?;
-        if steps.check(Step::Selected, &f, target)? {
+        if steps.check(Step::Selected, &f)? {
             return Ok(None);
         }
         steps.run(Step::Structured, || isel::structure::structure(&mut f))?;
-        if steps.check(Step::Structured, &f, target)? {
+        if steps.check(Step::Structured, &f)? {
             return Ok(None);
         }
-        steps.run(Step::Legalized, || isel::memory_model::legalize(&mut f, target))?;
-        if steps.check(Step::Legalized, &f, target)? {
+        steps.run(Step::Legalized, || {
+            isel::memory_model::legalize(&mut f, target);
+            Ok(())
+        })?;
+        if steps.check(Step::Legalized, &f)? {
             return Ok(None);
         }
         let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
-        if steps.check(Step::Allocated, &f, target)? {
+        if steps.check(Step::Allocated, &f)? {
             return Ok(None);
         }
         let f = steps.run(Step::Final, || emit::finish(f, module, target))?;
@@ -273,7 +276,7 @@ impl Steps<'_> {
     }
 
     /// Verifies and dumps machine code; true where compilation is to stop here.
-    fn check(&mut self, step: Step, f: &machine::Function, target: &Target) -> Result<bool> {
+    fn check(&mut self, step: Step, f: &machine::Function) -> Result<bool> {
         let stop = self.dumped(step, || f.to_string());
         if self.options.verify {
             let stage = match step {
