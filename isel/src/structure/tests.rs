@@ -626,3 +626,102 @@ fn lanes_see_what_they_would_see_alone() {
     let run = (0..seeds).filter(|&seed| check(seed)).count();
     assert!(run as u64 > seeds / 5, "only {run} functions end");
 }
+
+/// `f` with a block for each list of targets; two targets are a divergent branch.
+fn shape(succs: &[&[u32]]) -> Function {
+    let mut f = Function::new("f", CallConv::Kernel, ir::Func::from_u32(0));
+    for _ in succs {
+        f.add_block();
+    }
+    for (b, targets) in succs.iter().enumerate() {
+        let block = Block::from_u32(b as u32);
+        let x = f.new_vreg(RegFile::Vgpr, 1);
+        f.blocks[block].push(Inst::new(Opcode::V_MOV_B32, [v(x), Operand::Imm(1)]));
+        // Long enough to be worth a branch around.
+        f.blocks[block].push(Inst::new(Opcode::S_BARRIER, []));
+        f.blocks[block].term = match targets.len() {
+            0 => Terminator::EndProgram,
+            1 => Terminator::Jump,
+            _ => {
+                let mask = f.new_lane_mask();
+                f.blocks[block]
+                    .push(Inst::new(Opcode::V_CMP_LT_U32, [Operand::vreg(mask, 2), Operand::Imm(0), v(x)]));
+                Terminator::Divergent(mask)
+            }
+        };
+        f.blocks[block].thread_succs =
+            targets.iter().map(|&t| Edge { block: Block::from_u32(t), args: Default::default() }).collect();
+    }
+    structure(&mut f).unwrap();
+    verify(&f, Stage::Structured).unwrap();
+    f
+}
+
+/// What structuring added: opcodes outside the bodies and branch conditions, block by block in layout order.
+fn added(f: &Function) -> Vec<String> {
+    let mut out = Vec::new();
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        let body = data.head_len as usize..data.tail_start as usize;
+        for (i, inst) in data.insts.iter().enumerate().filter(|(i, _)| !body.contains(i)) {
+            let end = if i < data.head_len as usize { "head" } else { "tail" };
+            out.push(format!("{block} {end} {}", inst.op.info().name));
+        }
+        if let Terminator::Uniform(condition) = data.term {
+            out.push(format!("{block} {condition:?}"));
+        }
+    }
+    out
+}
+
+#[test]
+fn if_then() {
+    let f = shape(&[&[1, 2], &[2], &[]]);
+    assert_eq!(added(&f), ["mbb0 tail s_and_saveexec_b64", "mbb0 Execz", "mbb2 head s_mov_b64"]);
+}
+
+#[test]
+fn if_then_else() {
+    let f = shape(&[&[1, 2], &[3], &[3], &[]]);
+    assert_eq!(
+        added(&f),
+        [
+            "mbb0 tail s_and_saveexec_b64",
+            "mbb0 Execz",
+            "mbb4 head s_andn2_b64",
+            "mbb4 Execz",
+            "mbb3 head s_mov_b64"
+        ]
+    );
+}
+
+#[test]
+fn loop_with_a_divergent_exit() {
+    let f = shape(&[&[1], &[2, 1], &[]]);
+    assert_eq!(
+        added(&f),
+        ["mbb0 tail s_mov_b64", "mbb1 tail s_andn2_b64", "mbb1 Execnz", "mbb2 head s_mov_b64"]
+    );
+}
+
+#[test]
+fn uniform_functions_stay_as_they_are() {
+    let f = shape(&[&[1], &[2], &[]]);
+    assert!(added(&f).is_empty());
+}
+
+#[test]
+fn irreducible_divergence_is_refused() {
+    let mut f = Function::new("f", CallConv::Kernel, ir::Func::from_u32(0));
+    let blocks: Vec<Block> = (0..4).map(|_| f.add_block()).collect();
+    for (b, targets) in [(0, [1, 2]), (1, [2, 3]), (2, [1, 3])] {
+        let mask = f.new_lane_mask();
+        f.blocks[blocks[b]].term = Terminator::Divergent(mask);
+        f.blocks[blocks[b]].thread_succs =
+            targets.iter().map(|&t| Edge { block: blocks[t], args: Default::default() }).collect();
+    }
+    f.blocks[blocks[3]].term = Terminator::EndProgram;
+    let error = structure(&mut f).unwrap_err();
+    assert_eq!(error.kind, mir::ErrorKind::Unsupported);
+    assert!(error.to_string().contains("irreducible control flow under divergent branch"));
+}
