@@ -471,11 +471,13 @@ fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, ty: Type) ->
             match def_kind(b, *arg)?.clone() {
                 InstKind::Cast { op: inner @ (CastOp::ZExt | CastOp::SExt), arg: source } => {
                     let bits = b.bits(source);
-                    return Some(if bits >= to_bits {
-                        b.zext_or_trunc(source, ty)
-                    } else {
-                        b.cast(inner, source, ty)
-                    });
+                    if bits >= to_bits {
+                        return Some(b.zext_or_trunc(source, ty));
+                    }
+                    // Nothing extends to a byte, nor to a half where there is no 16-bit arithmetic.
+                    let extends =
+                        to_bits >= 32 || to_bits == 16 && b.machine.has(mir::target::Features::INST_16BIT);
+                    return extends.then(|| b.cast(inner, source, ty));
                 }
                 InstKind::Cast { op: CastOp::Trunc, arg: source } => {
                     return Some(b.cast(CastOp::Trunc, source, ty));

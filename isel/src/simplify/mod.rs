@@ -17,10 +17,15 @@ mod address_space;
 mod builder;
 mod cfg;
 mod dce;
+#[cfg(test)]
+mod expansion_tests;
 mod fold;
 mod inline;
+#[cfg(test)]
+mod interp;
 pub mod legal_intrinsics;
 mod legalize;
+mod merge_memory;
 mod verify;
 
 use crate::Options;
@@ -75,6 +80,10 @@ pub fn simplify_function(
     let ctx = legalize::Context { module, machine: target, options, pairs };
     let mut legal = legalize::legalize(&ctx, function)?;
     dce::remove_dead(&mut legal);
+    if options.opt_level > 0 {
+        merge_memory::merge_memory(&mut legal, target);
+        dce::remove_dead(&mut legal);
+    }
     if cfg!(debug_assertions) {
         verify_legal(&legal, &module.types, target)?;
     }

@@ -70,14 +70,14 @@ impl Legalizer<'_> {
     }
 
     /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
-    /// most; up to 22 bits it is never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp)
+    /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp)
     /// is below the distance 1/y to the next integer.
     fn divide_u24(&mut self, x: Value, y: Value, known: u32, rem: bool) -> Value {
         let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
         let estimate = self.b.fmul(fx, reciprocal);
         let q = self.b.cast(CastOp::FpToUi, estimate, Type::I32);
-        self.b.assume_unsigned(q, 24);
+        self.b.assume_unsigned(q, 25);
         let product = self.b.mul(q, y);
         let r = self.b.sub(x, product);
         let (q, r) = if known > 22 {

@@ -1,0 +1,382 @@
+//! Neighbouring memory accesses become one wide access.
+//!
+//! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a group may
+//! move up to its first member as long as no store, atomic, fence or barrier lies between (invariant
+//! memory does not care); stores move down to the group's last member as long as nothing that may read or write memory
+//! lies between. A group is closed by whatever would break that, then cut into runs of neighbours: up to four dwords,
+//! or 16 in kernarg and other uniform constant memory.
+//!
+//! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups.
+
+use cranelift_entity::SecondaryMap;
+use mir::ir::*;
+use mir::target::{Features, Target as Machine};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Base of an address: pointer, and the variable part with its scale.
+type Base = (Value, Option<Value>, i64);
+
+#[derive(Clone, Copy)]
+struct Member {
+    /// Position among the block's instructions.
+    at: usize,
+    inst: Inst,
+    offset: i64,
+    bytes: i64,
+    mem: MemAccess,
+}
+
+/// Merges accesses in all blocks of a legal function.
+pub fn merge_memory(func: &mut Function, machine: &Machine) {
+    let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
+    let mut any = false;
+    for i in 0..func.layout.len() {
+        let block = func.layout[i];
+        any |= merge_block(func, block, machine, &mut replaced);
+    }
+    if any {
+        super::inline::substitute(func, &replaced);
+    }
+}
+
+fn address(func: &Function, ptr: Value) -> (Base, i64) {
+    match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
+        Some(&InstKind::PtrAdd { base, index, scale, offset }) => ((base, index, scale), offset),
+        _ => ((ptr, None, 0), 0),
+    }
+}
+
+fn merge_block(
+    func: &mut Function,
+    block: Block,
+    machine: &Machine,
+    replaced: &mut SecondaryMap<Value, Option<Value>>,
+) -> bool {
+    let insts = func.blocks[block].insts.clone();
+    let mut open: FxHashMap<(Base, AddrSpace, bool, MemFlags), usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<Member>> = Vec::new();
+    // Groups that the next write closes.
+    let mut closable: Vec<(Base, AddrSpace, bool, MemFlags)> = Vec::new();
+    for (at, &inst) in insts.iter().enumerate() {
+        let data = &func.insts[inst];
+        let (ptr, ty, mem, store) = match &data.kind {
+            InstKind::Load { ptr, mem } => (*ptr, data.ty, *mem, false),
+            InstKind::Store { ptr, value, mem } => (*ptr, func.ty(*value), *mem, true),
+            kind => {
+                let reads = matches!(kind, InstKind::Intrinsic { intrinsic, .. }
+                    if intrinsic.props().contains(IntrinsicProps::READS));
+                if kind.has_side_effects() || reads {
+                    for key in closable.drain(..) {
+                        open.remove(&key);
+                    }
+                }
+                continue;
+            }
+        };
+        let constant = mem.flags.contains(MemFlags::INVARIANT);
+        let plain = mem.is_simple()
+            && matches!(ty, Type::Scalar(s) if matches!(s.bits(), 32 | 64))
+            && mem.space != AddrSpace::PRIVATE;
+        let (base, offset) = address(func, ptr);
+        let key = (base, mem.space, store, mem.flags);
+        // A store ends what was read or written before, except its own group; a load ends groups of stores.
+        if store || !plain || !constant {
+            closable.retain(|other| {
+                let ends = if store || !mem.is_simple() { *other != key } else { other.2 };
+                if ends {
+                    open.remove(other);
+                }
+                !ends
+            });
+        }
+        if !plain {
+            continue;
+        }
+        let bytes = i64::from(ty.bits().unwrap_or(32) as u32 / 8);
+        let member = Member { at, inst, offset, bytes, mem };
+        match open.get(&key) {
+            Some(&group) => {
+                // A second store to the same place must stay behind the first.
+                let overlaps = store
+                    && groups[group].iter().any(|m| m.offset < offset + bytes && offset < m.offset + m.bytes);
+                if overlaps || groups[group].len() >= 64 {
+                    open.insert(key, groups.len());
+                    groups.push(vec![member]);
+                } else {
+                    groups[group].push(member);
+                }
+            }
+            None => {
+                open.insert(key, groups.len());
+                groups.push(vec![member]);
+                if !constant || store {
+                    closable.push(key);
+                }
+            }
+        }
+    }
+    // New instructions before (loads) or instead of (stores) the old ones at a position.
+    let mut before: FxHashMap<usize, Vec<Inst>> = FxHashMap::default();
+    let mut dropped = vec![false; insts.len()];
+    let mut any = false;
+    for mut group in groups {
+        if group.len() < 2 {
+            continue;
+        }
+        group.sort_by_key(|m| (m.offset, m.at));
+        let store = matches!(func.insts[group[0].inst].kind, InstKind::Store { .. });
+        let mut start = 0;
+        while start < group.len() {
+            let len = run_length(func, &group[start..], store, machine);
+            if len >= 2 {
+                any = true;
+                let run = &group[start..start + len];
+                if store {
+                    merge_stores(func, run, &mut before, &mut dropped);
+                } else {
+                    merge_loads(func, run, &mut before, &mut dropped, replaced);
+                }
+            }
+            start += len.max(1);
+        }
+    }
+    if any {
+        let mut out = Vec::with_capacity(insts.len());
+        for (at, &inst) in insts.iter().enumerate() {
+            if let Some(new) = before.remove(&at) {
+                out.extend(new);
+            }
+            if !dropped[at] {
+                out.push(inst);
+            }
+        }
+        func.blocks[block].insts = out;
+    }
+    any
+}
+
+/// How many members from the first on make one access.
+fn run_length(func: &Function, group: &[Member], store: bool, machine: &Machine) -> usize {
+    let first = group[0];
+    let align = 1i64 << first.mem.align_log2.min(6);
+    let uniform = first.mem.space == AddrSpace::CONSTANT
+        && !store
+        && func.def_inst(address_base(func, first)).is_some_and(|i| {
+            matches!(
+                func.insts[i].kind,
+                InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr | Intrinsic::DispatchPtr, .. }
+            )
+        });
+    let widest: i64 = match first.mem.space {
+        AddrSpace::LOCAL | AddrSpace::REGION => match align {
+            8.. => 16,
+            4 => 8,
+            _ => 0,
+        },
+        AddrSpace::FLAT if !machine.has(Features::GLOBAL) => 4,
+        _ if align < 4 => 0,
+        _ if uniform => 64,
+        _ => 16,
+    };
+    let three = machine.has(Features::DWORDX3)
+        && !matches!(first.mem.space, AddrSpace::LOCAL | AddrSpace::REGION | AddrSpace::CONSTANT);
+    let (mut end, mut best) = (first.offset, 1);
+    for (i, member) in group.iter().enumerate() {
+        if member.offset != end || i >= 16 {
+            break;
+        }
+        end += member.bytes;
+        let total = end - first.offset;
+        if total > widest {
+            break;
+        }
+        if matches!(total, 8 | 16 | 32 | 64) || total == 12 && three {
+            best = i + 1;
+        }
+    }
+    best
+}
+
+fn address_base(func: &Function, member: Member) -> Value {
+    let ptr = match func.insts[member.inst].kind {
+        InstKind::Load { ptr, .. } | InstKind::Store { ptr, .. } => ptr,
+        _ => return Value::from_u32(0),
+    };
+    address(func, ptr).0.0
+}
+
+fn total_dwords(run: &[Member]) -> u32 {
+    (run.iter().map(|m| m.bytes).sum::<i64>() / 4) as u32
+}
+
+/// The element type of a merged access: the members' own where they agree.
+fn element(func: &Function, run: &[Member], ty_of: impl Fn(&Function, Inst) -> Type) -> Scalar {
+    let first = ty_of(func, run[0].inst);
+    match first {
+        Type::Scalar(scalar) if run.iter().all(|m| ty_of(func, m.inst) == first) => scalar,
+        _ => Scalar::Int(32),
+    }
+}
+
+fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Value {
+    let inst = func.make_inst(kind, ty, InstFlags::empty());
+    func.locs[inst] = func.locs[like];
+    out.push(inst);
+    match func.insts[inst].result {
+        Some(value) => value,
+        None => func.constant(Type::I32, Const::Poison),
+    }
+}
+
+fn extract(
+    func: &mut Function,
+    like: Inst,
+    vector: Value,
+    scalar: Scalar,
+    index: u32,
+    out: &mut Vec<Inst>,
+) -> Value {
+    let index = func.int(Type::I32, u64::from(index));
+    make(func, like, InstKind::ExtractElement { vector, index }, Type::Scalar(scalar), out)
+}
+
+fn insert(
+    func: &mut Function,
+    like: Inst,
+    vector: Value,
+    element: Value,
+    index: u32,
+    out: &mut Vec<Inst>,
+) -> Value {
+    let ty = func.ty(vector);
+    let index = func.int(Type::I32, u64::from(index));
+    make(func, like, InstKind::InsertElement { vector, element, index }, ty, out)
+}
+
+fn merge_loads(
+    func: &mut Function,
+    run: &[Member],
+    before: &mut FxHashMap<usize, Vec<Inst>>,
+    dropped: &mut [bool],
+    replaced: &mut SecondaryMap<Value, Option<Value>>,
+) {
+    // All addresses are sums with the base, which exists where the first access stands; the lowest address may not.
+    let Some(&earliest) = run.iter().min_by_key(|m| m.at) else { return };
+    let like = earliest.inst;
+    let mut out = Vec::new();
+    let ptr = lowest_address(func, run[0], earliest, &mut out);
+    let scalar = element(func, run, |f, i| f.insts[i].ty);
+    let lanes = total_dwords(run) * 32 / scalar.bits();
+    let ty = Type::Vector(scalar, lanes);
+    let vector = make(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
+    let same = run.iter().all(|m| func.insts[m.inst].ty == Type::Scalar(scalar));
+    let mut dword = 0;
+    for member in run {
+        let wanted = func.insts[member.inst].ty;
+        let value = if same {
+            extract(func, like, vector, scalar, dword * 32 / scalar.bits(), &mut out)
+        } else {
+            let low = extract(func, like, vector, scalar, dword, &mut out);
+            let whole = if member.bytes == 8 {
+                let high = extract(func, like, vector, scalar, dword + 1, &mut out);
+                let pair = func.constant(Type::Vector(Scalar::Int(32), 2), Const::Poison);
+                let pair = insert(func, like, pair, low, 0, &mut out);
+                insert(func, like, pair, high, 1, &mut out)
+            } else {
+                low
+            };
+            if func.ty(whole) == wanted {
+                whole
+            } else {
+                let op = match (func.ty(whole), wanted) {
+                    (Type::Scalar(_), Type::Scalar(Scalar::Ptr(_))) => CastOp::IntToPtr,
+                    _ => CastOp::BitCast,
+                };
+                make(func, like, InstKind::Cast { op, arg: whole }, wanted, &mut out)
+            }
+        };
+        dword += (member.bytes / 4) as u32;
+        dropped[member.at] = true;
+        if let Some(old) = func.insts[member.inst].result {
+            replaced[old] = Some(value);
+        }
+    }
+    before.entry(earliest.at).or_default().extend(out);
+}
+
+/// The address of `lowest`, computed where `here` stands.
+fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut Vec<Inst>) -> Value {
+    let pointer = |func: &Function, m: Member| match func.insts[m.inst].kind {
+        InstKind::Load { ptr, .. } | InstKind::Store { ptr, .. } => ptr,
+        _ => Value::from_u32(0),
+    };
+    let own = pointer(func, lowest);
+    let ((base, index, scale), offset) = address(func, own);
+    if lowest.inst == here.inst || own == base {
+        return own;
+    }
+    let ty = func.ty(base);
+    if index.is_none() && offset == 0 {
+        return base;
+    }
+    make(func, here.inst, InstKind::PtrAdd { base, index, scale, offset }, ty, out)
+}
+
+fn merge_stores(
+    func: &mut Function,
+    run: &[Member],
+    before: &mut FxHashMap<usize, Vec<Inst>>,
+    dropped: &mut [bool],
+) {
+    let Some(&latest) = run.iter().max_by_key(|m| m.at) else { return };
+    let like = latest.inst;
+    let mut out = Vec::new();
+    let value_ty = |f: &Function, i: Inst| match f.insts[i].kind {
+        InstKind::Store { value, .. } => f.ty(value),
+        _ => Type::Void,
+    };
+    let scalar = element(func, run, value_ty);
+    let same = run.iter().all(|m| value_ty(func, m.inst) == Type::Scalar(scalar));
+    let mut words: SmallVec<[Value; 4]> = SmallVec::new();
+    for member in run {
+        dropped[member.at] = true;
+        let InstKind::Store { value, .. } = func.insts[member.inst].kind else { continue };
+        if same {
+            words.push(value);
+            continue;
+        }
+        if member.bytes == 8 {
+            let pair_ty = Type::Vector(Scalar::Int(32), 2);
+            let pair =
+                make(func, like, InstKind::Cast { op: CastOp::BitCast, arg: value }, pair_ty, &mut out);
+            for i in 0..2 {
+                let word = extract(func, like, pair, Scalar::Int(32), i, &mut out);
+                words.push(word);
+            }
+        } else if func.ty(value) == Type::I32 {
+            words.push(value);
+        } else {
+            let op = match func.ty(value) {
+                Type::Scalar(Scalar::Ptr(_)) => CastOp::PtrToInt,
+                _ => CastOp::BitCast,
+            };
+            let word = make(func, like, InstKind::Cast { op, arg: value }, Type::I32, &mut out);
+            words.push(word);
+        }
+    }
+    let ty = Type::Vector(scalar, words.len() as u32);
+    let mut vector = func.constant(ty, Const::Poison);
+    for (i, &word) in words.iter().enumerate() {
+        vector = insert(func, like, vector, word, i as u32, &mut out);
+    }
+    let ptr = lowest_address(func, run[0], latest, &mut out);
+    let store = func.make_inst(
+        InstKind::Store { ptr, value: vector, mem: run[0].mem },
+        Type::Void,
+        InstFlags::empty(),
+    );
+    func.locs[store] = func.locs[like];
+    out.push(store);
+    before.entry(latest.at).or_default().extend(out);
+}
