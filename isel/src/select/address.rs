@@ -320,9 +320,10 @@ impl<'a> Selector<'a> {
         let (root, offset) = self.split_offset(ptr);
         // Base from SGPRs, offset of 32 bits from a VGPR.
         if !flat
-            && range.contains(&offset)
-            && let Some((base, index)) = self.scalar_base(root)
+            && let Some((base, index, own)) = self.scalar_base(root)
+            && range.contains(&offset.wrapping_add(own))
         {
+            let offset = offset.wrapping_add(own);
             let saddr = self.src(base);
             let saddr = self.in_sgpr(saddr, 2);
             let vaddr = match index {
@@ -350,17 +351,17 @@ impl<'a> Selector<'a> {
         GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat }
     }
 
-    /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled.
-    fn scalar_base(&self, root: Value) -> Option<(Value, Option<Index>)> {
+    /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled, and constant bytes.
+    fn scalar_base(&self, root: Value) -> Option<(Value, Option<Index>, i64)> {
         let scalar = |v: Value| {
             let (root, _) = self.root(v);
             self.const_int(root).is_none() && self.values[root].rep == Rep::Sgpr && !self.is_temporal(root)
         };
         if scalar(root) {
-            return Some((root, None));
+            return Some((root, None, 0));
         }
         let inst = self.f.def_inst(root)?;
-        let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = self.f.insts[inst].kind else {
+        let InstKind::PtrAdd { base, index: Some(index), scale, offset } = self.f.insts[inst].kind else {
             return None;
         };
         if !scalar(base) || scale <= 0 || !(scale as u64).is_power_of_two() || scale >= 1 << 31 {
@@ -368,7 +369,13 @@ impl<'a> Selector<'a> {
         }
         let Narrow { value, signed } = self.narrow_index(index)?;
         let bits = scale.trailing_zeros() + u32::from(signed && scale == 1);
-        self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale })))
+        let base_root = self.split_offset(base);
+        let (base, offset) = if scalar(base_root.0) {
+            (base_root.0, offset.wrapping_add(base_root.1))
+        } else {
+            (base, offset)
+        };
+        self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale }), offset))
     }
 
     /// A 32-bit address in a VGPR and the bytes left for the instruction's offset field, which holds 0 to `max`.

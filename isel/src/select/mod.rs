@@ -41,6 +41,8 @@ mod int;
 mod intrinsic;
 mod memory;
 mod prepare;
+#[cfg(test)]
+mod tests;
 mod value;
 mod vector;
 
