@@ -90,17 +90,18 @@ impl<'a> Joins<'a> {
                 if next.is_some_and(|b| self.loops.contains(l, b)) {
                     break;
                 }
-                let sink = &mut sinks[level].1;
-                sink.dedup();
-                if !sink.is_empty() {
-                    if sink.iter().any(|&label| label != sink[0]) {
+                sinks[level].1.dedup();
+                let (sink, outer) = (&sinks[level].1, &sinks[level + 1..]);
+                if let Some(&first) = sink.first() {
+                    if sink.iter().any(|&label| label != first) {
                         out.push(Outcome::Join(self.loops[l].header));
                     }
-                    let mut labels = sink.iter().copied().chain(
-                        self.heap.iter().map(|p| self.label[self.order.blocks()[p.0 as usize] as usize].0),
-                    );
-                    let first = labels.next();
-                    if !self.heap.is_empty() && labels.any(|label| Some(label) != first) {
+                    // Lanes that have left: to blocks ahead, or round an outer loop.
+                    let ahead =
+                        self.heap.iter().map(|p| self.label[self.order.blocks()[p.0 as usize] as usize].0);
+                    let mut left = ahead.chain(outer.iter().flat_map(|s| s.1.iter().copied())).peekable();
+                    let leaves = left.peek().is_some();
+                    if leaves && sink.iter().copied().chain(left).any(|label| label != first) {
                         out.push(Outcome::DivergentExit(l));
                     }
                     return out;

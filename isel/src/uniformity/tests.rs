@@ -126,6 +126,29 @@ fn divergent_exit_makes_uses_outside_divergent() {
     assert!(values.iter().all(|&v| !u.is_divergent(v)));
 }
 
+/// Some lanes leave the inner loop {2, 3} to go round the outer {1, 2, 3}, the others go round the inner one or out of both.
+#[test]
+fn leaving_towards_the_outer_header_counts() {
+    let (mut b, k) = Build::new(5);
+    let (zero, one) = (b.int(0), b.int(1));
+    let id = b.id(k[0]);
+    b.jump(k[0], k[1], &[zero]);
+    let i = b.f.add_block_param(k[1], Type::I32);
+    b.jump(k[1], k[2], &[]);
+    let next = b.add(k[2], i, one);
+    let cond = b.less(k[2], id, one);
+    b.branch(k[2], cond, (k[3], &[]), (k[1], &[next]));
+    let uniform = b.less(k[3], i, one);
+    b.branch(k[3], uniform, (k[4], &[]), (k[2], &[]));
+    let after = b.add(k[4], i, one);
+    b.ret(k[4]);
+    let u = b.compute();
+    let outer = u.loops().innermost(k[1].as_u32()).unwrap();
+    let inner = u.loops().innermost(k[3].as_u32()).unwrap();
+    assert!(u.has_divergent_exit(inner) && u.has_divergent_exit(outer));
+    assert!(u.is_divergent(after));
+}
+
 /// On random acyclic graphs, the joins of each branch are the blocks that two disjoint paths from it reach.
 #[test]
 fn joins_agree_with_brute_force() {
