@@ -186,11 +186,10 @@ pub(super) fn repair(f: &mut Function) {
         let def = BTreeMap::from([(defs[reg.index()], Val::Reg(reg))]);
         let solution = construct(f, &wave, &def, blocks.iter().copied(), Val::Undefined, template);
         for &block in blocks {
-            if !replacements.contains_key(&(reg, block)) {
-                let entry = f.layout[0].as_u32();
-                let value = in_register(f, entry, solution.at_start(block), template);
-                replacements.insert((reg, block), value);
-            }
+            let entry = f.layout[0].as_u32();
+            replacements
+                .entry((reg, block))
+                .or_insert_with(|| in_register(f, entry, solution.at_start(block), template));
         }
     }
     for_each_use(f, |_, block, reg| replacements.get(&(reg, block)).copied());

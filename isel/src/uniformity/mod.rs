@@ -327,7 +327,7 @@ impl Pass<'_> {
     fn id_is_uniform(&self, dimension: usize, size: [u32; 3]) -> bool {
         let below: u64 = size[..dimension].iter().map(|&s| u64::from(s)).product();
         size[dimension] == 1
-            || (dimension > 0 && below != 0 && below % u64::from(self.target.wave_size()) == 0)
+            || (dimension > 0 && below != 0 && below.is_multiple_of(u64::from(self.target.wave_size())))
     }
 
     /// Whether `inst`, no source by itself, is divergent for its operands.
