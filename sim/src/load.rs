@@ -359,7 +359,7 @@ impl CodeObject {
         let from_sections = sections.iter().filter_map(|s| s.notes(endian, elf.data()).ok().flatten());
         for mut notes in from_segments.chain(from_sections) {
             while let Ok(Some(note)) = notes.next() {
-                if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name_bytes() == b"AMDGPU" {
+                if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
                     return Metadata::parse(note.desc()).map(Some).map_err(bad);
                 }
             }
