@@ -8,7 +8,7 @@ use mir::ir::{
     Ordering, Scalar, SymbolRef, Type, UnaryOp, Value, ValueDef,
 };
 use mir::isa::Opcode;
-use mir::machine::FrameSlotData;
+use mir::machine::{EntryValue, FrameSlotData};
 
 /// Scratch bytes a lane that MUBUF can address: the stride of the swizzled resource is 14 bits of dwords a wave in
 /// `COMPUTE_TMPRING_SIZE`; 256 KiB less one kilobyte a lane is what the field of 13 bits in units of 256 dwords a wave allows.
@@ -382,6 +382,9 @@ impl<'a> Selector<'a> {
         }
         let size_bytes = (size as u32).next_multiple_of(4);
         self.mf.frame.push(FrameSlotData { size_bytes, align_log2, offset_bytes: Some(offset as u32) });
+        self.mf.resources.scratch_bytes = offset as u32 + size_bytes;
+        // The prolog needs the wave's offset for the resource and for FLAT_SCRATCH alike.
+        self.mf.entry.request(EntryValue::ScratchWaveOffset, None);
         self.allocas.insert(result, offset as u32);
         Ok(())
     }
