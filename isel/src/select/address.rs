@@ -308,9 +308,6 @@ impl<'a> Selector<'a> {
     pub(super) fn global_address(&mut self, ptr: Value, space: AddrSpace, span: i64) -> GlobalAddress {
         let has_global = self.target.has(Features::GLOBAL);
         let flat = !has_global || space == AddrSpace::FLAT;
-        if space == AddrSpace::FLAT {
-            self.mf.uses_flat_scratch = true;
-        }
         // Source: Vega ISA, "Flat instruction format": 13-bit signed offset for GLOBAL, 12-bit unsigned for FLAT; none on GFX7-8.
         let range = match (has_global, flat) {
             (false, _) => 0..1,

@@ -166,7 +166,6 @@ impl<'a> Selector<'a> {
         operands.extend(returned);
         operands.push(base);
         operands.extend_from_slice(sources);
-        self.init_m0();
         self.emit(pair[usize::from(returned.is_some())], operands);
         self.finish_atomic(mem, bits, offset, false);
         self.set_region(mem);
@@ -213,8 +212,6 @@ impl<'a> Selector<'a> {
         operands.extend([vaddr, x]);
         if !is_flat {
             operands.push(saddr);
-        } else {
-            self.init_m0();
         }
         self.emit(if is_flat { flat[pick] } else { global[pick] }, operands);
         self.finish_atomic(mem, bits, i64::from(offset), returned.is_some());

@@ -318,9 +318,6 @@ impl<'a> Selector<'a> {
         if !self.target.has(Features::FLAT) {
             return self.addr64_access(access, address, mem, bytes);
         }
-        if address.flat {
-            self.init_m0();
-        }
         match (access, address.flat) {
             (Access::Load { dst, signed }, false) => {
                 self.emit(load_op(&GLOBAL_LOADS, bytes, signed), [dst, address.vaddr, address.saddr]);
@@ -412,13 +409,6 @@ impl<'a> Selector<'a> {
 
     // LDS.
 
-    /// GFX6-8 check LDS addresses against M0, which is set to "no limit" before each access.
-    pub(super) fn init_m0(&mut self) {
-        if !self.target.has(Features::LDS_NO_M0) {
-            self.emit(S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(-1)]);
-        }
-    }
-
     /// Address register and offset for DS instructions.
     pub(super) fn ds_address(&mut self, ptr: Value, max: i64) -> (Operand, i64) {
         match self.place_address(ptr, AddrSpace::LOCAL, max) {
@@ -458,11 +448,9 @@ impl<'a> Selector<'a> {
             let part = if pieces.len() == 1 { dst } else { self.new_vgpr(piece.div_ceil(4) as u8) };
             if two {
                 let (address, first) = self.two_address(base, at, piece / 2);
-                self.init_m0();
                 self.emit(if piece == 8 { DS_READ2_B32 } else { DS_READ2_B64 }, [part, address]);
                 self.set_two(mem, piece, first);
             } else {
-                self.init_m0();
                 self.emit(load_op(&DS_LOADS, piece, signed), [part, base]);
                 self.set_offset(mem, piece, at);
             }
@@ -491,14 +479,12 @@ impl<'a> Selector<'a> {
                 let (address, first) = self.two_address(base, at, piece / 2);
                 let half = (piece / 8) as u8;
                 let [a, b] = [self.sub(&data, from, half), self.sub(&data, from + half, half)];
-                self.init_m0();
                 self.emit(if piece == 8 { DS_WRITE2_B32 } else { DS_WRITE2_B64 }, [address, a, b]);
                 self.set_two(mem, piece, first);
             } else {
                 let part =
                     if pieces.len() == 1 { data } else { self.sub(&data, from, piece.div_ceil(4) as u8) };
                 let op = if high.is_some() { HIGH_STORES[2] } else { store_op(&DS_STORES, piece) };
-                self.init_m0();
                 self.emit(op, [base, part]);
                 self.set_offset(mem, piece, at);
             }

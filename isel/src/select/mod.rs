@@ -52,7 +52,7 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
-use mir::machine::{self, Block, Inst, Operand, VReg};
+use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -189,7 +189,23 @@ impl<'a> Selector<'a> {
         for &block in order.iter().rev() {
             self.select_block(block)?;
         }
+        self.request_scratch();
         Ok(())
+    }
+
+    /// Asks for what the prolog needs to set scratch up, if the function has any.
+    fn request_scratch(&mut self) {
+        let end =
+            self.mf.frame.values().map(|s| s.offset_bytes.unwrap_or(0) + s.size_bytes).max().unwrap_or(0);
+        self.mf.resources.scratch_bytes = end;
+        let entry = &mut self.mf.entry;
+        if self.mf.uses_flat_scratch {
+            entry.request(EntryValue::FlatScratchInit, None);
+        }
+        if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
+            entry.request(EntryValue::PrivateSegmentBuffer, None);
+            entry.request(EntryValue::ScratchWaveOffset, None);
+        }
     }
 
     fn select_block(&mut self, block: ir::Block) -> Result<()> {
