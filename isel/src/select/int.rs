@@ -478,8 +478,8 @@ impl<'a> Selector<'a> {
         }
         match op {
             BinaryOp::Add | BinaryOp::Sub => {
-                let [a, b] = [self.scalar_src(args[0]), self.scalar_src(args[1])];
-                self.scalar_addsub64(dst, a, b, op == BinaryOp::Sub);
+                let [a, b] = args.map(|v| self.wide_halves(v, true));
+                self.scalar_addsub_halves(dst, a, b, op == BinaryOp::Sub);
             }
             BinaryOp::Mul => self.multiply_wide(value, dst, args, true)?,
             _ => {
@@ -513,8 +513,13 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn scalar_addsub64(&mut self, dst: Operand, a: Operand, b: Operand, subtract: bool) {
-        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+    fn scalar_addsub_halves(
+        &mut self,
+        dst: Operand,
+        [a_lo, a_hi]: [Operand; 2],
+        [b_lo, b_hi]: [Operand; 2],
+        subtract: bool,
+    ) {
         let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
         let (low, high) = if subtract { (S_SUB_U32, S_SUBB_U32) } else { (S_ADD_U32, S_ADDC_U32) };
         // Constants that need registers come before the pair, so that nothing stands between carry and its reader.
@@ -533,7 +538,8 @@ impl<'a> Selector<'a> {
     /// `a + b` of 64 bits in new SGPRs.
     pub(super) fn scalar_add64(&mut self, a: Operand, b: Operand) -> Operand {
         let out = self.new_sgpr(2);
-        self.scalar_addsub64(out, a, b, false);
+        let (a, b) = (self.halves(&a), self.halves(&b));
+        self.scalar_addsub_halves(out, a, b, false);
         out
     }
 
@@ -567,12 +573,12 @@ impl<'a> Selector<'a> {
                         return Ok(());
                     }
                 }
-                let [a, b] = [self.src(args[0]), self.src(args[1])];
-                self.vector_add64(dst, a, b);
+                let [a, b] = args.map(|v| self.wide_halves(v, false));
+                self.vector_add_halves(dst, a, b);
             }
             BinaryOp::Sub => {
-                let [a, b] = [self.src(args[0]), self.src(args[1])];
-                self.vector_sub64(dst, a, b);
+                let [a, b] = args.map(|v| self.wide_halves(v, false));
+                self.vector_sub_halves(dst, a, b);
             }
             BinaryOp::Mul => self.multiply_wide(value, dst, args, false)?,
             _ => {
@@ -642,9 +648,23 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// The dwords of a 64-bit operand; the upper one of an extension from 32 bits near by is the constant 0.
+    fn wide_halves(&mut self, value: Value, scalar: bool) -> [Operand; 2] {
+        if let Some(low) = self.low_half(value) {
+            let low = if scalar { self.scalar_src(low) } else { self.src(low) };
+            return [low, Operand::Imm(0)];
+        }
+        let whole = if scalar { self.scalar_src(value) } else { self.src(value) };
+        self.halves(&whole)
+    }
+
     /// `dst = a + b` of 64 bits with a carry chain.
     pub(super) fn vector_add64(&mut self, dst: Operand, a: Operand, b: Operand) {
-        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+        let (a, b) = (self.halves(&a), self.halves(&b));
+        self.vector_add_halves(dst, a, b);
+    }
+
+    fn vector_add_halves(&mut self, dst: Operand, [a_lo, a_hi]: [Operand; 2], [b_lo, b_hi]: [Operand; 2]) {
         let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
         if a_lo.as_imm() == Some(0) || b_lo.as_imm() == Some(0) {
             let kept = if b_lo.as_imm() == Some(0) { a_lo } else { b_lo };
@@ -659,8 +679,7 @@ impl<'a> Selector<'a> {
         self.sequence(dst, &[lo, hi]);
     }
 
-    fn vector_sub64(&mut self, dst: Operand, a: Operand, b: Operand) {
-        let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&a), self.halves(&b));
+    fn vector_sub_halves(&mut self, dst: Operand, [a_lo, a_hi]: [Operand; 2], [b_lo, b_hi]: [Operand; 2]) {
         let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
         let [carry, dead] = [self.new_mask(), self.new_mask()];
         // The second source wants to be a VGPR.
