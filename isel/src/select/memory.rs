@@ -15,7 +15,7 @@ use mir::ir::{
     AddrSpace, BinaryOp, CastOp, InstData, InstKind, MemAccess, MemFlags, Ordering, SyncScope, Type, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand, PReg};
+use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand};
 use mir::target::Features;
 use smallvec::SmallVec;
 
