@@ -83,11 +83,15 @@ impl CompileOptions {
             let (on, name) = match attribute.split_at_checked(1) {
                 Some(("+", name)) => (true, name),
                 Some(("-", name)) => (false, name),
-                _ => return Err(Diagnostic::unsupported(format!("feature `{attribute}` needs + or - in front"))),
+                _ => {
+                    return Err(Diagnostic::unsupported(format!(
+                        "feature `{attribute}` needs + or - in front"
+                    )));
+                }
             };
             let feature = ATTRIBUTES.iter().find(|(known, _)| *known == name);
-            let &(_, feature) = feature
-                .ok_or_else(|| Diagnostic::unsupported(format!("unknown target feature `{name}`")))?;
+            let &(_, feature) =
+                feature.ok_or_else(|| Diagnostic::unsupported(format!("unknown target feature `{name}`")))?;
             target.features.set(feature, on);
         }
         target.code_object_version = match (self.code_object_version, version_flag) {
@@ -112,10 +116,12 @@ fn operating_system(triple: &str) -> Result<Os> {
     }
     match os {
         "amdhsa" => Ok(Os::AmdHsa),
-        "amdpal" | "mesa3d" | "" | "unknown" => {
-            Err(Diagnostic::unsupported(format!("operating system of target triple `{triple}` (only amdhsa)")))
+        "amdpal" | "mesa3d" | "" | "unknown" => Err(Diagnostic::unsupported(format!(
+            "operating system of target triple `{triple}` (only amdhsa)"
+        ))),
+        other => {
+            Err(Diagnostic::unsupported(format!("operating system `{other}` in target triple `{triple}`")))
         }
-        other => Err(Diagnostic::unsupported(format!("operating system `{other}` in target triple `{triple}`"))),
     }
 }
 
@@ -129,7 +135,8 @@ mod tests {
         let options = CompileOptions { cpu: "polaris10".into(), ..Default::default() };
         let target = options.target("amdgcn-amd-amdhsa", Some(400)).unwrap();
         assert_eq!((target.processor.name, target.code_object_version), ("gfx803", 4));
-        let options = CompileOptions { code_object_version: Some(3), attributes: vec!["+xnack".into()], ..options };
+        let options =
+            CompileOptions { code_object_version: Some(3), attributes: vec!["+xnack".into()], ..options };
         let target = options.target("amdgcn-amd-amdhsa-opencl", Some(400)).unwrap();
         assert_eq!(target.code_object_version, 3);
         assert!(target.has(Features::XNACK));

@@ -122,7 +122,8 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
         return Ok(output);
     }
 
-    let defined: Vec<Func> = module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
+    let defined: Vec<Func> =
+        module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
     let compiler = Compiler { module: &module, target: &target, settings: &settings, options };
     let compiled = in_pool(options.threads, || {
         defined.par_iter().map(|&func| compiler.function(func)).collect::<Vec<_>>()
@@ -174,7 +175,8 @@ struct Compiled {
 impl Compiler<'_> {
     fn function(&self, func: Func) -> Result<Compiled> {
         let name = &self.module.functions[func].name;
-        let mut steps = Steps { options: self.options, name, times: StepTimes::default(), dump: String::new() };
+        let mut steps =
+            Steps { options: self.options, name, times: StepTimes::default(), dump: String::new() };
         let result = self.steps(func, &mut steps).map_err(|error| error.in_function(name))?;
         let mut stats = result.as_ref().map(|f| self.stats(f)).unwrap_or_default();
         stats.micros = steps.times.micros();
@@ -191,7 +193,8 @@ impl Compiler<'_> {
         if steps.dumped(Step::Uniformity, || divergence(module, ir, &uniformity)) {
             return Ok(None);
         }
-        let mut f = steps.run(Step::Selected, || isel::select::select(module, func, &uniformity, target, settings))?;
+        let mut f = steps
+            .run(Step::Selected, || isel::select::select(module, func, &uniformity, target, settings))?;
         if steps.check(Step::Selected, &f)? {
             return Ok(None);
         }
@@ -220,7 +223,8 @@ impl Compiler<'_> {
             // `"amdgpu-waves-per-eu"="m,n"`: the lower bound is the one that limits registers.
             let Some(text) = ir.attribute(key) else { return Ok(None) };
             let first = text.split(',').next().unwrap_or_default().trim();
-            let malformed = |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
+            let malformed =
+                |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
             first.parse().map(Some).map_err(malformed)
         };
         Ok(regalloc::Options {
@@ -284,8 +288,9 @@ impl Steps<'_> {
                 Step::Allocated => machine::Stage::Allocated,
                 _ => machine::Stage::Structured,
             };
-            machine::verify(f, stage)
-                .map_err(|error| Diagnostic::defect(format!("after step {}: {}", step.name(), error.message)))?;
+            machine::verify(f, stage).map_err(|error| {
+                Diagnostic::defect(format!("after step {}: {}", step.name(), error.message))
+            })?;
         }
         Ok(stop)
     }
@@ -299,7 +304,9 @@ fn divergence(module: &Module, ir: &mir::ir::Function, uniformity: &Uniformity) 
         for &inst in &ir.blocks[block].insts {
             let mark = match ir.insts[inst].result {
                 Some(value) if uniformity.is_divergent(value) => "divergent",
-                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => "divergent",
+                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => {
+                    "divergent"
+                }
                 _ => "uniform",
             };
             let _ = writeln!(text, "  {mark:9}  {}", ir.display_inst(module, inst));

@@ -141,7 +141,8 @@ fn wrong_usage_is_status_two() {
 #[test]
 fn every_bad_function_is_reported() {
     let other = KERNEL.replace("@store", "@other").replace("target triple = \"amdgcn-amd-amdhsa\"", "");
-    let text = format!("{KERNEL}{other}").replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
+    let text = format!("{KERNEL}{other}")
+        .replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
     let run = gcnc(text.as_bytes(), GFX900);
     assert_eq!(run.status(), Some(1), "{}", run.stderr());
     assert!(run.stderr().contains("in function store: ") && run.stderr().contains("in function other: "));
@@ -150,7 +151,11 @@ fn every_bad_function_is_reported() {
 #[test]
 fn output_does_not_depend_on_threads() {
     let many: String = (0..20)
-        .map(|i| KERNEL.replace("@store", &format!("@store{i}")).replace("target triple = \"amdgcn-amd-amdhsa\"", ""))
+        .map(|i| {
+            KERNEL
+                .replace("@store", &format!("@store{i}"))
+                .replace("target triple = \"amdgcn-amd-amdhsa\"", "")
+        })
         .collect();
     let text = format!("target triple = \"amdgcn-amd-amdhsa\"\n{many}");
     let bytes = |threads: &str| {

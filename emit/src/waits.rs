@@ -720,9 +720,8 @@ mod tests {
     #[test]
     fn large_functions_are_quick() {
         let body: Vec<Inst> = (0..8).flat_map(|i| [load(i), store(20 + i), v_mov(40, v(i, 1))]).collect();
-        let blocks: Vec<Vec<usize>> = (0..5_000)
-            .map(|i| if i == 4_999 { vec![] } else { vec![i + 1, (i + 7).min(4_999)] })
-            .collect();
+        let blocks: Vec<Vec<usize>> =
+            (0..5_000).map(|i| if i == 4_999 { vec![] } else { vec![i + 1, (i + 7).min(4_999)] }).collect();
         let list: Vec<(&[Inst], &[usize])> = blocks.iter().map(|succs| (&body[..], &succs[..])).collect();
         let mut f = function(&list);
         let start = std::time::Instant::now();

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Modules of the corpus: small and large, integer and table lookups, with and without loops.
-const CORPUS: &[&str] = &["m00000_a3-optimized", "m01400_a0-pure", "m01700_a3-pure", "m03200-pure", "m07400-pure"];
+const CORPUS: &[&str] =
+    &["m00000_a3-optimized", "m01400_a0-pure", "m01700_a3-pure", "m03200-pure", "m07400-pure"];
 
 unsafe extern "C" {
     fn LLVMInitializeAMDGPUTargetInfo();
@@ -34,7 +35,9 @@ fn machine(level: OptimizationLevel) -> TargetMachine {
     let triple = TargetTriple::create("amdgcn-amd-amdhsa");
     Target::from_triple(&triple)
         .ok()
-        .and_then(|t| t.create_target_machine(&triple, "gfx900", "", level, RelocMode::PIC, CodeModel::Default))
+        .and_then(|t| {
+            t.create_target_machine(&triple, "gfx900", "", level, RelocMode::PIC, CodeModel::Default)
+        })
         .expect("LLVM was linked with AMDGPU")
 }
 
@@ -45,7 +48,8 @@ fn modules() -> Vec<(String, PathBuf)> {
     for example in gcnc_tests::examples::EXAMPLES {
         let bitcode = folder.join(example.name).with_extension("bc");
         let source = gcnc_tests::toolchain::examples_folder().join(example.name).with_extension("cl");
-        gcnc_tests::toolchain::clang(&source, &bitcode, "gfx900", 2, &[]).expect("clang compiles the examples");
+        gcnc_tests::toolchain::clang(&source, &bitcode, "gfx900", 2, &[])
+            .expect("clang compiles the examples");
         out.push((example.name.to_owned(), bitcode));
     }
     let cache = std::env::var_os("GCNC_CACHE").map(PathBuf::from).unwrap_or_default().join("hashcat-bitcode");
@@ -103,7 +107,8 @@ fn compile_time(criterion: &mut Criterion) {
                     gcnc::compile_reading(reading, &options).expect("gcnc compiles the module")
                 })
             });
-            let machine = machine(if level == 0 { OptimizationLevel::None } else { OptimizationLevel::Default });
+            let machine =
+                machine(if level == 0 { OptimizationLevel::None } else { OptimizationLevel::Default });
             group.bench_function(format!("llvm -O{level}"), |bencher| {
                 bencher.iter_batched(
                     || module.clone(),

@@ -43,7 +43,9 @@ pub fn sources(hashcat: &Path) -> Result<Vec<PathBuf>, String> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with('m') && name.ends_with(".cl") && name[1..].starts_with(|c: char| c.is_ascii_digit())
+            name.starts_with('m')
+                && name.ends_with(".cl")
+                && name[1..].starts_with(|c: char| c.is_ascii_digit())
         })
         .collect();
     files.sort();
@@ -64,7 +66,8 @@ fn macros(stem: &str) -> Vec<String> {
     let fixed = "KERNEL_STATIC INCLUDE_PATH=OpenCL XM2S(x)=#x M2S(x)=XM2S(x) VENDOR_ID=1 CUDA_ARCH=0 DEVICE_TYPE=4 \
         LOCAL_MEM_TYPE=1 MAX_THREADS_PER_BLOCK=256 VECT_SIZE=1 DGST_R0=0 DGST_R1=1 DGST_R2=2 DGST_R3=3 DGST_ELEM=4 \
         FIXED_LOCAL_SIZE=64 SCRYPT_N=1024 SCRYPT_R=1 SCRYPT_P=1 SCRYPT_TMTO=0";
-    let features = "VPERM VADD3 VADD VADDC VADD_CO VADDC_CO VSUB VSUBB VSUB_CO VSUBB_CO VBFE BFE LOP3 MOV64 PRMT";
+    let features =
+        "VPERM VADD3 VADD VADDC VADD_CO VADDC_CO VSUB VSUBB VSUB_CO VSUBB_CO VBFE BFE LOP3 MOV64 PRMT";
     fixed
         .split_whitespace()
         .map(|text| format!("-D{text}"))
@@ -104,7 +107,13 @@ pub fn bitcode(hashcat: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
 }
 
 /// Compiles one module in a process of its own.
-pub fn compile(gcnc: &Path, bitcode: &Path, object: &Path, level: u8, limit: Duration) -> Result<Report, String> {
+pub fn compile(
+    gcnc: &Path,
+    bitcode: &Path,
+    object: &Path,
+    level: u8,
+    limit: Duration,
+) -> Result<Report, String> {
     let start = Instant::now();
     let errors = object.with_extension("stderr");
     let file = std::fs::File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
@@ -137,12 +146,21 @@ pub fn compile(gcnc: &Path, bitcode: &Path, object: &Path, level: u8, limit: Dur
 /// The message of a diagnostic without file, function and instruction, so that equal causes count together.
 fn reason(line: &str) -> String {
     let text = line.strip_prefix("gcnc: error: ").unwrap_or(line);
-    let text = text.split_once(": in function ").and_then(|(_, rest)| rest.split_once(": ")).map_or(text, |(_, rest)| rest);
+    let text = text
+        .split_once(": in function ")
+        .and_then(|(_, rest)| rest.split_once(": "))
+        .map_or(text, |(_, rest)| rest);
     text.split_once(", at ").map_or(text, |(what, _)| what).to_owned()
 }
 
 /// Compiles every module of `modules` on all cores.
-pub fn compile_all(gcnc: &Path, modules: &[PathBuf], out: &Path, level: u8, limit: Duration) -> Result<Vec<Report>, String> {
+pub fn compile_all(
+    gcnc: &Path,
+    modules: &[PathBuf],
+    out: &Path,
+    level: u8,
+    limit: Duration,
+) -> Result<Vec<Report>, String> {
     modules
         .par_iter()
         .map(|bitcode| {

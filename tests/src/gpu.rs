@@ -137,7 +137,13 @@ impl Gpu {
     }
 
     /// Runs a kernel over `grid` work-items in groups of `group`; the grid is rounded up to whole groups.
-    pub fn launch(&mut self, kernel: &str, grid: [u32; 3], group: [u32; 3], args: &[Arg]) -> Result<(), String> {
+    pub fn launch(
+        &mut self,
+        kernel: &str,
+        grid: [u32; 3],
+        group: [u32; 3],
+        args: &[Arg],
+    ) -> Result<(), String> {
         let dispatch = Dispatch {
             kernel: kernel.to_owned(),
             grid: std::array::from_fn(|i| grid[i].next_multiple_of(group[i])),

@@ -62,7 +62,8 @@ pub fn unknown_instructions(object: &Path, cpu: &str) -> Result<Vec<String>, Str
     command.args(["-d", "--triple=amdgcn-amd-amdhsa", &format!("--mcpu={cpu}")]).arg(object);
     let text = run(&mut command)?;
     let text = String::from_utf8_lossy(&text);
-    let unknown = |line: &&str| line.contains("<unknown>") || line.contains("\t.long") || line.contains("illegal");
+    let unknown =
+        |line: &&str| line.contains("<unknown>") || line.contains("\t.long") || line.contains("illegal");
     Ok(text.lines().filter(unknown).map(str::to_owned).collect())
 }
 

@@ -84,7 +84,9 @@ fn needs_second_dash(text: &str) -> bool {
 /// Prints a diagnostic the way scripts expect it and returns the exit status for it.
 fn report(file: &str, diagnostic: &mir::Diagnostic) -> i32 {
     let location = match &diagnostic.location {
-        Some(at) if at.line != 0 && at.column != 0 => format!("{}:{}:{}", file_of(at, file), at.line, at.column),
+        Some(at) if at.line != 0 && at.column != 0 => {
+            format!("{}:{}:{}", file_of(at, file), at.line, at.column)
+        }
         Some(at) if at.line != 0 => format!("{}:{}", file_of(at, file), at.line),
         _ => file.to_owned(),
     };

@@ -85,7 +85,7 @@ fn compile(args: &Args, ir: &[u8], name: &str) -> Result<Vec<u8>, i32> {
         ..Default::default()
     };
     let output = gcnc::compile(ir, name, &options);
-    output.map(|output| output.bytes).map_err(|errors| {
-        errors.iter().map(|error| report(name, error)).max().unwrap_or(status::DEFECT)
-    })
+    output
+        .map(|output| output.bytes)
+        .map_err(|errors| errors.iter().map(|error| report(name, error)).max().unwrap_or(status::DEFECT))
 }

@@ -396,7 +396,8 @@ fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
     let flags = inst.mods.flags;
     match info.format {
         Format::Global | Format::Scratch if desc.name == "vaddr" => {
-            let saddr = info.operands.iter().position(|o| o.name == "saddr").and_then(|k| inst.operands.get(k));
+            let saddr =
+                info.operands.iter().position(|o| o.name == "saddr").and_then(|k| inst.operands.get(k));
             if matches!(saddr, Some(Operand::Reg(_))) { 1 } else { desc.dwords }
         }
         Format::Mubuf | Format::Mtbuf if desc.kind == OperandKind::VgprOrOff => {

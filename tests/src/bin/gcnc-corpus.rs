@@ -39,10 +39,12 @@ fn main() -> std::process::ExitCode {
 
 /// Whether nothing crashed and nothing hung.
 fn run(args: &Args) -> Result<bool, String> {
-    let cache = PathBuf::from(std::env::var_os("GCNC_CACHE").ok_or("GCNC_CACHE is not set; use tests/corpus")?);
+    let cache =
+        PathBuf::from(std::env::var_os("GCNC_CACHE").ok_or("GCNC_CACHE is not set; use tests/corpus")?);
     let hashcat = cache.join("hashcat/usr/share/hashcat");
     let bitcode_folder = cache.join("hashcat-bitcode");
-    std::fs::create_dir_all(&bitcode_folder).map_err(|error| format!("{}: {error}", bitcode_folder.display()))?;
+    std::fs::create_dir_all(&bitcode_folder)
+        .map_err(|error| format!("{}: {error}", bitcode_folder.display()))?;
     let mut sources = corpus::sources(&hashcat)?;
     sources.retain(|path| path.to_string_lossy().contains(&args.filter));
     if let Some(limit) = args.limit.filter(|&limit| limit < sources.len()) {
@@ -53,13 +55,15 @@ fn run(args: &Args) -> Result<bool, String> {
     println!("{} source files, {} that clang compiles", sources.len(), modules.len());
     let gcnc = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("gcnc");
     let out = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let reports = corpus::compile_all(&gcnc, &modules, out.path(), args.level, Duration::from_secs(args.seconds))?;
+    let reports =
+        corpus::compile_all(&gcnc, &modules, out.path(), args.level, Duration::from_secs(args.seconds))?;
     if args.verbose {
         for report in &reports {
             println!("{:28} {:9.3} s  {:?}", report.module, report.time.as_secs_f64(), report.outcome);
         }
     }
     print!("{}", corpus::summary(&reports));
-    let bad = |outcome: &corpus::Outcome| matches!(outcome, corpus::Outcome::Crashed(_) | corpus::Outcome::Hung);
+    let bad =
+        |outcome: &corpus::Outcome| matches!(outcome, corpus::Outcome::Crashed(_) | corpus::Outcome::Hung);
     Ok(!reports.iter().any(|report| bad(&report.outcome)))
 }

@@ -71,10 +71,14 @@ fn run(args: &Args) -> Result<bool, String> {
         })
         .collect();
     println!("{}", table(&rows));
-    println!("gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for gfx900; \"executed\" counts wave instructions.", args.level);
+    println!(
+        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for gfx900; \"executed\" counts wave instructions.",
+        args.level
+    );
     let mut good = true;
     for row in &rows {
-        let sides = [("gcnc", Some(&row.ours)), ("gcnc -O0", row.unoptimised.as_ref()), ("llc-22", Some(&row.llvm))];
+        let sides =
+            [("gcnc", Some(&row.ours)), ("gcnc -O0", row.unoptimised.as_ref()), ("llc-22", Some(&row.llvm))];
         for (name, side) in sides {
             let problem = match side {
                 None => continue,
@@ -89,7 +93,9 @@ fn run(args: &Args) -> Result<bool, String> {
             good &= name == "llc-22";
         }
     }
-    let right = |side: &Result<Side, String>| side.as_ref().is_ok_and(|s| s.result.is_ok() && s.unknown_instructions.is_empty());
+    let right = |side: &Result<Side, String>| {
+        side.as_ref().is_ok_and(|s| s.result.is_ok() && s.unknown_instructions.is_empty())
+    };
     let (ours, zero) = (
         rows.iter().filter(|row| right(&row.ours)).count(),
         rows.iter().filter(|row| row.unoptimised.as_ref().is_some_and(right)).count(),
@@ -130,7 +136,17 @@ fn build_and_run(
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header([
-        "kernel", "result", "insts", "SGPRs", "VGPRs", "waves", "LDS", "scratch", "bytes", "executed", "compile ms",
+        "kernel",
+        "result",
+        "insts",
+        "SGPRs",
+        "VGPRs",
+        "waves",
+        "LDS",
+        "scratch",
+        "bytes",
+        "executed",
+        "compile ms",
     ]);
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -160,7 +176,11 @@ fn table(rows: &[Row]) -> Table {
                 pair(|k| k.lds_bytes),
                 pair(|k| k.scratch_bytes),
                 pair(|k| k.code_bytes),
-                format!("{}|{}", executed(ours), rival.map_or("-".to_owned(), |side| executed(side).to_string())),
+                format!(
+                    "{}|{}",
+                    executed(ours),
+                    rival.map_or("-".to_owned(), |side| executed(side).to_string())
+                ),
                 format!("{}|{}", milliseconds(ours), rival.map_or("-".to_owned(), milliseconds)),
             ]);
         }

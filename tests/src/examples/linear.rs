@@ -9,7 +9,8 @@ pub fn saxpy(gpu: &mut Gpu) -> Result<(), String> {
     let a = 2.5f32;
     let (bx, by) = (gpu.buffer(&x), gpu.buffer(&y));
     gpu.launch("saxpy", [1024, 1, 1], [64, 1, 1], args![by, bx, a, n as i32])?;
-    let want: Vec<f64> = x.iter().zip(&y).map(|(&x, &y)| f64::from(a) * f64::from(x) + f64::from(y)).collect();
+    let want: Vec<f64> =
+        x.iter().zip(&y).map(|(&x, &y)| f64::from(a) * f64::from(x) + f64::from(y)).collect();
     expect_close("y", &to_f64(&gpu.read::<f32>(by)), &want, 1e-6, 1.0)
 }
 

@@ -43,7 +43,12 @@ pub fn stencil(gpu: &mut Gpu) -> Result<(), String> {
         for y in 1..ny - 1 {
             for x in 1..nx - 1 {
                 let i = (z * ny + y) * nx + x;
-                let sum = input[i - 1] + input[i + 1] + input[i - nx] + input[i + nx] + input[i - nx * ny] + input[i + nx * ny];
+                let sum = input[i - 1]
+                    + input[i + 1]
+                    + input[i - nx]
+                    + input[i + nx]
+                    + input[i - nx * ny]
+                    + input[i + nx * ny];
                 want[i] = input[i] + alpha * (sum - 6.0 * input[i]) / (1.0 + input[i].abs());
             }
         }
@@ -79,8 +84,7 @@ pub fn kmeans(gpu: &mut Gpu) -> Result<(), String> {
     let points: Vec<f32> = (0..n * dimensions).map(|_| gpu.rng.i32(-256..256) as f32 / 64.0).collect();
     let centres: Vec<f32> = (0..k * dimensions).map(|_| gpu.rng.i32(-256..256) as f32 / 64.0).collect();
     let (bp, bc) = (gpu.buffer(&points), gpu.buffer(&centres));
-    let (labels, sums, counts) =
-        (gpu.zeros::<i32>(n), gpu.zeros::<i32>(k * dimensions), gpu.zeros::<i32>(k));
+    let (labels, sums, counts) = (gpu.zeros::<i32>(n), gpu.zeros::<i32>(k * dimensions), gpu.zeros::<i32>(k));
     let arguments = args![bp, bc, labels, sums, counts, n as i32, k as i32];
     gpu.launch("assign", [960, 1, 1], [64, 1, 1], arguments)?;
     let (mut want_labels, mut want_sums, mut want_counts) = (Vec::new(), vec![0; k * dimensions], vec![0; k]);
