@@ -209,7 +209,7 @@ impl Compiler<'_> {
         if steps.check(Step::Legalized, &f)? {
             return Ok(None);
         }
-        let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
+        let f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
         if steps.check(Step::Allocated, &f)? {
             return Ok(None);
         }

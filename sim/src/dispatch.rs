@@ -106,7 +106,7 @@ fn kernarg_block(
     queue: BufferId,
 ) -> Result<Vec<u8>> {
     let meta = kernel.metadata.as_ref();
-    let declared = meta.map_or(0, |m| m.kernarg_segment_size).max(kernel.descriptor.kernarg_size.into());
+    let declared = meta.map_or(0, |m| m.kernarg_segment_size).max(kernel.descriptor.kernarg_size);
     if declared > 1 << 20 {
         return Err(bad("the kernarg segment is larger than a megabyte"));
     }
@@ -123,15 +123,15 @@ fn kernarg_block(
             Arg::Local(_) => 4,
             Arg::Value(v) => v.len() as u64,
         };
-        let size = place.map_or(natural, |p| p.size);
+        let size = place.map_or(natural, |p| p.size.into());
         let align = natural.next_power_of_two().clamp(1, 16);
-        let offset = place.map_or((at + align - 1) & !(align - 1), |p| p.offset);
+        let offset = place.map_or((at + align - 1) & !(align - 1), |p| p.offset.into());
         at = offset + size;
         let bytes: Vec<u8> = match arg {
             Arg::Buffer(b) => b.address().to_le_bytes().to_vec(),
             Arg::Address(a) => a.to_le_bytes().to_vec(),
             Arg::Local(n) => {
-                let align = place.and_then(|p| p.pointee_align).unwrap_or(16).clamp(1, 64) as u32;
+                let align = place.and_then(|p| p.pointee_align).unwrap_or(16).clamp(1, 64);
                 let start = lds_bytes.next_multiple_of(align.next_power_of_two());
                 *lds_bytes = start.saturating_add(*n);
                 u64::from(start).to_le_bytes().to_vec()
@@ -160,51 +160,51 @@ fn kernarg_block(
         let count = |k: usize| (d.grid[k] / d.group[k]).to_le_bytes();
         let size = |k: usize| (d.group[k] as u16).to_le_bytes();
         match a.value_kind.as_str() {
-            "hidden_global_offset_x" => put(&mut block, a.offset, &d.offset[0].to_le_bytes()),
-            "hidden_global_offset_y" => put(&mut block, a.offset, &d.offset[1].to_le_bytes()),
-            "hidden_global_offset_z" => put(&mut block, a.offset, &d.offset[2].to_le_bytes()),
-            "hidden_block_count_x" => put(&mut block, a.offset, &count(0)),
-            "hidden_block_count_y" => put(&mut block, a.offset, &count(1)),
-            "hidden_block_count_z" => put(&mut block, a.offset, &count(2)),
-            "hidden_group_size_x" => put(&mut block, a.offset, &size(0)),
-            "hidden_group_size_y" => put(&mut block, a.offset, &size(1)),
-            "hidden_group_size_z" => put(&mut block, a.offset, &size(2)),
-            "hidden_remainder_x" => put(&mut block, a.offset, &remainder(0)),
-            "hidden_remainder_y" => put(&mut block, a.offset, &remainder(1)),
-            "hidden_remainder_z" => put(&mut block, a.offset, &remainder(2)),
+            "hidden_global_offset_x" => put(&mut block, a.offset.into(), &d.offset[0].to_le_bytes()),
+            "hidden_global_offset_y" => put(&mut block, a.offset.into(), &d.offset[1].to_le_bytes()),
+            "hidden_global_offset_z" => put(&mut block, a.offset.into(), &d.offset[2].to_le_bytes()),
+            "hidden_block_count_x" => put(&mut block, a.offset.into(), &count(0)),
+            "hidden_block_count_y" => put(&mut block, a.offset.into(), &count(1)),
+            "hidden_block_count_z" => put(&mut block, a.offset.into(), &count(2)),
+            "hidden_group_size_x" => put(&mut block, a.offset.into(), &size(0)),
+            "hidden_group_size_y" => put(&mut block, a.offset.into(), &size(1)),
+            "hidden_group_size_z" => put(&mut block, a.offset.into(), &size(2)),
+            "hidden_remainder_x" => put(&mut block, a.offset.into(), &remainder(0)),
+            "hidden_remainder_y" => put(&mut block, a.offset.into(), &remainder(1)),
+            "hidden_remainder_z" => put(&mut block, a.offset.into(), &remainder(2)),
             "hidden_grid_dims" => {
                 let dims =
                     1 + u16::from(shape.groups[1] > 1 || d.group[1] > 1).max(2 * u16::from(d.grid[2] > 1));
-                put(&mut block, a.offset, &dims.to_le_bytes());
+                put(&mut block, a.offset.into(), &dims.to_le_bytes());
             }
             "hidden_printf_buffer" => {
                 let p = runtime(mem, "printf buffer", 1 << 16);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
             "hidden_hostcall_buffer" => {
                 let p = runtime(mem, "hostcall buffer", 4096);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
             "hidden_multigrid_sync_arg" => {
                 let p = runtime(mem, "multigrid arguments", 256);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
             "hidden_heap_v1" => {
                 let p = runtime(mem, "heap", 1 << 16);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
             "hidden_default_queue" => {
                 let p = runtime(mem, "default queue", 4096);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
             "hidden_completion_action" => {
                 let p = runtime(mem, "completion action", 4096);
-                put(&mut block, a.offset, &p);
+                put(&mut block, a.offset.into(), &p);
             }
-            "hidden_private_base" => put(&mut block, a.offset, &PRIVATE_APERTURE.to_le_bytes()),
-            "hidden_shared_base" => put(&mut block, a.offset, &SHARED_APERTURE.to_le_bytes()),
-            "hidden_queue_ptr" => put(&mut block, a.offset, &queue.address().to_le_bytes()),
-            "hidden_dynamic_lds_size" => put(&mut block, a.offset, &d.dynamic_lds.to_le_bytes()),
+            "hidden_private_base" => put(&mut block, a.offset.into(), &PRIVATE_APERTURE.to_le_bytes()),
+            "hidden_shared_base" => put(&mut block, a.offset.into(), &SHARED_APERTURE.to_le_bytes()),
+            "hidden_queue_ptr" => put(&mut block, a.offset.into(), &queue.address().to_le_bytes()),
+            "hidden_dynamic_lds_size" => put(&mut block, a.offset.into(), &d.dynamic_lds.to_le_bytes()),
             _ => {}
         }
     }
@@ -235,14 +235,19 @@ fn queue() -> Vec<u8> {
     q
 }
 
+/// VGPRs that the descriptor allocates, in granules of 4.
+fn allocated_vgprs(kernel: &Kernel) -> u32 {
+    (kernel.descriptor.vgpr_blocks + 1) * 4
+}
+
 fn allocated_sgprs(kernel: &Kernel, generation: Generation) -> u32 {
-    let granules = kernel.descriptor.rsrc1 >> 6 & 0xf;
+    let granules = kernel.descriptor.sgpr_blocks;
     if generation >= Generation::Gfx9 { (granules / 2 + 1) * 16 } else { (granules + 1) * 8 }
 }
 
 fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -> u32 {
     let p = target.processor;
-    let by_vgprs = 256 / kernel.descriptor.vgprs().max(1);
+    let by_vgprs = 256 / allocated_vgprs(kernel);
     let by_sgprs = p.total_sgprs / allocated_sgprs(kernel, target.generation()).max(1);
     let groups = if lds == 0 { u32::MAX } else { p.lds_bytes / lds.max(1) };
     let by_lds = groups.saturating_mul(waves_per_group) / 4;
@@ -331,7 +336,7 @@ fn run_groups(
         hidden_private_base: scratch_base & !0xff_ffff,
         scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
         sgprs: allocated_sgprs(kernel, generation),
-        vgprs: kernel.descriptor.vgprs(),
+        vgprs: allocated_vgprs(kernel),
     };
     let (vm_max, lgkm_max) = if generation >= Generation::Gfx9 { (63, 15) } else { (15, 15) };
     let waves_per_group = setup.shape.waves as usize;
@@ -395,7 +400,12 @@ fn start_wave(
     w.index = index;
     w.pc = kernel.entry;
     // MODE: rounding and denormals, DX10_CLAMP, IEEE, exceptions off.
-    w.mode = desc.float_mode() | u32::from(desc.dx10_clamp()) << 8 | u32::from(desc.ieee_mode()) << 9;
+    w.mode = desc.float_round_mode_32
+        | desc.float_round_mode_16_64 << 2
+        | desc.float_denorm_mode_32 << 4
+        | desc.float_denorm_mode_16_64 << 6
+        | desc.dx10_clamp << 8
+        | desc.ieee_mode << 9;
     let total = size.iter().product::<u32>();
     let first = index * LANES as u32;
     let active = total.saturating_sub(first).min(LANES as u32);
@@ -414,9 +424,7 @@ fn start_wave(
         }
     };
     let pair = |x: u64| [x as u32, (x >> 32) as u32];
-    let properties = desc.kernel_code_properties;
-    let on = |bit: u32| properties >> bit & 1 != 0;
-    if on(0) {
+    if desc.sgpr_private_segment_buffer != 0 {
         let bytes: u64 = setup.scratch.len() as u64 * 0x1_0000_0000;
         let [lo, hi] = pair(scratch_base);
         // Swizzled, 64 lanes, elements of 4 bytes, lane ids added.
@@ -424,43 +432,45 @@ fn start_wave(
             1 << 23 | 3 << 21 | if launch.target.generation() < Generation::Gfx9 { 1 << 19 } else { 0 };
         push(w, &[lo, hi & 0xffff | 1 << 31, bytes.min(0xffff_f000) as u32, word3]);
     }
-    if on(1) {
+    if desc.sgpr_dispatch_ptr != 0 {
         push(w, &pair(setup.packet.address()));
     }
-    if on(2) {
+    if desc.sgpr_queue_ptr != 0 {
         push(w, &pair(setup.queue.address()));
     }
-    if on(3) {
+    if desc.sgpr_kernarg_segment_ptr != 0 {
         push(w, &pair(setup.kernarg.address()));
     }
-    if on(4) {
+    if desc.sgpr_dispatch_id != 0 {
         push(w, &[1, 0]);
     }
-    if on(5) {
+    if desc.sgpr_flat_scratch_init != 0 {
         if launch.target.generation() >= Generation::Gfx9 {
             push(w, &pair(scratch_base));
         } else {
             push(w, &[(scratch_base - launch.hidden_private_base) as u32, desc.private_segment_fixed_size]);
         }
     }
-    if on(6) {
+    if desc.sgpr_private_segment_size != 0 {
         push(w, &[desc.private_segment_fixed_size]);
     }
     // Missing user SGPRs are not loaded; the count of the descriptor says where system SGPRs start.
-    next = (desc.rsrc2 >> 1 & 0x1f) as u16;
+    next = desc.user_sgpr_count as u16;
     let mut push = |w: &mut Wave, v: u32| {
         w.set_s(PReg::sgpr(next), v);
         next += 1;
     };
-    for k in 0..3 {
-        if desc.rsrc2 >> (7 + k) & 1 != 0 {
-            push(w, group.id[k]);
+    for (enabled, id) in
+        [desc.workgroup_id_x, desc.workgroup_id_y, desc.workgroup_id_z].into_iter().zip(group.id)
+    {
+        if enabled != 0 {
+            push(w, id);
         }
     }
-    if desc.rsrc2 >> 10 & 1 != 0 {
+    if desc.workgroup_info != 0 {
         push(w, setup.shape.waves | u32::from(index == 0) << 31);
     }
-    if desc.rsrc2 & 1 != 0 {
+    if desc.private_segment_wavefront_offset != 0 {
         push(w, slot as u32);
     }
     let mut ids: [Lanes; 3] = [[0; LANES]; 3];
@@ -471,7 +481,7 @@ fn start_wave(
         ids[1][l as usize] = item / size[0] % size[1];
         ids[2][l as usize] = item / size[0] / size[1];
     }
-    let highest = (desc.rsrc2 >> 11 & 3) as usize;
+    let highest = desc.vgpr_workitem_id as usize;
     for (k, id) in ids.iter().enumerate().take(highest.min(2) + 1) {
         w.set_v(k, *id);
     }

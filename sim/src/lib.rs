@@ -25,7 +25,6 @@ pub mod exec;
 pub mod fp;
 pub mod load;
 pub mod memory;
-pub mod metadata;
 pub mod program;
 pub mod report;
 pub mod strict;
@@ -33,6 +32,6 @@ pub mod wave;
 
 pub use dispatch::{Arg, Dispatch, run, run_on};
 pub use dispatch_json::{Outcome, RunError, RunOptions, run_from_json};
-pub use load::{CodeObject, Kernel, KernelDescriptor};
+pub use load::{CodeObject, Kernel};
 pub use memory::{BufferId, Memory};
 pub use report::{Checks, Config, Kind, Report, Stats, Unmapped};

@@ -5,8 +5,9 @@
 //! with addresses relative to its start; what depends on the load address is listed and patched when the image is mapped.
 //! Bad bytes give an error, never a panic.
 
-use crate::metadata::{KernelMetadata, Metadata};
 use crate::report::{Kind, Report, Result};
+use mir::abi::KernelDescriptor;
+use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::target::{PROCESSORS, Processor};
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
@@ -21,70 +22,6 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
-/// The kernel descriptor of code objects V3 and later: 64 bytes.
-///
-/// Source: AMDGPU usage guide, "Kernel Descriptor".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelDescriptor {
-    /// Static LDS bytes.
-    pub group_segment_fixed_size: u32,
-    /// Scratch bytes a lane.
-    pub private_segment_fixed_size: u32,
-    /// Kernarg bytes.
-    pub kernarg_size: u32,
-    /// Entry relative to the descriptor.
-    pub kernel_code_entry_byte_offset: i64,
-    /// COMPUTE_PGM_RSRC1.
-    pub rsrc1: u32,
-    /// COMPUTE_PGM_RSRC2.
-    pub rsrc2: u32,
-    /// COMPUTE_PGM_RSRC3.
-    pub rsrc3: u32,
-    /// Enable bits of user SGPRs.
-    pub kernel_code_properties: u16,
-}
-
-impl KernelDescriptor {
-    fn parse(b: &[u8; 64]) -> Self {
-        let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
-        Self {
-            group_segment_fixed_size: u32_at(0),
-            private_segment_fixed_size: u32_at(4),
-            kernarg_size: u32_at(8),
-            kernel_code_entry_byte_offset: (u64::from(u32_at(16)) | u64::from(u32_at(20)) << 32) as i64,
-            rsrc3: u32_at(44),
-            rsrc1: u32_at(48),
-            rsrc2: u32_at(52),
-            kernel_code_properties: u16::from_le_bytes([b[56], b[57]]),
-        }
-    }
-
-    /// VGPRs allocated, in the generation's granule of 4.
-    pub fn vgprs(&self) -> u32 {
-        ((self.rsrc1 & 0x3f) + 1) * 4
-    }
-
-    /// SGPRs allocated: granules of 8, from GFX9 on counted in pairs of granules.
-    pub fn sgprs(&self) -> u32 {
-        (((self.rsrc1 >> 6) & 0xf) + 1) * 8
-    }
-
-    /// Initial MODE[7:0]: rounding and denormals.
-    pub fn float_mode(&self) -> u32 {
-        (self.rsrc1 >> 12) & 0xff
-    }
-
-    /// Initial MODE.DX10_CLAMP.
-    pub fn dx10_clamp(&self) -> bool {
-        self.rsrc1 & (1 << 21) != 0
-    }
-
-    /// Initial MODE.IEEE.
-    pub fn ieee_mode(&self) -> bool {
-        self.rsrc1 & (1 << 23) != 0
-    }
-}
-
 /// A kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -97,7 +34,7 @@ pub struct Kernel {
     /// The descriptor.
     pub descriptor: KernelDescriptor,
     /// Its metadata, where the object has any.
-    pub metadata: Option<KernelMetadata>,
+    pub metadata: Option<KernelMeta>,
 }
 
 /// How a place in the image depends on the load address.
@@ -360,7 +297,9 @@ impl CodeObject {
         for mut notes in from_segments.chain(from_sections) {
             while let Ok(Some(note)) = notes.next() {
                 if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
-                    return Metadata::parse(note.desc()).map(Some).map_err(bad);
+                    return Metadata::from_bytes(note.desc())
+                        .map(Some)
+                        .map_err(|error| bad(error.to_string()));
                 }
             }
         }
@@ -381,10 +320,9 @@ impl CodeObject {
                 .and_then(|at| self.image.get(at..at.checked_add(64)?))
                 .and_then(|b| b.first_chunk::<64>())
                 .ok_or_else(|| bad(format!("descriptor of {name} outside the image")))?;
-            let descriptor = KernelDescriptor::parse(bytes);
+            let descriptor = KernelDescriptor::unpack(bytes).map_err(|e| bad(format!("{name}: {e}")))?;
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
-            let symbol = format!("{name}.kd");
-            let meta = metadata.kernels.iter().find(|k| k.symbol == symbol || k.name == name).cloned();
+            let meta = metadata.kernel(&format!("{name}.kd")).or_else(|| metadata.kernel(&name)).cloned();
             self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
         }
         Ok(())

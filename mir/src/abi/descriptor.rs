@@ -151,6 +151,8 @@ descriptor! {
     sgpr_flat_scratch_init = 56 [5, 1] "user_sgpr_flat_scratch_init";
     /// Scratch size of a lane in a user SGPR.
     sgpr_private_segment_size = 56 [6, 1] "user_sgpr_private_segment_size";
+    /// The stack's size is not known statically (V5 and later; LLVM writes it in V4 too).
+    uses_dynamic_stack = 56 [11, 1] "";
 }
 
 impl KernelDescriptor {

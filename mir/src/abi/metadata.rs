@@ -159,6 +159,13 @@ pub struct ArgMeta {
     pub value_type: Option<String>,
 }
 
+impl ArgMeta {
+    /// Whether the runtime fills it in rather than the application.
+    pub fn is_hidden(&self) -> bool {
+        self.value_kind.starts_with("hidden_")
+    }
+}
+
 impl Metadata {
     /// Metadata of `kernels`, each with the IR function that it was made from.
     pub fn new<'a>(
