@@ -14,6 +14,7 @@
 //! independent of each other once the module is prepared. Every pass is linear in the code that it leaves.
 
 mod address_space;
+mod branches;
 mod builder;
 mod cfg;
 mod dce;
@@ -26,6 +27,8 @@ mod interp;
 pub mod legal_intrinsics;
 mod legalize;
 mod merge_memory;
+mod params;
+mod promote;
 mod verify;
 
 use crate::Options;
@@ -78,9 +81,14 @@ pub fn simplify_function(
         }
     }
     let ctx = legalize::Context { module, machine: target, options, pairs };
-    let mut legal = legalize::legalize(&ctx, function)?;
+    let promoted = match options.opt_level {
+        0 => None,
+        _ => promote::promote(function, &module.types),
+    };
+    let mut legal = legalize::legalize(&ctx, promoted.as_ref().unwrap_or(function))?;
     dce::remove_dead(&mut legal);
     if options.opt_level > 0 {
+        branches::clean_up(&mut legal);
         merge_memory::merge_memory(&mut legal, target);
         dce::remove_dead(&mut legal);
     }
