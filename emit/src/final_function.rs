@@ -1,6 +1,6 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{frame, hazards, regs, relax, waits};
+use crate::{frame, hazards, indexed, regs, relax, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
@@ -60,6 +60,7 @@ fn finish_inner(mut f: Function, module: &Module, target: &Target) -> Result<Fin
     remove_no_ops(&mut f);
     frame::insert_prolog(&mut f, target)?;
     waits::insert_waits(&mut f, target);
+    indexed::expand(&mut f, target);
     hazards::insert_nops(&mut f, target);
     count_registers(&mut f);
     let code = relax::layout_and_encode(&mut f, target)?;

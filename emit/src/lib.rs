@@ -9,6 +9,7 @@ pub mod asm;
 mod final_function;
 pub mod frame;
 pub mod hazards;
+mod indexed;
 pub mod object;
 mod regs;
 pub mod relax;

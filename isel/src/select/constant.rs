@@ -12,6 +12,9 @@ use mir::isa::Opcode;
 use mir::machine::{Operand, RelocKind};
 use smallvec::SmallVec;
 
+/// Most symbol addresses that are kept in registers throughout a function.
+const MAX_HOISTED: usize = 8;
+
 impl<'a> Selector<'a> {
     /// The integer that `value` is known to be, sign-extended from its width: constants, LDS and stack addresses.
     pub(super) fn const_int(&self, value: Value) -> Option<i64> {
@@ -130,7 +133,32 @@ impl<'a> Selector<'a> {
 
     /// Address of a function or variable: relative to the program counter where nothing outside can replace the symbol,
     /// else from the global offset table. Source: AMDGPU usage guide, "Relocation Records".
+    ///
+    /// Loops get it from the entry block, which [`Self::emit_hoisted`] completes.
     fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
+        if !self.in_entry() && self.uniformity.loops().depth(self.block.as_u32()) > 0 {
+            if let Some(&(.., out)) = self.hoisted.iter().find(|(s, o, _)| *s == symbol && *o == offset) {
+                return out;
+            }
+            if self.hoisted.len() < MAX_HOISTED {
+                let out = self.new_sgpr(2);
+                self.hoisted.push((symbol, offset, out));
+                return out;
+            }
+        }
+        let out = self.new_sgpr(2);
+        self.symbol_address_into(out, symbol, offset);
+        out
+    }
+
+    /// Addresses that loops use, at the start of the entry block.
+    pub(super) fn emit_hoisted(&mut self) {
+        for (symbol, offset, out) in std::mem::take(&mut self.hoisted) {
+            self.symbol_address_into(out, symbol, offset);
+        }
+    }
+
+    fn symbol_address_into(&mut self, out: Operand, symbol: SymbolRef, offset: i64) {
         let (linkage, visibility) = match symbol {
             SymbolRef::Func(func) => {
                 let function = &self.module.functions[func];
@@ -145,7 +173,6 @@ impl<'a> Selector<'a> {
             matches!(linkage, Linkage::Internal | Linkage::Private) || visibility != Visibility::Default;
         let symbols = &mut self.mf.symbols;
         let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
-        let out = self.new_sgpr(2);
         let operand = |kind, addend| Operand::Symbol { symbol: id, addend, kind };
         let near = i32::try_from(offset).ok().filter(|o| o.checked_add(12).is_some());
         if let (true, Some(near)) = (local, near) {
@@ -153,15 +180,21 @@ impl<'a> Selector<'a> {
                 Opcode::PC_ADDRESS,
                 [out, operand(RelocKind::Rel32Lo, near + 4), operand(RelocKind::Rel32Hi, near + 12)],
             );
-            return out;
+            return;
         }
         let entry = self.new_sgpr(2);
         self.emit(
             Opcode::PC_ADDRESS,
             [entry, operand(RelocKind::GotPcRel32Lo, 4), operand(RelocKind::GotPcRel32Hi, 12)],
         );
-        self.emit(Opcode::S_LOAD_DWORDX2, [out, entry, Operand::Imm(0)]);
-        if offset == 0 { out } else { self.scalar_add64(out, Operand::Imm(offset)) }
+        if offset == 0 {
+            self.emit(Opcode::S_LOAD_DWORDX2, [out, entry, Operand::Imm(0)]);
+            return;
+        }
+        let base = self.new_sgpr(2);
+        self.emit(Opcode::S_LOAD_DWORDX2, [base, entry, Operand::Imm(0)]);
+        let sum = self.scalar_add64(base, Operand::Imm(offset));
+        self.emit(Opcode::COPY, [out, sum]);
     }
 
     /// A stack object's address that is asked for as a register never gets here, since it is a constant; kept for

@@ -114,6 +114,8 @@ struct Selector<'a> {
     scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
+    /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
+    hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
     /// Block being filled.
     block: ir::Block,
     /// Code of the IR instruction being lowered, forwards.
@@ -156,6 +158,7 @@ pub fn select(
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
         seconds: FxHashMap::default(),
+        hoisted: Vec::new(),
         block: ir::Block::new(0),
         cur: Vec::new(),
         rev: Vec::new(),
@@ -235,6 +238,10 @@ impl<'a> Selector<'a> {
         self.flush_pool();
         self.rev.extend(self.cur.drain(..).rev());
         self.loc = 0;
+        if self.in_entry() {
+            self.emit_hoisted();
+            self.rev.extend(self.cur.drain(..).rev());
+        }
         self.finish_params(block)?;
         self.flush_pool();
         self.rev.extend(self.cur.drain(..).rev());
@@ -244,6 +251,11 @@ impl<'a> Selector<'a> {
         body.tail_start = body.insts.len() as u32;
         self.done[block] = true;
         Ok(())
+    }
+
+    /// Whether the block being filled is the first.
+    fn in_entry(&self) -> bool {
+        self.uniformity.order().blocks().first() == Some(&self.block.as_u32())
     }
 
     /// Text of an instruction for messages.

@@ -174,8 +174,9 @@ impl<'a> Selector<'a> {
             }
             InstKind::Alloca { .. } => true,
             InstKind::Load { ptr, mem } => self.load_is_scalar(data.ty, *ptr, mem),
-            InstKind::ExtractElement { .. } => true,
-            InstKind::InsertElement { .. } => true,
+            InstKind::ExtractElement { index, .. } | InstKind::InsertElement { index, .. } => {
+                self.const_int(*index).is_some()
+            }
             InstKind::Intrinsic { intrinsic, args } => match intrinsic {
                 Intrinsic::Smin | Intrinsic::Smax | Intrinsic::Umin | Intrinsic::Umax => !vector,
                 Intrinsic::Fabs => bits <= 64,

@@ -350,3 +350,37 @@ fn atomics_return_only_what_is_used() {
         assert_eq!(find(&code, op).mods.flags.contains(ModFlags::GLC), used);
     }
 }
+
+/// A kernel that reads element `index` of a vector of eight divergent dwords and writes it back one behind.
+fn indexed(divergent: bool) -> machine::Function {
+    let mut b = Build::new();
+    let argument = b.argument(Type::I32, 8);
+    let id = b.id();
+    let ty = Type::Vector(mir::ir::Scalar::Int(32), 8);
+    let mut vector = b.f.constant(ty, Const::Poison);
+    for i in 0..8 {
+        let at = b.int(i);
+        let element = b.binary(BinaryOp::Mul, id, argument);
+        vector = b.push(InstKind::InsertElement { vector, element, index: at }, ty);
+    }
+    let index = if divergent { id } else { argument };
+    let element = b.push(InstKind::ExtractElement { vector, index }, Type::I32);
+    let changed = b.push(InstKind::InsertElement { vector, element, index }, ty);
+    let three = b.int(3);
+    let fixed = b.push(InstKind::ExtractElement { vector: changed, index: three }, Type::I32);
+    b.finish(fixed)
+}
+
+#[test]
+fn uniform_indices_move_and_divergent_ones_choose() {
+    let code = indexed(false);
+    let read = find(&code, Opcode::INDEXED_READ);
+    assert!(matches!(read.operands[1], Operand::Reg(r) if r.dwords == 8));
+    let write = find(&code, Opcode::INDEXED_WRITE);
+    assert_eq!(write.operands.len(), 4, "the old tuple is tied to the new one");
+    assert!(!opcodes(&code).contains(&Opcode::V_CNDMASK_B32));
+    let code = indexed(true);
+    let chosen = opcodes(&code).iter().filter(|&&op| op == Opcode::V_CNDMASK_B32).count();
+    assert_eq!(chosen, 7 + 8);
+    assert!(!opcodes(&code).contains(&Opcode::INDEXED_READ));
+}

@@ -140,7 +140,7 @@ impl<'a> Selector<'a> {
         self.values[root].rep != Rep::Vgpr && self.values[root].crosses_blocks && self.is_temporal_use(root)
     }
 
-    fn is_temporal_use(&self, root: Value) -> bool {
+    pub(super) fn is_temporal_use(&self, root: Value) -> bool {
         self.uniformity.is_temporally_divergent(root, self.block)
     }
 
@@ -161,6 +161,10 @@ impl<'a> Selector<'a> {
 
     /// `value << shift` in a VGPR, computed once, right after the definition of `value`, for all addresses that use it.
     pub(super) fn scaled_index(&mut self, value: Value, shift: u32) -> Operand {
+        if shift == 0 {
+            let whole = self.vgpr(value);
+            return self.sub(&whole, 0, 1);
+        }
         let (root, sub) = self.root(value);
         let shared = sub == 0
             && self.values[root].rep == Rep::Vgpr

@@ -14,9 +14,9 @@ impl<'a> Selector<'a> {
     pub(super) fn lower_extract(&mut self, data: &InstData, vector: Value, index: Value) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let bits = data.ty.bits().unwrap_or(0);
-        let index = self
-            .const_int(index)
-            .ok_or_else(|| Diagnostic::unsupported("vector element with a variable index"))?;
+        let Some(index) = self.const_int(index) else {
+            return self.read_indexed(dst, vector, index, bits as u32);
+        };
         let at_bit = index.saturating_mul(bits as i64);
         let total = self.f.ty(vector).bits().unwrap_or(0) as i64;
         let scalar = self.values[value].rep == Rep::Sgpr;
@@ -63,14 +63,14 @@ impl<'a> Selector<'a> {
             let InstKind::InsertElement { vector, element, index } = self.f.insts[at].kind else {
                 return Err(Diagnostic::defect("no insertion"));
             };
-            let index = self
-                .const_int(index)
-                .ok_or_else(|| Diagnostic::unsupported("vector element with a variable index"))?;
+            let Some(index) = self.const_int(index) else {
+                return self.write_indexed(dst, [vector, element, index], bits);
+            };
             if let Some(slot @ None) = usize::try_from(index).ok().and_then(|i| elements.get_mut(i)) {
                 *slot = Some(element);
             }
             let inner = self.f.def_inst(vector).filter(|&i| {
-                matches!(self.f.insts[i].kind, InstKind::InsertElement { .. })
+                matches!(self.f.insts[i].kind, InstKind::InsertElement { index, .. } if self.const_int(index).is_some())
                     && self.values[vector].uses == 1
                     && self.home[i] == self.home[inst]
             });
@@ -109,6 +109,110 @@ impl<'a> Selector<'a> {
         }
         self.sequence(dst, &parts);
         Ok(())
+    }
+
+    /// Dwords of an element that a variable index may choose.
+    fn indexed_dwords(bits: u32) -> Result<u8> {
+        match bits {
+            32 | 64 => Ok((bits / 32) as u8),
+            _ => Err(Diagnostic::unsupported("variable index of elements that are not whole dwords")),
+        }
+    }
+
+    /// Whether `index` has one value for all lanes here, in a register that a scalar operand can be made of.
+    fn is_uniform_index(&self, index: Value) -> bool {
+        let (root, _) = self.root(index);
+        !self.uniformity.is_divergent(index)
+            && !self.uniformity.is_divergent(root)
+            && !self.is_temporal_use(root)
+    }
+
+    /// The first dword of element `index`, which is uniform.
+    fn first_dword(&mut self, index: Value, dwords: u8) -> Operand {
+        let index = self.src(index);
+        let index = self.sub(&index, 0, 1);
+        let index = self.in_sgpr(index, 1);
+        if dwords == 1 {
+            return index;
+        }
+        let out = self.new_sgpr(1);
+        self.sop(S_LSHL_B32, &[out, index, Operand::Imm(1)]);
+        out
+    }
+
+    /// Element `index` of a tuple: an indexed move where the index is uniform, else one selection an element.
+    fn read_indexed(&mut self, dst: Operand, vector: Value, index: Value, bits: u32) -> Result<()> {
+        let dwords = Self::indexed_dwords(bits)?;
+        let tuple = self.vgpr(vector);
+        let mut parts: SmallVec<[Operand; 2]> = SmallVec::new();
+        if self.is_uniform_index(index) {
+            let at = self.first_dword(index, dwords);
+            for d in 0..dwords {
+                let part = if dwords == 1 { dst } else { self.new_vgpr(1) };
+                self.emit(INDEXED_READ, [part, tuple, at]).mods.offset = i32::from(d);
+                parts.push(part);
+            }
+        } else {
+            parts.extend((0..dwords).map(|d| self.sub(&tuple, d, 1)));
+            let lanes = self.f.ty(vector).lanes() as u8;
+            for lane in 1..lanes {
+                let hit = self.is_lane(index, lane);
+                let last = dwords == 1 && lane + 1 == lanes;
+                for (d, part) in parts.iter_mut().enumerate() {
+                    let out = if last { dst } else { self.new_vgpr(1) };
+                    let other = self.sub(&tuple, lane * dwords + d as u8, 1);
+                    self.vop(V_CNDMASK_B32, &[out, *part, other, hit]);
+                    *part = out;
+                }
+            }
+            if lanes <= 1 && dwords == 1 {
+                self.emit(COPY, [dst, parts[0]]);
+            }
+        }
+        if dwords > 1 {
+            self.sequence(dst, &parts);
+        }
+        Ok(())
+    }
+
+    /// The tuple with element `index` replaced.
+    fn write_indexed(&mut self, dst: Operand, [vector, element, index]: [Value; 3], bits: u32) -> Result<()> {
+        let dwords = Self::indexed_dwords(bits)?;
+        let width = self.dwords(vector);
+        let mut tuple = if self.is_undef(vector) { self.undefined(true, width) } else { self.vgpr(vector) };
+        let element = self.src(element);
+        if self.is_uniform_index(index) {
+            let at = self.first_dword(index, dwords);
+            for d in 0..dwords {
+                let out = if d + 1 == dwords { dst } else { self.new_vgpr(width) };
+                let part = self.sub(&element, d, 1);
+                self.emit(INDEXED_WRITE, [out, part, at, tuple]).mods.offset = i32::from(d);
+                tuple = out;
+            }
+            return Ok(());
+        }
+        let lanes = self.f.ty(vector).lanes() as u8;
+        let mut parts: SmallVec<[Operand; 8]> = SmallVec::new();
+        for lane in 0..lanes {
+            let hit = self.is_lane(index, lane);
+            for d in 0..dwords {
+                let (old, new) = (self.sub(&tuple, lane * dwords + d, 1), self.sub(&element, d, 1));
+                let out = self.new_vgpr(1);
+                self.vop(V_CNDMASK_B32, &[out, old, new, hit]);
+                parts.push(out);
+            }
+        }
+        self.sequence(dst, &parts);
+        Ok(())
+    }
+
+    /// Lanes whose `index` is `lane`.
+    fn is_lane(&mut self, index: Value, lane: u8) -> Operand {
+        let index = self.src(index);
+        let index = self.sub(&index, 0, 1);
+        let hit = self.new_mask();
+        self.vop(V_CMP_EQ_U32, &[hit, Operand::Imm(i64::from(lane)), index]);
+        hit
     }
 
     fn undefined(&mut self, vgpr: bool, dwords: u8) -> Operand {

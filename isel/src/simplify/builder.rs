@@ -441,6 +441,9 @@ impl<'a> Builder<'a> {
         }
         let mut vector = self.poison(ty);
         for (i, &element) in elements.iter().enumerate() {
+            if matches!(self.func.as_const(element), Some(Const::Poison)) {
+                continue;
+            }
             let index = self.i32(i as u32);
             vector = self.pure(InstKind::InsertElement { vector, element, index }, ty, InstFlags::empty());
         }

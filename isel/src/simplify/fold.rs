@@ -862,6 +862,11 @@ fn fold_select(
     None
 }
 
+/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of `global_*`.
+fn reaches(ty: Type, offset: i64) -> bool {
+    matches!(ty.addr_space(), Some(AddrSpace::GLOBAL)) && (-2048..2048).contains(&offset)
+}
+
 fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
     let InstKind::PtrAdd { base, index, scale, offset } = kind else { return None };
     let wraps = ty.bits() == Some(32);
@@ -903,7 +908,9 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         offset: inner_offset,
     }) = def_kind(b, *base)
     {
-        if index.is_none() {
+        if index.is_none() && inner_index.is_some() && inner_offset == 0 && reaches(ty, *offset) {
+            // base + i*s stays shared.
+        } else if index.is_none() {
             // base + (i*s + c) + d: one instruction.
             *base = inner;
             *index = inner_index;
@@ -924,6 +931,12 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
     }
     if wraps {
         *offset = sext64(*offset as u64, 32);
+    }
+    // A constant that fits the access's offset field stands alone, so that neighbours share the rest.
+    if index.is_some() && *offset != 0 && reaches(ty, *offset) {
+        let rest = InstKind::PtrAdd { base: *base, index: *index, scale: *scale, offset: 0 };
+        *base = b.pure(rest, ty, InstFlags::empty());
+        *index = None;
     }
     if index.is_none() {
         *scale = 0;

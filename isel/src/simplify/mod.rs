@@ -27,6 +27,7 @@ mod interp;
 pub mod legal_intrinsics;
 mod legalize;
 mod merge_memory;
+mod narrow;
 mod params;
 mod promote;
 mod verify;
@@ -89,6 +90,7 @@ pub fn simplify_function(
     dce::remove_dead(&mut legal);
     if options.opt_level > 0 {
         branches::clean_up(&mut legal);
+        narrow::narrow(&mut legal);
         merge_memory::merge_memory(&mut legal, target);
         dce::remove_dead(&mut legal);
     }

@@ -101,11 +101,14 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
         }
         K::Fence { .. } => Ok(()),
         K::ExtractElement { vector, index } => ensure(
-            is_value_type(func.ty(*vector), machine) && func.as_int(*index).is_some(),
+            is_value_type(func.ty(*vector), machine)
+                && (func.as_int(*index).is_some()
+                    || is_indexable(func.ty(*vector)) && func.ty(*index).is_int(32)),
             "extractelement with a variable index",
         ),
         K::InsertElement { index, .. } => ensure(
-            is_value_type(ty, machine) && func.as_int(*index).is_some(),
+            is_value_type(ty, machine)
+                && (func.as_int(*index).is_some() || is_indexable(ty) && func.ty(*index).is_int(32)),
             "insertelement with a variable index",
         ),
         K::Shuffle { .. } => Err("shuffle"),
@@ -134,6 +137,16 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
         K::InlineAsm { .. } | K::Jump { .. } | K::Branch { .. } | K::Unreachable => Ok(()),
         K::Switch { .. } => Err("switch"),
         K::Ret { value } => ensure(value.is_none(), "result of a kernel"),
+    }
+}
+
+/// Vectors whose elements may be chosen by a variable index: whole dwords, as many as a register tuple holds.
+pub(super) fn is_indexable(ty: Type) -> bool {
+    match ty {
+        Type::Vector(scalar, lanes) => {
+            matches!(scalar.bits(), 32 | 64) && (2..=32).contains(&(scalar.bits() / 32).saturating_mul(lanes))
+        }
+        _ => false,
     }
 }
 

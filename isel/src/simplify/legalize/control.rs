@@ -38,6 +38,7 @@ impl Legalizer<'_> {
                         args.push(part);
                     }
                 }
+                None if self.whole[param] => args.push(self.whole_vector(arg)?),
                 None => args.extend(self.parts(arg)?),
             }
         }

@@ -14,6 +14,8 @@
 //! Bits of a part above the old type's width are **unspecified**; operations that would see them (comparison, right shift,
 //! division, extension) clear them first, and the [`Builder`]'s ranges drop what is clear anyway.
 //!
+//! A vector that meets a variable index is kept whole along parameters and insertions ([`vector`]).
+//!
 //! Blocks are visited in reverse post-order, so a value's parts exist before its uses; parameters of blocks are split
 //! before any body is visited. Old blocks map one to one to new ones; expansions that need control flow
 //! continue in a fresh block.
@@ -68,6 +70,8 @@ pub struct Legalizer<'a> {
     blocks: SecondaryMap<Block, Option<Block>>,
     kernarg: KernargLayout,
     spaces: Spaces,
+    /// Vectors kept whole for a variable index: one part instead of one an element.
+    whole: SecondaryMap<Value, bool>,
     /// Stack objects, to be placed at the start of the entry.
     allocas: Vec<Inst>,
     /// Flags and accuracy of the instruction being lowered.
@@ -106,6 +110,7 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         blocks: SecondaryMap::new(),
         kernarg,
         spaces: Spaces::infer(old),
+        whole: vector::whole_vectors(old),
         allocas: Vec::new(),
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
@@ -195,7 +200,7 @@ impl Legalizer<'_> {
             }
             InstKind::ExtractElement { vector, index } => self.lower_extract(*vector, *index)?,
             InstKind::InsertElement { vector, element, index } => {
-                self.lower_insert(*vector, *element, *index)?
+                self.lower_insert(data.result, *vector, *element, *index)?
             }
             InstKind::Shuffle { args, mask } => self.lower_shuffle(*args, mask, ty)?,
             InstKind::ExtractValue { aggregate, path } => self.lower_extract_value(*aggregate, path)?,
@@ -325,6 +330,7 @@ impl Legalizer<'_> {
     fn retyped(&self, value: Value) -> Result<SmallVec<[Type; 4]>> {
         match self.spaces.of(value) {
             Some(space) => Ok(smallvec![Type::ptr(space)]),
+            None if self.whole[value] => Ok(smallvec![self.old.ty(value)]),
             None => self.part_types(self.old.ty(value)),
         }
     }
@@ -333,6 +339,13 @@ impl Legalizer<'_> {
 
     /// Records the parts of an old value.
     fn define(&mut self, value: Value, parts: &[Value]) {
+        let joined;
+        let parts = if self.whole[value] && parts.len() > 1 {
+            joined = [self.b.vector(parts)];
+            &joined[..]
+        } else {
+            parts
+        };
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(parts);
         self.parts[value] = (start, parts.len() as u32);
@@ -348,6 +361,11 @@ impl Legalizer<'_> {
             return Err(Diagnostic::malformed("a value is used where its definition does not reach"));
         }
         let range = start as usize..(start + len) as usize;
+        if self.whole[value]
+            && let Some(&vector) = self.arena.get(range.start)
+        {
+            return Ok((0..self.old.ty(value).lanes()).map(|i| self.b.extract(vector, i)).collect());
+        }
         Ok(self.arena.get(range).map(SmallVec::from_slice).unwrap_or_default())
     }
 

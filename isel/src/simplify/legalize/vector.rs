@@ -1,8 +1,60 @@
 //! Vectors, structs and arrays: their members are parts, so most of this is picking.
 
 use super::{Legalizer, Parts};
+use crate::simplify::verify::is_indexable;
+use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
+
+/// Fewest elements for which an indexed move beats comparisons and selections.
+const MIN_INDEXED_LANES: u32 = 4;
+
+/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are the same
+/// registers as, through insertions and parameters of blocks. Linear.
+pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
+    let mut whole = SecondaryMap::new();
+    let mut work: Vec<Value> = Vec::new();
+    // Pairs of values that share a register, both ways.
+    let mut same: Vec<(Value, Value)> = Vec::new();
+    for &block in &f.layout {
+        for &inst in &f.blocks[block].insts {
+            let data = &f.insts[inst];
+            match (&data.kind, data.result) {
+                (&InstKind::ExtractElement { vector, index }, _) if f.as_int(index).is_none() => {
+                    work.push(vector);
+                }
+                (&InstKind::InsertElement { vector, index, .. }, Some(result)) => {
+                    same.push((vector, result));
+                    if f.as_int(index).is_none() {
+                        work.push(result);
+                    }
+                }
+                (kind, _) => {
+                    for target in kind.targets() {
+                        let pairs = f.blocks[target.block].params.iter().zip(&target.args);
+                        same.extend(pairs.filter(|&(&p, _)| is_indexable(f.ty(p))).map(|(&p, &a)| (p, a)));
+                    }
+                }
+            }
+        }
+    }
+    if work.is_empty() {
+        return whole;
+    }
+    let mut peers: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
+    for (a, b) in same {
+        peers[a].push(b);
+        peers[b].push(a);
+    }
+    while let Some(value) = work.pop() {
+        let fits = is_indexable(f.ty(value)) && f.ty(value).lanes() >= MIN_INDEXED_LANES;
+        if fits && !whole[value] && f.as_const(value).is_none() {
+            whole[value] = true;
+            work.extend_from_slice(&peers[value]);
+        }
+    }
+    whole
+}
 
 impl Legalizer<'_> {
     /// Scalar type and parts for each lane of a value of a scalar or vector type.
@@ -33,7 +85,35 @@ impl Legalizer<'_> {
             .collect())
     }
 
+    /// A vector that a variable index may address, in one register tuple.
+    pub(super) fn whole_vector(&mut self, vector: Value) -> Result<Value> {
+        if self.whole[vector] {
+            let (start, _) = self.parts[vector];
+            let found = self.arena.get(start as usize).copied();
+            return found.ok_or_else(|| Diagnostic::malformed("a vector without a definition"));
+        }
+        let parts = self.parts(vector)?;
+        Ok(self.b.vector(&parts))
+    }
+
+    fn is_indexed(&self, vector: Value) -> bool {
+        is_indexable(self.old.ty(vector)) && self.old.ty(vector).lanes() >= MIN_INDEXED_LANES
+    }
+
     pub(super) fn lower_extract(&mut self, vector: Value, index: Value) -> Result<Parts> {
+        if self.old.as_int(index).is_none() && self.is_indexed(vector) {
+            let (index, vector) = (self.vector_index(index)?, self.whole_vector(vector)?);
+            let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
+            let kind = InstKind::ExtractElement { vector, index };
+            return Ok(Parts::from_slice(&[self.b.pure(kind, element, InstFlags::empty())]));
+        }
+        if self.whole[vector]
+            && let Some(at) = self.old.as_int(index)
+            && at < u64::from(self.old.ty(vector).lanes())
+        {
+            let vector = self.whole_vector(vector)?;
+            return Ok(Parts::from_slice(&[self.b.extract(vector, at as u32)]));
+        }
         let (scalar, parts) = self.lanes(vector)?;
         let each = self.element_parts(scalar);
         let lanes = parts.len() / each;
@@ -58,7 +138,20 @@ impl Legalizer<'_> {
         Ok(result)
     }
 
-    pub(super) fn lower_insert(&mut self, vector: Value, element: Value, index: Value) -> Result<Parts> {
+    pub(super) fn lower_insert(
+        &mut self,
+        result: Option<Value>,
+        vector: Value,
+        element: Value,
+        index: Value,
+    ) -> Result<Parts> {
+        if result.is_some_and(|r| self.whole[r]) {
+            let index = self.vector_index(index)?;
+            let (vector, element) = (self.whole_vector(vector)?, self.part(element)?);
+            let ty = self.b.ty(vector);
+            let kind = InstKind::InsertElement { vector, element, index };
+            return Ok(Parts::from_slice(&[self.b.pure(kind, ty, InstFlags::empty())]));
+        }
         let (scalar, mut parts) = self.lanes(vector)?;
         let each = self.element_parts(scalar);
         let lanes = parts.len() / each;
