@@ -87,6 +87,11 @@ macro_rules! args {
 }
 pub(crate) use args;
 
+/// Buffers as the arguments of a kernel.
+pub fn args_of<T>(buffers: &[Buffer<T>]) -> Vec<Arg> {
+    buffers.iter().map(|&buffer| buffer.into()).collect()
+}
+
 /// What one launch executed.
 #[derive(Clone, Debug)]
 pub struct Launch {

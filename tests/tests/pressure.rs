@@ -1,0 +1,96 @@
+//! Kernels with more live values than registers: they must compile, spill, and compute the right answer.
+
+use gcnc_tests::gpu::{Gpu, args_of};
+use gcnc_tests::toolchain;
+use std::fmt::Write;
+
+/// Compiles OpenCL C text with clang and gcnc at `level` and returns the simulator with the linked object, and the
+/// statistics of the only kernel.
+fn build(source: &str, level: u8) -> (Gpu, gcnc::stats::FunctionStats) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.cl");
+    std::fs::write(&path, source).unwrap();
+    let bitcode = path.with_extension("bc");
+    toolchain::clang(&path, &bitcode, "gfx900", level, &[]).unwrap();
+    let options = gcnc::CompileOptions {
+        cpu: "gfx900".into(),
+        opt_level: level,
+        file_type: gcnc::FileType::Obj,
+        code_object_version: Some(3),
+        verify: true,
+        ..Default::default()
+    };
+    let output = gcnc::compile(&std::fs::read(&bitcode).unwrap(), "kernel", &options).unwrap();
+    let object = path.with_extension("o");
+    std::fs::write(&object, output.bytes).unwrap();
+    let stats = output.functions.into_iter().next().unwrap();
+    (Gpu::new(&toolchain::link(&object).unwrap()).unwrap(), stats)
+}
+
+/// All `count` values of a lane are loaded before the first is used; volatile keeps clang from moving the loads.
+fn vector_kernel(count: usize) -> String {
+    let mut text = String::from(
+        "kernel __attribute__((reqd_work_group_size(64, 1, 1)))\n\
+         void k(global volatile const uint *in, global uint *out) {\n  size_t i = get_global_id(0), n = get_global_size(0);\n",
+    );
+    for k in 0..count {
+        let _ = writeln!(text, "  uint v{k} = in[{k} * n + i];");
+    }
+    for k in 0..count {
+        let _ = writeln!(text, "  out[{k} * n + i] = v{k} * 3 + v{};", (k * 7 + 1) % count);
+    }
+    text + "}\n"
+}
+
+#[test]
+fn three_hundred_vector_values_spill_and_stay_right() {
+    let (count, lanes) = (300usize, 128usize);
+    let (mut gpu, stats) = build(&vector_kernel(count), 2);
+    assert!(stats.vgpr_spills > 0 && stats.scratch_bytes > 0, "{stats:?}");
+    let input: Vec<u32> = (0..count * lanes).map(|_| gpu.rng.u32(..)).collect();
+    let (a, b) = (gpu.buffer(&input), gpu.zeros::<u32>(count * lanes));
+    gpu.launch("k", [lanes as u32, 1, 1], [64, 1, 1], &args_of(&[a, b])).unwrap();
+    let want: Vec<u32> = (0..count * lanes)
+        .map(|at| {
+            let (k, i) = (at / lanes, at % lanes);
+            input[at].wrapping_mul(3).wrapping_add(input[(k * 7 + 1) % count * lanes + i])
+        })
+        .collect();
+    assert_eq!(gpu.read(b), want);
+}
+
+/// Uniform values stay live over a divergent region, so that the scalar file overflows.
+#[test]
+fn more_scalar_values_than_registers_spill_and_stay_right() {
+    let count = 160usize;
+    let mut text =
+        String::from("kernel void k(constant uint *in, global uint *out) {\n  uint i = get_global_id(0);\n");
+    for k in 0..count {
+        let _ = writeln!(text, "  uint v{k} = in[{}];", k * 3);
+    }
+    text.push_str("  uint x = i;\n  for (uint j = 0; j < (i & 3); j++) {\n");
+    for k in 0..count {
+        let _ = writeln!(text, "    x = (x ^ v{k}) * {};", 2 * k + 3);
+    }
+    text.push_str("  }\n");
+    for k in (0..count).rev() {
+        let _ = writeln!(text, "  x = x * 5 + v{k};");
+    }
+    text.push_str("  out[i] = x;\n}\n");
+    let (mut gpu, _) = build(&text, 2);
+    let input: Vec<u32> = (0..3 * count).map(|_| gpu.rng.u32(..)).collect();
+    let (a, b) = (gpu.buffer(&input), gpu.zeros::<u32>(128));
+    gpu.launch("k", [128, 1, 1], [64, 1, 1], &args_of(&[a, b])).unwrap();
+    let want: Vec<u32> = (0..128u32)
+        .map(|i| {
+            let mut x = i;
+            for _ in 0..i & 3 {
+                for k in 0..count {
+                    x = (x ^ input[3 * k]).wrapping_mul(2 * k as u32 + 3);
+                }
+            }
+            (0..count).rev().fold(x, |x, k| x.wrapping_mul(5).wrapping_add(input[3 * k]))
+        })
+        .collect();
+    assert_eq!(gpu.read(b), want);
+}
