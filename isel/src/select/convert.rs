@@ -141,10 +141,10 @@ impl<'a> Selector<'a> {
             && let Some(([a, b], signed)) = self.wide_product(args[0])
         {
             if self.values[value].rep == Rep::Sgpr {
-                let [a, b] = [self.scalar_src(a), self.scalar_src(b)];
+                let [a, b] = [self.factor(a, true), self.factor(b, true)];
                 self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[dst, a, b]);
             } else {
-                let [a, b] = [self.src(a), self.src(b)];
+                let [a, b] = [self.factor(a, false), self.factor(b, false)];
                 self.vop(if signed { V_MUL_HI_I32 } else { V_MUL_HI_U32 }, &[dst, a, b]);
             }
             return Ok(());

@@ -191,6 +191,7 @@ impl<'a> Selector<'a> {
                 self.vop(V_NOT_B32, &[dst, a]);
                 return Ok(());
             }
+            BinaryOp::Add | BinaryOp::Sub if self.add_condition(dst, op, args)? => return Ok(()),
             BinaryOp::Add => {
                 let [a, b] = [self.src(args[0]), self.src(args[1])];
                 self.vector_add(dst, a, b);
@@ -207,6 +208,28 @@ impl<'a> Selector<'a> {
         let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
         self.vop(ops.vector, &[dst, a, b]);
         Ok(())
+    }
+
+    /// `x ± (zext or sext condition)`: the condition is the carry or the borrow.
+    fn add_condition(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<bool> {
+        let swapped = [args[1], args[0]];
+        for [x, flag] in if op == BinaryOp::Add { [args, swapped] } else { [args, args] } {
+            let Some(data) = self.foldable(flag) else { continue };
+            let InstKind::Cast { op: cast @ (CastOp::ZExt | CastOp::SExt), arg } = data.kind else {
+                continue;
+            };
+            let (root, _) = self.root(arg);
+            if self.f.ty(arg) != Type::I1 || self.values[root].rep != Rep::Mask || self.is_temporal(root) {
+                continue;
+            }
+            let (carry, dead) = (self.mask(arg)?, self.new_mask());
+            let x = self.vgpr(x);
+            let add = (op == BinaryOp::Add) == (cast == CastOp::ZExt);
+            let opcode = if add { V_ADDC_CO_U32 } else { V_SUBBREV_CO_U32 };
+            self.emit(opcode, [dst, dead, Operand::Imm(0), x, carry]);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// `dst = a + b` of 32 bits; older targets write a carry that nobody reads.
@@ -568,7 +591,7 @@ impl<'a> Selector<'a> {
                         && let Some(([a, b], signed)) = self.wide_factors(factors)
                         && self.exists(V_MAD_U64_U32)
                     {
-                        let [a, b, c] = [self.src(a), self.src(b), self.src(addend)];
+                        let [a, b, c] = [self.factor(a, false), self.factor(b, false), self.src(addend)];
                         self.mad_wide(dst, a, b, c, signed);
                         return Ok(());
                     }
@@ -648,11 +671,32 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// The dwords that a 64-bit value near by was joined from, if one of them is a constant: `bitcast <2 x i32>`.
+    fn joined_halves(&self, value: Value) -> Option<[Value; 2]> {
+        let InstKind::Cast { op: CastOp::BitCast, arg } = self.nearby(value)?.kind else { return None };
+        let InstKind::InsertElement { vector, element: second, index } = self.nearby(arg)?.kind else {
+            return None;
+        };
+        let InstKind::InsertElement { element: first, index: other, .. } = self.nearby(vector)?.kind else {
+            return None;
+        };
+        let parts = match (self.const_int(other)?, self.const_int(index)?) {
+            (0, 1) => [first, second],
+            (1, 0) => [second, first],
+            _ => return None,
+        };
+        let dwords = parts.iter().all(|&v| self.f.ty(v) == Type::I32);
+        (dwords && parts.iter().any(|&v| self.const_int(v).is_some())).then_some(parts)
+    }
+
     /// The dwords of a 64-bit operand; the upper one of an extension from 32 bits near by is the constant 0.
     fn wide_halves(&mut self, value: Value, scalar: bool) -> [Operand; 2] {
         if let Some(low) = self.low_half(value) {
             let low = if scalar { self.scalar_src(low) } else { self.src(low) };
             return [low, Operand::Imm(0)];
+        }
+        if let Some(parts) = self.joined_halves(value) {
+            return parts.map(|v| if scalar { self.scalar_src(v) } else { self.src(v) });
         }
         let whole = if scalar { self.scalar_src(value) } else { self.src(value) };
         self.halves(&whole)
@@ -748,9 +792,22 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// The 32-bit factors of a wide product, and whether they are signed.
+    /// A factor of a wide product as an operand of 32 bits.
+    pub(super) fn factor(&mut self, value: Value, scalar: bool) -> Operand {
+        let whole = if scalar { self.scalar_src(value) } else { self.src(value) };
+        self.sub(&whole, 0, 1)
+    }
+
+    /// The 32-bit factors of a wide product, and whether they are signed. A constant stands for its low half.
     fn wide_factors(&self, args: [Value; 2]) -> Option<([Value; 2], bool)> {
         let factor = |value: Value, want: CastOp| -> Option<Value> {
+            if let Some(constant) = self.const_int(value) {
+                let fits = match want {
+                    CastOp::ZExt => u32::try_from(constant).is_ok(),
+                    _ => i32::try_from(constant).is_ok(),
+                };
+                return fits.then_some(value);
+            }
             let inst = self.f.def_inst(value)?;
             match self.f.insts[inst].kind {
                 InstKind::Cast { op, arg } if op == want && self.f.ty(arg) == Type::I32 => Some(arg),
@@ -770,14 +827,14 @@ impl<'a> Selector<'a> {
         let _ = value;
         if let Some(([a, b], signed)) = self.wide_factors(args) {
             if scalar {
-                let [a, b] = [self.scalar_src(a), self.scalar_src(b)];
+                let [a, b] = [self.factor(a, true), self.factor(b, true)];
                 let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
                 self.sop(S_MUL_I32, &[lo, a, b]);
                 self.sop(if signed { S_MUL_HI_I32 } else { S_MUL_HI_U32 }, &[hi, a, b]);
                 self.sequence(dst, &[lo, hi]);
                 return Ok(());
             }
-            let [a, b] = [self.src(a), self.src(b)];
+            let [a, b] = [self.factor(a, false), self.factor(b, false)];
             if self.exists(V_MAD_U64_U32) {
                 self.mad_wide(dst, a, b, Operand::Imm(0), signed);
             } else {

@@ -384,3 +384,57 @@ fn uniform_indices_move_and_divergent_ones_choose() {
     assert_eq!(chosen, 7 + 8);
     assert!(!opcodes(&code).contains(&Opcode::INDEXED_READ));
 }
+
+#[test]
+fn wide_product_with_a_constant_is_one_instruction() {
+    let mut b = Build::new();
+    let id = b.id();
+    let out = b.argument(GLOBAL_PTR, 0);
+    let wide = b.push(InstKind::Cast { op: CastOp::ZExt, arg: id }, Type::I64);
+    let constant = b.f.int(Type::I64, 0xfe51_63ab);
+    let product = b.binary(BinaryOp::Mul, wide, constant);
+    b.store(out, product);
+    b.effect(InstKind::Ret { value: None });
+    let code = b.select("gfx900");
+    find(&code, Opcode::V_MAD_U64_U32);
+    assert!(!opcodes(&code).contains(&Opcode::V_MUL_LO_U32), "{code}");
+}
+
+#[test]
+fn added_condition_is_the_carry() {
+    for (op, cast, want) in [
+        (BinaryOp::Add, CastOp::ZExt, Opcode::V_ADDC_CO_U32),
+        (BinaryOp::Sub, CastOp::SExt, Opcode::V_ADDC_CO_U32),
+        (BinaryOp::Add, CastOp::SExt, Opcode::V_SUBBREV_CO_U32),
+        (BinaryOp::Sub, CastOp::ZExt, Opcode::V_SUBBREV_CO_U32),
+    ] {
+        let mut b = Build::new();
+        let (id, x) = (b.id(), b.argument(Type::I32, 8));
+        let less = b.push(InstKind::Icmp { predicate: IntPredicate::Ult, args: [id, x] }, Type::I1);
+        let flag = b.push(InstKind::Cast { op: cast, arg: less }, Type::I32);
+        let sum = b.binary(op, x, flag);
+        let code = b.finish(sum);
+        find(&code, want);
+        assert!(!opcodes(&code).contains(&Opcode::V_CNDMASK_B32), "{code}");
+    }
+}
+
+#[test]
+fn constant_halves_need_no_addition() {
+    let mut b = Build::new();
+    let id = b.id();
+    let out = b.argument(GLOBAL_PTR, 0);
+    let start = b.argument(Type::I64, 8);
+    let pair = Type::Vector(mir::ir::Scalar::Int(32), 2);
+    let (zero, one) = (b.int(0), b.int(1));
+    let none = b.f.constant(pair, Const::Poison);
+    let low = b.push(InstKind::InsertElement { vector: none, element: zero, index: zero }, pair);
+    let both = b.push(InstKind::InsertElement { vector: low, element: id, index: one }, pair);
+    let shifted = b.push(InstKind::Cast { op: CastOp::BitCast, arg: both }, Type::I64);
+    let sum = b.binary(BinaryOp::Add, shifted, start);
+    b.store(out, sum);
+    b.effect(InstKind::Ret { value: None });
+    let code = b.select("gfx900");
+    find(&code, Opcode::V_ADD_U32);
+    assert!(!opcodes(&code).contains(&Opcode::V_ADDC_CO_U32), "{code}");
+}
