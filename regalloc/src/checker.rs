@@ -189,8 +189,17 @@ impl Checker<'_> {
         }
         let slot = self.slot(old);
         if let (Some(slot), Opcode::V_WRITELANE_B32 | Opcode::BUFFER_STORE_DWORD) = (slot, old.op) {
-            let source = physical(new, usize::from(old.op == Opcode::V_WRITELANE_B32))?;
-            match state.get(&source).cloned() {
+            let at = usize::from(old.op == Opcode::V_WRITELANE_B32);
+            let source = physical(new, at)?;
+            let mut set = state.get(&source).cloned();
+            // What a spilled parameter is on an edge gets the parameter's name.
+            let stored = old.operands.get(at).and_then(|o| o.as_reg()).and_then(crate::access::vreg_of);
+            if let Some(&(param, d)) = stored.and_then(|v| self.spills.passed.get(&v)) {
+                kill(state, Some(value(param, d)));
+                set.get_or_insert_default().retain(|v| *v != value(param, d));
+                set.get_or_insert_default().push(value(param, d));
+            }
+            match set {
                 Some(set) => state.insert(slot, set),
                 None => state.remove(&slot),
             };

@@ -12,9 +12,9 @@
 //! 1. [`graph`]: number the code in layout order.
 //! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
 //!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
-//! 3. [`spill`]: where more dwords are alive than there are registers, rematerialise and spill.
-//! 4. [`units`] (on request) and [`webs`]: join what moves connect.
-//! 5. [`pack`]: bind webs to registers.
+//! 3. [`units`] (on request) and [`webs`]: join what moves connect.
+//! 4. [`pack`]: bind webs to registers.
+//! 5. Where that is not possible, [`spill`] and [`reload`]: bring pressure under a budget, then once more from 1.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
 //! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
 //!
@@ -42,6 +42,7 @@ mod liveness;
 mod moves;
 mod occupancy;
 mod pack;
+mod reload;
 mod rewrite;
 mod spill;
 mod units;
@@ -122,49 +123,93 @@ impl Allocator {
 
     fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
         let limits = Limits::new(f, target, options);
-        let mut state = Rounds::default();
-        for _ in 0..MAX_ROUNDS {
+        let Some(failed) = self.attempt(f, target, options, &limits, &Spills::default())? else {
+            return Ok(());
+        };
+        {
             let numbering = Numbering::new(f);
             let wave = Graph::new(f, &numbering, RegFile::Sgpr);
             let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-            let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
-            let mut webs = Webs::new(f, &numbering);
-            self.units.clear();
-            if self.ask_units {
-                self.units.run(f, &numbering, &wave, Kind::Sgpr);
-                self.units.run(f, &numbering, &thread, Kind::Vgpr);
+            spill::copy_lone_parameters(f, &numbering, &wave, &thread);
+        }
+        let plan = Plan::new(f, target)?;
+        let mut levels = [None; 2];
+        levels[failed] = Some(0);
+        loop {
+            let mut spilled = f.clone();
+            let spills = plan.spill(&mut spilled, &limits, &mut levels)?;
+            let Some(failed) = self.attempt(&mut spilled, target, options, &limits, &spills)? else {
+                *f = spilled;
+                return Ok(());
+            };
+            let next = levels[failed].map_or(0, |n| n + 1);
+            if next >= spill::LEVELS {
+                let file = if failed == 0 { "scalar" } else { "vector" };
+                return Err(Diagnostic::unsupported(format!(
+                    "an instruction needs more {file} registers than there are"
+                )));
             }
-            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &self.units, &state.apart);
-            let mut round = Round { f, live: &live, numbering: &numbering, webs: &mut webs, hints: &hints };
+            levels[failed] = Some(next);
+        }
+    }
 
+    /// Binds everything, or tells which file (scalar 0, vector 1) has too few registers and leaves `f` as it is.
+    fn attempt(
+        &mut self,
+        f: &mut Function,
+        target: &Target,
+        options: &Options,
+        limits: &Limits,
+        spills: &Spills,
+    ) -> Result<Option<usize>> {
+        let numbering = Numbering::new(f);
+        let wave = Graph::new(f, &numbering, RegFile::Sgpr);
+        let thread = Graph::new(f, &numbering, RegFile::Vgpr);
+        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+        let mut apart = rustc_hash::FxHashSet::default();
+        self.units.clear();
+        if self.ask_units {
+            self.units.run(f, &numbering, &wave, Kind::Sgpr);
+            self.units.run(f, &numbering, &thread, Kind::Vgpr);
+        }
+        let lanes = spills.lane_registers();
+        let scalar = limits.scalar_file(&live);
+        let vector = limits.vector_file(&live, lanes);
+        for tries in 0..=JOIN_TRIES {
+            let mut webs = Webs::new(f, &numbering);
+            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &self.units, &apart);
+            let mut round = Round { f, live: &live, numbering: &numbering, webs: &mut webs, hints: &hints };
             let mut at = vec![UNBOUND; round.f.vregs.len()];
-            let scalar = limits.scalar_file(&live);
-            let packed = round.pack(Kind::Sgpr, &scalar, &mut self.scalar, &mut at);
-            if !packed.failed.is_empty() {
-                let victims = round.victims(Kind::Sgpr, &scalar, &packed.failed, &mut state)?;
-                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
+            let mut failure = None;
+            let mut high = 0;
+            for (n, kind, file, occupancy) in
+                [(0, Kind::Sgpr, &scalar, &mut self.scalar), (1, Kind::Vgpr, &vector, &mut self.vector)]
+            {
+                let profile = round.pressure(kind, file);
+                if profile.iter().any(|&p| p > available(kind, file)) {
+                    return Ok(Some(n));
+                }
+                let packed = round.pack(kind, file, occupancy, &mut at);
+                high = packed.high;
+                if !packed.failed.is_empty() {
+                    failure = Some((n, packed.failed));
+                    break;
+                }
+            }
+            if let Some((file, failed)) = failure {
+                let before = apart.len();
+                round.dissolve(&failed, &mut apart);
+                if tries == JOIN_TRIES || apart.len() == before {
+                    return Ok(Some(file));
+                }
                 continue;
             }
-            let lanes = state.spills.lane_registers();
-            let vector = limits.vector_file(&live, lanes);
-            let packed = round.pack(Kind::Vgpr, &vector, &mut self.vector, &mut at);
-            if !packed.failed.is_empty() {
-                let victims = round.victims(Kind::Vgpr, &vector, &packed.failed, &mut state)?;
-                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
-                continue;
-            }
-            let high = packed.high;
             let mut exclusive = vector.clone();
             exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
             let packed = round.pack(Kind::WholeWave, &exclusive, &mut self.whole_wave, &mut at);
-            if let Some(root) = packed.failed.first() {
+            if !packed.failed.is_empty() {
                 // Ordinary registers must leave room.
-                let mut narrow = vector.clone();
-                let width = u16::from(round.f.vregs[*root].dwords);
-                narrow.allowed = narrow.allowed.and(&Mask::run(0, high.saturating_sub(width)));
-                let victims = round.victims(Kind::Vgpr, &narrow, &packed.failed, &mut state)?;
-                spill::spill(f, &live, &numbering, &victims, &mut state.spills)?;
-                continue;
+                return Ok(Some(1));
             }
             let all = packed.high.max(high);
             let reg_of = registers_of(f, &mut webs, &at);
@@ -192,7 +237,7 @@ impl Allocator {
                     numbering: &numbering,
                     wave: &wave,
                     thread: &thread,
-                    spills: &state.spills,
+                    spills,
                 }
                 .check()?;
             }
@@ -202,27 +247,95 @@ impl Allocator {
                 place_lane_registers(f, lanes);
                 resources(f, 0);
             }
-            f.resources.sgpr_spills += state.spills.sgpr_dwords;
-            f.resources.vgpr_spills += state.spills.vgpr_dwords;
-            return Ok(());
+            f.resources.sgpr_spills += spills.sgpr_dwords;
+            f.resources.vgpr_spills += spills.vgpr_dwords;
+            return Ok(None);
         }
-        Err(Diagnostic::unsupported("register pressure stays too high after spilling"))
+        Ok(Some(0))
     }
 }
 
-/// Rounds of spilling before giving up.
-const MAX_ROUNDS: usize = 40;
+/// How often webs that found no place are taken apart before something is spilled.
+const JOIN_TRIES: usize = 2;
 
-/// What one round leaves to the next.
-#[derive(Default)]
-struct Rounds {
-    spills: Spills,
-    /// Registers that join no web any more.
-    apart: rustc_hash::FxHashSet<VReg>,
-    /// How far pressure must stay under the number of registers: scalar, vector.
-    slack: [i32; 2],
-    /// Rounds that spilled.
-    tries: [u32; 2],
+/// Registers that `file` has for anything.
+fn available(kind: Kind, file: &File) -> i32 {
+    file.allowed.and_not(&Mask::run(VCC_PAIR, u16::from(kind == Kind::Sgpr) * 2)).count() as i32
+}
+
+/// What is known of a function that needs spills before any are inserted: all rounds start from it.
+struct Plan {
+    numbering: Numbering,
+    live: Liveness,
+    accesses: spill::Accesses,
+    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that share a
+    /// place frees nothing.
+    profiles: [Vec<i32>; 2],
+}
+
+impl Plan {
+    fn new(f: &Function, target: &Target) -> Result<Self> {
+        let numbering = Numbering::new(f);
+        let wave = Graph::new(f, &numbering, RegFile::Sgpr);
+        let thread = Graph::new(f, &numbering, RegFile::Vgpr);
+        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+        let pressure = |kind: Kind, which: RegFile| {
+            let mut file = File::default();
+            restrict(&mut file, &live, which);
+            let registers = f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind);
+            let pieces = registers.flat_map(|(v, data)| live.of(v).iter().map(|&r| (r, data.dwords)));
+            let fixed = file.fixed.iter().filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
+            spill::pressure(numbering.len(), pieces.chain(fixed.map(|&(_, range)| (range, 1))))
+        };
+        let mut vector = pressure(Kind::Vgpr, RegFile::Vgpr);
+        // Whole-wave registers share nothing with others.
+        let whole = pressure(Kind::WholeWave, RegFile::Vgpr).into_iter().max().unwrap_or(0);
+        vector.iter_mut().for_each(|p| *p += whole);
+        let profiles = [pressure(Kind::Sgpr, RegFile::Sgpr), vector];
+        let accesses = spill::Accesses::new(f, target, &numbering);
+        Ok(Self { numbering, live, accesses, profiles })
+    }
+
+    /// Brings the pressure of `f` under the budgets of `levels`.
+    fn spill(&self, f: &mut Function, limits: &Limits, levels: &mut [Option<u32>; 2]) -> Result<Spills> {
+        let mut spills = Spills::default();
+        let mut places = rustc_hash::FxHashMap::default();
+        let mut choices: [spill::Choice; 2] = Default::default();
+        let mut scratch = levels[1].is_some();
+        for (n, kind) in [(0, Kind::Sgpr), (1, Kind::Vgpr)] {
+            let profile = self.profiles[n].clone();
+            let mut registers = match kind {
+                Kind::Sgpr => available(kind, &limits.scalar_file(&self.live)),
+                _ => available(kind, &limits.vector_file(&self.live, spills.lane_registers())),
+            };
+            if kind == Kind::Sgpr {
+                // The resource of scratch, aligned, the wave's offset and an offset of a slot.
+                let vectors = available(Kind::Vgpr, &limits.vector_file(&self.live, 0));
+                scratch |= self.profiles[1].iter().any(|&p| p > vectors);
+                registers -= i32::from(scratch) * 6;
+            }
+            if levels[n].is_none() && profile.iter().any(|&p| p > registers) {
+                levels[n] = Some(0);
+            }
+            let budget = levels[n].map_or(registers, |level| spill::budget(registers, level));
+            let mut choice = spill::Choice { victims: Vec::new(), profile, budget };
+            if levels[n].is_some() {
+                choice.victims = spill::choose(
+                    f,
+                    &self.live,
+                    &self.numbering,
+                    &self.accesses,
+                    kind,
+                    &mut choice.profile,
+                    budget,
+                );
+                spill::places(f, &self.live, &self.numbering, &choice.victims, &mut spills, &mut places)?;
+            }
+            choices[n] = choice;
+        }
+        spill::insert(f, &self.numbering, &choices, &places, &mut spills);
+        Ok(spills)
+    }
 }
 
 /// One attempt.
@@ -257,47 +370,20 @@ impl Round<'_> {
         packed
     }
 
-    /// What to spill so that the web of `failed` may find a place: nothing at first, if it can fall apart.
-    fn victims(&mut self, kind: Kind, file: &File, failed: &[VReg], state: &mut Rounds) -> Result<Vec<VReg>> {
-        let index = usize::from(kind != Kind::Sgpr);
-        let registers =
-            file.allowed.and_not(&Mask::run(VCC_PAIR, u16::from(kind == Kind::Sgpr) * 2)).count() as i32;
-        let items = pack::items(self.f, self.live, self.webs, kind);
+    /// Dwords of `kind` alive at each position, those that the code names included.
+    fn pressure(&mut self, kind: Kind, file: &File) -> Vec<i32> {
         let mut pieces = Vec::new();
-        for item in &items {
-            self.webs.view(self.f, self.live, item.root).pieces(&mut pieces);
+        for v in self.f.vregs.keys() {
+            if Kind::of(self.f, v) == kind && self.webs.find(v).0 == v.as_u32() {
+                self.webs.view(self.f, self.live, v).pieces(&mut pieces);
+            }
         }
         for &(n, range) in &file.fixed {
             if n < VCC_PAIR || kind != Kind::Sgpr {
                 pieces.push((range, 1));
             }
         }
-        let pressure = spill::pressure(self.numbering.len(), pieces.into_iter());
-        let width =
-            failed.iter().map(|&v| i32::from(self.webs.view(self.f, self.live, v).width)).max().unwrap_or(1);
-        loop {
-            let budget = registers - state.slack[index];
-            let mut now = pressure.clone();
-            let victims =
-                spill::choose(self.f, self.live, self.numbering, kind, &mut now, budget, &state.spills);
-            if !victims.is_empty() {
-                state.tries[index] += 1;
-                state.slack[index] = state.slack[index].max(1 << state.tries[index].min(5));
-                return Ok(victims);
-            }
-            let before = state.apart.len();
-            self.dissolve(failed, &mut state.apart);
-            if state.apart.len() > before {
-                return Ok(Vec::new());
-            }
-            state.slack[index] += (width / 2).max(1);
-            if budget < registers / 3 {
-                let file = if kind == Kind::Sgpr { "scalar" } else { "vector" };
-                return Err(Diagnostic::unsupported(format!(
-                    "the function needs more {file} registers than there are"
-                )));
-            }
-        }
+        spill::pressure(self.numbering.len(), pieces.into_iter())
     }
 
     /// Keeps the members of failed webs out of joins from now on.

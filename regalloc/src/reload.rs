@@ -1,0 +1,526 @@
+//! Stores and reloads of spilled values.
+//!
+//! One walk over each block keeps what it has loaded (or just defined) in registers as long as the pressure that
+//! the victims left allows, and gives up first what is used again last (Belady). Nothing stays loaded from block to block.
+//!
+//! A spilled parameter has no register: where its moves would be, the argument goes into its slot, from a register or through one
+//! from the argument's slot. An edge's moves happen at once, so a slot is written after all reads of it; cycles are
+//! broken by reading one slot early. A spilled argument of an ordinary parameter is loaded first of all.
+//!
+//! A store whose value is never loaded, because all uses are near the definition, is taken out again.
+//!
+//! Cost: linear in the code, with a logarithm for the order of giving up.
+
+use crate::access::{Access, access, registers, vreg_of};
+use crate::graph::{Numbering, edges, params};
+use crate::spill::{Choice, Place, Spills, lane_register};
+use mir::ir::{AddrSpace, MemAccess};
+use mir::isa::Opcode;
+use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, RegFile, VReg, VRegFlags};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::BinaryHeap;
+
+/// Largest immediate offset of MUBUF.
+const MAX_OFFSET: u32 = 4095;
+/// No further use in the block.
+const NEVER: u32 = u32::MAX;
+
+/// Writes stores and reloads for everything in `places`.
+pub(crate) fn insert(
+    f: &mut Function,
+    numbering: &Numbering,
+    choices: &[Choice; 2],
+    places: &FxHashMap<VReg, Place>,
+    spills: &mut Spills,
+) {
+    let mut loaded = FxHashSet::default();
+    let mut stores = Vec::new();
+    for i in 0..numbering.order.len() {
+        let mut walk = Walk {
+            numbering,
+            choices,
+            places,
+            spills,
+            loaded: &mut loaded,
+            stores: Vec::new(),
+            out: Vec::new(),
+            held: FxHashMap::default(),
+            used: [0; 2],
+            order: [BinaryHeap::new(), BinaryHeap::new()],
+            i,
+        };
+        walk.block(f);
+        stores.push(walk.stores);
+    }
+    for (i, stores) in stores.iter().enumerate() {
+        let data = &mut f.blocks[numbering.order[i]];
+        data.sparams.retain(|v| !places.contains_key(v));
+        data.vparams.retain(|v| !places.contains_key(v));
+        let dead: FxHashSet<u32> =
+            stores.iter().filter(|(v, _)| !loaded.contains(v)).map(|(_, at)| *at).collect();
+        if dead.is_empty() {
+            continue;
+        }
+        let before = |end: u32| dead.iter().filter(|at| **at < end).count() as u32;
+        let (head, tail) = (before(data.head_len), before(data.tail_start));
+        data.head_len -= head;
+        data.tail_start -= tail;
+        let mut at = 0;
+        data.insts.retain(|_| {
+            at += 1;
+            !dead.contains(&(at - 1))
+        });
+    }
+}
+
+/// A register that has (part of) a spilled value now.
+#[derive(Clone, Copy)]
+struct Held {
+    reg: VReg,
+    /// First dword of the value, and how many.
+    sub: u8,
+    dwords: u8,
+    /// Instruction that uses the value next.
+    next: u32,
+}
+
+/// The walk over one block.
+struct Walk<'a> {
+    numbering: &'a Numbering,
+    choices: &'a [Choice; 2],
+    places: &'a FxHashMap<VReg, Place>,
+    spills: &'a mut Spills,
+    loaded: &'a mut FxHashSet<VReg>,
+    /// Stores after definitions: value and number of the new instruction.
+    stores: Vec<(VReg, u32)>,
+    out: Vec<Inst>,
+    held: FxHashMap<VReg, SmallVec<[Held; 1]>>,
+    /// Dwords held by file.
+    used: [i32; 2],
+    /// Held values by next use, the furthest first; entries may be stale.
+    order: [BinaryHeap<(u32, VReg)>; 2],
+    /// Layout index of the block.
+    i: usize,
+}
+
+fn file_of(f: &Function, v: VReg) -> usize {
+    usize::from(f.vregs[v].file == RegFile::Vgpr)
+}
+
+impl Walk<'_> {
+    fn block(&mut self, f: &mut Function) {
+        let block = self.numbering.order[self.i];
+        let data = &mut f.blocks[block];
+        let insts = std::mem::take(&mut data.insts);
+        let (head, tail) = (data.head_len as usize, data.tail_start as usize);
+        let nexts = self.next_uses(&insts);
+        let mut nexts = nexts.into_iter();
+        let (mut head_len, mut tail_start) = (0, 0);
+        let entries: Vec<VReg> = match self.i {
+            0 => f.entry.registers().into_iter().filter_map(|(_, _, reg)| reg).collect(),
+            _ => Vec::new(),
+        };
+        let (scalar, vector): (Vec<VReg>, Vec<VReg>) =
+            entries.into_iter().partition(|&v| f.vregs[v].file == RegFile::Sgpr);
+        for &v in &scalar {
+            self.store(f, v, 0);
+        }
+        for k in 0..=insts.len() {
+            if k == head {
+                head_len = self.out.len() as u32;
+                for &v in &vector {
+                    self.store(f, v, 0);
+                }
+            }
+            if k == tail {
+                self.arguments(f, RegFile::Vgpr);
+                tail_start = self.out.len() as u32;
+            }
+            let Some(inst) = insts.get(k) else { break };
+            self.inst(f, inst, k, &mut nexts);
+        }
+        self.arguments(f, RegFile::Sgpr);
+        let data = &mut f.blocks[block];
+        data.insts = std::mem::take(&mut self.out);
+        data.head_len = head_len;
+        data.tail_start = tail_start;
+    }
+
+    /// For each register operand of a spilled value, in order, the next instruction that accesses the value.
+    fn next_uses(&self, insts: &[Inst]) -> Vec<u32> {
+        let mut next: FxHashMap<VReg, (u32, u32)> = FxHashMap::default();
+        let mut out = Vec::new();
+        for (k, inst) in insts.iter().enumerate().rev() {
+            let from = out.len();
+            for (_, operand) in registers(inst) {
+                let Some(v) = vreg_of(operand).filter(|v| self.places.contains_key(v)) else { continue };
+                let k = k as u32;
+                // The instruction of the next access, and the one after that.
+                let entry = next.entry(v).or_insert((k, NEVER));
+                if entry.0 != k {
+                    *entry = (k, entry.0);
+                }
+                out.push(entry.1);
+            }
+            out[from..].reverse();
+        }
+        out.reverse();
+        out
+    }
+
+    fn inst(&mut self, f: &mut Function, inst: &Inst, k: usize, nexts: &mut impl Iterator<Item = u32>) {
+        let position = self.numbering.inst(self.i, k) as usize;
+        let spilled: SmallVec<[(usize, VReg, u32); 4]> = registers(inst)
+            .filter_map(|(n, operand)| Some((n, vreg_of(operand).filter(|v| self.places.contains_key(v))?)))
+            .map(|(n, v)| (n, v, nexts.next().unwrap_or(NEVER)))
+            .collect();
+        let mut new = inst.clone();
+        if self.used != [0; 2] {
+            self.shrink(f, position, &spilled);
+        }
+        let mut stores: SmallVec<[(VReg, u32); 2]> = SmallVec::new();
+        for &(n, v, next) in &spilled {
+            let Some(operand) = inst.operands[n].as_reg().copied() else { continue };
+            if access(inst, n) == Access::Def {
+                if matches!(self.places.get(&v), Some(Place::Again(_))) {
+                    return;
+                }
+                stores.push((v, next));
+                continue;
+            }
+            new.operands[n] = self.value(f, v, operand.sub, operand.dwords, next, inst.loc);
+        }
+        let loc = inst.loc;
+        self.out.push(new);
+        for &(v, next) in &stores {
+            self.store(f, v, loc);
+            let dwords = f.vregs[v].dwords;
+            self.hold(f, v, Held { reg: v, sub: 0, dwords, next });
+        }
+        if self.used != [0; 2] {
+            let defined: SmallVec<[(usize, VReg, u32); 4]> =
+                stores.iter().map(|&(v, next)| (0, v, next)).collect();
+            self.shrink(f, position + 1, &defined);
+        }
+    }
+
+    /// Gives up what has no room at a position besides the `accessed` values, which the profile counts.
+    fn shrink(&mut self, f: &Function, position: usize, accessed: &[(usize, VReg, u32)]) {
+        for (file, choice) in self.choices.iter().enumerate() {
+            let room = choice.budget - choice.profile.get(position).copied().unwrap_or(0);
+            let counted = |held: &FxHashMap<VReg, SmallVec<[Held; 1]>>, v: VReg| {
+                held.get(&v).map_or(0, |h| h.iter().map(|h| i32::from(h.dwords)).sum::<i32>())
+            };
+            let mut seen: SmallVec<[VReg; 4]> = SmallVec::new();
+            let mut now = 0;
+            for &(_, v, _) in accessed.iter().filter(|a| file_of(f, a.1) == file) {
+                if !seen.contains(&v) {
+                    seen.push(v);
+                    now += counted(&self.held, v);
+                }
+            }
+            let mut aside: SmallVec<[(u32, VReg); 4]> = SmallVec::new();
+            while self.used[file] - now > room.max(0) {
+                let Some((next, v)) = self.order[file].pop() else { break };
+                let Some(held) = self.held.get(&v) else { continue };
+                if !held.iter().any(|h| h.next == next) {
+                    continue;
+                }
+                if seen.contains(&v) {
+                    aside.push((next, v));
+                    continue;
+                }
+                self.used[file] -= counted(&self.held, v);
+                self.held.remove(&v);
+            }
+            self.order[file].extend(aside);
+        }
+    }
+
+    /// Remembers that a register has a value that is used again; forgets it if not.
+    fn hold(&mut self, f: &Function, v: VReg, held: Held) {
+        let file = file_of(f, v);
+        if held.next == NEVER {
+            if let Some(list) = self.held.remove(&v) {
+                self.used[file] -= list.iter().map(|h| i32::from(h.dwords)).sum::<i32>();
+            }
+            return;
+        }
+        let list = self.held.entry(v).or_default();
+        if !list.iter().any(|h| h.reg == held.reg) {
+            self.used[file] += i32::from(held.dwords);
+            list.push(held);
+        }
+        list.iter_mut().for_each(|h| h.next = held.next);
+        self.order[file].push((held.next, v));
+    }
+
+    /// An operand with `dwords` dwords of `v` from `sub` on.
+    fn value(&mut self, f: &mut Function, v: VReg, sub: u8, dwords: u8, next: u32, loc: u32) -> Operand {
+        let whole = f.vregs[v].dwords;
+        // Parts keep the alignment that they have in the whole.
+        let found = self.held.get(&v).and_then(|list| {
+            list.iter()
+                .find(|h| (h.sub, h.dwords) == (sub, dwords) || (h.sub, h.dwords) == (0, whole))
+                .copied()
+        });
+        let held = found.unwrap_or_else(|| {
+            let reg = self.load(f, v, sub, dwords, loc);
+            Held { reg, sub, dwords, next }
+        });
+        self.hold(f, v, Held { next, ..held });
+        Operand::sub(held.reg, sub - held.sub, dwords)
+    }
+
+    /// Loads or makes `dwords` dwords of `v` from `sub` on.
+    fn load(&mut self, f: &mut Function, v: VReg, sub: u8, dwords: u8, loc: u32) -> VReg {
+        let file = f.vregs[v].file;
+        let places = self.places;
+        let Some(place) = places.get(&v) else { return v };
+        if let Place::Again(inst) = place {
+            let whole = self.temporary(f, v, f.vregs[v].dwords);
+            let mut inst = (**inst).clone();
+            inst.operands[0] = Operand::vreg(whole, f.vregs[v].dwords);
+            self.out.push(inst);
+            if sub == 0 && dwords == f.vregs[v].dwords {
+                return whole;
+            }
+            let part = f.new_vreg(file, dwords);
+            self.push(Opcode::COPY, [Operand::vreg(part, dwords), Operand::sub(whole, sub, dwords)], loc);
+            return part;
+        }
+        self.loaded.insert(v);
+        let mut parts: SmallVec<[VReg; 4]> = SmallVec::new();
+        for d in sub..sub + dwords {
+            let part = f.new_vreg(file, 1);
+            self.spills.reloads.insert(part, (v, u16::from(d)));
+            self.load_slot(f, place, d, part, loc);
+            parts.push(part);
+        }
+        if let [one] = parts.as_slice() {
+            // A single register keeps its name, so that it can be a reload.
+            return *one;
+        }
+        let whole = self.temporary(f, v, dwords);
+        let operands =
+            std::iter::once(Operand::vreg(whole, dwords)).chain(parts.iter().map(|&p| Operand::vreg(p, 1)));
+        let mut inst = Inst::new(Opcode::REG_SEQUENCE, operands);
+        inst.loc = loc;
+        self.out.push(inst);
+        whole
+    }
+
+    fn load_slot(&mut self, f: &mut Function, place: &Place, d: u8, to: VReg, loc: u32) {
+        match place {
+            Place::Scratch(offsets) => {
+                let offset = offsets.get(usize::from(d)).copied().unwrap_or(0);
+                self.scratch(f, Opcode::BUFFER_LOAD_DWORD, Operand::vreg(to, 1), offset, loc);
+            }
+            Place::Lanes(lanes) => {
+                let lane = lanes.get(usize::from(d)).copied().unwrap_or(0);
+                let register = lane_register((lane / 64) as u16);
+                let lane = Operand::Imm(i64::from(lane % 64));
+                let operands = [Operand::vreg(to, 1), Operand::preg(register, 1), lane];
+                self.push(Opcode::V_READLANE_B32, operands, loc);
+            }
+            Place::Again(_) => {}
+        }
+    }
+
+    /// Stores dword `from` into the slot of dword `d`.
+    fn store_slot(&mut self, f: &mut Function, place: &Place, d: u8, from: Operand, loc: u32) {
+        match place {
+            Place::Lanes(lanes) => {
+                let lane = lanes.get(usize::from(d)).copied().unwrap_or(0);
+                let register = lane_register((lane / 64) as u16);
+                let lane = Operand::Imm(i64::from(lane % 64));
+                self.push(Opcode::V_WRITELANE_B32, [Operand::preg(register, 1), from, lane], loc);
+            }
+            Place::Scratch(offsets) => {
+                let offset = offsets.get(usize::from(d)).copied().unwrap_or(0);
+                self.scratch(f, Opcode::BUFFER_STORE_DWORD, from, offset, loc);
+            }
+            Place::Again(_) => {}
+        }
+    }
+
+    /// Stores `v`, if it is spilled to memory, where it has just been defined.
+    fn store(&mut self, f: &mut Function, v: VReg, loc: u32) {
+        let places = self.places;
+        let Some(place @ (Place::Lanes(_) | Place::Scratch(_))) = places.get(&v) else { return };
+        for d in 0..f.vregs[v].dwords {
+            self.store_slot(f, place, d, Operand::sub(v, d, 1), loc);
+            self.stores.push((v, self.out.len() as u32 - 1));
+        }
+    }
+
+    /// Passes arguments of `file` along the block's edges.
+    fn arguments(&mut self, f: &mut Function, file: RegFile) {
+        let block = self.numbering.order[self.i];
+        let loc = self.out.last().map_or(0, |inst| inst.loc);
+        let places = self.places;
+        for n in 0..edges(&f.blocks[block], file).len() {
+            let edge = &edges(&f.blocks[block], file)[n];
+            if edge.args.is_empty() {
+                continue;
+            }
+            let targets = params(&f.blocks[edge.block], file).to_vec();
+            let args: Vec<VReg> = edge.args.to_vec();
+            let (through, mut kept): (Vec<_>, Vec<_>) =
+                targets.into_iter().zip(args).partition(|(param, _)| places.contains_key(param));
+            let written: FxHashSet<u32> = through.iter().flat_map(|&(param, _)| self.slots(param)).collect();
+            // First what would be overwritten, then what frees registers, then what takes them.
+            for late in [false, true] {
+                for (_, arg) in &mut kept {
+                    let overwritten = self.slots(*arg).any(|slot| written.contains(&slot));
+                    if places.contains_key(arg) && overwritten != late {
+                        let dwords = f.vregs[*arg].dwords;
+                        let value = self.value(f, *arg, 0, dwords, NEVER, loc);
+                        *arg = value.as_reg().and_then(vreg_of).unwrap_or(*arg);
+                    }
+                }
+                if !late {
+                    self.pass(f, &through, loc);
+                }
+            }
+            let kept: Vec<VReg> = kept.into_iter().map(|(_, arg)| arg).collect();
+            let data = &mut f.blocks[block];
+            let succs = if file == RegFile::Sgpr { &mut data.wave_succs } else { &mut data.thread_succs };
+            succs[n].args = kept.as_slice().into();
+        }
+    }
+
+    /// The slots of a value in memory.
+    fn slots(&self, v: VReg) -> impl Iterator<Item = u32> + use<'_> {
+        let slots = match self.places.get(&v) {
+            Some(Place::Lanes(slots) | Place::Scratch(slots)) => slots.as_slice(),
+            _ => &[],
+        };
+        slots.iter().copied()
+    }
+
+    /// Puts arguments into the slots of spilled parameters, all at once.
+    fn pass(&mut self, f: &mut Function, pairs: &[(VReg, VReg)], loc: u32) {
+        let places = self.places;
+        let slot = |v: VReg, d: u8| match places.get(&v) {
+            Some(Place::Lanes(slots) | Place::Scratch(slots)) => slots.get(usize::from(d)).copied(),
+            _ => None,
+        };
+        // Dwords to move: parameter, argument, dword; and who reads which slot.
+        let mut moves: Vec<(VReg, VReg, u8)> = Vec::new();
+        let mut readers: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut writer: FxHashMap<u32, usize> = FxHashMap::default();
+        for &(param, arg) in pairs {
+            for d in 0..f.vregs[param].dwords {
+                let Some(to) = slot(param, d) else { continue };
+                writer.insert(to, moves.len());
+                if let Some(from) = slot(arg, d).filter(|&from| from != to) {
+                    *readers.entry(from).or_insert(0) += 1;
+                }
+                moves.push((param, arg, d));
+            }
+        }
+        let mut early: Vec<Option<Operand>> = vec![None; moves.len()];
+        let mut done = vec![false; moves.len()];
+        let mut ready: Vec<usize> = Vec::new();
+        let is_ready = |readers: &FxHashMap<u32, u32>, m: (VReg, VReg, u8)| {
+            slot(m.0, m.2).is_some_and(|to| readers.get(&to).is_none_or(|&n| n == 0))
+        };
+        ready.extend((0..moves.len()).rev().filter(|&n| is_ready(&readers, moves[n])));
+        let mut first = 0;
+        loop {
+            let Some(n) = ready.pop() else {
+                // Only cycles are left: read one's source early, and its slot is free.
+                while done.get(first).is_some_and(|&d| d) {
+                    first += 1;
+                }
+                let Some(&(_, arg, d)) = moves.get(first) else { break };
+                if early[first].is_some() {
+                    break;
+                }
+                early[first] = Some(self.value(f, arg, d, 1, NEVER, loc));
+                self.read(slot(arg, d), &mut readers, &writer, &done, &mut ready);
+                continue;
+            };
+            if done[n] {
+                continue;
+            }
+            done[n] = true;
+            let (param, arg, d) = moves[n];
+            let source = match early[n] {
+                Some(source) => source,
+                None if places.contains_key(&arg) => self.value(f, arg, d, 1, NEVER, loc),
+                None => Operand::sub(arg, d, 1),
+            };
+            // The name that the parameter's dword has on this edge.
+            let named = f.new_vreg(f.vregs[param].file, 1);
+            self.push(Opcode::COPY, [Operand::vreg(named, 1), source], loc);
+            self.spills.passed.insert(named, (param, u16::from(d)));
+            if let Some(place) = places.get(&param) {
+                self.store_slot(f, place, d, Operand::vreg(named, 1), loc);
+            }
+            if early[n].is_none() {
+                let from = slot(arg, d).filter(|&from| slot(param, d) != Some(from));
+                self.read(from, &mut readers, &writer, &done, &mut ready);
+            }
+        }
+    }
+
+    /// One reader of a slot less.
+    fn read(
+        &self,
+        slot: Option<u32>,
+        readers: &mut FxHashMap<u32, u32>,
+        writer: &FxHashMap<u32, usize>,
+        done: &[bool],
+        ready: &mut Vec<usize>,
+    ) {
+        let Some(slot) = slot else { return };
+        if let Some(n) = readers.get_mut(&slot) {
+            *n = n.saturating_sub(1);
+            if *n == 0
+                && let Some(&w) = writer.get(&slot)
+                && !done[w]
+            {
+                ready.push(w);
+            }
+        }
+    }
+
+    fn temporary(&mut self, f: &mut Function, like: VReg, dwords: u8) -> VReg {
+        let mut data = f.vregs[like];
+        if dwords != data.dwords {
+            data.flags = VRegFlags::empty();
+        }
+        data.dwords = dwords;
+        data.hint = None;
+        f.vregs.push(data)
+    }
+
+    /// An access to a slot: relative to the resource in s[0:3], the offset in the instruction as far as it goes.
+    fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
+        let (soffset, offset) = if offset <= MAX_OFFSET {
+            (Operand::Imm(0), offset)
+        } else {
+            let base = f.new_vreg(RegFile::Sgpr, 1);
+            let high = offset & !MAX_OFFSET;
+            self.spills.high_offsets.insert(base, high);
+            self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), Operand::Imm(i64::from(high))], loc);
+            (Operand::vreg(base, 1), offset & MAX_OFFSET)
+        };
+        let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
+        let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
+        let mut inst = Inst::new(op, [data, Operand::Off, Operand::preg(PReg::sgpr(0), 4), soffset])
+            .with_mods(mods)
+            .with_mem(MemRef { access, bytes: 4 });
+        inst.loc = loc;
+        self.out.push(inst);
+    }
+
+    fn push<const N: usize>(&mut self, op: Opcode, operands: [Operand; N], loc: u32) {
+        let mut inst = Inst::new(op, operands);
+        inst.loc = loc;
+        self.out.push(inst);
+    }
+}
