@@ -9,14 +9,19 @@ use smallvec::SmallVec;
 
 /// A kernel `(out, x, y)` that stores what `body` makes of `x` and `y`.
 fn kernel(ty: Type, body: impl FnOnce(&mut Function, Block, Value, Value) -> Value) -> Module {
+    kernel_in(ty, |f, entry, x, y| (entry, body(f, entry, x, y)))
+}
+
+/// The same with a body of several blocks, which says where its result is.
+fn kernel_in(ty: Type, body: impl FnOnce(&mut Function, Block, Value, Value) -> (Block, Value)) -> Module {
     let mut f = Function::new("k", CallConv::Kernel, Type::Void);
     let out = f.add_param(Type::ptr(AddrSpace::GLOBAL), "out");
     let (x, y) = (f.add_param(ty, "x"), f.add_param(ty, "y"));
     let entry = f.add_block();
-    let value = body(&mut f, entry, x, y);
+    let (end, value) = body(&mut f, entry, x, y);
     let mem = MemAccess::plain(AddrSpace::GLOBAL, 0);
-    f.append(entry, InstKind::Store { ptr: out, value, mem }, Type::Void);
-    f.append(entry, InstKind::Ret { value: None }, Type::Void);
+    f.append(end, InstKind::Store { ptr: out, value, mem }, Type::Void);
+    f.append(end, InstKind::Ret { value: None }, Type::Void);
     let mut module = Module::default();
     module.functions.push(f);
     module
@@ -262,6 +267,71 @@ fn conversions_of_long_integers_round_once() {
                 let got = execute(&func, 64, value.to_bits(), 0, 0, 8);
                 let expected = if is_signed { value as i64 as u64 } else { value as u64 };
                 assert_eq!(got, expected, "{op:?} {value}");
+            }
+        }
+    }
+}
+
+/// A kernel that stores the number of the target that a switch over `x` takes; the default's is 99.
+fn switch(ty: Type, cases: &[(u64, u32)], default_happens: bool) -> Module {
+    kernel_in(Type::I32, |f, entry, x, _| {
+        let x = if ty == Type::I32 {
+            x
+        } else {
+            f.append(entry, InstKind::Cast { op: CastOp::Trunc, arg: x }, ty).unwrap()
+        };
+        let join = f.add_block();
+        let result = f.add_block_param(join, Type::I32);
+        let leave = |f: &mut Function, block, number: u32| {
+            let number = f.int(Type::I32, u64::from(number));
+            let target = Target { block: join, args: std::iter::once(number).collect() };
+            f.append(block, InstKind::Jump { target }, Type::Void);
+        };
+        let mut blocks: Vec<(u32, Block)> = Vec::new();
+        let mut table = Vec::new();
+        for &(at, number) in cases {
+            let known = blocks.iter().find(|b| b.0 == number).map(|b| b.1);
+            let block = known.unwrap_or_else(|| {
+                let block = f.add_block();
+                leave(f, block, number);
+                blocks.push((number, block));
+                block
+            });
+            table.push((at, Target::to(block)));
+        }
+        let default = f.add_block();
+        if default_happens {
+            leave(f, default, 99);
+        } else {
+            f.append(default, InstKind::Unreachable, Type::Void);
+        }
+        let kind = InstKind::Switch { value: x, cases: table.into(), default: Target::to(default) };
+        f.append(entry, kind, Type::Void);
+        (join, result)
+    })
+}
+
+#[test]
+fn switches_over_runs_sets_and_all_values() {
+    let tables: [&[(u64, u32)]; 5] = [
+        &[(0, 1), (1, 1), (2, 2), (3, 3), (200, 4), (201, 4), (255, 5)],
+        &[(97, 1), (101, 1), (105, 1), (111, 1), (117, 1)],
+        &[(0, 1), (1, 2), (2, 3), (3, 4)],
+        &[(255, 7)],
+        &[],
+    ];
+    for cases in tables {
+        for default_happens in [true, false] {
+            for ty in [Type::I8, Type::I32] {
+                let func = legal(switch(ty, cases, default_happens), "gfx900", 2);
+                for x in 0..=255 {
+                    let hit = cases.iter().find(|c| c.0 == x).map(|c| c.1);
+                    if hit.is_none() && !default_happens {
+                        continue;
+                    }
+                    let got = execute(&func, 32, x, 0, 0, 4);
+                    assert_eq!(got, u64::from(hit.unwrap_or(99)), "{x} of {cases:?}, {ty:?}");
+                }
             }
         }
     }

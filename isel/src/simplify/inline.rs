@@ -139,7 +139,8 @@ impl Inliner<'_> {
                     InstKind::Call { callee: Callee::Func(callee), args } => {
                         let (callee, args) = (*callee, args.clone());
                         if self.module.functions[callee].is_declaration() {
-                            return Err(self.refuse(inst, callee));
+                            self.builtin(inst, callee, &args, current)?;
+                            continue;
                         }
                         current = self.splice(inst, callee, &args, current, &mut layout)?;
                     }
@@ -156,6 +157,20 @@ impl Inliner<'_> {
             substitute(self.caller, &self.replaced);
         }
         Ok(())
+    }
+
+    /// Replaces a call of a function without a body, if it is one that is known.
+    fn builtin(&mut self, inst: Inst, callee: Func, args: &[Value], block: Block) -> Result<()> {
+        let name = &self.module.functions[callee].name;
+        let (ty, loc) = (self.caller.insts[inst].ty, self.caller.locs[inst]);
+        let value = super::builtins::expand(self.caller, block, name, args, ty, loc);
+        match (value, self.caller.insts[inst].result) {
+            (Some(value), Some(result)) => {
+                self.replaced[result] = Some(value);
+                Ok(())
+            }
+            _ => Err(self.refuse(inst, callee)),
+        }
     }
 
     fn refuse(&self, inst: Inst, callee: Func) -> Box<Diagnostic> {

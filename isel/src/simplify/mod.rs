@@ -16,6 +16,7 @@
 mod address_space;
 mod branches;
 mod builder;
+mod builtins;
 mod cfg;
 mod dce;
 #[cfg(test)]

@@ -69,8 +69,10 @@ impl Legalizer<'_> {
         Ok(self.terminate(kind))
     }
 
-    /// A switch as a balanced tree of comparisons over runs of case values; a run is tested with one
-    /// subtraction and one comparison. Depth is logarithmic in the number of runs.
+    /// A switch as a balanced tree of comparisons over runs of case values; depth is logarithmic in their number.
+    ///
+    /// Bounds that comparisons further up imply are not tested again; where the default cannot happen, gaps between runs
+    /// belong to the run above. Several runs within 32 values that lead to one target are one test of a bit mask.
     pub(super) fn lower_switch(
         &mut self,
         value: Value,
@@ -98,6 +100,9 @@ impl Legalizer<'_> {
                 _ => clusters.push(Cluster { low: at, high: at, case: i }),
             }
         }
+        if self.is_unreachable(default.block) {
+            close_gaps(&mut clusters, cases, super::super::fold::mask64(u64::MAX, bits));
+        }
         let default = self.target(default)?;
         let mut targets = Vec::with_capacity(clusters.len());
         for cluster in &clusters {
@@ -108,10 +113,15 @@ impl Legalizer<'_> {
             let target = hit.map_or(default, |i| targets[i].clone());
             return Ok(self.terminate(InstKind::Jump { target }));
         }
-        // Work list of (block, range of clusters) instead of recursion.
+        if let Some(cond) = self.bit_test(x, &clusters, &targets) {
+            let if_true = targets[0].clone();
+            return Ok(self.terminate(InstKind::Branch { cond, if_true, if_false: default }));
+        }
+        // Work list of (block, range of clusters, bounds of the value) instead of recursion.
         let scope = self.b.scope;
-        let mut work = vec![(self.b.block, 0, clusters.len())];
-        while let Some((block, from, to)) = work.pop() {
+        let bounds = (0, super::super::fold::mask64(u64::MAX, bits));
+        let mut work = vec![(self.b.block, 0, clusters.len(), bounds)];
+        while let Some((block, from, to, (least, most))) = work.pop() {
             self.b.block = block;
             // Only the first block dominates the old one's successors, and it is done when the others begin.
             self.b.scope = None;
@@ -119,8 +129,16 @@ impl Legalizer<'_> {
                 0 => self.terminate(InstKind::Jump { target: default.clone() }),
                 1 => {
                     let Cluster { low, high, .. } = clusters[from];
+                    if low <= least && most <= high {
+                        self.terminate(InstKind::Jump { target: targets[from].clone() });
+                        continue;
+                    }
                     let cond = if low == high {
                         self.b.icmp_imm(IntPredicate::Eq, x, low)
+                    } else if low <= least {
+                        self.b.icmp_imm(IntPredicate::Ule, x, high)
+                    } else if most <= high {
+                        self.b.icmp_imm(IntPredicate::Uge, x, low)
                     } else {
                         let ty = self.b.ty(x);
                         let low_value = self.b.int(ty, low);
@@ -135,10 +153,11 @@ impl Legalizer<'_> {
                 }
                 n => {
                     let middle = from + n / 2;
-                    let cond = self.b.icmp_imm(IntPredicate::Ult, x, clusters[middle].low);
+                    let border = clusters[middle].low;
+                    let cond = self.b.icmp_imm(IntPredicate::Ult, x, border);
                     let (low, high) = (self.b.new_block(), self.b.new_block());
-                    work.push((high, middle, to));
-                    work.push((low, from, middle));
+                    work.push((high, middle, to, (border, most)));
+                    work.push((low, from, middle, (least, border - 1)));
                     self.terminate(InstKind::Branch {
                         cond,
                         if_true: Target::to(low),
@@ -149,6 +168,37 @@ impl Legalizer<'_> {
         }
         self.b.scope = scope;
         Ok(Parts::new())
+    }
+
+    /// Whether nothing but `unreachable` is in a block of the old function.
+    fn is_unreachable(&self, block: Block) -> bool {
+        let first = self.old.blocks[block].insts.first();
+        first.is_some_and(|&inst| matches!(self.old.insts[inst].kind, InstKind::Unreachable))
+    }
+
+    /// Whether `x` is in one of three or more runs within 32 values that all lead to one target.
+    fn bit_test(&mut self, x: Value, clusters: &[Cluster], targets: &[Target]) -> Option<Value> {
+        let (first, last) = (clusters.first()?, clusters.last()?);
+        if clusters.len() < 3 || last.high - first.low >= 32 || targets.iter().any(|t| t != &targets[0]) {
+            return None;
+        }
+        let mut mask = 0;
+        for cluster in clusters {
+            for at in cluster.low..=cluster.high {
+                mask |= 1 << (at - first.low);
+            }
+        }
+        let ty = self.b.ty(x);
+        let low = self.b.int(ty, first.low);
+        let relative = self.b.sub(x, low);
+        let inside = self.b.icmp_imm(IntPredicate::Ule, relative, last.high - first.low);
+        let relative = self.b.zext_or_trunc(relative, Type::I32);
+        let amount = self.b.and_imm(relative, 31);
+        let mask = self.b.i32(mask);
+        let moved = self.b.binary(BinaryOp::LShr, mask, amount);
+        let bit = self.b.and_imm(moved, 1);
+        let hit = self.b.icmp_imm(IntPredicate::Ne, bit, 0);
+        Some(self.b.and(inside, hit))
     }
 
     pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value], ty: Type) -> Result<Parts> {
@@ -166,4 +216,23 @@ impl Legalizer<'_> {
         let kind = InstKind::InlineAsm { asm, args: new_args };
         Ok(self.b.push(kind, result, InstFlags::empty()).into_iter().collect())
     }
+}
+
+/// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one target.
+fn close_gaps(clusters: &mut Vec<Cluster>, cases: &[(u64, Target)], most: u64) {
+    let mut next = 0;
+    for cluster in clusters.iter_mut() {
+        cluster.low = next;
+        next = cluster.high.wrapping_add(1);
+    }
+    if let Some(last) = clusters.last_mut() {
+        last.high = most;
+    }
+    clusters.dedup_by(|above, below| {
+        let same = cases[above.case].1 == cases[below.case].1;
+        if same {
+            below.high = above.high;
+        }
+        same
+    });
 }

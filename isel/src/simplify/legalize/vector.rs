@@ -128,13 +128,26 @@ impl Legalizer<'_> {
         if lanes > 16 && each == 1 {
             return self.extract_through_stack(&parts, index);
         }
-        let mut result = Parts::from_slice(&parts[..each]);
-        for lane in 1..lanes {
-            let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
-            for i in 0..each {
-                result[i] = self.b.select(hit, parts[lane * each + i], result[i]);
+        // A tournament: each bit of the index halves what is left.
+        let mut left: Vec<Value> = parts.to_vec();
+        let mut bit = 0;
+        while left.len() > each {
+            let lanes = left.len() / each;
+            let masked = self.b.and_imm(index, 1 << bit);
+            let odd = self.b.icmp_imm(IntPredicate::Ne, masked, 0);
+            let mut next = Vec::with_capacity(lanes.div_ceil(2) * each);
+            for pair in left.chunks(2 * each) {
+                for i in 0..each {
+                    next.push(match pair.get(each + i) {
+                        Some(&second) => self.b.select(odd, second, pair[i]),
+                        None => pair[i],
+                    });
+                }
             }
+            left = next;
+            bit += 1;
         }
+        let result = Parts::from_slice(&left);
         Ok(result)
     }
 
