@@ -115,24 +115,29 @@ impl Masks<'_> {
     /// Collects the lanes of every pending block; the mask that each one's setter reads.
     fn pending(&mut self, wave: &Wave) -> BTreeMap<u32, VReg> {
         let mut result = BTreeMap::new();
+        let mut solver = wave.solver();
         for &block in self.plan.order.blocks() {
             if self.plan.kind[block as usize] != Kind::Pending {
                 continue;
             }
             let setter = self.setter(block).as_u32();
-            let mut sources: Vec<u32> = self.plan.graph.preds(block).to_vec();
-            sources.retain(|&p| self.plan.order.contains(p));
-            let mut defs: BTreeMap<u32, Val> =
-                sources.iter().map(|&p| (p, Val::Reg(self.f.vregs.push(MASK)))).collect();
-            defs.insert(setter, Val::Zero);
-            let uses = sources.iter().copied().chain([setter]);
-            let solution = scalars::construct(self.f, wave, &defs, uses, Val::Zero, MASK);
-            for &source in &sources {
-                let Some(&Val::Reg(to)) = defs.get(&source) else { continue };
-                let index = self.plan.graph.succs(source).iter().position(|&s| s == block).unwrap_or(0);
-                self.add_lanes(source, index, solution.at_start(source), to);
+            let mut sources: Vec<(u32, VReg)> = Vec::new();
+            for &pred in self.plan.graph.preds(block) {
+                if self.plan.order.contains(pred)
+                    && pred != setter
+                    && sources.last().is_none_or(|s| s.0 != pred)
+                {
+                    sources.push((pred, self.f.vregs.push(MASK)));
+                }
             }
-            let mask = solution.at_start(setter);
+            let defs = sources.iter().map(|&(p, reg)| (p, Val::Reg(reg))).chain([(setter, Val::Zero)]);
+            let uses = sources.iter().map(|s| s.0).chain([setter]);
+            let variable = scalars::construct(self.f, wave, &mut solver, defs, uses, Val::Zero, MASK);
+            for &(source, to) in &sources {
+                let index = self.plan.graph.succs(source).iter().position(|&s| s == block).unwrap_or(0);
+                self.add_lanes(source, index, variable.at_start(source), to);
+            }
+            let mask = variable.at_start(setter);
             let mask = scalars::in_register(self.f, self.f.layout[0].as_u32(), mask, MASK);
             result.insert(block, mask);
         }

@@ -1,16 +1,17 @@
 //! SGPR values on the wave graph: parameters, pending masks, and values that lost their dominance.
 //!
 //! Each is a variable with one or more definitions, brought into SSA form by [`mir::analysis::ReachingSolver`]: blocks where
-//! different values meet get a parameter. Cost: linear in the range of the variables concerned; most SGPR values are not,
-//! which one check of dominance a use shows.
+//! different values meet get a parameter. Cost: near linear in uses and new parameters; most SGPR values keep their
+//! dominance, which one check a use shows.
 
 use super::linearise::Plan;
 use cranelift_entity::EntityRef;
-use mir::analysis::{Csr, Dominators, Graph, Order, Reaching, ReachingSolver};
+use mir::analysis::{Csr, Dominators, Graph, Order, Reaching, ReachingSolver, Solution};
 use mir::isa::Opcode;
 use mir::machine::{
     Block, BlockData, Edge, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, VRegData,
 };
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -18,13 +19,19 @@ use std::collections::BTreeMap;
 pub(super) struct Wave {
     graph: Csr,
     order: Order,
+    dom: Dominators,
 }
 
 impl Wave {
     pub(super) fn new(f: &Function) -> Self {
         let graph = Csr::wave(f);
         let order = Order::reverse_post_order(&graph);
-        Self { graph, order }
+        let dom = Dominators::new(&graph, &order);
+        Self { graph, order, dom }
+    }
+
+    pub(super) fn solver(&self) -> ReachingSolver<'_, Csr> {
+        ReachingSolver::new(&self.graph, &self.order, &self.dom)
     }
 }
 
@@ -39,46 +46,54 @@ pub(super) enum Val {
 }
 
 /// SSA form of one variable.
-pub(super) struct Solution {
-    at_start: BTreeMap<u32, Reaching<Val>>,
-    params: BTreeMap<u32, VReg>,
+pub(super) struct Variable<'a> {
+    values: Solution<'a, Val>,
+    params: Vec<(u32, VReg)>,
     undefined: Val,
 }
 
-impl Solution {
-    /// The variable's value at the start of `block`, where it must be live.
-    pub(super) fn at_start(&self, block: u32) -> Val {
-        match self.at_start.get(&block) {
-            Some(Reaching::Value(value)) => *value,
-            Some(Reaching::Param(at)) => self.params.get(at).map_or(self.undefined, |&r| Val::Reg(r)),
-            None => self.undefined,
+impl Variable<'_> {
+    fn value(&self, reaching: Reaching<Val>) -> Val {
+        match reaching {
+            Reaching::Value(value) => value,
+            Reaching::Param(at) => match self.params.binary_search_by_key(&at, |p| p.0) {
+                Ok(i) => Val::Reg(self.params[i].1),
+                Err(_) => self.undefined,
+            },
         }
+    }
+
+    /// The variable's value at the start of `block`, one of the uses given.
+    pub(super) fn at_start(&self, block: u32) -> Val {
+        self.value(self.values.at_start(block))
+    }
+
+    /// The variable's value at the end of `block`, which defines or uses it.
+    pub(super) fn at_end(&self, block: u32) -> Val {
+        self.value(self.values.at_end(block))
     }
 }
 
 /// Brings a variable into SSA form: adds parameters of the shape `template` to blocks and arguments to wave edges.
-pub(super) fn construct(
+pub(super) fn construct<'a>(
     f: &mut Function,
     wave: &Wave,
-    defs: &BTreeMap<u32, Val>,
+    solver: &mut ReachingSolver<'a, Csr>,
+    defs: impl IntoIterator<Item = (u32, Val)>,
     uses: impl IntoIterator<Item = u32>,
     undefined: Val,
     template: VRegData,
-) -> Solution {
-    let at_start = ReachingSolver::new(&wave.graph, &wave.order).solve(defs, uses, undefined);
-    let mut solution = Solution { at_start, params: BTreeMap::new(), undefined };
-    for (&block, reaching) in &solution.at_start {
-        if *reaching == Reaching::Param(block) {
-            solution.params.insert(block, f.vregs.push(template));
-        }
-    }
-    for (&block, &param) in &solution.params {
+) -> Variable<'a> {
+    let values = solver.solve(defs, uses, undefined);
+    let mut params: Vec<(u32, VReg)> = values.params().map(|b| (b, VReg::from_u32(0))).collect();
+    params.sort_unstable();
+    params.iter_mut().for_each(|(_, reg)| *reg = f.vregs.push(template));
+    let variable = Variable { values, params, undefined };
+    for &(block, param) in &variable.params {
         f.blocks[Block::from_u32(block)].sparams.push(param);
-        pass_args(f, wave, block, template, |pred| {
-            defs.get(&pred).copied().unwrap_or_else(|| solution.at_start(pred))
-        });
+        pass_args(f, wave, block, template, |pred| variable.at_end(pred));
     }
-    solution
+    variable
 }
 
 /// Appends an argument to every wave edge to `block`: what `value_at_end` says of each predecessor.
@@ -123,30 +138,34 @@ pub(super) fn in_register(f: &mut Function, block: u32, value: Val, template: VR
 pub(super) fn pass_params(f: &mut Function, plan: &Plan, wave: &Wave) {
     let selected: Vec<(u32, Vec<VReg>)> =
         plan.order.blocks().iter().map(|&b| (b, f.blocks[Block::from_u32(b)].sparams.clone())).collect();
+    let mut solver = wave.solver();
     for (block, params) in selected {
         for (i, &param) in params.iter().enumerate() {
             let template = VRegData { hint: None, ..f.vregs[param] };
-            let mut defs = BTreeMap::new();
+            let mut defs: Vec<(u32, Val)> = Vec::new();
             for &pred in plan.graph.preds(block).iter().filter(|&&p| plan.order.contains(p)) {
                 let data = &f.blocks[Block::from_u32(pred)];
                 let edge = data.thread_succs.iter().position(|e| e.block.as_u32() == block);
-                if let Some(&arg) = edge.and_then(|e| data.thread_sargs.get(e)).and_then(|args| args.get(i)) {
-                    defs.insert(pred, Val::Reg(arg));
+                if let Some(&arg) = edge.and_then(|e| data.thread_sargs.get(e)).and_then(|args| args.get(i))
+                    && defs.last().is_none_or(|d| d.0 != pred)
+                {
+                    defs.push((pred, Val::Reg(arg)));
                 }
             }
-            defs.entry(block).or_insert(Val::Reg(param));
-            let uses: Vec<u32> =
-                wave.graph.preds(block).iter().copied().filter(|p| !defs.contains_key(p)).collect();
+            if defs.iter().all(|d| d.0 != block) {
+                defs.push((block, Val::Reg(param)));
+            }
             // Parameters that the variable needs on the way go behind those of the selected code, whose arguments are
             // not complete yet; so the arguments of this one are inserted at its place.
-            let solution = construct(f, wave, &defs, uses, Val::Undefined, template);
+            let defined: Vec<u32> = defs.iter().map(|d| d.0).collect();
+            let uses = wave.graph.preds(block).iter().copied().filter(|p| !defined.contains(p));
+            let variable = construct(f, wave, &mut solver, defs, uses, Val::Undefined, template);
             let mut last = None;
             for &pred in wave.graph.preds(block) {
                 if last.replace(pred) == Some(pred) {
                     continue;
                 }
-                let value = defs.get(&pred).copied().unwrap_or_else(|| solution.at_start(pred));
-                let arg = in_register(f, pred, value, template);
+                let arg = in_register(f, pred, variable.at_end(pred), template);
                 for edge in &mut f.blocks[Block::from_u32(pred)].wave_succs {
                     if edge.block.as_u32() == block {
                         let place = i.min(edge.args.len());
@@ -161,38 +180,50 @@ pub(super) fn pass_params(f: &mut Function, plan: &Plan, wave: &Wave) {
 /// Rewrites every SGPR use that its definition no longer dominates on the wave graph.
 pub(super) fn repair(f: &mut Function) {
     let wave = Wave::new(f);
-    let dom = Dominators::new(&wave.graph, &wave.order);
     let defs = definitions(f);
-    // Broken register → blocks of its broken uses.
-    let mut broken: BTreeMap<VReg, Vec<u32>> = BTreeMap::new();
+    // Broken uses by register and block.
+    let mut broken: Vec<(VReg, u32)> = Vec::new();
+    let mut is_broken = vec![false; f.vregs.len()];
     for_each_use(f, |f, block, reg| {
         let def = defs[reg.index()];
-        if f.vregs[reg].file == RegFile::Sgpr
-            && def != u32::MAX
+        if def != u32::MAX
             && def != block
+            && f.vregs[reg].file == RegFile::Sgpr
             && wave.order.contains(block)
-            && !dom.dominates(def, block)
+            && !wave.dom.dominates(def, block)
         {
-            broken.entry(reg).or_default().push(block);
+            is_broken[reg.index()] = true;
+            broken.push((reg, block));
         }
         None
     });
     if broken.is_empty() {
         return;
     }
-    let mut replacements: BTreeMap<(VReg, u32), VReg> = BTreeMap::new();
-    for (&reg, blocks) in &broken {
+    broken.sort_unstable();
+    broken.dedup();
+    let entry = f.layout[0].as_u32();
+    let mut solver = wave.solver();
+    let mut replacements: FxHashMap<(VReg, u32), VReg> = FxHashMap::default();
+    for uses in broken.chunk_by(|a, b| a.0 == b.0) {
+        let reg = uses[0].0;
         let template = VRegData { hint: None, ..f.vregs[reg] };
-        let def = BTreeMap::from([(defs[reg.index()], Val::Reg(reg))]);
-        let solution = construct(f, &wave, &def, blocks.iter().copied(), Val::Undefined, template);
-        for &block in blocks {
-            let entry = f.layout[0].as_u32();
-            replacements
-                .entry((reg, block))
-                .or_insert_with(|| in_register(f, entry, solution.at_start(block), template));
+        let def = [(defs[reg.index()], Val::Reg(reg))];
+        let blocks = uses.iter().map(|u| u.1);
+        let variable = construct(f, &wave, &mut solver, def, blocks.clone(), Val::Undefined, template);
+        let mut undefined = None;
+        for block in blocks {
+            let new = match variable.at_start(block) {
+                Val::Reg(new) => new,
+                value => *undefined.get_or_insert_with(|| in_register(f, entry, value, template)),
+            };
+            replacements.insert((reg, block), new);
         }
     }
-    for_each_use(f, |_, block, reg| replacements.get(&(reg, block)).copied());
+    for_each_use(f, |_, block, reg| {
+        let broken = is_broken.get(reg.index()).is_some_and(|&b| b);
+        broken.then(|| replacements.get(&(reg, block)).copied()).flatten()
+    });
 }
 
 /// Block that defines each register; `u32::MAX` for none.

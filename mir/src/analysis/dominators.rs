@@ -148,21 +148,30 @@ impl Dominators {
         &self.preorder
     }
 
-    /// Dominance frontier of every node: the blocks where its dominance ends. Its size, and so the cost, can be
-    /// quadratic on deeply nested loops; prefer [`super::ReachingSolver`].
+    /// Preorder numbers of the first and the last node of `node`'s subtree; the first is its own.
+    pub fn preorder_range(&self, node: u32) -> Option<(u32, u32)> {
+        let n = node as usize;
+        self.enter.get(n).filter(|&&e| e != NONE).map(|&e| (e, self.leave[n]))
+    }
+
+    /// Dominance frontier of every node: the blocks where its dominance ends. Their size, and so the cost, is about the
+    /// number of nodes times the nesting depth of loops.
     pub fn frontiers(&self, graph: &impl Graph) -> Vec<Vec<u32>> {
         let mut frontiers = vec![Vec::new(); self.idom.len()];
         for &node in &self.preorder {
             let preds = graph.preds(node);
-            if preds.len() < 2 {
+            // The way in counts for the root.
+            if preds.len() + usize::from(node == graph.entry()) < 2 {
                 continue;
             }
             for &pred in preds {
                 let mut runner = pred;
                 while self.enter[runner as usize] != NONE && Some(runner) != self.idom(node) {
-                    if frontiers[runner as usize].last() != Some(&node) {
-                        frontiers[runner as usize].push(node);
+                    // What is above has been there already.
+                    if frontiers[runner as usize].last() == Some(&node) {
+                        break;
                     }
+                    frontiers[runner as usize].push(node);
                     match self.idom(runner) {
                         Some(up) => runner = up,
                         None => break,

@@ -11,7 +11,7 @@
 //! | [`Dominators`] | immediate dominators, `dominates` in O(1); post-dominators over [`Csr::reversed`] | n log n |
 //! | [`Loops`] | forest of natural loops, depth, exits, latches; irreducible edges | near linear |
 //! | [`Liveness`] | registers live into and out of blocks | linear in the sum of live ranges |
-//! | [`Reaching`] | SSA form of a variable with several definitions | linear in the variable's live range |
+//! | [`Reaching`] | SSA form of a variable with several definitions | near linear in definitions, meeting points and uses |
 //!
 //! Nothing here recurses: kernels with tens of thousands of nested blocks exist.
 
@@ -27,4 +27,4 @@ pub use graph::{Csr, Graph};
 pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};
 pub use order::Order;
-pub use reaching::{Reaching, ReachingSolver};
+pub use reaching::{Reaching, ReachingSolver, Solution};
