@@ -14,6 +14,7 @@ use mir::Result;
 use mir::analysis::{Csr, Dominators, Graph, Loops, Order};
 use mir::isa::{Format, OpFlags};
 use mir::machine::{Block, Function, Terminator};
+use smallvec::SmallVec;
 
 /// How a block's EXEC comes about; see [`super`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,22 +102,34 @@ impl Plan {
         self.deferred[self.position(block) as usize].iter().map(|&p| self.order.blocks()[p as usize])
     }
 
-    /// Targets of one step of `block` and the deferred blocks, as positions in order; and the back edge's header. `only`
-    /// picks one successor, for uniform branches.
-    fn waiting(&self, block: u32, only: Option<usize>) -> (Vec<u32>, Option<u32>) {
+    /// Positions of the targets ahead of one step of `block`, and the back edge's header. `only` picks one successor, for
+    /// uniform branches.
+    fn targets(&self, block: u32, only: Option<usize>) -> (SmallVec<[u32; 2]>, Option<u32>) {
         let at = self.position(block);
-        let mut all = self.deferred[at as usize].clone();
-        let mut header = None;
+        let (mut ahead, mut header) = (SmallVec::new(), None);
         for (i, &succ) in self.graph.succs(block).iter().enumerate() {
             let to = self.position(succ);
             if only.is_some_and(|o| o != i) {
             } else if to <= at {
                 header = Some(succ);
-            } else if let Err(place) = all.binary_search(&to) {
-                all.insert(place, to);
+            } else {
+                ahead.push(to);
             }
         }
-        (all, header)
+        ahead.sort_unstable();
+        ahead.dedup();
+        (ahead, header)
+    }
+
+    /// The first two blocks, of the targets of one step of `block` and the deferred ones; and the back edge's header.
+    fn waiting(&self, block: u32, only: Option<usize>) -> (SmallVec<[u32; 4]>, Option<u32>) {
+        let (targets, header) = self.targets(block, only);
+        let deferred = &self.deferred[self.position(block) as usize];
+        let mut first: SmallVec<[u32; 4]> = deferred.iter().take(2).copied().chain(targets).collect();
+        first.sort_unstable();
+        first.dedup();
+        first.truncate(2);
+        (first.into_iter().map(|p| self.order.blocks()[p as usize]).collect(), header)
     }
 
     /// Solves the deferred sets.
@@ -138,7 +151,9 @@ impl Plan {
                 };
                 let mut restart = None;
                 for &step in steps {
-                    let (all, header) = self.waiting(block, step);
+                    let (targets, header) = self.targets(block, step);
+                    let mut all = self.deferred[at].clone();
+                    union(&mut all, &targets);
                     if let Some(header) = header {
                         let to = self.position(header) as usize;
                         if union(&mut at_header[to], &all) {
@@ -312,16 +327,15 @@ impl Plan {
 
     /// The wave's steps out of `block`: one, or two for a uniform branch.
     pub(super) fn steps(&self, f: &Function, block: u32) -> [Option<Step>; 2] {
-        let at = |p: &u32| self.order.blocks()[*p as usize];
         match f.blocks[Block::from_u32(block)].term {
             Terminator::Uniform(_) => [0, 1].map(|i| {
                 let (all, header) = self.waiting(block, Some(i));
-                Some(header.or(all.first().map(at)).map_or(Step::Stop, Step::Always))
+                Some(header.or(all.first().copied()).map_or(Step::Stop, Step::Always))
             }),
             Terminator::Divergent(_) => {
                 let (all, header) = self.waiting(block, None);
                 let narrowed = header.is_some() || self.narrows(block, &all);
-                let mut next = header.into_iter().chain(all.iter().map(at));
+                let mut next = header.into_iter().chain(all.iter().copied());
                 let step = match (next.next(), next.next()) {
                     (Some(first), Some(second)) if narrowed && !self.is_short(f, first, second) => {
                         Step::IfAny(first, second)
@@ -333,7 +347,7 @@ impl Plan {
             }
             _ => {
                 let (all, header) = self.waiting(block, None);
-                [Some(header.or(all.first().map(at)).map_or(Step::Stop, Step::Always)), None]
+                [Some(header.or(all.first().copied()).map_or(Step::Stop, Step::Always)), None]
             }
         }
     }
@@ -343,15 +357,14 @@ impl Plan {
         let (all, header) = self.waiting(block, None);
         let next = match header {
             Some(header) => header,
-            None if self.narrows(block, &all) => self.order.blocks()[all[0] as usize],
+            None if self.narrows(block, &all) => *all.first()?,
             None => return None,
         };
         self.graph.succs(block).iter().position(|&s| s == next)
     }
 
     fn narrows(&self, block: u32, all: &[u32]) -> bool {
-        all.first().is_some_and(|&p| {
-            let next = self.order.blocks()[p as usize];
+        all.first().is_some_and(|&next| {
             self.kind[next as usize] == Kind::Direct && self.graph.succs(block).contains(&next)
         })
     }
@@ -456,11 +469,23 @@ fn place(f: &Function, order: &[u32], split: &[(Block, Block)], nodes: usize) ->
 
 /// Adds ascending `from` to ascending `into`; whether anything was new.
 fn union(into: &mut Vec<u32>, from: &[u32]) -> bool {
-    let before = into.len();
-    for &x in from {
-        if let Err(place) = into.binary_search(&x) {
-            into.insert(place, x);
-        }
+    if from.is_empty() || into == from {
+        return false;
     }
-    into.len() != before
+    if into.is_empty() {
+        into.extend_from_slice(from);
+        return true;
+    }
+    let old = std::mem::take(into);
+    into.reserve(old.len() + from.len());
+    let mut from = from.iter().copied().peekable();
+    for &x in &old {
+        while let Some(y) = from.next_if(|&y| y < x) {
+            into.push(y);
+        }
+        from.next_if_eq(&x);
+        into.push(x);
+    }
+    into.extend(from);
+    into.len() != old.len()
 }
