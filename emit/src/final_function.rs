@@ -1,6 +1,6 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{frame, hazards, indexed, regs, relax, waits};
+use crate::{exec, frame, hazards, indexed, regs, relax, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
@@ -58,6 +58,7 @@ pub fn finish(function: Function, module: &Module, target: &Target) -> Result<Fi
 fn finish_inner(mut f: Function, module: &Module, target: &Target) -> Result<FinalFunction> {
     check_allocated(&f)?;
     remove_no_ops(&mut f);
+    exec::simplify(&mut f, target);
     frame::insert_prolog(&mut f, target)?;
     waits::insert_waits(&mut f, target);
     indexed::expand(&mut f, target);

@@ -1,11 +1,12 @@
 //! The last steps of code generation: from allocated machine functions to bytes.
 //!
-//! [`finish`] settles a function: prolog ([`frame`]), waits ([`waits`]), hazard NOPs ([`hazards`]), branches and encoding
+//! [`finish`] settles a function: EXEC code and empty blocks (`exec`), prolog ([`frame`]), waits ([`waits`]), hazard NOPs ([`hazards`]), branches and encoding
 //! ([`relax`]). [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
 //! as an ELF object, [`emit_asm`] as assembly text.
 #![forbid(unsafe_code)]
 
 pub mod asm;
+mod exec;
 mod final_function;
 pub mod frame;
 pub mod hazards;

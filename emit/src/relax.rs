@@ -58,7 +58,7 @@ pub fn layout_and_encode(f: &mut Function, target: &Target) -> Result<Code> {
 }
 
 /// Redirects edges around blocks that do nothing, and keeps in the layout what the entry reaches.
-fn fold_empty_blocks(f: &mut Function) {
+pub(crate) fn fold_empty_blocks(f: &mut Function) {
     let next = |f: &Function, block: Block| match (&f.blocks[block].term, f.blocks[block].insts.is_empty()) {
         (Terminator::Jump, true) => f.blocks[block].wave_succs.first().map(|edge| edge.block),
         _ => None,
