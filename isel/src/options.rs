@@ -5,8 +5,8 @@ use mir::ir::Function;
 /// Settings of simplification and selection; the same for all functions of a module.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// 0 to 3: 0 does what legality needs and what is cheap, 1 adds promotion of stack objects and common
-    /// subexpressions, 2 and 3 everything.
+    /// 0 to 3. Simplification does what legality needs at 0; from 1 on it also promotes stack objects, folds, shares
+    /// common subexpressions, cleans up branches and merges memory accesses.
     pub opt_level: u8,
     /// Fuse `fmul` and `fadd` wherever it pays (`-fp-contract=fast`), even without `contract` flags.
     pub contract_all: bool,

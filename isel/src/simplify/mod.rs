@@ -1,17 +1,18 @@
 //! Simplification: from the faithful IR that `frontend` reads to the *legal* IR that selection accepts.
 //!
 //! ```text
-//! prepare (module)     inline         no calls; what no kernel reaches is gone
+//! prepare (module)     inline         no calls; known builtins to intrinsics; what no kernel reaches is gone
 //! simplify_function    promote        stack objects to values                      -O1
 //!                      legalize       one rebuilding walk: types, memory, expansions; folds and shares as it goes
-//!                      dead code
-//!                      cfg            threads jumps, merges blocks, small diamonds to selects     -O1
-//!                      merge_memory   neighbouring accesses to one wide one        -O1
+//!                      dce            dead instructions and block parameters
+//!                      branches       threads jumps, merges blocks, small arms to selects          -O1
+//!                      merge_memory   neighbouring accesses to one wide one, then dce again        -O1
 //!                      verify_legal   in debug builds
 //! ```
 //!
 //! `docs/design.md` defines legal IR, [`legal_intrinsics`] the details, [`verify_legal`] checks both. Functions are
-//! independent of each other once the module is prepared. Every pass is linear in the code that it leaves.
+//! independent of each other once the module is prepared. Every pass is linear in the code that it leaves, but for
+//! `promote`, whose cost also counts each block that a promoted variable lives through.
 
 mod address_space;
 mod branches;

@@ -10,7 +10,9 @@
 //! with several predecessors gets a parameter; parameters that turn out to have one value only are folded away
 //! ([`super::params`]). A read before any write is undefined.
 //!
-//! Cost: linear in instructions, plus one entry for each block that a variable lives through without being touched.
+//! Cost: linear in instructions, plus one table entry for each block that a variable lives through without being
+//! touched, and one branch argument for each edge into a join among them. Large arrays that live through many blocks
+//! make this the most expensive step of simplification.
 
 use super::cfg::Cfg;
 use super::params::{self, Replaced};
