@@ -10,7 +10,15 @@
 //! An answer is advice: joins check interference themselves, and no answer (an error, a function that is too large) costs only moves.
 //! Edges that regalloc2 calls critical get a block of their own in this view.
 //!
-//! Cost: Ion's, 0.3 to 0.6 µs an operand; its memory is kept from run to run.
+//! Cost: Ion's, and its memory is kept from run to run. That is why nobody asks by default. Measured on random functions (all
+//! of allocation, release build, one core):
+//!
+//! | function | alone | with Ion | moves alone | moves with Ion |
+//! |---|---|---|---|---|
+//! | 189,138 instructions, one block | 1.1 µs each | 3.1 µs | 51,511 | 51,559 |
+//! | 189,874 instructions, high pressure | 1.2 µs each | 8.3 µs | 51,047 | 51,129 |
+//!
+//! So on large blocks it costs time and saves no move; small real kernels are not measured yet.
 
 use crate::access::{Access, access, registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};
