@@ -108,10 +108,25 @@ fn store_op(table: &Stores, bytes: u32) -> Opcode {
     }]
 }
 
+/// IR instructions between two loads that become one.
+const PAIR_DISTANCE: usize = 64;
+/// Loads that wait for a partner at a time.
+const PAIR_CANDIDATES: usize = 8;
+
 impl<'a> Selector<'a> {
     pub(super) fn lower_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let bytes = self.access_bytes(data.ty)?;
+        if let Some(&first) = self.paired_with.get(&value) {
+            // The earlier load brings this dword, too.
+            self.reg_of(first);
+            return Ok(());
+        }
+        if let Some(&later) = self.pairs.get(&value)
+            && self.values[later].reg.is_some()
+        {
+            return self.ds_load_pair([value, later], mem);
+        }
         if self.values[value].rep == super::Rep::Sgpr {
             return self.scalar_load(value, dst, ptr, mem, bytes);
         }
@@ -436,6 +451,98 @@ impl<'a> Selector<'a> {
             out.push(piece);
             left -= piece.0;
         }
+        out
+    }
+
+    /// Finds loads of single dwords from LDS that `ds_read2_b32` can do together: same base, places at most 255 dwords
+    /// apart, nothing between that writes LDS or synchronises. The later one moves up to the earlier.
+    pub(super) fn pair_lds_loads(&mut self, block: mir::ir::Block) {
+        if !self.target.has(Features::LDS_NO_M0) && !self.target.has(Features::FLAT) {
+            return;
+        }
+        let f = self.f;
+        let mut open: SmallVec<[(usize, Value, Value, i64); PAIR_CANDIDATES]> = SmallVec::new();
+        for (i, &inst) in f.blocks[block].insts.iter().enumerate() {
+            let data = &f.insts[inst];
+            let (InstKind::Load { ptr, mem }, Some(value)) = (&data.kind, data.result) else {
+                let elsewhere = matches!(&data.kind, InstKind::Store { mem, .. }
+                    if mem.is_simple() && matches!(mem.space, AddrSpace::GLOBAL | AddrSpace::PRIVATE));
+                if data.kind.has_side_effects() && !elsewhere {
+                    open.clear();
+                }
+                continue;
+            };
+            if !mem.is_simple() {
+                open.clear();
+            }
+            let single = mem.space == AddrSpace::LOCAL && mem.is_simple() && mem.align_log2 >= 2;
+            if !single || data.ty.bits() != Some(32) || self.values[value].rep != super::Rep::Vgpr {
+                continue;
+            }
+            let (root, offset) = self.split_offset(*ptr);
+            let usable = self.values[root].rep == super::Rep::Vgpr
+                && self.const_int(root).is_none()
+                && !matches!(f.values[root].def, mir::ir::ValueDef::Const(_))
+                && self.root(root) == (root, 0)
+                && (0..1 << 15).contains(&offset);
+            if !usable || self.values[value].uses == 0 {
+                continue;
+            }
+            let fits = |&(at, _, other, place): &(usize, Value, Value, i64)| {
+                let apart = (place - offset).unsigned_abs();
+                other == root && i - at <= PAIR_DISTANCE && apart % 4 == 0 && (4..=508).contains(&apart)
+            };
+            if let Some(k) = open.iter().position(fits) {
+                let (_, first, ..) = open.remove(k);
+                self.pairs.insert(first, value);
+                self.paired_with.insert(value, first);
+            } else {
+                if open.len() == PAIR_CANDIDATES {
+                    open.remove(0);
+                }
+                open.push((i, value, root, offset));
+            }
+        }
+    }
+
+    /// Two dwords of LDS at different places behind one base.
+    fn ds_load_pair(&mut self, values: [Value; 2], mem: MemAccess) -> Result<()> {
+        let mut places = [(Value::from_u32(0), 0i64); 2];
+        for (place, value) in places.iter_mut().zip(values) {
+            let kind = self.f.def_inst(value).map(|inst| &self.f.insts[inst].kind);
+            let Some(InstKind::Load { ptr, .. }) = kind else {
+                return Err(Diagnostic::defect("a paired value that is not loaded"));
+            };
+            *place = self.split_offset(*ptr);
+        }
+        let [(root, a), (_, b)] = places;
+        let bias = if a.max(b) <= 255 * 4 && a % 4 == 0 { 0 } else { a.min(b) & !0x1fc };
+        let base = self.biased_address(root, bias);
+        let out = self.new_vgpr(2);
+        self.emit(DS_READ2_B32, [out, base]);
+        if let Some(inst) = self.touch(mem, 8) {
+            inst.mods.offset = ((a - bias) / 4) as i32;
+            inst.mods.offset1 = ((b - bias) / 4) as u8;
+        }
+        for (i, value) in values.into_iter().enumerate() {
+            let (dst, part) = (self.def(value), self.sub(&out, i as u8, 1));
+            self.emit(COPY, [dst, part]);
+        }
+        Ok(())
+    }
+
+    /// `root + bias` of 32 bits, computed once, right after the definition of `root`.
+    fn biased_address(&mut self, root: Value, bias: i64) -> Operand {
+        let base = self.src(root);
+        if bias == 0 {
+            return self.in_vgpr(base, 1);
+        }
+        if let Some(&(_, out)) = self.biased.get(&root).and_then(|list| list.iter().find(|(b, _)| *b == bias))
+        {
+            return out;
+        }
+        let out = self.new_vgpr(1);
+        self.biased.entry(root).or_default().push((bias, out));
         out
     }
 

@@ -112,6 +112,12 @@ struct Selector<'a> {
     symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
     /// Shifted copies of 32-bit indices, to be computed where the index is defined.
     scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
+    /// Addresses at a constant distance behind a 32-bit base, to be computed where the base is defined.
+    biased: FxHashMap<Value, SmallVec<[(i64, Operand); 2]>>,
+    /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
+    pairs: FxHashMap<Value, Value>,
+    /// The earlier load of each later one in `pairs`.
+    paired_with: FxHashMap<Value, Value>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
@@ -157,6 +163,9 @@ pub fn select(
         allocas: FxHashMap::default(),
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
+        biased: FxHashMap::default(),
+        pairs: FxHashMap::default(),
+        paired_with: FxHashMap::default(),
         seconds: FxHashMap::default(),
         hoisted: Vec::new(),
         block: ir::Block::new(0),

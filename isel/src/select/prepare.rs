@@ -45,6 +45,9 @@ impl<'a> Selector<'a> {
                 }
             }
         }
+        for &block in order {
+            self.pair_lds_loads(block);
+        }
         self.kernel_attributes();
         Ok(())
     }

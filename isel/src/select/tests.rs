@@ -438,3 +438,30 @@ fn constant_halves_need_no_addition() {
     find(&code, Opcode::V_ADD_U32);
     assert!(!opcodes(&code).contains(&Opcode::V_ADDC_CO_U32), "{code}");
 }
+
+#[test]
+fn dwords_of_lds_behind_one_base_come_together() {
+    for (barrier, want) in [(false, 1), (true, 0)] {
+        let mut b = Build::new();
+        let start = b.id();
+        let base = b.push(InstKind::Cast { op: CastOp::IntToPtr, arg: start }, Type::ptr(AddrSpace::LOCAL));
+        let at = |b: &mut Build, offset| {
+            let kind = InstKind::PtrAdd { base, index: None, scale: 0, offset };
+            let ptr = b.push(kind, Type::ptr(AddrSpace::LOCAL));
+            b.load(ptr, Type::I32)
+        };
+        let x = at(&mut b, 1024);
+        if barrier {
+            b.effect(InstKind::Intrinsic { intrinsic: Intrinsic::SBarrier, args: Default::default() });
+        }
+        let y = at(&mut b, 1092);
+        let sum = b.binary(BinaryOp::Add, x, y);
+        let code = b.finish(sum);
+        let pairs = opcodes(&code).iter().filter(|&&op| op == Opcode::DS_READ2_B32).count();
+        assert_eq!(pairs, want, "{code}");
+        if !barrier {
+            let read = find(&code, Opcode::DS_READ2_B32);
+            assert_eq!(i32::from(read.mods.offset1) - read.mods.offset, 17);
+        }
+    }
+}

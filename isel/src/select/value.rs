@@ -196,6 +196,12 @@ impl<'a> Selector<'a> {
                 self.vop(Opcode::V_LSHLREV_B32, &[out, Operand::Imm(i64::from(shift)), index]);
             }
         }
+        if let Some(biased) = self.biased.remove(&value) {
+            let base = self.def(value);
+            for (bias, out) in biased {
+                self.vector_add(out, Operand::Imm(bias), base);
+            }
+        }
         let Some(outside) = self.values[value].outside.expand() else { return };
         let reg = self.def(value);
         match self.values[value].rep {
