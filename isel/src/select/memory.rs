@@ -461,7 +461,7 @@ impl<'a> Selector<'a> {
             return;
         }
         let f = self.f;
-        let mut open: SmallVec<[(usize, Value, Value, i64); PAIR_CANDIDATES]> = SmallVec::new();
+        let mut open: SmallVec<[(usize, Value, (Value, u32), i64); PAIR_CANDIDATES]> = SmallVec::new();
         for (i, &inst) in f.blocks[block].insts.iter().enumerate() {
             let data = &f.insts[inst];
             let (InstKind::Load { ptr, mem }, Some(value)) = (&data.kind, data.result) else {
@@ -479,18 +479,21 @@ impl<'a> Selector<'a> {
             if !single || data.ty.bits() != Some(32) || self.values[value].rep != super::Rep::Vgpr {
                 continue;
             }
-            let (root, offset) = self.split_offset(*ptr);
+            let (root, shift, offset) = self.lds_place(*ptr);
             let usable = self.values[root].rep == super::Rep::Vgpr
-                && self.const_int(root).is_none()
+                && self.dwords(root) == 1
                 && !matches!(f.values[root].def, mir::ir::ValueDef::Const(_))
                 && self.root(root) == (root, 0)
-                && (0..1 << 15).contains(&offset);
+                && (0..1 << 16).contains(&offset);
             if !usable || self.values[value].uses == 0 {
                 continue;
             }
-            let fits = |&(at, _, other, place): &(usize, Value, Value, i64)| {
+            let fits = |&(at, _, other, place): &(usize, Value, (Value, u32), i64)| {
                 let apart = (place - offset).unsigned_abs();
-                other == root && i - at <= PAIR_DISTANCE && apart % 4 == 0 && (4..=508).contains(&apart)
+                other == (root, shift)
+                    && i - at <= PAIR_DISTANCE
+                    && apart % 4 == 0
+                    && (4..=508).contains(&apart)
             };
             if let Some(k) = open.iter().position(fits) {
                 let (_, first, ..) = open.remove(k);
@@ -500,24 +503,24 @@ impl<'a> Selector<'a> {
                 if open.len() == PAIR_CANDIDATES {
                     open.remove(0);
                 }
-                open.push((i, value, root, offset));
+                open.push((i, value, (root, shift), offset));
             }
         }
     }
 
     /// Two dwords of LDS at different places behind one base.
     fn ds_load_pair(&mut self, values: [Value; 2], mem: MemAccess) -> Result<()> {
-        let mut places = [(Value::from_u32(0), 0i64); 2];
+        let mut places = [(Value::from_u32(0), 0u32, 0i64); 2];
         for (place, value) in places.iter_mut().zip(values) {
             let kind = self.f.def_inst(value).map(|inst| &self.f.insts[inst].kind);
             let Some(InstKind::Load { ptr, .. }) = kind else {
                 return Err(Diagnostic::defect("a paired value that is not loaded"));
             };
-            *place = self.split_offset(*ptr);
+            *place = self.lds_place(*ptr);
         }
-        let [(root, a), (_, b)] = places;
+        let [(root, shift, a), (_, _, b)] = places;
         let bias = if a.max(b) <= 255 * 4 && a % 4 == 0 { 0 } else { a.min(b) & !0x1fc };
-        let base = self.biased_address(root, bias);
+        let base = self.biased_address(root, shift, bias);
         let out = self.new_vgpr(2);
         self.emit(DS_READ2_B32, [out, base]);
         if let Some(inst) = self.touch(mem, 8) {
@@ -531,18 +534,36 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// `root + bias` of 32 bits, computed once, right after the definition of `root`.
-    fn biased_address(&mut self, root: Value, bias: i64) -> Operand {
-        let base = self.src(root);
-        if bias == 0 {
-            return self.in_vgpr(base, 1);
+    /// A place in LDS as `(base << shift) + offset`.
+    fn lds_place(&self, ptr: Value) -> (Value, u32, i64) {
+        let (root, offset) = self.split_offset(ptr);
+        if let Some(inst) = self.f.def_inst(root)
+            && let InstKind::PtrAdd { base, index: Some(index), scale, offset: own } = self.f.insts[inst].kind
+            && (1..1 << 16).contains(&scale)
+            && (scale as u64).is_power_of_two()
+            && self.f.ty(index) == Type::I32
+        {
+            let (place, more) = self.split_offset(base);
+            if let Some(place) = self.const_int(place) {
+                return (index, scale.trailing_zeros(), offset + own + more + place);
+            }
         }
-        if let Some(&(_, out)) = self.biased.get(&root).and_then(|list| list.iter().find(|(b, _)| *b == bias))
+        (root, 0, offset)
+    }
+
+    /// `(root << shift) + bias` of 32 bits, computed once, right after the definition of `root`.
+    fn biased_address(&mut self, root: Value, shift: u32, bias: i64) -> Operand {
+        if bias == 0 {
+            return self.scaled_index(root, shift);
+        }
+        self.reg_of(root);
+        if let Some(list) = self.biased.get(&root)
+            && let Some(&(.., out)) = list.iter().find(|&&(s, b, _)| (s, b) == (shift, bias))
         {
             return out;
         }
         let out = self.new_vgpr(1);
-        self.biased.entry(root).or_default().push((bias, out));
+        self.biased.entry(root).or_default().push((shift, bias, out));
         out
     }
 

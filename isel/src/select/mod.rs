@@ -112,8 +112,8 @@ struct Selector<'a> {
     symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
     /// Shifted copies of 32-bit indices, to be computed where the index is defined.
     scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
-    /// Addresses at a constant distance behind a 32-bit base, to be computed where the base is defined.
-    biased: FxHashMap<Value, SmallVec<[(i64, Operand); 2]>>,
+    /// Addresses (shift, distance, register) of the form `(base << shift) + distance`, to be computed where the base is defined.
+    biased: FxHashMap<Value, SmallVec<[(u32, i64, Operand); 2]>>,
     /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.

@@ -198,8 +198,13 @@ impl<'a> Selector<'a> {
         }
         if let Some(biased) = self.biased.remove(&value) {
             let base = self.def(value);
-            for (bias, out) in biased {
-                self.vector_add(out, Operand::Imm(bias), base);
+            for (shift, bias, out) in biased {
+                let mut scaled = base;
+                if shift > 0 {
+                    scaled = self.new_vgpr(1);
+                    self.vop(Opcode::V_LSHLREV_B32, &[scaled, Operand::Imm(i64::from(shift)), base]);
+                }
+                self.vector_add(out, Operand::Imm(bias), scaled);
             }
         }
         let Some(outside) = self.values[value].outside.expand() else { return };
