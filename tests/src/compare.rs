@@ -138,10 +138,10 @@ fn contents(index: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
     rng.fill(&mut bytes);
     let len = bytes.len();
     match index {
-        // `pws`, `combs_buf`: 64 dwords of text, then the length. What is beyond the length is zero, as kernels rely on.
+        // `pws`, `combs_buf`: 64 dwords of text, then the length (not 0: some kernels divide by it). What is beyond the length is zero, as kernels rely on.
         0 | 2 => {
             for item in 0..len / 260 {
-                let length = rng.u32(0..32);
+                let length = rng.u32(1..32);
                 for byte in &mut bytes[item * 260 + length as usize..item * 260 + 256] {
                     *byte = 0;
                 }
