@@ -112,13 +112,9 @@ fn other_targets_are_refused() {
 
 #[test]
 fn too_much_lds_is_refused_with_the_kernel_and_the_size() {
-    let text = format!(
-        "@big = internal addrspace(3) global [71680 x i8] undef\n{}",
-        KERNEL.replace(
-            "  ret void",
-            "  %q = getelementptr i8, ptr addrspace(3) @big, i32 %x\n  store i8 0, ptr addrspace(3) %q\n  ret void"
-        )
-    );
+    let body = "  %q = getelementptr i8, ptr addrspace(3) @big, i32 %x\n  store i8 0, ptr addrspace(3) %q\n  ret void";
+    let text =
+        KERNEL.replace("  ret void", body) + "@big = internal addrspace(3) global [71680 x i8] undef\n";
     let run = gcnc(text.as_bytes(), GFX900);
     assert_refused(&run, "in function store: ");
     assert!(run.stderr().contains("71680"), "{}", run.stderr());
