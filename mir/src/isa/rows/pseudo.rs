@@ -10,7 +10,7 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     row!(FENCE, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | BARRIER);
     // Element `index` of a VGPR tuple, the same one in all lanes: dword `index` + modifier `offset`. All of the tuple counts as read or
     // written; emission makes indexed moves of them after waits are placed.
-    row!(INDEXED_READ, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32) s(V, 0, Data, vector) s(SS, 1, B32, index), M0_DEF | SIDE_EFFECTS | COPY);
+    row!(INDEXED_READ, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(V, 0, Data, vector) s(SS, 1, B32, index), M0_DEF | SIDE_EFFECTS | COPY);
     row!(INDEXED_WRITE, Pseudo, [-1, -1, -1, -1, -1], x(V, 0, Data, vector) s(VS, 1, B32, element) s(SS, 1, B32, index), M0_DEF | SIDE_EFFECTS | COPY);
     // The address of a symbol relative to the code: s_getpc_b64 dst; s_add_u32 dst.lo, dst.lo, src0; s_addc_u32 dst.hi, dst.hi, src1,
     // with nothing between. Addends of the two literals (+4, +12) count from the end of s_getpc_b64 already.
