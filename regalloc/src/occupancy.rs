@@ -170,6 +170,51 @@ impl Occupancy {
             }
         });
     }
+
+    /// Gives back `regs`, which were taken in `range` by exactly this range.
+    pub fn release(&mut self, range: Range, regs: &Mask) {
+        if range.start >= range.end {
+            return;
+        }
+        let (leaves, levels) = (&mut self.leaves, &mut self.levels);
+        let top = levels.len();
+        canonical(range, top, |level, node| {
+            if level == 0 {
+                leaves[node] = leaves[node].and_not(regs);
+            } else {
+                let node = &mut levels[level - 1][node];
+                node.cover = node.cover.and_not(regs);
+            }
+        });
+        for l in 0..top {
+            let shift = FANOUT_LOG2 * (l as u32 + 1);
+            // Every node of this level that the range meets may have lost registers; all but the two outer ones
+            // are canonical or below a canonical node of a higher level, where `any` was never set by this range.
+            let (first, last) = (range.start >> shift, (range.end - 1) >> shift);
+            let mut nodes = vec![first];
+            if last != first {
+                nodes.push(last);
+            }
+            canonical(range, top, |level, node| {
+                if level == l + 1 && node as u32 != first && node as u32 != last {
+                    nodes.push(node as u32);
+                }
+            });
+            for node in nodes {
+                let from = (node << FANOUT_LOG2) as usize;
+                let mut any = self.levels[l][node as usize].cover;
+                if l == 0 {
+                    let to = (from + FANOUT as usize).min(self.leaves.len());
+                    any = self.leaves[from..to].iter().fold(any, |a, m| a.or(m));
+                } else {
+                    let below = &self.levels[l - 1];
+                    let to = (from + FANOUT as usize).min(below.len());
+                    any = below[from..to].iter().fold(any, |a, n| a.or(&n.any));
+                }
+                self.levels[l][node as usize].any = any;
+            }
+        }
+    }
 }
 
 /// The fewest nodes whose positions make up `range`: (level, node), level 0 being positions.
