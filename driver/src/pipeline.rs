@@ -30,8 +30,6 @@ pub enum Step {
     Structured,
     /// Memory model applied.
     Legalized,
-    /// Instructions in their order.
-    Scheduled,
     /// Physical registers.
     Allocated,
     /// Prolog, waits, NOPs, branches.
@@ -40,14 +38,13 @@ pub enum Step {
 
 impl Step {
     /// All steps in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Ir,
         Self::Simplified,
         Self::Uniformity,
         Self::Selected,
         Self::Structured,
         Self::Legalized,
-        Self::Scheduled,
         Self::Allocated,
         Self::Final,
     ];
@@ -61,7 +58,6 @@ impl Step {
             Self::Selected => "selected",
             Self::Structured => "structured",
             Self::Legalized => "legalized",
-            Self::Scheduled => "scheduled",
             Self::Allocated => "allocated",
             Self::Final => "final",
         }

@@ -1,5 +1,4 @@
-//! Tests over small modules in text form: each construct by the IR's own text, each refusal by its words, and clang's
-//! output in bulk.
+//! Tests over small modules in text form: each construct by the IR's own text, each refusal by its words.
 
 use crate::{Context, parse, read, read_module};
 use mir::ErrorKind;
