@@ -121,10 +121,7 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     let defined: Vec<Func> =
         module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
     let compiler = Compiler { module: &module, target: &target, settings: &settings, options };
-    let compiled = in_pool(options.threads, || {
-        defined.par_iter().map(|&func| compiler.function(func)).collect::<Vec<_>>()
-    })
-    .map_err(one)?;
+    let compiled = compiler.functions(&defined).map_err(one)?;
 
     let (mut finals, mut errors) = (Vec::with_capacity(compiled.len()), Vec::new());
     for result in compiled {
@@ -153,6 +150,9 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     Ok(output)
 }
 
+/// A module with fewer instructions than this compiles on the caller's thread: waking others takes longer.
+const PARALLEL_INSTS: usize = 200;
+
 /// What the steps of one function need besides the function.
 struct Compiler<'a> {
     module: &'a Module,
@@ -169,6 +169,23 @@ struct Compiled {
 }
 
 impl Compiler<'_> {
+    /// Compiles `functions`, on as many threads as the options allow. Results are in the order of `functions`.
+    fn functions(&self, functions: &[Func]) -> Result<Vec<Result<Compiled>>> {
+        let insts = || functions.iter().map(|&f| self.module.functions[f].insts.len()).sum::<usize>();
+        if self.options.threads == 1 || functions.len() <= 1 || insts() < PARALLEL_INSTS {
+            return Ok(functions.iter().map(|&func| self.function(func)).collect());
+        }
+        let all = || functions.par_iter().map(|&func| self.function(func)).collect();
+        if self.options.threads == 0 {
+            return Ok(all());
+        }
+        let pool =
+            rayon::ThreadPoolBuilder::new().num_threads(self.options.threads).build().map_err(|error| {
+                Diagnostic::limit(format!("cannot start {} threads: {error}", self.options.threads))
+            })?;
+        Ok(pool.install(all))
+    }
+
     fn function(&self, func: Func) -> Result<Compiled> {
         let name = &self.module.functions[func].name;
         let mut steps =
@@ -334,16 +351,4 @@ fn dumped(options: &CompileOptions, step: Step, output: &mut Output, text: impl 
         output.dump.push_str(&text());
     }
     false
-}
-
-/// Runs `body` on `threads` threads of its own; 0 uses rayon's common pool, 1 the caller's thread.
-fn in_pool<T: Send>(threads: usize, body: impl FnOnce() -> T + Send) -> Result<T> {
-    if threads == 0 {
-        return Ok(body());
-    }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| Diagnostic::limit(format!("cannot start {threads} threads: {error}")))?;
-    Ok(pool.install(body))
 }

@@ -10,12 +10,13 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::values::BasicValue;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Modules of the corpus: small and large, integer and table lookups, with and without loops.
 const CORPUS: &[&str] =
-    &["m00000_a3-optimized", "m01400_a0-pure", "m01700_a3-pure", "m03200-pure", "m07400-pure"];
+    &["m00000_a3-optimized", "m01400_a0-pure", "m01770_a3-optimized", "m07400-pure", "m22000-pure"];
 
 unsafe extern "C" {
     fn LLVMInitializeAMDGPUTargetInfo();
