@@ -58,6 +58,9 @@ fn attack(stem: &str) -> Option<u32> {
     rest.get(..1)?.parse().ok()
 }
 
+/// Modes whose kernels keep Blowfish's 4 KiB of S-boxes in LDS for every work-item.
+const BLOWFISH: &[&str] = &["3200", "9000", "18600", "25600", "25800", "28400"];
+
 /// The macros that hashcat's host program passes for `stem` on a plain OpenCL device.
 fn macros(stem: &str) -> Vec<String> {
     let mode: String = stem[1..].chars().take_while(char::is_ascii_digit).collect();
@@ -65,7 +68,7 @@ fn macros(stem: &str) -> Vec<String> {
     let attack_number = attack(stem);
     let fixed = "KERNEL_STATIC INCLUDE_PATH=OpenCL XM2S(x)=#x M2S(x)=XM2S(x) VENDOR_ID=1 CUDA_ARCH=0 DEVICE_TYPE=4 \
         LOCAL_MEM_TYPE=1 MAX_THREADS_PER_BLOCK=256 VECT_SIZE=1 DGST_R0=0 DGST_R1=1 DGST_R2=2 DGST_R3=3 DGST_ELEM=4 \
-        FIXED_LOCAL_SIZE=64 SCRYPT_N=1024 SCRYPT_R=1 SCRYPT_P=1 SCRYPT_TMTO=0 SCRYPT_TMP_ELEM=8";
+        SCRYPT_N=1024 SCRYPT_R=1 SCRYPT_P=1 SCRYPT_TMTO=0 SCRYPT_TMP_ELEM=8";
     let features =
         "VPERM VADD3 VADD VADDC VADD_CO VADDC_CO VSUB VSUBB VSUB_CO VSUBB_CO VBFE BFE LOP3 MOV64 PRMT";
     fixed
@@ -77,6 +80,7 @@ fn macros(stem: &str) -> Vec<String> {
             format!("-DATTACK_EXEC={}", if attack_number.is_some() { 11 } else { 10 }),
             format!("-DATTACK_KERN={}", attack_number.unwrap_or(0)),
             format!("-DATTACK_MODE={}", attack_number.unwrap_or(0)),
+            format!("-DFIXED_LOCAL_SIZE={}", if BLOWFISH.contains(&mode) { 16 } else { 64 }),
         ])
         .collect()
 }
@@ -218,6 +222,8 @@ mod tests {
     fn macros_follow_the_file_name() {
         let fast = macros("m00900_a3-optimized");
         assert!(fast.contains(&"-DKERN_TYPE=900".to_owned()) && fast.contains(&"-DATTACK_KERN=3".to_owned()));
+        let blowfish = macros("m03200-pure");
+        assert!(blowfish.contains(&"-DFIXED_LOCAL_SIZE=16".to_owned()), "all of LDS, not more");
         let slow = macros("m00000-pure");
         assert!(slow.contains(&"-DKERN_TYPE=0".to_owned()) && slow.contains(&"-DATTACK_EXEC=10".to_owned()));
     }
