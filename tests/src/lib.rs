@@ -5,5 +5,7 @@ pub mod compare;
 pub mod corpus;
 pub mod examples;
 pub mod gpu;
+pub mod half;
 pub mod measure;
+pub mod piglit;
 pub mod toolchain;
