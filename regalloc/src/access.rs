@@ -60,7 +60,7 @@ pub(crate) fn defined_early(inst: &Inst, k: usize, target: &Target) -> bool {
 /// Sources: LLVM VOP3Instructions.td (`@earlyclobber` on the SAD instructions with 64- and 128-bit results);
 /// SMInstructions.td (a scalar load of several dwords may be replayed after a page fault under XNACK, so that its address
 /// must survive).
-fn early_clobber(inst: &Inst, target: &Target) -> bool {
+pub(crate) fn early_clobber(inst: &Inst, target: &Target) -> bool {
     let info = inst.op.info();
     match info.format {
         mir::isa::Format::Smem => {

@@ -7,22 +7,27 @@
 //! registers on the wave graph's edges, vector registers on the thread graph's. At every use the register must hold
 //! the value that the old code reads there.
 //!
+//! What the old code itself keeps in a physical register (VCC for an implicit reader, M0, the scratch resource) is a value like others, with
+//! the register's name, and must be there where the old code reads it. Everything but registers must be as it was, in the same order,
+//! and lanes may move only in bodies of blocks.
+//!
 //! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A reloaded register is another name
 //! for what was spilled, and the slot must hold that.
 //!
 //! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
 //! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
 
-use crate::access::{Access, access, file_index, is_copy, registers};
+use crate::access::{Access, access, early_clobber, file_index, is_copy, registers};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Kind;
 use crate::pack::UNBOUND;
 use crate::rewrite::{Event, Trace};
 use crate::spill::{Spills, lane_register};
 use mir::isa::{OpFlags, Opcode};
-use mir::machine::{Function, Inst, Operand, PReg, Reg, RegFile, VReg};
+use mir::machine::{Condition, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
+use mir::target::Target;
 use mir::{Diagnostic, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// A dword of a virtual register, or a constant.
@@ -39,12 +44,26 @@ fn constant(c: i64) -> Value {
     1 << 63 | u64::from(c as u32)
 }
 
+/// What the old code keeps in a physical register that it names.
+fn content(reg: PReg) -> Value {
+    1 << 62 | u64::from(reg.0)
+}
+
+/// The value in dword `d` of an operand of the old code.
+fn value_of(operand: &RegOperand, d: u16) -> Value {
+    match operand.reg {
+        Reg::Virtual(v) => value(v, u16::from(operand.sub) + d),
+        Reg::Physical(reg) => content(reg.plus(d)),
+    }
+}
+
 /// Places of spilled dwords behind the registers: first lanes, then scratch.
 const FIRST_LANE: u16 = 1024;
 const FIRST_SLOT: u16 = FIRST_LANE + 64 * 128;
 
 /// Both sides of an allocation.
 pub(crate) struct Checker<'a> {
+    pub target: &'a Target,
     pub before: &'a Function,
     pub after: &'a Function,
     pub traces: &'a [Trace],
@@ -53,11 +72,14 @@ pub(crate) struct Checker<'a> {
     pub wave: &'a Graph,
     pub thread: &'a Graph,
     pub spills: &'a Spills,
+    /// Physical registers that the old code reads, to be filled by [`Checker::check`].
+    pub named: FxHashSet<PReg>,
 }
 
 impl Checker<'_> {
     /// A `Defect` for the first use that does not see its value.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(mut self) -> Result<()> {
+        self.named = named(self.before);
         let blocks = self.numbering.order.len();
         let mut whole_wave = vec![false; 256];
         for v in self.before.vregs.keys().filter(|&v| Kind::of(self.before, v) == Kind::WholeWave) {
@@ -122,14 +144,21 @@ impl Checker<'_> {
         let trace = &self.traces[i];
         let mut events = trace.events.iter().peekable();
         if i == 0 {
+            for &reg in &self.named {
+                state.insert(reg, SmallVec::from_slice(&[content(reg)]));
+            }
             for (entry, first, reg) in self.before.entry.registers() {
                 if let Some(v) = reg {
                     for d in 0..u16::from(entry.dwords()) {
-                        state.insert(first.plus(d), SmallVec::from_slice(&[value(v, d)]));
+                        state.entry(first.plus(d)).or_default().push(value(v, d));
                     }
                 }
             }
         }
+        let mut expected =
+            old.insts.iter().enumerate().filter(|(_, x)| !is_copy(x.op) && x.op != Opcode::IMPLICIT_DEF);
+        // EXEC is what it is at the entry until the first head sets it.
+        let body_start = if i == 0 { 0 } else { new.head_len as usize };
         let mut j = 0;
         loop {
             while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= j) {
@@ -138,12 +167,23 @@ impl Checker<'_> {
             let Some(inst) = new.insts.get(j) else { break };
             match trace.origin.get(j).copied().flatten() {
                 Some(k) => {
-                    let Some(original) = old.insts.get(k as usize) else {
-                        return Err(Diagnostic::defect("an instruction of unknown origin"));
+                    let Some(original) = expected.next().filter(|(n, _)| *n == k as usize) else {
+                        return Err(Diagnostic::defect(format!(
+                            "allocation: {} is lost or out of order",
+                            inst.op.info().name
+                        )));
                     };
-                    self.original(original, inst, state, check)?;
+                    unchanged(original.1, inst)?;
+                    self.original(original.1, inst, state, check)?;
                 }
                 None => {
+                    let vector = registers(inst).next().is_some_and(|(_, reg)| match reg.reg {
+                        Reg::Physical(reg) => reg.is_vgpr(),
+                        Reg::Virtual(_) => false,
+                    });
+                    if vector && !(body_start..new.tail_start as usize).contains(&j) {
+                        return Err(Diagnostic::defect("allocation: lanes move where EXEC changes"));
+                    }
                     let xors =
                         new.insts.get(j..j + 3).filter(|w| w.iter().all(|x| x.op == Opcode::V_XOR_B32));
                     if inst.op == Opcode::V_XOR_B32 && xors.is_some() {
@@ -156,13 +196,21 @@ impl Checker<'_> {
             }
             j += 1;
         }
-        Ok(())
+        if check && let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = old.term {
+            reads_physical(state, PReg::VCC_LO, "a branch")?;
+            reads_physical(state, PReg::VCC_HI, "a branch")?;
+        }
+        match expected.next() {
+            Some((_, lost)) => {
+                Err(Diagnostic::defect(format!("allocation: {} is lost", lost.op.info().name)))
+            }
+            None => Ok(()),
+        }
     }
 
     fn original(&self, old: &Inst, new: &Inst, state: &mut State, check: bool) -> Result<()> {
         if check {
             for (k, operand) in registers(old) {
-                let Reg::Virtual(v) = operand.reg else { continue };
                 let position = match access(old, k) {
                     Access::Def => continue,
                     Access::Use => k,
@@ -174,18 +222,30 @@ impl Checker<'_> {
                     return Err(Diagnostic::defect(format!("operand {k} lost its register")));
                 };
                 for d in 0..u16::from(operand.dwords) {
-                    let wanted = value(v, u16::from(operand.sub) + d);
+                    let wanted = value_of(operand, d);
                     let held = state.get(&reg.plus(d));
+                    // Registers outside the allocated files are nobody's but the code's.
+                    if matches!(operand.reg, Reg::Physical(p) if p.plus(d) == reg.plus(d) && !tracked(p.plus(d)))
+                    {
+                        continue;
+                    }
                     if !held.is_some_and(|set| set.contains(&wanted)) {
                         return Err(Diagnostic::defect(format!(
-                            "allocation: operand {k} of {} should read dword {} of {v} in {}, which holds {held:x?}",
+                            "allocation: operand {k} of {} should read dword {} of {:?} in {}, which holds {held:x?}",
                             old.op.info().name,
                             u16::from(operand.sub) + d,
+                            operand.reg,
                             reg.plus(d),
                         )));
                     }
                 }
             }
+            for reg in old.op.info().implicit_uses().flat_map(pair).filter(|&r| tracked(r)) {
+                reads_physical(state, reg, old.op.info().name)?;
+            }
+        }
+        if check && early_clobber(old, self.target) {
+            self.overwrites(old, new)?;
         }
         let slot = self.slot(old);
         if let (Some(slot), Opcode::V_WRITELANE_B32 | Opcode::BUFFER_STORE_DWORD) = (slot, old.op) {
@@ -219,7 +279,7 @@ impl Checker<'_> {
             state.insert(physical(new, 0)?, SmallVec::from_slice(&[value(reloaded, 0), value(v, d)]));
             return Ok(());
         }
-        let mut written: SmallVec<[(PReg, Option<Value>); 4]> = SmallVec::new();
+        let mut written: SmallVec<[(PReg, Value); 4]> = SmallVec::new();
         for (k, operand) in registers(old) {
             if access(old, k) != Access::Def {
                 continue;
@@ -228,16 +288,20 @@ impl Checker<'_> {
                 continue;
             };
             for d in 0..u16::from(operand.dwords) {
-                let v = match operand.reg {
-                    Reg::Virtual(v) => Some(value(v, u16::from(operand.sub) + d)),
-                    Reg::Physical(_) => None,
-                };
-                written.push((reg.plus(d), v));
+                written.push((reg.plus(d), value_of(operand, d)));
             }
         }
-        if old.op.info().flags.contains(OpFlags::VCC_DEF) {
-            written.push((PReg::VCC_LO, None));
-            written.push((PReg::VCC_HI, None));
+        let flags = old.op.info().flags;
+        for (flag, reg) in [
+            (OpFlags::VCC_DEF, PReg::VCC_LO),
+            (OpFlags::EXEC_DEF, PReg::EXEC_LO),
+            (OpFlags::M0_DEF, PReg::M0),
+        ] {
+            if flags.contains(flag) {
+                let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
+                let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
+                written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
+            }
         }
         for (n, (reg, v)) in written.iter().enumerate() {
             if check && written[..n].iter().any(|(other, _)| other == reg) {
@@ -246,15 +310,24 @@ impl Checker<'_> {
                     old.op.info().name
                 )));
             }
-            kill(state, *v);
-            match v {
-                Some(v) => {
-                    state.insert(*reg, SmallVec::from_slice(&[*v]));
-                }
-                None => {
-                    state.remove(reg);
-                }
-            }
+            kill(state, Some(*v));
+            state.insert(*reg, SmallVec::from_slice(&[*v]));
+        }
+        Ok(())
+    }
+
+    /// A `Defect` where a result that is written early shares a register with a source that is read late.
+    fn overwrites(&self, old: &Inst, new: &Inst) -> Result<()> {
+        let of = |access_is: fn(Access) -> bool| {
+            registers(old).filter(move |(k, _)| access_is(access(old, *k))).flat_map(|(k, operand)| {
+                let first = physical(new, k).ok();
+                (0..u16::from(operand.dwords)).filter_map(move |d| Some(first?.plus(d)))
+            })
+        };
+        let sources: SmallVec<[PReg; 8]> = of(|a| a == Access::Use).collect();
+        if of(|a| a == Access::Def).any(|reg| sources.contains(&reg)) {
+            let name = old.op.info().name;
+            return Err(Diagnostic::defect(format!("allocation: {name} overwrites a source")));
         }
         Ok(())
     }
@@ -312,7 +385,7 @@ impl Checker<'_> {
             }
             Event::Copy(k) => {
                 let Some(inst) = old.insts.get(k as usize) else { return };
-                copies(inst, &mut pairs, state);
+                copies(inst, &mut pairs);
             }
             Event::Start(file) => {
                 let graph = self.graph(file);
@@ -342,7 +415,7 @@ impl Checker<'_> {
                 map.entry(*from).or_insert_with(SmallVec::new).push(*to);
                 map
             });
-        let gone: rustc_hash::FxHashSet<Value> = pairs.iter().map(|(_, to)| *to).collect();
+        let gone: FxHashSet<Value> = pairs.iter().map(|(_, to)| *to).collect();
         for set in state.values_mut() {
             let new: SmallVec<[Value; 2]> =
                 set.iter().filter_map(|v| becomes.get(v)).flatten().copied().collect();
@@ -370,38 +443,87 @@ impl Checker<'_> {
     }
 }
 
+/// A `Defect` unless `new` is `old` but for its registers.
+fn unchanged(old: &Inst, new: &Inst) -> Result<()> {
+    let same = old.op == new.op
+        && old.mods == new.mods
+        && (0..old.op.info().operands.len()).all(|k| match (old.operands.get(k), new.operands.get(k)) {
+            (Some(Operand::Reg(a)), Some(Operand::Reg(b))) => a.dwords == b.dwords,
+            // A tied position that defines nothing only reads.
+            (Some(Operand::Off), Some(Operand::Reg(_))) => true,
+            (a, b) => a == b,
+        });
+    match same {
+        true => Ok(()),
+        false => Err(Diagnostic::defect(format!("allocation: {old:?} became {new:?}"))),
+    }
+}
+
 /// The values that a copy of the old code renames.
-fn copies(inst: &Inst, pairs: &mut Vec<(Value, Value)>, state: &mut State) {
-    debug_assert!(is_copy(inst.op));
+fn copies(inst: &Inst, pairs: &mut Vec<(Value, Value)>) {
     let Some(Operand::Reg(dst)) = inst.operands.first() else { return };
-    let Reg::Virtual(v) = dst.reg else { return };
     let mut at = 0;
     for source in inst.operands.iter().skip(1) {
         match source {
             Operand::Reg(reg) => {
                 for d in 0..u16::from(reg.dwords) {
-                    match reg.reg {
-                        Reg::Virtual(s) => pairs.push((value(s, u16::from(reg.sub) + d), value(v, at + d))),
-                        // A physical register's content has no name until it is copied.
-                        Reg::Physical(p) => {
-                            let name = 1 << 62 | u64::from(p.plus(d).0);
-                            pairs.push((name, value(v, at + d)));
-                        }
-                    }
+                    pairs.push((value_of(reg, d), value_of(dst, at + d)));
                 }
                 at += u16::from(reg.dwords);
             }
             Operand::Imm(c) => {
                 let dwords = if inst.op == Opcode::COPY { u16::from(dst.dwords) } else { 1 };
                 for d in 0..dwords {
-                    pairs.push((constant(if d < 2 { c >> (32 * d) } else { c >> 63 }), value(v, at + d)));
+                    let part = constant(if d < 2 { c >> (32 * d) } else { c >> 63 });
+                    pairs.push((part, value_of(dst, at + d)));
                 }
                 at += dwords;
             }
             _ => at += 1,
         }
     }
-    let _ = state;
+}
+
+/// Whether moves of allocation may write `reg`, so that what the code keeps in it is watched.
+fn tracked(reg: PReg) -> bool {
+    file_index(reg).is_some() || reg == PReg::M0
+}
+
+/// The registers that an implicit operand stands for.
+fn pair(first: PReg) -> impl Iterator<Item = PReg> {
+    let wide = matches!(first, PReg::VCC_LO | PReg::EXEC_LO);
+    std::iter::once(first).chain(wide.then(|| first.plus(1)))
+}
+
+/// Physical registers that the code reads.
+fn named(f: &Function) -> FxHashSet<PReg> {
+    let mut out = FxHashSet::default();
+    for &block in &f.layout {
+        for inst in &f.blocks[block].insts {
+            for (k, operand) in registers(inst) {
+                if let Reg::Physical(first) = operand.reg
+                    && access(inst, k) != Access::Def
+                {
+                    out.extend((0..u16::from(operand.dwords)).map(|d| first.plus(d)));
+                }
+            }
+            out.extend(inst.op.info().implicit_uses().flat_map(pair));
+        }
+        if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = f.blocks[block].term {
+            out.extend(pair(PReg::VCC_LO));
+        }
+    }
+    out.retain(|&reg| tracked(reg));
+    out
+}
+
+fn reads_physical(state: &State, reg: PReg, who: &str) -> Result<()> {
+    match state.get(&reg) {
+        Some(set) if set.contains(&content(reg)) => Ok(()),
+        held => Err(Diagnostic::defect(format!(
+            "allocation: {who} should read what the code put into {reg}, which holds {held:x?}"
+        ))),
+    }
 }
 
 /// Removes a value that is defined anew.
@@ -445,7 +567,7 @@ fn inserted(inst: &Inst, state: &mut State) -> Result<()> {
                 let src = physical(inst, 1)?.plus(d);
                 match state.get(&src) {
                     Some(set) => set.clone(),
-                    None => SmallVec::from_slice(&[1 << 62 | u64::from(src.0)]),
+                    None => SmallVec::from_slice(&[content(src)]),
                 }
             }
         };

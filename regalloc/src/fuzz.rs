@@ -3,12 +3,14 @@
 //! The generator writes what structuring may leave: nested conditionals and loops, uniform and divergent, SSA on both graphs. Divergent
 //! conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n` runs n functions instead of a few.
 
+use crate::interpret::Case;
 use crate::{Allocator, Options};
 use mir::isa::Opcode;
 use mir::machine::{
     Block, Condition, Edge, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator, VReg,
 };
 use mir::target::Target;
+use rustc_hash::FxHashSet;
 
 /// A small generator of pseudo-random numbers (PCG's multiplier).
 pub(crate) struct Random(pub u64);
@@ -44,10 +46,17 @@ pub(crate) struct Generator {
     live: [Vec<VReg>; 2],
     masks: Vec<VReg>,
     left: isize,
+    /// Blocks whose lanes may go different ways.
+    divergent: FxHashSet<Block>,
 }
 
 impl Generator {
     pub fn generate(seed: u64, shape: Shape) -> Function {
+        Self::with_divergent(seed, shape).0
+    }
+
+    /// A function, and the blocks whose lanes may go different ways.
+    pub fn with_divergent(seed: u64, shape: Shape) -> (Function, FxHashSet<Block>) {
         let mut f = Function::new("fuzz", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
         f.max_flat_workgroup_size = 256;
         let block = f.add_block();
@@ -60,13 +69,36 @@ impl Generator {
             live: [Vec::new(), Vec::new()],
             masks: Vec::new(),
             left: shape.size as isize,
+            divergent: FxHashSet::default(),
         };
         g.entry();
         g.region(0);
         g.sink();
         g.emit(Opcode::S_NOP, vec![Operand::Imm(0)]);
         g.f.blocks[g.block].term = Terminator::EndProgram;
-        g.f
+        (g.f, g.divergent)
+    }
+
+    /// Sets EXEC at the start of the block.
+    fn head(&mut self) {
+        self.set_exec();
+        let data = &mut self.f.blocks[self.block];
+        data.head_len = data.insts.len() as u32;
+    }
+
+    /// Sets EXEC at the end of `block`.
+    fn tail(&mut self, block: Block) {
+        let here = std::mem::replace(&mut self.block, block);
+        let start = self.f.blocks[block].insts.len() as u32;
+        self.set_exec();
+        self.f.blocks[block].tail_start = start;
+        self.block = here;
+    }
+
+    fn set_exec(&mut self) {
+        let mask = self.masks[self.random.below(self.masks.len())];
+        let exec = Operand::preg(PReg::EXEC_LO, 2);
+        self.emit(Opcode::S_OR_B64, vec![exec, exec, Operand::vreg(mask, 2)]);
     }
 
     fn entry(&mut self) {
@@ -357,11 +389,21 @@ impl Generator {
     fn conditional(&mut self, depth: usize, uniform: bool) {
         let (live, masks) = (self.live.clone(), self.masks.clone());
         let top = self.block;
+        if !uniform {
+            self.divergent.insert(top);
+            self.tail(top);
+        }
         let then = self.add_block();
         self.link(top, then, &[], &[], (true, true));
         self.block = then;
+        if !uniform {
+            self.head();
+        }
         self.region(depth + 1);
         let then_end = self.block;
+        if !uniform {
+            self.tail(then_end);
+        }
         let v_then = self.passed(RegFile::Vgpr);
         let s_then = if uniform { self.passed(RegFile::Sgpr) } else { Vec::new() };
         let then_live = std::mem::replace(&mut self.live, live.clone());
@@ -374,6 +416,9 @@ impl Generator {
             self.link(then_end, other, &[], &[], (false, true));
         }
         self.block = other;
+        if !uniform {
+            self.head();
+        }
         self.region(depth + 1);
         let other_end = self.block;
         // Values that do not exist here are replaced by ones that do.
@@ -397,6 +442,9 @@ impl Generator {
         };
         let (v_other, s_other) = (pick(self, &v_then), pick(self, &s_then));
         drop(then_live);
+        if !uniform {
+            self.tail(other_end);
+        }
         let join = self.add_block();
         let vparams = self.parameters(join, &v_then);
         let sparams = self.parameters(join, &s_then);
@@ -408,6 +456,9 @@ impl Generator {
         self.live = live;
         self.masks = masks;
         self.block = join;
+        if !uniform {
+            self.head();
+        }
         vparams.into_iter().chain(sparams).for_each(|v| self.keep(v));
     }
 
@@ -490,13 +541,20 @@ fn run(seed: u64, allocator: &mut Allocator) {
         depth: random.below(4),
         straight: [2, 5, 20][random.below(3)],
     };
-    let f = Generator::generate(seed, shape);
+    let (before, divergent) = Generator::with_divergent(seed, shape);
     let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.below(4)]);
     let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
     allocator.ask_units(random.below(2) == 0);
-    if let Err(error) = allocator.allocate(f, &target, &options) {
-        panic!("seed {seed}, {shape:?}, {target}: {error}");
+    let after = match allocator.allocate(before.clone(), &target, &options) {
+        Ok(after) => after,
+        Err(error) => panic!("seed {seed}, {shape:?}, {target}: {error}"),
+    };
+    let case = Case { before: &before, after: &after, divergent: &divergent, target: &target };
+    for path in 0..4 {
+        if let Err(error) = case.run(path) {
+            panic!("seed {seed}, path {path}, {shape:?}, {target}: {error}");
+        }
     }
 }
 

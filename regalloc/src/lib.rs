@@ -36,8 +36,12 @@
 mod access;
 mod checker;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod fuzz;
 mod graph;
+#[cfg(test)]
+mod interpret;
 mod liveness;
 mod moves;
 mod occupancy;
@@ -106,6 +110,9 @@ pub struct Allocator {
     /// 100,000 and more instructions it takes two to eight times as long as everything else here together, and saves no
     /// move that joining webs by itself does not save.
     ask_units: bool,
+    /// Damage done to the result before it is checked.
+    #[cfg(test)]
+    damage: Option<damage::Damage>,
 }
 
 impl Allocator {
@@ -138,6 +145,10 @@ impl Allocator {
         loop {
             let mut spilled = f.clone();
             let spills = plan.spill(&mut spilled, &limits, &mut levels)?;
+            #[cfg(test)]
+            if let Some(damage) = &mut self.damage {
+                damage.spilled(&mut spilled);
+            }
             let Some(failed) = self.attempt(&mut spilled, target, options, &limits, &spills)? else {
                 *f = spilled;
                 return Ok(());
@@ -227,9 +238,15 @@ impl Allocator {
                 traced: options.verify,
             };
             let before = options.verify.then(|| f.clone());
-            let traces = rewriter.run(f)?;
+            #[cfg_attr(not(test), expect(unused_mut, reason = "tests break the result"))]
+            let mut traces = rewriter.run(f)?;
+            #[cfg(test)]
+            if let Some(damage) = &mut self.damage {
+                damage.allocated(f, &mut traces);
+            }
             if let Some(before) = &before {
                 checker::Checker {
+                    target,
                     before,
                     after: f,
                     traces: &traces,
@@ -238,6 +255,7 @@ impl Allocator {
                     wave: &wave,
                     thread: &thread,
                     spills,
+                    named: rustc_hash::FxHashSet::default(),
                 }
                 .check()?;
             }
