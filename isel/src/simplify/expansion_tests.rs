@@ -322,7 +322,7 @@ fn switches_over_runs_sets_and_all_values() {
     ];
     for cases in tables {
         for default_happens in [true, false] {
-            for ty in [Type::I8, Type::I32] {
+            for ty in [Type::I8, Type::I16, Type::I32] {
                 let func = legal(switch(ty, cases, default_happens), "gfx900", 2);
                 for x in 0..=255 {
                     let hit = cases.iter().find(|c| c.0 == x).map(|c| c.1);
@@ -331,6 +331,37 @@ fn switches_over_runs_sets_and_all_values() {
                     }
                     let got = execute(&func, 32, x, 0, 0, 4);
                     assert_eq!(got, u64::from(hit.unwrap_or(99)), "{x} of {cases:?}, {ty:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_of_extended_values_with_constants() {
+    use IntPredicate::*;
+    for (op, from) in
+        [CastOp::ZExt, CastOp::SExt].into_iter().flat_map(|op| [8, 16, 32].map(|from| (op, from)))
+    {
+        let narrow = Type::int(from);
+        for predicate in [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle] {
+            for constant in
+                [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0xffff_ffff, u64::MAX, u64::MAX - 1]
+            {
+                let module = kernel(Type::I64, |f, b, x, _| {
+                    let x = f.append(b, InstKind::Cast { op: CastOp::Trunc, arg: x }, narrow).unwrap();
+                    let wide = f.append(b, InstKind::Cast { op, arg: x }, Type::I64).unwrap();
+                    let c = f.int(Type::I64, constant);
+                    let cond = f.append(b, InstKind::Icmp { predicate, args: [wide, c] }, Type::I1).unwrap();
+                    f.append(b, InstKind::Cast { op: CastOp::ZExt, arg: cond }, Type::I64).unwrap()
+                });
+                let func = legal(module, "gfx900", 2);
+                for x in [0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x8000_0000, 0xffff_ffff] {
+                    let x = x & mask(from);
+                    let wide = if op == CastOp::SExt { signed(x, from) as u64 } else { x };
+                    let expected = super::fold::eval_icmp(predicate, wide, constant, 64);
+                    let got = execute(&func, 64, x, 0, 0, 8);
+                    assert_eq!(got, u64::from(expected), "{op:?} i{from} {x:#x} {predicate:?} {constant:#x}");
                 }
             }
         }

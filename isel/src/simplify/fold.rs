@@ -713,7 +713,7 @@ fn fold_icmp(b: &mut Builder<'_>, predicate: &mut IntPredicate, args: &mut [Valu
     if let (Some(cx), Some(cy)) = (b.func.as_int(x), b.func.as_int(y)) {
         return Some(b.bool(eval_icmp(*predicate, cx, cy, bits)));
     }
-    let c = b.func.as_int(y)?;
+    let mut c = b.func.as_int(y)?;
     if !is_int {
         return None;
     }
@@ -731,11 +731,11 @@ fn fold_icmp(b: &mut Builder<'_>, predicate: &mut IntPredicate, args: &mut [Valu
         (Ult, 0) => return Some(b.bool(false)),
         (Uge, 0) => return Some(b.bool(true)),
         (Ult, 1) | (Ule, 0) => {
-            *predicate = Eq;
+            (*predicate, c) = (Eq, 0);
             args[1] = b.int(b.ty(x), 0);
         }
         (Ugt, 0) | (Uge, 1) => {
-            *predicate = Ne;
+            (*predicate, c) = (Ne, 0);
             args[1] = b.int(b.ty(x), 0);
         }
         _ => {}
