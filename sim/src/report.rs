@@ -259,6 +259,8 @@ pub struct Config {
     pub seed: u64,
     /// Prints each executed instruction to standard error.
     pub trace: bool,
+    /// 1: one work-group at a time; 0: as many as the thread pool has threads. The result is the same.
+    pub threads: u32,
 }
 
 impl Default for Config {
@@ -269,6 +271,7 @@ impl Default for Config {
             budget: 20_000_000_000,
             seed: 0,
             trace: false,
+            threads: 0,
         }
     }
 }
@@ -318,4 +321,51 @@ pub struct Stats {
     pub unmapped_stores: u64,
     /// Digest of the log of stores to unmapped memory.
     pub store_log_digest: u64,
+}
+
+impl Stats {
+    /// Adds the counts of another work-group.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            instructions,
+            salu,
+            valu,
+            smem,
+            vmem,
+            lds,
+            branch,
+            waitcnt,
+            nop,
+            other: rest,
+            lane_instructions,
+            bytes_loaded,
+            bytes_stored,
+            bytes_lds,
+            bytes_scratch,
+            waves,
+            groups,
+            cycles,
+            occupancy: _,
+            unmapped_stores: _,
+            store_log_digest: _,
+        } = other;
+        self.instructions += instructions;
+        self.salu += salu;
+        self.valu += valu;
+        self.smem += smem;
+        self.vmem += vmem;
+        self.lds += lds;
+        self.branch += branch;
+        self.waitcnt += waitcnt;
+        self.nop += nop;
+        self.other += rest;
+        self.lane_instructions += lane_instructions;
+        self.bytes_loaded += bytes_loaded;
+        self.bytes_stored += bytes_stored;
+        self.bytes_lds += bytes_lds;
+        self.bytes_scratch += bytes_scratch;
+        self.waves += waves;
+        self.groups += groups;
+        self.cycles += cycles;
+    }
 }

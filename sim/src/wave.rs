@@ -1,8 +1,9 @@
 //! The state of one wave.
 //!
 //! Registers are numbered as by [`PReg`]. Beside each register stand its undefined bits: a set bit there means that nothing has given this bit
-//! a value. For VGPRs a flag tells whether any lane may have undefined bits, so that the common case costs nothing.
+//! a value. For VGPRs a mask tells which lanes may have undefined bits, so that the common case costs one test a register.
 
+use crate::exec::valu::{mask_of, spread};
 use crate::strict::hazards::Clock;
 use crate::strict::waits::Waits;
 use mir::machine::PReg;
@@ -38,10 +39,10 @@ pub struct Wave {
     pub scc_undef: bool,
     /// VGPRs.
     pub v: Vec<Lanes>,
-    /// Their undefined bits; meaningful where `v_undef` is set.
+    /// Their undefined bits; meaningful in the lanes of `v_undef`.
     pub vu: Vec<Lanes>,
-    /// Whether a VGPR may have undefined bits.
-    pub v_undef: [bool; 256],
+    /// Lanes in which a VGPR may have undefined bits.
+    pub v_undef: [u64; 256],
     /// MODE.
     pub mode: u32,
     /// Address of the next instruction, relative to the image.
@@ -75,7 +76,7 @@ impl Wave {
             scc_undef: true,
             v: vec![[0; LANES]; 256],
             vu: vec![[!0; LANES]; 256],
-            v_undef: [true; 256],
+            v_undef: [!0; 256],
             mode: 0,
             pc: 0,
             status: Status::Running,
@@ -87,19 +88,19 @@ impl Wave {
         }
     }
 
-    /// Makes everything undefined; what undefined bits read as depends on `seed`.
-    pub fn reset(&mut self, seed: u64) {
+    /// Makes everything undefined; what undefined bits read as depends on `seed`. `vgprs`: how many VGPRs may be in use.
+    pub fn reset(&mut self, seed: u64, vgprs: usize) {
         for (i, r) in self.s.iter_mut().enumerate() {
             *r = garbage(seed, i as u64);
         }
         self.su = [!0; SCALARS];
         self.scc = seed & 1 != 0;
         self.scc_undef = true;
-        for (i, (v, u)) in self.v.iter_mut().zip(&mut self.vu).enumerate() {
+        for (i, (v, u)) in self.v.iter_mut().zip(&mut self.vu).enumerate().take(vgprs) {
             v.fill(garbage(seed, 1000 + i as u64));
             u.fill(!0);
         }
-        self.v_undef = [true; 256];
+        self.v_undef = [!0; 256];
         self.status = Status::Running;
         self.waits.reset();
         self.clock.reset();
@@ -118,8 +119,7 @@ impl Wave {
     /// Sets a VGPR to defined values.
     pub fn set_v(&mut self, n: usize, value: Lanes) {
         self.v[n] = value;
-        self.vu[n] = [0; LANES];
-        self.v_undef[n] = false;
+        self.v_undef[n] = 0;
     }
 
     /// EXEC.
@@ -165,43 +165,79 @@ impl Wave {
         if m0 >> (12 + which) & 1 != 0 { n + (m0 & 0xff) as u16 } else { n }
     }
 
+    /// The VGPR read as source `k` that an instruction calls `n`.
+    #[inline]
+    pub fn source(&self, n: u16, k: usize) -> usize {
+        usize::from(if self.gpr_idx { self.indexed(n, k as u32) } else { n }) & 255
+    }
+
+    /// The VGPR written that an instruction calls `n`.
+    #[inline]
+    pub fn destination(&self, n: u16) -> usize {
+        usize::from(if self.gpr_idx { self.indexed(n, 3) } else { n }) & 255
+    }
+
     /// Writes a VGPR in the lanes of `mask`; without `undef` the values are defined.
     pub fn write_v(&mut self, n: usize, value: &Lanes, undef: Option<&Lanes>, mask: u64) {
         let n = n & 255;
-        let select = |l: usize| 0u32.wrapping_sub((mask >> l & 1) as u32);
-        if mask == u64::MAX {
+        let select = if mask == u64::MAX {
             self.v[n] = *value;
-            match undef {
-                None => self.v_undef[n] = false,
-                Some(u) => {
-                    self.vu[n] = *u;
-                    self.v_undef[n] = u.iter().fold(0, |a, x| a | x) != 0;
+            None
+        } else {
+            let select = spread(mask);
+            let v = &mut self.v[n];
+            for l in 0..LANES {
+                v[l] = v[l] & !select[l] | value[l] & select[l];
+            }
+            Some(select)
+        };
+        self.v_undef[n] &= !mask;
+        let Some(u) = undef else { return };
+        self.v_undef[n] |= mask_of(|l| u[l] != 0) & mask;
+        let vu = &mut self.vu[n];
+        match select {
+            None => *vu = *u,
+            Some(select) => {
+                for l in 0..LANES {
+                    vu[l] = vu[l] & !select[l] | u[l] & select[l];
                 }
             }
-            return;
         }
-        let v = &mut self.v[n];
-        for l in 0..LANES {
-            v[l] = v[l] & !select(l) | value[l] & select(l);
-        }
-        if undef.is_none() && !self.v_undef[n] {
-            return;
-        }
-        let was = self.v_undef[n];
-        let vu = &mut self.vu[n];
-        let mut any = 0;
-        for l in 0..LANES {
-            let old = if was { vu[l] } else { 0 };
-            let new = undef.map_or(0, |u| u[l]);
-            vu[l] = old & !select(l) | new & select(l);
-            any |= vu[l];
-        }
-        self.v_undef[n] = any != 0;
     }
 
     /// The undefined bits of a VGPR in one lane.
     pub fn undef_at(&self, n: usize, lane: usize) -> u32 {
         let n = n & 255;
-        if self.v_undef[n] { self.vu[n][lane] } else { 0 }
+        if self.v_undef[n] >> lane & 1 != 0 { self.vu[n][lane] } else { 0 }
+    }
+
+    /// The undefined bits of a VGPR.
+    pub fn undef_of(&self, n: usize) -> Lanes {
+        let n = n & 255;
+        if self.v_undef[n] == 0 {
+            return [0; LANES];
+        }
+        let select = spread(self.v_undef[n]);
+        std::array::from_fn(|l| self.vu[n][l] & select[l])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_become_defined_one_by_one() {
+        let mut w = Wave::new(63, 15);
+        w.reset(1, 256);
+        w.write_v(3, &[7; LANES], None, 0xff);
+        assert_eq!((w.undef_at(3, 7), w.undef_at(3, 8)), (0, !0));
+        let mut u = [0; LANES];
+        u[1] = 0xf0;
+        w.write_v(3, &[9; LANES], Some(&u), 0x3);
+        assert_eq!((w.v[3][0], w.v[3][2], w.undef_at(3, 1), w.v_undef[3]), (9, 7, 0xf0, !0xff | 2));
+        assert_eq!(w.undef_of(3)[..3], [0, 0xf0, 0]);
+        w.write_v(3, &[9; LANES], None, !0);
+        assert_eq!(w.undef_of(3), [0; LANES]);
     }
 }

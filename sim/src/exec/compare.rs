@@ -3,6 +3,7 @@
 //! A relation is four bits: it holds where the operands are less (1), equal (2), greater (4) or unordered (8).
 
 use super::Exec;
+use super::valu::{In, mask_of};
 use crate::fp::{self, F16, F32, F64};
 use crate::program::{Class, Op};
 use crate::report::Result;
@@ -22,32 +23,21 @@ fn bits_of(o: Option<Ordering>) -> u8 {
 impl Exec<'_> {
     /// `v_cmp` and `v_cmpx`: writes a lane mask with zeros for inactive lanes, and EXEC for `v_cmpx`.
     pub(super) fn compare(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
-        let (lanes, undef) = self.fetch(w, op);
-        let exec = w.exec() & lanes;
+        let fetched = self.fetch(w, op);
+        let exec = w.exec() & fetched.lanes;
         let ty = op.srcs.first().map_or(ValueType::B32, |s| s.ty);
-        let (mut mask, mut mask_undef) = (0u64, 0u64);
-        match op.class {
-            Class::CompareClass => {
-                let fmt = match ty {
-                    ValueType::F16 => F16,
-                    ValueType::F64 => F64,
-                    _ => F32,
-                };
-                for l in 0..LANES {
-                    let x = self.i.s[0].w(l);
-                    let x = if fmt == F16 { x & 0xffff } else { x };
-                    mask |= u64::from(fp::class(fmt, x) & self.i.s[1].lo[l] != 0) << l;
-                }
-            }
-            Class::Compare(relation) => mask = self.relation_mask(relation, ty),
-            _ => {}
-        }
-        if undef {
-            for l in 0..LANES {
-                let (ua, ub) = (self.u.s[0].w(l), self.u.s[1].w(l));
-                if exec >> l & 1 != 0 && (ua | ub) != 0 && self.comparison_undefined(op, ty, l, ua, ub) {
-                    mask_undef |= 1 << l;
-                }
+        let i = fetched.inputs(&self.s, w);
+        let mask = match op.class {
+            Class::Compare(relation) => relation_mask(&i, relation, ty),
+            _ => class_mask(&i, ty),
+        };
+        let mut mask_undef = 0;
+        if fetched.undef {
+            for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+                let wide = |k: usize| u64::from(self.u[k].lo[l]) | u64::from(self.u[k].hi[l]) << 32;
+                let (ua, ub) = (wide(0), wide(1));
+                let certain = ua | ub == 0 || !undecided(op, ty, (i.w(0, l), i.w(1, l)), (ua, ub));
+                mask_undef |= u64::from(!certain) << l;
             }
         }
         let result = mask & exec;
@@ -59,69 +49,67 @@ impl Exec<'_> {
         }
         Ok(())
     }
+}
 
-    fn relation_mask(&self, relation: u8, ty: ValueType) -> u64 {
-        let (a, b) = (&self.i.s[0], &self.i.s[1]);
-        let collect = |holds: &dyn Fn(usize) -> u8| {
-            (0..LANES).fold(0u64, |m, l| m | u64::from(holds(l) & relation != 0) << l)
-        };
-        macro_rules! by {
-            ($get:expr) => {{
-                let get = $get;
-                let mut mask = 0u64;
-                for l in 0..LANES {
-                    let (x, y) = (get(a, l), get(b, l));
-                    let r = u8::from(x < y) | u8::from(x == y) << 1 | u8::from(x > y) << 2;
-                    mask |= u64::from(r & relation != 0) << l;
-                }
-                mask
-            }};
-        }
-        match ty {
-            ValueType::U16 | ValueType::B16 => by!(|v: &super::valu::Val, l: usize| v.lo[l] as u16),
-            ValueType::I16 => by!(|v: &super::valu::Val, l: usize| v.lo[l] as i16),
-            ValueType::I32 => by!(|v: &super::valu::Val, l: usize| v.lo[l] as i32),
-            ValueType::U64 | ValueType::B64 => by!(|v: &super::valu::Val, l: usize| v.w(l)),
-            ValueType::I64 => by!(|v: &super::valu::Val, l: usize| v.w(l) as i64),
-            ValueType::F16 => {
-                collect(&|l| bits_of(fp::f16_to_f32(a.lo[l]).partial_cmp(&fp::f16_to_f32(b.lo[l]))))
-            }
-            ValueType::F32 => {
-                collect(&|l| bits_of(f32::from_bits(a.lo[l]).partial_cmp(&f32::from_bits(b.lo[l]))))
-            }
-            ValueType::F64 => {
-                collect(&|l| bits_of(f64::from_bits(a.w(l)).partial_cmp(&f64::from_bits(b.w(l)))))
-            }
-            _ => by!(|v: &super::valu::Val, l: usize| v.lo[l]),
+fn class_mask(i: &In<'_>, ty: ValueType) -> u64 {
+    let (fmt, keep) = match ty {
+        ValueType::F16 => (F16, 0xffff),
+        ValueType::F64 => (F64, u64::MAX),
+        _ => (F32, u64::MAX),
+    };
+    mask_of(|l| fp::class(fmt, i.w(0, l) & keep) & i.lo[1][l] != 0)
+}
+
+fn relation_mask(i: &In<'_>, relation: u8, ty: ValueType) -> u64 {
+    fn by<T: PartialOrd>(relation: u8, get: impl Fn(usize, usize) -> T) -> u64 {
+        let holds = |bit: u8| relation & bit != 0;
+        let (lt, eq, gt, un) = (holds(1), holds(2), holds(4), holds(8));
+        mask_of(|l| {
+            let (x, y) = (get(0, l), get(1, l));
+            let (less, equal, greater) = (x < y, x == y, x > y);
+            less & lt | equal & eq | greater & gt | !(less | equal | greater) & un
+        })
+    }
+    match ty {
+        ValueType::U16 | ValueType::B16 => by(relation, |k, l| i.lo[k][l] as u16),
+        ValueType::I16 => by(relation, |k, l| i.lo[k][l] as i16),
+        ValueType::I32 => by(relation, |k, l| i.lo[k][l] as i32),
+        ValueType::U64 | ValueType::B64 => by(relation, |k, l| i.w(k, l)),
+        ValueType::I64 => by(relation, |k, l| i.w(k, l) as i64),
+        ValueType::F16 => by(relation, |k, l| fp::f16_to_f32(i.lo[k][l])),
+        ValueType::F32 => by(relation, |k, l| f32::from_bits(i.lo[k][l])),
+        ValueType::F64 => by(relation, |k, l| f64::from_bits(i.w(k, l))),
+        ValueType::B32 | ValueType::U32 | ValueType::V2I16 | ValueType::V2F16 | ValueType::Data => {
+            by(relation, |k, l| i.lo[k][l])
         }
     }
+}
 
-    /// Whether undefined bits can change the outcome: for (in)equality unless defined bits differ, for an order unless
-    /// the extreme values agree, for floating point always.
-    fn comparison_undefined(&self, op: &Op, ty: ValueType, l: usize, ua: u64, ub: u64) -> bool {
-        let Class::Compare(relation) = op.class else { return true };
-        if matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64)
-            || relation & 7 == 0
-            || relation & 7 == 7
-        {
-            return relation & 7 != 0 && relation & 7 != 7 || matches!(relation, 7 | 8);
-        }
-        let (bits, signed) = match ty {
-            ValueType::I16 => (16, true),
-            ValueType::U16 | ValueType::B16 => (16, false),
-            ValueType::I32 => (32, true),
-            ValueType::I64 => (64, true),
-            ValueType::U64 | ValueType::B64 => (64, false),
-            _ => (32, false),
-        };
-        let keep = u64::MAX >> (64 - bits);
-        let flip = if signed { 1u64 << (bits - 1) } else { 0 };
-        let (a, b) = ((self.i.s[0].w(l) ^ flip) & keep, (self.i.s[1].w(l) ^ flip) & keep);
-        if relation == 2 || relation == 5 {
-            return (a ^ b) & !(ua | ub) & keep == 0;
-        }
-        let low = bits_of(Some((a & !ua).cmp(&((b | ub) & keep)))) & relation != 0;
-        let high = bits_of(Some(((a | ua) & keep).cmp(&(b & !ub)))) & relation != 0;
-        low != high
+/// Whether undefined bits can change the outcome: for (in)equality unless defined bits differ, for an order unless
+/// the extreme values agree, for floating point always.
+fn undecided(op: &Op, ty: ValueType, (x, y): (u64, u64), (ux, uy): (u64, u64)) -> bool {
+    let Class::Compare(relation) = op.class else { return true };
+    if matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64)
+        || relation & 7 == 0
+        || relation & 7 == 7
+    {
+        return relation & 7 != 0 && relation & 7 != 7 || matches!(relation, 7 | 8);
     }
+    let (bits, signed) = match ty {
+        ValueType::I16 => (16, true),
+        ValueType::U16 | ValueType::B16 => (16, false),
+        ValueType::I32 => (32, true),
+        ValueType::I64 => (64, true),
+        ValueType::U64 | ValueType::B64 => (64, false),
+        _ => (32, false),
+    };
+    let keep = u64::MAX >> (64 - bits);
+    let flip = if signed { 1u64 << (bits - 1) } else { 0 };
+    let (a, b, ua, ub) = ((x ^ flip) & keep, (y ^ flip) & keep, ux & keep, uy & keep);
+    if relation == 2 || relation == 5 {
+        return (a ^ b) & !(ua | ub) & keep == 0;
+    }
+    let low = bits_of(Some((a & !ua).cmp(&((b | ub) & keep)))) & relation != 0;
+    let high = bits_of(Some(((a | ua) & keep).cmp(&(b & !ub)))) & relation != 0;
+    low != high
 }

@@ -1,16 +1,17 @@
 //! Vector instructions that address lanes or registers, and the lane patterns of DPP.
 
-use super::{Exec, bit, unsupported};
+use super::valu::msad8;
+use super::{Exec, Handler, unsupported};
 use crate::program::{Op, Src};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::wave::{LANES, Wave};
 use mir::isa::Opcode;
-use mir::machine::PReg;
+use mir::machine::{ModFlags, PReg};
 
-/// For each lane the lane that DPP reads, and the lanes whose source exists and is active.
+/// For each lane the lane that DPP reads, and the lanes whose source exists.
 ///
 /// Source: Vega ISA, "DPP_CTRL Enumerations". A row is 16 lanes.
-pub fn dpp_sources(ctrl: u16, exec: u64) -> ([u8; LANES], u64) {
+pub fn dpp_sources(ctrl: u16) -> ([u8; LANES], u64) {
     let mut from = [0u8; LANES];
     let mut valid = 0u64;
     let n = i32::from(ctrl & 15);
@@ -33,7 +34,7 @@ pub fn dpp_sources(ctrl: u16, exec: u64) -> ([u8; LANES], u64) {
         };
         if let Some(s) = source {
             from[l as usize] = s as u8;
-            valid |= (exec >> s & 1) << l;
+            valid |= 1 << l;
         }
     }
     (from, valid)
@@ -47,83 +48,125 @@ pub fn dpp_rows(row_mask: u8, bank_mask: u8) -> u64 {
     })
 }
 
+/// What executes `op`.
+pub fn handler(op: Opcode) -> Option<Handler> {
+    Some(match op {
+        Opcode::V_NOP | Opcode::V_CLREXCP => |_, _, _, _| Ok(()),
+        Opcode::V_READFIRSTLANE_B32 => |x, w, _, op| {
+            let exec = w.exec();
+            x.read_lane(w, op, if exec == 0 { 0 } else { exec.trailing_zeros() as usize })
+        },
+        Opcode::V_READLANE_B32 => |x, w, _, op| {
+            let lane = x.lane_select(w, op)?;
+            x.read_lane(w, op, lane)
+        },
+        Opcode::V_WRITELANE_B32 => |x, w, _, op| x.write_lane(w, op),
+        Opcode::V_SWAP_B32 => |_, w, _, op| swap(w, op),
+        Opcode::V_MOVRELD_B32 => |x, w, _, op| x.movrel(w, op, false, true),
+        Opcode::V_MOVRELS_B32 => |x, w, _, op| x.movrel(w, op, true, false),
+        Opcode::V_MOVRELSD_B32 => |x, w, _, op| x.movrel(w, op, true, true),
+        Opcode::V_MQSAD_U32_U8 => |x, w, _, op| x.mqsad(w, op),
+        _ => return None,
+    })
+}
+
+fn swap(w: &mut Wave, op: &Op) -> Result<()> {
+    let mut regs = op.writes.iter().filter_map(|r| PReg(r.first).vgpr_index()).map(usize::from);
+    let (Some(a), Some(b)) = (regs.next(), regs.next()) else { return Err(unsupported(op)) };
+    let exec = w.exec();
+    let (va, vb) = (w.v[a], w.v[b]);
+    let (ua, ub) = (w.undef_of(a), w.undef_of(b));
+    w.write_v(a, &vb, Some(&ub), exec);
+    w.write_v(b, &va, Some(&ua), exec);
+    Ok(())
+}
+
 impl Exec<'_> {
-    pub(super) fn lane(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+    fn read_lane(&mut self, w: &mut Wave, op: &Op, lane: usize) -> Result<()> {
+        let (value, undef) = match op.srcs.first().map(|s| s.src) {
+            Some(Src::V(n)) => {
+                let n = w.source(n, 0);
+                (w.v[n][lane], w.undef_at(n, lane))
+            }
+            Some(Src::S(r)) => {
+                let (v, u) = self.scalar(w, r, 1);
+                (v as u32, u as u32)
+            }
+            Some(Src::K(k)) => (k as u32, 0),
+            None => return Err(unsupported(op)),
+        };
+        let Some((reg, _)) = op.sdst else { return Err(unsupported(op)) };
+        self.write_scalar(w, reg, 1, value.into(), undef.into())
+    }
+
+    fn write_lane(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let lane = self.lane_select(w, op)?;
+        let (value, undef) = match op.srcs.first().map(|s| s.src) {
+            Some(Src::S(r)) => self.scalar(w, r, 1),
+            Some(Src::K(k)) => (k, 0),
+            _ => return Err(unsupported(op)),
+        };
+        let Some((reg, _)) = op.vdst else { return Err(unsupported(op)) };
+        let (v, u) = ([value as u32; LANES], [undef as u32; LANES]);
+        w.write_v(usize::from(reg), &v, Some(&u), 1 << lane);
+        Ok(())
+    }
+
+    /// `v_movrel*`: M0 is added to the source's (`s`), the destination's (`d`) register number.
+    fn movrel(&mut self, w: &mut Wave, op: &Op, s: bool, d: bool) -> Result<()> {
+        let m0 = self.defined_m0(w)? as usize;
+        let at = |n: u16, indexed: bool| {
+            let n = usize::from(n).wrapping_add(if indexed { m0 } else { 0 });
+            if n as u64 >= u64::from(self.launch.vgprs) {
+                return Err(Report::new(Kind::OutOfBounds, format!("VGPR {n} by M0 = {m0}")));
+            }
+            Ok(n & 255)
+        };
+        let Some((dst, _)) = op.vdst else { return Err(unsupported(op)) };
+        let dst = at(dst, d)?;
         let exec = w.exec();
-        match op.inst.op {
-            Opcode::V_NOP | Opcode::V_CLREXCP => Ok(()),
-            Opcode::V_READFIRSTLANE_B32 | Opcode::V_READLANE_B32 => {
-                let lane = if op.inst.op == Opcode::V_READLANE_B32 {
-                    self.lane_select(w, op)?
-                } else if exec == 0 {
-                    0
-                } else {
-                    exec.trailing_zeros() as usize
-                };
-                let (value, undef) = match op.srcs.first().map(|s| s.src) {
-                    Some(Src::V(n)) => {
-                        let n = usize::from(if w.gpr_idx { w.indexed(n, 0) } else { n }) & 255;
-                        (w.v[n][lane], w.undef_at(n, lane))
-                    }
-                    Some(Src::S(r)) => {
-                        let (v, u) = self.scalar(w, r, 1);
-                        (v as u32, u as u32)
-                    }
-                    Some(Src::K(k)) => (k as u32, 0),
-                    None => return Err(unsupported(op)),
-                };
-                match op.sdst {
-                    Some((reg, _)) => self.write_scalar(w, reg, 1, value.into(), undef.into()),
-                    None => Err(unsupported(op)),
-                }
+        match op.srcs.first().map(|s| s.src) {
+            Some(Src::V(n)) => {
+                let n = at(n, s)?;
+                let (v, u) = (w.v[n], w.undef_of(n));
+                w.write_v(dst, &v, Some(&u), exec);
             }
-            Opcode::V_WRITELANE_B32 => {
-                let lane = self.lane_select(w, op)?;
-                let (value, undef) = match op.srcs.first().map(|s| s.src) {
-                    Some(Src::S(r)) => self.scalar(w, r, 1),
-                    Some(Src::K(k)) => (k, 0),
-                    _ => return Err(unsupported(op)),
-                };
-                let Some((reg, _)) = op.vdst else { return Err(unsupported(op)) };
-                let (v, u) = ([value as u32; LANES], [undef as u32; LANES]);
-                w.write_v(usize::from(reg), &v, Some(&u), 1 << lane);
-                Ok(())
+            Some(Src::S(r)) => {
+                let (v, u) = self.scalar(w, r, 1);
+                w.write_v(dst, &[v as u32; LANES], Some(&[u as u32; LANES]), exec);
             }
-            Opcode::V_SWAP_B32 => {
-                let mut regs = op.writes.iter().filter_map(|r| PReg(r.first).vgpr_index()).map(usize::from);
-                let (Some(a), Some(b)) = (regs.next(), regs.next()) else { return Err(unsupported(op)) };
-                let (va, vb) = (w.v[a], w.v[b]);
-                let zero = [0; LANES];
-                let ua = if w.v_undef[a] { w.vu[a] } else { zero };
-                let ub = if w.v_undef[b] { w.vu[b] } else { zero };
-                w.write_v(a, &vb, Some(&ub), exec);
-                w.write_v(b, &va, Some(&ua), exec);
-                Ok(())
-            }
-            Opcode::V_MOVRELD_B32 | Opcode::V_MOVRELS_B32 | Opcode::V_MOVRELSD_B32 => {
-                let m0 = self.defined_m0(w)? as usize;
-                let which = op.inst.op;
-                let s = if which == Opcode::V_MOVRELD_B32 { 0 } else { m0 };
-                let d = if which == Opcode::V_MOVRELS_B32 { 0 } else { m0 };
-                let Some((dst, _)) = op.vdst else { return Err(unsupported(op)) };
-                let dst = (usize::from(dst) + d) & 255;
-                match op.srcs.first().map(|s| s.src) {
-                    Some(Src::V(n)) => {
-                        let n = (usize::from(n) + s) & 255;
-                        let (v, u) = (w.v[n], if w.v_undef[n] { w.vu[n] } else { [0; LANES] });
-                        w.write_v(dst, &v, Some(&u), exec);
-                    }
-                    Some(Src::S(r)) => {
-                        let (v, u) = self.scalar(w, r, 1);
-                        w.write_v(dst, &[v as u32; LANES], Some(&[u as u32; LANES]), exec);
-                    }
-                    Some(Src::K(k)) => w.write_v(dst, &[k as u32; LANES], None, exec),
-                    None => return Err(unsupported(op)),
-                }
-                Ok(())
-            }
-            _ => Err(unsupported(op)),
+            Some(Src::K(k)) => w.write_v(dst, &[k as u32; LANES], None, exec),
+            None => return Err(unsupported(op)),
         }
+        Ok(())
+    }
+
+    /// `v_mqsad_u32_u8`: four masked sums of a sliding window, each added to a dword of the third source.
+    fn mqsad(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let fetched = self.fetch(w, op);
+        let (Some((dst, _)), Some(Src::V(sums))) = (op.vdst, op.srcs.get(2).map(|s| s.src)) else {
+            return Err(unsupported(op));
+        };
+        let clamp = op.flag(ModFlags::CLAMP);
+        let mut out = [[0; LANES]; 4];
+        let mut undef = [[0; LANES]; 4];
+        let i = fetched.inputs(&self.s, w);
+        for k in 0..4 {
+            let n = (usize::from(sums) + k) & 255;
+            for l in 0..LANES {
+                let sad = msad8((i.w(0, l) >> (8 * k)) as u32, i.lo[1][l]);
+                let old = w.v[n][l];
+                out[k][l] = if clamp { old.saturating_add(sad) } else { old.wrapping_add(sad) };
+                let source =
+                    if fetched.undef { self.u[0].lo[l] | self.u[0].hi[l] | self.u[1].lo[l] } else { 0 };
+                undef[k][l] = if source | w.undef_at(n, l) != 0 { !0 } else { 0 };
+            }
+        }
+        let exec = w.exec();
+        for (k, (v, u)) in out.iter().zip(&undef).enumerate() {
+            w.write_v(usize::from(dst) + k, v, Some(u), exec);
+        }
+        Ok(())
     }
 
     /// M0, whose value must be defined.
@@ -197,10 +240,11 @@ impl Exec<'_> {
 
     /// Reports the first active lane with undefined bits in a VGPR that is an address.
     pub(super) fn defined_lanes(&self, w: &Wave, n: usize, exec: u64) -> Result<()> {
-        if !w.v_undef[n & 255] || !self.checks(Checks::UNDEF_ADDRESS) {
+        let undef = w.v_undef[n & 255] & exec;
+        if undef == 0 || !self.checks(Checks::UNDEF_ADDRESS) {
             return Ok(());
         }
-        match (0..LANES).find(|&l| w.vu[n & 255][l] & bit(exec, l) != 0) {
+        match (0..LANES).find(|&l| undef >> l & 1 != 0 && w.vu[n & 255][l] != 0) {
             Some(l) => {
                 Err(Report::new(Kind::UndefAddress, format!("the address in v{n} is undefined")).at_lane(l))
             }
@@ -215,14 +259,12 @@ mod tests {
 
     #[test]
     fn dpp_patterns() {
-        let (from, valid) = dpp_sources(0x1b, !0);
+        let (from, valid) = dpp_sources(0x1b);
         assert_eq!((&from[..4], valid), (&[3, 2, 1, 0][..], !0));
-        let (from, valid) = dpp_sources(0x111, !0);
+        let (from, valid) = dpp_sources(0x111);
         assert_eq!((from[17], valid), (16, 0xfffe_fffe_fffe_fffe));
-        let (from, valid) = dpp_sources(0x142, !0);
+        let (from, valid) = dpp_sources(0x142);
         assert_eq!((from[16], from[40], valid), (15, 31, !0xffff));
-        let (_, valid) = dpp_sources(0x101, 1);
-        assert_eq!(valid, 0);
         assert_eq!(dpp_rows(0xa, 0xf), 0xffff_0000_ffff_0000);
     }
 }

@@ -1,6 +1,6 @@
 //! Scalar instructions that are more than arithmetic: branches, waits, barriers, hardware registers, register indexing.
 
-use super::{Exec, unsupported};
+use super::{Exec, Handler, unsupported};
 use crate::program::{Op, Src};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind};
@@ -8,62 +8,128 @@ use crate::wave::{Status, Wave};
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 use mir::machine::PReg;
-use mir::target::Generation;
 
-impl Exec<'_> {
-    pub(super) fn special(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
-        use crate::program::Class;
-        debug_assert_eq!(op.class, Class::Special);
-        match op.inst.op {
-            S_NOP => self.stats.nop += 1,
-            S_WAITCNT => {
-                self.stats.waitcnt += 1;
-                self.waitcnt(w, op.imm as u32);
-            }
-            S_BRANCH | S_CBRANCH_SCC0 | S_CBRANCH_SCC1 | S_CBRANCH_VCCZ | S_CBRANCH_VCCNZ
-            | S_CBRANCH_EXECZ | S_CBRANCH_EXECNZ => {
-                self.stats.branch += 1;
-                if self.condition(w, op.inst.op)? {
-                    w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
-                }
-            }
-            S_CBRANCH_CDBGSYS
-            | S_CBRANCH_CDBGUSER
-            | S_CBRANCH_CDBGSYS_OR_USER
-            | S_CBRANCH_CDBGSYS_AND_USER => {
-                self.stats.branch += 1;
-            }
-            S_ENDPGM | S_ENDPGM_SAVED | S_ENDPGM_ORDERED_PS_DONE => {
-                self.stats.other += 1;
-                w.status = Status::Done;
-            }
-            S_BARRIER => {
-                self.stats.other += 1;
-                w.status = Status::Barrier(w.pc.wrapping_sub(4));
-            }
-            S_TRAP => return Err(Report::new(Kind::Trap, format!("s_trap {}", op.imm))),
-            S_SETHALT if op.imm & 1 != 0 => return Err(Report::new(Kind::Trap, "s_sethalt")),
-            S_SENDMSG | S_SENDMSGHALT => {
-                self.stats.other += 1;
-                w.waits.issue(Counter::Lgkm, EventKind::Message, &[]);
-            }
-            S_WAKEUP | S_SETKILL | S_SETHALT | S_SLEEP | S_SETPRIO | S_ICACHE_INV | S_INCPERFLEVEL
-            | S_DECPERFLEVEL | S_TTRACEDATA => self.stats.other += 1,
-            _ => {
-                self.stats.salu += 1;
-                return self.special_salu(w, op);
+/// What executes `op`.
+pub fn handler(op: Opcode) -> Option<Handler> {
+    Some(match op {
+        S_NOP => |x, _, _, _| {
+            x.stats.nop += 1;
+            Ok(())
+        },
+        S_WAITCNT => |x, w, _, op| {
+            x.waitcnt(w, op);
+            Ok(())
+        },
+        S_BRANCH | S_CBRANCH_SCC0 | S_CBRANCH_SCC1 | S_CBRANCH_VCCZ | S_CBRANCH_VCCNZ | S_CBRANCH_EXECZ
+        | S_CBRANCH_EXECNZ => |x, w, _, op| x.branch(w, op),
+        // No debugger is attached: the conditions are false.
+        S_CBRANCH_CDBGSYS | S_CBRANCH_CDBGUSER | S_CBRANCH_CDBGSYS_OR_USER | S_CBRANCH_CDBGSYS_AND_USER => {
+            |x, _, _, _| {
+                x.stats.branch += 1;
+                Ok(())
             }
         }
-        Ok(())
+        S_CBRANCH_I_FORK => |x, w, _, op| x.fork(w, op, false),
+        S_CBRANCH_G_FORK => |x, w, _, op| x.fork(w, op, true),
+        S_CBRANCH_JOIN => |x, w, _, op| x.join(w, op),
+        S_ENDPGM | S_ENDPGM_SAVED | S_ENDPGM_ORDERED_PS_DONE => |x, w, _, _| {
+            x.stats.other += 1;
+            w.status = Status::Done;
+            Ok(())
+        },
+        S_BARRIER => |x, w, _, _| {
+            x.stats.other += 1;
+            w.status = Status::Barrier(w.pc.wrapping_sub(4));
+            Ok(())
+        },
+        S_TRAP => |_, _, _, op| Err(Report::new(Kind::Trap, format!("s_trap {}", op.imm))),
+        S_SETHALT => |x, _, _, op| {
+            if op.imm & 1 != 0 {
+                return Err(Report::new(Kind::Trap, "s_sethalt"));
+            }
+            x.stats.other += 1;
+            Ok(())
+        },
+        S_SENDMSG | S_SENDMSGHALT => |x, w, _, _| {
+            x.stats.other += 1;
+            w.waits.issue(Counter::Lgkm, EventKind::Message, &[]);
+            Ok(())
+        },
+        S_WAKEUP | S_SETKILL | S_SLEEP | S_SETPRIO | S_ICACHE_INV | S_INCPERFLEVEL | S_DECPERFLEVEL
+        | S_TTRACEDATA => |x, _, _, _| {
+            x.stats.other += 1;
+            Ok(())
+        },
+        S_GETPC_B64 => |x, w, _, op| x.write_sdst(w, op, 2, x.launch.image_base.wrapping_add(w.pc), 0),
+        S_SETPC_B64 => |x, w, _, op| {
+            let target = x.decided(w, op, "the target")?;
+            w.pc = target.wrapping_sub(x.launch.image_base);
+            Ok(())
+        },
+        S_SWAPPC_B64 => |x, w, _, op| {
+            let target = x.decided(w, op, "the target")?;
+            x.write_sdst(w, op, 2, x.launch.image_base.wrapping_add(w.pc), 0)?;
+            w.pc = target.wrapping_sub(x.launch.image_base);
+            Ok(())
+        },
+        S_CALL_B64 => |x, w, _, op| {
+            x.write_sdst(w, op, 2, x.launch.image_base.wrapping_add(w.pc), 0)?;
+            w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
+            Ok(())
+        },
+        S_MOVRELS_B32 => |x, w, _, op| x.movrels(w, op, 1),
+        S_MOVRELS_B64 => |x, w, _, op| x.movrels(w, op, 2),
+        S_MOVRELD_B32 => |x, w, _, op| x.movreld(w, op, 1),
+        S_MOVRELD_B64 => |x, w, _, op| x.movreld(w, op, 2),
+        S_SET_GPR_IDX_ON | S_SET_GPR_IDX_IDX => |x, w, _, op| {
+            let index = x.decided(w, op, "the register index")? as u32 & 0xff;
+            let m0 = w.s[usize::from(PReg::M0.0)];
+            let m0 = if op.inst.op == S_SET_GPR_IDX_ON {
+                w.gpr_idx = true;
+                m0 & 0xffff_0f00 | index | (op.imm as u32 & 15) << 12
+            } else {
+                m0 & !0xff | index
+            };
+            w.set_s(PReg::M0, m0);
+            Ok(())
+        },
+        S_SET_GPR_IDX_MODE => |_, w, _, op| {
+            let m0 = w.s[usize::from(PReg::M0.0)];
+            w.set_s(PReg::M0, m0 & 0xffff_0fff | (op.imm as u32 & 15) << 12);
+            Ok(())
+        },
+        S_SET_GPR_IDX_OFF => |_, w, _, _| {
+            w.gpr_idx = false;
+            Ok(())
+        },
+        S_GETREG_B32 => |x, w, _, op| {
+            let hw = op.hwreg();
+            let value = x.hardware_register(w, hw & 63).ok_or_else(|| unsupported(op))?;
+            let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
+            let field = u64::from(value) >> offset & ((1u64 << width) - 1);
+            x.write_sdst(w, op, 1, field, 0)
+        },
+        S_SETREG_B32 | S_SETREG_IMM32_B32 => |x, w, _, op| x.setreg(w, op),
+        S_SETVSKIP => |x, w, _, op| x.setvskip(w, op),
+        _ => return None,
+    })
+}
+
+impl Exec<'_> {
+    fn waitcnt(&mut self, w: &mut Wave, op: &Op) {
+        let counts = self.launch.target.waits().decode(op.imm as u16);
+        self.stats.waitcnt += 1;
+        w.waits.wait(Counter::Vm, counts.vm.into());
+        w.waits.wait(Counter::Exp, counts.exp.into());
+        w.waits.wait(Counter::Lgkm, counts.lgkm.into());
     }
 
-    fn waitcnt(&self, w: &mut Wave, imm: u32) {
-        // Fields: vmcnt 3:0 (and 15:14 from GFX9), expcnt 6:4, lgkmcnt 11:8. Source: the manuals' S_WAITCNT.
-        let wide = self.launch.target.generation() >= Generation::Gfx9;
-        let vm = imm & 15 | if wide { imm >> 10 & 0x30 } else { 0 };
-        w.waits.wait(Counter::Vm, vm);
-        w.waits.wait(Counter::Exp, imm >> 4 & 7);
-        w.waits.wait(Counter::Lgkm, imm >> 8 & 15);
+    fn branch(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        self.stats.branch += 1;
+        if self.condition(w, op.inst.op)? {
+            w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
+        }
+        Ok(())
     }
 
     fn condition(&self, w: &Wave, op: Opcode) -> Result<bool> {
@@ -110,91 +176,116 @@ impl Exec<'_> {
         Ok(v)
     }
 
-    fn special_salu(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
-        let base = self.launch.image_base;
-        let sdst = op.sdst.map(|(r, _)| r);
-        let need = || sdst.ok_or_else(|| unsupported(op));
-        match op.inst.op {
-            S_GETPC_B64 => self.write_scalar(w, need()?, 2, base.wrapping_add(w.pc), 0),
-            S_SETPC_B64 => {
-                let target = self.decided(w, op, "the target")?;
-                w.pc = target.wrapping_sub(base);
-                Ok(())
-            }
-            S_SWAPPC_B64 => {
-                let target = self.decided(w, op, "the target")?;
-                self.write_scalar(w, need()?, 2, base.wrapping_add(w.pc), 0)?;
-                w.pc = target.wrapping_sub(base);
-                Ok(())
-            }
-            S_CALL_B64 => {
-                self.write_scalar(w, need()?, 2, base.wrapping_add(w.pc), 0)?;
-                w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
-                Ok(())
-            }
-            S_MOVRELS_B32 | S_MOVRELS_B64 => {
-                let m0 = self.defined_m0(w)? as u16;
-                let dwords = if op.inst.op == S_MOVRELS_B64 { 2 } else { 1 };
-                let Some(Src::S(r)) = op.srcs.first().map(|s| s.src) else { return Err(unsupported(op)) };
-                let (v, u) = self.scalar(w, self.sgpr_at(r, m0)?, dwords);
-                self.write_scalar(w, need()?, dwords, v, u)
-            }
-            S_MOVRELD_B32 | S_MOVRELD_B64 => {
-                let m0 = self.defined_m0(w)? as u16;
-                let dwords = if op.inst.op == S_MOVRELD_B64 { 2 } else { 1 };
-                let (v, u) = match op.srcs.first().map(|s| s.src) {
-                    Some(Src::S(r)) => self.scalar(w, r, dwords),
-                    Some(Src::K(k)) => (k, 0),
-                    _ => return Err(unsupported(op)),
-                };
-                let reg = self.sgpr_at(need()?, m0)?;
-                self.write_scalar(w, reg, dwords, v, u)
-            }
-            S_SET_GPR_IDX_ON | S_SET_GPR_IDX_IDX => {
-                let index = self.decided(w, op, "the register index")? as u32 & 0xff;
-                let m0 = w.s[usize::from(PReg::M0.0)];
-                let m0 = if op.inst.op == S_SET_GPR_IDX_ON {
-                    w.gpr_idx = true;
-                    m0 & 0xffff_0f00 | index | (op.imm as u32 & 15) << 12
-                } else {
-                    m0 & !0xff | index
-                };
-                w.set_s(PReg::M0, m0);
-                Ok(())
-            }
-            S_SET_GPR_IDX_MODE => {
-                let m0 = w.s[usize::from(PReg::M0.0)];
-                w.set_s(PReg::M0, m0 & 0xffff_0fff | (op.imm as u32 & 15) << 12);
-                Ok(())
-            }
-            S_SET_GPR_IDX_OFF => {
-                w.gpr_idx = false;
-                Ok(())
-            }
-            S_GETREG_B32 => {
-                let hw = op.hwreg();
-                let value = self.hardware_register(w, hw & 63).ok_or_else(|| unsupported(op))?;
-                let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
-                let field = u64::from(value) >> offset & ((1u64 << width) - 1);
-                self.write_scalar(w, need()?, 1, field, 0)
-            }
-            S_SETREG_B32 | S_SETREG_IMM32_B32 => {
-                let hw = op.hwreg();
-                let value = op.srcs.iter().rev().find_map(|s| match s.src {
-                    Src::S(r) => Some(self.scalar(w, r, 1).0 as u32),
-                    Src::K(k) if op.inst.op == S_SETREG_IMM32_B32 => Some(k as u32),
-                    _ => None,
-                });
-                let Some(value) = value else { return Err(unsupported(op)) };
-                let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
-                let field = (((1u64 << width) - 1) << offset) as u32;
-                if hw & 63 == 1 {
-                    w.mode = w.mode & !field | value << offset & field;
-                }
-                Ok(())
-            }
-            _ => Err(unsupported(op)),
+    /// Writes the scalar destination.
+    fn write_sdst(&self, w: &mut Wave, op: &Op, dwords: u8, value: u64, undef: u64) -> Result<()> {
+        let (reg, _) = op.sdst.ok_or_else(|| unsupported(op))?;
+        self.write_scalar(w, reg, dwords, value, undef)
+    }
+
+    fn movrels(&mut self, w: &mut Wave, op: &Op, dwords: u8) -> Result<()> {
+        let m0 = self.defined_m0(w)? as u16;
+        let Some(Src::S(r)) = op.srcs.first().map(|s| s.src) else { return Err(unsupported(op)) };
+        let (v, u) = self.scalar(w, self.sgpr_at(r, m0)?, dwords);
+        self.write_sdst(w, op, dwords, v, u)
+    }
+
+    fn movreld(&mut self, w: &mut Wave, op: &Op, dwords: u8) -> Result<()> {
+        let m0 = self.defined_m0(w)? as u16;
+        let (v, u) = match op.srcs.first().map(|s| s.src) {
+            Some(Src::S(r)) => self.scalar(w, r, dwords),
+            Some(Src::K(k)) => (k, 0),
+            _ => return Err(unsupported(op)),
+        };
+        let (reg, _) = op.sdst.ok_or_else(|| unsupported(op))?;
+        self.write_scalar(w, self.sgpr_at(reg, m0)?, dwords, v, u)
+    }
+
+    fn setreg(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let hw = op.hwreg();
+        let value = op.srcs.iter().rev().find_map(|s| match s.src {
+            Src::S(r) => Some(self.scalar(w, r, 1)),
+            Src::K(k) if op.inst.op == S_SETREG_IMM32_B32 => Some((k, 0)),
+            _ => None,
+        });
+        let Some((value, undef)) = value else { return Err(unsupported(op)) };
+        if undef != 0 && self.checks(Checks::UNDEF_BRANCH) {
+            return Err(Report::new(Kind::UndefBranch, "the value for the hardware register is undefined"));
         }
+        let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
+        let field = (((1u64 << width) - 1) << offset) as u32;
+        if hw & 63 == 1 {
+            w.mode = w.mode & !field | (value as u32) << offset & field;
+        }
+        Ok(())
+    }
+
+    /// Vector skip mode: on is refused, as no vector instruction would count or be checked.
+    fn setvskip(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let operand = |k: usize| match op.srcs.get(k).map(|s| s.src) {
+            Some(Src::S(r)) => self.scalar(w, r, 1).0,
+            Some(Src::K(c)) => c,
+            _ => 0,
+        };
+        if operand(0) >> (operand(1) & 31) & 1 != 0 {
+            return Err(unsupported(op));
+        }
+        Ok(())
+    }
+
+    /// Lanes fork by the mask in the first source: the smaller part goes first, the other is put on the stack of SGPRs whose depth
+    /// is in MODE.csp. Source: Southern Islands ISA, "S_CBRANCH_G_FORK".
+    fn fork(&mut self, w: &mut Wave, op: &Op, absolute: bool) -> Result<()> {
+        self.stats.branch += 1;
+        let Some(Src::S(r)) = op.srcs.first().map(|s| s.src) else { return Err(unsupported(op)) };
+        let (mask, undef) = self.scalar(w, r, 2);
+        if undef != 0 && self.checks(Checks::UNDEF_BRANCH) {
+            return Err(Report::new(Kind::UndefBranch, "the mask of a fork is undefined"));
+        }
+        let base = self.launch.image_base;
+        let target = if absolute {
+            match op.srcs.get(1).map(|s| s.src) {
+                Some(Src::S(r)) => self.scalar(w, r, 2).0.wrapping_sub(base),
+                _ => return Err(unsupported(op)),
+            }
+        } else {
+            w.pc.wrapping_add((op.imm * 4) as u64)
+        };
+        let (pass, fail) = (mask & w.exec(), !mask & w.exec());
+        if pass == w.exec() {
+            w.pc = target;
+            return Ok(());
+        }
+        if fail == w.exec() {
+            return Ok(());
+        }
+        let depth = w.mode >> 29 & 7;
+        let slot = (depth * 4) as u16;
+        let (wait_mask, wait_pc, go_mask, go_pc) = if fail.count_ones() < pass.count_ones() {
+            (pass, target, fail, w.pc)
+        } else {
+            (fail, w.pc, pass, target)
+        };
+        w.set_pair(PReg::sgpr(slot), wait_mask, 0);
+        w.set_pair(PReg::sgpr(slot + 2), base.wrapping_add(wait_pc), 0);
+        w.mode = w.mode & 0x1fff_ffff | (depth + 1) << 29;
+        w.pc = go_pc;
+        self.set_exec(w, go_mask, 0)
+    }
+
+    /// The end of a forked region: goes on with what is on the stack, or with all lanes.
+    fn join(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        self.stats.branch += 1;
+        let saved = self.decided(w, op, "the saved stack depth")? as u32 & 7;
+        let depth = w.mode >> 29 & 7;
+        if depth == saved {
+            return Ok(());
+        }
+        let depth = depth.wrapping_sub(1) & 7;
+        w.mode = w.mode & 0x1fff_ffff | depth << 29;
+        let slot = (depth * 4) as u16;
+        let (mask, pc) = (w.pair(PReg::sgpr(slot)), w.pair(PReg::sgpr(slot + 2)));
+        w.pc = pc.wrapping_sub(self.launch.image_base);
+        self.set_exec(w, mask, 0)
     }
 
     fn sgpr_at(&self, reg: u16, index: u16) -> Result<u16> {

@@ -1,14 +1,14 @@
-//! Instructions made ready for execution, each decoded once.
-//!
-//! [`Op`] is an instruction of [`mir::isa`] with its operands sorted by what the executor does with them: sources, vector and scalar
-//! destination, lane mask, memory operation; and with the lists that the strict checks walk. [`Program`] keeps them by address.
+//! An instruction made ready for execution.
 
+use super::classify::{accumulates, compare_class, denormals, memory, transparent};
 use crate::exec::atomic::AtomicOp;
-use crate::report::{Kind, Report, Result};
+use crate::exec::valu::{self, Kernel};
+use crate::exec::{self, Handler, lanes, salu};
 use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
+use crate::wave::LANES;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType};
-use mir::machine::{Inst, ModFlags, Operand, PReg, Reg};
+use mir::machine::{Dpp, Inst, ModFlags, Operand, PReg, Reg, SdwaSel};
 use mir::target::{Features, Target};
 use smallvec::SmallVec;
 
@@ -112,6 +112,10 @@ pub struct Mem {
 /// A decoded instruction.
 #[derive(Clone, Debug)]
 pub struct Op {
+    /// What executes it.
+    pub run: Handler,
+    /// The operation on lanes, of [`Class::Valu`].
+    pub kernel: Option<Kernel>,
     /// The instruction.
     pub inst: Inst,
     /// Its row.
@@ -136,8 +140,14 @@ pub struct Op {
     pub dst16: bool,
     /// Bits of the result depend on bits of the sources alone (moves, logic, integer arithmetic), so that undefined bits can be followed.
     pub transparent: bool,
-    /// The executor looks at the high dword of 32-bit sources, which must be zero.
-    pub looks_high: bool,
+    /// Bit k: source k passes through a modifier, SDWA, DPP or `op_sel`, and cannot be read in place.
+    pub changes: u8,
+    /// The result is floating point: output modifiers and denormals apply.
+    pub float_result: bool,
+    /// The result is less than a dword, or SDWA places it.
+    pub partial: bool,
+    /// Lane permutation of DPP.
+    pub dpp: Option<Box<Permutation>>,
     /// Memory operation.
     pub mem: Option<Mem>,
     /// Registers read, for the checks.
@@ -193,160 +203,25 @@ fn preg(operand: &Operand) -> Option<(PReg, u8)> {
     }
 }
 
-fn relation(name: &str) -> Option<u8> {
-    Some(match name {
-        "f" => 0,
-        "lt" => 1,
-        "eq" => 2,
-        "le" => 3,
-        "gt" => 4,
-        "lg" | "ne" => 5,
-        "ge" => 6,
-        "o" => 7,
-        "u" => 8,
-        "nge" => 9,
-        "nlg" => 10,
-        "ngt" => 11,
-        "nle" => 12,
-        "neq" => 13,
-        "nlt" => 14,
-        "tru" | "t" => 15,
-        _ => return None,
-    })
+/// The lane permutation of a DPP instruction.
+#[derive(Clone, Debug)]
+pub struct Permutation {
+    /// For each lane the lane that it reads.
+    pub from: [u8; LANES],
+    /// Lanes whose source exists.
+    pub exists: u64,
+    /// Lanes that the row and bank masks enable.
+    pub rows: u64,
+    /// Lanes without a source read zero instead of being switched off.
+    pub bound_ctrl: bool,
 }
 
-fn compare_class(name: &str) -> Class {
-    let rest = ["v_cmpx_", "v_cmpsx_", "v_cmps_", "v_cmp_"].iter().find_map(|p| name.strip_prefix(p));
-    match rest.and_then(|r| r.split('_').next()) {
-        Some("class") => Class::CompareClass,
-        Some(rel) => relation(rel).map_or(Class::Unsupported, Class::Compare),
-        None => Class::Unsupported,
+impl Permutation {
+    fn new(dpp: &Dpp) -> Self {
+        let (from, exists) = lanes::dpp_sources(dpp.ctrl);
+        let rows = lanes::dpp_rows(dpp.row_mask, dpp.bank_mask);
+        Self { from, exists, rows, bound_ctrl: dpp.bound_ctrl }
     }
-}
-
-fn special_scalar(op: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        op,
-        S_GETPC_B64
-            | S_SETPC_B64
-            | S_SWAPPC_B64
-            | S_RFE_B64
-            | S_CBRANCH_JOIN
-            | S_SET_GPR_IDX_IDX
-            | S_MOVRELS_B32
-            | S_MOVRELS_B64
-            | S_MOVRELD_B32
-            | S_MOVRELD_B64
-            | S_CBRANCH_G_FORK
-            | S_RFE_RESTORE_B64
-            | S_SETVSKIP
-            | S_SET_GPR_IDX_ON
-            | S_CBRANCH_I_FORK
-            | S_GETREG_B32
-            | S_SETREG_B32
-            | S_SETREG_IMM32_B32
-            | S_CALL_B64
-    )
-}
-
-fn lane_op(op: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        op,
-        V_NOP
-            | V_CLREXCP
-            | V_READFIRSTLANE_B32
-            | V_READLANE_B32
-            | V_WRITELANE_B32
-            | V_SWAP_B32
-            | V_MOVRELD_B32
-            | V_MOVRELS_B32
-            | V_MOVRELSD_B32
-    )
-}
-
-fn accumulates(op: Opcode) -> bool {
-    use Opcode::*;
-    matches!(op, V_MAC_F32 | V_MAC_LEGACY_F32 | V_MAC_F16 | V_FMAC_F32)
-}
-
-fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {
-    use Opcode::*;
-    let float = |ty| matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64);
-    match op {
-        V_MAD_F32 | V_MAC_F32 | V_MADAK_F32 | V_MADMK_F32 | V_MAD_LEGACY_F32 | V_MAC_LEGACY_F32
-        | V_MAD_F16 | V_MAD_LEGACY_F16 | V_MAC_F16 | V_MADAK_F16 | V_MADMK_F16 | V_RCP_F32
-        | V_RCP_IFLAG_F32 | V_RSQ_F32 | V_EXP_F32 | V_LOG_F32 | V_RCP_CLAMP_F32 | V_RSQ_CLAMP_F32
-        | V_RCP_LEGACY_F32 | V_RSQ_LEGACY_F32 | V_LOG_CLAMP_F32 | V_EXP_LEGACY_F32 | V_LOG_LEGACY_F32 => {
-            Denormals::Flush
-        }
-        V_FREXP_EXP_I32_F32
-        | V_FREXP_EXP_I32_F64
-        | V_FREXP_EXP_I16_F16
-        | V_FREXP_MANT_F32
-        | V_FREXP_MANT_F64
-        | V_FREXP_MANT_F16
-        | V_DIV_SCALE_F32
-        | V_DIV_SCALE_F64
-        | V_DIV_FIXUP_F32
-        | V_DIV_FIXUP_F64
-        | V_DIV_FIXUP_F16
-        | V_DIV_FIXUP_LEGACY_F16
-        | V_PACK_B32_F16 => Denormals::Keep,
-        V_MIN_F32 | V_MAX_F32 | V_MIN_F16 | V_MAX_F16 | V_MIN_F64 | V_MAX_F64 | V_MIN3_F32 | V_MAX3_F32
-        | V_MED3_F32 | V_MIN_LEGACY_F32 | V_MAX_LEGACY_F32
-            if !target.has(Features::ADD_NO_CARRY) =>
-        {
-            Denormals::Keep
-        }
-        _ if info.flags.contains(OpFlags::COPY) || info.name.contains("_class_") => Denormals::Keep,
-        _ if info.operands.iter().any(|o| float(o.ty)) => Denormals::Mode,
-        _ => Denormals::Keep,
-    }
-}
-
-/// Operations of whose results each bit is decided by integer arithmetic or selection of bits.
-fn transparent(op: Opcode, info: &OpcodeInfo) -> bool {
-    use Opcode::*;
-    if info.flags.contains(OpFlags::COPY) {
-        return true;
-    }
-    if matches!(op, V_PACK_B32_F16 | V_CVT_PK_U8_F32) {
-        return true;
-    }
-    let integer = |ty| !matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64 | ValueType::V2F16);
-    info.operands.iter().all(|o| integer(o.ty))
-        || matches!(op, V_PK_FMA_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16)
-}
-
-fn memory(info: &OpcodeInfo) -> Option<Mem> {
-    let name = info.name;
-    let flags = info.flags;
-    if !matches!(
-        info.format,
-        Format::Ds | Format::Mubuf | Format::Flat | Format::Global | Format::Scratch | Format::Smem
-    ) {
-        return None;
-    }
-    let kind = if flags.contains(OpFlags::ATOMIC) {
-        MemKind::Atomic(AtomicOp::from_name(name)?)
-    } else if flags.contains(OpFlags::LOAD) {
-        MemKind::Load
-    } else if flags.contains(OpFlags::STORE) {
-        MemKind::Store
-    } else {
-        MemKind::None
-    };
-    let two = if !flags.contains(OpFlags::DS_TWO) {
-        0
-    } else {
-        let element = u32::from(info.memory_bytes) / 2;
-        if name.contains("st64") { element * 64 } else { element }
-    };
-    let bytes = u32::from(info.memory_bytes) / if two != 0 { 2 } else { 1 };
-    let signed = ["_sbyte", "_sshort", "read_i8", "read_i16"].iter().any(|s| name.contains(s));
-    Some(Mem { kind, bytes, signed, two })
 }
 
 impl Op {
@@ -355,12 +230,18 @@ impl Op {
         let info = inst.op.info();
         let flags = info.flags;
         let mut class = match info.format {
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk if !special_scalar(inst.op) => {
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
+                if salu::compute(inst.op, &salu::In::default()).is_some() =>
+            {
                 Class::Salu
             }
             Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp => Class::Special,
             Format::Vopc => compare_class(info.name),
-            Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p if lane_op(inst.op) => Class::Lane,
+            Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p
+                if lanes::handler(inst.op).is_some() =>
+            {
+                Class::Lane
+            }
             Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p => Class::Valu,
             Format::Smem => Class::Smem,
             Format::Ds => Class::Lds,
@@ -369,11 +250,12 @@ impl Op {
             _ => Class::Unsupported,
         };
         let mem = memory(info);
-        if matches!(class, Class::Smem | Class::Lds | Class::Buffer | Class::Flat)
-            && (mem.is_none() || flags.intersects(OpFlags::FORMATTED | OpFlags::LDS_DMA))
-        {
+        let kernel = if class == Class::Valu { valu::kernel(inst.op) } else { None };
+        let run = exec::handler(inst.op, class, kernel.is_some(), mem.as_ref());
+        let run = run.unwrap_or_else(|| {
             class = Class::Unsupported;
-        }
+            exec::refuse
+        });
         let (mut vdst, mut sdst, mut mask, mut imm) = (None, None, None, 0);
         let mut srcs = SmallVec::new();
         let (mut reads, mut writes) = (SmallVec::<[RegRange; 4]>::new(), SmallVec::<[RegRange; 2]>::new());
@@ -452,9 +334,19 @@ impl Op {
         };
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));
-        let looks_high = class == Class::CompareClass
-            || matches!(op, Opcode::V_DIV_SCALE_F32 | Opcode::V_DIV_FMAS_F32 | Opcode::V_FREXP_EXP_I32_F64);
+        let dpp = inst.mods.dpp().map(|d| Box::new(Permutation::new(d)));
+        let packed = info.format == Format::Vop3p;
+        let changes = srcs.iter().enumerate().take(3).fold(0, |bits, (k, s): (usize, &Source)| {
+            let m = &inst.mods;
+            let sdwa = m.sdwa().is_some_and(|d| k < 2 && d.src_sel[k] != SdwaSel::Dword);
+            let signs = !packed && (m.abs | m.neg) >> k & 1 != 0;
+            let high = !packed && m.sdwa().is_none() && s.bits() == 16 && m.op_sel >> k & 1 != 0;
+            bits | u8::from(sdwa || signs || high || k == 0 && dpp.is_some()) << k
+        });
+        let sdwa_placed = inst.mods.sdwa().is_some_and(|d| d.dst_sel != SdwaSel::Dword);
         let mut this = Self {
+            run,
+            kernel,
             inst,
             info,
             class,
@@ -467,7 +359,10 @@ impl Op {
             denormals,
             dst16,
             transparent,
-            looks_high,
+            changes,
+            float_result: info.operands.first().is_some_and(|o| exec::is_float(o.ty)),
+            partial: dst16 || sdwa_placed,
+            dpp,
             mem,
             reads,
             writes,
@@ -521,64 +416,13 @@ impl Op {
         index.and_then(|i| self.inst.operands.get(i)).and_then(Operand::as_imm).unwrap_or(0) as u32
     }
 
+    /// Whether the simulator executes it.
+    pub fn is_supported(&self) -> bool {
+        self.class != Class::Unsupported
+    }
+
     /// The text of the instruction.
     pub fn text(&self, target: &Target) -> String {
         crate::decode::text(&self.inst, target)
-    }
-}
-
-/// The instructions of a code object that have been decoded.
-#[derive(Debug)]
-pub struct Program {
-    code: Vec<u8>,
-    index: Vec<u32>,
-    ops: Vec<Op>,
-    target: Target,
-}
-
-impl Program {
-    /// A program in the bytes of an image.
-    pub fn new(code: Vec<u8>, target: Target) -> Self {
-        let index = vec![0; code.len() / 4 + 1];
-        Self { code, index, ops: Vec::new(), target }
-    }
-
-    /// Decodes the instruction at `pc`, if that has not been done. Returns its number for [`Self::op`].
-    #[inline]
-    pub fn prepare(&mut self, pc: u64) -> Result<usize> {
-        let slot = usize::try_from(pc / 4).ok().and_then(|i| self.index.get(i)).copied().unwrap_or(0);
-        if slot != 0 && pc.is_multiple_of(4) {
-            return Ok(slot as usize - 1);
-        }
-        self.decode(pc)
-    }
-
-    #[cold]
-    fn decode(&mut self, pc: u64) -> Result<usize> {
-        let bytes = usize::try_from(pc).ok().and_then(|at| self.code.get(at..));
-        let Some(bytes) = bytes.filter(|b| b.len() >= 4 && pc.is_multiple_of(4)) else {
-            return Err(Report::new(Kind::BadInstruction, format!("no code at 0x{pc:x}")));
-        };
-        let words: SmallVec<[u32; 5]> =
-            bytes.as_chunks::<4>().0.iter().take(5).map(|c| u32::from_le_bytes(*c)).collect();
-        let (inst, size) = crate::decode::decode(&words, &self.target)
-            .map_err(|e| Report::new(Kind::BadInstruction, format!("0x{pc:x}: {:08x}: {e}", words[0])))?;
-        self.ops.push(Op::new(inst, size, &self.target));
-        let number = self.ops.len();
-        if let Some(slot) = self.index.get_mut((pc / 4) as usize) {
-            *slot = number as u32;
-        }
-        Ok(number - 1)
-    }
-
-    /// An instruction by the number that [`Self::prepare`] returned.
-    #[inline]
-    pub fn op(&self, number: usize) -> &Op {
-        &self.ops[number]
-    }
-
-    /// What it runs on.
-    pub fn target(&self) -> &Target {
-        &self.target
     }
 }

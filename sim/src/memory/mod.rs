@@ -4,7 +4,21 @@
 //! Every access names an address and a length that must lie inside one region. Regions are found by binary search with the
 //! last hit tried first; an access costs a few nanoseconds.
 
+mod view;
+
+pub use view::{Delta, View, Written};
+
 use crate::report::{Kind, Report, Result, Unmapped};
+
+/// Memory as an executor sees it.
+pub trait Bus {
+    /// Loads `out.len()` bytes with their undefined bits.
+    fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
+    /// Stores bytes with their undefined bits.
+    fn store(&mut self, address: u64, bytes: &[u8], undef: &[u8]) -> Result<()>;
+    /// Which kind of region an address is in.
+    fn kind_at(&mut self, address: u64) -> Option<RegionKind>;
+}
 
 /// What a region is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +88,9 @@ impl Default for Memory {
         }
     }
 }
+
+/// What undefined memory reads as.
+const UNDEFINED_BYTE: u8 = 0xa5;
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
@@ -152,6 +169,7 @@ impl Memory {
     pub fn set_undefined(&mut self, id: BufferId) {
         if let Some(i) = self.index_of(id) {
             self.regions[i].undef.fill(0xff);
+            self.regions[i].data.fill(UNDEFINED_BYTE);
         }
     }
 
@@ -165,22 +183,34 @@ impl Memory {
         self.read_u32s(id).into_iter().map(f32::from_bits).collect()
     }
 
+    /// The region that holds all of an access, `hint` tried first.
     #[inline]
-    fn find(&mut self, address: u64, len: usize) -> Option<usize> {
+    fn find_from(&self, hint: usize, address: u64, len: usize) -> Option<usize> {
         let inside = |r: &Region| {
             address >= r.base && (address - r.base).saturating_add(len as u64) <= r.data.len() as u64
         };
-        if let Some(r) = self.regions.get(self.last)
-            && inside(r)
-        {
-            return Some(self.last);
+        if self.regions.get(hint).is_some_and(inside) {
+            return Some(hint);
         }
         let i = self.regions.partition_point(|r| r.base <= address).checked_sub(1)?;
-        if inside(&self.regions[i]) {
-            self.last = i;
-            return Some(i);
-        }
-        None
+        inside(&self.regions[i]).then_some(i)
+    }
+
+    #[inline]
+    fn find(&mut self, address: u64, len: usize) -> Option<usize> {
+        let i = self.find_from(self.last, address, len)?;
+        self.last = i;
+        Some(i)
+    }
+
+    fn read_only(&self, region: usize, address: u64, len: usize) -> Box<Report> {
+        Report::new(
+            Kind::ReadOnly,
+            format!(
+                "store of {len} bytes at 0x{address:x} to {}, which is read-only",
+                self.regions[region].name
+            ),
+        )
     }
 
     fn fault(&self, what: &str, address: u64, len: usize) -> Box<Report> {
@@ -207,14 +237,21 @@ impl Memory {
         )
     }
 
-    /// Which kind of region an address is in.
-    pub fn kind_at(&mut self, address: u64) -> Option<RegionKind> {
+    /// Loads a little-endian `u32` that must be mapped.
+    pub fn load_u32(&mut self, address: u64) -> Result<u32> {
+        let (mut b, mut u) = ([0; 4], [0; 4]);
+        self.load(address, &mut b, &mut u)?;
+        Ok(u32::from_le_bytes(b))
+    }
+}
+
+impl Bus for Memory {
+    fn kind_at(&mut self, address: u64) -> Option<RegionKind> {
         self.find(address, 1).map(|i| self.regions[i].kind)
     }
 
-    /// Loads `out.len()` bytes with their undefined bits.
     #[inline]
-    pub fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()> {
+    fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()> {
         let len = out.len();
         match self.find(address, len) {
             Some(i) => {
@@ -245,19 +282,15 @@ impl Memory {
         }
     }
 
-    /// Stores bytes with their undefined bits.
     #[inline]
-    pub fn store(&mut self, address: u64, bytes: &[u8], undef: &[u8]) -> Result<()> {
+    fn store(&mut self, address: u64, bytes: &[u8], undef: &[u8]) -> Result<()> {
         let len = bytes.len();
         match self.find(address, len) {
             Some(i) => {
-                let r = &mut self.regions[i];
-                if !r.writable {
-                    return Err(Report::new(
-                        Kind::ReadOnly,
-                        format!("store of {len} bytes at 0x{address:x} to {}, which is read-only", r.name),
-                    ));
+                if !self.regions[i].writable {
+                    return Err(self.read_only(i, address, len));
                 }
+                let r = &mut self.regions[i];
                 let at = (address - r.base) as usize;
                 r.data[at..at + len].copy_from_slice(bytes);
                 r.undef[at..at + len].copy_from_slice(undef);
@@ -278,13 +311,6 @@ impl Memory {
             }
             None => Err(self.fault("store", address, len)),
         }
-    }
-
-    /// Loads a little-endian `u32` that must be mapped.
-    pub fn load_u32(&mut self, address: u64) -> Result<u32> {
-        let (mut b, mut u) = ([0; 4], [0; 4]);
-        self.load(address, &mut b, &mut u)?;
-        Ok(u32::from_le_bytes(b))
     }
 }
 

@@ -1,0 +1,279 @@
+//! Starts a kernel as the command processor and the dispatcher do, and runs its work-groups.
+//!
+//! The result is that of running the work-groups one after the other in the order of their ids, so a dispatch is deterministic. Several run at
+//! the same time, each on a private view of memory ([`crate::memory::View`]); one that has read what an earlier one of the same
+//! batch wrote runs again. Where that happens often (work-groups that talk by atomics), batches shrink to one.
+//!
+//! Source of the initial state: AMDGPU usage guide, "Initial Kernel Execution State", "Kernel Descriptor",
+//! "Code Object V3/V4/V5 Metadata" (hidden arguments), and the HSA AQL packet format.
+
+mod group;
+mod kernarg;
+mod start;
+
+use crate::exec::Launch;
+use crate::load::{CodeObject, Kernel};
+use crate::memory::{BufferId, Delta, Memory, RegionKind, View, Written};
+use crate::program::Program;
+use crate::report::{Config, Kind, Report, Result, Stats, Unmapped};
+use crate::wave::LANES;
+use group::{Workspace, run_one};
+use kernarg::{kernarg_block, packet, queue};
+use mir::target::{Generation, Target};
+use rayon::prelude::*;
+
+/// High dword of the LDS aperture.
+const SHARED_APERTURE: u32 = 0x0001_0000;
+/// High dword of the scratch aperture.
+const PRIVATE_APERTURE: u32 = 0x0002_0000;
+/// Most work-groups of a batch that runs at the same time.
+const BATCH_MAX: usize = 64;
+
+/// A kernel argument.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Arg {
+    /// Pointer to a buffer.
+    Buffer(BufferId),
+    /// Any address.
+    Address(u64),
+    /// Bytes of dynamic LDS; the argument is its offset.
+    Local(u32),
+    /// A value, in memory order.
+    Value(Vec<u8>),
+}
+
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct Dispatch {
+    /// Kernel name.
+    pub kernel: String,
+    /// Work-items.
+    pub grid: [u32; 3],
+    /// Work-items of a work-group.
+    pub group: [u32; 3],
+    /// LDS bytes on top of the static ones and of [`Arg::Local`].
+    pub dynamic_lds: u32,
+    /// Explicit arguments in order.
+    pub args: Vec<Arg>,
+    /// Global offset.
+    pub offset: [u64; 3],
+}
+
+fn bad(message: impl Into<String>) -> Box<Report> {
+    Report::new(Kind::BadDispatch, message)
+}
+
+/// Memory that belongs to a dispatch, unmapped at its end.
+struct Setup {
+    image: BufferId,
+    kernarg: BufferId,
+    packet: BufferId,
+    queue: BufferId,
+    extra: Vec<BufferId>,
+    scratch: Vec<BufferId>,
+    lds_bytes: u32,
+    shape: Shape,
+}
+
+/// How the grid is cut.
+#[derive(Clone, Copy)]
+struct Shape {
+    groups: [u32; 3],
+    waves: u32,
+}
+
+impl Shape {
+    fn new(d: &Dispatch) -> Result<Self> {
+        if d.group.contains(&0) || d.grid.contains(&0) {
+            return Err(bad("a grid or group size is zero"));
+        }
+        let items = d.group.iter().try_fold(1u32, |p, &g| p.checked_mul(g)).filter(|&n| n <= 1024);
+        let items = items.ok_or_else(|| bad("a work-group has more than 1024 work-items"))?;
+        let groups = std::array::from_fn(|k| d.grid[k].div_ceil(d.group[k]));
+        Ok(Self { groups, waves: items.div_ceil(LANES as u32) })
+    }
+}
+
+/// Runs a dispatch.
+pub fn run(object: &CodeObject, mem: &mut Memory, d: &Dispatch, cfg: &Config) -> Result<Stats> {
+    let processor = object.processor().ok_or_else(|| bad("the object names no processor known here"))?;
+    run_on(object, mem, d, cfg, &Target::new(processor))
+}
+
+/// Runs a dispatch on `target` whatever the object names.
+pub fn run_on(
+    object: &CodeObject,
+    mem: &mut Memory,
+    d: &Dispatch,
+    cfg: &Config,
+    target: &Target,
+) -> Result<Stats> {
+    let at_kernel = |mut r: Box<Report>| {
+        r.kernel.clone_from(&d.kernel);
+        r
+    };
+    let kernel = object.kernel(&d.kernel).ok_or_else(|| {
+        let names: Vec<_> = object.kernels().iter().map(|k| k.name.as_str()).collect();
+        at_kernel(bad(format!("no such kernel; the object has {}", names.join(", "))))
+    })?;
+    mem.unmapped = cfg.unmapped;
+    let setup = prepare(object, kernel, mem, d).map_err(at_kernel)?;
+    let result = run_groups(kernel, mem, d, cfg, target, &setup);
+    let all = [setup.image, setup.kernarg, setup.packet, setup.queue];
+    for id in all.into_iter().chain(setup.extra).chain(setup.scratch) {
+        mem.unmap(id);
+    }
+    result.map_err(at_kernel)
+}
+
+fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch) -> Result<Setup> {
+    let shape = Shape::new(d)?;
+    let image_data = object.image_at(mem.next_address())?;
+    let image = mem.map("code object", RegionKind::Code, image_data, object.is_writable());
+    let queue = mem.map("queue", RegionKind::Runtime, queue(), false);
+    let mut lds_bytes = kernel.descriptor.group_segment_fixed_size;
+    let mut extra = Vec::new();
+    let block = kernarg_block(kernel, d, &shape, mem, &mut lds_bytes, &mut extra, queue)?;
+    lds_bytes = lds_bytes.saturating_add(d.dynamic_lds);
+    if lds_bytes > 65536 {
+        return Err(bad(format!("{lds_bytes} bytes of LDS")));
+    }
+    let kernarg = mem.map("kernarg segment", RegionKind::Runtime, block, false);
+    let data = packet(d, kernel, image.address(), kernarg.address(), lds_bytes);
+    let packet = mem.map("dispatch packet", RegionKind::Runtime, data, false);
+    let lane = u64::from(kernel.descriptor.private_segment_fixed_size);
+    if lane > 1 << 20 {
+        return Err(bad("more than a megabyte of scratch a lane"));
+    }
+    let mut scratch = Vec::new();
+    if lane > 0 {
+        let bytes = (lane.next_multiple_of(4) * LANES as u64) as usize;
+        for slot in 0..shape.waves {
+            let id =
+                mem.map(&format!("scratch of wave {slot}"), RegionKind::Scratch(slot), vec![0; bytes], true);
+            scratch.push(id);
+        }
+    }
+    Ok(Setup { image, kernarg, packet, queue, extra, scratch, lds_bytes, shape })
+}
+
+/// VGPRs that the descriptor allocates, in granules of 4.
+fn allocated_vgprs(kernel: &Kernel) -> u32 {
+    (kernel.descriptor.vgpr_blocks + 1) * 4
+}
+
+fn allocated_sgprs(kernel: &Kernel, generation: Generation) -> u32 {
+    let granules = kernel.descriptor.sgpr_blocks;
+    if generation >= Generation::Gfx9 { (granules / 2 + 1) * 16 } else { (granules + 1) * 8 }
+}
+
+fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -> u32 {
+    let p = target.processor;
+    let by_vgprs = 256 / allocated_vgprs(kernel);
+    let by_sgprs = p.total_sgprs / allocated_sgprs(kernel, target.generation()).max(1);
+    let groups = if lds == 0 { u32::MAX } else { p.lds_bytes / lds.max(1) };
+    let by_lds = groups.saturating_mul(waves_per_group) / 4;
+    by_vgprs.min(by_sgprs).min(by_lds.max(1)).min(p.max_waves_per_simd)
+}
+
+/// What all work-groups of a dispatch share.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    kernel: &'a Kernel,
+    dispatch: &'a Dispatch,
+    cfg: &'a Config,
+    setup: &'a Setup,
+    launch: &'a Launch,
+    program: &'a Program,
+    scratch_base: u64,
+}
+
+fn run_groups(
+    kernel: &Kernel,
+    mem: &mut Memory,
+    d: &Dispatch,
+    cfg: &Config,
+    target: &Target,
+    setup: &Setup,
+) -> Result<Stats> {
+    let program = Program::new(mem.bytes(setup.image).to_vec(), *target);
+    let generation = target.generation();
+    let scratch_base = setup.scratch.first().map_or(mem.next_address(), |b| b.address());
+    let launch = Launch {
+        target: *target,
+        image_base: setup.image.address(),
+        shared_aperture: SHARED_APERTURE,
+        private_aperture: PRIVATE_APERTURE,
+        hidden_private_base: scratch_base & !0xff_ffff,
+        scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
+        sgprs: allocated_sgprs(kernel, generation),
+        vgprs: allocated_vgprs(kernel),
+    };
+    let run = Run { kernel, dispatch: d, cfg, setup, launch: &launch, program: &program, scratch_base };
+    let mut stats = run_batches(&run, mem)?;
+    stats.occupancy = occupancy(kernel, target, setup.lds_bytes, setup.shape.waves);
+    stats.unmapped_stores = mem.unmapped_stores;
+    stats.store_log_digest = mem.store_log_digest;
+    Ok(stats)
+}
+
+/// Runs all work-groups, several at the same time where that pays.
+fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
+    let [nx, ny, nz] = run.setup.shape.groups.map(u64::from);
+    let id = |n: u64| [(n % nx) as u32, (n / nx % ny) as u32, (n / nx / ny) as u32];
+    let total = nx * ny * nz;
+    let together = run.cfg.threads != 1
+        && rayon::current_num_threads() > 1
+        && run.cfg.unmapped == Unmapped::Fault
+        && !run.cfg.trace;
+    let mut stats = Stats::default();
+    let mut own = Workspace::new(run);
+    let (mut next, mut batch) = (0, 1);
+    while next < total {
+        let left = run.cfg.budget.saturating_sub(stats.instructions);
+        let n = (total - next).min(batch as u64);
+        if n == 1 {
+            for id in &run.setup.scratch {
+                mem.set_undefined(*id);
+            }
+            stats.add(&run_one(run, &mut own, mem, id(next), left)?);
+            next += 1;
+            if together {
+                // The first work-group has decoded the program; later ones grow the batch again after conflicts.
+                batch = if next == 1 || next.is_multiple_of(16) { 4 } else { 1 };
+            }
+            continue;
+        }
+        let shared: &Memory = mem;
+        let results: Vec<Result<(Stats, Delta)>> = (next..next + n)
+            .into_par_iter()
+            .map_init(
+                || Workspace::new(run),
+                |work, number| {
+                    let mut view = View::new(shared);
+                    let stats = run_one(run, work, &mut view, id(number), left)?;
+                    Ok((stats, view.finish()))
+                },
+            )
+            .collect();
+        let mut written = Written::default();
+        let mut committed = 0;
+        for result in results {
+            match result {
+                Ok((s, delta))
+                    if delta.is_valid(&written, mem)
+                        && stats.instructions + s.instructions <= run.cfg.budget =>
+                {
+                    delta.commit(mem, &mut written);
+                    stats.add(&s);
+                    committed += 1;
+                }
+                // A failure may come of a conflict; on its own the work-group shows.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        next += committed;
+        batch = if committed == n { (batch * 2).min(BATCH_MAX) } else { 1 };
+    }
+    Ok(stats)
+}

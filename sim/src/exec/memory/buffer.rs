@@ -1,0 +1,99 @@
+//! Buffers: addresses by resource descriptors.
+
+use super::super::{Exec, Group, unsupported};
+use super::Place;
+use crate::program::{MemKind, Op};
+use crate::report::{Checks, Kind, Report, Result};
+use crate::strict::waits::{Counter, EventKind};
+use crate::wave::{LANES, Wave};
+use mir::machine::ModFlags;
+use mir::target::Generation;
+
+impl Exec<'_> {
+    /// One buffer instruction.
+    pub(super) fn buffer(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let mem = op.mem.ok_or_else(|| unsupported(op))?;
+        if mem.kind == MemKind::None {
+            w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
+            return Ok(());
+        }
+        let srsrc = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
+        let exec = w.exec();
+        if exec == 0 {
+            self.in_flight(w, op, None, op.vgpr("vdata").filter(|_| op.vdst.is_some()));
+            return Ok(());
+        }
+        let low = self.address_scalar(w, srsrc, 2, "the buffer resource")?;
+        let high = self.address_scalar(w, srsrc + 2, 2, "the buffer resource")?;
+        let base = low & 0xffff_ffff_ffff;
+        let swizzle = low >> 63 & 1 != 0;
+        let records = high & 0xffff_ffff;
+        let word3 = (high >> 32) as u32;
+        let add_tid = word3 >> 23 & 1 != 0;
+        let generation = self.launch.target.generation();
+        let mut stride = low >> 48 & 0x3fff;
+        if add_tid && generation >= Generation::Gfx8 {
+            // With add-TID the data format holds more bits of the stride.
+            stride |= u64::from(word3 >> 15 & 15) << 14;
+        }
+        let index_stride = 8u64 << (word3 >> 21 & 3);
+        let element = if generation >= Generation::Gfx9 { 4u64 } else { 2 << (word3 >> 19 & 3) };
+        let soffset = self.offset_operand(w, op.operand("soffset"), "soffset")? & 0xffff_ffff;
+        let (offen, idxen, addr64) =
+            (op.flag(ModFlags::OFFEN), op.flag(ModFlags::IDXEN), op.flag(ModFlags::ADDR64));
+        let vaddr = op.vgpr("vaddr").map(usize::from);
+        let wide_address = addr64 || offen && idxen;
+        if let (Some(n), true) = (vaddr, offen || idxen || addr64) {
+            self.defined_lanes(w, n, exec)?;
+            if wide_address {
+                self.defined_lanes(w, n + 1, exec)?;
+            }
+        }
+        let inst_offset = op.inst.mods.offset as u64;
+        let mut places = [Place::Nowhere; LANES];
+        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let reg = |k: usize| vaddr.map_or(0, |n| u64::from(w.v[(n + k) & 255][l]));
+            if addr64 {
+                let address = (reg(0) | reg(1) << 32).wrapping_add(base).wrapping_add(soffset + inst_offset);
+                places[l] = Place::Memory(address);
+                continue;
+            }
+            let index = if idxen { reg(0) } else { 0 } + if add_tid { l as u64 } else { 0 };
+            let offset = if offen { reg(usize::from(idxen)) } else { 0 } + inst_offset;
+            let in_range = if stride == 0 || !swizzle {
+                let at = offset + stride * index;
+                at + u64::from(mem.bytes)
+                    <= records.saturating_sub(if generation >= Generation::Gfx9 { soffset } else { 0 })
+            } else {
+                index < records && offset < stride
+            };
+            if !(in_range || swizzle && stride == 0) {
+                if self.checks(Checks::BUFFER_RANGE) {
+                    let message =
+                        format!("buffer access at offset {offset}, index {index} of {records} records");
+                    return Err(Report::new(Kind::BufferRange, message).at_lane(l));
+                }
+                continue;
+            }
+            places[l] = if !swizzle {
+                Place::Memory(base.wrapping_add(soffset).wrapping_add(offset + stride * index))
+            } else if element == 4 && index_stride == 64 {
+                let (msb, lsb) = (index / 64, index % 64);
+                let column = base.wrapping_add(soffset).wrapping_add(msb * stride * 64 + lsb * 4);
+                Place::Swizzled { base: column, offset: offset as u32 }
+            } else {
+                let (imsb, ilsb) = (index / index_stride, index % index_stride);
+                let (omsb, olsb) = (offset / element, offset % element);
+                let at = (imsb * stride + omsb * element) * index_stride + ilsb * element + olsb;
+                Place::Memory(base.wrapping_add(soffset).wrapping_add(at))
+            };
+        }
+        self.check_alignment(&places, mem, exec)?;
+        let vdata = op.vgpr("vdata");
+        let dst = op.vdst.map(|(n, _)| n);
+        let mut no_lds = Group::default();
+        self.access(w, &mut no_lds, op, &places, vdata, dst)?;
+        self.in_flight(w, op, vdata, dst);
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Flat, global and scratch accesses.
+
+use super::super::{Exec, Group, unsupported};
+use super::Place;
+use crate::program::Op;
+use crate::report::Result;
+use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::wave::{LANES, Wave};
+use mir::isa::Format;
+use mir::machine::PReg;
+use mir::target::{Features, Generation};
+
+impl Exec<'_> {
+    /// FLAT_SCRATCH as an address.
+    fn flat_scratch(&self, w: &Wave) -> Result<u64> {
+        let generation = self.launch.target.generation();
+        let v = self.address_scalar(w, PReg::FLAT_SCRATCH_LO.0, 2, "FLAT_SCRATCH")?;
+        Ok(if generation >= Generation::Gfx9 {
+            v
+        } else {
+            // The high dword is the offset from the hidden base in units of 256 bytes.
+            self.launch.hidden_private_base.wrapping_add((v >> 32) << 8)
+        })
+    }
+
+    pub(super) fn flat(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
+        let mem = op.mem.ok_or_else(|| unsupported(op))?;
+        let exec = w.exec();
+        let dst = op.vdst.map(|(n, _)| n);
+        let data = op.vgpr("vdata");
+        if exec == 0 {
+            self.in_flight(w, op, data, dst);
+            return Ok(());
+        }
+        let offset = op.inst.mods.offset as i64 as u64;
+        let vaddr = op.vgpr("vaddr").map(usize::from);
+        let saddr = op.sgpr("saddr").filter(|&r| PReg(r) != PReg::NULL);
+        let mut places = [Place::Nowhere; LANES];
+        match op.info.format {
+            Format::Scratch => {
+                let base = self.flat_scratch(w)?;
+                let s = match saddr {
+                    Some(r) => self.address_scalar(w, r, 1, "saddr")?,
+                    None => 0,
+                };
+                if let (Some(n), None) = (vaddr, saddr) {
+                    self.defined_lanes(w, n, exec)?;
+                }
+                for (l, place) in places.iter_mut().enumerate() {
+                    let v = if saddr.is_some() { 0 } else { vaddr.map_or(0, |n| u64::from(w.v[n & 255][l])) };
+                    let at = v.wrapping_add(s).wrapping_add(offset) as u32;
+                    *place = Place::Swizzled { base: base.wrapping_add(4 * l as u64), offset: at };
+                }
+            }
+            _ => {
+                let Some(n) = vaddr else { return Err(unsupported(op)) };
+                self.defined_lanes(w, n, exec)?;
+                let s = match saddr {
+                    Some(r) => Some(self.address_scalar(w, r, 2, "saddr")?),
+                    None => {
+                        self.defined_lanes(w, n + 1, exec)?;
+                        None
+                    }
+                };
+                let flat = op.info.format == Format::Flat;
+                let mut scratch = None;
+                for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+                    let lo = u64::from(w.v[n & 255][l]);
+                    let address = match s {
+                        Some(s) => s.wrapping_add(lo),
+                        None => lo | u64::from(w.v[(n + 1) & 255][l]) << 32,
+                    }
+                    .wrapping_add(offset);
+                    let aperture = (address >> 32) as u32;
+                    places[l] = if flat && aperture == self.launch.shared_aperture {
+                        Place::Lds(address as u32)
+                    } else if flat && aperture == self.launch.private_aperture {
+                        let base = match scratch {
+                            Some(base) => base,
+                            None => *scratch.insert(self.flat_scratch(w)?),
+                        };
+                        Place::Swizzled { base: base.wrapping_add(4 * l as u64), offset: address as u32 }
+                    } else {
+                        Place::Memory(address)
+                    };
+                }
+            }
+        }
+        self.check_alignment(&places, mem, exec)?;
+        self.access(w, g, op, &places, data, dst)?;
+        // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
+        // answers in order with other vector memory.
+        let to_memory = (0..LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
+        if op.info.format == Format::Flat && to_memory && !self.launch.target.has(Features::GLOBAL) {
+            let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
+            w.waits.issue(Counter::Vm, EventKind::Vmem, range.as_slice());
+            w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
+        } else {
+            self.in_flight(w, op, data, dst);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,391 @@
+//! Memory instructions: scalar, LDS, buffer, flat, global and scratch.
+//!
+//! Memory is accessed when the instruction is issued; the destination registers are marked as in flight until a wait proves them. An
+//! access is made lane by lane in the order of the lanes.
+//!
+//! Scratch is *swizzled*: the dwords of the 64 lanes lie side by side, so that byte `o` of lane `l` is at
+//! `base + (o / 4) * 256 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
+
+use super::{Exec, Group, Handler, memory_event, unsupported};
+use crate::memory::RegionKind;
+use crate::program::{Class, Mem, MemKind, Op};
+use crate::report::{Checks, Kind, Report, Result};
+use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::wave::{LANES, Wave};
+use mir::isa::{OpFlags, Opcode};
+use mir::machine::{Operand, PReg, Reg};
+use mir::target::{Features, Generation};
+
+mod buffer;
+mod flat;
+mod lds;
+mod scalar;
+
+/// What executes a memory instruction.
+pub fn handler(op: Opcode, class: Class, mem: &Mem) -> Option<Handler> {
+    let info = op.info();
+    if info.flags.intersects(OpFlags::FORMATTED | OpFlags::LDS_DMA) {
+        return None;
+    }
+    match class {
+        Class::Smem => scalar::handler(op, mem),
+        Class::Lds => lds::handler(op, mem),
+        Class::Buffer => Some(|x, w, _, op| x.buffer(w, op)),
+        Class::Flat => Some(|x, w, g, op| x.flat(w, g, op)),
+        _ => None,
+    }
+}
+
+/// Data of one access with its undefined bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Data {
+    bytes: [u8; 16],
+    undef: [u8; 16],
+}
+
+impl Data {
+    fn word(&self, at: usize) -> (u32, u32) {
+        let get = |b: &[u8; 16]| {
+            b.get(at..at + 4).and_then(|s| s.first_chunk::<4>()).map_or(0, |c| u32::from_le_bytes(*c))
+        };
+        (get(&self.bytes), get(&self.undef))
+    }
+
+    fn long(&self, at: usize) -> (u64, u64) {
+        let ((a, au), (b, bu)) = (self.word(at), self.word(at + 4));
+        (u64::from(a) | u64::from(b) << 32, u64::from(au) | u64::from(bu) << 32)
+    }
+
+    fn set_word(&mut self, at: usize, value: u32, undef: u32) {
+        if let (Some(b), Some(u)) = (self.bytes.get_mut(at..at + 4), self.undef.get_mut(at..at + 4)) {
+            b.copy_from_slice(&value.to_le_bytes());
+            u.copy_from_slice(&undef.to_le_bytes());
+        }
+    }
+}
+
+/// Where a lane's access goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Contiguous bytes at an address.
+    Memory(u64),
+    /// Swizzled by elements of 4 bytes: base of the lane's column, byte offset.
+    Swizzled { base: u64, offset: u32 },
+    /// Byte offset in LDS.
+    Lds(u32),
+    /// Out of a buffer's range: loads give zero, stores do nothing.
+    Nowhere,
+}
+
+impl Exec<'_> {
+    /// Reads the VGPRs from `first` on in lane `l`.
+    fn lane_data(w: &Wave, first: u16, dwords: u32, l: usize) -> Data {
+        let mut data = Data::default();
+        for k in 0..dwords.min(4) {
+            let n = (usize::from(first) + k as usize) & 255;
+            data.set_word(4 * k as usize, w.v[n][l], w.undef_at(n, l));
+        }
+        data
+    }
+
+    fn check_owner(&mut self, w: &Wave, address: u64) -> Result<()> {
+        if self.checks(Checks::SCRATCH_OWNER)
+            && let Some(RegionKind::Scratch(slot)) = self.mem.kind_at(address)
+            && slot != w.index
+        {
+            let message = format!("wave {} accesses the scratch of wave {slot} at 0x{address:x}", w.index);
+            return Err(Report::new(Kind::ScratchOwner, message));
+        }
+        Ok(())
+    }
+
+    fn load_place(&mut self, w: &Wave, g: &Group, place: Place, bytes: usize) -> Result<Data> {
+        let mut data = Data::default();
+        match place {
+            Place::Memory(address) => {
+                self.stats.bytes_loaded += bytes as u64;
+                self.check_owner(w, address)?;
+                self.mem.load(address, &mut data.bytes[..bytes], &mut data.undef[..bytes])?;
+            }
+            Place::Swizzled { base, offset } => {
+                self.stats.bytes_loaded += bytes as u64;
+                self.stats.bytes_scratch += bytes as u64;
+                let mut at = 0;
+                while at < bytes {
+                    let o = offset.wrapping_add(at as u32);
+                    let n = (4 - (o & 3) as usize).min(bytes - at);
+                    let address = base.wrapping_add(u64::from(o >> 2) * 256 + u64::from(o & 3));
+                    self.check_owner(w, address)?;
+                    self.mem.load(address, &mut data.bytes[at..at + n], &mut data.undef[at..at + n])?;
+                    at += n;
+                }
+            }
+            Place::Lds(offset) => {
+                self.stats.bytes_lds += bytes as u64;
+                let at = offset as usize;
+                match (g.lds.get(at..at + bytes), g.lds_undef.get(at..at + bytes)) {
+                    (Some(b), Some(u)) => {
+                        data.bytes[..bytes].copy_from_slice(b);
+                        data.undef[..bytes].copy_from_slice(u);
+                    }
+                    _ => return Err(lds_bounds("load", offset, bytes, g)),
+                }
+            }
+            Place::Nowhere => {}
+        }
+        Ok(data)
+    }
+
+    fn store_place(
+        &mut self,
+        w: &Wave,
+        g: &mut Group,
+        place: Place,
+        data: &Data,
+        bytes: usize,
+    ) -> Result<()> {
+        match place {
+            Place::Memory(address) => {
+                self.stats.bytes_stored += bytes as u64;
+                self.check_owner(w, address)?;
+                if self.checks(Checks::UNDEF_STORE)
+                    && data.undef[..bytes].contains(&0xff)
+                    && !matches!(self.mem.kind_at(address), Some(RegionKind::Scratch(_)))
+                {
+                    let message = format!("undefined bytes are stored at 0x{address:x}");
+                    return Err(Report::new(Kind::UndefStore, message));
+                }
+                self.mem.store(address, &data.bytes[..bytes], &data.undef[..bytes])?;
+            }
+            Place::Swizzled { base, offset } => {
+                self.stats.bytes_stored += bytes as u64;
+                self.stats.bytes_scratch += bytes as u64;
+                let mut at = 0;
+                while at < bytes {
+                    let o = offset.wrapping_add(at as u32);
+                    let n = (4 - (o & 3) as usize).min(bytes - at);
+                    let address = base.wrapping_add(u64::from(o >> 2) * 256 + u64::from(o & 3));
+                    self.check_owner(w, address)?;
+                    self.mem.store(address, &data.bytes[at..at + n], &data.undef[at..at + n])?;
+                    at += n;
+                }
+            }
+            Place::Lds(offset) => {
+                self.stats.bytes_lds += bytes as u64;
+                let at = offset as usize;
+                match (g.lds.get_mut(at..at + bytes), g.lds_undef.get_mut(at..at + bytes)) {
+                    (Some(b), Some(u)) => {
+                        b.copy_from_slice(&data.bytes[..bytes]);
+                        u.copy_from_slice(&data.undef[..bytes]);
+                    }
+                    _ => return Err(lds_bounds("store", offset, bytes, g)),
+                }
+            }
+            Place::Nowhere => {}
+        }
+        Ok(())
+    }
+
+    /// Makes an access of every active lane to its place. `data`: first VGPR of the data read, `dst` of the data written.
+    fn access(
+        &mut self,
+        w: &mut Wave,
+        g: &mut Group,
+        op: &Op,
+        places: &[Place; LANES],
+        data: Option<u16>,
+        dst: Option<u16>,
+    ) -> Result<()> {
+        let Some(mem) = op.mem else { return Err(unsupported(op)) };
+        let exec = w.exec();
+        let bytes = mem.bytes as usize;
+        let mut loaded = [Data::default(); LANES];
+        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let place = places[l];
+            let lane = |r: Box<Report>| r.at_lane(l);
+            match mem.kind {
+                MemKind::Load => loaded[l] = self.load_place(w, g, place, bytes).map_err(lane)?,
+                MemKind::Store => {
+                    let Some(first) = data else { return Err(unsupported(op)) };
+                    let mut d = Self::lane_data(w, first, mem.bytes.div_ceil(4), l);
+                    if op.info.flags.contains(OpFlags::D16_HI) {
+                        let (v, u) = d.word(0);
+                        d.set_word(0, v >> 16, u >> 16);
+                    }
+                    self.store_place(w, g, place, &d, bytes).map_err(lane)?;
+                }
+                MemKind::Atomic(_) => {
+                    let Some(first) = data else { return Err(unsupported(op)) };
+                    let d = Self::lane_data(w, first, mem.bytes / 2, l);
+                    let (a, b) =
+                        if bytes == 8 { (d.long(0), d.long(8)) } else { (wide(d.word(0)), wide(d.word(4))) };
+                    loaded[l] = self.atomic(w, g, mem, place, a, b).map_err(lane)?;
+                }
+                MemKind::None => {}
+            }
+        }
+        if let Some(dst) = dst {
+            self.write_loaded(w, op, mem, dst, &loaded, bytes);
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        w: &Wave,
+        g: &mut Group,
+        mem: Mem,
+        place: Place,
+        (a, au): (u64, u64),
+        (b, bu): (u64, u64),
+    ) -> Result<Data> {
+        let bytes = mem.bytes as usize;
+        let MemKind::Atomic(kind) = mem.kind else { return Ok(Data::default()) };
+        let misaligned = match place {
+            Place::Memory(address) => address % bytes as u64 != 0,
+            Place::Lds(offset) => offset % mem.bytes != 0,
+            _ => false,
+        };
+        if misaligned {
+            return Err(Report::new(
+                Kind::Misaligned,
+                format!("atomic of {bytes} bytes at a misaligned {place:x?}"),
+            ));
+        }
+        let old = self.load_place(w, g, place, bytes)?;
+        let (x, xu) = if bytes == 8 { old.long(0) } else { wide(old.word(0)) };
+        let new = kind.apply(x, a, b, bytes == 8);
+        use super::atomic::AtomicOp;
+        let undef = match kind {
+            AtomicOp::Swap => au,
+            AtomicOp::CmpSwap | AtomicOp::FcmpSwap if x != b => xu | bu,
+            _ if xu | au | bu & if needs_second(kind) { u64::MAX } else { 0 } != 0 => u64::MAX,
+            _ => 0,
+        };
+        let mut data = Data::default();
+        data.set_word(0, new as u32, undef as u32);
+        data.set_word(4, (new >> 32) as u32, (undef >> 32) as u32);
+        self.store_place(w, g, place, &data, bytes)?;
+        Ok(old)
+    }
+
+    /// Writes loaded data to VGPRs from `dst` on, extended as the instruction says.
+    fn write_loaded(&self, w: &mut Wave, op: &Op, mem: Mem, dst: u16, loaded: &[Data; LANES], bytes: usize) {
+        let exec = w.exec();
+        let flags = op.info.flags;
+        for k in 0..bytes.div_ceil(4) {
+            let n = (usize::from(dst) + k) & 255;
+            let (mut v, mut u) = ([0; LANES], [0; LANES]);
+            for l in 0..LANES {
+                (v[l], u[l]) = loaded[l].word(4 * k);
+                if bytes < 4 {
+                    let up = 32 - 8 * bytes as u32;
+                    if mem.signed {
+                        v[l] = ((v[l] << up) as i32 >> up) as u32;
+                        u[l] = ((u[l] << up) as i32 >> up) as u32;
+                    } else {
+                        v[l] = v[l] << up >> up;
+                        u[l] = u[l] << up >> up;
+                    }
+                }
+                if flags.intersects(OpFlags::D16 | OpFlags::D16_HI) {
+                    let (old, old_u) = (w.v[n][l], w.undef_at(n, l));
+                    let whole = !self.launch.target.has(Features::D16_PRESERVES);
+                    if flags.contains(OpFlags::D16_HI) {
+                        v[l] = v[l] << 16 | if whole { 0 } else { old & 0xffff };
+                        u[l] = u[l] << 16 | if whole { 0 } else { old_u & 0xffff };
+                    } else {
+                        v[l] = v[l] & 0xffff | if whole { 0 } else { old & 0xffff_0000 };
+                        u[l] = u[l] & 0xffff | if whole { 0 } else { old_u & 0xffff_0000 };
+                    }
+                }
+            }
+            let any = (0..LANES).any(|l| u[l] != 0 && exec >> l & 1 != 0);
+            w.write_v(n, &v, any.then_some(&u), exec);
+        }
+    }
+
+    /// Marks what a vector memory instruction writes as in flight.
+    fn in_flight(&self, w: &mut Wave, op: &Op, data: Option<u16>, dst: Option<u16>) {
+        let Some(mem) = op.mem else { return };
+        let two = if mem.two != 0 { 2 } else { 1 };
+        let dwords = |bytes: u32| (bytes * two).div_ceil(4) as u8;
+        let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: dwords(mem.bytes) });
+        let regs = range.as_slice();
+        match memory_event(op) {
+            Some(EventKind::Vmem) => w.waits.issue(Counter::Vm, EventKind::Vmem, regs),
+            Some(EventKind::Flat) => {
+                w.waits.issue(Counter::Vm, EventKind::Flat, regs);
+                w.waits.issue(Counter::Lgkm, EventKind::Flat, regs);
+            }
+            Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
+            None => {}
+        }
+        // GFX6 reads store data late; GDS does so everywhere.
+        let late = self.launch.target.generation() == Generation::Gfx6
+            && memory_event(op) == Some(EventKind::Vmem)
+            || memory_event(op) == Some(EventKind::Gds);
+        if let (true, Some(n)) = (late && mem.kind != MemKind::Load, data) {
+            let regs = [RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 }];
+            w.waits.issue(Counter::Exp, EventKind::Export, &regs);
+        }
+    }
+
+    /// A scalar operand that is an address or descriptor, which must be defined.
+    fn address_scalar(&self, w: &Wave, reg: u16, dwords: u8, what: &str) -> Result<u64> {
+        let (v, u) = self.scalar(w, reg, dwords);
+        if u != 0 && self.checks(Checks::UNDEF_ADDRESS) {
+            return Err(Report::new(Kind::UndefAddress, format!("{what} ({}) is undefined", PReg(reg))));
+        }
+        Ok(v)
+    }
+
+    fn offset_operand(&self, w: &Wave, operand: Option<&Operand>, what: &str) -> Result<u64> {
+        match operand {
+            Some(Operand::Imm(k)) => Ok(*k as u64),
+            Some(Operand::Reg(r)) => match r.reg {
+                Reg::Physical(p) => self.address_scalar(w, p.0, 1, what),
+                Reg::Virtual(_) => Ok(0),
+            },
+            _ => Ok(0),
+        }
+    }
+
+    fn check_alignment(&self, places: &[Place; LANES], mem: Mem, exec: u64) -> Result<()> {
+        if self.launch.target.has(Features::UNALIGNED_ACCESS) || !self.checks(Checks::MISALIGNED) {
+            return Ok(());
+        }
+        let align = u64::from(mem.bytes.next_power_of_two().min(4));
+        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let at = match places[l] {
+                Place::Memory(a) => a,
+                Place::Swizzled { offset, .. } => u64::from(offset),
+                _ => 0,
+            };
+            if at % align != 0 {
+                return Err(Report::new(
+                    Kind::Misaligned,
+                    format!("access of {} bytes at 0x{at:x}", mem.bytes),
+                )
+                .at_lane(l));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wide((v, u): (u32, u32)) -> (u64, u64) {
+    (u64::from(v), u64::from(u))
+}
+
+fn needs_second(kind: super::atomic::AtomicOp) -> bool {
+    use super::atomic::AtomicOp;
+    matches!(kind, AtomicOp::CmpSwap | AtomicOp::FcmpSwap | AtomicOp::Mskor | AtomicOp::Wrap)
+}
+
+fn lds_bounds(what: &str, offset: u32, bytes: usize, g: &Group) -> Box<Report> {
+    Report::new(
+        Kind::OutOfBounds,
+        format!("LDS {what} of {bytes} bytes at 0x{offset:x}, the work-group has {} bytes", g.lds.len()),
+    )
+}

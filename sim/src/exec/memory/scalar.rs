@@ -1,0 +1,88 @@
+//! Scalar memory: loads, stores, time.
+
+use super::super::{Exec, Handler, unsupported};
+use crate::program::{Mem, MemKind, Op};
+use crate::report::{Checks, Kind, Report, Result};
+use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::wave::Wave;
+use mir::isa::Opcode;
+
+/// What executes `op`.
+pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
+    let writes = op.info().operands.first().is_some_and(|o| o.name == "sdst");
+    let time = matches!(op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME);
+    match mem.kind {
+        MemKind::None if writes && !time => None,
+        MemKind::Atomic(_) => None,
+        _ => Some(|x, w, _, op| x.smem(w, op)),
+    }
+}
+
+impl Exec<'_> {
+    pub(super) fn smem(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let mem = op.mem.ok_or_else(|| unsupported(op))?;
+        let issue = |w: &mut Wave, regs: &[RegRange]| w.waits.issue(Counter::Lgkm, EventKind::Smem, regs);
+        if mem.kind == MemKind::None {
+            let Some((reg, _)) = op.sdst else {
+                issue(w, &[]);
+                return Ok(());
+            };
+            if !matches!(op.inst.op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME) {
+                return Err(unsupported(op));
+            }
+            let time = w.time + 100;
+            self.write_scalar(w, reg, 2, time, 0)?;
+            issue(w, &[RegRange { first: reg, len: 2 }]);
+            return Ok(());
+        }
+        let sbase = op.sgpr("sbase").ok_or_else(|| unsupported(op))?;
+        let buffer = op.info.operands.iter().any(|o| o.name == "sbase" && o.dwords == 4);
+        let mut offset = self.offset_operand(w, op.operand("soffset"), "the offset")?;
+        offset = offset.wrapping_add(op.inst.mods.offset as i64 as u64);
+        let mut base = self.address_scalar(w, sbase, 2, "the base")?;
+        let mut range = u64::MAX;
+        if buffer {
+            let rest = self.address_scalar(w, sbase + 2, 1, "the buffer resource")?;
+            let stride = base >> 48 & 0x3fff;
+            range = if stride == 0 { rest } else { rest * stride };
+            base &= 0xffff_ffff_ffff;
+            offset &= 0xffff_ffff;
+        }
+        let address = base.wrapping_add(offset);
+        if address & 3 != 0 && self.checks(Checks::MISALIGNED) {
+            return Err(Report::new(
+                Kind::Misaligned,
+                format!("scalar access at 0x{address:x}, which is no multiple of 4"),
+            ));
+        }
+        let address = address & !3;
+        let dwords = mem.bytes / 4;
+        match mem.kind {
+            MemKind::Load => {
+                let Some((dst, _)) = op.sdst else { return Err(unsupported(op)) };
+                self.stats.bytes_loaded += u64::from(mem.bytes);
+                for k in 0..dwords {
+                    let (mut b, mut u) = ([0; 4], [0; 4]);
+                    if u64::from(k) * 4 + (offset & !3) < range || !buffer {
+                        self.mem.load(address.wrapping_add(u64::from(k) * 4), &mut b, &mut u)?;
+                    }
+                    let (v, u) = (u32::from_le_bytes(b), u32::from_le_bytes(u));
+                    self.write_scalar(w, dst + k as u16, 1, v.into(), u.into())?;
+                }
+                issue(w, &[RegRange { first: dst, len: dwords as u8 }]);
+            }
+            MemKind::Store => {
+                let data = op.sgpr("sdata").ok_or_else(|| unsupported(op))?;
+                self.stats.bytes_stored += u64::from(mem.bytes);
+                for k in 0..dwords {
+                    let (v, u) = self.scalar(w, data + k as u16, 1);
+                    let at = address.wrapping_add(u64::from(k) * 4);
+                    self.mem.store(at, &(v as u32).to_le_bytes(), &(u as u32).to_le_bytes())?;
+                }
+                issue(w, &[]);
+            }
+            _ => return Err(unsupported(op)),
+        }
+        Ok(())
+    }
+}
