@@ -323,13 +323,11 @@ impl<'a> Selector<'a> {
             | InstKind::Branch { .. }
             | InstKind::Ret { .. }
             | InstKind::Unreachable => self.lower_terminator(data),
+            InstKind::InlineAsm { .. } => Err(Diagnostic::unsupported("inline assembly")),
             InstKind::Shuffle { .. }
             | InstKind::InsertValue { .. }
             | InstKind::Call { .. }
-            | InstKind::InlineAsm { .. }
-            | InstKind::Switch { .. } => {
-                Err(Diagnostic::unsupported("operation that selection does not know"))
-            }
+            | InstKind::Switch { .. } => Err(Diagnostic::defect("simplification left an illegal operation")),
         }
     }
 

@@ -305,7 +305,8 @@ fn implicit_use(module: &Module, function: &Function, implicit_offset: u32) -> I
 }
 
 /// Follows `roots` through constant offsets to loads of the block; false where a pointer into the block gets away. Pointers to
-/// explicit arguments may: they stay inside their argument.
+/// explicit arguments may: they stay inside their argument. A variable index may lead anywhere: its constant part says nothing, since
+/// `(i - 2) * 4 + 16` is `i * 4 + 8`.
 fn trace_loads(module: &Module, function: &Function, roots: Vec<Root>, loads: &mut Vec<(i64, u64)>) -> bool {
     let mut uses: FxHashMap<Value, Vec<crate::ir::Inst>> = FxHashMap::default();
     for &block in &function.layout {
@@ -331,6 +332,7 @@ fn trace_loads(module: &Module, function: &Function, roots: Vec<Root>, loads: &m
                 (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result)) if *base == value => {
                     work.push(Root { value: result, offset: offset.saturating_add(*add) });
                 }
+                (InstKind::PtrAdd { index: Some(_), .. }, _) => return false,
                 _ if offset < 0 => {}
                 _ => return false,
             }
@@ -447,6 +449,22 @@ mod tests {
         function.attributes.insert("amdgpu-no-implicitarg-ptr".into(), String::new());
         let none = layout(&module, &function, &target(3));
         assert_eq!((none.size_bytes, kinds(&none).len(), none.implicit_offset), (8, 0, 8));
+    }
+
+    #[test]
+    fn a_variable_index_may_reach_the_block() {
+        let mut function = kernel();
+        function.add_param(Type::I32, "i");
+        let block = function.add_block();
+        let ptr_ty = Type::ptr(AddrSpace::CONSTANT);
+        let call = InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, args: Default::default() };
+        let base = function.append(block, call, ptr_ty).expect("has a result");
+        let add = InstKind::PtrAdd { base, index: Some(function.params[0].value), scale: 4, offset: 4 };
+        let ptr = function.append(block, add, ptr_ty).expect("has a result");
+        let mem = MemAccess::plain(AddrSpace::CONSTANT, 2);
+        function.append(block, InstKind::Load { ptr, mem }, Type::I32);
+        let found = layout(&Module::default(), &function, &target(3));
+        assert_eq!((found.implicit_offset, found.size_bytes), (8, 64));
     }
 
     #[test]
