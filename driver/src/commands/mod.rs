@@ -1,6 +1,7 @@
 //! The command line: one binary; an input file compiles, the other jobs are subcommands.
 
 mod compile;
+mod mc;
 mod run;
 
 use clap::{Parser, Subcommand, error::ErrorKind};
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// Run a kernel on the simulator.
     Run(run::Args),
+    /// Assemble or disassemble single instructions, one a line.
+    Mc(mc::Args),
 }
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
@@ -50,6 +53,7 @@ pub fn main(args: Vec<OsString>) -> i32 {
     };
     match cli.command {
         Some(Command::Run(args)) => run::main(&args),
+        Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }
 }

@@ -39,24 +39,28 @@ struct Words {
 /// Errors: `Unsupported` where the target lacks opcode or encoding, `Limit` where an operand does not fit, `Defect` where the
 /// instruction does not match its row.
 pub fn encode(inst: &Inst, target: &Target, out: &mut Vec<u32>) -> Result<Encoded> {
-    let words = words(inst, target).map_err(|e| e.at(inst.op.info().name))?;
+    encode_into(inst, target, out).map_err(|(_, e)| e.at(inst.op.info().name))
+}
+
+/// [`encode`] for those who want to know which operand does not fit: the error comes with its index, if it is one operand's.
+pub fn encode_into(
+    inst: &Inst,
+    target: &Target,
+    out: &mut impl Extend<u32>,
+) -> Result<Encoded, (Option<usize>, Box<Diagnostic>)> {
+    let words = words(inst, target)?;
     if words.unresolved {
-        return Err(Diagnostic::defect("unresolved branch target").at(inst.op.info().name));
+        return Err((None, Diagnostic::defect("unresolved branch target")));
     }
-    out.push(words.bits as u32);
-    if words.dwords > 1 {
-        out.push((words.bits >> 32) as u32);
-    }
-    if let Some(literal) = words.literal {
-        out.push(literal);
-    }
+    let second = (words.dwords > 1).then_some((words.bits >> 32) as u32);
+    out.extend([Some(words.bits as u32), second, words.literal].into_iter().flatten());
     let literal = u8::from(words.literal.is_some());
     Ok(Encoded { dwords: words.dwords + literal, relocated: words.relocated.then_some(words.dwords) })
 }
 
 /// Size in bytes of `inst` when encoded; branch targets may still be blocks. Errors are those of [`encode`].
 pub fn encoded_size(inst: &Inst, target: &Target) -> Result<u32> {
-    let words = words(inst, target).map_err(|e| e.at(inst.op.info().name))?;
+    let words = words(inst, target).map_err(|(_, e)| e.at(inst.op.info().name))?;
     Ok(4 * (u32::from(words.dwords) + u32::from(words.literal.is_some())))
 }
 
@@ -126,18 +130,18 @@ struct Encoder<'a> {
     bus: Option<u16>,
 }
 
-fn words(inst: &Inst, target: &Target) -> Result<Words> {
+fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diagnostic>)> {
     let info = inst.op.info();
     let generation = target.generation();
     if !target.has(info.requires) {
-        return Err(unsupported_here(target));
+        return Err((None, unsupported_here(target)));
     }
     let encoding = choose(inst, generation);
     let vop3 = encoding == Encoding::E64;
     let code =
         if vop3 && info.format != Format::Vop3p { info.vop3_code(generation) } else { info.code(generation) };
     let (Some(code), Some(layout)) = (code, layout(info, encoding, generation)) else {
-        return Err(unsupported_here(target));
+        return Err((None, unsupported_here(target)));
     };
     let mut encoder = Encoder {
         info,
@@ -153,7 +157,7 @@ fn words(inst: &Inst, target: &Target) -> Result<Words> {
         bus: None,
     };
     encoder.operands()?;
-    encoder.mods()?;
+    encoder.mods().map_err(|e| (None, e))?;
     Ok(Words {
         bits: encoder.bits,
         dwords: layout.dwords,
@@ -219,22 +223,24 @@ pub(super) fn scalar_tuple_fits(first: PReg, dwords: u8, generation: Generation)
 }
 
 impl Encoder<'_> {
-    fn operands(&mut self) -> Result<()> {
+    /// Encodes the operands; an error comes with the operand's index.
+    fn operands(&mut self) -> Result<(), (Option<usize>, Box<Diagnostic>)> {
         let descs = self.info.operands;
         let given = &self.inst.operands;
         let optional = descs.last().is_some_and(|d| d.kind == OperandKind::OptionalImm);
         if given.len() != descs.len() && !(optional && given.len() + 1 == descs.len()) {
-            return Err(Diagnostic::defect(format!("{} operands instead of {}", given.len(), descs.len())));
+            let error = Diagnostic::defect(format!("{} operands instead of {}", given.len(), descs.len()));
+            return Err((None, error));
         }
         for (index, operand) in given.iter().enumerate() {
-            self.operand(index, operand)?;
+            self.operand(index, operand).map_err(|e| (Some(index), e))?;
         }
         // Reads of VCC that no field shows take the constant bus too.
         if self.info.flags.contains(OpFlags::VCC_USE) && self.is_vector() {
-            self.use_bus(106)?;
+            self.use_bus(106).map_err(|e| (None, e))?;
         }
         if self.info.flags.contains(OpFlags::M0_USE) && self.is_vector() {
-            self.use_bus(124)?;
+            self.use_bus(124).map_err(|e| (None, e))?;
         }
         Ok(())
     }
@@ -288,7 +294,7 @@ impl Encoder<'_> {
                 let reg = self.register(operand, name)?;
                 let code = self.scalar_code(reg, desc.dwords, name)?;
                 // The destination of a lane read stands in a VGPR field.
-                if code > 127 {
+                if code > 127 && desc.role != Role::Use {
                     return Err(bad("a read-only register", name));
                 }
                 let unit = match desc.slot {
@@ -304,7 +310,7 @@ impl Encoder<'_> {
                 }
                 let reg = self.register(operand, name)?;
                 let code = self.scalar_code(reg, desc.dwords, name)?;
-                if code > 126 || reg.0 == PReg::EXEC_LO {
+                if code > 126 || (reg.0 == PReg::EXEC_LO && desc.dwords > 1) {
                     return Err(bad("this register", name));
                 }
                 self.put(field, u64::from(code), name)
@@ -355,8 +361,10 @@ impl Encoder<'_> {
                 }
                 _ => {
                     let value = self.immediate(operand, name)?;
-                    let short = i16::try_from(value).map_err(|_| out_of_range("branch distance", value))?;
-                    self.put(field, u64::from(short as u16), name)
+                    if i16::try_from(value).is_err() && u16::try_from(value).is_err() {
+                        return Err(out_of_range("branch distance", value));
+                    }
+                    self.put(field, u64::from(value as u16), name)
                 }
             },
             K::Simm16 | K::Waitcnt | K::Hwreg | K::Sendmsg | K::OptionalImm => {
@@ -552,7 +560,8 @@ impl Encoder<'_> {
                 let free = self.info.flags.contains(OpFlags::IGNORES_EXEC)
                     && slot == Slot::Src1
                     && reg.0 == PReg::M0;
-                if self.is_vector() && !free {
+                // LDS data come another way.
+                if self.is_vector() && !free && reg.0 != PReg::LDS_DIRECT {
                     self.use_bus(code)?;
                 }
                 Ok(code)
@@ -594,9 +603,6 @@ impl Encoder<'_> {
                     Some((_, bit)) => self.bits |= bit.put(scalar),
                     None if scalar == 1 => return Err(bad("a scalar operand", name)),
                     None => {}
-                }
-                if (128..=248).contains(&n) && scalar == 1 {
-                    return Err(bad("a constant", name));
                 }
                 self.put(field, u64::from(n), name)
             }

@@ -12,6 +12,7 @@
 mod decode;
 mod encode;
 pub mod format;
+pub mod parse;
 mod print;
 mod row;
 mod rows;

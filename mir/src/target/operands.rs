@@ -163,10 +163,13 @@ pub fn canonical_constant(value: i64, ty: ValueType) -> i64 {
 /// The inline constant that reads as `value` in an operand of type `ty`.
 ///
 /// Integers −16 to 64 do in every type, as that integer's bits. Float patterns do in 16-bit float, and in 32- and 64-bit
-/// operands of any type. A packed operand reads a float constant in its low half and zero in the other.
+/// operands of any type. A packed float operand reads a float constant in its low half and zero in the other. Integer operands of 16
+/// bits, single and packed, read the pattern of the 32-bit float; as that is wider than a single one, it stands for itself.
 pub fn inline_constant(value: i64, ty: ValueType, generation: Generation) -> Option<u16> {
     use ValueType as T;
     let signed = match constant_bits(ty) {
+        // The pattern of a 32-bit float is none of a smaller integer.
+        16 if ty != T::F16 && value > i64::from(u16::MAX) => i64::MAX,
         16 => i64::from(value as i16),
         32 => i64::from(value as i32),
         64 => value,
@@ -179,11 +182,13 @@ pub fn inline_constant(value: i64, ty: ValueType, generation: Generation) -> Opt
     }
     let floats = &FLOATS[..float_count(generation)];
     let found = match ty {
+        T::B16 | T::I16 | T::U16 => floats.iter().position(|f| i64::from(f.1) == value),
+        T::V2I16 => floats.iter().position(|f| f.1 == value as u32),
         // Before there were 16-bit instructions, a half was the low half of a 32-bit constant.
         T::F16 if generation < Generation::Gfx8 => None,
         T::F16 => floats.iter().position(|f| f.0 == value as u16),
         T::V2F16 => floats.iter().position(|f| u32::from(f.0) == value as u32),
-        T::B16 | T::I16 | T::U16 | T::V2I16 | T::Data => None,
+        T::Data => None,
         T::B32 | T::I32 | T::U32 | T::F32 => floats.iter().position(|f| f.1 == value as u32),
         T::B64 | T::I64 | T::U64 | T::F64 => floats.iter().position(|f| f.2 == value as u64),
     };
@@ -206,10 +211,9 @@ pub fn inline_constant_value(code: u16, ty: ValueType, generation: Generation) -
     Some(match ty {
         T::F16 if generation < Generation::Gfx8 => i64::from(single as u16),
         T::F16 | T::V2F16 => i64::from(half),
-        // 16-bit integer operands read the low half of the f32 pattern.
-        T::B16 | T::I16 | T::U16 | T::V2I16 | T::B32 | T::I32 | T::U32 | T::F32 => {
-            canonical_constant(i64::from(single), ty)
-        }
+        // 16-bit integer operands read the low half of the f32 pattern; see `inline_constant`.
+        T::B16 | T::I16 | T::U16 => i64::from(single),
+        T::V2I16 | T::B32 | T::I32 | T::U32 | T::F32 => canonical_constant(i64::from(single), ty),
         T::B64 | T::I64 | T::U64 | T::F64 | T::Data => double as i64,
     })
 }
@@ -222,9 +226,7 @@ pub fn literal_of_constant(value: i64, ty: ValueType) -> Option<u32> {
         T::F16 | T::B16 | T::I16 | T::U16 => Some(u32::from(value as u16)),
         T::B32 | T::I32 | T::U32 | T::F32 | T::V2I16 | T::V2F16 => Some(value as u32),
         T::F64 => (value as u32 == 0).then_some((value as u64 >> 32) as u32),
-        T::B64 | T::U64 => u32::try_from(value).ok(),
-        // Manuals differ on whether signed operations extend the sign; below 2^31 both agree.
-        T::I64 => i32::try_from(value).ok().and_then(|v| u32::try_from(v).ok()),
+        T::B64 | T::U64 | T::I64 => u32::try_from(value).ok(),
         T::Data => None,
     }
 }

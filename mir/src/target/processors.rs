@@ -143,7 +143,6 @@ const fn gfx8() -> Features {
         .union(Features::DWORDX3)
         .union(Features::DS_ADD_F32)
         .union(Features::UNALIGNED_ACCESS)
-        .union(Features::XNACK_SUPPORTED)
 }
 
 const fn gfx9() -> Features {
@@ -158,6 +157,7 @@ const fn gfx9() -> Features {
         .union(Features::VGPR_INDEX_MODE)
         .union(Features::FAST_FMA_F32)
         .union(Features::UNALIGNED_DS)
+        .union(Features::XNACK_SUPPORTED)
 }
 
 impl Processor {
@@ -212,11 +212,11 @@ pub static PROCESSORS: &[Processor] = &[
     processor!("gfx703" ["kabini", "mullins"], Gfx7, 0x25, gfx7(), apu),
     processor!("gfx704" ["bonaire"], Gfx7, 0x26, gfx7()),
     processor!("gfx705" [], Gfx7, 0x3b, gfx7(), apu),
-    processor!("gfx801" ["carrizo"], Gfx8, 0x28, gfx8().union(Features::FAST_F64).union(Features::FAST_FMA_F32).union(Features::XNACK), apu),
+    processor!("gfx801" ["carrizo"], Gfx8, 0x28, gfx8().union(Features::FAST_F64).union(Features::FAST_FMA_F32).union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
     processor!("gfx802" ["iceland", "tonga"], Gfx8, 0x29, gfx8().union(Features::SGPR_INIT_BUG)),
     processor!("gfx803" ["fiji", "polaris10", "polaris11"], Gfx8, 0x2a, gfx8()),
     processor!("gfx805" ["tongapro"], Gfx8, 0x3c, gfx8().union(Features::SGPR_INIT_BUG)),
-    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::XNACK), apu),
+    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
     processor!("gfx900" [], Gfx9, 0x2c, gfx9().union(Features::MAD_MIX)),
     processor!("gfx902" [], Gfx9, 0x2d, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx904" [], Gfx9, 0x2e, gfx9().union(Features::FMA_MIX)),

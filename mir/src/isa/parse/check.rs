@@ -1,0 +1,147 @@
+//! What the assembler demands beyond what can be encoded: sizes of image data, bits that go with operands.
+
+use super::modifier::{Collected, Seen};
+use crate::isa::format::Slot;
+use crate::isa::{Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType};
+use crate::machine::{Encoding, Inst, ModFlags, PReg, Reg, RegOperand, SdwaSel};
+use crate::target::operands::inline_constant;
+use crate::target::{Generation, Target};
+use std::borrow::Cow;
+
+/// Sources that have a bit in `neg`, `op_sel` and their kin.
+pub fn source_count(info: &OpcodeInfo) -> u32 {
+    let source = |kind| !matches!(kind, OperandKind::Literal | OperandKind::Attribute);
+    info.operands.iter().filter(|o| o.role == Role::Use && source(o.kind)).count() as u32
+}
+
+/// Checks `inst`, which was written with the modifiers `collected`.
+pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<(), Cow<'static, str>> {
+    let info = inst.op.info();
+    let flags = info.flags;
+    vector_sources(inst)?;
+    let glc = collected.flags.contains(ModFlags::GLC);
+    if info.flags.contains(OpFlags::SDWA8) && inst.mods.sdwa().is_some_and(|s| s.dst_sel != SdwaSel::Dword) {
+        return Err("the destination is also an addend and must be whole".into());
+    }
+    if info.format == Format::Smem && info.name.contains("buffer") && target.generation() >= Generation::Gfx9
+    {
+        let offset = inst.operands.last().and_then(|o| o.as_imm()).unwrap_or(i64::from(inst.mods.offset));
+        if offset < 0 {
+            return Err("expected a 20-bit unsigned offset".into());
+        }
+    }
+    // The encoder would take a literal as for any scalar source.
+    let literal = |value| inline_constant(value, ValueType::B64, target.generation()).is_none();
+    if inst.op == Opcode::S_CBRANCH_G_FORK && inst.operands.iter().filter_map(|o| o.as_imm()).any(literal) {
+        return Err("literal operands are not supported".into());
+    }
+    if info.format == Format::Smem
+        && collected.seen.contains(Seen::OFFSET)
+        && inst.operands.last().is_none_or(|o| o.as_reg().is_none())
+    {
+        return Err("offset besides an immediate offset".into());
+    }
+    match info.format {
+        Format::Mimg => image(inst, target)?,
+        Format::Mubuf | Format::Mtbuf if flags.contains(OpFlags::FORMATTED | OpFlags::D16) => {
+            let info = info.operands.first().map_or(0, |desc| desc.dwords);
+            let wanted = if packs_halves(target) { info.div_ceil(2) } else { info };
+            let tfe = u8::from(inst.mods.flags.contains(ModFlags::TFE));
+            if inst.operands.first().and_then(|o| o.as_reg()).is_none_or(|reg| reg.dwords != wanted + tfe) {
+                return Err(format!("data of another width than {wanted} dwords").into());
+            }
+        }
+        Format::Ds => {
+            if flags.contains(OpFlags::GDS_ONLY) && !collected.flags.contains(ModFlags::GDS) {
+                return Err("instruction must use gds".into());
+            }
+            if inst.mods.offset < 0 {
+                return Err("expected a 16-bit unsigned offset".into());
+            }
+        }
+        Format::Mubuf | Format::Flat | Format::Global | Format::Scratch | Format::Smem => {
+            if flags.contains(OpFlags::RTN) && !glc {
+                return Err("instruction must use glc".into());
+            }
+            if flags.contains(OpFlags::ATOMIC) && !flags.contains(OpFlags::RTN) && glc {
+                return Err("instruction must not use glc".into());
+            }
+            if flags.contains(OpFlags::LDS_DMA) && !collected.flags.contains(ModFlags::LDS) {
+                return Err("instruction must use lds".into());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Whether the processor packs two 16-bit components of image and typed buffer data in a register; Tonga and its kin leave one in each.
+fn packs_halves(target: &Target) -> bool {
+    target.generation() >= Generation::Gfx9 || target.processor.name == "gfx810"
+}
+
+/// Registers in places where the assembler does not want them.
+fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
+    let info = inst.op.info();
+    if info.format == Format::Smem {
+        let data =
+            inst.operands.first().filter(|_| info.operands.first().is_some_and(|d| d.slot == Slot::Sdata));
+        let reg = data.and_then(|o| o.as_reg()).map(|r| r.reg);
+        if [PReg::M0, PReg::EXEC_LO, PReg::EXEC_HI].iter().any(|special| reg == Some((*special).into())) {
+            return Err("m0 and exec are no data of scalar memory".into());
+        }
+        return Ok(());
+    }
+    let vector = matches!(
+        info.format,
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
+    );
+    let mut scalar: Option<RegOperand> = None;
+    for (desc, operand) in info.operands.iter().zip(&inst.operands) {
+        let Some(reg) = operand.as_reg() else { continue };
+        if reg.reg == Reg::Physical(PReg::LDS_DIRECT) {
+            let reversed = ["brev_", "lrev_", "rrev_"].iter().any(|part| info.name.contains(part));
+            let lane = inst.op == Opcode::V_WRITELANE_B32 && inst.encoding == Encoding::E64;
+            if !vector || reversed || lane || matches!(inst.encoding, Encoding::Sdwa | Encoding::Dpp) {
+                return Err("lds_direct cannot be used with this instruction".into());
+            }
+            if desc.slot != Slot::Src0 {
+                return Err("lds_direct may be used as src0 only".into());
+            }
+        }
+        // A register and a pair that begins with it are two values.
+        let Reg::Physical(first) = reg.reg else { continue };
+        if vector && desc.role == Role::Use && !first.is_vgpr() {
+            if scalar.is_some_and(|old| old.reg == reg.reg && old.dwords != reg.dwords) {
+                return Err("more than one scalar operand on the constant bus".into());
+            }
+            scalar = Some(*reg);
+        }
+    }
+    Ok(())
+}
+
+/// Image data must be as wide as `dmask`, `d16` and `tfe` make it.
+fn image(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
+    let flags = inst.op.info().flags;
+    let mods = &inst.mods;
+    if mods.flags.contains(ModFlags::D16) && inst.op.info().name.contains("_pck") {
+        return Err("d16 is not supported by this instruction".into());
+    }
+    if flags.contains(OpFlags::ATOMIC) && !matches!(mods.dmask, 1 | 3 | 15) {
+        return Err("invalid atomic image dmask".into());
+    }
+    if flags.contains(OpFlags::GATHER4) && mods.dmask.count_ones() != 1 {
+        return Err("invalid image_gather dmask: only one bit must be set".into());
+    }
+    let given = inst.operands.first().and_then(|o| o.as_reg()).map_or(0, |reg| u32::from(reg.dwords));
+    let channels = if flags.contains(OpFlags::GATHER4) { 4 } else { mods.dmask.count_ones().max(1) };
+    let packed = packs_halves(target) && mods.flags.contains(ModFlags::D16);
+    let data = if packed { channels.div_ceil(2) } else { channels };
+    let wanted = data + u32::from(mods.flags.contains(ModFlags::TFE));
+    if given == wanted {
+        Ok(())
+    } else {
+        Err(format!("image data of {given} dwords instead of {wanted} by dmask, d16 and tfe").into())
+    }
+}

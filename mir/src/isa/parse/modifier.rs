@@ -1,0 +1,476 @@
+//! Modifiers: the words after (or, for a few, between) the operands.
+//!
+//! [`parse`] reads whatever modifier is here, whoever it belongs to, into a [`Collected`]; the matcher then asks
+//! with [`allowed`] whether all of them belong to the encoding that it tries, and the encoder whether their values do.
+
+use super::lexer::{Lexer, Token};
+use super::special::{self, Context};
+use super::{Failure, fail};
+use crate::isa::{Format, OpFlags, OpcodeInfo};
+use crate::machine::{Dpp, Encoding, ModFlags, Sdwa, SdwaSel, SdwaUnused};
+use crate::target::{Generation, Target};
+
+bitflags::bitflags! {
+    /// Which modifiers were written.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Seen: u64 {
+        /// `mul:`, `div:`.
+        const OMOD = 1 << 0;
+        const OP_SEL = 1 << 1;
+        const OP_SEL_HI = 1 << 2;
+        const NEG_LO = 1 << 3;
+        const NEG_HI = 1 << 4;
+        const DST_SEL = 1 << 5;
+        const DST_UNUSED = 1 << 6;
+        const SRC0_SEL = 1 << 7;
+        const SRC1_SEL = 1 << 8;
+        /// `quad_perm:`, `row_shl:` and their kin.
+        const DPP_CTRL = 1 << 9;
+        const ROW_MASK = 1 << 10;
+        const BANK_MASK = 1 << 11;
+        const BOUND_CTRL = 1 << 12;
+        const OFFSET = 1 << 13;
+        const OFFSET0 = 1 << 14;
+        const OFFSET1 = 1 << 15;
+        const DMASK = 1 << 16;
+        const FORMAT = 1 << 17;
+        const DFMT = 1 << 18;
+        const NFMT = 1 << 19;
+        const CLAMP = 1 << 20;
+        const GLC = 1 << 21;
+        const SLC = 1 << 22;
+        const TFE = 1 << 23;
+        const LDS = 1 << 24;
+        const OFFEN = 1 << 25;
+        const IDXEN = 1 << 26;
+        const ADDR64 = 1 << 27;
+        const GDS = 1 << 28;
+        const UNORM = 1 << 29;
+        const DA = 1 << 30;
+        const R128 = 1 << 31;
+        const LWE = 1 << 32;
+        const A16 = 1 << 33;
+        const D16 = 1 << 34;
+        const DONE = 1 << 35;
+        const COMPR = 1 << 36;
+        const VM = 1 << 37;
+        const HIGH = 1 << 38;
+        const NV = 1 << 39;
+        const SWIZZLE = 1 << 40;
+    }
+}
+
+impl Seen {
+    const DPP: Self = Self::DPP_CTRL.union(Self::ROW_MASK).union(Self::BANK_MASK).union(Self::BOUND_CTRL);
+}
+
+/// The modifiers of an instruction as written.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// Which ones.
+    pub seen: Seen,
+    /// Where the first one begins.
+    pub at: usize,
+    /// One-bit modifiers that are on.
+    pub flags: ModFlags,
+    /// `mul:`, `div:` as the field's value.
+    pub omod: u8,
+    /// Bit i: element i.
+    pub op_sel: u8,
+    /// The same.
+    pub op_sel_hi: u8,
+    /// The same.
+    pub neg_lo: u8,
+    /// The same.
+    pub neg_hi: u8,
+    /// `offset:` or `offset0:`.
+    pub offset: i64,
+    /// `offset1:`.
+    pub offset1: u8,
+    /// `dmask:`.
+    pub dmask: u8,
+    /// `format:`, or `dfmt:` and `nfmt:`.
+    pub format: u8,
+    /// SDWA parts.
+    pub sdwa: Sdwa,
+    /// DPP parts.
+    pub dpp: DppParts,
+}
+
+/// DPP control with the values of what is not written.
+#[derive(Clone, Copy, Debug)]
+pub struct DppParts(pub Dpp);
+
+impl Default for DppParts {
+    fn default() -> Self {
+        // quad_perm:[0,1,2,3], every row and bank.
+        Self(Dpp { ctrl: 0xe4, row_mask: 15, bank_mask: 15, bound_ctrl: false })
+    }
+}
+
+/// One-bit modifiers.
+#[rustfmt::skip]
+static FLAGS: &[(&str, Seen, ModFlags)] = &[
+    ("clamp", Seen::CLAMP, ModFlags::CLAMP),
+    ("glc", Seen::GLC, ModFlags::GLC),
+    ("slc", Seen::SLC, ModFlags::SLC),
+    ("tfe", Seen::TFE, ModFlags::TFE),
+    ("lds", Seen::LDS, ModFlags::LDS),
+    ("offen", Seen::OFFEN, ModFlags::OFFEN),
+    ("idxen", Seen::IDXEN, ModFlags::IDXEN),
+    ("addr64", Seen::ADDR64, ModFlags::ADDR64),
+    ("gds", Seen::GDS, ModFlags::GDS),
+    ("unorm", Seen::UNORM, ModFlags::UNORM),
+    ("da", Seen::DA, ModFlags::DA),
+    ("r128", Seen::R128, ModFlags::R128),
+    ("lwe", Seen::LWE, ModFlags::LWE),
+    ("a16", Seen::A16, ModFlags::A16),
+    ("d16", Seen::D16, ModFlags::D16),
+    ("done", Seen::DONE, ModFlags::DONE),
+    ("compr", Seen::COMPR, ModFlags::COMPR),
+    ("vm", Seen::VM, ModFlags::VM),
+    ("high", Seen::HIGH, ModFlags::HIGH),
+    ("nv", Seen::NV, ModFlags::NV),
+];
+
+/// Modifiers with a value.
+#[rustfmt::skip]
+static VALUED: &[(&str, Seen)] = &[
+    ("offset", Seen::OFFSET),
+    ("inst_offset", Seen::OFFSET),
+    ("offset0", Seen::OFFSET0),
+    ("offset1", Seen::OFFSET1),
+    ("dmask", Seen::DMASK),
+    ("mul", Seen::OMOD),
+    ("div", Seen::OMOD),
+    ("op_sel", Seen::OP_SEL),
+    ("op_sel_hi", Seen::OP_SEL_HI),
+    ("neg_lo", Seen::NEG_LO),
+    ("neg_hi", Seen::NEG_HI),
+    ("dst_sel", Seen::DST_SEL),
+    ("dst_unused", Seen::DST_UNUSED),
+    ("src0_sel", Seen::SRC0_SEL),
+    ("src1_sel", Seen::SRC1_SEL),
+    ("quad_perm", Seen::DPP_CTRL),
+    ("row_shl", Seen::DPP_CTRL),
+    ("row_shr", Seen::DPP_CTRL),
+    ("row_ror", Seen::DPP_CTRL),
+    ("wave_shl", Seen::DPP_CTRL),
+    ("wave_rol", Seen::DPP_CTRL),
+    ("wave_shr", Seen::DPP_CTRL),
+    ("wave_ror", Seen::DPP_CTRL),
+    ("row_bcast", Seen::DPP_CTRL),
+    ("row_mask", Seen::ROW_MASK),
+    ("bank_mask", Seen::BANK_MASK),
+    ("bound_ctrl", Seen::BOUND_CTRL),
+    ("format", Seen::FORMAT),
+    ("dfmt", Seen::DFMT),
+    ("nfmt", Seen::NFMT),
+];
+
+fn flag(name: &str) -> Option<(Seen, ModFlags, bool)> {
+    let find =
+        |name: &str| FLAGS.iter().find(|(known, ..)| *known == name).map(|&(_, seen, flag)| (seen, flag));
+    if let Some((seen, flag)) = find(name) {
+        return Some((seen, flag, true));
+    }
+    let (seen, flag) = find(name.strip_prefix("no")?)?;
+    Some((seen, flag, false))
+}
+
+/// Whether a modifier begins at `lexer`.
+pub fn is_here(lexer: &Lexer<'_>) -> bool {
+    let Token::Name(name) = lexer.token else { return false };
+    flag(name).is_some()
+        || matches!(name, "row_mirror" | "row_half_mirror")
+        || VALUED.iter().any(|(known, _)| *known == name)
+}
+
+/// Reads the modifier at `lexer`; one must be there.
+pub fn parse(context: &Context<'_>, lexer: &mut Lexer<'_>, into: &mut Collected) -> Result<(), Failure> {
+    let at = lexer.start;
+    let Token::Name(name) = lexer.token else { return fail(at, "expected a modifier") };
+    if into.seen.is_empty() {
+        into.at = at;
+    }
+    lexer.step();
+    if let Some((seen, flag, on)) = flag(name) {
+        once(into, seen, at, name)?;
+        into.flags.set(flag, on);
+        return Ok(());
+    }
+    let mirror = match name {
+        "row_mirror" => Some(0x140),
+        "row_half_mirror" => Some(0x141),
+        _ => None,
+    };
+    if let Some(ctrl) = mirror {
+        once(into, Seen::DPP_CTRL, at, name)?;
+        into.dpp.0.ctrl = ctrl;
+        return Ok(());
+    }
+    let Some(&(_, seen)) = VALUED.iter().find(|(known, _)| *known == name) else {
+        return fail(at, format!("unknown modifier {name}"));
+    };
+    once(into, seen, at, name)?;
+    if !lexer.skip(b':') {
+        return fail(lexer.start, "expected a colon");
+    }
+    value(context, lexer, into, name, seen)
+}
+
+fn once(into: &mut Collected, seen: Seen, at: usize, name: &str) -> Result<(), Failure> {
+    if into.seen.contains(seen) {
+        return fail(at, format!("duplicate modifier {name}"));
+    }
+    into.seen |= seen;
+    Ok(())
+}
+
+/// Reads what follows `name:`.
+fn value(
+    context: &Context<'_>,
+    lexer: &mut Lexer<'_>,
+    into: &mut Collected,
+    name: &str,
+    seen: Seen,
+) -> Result<(), Failure> {
+    let at = lexer.start;
+    let invalid = || fail(at, format!("invalid {name} value"));
+    match seen {
+        Seen::OP_SEL => into.op_sel = bits(context, lexer, name)?,
+        Seen::OP_SEL_HI => into.op_sel_hi = bits(context, lexer, name)?,
+        Seen::NEG_LO => into.neg_lo = bits(context, lexer, name)?,
+        Seen::NEG_HI => into.neg_hi = bits(context, lexer, name)?,
+        Seen::DST_SEL => into.sdwa.dst_sel = part(lexer, name)?,
+        Seen::SRC0_SEL => into.sdwa.src_sel[0] = part(lexer, name)?,
+        Seen::SRC1_SEL => into.sdwa.src_sel[1] = part(lexer, name)?,
+        Seen::DST_UNUSED => {
+            into.sdwa.dst_unused = match lexer.token {
+                Token::Name("UNUSED_PAD") => SdwaUnused::Pad,
+                Token::Name("UNUSED_SEXT") => SdwaUnused::Sext,
+                Token::Name("UNUSED_PRESERVE") => SdwaUnused::Preserve,
+                _ => return invalid(),
+            };
+            lexer.step();
+        }
+        Seen::FORMAT if into.seen.intersects(Seen::DFMT | Seen::NFMT) => return fail(at, "duplicate format"),
+        Seen::DFMT | Seen::NFMT if into.seen.contains(Seen::FORMAT) => return fail(at, "duplicate format"),
+        Seen::FORMAT => into.format = special::buffer_format(context, lexer)?,
+        Seen::OFFSET if lexer.token == Token::Name("swizzle") => {
+            into.seen |= Seen::SWIZZLE;
+            into.offset = special::swizzle(context, lexer)?;
+        }
+        Seen::DPP_CTRL if name == "quad_perm" => {
+            let mut ctrl = 0;
+            list(context, lexer, 4, &mut |i, value| {
+                let lane = u16::try_from(value).ok().filter(|lane| *lane < 4)?;
+                ctrl |= lane << (2 * i);
+                Some(())
+            })?;
+            into.dpp.0.ctrl = ctrl;
+        }
+        _ => {
+            let value = context.integer(lexer)?;
+            if !store(into, name, seen, value) {
+                return invalid();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stores a number; false where it is out of the modifier's range. Ranges that depend on the instruction are the encoder's business.
+fn store(into: &mut Collected, name: &str, seen: Seen, value: i64) -> bool {
+    let narrow = |limit: i64| (0..limit).contains(&value).then_some(value as u8);
+    let byte = |slot: &mut u8, limit: i64| narrow(limit).map(|value| *slot = value).is_some();
+    match (seen, name, value) {
+        (Seen::OFFSET, ..) => {
+            into.offset = value;
+            i32::try_from(value).is_ok()
+        }
+        (Seen::OFFSET0, ..) => {
+            into.offset = value;
+            (0..256).contains(&value)
+        }
+        (Seen::OFFSET1, ..) => byte(&mut into.offset1, 256),
+        (Seen::DMASK, ..) => byte(&mut into.dmask, 16),
+        (Seen::OMOD, "mul", 1 | 2 | 4) => {
+            into.omod = value as u8 / 2;
+            true
+        }
+        (Seen::OMOD, "div", 1 | 2) => {
+            into.omod = if value == 2 { 3 } else { 0 };
+            true
+        }
+        (Seen::ROW_MASK, ..) => byte(&mut into.dpp.0.row_mask, 16),
+        (Seen::BANK_MASK, ..) => byte(&mut into.dpp.0.bank_mask, 16),
+        // Both numbers have meant "on" since the first assemblers.
+        (Seen::BOUND_CTRL, ..) => {
+            into.dpp.0.bound_ctrl = true;
+            (0..2).contains(&value)
+        }
+        (Seen::DFMT, ..) => {
+            into.format |= narrow(16).unwrap_or(0);
+            (0..16).contains(&value)
+        }
+        (Seen::NFMT, ..) => {
+            into.format |= narrow(8).unwrap_or(0) << 4;
+            (0..8).contains(&value)
+        }
+        (Seen::DPP_CTRL, ..) => {
+            let ctrl = match (name, value) {
+                ("row_shl", 1..=15) => 0x100 + value,
+                ("row_shr", 1..=15) => 0x110 + value,
+                ("row_ror", 1..=15) => 0x120 + value,
+                ("wave_shl", 1) => 0x130,
+                ("wave_rol", 1) => 0x134,
+                ("wave_shr", 1) => 0x138,
+                ("wave_ror", 1) => 0x13c,
+                ("row_bcast", 15) => 0x142,
+                ("row_bcast", 31) => 0x143,
+                _ => return false,
+            };
+            into.dpp.0.ctrl = ctrl as u16;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// `[1,0,..]`, up to four bits.
+fn bits(context: &Context<'_>, lexer: &mut Lexer<'_>, name: &str) -> Result<u8, Failure> {
+    let at = lexer.start;
+    let mut bits = 0;
+    let result = list(context, lexer, 0, &mut |i, value| {
+        bits |= u8::from(value == 1) << i;
+        matches!(value, 0 | 1).then_some(())
+    });
+    match result {
+        Err(failure) if failure.message == INVALID_ELEMENT => fail(at, format!("invalid {name} value")),
+        result => result.map(|()| bits),
+    }
+}
+
+const INVALID_ELEMENT: &str = "invalid list element";
+
+/// `[a,b,..]` of `count` elements, or of one to four where `count` is 0.
+fn list(
+    context: &Context<'_>,
+    lexer: &mut Lexer<'_>,
+    count: usize,
+    element: &mut dyn FnMut(usize, i64) -> Option<()>,
+) -> Result<(), Failure> {
+    if !lexer.skip(b'[') {
+        return fail(lexer.start, "expected a left square bracket");
+    }
+    for i in 0..4 {
+        let at = lexer.start;
+        let value = context.integer(lexer)?;
+        if element(i, value).is_none() {
+            return fail(at, INVALID_ELEMENT);
+        }
+        if lexer.token == Token::Op(b']') && (count == 0 || i + 1 == count) {
+            lexer.step();
+            return Ok(());
+        }
+        if i < 3 && !lexer.skip(b',') {
+            return fail(lexer.start, "expected a comma");
+        }
+    }
+    fail(lexer.start, "expected a closing square bracket")
+}
+
+fn part(lexer: &mut Lexer<'_>, name: &str) -> Result<SdwaSel, Failure> {
+    let part = match lexer.token {
+        Token::Name("BYTE_0") => SdwaSel::Byte0,
+        Token::Name("BYTE_1") => SdwaSel::Byte1,
+        Token::Name("BYTE_2") => SdwaSel::Byte2,
+        Token::Name("BYTE_3") => SdwaSel::Byte3,
+        Token::Name("WORD_0") => SdwaSel::Word0,
+        Token::Name("WORD_1") => SdwaSel::Word1,
+        Token::Name("DWORD") => SdwaSel::Dword,
+        _ => return fail(lexer.start, format!("invalid {name} value")),
+    };
+    lexer.step();
+    Ok(part)
+}
+
+/// The modifiers that `info` in `encoding` may be written with on `target`. Values, and that the instruction has the ability
+/// (clamp, abs), are checked elsewhere.
+pub fn allowed(info: &OpcodeInfo, encoding: Encoding, target: &Target) -> Seen {
+    let flags = info.flags;
+    let generation = target.generation();
+    let when = |condition: bool, seen: Seen| if condition { seen } else { Seen::empty() };
+    let plain = info.operands.is_empty();
+    match (info.format, encoding) {
+        (_, Encoding::Sdwa) => {
+            let dst = match info.format {
+                Format::Vopc => when(generation <= Generation::Gfx8, Seen::CLAMP),
+                _ => Seen::DST_SEL | Seen::DST_UNUSED | Seen::CLAMP,
+            };
+            let sources = Seen::SRC0_SEL | when(info.format != Format::Vop1, Seen::SRC1_SEL);
+            when(!plain, dst | sources | when(generation >= Generation::Gfx9, Seen::OMOD))
+        }
+        (_, Encoding::Dpp) => Seen::DPP,
+        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vintrp, Encoding::E64) => {
+            let interpolates = info.operands.iter().any(|o| o.kind == crate::isa::OperandKind::Attribute);
+            Seen::CLAMP
+                | Seen::OMOD
+                | when(flags.contains(OpFlags::OP_SEL) && generation >= Generation::Gfx9, Seen::OP_SEL)
+                | when(interpolates && info.format != Format::Vintrp, Seen::HIGH)
+        }
+        (Format::Vop3p, _) => {
+            let selects = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
+            let negates = selects && !flags.contains(OpFlags::MIX);
+            Seen::CLAMP
+                | when(selects, Seen::OP_SEL | Seen::OP_SEL_HI)
+                | when(negates, Seen::NEG_LO | Seen::NEG_HI)
+        }
+        (Format::Smem, _) if !plain && generation >= Generation::Gfx8 => {
+            Seen::GLC | when(generation >= Generation::Gfx9, Seen::OFFSET)
+        }
+        (Format::Ds, _) => {
+            let offsets = if flags.contains(OpFlags::DS_TWO) {
+                Seen::OFFSET0 | Seen::OFFSET1
+            } else if info.name == "ds_swizzle_b32" {
+                Seen::OFFSET | Seen::SWIZZLE
+            } else {
+                Seen::OFFSET
+            };
+            let gds = when(flags.contains(OpFlags::GDS_ONLY) || !flags.contains(OpFlags::NO_GDS), Seen::GDS);
+            offsets | gds
+        }
+        (Format::Mubuf | Format::Mtbuf, _) if !plain => {
+            let data = !flags.contains(OpFlags::LDS_DMA);
+            let loads = flags.contains(OpFlags::LOAD) && !flags.contains(OpFlags::ATOMIC);
+            Seen::OFFSET
+                | Seen::OFFEN
+                | Seen::IDXEN
+                | when(generation <= Generation::Gfx7, Seen::ADDR64)
+                | Seen::GLC
+                | Seen::SLC
+                | when(data && loads, Seen::TFE)
+                | when(!data, Seen::LDS)
+                | when(info.format == Format::Mtbuf, Seen::FORMAT | Seen::DFMT | Seen::NFMT)
+        }
+        (Format::Flat | Format::Global | Format::Scratch, _) => {
+            // Where there is no offset, 0 is one.
+            Seen::GLC | Seen::SLC | Seen::OFFSET
+        }
+        (Format::Mimg, _) => {
+            Seen::DMASK
+                | Seen::UNORM
+                | Seen::GLC
+                | Seen::SLC
+                | Seen::TFE
+                | Seen::LWE
+                | Seen::DA
+                | when(generation <= Generation::Gfx8, Seen::R128)
+                | when(generation >= Generation::Gfx9, Seen::A16)
+                | when(generation >= Generation::Gfx8, Seen::D16)
+        }
+        (Format::Exp, _) => Seen::DONE | Seen::COMPR | Seen::VM,
+        _ => Seen::empty(),
+    }
+}
