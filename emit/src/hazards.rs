@@ -7,13 +7,18 @@
 //! Also here: the branch on VCCZ, whose flag is stale where scalar instructions wrote half of VCC (GFX6 to GFX9) or scalar
 //! loads are about (GFX6, GFX7); rewriting VCC refreshes it.
 //!
+//! Only rows for which the function has both a possible producer and a possible consumer are looked at; most functions have
+//! one or two such rows, or none.
+//!
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
 use crate::regs::for_each_access;
 use crate::waits::wave_rpo;
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
-use mir::machine::{Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, Terminator};
+use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, Role};
+use mir::machine::{
+    Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegOperand, Terminator,
+};
 use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
 use mir::target::{Generation, Target};
 use smallvec::SmallVec;
@@ -45,7 +50,10 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
     for &block in &f.layout {
         refresh_vccz(&mut f.blocks[block], target);
     }
-    let rules = Rules::new(target);
+    let rules = Rules::new(f, target);
+    if rules.rows.is_empty() {
+        return;
+    }
     let order = wave_rpo(f);
     let mut rank: SecondaryMap<Block, u32> = SecondaryMap::with_default(u32::MAX);
     for (i, &block) in order.iter().enumerate() {
@@ -91,7 +99,7 @@ fn join(state: &mut State, other: &State) -> bool {
     changed
 }
 
-/// The rows that matter on a generation.
+/// The rows that matter for a function on a generation.
 struct Rules {
     rows: Vec<(u8, &'static Hazard, u8)>,
     /// Classes that some row consumes or produces.
@@ -100,12 +108,28 @@ struct Rules {
 }
 
 impl Rules {
-    fn new(target: &Target) -> Self {
+    fn new(f: &Function, target: &Target) -> Self {
+        let mut present = HazardClass::empty();
+        let mut zero_flags_read = false;
+        for &block in &f.layout {
+            for inst in &f.blocks[block].insts {
+                let info = inst.op.info();
+                present |= class(inst, info);
+                zero_flags_read |= inst.operands[info.def_count().min(inst.operands.len())..].iter().any(
+                    |operand| matches!(operand.as_reg(), Some(reg) if matches!(reg.reg, Reg::Physical(PReg::VCCZ | PReg::EXECZ))),
+                );
+            }
+        }
+        let matters = |hazard: &Hazard| {
+            present.intersects(hazard.producer)
+                && present.intersects(hazard.consumer)
+                && (hazard.consumed != HazardRegs::ZeroFlags || zero_flags_read)
+        };
         let rows: Vec<_> = HAZARDS
             .iter()
             .enumerate()
             .map(|(i, hazard)| (i as u8, hazard, hazard.wait_states[target.generation() as usize]))
-            .filter(|row| row.2 > 0)
+            .filter(|row| row.2 > 0 && matters(row.1))
             .collect();
         let union =
             |f: fn(&Hazard) -> HazardClass| rows.iter().fold(HazardClass::empty(), |all, row| all | f(row.1));
@@ -148,8 +172,10 @@ impl Rules {
                 recent.age < HAZARDS[usize::from(recent.rule)].wait_states.into_iter().max().unwrap_or(0)
             });
             if class.intersects(self.producers) {
+                let scalar = writes_scalar(inst, info);
                 for &(rule, hazard, _) in &self.rows {
-                    if class.intersects(hazard.producer) {
+                    let possible = scalar || !produces_scalar(hazard.produced);
+                    if possible && class.intersects(hazard.producer) {
                         select(inst, info, hazard.produced, true, |register| {
                             match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
                                 Some(recent) => recent.age = 0,
@@ -162,6 +188,24 @@ impl Rules {
         }
         plan
     }
+}
+
+/// Whether only writes of registers that are not VGPRs produce such a hazard.
+fn produces_scalar(regs: HazardRegs) -> bool {
+    use HazardRegs::{Exec, M0, Masks, Scalar, Vcc, ZeroFlags};
+    matches!(regs, Scalar | Vcc | Exec | M0 | Masks | ZeroFlags)
+}
+
+/// Whether `inst` writes a register that is not a VGPR.
+fn writes_scalar(inst: &Inst, info: &OpcodeInfo) -> bool {
+    let implicit = OpFlags::SCC_DEF.union(OpFlags::VCC_DEF).union(OpFlags::M0_DEF).union(OpFlags::EXEC_DEF);
+    info.flags.intersects(implicit)
+        || inst.operands.iter().zip(info.operands).take_while(|(_, desc)| desc.role != Role::Use).any(
+            |(operand, _)| match operand {
+                Operand::Reg(RegOperand { reg: Reg::Physical(reg), .. }) => !reg.is_vgpr(),
+                _ => false,
+            },
+        )
 }
 
 /// Wait states that an instruction is worth itself.
