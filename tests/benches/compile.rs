@@ -14,6 +14,10 @@ use inkwell::values::BasicValue;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What the command uses; LLVM has the C library's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Modules of the corpus: small and large, integer and table lookups, with and without loops.
 const CORPUS: &[&str] =
     &["m00000_a3-optimized", "m01400_a0-pure", "m01770_a3-optimized", "m07400-pure", "m22000-pure"];

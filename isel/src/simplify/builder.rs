@@ -13,10 +13,12 @@
 
 use super::fold;
 use cranelift_entity::SecondaryMap;
+use hashbrown::HashTable;
 use mir::ir::*;
 use mir::target::Target as Machine;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
+use std::hash::BuildHasher;
 
 /// Interval of a block in the dominator tree; `a` dominates `b` iff `a.0 <= b.0 && b.1 <= a.1`.
 pub type Scope = (u32, u32);
@@ -28,6 +30,13 @@ pub struct Range {
     unsigned: u8,
     /// The value is the sign extension of its low `signed` bits.
     signed: u8,
+}
+
+/// An entry of the table of common subexpressions; the instruction is in the function.
+struct Shared {
+    hash: u64,
+    value: Value,
+    scope: Scope,
 }
 
 /// A function under construction.
@@ -44,7 +53,7 @@ pub struct Builder<'a> {
     pub scope: Option<Scope>,
     /// Whether to fold and share at all.
     pub optimize: bool,
-    table: FxHashMap<(InstKind, Type), (Value, Scope)>,
+    table: HashTable<Shared>,
     ranges: SecondaryMap<Value, Option<Range>>,
 }
 
@@ -58,7 +67,7 @@ impl<'a> Builder<'a> {
             loc: SourceLoc::default(),
             scope: None,
             optimize: true,
-            table: FxHashMap::default(),
+            table: HashTable::new(),
             ranges: SecondaryMap::new(),
         }
     }
@@ -86,18 +95,30 @@ impl<'a> Builder<'a> {
         if let Some(scope) = self.scope
             && is_shareable(&kind)
         {
-            let key = (kind, ty);
-            if let Some(&(value, made)) = self.table.get(&key)
-                && made.0 <= scope.0
-                && scope.1 <= made.1
-            {
-                if let Some(inst) = self.func.def_inst(value) {
-                    self.func.insts[inst].flags &= flags;
+            let hash = FxBuildHasher.hash_one((&kind, ty));
+            let func = &self.func;
+            let same = |entry: &Shared| {
+                let data = func.def_inst(entry.value).map(|inst| &func.insts[inst]);
+                entry.hash == hash && data.is_some_and(|data| data.ty == ty && data.kind == kind)
+            };
+            if let Some(entry) = self.table.find(hash, same) {
+                let (value, made) = (entry.value, entry.scope);
+                if made.0 <= scope.0 && scope.1 <= made.1 {
+                    if let Some(inst) = self.func.def_inst(value) {
+                        self.func.insts[inst].flags &= flags;
+                    }
+                    return value;
+                }
+                // Code to come is more likely in this scope or below it than in the old one.
+                let old = value;
+                let value = self.push_value(kind, ty, flags);
+                if let Some(entry) = self.table.find_mut(hash, |entry| entry.value == old) {
+                    *entry = Shared { hash, value, scope };
                 }
                 return value;
             }
-            let value = self.push_value(key.0.clone(), ty, flags);
-            self.table.insert(key, (value, scope));
+            let value = self.push_value(kind, ty, flags);
+            self.table.insert_unique(hash, Shared { hash, value, scope }, |entry| entry.hash);
             return value;
         }
         self.push_value(kind, ty, flags)

@@ -3,8 +3,10 @@
 use super::{Global, InstData, InstFlags, InstKind, Module, Type};
 use crate::diag::SourceLocation;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
 /// An SSA value of a function: instruction result, block or function parameter, or constant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -308,7 +310,8 @@ pub struct Function {
     pub kernel: KernelMetadata,
     /// Line of the definition, from the function's `DISubprogram`.
     pub loc: SourceLoc,
-    consts: FxHashMap<(Type, Const), Value>,
+    /// The constants among `values`, by type and content.
+    consts: HashTable<Value>,
 }
 
 impl Function {
@@ -334,21 +337,24 @@ impl Function {
             mem_aligns: FxHashMap::default(),
             kernel: KernelMetadata::default(),
             loc: SourceLoc::default(),
-            consts: FxHashMap::default(),
+            consts: HashTable::new(),
         }
     }
 
     /// Whether it has no body.
+    #[inline]
     pub fn is_declaration(&self) -> bool {
         self.layout.is_empty()
     }
 
     /// Whether it is the entry point of a dispatch.
+    #[inline]
     pub fn is_kernel(&self) -> bool {
         self.call_conv == CallConv::Kernel
     }
 
     /// The entry block; only for definitions.
+    #[inline]
     pub fn entry(&self) -> Block {
         self.layout[0]
     }
@@ -385,11 +391,21 @@ impl Function {
 
     /// The value of a constant; equal constants share one value.
     pub fn constant(&mut self, ty: Type, constant: Const) -> Value {
-        if let Some(&value) = self.consts.get(&(ty, constant.clone())) {
+        let hash = FxBuildHasher.hash_one((ty, &constant));
+        let values = &self.values;
+        let same = |&value: &Value| {
+            let data = &values[value];
+            data.ty == ty && matches!(&data.def, ValueDef::Const(known) if *known == constant)
+        };
+        if let Some(&value) = self.consts.find(hash, same) {
             return value;
         }
-        let value = self.values.push(ValueData { ty, def: ValueDef::Const(constant.clone()) });
-        self.consts.insert((ty, constant), value);
+        let value = self.values.push(ValueData { ty, def: ValueDef::Const(constant) });
+        let values = &self.values;
+        self.consts.insert_unique(hash, value, |&value| match &values[value].def {
+            ValueDef::Const(constant) => FxBuildHasher.hash_one((values[value].ty, constant)),
+            _ => 0,
+        });
         value
     }
 
@@ -418,6 +434,7 @@ impl Function {
     }
 
     /// The constant behind `value`, if it is one.
+    #[inline]
     pub fn as_const(&self, value: Value) -> Option<&Const> {
         match &self.values[value].def {
             ValueDef::Const(constant) => Some(constant),
@@ -426,6 +443,7 @@ impl Function {
     }
 
     /// The integer (zero-extended) behind `value`, if it is a constant of up to 64 bits; a null pointer is 0.
+    #[inline]
     pub fn as_int(&self, value: Value) -> Option<u64> {
         match self.as_const(value)? {
             Const::Int(bits) => Some(*bits),
@@ -435,6 +453,7 @@ impl Function {
     }
 
     /// The instruction that defines `value`, if one does.
+    #[inline]
     pub fn def_inst(&self, value: Value) -> Option<Inst> {
         match self.values[value].def {
             ValueDef::Inst(inst) => Some(inst),
@@ -443,16 +462,19 @@ impl Function {
     }
 
     /// Type of `value`.
+    #[inline]
     pub fn ty(&self, value: Value) -> Type {
         self.values[value].ty
     }
 
     /// The terminator of `block`; `None` while it is being built.
+    #[inline]
     pub fn terminator(&self, block: Block) -> Option<Inst> {
         self.blocks[block].insts.last().copied().filter(|&inst| self.insts[inst].kind.is_terminator())
     }
 
     /// Successor blocks in branch order; a block occurs once for each edge.
+    #[inline]
     pub fn successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
         self.terminator(block)
             .map(|inst| self.insts[inst].kind.targets())

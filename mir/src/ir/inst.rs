@@ -220,6 +220,7 @@ pub struct MemAccess {
 
 impl MemAccess {
     /// A plain access with `align_log2` in `space`.
+    #[inline]
     pub fn plain(space: AddrSpace, align_log2: u8) -> Self {
         Self {
             align_log2,
@@ -231,6 +232,7 @@ impl MemAccess {
     }
 
     /// Whether it is neither atomic nor volatile.
+    #[inline]
     pub fn is_simple(&self) -> bool {
         self.ordering == Ordering::NotAtomic && !self.flags.contains(MemFlags::VOLATILE)
     }
@@ -247,6 +249,7 @@ pub struct Target {
 
 impl Target {
     /// A target without arguments.
+    #[inline]
     pub fn to(block: Block) -> Self {
         Self { block, args: SmallVec::new() }
     }
@@ -556,6 +559,7 @@ macro_rules! walk_values {
 
 impl InstKind {
     /// Whether it ends a block.
+    #[inline]
     pub fn is_terminator(&self) -> bool {
         matches!(
             self,
@@ -578,6 +582,7 @@ impl InstKind {
     }
 
     /// Branch targets in order; empty for everything but branches.
+    #[inline]
     pub fn targets(&self) -> SmallVec<[&Target; 2]> {
         match self {
             Self::Jump { target } => SmallVec::from_slice(&[target]),
@@ -602,6 +607,7 @@ impl InstKind {
     }
 
     /// Whether it can do anything besides produce its result (memory writes, synchronisation, control flow, traps).
+    #[inline]
     pub fn has_side_effects(&self) -> bool {
         match self {
             Self::Store { .. }

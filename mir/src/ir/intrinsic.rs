@@ -37,6 +37,7 @@ macro_rules! intrinsics {
             }
 
             /// Properties.
+            #[inline]
             pub fn props(self) -> IntrinsicProps {
                 match self { $(Self::$variant => IntrinsicProps::empty()$($(.union(IntrinsicProps::$prop))+)?,)* }
             }
@@ -308,6 +309,7 @@ impl Intrinsic {
     }
 
     /// Whether it may not be removed when its result is unused.
+    #[inline]
     pub fn has_side_effects(self) -> bool {
         self.props().contains(IntrinsicProps::EFFECT)
     }

@@ -30,6 +30,7 @@ impl AddrSpace {
     pub const BUFFER_STRIDED_POINTER: Self = Self(9);
 
     /// Width of a pointer in bits. Numbers above 9 are global-like, as in LLVM.
+    #[inline]
     pub fn pointer_bits(self) -> u32 {
         match self.0 {
             2 | 3 | 5 | 6 => 32,
@@ -68,6 +69,7 @@ pub enum Float {
 
 impl Float {
     /// Width in bits.
+    #[inline]
     pub fn bits(self) -> u32 {
         match self {
             Self::Half | Self::BFloat => 16,
@@ -90,6 +92,7 @@ pub enum Scalar {
 
 impl Scalar {
     /// Width of the value in bits (`i1` is 1).
+    #[inline]
     pub fn bits(self) -> u32 {
         match self {
             Self::Int(bits) => bits,
@@ -99,12 +102,14 @@ impl Scalar {
     }
 
     /// Bytes that a store writes: bits rounded up to whole bytes.
+    #[inline]
     pub fn store_bytes(self) -> u64 {
         u64::from(self.bits()).div_ceil(8)
     }
 
     /// ABI alignment in bytes: natural, integers at most 8 (the data layout of LLVM 22 names `i64:64` and nothing wider, so
     /// i128 too has 8), fat and strided buffer pointers 32.
+    #[inline]
     pub fn abi_align(self) -> u64 {
         match self {
             Self::Ptr(AddrSpace(7)) | Self::Ptr(AddrSpace(9)) => 32,
@@ -114,6 +119,7 @@ impl Scalar {
     }
 
     /// Bytes from one array element to the next.
+    #[inline]
     pub fn alloc_bytes(self) -> u64 {
         self.store_bytes().next_multiple_of(self.abi_align())
     }
@@ -156,11 +162,13 @@ impl Type {
     }
 
     /// The pointer type of `space`.
+    #[inline]
     pub const fn ptr(space: AddrSpace) -> Self {
         Self::Scalar(Scalar::Ptr(space))
     }
 
     /// The scalar itself, or the element of a vector.
+    #[inline]
     pub fn scalar(self) -> Option<Scalar> {
         match self {
             Self::Scalar(s) | Self::Vector(s, _) => Some(s),
@@ -169,6 +177,7 @@ impl Type {
     }
 
     /// Number of vector lanes; 1 for a scalar, 0 otherwise.
+    #[inline]
     pub fn lanes(self) -> u32 {
         match self {
             Self::Scalar(_) => 1,
@@ -178,6 +187,7 @@ impl Type {
     }
 
     /// The same shape with another element; `None` for void and aggregates.
+    #[inline]
     pub fn with_scalar(self, scalar: Scalar) -> Option<Self> {
         match self {
             Self::Scalar(_) => Some(Self::Scalar(scalar)),
@@ -187,16 +197,19 @@ impl Type {
     }
 
     /// Bits of the value without padding; `None` for void and aggregates.
+    #[inline]
     pub fn bits(self) -> Option<u64> {
         self.scalar().map(|s| u64::from(s.bits()) * u64::from(self.lanes()))
     }
 
     /// Whether it is an integer of exactly `bits` bits.
+    #[inline]
     pub fn is_int(self, bits: u32) -> bool {
         self == Self::int(bits)
     }
 
     /// The address space of a pointer or of a vector of pointers.
+    #[inline]
     pub fn addr_space(self) -> Option<AddrSpace> {
         match self.scalar() {
             Some(Scalar::Ptr(space)) => Some(space),
@@ -297,6 +310,7 @@ impl TypeTable {
     }
 
     /// Bytes that a load or store of `ty` touches.
+    #[inline]
     pub fn store_bytes(&self, ty: Type) -> u64 {
         match ty {
             Type::Void => 0,
@@ -310,6 +324,7 @@ impl TypeTable {
     }
 
     /// ABI alignment of `ty` in bytes, at least 1. Vectors align to their size rounded up to a power of two (AMDGPU data layout, v16 to v2048).
+    #[inline]
     pub fn abi_align(&self, ty: Type) -> u64 {
         match ty {
             Type::Void => 1,
@@ -322,6 +337,7 @@ impl TypeTable {
     }
 
     /// Bytes from one element of type `ty` to the next in an array.
+    #[inline]
     pub fn alloc_bytes(&self, ty: Type) -> u64 {
         self.store_bytes(ty).next_multiple_of(self.abi_align(ty))
     }

@@ -268,6 +268,7 @@ pub struct OpcodeInfo {
 
 impl OpcodeInfo {
     /// Registers written besides the operands, apart from EXEC.
+    #[inline]
     pub fn implicit_defs(&self) -> impl Iterator<Item = PReg> {
         let flags = self.flags;
         [(OpFlags::SCC_DEF, PReg::SCC), (OpFlags::VCC_DEF, PReg::VCC_LO)]
@@ -277,6 +278,7 @@ impl OpcodeInfo {
     }
 
     /// Registers read besides the operands, apart from EXEC.
+    #[inline]
     pub fn implicit_uses(&self) -> impl Iterator<Item = PReg> {
         let flags = self.flags;
         [(OpFlags::SCC_USE, PReg::SCC), (OpFlags::VCC_USE, PReg::VCC_LO), (OpFlags::M0_USE, PReg::M0)]
@@ -291,6 +293,7 @@ impl OpcodeInfo {
     }
 
     /// Whether `target` has the instruction in any encoding. Pseudo instructions exist everywhere.
+    #[inline]
     pub fn exists_on(&self, target: &Target) -> bool {
         let generation = target.generation();
         self.format == Format::Pseudo
@@ -300,6 +303,7 @@ impl OpcodeInfo {
 
     /// What may stand at operand `index` in VOP3 (`vop3`) or else in the short encoding: VOP3 takes any source where
     /// VOP2 and VOPC want a VGPR for `src1`.
+    #[inline]
     pub fn operand_kind(&self, index: usize, vop3: bool) -> Option<OperandKind> {
         let desc = self.operands.get(index)?;
         let relaxed = vop3
@@ -311,16 +315,19 @@ impl OpcodeInfo {
     }
 
     /// Number of operands that are written (`Def` and `DefUse`); they come first.
+    #[inline]
     pub fn def_count(&self) -> usize {
         self.operands.iter().filter(|o| o.role != Role::Use).count()
     }
 
     /// Opcode number in its base format on `generation`.
+    #[inline]
     pub fn code(&self, generation: Generation) -> Option<u16> {
         u16::try_from(self.codes[generation as usize]).ok()
     }
 
     /// Opcode number in VOP3 on `generation`.
+    #[inline]
     pub fn vop3_code(&self, generation: Generation) -> Option<u16> {
         u16::try_from(self.vop3_codes[generation as usize]).ok()
     }

@@ -46,6 +46,7 @@ pub struct VRegData {
 
 impl VRegData {
     /// Whether it belongs to the wave, so that its liveness follows the wave graph: SGPRs and whole-wave VGPRs.
+    #[inline]
     pub fn wave_level(&self) -> bool {
         self.file == RegFile::Sgpr || self.flags.contains(VRegFlags::WHOLE_WAVE)
     }
@@ -74,6 +75,7 @@ pub enum Condition {
 
 impl Condition {
     /// The opposite condition.
+    #[inline]
     pub fn inverse(self) -> Self {
         match self {
             Self::Scc0 => Self::Scc1,
@@ -209,6 +211,7 @@ impl EntryValue {
     ];
 
     /// Registers it takes.
+    #[inline]
     pub fn dwords(self) -> u8 {
         match self {
             Self::PrivateSegmentBuffer => 4,
@@ -222,6 +225,7 @@ impl EntryValue {
     }
 
     /// Register file.
+    #[inline]
     pub fn file(self) -> RegFile {
         match self {
             Self::WorkitemIdX | Self::WorkitemIdY | Self::WorkitemIdZ => RegFile::Vgpr,
@@ -230,6 +234,7 @@ impl EntryValue {
     }
 
     /// Whether the command processor copies it from the descriptor's request (user SGPR) rather than the hardware making it.
+    #[inline]
     pub fn is_user_sgpr(self) -> bool {
         self <= Self::PrivateSegmentSize
     }
@@ -254,6 +259,7 @@ impl EntryState {
     }
 
     /// The virtual register that holds `value`.
+    #[inline]
     pub fn reg(&self, value: EntryValue) -> Option<VReg> {
         self.values.get(&value).copied().flatten()
     }
@@ -406,6 +412,7 @@ impl Function {
     }
 
     /// Whether the wave graph exists: structuring, or a later step, is done.
+    #[inline]
     pub fn is_structured(&self) -> bool {
         self.structured
     }

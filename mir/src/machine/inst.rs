@@ -57,21 +57,25 @@ pub enum Operand {
 
 impl Operand {
     /// All of `reg`, which is `dwords` wide.
+    #[inline]
     pub fn vreg(reg: VReg, dwords: u8) -> Self {
         Self::Reg(RegOperand { reg: reg.into(), sub: 0, dwords })
     }
 
     /// `dwords` dwords of `reg` from dword `sub` on.
+    #[inline]
     pub fn sub(reg: VReg, sub: u8, dwords: u8) -> Self {
         Self::Reg(RegOperand { reg: reg.into(), sub, dwords })
     }
 
     /// The physical tuple of `dwords` registers from `reg` on.
+    #[inline]
     pub fn preg(reg: PReg, dwords: u8) -> Self {
         Self::Reg(RegOperand { reg: reg.into(), sub: 0, dwords })
     }
 
     /// The register, if the operand is one.
+    #[inline]
     pub fn as_reg(&self) -> Option<&RegOperand> {
         match self {
             Self::Reg(reg) => Some(reg),
@@ -80,6 +84,7 @@ impl Operand {
     }
 
     /// The constant, if the operand is one.
+    #[inline]
     pub fn as_imm(&self) -> Option<i64> {
         match self {
             Self::Imm(value) => Some(*value),
@@ -243,6 +248,7 @@ pub struct Modifiers {
 
 impl Modifiers {
     /// The SDWA control, if there is one.
+    #[inline]
     pub fn sdwa(&self) -> Option<&Sdwa> {
         match &self.ext {
             Extension::Sdwa(sdwa) => Some(sdwa),
@@ -251,6 +257,7 @@ impl Modifiers {
     }
 
     /// The DPP control, if there is one.
+    #[inline]
     pub fn dpp(&self) -> Option<&Dpp> {
         match &self.ext {
             Extension::Dpp(dpp) => Some(dpp),
@@ -304,12 +311,14 @@ impl Inst {
     }
 
     /// Every register operand with whether it is written, in operand order. Registers that the row implies are not listed.
+    #[inline]
     pub fn regs(&self) -> impl Iterator<Item = (bool, &RegOperand)> {
         let defs = self.op.info().def_count();
         self.operands.iter().enumerate().filter_map(move |(i, operand)| Some((i < defs, operand.as_reg()?)))
     }
 
     /// The same, for rewriting.
+    #[inline]
     pub fn regs_mut(&mut self) -> impl Iterator<Item = (bool, &mut RegOperand)> {
         let defs = self.op.info().def_count();
         self.operands.iter_mut().enumerate().filter_map(move |(i, operand)| match operand {
@@ -319,12 +328,14 @@ impl Inst {
     }
 
     /// The same with `mods`.
+    #[inline]
     pub fn with_mods(mut self, mods: Modifiers) -> Self {
         self.mods = mods;
         self
     }
 
     /// The same with `mem`.
+    #[inline]
     pub fn with_mem(mut self, mem: MemRef) -> Self {
         self.mem = Some(mem);
         self

@@ -52,16 +52,19 @@ impl PReg {
     const VGPR0: u16 = 512;
 
     /// Scalar register `n`, 0 to 105.
+    #[inline]
     pub const fn sgpr(n: u16) -> Self {
         Self(n)
     }
 
     /// Vector register `n`, 0 to 255.
+    #[inline]
     pub const fn vgpr(n: u16) -> Self {
         Self(Self::VGPR0 + n)
     }
 
     /// Trap temporary `n`, 0 to 15.
+    #[inline]
     pub const fn ttmp(n: u16) -> Self {
         Self(Self::TTMP0.0 + n)
     }
@@ -69,26 +72,31 @@ impl PReg {
 
 impl PReg {
     /// The number of a plain SGPR (0 to 105).
+    #[inline]
     pub fn sgpr_index(self) -> Option<u16> {
         (self.0 < 106).then_some(self.0)
     }
 
     /// The number of a VGPR.
+    #[inline]
     pub fn vgpr_index(self) -> Option<u16> {
         (Self::VGPR0..Self::VGPR0 + 256).contains(&self.0).then(|| self.0 - Self::VGPR0)
     }
 
     /// The number of a trap temporary.
+    #[inline]
     pub fn ttmp_index(self) -> Option<u16> {
         (Self::TTMP0.0..Self::TTMP0.0 + 16).contains(&self.0).then(|| self.0 - Self::TTMP0.0)
     }
 
     /// Whether it is a VGPR.
+    #[inline]
     pub fn is_vgpr(self) -> bool {
         self.vgpr_index().is_some()
     }
 
     /// The register `n` dwords further in the same tuple.
+    #[inline]
     pub fn plus(self, n: u16) -> Self {
         Self(self.0 + n)
     }
