@@ -57,13 +57,16 @@ impl Dominators {
             stack.extend(graph.succs(node).iter().rev().map(|&s| (s, n)));
         }
         let count = vertex.len();
-        let mut semi: Vec<u32> = (0..count as u32).collect();
-        let mut label = semi.clone();
-        let mut ancestor = vec![NONE; count];
-        let mut idom = vec![0u32; count];
+        // One allocation for all tables: most functions are small.
+        let mut tables = vec![NONE; count * 6];
+        let (semi, rest) = tables.split_at_mut(count);
+        let (label, rest) = rest.split_at_mut(count);
+        let (ancestor, rest) = rest.split_at_mut(count);
+        let (idom, rest) = rest.split_at_mut(count);
         // Bucket of w: nodes whose semidominator is w, as linked lists.
-        let mut bucket_head = vec![NONE; count];
-        let mut bucket_next = vec![NONE; count];
+        let (bucket_head, bucket_next) = rest.split_at_mut(count);
+        semi.iter_mut().zip(0..).for_each(|(semi, n)| *semi = n);
+        label.copy_from_slice(semi);
         let mut path = Vec::new();
         for w in (1..count as u32).rev() {
             for &pred in graph.preds(vertex[w as usize]) {
@@ -71,7 +74,7 @@ impl Dominators {
                 if v == NONE {
                     continue;
                 }
-                let u = eval(v, &mut ancestor, &mut label, &semi, &mut path);
+                let u = eval(v, ancestor, label, semi, &mut path);
                 semi[w as usize] = semi[w as usize].min(semi[u as usize]);
             }
             let s = semi[w as usize] as usize;
@@ -81,7 +84,7 @@ impl Dominators {
             ancestor[w as usize] = p;
             let mut v = std::mem::replace(&mut bucket_head[p as usize], NONE);
             while v != NONE {
-                let u = eval(v, &mut ancestor, &mut label, &semi, &mut path);
+                let u = eval(v, ancestor, label, semi, &mut path);
                 idom[v as usize] = if semi[u as usize] < semi[v as usize] { u } else { p };
                 v = bucket_next[v as usize];
             }
@@ -97,7 +100,8 @@ impl Dominators {
     /// Preorder intervals; children in the given order.
     fn number(&mut self, order: &Order) {
         let nodes = self.idom.len();
-        let (mut first, mut next) = (vec![NONE; nodes], vec![NONE; nodes]);
+        let mut lists = vec![NONE; nodes * 2];
+        let (first, next) = lists.split_at_mut(nodes);
         for &node in order.blocks().iter().rev() {
             let parent = self.idom[node as usize];
             if parent != NONE {
@@ -156,8 +160,11 @@ impl Dominators {
 
     /// Dominance frontier of every node: the blocks where its dominance ends. Their size, and so the cost, is about the
     /// number of nodes times the nesting depth of loops.
-    pub fn frontiers(&self, graph: &impl Graph) -> Vec<Vec<u32>> {
-        let mut frontiers = vec![Vec::new(); self.idom.len()];
+    pub fn frontiers(&self, graph: &impl Graph) -> Frontiers {
+        let nodes = self.idom.len();
+        // (block, block of its frontier), and the last one found for each block.
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        let mut last = vec![NONE; nodes];
         for &node in &self.preorder {
             let preds = graph.preds(node);
             // The way in counts for the root.
@@ -168,10 +175,10 @@ impl Dominators {
                 let mut runner = pred;
                 while self.enter[runner as usize] != NONE && Some(runner) != self.idom(node) {
                     // What is above has been there already.
-                    if frontiers[runner as usize].last() == Some(&node) {
+                    if std::mem::replace(&mut last[runner as usize], node) == node {
                         break;
                     }
-                    frontiers[runner as usize].push(node);
+                    pairs.push((runner, node));
                     match self.idom(runner) {
                         Some(up) => runner = up,
                         None => break,
@@ -179,7 +186,34 @@ impl Dominators {
                 }
             }
         }
-        frontiers
+        let mut start = vec![0u32; nodes + 1];
+        pairs.iter().for_each(|pair| start[pair.0 as usize] += 1);
+        let mut sum = 0;
+        for slot in &mut start {
+            sum += *slot;
+            *slot = sum;
+        }
+        let mut blocks = vec![0; pairs.len()];
+        for &(block, frontier) in pairs.iter().rev() {
+            let slot = &mut start[block as usize];
+            *slot -= 1;
+            blocks[*slot as usize] = frontier;
+        }
+        Frontiers { start, blocks }
+    }
+}
+
+/// The dominance frontiers of all nodes of a graph.
+#[derive(Clone, Debug)]
+pub struct Frontiers {
+    start: Vec<u32>,
+    blocks: Vec<u32>,
+}
+
+impl Frontiers {
+    /// The frontier of `node`.
+    pub fn of(&self, node: u32) -> &[u32] {
+        &self.blocks[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
     }
 }
 
@@ -258,7 +292,8 @@ mod tests {
     fn frontiers_of_a_loop() {
         let g = graph(4, &[(0, 1), (1, 2), (2, 1), (1, 3)]);
         let dom = Dominators::new(&g, &Order::reverse_post_order(&g));
-        assert_eq!(dom.frontiers(&g), [vec![], vec![1], vec![1], vec![]]);
+        let frontiers = dom.frontiers(&g);
+        assert_eq!([0, 1, 2, 3].map(|n| frontiers.of(n).to_vec()), [vec![], vec![1], vec![1], vec![]]);
     }
 
     #[test]

@@ -114,17 +114,20 @@ impl Csr {
 fn transpose(nodes: usize, start: &[u32], targets: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut pred_start = vec![0u32; nodes + 1];
     for &target in targets {
-        pred_start[target as usize + 1] += 1;
+        pred_start[target as usize] += 1;
     }
-    for i in 0..nodes {
-        pred_start[i + 1] += pred_start[i];
+    let mut sum = 0;
+    for slot in &mut pred_start {
+        sum += *slot;
+        *slot = sum;
     }
-    let mut next = pred_start.clone();
+    // From the last edge to the first, so that the end of each row moves down to its start.
     let mut preds = vec![0; targets.len()];
-    for node in 0..nodes {
+    for node in (0..nodes).rev() {
         for &target in &targets[start[node] as usize..start[node + 1] as usize] {
-            preds[next[target as usize] as usize] = node as u32;
-            next[target as usize] += 1;
+            let slot = &mut pred_start[target as usize];
+            *slot -= 1;
+            preds[*slot as usize] = node as u32;
         }
     }
     (pred_start, preds)

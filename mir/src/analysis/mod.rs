@@ -22,7 +22,7 @@ mod loops;
 mod order;
 mod reaching;
 
-pub use dominators::Dominators;
+pub use dominators::{Dominators, Frontiers};
 pub use graph::{Csr, Graph};
 pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};

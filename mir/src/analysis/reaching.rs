@@ -13,6 +13,7 @@
 //! Source: R. Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph",
 //! TOPLAS 13(4), 1991, for the place of parameters.
 
+use super::dominators::Frontiers;
 use super::{Dominators, Graph, Order};
 
 /// What a use of a variable sees.
@@ -29,7 +30,7 @@ pub struct ReachingSolver<'a, G> {
     graph: &'a G,
     order: &'a Order,
     dom: &'a Dominators,
-    frontiers: Vec<Vec<u32>>,
+    frontiers: Frontiers,
     /// Number of the last variable that has the block as a meeting point.
     meets: Vec<u32>,
     variable: u32,
@@ -201,7 +202,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         let mut next = 0;
         while let Some(&Node { block, .. }) = nodes.get(next) {
             next += 1;
-            for &meet in &self.frontiers[block as usize] {
+            for &meet in self.frontiers.of(block) {
                 if std::mem::replace(&mut self.meets[meet as usize], self.variable) != self.variable {
                     nodes.extend(node(meet, None));
                 }
