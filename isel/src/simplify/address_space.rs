@@ -7,6 +7,7 @@
 //! The analysis is optimistic: everything starts unknown, inputs are joined along a work list, and two different
 //! spaces join to flat. Each value changes at most twice. Cost: linear in uses of flat pointers.
 
+use super::flow::Flows;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 
@@ -44,7 +45,7 @@ impl Spaces {
         }
         this.any = true;
         // Where each flat value flows to, and what it starts with.
-        let mut flows: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
+        let mut flows: Vec<(Value, Value)> = Vec::new();
         let mut work = Vec::new();
         let start = |this: &mut Self, work: &mut Vec<Value>, value: Value, origin: Origin| {
             let joined = this.origin[value].join(origin);
@@ -69,7 +70,7 @@ impl Spaces {
                 // Null and undefined pointers fit every space that global addresses fit; LDS has another null.
                 Some(Const::Undef | Const::Poison) => {}
                 Some(_) => start(this, work, to, Origin::Flat),
-                None => flows[from].push(to),
+                None => flows.push((from, to)),
             }
         };
         for &block in &func.layout {
@@ -112,10 +113,10 @@ impl Spaces {
                 }
             }
         }
+        let flows = Flows::new(&flows);
         while let Some(value) = work.pop() {
             let origin = this.origin[value];
-            for i in 0..flows[value].len() {
-                let to = flows[value][i];
+            for &to in flows.of(value) {
                 start(&mut this, &mut work, to, origin);
             }
         }

@@ -31,6 +31,9 @@ const MAX_WALKS: usize = 3;
 
 /// Cleans up the control flow of `func`, whose blocks are all reachable.
 pub fn clean_up(func: &mut Function) {
+    if func.layout.len() < 2 {
+        return;
+    }
     for _ in 0..MAX_WALKS {
         // A threaded edge may have been the one that kept two blocks apart which were visited before.
         if !walk(func) {
@@ -63,17 +66,22 @@ fn walk(func: &mut Function) -> bool {
     }
     let (replaced, gone) = (Replaced::default(), SecondaryMap::new());
     let mut cleaner = Cleaner { func, position, header, preds, uses, replaced, gone, threaded: false };
+    let mut changed = false;
     for &block in cfg.rpo.iter().rev() {
         if !cleaner.gone[block] {
             for _ in 0..MAX_STEPS {
                 if !cleaner.step(block) {
                     break;
                 }
+                changed = true;
             }
         }
     }
     let (mut replaced, threaded) = (cleaner.replaced, cleaner.threaded);
     func.layout = cfg.rpo;
+    if !changed {
+        return false;
+    }
     // Threading leaves blocks behind that nothing reaches.
     replaced.apply(func);
     let reached = Cfg::new(func);

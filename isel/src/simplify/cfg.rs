@@ -5,61 +5,55 @@
 
 use super::builder::Scope;
 use cranelift_entity::SecondaryMap;
+use mir::analysis::{Csr, Graph};
 use mir::ir::{Block, Function};
 
 /// Reachable blocks of a function, in order.
 pub struct Cfg {
     /// Reachable blocks in reverse post-order, the entry first.
     pub rpo: Vec<Block>,
-    /// Position in `rpo` + 1; 0 for unreachable blocks.
-    order: SecondaryMap<Block, u32>,
-    /// Predecessors in reverse post-order positions, one for each edge.
-    preds: Vec<Vec<u32>>,
+    /// The graph; its nodes are positions in `rpo`.
+    pub graph: Csr,
 }
 
 impl Cfg {
     /// The graph of `func`, which has a body.
     pub fn new(func: &Function) -> Self {
-        let mut order: SecondaryMap<Block, u32> = SecondaryMap::new();
-        let mut postorder = Vec::with_capacity(func.layout.len());
-        let mut stack: Vec<(Block, Vec<Block>)> = Vec::new();
+        // Position + 1; 0 for unreachable blocks.
+        let mut order: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
+        let mut rpo = Vec::with_capacity(func.layout.len());
+        // Successors of the blocks on the path that are still to be visited, the path's last block's on top.
+        let mut todo: Vec<Block> = Vec::with_capacity(64);
+        let mut path: Vec<(Block, usize)> = Vec::with_capacity(64);
         let entry = func.entry();
         order[entry] = 1;
-        stack.push((entry, func.successors(entry).collect()));
-        while let Some((block, succs)) = stack.last_mut() {
-            match succs.pop() {
-                Some(next) if order[next] == 0 => {
-                    order[next] = 1;
-                    stack.push((next, func.successors(next).collect()));
-                }
-                Some(_) => {}
-                None => {
-                    postorder.push(*block);
-                    stack.pop();
-                }
+        path.push((entry, 0));
+        todo.extend(func.successors(entry));
+        while let Some(&(block, start)) = path.last() {
+            if todo.len() == start {
+                rpo.push(block);
+                path.pop();
+            } else if let Some(next) = todo.pop()
+                && order[next] == 0
+            {
+                order[next] = 1;
+                path.push((next, todo.len()));
+                todo.extend(func.successors(next));
             }
         }
-        postorder.reverse();
-        for (i, &block) in postorder.iter().enumerate() {
+        rpo.reverse();
+        for (i, &block) in rpo.iter().enumerate() {
             order[block] = i as u32 + 1;
         }
-        let mut preds = vec![Vec::new(); postorder.len()];
-        for (i, &block) in postorder.iter().enumerate() {
-            for succ in func.successors(block) {
-                preds[order[succ] as usize - 1].push(i as u32);
-            }
-        }
-        Self { rpo: postorder, order, preds }
-    }
-
-    /// Position of a reachable block in the order.
-    pub fn position(&self, block: Block) -> Option<usize> {
-        (self.order[block] as usize).checked_sub(1)
+        let graph = Csr::new(rpo.len(), 0, |position, sink| {
+            sink.extend(func.successors(rpo[position as usize]).map(|succ| order[succ] - 1));
+        });
+        Self { rpo, graph }
     }
 
     /// Positions of the predecessors of the block at `position`, one for each edge.
     pub fn preds(&self, position: usize) -> &[u32] {
-        &self.preds[position]
+        self.graph.preds(position as u32)
     }
 
     /// Immediate dominators by position; the entry's is itself.
@@ -75,7 +69,7 @@ impl Cfg {
             changed = false;
             for i in 1..self.rpo.len() {
                 let mut new = NONE;
-                for &pred in &self.preds[i] {
+                for &pred in self.preds(i) {
                     if idom[pred as usize] == NONE {
                         continue;
                     }
@@ -155,11 +149,12 @@ mod tests {
         }
         let cfg = Cfg::new(&f);
         let idom = cfg.dominators();
-        let dominator = |b: usize| cfg.rpo[idom[cfg.position(blocks[b]).unwrap()] as usize];
+        let position = |b: usize| cfg.rpo.iter().position(|&x| x == blocks[b]).unwrap();
+        let dominator = |b: usize| cfg.rpo[idom[position(b)] as usize];
         assert_eq!(dominator(4), blocks[1]);
         assert_eq!(dominator(5), blocks[4]);
         let scopes = cfg.scopes(&idom);
-        let scope = |b: usize| scopes[cfg.position(blocks[b]).unwrap()];
+        let scope = |b: usize| scopes[position(b)];
         let dominates = |a: usize, b: usize| scope(a).0 <= scope(b).0 && scope(b).1 <= scope(a).1;
         assert!(dominates(1, 5) && dominates(4, 5) && !dominates(2, 4) && !dominates(2, 3));
     }

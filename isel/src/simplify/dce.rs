@@ -4,18 +4,17 @@
 //! block parameter that is live makes the arguments of all branches to its block live. So cycles of parameters that only
 //! feed each other go, too. Cost: linear.
 
-use cranelift_entity::SecondaryMap;
+use super::flow::Flows;
+use cranelift_entity::EntityRef;
 use mir::ir::*;
 
 /// Removes what is dead from `func`, whose blocks are all reachable.
 pub fn remove_dead(func: &mut Function) {
-    let mut live: SecondaryMap<Value, bool> = SecondaryMap::new();
+    let mut live = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
-    // Branch arguments by the parameter that they feed.
-    let mut feeds: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
-    let need = |live: &mut SecondaryMap<Value, bool>, work: &mut Vec<Value>, v: Value| {
-        if !live[v] {
-            live[v] = true;
+    let feeds = Flows::of_params(func, |_| true);
+    let need = |live: &mut Vec<bool>, work: &mut Vec<Value>, v: Value| {
+        if !std::mem::replace(&mut live[v.index()], true) {
             work.push(v);
         }
     };
@@ -23,11 +22,6 @@ pub fn remove_dead(func: &mut Function) {
         for &inst in &func.blocks[block].insts {
             let kind = &func.insts[inst].kind;
             if kind.is_terminator() {
-                for target in kind.targets() {
-                    for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
-                        feeds[param].push(arg);
-                    }
-                }
                 match kind {
                     InstKind::Branch { cond, .. } => need(&mut live, &mut work, *cond),
                     InstKind::Switch { value, .. } => need(&mut live, &mut work, *value),
@@ -45,7 +39,7 @@ pub fn remove_dead(func: &mut Function) {
                 func.insts[inst].kind.for_each_value(|v| need(&mut live, &mut work, v));
             }
             ValueDef::BlockParam(..) => {
-                for &arg in &feeds[value] {
+                for &arg in feeds.of(value) {
                     need(&mut live, &mut work, arg);
                 }
             }
@@ -56,21 +50,21 @@ pub fn remove_dead(func: &mut Function) {
     // Arguments first, while parameter lists still show what to keep.
     for i in 0..func.layout.len() {
         let block = func.layout[i];
-        let Some(&last) = func.blocks[block].insts.last() else { continue };
+        let Some(last) = func.terminator(block) else { continue };
         let blocks = &func.blocks;
         for target in func.insts[last].kind.targets_mut() {
             let params = &blocks[target.block].params;
             let mut index = 0;
             target.args.retain(|_| {
                 index += 1;
-                params.get(index - 1).is_some_and(|&p| live[p])
+                params.get(index - 1).is_some_and(|&p| live[p.index()])
             });
         }
     }
     for i in 0..func.layout.len() {
         let block = func.layout[i];
         let mut params = std::mem::take(&mut func.blocks[block].params);
-        params.retain(|&p| live[p]);
+        params.retain(|&p| live[p.index()]);
         for (index, &param) in params.iter().enumerate() {
             func.values[param].def = ValueDef::BlockParam(block, index as u32);
         }
@@ -78,7 +72,7 @@ pub fn remove_dead(func: &mut Function) {
         let mut insts = std::mem::take(&mut func.blocks[block].insts);
         insts.retain(|&inst| {
             let data = &func.insts[inst];
-            data.kind.has_side_effects() || data.result.is_some_and(|r| live[r])
+            data.kind.has_side_effects() || data.result.is_some_and(|r| live[r.index()])
         });
         func.blocks[block].insts = insts;
     }

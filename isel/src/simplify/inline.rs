@@ -107,7 +107,8 @@ fn callees(module: &Module, func: Func) -> Vec<(Func, Inst)> {
 fn inline_calls(module: &mut Module, func: Func) -> Result<()> {
     let placeholder = Function::new(String::new(), CallConv::Device, Type::Void);
     let mut caller = std::mem::replace(&mut module.functions[func], placeholder);
-    let result = Inliner { module, caller: &mut caller, replaced: SecondaryMap::new() }.run();
+    let result =
+        Inliner { module, caller: &mut caller, replaced: SecondaryMap::new(), hoisted: Vec::new() }.run();
     let name = caller.name.clone();
     module.functions[func] = caller;
     result.map_err(|d| d.in_function(&name))
@@ -118,6 +119,8 @@ struct Inliner<'a> {
     caller: &'a mut Function,
     /// Results of calls, and what stands for them.
     replaced: SecondaryMap<Value, Option<Value>>,
+    /// Stack objects to be placed at the start of the entry, the last one first.
+    hoisted: Vec<Inst>,
 }
 
 impl Inliner<'_> {
@@ -154,6 +157,8 @@ impl Inliner<'_> {
         }
         self.caller.layout = layout;
         if any {
+            let entry = self.caller.entry();
+            self.caller.blocks[entry].insts.splice(0..0, self.hoisted.drain(..).rev());
             substitute(self.caller, &self.replaced);
         }
         Ok(())
@@ -254,8 +259,7 @@ impl Inliner<'_> {
                 copied.push((new_block, inst, new));
             }
         }
-        let entry = self.caller.layout[0];
-        let mut hoisted = Vec::new();
+        let hoisted = self.hoisted.len();
         for (block, old, new) in copied {
             let mut kind = body.insts[old].kind.clone();
             kind.for_each_value_mut(|v| *v = self.value(body, &mut values, *v));
@@ -283,12 +287,13 @@ impl Inliner<'_> {
             let fixed = matches!(&kind, InstKind::Alloca { count: None, .. });
             self.caller.insts[new].kind = kind;
             if fixed {
-                hoisted.push(new);
+                self.hoisted.push(new);
             } else {
                 self.caller.blocks[block].insts.push(new);
             }
         }
-        self.caller.blocks[entry].insts.splice(0..0, hoisted);
+        // Those of one callee keep their order.
+        self.hoisted[hoisted..].reverse();
         let first = blocks[body.entry()].unwrap_or(after);
         let jump = self.caller.make_inst(
             InstKind::Jump { target: Target::to(first) },
@@ -334,9 +339,8 @@ impl Inliner<'_> {
         let pointer = Type::ptr(AddrSpace::PRIVATE);
         let kind = InstKind::Alloca { size_bytes, count: None, align_log2 };
         let alloca = self.caller.make_inst(kind, pointer, InstFlags::empty());
-        let entry = self.caller.layout[0];
         let Some(copy) = self.caller.insts[alloca].result else { return arg };
-        self.caller.blocks[entry].insts.insert(0, alloca);
+        self.hoisted.push(alloca);
         let len = self.caller.int(Type::I64, size_bytes);
         let volatile = self.caller.int(Type::I1, 0);
         let kind = InstKind::Intrinsic {

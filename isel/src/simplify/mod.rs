@@ -11,8 +11,7 @@
 //! ```
 //!
 //! `docs/design.md` defines legal IR, [`legal_intrinsics`] the details, [`verify_legal`] checks both. Functions are
-//! independent of each other once the module is prepared. Every pass is linear in the code that it leaves, but for
-//! `promote`, whose cost also counts each block that a promoted variable lives through.
+//! independent of each other once the module is prepared. Every pass is linear, or nearly so, in the code that it leaves.
 
 mod address_space;
 mod branches;
@@ -22,6 +21,7 @@ mod cfg;
 mod dce;
 #[cfg(test)]
 mod expansion_tests;
+mod flow;
 mod fold;
 mod inline;
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod verify;
 
 use crate::Options;
 use mir::Result;
-use mir::ir::{Func, Function, Module, Type};
+use mir::ir::{CallConv, Func, Function, Module, Type};
 use mir::target::Target;
 use smallvec::SmallVec;
 
@@ -52,8 +52,9 @@ pub fn run(module: &mut Module, target: &Target, options: &Options) -> Result<()
     let funcs: Vec<Func> = module.functions.keys().collect();
     for func in funcs {
         if !module.functions[func].is_declaration() {
-            let simple = simplify_function(module, func, target, options)?;
-            module.functions[func] = simple;
+            let empty = Function::new(String::new(), CallConv::Device, Type::Void);
+            let function = std::mem::replace(&mut module.functions[func], empty);
+            module.functions[func] = simplify_function(module, function, target, options)?;
         }
     }
     Ok(())
@@ -69,14 +70,13 @@ pub fn prepare(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// The legal form of one function of a prepared module.
+/// The legal form of a function taken out of a prepared module.
 pub fn simplify_function(
     module: &Module,
-    func: Func,
+    mut function: Function,
     target: &Target,
     options: &Options,
 ) -> Result<Function> {
-    let function = &module.functions[func];
     let mut pairs: SmallVec<[(Type, Type); 4]> = SmallVec::new();
     for ty in PAIRED {
         if let Some(pair) = module.types.find_struct(&[ty, Type::I1]) {
@@ -84,11 +84,10 @@ pub fn simplify_function(
         }
     }
     let ctx = legalize::Context { module, machine: target, options, pairs };
-    let promoted = match options.opt_level {
-        0 => None,
-        _ => promote::promote(function, &module.types),
-    };
-    let mut legal = legalize::legalize(&ctx, promoted.as_ref().unwrap_or(function))?;
+    if options.opt_level > 0 {
+        promote::promote(&mut function, &module.types);
+    }
+    let mut legal = legalize::legalize(&ctx, &function)?;
     dce::remove_dead(&mut legal);
     if options.opt_level > 0 {
         branches::clean_up(&mut legal);

@@ -6,6 +6,7 @@
 //! wide themselves. What is not wide and made by one of these is computed in 32 bits; what other instructions make is
 //! truncated, which costs nothing. Cost: linear.
 
+use super::flow::Flows;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 
@@ -39,17 +40,10 @@ pub fn narrow(func: &mut Function) {
 fn demand(func: &Function) -> SecondaryMap<Value, bool> {
     let mut wide: SecondaryMap<Value, bool> = SecondaryMap::new();
     let mut work: Vec<Value> = Vec::new();
-    let mut feeds: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
+    let feeds = Flows::of_params(func, |param| func.ty(param) == Type::I64);
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
-            for target in data.kind.targets() {
-                for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
-                    if func.ty(param) == Type::I64 {
-                        feeds[param].push(arg);
-                    }
-                }
-            }
             match &data.kind {
                 InstKind::Cast { op: CastOp::Trunc, .. } => {}
                 InstKind::Jump { .. } | InstKind::Branch { .. } => {}
@@ -63,7 +57,7 @@ fn demand(func: &Function) -> SecondaryMap<Value, bool> {
             continue;
         }
         wide[value] = true;
-        work.extend_from_slice(&feeds[value]);
+        work.extend_from_slice(feeds.of(value));
         if let Some(inst) = func.def_inst(value) {
             let kind = &func.insts[inst].kind;
             // A mask of the low half keeps the upper half of the other operand out.

@@ -4,9 +4,9 @@
 //! until nothing changes, which takes as many as loops nest; the number is bounded, what is left over is only
 //! superfluous. Cost: linear in branch arguments for each sweep.
 
+use super::flow::Flows;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
-use smallvec::SmallVec;
 
 /// Most sweeps.
 const MAX_SWEEPS: usize = 16;
@@ -15,12 +15,14 @@ const MAX_SWEEPS: usize = 16;
 #[derive(Default)]
 pub struct Replaced {
     to: SecondaryMap<Value, Option<Value>>,
+    any: bool,
 }
 
 impl Replaced {
     /// Lets `by` stand for `value`.
     pub fn set(&mut self, value: Value, by: Value) {
         self.to[value] = Some(by);
+        self.any = true;
     }
 
     /// Whether something else stands for `value`.
@@ -46,6 +48,9 @@ impl Replaced {
 
     /// Replaces operands in all instructions of the layout.
     pub fn apply(&mut self, func: &mut Function) {
+        if !self.any {
+            return;
+        }
         for i in 0..func.layout.len() {
             let block = func.layout[i];
             for &inst in &func.blocks[block].insts {
@@ -57,15 +62,10 @@ impl Replaced {
 
 /// Folds parameters with one value, then applies `replaced` with what was found. All blocks are reachable.
 pub fn fold_params(func: &mut Function, replaced: &mut Replaced) {
-    let mut incoming: SecondaryMap<Value, SmallVec<[Value; 2]>> = SecondaryMap::new();
-    for &block in &func.layout {
-        let Some(&last) = func.blocks[block].insts.last() else { continue };
-        for target in func.insts[last].kind.targets() {
-            for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
-                incoming[param].push(arg);
-            }
-        }
+    if func.layout.iter().all(|&block| func.blocks[block].params.is_empty()) {
+        return replaced.apply(func);
     }
+    let incoming = Flows::of_params(func, |_| true);
     let mut any = false;
     for _ in 0..MAX_SWEEPS {
         let mut changed = false;
@@ -75,7 +75,7 @@ pub fn fold_params(func: &mut Function, replaced: &mut Replaced) {
                     continue;
                 }
                 let mut only = None;
-                let single = incoming[param].iter().all(|&arg| {
+                let single = incoming.of(param).iter().all(|&arg| {
                     let arg = replaced.resolve(arg);
                     arg == param || *only.get_or_insert(arg) == arg
                 });

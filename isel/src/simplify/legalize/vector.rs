@@ -1,6 +1,7 @@
 //! Vectors, structs and arrays: their members are parts, so most of this is picking.
 
 use super::{Legalizer, Parts};
+use crate::simplify::flow::Flows;
 use crate::simplify::verify::is_indexable;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -41,16 +42,13 @@ pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
     if work.is_empty() {
         return whole;
     }
-    let mut peers: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
-    for (a, b) in same {
-        peers[a].push(b);
-        peers[b].push(a);
-    }
+    let both: Vec<_> = same.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let peers = Flows::new(&both);
     while let Some(value) = work.pop() {
         let fits = is_indexable(f.ty(value)) && f.ty(value).lanes() >= MIN_INDEXED_LANES;
         if fits && !whole[value] && f.as_const(value).is_none() {
             whole[value] = true;
-            work.extend_from_slice(&peers[value]);
+            work.extend_from_slice(peers.of(value));
         }
     }
     whole

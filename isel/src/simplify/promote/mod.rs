@@ -5,19 +5,20 @@
 //! of bytes; copies between two objects carry cuts from one to the other. A variable has the type of an access that
 //! covers it exactly, else it is an integer. An access over several variables is put together from them.
 //!
-//! Values are found on demand (Braun et al., "Simple and Efficient Construction of Static Single Assignment Form"):
-//! a read without a write before it in its block asks the block's predecessors, through a work list, and a block
-//! with several predecessors gets a parameter; parameters that turn out to have one value only are folded away
+//! A read without a write before it in its block gets a value that stands for what reaches the block; once all blocks are
+//! rewritten, [`mir::analysis::ReachingSolver`] says for each variable what that is and which blocks need a parameter.
+//! Parameters that are equal nevertheless, because variables are copies of each other, are folded away
 //! ([`super::params`]). A read before any write is undefined.
 //!
-//! Cost: linear in instructions, plus one table entry for each block that a variable lives through without being
-//! touched, and one branch argument for each edge into a join among them. Large arrays that live through many blocks
-//! make this the most expensive step of simplification.
+//! Cost: linear in instructions and near linear in the blocks that write or read a variable and those where its values
+//! meet; blocks that a variable only lives through cost nothing.
+
+mod rewrite;
 
 use super::cfg::Cfg;
-use super::params::{self, Replaced};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
+use rewrite::Rewriter;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -63,6 +64,36 @@ struct Variable {
     ty: Type,
 }
 
+/// Which pointers point into promoted objects, and the variables of these.
+struct Places {
+    places: SecondaryMap<Value, Option<Place>>,
+    /// First variable of each object, and the end.
+    first: Vec<u32>,
+    variables: Vec<Variable>,
+}
+
+impl Places {
+    /// Where `value` points, if that is a promoted object.
+    fn place(&self, value: Value) -> Option<Place> {
+        self.places[value]
+    }
+
+    /// Variables of an object inside a range whose ends are cuts.
+    fn covered(&self, at: Place, bytes: u64) -> Range<usize> {
+        let object = at.0 as usize;
+        covered(&self.variables, self.first[object] as usize..self.first[object + 1] as usize, at.1, bytes)
+    }
+}
+
+/// Of the variables `of` one object, those inside a range whose ends are cuts.
+fn covered(variables: &[Variable], of: Range<usize>, offset: u64, bytes: u64) -> Range<usize> {
+    let start = of.start;
+    let variables = &variables[of];
+    let low = variables.partition_point(|v| v.offset < offset);
+    let high = variables.partition_point(|v| v.offset < offset + bytes);
+    start + low..start + high
+}
+
 struct Analysis<'a> {
     func: &'a Function,
     types: &'a TypeTable,
@@ -73,14 +104,14 @@ struct Analysis<'a> {
     variables: Vec<Variable>,
 }
 
-/// `func` with its simple stack objects promoted; `None` where there are none.
-pub fn promote(func: &Function, types: &TypeTable) -> Option<Function> {
+/// Promotes the simple stack objects of `func`; whether there were any.
+pub fn promote(func: &mut Function, types: &TypeTable) -> bool {
     let has_object = |&block: &Block| {
         let insts = &func.blocks[block].insts;
         insts.iter().any(|&i| matches!(func.insts[i].kind, InstKind::Alloca { .. }))
     };
     if !func.layout.iter().any(has_object) {
-        return None;
+        return false;
     }
     let cfg = Cfg::new(func);
     let mut analysis = Analysis {
@@ -96,9 +127,11 @@ pub fn promote(func: &Function, types: &TypeTable) -> Option<Function> {
     analysis.cut();
     analysis.make_variables();
     if analysis.objects.iter().all(|o| o.lost) {
-        return None;
+        return false;
     }
-    Some(Rewriter::new(analysis, &cfg).run())
+    let places = analysis.into_places();
+    Rewriter::new(func, types, places, &cfg).run();
+    true
 }
 
 fn is_whole(ty: Type, bytes: u64) -> bool {
@@ -106,8 +139,15 @@ fn is_whole(ty: Type, bytes: u64) -> bool {
 }
 
 impl Analysis<'_> {
-    fn place(&self, value: Value) -> Option<Place> {
-        self.places[value].filter(|&(object, _)| !self.objects[object as usize].lost)
+    /// What is left of the analysis when objects that are lost are forgotten.
+    fn into_places(self) -> Places {
+        let Self { mut places, objects, variables, .. } = self;
+        for place in places.values_mut() {
+            *place = place.filter(|&(object, _)| !objects[object as usize].lost);
+        }
+        let end = variables.len() as u32;
+        let first = objects.iter().map(|o| o.first_variable).chain([end]).collect();
+        Places { places, first, variables }
     }
 
     fn lose(&mut self, value: Value) {
@@ -326,10 +366,7 @@ impl Analysis<'_> {
             Some(next) => next.first_variable as usize,
             None => self.variables.len(),
         };
-        let variables = &self.variables[start..end];
-        let low = variables.partition_point(|v| v.offset < at.1);
-        let high = variables.partition_point(|v| v.offset < at.1 + bytes);
-        start + low..start + high
+        covered(&self.variables, start..end, at.1, bytes)
     }
 
     fn can_access(&self, at: Place, bytes: u64, ty: Type) -> bool {
@@ -390,379 +427,6 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The new function in the making.
-struct Rewriter<'a> {
-    analysis: Analysis<'a>,
-    cfg: &'a Cfg,
-    func: Function,
-    /// Position of the current block.
-    position: u32,
-    out: Vec<Inst>,
-    loc: SourceLoc,
-    /// Current values of variables with the block position + 1 in which they are valid.
-    local: Vec<(u32, Value)>,
-    /// Variables with a value in the current block.
-    touched: Vec<u32>,
-    exits: FxHashMap<(u32, u32), Value>,
-    entries: FxHashMap<(u32, u32), Value>,
-    /// Entry values that are to be connected to predecessors.
-    pending: Vec<(u32, u32, Value)>,
-    /// Variables behind the parameters added to a block, in order.
-    added: FxHashMap<u32, Vec<u32>>,
-    replaced: Replaced,
-}
-
-impl<'a> Rewriter<'a> {
-    fn new(analysis: Analysis<'a>, cfg: &'a Cfg) -> Self {
-        let func = analysis.func.clone();
-        let none = (0, Value::from_u32(0));
-        let local = vec![none; analysis.variables.len()];
-        Self {
-            analysis,
-            cfg,
-            func,
-            position: 0,
-            out: Vec::new(),
-            loc: SourceLoc::default(),
-            local,
-            touched: Vec::new(),
-            exits: FxHashMap::default(),
-            entries: FxHashMap::default(),
-            pending: Vec::new(),
-            added: FxHashMap::default(),
-            replaced: Replaced::default(),
-        }
-    }
-
-    fn run(mut self) -> Function {
-        let cfg = self.cfg;
-        self.func.layout = cfg.rpo.clone();
-        for (position, &block) in cfg.rpo.iter().enumerate() {
-            self.position = position as u32;
-            let insts = std::mem::take(&mut self.func.blocks[block].insts);
-            self.out = Vec::with_capacity(insts.len());
-            for inst in insts {
-                self.rewrite(inst);
-            }
-            self.func.blocks[block].insts = std::mem::take(&mut self.out);
-            for variable in std::mem::take(&mut self.touched) {
-                self.exits.insert((self.position, variable), self.local[variable as usize].1);
-            }
-        }
-        self.connect();
-        params::fold_params(&mut self.func, &mut self.replaced);
-        self.func
-    }
-
-    fn rewrite(&mut self, inst: Inst) {
-        let data = &self.func.insts[inst];
-        self.loc = self.func.locs[inst];
-        let place = |v: Value| self.analysis.place(v);
-        match &data.kind {
-            InstKind::Load { ptr, .. } => {
-                if let Some(at) = place(*ptr) {
-                    let (ty, result) = (data.ty, data.result);
-                    let value = self.read(at, ty);
-                    if let Some(result) = result {
-                        self.replaced.set(result, value);
-                    }
-                    return;
-                }
-            }
-            InstKind::Store { ptr, value, .. } => {
-                if let Some(at) = place(*ptr) {
-                    let value = *value;
-                    return self.write(at, value);
-                }
-            }
-            InstKind::Intrinsic { intrinsic, args } => {
-                let placed = args.iter().any(|&a| place(a).is_some());
-                if placed {
-                    if intrinsic.has_side_effects() {
-                        let (intrinsic, args) = (*intrinsic, args.clone());
-                        self.block_operation(inst, intrinsic, &args);
-                    }
-                    return;
-                }
-            }
-            _ => {
-                if data.result.is_some_and(|r| place(r).is_some()) {
-                    return;
-                }
-            }
-        }
-        self.out.push(inst);
-    }
-
-    // ---- small builder
-
-    fn push(&mut self, kind: InstKind, ty: Type) -> Value {
-        let inst = self.func.make_inst(kind, ty, InstFlags::empty());
-        self.func.locs[inst] = self.loc;
-        self.out.push(inst);
-        match self.func.insts[inst].result {
-            Some(value) => value,
-            // Stores; nobody reads this.
-            None => self.func.constant(Type::I32, Const::Poison),
-        }
-    }
-
-    fn cast(&mut self, op: CastOp, arg: Value, ty: Type) -> Value {
-        if self.func.ty(arg) == ty { arg } else { self.push(InstKind::Cast { op, arg }, ty) }
-    }
-
-    fn index(&mut self, i: usize) -> Value {
-        self.func.int(Type::I32, i as u64)
-    }
-
-    // ---- accesses
-
-    fn read(&mut self, at: Place, ty: Type) -> Value {
-        let bytes = self.analysis.types.store_bytes(ty);
-        let covered = self.analysis.covered(at, bytes);
-        if covered.len() == 1 {
-            let value = self.current(covered.start as u32);
-            let from = self.func.ty(value);
-            if from == ty || is_whole(from, bytes) && is_whole(ty, bytes) {
-                return self.cast(CastOp::BitCast, value, ty);
-            }
-            let integer = self.cast(CastOp::BitCast, value, Type::int((bytes * 8) as u32));
-            return self.cast(CastOp::Trunc, integer, ty);
-        }
-        let unit = self.analysis.variables[covered.start].bytes;
-        let even = covered.clone().all(|v| self.analysis.variables[v].bytes == unit);
-        let count = covered.len();
-        if even {
-            let vector_ty = Type::Vector(self.unit_scalar(ty, unit), count as u32);
-            let element_ty = Type::Scalar(self.unit_scalar(ty, unit));
-            let mut vector = self.func.constant(vector_ty, Const::Undef);
-            for (i, variable) in covered.enumerate() {
-                let value = self.current(variable as u32);
-                let element = self.cast(CastOp::BitCast, value, element_ty);
-                let index = self.index(i);
-                vector = self.push(InstKind::InsertElement { vector, element, index }, vector_ty);
-            }
-            return self.cast(CastOp::BitCast, vector, ty);
-        }
-        let whole = Type::int((bytes * 8) as u32);
-        let mut sum = self.func.int(whole, 0);
-        for variable in covered {
-            let Variable { offset, bytes, .. } = self.analysis.variables[variable];
-            let value = self.current(variable as u32);
-            let value = self.cast(CastOp::BitCast, value, Type::int((bytes * 8) as u32));
-            let value = self.cast(CastOp::ZExt, value, whole);
-            let shift = self.func.int(whole, (offset - at.1) * 8);
-            let value = self.push(InstKind::Binary { op: BinaryOp::Shl, args: [value, shift] }, whole);
-            sum = self.push(InstKind::Binary { op: BinaryOp::Or, args: [sum, value] }, whole);
-        }
-        self.cast(CastOp::BitCast, sum, ty)
-    }
-
-    fn write(&mut self, at: Place, value: Value) {
-        let ty = self.func.ty(value);
-        let bytes = self.analysis.types.store_bytes(ty);
-        let covered = self.analysis.covered(at, bytes);
-        if covered.len() == 1 {
-            let to = self.analysis.variables[covered.start].ty;
-            let value = if to == ty || is_whole(to, bytes) && is_whole(ty, bytes) {
-                self.cast(CastOp::BitCast, value, to)
-            } else {
-                let integer = self.cast(CastOp::ZExt, value, Type::int((bytes * 8) as u32));
-                self.cast(CastOp::BitCast, integer, to)
-            };
-            return self.assign(covered.start as u32, value);
-        }
-        let unit = self.analysis.variables[covered.start].bytes;
-        let even = covered.clone().all(|v| self.analysis.variables[v].bytes == unit);
-        let count = covered.len();
-        if even {
-            let scalar = self.unit_scalar(ty, unit);
-            let vector = self.cast(CastOp::BitCast, value, Type::Vector(scalar, count as u32));
-            for (i, variable) in covered.enumerate() {
-                let index = self.index(i);
-                let element = self.push(InstKind::ExtractElement { vector, index }, Type::Scalar(scalar));
-                let to = self.analysis.variables[variable].ty;
-                let element = self.cast(CastOp::BitCast, element, to);
-                self.assign(variable as u32, element);
-            }
-            return;
-        }
-        let whole = Type::int((bytes * 8) as u32);
-        let integer = self.cast(CastOp::BitCast, value, whole);
-        for variable in covered {
-            let Variable { offset, bytes, ty } = self.analysis.variables[variable];
-            let shift = self.func.int(whole, (offset - at.1) * 8);
-            let moved = self.push(InstKind::Binary { op: BinaryOp::LShr, args: [integer, shift] }, whole);
-            let piece = self.cast(CastOp::Trunc, moved, Type::int((bytes * 8) as u32));
-            let piece = self.cast(CastOp::BitCast, piece, ty);
-            self.assign(variable as u32, piece);
-        }
-    }
-
-    /// Element type for pieces of `unit` bytes of a value of type `ty`: its own where that fits.
-    fn unit_scalar(&self, ty: Type, unit: u64) -> Scalar {
-        match ty {
-            Type::Vector(scalar, _) if u64::from(scalar.bits()) == unit * 8 => scalar,
-            _ => Scalar::Int((unit * 8) as u32),
-        }
-    }
-
-    fn block_operation(&mut self, inst: Inst, intrinsic: Intrinsic, args: &[Value]) {
-        let &[to, from, len, ..] = args else { return };
-        let bytes = self.func.as_int(len).unwrap_or(0);
-        let aligns = self.func.mem_aligns.get(&inst).copied().unwrap_or_default();
-        let (a, b) = (self.analysis.place(to), self.analysis.place(from));
-        if matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline) {
-            let Some(at) = a else { return };
-            for variable in self.analysis.covered(at, bytes) {
-                let Variable { bytes, ty, .. } = self.analysis.variables[variable];
-                let value = self.fill(from, bytes, ty);
-                self.assign(variable as u32, value);
-            }
-            return;
-        }
-        match (a, b) {
-            (Some(a), Some(b)) => {
-                let pairs: Vec<_> =
-                    self.analysis.covered(a, bytes).zip(self.analysis.covered(b, bytes)).collect();
-                for (to, from) in pairs {
-                    let value = self.current(from as u32);
-                    let value = self.cast(CastOp::BitCast, value, self.analysis.variables[to].ty);
-                    self.assign(to as u32, value);
-                }
-            }
-            (Some(a), None) => {
-                for variable in self.analysis.covered(a, bytes) {
-                    let Variable { offset, ty, .. } = self.analysis.variables[variable];
-                    let (ptr, mem) = self.outside(from, offset - a.1, aligns[1]);
-                    let value = self.push(InstKind::Load { ptr, mem }, ty);
-                    self.assign(variable as u32, value);
-                }
-            }
-            (None, Some(b)) => {
-                for variable in self.analysis.covered(b, bytes) {
-                    let offset = self.analysis.variables[variable].offset;
-                    let value = self.current(variable as u32);
-                    let (ptr, mem) = self.outside(to, offset - b.1, aligns[0]);
-                    self.push(InstKind::Store { ptr, value, mem }, Type::Void);
-                }
-            }
-            (None, None) => {}
-        }
-    }
-
-    /// Address and access `offset` bytes behind `ptr`.
-    fn outside(&mut self, ptr: Value, offset: u64, align_log2: u8) -> (Value, MemAccess) {
-        let ty = self.func.ty(ptr);
-        let space = ty.addr_space().unwrap_or(AddrSpace::FLAT);
-        if offset == 0 {
-            return (ptr, MemAccess::plain(space, align_log2));
-        }
-        let kind = InstKind::PtrAdd { base: ptr, index: None, scale: 0, offset: offset as i64 };
-        let moved = self.push(kind, ty);
-        (moved, MemAccess::plain(space, align_log2.min(offset.trailing_zeros() as u8)))
-    }
-
-    /// The byte `byte`, repeated.
-    fn fill(&mut self, byte: Value, bytes: u64, ty: Type) -> Value {
-        if self.func.as_int(byte) == Some(0) {
-            return match ty {
-                Type::Scalar(Scalar::Int(bits)) if bits <= 64 => self.func.int(ty, 0),
-                Type::Scalar(Scalar::Float(_)) => self.func.constant(ty, Const::Float(0)),
-                _ => self.func.constant(ty, Const::Zero),
-            };
-        }
-        let vector_ty = Type::Vector(Scalar::Int(8), bytes as u32);
-        let mut vector = self.func.constant(vector_ty, Const::Undef);
-        for i in 0..bytes as usize {
-            let index = self.index(i);
-            vector = self.push(InstKind::InsertElement { vector, element: byte, index }, vector_ty);
-        }
-        self.cast(CastOp::BitCast, vector, ty)
-    }
-
-    // ---- SSA construction
-
-    fn assign(&mut self, variable: u32, value: Value) {
-        let slot = &mut self.local[variable as usize];
-        if slot.0 != self.position + 1 {
-            self.touched.push(variable);
-        }
-        *slot = (self.position + 1, value);
-    }
-
-    fn current(&mut self, variable: u32) -> Value {
-        let (stamp, value) = self.local[variable as usize];
-        if stamp == self.position + 1 {
-            return value;
-        }
-        let value = self.entry_value(self.position, variable);
-        self.assign(variable, value);
-        value
-    }
-
-    /// The value of a variable where a block begins.
-    fn entry_value(&mut self, position: u32, variable: u32) -> Value {
-        if let Some(&value) = self.entries.get(&(position, variable)) {
-            return value;
-        }
-        let ty = self.analysis.variables[variable as usize].ty;
-        let block = self.cfg.rpo[position as usize];
-        let value = match self.cfg.preds(position as usize).len() {
-            0 => self.func.constant(ty, Const::Undef),
-            1 => {
-                // Stands for the predecessor's value until `connect` knows it.
-                let def = ValueDef::BlockParam(block, u32::MAX);
-                let value = self.func.values.push(ValueData { ty, def });
-                self.pending.push((position, variable, value));
-                value
-            }
-            _ => {
-                let value = self.func.add_block_param(block, ty);
-                self.added.entry(position).or_default().push(variable);
-                self.pending.push((position, variable, value));
-                value
-            }
-        };
-        self.entries.insert((position, variable), value);
-        value
-    }
-
-    fn exit_value(&mut self, position: u32, variable: u32) -> Value {
-        match self.exits.get(&(position, variable)) {
-            Some(&value) => value,
-            None => self.entry_value(position, variable),
-        }
-    }
-
-    /// Connects entry values with predecessors.
-    fn connect(&mut self) {
-        let cfg = self.cfg;
-        while let Some((position, variable, value)) = self.pending.pop() {
-            let preds = cfg.preds(position as usize);
-            for &pred in preds {
-                let source = self.exit_value(pred, variable);
-                if preds.len() == 1 {
-                    self.replaced.set(value, source);
-                }
-            }
-        }
-        for (position, &block) in cfg.rpo.iter().enumerate() {
-            let Some(inst) = self.func.terminator(block) else { continue };
-            let mut kind = std::mem::replace(&mut self.func.insts[inst].kind, InstKind::Unreachable);
-            for target in kind.targets_mut() {
-                let Some(to) = cfg.position(target.block) else { continue };
-                let variables = self.added.get(&(to as u32)).cloned().unwrap_or_default();
-                for variable in variables {
-                    let value = self.exit_value(position as u32, variable);
-                    target.args.push(value);
-                }
-            }
-            self.func.insts[inst].kind = kind;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::interp::Run;
@@ -777,7 +441,8 @@ mod tests {
         let mut module = parse_module(&text, "test").unwrap();
         let func = module.functions.values().next().unwrap();
         verify(&module, func).unwrap();
-        let promoted = super::promote(func, &module.types).unwrap();
+        let mut promoted = func.clone();
+        assert!(super::promote(&mut promoted, &module.types));
         verify(&module, &promoted).unwrap();
         let insts = promoted.layout.iter().flat_map(|&b| &promoted.blocks[b].insts);
         let left = |&i: &Inst| matches!(promoted.insts[i].kind, InstKind::Alloca { .. });
@@ -849,6 +514,7 @@ mod tests {
             v2: ptr addrspace(5) = alloca 8 align 8\n  v3: ptr addrspace(5) = ptradd v2, v1 * 4 + 0\n  \
             store v3, i32 1 addrspace(5) align 4\n  ret\n}\n";
         let module = parse_module(text, "test").unwrap();
-        assert!(super::promote(module.functions.values().next().unwrap(), &module.types).is_none());
+        let mut func = module.functions.values().next().unwrap().clone();
+        assert!(!super::promote(&mut func, &module.types));
     }
 }
