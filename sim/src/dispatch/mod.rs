@@ -69,6 +69,7 @@ struct Setup {
     kernarg: BufferId,
     packet: BufferId,
     queue: BufferId,
+    gds: BufferId,
     extra: Vec<BufferId>,
     scratch: Vec<BufferId>,
     lds_bytes: u32,
@@ -119,7 +120,7 @@ pub fn run_on(
     mem.unmapped = cfg.unmapped;
     let setup = prepare(object, kernel, mem, d).map_err(at_kernel)?;
     let result = run_groups(kernel, mem, d, cfg, target, &setup);
-    let all = [setup.image, setup.kernarg, setup.packet, setup.queue];
+    let all = [setup.image, setup.kernarg, setup.packet, setup.queue, setup.gds];
     for id in all.into_iter().chain(setup.extra).chain(setup.scratch) {
         mem.unmap(id);
     }
@@ -145,6 +146,8 @@ fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch)
     if lane > 1 << 20 {
         return Err(bad("more than a megabyte of scratch a lane"));
     }
+    let gds = mem.map("GDS", RegionKind::Runtime, vec![0; 65536], true);
+    mem.set_undefined(gds);
     let mut scratch = Vec::new();
     if lane > 0 {
         let bytes = (lane.next_multiple_of(4) * LANES as u64) as usize;
@@ -154,7 +157,7 @@ fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch)
             scratch.push(id);
         }
     }
-    Ok(Setup { image, kernarg, packet, queue, extra, scratch, lds_bytes, shape })
+    Ok(Setup { image, kernarg, packet, queue, gds, extra, scratch, lds_bytes, shape })
 }
 
 /// VGPRs that the descriptor allocates, in granules of 4.
@@ -205,6 +208,7 @@ fn run_groups(
         shared_aperture: SHARED_APERTURE,
         private_aperture: PRIVATE_APERTURE,
         hidden_private_base: scratch_base & !0xff_ffff,
+        gds: setup.gds.address(),
         scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
         sgprs: allocated_sgprs(kernel, generation),
         vgprs: allocated_vgprs(kernel),

@@ -60,6 +60,8 @@ pub struct Launch {
     pub hidden_private_base: u64,
     /// Scratch bytes of a lane.
     pub scratch_lane_bytes: u32,
+    /// Address of GDS.
+    pub gds: u64,
     /// SGPRs and VGPRs that the descriptor allocates.
     pub sgprs: u32,
     /// VGPRs.

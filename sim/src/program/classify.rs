@@ -95,11 +95,21 @@ pub(super) fn memory(info: &OpcodeInfo) -> Option<Mem> {
     let flags = info.flags;
     if !matches!(
         info.format,
-        Format::Ds | Format::Mubuf | Format::Flat | Format::Global | Format::Scratch | Format::Smem
+        Format::Ds
+            | Format::Mubuf
+            | Format::Mtbuf
+            | Format::Flat
+            | Format::Global
+            | Format::Scratch
+            | Format::Smem
     ) {
         return None;
     }
-    let kind = if flags.contains(OpFlags::ATOMIC) {
+    let counter =
+        matches!(info.name, "ds_append" | "ds_consume" | "ds_condxchg32_rtn_b64" | "ds_ordered_count");
+    let kind = if counter {
+        MemKind::None
+    } else if flags.contains(OpFlags::ATOMIC) {
         MemKind::Atomic(AtomicOp::from_name(name)?)
     } else if flags.contains(OpFlags::LOAD) {
         MemKind::Load

@@ -245,7 +245,7 @@ impl Op {
             Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p => Class::Valu,
             Format::Smem => Class::Smem,
             Format::Ds => Class::Lds,
-            Format::Mubuf => Class::Buffer,
+            Format::Mubuf | Format::Mtbuf => Class::Buffer,
             Format::Flat | Format::Global | Format::Scratch => Class::Flat,
             _ => Class::Unsupported,
         };

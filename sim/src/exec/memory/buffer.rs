@@ -1,4 +1,6 @@
 //! Buffers: addresses by resource descriptors.
+//!
+//! Sources: Vega ISA, "Buffer Resource Descriptor" and "Buffer Addressing"; Southern Islands ISA for ADDR64.
 
 use super::super::{Exec, Group, unsupported};
 use super::Place;
@@ -9,33 +11,49 @@ use crate::wave::{LANES, Wave};
 use mir::machine::ModFlags;
 use mir::target::Generation;
 
+/// A buffer resource.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resource {
+    base: u64,
+    stride: u64,
+    swizzle: bool,
+    records: u64,
+    /// The fourth dword: selection of components, format, swizzle.
+    pub word3: u32,
+}
+
 impl Exec<'_> {
-    /// One buffer instruction.
-    pub(super) fn buffer(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
-        let mem = op.mem.ok_or_else(|| unsupported(op))?;
-        if mem.kind == MemKind::None {
-            w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
-            return Ok(());
-        }
+    fn resource(&self, w: &Wave, op: &Op) -> Result<Resource> {
         let srsrc = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
-        let exec = w.exec();
-        if exec == 0 {
-            self.in_flight(w, op, None, op.vgpr("vdata").filter(|_| op.vdst.is_some()));
-            return Ok(());
-        }
         let low = self.address_scalar(w, srsrc, 2, "the buffer resource")?;
         let high = self.address_scalar(w, srsrc + 2, 2, "the buffer resource")?;
-        let base = low & 0xffff_ffff_ffff;
-        let swizzle = low >> 63 & 1 != 0;
-        let records = high & 0xffff_ffff;
         let word3 = (high >> 32) as u32;
-        let add_tid = word3 >> 23 & 1 != 0;
-        let generation = self.launch.target.generation();
         let mut stride = low >> 48 & 0x3fff;
-        if add_tid && generation >= Generation::Gfx8 {
+        if word3 >> 23 & 1 != 0 && self.launch.target.generation() >= Generation::Gfx8 {
             // With add-TID the data format holds more bits of the stride.
             stride |= u64::from(word3 >> 15 & 15) << 14;
         }
+        Ok(Resource {
+            base: low & 0xffff_ffff_ffff,
+            stride,
+            swizzle: low >> 63 & 1 != 0,
+            records: high & 0xffff_ffff,
+            word3,
+        })
+    }
+
+    /// Where each active lane's access of `bytes` goes.
+    pub(super) fn buffer_places(
+        &mut self,
+        w: &Wave,
+        op: &Op,
+        bytes: u32,
+    ) -> Result<([Place; LANES], Resource)> {
+        let exec = w.exec();
+        let resource = self.resource(w, op)?;
+        let Resource { base, stride, swizzle, records, word3 } = resource;
+        let add_tid = word3 >> 23 & 1 != 0;
+        let generation = self.launch.target.generation();
         let index_stride = 8u64 << (word3 >> 21 & 3);
         let element = if generation >= Generation::Gfx9 { 4u64 } else { 2 << (word3 >> 19 & 3) };
         let soffset = self.offset_operand(w, op.operand("soffset"), "soffset")? & 0xffff_ffff;
@@ -62,7 +80,7 @@ impl Exec<'_> {
             let offset = if offen { reg(usize::from(idxen)) } else { 0 } + inst_offset;
             let in_range = if stride == 0 || !swizzle {
                 let at = offset + stride * index;
-                at + u64::from(mem.bytes)
+                at + u64::from(bytes)
                     <= records.saturating_sub(if generation >= Generation::Gfx9 { soffset } else { 0 })
             } else {
                 index < records && offset < stride
@@ -88,9 +106,25 @@ impl Exec<'_> {
                 Place::Memory(base.wrapping_add(soffset).wrapping_add(at))
             };
         }
-        self.check_alignment(&places, mem, exec)?;
+        Ok((places, resource))
+    }
+
+    /// One buffer instruction.
+    pub(super) fn buffer(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let mem = op.mem.ok_or_else(|| unsupported(op))?;
+        if mem.kind == MemKind::None {
+            w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
+            return Ok(());
+        }
         let vdata = op.vgpr("vdata");
         let dst = op.vdst.map(|(n, _)| n);
+        let exec = w.exec();
+        if exec == 0 {
+            self.in_flight(w, op, vdata, dst);
+            return Ok(());
+        }
+        let (places, _) = self.buffer_places(w, op, mem.bytes)?;
+        self.check_alignment(&places, mem, exec)?;
         let mut no_lds = Group::default();
         self.access(w, &mut no_lds, op, &places, vdata, dst)?;
         self.in_flight(w, op, vdata, dst);

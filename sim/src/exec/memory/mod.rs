@@ -17,17 +17,21 @@ use mir::machine::{Operand, PReg, Reg};
 use mir::target::{Features, Generation};
 
 mod buffer;
+mod dma;
 mod flat;
+mod format;
 mod lds;
 mod scalar;
+mod typed;
 
 /// What executes a memory instruction.
 pub fn handler(op: Opcode, class: Class, mem: &Mem) -> Option<Handler> {
     let info = op.info();
-    if info.flags.intersects(OpFlags::FORMATTED | OpFlags::LDS_DMA) {
-        return None;
-    }
+    let (formatted, dma) = (info.flags.contains(OpFlags::FORMATTED), info.flags.contains(OpFlags::LDS_DMA));
     match class {
+        Class::Buffer if formatted && dma => None,
+        Class::Buffer if formatted => Some(|x, w, _, op| x.typed(w, op)),
+        Class::Buffer if dma => Some(|x, w, g, op| x.dma(w, g, op)),
         Class::Smem => scalar::handler(op, mem),
         Class::Lds => lds::handler(op, mem),
         Class::Buffer => Some(|x, w, _, op| x.buffer(w, op)),
@@ -230,6 +234,7 @@ impl Exec<'_> {
         Ok(())
     }
 
+    /// One lane's read-modify-write; what was there before.
     fn atomic(
         &mut self,
         w: &Wave,
@@ -277,17 +282,11 @@ impl Exec<'_> {
             let n = (usize::from(dst) + k) & 255;
             let (mut v, mut u) = ([0; LANES], [0; LANES]);
             for l in 0..LANES {
-                (v[l], u[l]) = loaded[l].word(4 * k);
-                if bytes < 4 {
-                    let up = 32 - 8 * bytes as u32;
-                    if mem.signed {
-                        v[l] = ((v[l] << up) as i32 >> up) as u32;
-                        u[l] = ((u[l] << up) as i32 >> up) as u32;
-                    } else {
-                        v[l] = v[l] << up >> up;
-                        u[l] = u[l] << up >> up;
-                    }
+                let mut data = loaded[l];
+                if k == 0 {
+                    write_extended(&mut data, mem);
                 }
+                (v[l], u[l]) = data.word(4 * k);
                 if flags.intersects(OpFlags::D16 | OpFlags::D16_HI) {
                     let (old, old_u) = (w.v[n][l], w.undef_at(n, l));
                     let whole = !self.launch.target.has(Features::D16_PRESERVES);
@@ -371,6 +370,16 @@ impl Exec<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes a dword of what was loaded, as the instruction extends it.
+fn write_extended(data: &mut Data, mem: Mem) {
+    if mem.bytes < 4 {
+        let up = 32 - 8 * mem.bytes;
+        let extend = |x: u32| if mem.signed { (x << up) as i32 >> up } else { (x << up >> up) as i32 } as u32;
+        let (v, u) = data.word(0);
+        data.set_word(0, extend(v), extend(u));
     }
 }
 

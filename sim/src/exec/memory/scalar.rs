@@ -1,6 +1,7 @@
-//! Scalar memory: loads, stores, time.
+//! Scalar memory: loads, stores, atomics, time.
 
-use super::super::{Exec, Handler, unsupported};
+use super::super::{Exec, Group, Handler, unsupported};
+use super::Place;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind, RegRange};
@@ -13,12 +14,12 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
     let time = matches!(op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME);
     match mem.kind {
         MemKind::None if writes && !time => None,
-        MemKind::Atomic(_) => None,
         _ => Some(|x, w, _, op| x.smem(w, op)),
     }
 }
 
 impl Exec<'_> {
+    /// One scalar memory instruction.
     pub(super) fn smem(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         let issue = |w: &mut Wave, regs: &[RegRange]| w.waits.issue(Counter::Lgkm, EventKind::Smem, regs);
@@ -75,13 +76,31 @@ impl Exec<'_> {
                 let data = op.sgpr("sdata").ok_or_else(|| unsupported(op))?;
                 self.stats.bytes_stored += u64::from(mem.bytes);
                 for k in 0..dwords {
+                    if buffer && u64::from(k) * 4 + (offset & !3) >= range {
+                        continue;
+                    }
                     let (v, u) = self.scalar(w, data + k as u16, 1);
                     let at = address.wrapping_add(u64::from(k) * 4);
                     self.mem.store(at, &(v as u32).to_le_bytes(), &(u as u32).to_le_bytes())?;
                 }
                 issue(w, &[]);
             }
-            _ => return Err(unsupported(op)),
+            MemKind::Atomic(_) => {
+                let data = op.sgpr("sdata").ok_or_else(|| unsupported(op))?;
+                let n = dwords as u8;
+                let (a, b) = (self.scalar(w, data, n), self.scalar(w, data + dwords as u16, n));
+                let inside = !buffer || (offset & !3) + u64::from(mem.bytes) <= range;
+                let place = if inside { Place::Memory(address) } else { Place::Nowhere };
+                let old = self.atomic(w, &mut Group::default(), mem, place, a, b)?;
+                let Some((dst, _)) = op.sdst else {
+                    issue(w, &[]);
+                    return Ok(());
+                };
+                let (v, u) = old.long(0);
+                self.write_scalar(w, dst, n, v, u)?;
+                issue(w, &[RegRange { first: dst, len: n }]);
+            }
+            MemKind::None => return Err(unsupported(op)),
         }
         Ok(())
     }

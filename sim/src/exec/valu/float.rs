@@ -213,7 +213,8 @@ fn ldexp32(x: u32, n: i32, round: Round) -> u32 {
 }
 
 fn fract(x: f32) -> f32 {
-    (x - x.floor()).min(0.999_999_94)
+    let r = x - x.floor();
+    if r.is_nan() { r } else { r.min(0.999_999_94) }
 }
 
 /// A float as a byte, by the rounding mode, clamped.

@@ -21,7 +21,12 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_CEIL_F16 => |i, o, _| h1(i, o, f32::ceil),
         V_RNDNE_F16 => |i, o, _| h1(i, o, f32::round_ties_even),
         V_FLOOR_F16 => |i, o, _| h1(i, o, f32::floor),
-        V_FRACT_F16 => |i, o, _| h1(i, o, |x| (x - x.floor()).min(0.999_511_7)),
+        V_FRACT_F16 => |i, o, _| {
+            h1(i, o, |x| {
+                let r = x - x.floor();
+                if r.is_nan() { r } else { r.min(0.999_511_7) }
+            })
+        },
         V_RCP_F16 => |i, o, _| h1(i, o, |x| 1.0 / x),
         V_SQRT_F16 => |i, o, _| h1(i, o, f32::sqrt),
         V_RSQ_F16 => |i, o, _| h1(i, o, |x| (1.0 / f64::from(x).sqrt()) as f32),

@@ -24,7 +24,12 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_CEIL_F64 => |i, o, _| d1(i, o, f64::ceil),
         V_RNDNE_F64 => |i, o, _| d1(i, o, f64::round_ties_even),
         V_FLOOR_F64 => |i, o, _| d1(i, o, f64::floor),
-        V_FRACT_F64 => |i, o, _| d1(i, o, |x| (x - x.floor()).min(1.0 - f64::EPSILON / 2.0)),
+        V_FRACT_F64 => |i, o, _| {
+            d1(i, o, |x| {
+                let r = x - x.floor();
+                if r.is_nan() { r } else { r.min(1.0 - f64::EPSILON / 2.0) }
+            })
+        },
         V_RCP_F64 => |i, o, _| d1(i, o, |x| 1.0 / x),
         V_RCP_CLAMP_F64 => |i, o, _| d1(i, o, |x| (1.0 / x).clamp(-f64::MAX, f64::MAX)),
         V_RSQ_F64 => |i, o, _| d1(i, o, |x| 1.0 / x.sqrt()),

@@ -1,0 +1,35 @@
+//! Buffer accesses between memory and LDS, without VGPRs.
+//!
+//! Lane l's dword is in LDS at M0[15:0] + offset + 4 × l. Source: Vega ISA, "MUBUF: LDS".
+
+use super::super::{Exec, Group, unsupported};
+use super::{Place, write_extended};
+use crate::program::{MemKind, Op};
+use crate::report::Result;
+use crate::strict::waits::{Counter, EventKind};
+use crate::wave::{LANES, Wave};
+use mir::isa::OpFlags;
+
+impl Exec<'_> {
+    /// One transfer.
+    pub(super) fn dma(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
+        let mem = op.mem.ok_or_else(|| unsupported(op))?;
+        let exec = w.exec();
+        let m0 = self.defined_m0(w)? & 0xffff;
+        let (places, _) = self.buffer_places(w, op, mem.bytes)?;
+        let to_lds = op.info.flags.contains(OpFlags::LOAD);
+        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let lane = |r: Box<crate::report::Report>| r.at_lane(l);
+            let lds = Place::Lds(m0.wrapping_add(op.inst.mods.offset as u32).wrapping_add(4 * l as u32));
+            let (from, to) = if to_lds { (places[l], lds) } else { (lds, places[l]) };
+            let mut data = self.load_place(w, g, from, mem.bytes as usize).map_err(lane)?;
+            if to_lds {
+                write_extended(&mut data, mem);
+            }
+            self.store_place(w, g, to, &data, 4).map_err(lane)?;
+        }
+        debug_assert!(mem.kind != MemKind::None);
+        w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Every vector and scalar ALU instruction against formulas that share nothing with the simulator: wide integers for the integer
+//! ones, `rustc_apfloat` for floating point, on edge cases and random operands, with modifiers, on processors of four generations. Instructions
+//! take the way through the encoder and decoder, so those are tested too.
+
+mod float;
+mod harness;
+mod integer;
+mod memory;
+mod modifiers;
+mod scalar;
+mod vector;
