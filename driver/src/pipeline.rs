@@ -245,6 +245,7 @@ impl Compiler<'_> {
             max_vgprs: number("amdgpu-num-vgpr")?,
             max_sgprs: number("amdgpu-num-sgpr")?,
             min_waves: number("amdgpu-waves-per-eu")?,
+            regalloc2: self.options.opt_level >= 1,
         })
     }
 

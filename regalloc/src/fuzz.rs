@@ -545,7 +545,7 @@ fn run(seed: u64, allocator: &mut Allocator) {
     let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.below(4)]);
     let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
-    allocator.ask_units(random.below(2) == 0);
+    let options = Options { regalloc2: random.below(2) == 0, ..options };
     let after = match allocator.allocate(before.clone(), &target, &options) {
         Ok(after) => after,
         Err(error) => panic!("seed {seed}, {shape:?}, {target}: {error}"),
@@ -588,8 +588,7 @@ fn large_functions_cost_linear_time() {
         let f = Generator::generate(7, shape);
         let insts: usize = f.layout.iter().map(|&b| f.blocks[b].insts.len()).sum();
         let (blocks, copies) = (f.layout.len(), copies(&f));
-        let options = Options::default();
-        allocator.ask_units(std::env::var("GCNC_UNITS").is_ok());
+        let options = Options { regalloc2: std::env::var("GCNC_UNITS").is_ok(), ..Options::default() };
         let run = |allocator: &mut Allocator| {
             let f = f.clone();
             let start = cpu_time();

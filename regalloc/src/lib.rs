@@ -12,8 +12,8 @@
 //! 1. [`graph`]: number the code in layout order.
 //! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
 //!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
-//! 3. [`units`] (on request) and [`webs`]: join what moves connect.
-//! 4. [`pack`]: bind webs to registers.
+//! 3. [`webs`] and [`join`]: join what moves connect, with the advice of regalloc2 ([`units`]).
+//! 4. [`pack`] and [`repair`]: bind webs to registers.
 //! 5. Where that is not possible, [`spill`] and [`reload`]: bring pressure under a budget, then once more from 1.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
 //! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
@@ -42,11 +42,13 @@ mod fuzz;
 mod graph;
 #[cfg(test)]
 mod interpret;
+mod join;
 mod liveness;
 mod moves;
 mod occupancy;
 mod pack;
 mod reload;
+mod repair;
 mod rewrite;
 mod spill;
 mod units;
@@ -76,6 +78,8 @@ pub struct Options {
     pub max_sgprs: Option<u32>,
     /// Fewest waves of a SIMD that must fit (`"amdgpu-waves-per-eu"`).
     pub min_waves: Option<u32>,
+    /// Ask regalloc2 which of the values belong together that cannot all share registers.
+    pub regalloc2: bool,
 }
 
 /// Registers for SGPR indices: the plain ones and VCC.
@@ -106,21 +110,12 @@ pub struct Allocator {
     vector: Occupancy,
     whole_wave: Occupancy,
     units: Units,
-    /// Whether regalloc2 is asked which values belong together before webs are joined. Off: on functions of
-    /// 100,000 and more instructions it takes two to eight times as long as everything else here together, and saves no
-    /// move that joining webs by itself does not save.
-    ask_units: bool,
     /// Damage done to the result before it is checked.
     #[cfg(test)]
     damage: Option<damage::Damage>,
 }
 
 impl Allocator {
-    /// Whether to ask regalloc2 for units, which is off at first.
-    pub fn ask_units(&mut self, ask: bool) {
-        self.ask_units = ask;
-    }
-
     /// Allocates registers for `f`.
     pub fn allocate(&mut self, mut f: Function, target: &Target, options: &Options) -> Result<Function> {
         let name = f.name.clone();
@@ -178,29 +173,39 @@ impl Allocator {
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
         let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
         let mut apart = rustc_hash::FxHashSet::default();
+        let joiner = join::Joiner { f, live: &live, numbering: &numbering, wave: &wave, thread: &thread };
         self.units.clear();
-        if self.ask_units {
-            self.units.run(f, &numbering, &wave, Kind::Sgpr);
-            self.units.run(f, &numbering, &thread, Kind::Vgpr);
-        }
+        let mut ask = options.regalloc2;
         let lanes = spills.lane_registers();
         let scalar = limits.scalar_file(&live);
         let vector = limits.vector_file(&live, lanes);
         for tries in 0..=JOIN_TRIES {
-            let mut webs = Webs::new(f, &numbering);
-            let hints = join_all(f, &live, &mut webs, &numbering, &wave, &thread, &self.units, &apart);
+            let (mut webs, open) = joiner.join(&mut self.units, &apart, ask);
+            // What was found holds for what webs are joined again.
+            ask = false;
+            let hints = joiner.hints(&mut webs, &open);
             let mut round = Round { f, live: &live, numbering: &numbering, webs: &mut webs, hints: &hints };
             let mut at = vec![UNBOUND; round.f.vregs.len()];
             let mut failure = None;
             let mut high = 0;
+            let most = [(Kind::Sgpr, &scalar), (Kind::Vgpr, &vector)]
+                .map(|(kind, file)| round.pressure(kind, file).into_iter().max().unwrap_or(0));
+            if let Some(n) = (0..2).find(|&n| most[n] > available(KINDS[n], [&scalar, &vector][n])) {
+                return Ok(Some(n));
+            }
+            // More waves in one file are worth nothing if the other does not hold them.
+            let mut waves = Waves { target, kind: Kind::Vgpr, apart: lanes, bound: u32::MAX };
+            waves.bound = waves.fit(most[1] as u16);
             for (n, kind, file, occupancy) in
                 [(0, Kind::Sgpr, &scalar, &mut self.scalar), (1, Kind::Vgpr, &vector, &mut self.vector)]
             {
-                let profile = round.pressure(kind, file);
-                if profile.iter().any(|&p| p > available(kind, file)) {
-                    return Ok(Some(n));
+                let mut packed = round.pack(kind, file, occupancy, &mut at);
+                if packed.failed.is_empty() {
+                    let apart = if kind == Kind::Sgpr { 6 } else { lanes };
+                    waves = Waves { kind, apart, ..waves };
+                    packed = waves.improve(&mut round, packed, most[n] as u16, file, occupancy, &mut at);
+                    waves.bound = waves.bound.min(waves.fit(packed.high));
                 }
-                let packed = round.pack(kind, file, occupancy, &mut at);
                 high = packed.high;
                 if !packed.failed.is_empty() {
                     failure = Some((n, packed.failed));
@@ -273,6 +278,9 @@ impl Allocator {
     }
 }
 
+/// The kinds that ordinary packing is for, by file.
+const KINDS: [Kind; 2] = [Kind::Sgpr, Kind::Vgpr];
+
 /// How often webs that found no place are taken apart before something is spilled.
 const JOIN_TRIES: usize = 2;
 
@@ -301,9 +309,13 @@ impl Plan {
             let mut file = File::default();
             restrict(&mut file, &live, which);
             let registers = f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind);
-            let pieces = registers.flat_map(|(v, data)| live.of(v).iter().map(|&r| (r, data.dwords)));
+            let mut pieces = Vec::new();
+            for (v, data) in registers {
+                live.each(v, data.dwords, |ranges, n| pieces.extend(ranges.iter().map(|&r| (r, n))));
+            }
             let fixed = file.fixed.iter().filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
-            spill::pressure(numbering.len(), pieces.chain(fixed.map(|&(_, range)| (range, 1))))
+            pieces.extend(fixed.map(|&(_, range)| (range, 1)));
+            spill::pressure(numbering.len(), pieces.into_iter())
         };
         let mut vector = pressure(Kind::Vgpr, RegFile::Vgpr);
         // Whole-wave registers share nothing with others.
@@ -334,6 +346,14 @@ impl Plan {
             }
             if levels[n].is_none() && profile.iter().any(|&p| p > registers) {
                 levels[n] = Some(0);
+            }
+            // A budget that nothing exceeds would change nothing.
+            let most = profile.iter().copied().max().unwrap_or(0);
+            while let Some(level) = &mut levels[n]
+                && *level + 1 < spill::LEVELS
+                && spill::budget(registers, *level) >= most
+            {
+                *level += 1;
             }
             let budget = levels[n].map_or(registers, |level| spill::budget(registers, level));
             let mut choice = spill::Choice { victims: Vec::new(), profile, budget };
@@ -366,24 +386,32 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Packs the webs of `kind`, trying orders until all find a place.
+    /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
     fn pack(&mut self, kind: Kind, file: &File, occupancy: &mut Occupancy, at: &mut [u16]) -> Packing {
         let mut items: Vec<Item> = pack::items(self.f, self.live, self.webs, kind);
         let positions = self.numbering.len();
         let mut packed = Packing::default();
-        for order in 0..3 {
-            match order {
-                0 => {}
-                1 => items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root)),
-                _ => items.sort_by_key(|i| {
-                    (std::cmp::Reverse(i.width.min(4)), std::cmp::Reverse(i.length), i.root)
-                }),
+        for order in 0..2 {
+            if order == 1 {
+                items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
             packed =
                 pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
             if packed.failed.is_empty() {
-                break;
+                return packed;
             }
+        }
+        let repair = repair::Repair {
+            f: self.f,
+            live: self.live,
+            webs: self.webs,
+            items: &items,
+            file,
+            hints: self.hints,
+        };
+        if repair.run(&packed.failed, occupancy, at) {
+            packed.failed.clear();
+            packed.high = pack::high(self.f, &items, at);
         }
         packed
     }
@@ -417,6 +445,64 @@ impl Round<'_> {
                 apart.insert(v);
             }
         }
+    }
+}
+
+/// Steps of a file's size in which more waves fit.
+struct Waves<'a> {
+    target: &'a Target,
+    kind: Kind,
+    /// Registers that count besides those of the packing.
+    apart: u16,
+    /// Waves that fit for other reasons.
+    bound: u32,
+}
+
+impl Waves<'_> {
+    /// Waves that fit with the first `high` registers.
+    fn fit(&self, high: u16) -> u32 {
+        let used = u32::from(high + self.apart);
+        match self.kind {
+            Kind::Sgpr => self.target.processor.waves_that_fit(used, 1),
+            _ => self.target.processor.waves_that_fit(1, used),
+        }
+    }
+
+    /// Registers with which `waves` fit.
+    fn limit(&self, waves: u32) -> u16 {
+        let p = &self.target.processor;
+        let limit = match self.kind {
+            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule.max(1) * p.sgpr_granule.max(1),
+            _ => vgpr_budget(self.target, waves),
+        };
+        (limit as u16).saturating_sub(self.apart)
+    }
+
+    /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed` does.
+    fn improve(
+        &self,
+        round: &mut Round<'_>,
+        packed: Packing,
+        most: u16,
+        file: &File,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
+        let (now, best) = (self.fit(packed.high), self.fit(most).min(self.bound));
+        if now >= best {
+            return packed;
+        }
+        let goals = [best, now + 1];
+        for &waves in &goals[usize::from(best == now + 1)..] {
+            let mut tight = file.clone();
+            let vcc = Mask::run(VCC_PAIR, u16::from(self.kind == Kind::Sgpr) * 2);
+            tight.allowed = tight.allowed.and(&Mask::run(0, self.limit(waves)).or(&vcc));
+            let packed = round.pack(self.kind, &tight, occupancy, at);
+            if packed.failed.is_empty() {
+                return packed;
+            }
+        }
+        round.pack(self.kind, file, occupancy, at)
     }
 }
 
@@ -494,48 +580,6 @@ fn restrict(file: &mut File, live: &Liveness, which: RegFile) {
         file.allowed = file.allowed.and_not(&Mask::run(n, 1));
     }
     file.fixed.extend(live.fixed.iter().filter(|r| r.0 == which).map(|&(_, n, range)| (n, range)));
-}
-
-/// Joins webs along all affinities and collects the wishes that remain.
-fn join_all(
-    f: &Function,
-    live: &Liveness,
-    webs: &mut Webs,
-    numbering: &Numbering,
-    wave: &Graph,
-    thread: &Graph,
-    units: &Units,
-    apart: &rustc_hash::FxHashSet<VReg>,
-) -> Hints {
-    let mut open = webs::affinities(f, numbering, wave, thread);
-    open.sort_by_key(|a| (std::cmp::Reverse(a.depth), !units.same(a.a, a.b)));
-    open.retain(|a| apart.contains(&a.a) || apart.contains(&a.b) || !webs.join(f, live, a));
-    let mut hints = Hints::default();
-    for (_, first, reg) in f.entry.registers() {
-        if let Some(v) = reg {
-            hints.place(webs, v, first, 0);
-        }
-    }
-    for &block in &numbering.order {
-        for inst in f.blocks[block].insts.iter().filter(|i| i.op == mir::isa::Opcode::COPY) {
-            let [Operand::Reg(dst), Operand::Reg(src)] = inst.operands.as_slice() else { continue };
-            match (dst.reg, src.reg) {
-                (Reg::Virtual(v), Reg::Physical(p)) => hints.place(webs, v, p, 0),
-                (Reg::Physical(p), Reg::Virtual(v)) => hints.place(webs, v, p, i32::from(src.sub)),
-                _ => {}
-            }
-        }
-    }
-    for (v, data) in f.vregs.iter() {
-        if let Some(reg) = data.hint {
-            hints.place(webs, v, reg, 0);
-        }
-    }
-    for affinity in &open {
-        hints.beside(webs, affinity);
-    }
-    hints.sort();
-    hints
 }
 
 /// Fills in what the code uses, the last `lanes` VGPRs apart.

@@ -2,7 +2,8 @@
 //!
 //! Uses are grouped by register; from each block that needs the value at its start one walks predecessors up to
 //! the definition. In SSA that visits exactly the blocks where the value is live, so the cost is the size of the
-//! result. No sets by block are kept: the walk's marks are stamped with the register's number.
+//! result. No sets by block are kept: the walk's marks are stamped with a number for each walk. A tuple whose dwords are
+//! read separately is walked for each dword too, so that each is free after its own last use.
 //!
 //! A parameter is written by moves at the end of predecessors: its range has a piece from there to that
 //! block's end, and the argument's range stops there. So the two share no position unless the argument lives on, and
@@ -11,9 +12,10 @@
 use crate::access::{self, Access, VCC, access, file_index};
 use crate::graph::{Graph, Numbering, edges, params};
 use mir::isa::OpFlags;
-use mir::machine::{Condition, Function, Reg, RegFile, Terminator, VReg, VRegFlags};
+use mir::machine::{Condition, Function, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
+use rustc_hash::FxHashMap;
 
 /// A half-open range of positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
@@ -55,6 +57,16 @@ impl Kind {
 struct Use {
     block: u32,
     end: u32,
+    /// Dwords that are read.
+    dwords: u32,
+}
+
+/// All dwords of a register.
+const ALL: u32 = u32::MAX;
+
+fn dwords_of(operand: &RegOperand) -> u32 {
+    let count = (1u64 << operand.dwords.min(32)) - 1;
+    (count << operand.sub.min(31)) as u32
 }
 
 /// Live ranges of all registers.
@@ -62,6 +74,8 @@ struct Use {
 pub(crate) struct Liveness {
     offsets: Vec<u32>,
     ranges: Vec<Range>,
+    /// Ranges of each dword, of tuples whose dwords do not live equally long.
+    parts: FxHashMap<VReg, Box<[Box<[Range]>]>>,
     /// Ranges in which a physical register of the allocated files is taken by explicit or implicit operands.
     pub fixed: Vec<(RegFile, u16, Range)>,
     /// Physical registers that live across blocks: not available at all.
@@ -73,6 +87,19 @@ impl Liveness {
     pub fn of(&self, v: VReg) -> &[Range] {
         let v = v.as_u32() as usize;
         &self.ranges[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+    }
+
+    /// The ranges of each dword of `v`, where they differ.
+    pub fn parts(&self, v: VReg) -> Option<&[Box<[Range]>]> {
+        self.parts.get(&v).map(|parts| &**parts)
+    }
+
+    /// Visits ranges of `v`, which has `dwords` dwords, and the number of dwords that they are for.
+    pub fn each<'a>(&'a self, v: VReg, dwords: u8, mut visit: impl FnMut(&'a [Range], u8)) {
+        match self.parts.get(&v) {
+            Some(parts) => parts.iter().for_each(|ranges| visit(ranges, 1)),
+            None => visit(self.of(v), dwords),
+        }
     }
 
     pub fn compute(
@@ -150,10 +177,12 @@ impl Scan {
                             self.define(v, i, position + u32::from(!early))?;
                         }
                         (Reg::Virtual(v), Access::Use) => {
-                            self.uses.push((v, Use { block: i as u32, end: position + 1 }));
+                            let dwords = dwords_of(operand);
+                            self.uses.push((v, Use { block: i as u32, end: position + 1, dwords }));
                         }
                         (Reg::Virtual(v), Access::Tied { .. }) => {
-                            self.uses.push((v, Use { block: i as u32, end: position }));
+                            let dwords = dwords_of(operand);
+                            self.uses.push((v, Use { block: i as u32, end: position, dwords }));
                         }
                         (Reg::Physical(reg), Access::Use | Access::Tied { .. }) => {
                             if let Some((file, first)) = file_index(reg) {
@@ -228,13 +257,13 @@ impl Scan {
                     if graph.moves_in_pred(i) {
                         let end = numbering.moves_at_end(i, data, file);
                         for (&arg, &param) in edge.args.iter().zip(target_params) {
-                            self.uses.push((arg, Use { block: i as u32, end }));
+                            self.uses.push((arg, Use { block: i as u32, end, dwords: ALL }));
                             self.pieces.push((param, Range { start: end, end: numbering.end(i) }));
                         }
                     } else if graph.preds(target).len() == 1 {
                         let end = numbering.moves_at_start(target, target_data, file);
                         for &arg in &edge.args {
-                            self.uses.push((arg, Use { block: target as u32, end }));
+                            self.uses.push((arg, Use { block: target as u32, end, dwords: ALL }));
                         }
                     } else {
                         return Err(Diagnostic::defect(format!(
@@ -255,6 +284,8 @@ impl Scan {
         let mut walk = Walk::new(numbering.order.len());
         let mut offsets = Vec::with_capacity(vregs + 1);
         let mut ranges = Vec::with_capacity(vregs + vregs / 2);
+        let mut parts = FxHashMap::default();
+        let mut stamp = 0;
         for (v, _) in f.vregs.iter() {
             offsets.push(ranges.len() as u32);
             let n = v.as_u32() as usize;
@@ -267,13 +298,39 @@ impl Scan {
                 continue;
             }
             let graph = if Kind::of(f, v).graph() == RegFile::Sgpr { wave } else { thread };
-            if !walk.run(v.as_u32(), self.defs[n], uses, pieces, numbering, graph) {
+            stamp += 1;
+            if !walk.run(stamp, self.defs[n], uses, pieces, numbering, graph) {
                 return Err(Diagnostic::defect(format!("the definition of {v} does not dominate its uses")));
             }
             ranges.extend_from_slice(&walk.out);
+            let dwords = f.vregs[v].dwords;
+            let full = dwords_of(&RegOperand { reg: v.into(), sub: 0, dwords });
+            if dwords == 1 || uses.iter().all(|u| u.dwords & full == full) {
+                continue;
+            }
+            let whole = walk.out.clone();
+            let mut lists: Vec<Box<[Range]>> = Vec::with_capacity(usize::from(dwords));
+            for d in 0..dwords {
+                let reads = |u: &&Use| u.dwords >> d & 1 != 0;
+                if d > 0 && uses.iter().all(|u| u.dwords >> d & 1 == u.dwords >> (d - 1) & 1) {
+                    lists.extend(lists.last().cloned());
+                    continue;
+                }
+                let mut own: Vec<Use> = uses.iter().filter(reads).copied().collect();
+                if own.is_empty() {
+                    // What a load leaves in a dword that nobody reads is waited for with the others.
+                    own.extend(uses.iter().filter(|u| u.block == self.defs[n].0).min_by_key(|u| u.end));
+                }
+                stamp += 1;
+                walk.run(stamp, self.defs[n], &own, pieces, numbering, graph);
+                lists.push(walk.out.as_slice().into());
+            }
+            if lists.iter().any(|list| **list != *whole) {
+                parts.insert(v, lists.into_boxed_slice());
+            }
         }
         offsets.push(ranges.len() as u32);
-        Ok(Liveness { offsets, ranges, fixed: self.fixed, reserved: self.reserved })
+        Ok(Liveness { offsets, ranges, parts, fixed: self.fixed, reserved: self.reserved })
     }
 }
 
@@ -296,7 +353,7 @@ fn group<T: Copy + Default>(vregs: usize, pairs: &[(VReg, T)]) -> (Vec<u32>, Vec
     (offsets, out)
 }
 
-/// The walk from uses to the definition.
+/// The walk from uses to the definition. Marks are stamped with the number of the walk.
 struct Walk {
     live_in: Vec<u32>,
     live_out: Vec<u32>,

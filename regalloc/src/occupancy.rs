@@ -2,7 +2,7 @@
 //!
 //! Level 0 has a mask for each position; a node of level `l` stands for `8^l` positions. `cover` holds the registers
 //! taken in all of a node's positions by a range stored there, `any` those taken somewhere in it. A range touches at most
-//! 14 nodes a level, so asking for *all* registers free in a range and taking one cost O(log n).
+//! 14 nodes a level, so asking for *all* registers free in a range, taking one and giving it back cost O(log n).
 
 use crate::liveness::Range;
 
@@ -170,6 +170,51 @@ impl Occupancy {
             }
         });
     }
+
+    /// Gives back `regs`, which were taken in `range` by exactly this range.
+    pub fn release(&mut self, range: Range, regs: &Mask) {
+        if range.start >= range.end {
+            return;
+        }
+        let (leaves, levels) = (&mut self.leaves, &mut self.levels);
+        let top = levels.len();
+        canonical(range, top, |level, node| {
+            if level == 0 {
+                leaves[node] = leaves[node].and_not(regs);
+            } else {
+                let node = &mut levels[level - 1][node];
+                node.cover = node.cover.and_not(regs);
+            }
+        });
+        for l in 0..top {
+            let shift = FANOUT_LOG2 * (l as u32 + 1);
+            // Every node of this level that the range meets may have lost registers; all but the two outer ones
+            // are canonical or below a canonical node of a higher level, where `any` was never set by this range.
+            let (first, last) = (range.start >> shift, (range.end - 1) >> shift);
+            let mut nodes = vec![first];
+            if last != first {
+                nodes.push(last);
+            }
+            canonical(range, top, |level, node| {
+                if level == l + 1 && node as u32 != first && node as u32 != last {
+                    nodes.push(node as u32);
+                }
+            });
+            for node in nodes {
+                let from = (node << FANOUT_LOG2) as usize;
+                let mut any = self.levels[l][node as usize].cover;
+                if l == 0 {
+                    let to = (from + FANOUT as usize).min(self.leaves.len());
+                    any = self.leaves[from..to].iter().fold(any, |a, m| a.or(m));
+                } else {
+                    let below = &self.levels[l - 1];
+                    let to = (from + FANOUT as usize).min(below.len());
+                    any = below[from..to].iter().fold(any, |a, n| a.or(&n.any));
+                }
+                self.levels[l][node as usize].any = any;
+            }
+        }
+    }
 }
 
 /// The fewest nodes whose positions make up `range`: (level, node), level 0 being positions.
@@ -201,7 +246,7 @@ fn canonical(range: Range, top: usize, mut visit: impl FnMut(usize, usize)) {
 mod tests {
     use super::*;
 
-    /// Takes pseudo-random ranges and compares with masks by position.
+    /// Takes and releases pseudo-random ranges and compares with masks by position.
     #[test]
     fn agrees_with_a_plain_table() {
         let mut seed = 1u64;
@@ -213,6 +258,7 @@ mod tests {
             let mut tree = Occupancy::default();
             tree.reset(positions);
             let mut plain = vec![Mask::default(); positions as usize];
+            let mut held = Vec::new();
             for step in 0..400 {
                 let start = random(positions);
                 let range = Range { start, end: start + 1 + random(positions - start) };
@@ -225,6 +271,14 @@ mod tests {
                     let regs = Mask::run(reg, 2);
                     tree.take(range, &regs);
                     plain[range.start as usize..range.end as usize].iter_mut().for_each(|m| *m = m.or(&regs));
+                    held.push((range, regs));
+                }
+                if random(3) == 0 && !held.is_empty() {
+                    let (range, regs) = held.swap_remove(random(held.len() as u32) as usize);
+                    tree.release(range, &regs);
+                    plain[range.start as usize..range.end as usize]
+                        .iter_mut()
+                        .for_each(|m| *m = m.and_not(&regs));
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! Webs are bound one after the other to the lowest tuple that is free in all their ranges, aligned as they need, preferring
 //! what saves a move: a fixed register that they are copied from or to, or the place beside a web that was not joined.
 //! Interference is exact, so the order is all that matters. By start, narrow webs fragment the file; by width, then start, wide
-//! tuples get their room first. The second is tried where the first fails.
+//! tuples get their room first. The second is tried where the first fails, and [`crate::repair`] where it fails too.
 
 use crate::access::{VCC, file_index};
 use crate::liveness::{Kind, Liveness, Range};
@@ -120,19 +120,27 @@ pub(crate) fn pack(
             Some(reg) => {
                 at[item.root.as_u32() as usize] = reg;
                 bind(&view, reg, occupancy);
-                let end = reg + u16::from(view.width);
-                if reg < 102 || f.vregs[item.root].file == RegFile::Vgpr {
-                    out.high = out.high.max(end);
-                }
             }
             None => out.failed.push(item.root),
         }
     }
+    out.high = high(f, items, at);
     out
 }
 
+/// Highest register used + 1, VCC apart.
+pub(crate) fn high(f: &Function, items: &[Item], at: &[u16]) -> u16 {
+    items
+        .iter()
+        .map(|item| (item, at[item.root.as_u32() as usize]))
+        .filter(|(item, reg)| *reg != UNBOUND && (*reg < VCC - 1 || f.vregs[item.root].file == RegFile::Vgpr))
+        .map(|(item, reg)| reg + u16::from(item.width))
+        .max()
+        .unwrap_or(0)
+}
+
 /// First registers at which the web is free.
-fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupancy) -> Mask {
+pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupancy) -> Mask {
     let mut out = match &view.ranges {
         WebRanges::Single(ranges) => {
             let mut free = *allowed;
@@ -167,7 +175,7 @@ fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupancy) -> Mask
 }
 
 /// Registers that are `phase` modulo `align` (a power of two up to 4).
-fn aligned(align: u8, phase: u8) -> Mask {
+pub(crate) fn aligned(align: u8, phase: u8) -> Mask {
     let every: u64 = match align {
         2 => 0x5555_5555_5555_5555,
         4 => 0x1111_1111_1111_1111,
@@ -176,7 +184,7 @@ fn aligned(align: u8, phase: u8) -> Mask {
     Mask([every << phase; 4])
 }
 
-fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) -> Option<u16> {
+pub(crate) fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) -> Option<u16> {
     let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n));
     for n in hints.places(item.root) {
         if let Some(n) = wish(n) {
@@ -198,26 +206,21 @@ fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) -> Option<u
     candidates.first()
 }
 
-fn bind(view: &WebView<'_>, reg: u16, occupancy: &mut Occupancy) {
+pub(crate) fn bind(view: &WebView<'_>, reg: u16, occupancy: &mut Occupancy) {
+    each_piece(view, |range, first, count| occupancy.take(range, &Mask::run(reg + first, count)));
+}
+
+/// Visits the pieces of a web: range, first dword and number of dwords.
+pub(crate) fn each_piece(view: &WebView<'_>, mut visit: impl FnMut(Range, u16, u16)) {
+    let width = u16::from(view.width);
     match &view.ranges {
-        WebRanges::Single(ranges) => {
-            let regs = Mask::run(reg, u16::from(view.width));
-            for &range in *ranges {
-                occupancy.take(range, &regs);
-            }
-        }
+        WebRanges::Single(ranges) => ranges.iter().for_each(|&range| visit(range, 0, width)),
         WebRanges::Lists([list]) => {
-            let regs = Mask::run(reg, u16::from(view.width));
-            for p in list {
-                occupancy.take(Range { start: p.start, end: p.end }, &regs);
-            }
+            list.iter().for_each(|p| visit(Range { start: p.start, end: p.end }, 0, width));
         }
         WebRanges::Lists(lists) => {
             for (d, list) in lists.iter().enumerate() {
-                let regs = Mask::run(reg + d as u16, 1);
-                for p in list {
-                    occupancy.take(Range { start: p.start, end: p.end }, &regs);
-                }
+                list.iter().for_each(|p| visit(Range { start: p.start, end: p.end }, d as u16, 1));
             }
         }
     }

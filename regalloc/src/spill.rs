@@ -289,23 +289,26 @@ pub(crate) fn choose(
             }
             chosen[v.as_u32() as usize] = true;
             victims.push(v);
-            let dwords = i32::from(f.vregs[v].dwords);
-            gaps(live.of(v), list, here, |gap| {
-                match gap.start == here {
-                    true => relieved += dwords,
-                    false => relief[gap.start as usize] += dwords,
-                }
-                relief[gap.end as usize] -= dwords;
+            live.each(v, f.vregs[v].dwords, |ranges, dwords| {
+                let dwords = i32::from(dwords);
+                gaps(ranges, list, here, |gap| {
+                    match gap.start == here {
+                        true => relieved += dwords,
+                        false => relief[gap.start as usize] += dwords,
+                    }
+                    relief[gap.end as usize] -= dwords;
+                });
             });
         }
         active.extend(aside.drain(..));
     }
     let mut relief = vec![0i32; profile.len() + 1];
     for &v in &victims {
-        let dwords = i32::from(f.vregs[v].dwords);
-        gaps(live.of(v), accesses.of(v), 0, |gap| {
-            relief[gap.start as usize] += dwords;
-            relief[gap.end as usize] -= dwords;
+        live.each(v, f.vregs[v].dwords, |ranges, dwords| {
+            gaps(ranges, accesses.of(v), 0, |gap| {
+                relief[gap.start as usize] += i32::from(dwords);
+                relief[gap.end as usize] -= i32::from(dwords);
+            });
         });
     }
     accumulate(&mut relief);
@@ -352,10 +355,13 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
             if barred[i] || Kind::of(f, v) != kind {
                 return None;
             }
-            let relieved: u32 =
-                live.of(v).iter().map(|r| over[r.end as usize] - over[r.start as usize]).sum();
+            let mut relieved = 0;
+            live.each(v, f.vregs[v].dwords, |ranges, dwords| {
+                let over = ranges.iter().map(|r| over[r.end as usize] - over[r.start as usize]);
+                relieved += over.sum::<u32>() * u32::from(dwords);
+            });
             let weight = if again[i] { weight[i] * 0.25 } else { weight[i] };
-            (relieved > 0).then(|| weight / (relieved * u32::from(f.vregs[v].dwords)) as f32)
+            (relieved > 0).then(|| weight / relieved as f32)
         })
         .collect()
 }

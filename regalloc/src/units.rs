@@ -23,7 +23,7 @@
 use crate::access::{Access, access, registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Kind;
-use mir::machine::{Function, VReg};
+use mir::machine::{Function, Inst, VReg};
 use regalloc2 as ra;
 
 /// Units given out as registers; the rest are slots.
@@ -94,12 +94,18 @@ impl View {
         self.succs.get(block).is_none_or(Vec::is_empty)
     }
 
-    fn new(f: &Function, numbering: &Numbering, graph: &Graph, kind: Kind) -> (Self, Vec<u32>) {
+    /// The registers of `kind` among the `contested` ones; also their numbers in the view.
+    fn new(
+        f: &Function,
+        numbering: &Numbering,
+        graph: &Graph,
+        kind: Kind,
+        contested: &[bool],
+    ) -> (Self, Vec<u32>) {
         let file = kind.graph();
-        // Dense numbers of the file's registers.
         let mut number = vec![u32::MAX; f.vregs.len()];
         let mut vregs = 0;
-        for v in f.vregs.keys().filter(|&v| Kind::of(f, v) == kind) {
+        for v in f.vregs.keys().filter(|&v| contested[v.as_u32() as usize] && Kind::of(f, v) == kind) {
             number[v.as_u32() as usize] = vregs;
             vregs += 1;
         }
@@ -120,6 +126,9 @@ impl View {
             branch: Vec::new(),
             vregs: vregs as usize,
         };
+        // Block in which a register's last use was seen.
+        let mut seen = vec![u32::MAX; vregs as usize];
+        let mut last: Vec<(u32, VReg)> = Vec::new();
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
             let first = view.branch.len();
@@ -129,19 +138,22 @@ impl View {
                 }
                 view.end_inst(false);
             }
-            for inst in &data.insts {
-                let before = view.operands.len();
-                for (k, operand) in registers(inst) {
-                    let Some(v) = vreg_of(operand).and_then(vreg) else { continue };
-                    if access(inst, k) == Access::Def {
-                        view.operands.push(any(v, ra::OperandKind::Def, ra::OperandPos::Late));
-                    } else {
-                        view.operands.push(any(v, ra::OperandKind::Use, ra::OperandPos::Early));
+            // Only a block's last use of a register matters for where it is alive.
+            last.clear();
+            for (k, inst) in data.insts.iter().enumerate().rev() {
+                for (n, operand) in registers(inst) {
+                    let Some(v) = vreg_of(operand) else { continue };
+                    let Some(slot) = seen.get_mut(number[v.as_u32() as usize] as usize) else { continue };
+                    if access(inst, n) == Access::Def {
+                        last.push((k as u32, v));
+                    } else if *slot != i as u32 {
+                        *slot = i as u32;
+                        last.push((k as u32, v));
                     }
                 }
-                if view.operands.len() > before {
-                    view.end_inst(false);
-                }
+            }
+            while let Some(&(k, _)) = last.last() {
+                view.inst(&data.insts[k as usize], &mut last, k, &vreg);
             }
             view.end_inst(true);
             view.blocks.push(ra::InstRange::new(ra::Inst::new(first), ra::Inst::new(view.branch.len())));
@@ -150,7 +162,9 @@ impl View {
         for (i, &block) in numbering.order.iter().enumerate() {
             for edge in edges(&f.blocks[block], file) {
                 let Some(target) = numbering.index(edge.block) else { continue };
-                let args: Vec<ra::VReg> = edge.args.iter().filter_map(|&v| vreg(v)).collect();
+                // A parameter is contested with all its arguments.
+                let both = params(&f.blocks[edge.block], file).iter().zip(&edge.args);
+                let args: Vec<ra::VReg> = both.filter_map(|(&p, &a)| vreg(p).and(vreg(a))).collect();
                 if graph.succ_count(i) > 1 && graph.preds(target).len() > 1 {
                     view.split(i, target, args);
                 } else {
@@ -159,6 +173,33 @@ impl View {
             }
         }
         (view, number)
+    }
+
+    /// Instruction `k`, of which `last` ends with the operands that matter.
+    fn inst(
+        &mut self,
+        inst: &Inst,
+        last: &mut Vec<(u32, VReg)>,
+        k: u32,
+        vreg: &impl Fn(VReg) -> Option<ra::VReg>,
+    ) {
+        let first = self.operands.len();
+        let from = last.iter().rposition(|l| l.0 != k).map_or(0, |n| n + 1);
+        for (n, operand) in registers(inst) {
+            let Some(v) = vreg_of(operand).filter(|v| last[from..].iter().any(|l| l.1 == *v)) else {
+                continue;
+            };
+            let Some(v) = vreg(v) else { continue };
+            let (kind, pos) = match access(inst, n) {
+                Access::Def => (ra::OperandKind::Def, ra::OperandPos::Late),
+                _ => (ra::OperandKind::Use, ra::OperandPos::Early),
+            };
+            self.operands.push(ra::Operand::new(v, ra::OperandConstraint::Any, kind, pos));
+        }
+        last.truncate(from);
+        if self.operands.len() > first {
+            self.end_inst(false);
+        }
     }
 
     fn end_inst(&mut self, branch: bool) {
@@ -195,10 +236,20 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// Runs regalloc2 for the registers of `kind`, adding to what other runs found.
-    pub fn run(&mut self, f: &Function, numbering: &Numbering, graph: &Graph, kind: Kind) {
+    /// Runs regalloc2 for the `contested` registers of `kind`, adding to what other runs found.
+    pub fn run(
+        &mut self,
+        f: &Function,
+        numbering: &Numbering,
+        graph: &Graph,
+        kind: Kind,
+        contested: &[bool],
+    ) {
         self.unit.resize(f.vregs.len(), 0);
-        let (view, number) = View::new(f, numbering, graph, kind);
+        let (view, number) = View::new(f, numbering, graph, kind, contested);
+        if view.vregs == 0 {
+            return;
+        }
         let mut registers = ra::PRegSet::empty();
         for n in 0..REGISTERS {
             registers.add(ra::PReg::new(n, ra::RegClass::Int));

@@ -88,6 +88,8 @@ pub(crate) struct Affinity {
     pub offset: i16,
     /// Depth of loops that the move would be in.
     pub depth: u8,
+    /// Whether `a` is a parameter and `b` an argument.
+    pub edge: bool,
 }
 
 /// The partition of registers into webs.
@@ -105,7 +107,7 @@ const NONE: u32 = u32::MAX;
 
 impl Webs {
     /// Every register alone.
-    pub fn new(f: &Function, numbering: &Numbering) -> Self {
+    pub fn new(f: &Function, live: &Liveness, numbering: &Numbering) -> Self {
         let mut value_base = Vec::with_capacity(f.vregs.len());
         let mut next = 0i32;
         for data in f.vregs.values() {
@@ -120,6 +122,15 @@ impl Webs {
             values: (0..next as u32).collect(),
         };
         webs.number_values(f, numbering);
+        for (v, data) in f.vregs.iter() {
+            let Some(parts) = live.parts(v) else { continue };
+            let base = webs.value_base[index(v)];
+            let piece = |r: &Range| Piece { start: r.start, end: r.end, base };
+            let align = alignment(data.file, data.dwords);
+            let lists = parts.iter().map(|ranges| ranges.iter().map(piece).collect()).collect();
+            webs.merged_of[index(v)] = webs.merged.len() as u32;
+            webs.merged.push(Merged { width: data.dwords, align, phase: 0, lists });
+        }
         webs
     }
 
@@ -165,6 +176,31 @@ impl Webs {
             node = next;
             offset += step;
         }
+    }
+
+    /// Whether no order of joining could join an affinity: the two are alive at once with different values.
+    pub fn hopeless(&self, f: &Function, live: &Liveness, affinity: &Affinity) -> bool {
+        let Affinity { a, b, .. } = *affinity;
+        if live.parts(a).is_some() || live.parts(b).is_some() {
+            return false;
+        }
+        let (wa, wb) = (i32::from(f.vregs[a].dwords), i32::from(f.vregs[b].dwords));
+        let delta = i32::from(affinity.offset);
+        let (base_a, base_b) = (self.value_base[index(a)], self.value_base[index(b)]);
+        let value = |n: i32| self.values.get(n as usize);
+        let differ =
+            (delta.max(0)..wa.min(delta + wb)).any(|d| value(base_a + d) != value(base_b + d - delta));
+        let (mut x, mut y) = (live.of(a), live.of(b));
+        while let ([r, rest @ ..], [s, more @ ..]) = (x, y) {
+            if r.start < s.end && s.start < r.end {
+                return differ || Kind::of(f, a) != Kind::of(f, b);
+            }
+            match r.end <= s.start {
+                true => x = rest,
+                false => y = more,
+            }
+        }
+        false
     }
 
     /// The web with root `root`.
@@ -457,7 +493,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 for p in copy_parts(f, inst) {
                     if f.vregs[p.dst].file == f.vregs[p.src].file {
                         let offset = i16::from(p.at) - i16::from(p.sub);
-                        out.push(Affinity { a: p.dst, b: p.src, offset, depth });
+                        out.push(Affinity { a: p.dst, b: p.src, offset, depth, edge: false });
                     }
                 }
                 continue;
@@ -470,7 +506,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                     (inst.operands.get(def).and_then(|o| o.as_reg()), operand.reg)
                     && let Reg::Virtual(a) = a.reg
                 {
-                    out.push(Affinity { a, b, offset: -i16::from(operand.sub), depth });
+                    out.push(Affinity { a, b, offset: -i16::from(operand.sub), depth, edge: false });
                 }
             }
         }
@@ -480,7 +516,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 let target = &f.blocks[edge.block];
                 let depth = if graph.moves_in_pred(i) { depth } else { target.loop_depth };
                 for (&a, &b) in params(target, file).iter().zip(&edge.args) {
-                    out.push(Affinity { a, b, offset: 0, depth });
+                    out.push(Affinity { a, b, offset: 0, depth, edge: true });
                 }
             }
         }

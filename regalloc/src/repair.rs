@@ -1,0 +1,193 @@
+//! Places for webs that packing found none for: others make room.
+//!
+//! A file with room enough is often in pieces: what is free is not consecutive, or free in one half of a web's life only. So
+//! of all tuples that a web could have, the one whose owners weigh least is emptied, and the owners look for a new place, which may
+//! drive out others. Each web is driven out a few times at most and the number of steps is limited, so this ends.
+//!
+//! Owners by register are lists sorted by position, made only when something failed. Cost: for each step, the
+//! registers of the file times the ranges of the web, with a logarithm.
+
+use crate::liveness::{Liveness, Range};
+use crate::occupancy::{Mask, Occupancy};
+use crate::pack::{File, Hints, Item, UNBOUND, aligned, bind, candidates, choose, each_piece};
+use crate::webs::Webs;
+use mir::machine::{Function, VReg};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How often a web may be driven out.
+const TIMES: u8 = 3;
+/// Steps for each web that failed, and besides.
+const STEPS: usize = 24;
+const MORE_STEPS: usize = 128;
+/// Owners that may be driven out at once.
+const MOST_OUT: usize = 160;
+/// Webs beyond which it is not worth trying.
+const MOST_FAILED: usize = 400;
+/// Ranges of a web beyond which no room is made for it.
+const MOST_PIECES: usize = 256;
+
+/// A packing in which something failed.
+pub(crate) struct Repair<'a> {
+    pub f: &'a Function,
+    pub live: &'a Liveness,
+    pub webs: &'a Webs,
+    pub items: &'a [Item],
+    pub file: &'a File,
+    pub hints: &'a Hints,
+}
+
+/// Who has a register: start, end, number of the item, by start.
+type Owners = Vec<Vec<(u32, u32, u32)>>;
+
+/// The owner of what the code takes for itself.
+const FIXED: u32 = u32::MAX;
+
+impl Repair<'_> {
+    /// Finds places for `failed`; tells whether all have one.
+    pub fn run(&self, failed: &[VReg], occupancy: &mut Occupancy, at: &mut [u16]) -> bool {
+        if failed.len() > MOST_FAILED {
+            return false;
+        }
+        let number: FxHashMap<VReg, u32> =
+            self.items.iter().enumerate().map(|(n, item)| (item.root, n as u32)).collect();
+        let mut owners = self.owners(at);
+        let mut times = vec![0u8; self.items.len()];
+        // The widest come last and are popped first.
+        let mut open: Vec<u32> = failed.iter().filter_map(|v| number.get(v).copied()).collect();
+        open.sort_by_key(|&n| (self.items[n as usize].width, self.items[n as usize].length));
+        let mut steps = STEPS * failed.len() + MORE_STEPS;
+        while let Some(n) = open.pop() {
+            let item = &self.items[n as usize];
+            let view = self.webs.view(self.f, self.live, item.root);
+            let free = candidates(&view, &self.file.allowed, occupancy);
+            let reg = match choose(item, &free, self.hints, at) {
+                Some(reg) => reg,
+                None => {
+                    if steps == 0 {
+                        return false;
+                    }
+                    steps -= 1;
+                    let Some((reg, out)) = self.cheapest(item, &owners, &times) else { return false };
+                    for other in out {
+                        times[other as usize] += 1;
+                        self.drive_out(other, &mut owners, occupancy, at);
+                        open.push(other);
+                    }
+                    reg
+                }
+            };
+            at[item.root.as_u32() as usize] = reg;
+            bind(&view, reg, occupancy);
+            each_piece(&view, |range, first, count| {
+                for d in first..first + count {
+                    let list = &mut owners[usize::from(reg + d)];
+                    let place = list.partition_point(|o| o.0 < range.start);
+                    list.insert(place, (range.start, range.end, n));
+                }
+            });
+        }
+        true
+    }
+
+    fn owners(&self, at: &[u16]) -> Owners {
+        let mut owners: Owners = vec![Vec::new(); 256];
+        for &(reg, range) in &self.file.fixed {
+            owners[usize::from(reg)].push((range.start, range.end, FIXED));
+        }
+        for (n, item) in self.items.iter().enumerate() {
+            let reg = at[item.root.as_u32() as usize];
+            if reg == UNBOUND {
+                continue;
+            }
+            each_piece(&self.webs.view(self.f, self.live, item.root), |range, first, count| {
+                for d in first..first + count {
+                    owners[usize::from(reg + d)].push((range.start, range.end, n as u32));
+                }
+            });
+        }
+        owners.iter_mut().for_each(|list| list.sort_unstable());
+        owners
+    }
+
+    /// The register that costs least to empty, and who must leave.
+    fn cheapest(&self, item: &Item, owners: &Owners, times: &[u8]) -> Option<(u16, Vec<u32>)> {
+        let view = self.webs.view(self.f, self.live, item.root);
+        let mut pieces: Vec<(Range, u16, u16)> = Vec::new();
+        each_piece(&view, |range, first, count| pieces.push((range, first, count)));
+        if pieces.len() > MOST_PIECES {
+            return None;
+        }
+        let mut all = self.file.allowed.runs(view.width);
+        if view.align > 1 {
+            all = all.and(&aligned(view.align, view.phase));
+        }
+        let mut best: Option<(u32, u16, Vec<u32>)> = None;
+        let mut out: Vec<u32> = Vec::new();
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        while let Some(reg) = all.first() {
+            all = all.and_not(&Mask::run(reg, 1));
+            out.clear();
+            seen.clear();
+            let limit = best.as_ref().map_or(u32::MAX, |b| b.0);
+            if let Some(cost) = self.cost(item, &pieces, reg, owners, times, limit, &mut out, &mut seen) {
+                best = Some((cost, reg, out.clone()));
+            }
+        }
+        best.map(|(_, reg, out)| (reg, out))
+    }
+
+    /// What emptying the tuple from `reg` on costs, if less than `limit` and possible.
+    fn cost(
+        &self,
+        item: &Item,
+        pieces: &[(Range, u16, u16)],
+        reg: u16,
+        owners: &Owners,
+        times: &[u8],
+        limit: u32,
+        out: &mut Vec<u32>,
+        seen: &mut FxHashSet<u32>,
+    ) -> Option<u32> {
+        let mut cost = 0u32;
+        for &(range, first, count) in pieces {
+            for d in first..first + count {
+                let list = &owners[usize::from(reg + d)];
+                let from = list.partition_point(|o| o.1 <= range.start);
+                for &(_, _, n) in list[from..].iter().take_while(|o| o.0 < range.end) {
+                    if !seen.insert(n) {
+                        continue;
+                    }
+                    let other = self.items.get(n as usize)?;
+                    let weight = |i: &Item| (u32::from(i.width), i.length);
+                    if times[n as usize] >= TIMES || (times[n as usize] > 0 && weight(other) >= weight(item))
+                    {
+                        return None;
+                    }
+                    cost += u32::from(other.width).pow(2) * 32 + (other.length / 8).min(1 << 16);
+                    if cost >= limit || out.len() >= MOST_OUT {
+                        return None;
+                    }
+                    out.push(n);
+                }
+            }
+        }
+        Some(cost)
+    }
+
+    fn drive_out(&self, n: u32, owners: &mut Owners, occupancy: &mut Occupancy, at: &mut [u16]) {
+        let root = self.items[n as usize].root;
+        let reg = std::mem::replace(&mut at[root.as_u32() as usize], UNBOUND);
+        each_piece(&self.webs.view(self.f, self.live, root), |range, first, count| {
+            occupancy.release(range, &Mask::run(reg + first, count));
+            for d in first..first + count {
+                let list = &mut owners[usize::from(reg + d)];
+                let from = list.partition_point(|o| o.0 < range.start);
+                if let Some(place) =
+                    list[from..].iter().position(|o| o.2 == n).filter(|&p| list[from + p].0 == range.start)
+                {
+                    list.remove(from + place);
+                }
+            }
+        });
+    }
+}
