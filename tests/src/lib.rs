@@ -8,4 +8,5 @@ pub mod gpu;
 pub mod half;
 pub mod measure;
 pub mod piglit;
+pub mod random;
 pub mod toolchain;

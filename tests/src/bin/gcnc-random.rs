@@ -1,0 +1,55 @@
+//! Compiles and runs random programs until told to stop.
+
+use clap::Parser;
+use gcnc_tests::random;
+use rayon::prelude::*;
+
+/// Compiles random programs, runs them on the simulator, and compares with what they must compute.
+#[derive(Parser)]
+struct Args {
+    /// Seed of the first program.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Modules of 16 programs each.
+    #[arg(long, default_value_t = 20)]
+    count: u64,
+    /// Operations of a program, at most.
+    #[arg(long, default_value_t = 60)]
+    size: usize,
+    /// Processor.
+    #[arg(long, default_value = "gfx900")]
+    mcpu: String,
+    /// Optimisation levels.
+    #[arg(short = 'O', value_delimiter = ',', default_values_t = [0, 2])]
+    levels: Vec<u8>,
+}
+
+fn main() -> std::process::ExitCode {
+    let args = Args::parse();
+    let results: Vec<Vec<String>> = (args.seed..args.seed + args.count)
+        .into_par_iter()
+        .map(|seed| {
+            let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
+            let programs = random::module(seed, args.size);
+            let mut problems = Vec::new();
+            for &level in &args.levels {
+                match random::check(&programs, scratch.path(), &args.mcpu, level) {
+                    Ok(findings) => problems.extend(
+                        findings.iter().map(|f| format!("seed {seed} -O{level}: {}\n{}", f.problem, f.text)),
+                    ),
+                    Err(message) => problems.push(format!("seed {seed} -O{level}: {message}")),
+                }
+            }
+            problems
+        })
+        .collect();
+    let problems = results.concat();
+    problems.iter().for_each(|problem| println!("{problem}"));
+    println!(
+        "{} programs at {} levels: {} problems",
+        args.count * random::PROGRAMS as u64,
+        args.levels.len(),
+        problems.len()
+    );
+    if problems.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+}
