@@ -11,7 +11,8 @@
 use super::Selector;
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
-use mir::target::{Features, Generation};
+use mir::target::operands::inline_constant;
+use mir::target::Generation;
 use smallvec::SmallVec;
 
 /// IR instructions that share a constant's register.
@@ -182,37 +183,11 @@ impl<'a> Selector<'a> {
     }
 
     /// Whether `value` has an inline constant for an operand of type `ty`.
-    ///
-    /// Source: Vega ISA, "SSRC/VSRC operand encodings": integers −16 to 64; ±0.5, ±1, ±2, ±4 and (from GFX8) 1/2π
-    /// in the operand's own width.
     pub(super) fn is_inline(&self, value: i64, ty: ValueType) -> bool {
-        let inv_2pi = self.target.has(Features::INST_16BIT);
         match ty {
-            ValueType::B64 | ValueType::I64 | ValueType::U64 | ValueType::F64 | ValueType::Data => {
-                if (-16..=64).contains(&value) {
-                    return true;
-                }
-                let magnitude = value as u64 & !(1 << 63);
-                [0x3fe0_0000_0000_0000, 0x3ff0_0000_0000_0000, 0x4000_0000_0000_0000, 0x4010_0000_0000_0000]
-                    .contains(&magnitude)
-                    || inv_2pi && value as u64 == 0x3fc4_5f30_6dc9_c882
-            }
-            ValueType::B16 | ValueType::I16 | ValueType::U16 | ValueType::F16 => {
-                if (-16..=64).contains(&i64::from(value as i16)) {
-                    return true;
-                }
-                matches!(value as u16 & 0x7fff, 0x3800 | 0x3c00 | 0x4000 | 0x4400)
-                    || inv_2pi && value as u16 == 0x3118
-            }
             // Packed constants would need care for the high half; only 0 is the same in every reading.
             ValueType::V2I16 | ValueType::V2F16 => value as i32 == 0,
-            _ => {
-                if (-16..=64).contains(&i64::from(value as i32)) {
-                    return true;
-                }
-                matches!(value as u32 & 0x7fff_ffff, 0x3f00_0000 | 0x3f80_0000 | 0x4000_0000 | 0x4080_0000)
-                    || inv_2pi && value as u32 == 0x3e22_f983
-            }
+            _ => inline_constant(value, ty, self.target.processor.generation).is_some(),
         }
     }
 

@@ -457,9 +457,10 @@ impl<'a> Selector<'a> {
         else {
             return false;
         };
-        let Some(inner_bound) = self.const_int(inner[1]).filter(|_| *intrinsic == opposite) else {
+        if *intrinsic != opposite {
             return false;
-        };
+        }
+        let Some(inner_bound) = self.const_int(inner[1]) else { return false };
         let signed = matches!(outer, Intrinsic::Smin | Intrinsic::Smax);
         let (low, high) = if matches!(outer, Intrinsic::Smax | Intrinsic::Umax) {
             (outer_bound, inner_bound)
