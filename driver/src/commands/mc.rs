@@ -2,7 +2,7 @@
 
 use super::status;
 use gcnc::CompileOptions;
-use mir::isa::decode;
+use mir::isa::decode_lenient;
 use mir::isa::parse::Parser;
 use mir::target::Target;
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ fn disassemble(input: &str, target: &Target) -> String {
     let mut out = String::with_capacity(2 * input.len());
     for line in input.lines() {
         let decoded = words(line).and_then(|words| {
-            let (inst, length) = decode(&words, target).ok()?;
+            let (inst, length) = decode_lenient(&words, target).ok()?;
             (length == words.len()).then_some(inst)
         });
         match decoded {

@@ -7,14 +7,15 @@
 //!
 //! Never panics: any dwords give an instruction or a [`DecodeError`]. Cost: linear in operands and modifier fields.
 
-use super::encode::{encodable, scalar_tuple_fits};
+use super::accept::accepted;
+use super::encode::{encodes_to, scalar_tuple_fits};
 use super::format::{Field, Layout, Mod, Slot, layout};
-use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, ValueType};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{
     Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Sdwa, SdwaSel, SdwaUnused,
 };
 use crate::target::operands::{
-    DPP, LITERAL, SDWA, constant_of_literal, inline_constant_value, register_of_code,
+    DPP, LITERAL, SDWA, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
 };
 use crate::target::{Generation, Target};
 use smallvec::SmallVec;
@@ -45,6 +46,14 @@ pub enum DecodeError {
         /// Field value.
         value: u32,
     },
+    /// No tuple of scalar registers begins there.
+    #[error("{name} cannot be a tuple from {value:#x}")]
+    BadTuple {
+        /// Operand.
+        name: &'static str,
+        /// Field value.
+        value: u32,
+    },
     /// Reserved bits are set, or a modifier that the instruction lacks.
     #[error("reserved bits {0:#x} are set")]
     ReservedBits(u64),
@@ -60,6 +69,9 @@ struct Tables {
 }
 
 const TABLES: usize = 21;
+
+/// Source field value of `src_lds_direct`, which vector instructions alone read.
+const LDS_DIRECT: u64 = 254;
 
 /// VOP3 numbers have a table of their own.
 fn table_index(format: Format) -> usize {
@@ -165,9 +177,11 @@ fn identify(word: u32, generation: Generation) -> Option<(Format, Encoding, Fiel
         (0b110110, false) => (Format::Ds, Encoding::Auto, f(17, 8)),
         (0b110111, _) => {
             let format = match word >> 14 & 3 {
-                1 if generation >= Generation::Gfx9 => Format::Scratch,
-                2 if generation >= Generation::Gfx9 => Format::Global,
-                _ => Format::Flat,
+                _ if generation < Generation::Gfx9 => Format::Flat,
+                0 => Format::Flat,
+                1 => Format::Scratch,
+                2 => Format::Global,
+                _ => return None,
             };
             (format, Encoding::Auto, f(18, 7))
         }
@@ -183,7 +197,23 @@ fn identify(word: u32, generation: Generation) -> Option<(Format, Encoding, Fiel
 ///
 /// The result has physical registers and constants in canonical form
 /// ([`crate::target::operands::canonical_constant`]), branch distances as constants, and its encoding set where the row has several.
+/// It encodes to the same dwords.
 pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeError> {
+    let (inst, length) = decode_with(words, target, true)?;
+    // What spans operands, such as the constant bus, is the encoder's knowledge.
+    if !encodes_to(&inst, target, &words[..length.min(words.len())]) {
+        return Err(DecodeError::Contradictory(inst.op));
+    }
+    Ok((inst, length))
+}
+
+/// The same for a disassembler: bits that the instruction does not use may be set, and the limits that span operands are not checked.
+/// LLVM's disassembler is the witness for which bits count as unused.
+pub fn decode_lenient(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeError> {
+    decode_with(words, target, false)
+}
+
+fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, usize), DecodeError> {
     let generation = target.generation();
     let &first = words.first().ok_or(DecodeError::Truncated)?;
     let (format, encoding, op_field) =
@@ -201,6 +231,7 @@ pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeErr
         generation,
         encoding,
         layout,
+        strict,
         bits,
         rest: words.get(usize::from(layout.dwords)..).unwrap_or(&[]),
         literal: None,
@@ -211,6 +242,7 @@ pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeErr
     let op = decoder.alias_of(op);
     let info = op.info();
     decoder.info = info;
+    decoder.check_modifiers()?;
     let mut operands = SmallVec::new();
     for (index, desc) in info.operands.iter().enumerate() {
         let operand = decoder.operand(index, desc)?;
@@ -231,10 +263,6 @@ pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeErr
         mem: None,
         loc: 0,
     };
-    // What spans operands, such as the constant bus, is the encoder's knowledge.
-    if !encodable(&inst, target) {
-        return Err(DecodeError::Contradictory(op));
-    }
     Ok((inst, length))
 }
 
@@ -243,6 +271,8 @@ struct Decoder<'a> {
     generation: Generation,
     encoding: Encoding,
     layout: &'static Layout,
+    /// Unused bits must be clear.
+    strict: bool,
     bits: u64,
     /// What follows the layout's dwords.
     rest: &'a [u32],
@@ -293,13 +323,15 @@ impl Decoder<'_> {
         match kind {
             K::Vgpr if field.width == 9 => match value {
                 256.. => self.vgpr(value - 256, desc.dwords, name),
-                254 if desc.dwords == 1 => Ok(Operand::preg(PReg::LDS_DIRECT, 1)),
+                LDS_DIRECT if desc.role == Role::Use && !self.info.flags.contains(OpFlags::M0_USE) => {
+                    Ok(Operand::preg(PReg::LDS_DIRECT, 1))
+                }
                 _ => Err(self.bad(name, value)),
             },
             K::Vgpr | K::VgprOrOff => {
                 let dwords = self.vgpr_width(desc);
                 if dwords == 0 {
-                    return if value == 0 { Ok(Operand::Off) } else { Err(self.bad(name, value)) };
+                    return self.unused(Operand::Off, name, value);
                 }
                 self.vgpr(value, dwords, name)
             }
@@ -310,17 +342,21 @@ impl Decoder<'_> {
                     _ => 0,
                 };
                 let code = value << unit;
-                if code > 127 {
+                // Scalar memory does not load or store M0 and EXEC.
+                let memory = desc.slot == Slot::Sdata && matches!(code, 124 | 126 | 127);
+                if code > 127 || memory {
                     return Err(self.bad(name, value));
                 }
                 self.scalar(code, desc.dwords, name)
             }
             K::SgprOrOff => match value {
                 0x7f => Ok(Operand::Off),
+                0x7e if desc.dwords == 2 => Err(self.bad(name, value)),
                 _ => self.scalar(value, desc.dwords, name),
             },
             K::ScalarSrc | K::VectorSrc => self.source(field, value, kind, desc),
             K::Soffset => match inline_constant_value(value as u16, ValueType::U32, self.generation) {
+                None if value == LDS_DIRECT => Err(self.bad(name, value)),
                 Some(constant) => Ok(Operand::Imm(constant)),
                 None => self.scalar(value, 1, name),
             },
@@ -332,8 +368,7 @@ impl Decoder<'_> {
                     let explicit = self.field_of(Mod::ScalarDst).is_some_and(|f| f.get(self.bits) != 0);
                     return match (explicit, value) {
                         (true, _) => self.scalar(value, 2, name),
-                        (false, 0) => Ok(Operand::preg(PReg::VCC_LO, 2)),
-                        _ => Err(self.bad(name, value)),
+                        _ => self.unused(Operand::preg(PReg::VCC_LO, 2), name, value),
                     };
                 }
                 if value > 127 {
@@ -361,7 +396,7 @@ impl Decoder<'_> {
             | K::ExportTarget
             | K::Imm => Ok(Operand::Imm(value as i64)),
             K::InterpSlot => {
-                if value & 0xff > 2 || value > 0xff {
+                if self.strict && value > 2 {
                     return Err(self.bad(name, value));
                 }
                 Ok(Operand::Imm(value as i64))
@@ -376,15 +411,20 @@ impl Decoder<'_> {
                 };
                 if self.mods.dmask >> number & 1 != 0 {
                     self.vgpr(value, 1, name)
-                } else if value == 0 || compressed {
+                } else if compressed {
                     Ok(Operand::Off)
                 } else {
-                    Err(self.bad(name, value))
+                    self.unused(Operand::Off, name, value)
                 }
             }
             K::SmemOffset => self.smem_offset(),
             K::AnyReg => Err(self.bad(name, value)),
         }
+    }
+
+    /// `operand` for a field without meaning, which holds `value`.
+    fn unused(&self, operand: Operand, name: &'static str, value: u64) -> Result<Operand, DecodeError> {
+        if self.strict && value != 0 { Err(self.bad(name, value)) } else { Ok(operand) }
     }
 
     fn vgpr(&self, first: u64, dwords: u8, name: &'static str) -> Result<Operand, DecodeError> {
@@ -395,10 +435,12 @@ impl Decoder<'_> {
     }
 
     fn scalar(&self, code: u64, dwords: u8, name: &'static str) -> Result<Operand, DecodeError> {
-        let reg = register_of_code(code as u16, self.generation)
-            .filter(|reg| scalar_tuple_fits(*reg, dwords, self.generation))
-            .ok_or(self.bad(name, code))?;
-        Ok(Operand::preg(reg, dwords))
+        let reg = register_of_code(code as u16, self.generation).ok_or(self.bad(name, code))?;
+        if scalar_tuple_fits(reg, dwords, self.generation) {
+            Ok(Operand::preg(reg, dwords))
+        } else {
+            Err(DecodeError::BadTuple { name, value: code as u32 })
+        }
     }
 
     fn take_literal(&mut self) -> Result<u32, DecodeError> {
@@ -431,7 +473,10 @@ impl Decoder<'_> {
                 if !scalar {
                     return self.vgpr(value, desc.dwords, name);
                 }
-                return self.scalar(value, desc.dwords, name);
+                return match inline_constant_value(value as u16, desc.ty, self.generation) {
+                    Some(constant) => Ok(Operand::Imm(constant)),
+                    None => self.scalar(value, desc.dwords, name),
+                };
             }
             _ => {}
         }
@@ -450,11 +495,17 @@ impl Decoder<'_> {
             if !allowed || field.width == 0 {
                 return Err(self.bad(name, value));
             }
-            let literal = self.take_literal()?;
-            return Ok(Operand::Imm(constant_of_literal(literal, desc.ty)));
+            let constant = constant_of_literal(self.take_literal()?, desc.ty);
+            if inline_constant(constant, desc.ty, self.generation).is_some() {
+                self.mods.flags |= if desc.slot == Slot::Src0 { ModFlags::LIT0 } else { ModFlags::LIT1 };
+            }
+            return Ok(Operand::Imm(constant));
         }
         if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
             return Ok(Operand::Imm(constant));
+        }
+        if value == LDS_DIRECT && !vector {
+            return Err(self.bad(name, value));
         }
         self.scalar(value, desc.dwords, name)
     }
@@ -486,11 +537,8 @@ impl Decoder<'_> {
                 dwords + u8::from(flags.contains(ModFlags::TFE))
             }
             (Format::Mimg, Slot::Data0) => self.image_data_width(desc),
-            // How many address registers an image instruction reads depends on its resource: the most are shown that exist.
-            (Format::Mimg, Slot::Addr) => {
-                let first = self.layout.slot(Slot::Addr).get(self.bits);
-                desc.dwords.min((256 - first).min(255) as u8)
-            }
+            // How many address registers an image instruction reads depends on its resource: the fewest are shown, as LLVM does.
+            (Format::Mimg, Slot::Addr) => self.info.least_address,
             _ => desc.dwords,
         }
     }
@@ -502,6 +550,12 @@ impl Decoder<'_> {
         } else {
             (self.mods.dmask.count_ones() as u8).max(1)
         };
+        // Atomics have one element, or two that are compared and swapped, of one or two dwords each.
+        if self.info.flags.contains(OpFlags::ATOMIC) {
+            let elements = desc.dwords / 2;
+            let dwords = if channels == desc.dwords { channels } else { elements };
+            return dwords + u8::from(flags.contains(ModFlags::TFE));
+        }
         let packed = flags.contains(ModFlags::D16) && self.generation >= Generation::Gfx9;
         let dwords = if packed { channels.div_ceil(2) } else { channels };
         dwords.min(desc.dwords) + u8::from(flags.contains(ModFlags::TFE))
@@ -522,6 +576,9 @@ impl Decoder<'_> {
             }
             if value == u64::from(LITERAL) && self.generation == Generation::Gfx7 {
                 let literal = self.take_literal()?;
+                if literal <= 0xff {
+                    self.mods.flags |= ModFlags::LIT0;
+                }
                 return Ok(Operand::Imm(i64::from(literal) * 4));
             }
             return self.scalar(value, 1, "soffset");
@@ -534,22 +591,20 @@ impl Decoder<'_> {
         };
         let sgpr = get(self, Mod::SmemSgpr);
         if get(self, Mod::SmemSgprEnable) != 0 {
-            if !imm && value != 0 {
-                return Err(self.bad("soffset", value));
+            if imm {
+                self.mods.offset = bytes as i32;
+                self.mods.flags.set(ModFlags::ZERO_OFFSET, bytes == 0);
+            } else {
+                self.unused(Operand::Off, "soffset", value)?;
             }
-            self.mods.offset = bytes as i32;
             return self.scalar(sgpr, 1, "soffset");
         }
-        if sgpr != 0 {
-            return Err(self.bad("soffset", sgpr));
-        }
+        self.unused(Operand::Off, "soffset", sgpr)?;
         if imm {
             return Ok(Operand::Imm(bytes));
         }
-        if value > 127 {
-            return Err(self.bad("soffset", value));
-        }
-        self.scalar(value, 1, "soffset")
+        self.unused(Operand::Off, "soffset", value & !127)?;
+        self.scalar(value & 127, 1, "soffset")
     }
 
     /// Reads all modifier fields.
@@ -609,6 +664,9 @@ impl Decoder<'_> {
                 Mod::RowMask => dpp.row_mask = small,
                 Mod::BankMask => dpp.bank_mask = small,
                 Mod::BoundCtrl => dpp.bound_ctrl = value != 0,
+                Mod::Scalar1 if value != 0 && self.layout.slot(Slot::Src1).width == 0 => {
+                    return Err(self.bad("src1", value));
+                }
                 // These follow from operands or format.
                 Mod::Segment | Mod::Scalar0 | Mod::Scalar1 | Mod::ScalarDst => {}
                 Mod::SmemImm | Mod::SmemSgprEnable | Mod::SmemSgpr | Mod::SmemValue => continue,
@@ -653,21 +711,58 @@ impl Decoder<'_> {
         })
     }
 
-    /// Refuses bits outside the instruction's fields and modifiers that it lacks.
-    fn check_reserved(&self) -> Result<(), DecodeError> {
-        let mut reserved = (self.bits & !self.seen) | (self.layout.fixed & !self.bits);
+    /// Refuses modifiers that the instruction lacks; a disassembler passes over those that the hardware does not look at.
+    fn check_modifiers(&mut self) -> Result<(), DecodeError> {
         let info = self.info;
-        let floats = info.flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
-        let mods = &self.mods;
-        let sources = (mods.abs | mods.neg | mods.neg_hi != 0) && !floats;
-        let omod = mods.omod != 0 && !super::encode::accepts_omod(info);
-        let clamp =
-            mods.flags.contains(ModFlags::CLAMP) && !super::encode::accepts_clamp(info, self.generation);
-        let op_sel =
-            mods.op_sel != 0 && !info.flags.contains(OpFlags::OP_SEL) && info.format != Format::Vop3p;
-        if sources || omod || clamp || op_sel {
-            reserved |= self.bits & self.layout.mods.iter().fold(0, |mask, (_, f)| mask | f.mask());
+        let accepted = accepted(info, self.encoding, self.layout, self.generation);
+        let mods = &mut self.mods;
+        if !self.strict {
+            mods.neg &= !accepted.deaf;
+            mods.abs &= !accepted.deaf;
+            if !matches!(info.format, Format::Vop3p) && accepted.op_sel == 0 {
+                mods.op_sel = 0;
+            }
+            match info.format {
+                Format::Mubuf if info.operands.is_empty() => {
+                    mods.flags -= ModFlags::SLC;
+                    mods.offset = 0;
+                }
+                Format::Smem => mods.flags &= accepted.flags,
+                // `v_nop` has nothing to modify.
+                Format::Vop1 if info.operands.is_empty() && self.encoding == Encoding::Sdwa => {
+                    mods.flags = ModFlags::empty();
+                    mods.omod = 0;
+                }
+                _ => {}
+            }
         }
+        let implied = [
+            (OpFlags::RTN, ModFlags::GLC),
+            (OpFlags::LDS_DMA, ModFlags::LDS),
+            (OpFlags::GDS_ONLY, ModFlags::GDS),
+        ];
+        for (flag, modifier) in implied {
+            if info.flags.contains(flag) && !self.layout.flag_is_set(modifier, self.bits) {
+                return Err(self.bad("opcode", self.layout.op.get(self.bits)));
+            }
+        }
+        let no_offset =
+            info.format == Format::Ds && info.operands.is_empty() && !info.flags.contains(OpFlags::GDS_ONLY);
+        if accepted.takes(&self.mods) && !(no_offset && self.mods.offset != 0) {
+            return Ok(());
+        }
+        let fields = self.layout.mods.iter().fold(0, |mask, (_, f)| mask | f.mask());
+        Err(DecodeError::ReservedBits(self.bits & fields))
+    }
+
+    /// Refuses bits outside the instruction's fields, but for those that a disassembler may pass over.
+    fn check_reserved(&self) -> Result<(), DecodeError> {
+        let mut ignored = if self.strict { 0 } else { self.layout.ignored };
+        // Buffer cache control wants the control bits of the first dword clear.
+        if self.info.format == Format::Mubuf && self.info.operands.is_empty() {
+            ignored &= !0xffff;
+        }
+        let reserved = (self.bits & !self.seen & !ignored) | (self.layout.fixed & !self.bits);
         if reserved == 0 { Ok(()) } else { Err(DecodeError::ReservedBits(reserved)) }
     }
 }

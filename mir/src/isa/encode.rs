@@ -7,10 +7,11 @@
 //!
 //! Witness: llvm-mc, by `tests/isa_round_trip.rs`.
 
+use super::accept::accepted;
 use super::format::{Field, Layout, Mod, Slot, layout};
 use super::{Format, OpFlags, OpcodeInfo, OperandKind, Role, ValueType};
 use crate::diag::{Diagnostic, Result};
-use crate::machine::{Encoding, Extension, Inst, ModFlags, Operand, PReg, Reg, RegOperand};
+use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand};
 use crate::target::operands::{LITERAL, inline_constant, literal_of_constant, register_code};
 use crate::target::{Features, Generation, Target};
 
@@ -82,7 +83,8 @@ pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
         Extension::None => {}
     }
     let mods = &inst.mods;
-    let plain = mods.flags.is_empty() && mods.abs | mods.neg | mods.omod | mods.op_sel == 0;
+    let plain =
+        (mods.flags - ModFlags::ANY_LAYOUT).is_empty() && mods.abs | mods.neg | mods.omod | mods.op_sel == 0;
     let fits = info.code(generation).is_some()
         && plain
         && info.operands.iter().zip(&inst.operands).all(|(desc, operand)| match desc.kind {
@@ -97,21 +99,6 @@ pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
 
 fn is_register(operand: &Operand, reg: PReg) -> bool {
     operand.as_reg().is_some_and(|r| r.reg == Reg::Physical(reg))
-}
-
-/// Whether the instruction has an output modifier.
-pub(super) fn accepts_omod(info: &OpcodeInfo) -> bool {
-    let float = info.flags.contains(OpFlags::FLOAT_MODS) && !info.flags.contains(OpFlags::NO_OMOD);
-    (float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::OMOD)
-}
-
-/// Whether the instruction can clamp its result. GFX6-7 clamp floats alone.
-pub(super) fn accepts_clamp(info: &OpcodeInfo, generation: Generation) -> bool {
-    use ValueType as T;
-    let float = info.flags.contains(OpFlags::FLOAT_MODS) && !info.flags.contains(OpFlags::NO_CLAMP);
-    let to_float = info.operands.first().is_some_and(|o| matches!(o.ty, T::F16 | T::F32 | T::F64 | T::V2F16));
-    ((float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::INT_CLAMP))
-        && (generation >= Generation::Gfx8 || to_float)
 }
 
 /// State of one instruction's encoding.
@@ -167,9 +154,16 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
     })
 }
 
-/// Whether `inst` can be encoded at all.
-pub(super) fn encodable(inst: &Inst, target: &Target) -> bool {
-    words(inst, target).is_ok()
+/// Whether `inst` encodes to `dwords`.
+pub(super) fn encodes_to(inst: &Inst, target: &Target, dwords: &[u32]) -> bool {
+    let Ok(words) = words(inst, target) else { return false };
+    let mut ours = [words.bits as u32, (words.bits >> 32) as u32, 0];
+    let mut length = usize::from(words.dwords);
+    if let Some(literal) = words.literal {
+        ours[length] = literal;
+        length += 1;
+    }
+    ours[..length] == *dwords
 }
 
 #[cold]
@@ -567,7 +561,13 @@ impl Encoder<'_> {
                 Ok(code)
             }
             Operand::Imm(value) => {
-                if let Some(code) = inline_constant(*value, ty, self.generation) {
+                let forced = match slot {
+                    Slot::Src0 => ModFlags::LIT0,
+                    Slot::Src1 => ModFlags::LIT1,
+                    _ => ModFlags::empty(),
+                };
+                let forced = self.inst.mods.flags.intersects(forced);
+                if let (Some(code), false) = (inline_constant(*value, ty, self.generation), forced) {
                     return Ok(code);
                 }
                 if !literal_allowed {
@@ -648,7 +648,7 @@ impl Encoder<'_> {
             _ => {
                 let reg = self.register(operand, "soffset")?;
                 let code = u64::from(self.scalar_code(reg, 1, "soffset")?);
-                if extra == 0 {
+                if extra == 0 && !self.inst.mods.flags.contains(ModFlags::ZERO_OFFSET) {
                     return self.put(value, code, "soffset");
                 }
                 if sgpr.width == 0 {
@@ -665,7 +665,7 @@ impl Encoder<'_> {
                 return Err(out_of_range("soffset", bytes));
             }
             let dwords = (bytes >> 2) as u64;
-            if dwords <= 255 {
+            if dwords <= 255 && !self.inst.mods.flags.contains(ModFlags::LIT0) {
                 self.put(imm, 1, "soffset")?;
                 return self.put(value, dwords, "soffset");
             }
@@ -704,7 +704,7 @@ impl Encoder<'_> {
         if atomic_without_result && pending.contains(ModFlags::GLC) {
             return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
         }
-        let stray = pending - self.layout.flags;
+        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT;
         if !stray.is_empty() {
             return Err(Diagnostic::limit(format!("modifiers {stray:?} in this encoding")));
         }
@@ -805,15 +805,9 @@ impl Encoder<'_> {
         if rest != 0 || offset != 0 {
             return Err(Diagnostic::limit("a modifier that this encoding lacks"));
         }
-        let floats = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
-        if (mods.abs | mods.neg | mods.neg_hi != 0 && !floats)
-            || (mods.omod != 0 && !accepts_omod(self.info))
-            || (mods.flags.contains(ModFlags::CLAMP) && !accepts_clamp(self.info, self.generation))
-        {
+        let accepted = accepted(self.info, self.encoding, self.layout, self.generation);
+        if !accepted.takes(&Modifiers { flags: pending, ..*mods }) {
             return Err(Diagnostic::limit("a modifier that this instruction lacks"));
-        }
-        if mods.op_sel != 0 && !flags.contains(OpFlags::OP_SEL) && self.info.format != Format::Vop3p {
-            return Err(Diagnostic::limit("op_sel on an instruction without it"));
         }
         if self.info.format == Format::Flat && mods.offset != 0 && !self.target.has(Features::GLOBAL) {
             return Err(out_of_range("offset", i64::from(mods.offset)));
@@ -826,7 +820,6 @@ impl Encoder<'_> {
 mod tests {
     use super::*;
     use crate::isa::Opcode;
-    use crate::machine::Modifiers;
 
     fn target(name: &str) -> Target {
         Target::new(Target::processor_by_name(name).expect("known processor"))

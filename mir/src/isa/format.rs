@@ -189,6 +189,8 @@ pub struct Layout {
     pub flags: ModFlags,
     /// All bits of `fixed`'s pattern, opcode, slots and modifiers.
     pub used: u64,
+    /// Bits that may be set where the instruction has no use for them; others must then be 0.
+    pub ignored: u64,
 }
 
 impl Layout {
@@ -201,6 +203,17 @@ impl Layout {
     /// Whether the layout has a field for modifier `what`.
     pub fn has_mod(&self, what: Mod) -> bool {
         self.mods.iter().any(|(m, _)| *m == what)
+    }
+
+    /// Whether `bits` have the one-bit modifier `flag`.
+    pub fn flag_is_set(&self, flag: ModFlags, bits: u64) -> bool {
+        self.mods.iter().any(|(m, field)| *m == Mod::Flag(flag) && field.get(bits) != 0)
+    }
+
+    /// The same layout with `bits` ignored.
+    const fn ignoring(mut self, bits: u64) -> Self {
+        self.ignored = bits;
+        self
     }
 }
 
@@ -234,7 +247,7 @@ const fn make(
         used |= mods[i].1.mask();
         i += 1;
     }
-    Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used }
+    Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used, ignored: 0 }
 }
 
 /// `base` (one dword) with an extension dword, announced by `marker` in its `src0` field.
@@ -271,6 +284,7 @@ const fn extend(
         mods,
         flags,
         used,
+        ignored: 0,
     }
 }
 
@@ -292,9 +306,12 @@ const NV: Mod = Flag(ModFlags::NV);
 const HIGH: Mod = Flag(ModFlags::HIGH);
 
 static SOP2: Layout =
-    make(1, (0b10, 2), f(23, 7), &[(Sdst, f(16, 7)), (Src1, f(8, 8)), (Src0, f(0, 8))], &[]);
-static SOPK: Layout = make(1, (0b1011, 4), f(23, 5), &[(Sdst, f(16, 7)), (Simm, f(0, 16))], &[]);
-static SOP1: Layout = make(1, (0b1_0111_1101, 9), f(8, 8), &[(Sdst, f(16, 7)), (Src0, f(0, 8))], &[]);
+    make(1, (0b10, 2), f(23, 7), &[(Sdst, f(16, 7)), (Src1, f(8, 8)), (Src0, f(0, 8))], &[])
+        .ignoring(0x007f_0000);
+static SOPK: Layout =
+    make(1, (0b1011, 4), f(23, 5), &[(Sdst, f(16, 7)), (Simm, f(0, 16))], &[]).ignoring(0x007f_0000);
+static SOP1: Layout =
+    make(1, (0b1_0111_1101, 9), f(8, 8), &[(Sdst, f(16, 7)), (Src0, f(0, 8))], &[]).ignoring(0x007f_00ff);
 static SOPC: Layout = make(1, (0b1_0111_1110, 9), f(16, 7), &[(Src1, f(8, 8)), (Src0, f(0, 8))], &[]);
 static SOPP: Layout = make(1, (0b1_0111_1111, 9), f(16, 7), &[(Simm, f(0, 16))], &[]);
 
@@ -311,7 +328,8 @@ static SMEM8: Layout = make(
     f(18, 8),
     &[(Sdata, f(6, 7)), (Sbase, f(0, 6))],
     &[(SmemImm, f(17, 1)), (GLC, f(16, 1)), (SmemValue, f(32, 20))],
-);
+)
+.ignoring(0xffff_ffff_0000_ffff);
 static SMEM9: Layout = make(
     2,
     (0b110000, 6),
@@ -325,11 +343,13 @@ static SMEM9: Layout = make(
         (SmemValue, f(32, 21)),
         (SmemSgpr, f(57, 7)),
     ],
-);
+)
+.ignoring(0xffff_ffff_0000_ffff);
 
 const VOP2_SLOTS: &[(Slot, Field)] = &[(Vdst, f(17, 8)), (Src1, f(9, 8)), (Src0, f(0, 9))];
 static VOP2: Layout = make(1, (0, 1), f(25, 6), VOP2_SLOTS, &[]);
-static VOP1: Layout = make(1, (0b011_1111, 7), f(9, 8), &[(Vdst, f(17, 8)), (Src0, f(0, 9))], &[]);
+static VOP1: Layout =
+    make(1, (0b011_1111, 7), f(9, 8), &[(Vdst, f(17, 8)), (Src0, f(0, 9))], &[]).ignoring(0x1ff);
 static VOPC: Layout = make(1, (0b011_1110, 7), f(17, 8), &[(Src1, f(9, 8)), (Src0, f(0, 9))], &[]);
 
 const VOP3A_SLOTS: &[(Slot, Field)] =
@@ -337,6 +357,8 @@ const VOP3A_SLOTS: &[(Slot, Field)] =
 const VOP3B_SLOTS: &[(Slot, Field)] =
     &[(Vdst, f(0, 8)), (Sdst, f(8, 7)), (Src0, f(32, 9)), (Src1, f(41, 9)), (Src2, f(50, 9))];
 const VOP3_PREFIX: (u64, u8) = (0b110100, 6);
+/// The three source fields of VOP3.
+const SOURCES: u64 = 0x07ff_ffff_0000_0000;
 static VOP3A_6: Layout = make(
     2,
     VOP3_PREFIX,
@@ -351,16 +373,19 @@ static VOP3A_8: Layout = make(
     f(16, 10),
     VOP3A_SLOTS,
     &[(Abs, f(8, 3)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
-);
+)
+.ignoring(SOURCES | 0x7800);
 static VOP3A_9: Layout = make(
     2,
     VOP3_PREFIX,
     f(16, 10),
     VOP3A_SLOTS,
     &[(Abs, f(8, 3)), (OpSel, f(11, 4)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
-);
+)
+.ignoring(SOURCES);
 static VOP3B_8: Layout =
-    make(2, VOP3_PREFIX, f(16, 10), VOP3B_SLOTS, &[(CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))]);
+    make(2, VOP3_PREFIX, f(16, 10), VOP3B_SLOTS, &[(CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))])
+        .ignoring(SOURCES);
 static VOP3P: Layout = make(
     2,
     (0b1_1010_0111, 9),
@@ -374,7 +399,8 @@ static VOP3P: Layout = make(
         (OpSelHi01, f(59, 2)),
         (Neg, f(61, 3)),
     ],
-);
+)
+.ignoring(SOURCES);
 /// Interpolation in VOP3: the attribute stands in the field of source 0.
 const VOP3_INTERP_SLOTS: &[(Slot, Field)] =
     &[(Vdst, f(0, 8)), (Attr, f(32, 8)), (Src0, f(41, 9)), (Src1, f(50, 9))];
@@ -384,7 +410,8 @@ static VOP3_INTERP: Layout = make(
     f(16, 10),
     VOP3_INTERP_SLOTS,
     &[(Abs, f(9, 2)), (CLAMP, f(15, 1)), (HIGH, f(40, 1)), (Omod, f(59, 2)), (Neg, f(62, 2))],
-);
+)
+.ignoring(SOURCES | 0x7800);
 
 const VINTRP_SLOTS: &[(Slot, Field)] = &[(Vdst, f(18, 8)), (Attr, f(8, 8)), (Src0, f(0, 8))];
 static VINTRP_6: Layout = make(1, (0b110010, 6), f(16, 2), VINTRP_SLOTS, &[]);
@@ -427,7 +454,8 @@ static MUBUF_8: Layout = make(
         (SLC, f(17, 1)),
         (TFE, f(55, 1)),
     ],
-);
+)
+.ignoring(0xff7f_ffff_0200_8000);
 static MTBUF_6: Layout = make(
     2,
     (0b111010, 6),
@@ -458,7 +486,8 @@ static MTBUF_8: Layout = make(
         (SLC, f(54, 1)),
         (TFE, f(55, 1)),
     ],
-);
+)
+.ignoring(0x0020_0000_0000_0000);
 
 const MIMG_SLOTS: &[(Slot, Field)] =
     &[(Ssamp, f(53, 5)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
@@ -498,7 +527,8 @@ static MIMG_8: Layout = make(
         (SLC, f(25, 1)),
         MIMG_D16,
     ],
-);
+)
+.ignoring(0x7c00_0000_0000_00fe);
 static MIMG_9: Layout = make(
     2,
     (0b111100, 6),
@@ -515,7 +545,8 @@ static MIMG_9: Layout = make(
         (SLC, f(25, 1)),
         MIMG_D16,
     ],
-);
+)
+.ignoring(0x7c00_0000_0000_00fe);
 
 static FLAT_7: Layout = make(
     2,
@@ -523,21 +554,31 @@ static FLAT_7: Layout = make(
     f(18, 7),
     &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
     &[(GLC, f(16, 1)), (SLC, f(17, 1)), (TFE, f(55, 1))],
-);
+)
+.ignoring(0xff00_ff00_0200_0000);
 static FLAT_9: Layout = make(
     2,
     (0b110111, 6),
     f(18, 7),
     &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
     &[(Offset, f(0, 12)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1)), (NV, f(55, 1))],
-);
+)
+.ignoring(0xff00_ff00_0200_0000);
 static GLOBAL_9: Layout = make(
     2,
     (0b110111, 6),
     f(18, 7),
     &[(Vdst, f(56, 8)), (Saddr, f(48, 7)), (Data0, f(40, 8)), (Addr, f(32, 8))],
-    &[(SignedOffset, f(0, 13)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1)), (NV, f(55, 1))],
-);
+    &[
+        (SignedOffset, f(0, 13)),
+        (LDS, f(13, 1)),
+        (Segment, f(14, 2)),
+        (GLC, f(16, 1)),
+        (SLC, f(17, 1)),
+        (NV, f(55, 1)),
+    ],
+)
+.ignoring(0xff00_ff00_0200_0000);
 
 const EXP_SLOTS: &[(Slot, Field)] = &[
     (Slot::Target, f(4, 6)),
@@ -553,7 +594,7 @@ const EXP_MODS: &[(Mod, Field)] = &[
     (Flag(ModFlags::VM), f(12, 1)),
 ];
 static EXP_6: Layout = make(2, (0b111110, 6), f(0, 0), EXP_SLOTS, EXP_MODS);
-static EXP_8: Layout = make(2, (0b110001, 6), f(0, 0), EXP_SLOTS, EXP_MODS);
+static EXP_8: Layout = make(2, (0b110001, 6), f(0, 0), EXP_SLOTS, EXP_MODS).ignoring(0x03ff_e000);
 
 const SDWA_DST: &[(Mod, Field)] = &[
     (DstSel, f(40, 3)),
@@ -620,14 +661,16 @@ const DPP_MODS: &[(Mod, Field)] = &[
 ];
 const ABSENT: Field = Field::ABSENT;
 const SRC1: Field = f(9, 8);
-static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST);
-static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST);
-static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP);
-static VOP1_SDWA_9: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST);
-static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST);
-static VOPC_SDWA_9: Layout = extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP);
-static VOP1_DPP: Layout = extend(&VOP1, DPP_MARK, ABSENT, None, DPP_MODS);
-static VOP2_DPP: Layout = extend(&VOP2, DPP_MARK, SRC1, None, DPP_MODS);
+static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST).ignoring(0xc0c0_c000_0000_0000);
+static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST).ignoring(0xc0c0_c000_0000_0000);
+static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP).ignoring(0xc0c0_df00_0000_0000);
+static VOP1_SDWA_9: Layout =
+    extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST).ignoring(0x4040_0000_0000_0000);
+static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST).ignoring(0x4040_0000_0000_0000);
+static VOPC_SDWA_9: Layout =
+    extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP).ignoring(0x4040_0000_0000_0000);
+static VOP1_DPP: Layout = extend(&VOP1, DPP_MARK, ABSENT, None, DPP_MODS).ignoring(0x0006_00ff_0000_0000);
+static VOP2_DPP: Layout = extend(&VOP2, DPP_MARK, SRC1, None, DPP_MODS).ignoring(0x0006_0000_0000_0000);
 
 /// Whether `info` interpolates a parameter.
 fn interpolates(info: &OpcodeInfo) -> bool {

@@ -6,6 +6,7 @@
 //! Witness: llvm-mc 22, by `tests/isa_round_trip.rs`.
 
 use super::encode::choose;
+use super::format::Slot;
 use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{
     Block, Dpp, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
@@ -14,7 +15,7 @@ use crate::machine::{
 use crate::target::messages::{
     MSG_GS, MSG_GS_DONE, MSG_SYSMSG, hwreg_fields, hwreg_name, message_fields, message_name, operation_name,
 };
-use crate::target::operands::inline_constant;
+use crate::target::operands::{inline_constant, inline_constant_value, literal_of_constant};
 use crate::target::{Generation, Target};
 use std::fmt::{self, Formatter, Write};
 
@@ -122,10 +123,21 @@ impl<N: Names> DisplayInst<'_, N> {
             }
             return self.plain(f, operand, desc.ty);
         };
+        let literal = match desc.slot {
+            Slot::Src0 => ModFlags::LIT0,
+            Slot::Src1 => ModFlags::LIT1,
+            _ => ModFlags::empty(),
+        };
+        if self.inst.mods.flags.intersects(literal)
+            && let Some(dword) = literal_of_constant(value, desc.ty)
+        {
+            return write!(f, "lit({dword:#x})");
+        }
         match desc.kind {
             K::Simm16 if info.format == Format::Sopk => write!(f, "{:#x}", value as u16),
             K::Simm16 if info.flags.contains(OpFlags::MODE_DEF) => gpr_index_mode(f, value),
-            K::Label => write!(f, "{value}"),
+            // LLVM shows the field.
+            K::Label => write!(f, "{}", value as u16),
             K::Simm16 | K::Imm => small_number(f, value),
             K::Waitcnt => self.waitcnt(f, value as u16),
             K::Hwreg => self.hwreg(f, value as u16),
@@ -212,6 +224,10 @@ impl<N: Names> DisplayInst<'_, N> {
         match inline_constant(value, ty, self.generation) {
             Some(code @ 128..=192) => write!(f, "{}", code - 128),
             Some(code @ 193..=208) => write!(f, "-{}", code - 192),
+            // As LLVM shows it, though its assembler makes a literal of that.
+            Some(code) if matches!(ty, T::B16 | T::I16 | T::U16) => {
+                write!(f, "{:#x}", inline_constant_value(code, T::F16, self.generation).unwrap_or(0))
+            }
             Some(248) if matches!(ty, T::F64 | T::B64 | T::I64 | T::U64) => {
                 f.write_str("0.15915494309189532")
             }
@@ -316,7 +332,7 @@ impl<N: Names> DisplayInst<'_, N> {
             Format::Vop3p => packed(f, info, mods),
             Format::Smem => {
                 let register = self.inst.operands.last().is_some_and(|o| o.as_reg().is_some());
-                if register && mods.offset != 0 {
+                if register && (mods.offset != 0 || mods.flags.contains(ModFlags::ZERO_OFFSET)) {
                     f.write_str(" offset:")?;
                     hexadecimal(f, i64::from(mods.offset))?;
                 }
@@ -327,7 +343,7 @@ impl<N: Names> DisplayInst<'_, N> {
                     number(f, " offset0:", i64::from(mods.offset))?;
                     number(f, " offset1:", i64::from(mods.offset1))?;
                 } else if info.name == "ds_swizzle_b32" {
-                    swizzle(f, mods.offset as u16)?;
+                    swizzle(f, mods.offset as u16, self.generation)?;
                 } else {
                     number(f, " offset:", i64::from(mods.offset))?;
                 }
@@ -362,7 +378,8 @@ impl<N: Names> DisplayInst<'_, N> {
                 self.glc(f, info)?;
                 flag(f, mods, ModFlags::SLC, " slc")?;
                 flag(f, mods, ModFlags::TFE, " tfe")?;
-                flag(f, mods, ModFlags::NV, " nv")
+                flag(f, mods, ModFlags::NV, " nv")?;
+                if info.flags.contains(OpFlags::LDS_DMA) { f.write_str(" lds") } else { Ok(()) }
             }
             Format::Mimg => {
                 if mods.dmask != 0 {
@@ -485,10 +502,11 @@ fn list(f: &mut Formatter<'_>, name: &str, bits: u8, count: u32) -> fmt::Result 
 fn packed(f: &mut Formatter<'_>, info: &OpcodeInfo, mods: &Modifiers) -> fmt::Result {
     let sources = source_count(info);
     let all = (1 << sources) - 1;
+    let selects = info.flags.intersects(OpFlags::FLOAT_MODS | OpFlags::MIX);
     let neutral_hi = if info.flags.contains(OpFlags::MIX) { 0 } else { all };
     for (name, bits, neutral) in [
         (" op_sel:", mods.op_sel, 0),
-        (" op_sel_hi:", mods.op_sel_hi & all, neutral_hi),
+        (" op_sel_hi:", if selects { mods.op_sel_hi & all } else { neutral_hi }, neutral_hi),
         (" neg_lo:", if info.flags.contains(OpFlags::MIX) { 0 } else { mods.neg }, 0),
         (" neg_hi:", mods.neg_hi, 0),
     ] {
@@ -578,13 +596,19 @@ fn export_target(f: &mut Formatter<'_>, target: i64) -> fmt::Result {
 }
 
 /// The lane pattern of `ds_swizzle_b32`. Source: Vega ISA, "DS_SWIZZLE_B32"; spelling of LLVM.
-fn swizzle(f: &mut Formatter<'_>, offset: u16) -> fmt::Result {
+fn swizzle(f: &mut Formatter<'_>, offset: u16, generation: Generation) -> fmt::Result {
     if offset == 0 {
         return Ok(());
     }
     if offset & 0xff00 == 0x8000 {
         let lane = |i: u16| offset >> (2 * i) & 3;
         return write!(f, " offset:swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
+    }
+    if generation >= Generation::Gfx9 && offset & !0x1f == 0xe000 {
+        return write!(f, " offset:swizzle(FFT,{})", offset & 31);
+    }
+    if generation >= Generation::Gfx9 && offset & !0x7e0 == 0xc000 {
+        return write!(f, " offset:swizzle(ROTATE,{},{})", offset >> 10 & 1, offset >> 5 & 31);
     }
     if offset & 0x8000 != 0 {
         return write!(f, " offset:{offset}");

@@ -238,6 +238,8 @@ bitflags::bitflags! {
         const GDS_ONLY = 1 << 44;
         /// Image gather: always four results.
         const GATHER4 = 1 << 45;
+        /// Image instruction without 16-bit data.
+        const NO_D16 = 1 << 47;
         /// Takes any number of sources.
         const VARIADIC = 1 << 46;
     }
@@ -264,6 +266,9 @@ pub struct OpcodeInfo {
     pub requires: Features,
     /// Bytes of memory accessed a lane (scalar: by the wave); 0 where it is no memory instruction or depends on modifiers.
     pub memory_bytes: u8,
+    /// The fewest address registers that an image instruction reads: one coordinate in 16 bits, and what else it needs (offset, bias,
+    /// comparison value, derivatives). How many it does read depends on its resource.
+    pub least_address: u8,
 }
 
 impl OpcodeInfo {

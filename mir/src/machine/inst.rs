@@ -153,6 +153,14 @@ bitflags::bitflags! {
         const HIGH = 1 << 18;
         /// MTBUF etc.: not volatile (scalar memory `nv`).
         const NV = 1 << 19;
+        /// Source 0 is a literal though an inline constant would do (`lit(..)`).
+        const LIT0 = 1 << 20;
+        /// Source 1 likewise.
+        const LIT1 = 1 << 21;
+        /// Scalar memory with a register offset on GFX9: an immediate offset of 0 is encoded beside it (`offset:0x0`).
+        const ZERO_OFFSET = 1 << 22;
+        /// Those that choose between encodings of the same operation and have no field of their own.
+        const ANY_LAYOUT = Self::LIT0.bits() | Self::LIT1.bits() | Self::ZERO_OFFSET.bits();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rows, a file for each format, and what is made from them: [`Opcode`] and the array behind [`Opcode::info`].
 //!
 //! ```text
-//! row!(NAME, Format, [gfx6, gfx7, gfx8, gfx9, gfx10], OPERANDS, FLAGS [, vop3 [..]] [, old [..]] [, requires ..] [, bytes N]);
+//! row!(NAME, Format, [gfx6, gfx7, gfx8, gfx9, gfx10], OPERANDS, FLAGS [, vop3 [..]] [, old [..]] [, requires ..] [, bytes N] [, least N]);
 //! ```
 //!
 //! * `NAME`: the mnemonic of the newest generation in upper case; `old` lists the names of older generations.
@@ -14,6 +14,7 @@
 //!   `IMM` other immediate, `ANY` register of any file. A `V` in the place of `src1` of VOP2 and VOPC is what the short
 //!   encoding takes; VOP3 takes any vector source there ([`OpcodeInfo::operand_kind`]).
 //! * `requires`: abilities that a processor of the generation may lack. `bytes`: memory accessed by a lane.
+//!   `least`: address registers of an image instruction with the fewest coordinates.
 //!
 //! Numbers: AMD's ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega; LLVM's assembler is the witness.
 
@@ -127,6 +128,7 @@ macro_rules! option {
     };
     ($row:ident requires $($feature:ident)+) => { $row.requires = Features::empty()$(.union(Features::$feature))+; };
     ($row:ident bytes $bytes:literal) => { $row.memory_bytes = $bytes; };
+    ($row:ident least $dwords:literal) => { $row.least_address = $dwords; };
 }
 
 macro_rules! define_opcodes {
@@ -162,6 +164,7 @@ macro_rules! define_opcodes {
                 flags: FLAGS,
                 requires: Features::empty(),
                 memory_bytes: 0,
+                least_address: 1,
             };
             $(option!(row $key $($value)+);)*
             row

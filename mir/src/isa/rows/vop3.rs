@@ -23,8 +23,8 @@ macro_rules! vop3 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_FMA_F32, Vop3, [0x14b, 0x14b, 0x1cb, 0x1cb, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), FLOAT_MODS | COMMUTES);
     row!(V_FMA_F64, Vop3, [0x14c, 0x14c, 0x1cc, 0x1cc, -1], d(V, 2, F64) s(VS, 2, F64) s(VS, 2, F64) s(VS, 2, F64), FLOAT_MODS | COMMUTES | F64_RATE);
     row!(V_LERP_U8, Vop3, [0x14d, 0x14d, 0x1cd, 0x1cd, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), COMMUTES);
-    row!(V_ALIGNBIT_B32, Vop3, [0x14e, 0x14e, 0x1ce, 0x1ce, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), NONE);
-    row!(V_ALIGNBYTE_B32, Vop3, [0x14f, 0x14f, 0x1cf, 0x1cf, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), NONE);
+    row!(V_ALIGNBIT_B32, Vop3, [0x14e, 0x14e, 0x1ce, 0x1ce, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), OP_SEL);
+    row!(V_ALIGNBYTE_B32, Vop3, [0x14f, 0x14f, 0x1cf, 0x1cf, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), OP_SEL);
     row!(V_MIN3_F32, Vop3, [0x151, 0x151, 0x1d0, 0x1d0, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), FLOAT_MODS);
     row!(V_MIN3_I32, Vop3, [0x152, 0x152, 0x1d1, 0x1d1, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32) s(VS, 1, I32), COMMUTES);
     row!(V_MIN3_U32, Vop3, [0x153, 0x153, 0x1d2, 0x1d2, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32) s(VS, 1, U32), COMMUTES);

@@ -1,0 +1,496 @@
+//! The decoder and printer against LLVM's disassembler: random bit patterns must be refused by both, or give the same text.
+//!
+//! Uniformly random dwords are mostly a few formats, so the generator starts from the table: it takes a row and an encoding of it, keeps the
+//! fixed bits and the opcode number, and fills the other fields with values that are likely to matter (boundaries of register
+//! files, constants, the extension markers, neutral modifiers); a part keeps its reserved bits clear, and a part
+//! is random in the opcode too. Everything follows from a fixed seed.
+//!
+//! LLVM has a disassembler from GFX8 on. It runs once for each batch; three `s_nop` with the number of the pattern follow each
+//! pattern, so an instruction that swallows what follows costs one pattern only.
+//!
+//! `DECODE_PATTERNS` sets the number of patterns for each processor. Skipped with a message where `llvm-mc-22` is not
+//! installed.
+
+mod common;
+
+use common::{LLVM_MC, Random, rows, target};
+use mir::isa::format::layout;
+use mir::isa::{DecodeError, Format, Opcode, decode, decode_lenient};
+use mir::machine::Encoding;
+use mir::target::{Generation, Target};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// Patterns of one run of the disassembler.
+const BATCH: usize = 50_000;
+
+/// A value that may stand in a 9-bit source, and that is near a boundary.
+fn source(random: &mut Random) -> u64 {
+    match random.below(8) {
+        0 => 96 + random.below(32),
+        1 => 128 + random.below(128),
+        2 => 255,
+        3 => random.below(512),
+        4 => random.below(104),
+        5 => 240 + random.below(16),
+        _ => 256 + random.below(256),
+    }
+}
+
+fn pattern(random: &mut Random, rows: &[(Opcode, Encoding)], generation: Generation) -> [u32; 3] {
+    let mut bits = random.next();
+    let (op, encoding) = rows[random.below(rows.len() as u64) as usize];
+    let info = op.info();
+    let layout = layout(info, encoding, generation).expect("listed encodings exist");
+    let vop3 = encoding == Encoding::E64 && info.format != Format::Vop3p;
+    let code = if vop3 { info.vop3_code(generation) } else { info.code(generation) };
+    // Sparse modifiers and small numbers, often.
+    if random.chance(2) {
+        bits &= random.next();
+    }
+    // Bits that this row uses, as far as its format says.
+    let mut used = layout.op.mask() | layout.fixed;
+    for desc in info.operands {
+        let field = layout.slot(desc.slot);
+        if field.width == 0 {
+            continue;
+        }
+        used |= field.mask();
+        let value = match field.width {
+            9 => source(random),
+            8 if random.chance(2) => source(random) & 0xff,
+            7 if random.chance(3) => 96 + random.below(32),
+            _ => random.next(),
+        };
+        bits = bits & !field.mask() | field.put(value);
+    }
+    // Modifiers: each is neutral, random or full.
+    for (_, field) in layout.mods {
+        used |= field.mask();
+        match random.below(4) {
+            0 => bits |= field.mask(),
+            1 => {}
+            _ => bits &= !field.mask(),
+        }
+    }
+    if let Some(code) = code {
+        bits = bits & !layout.op.mask() | layout.op.put(u64::from(code));
+    }
+    // Reserved bits are clear, or one of them is set.
+    match random.below(8) {
+        0 => {}
+        1 => bits = bits & used | 1 << random.below(64),
+        2 => bits &= layout.used,
+        _ => bits &= used,
+    }
+    bits = bits & !prefix(layout.fixed, info.format, encoding) | layout.fixed;
+    if random.chance(20) {
+        bits ^= layout.op.put(random.next());
+    }
+    if random.chance(50) {
+        bits = bits & !0xffff_ffff | random.below(1 << 32);
+    }
+    let third = if random.chance(3) { random.below(200) as u32 } else { random.next() as u32 };
+    let second = (bits >> 32) as u32;
+    let second = if layout.dwords == 1 && random.chance(4) {
+        [1, 0x3f80_0000, 0x3c00, 0xffff_fff0][random.below(4) as usize]
+    } else {
+        second
+    };
+    [bits as u32, second, third]
+}
+
+/// Whether the disassembler dies of an instruction in these dwords: of the SDWA selector 7, and of the source value of a literal where there can
+/// be none (VOP3, its scalar destination, buffer offsets). GFX8-9 have none of these instructions.
+fn kills([first, second]: [u32; 2]) -> bool {
+    let selector = |pos: u32| second >> pos & 7 == 7;
+    let source = |pos: u32| second >> pos & 0x1ff == 255;
+    let sdwa = first >> 31 == 0 && first & 0x1ff == 0xf9;
+    match first >> 26 {
+        0b110100 => first & 0xff == 0xff || source(0) || source(9) || source(18),
+        0b111000 | 0b111010 => second >> 24 == 0xff,
+        _ => sdwa && (selector(8) || selector(16) || selector(24) || second >> 11 & 3 == 3),
+    }
+}
+
+/// The bits of the first dword that tell the format (and the extension markers).
+fn prefix(fixed: u64, format: Format, encoding: Encoding) -> u64 {
+    let extension = if matches!(encoding, Encoding::Sdwa | Encoding::Dpp) { 0x1ff } else { 0 };
+    let top: u64 = match format {
+        Format::Vop2 => 1,
+        Format::Vop1 | Format::Vopc => 7,
+        Format::Sop2 => 2,
+        Format::Sopk => 4,
+        Format::Sop1 | Format::Sopc | Format::Sopp => 9,
+        Format::Vop3p => 9,
+        _ => 6,
+    };
+    let top = if encoding == Encoding::E64 && format != Format::Vop3p { 6 } else { top };
+    let _ = fixed;
+    (u64::from(u32::MAX) << (32 - top)) & 0xffff_ffff | extension
+}
+
+/// What the disassembler made of a pattern.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Theirs {
+    /// Text of the first instruction.
+    Text(String),
+    Invalid,
+    /// The disassembler died of it.
+    Crash,
+}
+
+/// What the disassembler makes of each pattern. Where it dies, halves are tried until the pattern is found.
+fn disassemble(target: &Target, patterns: &[[u32; 3]]) -> Option<Vec<Theirs>> {
+    let mut results = Vec::with_capacity(patterns.len());
+    let mut pending = vec![patterns];
+    while let Some(patterns) = pending.pop() {
+        match run(target, patterns)? {
+            Some(texts) => results.extend(texts),
+            None if patterns.len() == 1 => results.push(Theirs::Crash),
+            None => {
+                let (first, second) = patterns.split_at(patterns.len() / 2);
+                pending.extend([second, first]);
+            }
+        }
+    }
+    Some(results)
+}
+
+/// One run of the disassembler; `Some(None)` where it died.
+fn run(target: &Target, patterns: &[[u32; 3]]) -> Option<Option<Vec<Theirs>>> {
+    let mut child = Command::new(LLVM_MC)
+        .args(["-triple=amdgcn", &format!("-mcpu={target}"), "-disassemble"])
+        .env("LLVM_DISABLE_SYMBOLIZATION", "1")
+        .env("LLVM_DISABLE_CRASH_REPORT", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let mut input = String::new();
+    for (i, pattern) in patterns.iter().enumerate() {
+        let marker = 0xbf80_0000 | (i as u32 & 0xffff);
+        for word in pattern.iter().chain(&[marker; 3]) {
+            for byte in word.to_le_bytes() {
+                let _ = write!(input, "{byte:#04x} ");
+            }
+        }
+        input.push('\n');
+    }
+    // A disassembler that dies does not read everything.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = child.wait_with_output().ok()?;
+    writer.join().ok()?;
+    if !output.status.success() {
+        return Some(None);
+    }
+    let mut invalid = HashSet::new();
+    for line in String::from_utf8_lossy(&output.stderr).lines() {
+        let mut parts = line.splitn(4, ':');
+        if let (Some("<stdin>"), Some(number), Some("1")) = (parts.next(), parts.next(), parts.next())
+            && let Ok(number) = number.parse::<usize>()
+        {
+            invalid.insert(number - 1);
+        }
+    }
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let mut lines = stdout.lines().map(|l| l.trim()).filter(|l| !l.is_empty()).peekable();
+    let mut results = Vec::with_capacity(patterns.len());
+    for i in 0..patterns.len() {
+        let number = i & 0xffff;
+        let marker = if number <= 64 { format!("s_nop {number}") } else { format!("s_nop {number:#x}") };
+        let mut first = None;
+        let mut ended = false;
+        for line in lines.by_ref() {
+            ended = line == marker;
+            if ended {
+                break;
+            }
+            first.get_or_insert(line);
+        }
+        if !ended {
+            return Some(None);
+        }
+        while lines.next_if(|l| *l == marker).is_some() {}
+        results.push(match first {
+            Some(text) if !invalid.contains(&i) => {
+                Theirs::Text(text.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            _ => Theirs::Invalid,
+        });
+    }
+    Some(Some(results))
+}
+
+/// Why we differ from LLVM, where the fault is LLVM's: it prints registers that the processor does not have, and texts that its own assembler
+/// refuses or gives other bytes for.
+fn excuse(
+    words: &[u32; 3],
+    ours: &Result<String, DecodeError>,
+    theirs: &Theirs,
+    generation: Generation,
+) -> Option<&'static str> {
+    let flat = words[0] >> 26 == 0b110111;
+    let literals = |text: &str| text.contains("lit(");
+    if flat && words[1] >> 23 & 1 != 0 {
+        return Some(
+            "NV (TFE on GFX8) of FLAT taken for the bit that selects accumulation registers on gfx90a",
+        );
+    }
+    let Theirs::Text(theirs) = theirs else { return None };
+    let error = match ours {
+        Err(error) => error,
+        Ok(ours) if literals(ours) && !literals(theirs) && ours.contains("f64") => {
+            return Some("literal of a double printed as an inline constant");
+        }
+        Ok(ours) if (literals(ours) || ours.starts_with("v_mad")) && words[1] >> 16 != 0 => {
+            return Some("bits of a literal above a 16-bit operand, which its assembler refuses");
+        }
+        Ok(ours) if ours.starts_with("image_gather4") && ours.contains(" tfe") && ours.contains(" d16") => {
+            return Some("gather of two packed registers and a status counted as two");
+        }
+        Ok(ours) if ours.starts_with("image_atomic") => {
+            return Some("image atomics with a dmask that no atomic has");
+        }
+        Ok(ours) if ours.starts_with("v_mad") && words[1] == 0x80 => {
+            return Some("mandatory literal 0x80 printed as the constant of that number");
+        }
+        Ok(ours) if ours.starts_with("v_readfirstlane_b32 m0") && theirs.contains("/*") => {
+            return Some("M0 as destination, which its assembler refuses");
+        }
+        Ok(ours) if ours.starts_with("v_interp_p2_f16") => return Some("op_sel where the manual has none"),
+        Ok(ours) if ours.starts_with("ds_swizzle") => {
+            return Some("bits that a pattern has no use for left out");
+        }
+        Ok(ours) if ours.starts_with("v_ldexp_f16") => return Some("exponent shown as a float"),
+        Ok(ours) if ours.starts_with("s_sendmsg") && words[0] & 0xfc80 != 0 => {
+            return Some("bits of a message that it has no field for left out");
+        }
+        Ok(ours) if ours.starts_with("s_waitcnt 0x") => {
+            return Some("bits that belong to no counter left out");
+        }
+        Ok(_) => return None,
+    };
+    const LATER: [&str; 2] = ["null", "src_flat_scratch_base_"];
+    const GFX9: [&str; 5] = [
+        "src_shared_base",
+        "src_shared_limit",
+        "src_private_base",
+        "src_private_limit",
+        "src_pops_exiting_wave_id",
+    ];
+    let has = |names: &[&str]| names.iter().any(|n| theirs.contains(n));
+    let mut tuples = theirs.split("v[").skip(1);
+    if theirs.contains("/*") {
+        return Some("marked as invalid in the text");
+    }
+    if matches!(error, DecodeError::BadTuple { .. }) {
+        return Some("scalar tuple off its alignment, printed as the one before");
+    }
+    if tuples.any(|t| t.split([':', ']']).nth(1).and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n > 255))
+    {
+        return Some("VGPRs beyond v255");
+    }
+    if has(&LATER) || (generation < Generation::Gfx9 && has(&GFX9)) {
+        return Some("special registers of later generations");
+    }
+    if let DecodeError::BadOperand { name, value } = error {
+        if theirs.contains("_sdwa") && (128..=248).contains(value) {
+            return Some("constants in SDWA");
+        }
+        if theirs.starts_with("image_") && matches!(*name, "vdata" | "vaddr") {
+            return Some("image tuples beyond v255, printed shorter");
+        }
+    }
+    if theirs.contains("f64") && theirs.contains("_dpp ") {
+        return Some("DPP of doubles, which only gfx90a has");
+    }
+    if theirs == "v_nop" || theirs == "v_clrexcp" {
+        return Some("extension dwords of v_nop that do not fit, taken for the next instruction");
+    }
+    if theirs.contains("src_")
+        && matches!(error, DecodeError::BadOperand { name: "sdst" | "vdst" | "vsrc" | "src0" | "src1", .. })
+    {
+        return Some("read-only registers where only VGPRs or writable SGPRs can be");
+    }
+    if theirs.starts_with("ds_gws_") && words[0] >> 25 & 1 != 0 {
+        return Some("bit that selects accumulation registers on gfx90a");
+    }
+    if matches!(error, DecodeError::BadOperand { name: "saddr", value: 0x7e }) {
+        return Some("EXEC as an address");
+    }
+    if theirs.starts_with("v_align") && theirs.contains(" clamp") {
+        return Some("clamp of what cannot saturate");
+    }
+    if matches!(error, DecodeError::BadOperand { name: "src2", .. }) && theirs.contains("_e64") {
+        return Some("lane masks in VGPRs");
+    }
+    if flat && matches!(error, DecodeError::ReservedBits(_)) && theirs.contains(" offset:") {
+        return Some("offsets of FLAT that the generation does not have");
+    }
+    None
+}
+
+/// Compares decoder and disassembler on all of `patterns`, and reports differences by what may be one cause.
+fn compare(target: &Target, patterns: impl Iterator<Item = [u32; 3]>) {
+    let mut failures: BTreeMap<(String, &str), (usize, Vec<String>)> = BTreeMap::new();
+    let mut excused: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut done, mut failed, mut valid) = (0, 0, 0);
+    let mut patterns = patterns.peekable();
+    while patterns.peek().is_some() {
+        let batch: Vec<_> = patterns.by_ref().take(BATCH).collect();
+        done += batch.len();
+        let Some(results) = disassemble(target, &batch) else {
+            eprintln!("skipped: cannot run {LLVM_MC}");
+            return;
+        };
+        for (words, theirs) in batch.iter().zip(results) {
+            let ours = decode_lenient(words, target).map(|(inst, _)| {
+                inst.display(target).to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+            });
+            valid += usize::from(matches!(theirs, Theirs::Text(_)));
+            let agreed = match (&ours, &theirs) {
+                (Err(_), Theirs::Invalid) => true,
+                (Ok(ours), Theirs::Text(theirs)) => ours == theirs,
+                _ => false,
+            };
+            if agreed {
+                continue;
+            }
+            if let Some(reason) = excuse(words, &ours, &theirs, target.generation()) {
+                *excused.entry(reason).or_default() += 1;
+                continue;
+            }
+            failed += 1;
+            let key = match (&ours, &theirs) {
+                (_, Theirs::Text(text)) | (Ok(text), _) => {
+                    text.split(' ').next().unwrap_or_default().to_owned()
+                }
+                _ => format!("{:#04x}", words[0] >> 24),
+            };
+            let kind = match (&ours, &theirs) {
+                (_, Theirs::Crash) => "crash",
+                (Ok(_), Theirs::Invalid) => "valid only here",
+                (Err(_), _) => "invalid only here",
+                _ => "text",
+            };
+            let text = match &ours {
+                Ok(text) => format!("`{text}`"),
+                Err(e) => e.to_string(),
+            };
+            let entry = failures.entry((key, kind)).or_default();
+            entry.0 += 1;
+            if entry.1.len() < 2 {
+                entry.1.push(format!(
+                    "{:08x} {:08x} {:08x}: {text}, LLVM {theirs:?}",
+                    words[0], words[1], words[2]
+                ));
+            }
+        }
+    }
+    for (reason, n) in &excused {
+        println!("{target}: {n} excused: {reason}");
+    }
+    println!("{target}: {done} patterns, {valid} valid, {failed} disagree");
+    let mut report = String::new();
+    for ((key, kind), (n, examples)) in &failures {
+        let _ = writeln!(report, "{n:6} {kind} {key}\n         {}", examples.join("\n         "));
+    }
+    assert!(failed == 0, "{target}: {failed} of {done} patterns ({valid} valid) disagree:\n{report}");
+    assert!(valid * 3 > done, "{target}: only {valid} of {done} patterns are instructions");
+}
+
+/// Random patterns.
+fn random(processor: &str, seed: u64) {
+    let count = std::env::var("DECODE_PATTERNS").ok().and_then(|n| n.parse().ok()).unwrap_or(25_000);
+    let target = target(processor);
+    let rows = rows(&target);
+    let mut random = Random(seed);
+    compare(&target, (0..count).map(|_| harmless(|| pattern(&mut random, &rows, target.generation()))));
+}
+
+/// The first of the patterns that does not kill the disassembler.
+fn harmless(mut next: impl FnMut() -> [u32; 3]) -> [u32; 3] {
+    loop {
+        let [a, b, c] = next();
+        if ![[a, b], [b, c], [c, 0xbf80_0000]].into_iter().any(kills) {
+            return [a, b, c];
+        }
+    }
+}
+
+#[test]
+fn gfx803() {
+    random("gfx803", 1);
+}
+
+#[test]
+fn gfx900() {
+    random("gfx900", 2);
+}
+
+#[test]
+fn gfx906() {
+    random("gfx906", 3);
+}
+
+#[test]
+fn gfx90c() {
+    random("gfx90c", 4);
+}
+
+/// Every bit of an encoding of every row, flipped.
+fn flipped_bits(processor: &str) {
+    let target = target(processor);
+    let generation = target.generation();
+    let mut patterns = Vec::new();
+    let mut source = Random(5);
+    for (op, encoding) in rows(&target) {
+        let Some(layout) = layout(op.info(), encoding, generation) else { continue };
+        // A valid encoding to start from.
+        let base = (0..100_000)
+            .map(|_| harmless(|| pattern(&mut source, &[(op, encoding)], generation)))
+            .find(|words| decode(words, &target).is_ok_and(|(inst, _)| inst.op == op));
+        let Some(base) = base else { panic!("{op:?} {encoding:?}: no valid encoding found") };
+        for bit in 0..32 * usize::from(layout.dwords) {
+            let mut words = base;
+            words[bit / 32] ^= 1 << (bit % 32);
+            if ![[words[0], words[1]], [words[1], words[2]], [words[2], 0xbf80_0000]].into_iter().any(kills) {
+                patterns.push(words);
+            }
+        }
+    }
+    compare(&target, patterns.into_iter());
+}
+
+#[test]
+fn flipped_bits_gfx803() {
+    flipped_bits("gfx803");
+}
+
+#[test]
+fn flipped_bits_gfx906() {
+    flipped_bits("gfx906");
+}
+
+/// Immediates with names inside: a part of all values, all with `DECODE_PATTERNS`.
+#[test]
+fn immediates() {
+    let step = if std::env::var_os("DECODE_PATTERNS").is_some() { 1 } else { 13 };
+    for processor in ["gfx803", "gfx900"] {
+        let target = target(processor);
+        for base in [
+            0xbf8c_0000_u32, // s_waitcnt
+            0xbf90_0000,     // s_sendmsg
+            0xbf9d_0000,     // s_set_gpr_idx_mode
+            0xb880_0000,     // s_getreg_b32
+            0xd87a_0000,     // ds_swizzle_b32
+        ] {
+            compare(&target, (0..0x1_0000).step_by(step).map(|imm| [base | imm, 0, 0x7e00_0300]));
+        }
+    }
+}
