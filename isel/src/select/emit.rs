@@ -11,8 +11,8 @@
 use super::Selector;
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
-use mir::target::operands::inline_constant;
 use mir::target::Generation;
+use mir::target::operands::inline_constant;
 use smallvec::SmallVec;
 
 /// IR instructions that share a constant's register.
