@@ -118,7 +118,7 @@ pub fn main(args: &Args) -> i32 {
     status::OK
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes)?;
@@ -128,7 +128,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 /// Writes through a temporary file in the same folder, so that a failure leaves no half-written output behind.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path == Path::new("-") {
         return std::io::stdout().lock().write_all(bytes);
     }

@@ -1,6 +1,8 @@
 //! The command line: one binary; an input file compiles, the other jobs are subcommands.
 
+mod assemble;
 mod compile;
+mod disasm;
 mod mc;
 mod run;
 
@@ -35,6 +37,10 @@ struct Cli {
 enum Command {
     /// Run a kernel on the simulator.
     Run(run::Args),
+    /// Assemble a file.
+    As(assemble::Args),
+    /// Show the code of an object.
+    Disasm(disasm::Args),
     /// Assemble or disassemble single instructions, one a line.
     Mc(mc::Args),
 }
@@ -53,6 +59,8 @@ pub fn main(args: Vec<OsString>) -> i32 {
     };
     match cli.command {
         Some(Command::Run(args)) => run::main(&args),
+        Some(Command::As(args)) => assemble::main(&args),
+        Some(Command::Disasm(args)) => disasm::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }

@@ -96,6 +96,8 @@ pub enum Place {
     Defined(SectionId, u64),
     /// The section itself.
     Section(SectionId),
+    /// Nowhere: the symbol is this number.
+    Absolute(u64),
 }
 
 /// A symbol.
@@ -270,17 +272,22 @@ impl Image {
 
     fn symbol(&self, i: usize, indices: &[SectionIndex], name: u32) -> Sym {
         let symbol = &self.symbols[i];
+        let mut reserved = elf::SHN_UNDEF;
         let (section, value) = match symbol.place {
             Place::Undefined => (None, 0),
             Place::Defined(section, offset) => (Some(indices[section.0].0), offset),
             Place::Section(section) => (Some(indices[section.0].0), 0),
+            Place::Absolute(value) => {
+                reserved = elf::SHN_ABS;
+                (None, value)
+            }
         };
         Sym {
             section,
             st_name: name,
             st_info: elf::SymbolInfo::new(symbol.binding, symbol.kind),
             st_other: symbol.visibility.into(),
-            st_shndx: elf::SHN_UNDEF,
+            st_shndx: reserved,
             st_value: value,
             st_size: symbol.size,
         }

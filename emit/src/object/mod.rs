@@ -14,7 +14,7 @@
 //! Sources: AMDGPU usage guide, "ELF Code Object"; section flags and fill as `llc` 16 writes them.
 
 pub(crate) mod data;
-mod elf;
+pub(crate) mod elf;
 
 use crate::FinalFunction;
 use elf::{ElfSymbol, ElfSymbolId, Image, Place, Relocation, Section, SectionId};
@@ -28,10 +28,11 @@ use object::elf as raw;
 use rustc_hash::FxHashMap;
 
 /// `R_AMDGPU_*` numbers. Source: usage guide, "Relocation Records".
-mod reloc {
+pub(crate) mod reloc {
     pub const ABS32_LO: u32 = 1;
     pub const ABS32_HI: u32 = 2;
     pub const ABS64: u32 = 3;
+    pub const REL32: u32 = 4;
     pub const REL64: u32 = 5;
     pub const ABS32: u32 = 6;
     pub const GOTPCREL32_LO: u32 = 8;
@@ -41,7 +42,7 @@ mod reloc {
 }
 
 /// `s_nop 0`, the filler of code.
-const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
+pub(crate) const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
 
 /// The relocatable object of `functions` and of the variables of `module`.
 ///
@@ -86,7 +87,7 @@ pub fn elf_flags(target: &Target) -> u32 {
 }
 
 /// `EI_OSABI` and `EI_ABIVERSION`. Source: usage guide, "Header".
-fn os_abi(target: &Target) -> (u8, u8) {
+pub(crate) fn os_abi(target: &Target) -> (u8, u8) {
     match target.os {
         Os::Unknown => (0, 0),
         Os::AmdHsa => (64, target.code_object_version.saturating_sub(2)),
@@ -342,7 +343,7 @@ pub fn module_metadata(module: &Module, functions: &[FinalFunction], target: &Ta
 }
 
 /// Appends a note record: sizes, type, name with its NUL, description; name and description padded to dwords.
-fn write_note(out: &mut Vec<u8>, name: &str, kind: u32, description: &[u8]) {
+pub(crate) fn write_note(out: &mut Vec<u8>, name: &str, kind: u32, description: &[u8]) {
     let header = [name.len() as u32 + 1, description.len() as u32, kind];
     header.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     out.extend_from_slice(name.as_bytes());
@@ -352,7 +353,7 @@ fn write_note(out: &mut Vec<u8>, name: &str, kind: u32, description: &[u8]) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-fn code_reloc(kind: RelocKind) -> u32 {
+pub(crate) fn code_reloc(kind: RelocKind) -> u32 {
     match kind {
         RelocKind::Rel32Lo => reloc::REL32_LO,
         RelocKind::Rel32Hi => reloc::REL32_HI,

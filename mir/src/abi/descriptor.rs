@@ -58,6 +58,13 @@ macro_rules! descriptor {
                 vec![$(self.$name,)*]
             }
 
+            /// The descriptor with these values, in the order of [`Self::FIELDS`].
+            pub fn from_values(values: &[u32]) -> Self {
+                let mut out = Self::default();
+                out.set_values(values);
+                out
+            }
+
             fn set_values(&mut self, values: &[u32]) {
                 let mut values = values.iter().copied();
                 $(self.$name = values.next().unwrap_or(0);)*

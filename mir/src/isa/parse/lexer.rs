@@ -46,7 +46,13 @@ fn continues_name(byte: u8) -> bool {
 impl<'a> Lexer<'a> {
     /// The first token of `text`.
     pub fn new(text: &'a str) -> Self {
-        let mut lexer = Self { text, token: Token::End, start: 0, end: 0 };
+        Self::at(text, 0)
+    }
+
+    /// The first token from byte `from` of `text` on.
+    pub fn at(text: &'a str, from: usize) -> Self {
+        let end = if text.is_char_boundary(from) { from } else { text.len() };
+        let mut lexer = Self { text, token: Token::End, start: end, end };
         lexer.step();
         lexer
     }

@@ -112,11 +112,15 @@ impl<'t> Parser<'t> {
     /// `Malformed` for wrong syntax or operands, `Unsupported` where the target lacks the instruction, `Limit` where operands do
     /// not fit; all with line (`line`, as given) and column.
     pub fn parse<'a>(&self, text: &'a str, line: u32, known: Known<'_>) -> DiagResult<Parsed<'a>> {
-        self.statement(text, known).map_err(|failure| failure.diagnostic(text, line))
+        self.parse_at(text, 0, known).map_err(|failure| failure.diagnostic(text, line))
     }
 
-    fn statement<'a>(&self, text: &'a str, known: Known<'_>) -> Result<Parsed<'a>, Failure> {
-        let mut lexer = Lexer::new(text);
+    /// The same for the instruction that begins at byte `from` of the line `text`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], with the byte offset in `text`.
+    pub fn parse_at<'a>(&self, text: &'a str, from: usize, known: Known<'_>) -> Result<Parsed<'a>, Failure> {
+        let mut lexer = Lexer::at(text, from);
         let at = lexer.start;
         let Token::Name(mnemonic) = lexer.token else { return fail(at, "expected an instruction") };
         let Some((entry, encoding)) = self.table.find(mnemonic) else {

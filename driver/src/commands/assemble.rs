@@ -1,0 +1,85 @@
+//! `gcnc as`: files of assembly with directives.
+
+use super::{compile, report, status};
+use gcnc::CompileOptions;
+use mir::isa::parse::lexer::{Lexer, Token};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Assembly text; `-` reads standard input.
+    input: PathBuf,
+    /// Target triple.
+    #[arg(long, default_value = "amdgcn-amd-amdhsa")]
+    mtriple: String,
+    /// Processor; default: what `.amdgcn_target` names.
+    #[arg(long, default_value = "")]
+    mcpu: String,
+    /// Target features, `+a,-b`.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    mattr: Vec<String>,
+    /// Code object version where the text has no directive for it.
+    #[arg(long, value_name = "N")]
+    amdhsa_code_object_version: Option<u8>,
+    /// Output file; `-` is standard output.
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn main(args: &Args) -> i32 {
+    let name = args.input.display().to_string();
+    let refused = |what: &dyn std::fmt::Display| {
+        eprintln!("gcnc: error: {name}: {what}");
+        status::REFUSED
+    };
+    let text = match compile::read(&args.input).map(String::from_utf8) {
+        Ok(Ok(text)) => text,
+        Ok(Err(_)) => return refused(&"the text is not UTF-8"),
+        Err(error) => return refused(&error),
+    };
+    let cpu = if args.mcpu.is_empty() { processor_of(&text) } else { Some(args.mcpu.as_str()) };
+    let options = CompileOptions {
+        cpu: cpu.unwrap_or_default().to_owned(),
+        attributes: args.mattr.iter().filter(|attribute| !attribute.is_empty()).cloned().collect(),
+        code_object_version: args.amdhsa_code_object_version,
+        ..CompileOptions::default()
+    };
+    let target = match options.target(&args.mtriple, None) {
+        Ok(target) => target,
+        Err(error) => return report(&name, &error),
+    };
+    let object = match emit::assemble(&text, &target) {
+        Ok(object) => object,
+        Err(errors) => {
+            return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
+        }
+    };
+    let output = args.output.clone().unwrap_or_else(|| args.input.with_extension("o"));
+    match compile::write(&output, &object) {
+        Ok(()) => status::OK,
+        Err(error) => {
+            eprintln!("gcnc: error: {}: {error}", output.display());
+            status::REFUSED
+        }
+    }
+}
+
+/// The processor that `.amdgcn_target` in `text` names.
+fn processor_of(text: &str) -> Option<&str> {
+    let line = text.lines().find(|line| line.trim_start().starts_with(".amdgcn_target"))?;
+    let Token::Str(id) = Lexer::new(line).after().token else { return None };
+    let (_, name) = id.rsplit_once("--")?;
+    name.split([':', '+']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_names_its_processor() {
+        let text = "\t.text\n\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-\"\n";
+        assert_eq!(processor_of(text), Some("gfx906"));
+        assert_eq!(processor_of("s_endpgm\n"), None);
+    }
+}

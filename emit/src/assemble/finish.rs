@@ -1,0 +1,263 @@
+//! The end of a file: symbol values, patches, relocations, descriptors, the ELF symbol table.
+
+use super::symbols::{Base, Definition, Sum, SymbolId};
+use super::{Assembler, Errors, Origin, Patch, PatchKind, Place};
+use crate::object::elf::{self, ElfSymbol, ElfSymbolId, Relocation, SectionId};
+use crate::object::{code_reloc, reloc};
+use mir::abi::descriptor::ENTRY_OFFSET_BYTES;
+use mir::diag::SourceLocation;
+use mir::{Diagnostic, Result};
+use object::elf as raw;
+use rustc_hash::FxHashMap;
+
+/// A relocation before symbols have their numbers in the object.
+struct Pending {
+    place: Place,
+    symbol: SymbolId,
+    kind: u32,
+    addend: i64,
+}
+
+impl<'a> Assembler<'a, '_> {
+    /// Everything that had to wait for the end, then the object's bytes. `text` is the text that was read.
+    pub(super) fn finish(mut self, text: &str) -> std::result::Result<Vec<u8>, Errors> {
+        let mut errors = Vec::new();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut note = |(origin, message): (Origin, String)| {
+            let line = lines.get(origin.line.saturating_sub(1) as usize).copied().unwrap_or_default();
+            let column = line.get(..origin.at).map_or(0, |before| before.chars().count() as u32 + 1);
+            let location = SourceLocation { file: String::new(), line: origin.line, column };
+            errors.push(Diagnostic::malformed(message).located(location));
+        };
+        if let Some(kernel) = &self.open_kernel {
+            note((kernel.origin, "missing .end_amdhsa_kernel".to_owned()));
+        }
+        if let Some(lines) = &self.open_metadata {
+            let line = lines.first().map_or(0, |(line, _)| line - 1);
+            note((Origin { line, at: 0 }, "missing .end_amdgpu_metadata".to_owned()));
+        }
+        let target = self.target;
+        if let Err(error) = self.symbols.resolve(&target) {
+            note(error);
+        }
+        let mut pending = Vec::new();
+        for patch in std::mem::take(&mut self.patches) {
+            if let Err(message) = self.apply(&patch, &mut pending) {
+                note((patch.value.origin, message));
+            }
+        }
+        for kernel in std::mem::take(&mut self.kernels) {
+            match self.pack(&kernel) {
+                Ok(bytes) => {
+                    let from = kernel.place.offset as usize;
+                    self.image.sections[kernel.place.section.0].data[from..from + bytes.len()]
+                        .copy_from_slice(&bytes);
+                }
+                Err(error) => note(error),
+            }
+            if let Err(message) = self.entry(&kernel, &mut pending) {
+                note((kernel.origin, message));
+            }
+        }
+        let sizes = self.sizes(&mut note);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        self.identify();
+        self.symbol_table(pending, &sizes).and_then(|()| self.image.write()).map_err(|error| vec![error])
+    }
+
+    /// Fills in a patch or makes it a relocation.
+    fn apply(&mut self, patch: &Patch<'a>, pending: &mut Vec<Pending>) -> std::result::Result<(), String> {
+        let target = self.target;
+        let sum = self.symbols.evaluate(&patch.value, &target)?;
+        let place = patch.place;
+        let width = match patch.kind {
+            PatchKind::Branch => return self.branch(&sum, place),
+            PatchKind::Literal => 4,
+            PatchKind::Data(width) => width,
+        };
+        if sum.plus.is_none() && sum.minus.is_none() {
+            let bits = 8 * u32::from(width);
+            let fits = width == 8 || sum.constant >> (bits - 1) == -1 || (sum.constant as u64) >> bits == 0;
+            if !fits {
+                return Err(format!("{} does not fit {bits} bits", sum.constant));
+            }
+            self.store(place, &sum.constant.to_le_bytes()[..usize::from(width)]);
+            return Ok(());
+        }
+        let (Some((symbol, part)), from) = (sum.plus, sum.minus) else {
+            return Err("the value is no address".to_owned());
+        };
+        // A difference to a place of this section is relative to the place of the relocation.
+        let (relative, addend) = match from {
+            None => (false, sum.constant),
+            Some(Base::Place(base)) if base.section == place.section => {
+                (true, sum.constant.wrapping_add(place.offset as i64 - base.offset as i64))
+            }
+            Some(_) => return Err("the difference of addresses of two sections".to_owned()),
+        };
+        let kind = match (part, relative, width) {
+            (Some(part), false, 4) => code_reloc(part),
+            // A plain symbol in an instruction is relative to its place.
+            (None, false, 4) if patch.kind == PatchKind::Literal => reloc::REL32,
+            (None, false, 4) => reloc::ABS32,
+            (None, false, 8) => reloc::ABS64,
+            (None, true, 4) => reloc::REL32,
+            (None, true, 8) => reloc::REL64,
+            _ => return Err(format!("no relocation of {width} bytes for this expression")),
+        };
+        pending.push(Pending { place, symbol, kind, addend });
+        Ok(())
+    }
+
+    /// The distance of a branch at `place`, in dwords from the next instruction.
+    fn branch(&mut self, sum: &Sum, place: Place) -> std::result::Result<(), String> {
+        let target = match (sum.plus, self.symbols.place(sum)) {
+            (_, Some(target)) if target.section == place.section => target,
+            (None, _) if sum.minus.is_none() => Place { offset: sum.constant as u64, ..place },
+            (Some((id, _)), None) => {
+                return Err(format!("label {} is not defined", self.symbols.of(id).name));
+            }
+            _ => return Err("branch into another section".to_owned()),
+        };
+        let bytes = (target.offset as i64).wrapping_sub(place.offset as i64 + 4);
+        let distance = i16::try_from(bytes >> 2).ok().filter(|_| bytes & 3 == 0);
+        let Some(distance) = distance else { return Err(format!("branch distance of {bytes} bytes")) };
+        self.store(place, &distance.to_le_bytes());
+        Ok(())
+    }
+
+    fn store(&mut self, place: Place, bytes: &[u8]) {
+        let from = place.offset as usize;
+        if let Some(to) = self.image.sections[place.section.0].data.get_mut(from..from + bytes.len()) {
+            to.copy_from_slice(bytes);
+        }
+    }
+
+    /// The entry offset of a descriptor: the kernel's address minus the descriptor's.
+    fn entry(
+        &mut self,
+        kernel: &super::kernel::Kernel<'a>,
+        pending: &mut Vec<Pending>,
+    ) -> std::result::Result<(), String> {
+        let code = self.symbols.get(kernel.name);
+        let descriptor = self.symbols.get(format!("{}.kd", kernel.name));
+        let symbol = self.symbols.of(code).clone();
+        // The loader finds kernels by their descriptors; the code's symbol must not be preempted.
+        let of = self.symbols.of(descriptor);
+        (of.binding, of.visibility) = (symbol.binding, symbol.visibility);
+        if symbol.visibility == raw::STV_DEFAULT {
+            self.symbols.of(code).visibility = raw::STV_PROTECTED;
+        }
+        let place = Place { offset: kernel.place.offset + ENTRY_OFFSET_BYTES, ..kernel.place };
+        if let Definition::Label(entry) = symbol.definition
+            && entry.section == kernel.place.section
+        {
+            let distance = entry.offset as i64 - kernel.place.offset as i64;
+            self.store(place, &distance.to_le_bytes());
+            return Ok(());
+        }
+        pending.push(Pending { place, symbol: code, kind: reloc::REL64, addend: ENTRY_OFFSET_BYTES as i64 });
+        Ok(())
+    }
+
+    /// Sizes of all symbols.
+    fn sizes(&mut self, note: &mut dyn FnMut((Origin, String))) -> Vec<u64> {
+        let target = self.target;
+        let mut sizes = Vec::with_capacity(self.symbols.all.len());
+        for id in 0..self.symbols.all.len() {
+            let symbol = &self.symbols.all[id];
+            let mut size = symbol.fixed_size;
+            if let Some(value) = symbol.size.clone() {
+                match self.symbols.evaluate(&value, &target) {
+                    Ok(Sum { constant, plus: None, minus: None }) => size = constant as u64,
+                    Ok(_) => note((value.origin, "expected an absolute expression".to_owned())),
+                    Err(message) => note((value.origin, message)),
+                }
+            }
+            sizes.push(size);
+        }
+        sizes
+    }
+
+    /// Writes symbols and relocations. Local symbols are referred to by their section; names that begin with `.L` stay out of the table.
+    fn symbol_table(&mut self, pending: Vec<Pending>, sizes: &[u64]) -> Result<()> {
+        let mut used = vec![false; self.symbols.all.len()];
+        pending.iter().for_each(|p| used[p.symbol.0] = true);
+        let mut numbers: Vec<Option<ElfSymbolId>> = vec![None; self.symbols.all.len()];
+        for (i, symbol) in self.symbols.all.iter().enumerate() {
+            let private = symbol.name.starts_with(".L") || symbol.name.starts_with(' ');
+            let place = match symbol.definition {
+                Definition::Label(place) => elf::Place::Defined(place.section, place.offset),
+                Definition::Value(sum) => match (sum.plus, self.symbols.place(&sum)) {
+                    (_, Some(place)) => elf::Place::Defined(place.section, place.offset),
+                    (None, _) => elf::Place::Absolute(sum.constant as u64),
+                    _ => {
+                        return Err(Diagnostic::unsupported(format!(
+                            "alias {} of an undefined symbol",
+                            symbol.name
+                        )));
+                    }
+                },
+                Definition::Undefined if used[i] || symbol.binding == Some(raw::STB_WEAK) => {
+                    elf::Place::Undefined
+                }
+                _ => continue,
+            };
+            // An alias is of the kind and size of what it stands for, unless it says otherwise.
+            let base = match symbol.definition {
+                Definition::Value(Sum { plus: Some((base, None)), minus: None, .. }) => base.0,
+                _ => i,
+            };
+            let size = sizes.get(if symbol.size.is_some() { i } else { base }).copied().unwrap_or(0);
+            let plain = symbol.kind == raw::STT_NOTYPE;
+            let kind = if plain { self.symbols.all[base].kind } else { symbol.kind };
+            let undefined = place == elf::Place::Undefined;
+            if private && undefined {
+                return Err(Diagnostic::malformed(format!("symbol {} is not defined", symbol.name)));
+            }
+            if private {
+                continue;
+            }
+            let default = if undefined { raw::STB_GLOBAL } else { raw::STB_LOCAL };
+            numbers[i] = Some(self.image.add_symbol(ElfSymbol {
+                name: symbol.name.clone().into_owned(),
+                place,
+                size,
+                binding: symbol.binding.unwrap_or(default),
+                kind,
+                visibility: symbol.visibility,
+            }));
+        }
+        let mut section_symbols: FxHashMap<SectionId, ElfSymbolId> = FxHashMap::default();
+        for Pending { place, symbol, kind, mut addend } in pending {
+            let data = &self.symbols.all[symbol.0];
+            let local = data.binding.is_none_or(|binding| binding == raw::STB_LOCAL);
+            let number = match data.definition {
+                Definition::Label(target) if local => {
+                    addend = addend.wrapping_add_unsigned(target.offset);
+                    let image = &mut self.image;
+                    *section_symbols.entry(target.section).or_insert_with(|| {
+                        image.add_symbol(ElfSymbol {
+                            name: String::new(),
+                            place: elf::Place::Section(target.section),
+                            size: 0,
+                            binding: raw::STB_LOCAL,
+                            kind: raw::STT_SECTION,
+                            visibility: raw::STV_DEFAULT,
+                        })
+                    })
+                }
+                _ => numbers[symbol.0]
+                    .ok_or_else(|| Diagnostic::malformed(format!("symbol {} is not defined", data.name)))?,
+            };
+            let relocation = Relocation { offset: place.offset, symbol: number, kind, addend };
+            self.image.sections[place.section.0].relocations.push(relocation);
+        }
+        for section in &mut self.image.sections {
+            section.relocations.sort_by_key(|r| r.offset);
+        }
+        Ok(())
+    }
+}

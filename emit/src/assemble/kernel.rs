@@ -1,0 +1,203 @@
+//! `.amdhsa_kernel`: the directives that make a kernel descriptor.
+//!
+//! Values may depend on symbols that later lines define, so the descriptor is packed at the end; until then 64 zero bytes hold its
+//! place. Defaults and the arithmetic of register blocks are those of LLVM's assembler. The entry offset is the kernel's address minus the
+//! descriptor's.
+
+use super::symbols::extra_sgprs;
+use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, fail};
+use mir::abi::KernelDescriptor;
+use mir::abi::descriptor::DESCRIPTOR_BYTES;
+use mir::target::{Features, Generation, Target};
+use object::elf as raw;
+
+/// What a directive sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field {
+    /// The bit field of this index.
+    Bits(usize),
+    /// First VGPR that is not used.
+    NextFreeVgpr,
+    /// First numbered SGPR that is not used.
+    NextFreeSgpr,
+    /// VCC is used.
+    ReserveVcc,
+    /// FLAT_SCRATCH is used.
+    ReserveFlatScratch,
+    /// XNACK_MASK is used.
+    ReserveXnackMask,
+}
+
+/// The field that `.amdhsa_NAME` sets.
+pub fn field(name: &str) -> Option<Field> {
+    Some(match name {
+        "next_free_vgpr" => Field::NextFreeVgpr,
+        "next_free_sgpr" => Field::NextFreeSgpr,
+        "reserve_vcc" => Field::ReserveVcc,
+        "reserve_flat_scratch" => Field::ReserveFlatScratch,
+        "reserve_xnack_mask" => Field::ReserveXnackMask,
+        _ => {
+            // A field that compilers of V3 never wrote has its directive's name from the start.
+            let names = |f: &mir::abi::descriptor::BitField| match f.name {
+                "uses_dynamic_stack" => f.name,
+                _ => f.directive,
+            };
+            Field::Bits(KernelDescriptor::FIELDS.iter().position(|f| names(f) == name)?)
+        }
+    })
+}
+
+/// A kernel whose directives have been read.
+#[derive(Clone, Debug)]
+pub struct Kernel<'a> {
+    /// The kernel's symbol.
+    pub name: &'a str,
+    /// Where its descriptor is.
+    pub place: Place,
+    /// The `.amdhsa_kernel` line.
+    pub origin: Origin,
+    fields: Vec<(Field, Value<'a>)>,
+}
+
+impl<'a> Kernel<'a> {
+    /// Notes a directive.
+    pub fn set(&mut self, field: Field, value: Value<'a>, at: usize, name: &str) -> Result {
+        if self.fields.iter().any(|(old, _)| *old == field) {
+            return fail(at, format!("{name} is given twice"));
+        }
+        self.fields.push((field, value));
+        Ok(())
+    }
+}
+
+impl<'a> Assembler<'a, '_> {
+    pub(super) fn begin_kernel(&mut self, name: &'a str, origin: Origin) -> Result {
+        let section = self.section();
+        if section.is_nobits() || section.size() > MAX_SECTION_BYTES {
+            return fail(origin.at, "no room for a kernel descriptor in this section");
+        }
+        let place = self.here();
+        self.section().data.extend_from_slice(&[0; DESCRIPTOR_BYTES]);
+        self.open_kernel = Some(Kernel { name, place, origin, fields: Vec::new() });
+        Ok(())
+    }
+
+    pub(super) fn end_kernel(&mut self, at: usize) -> Result {
+        let Some(kernel) = self.open_kernel.take() else { return Ok(()) };
+        for (field, name) in [(Field::NextFreeVgpr, "vgpr"), (Field::NextFreeSgpr, "sgpr")] {
+            if !kernel.fields.iter().any(|(given, _)| *given == field) {
+                return fail(at, format!(".amdhsa_next_free_{name} directive is required"));
+            }
+        }
+        let defined = self.symbols.define(format!("{}.kd", kernel.name), kernel.place);
+        let id = defined.or_else(|message| fail(at, message))?;
+        let symbol = self.symbols.of(id);
+        symbol.kind = raw::STT_OBJECT;
+        symbol.fixed_size = DESCRIPTOR_BYTES as u64;
+        self.kernels.push(kernel);
+        Ok(())
+    }
+
+    /// Packs the descriptor of `kernel`; every symbol has its value.
+    pub(super) fn pack(
+        &mut self,
+        kernel: &Kernel<'a>,
+    ) -> std::result::Result<[u8; DESCRIPTOR_BYTES], (Origin, String)> {
+        let target = self.target;
+        let mut values = vec![0; KernelDescriptor::FIELDS.len()];
+        let index = |name: &str| KernelDescriptor::FIELDS.iter().position(|f| f.name == name).unwrap_or(0);
+        for (name, default) in
+            [("float_denorm_mode_16_64", 3), ("dx10_clamp", 1), ("ieee_mode", 1), ("workgroup_id_x", 1)]
+        {
+            values[index(name)] = default;
+        }
+        let (mut vgprs, mut sgprs) = (0, 0);
+        let (mut vcc, mut flat_scratch) = (true, true);
+        let mut xnack = target.has(Features::XNACK);
+        let mut user_sgprs_given = false;
+        for (field, value) in &kernel.fields {
+            let wrong = |message: String| (value.origin, message);
+            let sum = self.symbols.evaluate(value, &target).map_err(wrong)?;
+            if sum.plus.is_some() || sum.minus.is_some() {
+                return Err(wrong("expected an absolute expression".to_owned()));
+            }
+            let Ok(number) = u32::try_from(sum.constant) else {
+                return Err(wrong(format!("value {} is out of range", sum.constant)));
+            };
+            let flag = || match number {
+                0 | 1 => Ok(number == 1),
+                _ => Err(wrong(format!("value {number} is not 0 or 1"))),
+            };
+            match *field {
+                Field::NextFreeVgpr => vgprs = number,
+                Field::NextFreeSgpr => sgprs = number,
+                Field::ReserveVcc => vcc = flag()?,
+                Field::ReserveFlatScratch if !target.has(Features::FLAT) => {
+                    return Err(wrong(format!("flat_scratch does not exist on {target}")));
+                }
+                Field::ReserveFlatScratch => flat_scratch = flag()?,
+                Field::ReserveXnackMask if target.generation() < Generation::Gfx8 => {
+                    return Err(wrong(format!("xnack_mask does not exist on {target}")));
+                }
+                Field::ReserveXnackMask => xnack = flag()?,
+                Field::Bits(i) => {
+                    let bits = &KernelDescriptor::FIELDS[i];
+                    user_sgprs_given |= bits.name == "user_sgpr_count";
+                    if bits.width < 32 && number >> bits.width != 0 {
+                        return Err(wrong(format!("value {number} does not fit {} bits", bits.width)));
+                    }
+                    values[i] = number;
+                }
+            }
+        }
+        if !user_sgprs_given {
+            values[index("user_sgpr_count")] = user_sgprs(&values);
+        }
+        let wrong = |message| (kernel.origin, message);
+        let extra = extra_sgprs(&target, vcc, flat_scratch, xnack);
+        let (vgpr_blocks, sgpr_blocks) = blocks(vgprs, sgprs, extra, &target).map_err(wrong)?;
+        values[index("vgpr_blocks")] = vgpr_blocks;
+        values[index("sgpr_blocks")] = sgpr_blocks;
+        KernelDescriptor::from_values(&values).pack().map_err(|error| wrong(error.message))
+    }
+}
+
+/// User SGPRs that the enabled values take.
+fn user_sgprs(values: &[u32]) -> u32 {
+    const DWORDS: [(&str, u32); 7] = [
+        ("sgpr_private_segment_buffer", 4),
+        ("sgpr_dispatch_ptr", 2),
+        ("sgpr_queue_ptr", 2),
+        ("sgpr_kernarg_segment_ptr", 2),
+        ("sgpr_dispatch_id", 2),
+        ("sgpr_flat_scratch_init", 2),
+        ("sgpr_private_segment_size", 1),
+    ];
+    let fields = KernelDescriptor::FIELDS.iter().zip(values);
+    fields
+        .filter_map(|(field, value)| Some(DWORDS.iter().find(|(name, _)| *name == field.name)?.1 * value))
+        .sum()
+}
+
+/// The register blocks of a descriptor: granules of 4 VGPRs and 8 SGPRs, minus one.
+fn blocks(vgprs: u32, sgprs: u32, extra: i64, target: &Target) -> std::result::Result<(u32, u32), String> {
+    let limit = target.processor.addressable_sgprs;
+    let too_many = |count| Err(format!("{count} SGPRs, {target} can address {limit}"));
+    let initialised_wrong = target.has(Features::SGPR_INIT_BUG);
+    // From GFX8 on the specials have a place of their own.
+    let apart = target.generation() >= Generation::Gfx8 && !initialised_wrong;
+    if apart && sgprs > limit {
+        return too_many(sgprs);
+    }
+    let mut sgprs = sgprs.saturating_add(extra as u32);
+    if !apart && sgprs > limit {
+        return too_many(sgprs);
+    }
+    if initialised_wrong {
+        sgprs = 96;
+    }
+    if vgprs > 256 {
+        return Err(format!("{vgprs} VGPRs, the hardware has 256"));
+    }
+    Ok((vgprs.max(1).div_ceil(target.processor.vgpr_granule) - 1, sgprs.max(1).div_ceil(8) - 1))
+}

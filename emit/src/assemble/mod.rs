@@ -1,0 +1,339 @@
+//! The assembler of whole files: directives, labels and sections around [`mir::isa::parse`].
+//!
+//! One pass over the lines appends bytes to sections and notes what depends on symbols ([`Patch`]); instruction sizes never do, so a
+//! label's offset is final when it is read. At the end symbols that are expressions are evaluated ([`symbols`]), the patches are
+//! applied or become relocations, kernel descriptors are packed ([`kernel`]), and the object is written by the writer that compiled code
+//! uses.
+//!
+//! What compilers print for AMD GPUs is understood. Debug line directives (`.loc`, `.file`, `.cfi_*`) are read over: no debug sections are
+//! written for them. Macros, conditionals and numbered local labels are refused by name.
+//!
+//! Cost: linear in the text, apart from the sort of relocations. Every error has line and column; reading goes on after an error, so a
+//! file is refused with all that is wrong with it, up to [`MAX_ERRORS`].
+
+mod data;
+mod directive;
+mod finish;
+mod kernel;
+mod metadata;
+mod symbols;
+
+use crate::object::elf::{Image, Section, SectionId};
+use crate::object::{S_NOP, elf_flags, os_abi};
+use mir::isa::parse::lexer::{Lexer, Token};
+use mir::isa::parse::{Expr, Failure, FixupKind, Parser};
+use mir::target::{Os, Target};
+use mir::{Diagnostic, ErrorKind};
+use object::elf as raw;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use symbols::Symbols;
+
+/// Errors after which reading stops.
+const MAX_ERRORS: usize = 20;
+
+/// Largest section.
+const MAX_SECTION_BYTES: u64 = 1 << 30;
+
+/// The errors of a file.
+pub type Errors = Vec<Box<Diagnostic>>;
+
+type Result<T = ()> = std::result::Result<T, Failure>;
+
+fn fail<T>(at: usize, message: impl Into<Cow<'static, str>>) -> Result<T> {
+    Err(Failure { at, message: message.into(), kind: ErrorKind::Malformed })
+}
+
+/// A failure of something else's making, at a place in the line.
+fn at(at: usize) -> impl FnOnce(Box<Diagnostic>) -> Failure {
+    move |error| Failure { at, message: error.message.into(), kind: error.kind }
+}
+
+/// Assembles `text` for `target` and returns the relocatable object.
+///
+/// `.amdhsa_code_object_version` overrides the target's version; `.amdgcn_target` must name its processor.
+///
+/// # Errors
+/// All that is wrong with the text, in its order.
+pub fn assemble(text: &str, target: &Target) -> std::result::Result<Vec<u8>, Errors> {
+    let text = without_block_comments(text);
+    let mut assembler = Assembler::new(target);
+    let mut errors = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let result = assembler.line(line, number);
+        if let Err(failure) = result {
+            errors.push(failure.diagnostic(line, number));
+        }
+        if errors.len() >= MAX_ERRORS {
+            break;
+        }
+    }
+    if errors.is_empty() { assembler.finish(&text) } else { Err(errors) }
+}
+
+/// `text` with spaces in place of `/* */` comments, which may span lines.
+fn without_block_comments(text: &str) -> Cow<'_, str> {
+    if !text.contains("/*") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = comment_start(rest) {
+        let (before, comment) = rest.split_at(start);
+        let end = comment.find("*/").map_or(comment.len(), |n| n + 2);
+        out.push_str(before);
+        out.extend(comment[..end].chars().map(|c| if c == '\n' { c } else { ' ' }));
+        rest = &comment[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Where the first block comment of `text` starts; strings and line comments hold none.
+fn comment_start(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() {
+        match (bytes[i], bytes.get(i + 1)) {
+            (b'/', Some(b'*')) => return Some(i),
+            (b';', _) | (b'/', Some(b'/')) => i += text[i..].find('\n')?,
+            (b'"', _) => {
+                i += 1;
+                while i < bytes.len() && !matches!(bytes[i], b'"' | b'\n') {
+                    i += if bytes[i] == b'\\' { 2 } else { 1 };
+                }
+                i += 1;
+            }
+            _ => i += 1,
+        }
+    }
+    None
+}
+
+/// A place in the object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    section: SectionId,
+    offset: u64,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    line: u32,
+    at: usize,
+}
+
+/// An expression with what its `.` means and where it is written.
+#[derive(Clone, Debug)]
+struct Value<'a> {
+    expr: Expr<'a>,
+    here: Place,
+    origin: Origin,
+}
+
+/// What a patch fills in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PatchKind {
+    /// Data of so many bytes.
+    Data(u8),
+    /// The literal dword of an instruction.
+    Literal,
+    /// The distance in the first half of a branch at the place.
+    Branch,
+}
+
+/// Bytes that depend on symbols.
+#[derive(Clone, Debug)]
+struct Patch<'a> {
+    kind: PatchKind,
+    place: Place,
+    value: Value<'a>,
+}
+
+/// State between two lines.
+struct Assembler<'a, 't> {
+    target: Target,
+    parser: Parser<'t>,
+    image: Image,
+    sections: FxHashMap<Cow<'a, str>, SectionId>,
+    current: SectionId,
+    previous: SectionId,
+    pushed: Vec<(SectionId, SectionId)>,
+    symbols: Symbols<'a>,
+    patches: Vec<Patch<'a>>,
+    kernels: Vec<kernel::Kernel<'a>>,
+    /// The kernel whose `.amdhsa_` directives are being read.
+    open_kernel: Option<kernel::Kernel<'a>>,
+    /// The lines of `.amdgpu_metadata` that are being read.
+    open_metadata: Option<Vec<(u32, &'a str)>>,
+}
+
+impl<'a, 't> Assembler<'a, 't> {
+    fn new(target: &'t Target) -> Self {
+        let mut image = Image::default();
+        let mut text = Section::new(".text", raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
+        text.align = 4;
+        let current = image.add_section(text);
+        Self {
+            target: *target,
+            parser: Parser::new(target),
+            image,
+            sections: FxHashMap::from_iter([(Cow::Borrowed(".text"), current)]),
+            current,
+            previous: current,
+            pushed: Vec::new(),
+            symbols: Symbols::default(),
+            patches: Vec::new(),
+            kernels: Vec::new(),
+            open_kernel: None,
+            open_metadata: None,
+        }
+    }
+
+    fn section(&mut self) -> &mut Section {
+        &mut self.image.sections[self.current.0]
+    }
+
+    fn here(&mut self) -> Place {
+        Place { section: self.current, offset: self.section().size() }
+    }
+
+    fn switch_to(&mut self, section: SectionId) {
+        self.previous = self.current;
+        self.current = section;
+    }
+
+    fn line(&mut self, text: &'a str, number: u32) -> Result {
+        if let Some(lines) = &mut self.open_metadata {
+            if text.trim() == ".end_amdgpu_metadata" {
+                return self.end_metadata();
+            }
+            lines.push((number, text));
+            return Ok(());
+        }
+        let mut lexer = Lexer::new(text);
+        loop {
+            let at = lexer.start;
+            let (name, next) = match lexer.token {
+                Token::End => return Ok(()),
+                // Preprocessors leave line markers.
+                Token::Op(b'#') => return Ok(()),
+                Token::Name(name) | Token::Str(name) => (name, lexer.after()),
+                Token::Int(_) if lexer.peek() == Token::Op(b':') => {
+                    return fail(at, "numbered local labels are not supported");
+                }
+                _ => return fail(at, "expected a label, a directive or an instruction"),
+            };
+            match next.token {
+                Token::Op(b':') => {
+                    let here = self.here();
+                    self.symbols.define(name, here).or_else(|message| fail(at, message))?;
+                    lexer = next.after();
+                    continue;
+                }
+                Token::Op(b'=') => {
+                    lexer = next.after();
+                    return self.assign(name, &mut lexer, number, at);
+                }
+                _ if name.starts_with('.') => {
+                    lexer = next;
+                    return self.directive(name, &mut lexer, number, at);
+                }
+                _ => return self.instruction(text, at, number),
+            }
+        }
+    }
+
+    /// Assembles the instruction that begins at byte `from` of `text`.
+    fn instruction(&mut self, text: &'a str, from: usize, line: u32) -> Result {
+        let symbols = &self.symbols;
+        let parsed = self.parser.parse_at(text, from, &|name| symbols.constant(name))?;
+        let section = self.image.sections[self.current.0].kind;
+        if section == raw::SHT_NOBITS {
+            return fail(from, "instruction in a section without contents");
+        }
+        let place = self.here();
+        for word in &parsed.words {
+            self.section().data.extend_from_slice(&word.to_le_bytes());
+        }
+        if let Some(fixup) = parsed.fixup {
+            let (kind, distance) = match fixup.kind {
+                FixupKind::Branch => (PatchKind::Branch, 0),
+                FixupKind::Literal(index) => (PatchKind::Literal, 4 * u64::from(index)),
+            };
+            let value = Value { expr: fixup.expr, here: place, origin: Origin { line, at: from } };
+            let place = Place { offset: place.offset + distance, ..place };
+            self.patches.push(Patch { kind, place, value });
+        }
+        Ok(())
+    }
+
+    /// `name = expression`.
+    fn assign(&mut self, name: &'a str, lexer: &mut Lexer<'a>, line: u32, at: usize) -> Result {
+        let value = self.value(lexer, line)?;
+        end(lexer)?;
+        if name == "." {
+            return fail(at, "the location counter cannot be assigned");
+        }
+        self.symbols.equate(name, value).or_else(|message| fail(at, message))
+    }
+
+    /// Reads an expression.
+    fn value(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result<Value<'a>> {
+        let origin = Origin { line, at: lexer.start };
+        let here = self.here();
+        let symbols = &self.symbols;
+        let expr = mir::isa::parse::expr::parse(lexer, &|name| symbols.constant(name), false)?;
+        Ok(Value { expr, here, origin })
+    }
+
+    /// Reads an expression whose value is known already.
+    fn constant(&mut self, lexer: &mut Lexer<'a>) -> Result<i64> {
+        let at = lexer.start;
+        match self.value(lexer, 0)?.expr.constant() {
+            Some(value) => Ok(value),
+            None => fail(at, "expected an absolute expression"),
+        }
+    }
+
+    /// Pads the current section to a multiple of `align`: code with `s_nop 0`, data with `fill`.
+    fn align(&mut self, align: u64, fill: Option<u8>, at: usize) -> Result {
+        let section = self.section();
+        let end = section.size().checked_next_multiple_of(align);
+        if end.is_none_or(|end| end > MAX_SECTION_BYTES) {
+            return fail(at, "alignment makes the section too large");
+        }
+        let code = section.flags.contains(raw::SHF_EXECINSTR);
+        match fill {
+            None if code => {
+                section.align_to(4.min(align), &[0]);
+                section.align_to(align, &S_NOP);
+            }
+            fill => {
+                section.align_to(align, &[fill.unwrap_or(0)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The header of the object.
+    fn identify(&mut self) {
+        let (os_abi, abi_version) = os_abi(&self.target);
+        self.image.os_abi = os_abi;
+        self.image.abi_version = abi_version;
+        self.image.flags = elf_flags(&self.target);
+    }
+
+    fn is_hsa(&self) -> bool {
+        self.target.os == Os::AmdHsa
+    }
+}
+
+/// Checks that the line ends here.
+fn end(lexer: &Lexer<'_>) -> Result {
+    if lexer.at_end() { Ok(()) } else { fail(lexer.start, "unexpected text at the end of the line") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! What the assembler makes of whole files, with LLVM's as witness.
+
+use super::*;
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use std::process::Command;
+
+fn target(name: &str) -> Target {
+    let processor = Target::processor_by_name(name).expect("a processor of the table");
+    Target { code_object_version: 5, ..Target::new(processor) }
+}
+
+/// Contents and relocations (offset, type, symbol, addend) of a section; `None` where it is missing.
+type Contents = Option<(Vec<u8>, Vec<(u64, u32, String, i64)>)>;
+
+fn section(bytes: &[u8], name: &str) -> Contents {
+    let file = object::File::parse(bytes).expect("an ELF file");
+    let section = file.section_by_name(name)?;
+    let relocations = section.relocations().map(|(offset, relocation)| {
+        let RelocationTarget::Symbol(index) = relocation.target() else { panic!("{relocation:?}") };
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { panic!("{relocation:?}") };
+        let symbol = file.symbol_by_index(index).expect("a symbol");
+        let name = match symbol.section_index() {
+            Some(index) if symbol.name().is_ok_and(str::is_empty) => {
+                file.section_by_index(index).expect("a section").name().expect("a name").to_owned()
+            }
+            _ => symbol.name().expect("a name").to_owned(),
+        };
+        (offset, r_type.0, name, relocation.addend())
+    });
+    Some((section.data().expect("data").to_vec(), relocations.collect()))
+}
+
+/// The symbols that linkers see: name, section, value, size, whether others see it.
+fn symbols(bytes: &[u8]) -> Vec<(String, Option<String>, u64, u64, bool)> {
+    let file = object::File::parse(bytes).expect("an ELF file");
+    let mut all: Vec<_> = file
+        .symbols()
+        .filter(|symbol| symbol.name().is_ok_and(|name| !name.is_empty()))
+        .map(|symbol| {
+            let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+            let section = section.map(|section| section.name().expect("a name").to_owned());
+            (
+                symbol.name().expect("a name").to_owned(),
+                section,
+                symbol.address(),
+                symbol.size(),
+                symbol.is_global(),
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+const SOURCE: &str = r#"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx900"
+	.amdhsa_code_object_version 5
+	.set early, 100
+	.text
+	.protected	kernel                  ; -- Begin function kernel
+	.globl	kernel
+	.p2align	8
+	.type	kernel,@function
+kernel:                                 ; @kernel
+; %bb.0:
+	s_load_dwordx2 s[0:1], s[4:5], 0x0 /* a comment
+	over two lines */
+	s_getpc_b64 s[2:3]
+.Lpost:
+	s_add_u32 s2, s2, callee@rel32@lo+4
+	s_addc_u32 s3, s3, callee@rel32@hi+12
+	s_add_u32 s2, s2, outside@gotpcrel32@lo+4
+	s_addc_u32 s3, s3, outside@gotpcrel32@hi+12
+	s_mov_b32 s6, (.LBB0_2-.Lpost)&4294967295
+	s_mov_b32 s7, outside@abs32@lo
+	v_mov_b32 v0, table
+	s_cbranch_scc1 .LBB0_2
+.LBB0_1:
+	v_add_u32_e32 v0, early*2, v0
+	s_branch .LBB0_1
+.LBB0_2:
+	s_endpgm
+	.section	.rodata,"a",@progbits
+	.p2align	6, 0x0
+	.amdhsa_kernel kernel
+		.amdhsa_group_segment_fixed_size 256
+		.amdhsa_private_segment_fixed_size ((16+15)/16)*16
+		.amdhsa_kernarg_size 104
+		.amdhsa_user_sgpr_private_segment_buffer 1
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_uses_dynamic_stack 0
+		.amdhsa_system_sgpr_private_segment_wavefront_offset 1
+		.amdhsa_system_sgpr_workgroup_id_y 1
+		.amdhsa_next_free_vgpr max(totalnumvgprs(kernel.num_agpr, kernel.num_vgpr), 1, 0)
+		.amdhsa_next_free_sgpr (max(kernel.numbered_sgpr+extrasgprs(kernel.uses_vcc, kernel.uses_flat_scratch, 1), 1, 0))-extrasgprs(kernel.uses_vcc, kernel.uses_flat_scratch, 1)
+		.amdhsa_reserve_vcc 1
+		.amdhsa_reserve_flat_scratch 0
+		.amdhsa_reserve_xnack_mask 1
+		.amdhsa_float_denorm_mode_32 3
+	.end_amdhsa_kernel
+	.text
+.Lfunc_end0:
+	.size	kernel, .Lfunc_end0-kernel
+	.set limit, 100
+	.set kernel.num_vgpr, max(20, callee.num_vgpr)
+	.set kernel.num_agpr, 0
+	.set kernel.numbered_sgpr, 33
+	.set kernel.uses_vcc, 1
+	.set kernel.uses_flat_scratch, 0
+	.set callee.num_vgpr, 41
+	.p2align 2
+	.type callee,@function
+callee:
+	s_setpc_b64 s[30:31]
+.Lfunc_end1:
+	.size callee, .Lfunc_end1-callee
+	.section .AMDGPU.csdata,"",@progbits
+	.data
+	.globl table
+	.type table,@object
+	.p2align 3
+table:
+	.byte 1, -1, 0x80
+	.p2align 2
+	.long limit+1, kernel-table
+	.quad kernel+8
+	.long .Lconstants-.
+	.size table, .-table
+	.section .rodata.str,"aMS",@progbits,1
+.Lconstants:
+	.asciz "text\n\t\"quoted\"\000\177"
+	.ascii "a", "b"
+	.zero 3
+	.fill 2, 2, 0x1234
+	.bss
+	.local zeros
+zeros:
+	.zero 64
+	.set same, table+4
+	.ident "producer"
+	.section ".note.GNU-stack","",@progbits
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - .name:           'it''s'
+        .offset:         0
+        .size:           8
+        .value_kind:     global_buffer
+    .group_segment_fixed_size: 256
+    .kernarg_segment_align: 8
+    .kernarg_segment_size: 104
+    .language_version:
+      - 2
+      - 0
+    .max_flat_workgroup_size: 1024
+    .name:           kernel
+    .private_segment_fixed_size: 16
+    .sgpr_count:     39
+    .symbol:         kernel.kd
+    .vgpr_count:     41
+    .wavefront_size: 64
+amdhsa.target:   amdgcn-amd-amdhsa--gfx900
+amdhsa.version:
+  - 1
+  - 2
+...
+
+	.end_amdgpu_metadata
+"#;
+
+#[test]
+fn llvm_makes_the_same_object() {
+    let ours = assemble(SOURCE, &target("gfx900")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let (code, relocations) = section(&ours, ".text").expect("code");
+    assert_eq!((code.len(), relocations.len()), (92, 6));
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (input, output) = (dir.path().join("a.s"), dir.path().join("a.o"));
+    std::fs::write(&input, SOURCE).expect("writable");
+    let llvm = Command::new("llvm-mc-22")
+        .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx900", "-filetype=obj", "-o"])
+        .args([&output, &input])
+        .output();
+    let Ok(llvm) = llvm else {
+        eprintln!("skipped: cannot run llvm-mc-22");
+        return;
+    };
+    assert!(llvm.status.success(), "{}", String::from_utf8_lossy(&llvm.stderr));
+    let theirs = std::fs::read(&output).expect("an object");
+    for name in [".text", ".rodata", ".data", ".rodata.str", ".note", ".bss", ".comment"] {
+        assert_eq!(section(&ours, name), section(&theirs, name), "{name}");
+    }
+    assert_eq!(symbols(&ours), symbols(&theirs));
+}
+
+/// (line, column, part of the message) of every error.
+fn errors(text: &str) -> Vec<(u32, u32, String)> {
+    let errors = assemble(text, &target("gfx900")).expect_err("the text is wrong");
+    let place = |error: &Diagnostic| error.location.clone().map_or((0, 0), |at| (at.line, at.column));
+    errors.iter().map(|error| (place(error).0, place(error).1, error.message.clone())).collect()
+}
+
+#[test]
+fn every_error_has_its_place() {
+    let text = "\n v_add_f32 v0, s1, s2\n s_branch nowhere\n .word 1 +\n x: x: s_nop 0\n .frobnicate 1\n";
+    let found = errors(text);
+    let is = |i: usize, line, column, part: &str| {
+        let (l, c, message) = &found[i];
+        assert!((*l, *c) == (line, column) && message.contains(part), "{found:?}");
+    };
+    is(0, 2, 20, "constant bus");
+    is(1, 4, 11, "expression");
+    is(2, 5, 5, "twice");
+    is(3, 6, 2, "frobnicate");
+    assert_eq!(found.len(), 4);
+    let late = [
+        (" s_branch nowhere\n", "nowhere is not defined"),
+        (" .set a, b\n .set b, a+1\n .long a\n", "depends on itself"),
+        (" .amdhsa_kernel k\n", "missing .end_amdhsa_kernel"),
+        (
+            " .amdhsa_kernel k\n .amdhsa_next_free_vgpr 1\n .end_amdhsa_kernel\n",
+            "next_free_sgpr directive is required",
+        ),
+        (" .long a-b\na:\n .data\nb:\n", "two sections"),
+        (" .amdgcn_target \"amdgcn-amd-amdhsa--gfx906\"\n", "is not amdgcn-amd-amdhsa--gfx900"),
+        (" .amdgpu_metadata\n a: [1]\n .end_amdgpu_metadata\n", "metadata line 2"),
+        (" s_branch far\n .zero 1000000\nfar:\n", "branch distance"),
+        (" .zero 0x7fffffffffffffff\n", "too large"),
+        (" .p2align 31\n .byte 1\n .p2align 31\n", "too large"),
+    ];
+    for (text, part) in late {
+        let found = errors(text);
+        assert!(
+            found.iter().any(|(line, _, message)| *line > 0 && message.contains(part)),
+            "{text}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn long_chains_of_symbols_cost_no_stack() {
+    let mut text = String::new();
+    for i in 0..20_000 {
+        text += &format!(" .set a{i}, a{}+1\n", i + 1);
+    }
+    text += " .set a20000, 5\n .long a0\n";
+    let object = assemble(&text, &target("gfx900")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    assert_eq!(section(&object, ".text").map(|(data, _)| data), Some(20_005u32.to_le_bytes().to_vec()));
+}
