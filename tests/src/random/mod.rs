@@ -245,6 +245,19 @@ pub fn check(
     cpu: &str,
     level: u8,
 ) -> Result<Vec<Finding>, String> {
+    Ok(judge(&build(programs, scratch, cpu, level)?, programs))
+}
+
+/// The code object of `programs`, whose kernels are `k0`, `k1` and so on.
+///
+/// # Errors
+/// As [`check`].
+pub fn build(
+    programs: &[(Program, Inputs)],
+    scratch: &Path,
+    cpu: &str,
+    level: u8,
+) -> Result<CodeObject, String> {
     let kernels: Vec<_> = programs
         .iter()
         .enumerate()
@@ -266,17 +279,21 @@ pub fn check(
     })?;
     let object = scratch.join("random.o");
     std::fs::write(&object, output.bytes).map_err(|error| error.to_string())?;
-    let object = CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())?;
+    CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())
+}
+
+/// Runs each kernel of `object` and compares with what its program computes.
+pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, (program, inputs)) in programs.iter().enumerate() {
         let name = format!("k{index}");
-        if let Some((problem, output)) = run(&object, &name, program, inputs) {
+        if let Some((problem, output)) = run(object, &name, program, inputs) {
             let keep = output.map(|output| needed(program, output));
             let text = print::module(&[print(program, &name, keep.as_ref())]);
             findings.push(Finding { problem, text });
         }
     }
-    Ok(findings)
+    findings
 }
 
 /// The first problem, with the wrong output if the run came to its end.

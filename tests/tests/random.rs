@@ -1,0 +1,61 @@
+//! Random programs give the results that were computed beside them, at both levels, with every step verified.
+
+use gcnc_tests::random::{self, Op, Stmt};
+
+/// Modules of 16 programs; `GCNC_RANDOM` asks for more.
+fn modules() -> u64 {
+    std::env::var("GCNC_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+#[test]
+fn random_programs_compute_what_they_must() {
+    for seed in 1..=modules() {
+        let scratch = tempfile::tempdir().unwrap();
+        let programs = random::module(seed, 60);
+        for level in [0, 2] {
+            let findings = random::check(&programs, scratch.path(), "gfx900", level).unwrap();
+            if let Some(finding) = findings.first() {
+                panic!("seed {seed} at -O{level}: {}\n{}", finding.problem, finding.text);
+            }
+        }
+    }
+}
+
+/// What earlier runs found: `min` of `abs`, a 16-bit constant that looks like a half.
+#[test]
+fn programs_that_failed_before() {
+    for seed in [44, 147] {
+        let scratch = tempfile::tempdir().unwrap();
+        let programs = random::module(seed, 80);
+        for level in [0, 2] {
+            let findings = random::check(&programs, scratch.path(), "gfx900", level).unwrap();
+            assert!(findings.is_empty(), "seed {seed} at -O{level}: {}", findings[0].problem);
+        }
+    }
+}
+
+/// Makes the first addition below a subtraction.
+fn spoil(body: &mut [Stmt]) -> bool {
+    body.iter_mut().any(|stmt| match stmt {
+        Stmt::Op { op, .. } if *op == Op::Binary("add") => {
+            *op = Op::Binary("sub");
+            true
+        }
+        Stmt::Branch { arms, .. } => arms.iter_mut().any(|arm| spoil(arm)),
+        Stmt::Loop { body, .. } => spoil(body),
+        _ => false,
+    })
+}
+
+/// The judge itself: kernels that compute something else than their programs say are found.
+#[test]
+fn wrong_results_are_found() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut programs = random::module(1, 60);
+    let object = random::build(&programs, scratch.path(), "gfx900", 2).unwrap();
+    let spoiled =
+        programs.iter_mut().filter_map(|(program, _)| spoil(&mut program.body).then_some(())).count();
+    let findings = random::judge(&object, &programs).len();
+    // An addition may be of no consequence to what is stored.
+    assert!(findings > 0 && 3 * findings >= spoiled, "{findings} of {spoiled}");
+}
