@@ -10,7 +10,8 @@
 //! program   code -> Op, each decoded once
 //! exec      Op × Wave: one instruction for all lanes
 //! strict    registers in flight, wait states
-//! memory    regions with bounds and undefined bits
+//! memory    regions with bounds and undefined bits; private views of work-groups
+//! timing    modelled cycles
 //! ```
 //!
 //! A wave's registers and all memory carry undefined bits beside their values (see [`wave`]). Cost: some 200 ns for a vector
@@ -23,11 +24,13 @@ pub mod dispatch;
 pub mod dispatch_json;
 pub mod exec;
 pub mod fp;
+pub mod legacy;
 pub mod load;
 pub mod memory;
 pub mod program;
 pub mod report;
 pub mod strict;
+pub mod timing;
 pub mod wave;
 
 pub use dispatch::{Arg, Dispatch, run, run_on};

@@ -5,6 +5,7 @@
 //! with addresses relative to its start; what depends on the load address is listed and patched when the image is mapped.
 //! Bad bytes give an error, never a panic.
 
+use crate::legacy;
 use crate::report::{Kind, Report, Result};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
@@ -19,6 +20,10 @@ use rustc_hash::FxHashMap;
 /// Largest image that is accepted.
 const IMAGE_MAX: u64 = 1 << 30;
 const NT_AMDGPU_METADATA: u32 = 32;
+/// Metadata of version 2, in YAML.
+const NT_AMD_HSA_METADATA: u32 = 10;
+/// Type of kernel symbols of version 2.
+const STT_AMDGPU_HSA_KERNEL: elf::SymbolType = elf::SymbolType(10);
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
@@ -52,6 +57,8 @@ pub struct CodeObject {
     patches: Vec<(u64, Patch)>,
     kernels: Vec<Kernel>,
     symbols: FxHashMap<String, u64>,
+    /// Kernels of version 2: name and offset of the header.
+    legacy: Vec<(String, u64)>,
     writable: bool,
     code: Vec<(u64, u64)>,
     processor: Option<&'static Processor>,
@@ -83,6 +90,7 @@ impl CodeObject {
             patches: Vec::new(),
             kernels: Vec::new(),
             symbols: FxHashMap::default(),
+            legacy: Vec::new(),
             writable: false,
             code: Vec::new(),
             processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
@@ -118,6 +126,7 @@ impl CodeObject {
             patches: Vec::new(),
             kernels: vec![kernel],
             symbols: FxHashMap::default(),
+            legacy: Vec::new(),
             writable: false,
             code: vec![(ENTRY, end)],
             processor: Some(processor),
@@ -150,7 +159,7 @@ impl CodeObject {
                 && let Ok(name) = symbol.name()
                 && !name.is_empty()
             {
-                self.symbols.insert(name.to_owned(), symbol.address());
+                self.add_symbol(&symbol, name, symbol.address());
             }
         }
         let table = elf.dynamic_symbol_table();
@@ -219,7 +228,7 @@ impl CodeObject {
                 continue;
             }
             if let Some(base) = symbol.section_index().and_then(|i| address.get(&i)) {
-                self.symbols.insert(name.to_owned(), base.wrapping_add(symbol.address()));
+                self.add_symbol(&symbol, name, base.wrapping_add(symbol.address()));
             }
         }
         let mut got = FxHashMap::default();
@@ -265,6 +274,13 @@ impl CodeObject {
             }
         }
         Ok(())
+    }
+
+    fn add_symbol<'data>(&mut self, symbol: &object::read::elf::ElfSymbol64<'data, '_>, name: &str, at: u64) {
+        if symbol.elf_symbol().st_type() == STT_AMDGPU_HSA_KERNEL && !self.symbols.contains_key(name) {
+            self.legacy.push((name.to_owned(), at));
+        }
+        self.symbols.insert(name.to_owned(), at);
     }
 
     fn patch_u32(&mut self, place: u64, value: u32) -> Result<()> {
@@ -323,6 +339,9 @@ impl CodeObject {
         let from_sections = sections.iter().filter_map(|s| s.notes(endian, elf.data()).ok().flatten());
         for mut notes in from_segments.chain(from_sections) {
             while let Ok(Some(note)) = notes.next() {
+                if note.n_type(endian).0 == NT_AMD_HSA_METADATA && note.name() == b"AMD" {
+                    return Ok(Some(legacy::metadata(&String::from_utf8_lossy(note.desc()))));
+                }
                 if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
                     return Metadata::from_bytes(note.desc())
                         .map(Some)
@@ -350,6 +369,15 @@ impl CodeObject {
             let descriptor = KernelDescriptor::unpack(bytes).map_err(|e| bad(format!("{name}: {e}")))?;
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta = metadata.kernel(&format!("{name}.kd")).or_else(|| metadata.kernel(&name)).cloned();
+            self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
+        }
+        let mut legacy = std::mem::take(&mut self.legacy);
+        legacy.sort();
+        for (name, at) in legacy {
+            let header = usize::try_from(at).ok().and_then(|at| self.image.get(at..)).unwrap_or_default();
+            let descriptor = legacy::descriptor(header).map_err(|e| bad(format!("{name}: {e}")))?;
+            let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
+            let meta = metadata.kernel(&format!("{name}@kd")).or_else(|| metadata.kernel(&name)).cloned();
             self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
         }
         Ok(())

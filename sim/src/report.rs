@@ -1,5 +1,6 @@
 //! What a run reports: the checks by name, the report of the first violation, and the statistics.
 
+use crate::timing::Busy;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -27,6 +28,10 @@ bitflags::bitflags! {
         const SCRATCH_OWNER = 1 << 8;
         /// A buffer access outside the buffer resource's range (which hardware answers with zero).
         const BUFFER_RANGE = 1 << 9;
+        /// Two waves of a group access LDS without a wait and a barrier between them, and one writes.
+        const RACE = 1 << 10;
+        /// A load may come from a cache that does not know of another work-group's store.
+        const STALE = 1 << 11;
     }
 }
 
@@ -47,6 +52,8 @@ const CHECK_NAMES: &[(&str, Checks)] = &[
     ("register-range", Checks::REGISTER_RANGE),
     ("scratch-owner", Checks::SCRATCH_OWNER),
     ("buffer-range", Checks::BUFFER_RANGE),
+    ("race", Checks::RACE),
+    ("stale", Checks::STALE),
 ];
 
 impl Checks {
@@ -104,6 +111,10 @@ pub enum Kind {
     ScratchOwner,
     /// [`Checks::BUFFER_RANGE`].
     BufferRange,
+    /// [`Checks::RACE`].
+    Race,
+    /// [`Checks::STALE`].
+    Stale,
     /// An access to memory that is not mapped.
     OutOfBounds,
     /// A write to read-only memory.
@@ -134,6 +145,8 @@ impl Kind {
             Self::RegisterRange => Checks::REGISTER_RANGE,
             Self::ScratchOwner => Checks::SCRATCH_OWNER,
             Self::BufferRange => Checks::BUFFER_RANGE,
+            Self::Race => Checks::RACE,
+            Self::Stale => Checks::STALE,
             _ => return None,
         })
     }
@@ -151,6 +164,8 @@ impl Kind {
             Self::RegisterRange => "register-range",
             Self::ScratchOwner => "scratch-owner",
             Self::BufferRange => "buffer-range",
+            Self::Race => "race",
+            Self::Stale => "stale",
             Self::OutOfBounds => "out-of-bounds",
             Self::ReadOnly => "read-only",
             Self::Trap => "trap",
@@ -259,6 +274,8 @@ pub struct Config {
     pub seed: u64,
     /// Prints each executed instruction to standard error.
     pub trace: bool,
+    /// Leaves out the instruction at this offset in the image: for tests of what the checks notice.
+    pub skip: Option<u64>,
     /// 1: one work-group at a time; 0: as many as the thread pool has threads. The result is the same.
     pub threads: u32,
 }
@@ -271,6 +288,7 @@ impl Default for Config {
             budget: 20_000_000_000,
             seed: 0,
             trace: false,
+            skip: None,
             threads: 0,
         }
     }
@@ -315,6 +333,9 @@ pub struct Stats {
     pub groups: u64,
     /// Issue cycles summed over waves: what each instruction occupies its unit for, no latencies.
     pub cycles: u64,
+    /// What the units of a compute unit are busy with, and the modelled time.
+    #[serde(flatten)]
+    pub busy: Busy,
     /// Waves a SIMD can hold with the kernel's registers and LDS.
     pub occupancy: u32,
     /// Number of stores to unmapped memory.
@@ -345,6 +366,7 @@ impl Stats {
             waves,
             groups,
             cycles,
+            busy,
             occupancy: _,
             unmapped_stores: _,
             store_log_digest: _,
@@ -367,5 +389,6 @@ impl Stats {
         self.waves += waves;
         self.groups += groups;
         self.cycles += cycles;
+        self.busy.add(busy);
     }
 }

@@ -521,7 +521,7 @@ fn kernels_of_llc_give_the_results_of_the_cpu_on_four_generations() {
                     for micro in &kernels {
                         ran += 1;
                         failures.extend(
-                            check(&object, micro)
+                            check(&object, micro, cpu)
                                 .err()
                                 .map(|e| format!("{cpu} -O{level} {}: {e}", micro.name)),
                         );

@@ -9,6 +9,8 @@ use crate::exec::{Exec, Group};
 use crate::load::Kernel;
 use crate::memory::Bus;
 use crate::report::{Checks, Kind, Report, Result, Stats};
+use crate::strict::races::Races;
+use crate::strict::waits::EventKind;
 use crate::wave::{LANES, Status, Wave};
 
 /// Instructions of a turn with seed 0.
@@ -85,6 +87,8 @@ pub(super) fn run_one(
     let items = size.iter().product::<u32>();
     let live = items.div_ceil(LANES as u32) as usize;
     let waves = waves.get_mut(..live).unwrap_or_default();
+    let races = live > 1 && run.cfg.checks.contains(Checks::RACE);
+    group.races = races.then(|| Box::new(Races::new(group.lds.len(), live)));
     for (n, w) in waves.iter_mut().enumerate() {
         start_wave(w, n as u32, &size, run, group);
     }
@@ -117,6 +121,10 @@ fn turns(
                     let text = op.text(run.program.target());
                     eprintln!("w{} +{:#x}: {text}", w.index, at.wrapping_sub(kernel.entry));
                 }
+                if run.cfg.skip == Some(at) {
+                    w.pc = at.wrapping_add(u64::from(op.size));
+                    continue;
+                }
                 let text = || Some(op.text(run.program.target()));
                 if let Err(r) = exec.step(w, group, op) {
                     return Err(place(r, kernel, at, text(), w, group));
@@ -138,6 +146,10 @@ fn turns(
             continue;
         }
         release_barrier(exec, waves, group, kernel)?;
+        if let Some(races) = &mut group.races {
+            let done = |w: &Wave| [EventKind::Lds, EventKind::Flat, EventKind::Vmem].map(|k| w.waits.done(k));
+            races.barrier(waves.iter().map(done));
+        }
     }
 }
 
@@ -167,8 +179,10 @@ fn release_barrier(exec: &Exec<'_>, waves: &mut [Wave], group: &Group, kernel: &
             }
         }
     }
+    let time = waves.iter().map(|w| w.time).max().unwrap_or(0);
     for w in waves.iter_mut() {
         if matches!(w.status, Status::Barrier(_)) {
+            w.time = time;
             w.status = Status::Running;
         }
     }

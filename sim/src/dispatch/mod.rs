@@ -15,7 +15,7 @@ use crate::exec::Launch;
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Delta, Memory, RegionKind, View, Written};
 use crate::program::Program;
-use crate::report::{Config, Kind, Report, Result, Stats, Unmapped};
+use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
 use crate::wave::LANES;
 use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
@@ -216,6 +216,8 @@ fn run_groups(
     let run = Run { kernel, dispatch: d, cfg, setup, launch: &launch, program: &program, scratch_base };
     let mut stats = run_batches(&run, mem)?;
     stats.occupancy = occupancy(kernel, target, setup.lds_bytes, setup.shape.waves);
+    let moved = stats.bytes_loaded + stats.bytes_stored;
+    stats.busy.finish(stats.occupancy, stats.waves, moved);
     stats.unmapped_stores = mem.unmapped_stores;
     stats.store_log_digest = mem.store_log_digest;
     Ok(stats)
@@ -226,12 +228,14 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
     let [nx, ny, nz] = run.setup.shape.groups.map(u64::from);
     let id = |n: u64| [(n % nx) as u32, (n / nx % ny) as u32, (n / nx / ny) as u32];
     let total = nx * ny * nz;
-    let together = run.cfg.threads != 1
-        && rayon::current_num_threads() > 1
-        && run.cfg.unmapped == Unmapped::Fault
-        && !run.cfg.trace;
+    // Views know no unmapped memory, and traces are read in order.
+    let views = run.cfg.unmapped == Unmapped::Fault && !run.cfg.trace;
+    let together = views && run.cfg.threads != 1 && rayon::current_num_threads() > 1;
+    let caches = views && run.cfg.checks.contains(Checks::STALE);
     let mut stats = Stats::default();
     let mut own = Workspace::new(run);
+    // What all work-groups so far have written, for the check of caches.
+    let mut history = Written::default();
     let (mut next, mut batch) = (0, 1);
     while next < total {
         let left = run.cfg.budget.saturating_sub(stats.instructions);
@@ -240,7 +244,13 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
             for id in &run.setup.scratch {
                 mem.set_undefined(*id);
             }
-            stats.add(&run_one(run, &mut own, mem, id(next), left)?);
+            if caches {
+                let mut view = View::new(mem, Some(&history));
+                stats.add(&run_one(run, &mut own, &mut view, id(next), left)?);
+                view.finish().commit(mem, &mut history);
+            } else {
+                stats.add(&run_one(run, &mut own, mem, id(next), left)?);
+            }
             next += 1;
             if together {
                 // The first work-group has decoded the program; later ones grow the batch again after conflicts.
@@ -249,12 +259,13 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
             continue;
         }
         let shared: &Memory = mem;
+        let known = caches.then_some(&history);
         let results: Vec<Result<(Stats, Delta)>> = (next..next + n)
             .into_par_iter()
             .map_init(
                 || Workspace::new(run),
                 |work, number| {
-                    let mut view = View::new(shared);
+                    let mut view = View::new(shared, known);
                     let stats = run_one(run, work, &mut view, id(number), left)?;
                     Ok((stats, view.finish()))
                 },
@@ -268,6 +279,9 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
                     if delta.is_valid(&written, mem)
                         && stats.instructions + s.instructions <= run.cfg.budget =>
                 {
+                    if caches {
+                        delta.mark(mem, &mut history);
+                    }
                     delta.commit(mem, &mut written);
                     stats.add(&s);
                     committed += 1;

@@ -31,6 +31,7 @@ use crate::memory::Bus;
 use crate::program::{Class, Mem, Op};
 use crate::report::{Checks, Config, Kind, Report, Result, Stats};
 use crate::strict::hazards::slot_register;
+use crate::strict::races::{Path, Races};
 use crate::strict::waits::{Counter, EventKind};
 use crate::wave::Wave;
 use mir::isa::{Format, Opcode};
@@ -77,6 +78,8 @@ pub struct Group {
     pub lds: Vec<u8>,
     /// Its undefined bits.
     pub lds_undef: Vec<u8>,
+    /// Who accessed LDS, where several waves do and the check is on.
+    pub races: Option<Box<Races>>,
 }
 
 /// The executor.
@@ -89,6 +92,14 @@ pub struct Exec<'a> {
     pub cfg: &'a Config,
     /// Counts.
     pub stats: Stats,
+    /// The vector L1 cache has been invalidated since the work-group started.
+    vector_fresh: bool,
+    /// The scalar cache has been invalidated since then.
+    scalar_fresh: bool,
+    /// The access is part of a read-modify-write.
+    atomic: bool,
+    /// By which instructions LDS is reached.
+    path: Path,
     /// Sources that are not read in place.
     s: Box<[Val; 3]>,
     /// Undefined bits of the sources.
@@ -113,6 +124,10 @@ impl<'a> Exec<'a> {
             launch,
             cfg,
             stats: Stats::default(),
+            vector_fresh: false,
+            scalar_fresh: false,
+            atomic: false,
+            path: Path::Ds,
             s: Box::default(),
             u: Box::default(),
             j: Box::default(),
@@ -148,6 +163,7 @@ impl<'a> Exec<'a> {
         }
         self.count(w, op);
         w.time += u64::from(op.cycles);
+        w.waits.at(w.time);
         w.pc = w.pc.wrapping_add(u64::from(op.size));
         (op.run)(self, w, g, op)
     }
@@ -162,9 +178,16 @@ impl<'a> Exec<'a> {
             Class::Valu | Class::Compare(_) | Class::CompareClass | Class::Lane => {
                 vector();
                 s.valu += 1;
+                s.busy.valu_cycles += u64::from(op.cycles);
             }
-            Class::Salu => s.salu += 1,
-            Class::Smem => s.smem += 1,
+            Class::Salu => {
+                s.salu += 1;
+                s.busy.salu_cycles += 1;
+            }
+            Class::Smem => {
+                s.smem += 1;
+                s.busy.salu_cycles += 1;
+            }
             Class::Lds => {
                 vector();
                 s.lds += 1;

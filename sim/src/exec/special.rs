@@ -34,6 +34,7 @@ pub fn handler(op: Opcode) -> Option<Handler> {
         S_CBRANCH_JOIN => |x, w, _, op| x.join(w, op),
         S_ENDPGM | S_ENDPGM_SAVED | S_ENDPGM_ORDERED_PS_DONE => |x, w, _, _| {
             x.stats.other += 1;
+            x.stats.busy.wave_cycles += w.time;
             w.status = Status::Done;
             Ok(())
         },
@@ -119,9 +120,9 @@ impl Exec<'_> {
     fn waitcnt(&mut self, w: &mut Wave, op: &Op) {
         let counts = self.launch.target.waits().decode(op.imm as u16);
         self.stats.waitcnt += 1;
-        w.waits.wait(Counter::Vm, counts.vm.into());
-        w.waits.wait(Counter::Exp, counts.exp.into());
-        w.waits.wait(Counter::Lgkm, counts.lgkm.into());
+        let until = [(Counter::Vm, counts.vm), (Counter::Exp, counts.exp), (Counter::Lgkm, counts.lgkm)]
+            .map(|(counter, n)| w.waits.wait(counter, n.into()));
+        w.time = until.into_iter().fold(w.time, u64::max);
     }
 
     fn branch(&mut self, w: &mut Wave, op: &Op) -> Result<()> {

@@ -10,8 +10,22 @@ pub use view::{Delta, View, Written};
 
 use crate::report::{Kind, Report, Result, Unmapped};
 
+/// What a load may be answered by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cache {
+    /// Memory as it is: atomics, loads past the cache, loads after an invalidation.
+    #[default]
+    Fresh,
+    /// The vector L1 cache, which knows stores of its own compute unit alone.
+    Vector,
+    /// The scalar cache, which knows no vector stores.
+    Scalar,
+}
+
 /// Memory as an executor sees it.
 pub trait Bus {
+    /// What answers the loads that follow.
+    fn cache(&mut self, _cache: Cache) {}
     /// Loads `out.len()` bytes with their undefined bits.
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
     /// Stores bytes with their undefined bits.

@@ -8,8 +8,8 @@
 //!
 //! Cost: a table lookup an access; memory in proportion to the pages touched.
 
-use super::{Bus, Memory, RegionKind, UNDEFINED_BYTE};
-use crate::report::Result;
+use super::{Bus, Cache, Memory, RegionKind, UNDEFINED_BYTE};
+use crate::report::{Kind, Report, Result};
 use rustc_hash::FxHashMap;
 
 const PAGE_BITS: u32 = 12;
@@ -49,6 +49,9 @@ pub struct View<'a> {
     /// For each region, for each page, its number in `pages` plus 1.
     tables: Vec<Vec<u32>>,
     pages: Vec<Page>,
+    /// Bytes that other work-groups have written, for the check of caches.
+    written: Option<&'a Written>,
+    cache: Cache,
 }
 
 fn mark(marks: &mut Marks, at: usize, len: usize) {
@@ -61,9 +64,36 @@ fn mark(marks: &mut Marks, at: usize, len: usize) {
 }
 
 impl<'a> View<'a> {
-    /// A view of `memory`.
-    pub fn new(memory: &'a Memory) -> Self {
-        Self { memory, last: 0, tables: vec![Vec::new(); memory.regions.len()], pages: Vec::new() }
+    /// A view of `memory`. With `written`, loads that a cache may answer must not touch these bytes.
+    pub fn new(memory: &'a Memory, written: Option<&'a Written>) -> Self {
+        let tables = vec![Vec::new(); memory.regions.len()];
+        Self { memory, last: 0, tables, pages: Vec::new(), written, cache: Cache::Fresh }
+    }
+
+    /// Reports a load that a cache may answer with what was there before a store it does not know.
+    fn check_cache(&mut self, region: usize, index: usize, inside: usize, len: usize) -> Result<()> {
+        let Some(written) = self.written else { return Ok(()) };
+        let (cache, base) = (self.cache, self.memory.regions[region].base);
+        let others = written.get(&(region as u32, index as u32));
+        let page = self.page(region, index);
+        let mut range = [0; WORDS];
+        mark(&mut range, inside, len);
+        for (k, bits) in range.iter().enumerate() {
+            let (own, other) = (page.writes[k], others.map_or(0, |o| o[k]));
+            let stale = bits & if cache == Cache::Scalar { own | other } else { other & !own };
+            if stale != 0 {
+                let at = base + (index * PAGE + 64 * k) as u64 + u64::from(stale.trailing_zeros());
+                let (which, by) = match cache {
+                    Cache::Scalar => ("scalar", "a vector store of this dispatch"),
+                    _ => ("vector", "another work-group"),
+                };
+                let message = format!(
+                    "0x{at:x} has been written by {by}, which the {which} cache may not know: no invalidation before the load"
+                );
+                return Err(Report::new(Kind::Stale, message));
+            }
+        }
+        Ok(())
     }
 
     /// What has been read and written.
@@ -126,6 +156,10 @@ fn contents(memory: &Memory, region: usize, index: usize) -> Box<Own> {
 }
 
 impl Bus for View<'_> {
+    fn cache(&mut self, cache: Cache) {
+        self.cache = cache;
+    }
+
     #[inline]
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()> {
         let memory = self.memory;
@@ -140,6 +174,9 @@ impl Bus for View<'_> {
         }
         let private = matches!(r.kind, RegionKind::Scratch(_));
         for (index, inside, done, n) in Self::parts(at, len) {
+            if self.cache != Cache::Fresh && !private {
+                self.check_cache(i, index, inside, n)?;
+            }
             let page = self.page(i, index);
             if private && page.own.is_none() {
                 page.own = Some(contents(memory, i, index));
@@ -195,6 +232,14 @@ impl Delta {
             })
     }
 
+    /// Marks what was written in `written`.
+    pub fn mark(&self, memory: &Memory, written: &mut Written) {
+        for page in self.0.iter().filter(|p| p.own.is_some() && !p.is_private(memory)) {
+            let marks = written.entry((page.region, page.index)).or_insert_with(|| Box::new([0; WORDS]));
+            marks.iter_mut().zip(page.writes).for_each(|(m, w)| *m |= w);
+        }
+    }
+
     /// Copies what was written to `memory` and marks it in `written`.
     pub fn commit(self, memory: &mut Memory, written: &mut Written) {
         for page in self.0 {
@@ -241,13 +286,13 @@ mod tests {
             v.load(a.address() + at, &mut b, &mut u).map(|()| b[0])
         };
         let (first, second, third) = {
-            let mut v = View::new(&m);
+            let mut v = View::new(&m, None);
             v.store(a.address() + 3, &[77], &[0]).unwrap();
             assert_eq!((load(&mut v, 3).unwrap(), load(&mut v, 4).unwrap()), (77, 4));
             assert!(load(&mut v, 100).is_err());
-            let mut w = View::new(&m);
+            let mut w = View::new(&m, None);
             assert_eq!(load(&mut w, 3).unwrap(), 3);
-            let mut x = View::new(&m);
+            let mut x = View::new(&m, None);
             assert_eq!(load(&mut x, 2).unwrap(), 2);
             x.store(a.address() + 5, &[55], &[0xff]).unwrap();
             (v.finish(), w.finish(), x.finish())
@@ -259,5 +304,13 @@ mod tests {
         third.commit(&mut m, &mut written);
         assert_eq!(m.bytes(a)[2..6], [2, 77, 4, 55]);
         assert_eq!(m.undefined_bits(a)[5], 0xff);
+        let mut v = View::new(&m, Some(&written));
+        v.cache(Cache::Vector);
+        assert_eq!(load(&mut v, 3).unwrap_err().kind, Kind::Stale);
+        assert!(load(&mut v, 4).is_ok());
+        v.store(a.address() + 3, &[1], &[0]).unwrap();
+        assert!(load(&mut v, 3).is_ok());
+        v.cache(Cache::Scalar);
+        assert!(load(&mut v, 3).is_err());
     }
 }

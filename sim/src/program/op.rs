@@ -328,9 +328,11 @@ impl Op {
         let vmem = matches!(class, Class::Buffer | Class::Flat);
         let cycles = match class {
             _ if flags.contains(OpFlags::TRANS) => 16,
-            _ if flags.contains(OpFlags::F64_RATE) && target.has(Features::FAST_F64) => 8,
-            _ if flags.contains(OpFlags::F64_RATE) => 16,
-            _ => 4,
+            _ if !flags.contains(OpFlags::F64_RATE) => 4,
+            // 32-bit multiplies share the flag.
+            _ if !info.operands.iter().any(|o| o.ty == ValueType::F64) => 16,
+            _ if target.has(Features::FAST_F64) => 8,
+            _ => 64,
         };
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));

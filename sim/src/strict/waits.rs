@@ -9,6 +9,7 @@
 //! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
 //! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
 
+use crate::timing::latency;
 use mir::machine::PReg;
 use smallvec::SmallVec;
 
@@ -61,6 +62,8 @@ pub struct RegRange {
 struct Event {
     id: u32,
     kind: EventKind,
+    /// When the model has it done.
+    ready: u64,
     regs: SmallVec<[RegRange; 2]>,
 }
 
@@ -82,13 +85,24 @@ pub struct Waits {
     live: u32,
     vm_max: u32,
     lgkm_max: u32,
+    issued: [u32; 8],
+    /// The wave's time.
+    now: u64,
 }
 
 impl Waits {
     /// Counters that count to `vm_max` and `lgkm_max`, at zero.
     pub fn new(vm_max: u32, lgkm_max: u32) -> Self {
         let queue = || Queue { events: Vec::new(), pending: vec![0; REGS] };
-        Self { queues: [queue(), queue(), queue()], next_id: 1, live: 0, vm_max, lgkm_max }
+        Self {
+            queues: [queue(), queue(), queue()],
+            next_id: 1,
+            live: 0,
+            vm_max,
+            lgkm_max,
+            issued: [0; 8],
+            now: 0,
+        }
     }
 
     /// Forgets everything.
@@ -99,6 +113,26 @@ impl Waits {
         }
         self.live = 0;
         self.next_id = 1;
+        self.issued = [0; 8];
+        self.now = 0;
+    }
+
+    /// Says what time it is.
+    #[inline]
+    pub fn at(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    /// Events of `kind` so far.
+    pub fn issued(&self, kind: EventKind) -> u32 {
+        self.issued[kind as usize]
+    }
+
+    /// Events of `kind` that are proven done, the oldest first.
+    pub fn done(&self, kind: EventKind) -> u32 {
+        let left = |q: &Queue| q.events.iter().filter(|e| e.kind == kind).count() as u32;
+        let outstanding = self.queues.iter().map(left).max().unwrap_or(0);
+        self.issued[kind as usize].saturating_sub(outstanding)
     }
 
     /// Registers that a memory operation of `kind` writes (`Vm`, `Lgkm`) or reads late (`Exp`).
@@ -115,6 +149,8 @@ impl Waits {
         }
         let id = self.next_id;
         self.next_id += 1;
+        // FLAT counts in two counters, once here.
+        self.issued[kind as usize] += u32::from(kind != EventKind::Flat || counter == Counter::Lgkm);
         for r in regs {
             for reg in r.first..r.first + u16::from(r.len) {
                 if let Some(p) = self.queues[q].pending.get_mut(usize::from(reg)) {
@@ -123,17 +159,20 @@ impl Waits {
                 }
             }
         }
-        self.queues[q].events.push(Event { id, kind, regs: regs.into() });
+        let ready = self.now + latency(kind);
+        self.queues[q].events.push(Event { id, kind, ready, regs: regs.into() });
     }
 
-    /// The wave has waited until `counter <= n`.
-    pub fn wait(&mut self, counter: Counter, n: u32) {
+    /// The wave has waited until `counter <= n`. Returns when the model has that happen.
+    pub fn wait(&mut self, counter: Counter, n: u32) -> u64 {
         let Queue { events, pending } = &mut self.queues[counter as usize];
         if events.is_empty() {
-            return;
+            return 0;
         }
+        let mut until = 0;
         let live = &mut self.live;
         let mut finish = |event: &Event| {
+            until = until.max(event.ready);
             for r in &event.regs {
                 for reg in r.first..r.first + u16::from(r.len) {
                     if let Some(p) = pending.get_mut(usize::from(reg))
@@ -148,7 +187,7 @@ impl Waits {
         if n == 0 {
             events.iter().for_each(&mut finish);
             events.clear();
-            return;
+            return until;
         }
         // Count each in-order kind, then let its oldest go.
         let mut left = [0u32; 8];
@@ -165,6 +204,7 @@ impl Waits {
                 true
             }
         });
+        until
     }
 
     /// Whether any register is in flight.

@@ -113,6 +113,7 @@ impl Exec<'_> {
     pub(super) fn buffer(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         if mem.kind == MemKind::None {
+            self.vector_fresh = true;
             w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
             return Ok(());
         }

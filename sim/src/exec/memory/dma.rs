@@ -4,8 +4,9 @@
 
 use super::super::{Exec, Group, unsupported};
 use super::{Place, write_extended};
-use crate::program::{MemKind, Op};
+use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
+use crate::strict::races::Path;
 use crate::strict::waits::{Counter, EventKind};
 use crate::wave::{LANES, Wave};
 use mir::isa::OpFlags;
@@ -14,10 +15,29 @@ impl Exec<'_> {
     /// One transfer.
     pub(super) fn dma(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
-        let exec = w.exec();
         let m0 = self.defined_m0(w)? & 0xffff;
         let (places, _) = self.buffer_places(w, op, mem.bytes)?;
         let to_lds = op.info.flags.contains(OpFlags::LOAD);
+        self.path = Path::Dma;
+        let result = self.transfer(w, g, op, mem, &places, m0, to_lds);
+        self.path = Path::Ds;
+        result?;
+        debug_assert!(mem.kind != MemKind::None);
+        w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
+        Ok(())
+    }
+
+    fn transfer(
+        &mut self,
+        w: &Wave,
+        g: &mut Group,
+        op: &Op,
+        mem: Mem,
+        places: &[Place; LANES],
+        m0: u32,
+        to_lds: bool,
+    ) -> Result<()> {
+        let exec = w.exec();
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<crate::report::Report>| r.at_lane(l);
             let lds = Place::Lds(m0.wrapping_add(op.inst.mods.offset as u32).wrapping_add(4 * l as u32));
@@ -28,8 +48,6 @@ impl Exec<'_> {
             }
             self.store_place(w, g, to, &data, 4).map_err(lane)?;
         }
-        debug_assert!(mem.kind != MemKind::None);
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::super::{Exec, Group, unsupported};
 use super::Place;
 use crate::program::Op;
 use crate::report::Result;
+use crate::strict::races::Path;
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::Format;
@@ -87,7 +88,10 @@ impl Exec<'_> {
             }
         }
         self.check_alignment(&places, mem, exec)?;
-        self.access(w, g, op, &places, data, dst)?;
+        self.path = Path::Flat;
+        let result = self.access(w, g, op, &places, data, dst);
+        self.path = Path::Ds;
+        result?;
         // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
         // answers in order with other vector memory.
         let to_memory = (0..LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));

@@ -84,6 +84,10 @@ impl Exec<'_> {
         // The compare value and the new value stand the other way round than in buffer atomics.
         let mut loaded = vec![[Data::default(); LANES]; offsets.len()];
         let bytes = mem.bytes as usize;
+        for &offset in offsets {
+            let places = std::array::from_fn(|l| Place::Lds(base[l].wrapping_add(offset)));
+            self.count_busy(exec, &places, mem.bytes);
+        }
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             for (which, &offset) in offsets.iter().enumerate() {
                 let at = base[l].wrapping_add(offset);

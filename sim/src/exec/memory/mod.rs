@@ -7,13 +7,15 @@
 //! `base + (o / 4) * 256 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
 
 use super::{Exec, Group, Handler, memory_event, unsupported};
-use crate::memory::RegionKind;
+use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
+use crate::strict::races::{Access, Path};
 use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::timing;
 use crate::wave::{LANES, Wave};
 use mir::isa::{OpFlags, Opcode};
-use mir::machine::{Operand, PReg, Reg};
+use mir::machine::{ModFlags, Operand, PReg, Reg};
 use mir::target::{Features, Generation};
 
 mod buffer;
@@ -103,7 +105,50 @@ impl Exec<'_> {
         Ok(())
     }
 
-    fn load_place(&mut self, w: &Wave, g: &Group, place: Place, bytes: usize) -> Result<Data> {
+    /// Counts what the accesses keep busy in the model.
+    fn count_busy(&mut self, exec: u64, places: &[Place; LANES], bytes: u32) {
+        let lds: [Option<u32>; LANES] = std::array::from_fn(|l| match places[l] {
+            Place::Lds(at) if exec >> l & 1 != 0 => Some(at),
+            _ => None,
+        });
+        if lds.iter().any(Option::is_some) {
+            self.stats.busy.lds_cycles += timing::lds_cycles(&lds, bytes.div_ceil(4));
+        }
+        let addresses = (0..LANES).filter(|l| exec >> l & 1 != 0).filter_map(|l| match places[l] {
+            Place::Memory(at) => Some(at),
+            // The lanes' dwords lie side by side.
+            Place::Swizzled { base, offset } => Some(base + u64::from(offset / 4) * 256),
+            Place::Lds(_) | Place::Nowhere => None,
+        });
+        if places.iter().any(|p| matches!(p, Place::Memory(_) | Place::Swizzled { .. })) {
+            self.stats.busy.vmem_cycles += timing::memory_cycles(addresses, bytes.into());
+        }
+    }
+
+    /// Reports a race of this access to LDS with another wave's.
+    fn check_race(
+        &self,
+        w: &Wave,
+        g: &mut Group,
+        at: usize,
+        bytes: usize,
+        access: Access,
+        same: bool,
+    ) -> Result<()> {
+        let Some(races) = &mut g.races else { return Ok(()) };
+        let access = if self.atomic { Access::Atomic } else { access };
+        let kind = match self.path {
+            Path::Ds => EventKind::Lds,
+            Path::Flat => EventKind::Flat,
+            Path::Dma => EventKind::Vmem,
+        };
+        let number = w.waits.issued(kind) + 1;
+        races
+            .access(w.index, self.path, number, at, bytes, access, same)
+            .map_err(|race| Report::new(Kind::Race, race.to_string()))
+    }
+
+    fn load_place(&mut self, w: &Wave, g: &mut Group, place: Place, bytes: usize) -> Result<Data> {
         let mut data = Data::default();
         match place {
             Place::Memory(address) => {
@@ -127,6 +172,7 @@ impl Exec<'_> {
             Place::Lds(offset) => {
                 self.stats.bytes_lds += bytes as u64;
                 let at = offset as usize;
+                self.check_race(w, g, at, bytes, Access::Read, false)?;
                 match (g.lds.get(at..at + bytes), g.lds_undef.get(at..at + bytes)) {
                     (Some(b), Some(u)) => {
                         data.bytes[..bytes].copy_from_slice(b);
@@ -177,6 +223,8 @@ impl Exec<'_> {
             Place::Lds(offset) => {
                 self.stats.bytes_lds += bytes as u64;
                 let at = offset as usize;
+                let same = g.lds.get(at..at + bytes).is_some_and(|b| b == &data.bytes[..bytes]);
+                self.check_race(w, g, at, bytes, Access::Write, same)?;
                 match (g.lds.get_mut(at..at + bytes), g.lds_undef.get_mut(at..at + bytes)) {
                     (Some(b), Some(u)) => {
                         b.copy_from_slice(&data.bytes[..bytes]);
@@ -204,6 +252,11 @@ impl Exec<'_> {
         let exec = w.exec();
         let bytes = mem.bytes as usize;
         let mut loaded = [Data::default(); LANES];
+        let coherent = self.vector_fresh
+            || op.inst.mods.flags.intersects(ModFlags::GLC | ModFlags::SLC)
+            || matches!(mem.kind, MemKind::Atomic(_));
+        self.mem.cache(if coherent { Cache::Fresh } else { Cache::Vector });
+        self.count_busy(exec, places, mem.bytes);
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let place = places[l];
             let lane = |r: Box<Report>| r.at_lane(l);
@@ -257,7 +310,9 @@ impl Exec<'_> {
                 format!("atomic of {bytes} bytes at a misaligned {place:x?}"),
             ));
         }
-        let old = self.load_place(w, g, place, bytes)?;
+        self.atomic = true;
+        let old = self.load_place(w, g, place, bytes);
+        let old = old.inspect_err(|_| self.atomic = false)?;
         let (x, xu) = if bytes == 8 { old.long(0) } else { wide(old.word(0)) };
         let new = kind.apply(x, a, b, bytes == 8);
         use super::atomic::AtomicOp;
@@ -270,8 +325,9 @@ impl Exec<'_> {
         let mut data = Data::default();
         data.set_word(0, new as u32, undef as u32);
         data.set_word(4, (new >> 32) as u32, (undef >> 32) as u32);
-        self.store_place(w, g, place, &data, bytes)?;
-        Ok(old)
+        let stored = self.store_place(w, g, place, &data, bytes);
+        self.atomic = false;
+        stored.map(|()| old)
     }
 
     /// Writes loaded data to VGPRs from `dst` on, extended as the instruction says.

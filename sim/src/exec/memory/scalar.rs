@@ -2,6 +2,7 @@
 
 use super::super::{Exec, Group, Handler, unsupported};
 use super::Place;
+use crate::memory::Cache;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind, RegRange};
@@ -25,6 +26,7 @@ impl Exec<'_> {
         let issue = |w: &mut Wave, regs: &[RegRange]| w.waits.issue(Counter::Lgkm, EventKind::Smem, regs);
         if mem.kind == MemKind::None {
             let Some((reg, _)) = op.sdst else {
+                self.scalar_fresh |= matches!(op.inst.op, Opcode::S_DCACHE_INV | Opcode::S_DCACHE_INV_VOL);
                 issue(w, &[]);
                 return Ok(());
             };
@@ -62,6 +64,7 @@ impl Exec<'_> {
             MemKind::Load => {
                 let Some((dst, _)) = op.sdst else { return Err(unsupported(op)) };
                 self.stats.bytes_loaded += u64::from(mem.bytes);
+                self.mem.cache(if self.scalar_fresh { Cache::Fresh } else { Cache::Scalar });
                 for k in 0..dwords {
                     let (mut b, mut u) = ([0; 4], [0; 4]);
                     if u64::from(k) * 4 + (offset & !3) < range || !buffer {

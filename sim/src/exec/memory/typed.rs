@@ -98,7 +98,7 @@ impl Exec<'_> {
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<crate::report::Report>| r.at_lane(l);
             if kind == MemKind::Load {
-                let data = self.load_place(w, &no_lds, places[l], bytes).map_err(lane)?;
+                let data = self.load_place(w, &mut no_lds, places[l], bytes).map_err(lane)?;
                 let elements = match places[l] {
                     Place::Nowhere => [(0, 0); 4],
                     _ => format.load(&data.bytes, &data.undef).ok_or_else(|| unsupported(op))?,
