@@ -143,7 +143,9 @@ fn integers(t: &mut Table) {
         let high = format!(
             "  %x = sext {ty} %a to i{wide}\n  %y = sext {ty} %b to i{wide}\n  %p = mul i{wide} %x, %y\n  %h = lshr i{wide} %p, {n}\n  %r = trunc i{wide} %h to {ty}"
         );
-        t.add("smulh", ty, &high, move |a, b, _| Some((i128::from(s(a)) * i128::from(s(b)) >> n) as u64 & m));
+        t.add("smulh", ty, &high, move |a, b, _| {
+            Some(((i128::from(s(a)) * i128::from(s(b))) >> n) as u64 & m)
+        });
         let carry = format!(
             "  %p = call {{{ty}, i1}} @llvm.uadd.with.overflow.{ty}({ty} %a, {ty} %b)\n  %v = extractvalue {{{ty}, i1}} %p, 0\n  %q = extractvalue {{{ty}, i1}} %p, 1\n  %z = zext i1 %q to {ty}\n  %r = add {ty} %v, %z"
         );
@@ -166,6 +168,7 @@ fn b64(x: f64) -> Option<u64> {
     (!x.is_nan()).then(|| x.to_bits())
 }
 
+#[allow(clippy::manual_clamp, reason = "minnum and maxnum choose the number where one operand is NaN")]
 fn floats(t: &mut Table) {
     macro_rules! both {
         ($name:literal, $ir:literal, |$a:ident, $b:ident, $c:ident| $e:expr) => {

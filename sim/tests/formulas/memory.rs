@@ -156,8 +156,9 @@ fn flat_reaches_lds_and_memory() {
         let mut bench = Bench::new(target);
         let id = bench.memory.add_buffer("b", vec![7; 512]);
         set_lds(&mut bench, (0..1024).map(|x| x + 1000));
-        let address =
-            |l: usize| if l % 2 == 0 { 1 << 48 | 4 * l as u64 } else { id.address() + 4 * l as u64 };
+        let address = |l: usize| {
+            if l.is_multiple_of(2) { (1 << 48) + 4 * l as u64 } else { id.address() + 4 * l as u64 }
+        };
         bench.set_wide(10, &std::array::from_fn(address));
         go(&mut bench, Inst::new(Opcode::FLAT_LOAD_DWORD, [v(DEST), Operand::preg(PReg::vgpr(10), 2)]));
         for l in 0..LANES {
