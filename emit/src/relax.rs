@@ -14,7 +14,7 @@
 
 use crate::CodeReloc;
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Format, Opcode, encode, encoded_size};
+use mir::isa::{Format, Opcode, encode};
 use mir::machine::{Block, Condition, Function, Inst, Operand, Terminator};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -45,14 +45,14 @@ pub fn layout_and_encode(f: &mut Function, target: &Target) -> Result<Code> {
     fold_empty_blocks(f);
     expand_pseudos(f);
     lower_terminators(f);
-    let (mut code, fixups, starts) = encode_blocks(f, target)?;
-    if patch(&mut code, &fixups, &starts) {
-        return Ok(code);
+    let mut encoded = encode_blocks(f, target)?;
+    if encoded.patch() {
+        return Ok(encoded.code);
     }
-    insert_islands(f, target)?;
-    let (mut code, fixups, starts) = encode_blocks(f, target)?;
-    match patch(&mut code, &fixups, &starts) {
-        true => Ok(code),
+    insert_islands(f, &encoded.dwords)?;
+    let mut encoded = encode_blocks(f, target)?;
+    match encoded.patch() {
+        true => Ok(encoded.code),
         false => Err(Diagnostic::defect("a branch does not reach its island")),
     }
 }
@@ -189,9 +189,22 @@ struct Fixup {
     target: Block,
 }
 
-fn encode_blocks(f: &Function, target: &Target) -> Result<(Code, Vec<Fixup>, SecondaryMap<Block, u32>)> {
+/// A function encoded but for the distances of its branches.
+struct Encoded {
+    code: Code,
+    fixups: Vec<Fixup>,
+    /// First word of each block.
+    starts: SecondaryMap<Block, u32>,
+    /// Words of each instruction, in the order of the layout.
+    dwords: Vec<u8>,
+}
+
+fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
     let mut code = Code::default();
     let mut fixups = Vec::new();
+    let count = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
+    let mut dwords = Vec::with_capacity(count);
+    code.words.reserve(count * 2);
     let mut starts: SecondaryMap<Block, u32> = SecondaryMap::with_default(u32::MAX);
     let mut loc = 0;
     for &block in &f.layout {
@@ -205,9 +218,11 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<(Code, Vec<Fixup>, Sec
             if let Some(&Operand::Block(to)) = inst.operands.first() {
                 fixups.push(Fixup { word, target: to });
                 encode(&Inst::new(inst.op, [Operand::Imm(0)]), target, &mut code.words)?;
+                dwords.push(1);
                 continue;
             }
             let encoded = encode(inst, target, &mut code.words)?;
+            dwords.push(encoded.dwords);
             if let Some(index) = encoded.relocated {
                 let symbol = inst.operands.iter().find_map(|operand| match *operand {
                     Operand::Symbol { symbol, addend, kind } => Some((symbol, addend, kind)),
@@ -226,20 +241,23 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<(Code, Vec<Fixup>, Sec
             }
         }
     }
-    Ok((code, fixups, starts))
+    Ok(Encoded { code, fixups, starts, dwords })
 }
 
-/// Fills in the branches; false where one does not reach.
-fn patch(code: &mut Code, fixups: &[Fixup], starts: &SecondaryMap<Block, u32>) -> bool {
-    let displacement = |fixup: &Fixup| i64::from(starts[fixup.target]) - i64::from(fixup.word) - 1;
-    if !fixups.iter().all(|fixup| displacement(fixup).abs() <= REACH) {
-        return false;
+impl Encoded {
+    /// Fills in the branches; false where one does not reach.
+    fn patch(&mut self) -> bool {
+        let Self { code, fixups, starts, .. } = self;
+        let displacement = |fixup: &Fixup| i64::from(starts[fixup.target]) - i64::from(fixup.word) - 1;
+        if !fixups.iter().all(|fixup| displacement(fixup).abs() <= REACH) {
+            return false;
+        }
+        for fixup in fixups.iter() {
+            let word = &mut code.words[fixup.word as usize];
+            *word = (*word & 0xffff_0000) | u32::from(displacement(fixup) as i16 as u16);
+        }
+        true
     }
-    for fixup in fixups {
-        let word = &mut code.words[fixup.word as usize];
-        *word = (*word & 0xffff_0000) | u32::from(displacement(fixup) as i16 as u16);
-    }
-    true
 }
 
 /// Where islands may be placed.
@@ -276,8 +294,8 @@ struct Islands {
 }
 
 impl Islands {
-    /// Chooses the sites and lists the branches.
-    fn new(f: &Function, target: &Target) -> Result<Self> {
+    /// Chooses the sites and lists the branches; `dwords` has the words of each instruction.
+    fn new(f: &Function, dwords: &[u8]) -> Self {
         let mut out = Self {
             sites: Vec::new(),
             sources: Vec::new(),
@@ -287,6 +305,7 @@ impl Islands {
         };
         let mut position = 0;
         let mut last_site = 0;
+        let mut dwords = dwords.iter();
         for &block in &f.layout {
             out.starts[block] = position;
             let insts = &f.blocks[block].insts;
@@ -294,10 +313,8 @@ impl Islands {
                 if let Some(&Operand::Block(to)) = inst.operands.first() {
                     let place = Place::Branch { block, index, position };
                     out.sources.push(Source { place, target: to, hop: None });
-                    position += 1;
-                } else {
-                    position += encoded_size(inst, target)? / 4;
                 }
+                position += u32::from(dwords.next().copied().unwrap_or(1));
                 // Address computations count from s_getpc and must stay in one piece.
                 let since_getpc =
                     insts[..=index].iter().rev().take(2).any(|inst| inst.op == Opcode::S_GETPC_B64);
@@ -308,7 +325,7 @@ impl Islands {
             }
         }
         out.recount();
-        Ok(out)
+        out
     }
 
     fn recount(&mut self) {
@@ -389,8 +406,8 @@ impl Islands {
 }
 
 /// Splits blocks at island sites and redirects the branches that do not reach.
-fn insert_islands(f: &mut Function, target: &Target) -> Result<()> {
-    let mut islands = Islands::new(f, target)?;
+fn insert_islands(f: &mut Function, dwords: &[u8]) -> Result<()> {
+    let mut islands = Islands::new(f, dwords);
     let mut rounds = 0;
     while islands.route()? {
         rounds += 1;

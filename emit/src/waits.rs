@@ -243,8 +243,9 @@ impl Tracker {
         }
     }
 
-    fn has_pending(&self, kind: usize) -> bool {
-        self.issued[kind] > self.done[kind]
+    /// The kinds of which events may be unfinished, as bits.
+    fn pending(&self) -> u32 {
+        (0..KINDS).map(|kind| u32::from(self.issued[kind] > self.done[kind]) << kind).sum()
     }
 }
 
@@ -389,12 +390,15 @@ fn visit(
         if inst.op == Opcode::S_BARRIER {
             required = [0; 3];
         }
-        if tracker.touched.is_empty() {
-            // Nothing is in flight.
-        } else {
+        // Most of the time nothing is in flight, or events of one kind.
+        let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending() };
+        if pending != 0 {
             for_each_access(inst, |access| {
-                for kind in 0..KINDS {
-                    if tracker.has_pending(kind) && conflicts(kind, &access, &events) {
+                let mut kinds = pending;
+                while kinds != 0 {
+                    let kind = kinds.trailing_zeros() as usize;
+                    kinds &= kinds - 1;
+                    if conflicts(kind, &access, &events) {
                         access.range().for_each(|slot| require(tracker, kind, slot, &mut needed));
                     }
                 }

@@ -322,9 +322,9 @@ impl<'m> Body<'_, 'm> {
         Ok(mem)
     }
 
-    fn scope(&self, inst: InstRef<'m>) -> Result<(SyncScope, bool)> {
-        let scope = inst.sync_scope().and_then(|id| self.reader.scopes.get(&id));
-        scope.copied().ok_or_else(|| Diagnostic::unsupported("unknown synchronisation scope"))
+    fn scope(&mut self, inst: InstRef<'m>) -> Result<(SyncScope, bool)> {
+        let scope = inst.sync_scope().and_then(|id| self.reader.scope(id));
+        scope.ok_or_else(|| Diagnostic::unsupported("unknown synchronisation scope"))
     }
 
     /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one is `last`,

@@ -10,6 +10,7 @@ use mir::ir::{
 };
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// What a call of a function means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +37,8 @@ pub(crate) struct Reader<'m> {
     pub meanings: SecondaryMap<Func, Meaning>,
     /// Numbers of metadata kinds in this context.
     pub kinds: metadata::Kinds,
-    /// LLVM's numbers of synchronisation scopes; `true` for the `one-as` ones.
-    pub scopes: FxHashMap<u32, (SyncScope, bool)>,
+    /// LLVM's numbers of synchronisation scopes, asked for by the first atomic operation; `true` for the `one-as` ones.
+    scopes: Vec<(u32, (SyncScope, bool))>,
     /// `Module::files` by name, and by scope node.
     pub files: FxHashMap<String, u32>,
     /// File of a debug scope.
@@ -62,11 +63,6 @@ const SCOPES: [(&str, &str, SyncScope); 5] = [
 /// Copies `llvm` into plain data.
 pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
     parse::check_target(llvm, name)?;
-    let mut scopes = FxHashMap::default();
-    for (all, one, scope) in SCOPES {
-        scopes.insert(llvm.sync_scope(all), (scope, false));
-        scopes.insert(llvm.sync_scope(one), (scope, true));
-    }
     let module = Module {
         name: name.to_owned(),
         triple: llvm.triple(),
@@ -80,17 +76,18 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
         symbols: FxHashMap::default(),
         meanings: SecondaryMap::new(),
         kinds: metadata::Kinds::new(llvm),
-        scopes,
+        scopes: Vec::new(),
         files: FxHashMap::default(),
         scope_files: FxHashMap::default(),
         used: Vec::new(),
         align_attribute: llvm::attribute_kind("align"),
         errors: Vec::new(),
     };
-    let attributes = AttributeKinds::new();
+    static ATTRIBUTES: OnceLock<AttributeKinds> = OnceLock::new();
+    let attributes = ATTRIBUTES.get_or_init(AttributeKinds::new);
     let functions: Vec<_> = llvm.functions().collect();
     for &function in &functions {
-        reader.declare(function, &attributes);
+        reader.declare(function, attributes);
     }
     reader.globals();
     reader.module_metadata();
@@ -109,10 +106,11 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
     Ok(Reading { module: reader.module, errors: reader.errors })
 }
 
-/// LLVM's numbers of the attributes that mean something here.
+/// LLVM's numbers of the attributes that mean something here. They are the same in all contexts.
 struct AttributeKinds {
-    function: FxHashMap<u32, FuncFlags>,
-    param: FxHashMap<u32, ParamFlags>,
+    /// By number; the rest means nothing.
+    function: Vec<FuncFlags>,
+    param: Vec<ParamFlags>,
     align: u32,
     dereferenceable: u32,
     byval: u32,
@@ -144,14 +142,27 @@ impl AttributeKinds {
             ("noundef", ParamFlags::NOUNDEF),
         ];
         Self {
-            function: function.map(|(name, flag)| (llvm::attribute_kind(name), flag)).into_iter().collect(),
-            param: param.map(|(name, flag)| (llvm::attribute_kind(name), flag)).into_iter().collect(),
+            function: by_kind(&function),
+            param: by_kind(&param),
             align: llvm::attribute_kind("align"),
             dereferenceable: llvm::attribute_kind("dereferenceable"),
             byval: llvm::attribute_kind("byval"),
             byref: llvm::attribute_kind("byref"),
         }
     }
+}
+
+/// `flags` by LLVM's number of the attribute.
+fn by_kind<T: Copy + Default>(flags: &[(&str, T)]) -> Vec<T> {
+    let mut out = Vec::new();
+    for &(name, flag) in flags {
+        let kind = llvm::attribute_kind(name) as usize;
+        if out.len() <= kind {
+            out.resize(kind + 1, T::default());
+        }
+        out[kind] = flag;
+    }
+    out
 }
 
 /// Linkage in the IR's words.
@@ -215,10 +226,12 @@ impl<'m> Reader<'m> {
                 None => Meaning::Call,
             },
         };
-        for attribute in value.function_attributes() {
+        // What intrinsics promise is in the table of intrinsics.
+        let attributes = if meaning == Meaning::Call { value.function_attributes() } else { Vec::new() };
+        for attribute in attributes {
             match attribute.value() {
                 AttributeValue::Enum(kind, _) => {
-                    function.flags |= kinds.function.get(&kind).copied().unwrap_or_default();
+                    function.flags |= kinds.function.get(kind as usize).copied().unwrap_or_default();
                 }
                 AttributeValue::String(key, text) => {
                     if key == "runtime-handle" {
@@ -274,7 +287,7 @@ impl<'m> Reader<'m> {
     ) -> Result<()> {
         match value {
             AttributeValue::Enum(kind, number) => {
-                param.flags |= kinds.param.get(&kind).copied().unwrap_or_default();
+                param.flags |= kinds.param.get(kind as usize).copied().unwrap_or_default();
                 if kind == kinds.align {
                     param.align_log2 = number.checked_ilog2().unwrap_or(0) as u8;
                 } else if kind == kinds.dereferenceable {
@@ -282,7 +295,7 @@ impl<'m> Reader<'m> {
                 }
             }
             AttributeValue::Type(kind, ty) => {
-                param.flags |= kinds.param.get(&kind).copied().unwrap_or_default();
+                param.flags |= kinds.param.get(kind as usize).copied().unwrap_or_default();
                 if kind == kinds.byval || kind == kinds.byref {
                     param.indirect = Some(IndirectParam { ty: self.ty(ty)?, by_value: kind == kinds.byval });
                 }
@@ -290,6 +303,17 @@ impl<'m> Reader<'m> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The synchronisation scope that LLVM calls `id`, and whether it is a `one-as` one.
+    pub(crate) fn scope(&mut self, id: u32) -> Option<(SyncScope, bool)> {
+        if self.scopes.is_empty() {
+            for (all, one, scope) in SCOPES {
+                self.scopes.push((self.llvm.sync_scope(all), (scope, false)));
+                self.scopes.push((self.llvm.sync_scope(one), (scope, true)));
+            }
+        }
+        self.scopes.iter().find(|known| known.0 == id).map(|known| known.1)
     }
 
     /// Index into `Module::files` of the file of a debug scope.

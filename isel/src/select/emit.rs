@@ -54,7 +54,7 @@ impl<'a> Selector<'a> {
     /// sources from 0 and follow them when the instruction is commuted.
     pub(super) fn vop_mods(&mut self, op: Opcode, operands: &[Operand], mut mods: Modifiers) {
         let info = op.info();
-        let mut ops: SmallVec<[Operand; 5]> = operands.iter().copied().collect();
+        let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
         let first = info.def_count();
         let packed = info.format == Format::Vop3p;
         if packed && mods.op_sel_hi == 0 {
@@ -133,8 +133,7 @@ impl<'a> Selector<'a> {
                 ops[i] = self.in_vgpr(ops[i], dwords);
             }
         }
-        let mut inst = Inst::new(op, ops);
-        inst.mods = mods;
+        let mut inst = Inst::with_operands(op, ops, mods);
         inst.loc = self.loc;
         self.cur.push(inst);
     }
@@ -142,7 +141,7 @@ impl<'a> Selector<'a> {
     /// Appends a scalar instruction; sources that are not inline constants beyond the one literal get registers.
     pub(super) fn sop(&mut self, op: Opcode, operands: &[Operand]) {
         let info = op.info();
-        let mut ops: SmallVec<[Operand; 5]> = operands.iter().copied().collect();
+        let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
         let mut literal: Option<i64> = None;
         for i in 0..ops.len() {
             let Some(desc) = info.operands.get(i) else { break };
@@ -165,7 +164,7 @@ impl<'a> Selector<'a> {
                 _ => {}
             }
         }
-        let mut inst = Inst::new(op, ops);
+        let mut inst = Inst::with_operands(op, ops, Modifiers::default());
         inst.loc = self.loc;
         self.cur.push(inst);
     }

@@ -132,7 +132,7 @@ mod tests {
         let mut f = Function::new("f", CallConv::Kernel, Type::Void);
         let blocks: Vec<_> = (0..6).map(|_| f.add_block()).collect();
         let c = f.int(Type::I1, 1);
-        let mut branch = |f: &mut Function, from: usize, to: &[usize]| {
+        let branch = |f: &mut Function, from: usize, to: &[usize]| {
             let kind = match *to {
                 [] => InstKind::Ret { value: None },
                 [t] => InstKind::Jump { target: Target::to(blocks[t]) },

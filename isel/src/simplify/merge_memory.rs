@@ -12,10 +12,13 @@ use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::{Features, Target as Machine};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Base of an address: pointer, and the variable part with its scale.
 type Base = (Value, Option<Value>, i64);
+
+/// What members of a group have in common: base, space, whether they are stores, flags.
+type Key = (Base, AddrSpace, bool, MemFlags);
 
 #[derive(Clone, Copy)]
 struct Member {
@@ -53,12 +56,11 @@ fn merge_block(
     machine: &Machine,
     replaced: &mut SecondaryMap<Value, Option<Value>>,
 ) -> bool {
-    let insts = func.blocks[block].insts.clone();
-    let mut open: FxHashMap<(Base, AddrSpace, bool, MemFlags), usize> = FxHashMap::default();
-    let mut groups: Vec<Vec<Member>> = Vec::new();
-    // Groups that the next write closes.
-    let mut closable: Vec<(Base, AddrSpace, bool, MemFlags)> = Vec::new();
-    for (at, &inst) in insts.iter().enumerate() {
+    let mut open: FxHashMap<Key, usize> = FxHashMap::default();
+    let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
+    // Groups that the next write closes: of loads, which another load leaves alone, and of stores.
+    let (mut loads, mut stores): (Vec<Key>, Vec<Key>) = Default::default();
+    for (at, &inst) in func.blocks[block].insts.iter().enumerate() {
         let data = &func.insts[inst];
         let (ptr, ty, mem, store) = match &data.kind {
             InstKind::Load { ptr, mem } => (*ptr, data.ty, *mem, false),
@@ -67,7 +69,7 @@ fn merge_block(
                 let reads = matches!(kind, InstKind::Intrinsic { intrinsic, .. }
                     if intrinsic.props().contains(IntrinsicProps::READS));
                 if kind.has_side_effects() || reads {
-                    for key in closable.drain(..) {
+                    for key in loads.drain(..).chain(stores.drain(..)) {
                         open.remove(&key);
                     }
                 }
@@ -81,14 +83,14 @@ fn merge_block(
         let (base, offset) = address(func, ptr);
         let key = (base, mem.space, store, mem.flags);
         // A store ends what was read or written before, except its own group; a load ends groups of stores.
-        if store || !plain || !constant {
-            closable.retain(|other| {
-                let ends = if store || !mem.is_simple() { *other != key } else { other.2 };
-                if ends {
-                    open.remove(other);
-                }
-                !ends
-            });
+        if store || !mem.is_simple() {
+            for list in [&mut loads, &mut stores] {
+                let own = list.contains(&key);
+                list.drain(..).filter(|other| *other != key).for_each(|other| _ = open.remove(&other));
+                list.extend(own.then_some(key));
+            }
+        } else if !plain || !constant {
+            stores.drain(..).for_each(|other| _ = open.remove(&other));
         }
         if !plain {
             continue;
@@ -102,20 +104,26 @@ fn merge_block(
                     && groups[group].iter().any(|m| m.offset < offset + bytes && offset < m.offset + m.bytes);
                 if overlaps || groups[group].len() >= 64 {
                     open.insert(key, groups.len());
-                    groups.push(vec![member]);
+                    groups.push(smallvec![member]);
                 } else {
                     groups[group].push(member);
                 }
             }
             None => {
                 open.insert(key, groups.len());
-                groups.push(vec![member]);
-                if !constant || store {
-                    closable.push(key);
+                groups.push(smallvec![member]);
+                if store {
+                    stores.push(key);
+                } else if !constant {
+                    loads.push(key);
                 }
             }
         }
     }
+    if groups.iter().all(|group| group.len() < 2) {
+        return false;
+    }
+    let insts = std::mem::take(&mut func.blocks[block].insts);
     // New instructions before (loads) or instead of (stores) the old ones at a position.
     let mut before: FxHashMap<usize, Vec<Inst>> = FxHashMap::default();
     let mut dropped = vec![false; insts.len()];
@@ -152,6 +160,8 @@ fn merge_block(
             }
         }
         func.blocks[block].insts = out;
+    } else {
+        func.blocks[block].insts = insts;
     }
     any
 }

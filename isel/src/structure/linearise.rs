@@ -9,8 +9,8 @@
 //! graph in which each back edge leads to the exits of its loop instead, so that "all lanes come by" means "in this
 //! iteration".
 
+use super::normalise::Shape;
 use cranelift_entity::EntityRef;
-use mir::Result;
 use mir::analysis::{Csr, Dominators, Graph, Loops, Order};
 use mir::isa::{Format, OpFlags};
 use mir::machine::{Block, Function, Terminator};
@@ -46,7 +46,7 @@ pub(super) struct Plan {
     /// Blocks of kind `Restore` where nobody looks at EXEC.
     pub idle: Vec<bool>,
     /// Positions deferred at each position, ascending.
-    deferred: Vec<Vec<u32>>,
+    deferred: Vec<Set>,
     /// Block whose loop counts as the block's own: for blocks put on edges, the edge's source.
     home: Vec<u32>,
 }
@@ -54,18 +54,18 @@ pub(super) struct Plan {
 impl Plan {
     /// `split` lists blocks put on edges of uniform branches, with the edge's source. They come right behind it, so that the
     /// wave goes there before anything deferred, even where the edge leaves a loop.
-    pub(super) fn new(f: &Function, split: &[(Block, Block)]) -> Result<Self> {
-        let graph = Csr::thread(f);
-        let rpo = Order::reverse_post_order(&graph);
-        let dom = Dominators::new(&graph, &rpo);
+    pub(super) fn new(f: &Function, split: &[(Block, Block)], shape: Shape) -> Self {
+        let Shape { graph, mut rpo, dom, mut loops } = shape;
         // Of the sides of a divergent branch, the smaller goes first: lanes wait for a short time only.
         let swap = |b: u32| {
             matches!(f.blocks[Block::from_u32(b)].term, Terminator::Divergent(_))
                 && matches!(graph.succs(b), [x, y] if [*x, *y].iter().all(|&s| dom.idom(s) == Some(b))
                     && dom.subtree_len(*x) > dom.subtree_len(*y))
         };
-        let rpo = Order::reverse_post_order_by(&graph, swap);
-        let loops = Loops::new(&graph, &rpo, &dom);
+        if rpo.blocks().iter().any(|&b| swap(b)) {
+            rpo = Order::reverse_post_order_by(&graph, swap);
+            loops = Loops::new(&graph, &rpo, &dom);
+        }
         let nodes = graph.num_nodes();
         let mut home: Vec<u32> = (0..nodes as u32).collect();
         split.iter().for_each(|&(middle, source)| home[middle.index()] = source.as_u32());
@@ -81,7 +81,7 @@ impl Plan {
         };
         plan.defer(f);
         plan.choose_kinds(f, &dom);
-        Ok(plan)
+        plan
     }
 
     fn innermost(&self, block: u32) -> Option<mir::analysis::Loop> {
@@ -135,7 +135,7 @@ impl Plan {
     /// Solves the deferred sets.
     fn defer(&mut self, f: &Function) {
         let count = self.order.blocks().len();
-        let mut at_header: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut at_header: Vec<Set> = vec![Set::new(); count];
         // The first round grows the sets of headers, later ones recompute the others from scratch.
         loop {
             self.deferred = at_header.clone();
@@ -207,6 +207,9 @@ impl Plan {
         // Saved masks must dominate their use on the wave graph; where merging of paths breaks that, lanes are collected.
         loop {
             self.find_idle(f);
+            if !self.kind.iter().any(|kind| matches!(kind, Kind::Restore(_) | Kind::OtherSide(..))) {
+                return;
+            }
             let wave = self.wave_graph(f);
             let wave_dom = Dominators::new(&wave, &Order::reverse_post_order(&wave));
             let mut changed = false;
@@ -467,14 +470,24 @@ fn place(f: &Function, order: &[u32], split: &[(Block, Block)], nodes: usize) ->
     Order::from_blocks(blocks, nodes)
 }
 
+/// Positions, ascending.
+type Set = SmallVec<[u32; 4]>;
+
 /// Adds ascending `from` to ascending `into`; whether anything was new.
-fn union(into: &mut Vec<u32>, from: &[u32]) -> bool {
-    if from.is_empty() || into == from {
+fn union(into: &mut Set, from: &[u32]) -> bool {
+    if from.is_empty() || into[..] == *from {
         return false;
     }
     if into.is_empty() {
         into.extend_from_slice(from);
         return true;
+    }
+    if let [x] = *from {
+        let place = into.binary_search(&x);
+        if let Err(place) = place {
+            into.insert(place, x);
+        }
+        return place.is_err();
     }
     let old = std::mem::take(into);
     into.reserve(old.len() + from.len());

@@ -20,8 +20,8 @@ pub(super) type Gates = Vec<Option<Block>>;
 
 const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
 
-/// Writes wave edges, parameters, heads and tails into `f`.
-pub(super) fn build(f: &mut Function, plan: &Plan) -> Gates {
+/// Writes wave edges, parameters, heads and tails into `f`. The gates and the wave graph.
+pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
     let conditions: Vec<Option<VReg>> = f
         .blocks
         .values()
@@ -35,7 +35,7 @@ pub(super) fn build(f: &mut Function, plan: &Plan) -> Gates {
     masks.choose_saves();
     masks.heads(&pending);
     masks.tails();
-    gates
+    (gates, wave)
 }
 
 /// Makes gates, the layout, and wave edges without arguments.

@@ -61,9 +61,9 @@ mod normalise;
 mod scalars;
 
 use linearise::Plan;
-use mir::analysis::{Csr, Dominators, Loops, Order};
 use mir::machine::{Block, Edge, Function, Terminator};
 use mir::{Diagnostic, Result};
+use normalise::Shape;
 
 /// Structures `f`: selected code in, structured code out.
 ///
@@ -95,9 +95,7 @@ pub fn structure(f: &mut Function) -> Result<()> {
 /// Without divergent branches the wave graph is the thread graph.
 fn copy_graph(f: &mut Function) {
     normalise::split_edges_with_args(f);
-    let graph = Csr::thread(f);
-    let rpo = Order::reverse_post_order(&graph);
-    let loops = Loops::new(&graph, &rpo, &Dominators::new(&graph, &rpo));
+    let Shape { rpo, loops, .. } = Shape::new(f);
     let order = rpo.loops_contiguous(&loops);
     f.layout = order.blocks().iter().map(|&b| Block::from_u32(b)).collect();
     for &block in &f.layout {
@@ -112,12 +110,12 @@ fn copy_graph(f: &mut Function) {
 fn linearise(f: &mut Function) -> Result<()> {
     normalise::unify_exits(f)?;
     normalise::split_edges_with_args(f);
-    normalise::canonical_loops(f)?;
+    let mut shape = normalise::canonical_loops(f)?;
     // Uniform branches to a pending block need a block of their own on that edge; that adds no further pending blocks.
     let mut rounds = 0;
     let mut split = Vec::new();
     let plan = loop {
-        let plan = Plan::new(f, &split)?;
+        let plan = Plan::new(f, &split, shape);
         let edges = plan.uniform_edges_to_pending(f);
         if edges.is_empty() {
             break plan;
@@ -129,9 +127,10 @@ fn linearise(f: &mut Function) -> Result<()> {
         for (block, index) in edges {
             split.push((normalise::split_thread_edge(f, block, index), block));
         }
+        shape = Shape::new(f);
     };
-    let gates = masks::build(f, &plan);
-    scalars::repair(f);
+    let (gates, wave) = masks::build(f, &plan);
+    scalars::repair(f, &wave);
     masks::fold_gates(f, &gates);
     Ok(())
 }

@@ -90,11 +90,29 @@ pub(super) fn split_thread_edge(f: &mut Function, block: Block, index: usize) ->
     middle
 }
 
-/// Gives every loop one latch and one way in.
-pub(super) fn canonical_loops(f: &mut Function) -> Result<()> {
-    let graph = Csr::thread(f);
-    let rpo = Order::reverse_post_order(&graph);
-    let loops = Loops::new(&graph, &rpo, &Dominators::new(&graph, &rpo));
+/// The thread graph with what is known about it.
+pub(super) struct Shape {
+    pub graph: Csr,
+    pub rpo: Order,
+    pub dom: Dominators,
+    pub loops: Loops,
+}
+
+impl Shape {
+    pub(super) fn new(f: &Function) -> Self {
+        let graph = Csr::thread(f);
+        let rpo = Order::reverse_post_order(&graph);
+        let dom = Dominators::new(&graph, &rpo);
+        let loops = Loops::new(&graph, &rpo, &dom);
+        Self { graph, rpo, dom, loops }
+    }
+}
+
+/// Gives every loop one latch and one way in. The shape of the result.
+pub(super) fn canonical_loops(f: &mut Function) -> Result<Shape> {
+    let shape = Shape::new(f);
+    let Shape { graph, rpo, loops, .. } = &shape;
+    let mut changed = false;
     if !loops.is_reducible() {
         return Err(Diagnostic::unsupported("irreducible control flow under divergent branch"));
     }
@@ -108,12 +126,14 @@ pub(super) fn canonical_loops(f: &mut Function) -> Result<()> {
             .partition(|&p| loops.is_back_edge(p, header));
         if inside.len() > 1 {
             merge_edges(f, &inside, header);
+            changed = true;
         }
         if outside.len() != 1 || graph.succs(outside[0]).len() != 1 {
             merge_edges(f, &outside, header);
+            changed = true;
         }
     }
-    Ok(())
+    Ok(if changed { Shape::new(f) } else { shape })
 }
 
 /// Leads the edges from `sources` to `target` through one new block, which passes their arguments on.

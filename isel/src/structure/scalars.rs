@@ -178,8 +178,7 @@ pub(super) fn pass_params(f: &mut Function, plan: &Plan, wave: &Wave) {
 }
 
 /// Rewrites every SGPR use that its definition no longer dominates on the wave graph.
-pub(super) fn repair(f: &mut Function) {
-    let wave = Wave::new(f);
+pub(super) fn repair(f: &mut Function, wave: &Wave) {
     let defs = definitions(f);
     // Broken uses by register and block.
     let mut broken: Vec<(VReg, u32)> = Vec::new();
@@ -210,7 +209,7 @@ pub(super) fn repair(f: &mut Function) {
         let template = VRegData { hint: None, ..f.vregs[reg] };
         let def = [(defs[reg.index()], Val::Reg(reg))];
         let blocks = uses.iter().map(|u| u.1);
-        let variable = construct(f, &wave, &mut solver, def, blocks.clone(), Val::Undefined, template);
+        let variable = construct(f, wave, &mut solver, def, blocks.clone(), Val::Undefined, template);
         let mut undefined = None;
         for block in blocks {
             let new = match variable.at_start(block) {

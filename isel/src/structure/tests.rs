@@ -8,7 +8,7 @@
 use super::*;
 use crate::uniformity::Uniformity;
 use cranelift_entity::EntityRef;
-use mir::analysis::Graph;
+use mir::analysis::{Csr, Dominators, Graph, Loops, Order};
 use mir::ir::{self, BinaryOp, CallConv, InstFlags, InstKind, IntPredicate, Intrinsic, Type, Value};
 use mir::isa::Opcode;
 use mir::machine::{Condition, Inst, Operand, PReg, Reg, RegFile, Stage, VReg, verify};

@@ -85,24 +85,23 @@ impl Csr {
         let root = nodes as u32;
         let mut from_root: Vec<u32> = (0..root).filter(|&n| is_exit(n)).collect();
         let mut covered = vec![false; nodes];
-        let mut stack = from_root.clone();
-        let mut cover = |stack: &mut Vec<u32>, node: Option<u32>| {
-            let fresh = node.is_some_and(|n| !covered[n as usize]);
-            stack.extend(node.filter(|_| fresh));
+        let cover = |covered: &mut Vec<bool>, mut stack: Vec<u32>| {
             while let Some(node) = stack.pop() {
                 if !std::mem::replace(&mut covered[node as usize], true) {
                     stack.extend_from_slice(self.preds(node));
                 }
             }
-            fresh
         };
-        cover(&mut stack, None);
-        // Of a part that never ends, the last node in reverse post-order stands for its end.
-        let rpo = super::Order::reverse_post_order(self);
-        let rest = rpo.blocks().iter().rev().copied().chain((0..root).filter(|&n| !rpo.contains(n)));
-        for node in rest {
-            if cover(&mut stack, Some(node)) {
-                from_root.push(node);
+        cover(&mut covered, from_root.clone());
+        if covered.contains(&false) {
+            // Of a part that never ends, the last node in reverse post-order stands for its end.
+            let rpo = super::Order::reverse_post_order(self);
+            let rest = rpo.blocks().iter().rev().copied().chain((0..root).filter(|&n| !rpo.contains(n)));
+            for node in rest {
+                if !covered[node as usize] {
+                    from_root.push(node);
+                    cover(&mut covered, vec![node]);
+                }
             }
         }
         Self::new(nodes + 1, root, |node, sink| {

@@ -30,7 +30,8 @@ pub struct ReachingSolver<'a, G> {
     graph: &'a G,
     order: &'a Order,
     dom: &'a Dominators,
-    frontiers: Frontiers,
+    /// Computed for the first variable.
+    frontiers: Option<Frontiers>,
     /// Number of the last variable that has the block as a meeting point.
     meets: Vec<u32>,
     variable: u32,
@@ -116,8 +117,7 @@ impl<V: Copy + PartialEq> Solution<'_, V> {
 impl<'a, G: Graph> ReachingSolver<'a, G> {
     /// A solver over `graph`, of which `order` is a reverse post-order and `dom` the dominator tree.
     pub fn new(graph: &'a G, order: &'a Order, dom: &'a Dominators) -> Self {
-        let meets = vec![0; graph.num_nodes()];
-        Self { graph, order, dom, frontiers: dom.frontiers(graph), meets, variable: 0 }
+        Self { graph, order, dom, frontiers: None, meets: Vec::new(), variable: 0 }
     }
 
     /// Solves a variable that has the value of `defs` at the end of each block named there (once) and is used at the start
@@ -193,6 +193,8 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
     /// The definitions and their iterated dominance frontier, in preorder of the dominator tree.
     fn nodes<V: Copy>(&mut self, defs: impl IntoIterator<Item = (u32, V)>) -> Vec<Node<V>> {
         self.variable += 1;
+        self.meets.resize(self.graph.num_nodes(), 0);
+        let frontiers = self.frontiers.get_or_insert_with(|| self.dom.frontiers(self.graph));
         let node = |block: u32, def: Option<V>| {
             let range = self.dom.preorder_range(block)?;
             Some(Node { block, range, above: None, def, meet: false, start: None })
@@ -202,7 +204,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         let mut next = 0;
         while let Some(&Node { block, .. }) = nodes.get(next) {
             next += 1;
-            for &meet in self.frontiers.of(block) {
+            for &meet in frontiers.of(block) {
                 if std::mem::replace(&mut self.meets[meet as usize], self.variable) != self.variable {
                     nodes.extend(node(meet, None));
                 }

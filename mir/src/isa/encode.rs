@@ -144,7 +144,10 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
         bus: None,
     };
     encoder.operands()?;
-    encoder.mods().map_err(|e| (None, e))?;
+    // Arithmetic without modifiers, most code, has nothing to put into their fields.
+    if !encoder.is_plain() {
+        encoder.mods().map_err(|e| (None, e))?;
+    }
     Ok(Words {
         bits: encoder.bits,
         dwords: layout.dwords,
@@ -683,6 +686,21 @@ impl Encoder<'_> {
         }
         self.put(imm, 1, "soffset")?;
         self.put(value, (bytes as u64) & ((1 << value.width) - 1), "soffset")
+    }
+
+    /// Whether all fields of modifiers are zero.
+    fn is_plain(&self) -> bool {
+        let scalar = matches!(
+            self.info.format,
+            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp
+        );
+        let vector = matches!(
+            self.info.format,
+            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p
+        );
+        (scalar || vector)
+            && !matches!(self.encoding, Encoding::Sdwa | Encoding::Dpp)
+            && self.inst.mods == Modifiers::default()
     }
 
     fn mods(&mut self) -> Result<()> {

@@ -308,14 +308,13 @@ pub struct Inst {
 impl Inst {
     /// An instruction without modifiers.
     pub fn new(op: Opcode, operands: impl IntoIterator<Item = Operand>) -> Self {
-        Self {
-            op,
-            encoding: Encoding::Auto,
-            operands: operands.into_iter().collect(),
-            mods: Modifiers::default(),
-            mem: None,
-            loc: 0,
-        }
+        Self::with_operands(op, operands.into_iter().collect(), Modifiers::default())
+    }
+
+    /// An instruction with `mods`.
+    #[inline]
+    pub fn with_operands(op: Opcode, operands: SmallVec<[Operand; 5]>, mods: Modifiers) -> Self {
+        Self { op, encoding: Encoding::Auto, operands, mods, mem: None, loc: 0 }
     }
 
     /// Every register operand with whether it is written, in operand order. Registers that the row implies are not listed.
