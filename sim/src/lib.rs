@@ -29,6 +29,7 @@ pub mod load;
 pub mod memory;
 pub mod program;
 pub mod report;
+pub mod robustness;
 pub mod strict;
 pub mod timing;
 pub mod wave;

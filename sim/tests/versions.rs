@@ -109,21 +109,11 @@ fn damaged_objects_are_refused_or_run() {
         if round % 10 == 0 {
             bytes.truncate(rng.usize(0..bytes.len()));
         }
-        let Ok(object) = CodeObject::load(&bytes) else {
+        if sim::robustness::check(&bytes) {
+            loaded += 1;
+        } else {
             refused += 1;
-            continue;
-        };
-        loaded += 1;
-        let mut memory = Memory::new();
-        let out = memory.add_buffer("out", vec![0; 1024]);
-        let d = Dispatch {
-            kernel: "k".into(),
-            grid: [64, 1, 1],
-            group: [64, 1, 1],
-            args: vec![Arg::Buffer(out), Arg::Value(vec![3, 0, 0, 0])],
-            ..Dispatch::default()
-        };
-        let _ = sim::run(&object, &mut memory, &d, &Config { budget: 2000, ..Config::default() });
+        }
     }
     println!("{loaded} loaded, {refused} refused");
     assert!(loaded > 500 && refused > 200, "{loaded} {refused}");

@@ -192,7 +192,7 @@ impl<'a> Exec<'a> {
                 vector();
                 s.lds += 1;
             }
-            Class::Buffer | Class::Flat => {
+            Class::Buffer | Class::Image | Class::Flat => {
                 vector();
                 s.vmem += 1;
             }
@@ -256,7 +256,9 @@ pub fn handler(op: Opcode, class: Class, kernel: bool, mem: Option<&Mem>) -> Opt
         Class::Special => special::handler(op),
         Class::Compare(_) | Class::CompareClass => Some(|x, w, _, op| x.compare(w, op)),
         Class::Lane => lanes::handler(op),
-        Class::Smem | Class::Lds | Class::Buffer | Class::Flat => memory::handler(op, class, mem?),
+        Class::Smem | Class::Lds | Class::Buffer | Class::Image | Class::Flat => {
+            memory::handler(op, class, mem?)
+        }
         Class::Valu | Class::Unsupported => None,
     }
 }
@@ -273,7 +275,7 @@ pub fn memory_event(op: &Op) -> Option<EventKind> {
         Class::Lds if op.flag(ModFlags::GDS) => EventKind::Gds,
         Class::Lds => EventKind::Lds,
         Class::Flat if op.info.format == Format::Flat => EventKind::Flat,
-        Class::Buffer | Class::Flat => EventKind::Vmem,
+        Class::Buffer | Class::Image | Class::Flat => EventKind::Vmem,
         _ => return None,
     })
 }

@@ -98,6 +98,7 @@ pub(super) fn memory(info: &OpcodeInfo) -> Option<Mem> {
         Format::Ds
             | Format::Mubuf
             | Format::Mtbuf
+            | Format::Mimg
             | Format::Flat
             | Format::Global
             | Format::Scratch

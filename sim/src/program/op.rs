@@ -77,6 +77,8 @@ pub enum Class {
     Lds,
     /// Buffer.
     Buffer,
+    /// Image.
+    Image,
     /// Flat, global or scratch.
     Flat,
     /// Known, but not executed.
@@ -246,6 +248,7 @@ impl Op {
             Format::Smem => Class::Smem,
             Format::Ds => Class::Lds,
             Format::Mubuf | Format::Mtbuf => Class::Buffer,
+            Format::Mimg => Class::Image,
             Format::Flat | Format::Global | Format::Scratch => Class::Flat,
             _ => Class::Unsupported,
         };
@@ -325,7 +328,7 @@ impl Op {
         let (max_vgpr, max_sgpr) = (max(true), max(false));
         let valu = matches!(class, Class::Valu | Class::Compare(_) | Class::CompareClass | Class::Lane)
             && !matches!(inst.op, Opcode::V_NOP);
-        let vmem = matches!(class, Class::Buffer | Class::Flat);
+        let vmem = matches!(class, Class::Buffer | Class::Image | Class::Flat);
         let cycles = match class {
             _ if flags.contains(OpFlags::TRANS) => 16,
             _ if !flags.contains(OpFlags::F64_RATE) => 4,

@@ -268,4 +268,35 @@ mod tests {
         let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx6);
         assert!(gfx6.checks.iter().all(|c| c.2 != RuleId::ValuSgprVmem));
     }
+
+    /// The compiler's table was written apart from this one: both must name the same hazards with the same wait states.
+    #[test]
+    fn the_compilers_table_agrees() {
+        let key = |states: &[u8; Generation::COUNT]| *states;
+        let mut ours: Vec<_> = RULES.iter().map(|r| key(&r.states)).collect();
+        let mut theirs: Vec<_> = mir::target::hazards::HAZARDS.iter().map(|h| key(&h.wait_states)).collect();
+        ours.sort_unstable();
+        theirs.sort_unstable();
+        assert_eq!(ours, theirs);
+    }
+
+    /// Wait states of LLVM's hazard recogniser by generation, for those that both know.
+    #[test]
+    fn llvm_agrees() {
+        let expect = [
+            (RuleId::ValuSgprVmem, [0, 0, 5, 5]),
+            (RuleId::ValuSgprLaneSelect, [4, 4, 4, 4]),
+            (RuleId::ValuVccDivFmas, [4, 4, 4, 4]),
+            (RuleId::ValuExecDpp, [0, 0, 5, 5]),
+            (RuleId::ValuVgprDpp, [0, 0, 2, 2]),
+            (RuleId::SetregSetreg, [1, 1, 2, 2]),
+            (RuleId::SetregGetreg, [1, 1, 2, 2]),
+            (RuleId::SgprSmrd, [4, 0, 0, 0]),
+            (RuleId::TrapstsRfe, [1, 1, 1, 1]),
+            (RuleId::StoreData, [0, 1, 1, 1]),
+        ];
+        for (rule, states) in expect {
+            assert_eq!(RULES[rule as usize].states[..4], states, "{rule:?}");
+        }
+    }
 }

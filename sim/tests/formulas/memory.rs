@@ -167,3 +167,79 @@ fn flat_reaches_lds_and_memory() {
         }
     }
 }
+
+/// Sets the resource of a linear 2-D image of 8-bit unorm texels at s[8:15], a sampler at s[16:19].
+fn set_image(bench: &mut Bench, base: u64, width: u64, height: u64, linear: bool) {
+    let gfx9 = bench.target.generation() == mir::target::Generation::Gfx9;
+    let tiling = if gfx9 { 0 } else { 8 };
+    let words = [
+        base >> 8 | 10 << 52,
+        (width - 1) | (height - 1) << 14 | (4 | 5 << 3 | 6 << 6 | 7 << 9) << 32 | tiling << 52 | 9 << 60,
+        (width - 1) << 13,
+        0,
+    ];
+    for (k, word) in words.into_iter().enumerate() {
+        bench.wave.set_pair(PReg::sgpr(8 + 2 * k as u16), word, 0);
+    }
+    // Clamped to the last texel, unnormalised.
+    bench.wave.set_pair(PReg::sgpr(16), 2 | 2 << 3 | 1 << 15, 0);
+    bench.wave.set_pair(PReg::sgpr(18), u64::from(linear) << 20, 0);
+}
+
+#[test]
+fn images_load_store_and_sample() {
+    for target in targets() {
+        let mut bench = Bench::new(target);
+        let texel = |x: usize, y: usize, c: usize| (16 * y + 2 * x + 60 * c) as u8;
+        let bytes: Vec<u8> = (0..256).map(|n| texel(n / 4 % 8, n / 32, n % 4)).collect();
+        let id = bench.memory.add_buffer("image", bytes);
+        set_image(&mut bench, id.address(), 8, 8, false);
+        let image = |op, dwords, dmask, sampled: bool| {
+            let vdata = Operand::preg(PReg::vgpr(DEST), dwords);
+            let mut operands = vec![vdata, Operand::preg(PReg::vgpr(10), 2), s(8, 8)];
+            operands.extend(sampled.then(|| s(16, 4)));
+            let mut inst = Inst::new(op, operands);
+            inst.mods.dmask = dmask;
+            inst.mods.flags = ModFlags::UNORM;
+            inst
+        };
+        let unorm = |x: u8| f32::from(x) / 255.0;
+        let x: [u64; LANES] = std::array::from_fn(|l| l as u64 % 9);
+        let y: [u64; LANES] = std::array::from_fn(|l| l as u64 / 8);
+        let set = |bench: &mut Bench, f: &dyn Fn(u64) -> u64| {
+            bench.wave.set_v(10, x.map(|v| f(v) as u32));
+            bench.wave.set_v(11, y.map(|v| f(v) as u32));
+        };
+        set(&mut bench, &|v| v);
+        go(&mut bench, image(Opcode::IMAGE_LOAD, 2, 0b1010, false));
+        for l in 0..LANES {
+            let (px, py) = (x[l] as usize, y[l] as usize);
+            for (r, c) in [(0, 1), (1, 3)] {
+                let want = if px < 8 { unorm(texel(px, py, c)) } else { 0.0 };
+                assert_eq!(f32::from_bits(bench.lanes(DEST + r)[l]), want, "{target} lane {l}");
+            }
+        }
+        // At the centres of texels, then half a texel further right; clamped at the edge.
+        for (linear, shift) in [(false, 0.5f32), (true, 0.5), (true, 1.0)] {
+            set_image(&mut bench, id.address(), 8, 8, linear);
+            bench.wave.set_v(10, x.map(|v| (v as f32 + shift).to_bits()));
+            bench.wave.set_v(11, y.map(|v| (v as f32 + 0.5).to_bits()));
+            go(&mut bench, image(Opcode::IMAGE_SAMPLE_LZ, 1, 1, true));
+            for l in 0..LANES {
+                let at = |px: usize| unorm(texel(px.min(7), y[l] as usize, 0));
+                let px = x[l] as usize;
+                let want = if shift == 1.0 { (at(px) + at(px + 1)) / 2.0 } else { at(px) };
+                let got = f32::from_bits(bench.lanes(DEST)[l]);
+                assert!((got - want).abs() < 1e-6, "{target} lane {l}: {got} {want}");
+            }
+        }
+        set(&mut bench, &|v| v);
+        for c in 0..4 {
+            bench.wave.set_v(usize::from(DEST) + c, [(c as f32 / 3.0).to_bits(); LANES]);
+        }
+        go(&mut bench, image(Opcode::IMAGE_STORE, 4, 15, false));
+        assert_eq!(bench.memory.bytes(id)[..8], [0, 85, 170, 255, 0, 85, 170, 255], "{target}");
+        go(&mut bench, image(Opcode::IMAGE_GET_RESINFO, 2, 3, false));
+        assert_eq!((bench.lanes(DEST)[1], bench.lanes(DEST + 1)[1]), (8, 8));
+    }
+}

@@ -22,6 +22,7 @@ mod buffer;
 mod dma;
 mod flat;
 mod format;
+mod image;
 mod lds;
 mod scalar;
 mod typed;
@@ -31,6 +32,7 @@ pub fn handler(op: Opcode, class: Class, mem: &Mem) -> Option<Handler> {
     let info = op.info();
     let (formatted, dma) = (info.flags.contains(OpFlags::FORMATTED), info.flags.contains(OpFlags::LDS_DMA));
     match class {
+        Class::Image => image::handler(op, mem),
         Class::Buffer if formatted && dma => None,
         Class::Buffer if formatted => Some(|x, w, _, op| x.typed(w, op)),
         Class::Buffer if dma => Some(|x, w, g, op| x.dma(w, g, op)),
