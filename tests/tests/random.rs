@@ -1,5 +1,6 @@
 //! Random programs give the results that were computed beside them, at both levels, with every step verified.
 
+use gcnc_tests::measure::Compiler;
 use gcnc_tests::random::{self, Op, Stmt};
 
 /// Modules of 16 programs; `GCNC_RANDOM` asks for more.
@@ -13,7 +14,7 @@ fn random_programs_compute_what_they_must() {
         let scratch = tempfile::tempdir().unwrap();
         let programs = random::module(seed, 60);
         for level in [0, 2] {
-            let findings = random::check(&programs, scratch.path(), "gfx900", level).unwrap();
+            let findings = random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level).unwrap();
             if let Some(finding) = findings.first() {
                 panic!("seed {seed} at -O{level}: {}\n{}", finding.problem, finding.text);
             }
@@ -28,7 +29,7 @@ fn programs_that_failed_before() {
         let scratch = tempfile::tempdir().unwrap();
         let programs = random::module(seed, 80);
         for level in [0, 2] {
-            let findings = random::check(&programs, scratch.path(), "gfx900", level).unwrap();
+            let findings = random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level).unwrap();
             assert!(findings.is_empty(), "seed {seed} at -O{level}: {}", findings[0].problem);
         }
     }
@@ -52,7 +53,7 @@ fn spoil(body: &mut [Stmt]) -> bool {
 fn wrong_results_are_found() {
     let scratch = tempfile::tempdir().unwrap();
     let mut programs = random::module(1, 60);
-    let object = random::build(&programs, scratch.path(), "gfx900", 2).unwrap();
+    let object = random::build(&programs, scratch.path(), Compiler::Gcnc, "gfx900", 2).unwrap();
     let spoiled =
         programs.iter_mut().filter_map(|(program, _)| spoil(&mut program.body).then_some(())).count();
     let findings = random::judge(&object, &programs).len();

@@ -1,6 +1,7 @@
 //! Compiles and runs random programs until told to stop.
 
 use clap::Parser;
+use gcnc_tests::measure::Compiler;
 use gcnc_tests::random;
 use rayon::prelude::*;
 
@@ -19,6 +20,9 @@ struct Args {
     /// Processor.
     #[arg(long, default_value = "gfx900")]
     mcpu: String,
+    /// Compile with llc-22 instead: its code is a judge of the simulator.
+    #[arg(long)]
+    llc: bool,
     /// Optimisation levels.
     #[arg(short = 'O', value_delimiter = ',', default_values_t = [0, 2])]
     levels: Vec<u8>,
@@ -26,6 +30,7 @@ struct Args {
 
 fn main() -> std::process::ExitCode {
     let args = Args::parse();
+    let compiler = if args.llc { Compiler::Llc } else { Compiler::Gcnc };
     let results: Vec<Vec<String>> = (args.seed..args.seed + args.count)
         .into_par_iter()
         .map(|seed| {
@@ -33,7 +38,7 @@ fn main() -> std::process::ExitCode {
             let programs = random::module(seed, args.size);
             let mut problems = Vec::new();
             for &level in &args.levels {
-                match random::check(&programs, scratch.path(), &args.mcpu, level) {
+                match random::check(&programs, scratch.path(), compiler, &args.mcpu, level) {
                     Ok(findings) => problems.extend(
                         findings.iter().map(|f| format!("seed {seed} -O{level}: {}\n{}", f.problem, f.text)),
                     ),

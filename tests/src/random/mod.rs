@@ -15,6 +15,7 @@ pub use evaluate::evaluate;
 pub use generate::generate;
 pub use print::{needed, print};
 
+use crate::measure::Compiler;
 use crate::toolchain;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 use std::path::Path;
@@ -242,10 +243,11 @@ pub struct Finding {
 pub fn check(
     programs: &[(Program, Inputs)],
     scratch: &Path,
+    compiler: Compiler,
     cpu: &str,
     level: u8,
 ) -> Result<Vec<Finding>, String> {
-    Ok(judge(&build(programs, scratch, cpu, level)?, programs))
+    Ok(judge(&build(programs, scratch, compiler, cpu, level)?, programs))
 }
 
 /// The code object of `programs`, whose kernels are `k0`, `k1` and so on.
@@ -255,6 +257,7 @@ pub fn check(
 pub fn build(
     programs: &[(Program, Inputs)],
     scratch: &Path,
+    compiler: Compiler,
     cpu: &str,
     level: u8,
 ) -> Result<CodeObject, String> {
@@ -264,21 +267,31 @@ pub fn build(
         .map(|(index, (program, _))| print(program, &format!("k{index}"), None))
         .collect();
     let text = print::module(&kernels);
-    let options = gcnc::CompileOptions {
-        cpu: cpu.to_owned(),
-        opt_level: level,
-        file_type: gcnc::FileType::Obj,
-        code_object_version: Some(3),
-        verify: true,
-        threads: 1,
-        ..Default::default()
-    };
-    let output = gcnc::compile(text.as_bytes(), "random", &options).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        format!("{}\n{text}", lines.join("\n"))
-    })?;
     let object = scratch.join("random.o");
-    std::fs::write(&object, output.bytes).map_err(|error| error.to_string())?;
+    match compiler {
+        Compiler::Gcnc => {
+            let options = gcnc::CompileOptions {
+                cpu: cpu.to_owned(),
+                opt_level: level,
+                file_type: gcnc::FileType::Obj,
+                code_object_version: Some(3),
+                verify: true,
+                threads: 1,
+                ..Default::default()
+            };
+            let output = gcnc::compile(text.as_bytes(), "random", &options).map_err(|errors| {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                format!("{}\n{text}", lines.join("\n"))
+            })?;
+            std::fs::write(&object, output.bytes).map_err(|error| error.to_string())?;
+        }
+        // A judge of the simulator rather than of gcnc.
+        Compiler::Llc => {
+            let source = scratch.join("random.ll");
+            std::fs::write(&source, text).map_err(|error| error.to_string())?;
+            toolchain::llc(&source, &object, cpu, level)?;
+        }
+    }
     CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())
 }
 
