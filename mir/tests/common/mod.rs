@@ -24,6 +24,7 @@ impl Random {
         self.next() % n
     }
 
+    #[allow(dead_code, reason = "not every test needs it")]
     pub fn chance(&mut self, one_in: u64) -> bool {
         self.below(one_in) == 0
     }

@@ -2,17 +2,11 @@
 
 use super::modifier::{Collected, Seen};
 use crate::isa::format::Slot;
-use crate::isa::{Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType};
+use crate::isa::{Format, OpFlags, Opcode, Role, ValueType};
 use crate::machine::{Encoding, Inst, ModFlags, PReg, Reg, RegOperand, SdwaSel};
 use crate::target::operands::inline_constant;
 use crate::target::{Generation, Target};
 use std::borrow::Cow;
-
-/// Sources that have a bit in `neg`, `op_sel` and their kin.
-pub fn source_count(info: &OpcodeInfo) -> u32 {
-    let source = |kind| !matches!(kind, OperandKind::Literal | OperandKind::Attribute);
-    info.operands.iter().filter(|o| o.role == Role::Use && source(o.kind)).count() as u32
-}
 
 /// Checks `inst`, which was written with the modifiers `collected`.
 pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<(), Cow<'static, str>> {
@@ -43,6 +37,12 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
     }
     match info.format {
         Format::Mimg => image(inst, target)?,
+        Format::Mubuf | Format::Mtbuf
+            if inst.mods.flags.contains(ModFlags::ADDR64)
+                && inst.mods.flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN) =>
+        {
+            return Err("addr64 goes with neither offen nor idxen".into());
+        }
         Format::Mubuf | Format::Mtbuf if flags.contains(OpFlags::FORMATTED | OpFlags::D16) => {
             let info = info.operands.first().map_or(0, |desc| desc.dwords);
             let wanted = if packs_halves(target) { info.div_ceil(2) } else { info };
@@ -92,6 +92,11 @@ fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
         }
         return Ok(());
     }
+    let lane_read = matches!(inst.op, Opcode::V_READLANE_B32 | Opcode::V_READFIRSTLANE_B32);
+    let to = inst.operands.first().and_then(|o| o.as_reg()).map(|r| r.reg);
+    if lane_read && to == Some(PReg::M0.into()) {
+        return Err("m0 cannot be the destination of a lane read".into());
+    }
     let vector = matches!(
         info.format,
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
@@ -131,8 +136,15 @@ fn image(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
     if flags.contains(OpFlags::ATOMIC) && !matches!(mods.dmask, 1 | 3 | 15) {
         return Err("invalid atomic image dmask".into());
     }
+    if inst.op == Opcode::IMAGE_ATOMIC_CMPSWAP && mods.dmask == 1 {
+        return Err("invalid atomic image dmask".into());
+    }
     if flags.contains(OpFlags::GATHER4) && mods.dmask.count_ones() != 1 {
         return Err("invalid image_gather dmask: only one bit must be set".into());
+    }
+    let least = inst.op.info().least_address;
+    if inst.operands.get(1).and_then(|o| o.as_reg()).is_some_and(|reg| reg.dwords < least) {
+        return Err(format!("image address of less than {least} dwords").into());
     }
     let given = inst.operands.first().and_then(|o| o.as_reg()).map_or(0, |reg| u32::from(reg.dwords));
     let channels = if flags.contains(OpFlags::GATHER4) { 4 } else { mods.dmask.count_ones().max(1) };

@@ -7,6 +7,8 @@ use super::operand::{self, Value};
 use super::special::{self, Context};
 use super::{Failure, Fixup, FixupKind, Parsed, check, constant};
 use crate::diag::ErrorKind;
+use crate::isa::accept::{is_integer, is_signed_number, sources};
+use crate::isa::format::Slot;
 use crate::isa::{
     Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType, encode_into, format,
 };
@@ -257,7 +259,12 @@ impl<'a> Candidate<'_, 'a> {
                 Ok(Parsed { inst, words, fixup })
             }
             Err((operand, error)) => {
-                let at = operand.and_then(|index| self.statement.operands.get(index)).map_or(at, |o| o.at);
+                let modifier = operand.is_none() && error.message.contains("modifier");
+                let at = match operand.and_then(|index| self.statement.operands.get(index)) {
+                    Some(operand) => operand.at,
+                    None if modifier && !collected.seen.is_empty() => collected.at,
+                    None => at,
+                };
                 let failure = Failure { at, message: error.message.into(), kind: error.kind };
                 // What the encoder calls a defect is the user's here.
                 let kind =
@@ -280,6 +287,11 @@ impl<'a> Candidate<'_, 'a> {
             ..Modifiers::default()
         };
         let flags = info.flags;
+        let beside_register =
+            self.statement.operands.last().is_some_and(|o| matches!(o.value, Value::Register(_)));
+        if info.format == Format::Smem && collected.seen.contains(Seen::OFFSET) && beside_register {
+            mods.flags.set(ModFlags::ZERO_OFFSET, collected.offset == 0);
+        }
         // Bits that the row sets by itself.
         if flags.contains(OpFlags::RTN) {
             mods.flags -= ModFlags::GLC;
@@ -297,7 +309,7 @@ impl<'a> Candidate<'_, 'a> {
                 mods.op_sel_hi = neutral;
                 if collected.seen.contains(Seen::OP_SEL_HI) {
                     // What is not listed keeps its neutral value.
-                    let listed = (1 << check::source_count(info)) - 1;
+                    let listed = (1 << sources(info).count()) - 1;
                     mods.op_sel_hi = collected.op_sel_hi & listed | 7 & !listed;
                 }
                 mods.neg = collected.neg_lo;
@@ -314,7 +326,7 @@ impl<'a> Candidate<'_, 'a> {
             }
             _ if collected.op_sel != 0 => {
                 // The bit after those of the sources is the destination's.
-                let sources = check::source_count(info);
+                let sources = sources(info).count();
                 let low = collected.op_sel & ((1 << sources) - 1);
                 mods.op_sel = low | (collected.op_sel >> sources & 1) << 3;
             }
@@ -470,7 +482,11 @@ impl<'a> Candidate<'_, 'a> {
         };
         let inline = inline_constant(value, desc.ty, generation).is_some();
         if operand.literal && inline && kind != OperandKind::Literal {
-            return misfit(index, operand.at, "this number has no literal form");
+            mods.flags |= match desc.slot {
+                Slot::Src0 => ModFlags::LIT0,
+                Slot::Src1 => ModFlags::LIT1,
+                _ => return misfit(index, operand.at, "this operand has no literal form"),
+            };
         }
         if !operand.is_modified() {
             return Ok(Operand::Imm(value));
@@ -499,7 +515,7 @@ impl<'a> Candidate<'_, 'a> {
         let mix = info.flags.contains(OpFlags::MIX);
         let long = matches!(self.encoding, Encoding::E64 | Encoding::Sdwa | Encoding::Dpp);
         let signs = long && (mix || (info.format != Format::Vop3p && accepts_sign(desc, info)));
-        let extends = self.encoding == Encoding::Sdwa && accepts_extension(desc, info);
+        let extends = self.encoding == Encoding::Sdwa && is_integer(desc, info);
         let (Some(source), false, false) =
             (source, (operand.neg || operand.abs) && !signs, operand.sext && !extends)
         else {
@@ -537,14 +553,5 @@ fn takes_constant(kind: OperandKind) -> bool {
 
 /// Whether source `desc` can be negated.
 fn accepts_sign(desc: &OperandDesc, info: &OpcodeInfo) -> bool {
-    use ValueType as T;
-    let float = matches!(desc.ty, T::F16 | T::F32 | T::F64 | T::B16 | T::B32 | T::B64);
-    float && info.flags.contains(OpFlags::FLOAT_MODS) && desc.kind != OperandKind::LaneMask
-}
-
-/// Whether source `desc` can be sign-extended from its SDWA part.
-fn accepts_extension(desc: &OperandDesc, info: &OpcodeInfo) -> bool {
-    use ValueType as T;
-    matches!(desc.ty, T::I16 | T::U16 | T::I32 | T::U32)
-        || (matches!(desc.ty, T::B16 | T::B32) && !info.flags.contains(OpFlags::FLOAT_MODS))
+    is_signed_number(desc) && info.flags.contains(OpFlags::FLOAT_MODS)
 }

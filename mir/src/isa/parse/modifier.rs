@@ -456,7 +456,7 @@ pub fn allowed(info: &OpcodeInfo, encoding: Encoding, target: &Target) -> Seen {
         }
         (Format::Flat | Format::Global | Format::Scratch, _) => {
             // Where there is no offset, 0 is one.
-            Seen::GLC | Seen::SLC | Seen::OFFSET
+            Seen::GLC | Seen::SLC | Seen::OFFSET | when(flags.contains(OpFlags::LDS_DMA), Seen::LDS)
         }
         (Format::Mimg, _) => {
             Seen::DMASK

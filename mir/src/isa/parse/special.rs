@@ -432,6 +432,11 @@ pub fn swizzle(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Fail
             lexer.step();
             bit_mode(and, or, xor)
         }
+        "FFT" if context.generation() >= Generation::Gfx9 => 0xe000 | argument(lexer, 0..=31, "swizzle")?,
+        "ROTATE" if context.generation() >= Generation::Gfx9 => {
+            let direction = argument(lexer, 0..=1, "direction")?;
+            0xc000 | direction << 10 | argument(lexer, 0..=31, "number of lanes")? << 5
+        }
         _ => return fail(at, format!("unknown swizzle mode {mode}")),
     };
     close(lexer)?;
