@@ -72,6 +72,8 @@ fn denied_flags(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -
         return ModFlags::all();
     }
     if info.format == Format::Smem {
+        // The assembler cannot say it.
+        denied.insert(ModFlags::NV);
         denied.set(ModFlags::GLC, !flags.intersects(OpFlags::LOAD.union(OpFlags::STORE)));
     }
     denied
@@ -148,6 +150,12 @@ pub fn accepted(info: &OpcodeInfo, encoding: Encoding, layout: &Layout, generati
 impl Accepted {
     /// Whether all of `mods` that concern sources and result are taken; memory offsets and the like are not looked at.
     pub fn takes(&self, mods: &Modifiers) -> bool {
+        // A 64-bit address in VGPRs leaves no place for index and offset.
+        if mods.flags.contains(ModFlags::ADDR64)
+            && mods.flags.intersects(ModFlags::OFFEN.union(ModFlags::IDXEN))
+        {
+            return false;
+        }
         let sext = mods.sdwa().map_or(0, |s| s.sext);
         mods.abs & !self.abs == 0
             && mods.neg & !self.neg == 0

@@ -17,7 +17,7 @@ use crate::machine::{
 use crate::target::operands::{
     DPP, LITERAL, SDWA, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
 };
-use crate::target::{Generation, Target};
+use crate::target::{Features, Generation, Target};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
@@ -231,6 +231,7 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
         generation,
         encoding,
         layout,
+        packed_d16: target.has(Features::PACKED_D16),
         strict,
         bits,
         rest: words.get(usize::from(layout.dwords)..).unwrap_or(&[]),
@@ -271,6 +272,8 @@ struct Decoder<'a> {
     generation: Generation,
     encoding: Encoding,
     layout: &'static Layout,
+    /// 16-bit data stand two to a register.
+    packed_d16: bool,
     /// Unused bits must be clear.
     strict: bool,
     bits: u64,
@@ -344,7 +347,7 @@ impl Decoder<'_> {
                 let code = value << unit;
                 // Scalar memory does not load or store M0 and EXEC.
                 let memory = desc.slot == Slot::Sdata && matches!(code, 124 | 126 | 127);
-                if code > 127 || memory {
+                if (code > 127 && desc.role != Role::Use) || memory {
                     return Err(self.bad(name, value));
                 }
                 self.scalar(code, desc.dwords, name)
@@ -378,7 +381,13 @@ impl Decoder<'_> {
             }
             K::Literal => {
                 let literal = self.take_literal()?;
-                Ok(Operand::Imm(constant_of_literal(literal, desc.ty)))
+                // All of it, even where the operation takes the low half.
+                let wide = desc.ty == ValueType::F16;
+                Ok(Operand::Imm(if wide {
+                    i64::from(literal)
+                } else {
+                    constant_of_literal(literal, desc.ty)
+                }))
             }
             K::Attribute if self.encoding == Encoding::E64 => {
                 Ok(Operand::Imm(((value & 0x3f) << 2 | value >> 6) as i64))
@@ -504,7 +513,7 @@ impl Decoder<'_> {
         if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
             return Ok(Operand::Imm(constant));
         }
-        if value == LDS_DIRECT && !vector {
+        if value == LDS_DIRECT && self.encoding == Encoding::Auto {
             return Err(self.bad(name, value));
         }
         self.scalar(value, desc.dwords, name)
@@ -530,9 +539,9 @@ impl Decoder<'_> {
             }
             (Format::Scratch, Slot::Addr) => u8::from(self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f),
             (Format::Mubuf | Format::Mtbuf, Slot::Data0) => {
-                // Packed D16 takes half of what the unpacked one of the first GFX8 chips does.
+                // Packed data take half of what unpacked ones do.
                 let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
-                let packed = formatted && self.generation >= Generation::Gfx9;
+                let packed = formatted && self.packed_d16;
                 let dwords = if packed { desc.dwords.div_ceil(2) } else { desc.dwords };
                 dwords + u8::from(flags.contains(ModFlags::TFE))
             }
@@ -550,15 +559,28 @@ impl Decoder<'_> {
         } else {
             (self.mods.dmask.count_ones() as u8).max(1)
         };
-        // Atomics have one element, or two that are compared and swapped, of one or two dwords each.
-        if self.info.flags.contains(OpFlags::ATOMIC) {
-            let elements = desc.dwords / 2;
-            let dwords = if channels == desc.dwords { channels } else { elements };
-            return dwords + u8::from(flags.contains(ModFlags::TFE));
+        let status = u8::from(flags.contains(ModFlags::TFE));
+        let atomic = self.info.flags.contains(OpFlags::ATOMIC);
+        let gather = self.info.flags.contains(OpFlags::GATHER4);
+        let packed = flags.contains(ModFlags::D16) && self.packed_d16;
+        // The fewest registers that the instruction can have.
+        let least = match (atomic, gather) {
+            // One element, or two that are compared and swapped, of one or two dwords each.
+            (true, _) => desc.dwords / 2,
+            (_, true) => 2,
+            _ => 1,
+        };
+        let width = match (atomic, packed) {
+            (true, _) => channels + status,
+            (_, true) => channels.div_ceil(2).min(desc.dwords) + status,
+            _ => channels.min(desc.dwords) + status,
+        };
+        if atomic && !(least..=desc.dwords + 1).contains(&width) {
+            return least;
         }
-        let packed = flags.contains(ModFlags::D16) && self.generation >= Generation::Gfx9;
-        let dwords = if packed { channels.div_ceil(2) } else { channels };
-        dwords.min(desc.dwords) + u8::from(flags.contains(ModFlags::TFE))
+        // Too many registers are shown as the fewest, as LLVM does.
+        let first = self.layout.slot(Slot::Data0).get(self.bits);
+        if !self.strict && first + u64::from(width) > 256 { least } else { width }
     }
 
     fn smem_offset(&mut self) -> Result<Operand, DecodeError> {

@@ -346,8 +346,11 @@ impl Encoder<'_> {
                 }
                 _ => {
                     let value = self.immediate(operand, name)?;
-                    let literal =
-                        literal_of_constant(value, desc.ty).ok_or_else(|| out_of_range(name, value))?;
+                    // The low half counts of a 16-bit one, and all of it is kept.
+                    let whole = u32::try_from(value).ok().filter(|_| desc.ty == ValueType::F16);
+                    let literal = whole
+                        .or_else(|| literal_of_constant(value, desc.ty))
+                        .ok_or_else(|| out_of_range(name, value))?;
                     self.set_literal(literal)
                 }
             },
@@ -743,6 +746,8 @@ impl Encoder<'_> {
                 Mod::OpSelHi01 => u64::from(std::mem::take(&mut op_sel_hi) & 3),
                 Mod::OpSelHi2 => u64::from(mods.op_sel_hi >> 2),
                 Mod::Omod => u64::from(std::mem::take(&mut omod)),
+                // Cache control has no address.
+                Mod::Offset if self.info.operands.is_empty() => continue,
                 Mod::Offset => std::mem::take(&mut offset) as u64,
                 Mod::SignedOffset => {
                     let value = std::mem::take(&mut offset);

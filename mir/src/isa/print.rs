@@ -235,6 +235,10 @@ impl<N: Names> DisplayInst<'_, N> {
             Some(code) => f.write_str(FLOATS.get(usize::from(code) - 240).unwrap_or(&"?")),
             None => match ty {
                 T::F16 | T::B16 | T::I16 | T::U16 => write!(f, "{:#x}", value as u16),
+                // The high half alone is written, and a small number there would be an integer.
+                T::F64 if (-16..=64).contains(&(value >> 32)) => {
+                    write!(f, "lit({:#x})", (value >> 32) as u32)
+                }
                 T::F64 => write!(f, "{:#x}", value as u64 >> 32),
                 T::B64 | T::I64 | T::U64 => write!(f, "{value:#x}"),
                 _ => write!(f, "{:#x}", value as u32),

@@ -89,6 +89,8 @@ bitflags::bitflags! {
         const UNALIGNED_ACCESS = 1 << 28;
         /// LDS accesses may be unaligned.
         const UNALIGNED_DS = 1 << 29;
+        /// 16-bit data of buffer and image instructions stand two to a register. The first GFX8 chips use one register each.
+        const PACKED_D16 = 1 << 30;
     }
 }
 
@@ -158,6 +160,7 @@ const fn gfx9() -> Features {
         .union(Features::FAST_FMA_F32)
         .union(Features::UNALIGNED_DS)
         .union(Features::XNACK_SUPPORTED)
+        .union(Features::PACKED_D16)
 }
 
 impl Processor {
@@ -216,7 +219,7 @@ pub static PROCESSORS: &[Processor] = &[
     processor!("gfx802" ["iceland", "tonga"], Gfx8, 0x29, gfx8().union(Features::SGPR_INIT_BUG)),
     processor!("gfx803" ["fiji", "polaris10", "polaris11"], Gfx8, 0x2a, gfx8()),
     processor!("gfx805" ["tongapro"], Gfx8, 0x3c, gfx8().union(Features::SGPR_INIT_BUG)),
-    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
+    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::PACKED_D16).union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
     processor!("gfx900" [], Gfx9, 0x2c, gfx9().union(Features::MAD_MIX)),
     processor!("gfx902" [], Gfx9, 0x2d, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx904" [], Gfx9, 0x2e, gfx9().union(Features::FMA_MIX)),
