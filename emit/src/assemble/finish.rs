@@ -107,6 +107,10 @@ impl<'a> Assembler<'a, '_> {
             (None, true, 8) => reloc::REL64,
             _ => return Err(format!("no relocation of {width} bytes for this expression")),
         };
+        let of = self.symbols.of(symbol);
+        if of.name.starts_with(".L") && matches!(of.definition, Definition::Undefined) {
+            return Err(format!("symbol {} is not defined", of.name));
+        }
         pending.push(Pending { place, symbol, kind, addend });
         Ok(())
     }
@@ -162,12 +166,18 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    /// Sizes of all symbols.
+    /// Sizes of all symbols. Checks on the way that values are numbers or places of this object.
     fn sizes(&mut self, note: &mut dyn FnMut((Origin, String))) -> Vec<u64> {
         let target = self.target;
         let mut sizes = Vec::with_capacity(self.symbols.all.len());
         for id in 0..self.symbols.all.len() {
             let symbol = &self.symbols.all[id];
+            if let (Definition::Value(sum), Some(origin)) = (&symbol.definition, symbol.origin)
+                && (sum.plus.is_some() || sum.minus.is_some())
+                && self.symbols.place(sum).is_none()
+            {
+                note((origin, format!("{} stands for no place of this object", symbol.name)));
+            }
             let mut size = symbol.fixed_size;
             if let Some(value) = symbol.size.clone() {
                 match self.symbols.evaluate(&value, &target) {

@@ -3,7 +3,7 @@
 //! A symbol is a label, an expression (`.set`), or undefined. An expression evaluates to a number plus at most one symbol minus at most one
 //! ([`Sum`]); the difference of two labels of a section is a number. Evaluation keeps its own stack: chains of `.set` may be long.
 
-use super::{Place, Value};
+use super::{Origin, Place, Value};
 use mir::isa::parse::Expr;
 use mir::isa::parse::expr::{Function, Node, apply};
 use mir::machine::RelocKind;
@@ -42,6 +42,8 @@ pub struct Symbol<'a> {
     pub kind: raw::SymbolType,
     /// Visibility.
     pub visibility: raw::SymbolVisibility,
+    /// Where it was given its value, if it was.
+    pub origin: Option<Origin>,
     /// `.size`.
     pub size: Option<Value<'a>>,
     /// Size where the assembler knows it.
@@ -90,6 +92,7 @@ impl<'a> Symbols<'a> {
             binding: None,
             kind: raw::STT_NOTYPE,
             visibility: raw::STV_DEFAULT,
+            origin: None,
             size: None,
             fixed_size: 0,
         });
@@ -120,6 +123,7 @@ impl<'a> Symbols<'a> {
         if matches!(symbol.definition, Definition::Label(_)) {
             return Err(format!("symbol {name} is a label"));
         }
+        symbol.origin = Some(value.origin);
         symbol.definition = match value.expr.constant() {
             Some(constant) => Definition::Value(Sum { constant, ..Sum::default() }),
             None => Definition::Equated(value),
@@ -136,7 +140,7 @@ impl<'a> Symbols<'a> {
     }
 
     /// Evaluates every symbol that is an expression. The error names the line's expression that is wrong.
-    pub fn resolve(&mut self, target: &Target) -> Result<(), (super::Origin, String)> {
+    pub fn resolve(&mut self, target: &Target) -> Result<(), (Origin, String)> {
         for first in 0..self.all.len() {
             let mut stack = vec![SymbolId(first)];
             let mut pending = FxHashMap::default();

@@ -2,6 +2,7 @@
 
 use super::*;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use proptest::prelude::*;
 use std::process::Command;
 
 fn target(name: &str) -> Target {
@@ -246,4 +247,36 @@ fn long_chains_of_symbols_cost_no_stack() {
     text += " .set a20000, 5\n .long a0\n";
     let object = assemble(&text, &target("gfx900")).unwrap_or_else(|errors| panic!("{errors:?}"));
     assert_eq!(section(&object, ".text").map(|(data, _)| data), Some(20_005u32.to_le_bytes().to_vec()));
+}
+
+/// The sample with some of its lines dropped, doubled, cut or in each other's place.
+fn damaged() -> impl Strategy<Value = String> {
+    let lines: Vec<&str> = SOURCE.lines().collect();
+    let count = lines.len();
+    let change = (0..count, 0..count, 0usize..4, 0usize..40);
+    prop::collection::vec(change, 1..6).prop_map(move |changes| {
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        for (a, b, what, cut) in changes {
+            match what {
+                0 => lines[a].clear(),
+                1 => lines[a] = lines[b].clone(),
+                2 => lines.swap(a, b),
+                _ => lines[a] = lines[a].chars().take(cut).collect(),
+            }
+        }
+        lines.join("\n")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(text in prop_oneof![any::<String>(), damaged()]) {
+        let lines = text.lines().count() as u32;
+        for error in assemble(&text, &target("gfx900")).err().into_iter().flatten() {
+            prop_assert!(error.kind != ErrorKind::Defect, "{error}");
+            prop_assert!(error.location.as_ref().is_some_and(|at| at.line <= lines), "{error}");
+        }
+    }
 }
