@@ -15,8 +15,10 @@ use mir::machine::{Function, Operand, Reg, VReg};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
-/// Contested registers beyond which regalloc2 is not asked.
-const MOST_CONTESTED: usize = 20_000;
+/// regalloc2 is not asked if contested registers have more live ranges than this for each position of the code, besides
+/// [`FEW_RANGES`]: its time follows them.
+const RANGES_BY_POSITION: f32 = 0.25;
+const FEW_RANGES: f32 = 2000.0;
 
 /// What joining reads.
 #[derive(Clone, Copy)]
@@ -82,8 +84,9 @@ impl Joiner<'_> {
             wanted[find(&mut class, a.a.as_u32()) as usize] = true;
         }
         let out: Vec<bool> = (0..class.len() as u32).map(|v| wanted[find(&mut class, v) as usize]).collect();
-        let count = out.iter().filter(|&&c| c).count();
-        (count <= MOST_CONTESTED).then_some(out)
+        let ranges: usize =
+            self.f.vregs.keys().filter(|v| out[v.as_u32() as usize]).map(|v| self.live.of(v).len()).sum();
+        (ranges as f32 <= FEW_RANGES + RANGES_BY_POSITION * self.numbering.len() as f32).then_some(out)
     }
 
     /// The wishes for places: of registers that the code names, and beside what was not joined.

@@ -63,7 +63,8 @@ use mir::{Diagnostic, Result};
 use occupancy::{Mask, Occupancy};
 use pack::{File, Hints, Item, Packing, UNBOUND};
 use rewrite::{Bound, Rewriter};
-use spill::Spills;
+use spill::{Budget, Spills};
+use std::rc::Rc;
 use units::Units;
 use webs::Webs;
 
@@ -110,6 +111,8 @@ pub struct Allocator {
     vector: Occupancy,
     whole_wave: Occupancy,
     units: Units,
+    /// Live ranges of the function before spilling.
+    known: Option<Rc<Liveness>>,
     /// Damage done to the result before it is checked.
     #[cfg(test)]
     damage: Option<damage::Damage>,
@@ -125,61 +128,75 @@ impl Allocator {
 
     fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
         let limits = Limits::new(f, target, options);
-        let Some(failed) = self.attempt(f, target, options, &limits, &Spills::default())? else {
+        let Some(failed) = self.attempt(f, target, options, &limits, None)? else {
+            self.known = None;
             return Ok(());
         };
+        let mut known = self.known.take();
         {
             let numbering = Numbering::new(f);
             let wave = Graph::new(f, &numbering, RegFile::Sgpr);
             let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-            spill::copy_lone_parameters(f, &numbering, &wave, &thread);
+            if spill::copy_lone_parameters(f, &numbering, &wave, &thread) {
+                known = None;
+            }
         }
-        let plan = Plan::new(f, target)?;
-        let mut levels = [None; 2];
-        levels[failed] = Some(0);
+        let plan = Plan::new(f, target, known)?;
+        let mut file = failed.file;
+        let mut budgets = [None; 2];
+        budgets[file] = Some(Budget::after(failed.short));
         loop {
             let mut spilled = f.clone();
-            let spills = plan.spill(&mut spilled, &limits, &mut levels)?;
+            let spills = plan.spill(&mut spilled, &limits, &mut budgets, file)?;
             #[cfg(test)]
             if let Some(damage) = &mut self.damage {
                 damage.spilled(&mut spilled);
             }
-            let Some(failed) = self.attempt(&mut spilled, target, options, &limits, &spills)? else {
+            let Some(failed) = self.attempt(&mut spilled, target, options, &limits, Some(&spills))? else {
                 *f = spilled;
                 return Ok(());
             };
-            let next = levels[failed].map_or(0, |n| n + 1);
-            if next >= spill::LEVELS {
-                let file = if failed == 0 { "scalar" } else { "vector" };
+            let budget = budgets[failed.file].get_or_insert_default();
+            if budget.spent() {
+                let file = ["scalar", "vector"][failed.file];
                 return Err(Diagnostic::unsupported(format!(
                     "an instruction needs more {file} registers than there are"
                 )));
             }
-            levels[failed] = Some(next);
+            budget.short = failed.short;
+            file = failed.file;
         }
     }
 
-    /// Binds everything, or tells which file (scalar 0, vector 1) has too few registers and leaves `f` as it is.
+    /// Binds everything, or tells which file has too few registers and leaves `f` as it is.
     fn attempt(
         &mut self,
         f: &mut Function,
         target: &Target,
         options: &Options,
         limits: &Limits,
-        spills: &Spills,
-    ) -> Result<Option<usize>> {
+        spills: Option<&Spills>,
+    ) -> Result<Option<Failure>> {
         let numbering = Numbering::new(f);
         let wave = Graph::new(f, &numbering, RegFile::Sgpr);
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+        let live = Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?);
+        self.known = spills.is_none().then(|| live.clone());
         let mut apart = rustc_hash::FxHashSet::default();
         let joiner = join::Joiner { f, live: &live, numbering: &numbering, wave: &wave, thread: &thread };
-        self.units.clear();
-        let mut ask = options.regalloc2;
+        // What regalloc2 said of the original code holds for what spilling left of it.
+        let mut ask = options.regalloc2 && spills.is_none();
+        if spills.is_none() {
+            self.units.clear();
+        }
+        // Taking webs apart costs moves, which is better than spilling, but seldom helps where that has begun.
+        let tries_left = if spills.is_none() { JOIN_TRIES } else { 0 };
+        let none = Spills::default();
+        let spills = spills.unwrap_or(&none);
         let lanes = spills.lane_registers();
         let scalar = limits.scalar_file(&live);
         let vector = limits.vector_file(&live, lanes);
-        for tries in 0..=JOIN_TRIES {
+        for tries in 0..=tries_left {
             let (mut webs, open) = joiner.join(&mut self.units, &apart, ask);
             // What was found holds for what webs are joined again.
             ask = false;
@@ -190,8 +207,8 @@ impl Allocator {
             let mut high = 0;
             let most = [(Kind::Sgpr, &scalar), (Kind::Vgpr, &vector)]
                 .map(|(kind, file)| round.pressure(kind, file).into_iter().max().unwrap_or(0));
-            if let Some(n) = (0..2).find(|&n| most[n] > available(KINDS[n], [&scalar, &vector][n])) {
-                return Ok(Some(n));
+            if let Some(file) = (0..2).find(|&n| most[n] > available(KINDS[n], [&scalar, &vector][n])) {
+                return Ok(Some(Failure { file, short: 0 }));
             }
             // More waves in one file are worth nothing if the other does not hold them.
             let mut waves = Waves { target, kind: Kind::Vgpr, apart: lanes, bound: u32::MAX };
@@ -199,7 +216,7 @@ impl Allocator {
             for (n, kind, file, occupancy) in
                 [(0, Kind::Sgpr, &scalar, &mut self.scalar), (1, Kind::Vgpr, &vector, &mut self.vector)]
             {
-                let mut packed = round.pack(kind, file, occupancy, &mut at);
+                let mut packed = round.pack(kind, file, most[n], occupancy, &mut at);
                 if packed.failed.is_empty() {
                     let apart = if kind == Kind::Sgpr { 6 } else { lanes };
                     waves = Waves { kind, apart, ..waves };
@@ -215,17 +232,17 @@ impl Allocator {
             if let Some((file, failed)) = failure {
                 let before = apart.len();
                 round.dissolve(&failed, &mut apart);
-                if tries == JOIN_TRIES || apart.len() == before {
-                    return Ok(Some(file));
+                if tries == tries_left || apart.len() == before {
+                    return Ok(Some(Failure { file, short: round.overlap(&failed) }));
                 }
                 continue;
             }
             let mut exclusive = vector.clone();
             exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
-            let packed = round.pack(Kind::WholeWave, &exclusive, &mut self.whole_wave, &mut at);
+            let packed = round.pack(Kind::WholeWave, &exclusive, 0, &mut self.whole_wave, &mut at);
             if !packed.failed.is_empty() {
                 // Ordinary registers must leave room.
-                return Ok(Some(1));
+                return Ok(Some(Failure { file: 1, short: round.overlap(&packed.failed) }));
             }
             let all = packed.high.max(high);
             let reg_of = registers_of(f, &mut webs, &at);
@@ -274,8 +291,16 @@ impl Allocator {
             f.resources.vgpr_spills += spills.vgpr_dwords;
             return Ok(None);
         }
-        Ok(Some(0))
+        Ok(Some(Failure { file: 0, short: 0 }))
     }
+}
+
+/// Why an attempt failed.
+struct Failure {
+    /// The file (scalar 0, vector 1) with too few registers.
+    file: usize,
+    /// Most dwords at once that found no place, if it came to that.
+    short: i32,
 }
 
 /// The kinds that ordinary packing is for, by file.
@@ -292,7 +317,7 @@ fn available(kind: Kind, file: &File) -> i32 {
 /// What is known of a function that needs spills before any are inserted: all rounds start from it.
 struct Plan {
     numbering: Numbering,
-    live: Liveness,
+    live: Rc<Liveness>,
     accesses: spill::Accesses,
     /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that share a
     /// place frees nothing.
@@ -300,11 +325,15 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(f: &Function, target: &Target) -> Result<Self> {
+    /// A plan for `f`, whose live ranges may be `known`.
+    fn new(f: &Function, target: &Target, known: Option<Rc<Liveness>>) -> Result<Self> {
         let numbering = Numbering::new(f);
         let wave = Graph::new(f, &numbering, RegFile::Sgpr);
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
-        let live = Liveness::compute(f, target, &numbering, &wave, &thread)?;
+        let live = match known {
+            Some(live) => live,
+            None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?),
+        };
         let pressure = |kind: Kind, which: RegFile| {
             let mut file = File::default();
             restrict(&mut file, &live, which);
@@ -326,12 +355,18 @@ impl Plan {
         Ok(Self { numbering, live, accesses, profiles })
     }
 
-    /// Brings the pressure of `f` under the budgets of `levels`.
-    fn spill(&self, f: &mut Function, limits: &Limits, levels: &mut [Option<u32>; 2]) -> Result<Spills> {
+    /// Brings the pressure of `f` under new budgets, lower ones for `file` than before.
+    fn spill(
+        &self,
+        f: &mut Function,
+        limits: &Limits,
+        budgets: &mut [Option<Budget>; 2],
+        file: usize,
+    ) -> Result<Spills> {
         let mut spills = Spills::default();
         let mut places = rustc_hash::FxHashMap::default();
         let mut choices: [spill::Choice; 2] = Default::default();
-        let mut scratch = levels[1].is_some();
+        let mut scratch = budgets[1].is_some();
         for (n, kind) in [(0, Kind::Sgpr), (1, Kind::Vgpr)] {
             let profile = self.profiles[n].clone();
             let mut registers = match kind {
@@ -344,20 +379,17 @@ impl Plan {
                 scratch |= self.profiles[1].iter().any(|&p| p > vectors);
                 registers -= i32::from(scratch) * 6;
             }
-            if levels[n].is_none() && profile.iter().any(|&p| p > registers) {
-                levels[n] = Some(0);
-            }
-            // A budget that nothing exceeds would change nothing.
             let most = profile.iter().copied().max().unwrap_or(0);
-            while let Some(level) = &mut levels[n]
-                && *level + 1 < spill::LEVELS
-                && spill::budget(registers, *level) >= most
-            {
-                *level += 1;
+            if budgets[n].is_none() && most > registers {
+                budgets[n] = Some(Budget::default());
             }
-            let budget = levels[n].map_or(registers, |level| spill::budget(registers, level));
+            let budget = match &mut budgets[n] {
+                Some(budget) if n == file || budget.last().is_none() => budget.next(registers, most),
+                Some(budget) => budget.last().unwrap_or(registers),
+                None => registers,
+            };
             let mut choice = spill::Choice { victims: Vec::new(), profile, budget };
-            if levels[n].is_some() {
+            if budgets[n].is_some() {
                 choice.victims = spill::choose(
                     f,
                     &self.live,
@@ -387,11 +419,21 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
-    fn pack(&mut self, kind: Kind, file: &File, occupancy: &mut Occupancy, at: &mut [u16]) -> Packing {
+    /// `most` dwords are alive at once.
+    fn pack(
+        &mut self,
+        kind: Kind,
+        file: &File,
+        most: i32,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
         let mut items: Vec<Item> = pack::items(self.f, self.live, self.webs, kind);
         let positions = self.numbering.len();
         let mut packed = Packing::default();
-        for order in 0..2 {
+        // Where aligned tuples are crowded, they need their room first.
+        let crowded = kind == Kind::Sgpr && most * 6 > available(kind, file) * 5;
+        for order in usize::from(crowded)..2 {
             if order == 1 {
                 items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
@@ -430,6 +472,15 @@ impl Round<'_> {
             }
         }
         spill::pressure(self.numbering.len(), pieces.into_iter())
+    }
+
+    /// Most dwords of `webs` alive at once.
+    fn overlap(&self, webs: &[VReg]) -> i32 {
+        let mut pieces = Vec::new();
+        for &v in webs {
+            self.webs.view(self.f, self.live, v).pieces(&mut pieces);
+        }
+        spill::pressure(self.numbering.len(), pieces.into_iter()).into_iter().max().unwrap_or(0)
     }
 
     /// Keeps the members of failed webs out of joins from now on.
@@ -497,12 +548,12 @@ impl Waves<'_> {
             let mut tight = file.clone();
             let vcc = Mask::run(VCC_PAIR, u16::from(self.kind == Kind::Sgpr) * 2);
             tight.allowed = tight.allowed.and(&Mask::run(0, self.limit(waves)).or(&vcc));
-            let packed = round.pack(self.kind, &tight, occupancy, at);
+            let packed = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
             if packed.failed.is_empty() {
                 return packed;
             }
         }
-        round.pack(self.kind, file, occupancy, at)
+        round.pack(self.kind, file, i32::from(most), occupancy, at)
     }
 }
 

@@ -102,6 +102,17 @@ impl Liveness {
         }
     }
 
+    /// Ranges of registers that are given, for tests.
+    #[cfg(test)]
+    pub fn given(ranges: &[Vec<Range>]) -> Self {
+        let mut out = Self { offsets: vec![0], ..Self::default() };
+        for own in ranges {
+            out.ranges.extend_from_slice(own);
+            out.offsets.push(out.ranges.len() as u32);
+        }
+        out
+    }
+
     pub fn compute(
         f: &Function,
         target: &Target,
@@ -473,5 +484,46 @@ impl Physical {
 
     fn next_block(&mut self, scan: &mut Scan) {
         scan.fixed.append(&mut self.live);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fuzz::target;
+    use crate::{Options, allocate};
+    use mir::isa::Opcode;
+    use mir::machine::{EntryValue, Function, Inst, Operand, RegFile, Terminator};
+
+    /// A load of four dwords, each of which is read once and followed by a result that lives on.
+    #[test]
+    fn dwords_of_a_tuple_die_alone() {
+        let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
+        let block = f.add_block();
+        let [x, y] = [EntryValue::WorkitemIdX, EntryValue::WorkitemIdY].map(|value| {
+            let v = f.new_vreg(RegFile::Vgpr, 1);
+            f.entry.request(value, Some(v));
+            Operand::vreg(v, 1)
+        });
+        let address = f.new_vreg(RegFile::Vgpr, 2);
+        let four = f.new_vreg(RegFile::Vgpr, 4);
+        let sums: Vec<_> = (0..4).map(|_| f.new_vreg(RegFile::Vgpr, 1)).collect();
+        let mut push = |op, operands: &[Operand]| {
+            f.blocks[block].push(Inst::new(op, operands.iter().copied()));
+        };
+        push(Opcode::REG_SEQUENCE, &[Operand::vreg(address, 2), x, y]);
+        let load = [Operand::vreg(four, 4), Operand::vreg(address, 2), Operand::Off];
+        push(Opcode::GLOBAL_LOAD_DWORDX4, &load);
+        for (d, &sum) in sums.iter().enumerate() {
+            let part = Operand::sub(four, d as u8, 1);
+            push(Opcode::V_ADD_F32, &[Operand::vreg(sum, 1), part, part]);
+        }
+        for &sum in sums.iter().rev() {
+            let store = [Operand::vreg(address, 2), Operand::vreg(sum, 1), Operand::Off];
+            push(Opcode::GLOBAL_STORE_DWORD, &store);
+        }
+        f.blocks[block].term = Terminator::EndProgram;
+        let options = Options { verify: true, ..Options::default() };
+        let done = allocate(f, &target("gfx900"), &options).unwrap();
+        assert_eq!(done.resources.vgprs, 6);
     }
 }

@@ -191,3 +191,79 @@ impl Repair<'_> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::Random;
+    use crate::graph::Numbering;
+    use crate::liveness::Kind;
+    use crate::pack;
+    use mir::machine::RegFile;
+
+    /// Random tuples in a file as large as what is alive at once, or two more, where not all can have a place: what is
+    /// repaired must be right.
+    #[test]
+    fn what_is_driven_out_finds_another_place() {
+        let (mut failed, mut repaired) = (0, 0);
+        for seed in 0..300 {
+            let mut random = Random(seed);
+            let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
+            let mut ranges = Vec::new();
+            for _ in 0..60 {
+                f.new_vreg(RegFile::Sgpr, [1, 1, 1, 2, 2, 4][random.below(6)]);
+                let start = random.below(180) as u32;
+                let end = start + 2 + random.below(40) as u32;
+                let late = end + 1 + random.below(10) as u32;
+                let mut own = vec![Range { start, end }];
+                if random.below(3) == 0 {
+                    own.push(Range { start: late, end: late + 5 });
+                }
+                ranges.push(own);
+            }
+            let live = Liveness::given(&ranges);
+            let widths: Vec<u8> = f.vregs.values().map(|v| v.dwords).collect();
+            let alive = |p: u32| -> u32 {
+                let here = ranges
+                    .iter()
+                    .zip(&widths)
+                    .filter(|(r, _)| r.iter().any(|r| (r.start..r.end).contains(&p)));
+                here.map(|(_, &w)| u32::from(w)).sum()
+            };
+            let most = (0..250).map(alive).max().unwrap_or(0) as u16;
+            let file = File { allowed: Mask::run(0, most + 2 * (seed % 2) as u16), fixed: Vec::new() };
+            let mut webs = Webs::new(&f, &live, &Numbering::default());
+            let mut items = pack::items(&f, &live, &mut webs, Kind::Sgpr);
+            items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start));
+            let (mut occupancy, hints) = (Occupancy::default(), Hints::default());
+            let mut at = vec![UNBOUND; f.vregs.len()];
+            let packed = pack::pack(&f, &live, &webs, &items, &file, &hints, &mut occupancy, 250, &mut at);
+            if packed.failed.is_empty() {
+                continue;
+            }
+            failed += 1;
+            let (f, live, webs, items, file, hints) = (&f, &live, &webs, &items[..], &file, &hints);
+            let repair = Repair { f, live, webs, items, file, hints };
+            if !repair.run(&packed.failed, &mut occupancy, &mut at) {
+                continue;
+            }
+            repaired += 1;
+            for position in 0..250 {
+                let mut taken = Mask::default();
+                for (v, own) in ranges.iter().enumerate() {
+                    if !own.iter().any(|r| (r.start..r.end).contains(&position)) {
+                        continue;
+                    }
+                    let mine = Mask::run(at[v], u16::from(widths[v]));
+                    assert_eq!(at[v] % u16::from(widths[v].min(4)), 0, "alignment");
+                    assert_eq!(mine.and(&taken), Mask::default(), "seed {seed}, position {position}");
+                    assert_eq!(mine.and_not(&file.allowed), Mask::default());
+                    taken = taken.or(&mine);
+                    let range = Range { start: position, end: position + 1 };
+                    assert_eq!(mine.and_not(&occupancy.taken(range)), Mask::default(), "occupancy");
+                }
+            }
+        }
+        assert!(repaired >= 10, "{repaired} of {failed} repaired");
+    }
+}

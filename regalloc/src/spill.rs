@@ -10,7 +10,7 @@
 //! without its accesses, where it still is in a register.
 //!
 //! Tuples may need more room than dwords. If packing fails, the next round starts from the original code with a
-//! smaller budget ([`budget`]), in the end with none: then registers hold only what one instruction accesses.
+//! smaller budget ([`Budget`]), in the end with none: then registers hold only what one instruction accesses.
 //!
 //! * SGPRs go to lanes of VGPRs that hold nothing else (`v_writelane`, `v_readlane`). Those act on a lane whatever EXEC says, and
 //!   no other instruction touches these registers, so they live on the wave graph as SGPRs do. They are numbered behind all other VGPRs;
@@ -86,20 +86,51 @@ pub(crate) fn lane_register(n: u16) -> PReg {
     PReg::vgpr(255 - n)
 }
 
-/// Budgets of successive rounds: dwords of `registers` that may be alive at once in round `level`.
-pub(crate) fn budget(registers: i32, level: u32) -> i32 {
-    match level {
-        0 => registers - 2 - registers / 32,
-        1 => registers - 2 - registers / 8,
-        2 => registers - 2 - registers / 4,
-        3 => registers / 2,
-        4 => registers / 4,
-        _ => 0,
-    }
+/// How many dwords may be alive at once in successive rounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget {
+    round: u32,
+    /// The budget of the round before.
+    last: Option<i32>,
+    /// Dwords at once that found no place in the round before.
+    pub short: i32,
 }
 
-/// Rounds until the budget is nothing.
-pub(crate) const LEVELS: u32 = 6;
+impl Budget {
+    /// No budget yet; `short` dwords at once found no place.
+    pub fn after(short: i32) -> Self {
+        Self { short, ..Self::default() }
+    }
+
+    /// The next round's budget in a file of `registers` registers where `most` dwords are alive at once without
+    /// spills: by ever larger steps less, in the end nothing.
+    pub fn next(&mut self, registers: i32, most: i32) -> i32 {
+        let step = (registers / 32).max(1);
+        let next = match self.last {
+            None if self.short == 0 => registers - 2 - step,
+            None => (registers - 2 - step).min(most - (self.short + 1).min(registers / 4)),
+            // A budget that nothing exceeds would change nothing.
+            Some(last) => {
+                last.min(most)
+                    - (self.short + 1).min(registers / 4).max(step << (self.round.max(1) - 1).min(8))
+            }
+        };
+        self.round += 1;
+        let next = if next <= registers / 8 { 0 } else { next };
+        self.last = Some(next);
+        next
+    }
+
+    /// The budget of the last round.
+    pub fn last(&self) -> Option<i32> {
+        self.last
+    }
+
+    /// Whether the last round had the least there is.
+    pub fn spent(&self) -> bool {
+        self.last == Some(0)
+    }
+}
 
 /// Dwords alive at each position, exactly: `pieces` are ranges of single dwords that never overlap in one web.
 pub(crate) fn pressure(positions: u32, pieces: impl Iterator<Item = (Range, u8)>) -> Vec<i32> {
@@ -121,8 +152,14 @@ fn accumulate(differences: &mut [i32]) {
 }
 
 /// Makes parameters of blocks with one predecessor copies, so that only joins have parameters whose moves stand in
-/// predecessors.
-pub(crate) fn copy_lone_parameters(f: &mut Function, numbering: &Numbering, wave: &Graph, thread: &Graph) {
+/// predecessors; tells whether there were any.
+pub(crate) fn copy_lone_parameters(
+    f: &mut Function,
+    numbering: &Numbering,
+    wave: &Graph,
+    thread: &Graph,
+) -> bool {
+    let mut changed = false;
     for i in 0..numbering.order.len() {
         let block = numbering.order[i];
         for (file, graph) in [(RegFile::Sgpr, wave), (RegFile::Vgpr, thread)] {
@@ -134,6 +171,7 @@ pub(crate) fn copy_lone_parameters(f: &mut Function, numbering: &Numbering, wave
             let succs = if file == RegFile::Sgpr { &mut from.wave_succs } else { &mut from.thread_succs };
             let Some(edge) = succs.iter_mut().find(|e| e.block == block) else { continue };
             let args = std::mem::take(&mut edge.args);
+            changed = true;
             let data = &mut f.blocks[block];
             let list = if file == RegFile::Sgpr { &mut data.sparams } else { &mut data.vparams };
             let copies: Vec<Inst> = std::mem::take(list)
@@ -153,6 +191,7 @@ pub(crate) fn copy_lone_parameters(f: &mut Function, numbering: &Numbering, wave
             data.tail_start += count;
         }
     }
+    changed
 }
 
 /// Where registers are read and written, by register: pieces of positions in which even a spilled value is in a register.
