@@ -32,12 +32,14 @@ bitflags::bitflags! {
         const RACE = 1 << 10;
         /// A load may come from a cache that does not know of another work-group's store.
         const STALE = 1 << 11;
+        /// The same as [`Self::RACE`] in memory. Not part of `all`: programs may poll a flag.
+        const RACE_GLOBAL = 1 << 12;
     }
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self::all().difference(Self::UNDEF_STORE).difference(Self::BUFFER_RANGE)
+        Self::all().difference(Self::UNDEF_STORE).difference(Self::BUFFER_RANGE).difference(Self::RACE_GLOBAL)
     }
 }
 
@@ -54,11 +56,12 @@ const CHECK_NAMES: &[(&str, Checks)] = &[
     ("buffer-range", Checks::BUFFER_RANGE),
     ("race", Checks::RACE),
     ("stale", Checks::STALE),
+    ("race-global", Checks::RACE_GLOBAL),
 ];
 
 impl Checks {
     /// Reads `all`, `none` or a list of names separated by commas; a name after `-` is removed. `all` leaves out
-    /// `undef-store` and `buffer-range`, which valid programs may violate; `all,undef-store` adds one.
+    /// `undef-store`, `buffer-range` and `race-global`, which valid programs may violate; `all,undef-store` adds one.
     pub fn parse(list: &str) -> std::result::Result<Self, String> {
         let mut set = Self::empty();
         for (i, item) in list.split(',').map(str::trim).filter(|s| !s.is_empty()).enumerate() {
@@ -115,6 +118,8 @@ pub enum Kind {
     Race,
     /// [`Checks::STALE`].
     Stale,
+    /// [`Checks::RACE_GLOBAL`].
+    RaceGlobal,
     /// An access to memory that is not mapped.
     OutOfBounds,
     /// A write to read-only memory.
@@ -147,6 +152,7 @@ impl Kind {
             Self::BufferRange => Checks::BUFFER_RANGE,
             Self::Race => Checks::RACE,
             Self::Stale => Checks::STALE,
+            Self::RaceGlobal => Checks::RACE_GLOBAL,
             _ => return None,
         })
     }
@@ -166,6 +172,7 @@ impl Kind {
             Self::BufferRange => "buffer-range",
             Self::Race => "race",
             Self::Stale => "stale",
+            Self::RaceGlobal => "race-global",
             Self::OutOfBounds => "out-of-bounds",
             Self::ReadOnly => "read-only",
             Self::Trap => "trap",

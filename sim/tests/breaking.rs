@@ -6,7 +6,7 @@
 
 use mir::isa::Opcode;
 use mir::target::{Features, Target};
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, Checks, CodeObject, Config, Dispatch, Memory};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -105,6 +105,23 @@ done:
   ret void
 }
 
+define amdgpu_kernel void @exchange(ptr addrspace(1) %out, ptr addrspace(1) noalias readonly %a, ptr addrspace(1) %b, i32 %k) #0 {
+  %w = call i32 @llvm.amdgcn.workitem.id.x()
+  %p = getelementptr i32, ptr addrspace(1) %a, i32 %w
+  %x = load i32, ptr addrspace(1) %p
+  %q = getelementptr i32, ptr addrspace(1) %b, i32 %w
+  store i32 %x, ptr addrspace(1) %q
+  fence syncscope("workgroup") release
+  call void @llvm.amdgcn.s.barrier()
+  fence syncscope("workgroup") acquire
+  %j = sub i32 255, %w
+  %r = getelementptr i32, ptr addrspace(1) %b, i32 %j
+  %y = load i32, ptr addrspace(1) %r
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %w
+  store i32 %y, ptr addrspace(1) %o
+  ret void
+}
+
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare i32 @llvm.amdgcn.workgroup.id.x()
 declare void @llvm.amdgcn.s.barrier()
@@ -135,7 +152,8 @@ define amdgpu_kernel void @hazards(ptr addrspace(1) noalias %out, ptr addrspace(
 "#;
 
 /// Kernels with the number of work-groups.
-const KERNELS: [(&str, u32); 4] = [("chain", 1), ("tree", 1), ("last_group", 4), ("hazards", 1)];
+const KERNELS: [(&str, u32); 5] =
+    [("chain", 1), ("tree", 1), ("last_group", 4), ("exchange", 1), ("hazards", 1)];
 
 fn compile(cpu: &str, level: u8, dpp: bool) -> Option<CodeObject> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -170,7 +188,8 @@ fn run(
         args: vec![Arg::Buffer(out), Arg::Buffer(a), Arg::Buffer(b), Arg::Value(vec![5, 0, 0, 0])],
         ..Dispatch::default()
     };
-    let config = Config { seed, skip, budget: 1_000_000, ..Config::default() };
+    let checks = Checks::parse("all,race-global").expect("names of checks");
+    let config = Config { checks, seed, skip, budget: 1_000_000, ..Config::default() };
     sim::run(object, &mut memory, &d, &config).map_err(|r| r.to_string())?;
     Ok(memory.read_u32s(out))
 }
@@ -205,7 +224,7 @@ fn what_is_left_out_is_noticed() {
             eprintln!("skipped: llc-22 is needed");
             return;
         };
-        for &kernel in &KERNELS[..if dpp { 4 } else { 3 }] {
+        for &kernel in &KERNELS[..if dpp { 5 } else { 4 }] {
             let good: Vec<_> = (0..3)
                 .map(|seed| {
                     run(&object, kernel, seed, None).unwrap_or_else(|r| panic!("{cpu} -O{level}: {r}"))

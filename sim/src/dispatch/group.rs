@@ -87,8 +87,11 @@ pub(super) fn run_one(
     let items = size.iter().product::<u32>();
     let live = items.div_ceil(LANES as u32) as usize;
     let waves = waves.get_mut(..live).unwrap_or_default();
-    let races = live > 1 && run.cfg.checks.contains(Checks::RACE);
-    group.races = races.then(|| Box::new(Races::new(group.lds.len(), live)));
+    let checks = run.cfg.checks;
+    let lds = if checks.contains(Checks::RACE) { group.lds.len() } else { 0 };
+    let memory = checks.contains(Checks::RACE_GLOBAL);
+    let races = live > 1 && (lds > 0 || memory);
+    group.races = races.then(|| Box::new(Races::new(lds, live, memory)));
     for (n, w) in waves.iter_mut().enumerate() {
         start_wave(w, n as u32, &size, run, group);
     }

@@ -38,7 +38,7 @@ pub(super) fn compare_class(name: &str) -> Class {
 
 pub(super) fn accumulates(op: Opcode) -> bool {
     use Opcode::*;
-    matches!(op, V_MAC_F32 | V_MAC_LEGACY_F32 | V_MAC_F16 | V_FMAC_F32)
+    matches!(op, V_MAC_F32 | V_MAC_LEGACY_F32 | V_MAC_F16 | V_FMAC_F32 | V_CVT_PKACCUM_U8_F32)
 }
 
 pub(super) fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {

@@ -1,10 +1,12 @@
-//! Races between the waves of a work-group in LDS.
+//! Races between the waves of a work-group, in LDS and (a check of its own) in memory.
 //!
 //! A write is *ordered* once its wave has waited for it and then all waves have passed a barrier; a read, once all have passed a barrier. For each
 //! byte the last write and the last read are kept. An access races with an unordered write of another wave, a write also with an unordered
 //! read of another wave. Atomic operations do not race with each other nor with plain reads, nor writes of what is there already.
 //!
 //! Cost: constant for each byte accessed; nothing for work-groups of one wave.
+
+use rustc_hash::FxHashMap;
 
 /// An access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,16 +19,19 @@ pub enum Access {
     Atomic,
 }
 
-/// By which instructions LDS is reached, which decides the waits that prove an access done.
+/// By which instructions a byte is reached, which decides the waits that prove an access done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Path {
     /// DS instructions.
     Ds,
     /// FLAT instructions.
     Flat,
-    /// Transfers from memory.
-    Dma,
+    /// Vector memory, transfers to LDS included.
+    Vmem,
 }
+
+/// Bytes of memory whose cells are kept together.
+const BLOCK: u64 = 64;
 
 const NOBODY: u8 = 0xff;
 const MANY: u8 = 0xfe;
@@ -46,72 +51,114 @@ struct Cell {
 /// What two waves do to a byte without order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Race {
-    /// Offset of the byte in LDS.
-    pub offset: usize,
+    /// Offset of the byte in LDS, or its address.
+    pub at: u64,
+    /// Whether it is in LDS.
+    pub lds: bool,
     /// The other wave.
     pub wave: u8,
     /// What that did.
     pub was: Access,
 }
 
+/// An access by a wave.
+#[derive(Clone, Copy, Debug)]
+pub struct By {
+    /// The wave.
+    pub wave: u32,
+    /// How.
+    pub path: Path,
+    /// Its number among the wave's accesses by this path.
+    pub number: u32,
+    /// What.
+    pub access: Access,
+    /// A store of what is there already.
+    pub same: bool,
+}
+
 /// The state of a work-group.
 #[derive(Clone, Debug)]
 pub struct Races {
-    cells: Vec<Cell>,
+    lds: Vec<Cell>,
+    /// Blocks of memory by number, where that is checked.
+    memory: Option<FxHashMap<u64, Box<[Cell; BLOCK as usize]>>>,
+    order: Order,
+}
+
+#[derive(Clone, Debug)]
+struct Order {
     /// For each wave and path, how many of its accesses had been waited for at the last barrier.
-    ordered: Vec<[u32; 3]>,
+    known: Vec<[u32; 3]>,
     interval: u32,
 }
 
+const FRESH: Cell = Cell { writer: NOBODY, path: Path::Ds, atomic: false, reader: NOBODY, write: 0, read: 0 };
+
 impl Races {
-    /// For `bytes` of LDS and `waves` waves.
-    pub fn new(bytes: usize, waves: usize) -> Self {
-        let cell = Cell { writer: NOBODY, path: Path::Ds, atomic: false, reader: NOBODY, write: 0, read: 0 };
-        Self { cells: vec![cell; bytes], ordered: vec![[0; 3]; waves], interval: 1 }
+    /// For `lds_bytes` of LDS and `waves` waves; with `memory`, races there are found too.
+    pub fn new(lds_bytes: usize, waves: usize, memory: bool) -> Self {
+        Self {
+            lds: vec![FRESH; lds_bytes],
+            memory: memory.then(FxHashMap::default),
+            order: Order { known: vec![[0; 3]; waves], interval: 1 },
+        }
     }
 
     /// All waves have passed a barrier; `done` of each: how many accesses by each path it had waited for.
     pub fn barrier(&mut self, done: impl Iterator<Item = [u32; 3]>) {
-        self.ordered.clear();
-        self.ordered.extend(done);
-        self.interval += 1;
+        self.order.known.clear();
+        self.order.known.extend(done);
+        self.order.interval += 1;
     }
 
-    /// Wave `wave` makes its access number `number` by `path` to `len` bytes from `offset` on. `same`: a store of what is there already.
-    pub fn access(
-        &mut self,
-        wave: u32,
-        path: Path,
-        number: u32,
-        offset: usize,
-        len: usize,
-        access: Access,
-        same: bool,
-    ) -> Result<(), Race> {
-        let me = wave as u8;
-        let Some(cells) = self.cells.get_mut(offset..offset.saturating_add(len)) else { return Ok(()) };
+    /// An access to `len` bytes of LDS from `offset` on.
+    pub fn lds(&mut self, by: By, offset: usize, len: usize) -> Result<(), Race> {
+        let Some(cells) = self.lds.get_mut(offset..offset.saturating_add(len)) else { return Ok(()) };
         for (k, cell) in cells.iter_mut().enumerate() {
-            let race = |wave, was| Err(Race { offset: offset + k, wave, was });
-            let known =
-                self.ordered.get(usize::from(cell.writer)).map_or(u32::MAX, |o| o[cell.path as usize]);
-            let unordered_write = cell.writer != NOBODY && cell.writer != me && cell.write > known;
-            let tolerated = cell.atomic && access != Access::Write || same && access == Access::Write;
-            if unordered_write && !tolerated {
-                return race(cell.writer, if cell.atomic { Access::Atomic } else { Access::Write });
-            }
-            if access == Access::Read {
-                cell.reader = if cell.read == self.interval && cell.reader != me { MANY } else { me };
-                cell.read = self.interval;
-                continue;
-            }
-            let unordered_read = cell.reader != NOBODY && cell.reader != me && cell.read == self.interval;
-            if unordered_read && access == Access::Write && !same {
-                return race(cell.reader, Access::Read);
-            }
-            if !same {
-                (cell.writer, cell.path, cell.atomic) = (me, path, access == Access::Atomic);
-                cell.write = number;
-            }
+            cell.access(by, &self.order).map_err(|(wave, was)| Race {
+                at: (offset + k) as u64,
+                lds: true,
+                wave,
+                was,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// An access to `len` bytes of memory from `address` on.
+    pub fn memory(&mut self, by: By, address: u64, len: usize) -> Result<(), Race> {
+        let Some(blocks) = &mut self.memory else { return Ok(()) };
+        for at in (0..len as u64).map(|k| address.wrapping_add(k)) {
+            let block = blocks.entry(at / BLOCK).or_insert_with(|| Box::new([FRESH; BLOCK as usize]));
+            let cell = &mut block[(at % BLOCK) as usize];
+            cell.access(by, &self.order).map_err(|(wave, was)| Race { at, lds: false, wave, was })?;
+        }
+        Ok(())
+    }
+}
+
+impl Cell {
+    /// Notes an access; `Err`: the wave whose access it races with, and what that was.
+    fn access(&mut self, by: By, order: &Order) -> Result<(), (u8, Access)> {
+        let me = by.wave as u8;
+        let known = order.known.get(usize::from(self.writer)).map_or(u32::MAX, |o| o[self.path as usize]);
+        let unordered_write = self.writer != NOBODY && self.writer != me && self.write > known;
+        let tolerated = self.atomic && by.access != Access::Write || by.same && by.access == Access::Write;
+        if unordered_write && !tolerated {
+            return Err((self.writer, if self.atomic { Access::Atomic } else { Access::Write }));
+        }
+        if by.access == Access::Read {
+            self.reader = if self.read == order.interval && self.reader != me { MANY } else { me };
+            self.read = order.interval;
+            return Ok(());
+        }
+        let unordered_read = self.reader != NOBODY && self.reader != me && self.read == order.interval;
+        if unordered_read && by.access == Access::Write && !by.same {
+            return Err((self.reader, Access::Read));
+        }
+        if !by.same {
+            (self.writer, self.path, self.write) = (me, by.path, by.number);
+            self.atomic = by.access == Access::Atomic;
         }
         Ok(())
     }
@@ -125,7 +172,8 @@ impl std::fmt::Display for Race {
             Access::Atomic => "changed atomically",
         };
         let who = if self.wave == MANY { "other waves".to_owned() } else { format!("wave {}", self.wave) };
-        write!(f, "byte 0x{:x} of LDS was {was} by {who} with no wait and barrier since", self.offset)
+        let place = if self.lds { "of LDS" } else { "of memory" };
+        write!(f, "byte 0x{:x} {place} was {was} by {who} with no wait and barrier since", self.at)
     }
 }
 
@@ -134,12 +182,12 @@ mod tests {
     use super::*;
 
     fn at(r: &mut Races, wave: u32, number: u32, access: Access) -> bool {
-        r.access(wave, Path::Ds, number, 8, 4, access, false).is_ok()
+        r.lds(By { wave, path: Path::Ds, number, access, same: false }, 8, 4).is_ok()
     }
 
     #[test]
     fn a_barrier_orders_what_has_been_waited_for() {
-        let mut r = Races::new(64, 2);
+        let mut r = Races::new(64, 2, true);
         assert!(at(&mut r, 0, 1, Access::Write) && at(&mut r, 0, 2, Access::Read));
         assert!(!at(&mut r, 1, 1, Access::Read));
         r.barrier([[0; 3], [0; 3]].into_iter());
@@ -154,11 +202,29 @@ mod tests {
 
     #[test]
     fn atomics_race_with_plain_stores_alone() {
-        let mut r = Races::new(64, 2);
+        let mut r = Races::new(64, 2, true);
         assert!(at(&mut r, 0, 1, Access::Atomic) && at(&mut r, 1, 1, Access::Atomic));
         assert!(at(&mut r, 0, 2, Access::Read));
         assert!(!at(&mut r, 0, 3, Access::Write));
         // Writing what is there already does no harm.
-        assert!(r.access(0, Path::Ds, 3, 8, 4, Access::Write, true).is_ok());
+        let same = By { wave: 0, path: Path::Ds, number: 3, access: Access::Write, same: true };
+        assert!(r.lds(same, 8, 4).is_ok());
+    }
+
+    #[test]
+    fn memory_has_the_same_rules() {
+        let mut r = Races::new(0, 2, true);
+        let by = |wave, number, access| By { wave, path: Path::Vmem, number, access, same: false };
+        assert!(r.memory(by(0, 1, Access::Write), 0x1000_003e, 8).is_ok());
+        let race = r.memory(by(1, 1, Access::Read), 0x1000_0041, 4).unwrap_err();
+        assert_eq!((race.at, race.wave, race.was), (0x1000_0041, 0, Access::Write));
+        r.barrier([[0, 0, 1], [0; 3]].into_iter());
+        assert!(r.memory(by(1, 1, Access::Read), 0x1000_0041, 4).is_ok());
+        // Without the check nothing is kept.
+        let mut off = Races::new(0, 2, false);
+        assert!(
+            off.memory(by(0, 1, Access::Write), 0, 4).is_ok()
+                && off.memory(by(1, 1, Access::Write), 0, 4).is_ok()
+        );
     }
 }

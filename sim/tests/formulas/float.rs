@@ -142,6 +142,67 @@ fn exponent<F: Float>(x: u64, bits: u32) -> Want {
     Want::Bits(e as i64 as u64 & (u64::MAX >> (64 - bits)))
 }
 
+/// A product in which a zero wins.
+fn legacy(a: u64, b: u64, r: Round) -> Single {
+    let (a, b): (Single, Single) = (of(a), of(b));
+    if a.is_zero() || b.is_zero() { Single::ZERO } else { a.mul_r(b, r).value }
+}
+
+/// A normalised 16-bit integer.
+fn norm<F: Float + FloatConvert<Double>>(x: u64, signed: bool) -> u64 {
+    let wide: Double = of::<F>(x).convert(&mut false).value;
+    let one = Double::from_u128(1).value;
+    let low = if signed { -one } else { Double::ZERO };
+    let held = if wide < low {
+        low
+    } else if wide > one {
+        one
+    } else {
+        wide
+    };
+    let top = Double::from_u128(if signed { 32767 } else { 65535 }).value;
+    let product = held.mul_r(top, Round::NearestTiesToEven).value;
+    to_int::<Double>(product.to_bits() as u64, if signed { 16 } else { 17 }, signed, Round::NearestTiesToEven)
+}
+
+/// The special cases of x[2] / x[1], else x[0] with the quotient's sign; `tiny`: a difference of exponents that underflows.
+fn fixup<F: Float>(x: [u64; 3], tiny: i32) -> Option<Want> {
+    let [q, d, n]: [F; 3] = x.map(of);
+    let negative = d.is_negative() != n.is_negative();
+    let signed = |v: F| exact(if v.is_negative() == negative { v } else { -v });
+    if n.is_nan() || d.is_nan() || n.is_zero() && d.is_zero() || n.is_infinite() && d.is_infinite() {
+        return Some(Want::Nan);
+    }
+    if d.is_zero() || n.is_infinite() {
+        return Some(signed(F::INFINITY));
+    }
+    if n.is_zero() || d.is_infinite() {
+        return Some(signed(F::ZERO));
+    }
+    let exponent = |v: F| if v.is_denormal() { F::MIN_EXP - 1 } else { v.ilogb() };
+    if exponent(n) - exponent(d) < tiny {
+        return Some(signed(F::ZERO));
+    }
+    Some(if q.is_nan() { signed(F::INFINITY) } else { signed(q) })
+}
+
+/// Face, coordinates on it, and half the major axis of a cube map.
+fn cube(v: [u64; 3]) -> Option<(u128, Single, Single, Single)> {
+    let [x, y, z]: [Single; 3] = v.map(of);
+    if x.is_nan() || y.is_nan() || z.is_nan() {
+        return None;
+    }
+    let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
+    Some(match (az >= ax && az >= ay, ay >= ax) {
+        (true, _) if z < Single::ZERO => (5, -x, -y, z),
+        (true, _) => (4, x, -y, z),
+        (_, true) if y < Single::ZERO => (3, x, -z, y),
+        (_, true) => (2, x, z, y),
+        _ if x < Single::ZERO => (1, z, -y, x),
+        _ => (0, -z, -y, x),
+    })
+}
+
 fn near(v: f64, bits: i32) -> Want {
     if v.is_nan() { Want::Nan } else { Want::Near(v, bits) }
 }
@@ -241,6 +302,53 @@ pub fn formula(name: &str, x: [u64; 3], rounds: [Round; 2], ieee: bool) -> Optio
         "frexp_exp_i32_f32" => return Some(exponent::<Single>(a, 32)),
         "frexp_exp_i32_f64" => return Some(exponent::<Double>(a, 32)),
         "frexp_exp_i16_f16" => return Some(exponent::<Half>(a, 16)),
+        "mul_legacy_f32" => return Some(exact(legacy(a, b, rs))),
+        "mad_legacy_f32" | "mac_legacy_f32" => {
+            let [a, b, c] = x.map(|x| flush(of::<Single>(x)));
+            let p = flush(legacy(a.to_bits() as u64, b.to_bits() as u64, rs));
+            return Some(exact(flush(p.add_r(c, rs).value)));
+        }
+        "min_legacy_f32" => {
+            return Some(passed(if of::<Single>(a) < of(b) { of::<Single>(a) } else { of(b) }));
+        }
+        "max_legacy_f32" => {
+            return Some(passed(if of::<Single>(a) >= of(b) { of::<Single>(a) } else { of(b) }));
+        }
+        "rcp_legacy_f32" | "rsq_legacy_f32" if flush(of::<Single>(a)).is_zero() => return bits(0),
+        "rcp_legacy_f32" => return approximate("rcp", Width::S, a),
+        "rsq_legacy_f32" => return approximate("rsq", Width::S, a),
+        "rcp_clamp_f32" => return Some(approximate("rcp", Width::S, a)?.clamped(Width::S)),
+        "rsq_clamp_f32" => return Some(approximate("rsq", Width::S, a)?.clamped(Width::S)),
+        "log_clamp_f32" => return Some(approximate("log", Width::S, a)?.clamped_below(Width::S)),
+        "rcp_clamp_f64" => return Some(approximate("rcp", Width::D, a)?.clamped(Width::D)),
+        "rsq_clamp_f64" => return Some(approximate("rsq", Width::D, a)?.clamped(Width::D)),
+        "mullit_f32" => {
+            let (y, z) = (of::<Single>(b), of::<Single>(x[2]));
+            let dark = y.is_nan() || z.is_nan() || y.is_neg_infinity() || y.bitwise_eq(-Single::largest());
+            return Some(if dark || z <= Single::ZERO {
+                exact(-Single::largest())
+            } else {
+                exact(legacy(a, b, rs))
+            });
+        }
+        "cvt_pk_u8_f32" | "cvt_pkaccum_u8_f32" => {
+            let shift = 8 * (b & 3);
+            let byte = to_int::<Single>(a, 8, false, rs);
+            return bits((x[2] & !(0xff << shift) | byte << shift) & 0xffff_ffff);
+        }
+        "cvt_pknorm_i16_f32" => return bits(norm::<Single>(a, true) | norm::<Single>(b, true) << 16),
+        "cvt_pknorm_u16_f32" => return bits(norm::<Single>(a, false) | norm::<Single>(b, false) << 16),
+        "cvt_pknorm_i16_f16" => return bits(norm::<Half>(a, true) | norm::<Half>(b, true) << 16),
+        "cvt_pknorm_u16_f16" => return bits(norm::<Half>(a, false) | norm::<Half>(b, false) << 16),
+        "cvt_norm_i16_f16" => return bits(norm::<Half>(a, true)),
+        "cvt_norm_u16_f16" => return bits(norm::<Half>(a, false)),
+        "div_fixup_f32" => return fixup::<Single>(x, -150),
+        "div_fixup_f64" => return fixup::<Double>(x, -1075),
+        "div_fixup_f16" | "div_fixup_legacy_f16" => return fixup::<Half>(x, -1000),
+        "cubeid_f32" => return cube(x).map(|(id, ..)| exact(Single::from_u128(id).value)),
+        "cubesc_f32" => return cube(x).map(|(_, s, ..)| exact(s)),
+        "cubetc_f32" => return cube(x).map(|(_, _, t, _)| exact(t)),
+        "cubema_f32" => return cube(x).map(|(.., m)| exact(m.add_r(m, even).value)),
         "mad_legacy_f16" => return generic::<Half>("mad", x, rh, ieee),
         "fma_legacy_f16" => return generic::<Half>("fma", x, rh, ieee),
         _ => {}
@@ -266,6 +374,24 @@ impl Want {
     fn scaled(self, e: i32) -> Self {
         match self {
             Self::Bits(x) => exact(of::<Single>(x).scalbn(e as _)),
+            other => other,
+        }
+    }
+
+    /// Infinities become the largest numbers.
+    fn clamped(self, width: Width) -> Self {
+        match self {
+            Self::Near(v, n) => {
+                let top = if width == Width::D { f64::MAX } else { f64::from(f32::MAX) };
+                Self::Near(v.clamp(-top, top), n)
+            }
+            other => other,
+        }
+    }
+
+    fn clamped_below(self, width: Width) -> Self {
+        match self {
+            Self::Near(v, _) if v == f64::NEG_INFINITY => self.clamped(width),
             other => other,
         }
     }

@@ -9,9 +9,9 @@ use mir::target::Target;
 use sim::wave::LANES;
 use std::collections::BTreeSet;
 
-/// Instructions without a formula here: cubes and division steps (tested with whole divisions in `sim::fp`), clamped and legacy forms, packing to
-/// normalised integers, mixed precision, cross-lane ones (tested in `modifiers`).
-const WITHOUT_FORMULA: usize = 40;
+/// Instructions without a formula here: steps of division (tested with whole divisions in `sim::fp`), `v_trig_preop`, `v_dot2_f32_f16`,
+/// `v_mqsad_u32_u8`, and moves by index (in `modifiers`).
+const WITHOUT_FORMULA: usize = 11;
 
 fn width_of(ty: ValueType) -> Option<Width> {
     Some(match ty {

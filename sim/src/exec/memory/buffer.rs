@@ -110,7 +110,7 @@ impl Exec<'_> {
     }
 
     /// One buffer instruction.
-    pub(super) fn buffer(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+    pub(super) fn buffer(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         if mem.kind == MemKind::None {
             self.vector_fresh = true;
@@ -126,8 +126,7 @@ impl Exec<'_> {
         }
         let (places, _) = self.buffer_places(w, op, mem.bytes)?;
         self.check_alignment(&places, mem, exec)?;
-        let mut no_lds = Group::default();
-        self.access(w, &mut no_lds, op, &places, vdata, dst)?;
+        self.access(w, g, op, &places, vdata, dst)?;
         self.in_flight(w, op, vdata, dst);
         Ok(())
     }

@@ -18,7 +18,7 @@ impl Exec<'_> {
         let m0 = self.defined_m0(w)? & 0xffff;
         let (places, _) = self.buffer_places(w, op, mem.bytes)?;
         let to_lds = op.info.flags.contains(OpFlags::LOAD);
-        self.path = Path::Dma;
+        self.path = Path::Vmem;
         let result = self.transfer(w, g, op, mem, &places, m0, to_lds);
         self.path = Path::Ds;
         result?;

@@ -88,14 +88,16 @@ impl Exec<'_> {
             }
         }
         self.check_alignment(&places, mem, exec)?;
-        self.path = Path::Flat;
-        let result = self.access(w, g, op, &places, data, dst);
-        self.path = Path::Ds;
-        result?;
         // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
         // answers in order with other vector memory.
         let to_memory = (0..LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
-        if op.info.format == Format::Flat && to_memory && !self.launch.target.has(Features::GLOBAL) {
+        let in_order =
+            op.info.format == Format::Flat && to_memory && !self.launch.target.has(Features::GLOBAL);
+        self.path = if op.info.format == Format::Flat && !in_order { Path::Flat } else { Path::Vmem };
+        let result = self.access(w, g, op, &places, data, dst);
+        self.path = Path::Ds;
+        result?;
+        if in_order {
             let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
             w.waits.issue(Counter::Vm, EventKind::Vmem, range.as_slice());
             w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);

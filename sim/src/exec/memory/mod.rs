@@ -10,7 +10,7 @@ use super::{Exec, Group, Handler, memory_event, unsupported};
 use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::races::{Access, Path};
+use crate::strict::races::{Access, By, Path};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::timing;
 use crate::wave::{LANES, Wave};
@@ -38,7 +38,7 @@ pub fn handler(op: Opcode, class: Class, mem: &Mem) -> Option<Handler> {
         Class::Buffer if dma => Some(|x, w, g, op| x.dma(w, g, op)),
         Class::Smem => scalar::handler(op, mem),
         Class::Lds => lds::handler(op, mem),
-        Class::Buffer => Some(|x, w, _, op| x.buffer(w, op)),
+        Class::Buffer => Some(|x, w, g, op| x.buffer(w, g, op)),
         Class::Flat => Some(|x, w, g, op| x.flat(w, g, op)),
         _ => None,
     }
@@ -127,6 +127,21 @@ impl Exec<'_> {
         }
     }
 
+    /// This access, for the check of races.
+    fn by(&self, w: &Wave, access: Access, same: bool, lds: bool) -> By {
+        let path = match self.path {
+            Path::Ds if !lds => Path::Vmem,
+            path => path,
+        };
+        let kind = match path {
+            Path::Ds => EventKind::Lds,
+            Path::Flat => EventKind::Flat,
+            Path::Vmem => EventKind::Vmem,
+        };
+        let access = if self.atomic { Access::Atomic } else { access };
+        By { wave: w.index, path, number: w.waits.issued(kind) + 1, access, same }
+    }
+
     /// Reports a race of this access to LDS with another wave's.
     fn check_race(
         &self,
@@ -138,16 +153,31 @@ impl Exec<'_> {
         same: bool,
     ) -> Result<()> {
         let Some(races) = &mut g.races else { return Ok(()) };
-        let access = if self.atomic { Access::Atomic } else { access };
-        let kind = match self.path {
-            Path::Ds => EventKind::Lds,
-            Path::Flat => EventKind::Flat,
-            Path::Dma => EventKind::Vmem,
+        let by = self.by(w, access, same, true);
+        races.lds(by, at, bytes).map_err(|race| Report::new(Kind::Race, race.to_string()))
+    }
+
+    /// The same in memory, where that is checked; of a store, `data` is what it stores.
+    fn check_memory_race(
+        &mut self,
+        w: &Wave,
+        g: &mut Group,
+        address: u64,
+        bytes: usize,
+        data: Option<&Data>,
+    ) -> Result<()> {
+        let Some(races) = g.races.as_mut().filter(|_| self.cfg.checks.contains(Checks::RACE_GLOBAL)) else {
+            return Ok(());
         };
-        let number = w.waits.issued(kind) + 1;
-        races
-            .access(w.index, self.path, number, at, bytes, access, same)
-            .map_err(|race| Report::new(Kind::Race, race.to_string()))
+        let mut same = false;
+        if let Some(data) = data {
+            let mut old = Data::default();
+            self.mem.cache(Cache::Fresh);
+            self.mem.load(address, &mut old.bytes[..bytes], &mut old.undef[..bytes])?;
+            same = old.bytes[..bytes] == data.bytes[..bytes];
+        }
+        let by = self.by(w, if data.is_some() { Access::Write } else { Access::Read }, same, false);
+        races.memory(by, address, bytes).map_err(|race| Report::new(Kind::RaceGlobal, race.to_string()))
     }
 
     fn load_place(&mut self, w: &Wave, g: &mut Group, place: Place, bytes: usize) -> Result<Data> {
@@ -156,6 +186,7 @@ impl Exec<'_> {
             Place::Memory(address) => {
                 self.stats.bytes_loaded += bytes as u64;
                 self.check_owner(w, address)?;
+                self.check_memory_race(w, g, address, bytes, None)?;
                 self.mem.load(address, &mut data.bytes[..bytes], &mut data.undef[..bytes])?;
             }
             Place::Swizzled { base, offset } => {
@@ -207,6 +238,7 @@ impl Exec<'_> {
                     let message = format!("undefined bytes are stored at 0x{address:x}");
                     return Err(Report::new(Kind::UndefStore, message));
                 }
+                self.check_memory_race(w, g, address, bytes, Some(data))?;
                 self.mem.store(address, &data.bytes[..bytes], &data.undef[..bytes])?;
             }
             Place::Swizzled { base, offset } => {
