@@ -197,7 +197,7 @@ fn identify(word: u32, generation: Generation) -> Option<(Format, Encoding, Fiel
 ///
 /// The result has physical registers and constants in canonical form
 /// ([`crate::target::operands::canonical_constant`]), branch distances as constants, and its encoding set where the row has several.
-/// It encodes to the same dwords.
+/// It encodes to the same dwords, but for the high half of a 16-bit operand's literal.
 pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, usize), DecodeError> {
     let (inst, length) = decode_with(words, target, true)?;
     // What spans operands, such as the constant bus, is the encoder's knowledge.
@@ -805,4 +805,20 @@ pub fn dpp_control_exists(ctrl: u16) -> bool {
             | 0x13c
             | 0x140..=0x143
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `v_add_u16_e32 v1, 0x8001, v7`, as llc writes it and as gcnc does.
+    #[test]
+    fn the_high_half_of_a_short_literal_does_not_matter() {
+        let target = Target::new(Target::processor_by_name("gfx900").expect("gfx900 is in the table"));
+        for literal in [0xffff_8001, 0x8001] {
+            let (inst, length) = decode(&[0x4c02_0eff, literal], &target).expect("a valid instruction");
+            assert_eq!((length, inst.operands[1]), (2, Operand::Imm(-0x7fff)));
+        }
+        assert!(decode(&[0x4c02_0eff], &target).is_err());
+    }
 }

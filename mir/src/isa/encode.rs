@@ -12,7 +12,9 @@ use super::format::{Field, Layout, Mod, Slot, layout};
 use super::{Format, OpFlags, OpcodeInfo, OperandKind, Role, ValueType};
 use crate::diag::{Diagnostic, Result};
 use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand};
-use crate::target::operands::{LITERAL, inline_constant, literal_of_constant, register_code};
+use crate::target::operands::{
+    LITERAL, constant_of_literal, inline_constant, literal_of_constant, register_code,
+};
 use crate::target::{Features, Generation, Target};
 
 /// What [`encode`] appended.
@@ -160,13 +162,21 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
 /// Whether `inst` encodes to `dwords`.
 pub(super) fn encodes_to(inst: &Inst, target: &Target, dwords: &[u32]) -> bool {
     let Ok(words) = words(inst, target) else { return false };
-    let mut ours = [words.bits as u32, (words.bits >> 32) as u32, 0];
-    let mut length = usize::from(words.dwords);
-    if let Some(literal) = words.literal {
-        ours[length] = literal;
-        length += 1;
-    }
-    ours[..length] == *dwords
+    let ours = [words.bits as u32, (words.bits >> 32) as u32];
+    let Some((given, rest)) = dwords.split_at_checked(words.dwords.into()) else { return false };
+    let literal_fits = match (words.literal, rest) {
+        (None, []) => true,
+        // The high half of a 16-bit operand's literal does not matter: llc fills it with the sign.
+        (Some(literal), &[found]) => {
+            literal == found
+                || inst.op.info().operands.iter().zip(&inst.operands).any(|(desc, operand)| {
+                    matches!(operand, Operand::Imm(_))
+                        && constant_of_literal(literal, desc.ty) == constant_of_literal(found, desc.ty)
+                })
+        }
+        _ => false,
+    };
+    given == &ours[..given.len()] && literal_fits
 }
 
 #[cold]
