@@ -8,10 +8,12 @@
 //!
 //! Source: the ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega, "Microcode Formats".
 
+mod layouts;
+
 use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role};
 use crate::machine::{Encoding, ModFlags};
 use crate::target::Generation;
-use crate::target::operands::{DPP as DPP_MARK, SDWA as SDWA_MARK};
+use layouts::*;
 
 /// Where an operand is in an encoding. Fields of several formats share a name; a layout has each at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -250,6 +252,23 @@ const fn make(
     Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used, ignored: 0 }
 }
 
+/// Several lists of modifiers as one of `N`.
+const fn join<const N: usize>(parts: &[&[(Mod, Field)]]) -> [(Mod, Field); N] {
+    let mut all = [(Mod::Omod, Field::ABSENT); N];
+    let (mut n, mut i) = (0, 0);
+    while i < parts.len() {
+        let mut j = 0;
+        while j < parts[i].len() {
+            all[n] = parts[i][j];
+            n += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    assert!(n == N);
+    all
+}
+
 /// `base` (one dword) with an extension dword, announced by `marker` in its `src0` field.
 const fn extend(
     base: &Layout,
@@ -287,390 +306,6 @@ const fn extend(
         ignored: 0,
     }
 }
-
-use Mod::*;
-use Slot::{
-    Addr, Attr, Data0, Data1, Saddr, Sbase, Sdata, Sdst, Simm, Soffset, Src0, Src1, Src2, Srsrc, Ssamp, Vdst,
-};
-
-const CLAMP: Mod = Flag(ModFlags::CLAMP);
-const GLC: Mod = Flag(ModFlags::GLC);
-const SLC: Mod = Flag(ModFlags::SLC);
-const TFE: Mod = Flag(ModFlags::TFE);
-const LDS: Mod = Flag(ModFlags::LDS);
-const OFFEN: Mod = Flag(ModFlags::OFFEN);
-const IDXEN: Mod = Flag(ModFlags::IDXEN);
-const ADDR64: Mod = Flag(ModFlags::ADDR64);
-const GDS: Mod = Flag(ModFlags::GDS);
-const NV: Mod = Flag(ModFlags::NV);
-const HIGH: Mod = Flag(ModFlags::HIGH);
-
-static SOP2: Layout =
-    make(1, (0b10, 2), f(23, 7), &[(Sdst, f(16, 7)), (Src1, f(8, 8)), (Src0, f(0, 8))], &[])
-        .ignoring(0x007f_0000);
-static SOPK: Layout =
-    make(1, (0b1011, 4), f(23, 5), &[(Sdst, f(16, 7)), (Simm, f(0, 16))], &[]).ignoring(0x007f_0000);
-static SOP1: Layout =
-    make(1, (0b1_0111_1101, 9), f(8, 8), &[(Sdst, f(16, 7)), (Src0, f(0, 8))], &[]).ignoring(0x007f_00ff);
-static SOPC: Layout = make(1, (0b1_0111_1110, 9), f(16, 7), &[(Src1, f(8, 8)), (Src0, f(0, 8))], &[]);
-static SOPP: Layout = make(1, (0b1_0111_1111, 9), f(16, 7), &[(Simm, f(0, 16))], &[]);
-
-static SMRD: Layout = make(
-    1,
-    (0b11000, 5),
-    f(22, 5),
-    &[(Sdata, f(15, 7)), (Sbase, f(9, 6))],
-    &[(SmemImm, f(8, 1)), (SmemValue, f(0, 8))],
-);
-static SMEM8: Layout = make(
-    2,
-    (0b110000, 6),
-    f(18, 8),
-    &[(Sdata, f(6, 7)), (Sbase, f(0, 6))],
-    &[(SmemImm, f(17, 1)), (GLC, f(16, 1)), (SmemValue, f(32, 20))],
-)
-.ignoring(0xffff_ffff_0000_ffff);
-static SMEM9: Layout = make(
-    2,
-    (0b110000, 6),
-    f(18, 8),
-    &[(Sdata, f(6, 7)), (Sbase, f(0, 6))],
-    &[
-        (SmemImm, f(17, 1)),
-        (GLC, f(16, 1)),
-        (NV, f(15, 1)),
-        (SmemSgprEnable, f(14, 1)),
-        (SmemValue, f(32, 21)),
-        (SmemSgpr, f(57, 7)),
-    ],
-)
-.ignoring(0xffff_ffff_0000_ffff);
-
-const VOP2_SLOTS: &[(Slot, Field)] = &[(Vdst, f(17, 8)), (Src1, f(9, 8)), (Src0, f(0, 9))];
-static VOP2: Layout = make(1, (0, 1), f(25, 6), VOP2_SLOTS, &[]);
-static VOP1: Layout =
-    make(1, (0b011_1111, 7), f(9, 8), &[(Vdst, f(17, 8)), (Src0, f(0, 9))], &[]).ignoring(0x1ff);
-static VOPC: Layout = make(1, (0b011_1110, 7), f(17, 8), &[(Src1, f(9, 8)), (Src0, f(0, 9))], &[]);
-
-const VOP3A_SLOTS: &[(Slot, Field)] =
-    &[(Vdst, f(0, 8)), (Src0, f(32, 9)), (Src1, f(41, 9)), (Src2, f(50, 9))];
-const VOP3B_SLOTS: &[(Slot, Field)] =
-    &[(Vdst, f(0, 8)), (Sdst, f(8, 7)), (Src0, f(32, 9)), (Src1, f(41, 9)), (Src2, f(50, 9))];
-const VOP3_PREFIX: (u64, u8) = (0b110100, 6);
-/// The three source fields of VOP3.
-const SOURCES: u64 = 0x07ff_ffff_0000_0000;
-static VOP3A_6: Layout = make(
-    2,
-    VOP3_PREFIX,
-    f(17, 9),
-    VOP3A_SLOTS,
-    &[(Abs, f(8, 3)), (CLAMP, f(11, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
-);
-static VOP3B_6: Layout = make(2, VOP3_PREFIX, f(17, 9), VOP3B_SLOTS, &[(Omod, f(59, 2)), (Neg, f(61, 3))]);
-static VOP3A_8: Layout = make(
-    2,
-    VOP3_PREFIX,
-    f(16, 10),
-    VOP3A_SLOTS,
-    &[(Abs, f(8, 3)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
-)
-.ignoring(SOURCES | 0x7800);
-static VOP3A_9: Layout = make(
-    2,
-    VOP3_PREFIX,
-    f(16, 10),
-    VOP3A_SLOTS,
-    &[(Abs, f(8, 3)), (OpSel, f(11, 4)), (CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))],
-)
-.ignoring(SOURCES);
-static VOP3B_8: Layout =
-    make(2, VOP3_PREFIX, f(16, 10), VOP3B_SLOTS, &[(CLAMP, f(15, 1)), (Omod, f(59, 2)), (Neg, f(61, 3))])
-        .ignoring(SOURCES);
-static VOP3P: Layout = make(
-    2,
-    (0b1_1010_0111, 9),
-    f(16, 7),
-    VOP3A_SLOTS,
-    &[
-        (NegHi, f(8, 3)),
-        (OpSel, f(11, 3)),
-        (OpSelHi2, f(14, 1)),
-        (CLAMP, f(15, 1)),
-        (OpSelHi01, f(59, 2)),
-        (Neg, f(61, 3)),
-    ],
-)
-.ignoring(SOURCES);
-/// Interpolation in VOP3: the attribute stands in the field of source 0.
-const VOP3_INTERP_SLOTS: &[(Slot, Field)] =
-    &[(Vdst, f(0, 8)), (Attr, f(32, 8)), (Src0, f(41, 9)), (Src1, f(50, 9))];
-static VOP3_INTERP: Layout = make(
-    2,
-    VOP3_PREFIX,
-    f(16, 10),
-    VOP3_INTERP_SLOTS,
-    &[(Abs, f(9, 2)), (CLAMP, f(15, 1)), (HIGH, f(40, 1)), (Omod, f(59, 2)), (Neg, f(62, 2))],
-)
-.ignoring(SOURCES | 0x7800);
-
-const VINTRP_SLOTS: &[(Slot, Field)] = &[(Vdst, f(18, 8)), (Attr, f(8, 8)), (Src0, f(0, 8))];
-static VINTRP_6: Layout = make(1, (0b110010, 6), f(16, 2), VINTRP_SLOTS, &[]);
-static VINTRP_8: Layout = make(1, (0b110101, 6), f(16, 2), VINTRP_SLOTS, &[]);
-
-const DS_SLOTS: &[(Slot, Field)] =
-    &[(Vdst, f(56, 8)), (Data1, f(48, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))];
-static DS_6: Layout = make(2, (0b110110, 6), f(18, 8), DS_SLOTS, &[(GDS, f(17, 1)), (DsOffset, f(0, 16))]);
-static DS_8: Layout = make(2, (0b110110, 6), f(17, 8), DS_SLOTS, &[(GDS, f(16, 1)), (DsOffset, f(0, 16))]);
-
-const BUFFER_SLOTS: &[(Slot, Field)] =
-    &[(Soffset, f(56, 8)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
-static MUBUF_6: Layout = make(
-    2,
-    (0b111000, 6),
-    f(18, 7),
-    BUFFER_SLOTS,
-    &[
-        (Offset, f(0, 12)),
-        (OFFEN, f(12, 1)),
-        (IDXEN, f(13, 1)),
-        (GLC, f(14, 1)),
-        (ADDR64, f(15, 1)),
-        (LDS, f(16, 1)),
-        (SLC, f(54, 1)),
-        (TFE, f(55, 1)),
-    ],
-);
-static MUBUF_8: Layout = make(
-    2,
-    (0b111000, 6),
-    f(18, 7),
-    BUFFER_SLOTS,
-    &[
-        (Offset, f(0, 12)),
-        (OFFEN, f(12, 1)),
-        (IDXEN, f(13, 1)),
-        (GLC, f(14, 1)),
-        (LDS, f(16, 1)),
-        (SLC, f(17, 1)),
-        (TFE, f(55, 1)),
-    ],
-)
-.ignoring(0xff7f_ffff_0200_8000);
-static MTBUF_6: Layout = make(
-    2,
-    (0b111010, 6),
-    f(16, 3),
-    BUFFER_SLOTS,
-    &[
-        (Offset, f(0, 12)),
-        (OFFEN, f(12, 1)),
-        (IDXEN, f(13, 1)),
-        (GLC, f(14, 1)),
-        (ADDR64, f(15, 1)),
-        (Dmask, f(19, 7)),
-        (SLC, f(54, 1)),
-        (TFE, f(55, 1)),
-    ],
-);
-static MTBUF_8: Layout = make(
-    2,
-    (0b111010, 6),
-    f(15, 4),
-    BUFFER_SLOTS,
-    &[
-        (Offset, f(0, 12)),
-        (OFFEN, f(12, 1)),
-        (IDXEN, f(13, 1)),
-        (GLC, f(14, 1)),
-        (Dmask, f(19, 7)),
-        (SLC, f(54, 1)),
-        (TFE, f(55, 1)),
-    ],
-)
-.ignoring(0x0020_0000_0000_0000);
-
-const MIMG_SLOTS: &[(Slot, Field)] =
-    &[(Ssamp, f(53, 5)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
-const MIMG_DA: (Mod, Field) = (Flag(ModFlags::DA), f(14, 1));
-const MIMG_UNORM: (Mod, Field) = (Flag(ModFlags::UNORM), f(12, 1));
-const MIMG_LWE: (Mod, Field) = (Flag(ModFlags::LWE), f(17, 1));
-const MIMG_D16: (Mod, Field) = (Flag(ModFlags::D16), f(63, 1));
-static MIMG_6: Layout = make(
-    2,
-    (0b111100, 6),
-    f(18, 7),
-    MIMG_SLOTS,
-    &[
-        (Dmask, f(8, 4)),
-        MIMG_UNORM,
-        (GLC, f(13, 1)),
-        MIMG_DA,
-        (Flag(ModFlags::R128), f(15, 1)),
-        (TFE, f(16, 1)),
-        MIMG_LWE,
-        (SLC, f(25, 1)),
-    ],
-);
-static MIMG_8: Layout = make(
-    2,
-    (0b111100, 6),
-    f(18, 7),
-    MIMG_SLOTS,
-    &[
-        (Dmask, f(8, 4)),
-        MIMG_UNORM,
-        (GLC, f(13, 1)),
-        MIMG_DA,
-        (Flag(ModFlags::R128), f(15, 1)),
-        (TFE, f(16, 1)),
-        MIMG_LWE,
-        (SLC, f(25, 1)),
-        MIMG_D16,
-    ],
-)
-.ignoring(0x7c00_0000_0000_00fe);
-static MIMG_9: Layout = make(
-    2,
-    (0b111100, 6),
-    f(18, 7),
-    MIMG_SLOTS,
-    &[
-        (Dmask, f(8, 4)),
-        MIMG_UNORM,
-        (GLC, f(13, 1)),
-        MIMG_DA,
-        (Flag(ModFlags::A16), f(15, 1)),
-        (TFE, f(16, 1)),
-        MIMG_LWE,
-        (SLC, f(25, 1)),
-        MIMG_D16,
-    ],
-)
-.ignoring(0x7c00_0000_0000_00fe);
-
-static FLAT_7: Layout = make(
-    2,
-    (0b110111, 6),
-    f(18, 7),
-    &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
-    &[(GLC, f(16, 1)), (SLC, f(17, 1)), (TFE, f(55, 1))],
-)
-.ignoring(0xff00_ff00_0200_0000);
-static FLAT_9: Layout = make(
-    2,
-    (0b110111, 6),
-    f(18, 7),
-    &[(Vdst, f(56, 8)), (Data0, f(40, 8)), (Addr, f(32, 8))],
-    &[(Offset, f(0, 12)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1)), (NV, f(55, 1))],
-)
-.ignoring(0xff00_ff00_0200_0000);
-static GLOBAL_9: Layout = make(
-    2,
-    (0b110111, 6),
-    f(18, 7),
-    &[(Vdst, f(56, 8)), (Saddr, f(48, 7)), (Data0, f(40, 8)), (Addr, f(32, 8))],
-    &[
-        (SignedOffset, f(0, 13)),
-        (LDS, f(13, 1)),
-        (Segment, f(14, 2)),
-        (GLC, f(16, 1)),
-        (SLC, f(17, 1)),
-        (NV, f(55, 1)),
-    ],
-)
-.ignoring(0xff00_ff00_0200_0000);
-
-const EXP_SLOTS: &[(Slot, Field)] = &[
-    (Slot::Target, f(4, 6)),
-    (Slot::Exp0, f(32, 8)),
-    (Slot::Exp1, f(40, 8)),
-    (Slot::Exp2, f(48, 8)),
-    (Slot::Exp3, f(56, 8)),
-];
-const EXP_MODS: &[(Mod, Field)] = &[
-    (Dmask, f(0, 4)),
-    (Flag(ModFlags::COMPR), f(10, 1)),
-    (Flag(ModFlags::DONE), f(11, 1)),
-    (Flag(ModFlags::VM), f(12, 1)),
-];
-static EXP_6: Layout = make(2, (0b111110, 6), f(0, 0), EXP_SLOTS, EXP_MODS);
-static EXP_8: Layout = make(2, (0b110001, 6), f(0, 0), EXP_SLOTS, EXP_MODS).ignoring(0x03ff_e000);
-
-const SDWA_DST: &[(Mod, Field)] = &[
-    (DstSel, f(40, 3)),
-    (DstUnused, f(43, 2)),
-    (CLAMP, f(45, 1)),
-    (SrcSel0, f(48, 3)),
-    (Sext0, f(51, 1)),
-    (Neg0, f(52, 1)),
-    (Abs0, f(53, 1)),
-    (SrcSel1, f(56, 3)),
-    (Sext1, f(59, 1)),
-    (Neg1, f(60, 1)),
-    (Abs1, f(61, 1)),
-];
-const SDWA_CMP: &[(Mod, Field)] = &[
-    (CLAMP, f(45, 1)),
-    (SrcSel0, f(48, 3)),
-    (Sext0, f(51, 1)),
-    (Neg0, f(52, 1)),
-    (Abs0, f(53, 1)),
-    (SrcSel1, f(56, 3)),
-    (Sext1, f(59, 1)),
-    (Neg1, f(60, 1)),
-    (Abs1, f(61, 1)),
-];
-const SDWA9_DST: &[(Mod, Field)] = &[
-    (DstSel, f(40, 3)),
-    (DstUnused, f(43, 2)),
-    (CLAMP, f(45, 1)),
-    (Omod, f(46, 2)),
-    (SrcSel0, f(48, 3)),
-    (Sext0, f(51, 1)),
-    (Neg0, f(52, 1)),
-    (Abs0, f(53, 1)),
-    (Scalar0, f(55, 1)),
-    (SrcSel1, f(56, 3)),
-    (Sext1, f(59, 1)),
-    (Neg1, f(60, 1)),
-    (Abs1, f(61, 1)),
-    (Scalar1, f(63, 1)),
-];
-const SDWA9_CMP: &[(Mod, Field)] = &[
-    (ScalarDst, f(47, 1)),
-    (SrcSel0, f(48, 3)),
-    (Sext0, f(51, 1)),
-    (Neg0, f(52, 1)),
-    (Abs0, f(53, 1)),
-    (Scalar0, f(55, 1)),
-    (SrcSel1, f(56, 3)),
-    (Sext1, f(59, 1)),
-    (Neg1, f(60, 1)),
-    (Abs1, f(61, 1)),
-    (Scalar1, f(63, 1)),
-];
-const DPP_MODS: &[(Mod, Field)] = &[
-    (DppCtrl, f(40, 9)),
-    (BoundCtrl, f(51, 1)),
-    (Neg0, f(52, 1)),
-    (Abs0, f(53, 1)),
-    (Neg1, f(54, 1)),
-    (Abs1, f(55, 1)),
-    (BankMask, f(56, 4)),
-    (RowMask, f(60, 4)),
-];
-const ABSENT: Field = Field::ABSENT;
-const SRC1: Field = f(9, 8);
-static VOP1_SDWA_8: Layout = extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA_DST).ignoring(0xc0c0_c000_0000_0000);
-static VOP2_SDWA_8: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA_DST).ignoring(0xc0c0_c000_0000_0000);
-static VOPC_SDWA_8: Layout = extend(&VOPC, SDWA_MARK, SRC1, None, SDWA_CMP).ignoring(0xc0c0_df00_0000_0000);
-static VOP1_SDWA_9: Layout =
-    extend(&VOP1, SDWA_MARK, ABSENT, None, SDWA9_DST).ignoring(0x4040_0000_0000_0000);
-static VOP2_SDWA_9: Layout = extend(&VOP2, SDWA_MARK, SRC1, None, SDWA9_DST).ignoring(0x4040_0000_0000_0000);
-static VOPC_SDWA_9: Layout =
-    extend(&VOPC, SDWA_MARK, SRC1, Some(f(40, 7)), SDWA9_CMP).ignoring(0x4040_0000_0000_0000);
-static VOP1_DPP: Layout = extend(&VOP1, DPP_MARK, ABSENT, None, DPP_MODS).ignoring(0x0006_00ff_0000_0000);
-static VOP2_DPP: Layout = extend(&VOP2, DPP_MARK, SRC1, None, DPP_MODS).ignoring(0x0006_0000_0000_0000);
 
 /// Whether `info` interpolates a parameter.
 fn interpolates(info: &OpcodeInfo) -> bool {

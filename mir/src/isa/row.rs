@@ -37,6 +37,14 @@ pub enum Format {
     Pseudo,
 }
 
+impl Format {
+    /// Whether its instructions access memory (LDS, scratch and resources included).
+    pub fn is_memory(self) -> bool {
+        use Format::*;
+        matches!(self, Smem | Ds | Mubuf | Mtbuf | Mimg | Flat | Global | Scratch)
+    }
+}
+
 /// Whether an operand is written or read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
@@ -184,7 +192,7 @@ bitflags::bitflags! {
         const BRANCH = 1 << 18;
         /// Transcendental: a quarter of the VALU rate.
         const TRANS = 1 << 19;
-        /// 64-bit floating point or 64-bit multiply: reduced rate.
+        /// Reduced rate: 64-bit floating point, 32- and 64-bit multiplication, sums of byte differences over quads.
         const F64_RATE = 1 << 20;
         /// Must stay: synchronisation, messages, mode changes.
         const SIDE_EFFECTS = 1 << 21;

@@ -422,7 +422,8 @@ pub fn allowed(info: &OpcodeInfo, encoding: Encoding, target: &Target) -> Seen {
         }
         (Format::Vop3p, _) => {
             let selects = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
-            let negates = selects && !flags.contains(OpFlags::MIX);
+            // Sums of products of integers have the negation bits too.
+            let negates = !flags.contains(OpFlags::MIX);
             Seen::CLAMP
                 | when(selects, Seen::OP_SEL | Seen::OP_SEL_HI)
                 | when(negates, Seen::NEG_LO | Seen::NEG_HI)

@@ -125,7 +125,7 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_AND_SRC2_B32, Ds, [0x89, 0x89, 0x89, 0x89, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_OR_SRC2_B32, Ds, [0x8a, 0x8a, 0x8a, 0x8a, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_XOR_SRC2_B32, Ds, [0x8b, 0x8b, 0x8b, 0x8b, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
-    row!(DS_WRITE_SRC2_B32, Ds, [0x8d, 0x8d, 0x8d, 0x8d, -1], s(V, 1, B32, addr), STORE | M0_LDS | LGKM, bytes 4);
+    row!(DS_WRITE_SRC2_B32, Ds, [0x8d, 0x8d, 0x8d, 0x8d, -1], s(V, 1, B32, addr), LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_MIN_SRC2_F32, Ds, [0x92, 0x92, 0x92, 0x92, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_MAX_SRC2_F32, Ds, [0x93, 0x93, 0x93, 0x93, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
     row!(DS_ADD_SRC2_F32, Ds, [-1, -1, 0x95, 0x95, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 4);
@@ -136,9 +136,9 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_GWS_SEMA_P, Ds, [0x1c, 0x1c, 0x9c, 0x9c, -1], (), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_GWS_BARRIER, Ds, [0x1d, 0x1d, 0x9d, 0x9d, -1], s(V, 1, B32, addr), SIDE_EFFECTS | M0_USE | GDS_ONLY | LGKM | NO_GDS);
     row!(DS_READ_ADDTID_B32, Ds, [-1, -1, -1, 0xb6, -1], d(V, 1, B32, vdst), LOAD | M0_LDS | M0_USE | LGKM, bytes 4);
-    row!(DS_CONSUME, Ds, [0x3d, 0x3d, 0xbd, 0xbd, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM);
-    row!(DS_APPEND, Ds, [0x3e, 0x3e, 0xbe, 0xbe, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM);
-    row!(DS_ORDERED_COUNT, Ds, [0x3f, 0x3f, 0xbf, 0xbf, -1], d(V, 1, B32, vdst) s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_USE | GDS_ONLY | LGKM | NO_GDS);
+    row!(DS_CONSUME, Ds, [0x3d, 0x3d, 0xbd, 0xbd, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM, bytes 4);
+    row!(DS_APPEND, Ds, [0x3e, 0x3e, 0xbe, 0xbe, -1], d(V, 1, B32, vdst), ATOMIC | LOAD | STORE | M0_USE | LGKM, bytes 4);
+    row!(DS_ORDERED_COUNT, Ds, [0x3f, 0x3f, 0xbf, 0xbf, -1], d(V, 1, B32, vdst) s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_USE | GDS_ONLY | LGKM | NO_GDS, bytes 4);
     row!(DS_ADD_SRC2_U64, Ds, [0xc0, 0xc0, 0xc0, 0xc0, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_SUB_SRC2_U64, Ds, [0xc1, 0xc1, 0xc1, 0xc1, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_RSUB_SRC2_U64, Ds, [0xc2, 0xc2, 0xc2, 0xc2, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
@@ -151,7 +151,7 @@ macro_rules! ds { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$(
     row!(DS_AND_SRC2_B64, Ds, [0xc9, 0xc9, 0xc9, 0xc9, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_OR_SRC2_B64, Ds, [0xca, 0xca, 0xca, 0xca, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_XOR_SRC2_B64, Ds, [0xcb, 0xcb, 0xcb, 0xcb, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
-    row!(DS_WRITE_SRC2_B64, Ds, [0xcd, 0xcd, 0xcd, 0xcd, -1], s(V, 1, B32, addr), STORE | M0_LDS | LGKM, bytes 8);
+    row!(DS_WRITE_SRC2_B64, Ds, [0xcd, 0xcd, 0xcd, 0xcd, -1], s(V, 1, B32, addr), LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_MIN_SRC2_F64, Ds, [0xd2, 0xd2, 0xd2, 0xd2, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_MAX_SRC2_F64, Ds, [0xd3, 0xd3, 0xd3, 0xd3, -1], s(V, 1, B32, addr), ATOMIC | LOAD | STORE | M0_LDS | LGKM, bytes 8);
     row!(DS_WRITE_B96, Ds, [-1, 0xde, 0xde, 0xde, -1], s(V, 1, B32, addr) s(V, 3, Data, data0), STORE | M0_LDS | LGKM, bytes 12);

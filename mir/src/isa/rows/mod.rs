@@ -258,4 +258,71 @@ mod tests {
             assert!(operands.iter().all(|o| !o.name.is_empty()), "{op:?}");
         }
     }
+
+    /// What waits, scheduler and simulator rely on: access and counters follow from format and operands.
+    #[test]
+    fn memory_properties_are_consistent() {
+        for &op in Opcode::ALL {
+            let info = op.info();
+            let has = |flag: OpFlags| info.flags.contains(flag);
+            let (load, store, atomic) = (has(OpFlags::LOAD), has(OpFlags::STORE), has(OpFlags::ATOMIC));
+            let counters = (has(OpFlags::VM), has(OpFlags::LGKM));
+            let wanted = match info.format {
+                Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Global | Format::Scratch => {
+                    (true, false)
+                }
+                Format::Flat => (true, true),
+                Format::Ds => (false, true),
+                Format::Smem => (false, counters.1),
+                Format::Sopp => (false, matches!(op, Opcode::S_SENDMSG | Opcode::S_SENDMSGHALT)),
+                _ => (false, false),
+            };
+            assert_eq!(counters, wanted, "counters of {op:?}");
+            assert!(!atomic || (load && store), "{op:?}");
+            assert!(!has(OpFlags::RTN) || (atomic && info.def_count() > 0), "{op:?}");
+            let memory = info.format.is_memory();
+            assert!(memory || info.format == Format::Pseudo || !(load || store), "{op:?}");
+            if !memory {
+                continue;
+            }
+            let dma = has(OpFlags::LDS_DMA);
+            assert!(!dma || has(OpFlags::M0_USE), "{op:?}");
+            if load && !store {
+                assert!(info.def_count() > 0, "{op:?} loads into nothing");
+            }
+            if store && !load && !dma {
+                assert_eq!(info.def_count(), 0, "{op:?}");
+            }
+            // Element sizes of formats are in resources, those of images in dmask.
+            let sized = (load || store) && !has(OpFlags::FORMATTED) && info.format != Format::Mimg;
+            assert!(!sized || info.memory_bytes > 0, "{op:?}: no size");
+        }
+    }
+
+    /// The vector ALU alone has rates; the scalar ALU alone has SCC.
+    #[test]
+    fn alu_properties_are_consistent() {
+        use Format::*;
+        for &op in Opcode::ALL {
+            let info = op.info();
+            let vector = matches!(info.format, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp);
+            let scalar = matches!(info.format, Sop1 | Sop2 | Sopc | Sopk | Sopp | Pseudo);
+            let rate = OpFlags::TRANS.union(OpFlags::F64_RATE);
+            assert!(vector || !info.flags.intersects(rate), "{op:?}");
+            let scc = OpFlags::SCC_DEF.union(OpFlags::SCC_USE);
+            assert!(scalar || !info.flags.intersects(scc), "{op:?}");
+            assert!(
+                info.format != Sopc
+                    || info.flags.contains(OpFlags::SCC_DEF)
+                    || info.flags.intersects(OpFlags::MODE_DEF.union(OpFlags::SIDE_EFFECTS)),
+                "{op:?}"
+            );
+            assert_eq!(
+                info.name.starts_with("v_cmpx") || info.name.starts_with("v_cmpsx"),
+                info.format == Vopc && info.flags.contains(OpFlags::EXEC_DEF),
+                "{op:?}"
+            );
+            assert_eq!(info.name.contains("_f64") && vector && !info.flags.intersects(rate), false, "{op:?}");
+        }
+    }
 }
