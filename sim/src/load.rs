@@ -18,7 +18,7 @@ use object::{
 use rustc_hash::FxHashMap;
 
 /// Largest image that is accepted.
-const IMAGE_MAX: u64 = 1 << 30;
+const IMAGE_MAX: u64 = 1 << 27;
 const NT_AMDGPU_METADATA: u32 = 32;
 /// Metadata of version 2, in YAML.
 const NT_AMD_HSA_METADATA: u32 = 10;
@@ -201,12 +201,15 @@ impl CodeObject {
             if sh_flags.contains(elf::SHF_WRITE) {
                 self.writable = true;
             }
-            if sh_flags.contains(elf::SHF_EXECINSTR) {
-                self.code.push((end, end + section.size()));
-            }
             let data = section.data().map_err(|e| bad(format!("section data: {e}")))?;
             let top = end.checked_add(section.size()).filter(|&t| t <= IMAGE_MAX);
             let top = top.ok_or_else(|| bad("sections are too large"))?;
+            if data.len() as u64 > section.size() {
+                return Err(bad("a section has more data than its size"));
+            }
+            if sh_flags.contains(elf::SHF_EXECINSTR) {
+                self.code.push((end, top));
+            }
             self.image.resize(top as usize, 0);
             self.image[end as usize..end as usize + data.len()].copy_from_slice(data);
             end = top;
@@ -222,9 +225,9 @@ impl CodeObject {
                 && elf_shndx(elf, &symbol) == SHN_AMDGPU_LDS
             {
                 let align = symbol.address().clamp(1, 65536).next_power_of_two();
-                lds_end = (lds_end + align - 1) & !(align - 1);
+                lds_end = lds_end.saturating_add(align - 1) & !(align - 1);
                 lds.insert(symbol.index(), lds_end);
-                lds_end += symbol.size();
+                lds_end = lds_end.saturating_add(symbol.size());
                 continue;
             }
             if let Some(base) = symbol.section_index().and_then(|i| address.get(&i)) {

@@ -26,6 +26,8 @@ use rayon::prelude::*;
 const SHARED_APERTURE: u32 = 0x0001_0000;
 /// High dword of the scratch aperture.
 const PRIVATE_APERTURE: u32 = 0x0002_0000;
+/// Most bytes of scratch of a work-group.
+const SCRATCH_MAX: u64 = 1 << 28;
 /// Most work-groups of a batch that runs at the same time.
 const BATCH_MAX: usize = 64;
 
@@ -145,6 +147,9 @@ fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch)
     let lane = u64::from(kernel.descriptor.private_segment_fixed_size);
     if lane > 1 << 20 {
         return Err(bad("more than a megabyte of scratch a lane"));
+    }
+    if lane * LANES as u64 * u64::from(shape.waves) > SCRATCH_MAX {
+        return Err(bad(format!("{lane} bytes of scratch a lane in {} waves", shape.waves)));
     }
     let gds = mem.map("GDS", RegionKind::Runtime, vec![0; 65536], true);
     mem.set_undefined(gds);
