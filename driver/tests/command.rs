@@ -57,6 +57,62 @@ define amdgpu_kernel void @store(ptr addrspace(1) %p, i32 %x) {
 "#;
 const GFX900: &[&str] = &["-mcpu=gfx900", "--amdhsa-code-object-version=3"];
 
+/// Runs a subcommand with `input` on standard input.
+fn subcommand(args: &[&str], input: &str) -> Output {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gcnc"))
+        .args(args)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn instructions_in_bulk() {
+    let lines = "s_endpgm\nv_add_f32 v0, s1, s2\n\ns_nop 0\n";
+    let output = subcommand(&["mc", "--mcpu=gfx900", "--assemble"], lines);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[3]), (4, "000081bf", "000080bf"));
+    assert!(lines[1].starts_with("error: 2:19: ") && lines[2].starts_with("error: "), "{text}");
+    let output = subcommand(&["mc", "-mcpu=gfx900", "--disassemble"], "000081bf\nxyz\n");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "s_endpgm\n<invalid>\n");
+}
+
+/// Text of the compiler, assembled, has the code, descriptor and metadata of the compiler's object.
+#[test]
+fn own_text_assembles_to_the_same_code() {
+    let object = gcnc(KERNEL.as_bytes(), GFX900);
+    assert_eq!(object.status(), Some(0), "{}", object.stderr());
+    let text = subcommand(&[GFX900, &["-filetype=asm", "-", "-o", "-"]].concat(), KERNEL);
+    assert!(text.status.success(), "{}", String::from_utf8_lossy(&text.stderr));
+    let text = String::from_utf8(text.stdout).unwrap();
+    let output = subcommand(&["as", "--amdhsa-code-object-version=3", "-", "-o", "-"], &text);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = |bytes: &[u8]| {
+        let path = object.folder.path().join("shown.o");
+        std::fs::write(&path, bytes).unwrap();
+        let output = subcommand(&["disasm", path.to_str().unwrap()], "");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let compiled = std::fs::read(object.folder.path().join("out.o")).unwrap();
+    let text = shown(&output.stdout);
+    assert_eq!(text, shown(&compiled));
+    assert!(text.contains("\nstore:\n") && text.contains("\ts_endpgm"), "{text}");
+}
+
+#[test]
+fn wrong_assembly_is_refused_with_its_place() {
+    let output = subcommand(&["as", "-mcpu=gfx900", "-", "-o", "-"], "\n  v_add_f32 v0, v1\n");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.starts_with("gcnc: error: -:2:19: too few operands"), "{stderr}");
+}
+
 #[test]
 fn good_input_gives_an_elf_file() {
     let run = gcnc(KERNEL.as_bytes(), GFX900);
