@@ -269,6 +269,7 @@ impl<'a> Assembler<'a, '_> {
                 _ => return fail(at, format!("unknown target feature {feature}")),
             };
             self.target.features.set(feature, on);
+            self.without_xnack |= feature == Features::XNACK && !on;
         }
         Ok(())
     }

@@ -113,7 +113,8 @@ impl<'a> Assembler<'a, '_> {
         }
         let (mut vgprs, mut sgprs) = (0, 0);
         let (mut vcc, mut flat_scratch) = (true, true);
-        let mut xnack = target.has(Features::XNACK);
+        // Code that does not say runs with replay on, too.
+        let mut xnack = target.has(Features::XNACK_SUPPORTED) && !self.without_xnack;
         let mut user_sgprs_given = false;
         for (field, value) in &kernel.fields {
             let wrong = |message: String| (value.origin, message);

@@ -163,6 +163,8 @@ struct Assembler<'a, 't> {
     symbols: Symbols<'a>,
     patches: Vec<Patch<'a>>,
     kernels: Vec<kernel::Kernel<'a>>,
+    /// The target's name says that replay is off.
+    without_xnack: bool,
     /// The kernel whose `.amdhsa_` directives are being read.
     open_kernel: Option<kernel::Kernel<'a>>,
     /// The lines of `.amdgpu_metadata` that are being read.
@@ -186,6 +188,7 @@ impl<'a, 't> Assembler<'a, 't> {
             symbols: Symbols::default(),
             patches: Vec::new(),
             kernels: Vec::new(),
+            without_xnack: false,
             open_kernel: None,
             open_metadata: None,
         }

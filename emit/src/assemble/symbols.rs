@@ -7,7 +7,7 @@ use super::{Origin, Place, Value};
 use mir::isa::parse::Expr;
 use mir::isa::parse::expr::{Function, Node, apply};
 use mir::machine::RelocKind;
-use mir::target::Target;
+use mir::target::{Features, Generation, Target};
 use object::elf as raw;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -299,8 +299,13 @@ impl<'a> Symbols<'a> {
 }
 
 /// SGPRs beyond the numbered ones. `.amdhsa_reserve_xnack_mask` decides about XNACK, whatever the target's setting.
+///
+/// LLVM's assembler also counts FLAT_SCRATCH, reserved by default, on GFX6, which has none.
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> i64 {
+    if flat_scratch && target.generation() == Generation::Gfx6 {
+        return 4;
+    }
     let mut target = *target;
-    target.features.set(mir::target::Features::XNACK, xnack);
+    target.features.set(Features::XNACK, xnack);
     i64::from(mir::abi::descriptor::extra_sgprs(&target, vcc, flat_scratch))
 }
