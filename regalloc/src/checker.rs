@@ -265,7 +265,9 @@ impl Checker<'_> {
             };
             return Ok(());
         }
+        // Another instruction may read a reloaded register as its first operand.
         if let Some(reloaded) = old.operands.first().and_then(|o| o.as_reg()).and_then(crate::access::vreg_of)
+            && access(old, 0) == Access::Def
             && let Some(&(v, d)) = self.spills.reloads.get(&reloaded)
         {
             // The slot's values are read under the names of what was stored.

@@ -192,7 +192,7 @@ impl Generator {
     fn inst(&mut self) {
         use Opcode::*;
         use RegFile::{Sgpr, Vgpr};
-        match self.random.below(24) {
+        match self.random.below(25) {
             0 | 1 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 self.define(Vgpr, 1, V_ADD_F32, vec![a, b]);
@@ -296,6 +296,11 @@ impl Generator {
             22 => {
                 let file = [Sgpr, Vgpr][self.random.below(2)];
                 self.define(file, 1, IMPLICIT_DEF, vec![]);
+            }
+            23 => {
+                // No result: the first operand is read.
+                let (a, b) = (self.value(Sgpr, 1), self.value(Sgpr, 1));
+                self.emit(S_CMP_EQ_U32, vec![a, b]);
             }
             _ => {
                 let a = self.value(Sgpr, 1);
