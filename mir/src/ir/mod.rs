@@ -22,6 +22,7 @@
 mod function;
 mod inst;
 mod intrinsic;
+mod lex;
 mod module;
 mod parse;
 mod text;

@@ -4,9 +4,9 @@
 //! entities' own; numbers that the text leaves out become entities that nothing uses. Nesting of types and constants is
 //! limited, everything else is linear. The result is well formed as a table, and no more: [`super::verify`] judges it.
 
+use super::lex::{Tok, Token, error, tokens};
 use super::text::*;
 use super::*;
-use crate::diag::SourceLocation;
 use crate::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -16,24 +16,6 @@ const MAX_DEPTH: u32 = 250;
 
 /// Largest number of a value or block; the tables are as long.
 const MAX_ENTITY: u32 = 1 << 26;
-
-#[derive(Clone, Debug, PartialEq)]
-enum Tok {
-    Word(String),
-    Number(i128),
-    Str(String),
-    Symbol(String),
-    /// `#fn3`, `#global4`
-    Numbered(String),
-    Punct(char),
-    End,
-}
-
-struct Token {
-    tok: Tok,
-    line: u32,
-    column: u32,
-}
 
 /// Parses the text form of a module. `name` is for messages.
 ///
@@ -52,89 +34,6 @@ pub fn parse_module(text: &str, name: &str) -> Result<Module> {
     parser.register();
     parser.module()?;
     Ok(parser.module)
-}
-
-fn error(file: &str, line: u32, column: u32, message: impl Into<String>) -> Box<Diagnostic> {
-    Diagnostic::malformed(message).located(SourceLocation { file: file.to_owned(), line, column })
-}
-
-fn tokens(text: &str, file: &str) -> Result<Vec<Token>> {
-    let bytes = text.as_bytes();
-    let (mut at, mut line, mut line_start) = (0, 1u32, 0);
-    let mut out = Vec::new();
-    let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
-    while let Some(&byte) = bytes.get(at) {
-        let (start, column) = (at, (at - line_start) as u32 + 1);
-        at += 1;
-        let run = |at: &mut usize, accept: &dyn Fn(u8) -> bool| {
-            while bytes.get(*at).is_some_and(|&b| accept(b)) {
-                *at += 1;
-            }
-        };
-        let tok = match byte {
-            b'\n' => {
-                line += 1;
-                line_start = at;
-                continue;
-            }
-            b' ' | b'\t' | b'\r' => continue,
-            b';' => {
-                run(&mut at, &|b| b != b'\n');
-                continue;
-            }
-            b'"' => Tok::Str(quoted(bytes, &mut at).ok_or_else(|| error(file, line, column, "bad string"))?),
-            b'@' if bytes.get(at) == Some(&b'"') => {
-                at += 1;
-                Tok::Symbol(quoted(bytes, &mut at).ok_or_else(|| error(file, line, column, "bad string"))?)
-            }
-            b'@' => {
-                run(&mut at, &|b| is_word(b) || matches!(b, b'$' | b'-'));
-                Tok::Symbol(text[start + 1..at].to_owned())
-            }
-            b'#' => {
-                run(&mut at, &is_word);
-                Tok::Numbered(text[start + 1..at].to_owned())
-            }
-            b'-' | b'0'..=b'9' => {
-                run(&mut at, &is_word);
-                let digits = &text[start..at];
-                let number = match digits.strip_prefix("0x") {
-                    Some(hex) => i128::from_str_radix(hex, 16).ok(),
-                    None => digits.parse().ok(),
-                };
-                Tok::Number(number.ok_or_else(|| error(file, line, column, format!("bad number {digits}")))?)
-            }
-            _ if is_word(byte) => {
-                run(&mut at, &is_word);
-                Tok::Word(text[start..at].to_owned())
-            }
-            0x21..=0x7e => Tok::Punct(byte as char),
-            _ => return Err(error(file, line, column, "unexpected byte")),
-        };
-        out.push(Token { tok, line, column });
-    }
-    let column = (bytes.len() - line_start) as u32 + 1;
-    out.push(Token { tok: Tok::End, line, column });
-    Ok(out)
-}
-
-/// The rest of a string whose opening quote is read.
-fn quoted(bytes: &[u8], at: &mut usize) -> Option<String> {
-    let mut out = Vec::new();
-    loop {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        match byte {
-            b'"' => return String::from_utf8(out).ok(),
-            b'\\' => {
-                let hex = std::str::from_utf8(bytes.get(*at..*at + 2)?).ok()?;
-                out.push(u8::from_str_radix(hex, 16).ok()?);
-                *at += 2;
-            }
-            b'\n' => return None,
-            byte => out.push(byte),
-        }
-    }
 }
 
 /// The number behind `prefix` in `word`, if that is all there is.
@@ -282,8 +181,6 @@ impl Parser {
             if token.column != 1 {
                 continue;
             }
-            let mut rest = self.tokens[at + 1..].iter();
-            let name = rest.find_map(|t| if let Tok::Symbol(name) = &t.tok { Some(name) } else { None });
             let symbol = match word.as_str() {
                 "define" | "declare" => {
                     functions += 1;
@@ -293,8 +190,11 @@ impl Parser {
                     globals += 1;
                     SymbolRef::Global(Global::from_u32(globals - 1))
                 }
+                // The labels of blocks stand there too.
                 _ => continue,
             };
+            let mut rest = self.tokens[at + 1..].iter();
+            let name = rest.find_map(|t| if let Tok::Symbol(name) = &t.tok { Some(name) } else { None });
             if let Some(name) = name {
                 self.symbols.entry(name.clone()).or_insert(symbol);
             }
