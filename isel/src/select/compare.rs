@@ -92,42 +92,6 @@ fn vector_float_op(predicate: FloatPredicate, float: Float) -> Option<Opcode> {
     }
 }
 
-/// The predicate that holds of (b, a) where this one holds of (a, b).
-fn swap_int(predicate: IntPredicate) -> IntPredicate {
-    use IntPredicate::*;
-    match predicate {
-        Eq => Eq,
-        Ne => Ne,
-        Ugt => Ult,
-        Uge => Ule,
-        Ult => Ugt,
-        Ule => Uge,
-        Sgt => Slt,
-        Sge => Sle,
-        Slt => Sgt,
-        Sle => Sge,
-    }
-}
-
-fn swap_float(predicate: FloatPredicate) -> FloatPredicate {
-    use FloatPredicate::*;
-    match predicate {
-        Ogt => Olt,
-        Oge => Ole,
-        Olt => Ogt,
-        Ole => Oge,
-        Ugt => Ult,
-        Uge => Ule,
-        Ult => Ugt,
-        Ule => Uge,
-        same => same,
-    }
-}
-
-fn is_signed(predicate: IntPredicate) -> bool {
-    matches!(predicate, IntPredicate::Sgt | IntPredicate::Sge | IntPredicate::Slt | IntPredicate::Sle)
-}
-
 impl<'a> Selector<'a> {
     /// Whether the scalar unit compares values of `ty` so. 64 bits: equality only, from GFX8.
     pub(super) fn scalar_compare_exists(&self, predicate: IntPredicate, ty: Type) -> bool {
@@ -187,7 +151,7 @@ impl<'a> Selector<'a> {
             self.sop(op, &[x, Operand::Imm(bit)]);
             return Ok(Scc::True);
         }
-        let [a, b] = args.map(|v| if is_signed(predicate) { self.sext32(v) } else { self.zext32(v) });
+        let [a, b] = args.map(|v| if predicate.is_signed() { self.sext32(v) } else { self.zext32(v) });
         let [a, b] = [a, b].map(|o| if o.as_imm().is_some() { o } else { self.in_sgpr(o, 1) });
         self.sop(scalar_op(predicate), &[a, b]);
         Ok(Scc::True)
@@ -222,13 +186,13 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         let (a, b, bits) = if bits < 32 && !self.exists(V_CMP_EQ_U16) || bits < 16 {
-            let [a, b] = args.map(|v| if is_signed(predicate) { self.sext32(v) } else { self.zext32(v) });
+            let [a, b] = args.map(|v| if predicate.is_signed() { self.sext32(v) } else { self.zext32(v) });
             (a, b, 32)
         } else {
             (self.src(args[0]), self.src(args[1]), bits)
         };
         let swap = !self.is_vgpr(&b) && self.is_vgpr(&a);
-        let (predicate, a, b) = if swap { (swap_int(predicate), b, a) } else { (predicate, a, b) };
+        let (predicate, a, b) = if swap { (predicate.swapped(), b, a) } else { (predicate, a, b) };
         self.vop(vector_int_op(predicate, bits), &[dst, a, b]);
         Ok(())
     }
@@ -251,7 +215,7 @@ impl<'a> Selector<'a> {
         let mut predicate = predicate;
         if !self.is_vgpr(&b.operand) && self.is_vgpr(&a.operand) {
             (a, b) = (b, a);
-            predicate = swap_float(predicate);
+            predicate = predicate.swapped();
         }
         let op = vector_float_op(predicate, float)
             .ok_or_else(|| Diagnostic::unsupported("comparison of bfloat values"))?;

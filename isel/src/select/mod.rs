@@ -38,6 +38,7 @@ mod convert;
 mod emit;
 mod float;
 mod int;
+mod int64;
 mod intrinsic;
 mod memory;
 mod prepare;

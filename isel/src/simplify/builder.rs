@@ -373,7 +373,7 @@ impl<'a> Builder<'a> {
     }
 
     /// An integer of the right width as a value of type `ty`.
-    pub fn from_integer(&mut self, arg: Value, ty: Type) -> Value {
+    pub fn integer_as(&mut self, arg: Value, ty: Type) -> Value {
         match ty {
             Type::Scalar(Scalar::Ptr(_)) => self.cast(CastOp::IntToPtr, arg, ty),
             _ => self.bitcast(arg, ty),
@@ -381,8 +381,8 @@ impl<'a> Builder<'a> {
     }
 
     /// An integer as a value of type `ty`, which may be an integer type itself.
-    pub fn from_integer_if(&mut self, arg: Value, ty: Type) -> Value {
-        if matches!(ty, Type::Scalar(Scalar::Int(_))) { arg } else { self.from_integer(arg, ty) }
+    pub fn integer_or_cast_to(&mut self, arg: Value, ty: Type) -> Value {
+        if matches!(ty, Type::Scalar(Scalar::Int(_))) { arg } else { self.integer_as(arg, ty) }
     }
 
     /// An intrinsic without effects.

@@ -33,7 +33,8 @@ pub fn inline_all(module: &mut Module) -> Result<()> {
     let functions: Vec<Func> = module.functions.keys().collect();
     for func in functions {
         let function = &mut module.functions[func];
-        if !function.is_declaration() && !(reached[func] && is_entry_point(function)) {
+        let kept = reached[func] && is_entry_point(function);
+        if !function.is_declaration() && !kept {
             let mut empty = Function::new(function.name.clone(), function.call_conv, function.ret);
             empty.linkage = function.linkage;
             empty.visibility = function.visibility;

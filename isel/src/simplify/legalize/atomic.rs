@@ -78,7 +78,7 @@ impl Legalizer<'_> {
             };
             let kind = InstKind::AtomicRmw { op, ptr, value: operand, mem };
             let old = self.b.push(kind, memory_ty, InstFlags::empty());
-            return Ok(old.into_iter().map(|old| self.b.from_integer_if(old, ty)).collect());
+            return Ok(old.into_iter().map(|old| self.b.integer_or_cast_to(old, ty)).collect());
         }
         // Loop: compute from what was read last, until nobody interfered.
         let integer = Type::int(bits);
@@ -91,14 +91,14 @@ impl Legalizer<'_> {
         self.b.jump(head, &[first]);
         let expected = self.b.func.add_block_param(head, integer);
         self.b.block = head;
-        let old = self.b.from_integer_if(expected, ty);
+        let old = self.b.integer_or_cast_to(expected, ty);
         let new = self.rmw_value(op, old, part, bits)?;
         let new = self.b.as_integer(new);
         let (seen, same) = self.push_cmpxchg(ptr, expected, new, mem)?;
         self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
         self.b.block = done;
         self.b.scope = scope;
-        let old = self.b.from_integer_if(seen, ty);
+        let old = self.b.integer_or_cast_to(seen, ty);
         Ok(Parts::from_slice(&[old]))
     }
 
@@ -256,7 +256,7 @@ impl Legalizer<'_> {
                 let expected = self.b.as_integer(expected);
                 let replacement = self.b.as_integer(replacement);
                 let (old, same) = self.push_cmpxchg(ptr, expected, replacement, mem)?;
-                let old = self.b.from_integer_if(old, value_ty);
+                let old = self.b.integer_or_cast_to(old, value_ty);
                 Ok(Parts::from_slice(&[old, same]))
             }
             8 | 16 => {

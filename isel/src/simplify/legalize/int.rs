@@ -376,12 +376,10 @@ impl Legalizer<'_> {
             self.b.zext_or_trunc(clean, Type::I64)
         };
         let fill = if signed { self.b.ashr_imm(clean, 63) } else { self.b.int(Type::I64, 0) };
-        for i in 0..count {
-            out.push(match i.cmp(&top) {
-                std::cmp::Ordering::Less => words[i],
-                std::cmp::Ordering::Equal => clean,
-                std::cmp::Ordering::Greater => fill,
-            });
+        out.extend(words.iter().copied().take(top.min(count)));
+        if top < count {
+            out.push(clean);
+            out.extend(std::iter::repeat_n(fill, count - top - 1));
         }
     }
 
@@ -429,16 +427,16 @@ impl Legalizer<'_> {
                             let carrier = self.carrier(bits);
                             self.b.zext_or_trunc(part, carrier)
                         }
-                        _ => self.b.from_integer(part, Type::Scalar(to)),
+                        _ => self.b.integer_as(part, Type::Scalar(to)),
                     }
                 })
                 .collect());
         }
-        let words = self.to_dwords(&parts, from);
+        let words = self.split_dwords(&parts, from);
         let lanes = ty.lanes();
         let mut out = Parts::new();
         for lane in 0..lanes {
-            self.from_dwords(&words, lane * to.bits(), to, &mut out);
+            self.join_dwords(&words, lane * to.bits(), to, &mut out);
         }
         Ok(out)
     }

@@ -265,7 +265,7 @@ impl Legalizer<'_> {
     ) -> Result<()> {
         let bits = scalar.bits();
         let bytes = u64::from(bits / 8);
-        if bits >= 32 && bits % 32 == 0 {
+        if bits >= 32 && bits.is_multiple_of(32) {
             // Elements at their own type, as many at once as possible.
             let widest = self.widest(mem);
             if bits > 64 || widest < bytes {
@@ -336,7 +336,7 @@ impl Legalizer<'_> {
             other => {
                 let bits = Type::int(other.bits());
                 let field = self.b.zext_or_trunc(field, bits);
-                self.b.from_integer(field, Type::Scalar(other))
+                self.b.integer_as(field, Type::Scalar(other))
             }
         }
     }
@@ -412,7 +412,7 @@ impl Legalizer<'_> {
             [] => self.b.i32(0),
         };
         let integer = self.b.zext_or_trunc(whole, Type::int(bytes as u32 * 8));
-        Ok(self.b.from_integer(integer, ty))
+        Ok(self.b.integer_as(integer, ty))
     }
 
     fn plain_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Value {
@@ -522,7 +522,7 @@ impl Legalizer<'_> {
     ) -> Result<()> {
         let bits = scalar.bits();
         let bytes = u64::from(bits / 8);
-        if bits >= 32 && bits % 32 == 0 {
+        if bits >= 32 && bits.is_multiple_of(32) {
             let each = self.element_parts(scalar);
             let whole = bits <= 64 && self.widest(mem) >= bytes;
             let mut lane = 0;
@@ -546,12 +546,12 @@ impl Legalizer<'_> {
             }
             return Ok(());
         }
-        let words = self.to_dwords(parts, scalar);
+        let words = self.split_dwords(parts, scalar);
         self.store_dwords(ptr, mem, u64::from((bits * lanes).div_ceil(8)), &words)
     }
 
     /// The little-endian dwords of elements laid side by side without padding.
-    pub(super) fn to_dwords(&mut self, parts: &[Value], scalar: Scalar) -> SmallVec<[Value; 8]> {
+    pub(super) fn split_dwords(&mut self, parts: &[Value], scalar: Scalar) -> SmallVec<[Value; 8]> {
         let bits = scalar.bits();
         let each = self.element_parts(scalar);
         let total_bits = bits * (parts.len() / each) as u32;
@@ -591,7 +591,7 @@ impl Legalizer<'_> {
     }
 
     /// Appends the parts of the element that starts at bit `start` of little-endian dwords.
-    pub(super) fn from_dwords(&mut self, words: &[Value], start: u32, scalar: Scalar, out: &mut Parts) {
+    pub(super) fn join_dwords(&mut self, words: &[Value], start: u32, scalar: Scalar, out: &mut Parts) {
         let bits = scalar.bits();
         if bits <= 64 {
             let field = self.field(words, start, bits);

@@ -27,6 +27,7 @@ mod control;
 mod divide;
 mod float;
 mod int;
+mod int_intrinsics;
 mod intrinsics;
 mod math;
 mod memory;

@@ -1,0 +1,198 @@
+//! Comparisons and what chooses by them.
+
+use super::*;
+
+/// Whether `predicate` holds between two integers of `bits` bits.
+pub fn eval_icmp(predicate: IntPredicate, a: u64, c: u64, bits: u32) -> bool {
+    let (sa, sc) = (sext64(a, bits), sext64(c, bits));
+    match predicate {
+        IntPredicate::Eq => a == c,
+        IntPredicate::Ne => a != c,
+        IntPredicate::Ugt => a > c,
+        IntPredicate::Uge => a >= c,
+        IntPredicate::Ult => a < c,
+        IntPredicate::Ule => a <= c,
+        IntPredicate::Sgt => sa > sc,
+        IntPredicate::Sge => sa >= sc,
+        IntPredicate::Slt => sa < sc,
+        IntPredicate::Sle => sa <= sc,
+    }
+}
+
+pub(super) fn fold_icmp(
+    b: &mut Builder<'_>,
+    predicate: &mut IntPredicate,
+    args: &mut [Value; 2],
+) -> Option<Value> {
+    use IntPredicate::*;
+    if args.iter().any(|&a| is_poison(b, a)) {
+        return Some(b.poison(Type::I1));
+    }
+    if b.func.as_const(args[0]).is_some() && b.func.as_const(args[1]).is_none() {
+        args.swap(0, 1);
+        *predicate = predicate.swapped();
+    }
+    let [x, y] = *args;
+    let bits = b.bits(x);
+    if bits > 64 {
+        return None;
+    }
+    if x == y {
+        return Some(b.bool(matches!(predicate, Eq | Uge | Ule | Sge | Sle)));
+    }
+    let is_int = matches!(b.ty(x), Type::Scalar(Scalar::Int(_)));
+    if let (Some(cx), Some(cy)) = (b.func.as_int(x), b.func.as_int(y)) {
+        return Some(b.bool(eval_icmp(*predicate, cx, cy, bits)));
+    }
+    let mut c = b.func.as_int(y)?;
+    if !is_int {
+        return None;
+    }
+    // Out of the known range.
+    let known = b.unsigned_bits(x);
+    if known < bits {
+        if c >> known != 0 && sext64(c, bits) >= 0 {
+            return Some(b.bool(matches!(predicate, Ne | Ult | Ule | Slt | Sle)));
+        }
+        if sext64(c, bits) < 0 {
+            return Some(b.bool(matches!(predicate, Ne | Ult | Ule | Sgt | Sge)));
+        }
+    }
+    match (*predicate, c) {
+        (Ult, 0) => return Some(b.bool(false)),
+        (Uge, 0) => return Some(b.bool(true)),
+        (Ult, 1) | (Ule, 0) => {
+            (*predicate, c) = (Eq, 0);
+            args[1] = b.int(b.ty(x), 0);
+        }
+        (Ugt, 0) | (Uge, 1) => {
+            (*predicate, c) = (Ne, 0);
+            args[1] = b.int(b.ty(x), 0);
+        }
+        _ => {}
+    }
+    // Comparisons of extended values at the narrow width.
+    if let Some(&InstKind::Cast { op, arg }) = def_kind(b, x) {
+        let narrow = b.bits(arg);
+        let narrow_ty = b.ty(arg);
+        let fits_u = c == mask64(c, narrow);
+        let fits_s = sext64(c, bits) == sext64(mask64(c, narrow), narrow);
+        if op == CastOp::ZExt && narrow >= 16 && fits_u && narrow_ty != Type::I1 {
+            let unsigned = match *predicate {
+                Sgt => Ugt,
+                Sge => Uge,
+                Slt => Ult,
+                Sle => Ule,
+                other => other,
+            };
+            let legal = narrow != 16 || b.machine.has(mir::target::Features::INST_16BIT);
+            if legal {
+                let c = b.int(narrow_ty, c);
+                return Some(b.icmp(unsigned, arg, c));
+            }
+        }
+        if op == CastOp::SExt
+            && narrow == 32
+            && fits_s
+            && matches!(predicate, Eq | Ne | Sgt | Sge | Slt | Sle)
+        {
+            let c = b.int(narrow_ty, c);
+            return Some(b.icmp(*predicate, arg, c));
+        }
+        // An extended i1 against 0 or 1.
+        if narrow_ty == Type::I1 && op == CastOp::ZExt && c <= 1 && matches!(predicate, Eq | Ne) {
+            let positive = (*predicate == Ne) == (c == 0);
+            return Some(if positive { arg } else { b.not(arg) });
+        }
+        if narrow_ty == Type::I1 && op == CastOp::SExt && c == 0 && matches!(predicate, Eq | Ne) {
+            return Some(if *predicate == Ne { arg } else { b.not(arg) });
+        }
+    }
+    // select c, 1, 0 against a constant
+    if let Some(&InstKind::Select { cond, if_true, if_false }) = def_kind(b, x)
+        && let (Some(t), Some(f)) = (b.func.as_int(if_true), b.func.as_int(if_false))
+    {
+        let holds = (eval_icmp(*predicate, t, c, bits), eval_icmp(*predicate, f, c, bits));
+        return Some(match holds {
+            (true, true) => b.bool(true),
+            (false, false) => b.bool(false),
+            (true, false) => cond,
+            (false, true) => b.not(cond),
+        });
+    }
+    None
+}
+
+pub(super) fn fold_fcmp(
+    b: &mut Builder<'_>,
+    predicate: &mut FloatPredicate,
+    args: &mut [Value; 2],
+) -> Option<Value> {
+    use FloatPredicate::*;
+    match predicate {
+        False => return Some(b.bool(false)),
+        True => return Some(b.bool(true)),
+        _ => {}
+    }
+    let (x, y) = (float_const(b, args[0])?, float_const(b, args[1])?);
+    let unordered = x.is_nan() || y.is_nan();
+    let holds = match predicate {
+        False => false,
+        True => true,
+        Oeq => x == y,
+        Ogt => x > y,
+        Oge => x >= y,
+        Olt => x < y,
+        Ole => x <= y,
+        One => !unordered && x != y,
+        Ord => !unordered,
+        Uno => unordered,
+        Ueq => unordered || x == y,
+        Ugt => unordered || x > y,
+        Uge => unordered || x >= y,
+        Ult => unordered || x < y,
+        Ule => unordered || x <= y,
+        Une => x != y,
+    };
+    Some(b.bool(holds))
+}
+
+pub(super) fn fold_select(
+    b: &mut Builder<'_>,
+    cond: &mut Value,
+    if_true: &mut Value,
+    if_false: &mut Value,
+) -> Option<Value> {
+    if if_true == if_false || is_poison(b, *if_false) {
+        return Some(*if_true);
+    }
+    if is_poison(b, *if_true) || is_undef(b, *cond) {
+        return Some(*if_false);
+    }
+    if let Some(c) = b.func.as_int(*cond) {
+        return Some(if c == 1 { *if_true } else { *if_false });
+    }
+    if let Some((inner, 1)) = as_binary_const(b, *cond, BinaryOp::Xor) {
+        *cond = inner;
+        std::mem::swap(if_true, if_false);
+    }
+    if b.ty(*if_true) == Type::I1 {
+        let (t, f) = (b.func.as_int(*if_true), b.func.as_int(*if_false));
+        return match (t, f) {
+            (Some(1), Some(0)) => Some(*cond),
+            (Some(0), Some(1)) => Some(b.not(*cond)),
+            (Some(1), None) => Some(b.or(*cond, *if_false)),
+            (None, Some(0)) => Some(b.and(*cond, *if_true)),
+            (Some(0), None) => {
+                let inverse = b.not(*cond);
+                Some(b.and(inverse, *if_false))
+            }
+            (None, Some(1)) => {
+                let inverse = b.not(*cond);
+                Some(b.or(inverse, *if_true))
+            }
+            _ => None,
+        };
+    }
+    None
+}
