@@ -301,11 +301,6 @@ fn excuse(
     if has(&LATER) || (generation < Generation::Gfx9 && has(&GFX9)) {
         return Some("special registers of later generations");
     }
-    if let DecodeError::BadOperand { value, .. } = error {
-        if theirs.contains("_sdwa") && (128..=248).contains(value) {
-            return Some("constants in SDWA");
-        }
-    }
     if theirs.contains("f64") && theirs.contains("_dpp ") {
         return Some("DPP of doubles, which only gfx90a has");
     }

@@ -26,7 +26,12 @@ fn one(words: &[u32], target: &Target) -> usize {
         let mut again = Vec::new();
         let encoded = encode(inst, target, &mut again);
         assert!(encoded.is_ok(), "{target}: `{}` does not encode", inst.display(target));
-        assert_eq!(again, words[..*length], "{target}: `{}`", inst.display(target));
+        // The high half of a 16-bit operand's literal, which is the last dword, is not kept.
+        let same = again.len() == *length
+            && again.iter().zip(words).enumerate().all(|(i, (a, b))| {
+                a == b || (i > 0 && i + 1 == *length && *a as u16 == *b as u16 && a >> 16 == 0)
+            });
+        assert!(same, "{target}: `{}` {words:08x?} becomes {again:08x?}", inst.display(target));
         let same = lenient.as_ref().is_ok_and(|(other, n)| other == inst && n == length);
         assert!(same, "{target}: `{}` is read in two ways", inst.display(target));
     }
