@@ -512,7 +512,10 @@ impl Decoder<'_> {
         if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
             return Ok(Operand::Imm(constant));
         }
-        if value == LDS_DIRECT && self.encoding == Encoding::Auto {
+        // Of the scalar sources of vector instructions, `v_writelane`'s value alone could come from LDS, until GFX7.
+        let lane = self.info.flags.contains(OpFlags::IGNORES_EXEC);
+        let lane_takes = desc.slot == Slot::Src0 && self.generation < Generation::Gfx8;
+        if value == LDS_DIRECT && (self.encoding == Encoding::Auto || lane && !lane_takes) {
             return Err(self.bad(name, value));
         }
         self.scalar(value, desc.dwords, name)
@@ -660,5 +663,20 @@ mod tests {
             assert_eq!((length, inst.operands[1]), (2, Operand::Imm(-0x7fff)));
         }
         assert!(decode(&[0x4c02_0eff], &target).is_err());
+    }
+
+    /// `v_writelane_b32 v5, src_lds_direct, s2` was possible until GFX7, `v_writelane_b32 v5, s2, src_lds_direct` never.
+    #[test]
+    fn lane_access_and_lds() {
+        let decodes = |cpu: &str, words: &[u32]| {
+            let target = Target::new(Target::processor_by_name(cpu).expect("in the table"));
+            decode(words, &target).is_ok()
+        };
+        assert!(decodes("gfx700", &[0x040a_04fe]));
+        assert!(!decodes("gfx900", &[0xd28a_0005, 0x0000_04fe]));
+        assert!(!decodes("gfx900", &[0xd28a_0005, 0x0001_fc02]));
+        assert!(decodes("gfx900", &[0xd28a_0005, 0x0000_0402]));
+        // v_readlane_b32 s5, src_lds_direct, s2
+        assert!(decodes("gfx900", &[0xd289_0005, 0x0000_04fe]));
     }
 }
