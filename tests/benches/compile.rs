@@ -20,7 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Modules of the corpus: small and large, integer and table lookups, with and without loops.
 const CORPUS: &[&str] =
-    &["m00000_a3-optimized", "m01400_a0-pure", "m01770_a3-optimized", "m07400-pure", "m22000-pure"];
+    &["m00000_a3-optimized", "m00400-optimized", "m00500-optimized", "m01770_a3-optimized"];
 
 unsafe extern "C" {
     fn LLVMInitializeAMDGPUTargetInfo();
