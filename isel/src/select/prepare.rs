@@ -280,9 +280,14 @@ impl<'a> Selector<'a> {
                     CastOp::Trunc if data.ty != Type::I1 && same_rep(*arg) => {
                         if let Some((whole, 32)) = self.shifted_right(*arg)
                             && same_rep(whole)
-                            && self.wide_product(whole).is_none()
                         {
-                            return Some((whole, 1));
+                            if self.wide_product(whole).is_none() {
+                                return Some((whole, 1));
+                            }
+                            // The high half of a product is an instruction of its own.
+                            if self.values[*arg].uses == 1 {
+                                return None;
+                            }
                         }
                         Some((*arg, 0))
                     }

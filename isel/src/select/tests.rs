@@ -315,6 +315,23 @@ fn wide_product_and_sum_are_one_instruction() {
 }
 
 #[test]
+fn high_half_of_a_product_is_one_instruction() {
+    let mut b = Build::new();
+    let id = b.id();
+    let out = b.argument(GLOBAL_PTR, 0);
+    let wide = b.push(InstKind::Cast { op: CastOp::ZExt, arg: id }, Type::I64);
+    let product = b.binary(BinaryOp::Mul, wide, wide);
+    let places = b.f.int(Type::I64, 32);
+    let high = b.binary(BinaryOp::LShr, product, places);
+    let high = b.push(InstKind::Cast { op: CastOp::Trunc, arg: high }, Type::I32);
+    b.store(out, high);
+    b.effect(InstKind::Ret { value: None });
+    let code = b.select("gfx900");
+    find(&code, Opcode::V_MUL_HI_U32);
+    assert!(!opcodes(&code).contains(&Opcode::V_MAD_U64_U32), "{code}");
+}
+
+#[test]
 fn contraction_needs_permission() {
     for (flags, fused) in [(InstFlags::CONTRACT, true), (InstFlags::empty(), false)] {
         let mut b = Build::new();
