@@ -647,26 +647,28 @@ fn swizzle(f: &mut Formatter<'_>, offset: u16, generation: Generation) -> fmt::R
     f.write_str("\")")
 }
 
+/// Names of data formats of typed buffers, by number. Source: the ISA manuals' buffer resource tables.
+pub(super) static DATA_FORMATS: [&str; 16] = [
+    "INVALID",
+    "8",
+    "16",
+    "8_8",
+    "32",
+    "16_16",
+    "10_11_11",
+    "11_11_10",
+    "10_10_10_2",
+    "2_10_10_10",
+    "8_8_8_8",
+    "32_32",
+    "16_16_16_16",
+    "32_32_32",
+    "32_32_32_32",
+    "RESERVED_15",
+];
+
 /// Typed buffer formats: data format in bits 3:0, number format in 6:4. Source: the ISA manuals' buffer resource tables.
 fn buffer_format(f: &mut Formatter<'_>, format: u8, generation: Generation) -> fmt::Result {
-    const DATA: [&str; 16] = [
-        "INVALID",
-        "8",
-        "16",
-        "8_8",
-        "32",
-        "16_16",
-        "10_11_11",
-        "11_11_10",
-        "10_10_10_2",
-        "2_10_10_10",
-        "8_8_8_8",
-        "32_32",
-        "16_16_16_16",
-        "32_32_32",
-        "32_32_32_32",
-        "RESERVED_15",
-    ];
     const NUMBER: [&str; 8] = ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "", "FLOAT"];
     let (data, number) = (format & 15, format >> 4 & 7);
     // The default, which LLVM leaves out.
@@ -675,7 +677,7 @@ fn buffer_format(f: &mut Formatter<'_>, format: u8, generation: Generation) -> f
     }
     f.write_str(" format:[")?;
     if data != 1 {
-        write!(f, "BUF_DATA_FORMAT_{}", DATA[usize::from(data)])?;
+        write!(f, "BUF_DATA_FORMAT_{}", DATA_FORMATS[usize::from(data)])?;
     }
     if number != 0 {
         let name = match NUMBER[usize::from(number)] {

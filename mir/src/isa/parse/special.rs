@@ -7,6 +7,7 @@ use super::expr::{self, Known};
 use super::lexer::{Lexer, Token};
 use super::{Failure, fail};
 use crate::isa::OperandKind;
+use crate::isa::print::DATA_FORMATS;
 use crate::target::messages::{
     MSG_GS, MSG_GS_DONE, MSG_SYSMSG, hwreg_immediate, hwreg_number, message_number, operation_number,
 };
@@ -442,26 +443,6 @@ pub fn swizzle(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Fail
     close(lexer)?;
     Ok(pattern)
 }
-
-/// Names of data formats, by number. Source: the ISA manuals' buffer resource tables.
-static DATA_FORMATS: [&str; 16] = [
-    "INVALID",
-    "8",
-    "16",
-    "8_8",
-    "32",
-    "16_16",
-    "10_11_11",
-    "11_11_10",
-    "10_10_10_2",
-    "2_10_10_10",
-    "8_8_8_8",
-    "32_32",
-    "16_16_16_16",
-    "32_32_32",
-    "32_32_32_32",
-    "RESERVED_15",
-];
 
 fn number_format(name: &str, generation: Generation) -> Option<u8> {
     Some(match name {
