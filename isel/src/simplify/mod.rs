@@ -6,6 +6,7 @@
 //!                      legalize       one rebuilding walk: types, memory, expansions; folds and shares as it goes
 //!                      dce            dead instructions and block parameters
 //!                      branches       threads jumps, merges blocks, small arms to selects          -O1
+//!                      reducible      cycles with several entries get one
 //!                      merge_memory   neighbouring accesses to one wide one, then dce again        -O1
 //!                      verify_legal   in debug builds
 //! ```
@@ -32,6 +33,7 @@ mod merge_memory;
 mod narrow;
 mod params;
 mod promote;
+mod reducible;
 mod verify;
 
 use crate::Options;
@@ -92,6 +94,9 @@ pub fn simplify_function(
     if options.opt_level > 0 {
         branches::clean_up(&mut legal);
         narrow::narrow(&mut legal);
+    }
+    reducible::make_reducible(&mut legal);
+    if options.opt_level > 0 {
         merge_memory::merge_memory(&mut legal, target);
         dce::remove_dead(&mut legal);
     }
