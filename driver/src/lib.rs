@@ -11,6 +11,7 @@
 //! threads. Every failure is a [`mir::Diagnostic`].
 #![forbid(unsafe_code)]
 
+mod features;
 pub mod options;
 pub mod pipeline;
 pub mod stats;

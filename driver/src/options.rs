@@ -1,6 +1,8 @@
 //! What a compilation is asked to do.
 
+use crate::features::FeatureList;
 use crate::pipeline::Step;
+use mir::ir::{Function, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
 
@@ -21,6 +23,8 @@ pub enum FileType {
 pub struct CompileOptions {
     /// Overrides the module's triple where not empty.
     pub triple: String,
+    /// Architecture that counts before that of the module's triple.
+    pub march: Option<String>,
     /// Processor name; empty means LLVM's default `generic`.
     pub cpu: String,
     /// `-mattr`: features with `+` or `-`.
@@ -39,12 +43,19 @@ pub struct CompileOptions {
     pub stop_after: Option<Step>,
     /// Threads; 0 takes all cores.
     pub threads: usize,
+    /// Attributes for every defined function that does not have its own of that name.
+    pub function_attributes: Vec<(String, String)>,
+    /// Fuse multiplications and additions wherever it pays.
+    pub contract_all: bool,
+    /// Each function in a section of its own.
+    pub function_sections: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
         Self {
             triple: String::new(),
+            march: None,
             cpu: String::new(),
             attributes: Vec::new(),
             opt_level: 2,
@@ -54,75 +65,128 @@ impl Default for CompileOptions {
             print_after: None,
             stop_after: None,
             threads: 0,
+            function_attributes: Vec::new(),
+            contract_all: false,
+            function_sections: false,
         }
     }
 }
-
-/// The names that `-mattr` accepts, with the ability each one switches. A name that is not listed is an error.
-const ATTRIBUTES: &[(&str, Features)] = &[
-    ("xnack", Features::XNACK),
-    ("sramecc", Features::SRAM_ECC),
-    ("sram-ecc", Features::SRAM_ECC),
-    ("unaligned-access-mode", Features::UNALIGNED_ACCESS),
-    ("unaligned-ds-access", Features::UNALIGNED_DS),
-];
 
 impl CompileOptions {
     /// The target that these options and the module's `triple` and code object version flag describe.
     ///
     /// # Errors
-    /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, feature or version.
+    /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, wave size or version.
     pub fn target(&self, triple: &str, version_flag: Option<u32>) -> Result<Target> {
-        let triple = if self.triple.is_empty() { triple } else { &self.triple };
-        let os = operating_system(triple)?;
-        let cpu = if self.cpu.is_empty() { "generic" } else { &self.cpu };
-        let processor = Target::processor_by_name(cpu)
-            .ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
-        let mut target = Target { os, ..Target::new(processor) };
-        for attribute in &self.attributes {
-            let (on, name) = match attribute.split_at_checked(1) {
-                Some(("+", name)) => (true, name),
-                Some(("-", name)) => (false, name),
-                _ => {
-                    return Err(Diagnostic::unsupported(format!(
-                        "feature `{attribute}` needs + or - in front"
-                    )));
-                }
-            };
-            let feature = ATTRIBUTES.iter().find(|(known, _)| *known == name);
-            let &(_, feature) =
-                feature.ok_or_else(|| Diagnostic::unsupported(format!("unknown target feature `{name}`")))?;
-            target.features.set(feature, on);
-        }
-        target.code_object_version = match (self.code_object_version, version_flag) {
+        let os = self.operating_system(triple)?;
+        let version = match (self.code_object_version, version_flag) {
             (Some(version), _) => version,
             // The flag counts in hundreds. Versions below 4 were chosen on the command line alone.
             (None, Some(flag)) => u8::try_from(flag / 100).unwrap_or(u8::MAX),
-            (None, None) => 5,
+            (None, None) => DEFAULT_CODE_OBJECT_VERSION,
         };
-        match target.code_object_version {
-            3..=6 => Ok(target),
-            version => Err(Diagnostic::unsupported(format!("code object version {version}"))),
+        if !(3..=6).contains(&version) {
+            return Err(Diagnostic::unsupported(format!("code object version {version}")));
+        }
+        self.target_of(os, version, &self.cpu, "")
+    }
+
+    /// What `base`, which [`Self::target`] returned, becomes in a function with the attributes `"target-cpu"` and
+    /// `"target-features"`: its processor counts before the command line's, the command line's features after its own.
+    ///
+    /// # Errors
+    /// As [`Self::target`].
+    pub fn function_target(&self, base: &Target, function: &Function) -> Result<Target> {
+        let (cpu, features) = (function.attribute("target-cpu"), function.attribute("target-features"));
+        if cpu.is_none() && features.is_none() {
+            return Ok(*base);
+        }
+        let cpu = cpu.unwrap_or(&self.cpu);
+        self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))
+    }
+
+    /// Names of features that nobody knows, from the command line and from `module`; one line each.
+    pub fn warnings(&self, module: &Module) -> Vec<String> {
+        let of_functions = module.functions.values().filter_map(|f| f.attribute("target-features"));
+        let mut texts: Vec<&str> = of_functions.collect();
+        texts.sort_unstable();
+        texts.dedup();
+        let names = texts.into_iter().flat_map(|text| text.split(','));
+        let names = names.chain(self.attributes.iter().map(String::as_str));
+        let mut warnings = FeatureList::read(names).map(|list| list.warnings).unwrap_or_default();
+        let mut seen = std::collections::HashSet::new();
+        warnings.retain(|warning| seen.insert(warning.clone()));
+        warnings
+    }
+
+    fn target_of(&self, os: Os, version: u8, cpu: &str, features: &str) -> Result<Target> {
+        let cpu = match (cpu, os) {
+            ("" | "generic", Os::AmdHsa) => "generic-hsa",
+            ("", _) => "generic",
+            _ => cpu,
+        };
+        let processor = Target::processor_by_name(cpu)
+            .ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
+        let names = features.split(',').chain(self.attributes.iter().map(String::as_str));
+        let list = FeatureList::read(names)?;
+        let mut target = Target { os, code_object_version: version, ..Target::new(processor) };
+        let features = &mut target.features;
+        // ROCm's driver switches unaligned accesses on and installs a trap handler; of others nothing is known.
+        if os == Os::AmdHsa {
+            features.insert(Features::TRAP_HANDLER);
+        } else {
+            features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
+        }
+        list.apply(features);
+        // Up to V3 a code object states what it was made for, which by default is what the processor is run with.
+        let any = os != Os::AmdHsa || version >= 4;
+        let settings = [
+            (list.xnack, Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY),
+            (list.sram_ecc, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, Features::SRAM_ECC_ANY),
+        ];
+        for (wish, supported, enabled, either) in settings {
+            match wish {
+                // A setting that the processor does not have is passed over.
+                _ if !processor.features.intersects(supported | enabled) => {}
+                Some(on) => features.set(enabled, on),
+                None if any => features.insert(enabled | either),
+                None => {}
+            }
+        }
+        Ok(target)
+    }
+
+    /// The operating system of the triple in force.
+    fn operating_system(&self, triple: &str) -> Result<Os> {
+        match (self.triple.is_empty(), &self.march) {
+            (false, _) => operating_system(&self.triple),
+            // The architecture of the command line counts before the triple's.
+            (true, Some(march)) => {
+                let rest = triple.split_once('-').map_or("", |(_, rest)| rest);
+                operating_system(&format!("{march}-{rest}"))
+            }
+            (true, None) => operating_system(triple),
         }
     }
 }
 
-/// The OS part of an `amdgcn` triple.
+/// LLVM 22's.
+const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
+
+/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name wherever it stands;
+/// systems without conventions of their own count as none.
 fn operating_system(triple: &str) -> Result<Os> {
     let mut parts = triple.split('-');
-    let (arch, _vendor, os) = (parts.next().unwrap_or(""), parts.next(), parts.next().unwrap_or(""));
-    if arch != "amdgcn" {
+    if parts.next() != Some("amdgcn") {
         return Err(Diagnostic::malformed(format!("target triple `{triple}` is not for amdgcn")));
     }
-    match os {
-        "amdhsa" => Ok(Os::AmdHsa),
-        "amdpal" | "mesa3d" | "" | "unknown" => Err(Diagnostic::unsupported(format!(
-            "operating system of target triple `{triple}` (only amdhsa)"
-        ))),
-        other => {
-            Err(Diagnostic::unsupported(format!("operating system `{other}` in target triple `{triple}`")))
-        }
-    }
+    let known = parts.find_map(|part| match part {
+        _ if part.starts_with("amdhsa") => Some(Os::AmdHsa),
+        _ if part.starts_with("amdpal") => Some(Os::AmdPal),
+        _ if part.starts_with("mesa3d") => Some(Os::Mesa3d),
+        _ => None,
+    });
+    Ok(known.unwrap_or(Os::Unknown))
 }
 
 #[cfg(test)]
@@ -139,7 +203,80 @@ mod tests {
             CompileOptions { code_object_version: Some(3), attributes: vec!["+xnack".into()], ..options };
         let target = options.target("amdgcn-amd-amdhsa-opencl", Some(400)).unwrap();
         assert_eq!(target.code_object_version, 3);
-        assert!(target.has(Features::XNACK));
+        assert!(
+            target.has(Features::UNALIGNED_ACCESS) && !target.has(Features::XNACK),
+            "gfx803 cannot replay"
+        );
+    }
+
+    #[test]
+    fn triples_as_llvm_normalises_them() {
+        let os = |triple: &str| operating_system(triple).ok();
+        let unknown = [
+            "amdgcn",
+            "amdgcn-",
+            "amdgcn--",
+            "amdgcn-amd-hsa",
+            "amdgcn-unknown-linux-gnu",
+            "amdgcn-pc-mingw",
+        ];
+        assert!(unknown.into_iter().all(|triple| os(triple) == Some(Os::Unknown)));
+        assert!(
+            ["amdgcn-amdhsa", "amdgcn--amdhsa-opencl"]
+                .into_iter()
+                .all(|triple| os(triple) == Some(Os::AmdHsa))
+        );
+        assert_eq!(
+            [os("amdgcn-amd-amdpal"), os("amdgcn-mesa-mesa3d"), os("r600")],
+            [Some(Os::AmdPal), Some(Os::Mesa3d), None]
+        );
+        let options = CompileOptions { march: Some("amdgcn".into()), ..Default::default() };
+        assert_eq!(options.target("x86_64-pc-linux-gnu", None).map(|t| t.os), Ok(Os::Unknown));
+        assert_eq!(options.target("", None).map(|t| t.processor.name), Ok("generic"));
+        assert_eq!(options.target("amdgcn--amdhsa", None).map(|t| t.processor.name), Ok("generic-hsa"));
+    }
+
+    #[test]
+    fn replay_has_three_states() {
+        let target = |cpu: &str, attribute: &str, version| {
+            let attributes = vec![attribute.to_owned()];
+            let options = CompileOptions {
+                cpu: cpu.into(),
+                attributes,
+                code_object_version: Some(version),
+                ..Default::default()
+            };
+            let target = options.target("amdgcn-amd-amdhsa", None).unwrap();
+            (target.has(Features::XNACK), target.has(Features::XNACK_ANY))
+        };
+        assert_eq!(
+            [target("gfx900", "", 4), target("gfx900", "+xnack", 4), target("gfx900", "-xnack", 4)],
+            [(true, true), (true, false), (false, false)]
+        );
+        assert_eq!(
+            [target("gfx900", "", 3), target("gfx902", "", 3), target("gfx803", "+xnack", 5)],
+            [(false, false), (true, false), (false, false)]
+        );
+    }
+
+    #[test]
+    fn functions_may_have_their_own_target() {
+        let options =
+            CompileOptions { cpu: "gfx900".into(), attributes: vec!["-xnack".into()], ..Default::default() };
+        let base = options.target("amdgcn--", None).unwrap();
+        let mut function = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Type::Void);
+        function.attributes.insert("target-cpu".into(), "gfx906".into());
+        function.attributes.insert("target-features".into(), "+xnack,+unaligned-access-mode,+strange".into());
+        let target = options.function_target(&base, &function).unwrap();
+        assert_eq!(target.processor.name, "gfx906");
+        assert!(
+            target.has(Features::UNALIGNED_ACCESS)
+                && !target.has(Features::XNACK)
+                && !base.has(Features::UNALIGNED_ACCESS)
+        );
+        let mut module = Module::default();
+        module.functions.push(function);
+        assert_eq!(options.warnings(&module), ["unknown target feature `+strange` (ignored)"]);
     }
 
     #[test]

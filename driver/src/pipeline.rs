@@ -78,6 +78,8 @@ pub struct Output {
     pub dump: String,
     /// One entry a compiled function.
     pub functions: Vec<FunctionStats>,
+    /// What the user should know although it compiled; one line each.
+    pub warnings: Vec<String>,
 }
 
 /// Compiles LLVM bitcode or text. `name` stands for the input in messages.
@@ -107,13 +109,20 @@ pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> 
 pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Output, Errors> {
     let one = |error| vec![error];
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
-    let settings = isel::Options { opt_level: options.opt_level, ..isel::Options::default() };
-    let mut output = Output::default();
+    let settings = isel::Options {
+        opt_level: options.opt_level,
+        contract_all: options.contract_all,
+        ..isel::Options::default()
+    };
+    let mut output = Output { warnings: options.warnings(&module), ..Output::default() };
+    add_default_attributes(&mut module, options);
     if dumped(options, Step::Ir, &mut output, || module.to_string()) {
         return Ok(output);
     }
 
-    guarded(Step::Simplified, || isel::simplify::run(&mut module, &target, &settings)).map_err(one)?;
+    let target_of = |function: &mir::ir::Function| options.function_target(&target, function);
+    guarded(Step::Simplified, || isel::simplify::run_for_targets(&mut module, &target_of, &settings))
+        .map_err(one)?;
     if dumped(options, Step::Simplified, &mut output, || module.to_string()) {
         return Ok(output);
     }
@@ -148,6 +157,15 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     })
     .map_err(one)?;
     Ok(output)
+}
+
+/// Gives the options' attributes to the functions that say nothing themselves.
+fn add_default_attributes(module: &mut Module, options: &CompileOptions) {
+    for function in module.functions.values_mut().filter(|f| !f.is_declaration()) {
+        for (key, value) in &options.function_attributes {
+            function.attributes.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
 }
 
 /// A module with fewer instructions than this compiles on the caller's thread: waking others takes longer.
@@ -198,8 +216,9 @@ impl Compiler<'_> {
 
     /// The compiler. `None` where `stop_after` ended it early.
     fn steps(&self, func: Func, steps: &mut Steps) -> Result<Option<FinalFunction>> {
-        let (module, target, settings) = (self.module, self.target, self.settings);
+        let (module, settings) = (self.module, self.settings);
         let ir = &module.functions[func];
+        let target = &self.options.function_target(self.target, ir)?;
         let registers = self.register_limits(ir)?;
 
         let uniformity = steps.run(Step::Uniformity, || Ok(Uniformity::compute(ir, target)))?;

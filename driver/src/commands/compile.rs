@@ -1,6 +1,6 @@
 //! `gcnc INPUT`: what llc does.
 
-use super::{report, status};
+use super::{code_flags, report, status};
 use gcnc::{CompileOptions, FileType, Step};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -43,6 +43,8 @@ pub struct Args {
     /// Stop after a step and write its result as text.
     #[arg(long, value_name = "STEP", value_parser = step)]
     stop_after: Option<Step>,
+    #[command(flatten)]
+    code: code_flags::CodeFlags,
     /// Print numbers about each function on standard output.
     #[arg(long, value_name = "FORMAT", value_parser = ["json"])]
     stats: Option<String>,
@@ -76,10 +78,8 @@ pub fn main(args: &Args) -> i32 {
         }
     };
     let options = CompileOptions {
-        triple: match (args.mtriple.is_empty(), &args.march) {
-            (true, Some(march)) => format!("{march}-amd-amdhsa"),
-            _ => args.mtriple.clone(),
-        },
+        triple: args.mtriple.clone(),
+        march: args.march.clone(),
         cpu: args.mcpu.clone(),
         attributes: args.mattr.clone(),
         opt_level: args.opt_level,
@@ -93,6 +93,9 @@ pub fn main(args: &Args) -> i32 {
         print_after: args.print_after,
         stop_after: args.stop_after,
         threads: args.threads,
+        function_attributes: args.code.function_attributes(),
+        contract_all: args.code.contract_all(),
+        function_sections: args.code.function_sections(),
     };
     let output = match gcnc::compile(&bytes, &name, &options) {
         Ok(output) => output,
@@ -100,6 +103,9 @@ pub fn main(args: &Args) -> i32 {
             return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
         }
     };
+    for warning in &output.warnings {
+        eprintln!("gcnc: warning: {name}: {warning}");
+    }
     eprint!("{}", output.dump);
     if args.filetype as u8 != FileTypeArg::Null as u8 || args.stop_after.is_some() {
         let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));

@@ -1,12 +1,13 @@
 //! The command line: one binary; an input file compiles, the other jobs are subcommands.
 
 mod assemble;
+mod code_flags;
 mod compile;
 mod disasm;
 mod mc;
 mod run;
 
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::ffi::OsString;
 
 /// Exit statuses, as documented.
@@ -47,7 +48,11 @@ enum Command {
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
 pub fn main(args: Vec<OsString>) -> i32 {
-    let cli = match Cli::try_parse_from(normalise(args)) {
+    let (args, warnings) = code_flags::drop_unknown(normalise(args), &Cli::command());
+    for warning in warnings {
+        eprintln!("gcnc: warning: {warning}");
+    }
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();

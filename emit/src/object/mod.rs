@@ -66,20 +66,27 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
 
 /// `e_flags`: the processor, and which switchable features the code was made for.
 ///
-/// V3 has a bit for each feature that is on; later versions tell "off" from "does not matter", and code that was made for
-/// one setting says so. Source: usage guide, "Header" and `EF_AMDGPU_*` tables.
+/// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on; later versions tell "on",
+/// "off" and "either" from each other. Source: usage guide, "Header" and `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
     let mut flags = target.processor.elf_mach;
-    let v4 = target.code_object_version >= 4;
+    let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
     let features = [
-        (Features::XNACK_SUPPORTED, Features::XNACK, 0x100, 0x200, 0x300),
-        (Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, 0x200, 0x800, 0xc00),
+        (Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY, 0x100, [0x100, 0x200, 0x300]),
+        (
+            Features::SRAM_ECC_SUPPORTED,
+            Features::SRAM_ECC,
+            Features::SRAM_ECC_ANY,
+            0x200,
+            [0x400, 0x800, 0xc00],
+        ),
     ];
-    for (supported, enabled, v3_on, v4_off, v4_on) in features {
-        flags |= match (v4, target.has(enabled), metadata::has_setting(target, supported, enabled)) {
-            (false, true, _) => v3_on,
-            (true, true, _) => v4_on,
-            (true, false, true) => v4_off,
+    for (supported, enabled, either, v3_on, [any, off, on]) in features {
+        flags |= match (v4, target.has(enabled)) {
+            (false, true) => v3_on,
+            (true, true) if target.has(either) => any,
+            (true, true) => on,
+            (true, false) if metadata::has_setting(target, supported, enabled) => off,
             _ => 0,
         };
     }

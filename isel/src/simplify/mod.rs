@@ -50,13 +50,23 @@ const PAIRED: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
 
 /// Simplifies every kernel of `module` in place.
 pub fn run(module: &mut Module, target: &Target, options: &Options) -> Result<()> {
+    run_for_targets(module, &|_| Ok(*target), options)
+}
+
+/// As [`run`], where each function may have a target of its own.
+pub fn run_for_targets(
+    module: &mut Module,
+    target_of: &dyn Fn(&Function) -> Result<Target>,
+    options: &Options,
+) -> Result<()> {
     prepare(module)?;
     let funcs: Vec<Func> = module.functions.keys().collect();
     for func in funcs {
         if !module.functions[func].is_declaration() {
             let empty = Function::new(String::new(), CallConv::Device, Type::Void);
             let function = std::mem::replace(&mut module.functions[func], empty);
-            module.functions[func] = simplify_function(module, function, target, options)?;
+            let target = target_of(&function)?;
+            module.functions[func] = simplify_function(module, function, &target, options)?;
         }
     }
     Ok(())

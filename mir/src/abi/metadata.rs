@@ -203,7 +203,7 @@ impl Metadata {
 
 /// The target id: triple and processor with the state of its switchable features, in the spelling of the code object version.
 ///
-/// V3 lists enabled features (`gfx902+xnack`), later versions both states (`gfx902:xnack+`).
+/// V3 lists enabled features (`gfx902+xnack`), later versions both states (`gfx902:xnack+`) unless the code serves either.
 /// Source: usage guide, "Code Object Target Identification", "Target ID".
 pub fn target_id(target: &Target) -> String {
     let os = match target.os {
@@ -213,16 +213,18 @@ pub fn target_id(target: &Target) -> String {
         crate::target::Os::Unknown => "",
     };
     let mut id = format!("amdgcn-amd-{os}--{}", target.processor.name);
-    let xnack = ("xnack", Features::XNACK_SUPPORTED, Features::XNACK);
-    let sramecc_name = if target.code_object_version >= 4 { "sramecc" } else { "sram-ecc" };
-    let sramecc = (sramecc_name, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC);
+    // Other systems than amdhsa keep the first spelling.
+    let v4 = target.os == crate::target::Os::AmdHsa && target.code_object_version >= 4;
+    let xnack = ("xnack", Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY);
+    let sramecc_name = if v4 { "sramecc" } else { "sram-ecc" };
+    let sramecc = (sramecc_name, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, Features::SRAM_ECC_ANY);
     // V3 keeps the order of the feature table, the target ids of V4 are sorted by name.
-    let order = if target.code_object_version >= 4 { [sramecc, xnack] } else { [xnack, sramecc] };
-    for (name, supported, enabled) in order {
-        if !has_setting(target, supported, enabled) {
+    let order = if v4 { [sramecc, xnack] } else { [xnack, sramecc] };
+    for (name, supported, enabled, either) in order {
+        if !has_setting(target, supported, enabled) || v4 && target.has(either) {
             continue;
         }
-        match (target.code_object_version >= 4, target.has(enabled)) {
+        match (v4, target.has(enabled)) {
             (true, on) => id += &format!(":{name}{}", if on { '+' } else { '-' }),
             (false, true) => id += &format!("+{name}"),
             (false, false) => {}

@@ -91,6 +91,12 @@ bitflags::bitflags! {
         const UNALIGNED_DS = 1 << 29;
         /// 16-bit data of buffer and image instructions stand two to a register. The first GFX8 chips use one register each.
         const PACKED_D16 = 1 << 30;
+        /// Replay was neither asked for nor ruled out: the code serves both, and the object says so.
+        const XNACK_ANY = 1 << 31;
+        /// The same for SRAM ECC.
+        const SRAM_ECC_ANY = 1 << 32;
+        /// `s_trap` reaches a handler that the driver has installed.
+        const TRAP_HANDLER = 1 << 33;
     }
 }
 
@@ -203,10 +209,12 @@ macro_rules! processor {
     };
 }
 
-/// All processors. Sources: AMDGPU usage guide "Processors"; LLVM GCNProcessors.td for the abilities.
+/// All processors. The first two stand for whatever LLVM calls by these names: the least of GFX6, and of GFX7 on amdhsa. Sources: AMDGPU usage guide "Processors"; LLVM GCNProcessors.td for the abilities.
 #[rustfmt::skip]
 pub static PROCESSORS: &[Processor] = &[
-    processor!("gfx600" ["tahiti", "generic"], Gfx6, 0x20, gfx6().union(Features::FAST_F64).union(Features::FAST_FMA_F32)),
+    processor!("generic" [], Gfx6, 0, gfx6()),
+    processor!("generic-hsa" [], Gfx7, 0, gfx7()),
+    processor!("gfx600" ["tahiti"], Gfx6, 0x20, gfx6().union(Features::FAST_F64).union(Features::FAST_FMA_F32)),
     processor!("gfx601" ["pitcairn", "verde"], Gfx6, 0x21, gfx6()),
     processor!("gfx602" ["hainan", "oland"], Gfx6, 0x3a, gfx6()),
     processor!("gfx700" ["kaveri"], Gfx7, 0x22, gfx7(), apu),

@@ -1,0 +1,162 @@
+//! llc's flags that change code, and what becomes of those that only tune LLVM's own passes.
+//!
+//! Most of the former set a default for a function attribute: a function that has the attribute keeps its own. The latter have no
+//! meaning here; with `--llc-compat` each is passed over with a warning, otherwise it is refused by name like any
+//! unknown option.
+
+use std::ffi::{OsStr, OsString};
+
+/// How denormals are treated.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Denormals {
+    Ieee,
+    PreserveSign,
+    PositiveZero,
+    Dynamic,
+}
+
+impl Denormals {
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Ieee => "ieee,ieee",
+            Self::PreserveSign => "preserve-sign,preserve-sign",
+            Self::PositiveZero => "positive-zero,positive-zero",
+            Self::Dynamic => "dynamic,dynamic",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Contract {
+    Fast,
+    On,
+    Off,
+}
+
+/// Flags of llc that change code.
+#[derive(Debug, clap::Args)]
+pub struct CodeFlags {
+    /// Denormals of 16- and 64-bit floats, and of 32-bit ones without a flag of their own.
+    #[arg(long, value_enum, value_name = "MODE")]
+    denormal_fp_math: Option<Denormals>,
+    /// Denormals of 32-bit floats.
+    #[arg(long, value_enum, value_name = "MODE")]
+    denormal_fp_math_f32: Option<Denormals>,
+    /// `fast` fuses multiplications and additions wherever it pays, `on` and `off` where their flags allow it.
+    #[arg(long, value_enum, value_name = "MODE")]
+    fp_contract: Option<Contract>,
+    /// Assume that reassociation and other inexact changes are welcome.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    enable_unsafe_fp_math: Option<bool>,
+    /// Assume that there are no NaNs.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    enable_no_nans_fp_math: Option<bool>,
+    /// Assume that there are no infinities.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    enable_no_infs_fp_math: Option<bool>,
+    /// Assume that the sign of zero does not matter.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    enable_no_signed_zeros_fp_math: Option<bool>,
+    /// Which functions keep a frame pointer.
+    #[arg(long, value_parser = ["all", "non-leaf", "none", "reserved"], value_name = "WHICH")]
+    frame_pointer: Option<String>,
+    /// End in a trap where control cannot get.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    trap_unreachable: Option<bool>,
+    /// Each function in a section of its own.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    function_sections: Option<bool>,
+    /// Code is position-independent whatever is asked for.
+    #[arg(long, value_parser = ["static", "pic", "dynamic-no-pic"], value_name = "MODEL")]
+    relocation_model: Option<String>,
+    /// Pass over llc's tuning flags with a warning.
+    #[arg(long)]
+    llc_compat: bool,
+}
+
+/// A boolean in llc's spellings.
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "TRUE" | "True" | "1" => Ok(true),
+        "false" | "FALSE" | "False" | "0" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+impl CodeFlags {
+    /// Attributes that functions get unless they have their own.
+    pub fn function_attributes(&self) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        let mut add = |key: &str, value: Option<&str>| {
+            out.extend(value.map(|value| (key.to_owned(), value.to_owned())));
+        };
+        let text = |on: bool| if on { "true" } else { "false" };
+        add("denormal-fp-math", self.denormal_fp_math.map(Denormals::attribute));
+        add("denormal-fp-math-f32", self.denormal_fp_math_f32.map(Denormals::attribute));
+        add("unsafe-fp-math", self.enable_unsafe_fp_math.map(text));
+        add("no-nans-fp-math", self.enable_no_nans_fp_math.map(text));
+        add("no-infs-fp-math", self.enable_no_infs_fp_math.map(text));
+        add("no-signed-zeros-fp-math", self.enable_no_signed_zeros_fp_math.map(text));
+        add("frame-pointer", self.frame_pointer.as_deref());
+        add("gcnc-trap-unreachable", self.trap_unreachable.filter(|&on| on).map(text));
+        out
+    }
+
+    /// Whether every multiplication and addition may be fused.
+    pub fn contract_all(&self) -> bool {
+        self.fp_contract == Some(Contract::Fast)
+    }
+
+    /// Whether functions get sections of their own.
+    pub fn function_sections(&self) -> bool {
+        self.function_sections == Some(true)
+    }
+}
+
+/// Takes out of `args`, where they hold `--llc-compat`, the options that `command` does not know, and warns of each.
+///
+/// A value behind a blank cannot be told from an input file, so only `-flag` and `-flag=value` are passed over.
+pub fn drop_unknown(args: Vec<OsString>, command: &clap::Command) -> (Vec<OsString>, Vec<String>) {
+    let compat = |arg: &OsString| arg == OsStr::new("--llc-compat");
+    let before_files = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    if !args[..before_files].iter().any(compat) {
+        return (args, Vec::new());
+    }
+    let known = |name: &str| {
+        matches!(name, "help" | "version") || command.get_arguments().any(|arg| arg.get_long() == Some(name))
+    };
+    let mut warnings = Vec::new();
+    let mut position = 0;
+    let args = args
+        .into_iter()
+        .filter(|arg| {
+            position += 1;
+            let Some(option) = arg.to_str().and_then(|text| text.strip_prefix("--")) else { return true };
+            let name = option.split('=').next().unwrap_or(option);
+            if position > before_files || name.is_empty() || known(name) {
+                return true;
+            }
+            warnings.push(format!("option `-{option}` has no meaning here (ignored)"));
+            false
+        })
+        .collect();
+    (args, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tuning_flags_pass_only_where_asked_for() {
+        let command = clap::Command::new("gcnc").arg(clap::Arg::new("mcpu").long("mcpu"));
+        let args = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let line = "gcnc --llc-compat --mcpu=gfx900 --amdgpu-sdwa-peephole=0 a.ll -- --b.ll";
+        let (kept, warnings) = drop_unknown(args(line), &command);
+        // The stub of a command knows one option; `--llc-compat` itself is one of the real command's.
+        assert_eq!(kept, args("gcnc --mcpu=gfx900 a.ll -- --b.ll"));
+        assert!(warnings.iter().any(|w| w.contains("`-amdgpu-sdwa-peephole=0`")), "{warnings:?}");
+        let strict = args("gcnc --amdgpu-sdwa-peephole=0 a.ll");
+        assert_eq!(drop_unknown(strict.clone(), &command), (strict, Vec::new()));
+    }
+}

@@ -1,0 +1,153 @@
+//! Target features: what `-mattr` and the attribute `"target-features"` switch.
+//!
+//! LLVM's names fall into three groups. A few change code here: [`SWITCHES`]. Those that state what a processor has, choose
+//! between equal instruction sequences, or tune LLVM's passes are known by name and change nothing ([`WITHOUT_EFFECT`]): what a
+//! processor has follows from its name alone, so that no list of features can ask for an instruction that it lacks. Wave sizes
+//! other than 64 are refused. Any other name is passed over with a warning, as LLVM does.
+
+use mir::target::Features;
+use mir::{Diagnostic, Result};
+
+/// Features that change code, with the ability that each one stands for. `xnack` and `sramecc` are settings with three states
+/// and live in [`FeatureList`].
+const SWITCHES: &[(&str, Features)] = &[
+    ("unaligned-access-mode", Features::UNALIGNED_ACCESS),
+    ("unaligned-ds-access", Features::UNALIGNED_DS),
+    ("fast-fmaf", Features::FAST_FMA_F32),
+];
+
+/// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that older producers write.
+#[rustfmt::skip]
+const WITHOUT_EFFECT: &[&str] = &[
+    "1024-addressable-vgprs", "16-bit-insts", "45-bit-num-records-buffer-resource", "64-bit-literals", "DumpCode",
+    "a16", "add-min-max-insts", "add-no-carry-insts", "add-sub-u64-insts", "addressablelocalmemorysize163840",
+    "addressablelocalmemorysize32768", "addressablelocalmemorysize327680", "addressablelocalmemorysize65536",
+    "agent-scope-fine-grained-remote-memory-atomics", "allocate1_5xvgprs", "aperture-regs",
+    "architected-flat-scratch", "architected-sgprs", "ashr-pk-insts", "assembler-permissive-wavesize",
+    "atomic-buffer-global-pk-add-f16-insts", "atomic-buffer-global-pk-add-f16-no-rtn-insts",
+    "atomic-buffer-pk-add-bf16-inst", "atomic-csub-no-rtn-insts", "atomic-ds-pk-add-16-insts",
+    "atomic-fadd-no-rtn-insts", "atomic-fadd-rtn-insts", "atomic-flat-pk-add-16-insts", "atomic-fmin-fmax-flat-f32",
+    "atomic-fmin-fmax-flat-f64", "atomic-fmin-fmax-global-f32", "atomic-fmin-fmax-global-f64",
+    "atomic-global-pk-add-bf16-inst", "auto-waitcnt-before-barrier", "back-off-barrier", "bf16-cvt-insts",
+    "bf16-pk-insts", "bf16-trans-insts", "bf8-cvt-scale-insts", "bitop3-insts", "block-vgpr-csr",
+    "bvh-dual-bvh-8-insts", "ci-insts", "clusters", "code-object-v3", "cube-insts", "cumode", "cvt-fp8-vop1-bug",
+    "cvt-norm-insts", "cvt-pk-f16-f32-inst", "cvt-pknorm-vop2-insts", "cvt-pknorm-vop3-insts", "d16-write-vgpr32",
+    "default-component-broadcast", "default-component-zero", "dl-insts", "dot1-insts", "dot10-insts", "dot11-insts",
+    "dot12-insts", "dot13-insts", "dot2-insts", "dot3-insts", "dot4-insts", "dot5-insts", "dot6-insts", "dot7-insts",
+    "dot8-insts", "dot9-insts", "dpp", "dpp-64bit", "dpp-src1-sgpr", "dpp8", "ds-src2-insts", "dumpcode",
+    "dx10-clamp", "emulated-system-scope-atomics", "enable-ds128", "enable-flat-scratch",
+    "enable-huge-private-buffer", "enable-prt-strict-null", "extended-image-insts",
+    "f16bf16-to-fp6bf6-cvt-scale-insts", "f32-to-f16bf16-cvt-sr-insts", "fast-denormal-f32", "flat-address-space",
+    "flat-atomic-fadd-f32-inst", "flat-buffer-global-fadd-f64-inst", "flat-for-global", "flat-global-insts",
+    "flat-gvs-mode", "flat-inst-offsets", "flat-scratch-insts", "flat-segment-offset-bug", "fma-mix-bf16-insts",
+    "fma-mix-insts", "fmacf64-inst", "fmaf", "force-store-sc0-sc1", "fp-exceptions", "fp32-denormals",
+    "fp4-cvt-scale-insts", "fp64", "fp64-denormals", "fp64-fp16-denormals", "fp6bf6-cvt-scale-insts",
+    "fp8-conversion-insts", "fp8-cvt-scale-insts", "fp8-insts", "fp8e5m3-insts", "full-rate-64-ops", "g16",
+    "gcn3-encoding", "gds", "get-wave-id-inst", "gfx10", "gfx10-3-insts", "gfx10-insts", "gfx10_a-encoding",
+    "gfx10_b-encoding", "gfx11", "gfx11-insts", "gfx12", "gfx12-insts", "gfx1250-insts", "gfx7-gfx8-gfx9-insts",
+    "gfx8-insts", "gfx9", "gfx9-insts", "gfx90a-insts", "gfx940-insts", "gfx950-insts",
+    "globally-addressable-scratch", "gws", "half-rate-64-ops", "ieee-minimum-maximum-insts", "image-gather4-d16-bug",
+    "image-insts", "image-store-d16-bug", "inst-fwd-prefetch-bug", "int-clamp-insts", "inv-2pi-inline-imm",
+    "kernarg-preload", "lds-barrier-arrive-atomic", "lds-branch-vmem-war-hazard", "lds-misaligned-bug",
+    "ldsbankcount16", "ldsbankcount32", "lerp-inst", "load-store-opt", "lshl-add-u64-inst", "mad-intra-fwd-bug",
+    "mad-mac-f32-insts", "mad-mix-insts", "mad-u32-inst", "mai-insts",
+    "max-hard-clause-length-32", "max-hard-clause-length-63",
+    "max-private-element-size-16", "max-private-element-size-4", "max-private-element-size-8", "mcast-load-insts",
+    "memory-atomic-fadd-f32-denormal-support", "mfma-inline-literal-bug", "mimg-r128", "min3-max3-pkf16",
+    "minimum3-maximum3-f16", "minimum3-maximum3-f32", "minimum3-maximum3-pkf16", "movrel", "msaa-load-dst-sel-bug",
+    "negative-scratch-offset-bug", "negative-unaligned-scratch-offset-bug", "no-data-dep-hazard", "no-sdst-cmpx",
+    "nsa-clause-bug", "nsa-encoding", "nsa-to-vmem-bug", "offset-3f-bug", "packed-fp32-ops", "packed-tid",
+    "partial-nsa-encoding", "permlane16-swap", "permlane32-swap", "pk-add-min-max-insts", "pk-fmac-f16-inst",
+    "point-sample-accel", "precise-memory", "priv-enabled-trap2-nop-bug", "prng-inst", "promote-alloca",
+    "pseudo-scalar-trans", "qsad-insts", "r128-a16", "real-true16", "relaxed-buffer-oob-mode",
+    "required-export-priority", "requires-cov6", "restricted-soffset", "s-memrealtime", "s-memtime-inst",
+    "s-wakeup-barrier-inst", "sad-insts", "safe-cu-prefetch", "safe-smem-prefetch", "salu-float", "scalar-atomics",
+    "scalar-dwordx3-loads", "scalar-flat-scratch-insts", "scalar-stores", "sdwa", "sdwa-mav", "sdwa-omod",
+    "sdwa-out-mods-vopc", "sdwa-scalar", "sdwa-sdst", "sea-islands", "setprio-inc-wg-inst", "setreg-vgpr-msb-fixup",
+    "sgpr-init-bug", "shader-cycles-hi-lo-registers", "shader-cycles-register", "si-scheduler",
+    "smem-to-vector-write-hazard", "southern-islands", "sramecc-support", "tanh-insts", "tensor-cvt-lut-insts",
+    "tgsplit", "transpose-load-f4f6-insts", "trig-reduced-range", "true16", "unaligned-buffer-access",
+    "unaligned-scratch-access", "unpacked-d16-vmem", "unsafe-ds-offset-folding", "user-sgpr-init16-bug",
+    "valu-trans-use-hazard", "vcmpx-exec-war-hazard", "vcmpx-permlane-hazard", "vgpr-align2", "vgpr-index-mode",
+    "vgpr-singleuse-hint", "vgpr-spilling", "vmem-pref-insts", "vmem-to-lds-load-insts",
+    "vmem-to-scalar-write-hazard", "vmem-write-vgpr-in-order", "volcanic-islands", "vop3-literal", "vop3p", "vopd",
+    "vscnt", "wait-xcnt", "waits-before-system-scope-stores", "wavefrontsize64", "xf32-insts", "xnack-support",
+];
+
+/// Features asked for, in the end: a later mention of a name overrules an earlier one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeatureList {
+    /// Abilities switched on or off.
+    switches: Vec<(Features, bool)>,
+    /// Replay after page faults; `None` where nothing was said.
+    pub xnack: Option<bool>,
+    /// Error correction of SRAM; `None` where nothing was said.
+    pub sram_ecc: Option<bool>,
+    /// One line for each name that nobody knows.
+    pub warnings: Vec<String>,
+}
+
+impl FeatureList {
+    /// Reads `names`, each with `+` (or nothing) or `-` in front.
+    ///
+    /// # Errors
+    /// `Unsupported` for a wave size that the processors here lack.
+    pub fn read<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let mut out = Self::default();
+        for entry in names.into_iter().map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (on, name) = match entry.split_at_checked(1) {
+                Some(("+", name)) => (true, name),
+                Some(("-", name)) => (false, name),
+                _ => (true, entry),
+            };
+            match name {
+                "xnack" => out.xnack = Some(on),
+                "sramecc" | "sram-ecc" => out.sram_ecc = Some(on),
+                "wavefrontsize16" | "wavefrontsize32" if on => {
+                    return Err(Diagnostic::unsupported(format!(
+                        "target feature `{name}`: GFX6 to GFX9 have waves of 64 lanes"
+                    )));
+                }
+                "wavefrontsize16" | "wavefrontsize32" => {}
+                _ => match SWITCHES.iter().find(|switch| switch.0 == name) {
+                    Some(&(_, feature)) => out.switches.push((feature, on)),
+                    None if WITHOUT_EFFECT.binary_search(&name).is_ok() => {}
+                    None => out.warnings.push(format!("unknown target feature `{entry}` (ignored)")),
+                },
+            }
+        }
+        Ok(out)
+    }
+
+    /// Switches abilities in `features`.
+    pub fn apply(&self, features: &mut Features) {
+        for &(feature, on) in &self.switches {
+            features.set(feature, on);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_distinct() {
+        assert!(WITHOUT_EFFECT.is_sorted_by(|a, b| a < b));
+        assert!(SWITCHES.iter().all(|switch| WITHOUT_EFFECT.binary_search(&switch.0).is_err()));
+    }
+
+    #[test]
+    fn the_last_mention_counts_and_strangers_are_named() {
+        let list = FeatureList::read(["+xnack", "-xnack", "si-scheduler", "+promote-alloca", "-never-heard"])
+            .unwrap();
+        assert_eq!((list.xnack, list.sram_ecc), (Some(false), None));
+        assert_eq!(list.warnings, ["unknown target feature `-never-heard` (ignored)"]);
+        let mut features = Features::UNALIGNED_ACCESS;
+        let list = FeatureList::read(["-unaligned-access-mode", "fast-fmaf", ""]).unwrap();
+        list.apply(&mut features);
+        assert_eq!(features, Features::FAST_FMA_F32);
+        let error = FeatureList::read(["+wavefrontsize32"]).unwrap_err();
+        assert!(error.message.contains("wavefrontsize32"), "{error}");
+    }
+}
