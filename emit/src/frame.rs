@@ -41,6 +41,15 @@ const FLAT_SCRATCH: [FlatScratch; Generation::COUNT] = [
 /// Errors: an entry value that the prolog needs was not asked for (`Defect`); flat access to scratch where the processor has
 /// none (`Unsupported`).
 pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
+    if f.call_conv.is_callable() {
+        crate::callee::insert_frame(f, target)?;
+        let mut prolog = Vec::new();
+        insert_lds_limit(f, target, &mut prolog);
+        if let Some(&entry) = f.layout.first() {
+            f.blocks[entry].insts.splice(0..0, prolog);
+        }
+        return Ok(());
+    }
     if f.call_conv != CallConv::Kernel {
         return Ok(());
     }

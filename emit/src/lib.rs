@@ -7,6 +7,7 @@
 
 pub mod asm;
 pub mod assemble;
+mod callee;
 pub mod disassemble;
 mod exec;
 mod final_function;

@@ -387,7 +387,8 @@ fn visit(
         }
         let events = events(inst, info, target);
         let mut needed = max;
-        if inst.op == Opcode::S_BARRIER {
+        // A caller relies on nothing being in flight when it goes on.
+        if matches!(inst.op, Opcode::S_BARRIER | Opcode::S_SETPC_B64) {
             required = [0; 3];
         }
         // Most of the time nothing is in flight, or events of one kind.

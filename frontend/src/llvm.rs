@@ -693,6 +693,11 @@ impl<'m> ValueRef<'m> {
         self.attributes_at(LLVMAttributeFunctionIndex)
     }
 
+    /// Attributes of the result.
+    pub fn return_attributes(self) -> Vec<AttributeRef<'m>> {
+        self.attributes_at(0)
+    }
+
     /// Attributes of parameter `index`.
     pub fn param_attributes(self, index: u32) -> Vec<AttributeRef<'m>> {
         self.attributes_at(index.saturating_add(1))

@@ -264,6 +264,11 @@ impl<'m> Reader<'m> {
             function.ret = self.ty(ret)?;
             function.variadic = variadic;
         }
+        for attribute in value.return_attributes() {
+            if let AttributeValue::Enum(kind, _) = attribute.value() {
+                function.ret_flags |= kinds.param.get(kind as usize).copied().unwrap_or_default();
+            }
+        }
         for (index, param) in value.params().into_iter().enumerate() {
             if param.ty().kind() == llvm::LLVMTypeKind::LLVMMetadataTypeKind {
                 // Of intrinsics; calls leave the argument out.

@@ -200,6 +200,11 @@ impl Checker<'_> {
             reads_physical(state, PReg::VCC_LO, "a branch")?;
             reads_physical(state, PReg::VCC_HI, "a branch")?;
         }
+        if check && old.term == Terminator::Return {
+            for n in 0..self.before.result_dwords {
+                reads_physical(state, PReg::vgpr(n.into()), "the caller")?;
+            }
+        }
         match expected.next() {
             Some((_, lost)) => {
                 Err(Diagnostic::defect(format!("allocation: {} is lost", lost.op.info().name)))
@@ -351,6 +356,7 @@ impl Checker<'_> {
                 }
                 let high = match inst.operands.get(3)? {
                     Operand::Imm(high) => *high as u32,
+                    Operand::Reg(base) if Some(base.reg) == self.before.frame_base.map(Reg::Physical) => 0,
                     Operand::Reg(base) => *self.spills.high_offsets.get(&crate::access::vreg_of(base)?)?,
                     _ => return None,
                 };
@@ -515,6 +521,8 @@ fn named(f: &Function) -> FxHashSet<PReg> {
             out.extend(pair(PReg::VCC_LO));
         }
     }
+    // What is named and never read by an instruction: results.
+    out.extend((0..f.result_dwords).map(|n| PReg::vgpr(n.into())));
     out.retain(|&reg| tracked(reg));
     out
 }

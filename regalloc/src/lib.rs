@@ -281,6 +281,7 @@ impl Allocator {
                 }
                 .check()?;
             }
+            note_whole_wave(f, &reg_of);
             // A register that broke a cycle of moves may lie above all others.
             resources(f, lanes);
             if lanes > 0 {
@@ -571,9 +572,24 @@ fn registers_of(f: &Function, webs: &mut Webs, at: &[u16]) -> Vec<u16> {
         .collect()
 }
 
+/// Notes the registers of whole-wave values for the prolog of a function that is called.
+fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
+    let mut out: Vec<PReg> = Vec::new();
+    for (v, data) in f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == Kind::WholeWave) {
+        let first = reg_of[v.as_u32() as usize];
+        if first != UNBOUND {
+            out.extend((0..u16::from(data.dwords)).map(|d| PReg::vgpr(first + d)));
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    f.whole_wave_vgprs = out;
+}
+
 /// Numbers the registers that hold spilled SGPRs behind all others.
 fn place_lane_registers(f: &mut Function, lanes: u16) {
     let first = f.resources.vgprs as u16;
+    f.whole_wave_vgprs.extend((0..lanes).map(|n| PReg::vgpr(first + n)));
     for block in f.layout.clone() {
         for inst in &mut f.blocks[block].insts {
             if !matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32) {
@@ -595,6 +611,8 @@ fn place_lane_registers(f: &mut Function, lanes: u16) {
 struct Limits {
     sgprs: u16,
     vgprs: u16,
+    /// SGPRs that are not to be used at all.
+    barred: Mask,
 }
 
 impl Limits {
@@ -609,12 +627,21 @@ impl Limits {
         if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
             sgprs = sgprs.min(n.saturating_sub(6).max(16));
         }
-        Self { sgprs: sgprs as u16, vgprs: vgprs as u16 }
+        let mut barred = Mask::default();
+        if f.call_conv.is_callable() {
+            // What belongs to the caller and is not worth saving.
+            let kept = |n: u16| mir::abi::call::is_callee_saved(PReg::sgpr(n));
+            for n in (0..106).filter(|&n| kept(n)) {
+                barred = barred.or(&Mask::run(n, 1));
+            }
+        }
+        Self { sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
     }
 
     fn scalar_file(&self, live: &Liveness) -> File {
         let mut file =
             File { allowed: Mask::run(0, self.sgprs).or(&Mask::run(VCC_PAIR, 2)), fixed: Vec::new() };
+        file.allowed = file.allowed.and_not(&self.barred);
         restrict(&mut file, live, RegFile::Sgpr);
         file
     }

@@ -224,6 +224,11 @@ impl Scan {
                 physical.read(self, RegFile::Sgpr, VCC, numbering.end(i));
                 physical.read(self, RegFile::Sgpr, VCC + 1, numbering.end(i));
             }
+            if data.term == Terminator::Return {
+                for n in 0..u16::from(f.result_dwords) {
+                    physical.read(self, RegFile::Vgpr, n, numbering.end(i));
+                }
+            }
             physical.next_block(self);
         }
         Ok(())

@@ -500,7 +500,10 @@ impl Walk<'_> {
 
     /// An access to a slot: relative to the resource in s[0:3], the offset in the instruction as far as it goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
-        let (soffset, offset) = if offset <= MAX_OFFSET {
+        let (soffset, offset) = if let Some(base) = f.frame_base {
+            // Places further off are refused.
+            (Operand::preg(base, 1), offset)
+        } else if offset <= MAX_OFFSET {
             (Operand::Imm(0), offset)
         } else {
             let base = f.new_vreg(RegFile::Sgpr, 1);

@@ -27,8 +27,7 @@ use crate::liveness::{Kind, Liveness, Range};
 use crate::reload;
 use mir::isa::Opcode;
 use mir::machine::{
-    EntryState, EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile,
-    RegOperand, VReg,
+    EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
 };
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -494,6 +493,9 @@ pub(crate) fn places(
     if spills.lane_registers() > 128 {
         return Err(Diagnostic::unsupported("more scalar spills than lanes"));
     }
+    if f.frame_base.is_some() && spills.scratch_base.is_some() && spills.scratch_end > 4096 {
+        return Err(Diagnostic::unsupported("spills behind 4096 bytes of a function's frame"));
+    }
     Ok(())
 }
 
@@ -525,12 +527,14 @@ fn frame_end(f: &Function) -> u32 {
 /// Asks for the scratch resource, which from now on is s[0:3] throughout.
 fn request_scratch(f: &mut Function) {
     let old = f.entry.reg(EntryValue::PrivateSegmentBuffer);
-    let mut entry = EntryState::default();
+    let mut entry = f.entry.emptied();
     for (value, _, reg) in f.entry.registers() {
         entry.request(value, reg.filter(|_| value != EntryValue::PrivateSegmentBuffer));
     }
     entry.request(EntryValue::PrivateSegmentBuffer, None);
-    entry.request(EntryValue::ScratchWaveOffset, None);
+    if !f.call_conv.is_callable() {
+        entry.request(EntryValue::ScratchWaveOffset, None);
+    }
     f.entry = entry;
     let Some(old) = old else { return };
     for block in f.layout.clone() {

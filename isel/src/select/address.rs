@@ -425,6 +425,10 @@ impl<'a> Selector<'a> {
 
     /// The register that holds an entry value.
     pub(super) fn entry_value(&mut self, value: EntryValue) -> Operand {
+        if value == EntryValue::PrivateSegmentBuffer && self.mf.call_conv.is_callable() {
+            // It stays where it is for all functions below.
+            return Operand::preg(mir::abi::call::SCRATCH_RESOURCE, 4);
+        }
         let reg = match self.mf.entry.reg(value) {
             Some(reg) => reg,
             None => {

@@ -23,6 +23,7 @@ impl<'a> Selector<'a> {
         let bits = ty.bits().filter(|&b| b <= 64)?;
         let raw = match &self.f.values[root].def {
             ValueDef::Const(constant) => self.const_bits(constant, ty)?,
+            _ if self.mf.frame_base.is_some() => return None,
             _ => u64::from(*self.allocas.get(&root)?),
         };
         let part = raw >> (32 * u32::from(sub).min(1));
@@ -199,8 +200,14 @@ impl<'a> Selector<'a> {
 
     /// A stack object's address that is asked for as a register never gets here, since it is a constant; kept for
     /// completeness of the walk.
-    pub(super) fn lower_constant_address(&mut self, data: &InstData) -> Result<()> {
+    pub(super) fn lower_stack_address(&mut self, data: &InstData) -> Result<()> {
         let (value, dst) = self.result(data)?;
+        if let Some(base) = self.mf.frame_base {
+            let place = self.allocas.get(&value).copied();
+            let place = place.ok_or_else(|| Diagnostic::defect("stack object without place"))?;
+            self.frame_address(dst, base, place);
+            return Ok(());
+        }
         let offset = self.const_int(value).ok_or_else(|| Diagnostic::defect("stack object without place"))?;
         self.emit(Opcode::S_MOV_B32, [dst, Operand::Imm(offset)]);
         Ok(())

@@ -23,6 +23,10 @@ impl<'a> Selector<'a> {
                 Terminator::Jump
             }
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
+            InstKind::Ret { value } if self.mf.call_conv.is_callable() => {
+                self.lower_return(*value)?;
+                Terminator::Return
+            }
             InstKind::Ret { value: None } => Terminator::EndProgram,
             InstKind::Ret { value: Some(_) } => {
                 return Err(Diagnostic::malformed("kernel that returns a value"));

@@ -123,7 +123,9 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         // The result is the register that holds it from the start.
-        if entry_value(intrinsic).is_some() {
+        let packed = self.mf.call_conv.is_callable()
+            && matches!(intrinsic, Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ);
+        if entry_value(intrinsic).is_some() && !packed {
             return Ok(());
         }
         match intrinsic {
@@ -182,6 +184,13 @@ impl<'a> Selector<'a> {
             Intrinsic::DivFmas => self.div_fmas(data, args),
             Intrinsic::IsShared => self.lower_is_place(data, args[0], AddrSpace::LOCAL),
             Intrinsic::IsPrivate => self.lower_is_place(data, args[0], AddrSpace::PRIVATE),
+            Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ
+                if self.mf.call_conv.is_callable() =>
+            {
+                self.packed_id(data, intrinsic)
+            }
+            // The register itself.
+            Intrinsic::ImplicitargPtr if self.mf.call_conv.is_callable() => Ok(()),
             Intrinsic::ImplicitargPtr => {
                 let (_, dst) = self.result(data)?;
                 let base = self.entry_value(EntryValue::KernargSegmentPtr);
@@ -796,8 +805,20 @@ impl<'a> Selector<'a> {
 
     /// The entry value that the result of an intrinsic is, so that no copy is needed.
     pub(super) fn entry_of(&self, value: Value) -> Option<EntryValue> {
+        let called = self.mf.call_conv.is_callable();
+        if let mir::ir::ValueDef::FuncParam(index) = self.f.values[value].def {
+            return self.f.params.get(index as usize)?.register.map(EntryValue::Argument);
+        }
         let inst = self.f.def_inst(value)?;
         match self.f.insts[inst].kind {
+            mir::ir::InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, .. } if called => {
+                Some(EntryValue::ImplicitargPtr)
+            }
+            // Of the packed ids each is computed.
+            mir::ir::InstKind::Intrinsic {
+                intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
+                ..
+            } if called => None,
             mir::ir::InstKind::Intrinsic { intrinsic, .. } => entry_value(intrinsic),
             _ => None,
         }

@@ -653,7 +653,19 @@ impl<'a> Selector<'a> {
     fn scratch_address(&mut self, ptr: Value, bytes: u32) -> (Option<Operand>, i64) {
         // 12 bits of offset; every dword of the access must be reachable.
         let max = 4095;
-        let (base, offset) = self.place_address(ptr, AddrSpace::PRIVATE, max);
+        if self.mf.frame_base.is_some() {
+            let (root, offset) = self.split_offset(ptr);
+            if let Some(&place) = self.allocas.get(&root) {
+                let at = i64::from(place) + offset;
+                if (0..=max + 4 - i64::from(bytes.max(4))).contains(&at) {
+                    return (None, at);
+                }
+            }
+        }
+        let (mut base, offset) = self.place_address(ptr, AddrSpace::PRIVATE, max);
+        if base.is_none() && self.mf.frame_base.is_some() {
+            base = Some(self.in_vgpr(Operand::Imm(0), 1));
+        }
         if offset + i64::from(bytes) - 4 <= max {
             return (base, offset);
         }
@@ -677,7 +689,10 @@ impl<'a> Selector<'a> {
         bytes: u32,
     ) {
         let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
-        self.emit(op, [data, base.unwrap_or(Operand::Off), resource, Operand::Imm(0)]);
+        // Objects at a known place are relative to the frame.
+        let frame = self.mf.frame_base.filter(|_| base.is_none()).map(|reg| Operand::preg(reg, 1));
+        let soffset = frame.unwrap_or(Operand::Imm(0));
+        self.emit(op, [data, base.unwrap_or(Operand::Off), resource, soffset]);
         self.set_offset(mem, bytes, offset);
         if base.is_some()
             && let Some(inst) = self.cur.last_mut()

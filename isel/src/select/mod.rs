@@ -37,6 +37,7 @@ mod control;
 mod convert;
 mod emit;
 mod float;
+mod function;
 mod int;
 mod int64;
 mod intrinsic;
@@ -181,7 +182,9 @@ pub fn select(
 
 impl<'a> Selector<'a> {
     fn run(&mut self) -> Result<()> {
-        if !self.f.is_kernel() {
+        if self.f.call_conv.is_callable() {
+            self.mf.frame_base = Some(mir::abi::call::STACK_POINTER);
+        } else if !self.f.is_kernel() {
             return Err(Diagnostic::unsupported(
                 "only kernels are compiled: this function has another calling convention",
             ));
@@ -211,6 +214,9 @@ impl<'a> Selector<'a> {
         let end =
             self.mf.frame.values().map(|s| s.offset_bytes.unwrap_or(0) + s.size_bytes).max().unwrap_or(0);
         self.mf.resources.scratch_bytes = end;
+        if self.mf.call_conv.is_callable() {
+            return;
+        }
         let entry = &mut self.mf.entry;
         if self.mf.uses_flat_scratch {
             entry.request(EntryValue::FlatScratchInit, None);
@@ -306,7 +312,7 @@ impl<'a> Selector<'a> {
             InstKind::PtrAdd { base, index, scale, offset } => {
                 self.lower_ptradd(data, *base, *index, *scale, *offset)
             }
-            InstKind::Alloca { .. } => self.lower_constant_address(data),
+            InstKind::Alloca { .. } => self.lower_stack_address(data),
             InstKind::Load { ptr, mem } => self.lower_load(data, *ptr, *mem),
             InstKind::Store { ptr, value, mem } => self.lower_store(*ptr, *value, *mem),
             InstKind::AtomicRmw { op, ptr, value, mem } => {

@@ -20,6 +20,10 @@ impl<'a> Selector<'a> {
         self.count_uses(order);
         self.layout_lds()?;
         let f = self.f;
+        for param in &f.params {
+            let scalar = param.register.is_some_and(|r| !r.is_vgpr());
+            self.values[param.value].rep = if scalar { Rep::Sgpr } else { Rep::Vgpr };
+        }
         for &block in order {
             for &param in &f.blocks[block].params {
                 self.values[param].rep = self.param_rep(param);
@@ -393,7 +397,9 @@ impl<'a> Selector<'a> {
         self.mf.frame.push(FrameSlotData { size_bytes, align_log2, offset_bytes: Some(offset as u32) });
         self.mf.resources.scratch_bytes = offset as u32 + size_bytes;
         // The prolog needs the wave's offset for the resource and for FLAT_SCRATCH alike.
-        self.mf.entry.request(EntryValue::ScratchWaveOffset, None);
+        if !self.mf.call_conv.is_callable() {
+            self.mf.entry.request(EntryValue::ScratchWaveOffset, None);
+        }
         self.allocas.insert(result, offset as u32);
         Ok(())
     }

@@ -121,7 +121,8 @@ impl<'a> Selector<'a> {
     pub(super) fn src(&mut self, value: Value) -> Operand {
         let dwords = self.dwords(value);
         let (root, sub) = self.root(value);
-        if matches!(self.f.values[root].def, ValueDef::Const(_)) || self.allocas.contains_key(&root) {
+        let fixed = self.mf.frame_base.is_none() && self.allocas.contains_key(&root);
+        if matches!(self.f.values[root].def, ValueDef::Const(_)) || fixed {
             let whole = self.constant_operand(root);
             let part =
                 if self.dwords(root) == dwords && sub == 0 { whole } else { self.sub(&whole, sub, dwords) };

@@ -19,7 +19,16 @@ const MAX_INSTS: usize = 8_000_000;
 
 /// Whether something outside of the module starts the function.
 pub fn is_entry_point(func: &Function) -> bool {
-    !func.is_declaration() && !matches!(func.call_conv, CallConv::Device | CallConv::Other(_))
+    !func.is_declaration() && !matches!(func.call_conv, CallConv::Other(_)) && !func.call_conv.is_callable()
+}
+
+/// Whether other modules may call the function, so that it must be in the object.
+fn is_visible(func: &Function) -> bool {
+    let emitted = matches!(
+        func.linkage,
+        Linkage::External | Linkage::LinkOnceAny | Linkage::LinkOnceOdr | Linkage::WeakAny | Linkage::WeakOdr
+    );
+    !func.is_declaration() && func.call_conv.is_callable() && emitted
 }
 
 /// Inlines all calls under the entry points of `module` and drops the bodies of all other functions.
@@ -33,7 +42,7 @@ pub fn inline_all(module: &mut Module) -> Result<()> {
     let functions: Vec<Func> = module.functions.keys().collect();
     for func in functions {
         let function = &mut module.functions[func];
-        let kept = reached[func] && is_entry_point(function);
+        let kept = reached[func] && (is_entry_point(function) || is_visible(function));
         if !function.is_declaration() && !kept {
             let mut empty = Function::new(function.name.clone(), function.call_conv, function.ret);
             empty.linkage = function.linkage;
@@ -56,7 +65,7 @@ fn callees_first(module: &Module) -> Result<Vec<Func>> {
     let mut state: SecondaryMap<Func, State> = SecondaryMap::new();
     let mut order = Vec::new();
     for (root, function) in &module.functions {
-        if !is_entry_point(function) || state[root] == State::Done {
+        if !(is_entry_point(function) || is_visible(function)) || state[root] == State::Done {
             continue;
         }
         let mut stack = vec![(root, callees(module, root))];

@@ -113,6 +113,7 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (DispatchId, At::I64),
         (QueuePtr, At::PTR),
         (KernargSegmentPtr, At::PTR),
+        (ImplicitargPtr, At::PTR),
         (Groupstaticsize, At::I32),
         (IsShared, At::I1),
         (IsPrivate, At::I1),

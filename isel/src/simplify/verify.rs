@@ -136,7 +136,19 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
         }
         K::InlineAsm { .. } | K::Jump { .. } | K::Branch { .. } | K::Unreachable => Ok(()),
         K::Switch { .. } => Err("switch"),
-        K::Ret { value } => ensure(value.is_none(), "result of a kernel"),
+        K::Ret { value } => ensure(
+            value.is_none_or(|v| {
+                let dwords = match func.ty(v) {
+                    Type::I32 => true,
+                    Type::Vector(Scalar::Int(32), lanes) => {
+                        lanes as usize <= mir::abi::call::MAX_RESULT_DWORDS
+                    }
+                    _ => false,
+                };
+                dwords && func.call_conv.is_callable()
+            }),
+            "result",
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Binary interfaces of code objects: kernel arguments, kernel descriptors, metadata.
 
+pub mod call;
 pub mod descriptor;
 pub mod kernarg;
 pub mod metadata;

@@ -2,6 +2,7 @@
 
 use super::{Global, InstData, InstFlags, InstKind, Module, Type};
 use crate::diag::SourceLocation;
+use crate::machine::PReg;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -136,6 +137,8 @@ pub struct Param {
     pub align_log2: u8,
     /// `dereferenceable` bytes; 0 where absent.
     pub dereferenceable_bytes: u64,
+    /// In legal IR of functions that are called: the register that holds this dword of the arguments.
+    pub register: Option<PReg>,
 }
 
 /// A parameter passed as a pointer to a copy.
@@ -165,6 +168,14 @@ pub enum CallConv {
     AmdgpuGfx,
     /// Any other, by LLVM's number; refused at selection.
     Other(u32),
+}
+
+impl CallConv {
+    /// Whether functions of this convention are called by others and return to them.
+    #[inline]
+    pub fn is_callable(self) -> bool {
+        matches!(self, Self::Device | Self::AmdgpuGfx)
+    }
 }
 
 /// Who can see or replace a symbol.
@@ -289,6 +300,8 @@ pub struct Function {
     pub params: Vec<Param>,
     /// Type of the result.
     pub ret: Type,
+    /// How a narrow result is extended.
+    pub ret_flags: ParamFlags,
     /// Whether more arguments than parameters may be passed.
     pub variadic: bool,
     /// All blocks ever made.
@@ -327,6 +340,7 @@ impl Function {
             section: String::new(),
             params: Vec::new(),
             ret,
+            ret_flags: ParamFlags::empty(),
             variadic: false,
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
@@ -370,6 +384,7 @@ impl Function {
             indirect: None,
             align_log2: 0,
             dereferenceable_bytes: 0,
+            register: None,
         });
         value
     }

@@ -517,6 +517,7 @@ impl Parser {
                 indirect: None,
                 align_log2: 0,
                 dereferenceable_bytes: 0,
+                register: None,
             };
             while let Some(flag) = p.one_of(|word| flag_of(&PARAM_FLAGS, word)) {
                 param.flags |= flag;

@@ -188,10 +188,20 @@ pub enum EntryValue {
     WorkitemIdX,
     WorkitemIdY,
     WorkitemIdZ,
+    /// Only of functions that are called: all work-item ids in one register, ten bits each.
+    PackedWorkitemIds,
+    /// Only of functions that are called: where the kernel's hidden arguments are.
+    ImplicitargPtr,
+    /// Only of functions that are called: the number of the kernel among those that use LDS variables of functions.
+    LdsKernelId,
+    /// Only of functions that are called.
+    ReturnAddress,
+    /// Only of functions that are called: a dword of the arguments, by its register.
+    Argument(PReg),
 }
 
 impl EntryValue {
-    /// All values in register order.
+    /// All values of kernels in register order.
     pub const ALL: [Self; 15] = [
         Self::PrivateSegmentBuffer,
         Self::DispatchPtr,
@@ -219,7 +229,9 @@ impl EntryValue {
             | Self::QueuePtr
             | Self::KernargSegmentPtr
             | Self::DispatchId
-            | Self::FlatScratchInit => 2,
+            | Self::FlatScratchInit
+            | Self::ImplicitargPtr
+            | Self::ReturnAddress => 2,
             _ => 1,
         }
     }
@@ -228,7 +240,10 @@ impl EntryValue {
     #[inline]
     pub fn file(self) -> RegFile {
         match self {
-            Self::WorkitemIdX | Self::WorkitemIdY | Self::WorkitemIdZ => RegFile::Vgpr,
+            Self::WorkitemIdX | Self::WorkitemIdY | Self::WorkitemIdZ | Self::PackedWorkitemIds => {
+                RegFile::Vgpr
+            }
+            Self::Argument(reg) if reg.is_vgpr() => RegFile::Vgpr,
             _ => RegFile::Sgpr,
         }
     }
@@ -240,13 +255,25 @@ impl EntryValue {
     }
 }
 
-/// The entry values a kernel asks for, with the virtual register that holds each.
+/// The entry values a function asks for, with the virtual register that holds each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryState {
     values: std::collections::BTreeMap<EntryValue, Option<VReg>>,
+    /// Whether a caller, not the command processor, fills the registers.
+    called: bool,
 }
 
 impl EntryState {
+    /// The empty state of a function that is called.
+    pub fn of_called() -> Self {
+        Self { called: true, ..Self::default() }
+    }
+
+    /// The same state without any value.
+    pub fn emptied(&self) -> Self {
+        Self { called: self.called, ..Self::default() }
+    }
+
     /// Asks for `value`; where the code uses it, `reg` is defined by it at the entry.
     pub fn request(&mut self, value: EntryValue, reg: Option<VReg>) {
         let slot = self.values.entry(value).or_insert(reg);
@@ -267,6 +294,10 @@ impl EntryState {
     /// Every value asked for with its physical register and its virtual one, in register order. SGPRs are dense from s0;
     /// VGPR ids are v0, v1, v2 (a higher id implies the lower ones: K-16 of the ABI, the hardware's only choices).
     pub fn registers(&self) -> Vec<(EntryValue, PReg, Option<VReg>)> {
+        if self.called {
+            let place = |(&value, &reg)| Some((value, crate::abi::call::register_of(value)?, reg));
+            return self.values.iter().filter_map(place).collect();
+        }
         let mut next_sgpr = 0;
         let mut out = Vec::with_capacity(self.values.len());
         for (&value, &reg) in &self.values {
@@ -386,6 +417,13 @@ pub struct Function {
     pub resources: Resources,
     /// Set by structuring; see [`Function::is_structured`].
     pub structured: bool,
+    /// VGPRs from v0 on that hold the result where the function returns.
+    pub result_dwords: u8,
+    /// The register to which objects on the stack are relative (bytes times lanes), where it is not 0: a kernel's frame starts at 0.
+    pub frame_base: Option<PReg>,
+    /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
+    /// allocation.
+    pub whole_wave_vgprs: Vec<PReg>,
 }
 
 impl Function {
@@ -400,7 +438,7 @@ impl Function {
             layout: Vec::new(),
             frame: PrimaryMap::new(),
             symbols: PrimaryMap::new(),
-            entry: EntryState::default(),
+            entry: if call_conv.is_callable() { EntryState::of_called() } else { EntryState::default() },
             kernarg: KernargLayout::default(),
             lds: LdsLayout::default(),
             locs: vec![SourceLoc::default()],
@@ -408,6 +446,9 @@ impl Function {
             max_flat_workgroup_size: 1024,
             resources: Resources::default(),
             structured: false,
+            result_dwords: 0,
+            frame_base: None,
+            whole_wave_vgprs: Vec::new(),
         }
     }
 

@@ -45,6 +45,18 @@ impl Legalizer<'_> {
                 Ok(Parts::new())
             }
             Prefetch => Ok(Parts::new()),
+            ImplicitargPtr if self.old.call_conv.is_callable() => {
+                let pointer = self.b.intrinsic(ImplicitargPtr, &[], Type::ptr(AddrSpace::CONSTANT));
+                Ok(Parts::from_slice(&[if ty == self.b.ty(pointer) {
+                    pointer
+                } else {
+                    self.b.cast(CastOp::AddrSpaceCast, pointer, ty)
+                }]))
+            }
+            // Only kernels have arguments in memory.
+            KernargSegmentPtr if self.old.call_conv.is_callable() => {
+                Ok(Parts::from_slice(&[self.b.zero(ty)]))
+            }
             ImplicitargPtr => {
                 let base = self.b.intrinsic(KernargSegmentPtr, &[], Type::ptr(AddrSpace::CONSTANT));
                 let pointer = self.b.ptr_offset(base, i64::from(self.kernarg.implicit_offset));

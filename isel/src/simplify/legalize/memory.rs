@@ -184,7 +184,7 @@ impl Legalizer<'_> {
     }
 
     /// Scalars and vectors inside a type with their byte offsets, in order.
-    fn members(&self, ty: Type) -> Result<SmallVec<[(Type, u64); 4]>> {
+    pub(super) fn members(&self, ty: Type) -> Result<SmallVec<[(Type, u64); 4]>> {
         let mut out: SmallVec<[(Type, u64); 4]> = SmallVec::new();
         let mut work: SmallVec<[(Type, u64); 8]> = SmallVec::from_slice(&[(ty, 0)]);
         while let Some((ty, at)) = work.pop() {
@@ -326,7 +326,7 @@ impl Legalizer<'_> {
     }
 
     /// A zero-extended field as the part of a scalar.
-    fn field_to_part(&mut self, field: Value, scalar: Scalar) -> Value {
+    pub(super) fn field_to_part(&mut self, field: Value, scalar: Scalar) -> Value {
         match scalar {
             Scalar::Int(1) => self.b.icmp_imm(IntPredicate::Ne, field, 0),
             Scalar::Int(bits) => {

@@ -26,6 +26,7 @@ mod atomic;
 mod control;
 mod divide;
 mod float;
+mod functions;
 mod int;
 mod int_intrinsics;
 mod intrinsics;
@@ -75,6 +76,10 @@ pub struct Legalizer<'a> {
     whole: SecondaryMap<Value, bool>,
     /// Stack objects, to be placed at the start of the entry.
     allocas: Vec<Inst>,
+    /// Where a result goes that is too large for registers.
+    result_pointer: Option<Value>,
+    /// The one block that returns, where several of the old function do.
+    return_block: Option<Block>,
     /// Flags and accuracy of the instruction being lowered.
     flags: InstFlags,
     fpmath_ulp_256: u16,
@@ -89,10 +94,12 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     new.attributes = old.attributes.clone();
     new.section = old.section.clone();
     new.variadic = old.variadic;
+    new.ret_flags = old.ret_flags;
     new.kernel = old.kernel.clone();
     new.loc = old.loc;
     new.inline_asm = old.inline_asm.clone();
-    for param in &old.params {
+    let kept = if old.call_conv.is_callable() { &[][..] } else { &old.params };
+    for param in kept {
         let value = new.add_param(old.ty(param.value), param.name.clone());
         if let Some(last) = new.params.last_mut() {
             *last = Param { value, ..param.clone() };
@@ -113,6 +120,8 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         spaces: Spaces::infer(old),
         whole: vector::whole_vectors(old),
         allocas: Vec::new(),
+        result_pointer: None,
+        return_block: None,
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
     };
@@ -140,6 +149,9 @@ impl Legalizer<'_> {
                 self.define(param, &parts);
             }
         }
+        if self.old.call_conv.is_callable() {
+            self.add_return_block()?;
+        }
         for (&block, &scope) in cfg.rpo.iter().zip(&scopes) {
             let Some(new) = self.blocks[block] else { continue };
             self.b.block = new;
@@ -153,6 +165,7 @@ impl Legalizer<'_> {
                 self.lower(inst).map_err(|d| self.explain(d, inst))?;
             }
         }
+        self.fill_return_block();
         Ok(())
     }
 
@@ -217,12 +230,7 @@ impl Legalizer<'_> {
             }
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
             InstKind::Switch { value, cases, default } => self.lower_switch(*value, cases, default)?,
-            InstKind::Ret { value } => {
-                if value.is_some() {
-                    return Err(Diagnostic::unsupported("a kernel that returns a value"));
-                }
-                self.terminate(InstKind::Ret { value: None })
-            }
+            InstKind::Ret { value } => self.lower_return(*value)?,
             InstKind::Unreachable => self.terminate(InstKind::Unreachable),
         };
         if let Some(result) = data.result {
@@ -479,6 +487,9 @@ impl Legalizer<'_> {
 
     /// Loads of kernel arguments at the top of the entry.
     fn lower_params(&mut self) -> Result<()> {
+        if self.old.call_conv.is_callable() {
+            return self.lower_call_params();
+        }
         if self.old.params.is_empty() {
             return Ok(());
         }

@@ -1,0 +1,130 @@
+//! The calling convention of functions: where arguments, results and what a kernel hands on are kept.
+//!
+//! Arguments are counted in dwords. A dword goes to the next free VGPR of v0 to v30 (`inreg`: SGPR of s16 to s29 first), then
+//! to the stack, a dword each, from the caller's stack pointer on. What kernels start with is handed on in fixed registers
+//! whether or not the callee asks for it. Results are in VGPRs from v0 on; results of more than 32 dwords are written to memory
+//! behind a pointer that comes as the first argument.
+//!
+//! | register | holds |
+//! |---|---|
+//! | s[0:3] | resource of scratch |
+//! | s[4:5], s[6:7] | pointers to dispatch packet and queue |
+//! | s[8:9] | pointer to the hidden arguments |
+//! | s[10:11] | dispatch id |
+//! | s12, s13, s14 | work-group ids |
+//! | s15 | number of the kernel, for LDS |
+//! | s[30:31] | return address |
+//! | s32, s33 | stack pointer, frame pointer: bytes of a lane times lanes |
+//! | v31 | work-item ids, ten bits each |
+//!
+//! A callee leaves inactive lanes of all VGPRs as they are, EXEC, s[0:3], s32, s33 and the registers that [`is_callee_saved`]
+//! names.
+//!
+//! Sources: AMDGPU usage guide, "Non-Kernel Functions"; what llc 22 makes of calls for gfx700, gfx803 and gfx900.
+
+use crate::machine::{EntryValue, PReg};
+
+/// Scratch resource.
+pub const SCRATCH_RESOURCE: PReg = PReg::sgpr(0);
+/// Return address.
+pub const RETURN_ADDRESS: PReg = PReg::sgpr(30);
+/// Stack pointer.
+pub const STACK_POINTER: PReg = PReg::sgpr(32);
+/// Frame pointer.
+pub const FRAME_POINTER: PReg = PReg::sgpr(33);
+/// Where the stack pointer may point, in bytes of a lane.
+pub const STACK_ALIGN_BYTES: u32 = 16;
+/// Most dwords of a result in registers.
+pub const MAX_RESULT_DWORDS: usize = 32;
+
+/// Where a dword of the arguments is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A register.
+    Register(PReg),
+    /// Bytes from the stack pointer at the call.
+    Stack(u32),
+}
+
+/// Gives the dwords of arguments their places, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    next_vgpr: u16,
+    next_sgpr: u16,
+    stack_bytes: u32,
+    /// VGPRs for arguments.
+    vgprs: u16,
+}
+
+/// VGPR that holds the work-item ids.
+const WORKITEM_IDS: u16 = 31;
+/// SGPRs for arguments.
+const SGPRS: std::ops::Range<u16> = 16..30;
+/// Without handed-on values (`amdgpu_gfx`) there are more.
+const GFX_SGPRS: std::ops::Range<u16> = 4..30;
+
+impl Places {
+    /// Nothing placed yet. Functions of the graphics convention (`amdgpu_gfx`) get no ids, so that more registers are free.
+    pub fn new(graphics: bool) -> Self {
+        let sgprs = if graphics { GFX_SGPRS } else { SGPRS };
+        let vgprs = if graphics { WORKITEM_IDS + 1 } else { WORKITEM_IDS };
+        Self { next_vgpr: 0, next_sgpr: sgprs.start, stack_bytes: 0, vgprs }
+    }
+
+    /// The place of the next dword.
+    pub fn dword(&mut self, inreg: bool) -> Place {
+        if inreg && self.next_sgpr < SGPRS.end {
+            self.next_sgpr += 1;
+            return Place::Register(PReg::sgpr(self.next_sgpr - 1));
+        }
+        if self.next_vgpr < self.vgprs {
+            self.next_vgpr += 1;
+            return Place::Register(PReg::vgpr(self.next_vgpr - 1));
+        }
+        Place::Stack(self.memory(4, 4))
+    }
+
+    /// The place of a copy of `size` bytes on the stack.
+    pub fn memory(&mut self, size: u32, align: u32) -> u32 {
+        let at = self.stack_bytes.next_multiple_of(align.max(4));
+        self.stack_bytes = at.saturating_add(size.next_multiple_of(4));
+        at
+    }
+
+    /// Bytes of the arguments on the stack.
+    pub fn stack_bytes(&self) -> u32 {
+        self.stack_bytes
+    }
+}
+
+/// The register that a caller hands `value` on in; `None` for what only kernels have.
+pub fn register_of(value: EntryValue) -> Option<PReg> {
+    Some(match value {
+        EntryValue::PrivateSegmentBuffer => SCRATCH_RESOURCE,
+        EntryValue::DispatchPtr => PReg::sgpr(4),
+        EntryValue::QueuePtr => PReg::sgpr(6),
+        EntryValue::ImplicitargPtr => PReg::sgpr(8),
+        EntryValue::DispatchId => PReg::sgpr(10),
+        EntryValue::WorkgroupIdX => PReg::sgpr(12),
+        EntryValue::WorkgroupIdY => PReg::sgpr(13),
+        EntryValue::WorkgroupIdZ => PReg::sgpr(14),
+        EntryValue::LdsKernelId => PReg::sgpr(15),
+        EntryValue::ReturnAddress => RETURN_ADDRESS,
+        EntryValue::PackedWorkitemIds => PReg::vgpr(WORKITEM_IDS),
+        EntryValue::Argument(reg) => reg,
+        _ => return None,
+    })
+}
+
+/// Whether a callee leaves `reg` as it found it: from v40 and from s34 (but for s[30:33] and the scratch resource, which have
+/// roles of their own) on, groups of eight take turns.
+pub fn is_callee_saved(reg: PReg) -> bool {
+    if let Some(n) = reg.vgpr_index() {
+        return n >= 40 && (n / 8) % 2 == 1;
+    }
+    match reg.sgpr_index() {
+        Some(n @ 30..40) => n >= 32,
+        Some(n @ 40..) => (n / 8) % 2 == 0 || n >= 104,
+        _ => reg.0 < 4,
+    }
+}
