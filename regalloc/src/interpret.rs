@@ -326,7 +326,8 @@ impl Run<'_> {
 }
 
 fn entry_value(value: mir::machine::EntryValue, d: u8) -> Dword {
-    let h = mix(mix(3, value as u64), u64::from(d));
+    let number = std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, value);
+    let h = mix(mix(3, number), u64::from(d));
     let vector = value.file() == RegFile::Vgpr;
     std::array::from_fn(|lane| Some(mix(h, if vector { lane as u64 } else { 0 }) as u32))
 }
