@@ -5,9 +5,9 @@
 //! the block being built, made anew for each user, because one place need not dominate the next.
 
 use crate::body::Body;
-use crate::llvm::{self, LLVMOpcode, LLVMTypeKind, LLVMValueKind, ValueRef};
+use crate::llvm::{self, BlockRef, LLVMOpcode, LLVMTypeKind, LLVMValueKind, ValueRef};
 use crate::module::Reader;
-use mir::ir::{Const, InstFlags, InstKind, Scalar, SymbolRef, Type, Value};
+use mir::ir::{CastOp, Const, InstFlags, InstKind, Scalar, SymbolRef, Type, Value};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -96,6 +96,10 @@ impl<'m> Reader<'m> {
                 LLVMValueKind::LLVMConstantIntValueKind if across_casts => {
                     return Ok(at.as_i64().map(|number| Folded::Int(number.wrapping_add(offset))));
                 }
+                LLVMValueKind::LLVMBlockAddressValueKind if across_casts => {
+                    let number = self.block_address(at)?;
+                    return Ok(Some(Folded::Int(number.wrapping_add(offset))));
+                }
                 LLVMValueKind::LLVMConstantExprValueKind => {}
                 _ => return Ok(None),
             }
@@ -146,6 +150,23 @@ impl<'m> Reader<'m> {
             }
             at = operand;
         }
+    }
+
+    /// What stands for a `blockaddress`: the block's number in its function, from 1. Nothing but `indirectbr` and comparison with null
+    /// may be done with such an address, and it means nothing outside its function.
+    pub(crate) fn block_address(&mut self, constant: ValueRef<'m>) -> Result<i64> {
+        let block = constant.block_address();
+        self.block_number(block.ok_or_else(|| Diagnostic::malformed("address of no block"))?)
+    }
+
+    /// The number that [`Reader::block_address`] gives to `block`.
+    pub(crate) fn block_number(&mut self, block: BlockRef<'m>) -> Result<i64> {
+        if !self.block_numbers.contains_key(&block) {
+            let blocks = block.function().map(ValueRef::blocks).unwrap_or_default();
+            self.block_numbers.extend(blocks.into_iter().zip(1..));
+        }
+        let number = self.block_numbers.get(&block).copied();
+        number.ok_or_else(|| Diagnostic::malformed("address of a block elsewhere"))
     }
 
     /// The integer constant's words, little-endian, zero above its width.
@@ -221,6 +242,14 @@ impl<'m> Body<'_, 'm> {
                 stack.pop();
                 continue;
             }
+            if top.kind() == LLVMValueKind::LLVMBlockAddressValueKind {
+                let (number, ty) = (self.reader.block_address(top)?, self.reader.ty(top.ty())?);
+                let arg = self.function.int(Type::I64, number as u64);
+                let kind = InstKind::Cast { op: CastOp::IntToPtr, arg };
+                let value = self.emit(kind, ty, InstFlags::empty())?;
+                self.temporaries.insert(top, value);
+                continue;
+            }
             let operands: SmallVec<[ValueRef<'m>; 4]> =
                 (0..top.num_operands()).filter_map(|i| top.operand(i)).collect();
             let before = stack.len();
@@ -290,7 +319,10 @@ impl<'m> Body<'_, 'm> {
                 Some(Folded::Symbol(symbol, offset)) => Const::Symbol(symbol, offset),
                 _ => return Ok(None),
             },
-            LLVMConstantArrayValueKind | LLVMConstantStructValueKind | LLVMConstantVectorValueKind => {
+            LLVMConstantArrayValueKind
+            | LLVMConstantStructValueKind
+            | LLVMConstantVectorValueKind
+            | LLVMBlockAddressValueKind => {
                 return Ok(None);
             }
             _ => return Err(self.refused(constant)),

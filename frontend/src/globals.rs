@@ -198,6 +198,7 @@ impl<'m> Reader<'m> {
             LLVMFunctionValueKind
             | LLVMGlobalVariableValueKind
             | LLVMGlobalAliasValueKind
+            | LLVMBlockAddressValueKind
             | LLVMConstantExprValueKind => {
                 let Type::Scalar(scalar @ (Scalar::Int(_) | Scalar::Ptr(_))) = ty else {
                     return Err(refuse());

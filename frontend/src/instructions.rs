@@ -267,6 +267,7 @@ impl<'m> Body<'_, 'm> {
             LLVMCall => self.call(inst, ours, ty)?,
             LLVMBr => self.branch(inst)?,
             LLVMSwitch => self.switch(inst)?,
+            LLVMIndirectBr => self.indirect_branch(inst)?,
             LLVMRet => {
                 let value = if inst.num_operands() == 0 { None } else { Some(self.operand(inst, 0)?) };
                 InstKind::Ret { value }
@@ -444,6 +445,28 @@ impl<'m> Body<'_, 'm> {
             }
         }
         let default = default.ok_or_else(|| Diagnostic::malformed("switch without a default"))?;
+        Ok(InstKind::Switch { value, cases: cases.into(), default })
+    }
+
+    /// A branch to a block address, which is the block's number ([`Reader::block_address`]): a switch over those listed.
+    ///
+    /// [`Reader::block_address`]: crate::module::Reader::block_address
+    fn indirect_branch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
+        let address = self.operand(inst, 0)?;
+        let cast = InstKind::Cast { op: CastOp::PtrToInt, arg: address };
+        let value = self.emit(cast, Type::I64, InstFlags::empty())?;
+        let mut cases = Vec::new();
+        for successor in inst.successors() {
+            let number = self.reader.block_number(successor)?;
+            cases.push((number as u64, self.target(successor)?));
+        }
+        // A block may be listed more than once.
+        cases.sort_by_key(|case| case.0);
+        cases.dedup_by_key(|case| case.0);
+        let Some((_, default)) = cases.pop() else { return Ok(InstKind::Unreachable) };
+        if cases.is_empty() {
+            return Ok(InstKind::Jump { target: default });
+        }
         Ok(InstKind::Switch { value, cases: cases.into(), default })
     }
 

@@ -393,6 +393,12 @@ impl<'m> TypeRef<'m> {
 }
 
 impl<'m> BlockRef<'m> {
+    /// The function around it.
+    pub fn function(self) -> Option<ValueRef<'m>> {
+        // SAFETY: the block is live.
+        ValueRef::wrap(unsafe { LLVMGetBasicBlockParent(self.0) })
+    }
+
     /// Instructions in order.
     pub fn insts(self) -> impl Iterator<Item = InstRef<'m>> {
         // SAFETY: the block is live, and so is each instruction of its list.
@@ -674,6 +680,15 @@ impl<'m> ValueRef<'m> {
             LLVMGetBasicBlocks(self.0, raw.as_mut_ptr());
             raw.into_iter().filter_map(BlockRef::wrap).collect()
         }
+    }
+
+    /// Block of a `blockaddress`.
+    pub fn block_address(self) -> Option<BlockRef<'m>> {
+        if self.kind() != LLVMValueKind::LLVMBlockAddressValueKind {
+            return None;
+        }
+        // SAFETY: a block address; the block lives as long as the module.
+        BlockRef::wrap(unsafe { LLVMGetBlockAddressBasicBlock(self.0) })
     }
 
     fn attributes_at(self, index: c_uint) -> Vec<AttributeRef<'m>> {
@@ -983,7 +998,7 @@ impl<'m> InstRef<'m> {
         let raw = self.raw();
         let count = match self.opcode {
             // SAFETY: terminators.
-            LLVMBr | LLVMSwitch => unsafe { LLVMGetNumSuccessors(raw) },
+            LLVMBr | LLVMSwitch | LLVMIndirectBr => unsafe { LLVMGetNumSuccessors(raw) },
             _ => 0,
         };
         // SAFETY: indices are below the count.

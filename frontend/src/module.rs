@@ -1,6 +1,8 @@
 //! The reader's state and the module as a whole: symbols first, so that bodies and initialisers can refer to any.
 
-use crate::llvm::{self, AttributeValue, LLVMLinkage, LLVMVisibility, ModuleRef, TypeRef, ValueRef};
+use crate::llvm::{
+    self, AttributeValue, BlockRef, LLVMLinkage, LLVMVisibility, ModuleRef, TypeRef, ValueRef,
+};
 use crate::{Reading, metadata, parse};
 use cranelift_entity::SecondaryMap;
 use mir::diag::SourceLocation;
@@ -33,6 +35,8 @@ pub(crate) struct Reader<'m> {
     pub types: FxHashMap<TypeRef<'m>, (Type, u32)>,
     /// Functions, variables and aliases: symbol and byte offset.
     pub symbols: FxHashMap<ValueRef<'m>, (SymbolRef, i64)>,
+    /// Numbers of the blocks of the functions that have a block whose address is taken.
+    pub block_numbers: FxHashMap<BlockRef<'m>, i64>,
     /// What calling each function means.
     pub meanings: SecondaryMap<Func, Meaning>,
     /// Numbers of metadata kinds in this context.
@@ -74,6 +78,7 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
         module,
         types: FxHashMap::default(),
         symbols: FxHashMap::default(),
+        block_numbers: FxHashMap::default(),
         meanings: SecondaryMap::new(),
         kinds: metadata::Kinds::new(llvm),
         scopes: Vec::new(),

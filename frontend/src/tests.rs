@@ -362,3 +362,27 @@ fn types_are_laid_out_as_llvm_does() {
         assert_eq!((global.size_bytes, global.align_log2), (size, align), "{ty}");
     }
 }
+
+#[test]
+fn indirect_branches_switch_over_block_numbers() {
+    let text = "@table = internal constant [2 x ptr] [ptr blockaddress(@f, %two), ptr blockaddress(@f, %one)]
+        define void @f(ptr addrspace(1) %p, i64 %i) {
+          %q = getelementptr ptr, ptr @table, i64 %i
+          %a = load ptr, ptr %q
+          indirectbr ptr %a, [label %one, label %two, label %one]
+        one:
+          store ptr blockaddress(@f, %two), ptr addrspace(1) %p
+          ret void
+        two:
+          ret void
+        }";
+    let module = module(text);
+    // Blocks are numbered from 1: the entry, one, two.
+    let table = module.globals.values().next().unwrap();
+    let bytes = &table.init.as_ref().unwrap().bytes;
+    assert_eq!((bytes[0], bytes[8]), (3, 2));
+    let f = module.functions.values().next().unwrap();
+    let text = f.display(&module).to_string();
+    assert!(text.contains("inttoptr 3") || text.contains("inttoptr i64 3"), "{text}");
+    assert!(text.contains("switch"), "{text}");
+}
