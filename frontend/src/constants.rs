@@ -125,13 +125,21 @@ impl<'m> Reader<'m> {
                 },
                 Some(
                     LLVMOpcode::LLVMBitCast
+                    | LLVMOpcode::LLVMTrunc
                     | LLVMOpcode::LLVMPtrToInt
                     | LLVMOpcode::LLVMPtrToAddr
                     | LLVMOpcode::LLVMIntToPtr,
                 ) if across_casts => {
                     let (from, to) = (self.ty(operand.ty())?, self.ty(at.ty())?);
-                    if from.bits() != to.bits() || matches!(from, Type::Vector(..)) {
-                        return Ok(None);
+                    // A narrower integer holds the low bits; a wider pointer is known where the integer is a number.
+                    let narrows = to.bits() <= from.bits() && matches!(to, Type::Scalar(Scalar::Int(_)));
+                    if matches!(from, Type::Vector(..)) || from.bits() != to.bits() && !narrows {
+                        return Ok(match (operand.as_u64(), to) {
+                            (Some(number), Type::Scalar(Scalar::Ptr(_))) => {
+                                Some(Folded::Int((number as i64).wrapping_add(offset)))
+                            }
+                            _ => None,
+                        });
                     }
                 }
                 Some(LLVMOpcode::LLVMAddrSpaceCast) if across_casts => {

@@ -370,6 +370,11 @@ impl<'m> Body<'_, 'm> {
             return Err(Diagnostic::unsupported(format!("unsupported operand bundle {tag:?}")));
         }
         let called = inst.callee().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
+        if let Some(name) = called.intrinsic_name().and_then(|name| name.strip_prefix("llvm.vp."))
+            && let Some(kind) = self.vector_predicated(inst, ours, name, ty)?
+        {
+            return Ok(kind);
+        }
         let mut args = SmallVec::new();
         for index in 0..inst.num_args() {
             let Some(arg) = inst.operand(index) else { continue };
@@ -392,6 +397,12 @@ impl<'m> Body<'_, 'm> {
                         | Intrinsic::Memmove
                         | Intrinsic::Memset
                         | Intrinsic::MemsetInline
+                        | Intrinsic::MaskedLoad
+                        | Intrinsic::MaskedStore
+                        | Intrinsic::MaskedGather
+                        | Intrinsic::MaskedScatter
+                        | Intrinsic::MaskedExpandload
+                        | Intrinsic::MaskedCompressstore
                 ) {
                     let align = |index| {
                         let bytes = inst.arg_alignment(index, self.reader.align_attribute);
@@ -432,13 +443,31 @@ impl<'m> Body<'_, 'm> {
     }
 
     fn switch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
-        let value = self.operand(inst, 0)?;
-        if self.function.ty(value).bits().is_none_or(|bits| bits > 64) {
-            return Err(Diagnostic::unsupported("switch on more than 64 bits"));
+        let mut value = self.operand(inst, 0)?;
+        let ty = self.function.ty(value);
+        // More than 64 bits: a switch on the number of the case.
+        let wide = ty.bits().is_none_or(|bits| bits > 64);
+        if wide {
+            let tested = value;
+            value = self.function.int(Type::I32, 0);
+            for index in 1..inst.successors().count() as u32 {
+                let case =
+                    inst.switch_case(index).ok_or_else(|| Diagnostic::defect("case without a value"))?;
+                let case = self.value(case)?;
+                let kind = InstKind::Icmp { predicate: IntPredicate::Eq, args: [tested, case] };
+                let cond = self.emit(kind, Type::I1, InstFlags::empty())?;
+                let if_true = self.function.int(Type::I32, u64::from(index));
+                let kind = InstKind::Select { cond, if_true, if_false: value };
+                value = self.emit(kind, Type::I32, InstFlags::empty())?;
+            }
         }
         let (mut default, mut cases) = (None, Vec::new());
         for (successor, index) in inst.successors().zip(0..) {
             let target = self.target(successor)?;
+            if wide && index > 0 {
+                cases.push((u64::from(index), target));
+                continue;
+            }
             match inst.switch_case(index).and_then(ValueRef::as_u64) {
                 Some(case) if index > 0 => cases.push((case, target)),
                 _ => default = Some(target),

@@ -23,6 +23,7 @@ mod metadata;
 mod module;
 mod parse;
 mod types;
+mod vp;
 
 #[cfg(test)]
 mod tests;

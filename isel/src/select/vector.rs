@@ -7,6 +7,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{Inst, InstData, InstKind, Value};
 use mir::isa::Opcode::*;
 use mir::machine::Operand;
+use mir::target::Features;
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -185,7 +186,11 @@ impl<'a> Selector<'a> {
             let at = self.first_dword(index, dwords);
             for d in 0..dwords {
                 let out = if d + 1 == dwords { dst } else { self.new_vgpr(width) };
-                let part = self.sub(&element, d, 1);
+                let mut part = self.sub(&element, d, 1);
+                if !self.target.has(Features::VGPR_INDEX_MODE) {
+                    // M0 is the one scalar operand that `v_movreld_b32` may read.
+                    part = self.in_vgpr(part, 1);
+                }
                 self.emit(INDEXED_WRITE, [out, part, at, tuple]).mods.offset = i32::from(d);
                 tuple = out;
             }

@@ -20,6 +20,9 @@ struct Args {
     /// Processor.
     #[arg(long, default_value = "gfx900")]
     mcpu: String,
+    /// Integers of odd widths, vectors and aggregates, too.
+    #[arg(long)]
+    typed: bool,
     /// Compile with llc-22 instead: its code is a judge of the simulator.
     #[arg(long)]
     llc: bool,
@@ -35,7 +38,11 @@ fn main() -> std::process::ExitCode {
         .into_par_iter()
         .map(|seed| {
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
-            let programs = random::module(seed, args.size);
+            let programs = if args.typed {
+                random::typed_module(seed, args.size)
+            } else {
+                random::module(seed, args.size)
+            };
             let mut problems = Vec::new();
             for &level in &args.levels {
                 match random::check(&programs, scratch.path(), compiler, &args.mcpu, level) {

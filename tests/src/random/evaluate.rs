@@ -1,29 +1,36 @@
 //! What a lane of a program stores, by plain arithmetic on the host.
 
-use super::{Inputs, LANE_INPUT, Op, Program, Stmt, Ty, Val};
+use super::{Inputs, Op, Program, Stmt, Ty, Val, typed};
+use num_bigint::BigUint;
 
 struct Lane<'a> {
     program: &'a Program,
-    values: Vec<u64>,
+    values: Vec<BigUint>,
     arrays: Vec<[u32; 8]>,
 }
 
 /// Bits of every output of `lane`.
-pub fn evaluate(program: &Program, inputs: &Inputs, lane: usize) -> Vec<u64> {
-    let mut state =
-        Lane { program, values: vec![0; program.types.len()], arrays: vec![[0; 8]; program.arrays] };
+pub fn evaluate(program: &Program, inputs: &Inputs, lane: usize) -> Vec<BigUint> {
+    let mut state = Lane {
+        program,
+        values: vec![BigUint::default(); program.types.len()],
+        arrays: vec![[0; 8]; program.arrays],
+    };
     for (&value, &bits) in program.uniform.iter().zip(&inputs.uniform) {
-        state.values[value] = bits;
+        state.values[value] = bits.into();
     }
     for &(value, offset) in &program.loaded {
-        let at = lane * LANE_INPUT + offset;
-        let mut bytes = [0; 8];
+        let at = lane * program.lane_input() + offset;
         let size = program.types[value].bytes();
-        bytes[..size].copy_from_slice(&inputs.lanes[at..at + size]);
-        state.values[value] = u64::from_le_bytes(bytes);
+        state.values[value] = BigUint::from_bytes_le(&inputs.lanes[at..at + size]);
     }
     state.run(&program.body);
-    program.outputs.iter().map(|&value| state.values[value]).collect()
+    program.outputs.iter().map(|&value| state.values[value].clone()).collect()
+}
+
+/// The low 64 bits.
+pub(super) fn low(x: &BigUint) -> u64 {
+    x.iter_u64_digits().next().unwrap_or(0)
 }
 
 impl Lane<'_> {
@@ -31,32 +38,44 @@ impl Lane<'_> {
         for stmt in body {
             match stmt {
                 Stmt::Op { dst, op, args } => {
-                    let ty = self.program.types[*dst];
-                    self.values[*dst] = ty.cut(self.operation(ty, *op, args));
+                    let types = &self.program.types;
+                    let ty = types[*dst];
+                    let plain =
+                        ty.is_plain() && args.iter().all(|&arg| types[arg].is_plain()) && !typed::is_own(*op);
+                    self.values[*dst] = if plain {
+                        ty.cut(self.operation(ty, *op, args)).into()
+                    } else {
+                        let args: Vec<(Ty, &BigUint)> =
+                            args.iter().map(|&arg| (types[arg], &self.values[arg])).collect();
+                        typed::evaluate(self.program, ty, *op, &args)
+                    };
                 }
                 Stmt::ArrayStore { array, index, value } => {
-                    self.arrays[*array][self.values[*index] as usize & 7] = self.values[*value] as u32;
+                    self.arrays[*array][low(&self.values[*index]) as usize & 7] =
+                        low(&self.values[*value]) as u32;
                 }
                 Stmt::Branch { on, arms, phis } => {
-                    let bits = self.values[*on];
+                    let bits = low(&self.values[*on]);
                     let arm = match self.program.types[*on] {
                         Ty::Int(1) => usize::from(bits & 1 == 0),
                         _ => bits as usize & 3,
                     };
                     self.run(&arms[arm]);
-                    let values: Vec<u64> = phis.iter().map(|(_, from)| self.values[from[arm]]).collect();
+                    let values: Vec<BigUint> =
+                        phis.iter().map(|(_, from)| self.values[from[arm]].clone()).collect();
                     for ((dst, _), bits) in phis.iter().zip(values) {
                         self.values[*dst] = bits;
                     }
                 }
                 Stmt::Loop { count, body, carried } => {
-                    let rounds = self.values[*count] & 7;
+                    let rounds = low(&self.values[*count]) & 7;
                     for &(dst, start, _) in carried {
-                        self.values[dst] = self.values[start];
+                        self.values[dst] = self.values[start].clone();
                     }
                     for _ in 0..rounds {
                         self.run(body);
-                        let next: Vec<u64> = carried.iter().map(|&(_, _, next)| self.values[next]).collect();
+                        let next: Vec<BigUint> =
+                            carried.iter().map(|&(_, _, next)| self.values[next].clone()).collect();
                         for (&(dst, _, _), bits) in carried.iter().zip(next) {
                             self.values[dst] = bits;
                         }
@@ -67,7 +86,7 @@ impl Lane<'_> {
     }
 
     fn operation(&self, ty: Ty, op: Op, args: &[Val]) -> u64 {
-        let arg = |n: usize| self.values[args[n]];
+        let arg = |n: usize| low(&self.values[args[n]]);
         let from = args.first().map_or(ty, |&a| self.program.types[a]);
         match op {
             Op::Const(bits) => bits,
@@ -78,7 +97,7 @@ impl Lane<'_> {
             Op::Fcmp(predicate) => fcmp(predicate, float(from, arg(0)), float(from, arg(1))).into(),
             Op::Fneg => arg(0) ^ (1 << (8 * ty.bytes() - 1)),
             Op::Float(_) | Op::FloatCall(_) => {
-                let args: Vec<u64> = args.iter().map(|&a| self.values[a]).collect();
+                let args: Vec<u64> = args.iter().map(|&a| low(&self.values[a])).collect();
                 match ty {
                     Ty::F32 => float32(op, &args),
                     _ => float64(op, &args),
@@ -90,6 +109,7 @@ impl Lane<'_> {
             Op::Call1(name) => call1(name, width(ty), arg(0)),
             Op::Call2(name) => call2(name, width(ty), arg(0), arg(1)),
             Op::Funnel(name) => funnel(name, width(ty), arg(0), arg(1), arg(2)),
+            _ => unreachable!("{op:?} is not plain"),
         }
     }
 }

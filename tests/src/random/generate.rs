@@ -1,6 +1,6 @@
 //! Makes a program from a seed.
 
-use super::{Op, Program, Stmt, Ty, Val};
+use super::{Op, Program, Stmt, Ty, Val, typed};
 use fastrand::Rng;
 
 const INTS: [u32; 4] = [8, 16, 32, 64];
@@ -15,8 +15,11 @@ const FCMP: &[&str] =
 const FLOAT_CALLS: &[&str] = &["fma", "fabs", "sqrt", "floor", "trunc", "rint"];
 
 /// A program of about `size` operations.
-pub fn generate(rng: &mut Rng, size: usize) -> Program {
-    let mut program = Program { arrays: rng.usize(0..3), ..Program::default() };
+pub fn generate(rng: &mut Rng, size: usize, typed: bool) -> Program {
+    let mut program = Program { arrays: rng.usize(0..3), typed, ..Program::default() };
+    if typed {
+        program.palette = typed::palette(rng);
+    }
     let mut visible = Vec::new();
     let types = [Ty::Int(32), Ty::Int(64), Ty::Int(16), Ty::Int(8), Ty::F32, Ty::F64];
     for ty in types {
@@ -36,6 +39,13 @@ pub fn generate(rng: &mut Rng, size: usize) -> Program {
             break;
         }
     }
+    let mut offset = super::LANE_INPUT;
+    for ty in program.palette.clone() {
+        let value = new(&mut program, ty);
+        program.loaded.push((value, offset));
+        visible.push(value);
+        offset += ty.bytes() + rng.usize(0..3);
+    }
     let mut budget = size;
     let body = statements(rng, &mut program, &mut visible, &mut budget, 0, size);
     program.body = body;
@@ -48,17 +58,23 @@ pub fn generate(rng: &mut Rng, size: usize) -> Program {
     program
 }
 
-fn new(program: &mut Program, ty: Ty) -> Val {
+pub(super) fn new(program: &mut Program, ty: Ty) -> Val {
     program.types.push(ty);
     program.types.len() - 1
 }
 
-fn pick<'a>(rng: &mut Rng, list: &[&'a str]) -> &'a str {
+pub(super) fn pick<'a>(rng: &mut Rng, list: &[&'a str]) -> &'a str {
     list[rng.usize(0..list.len())]
 }
 
 /// A visible value of `ty`, the later the likelier, or a new constant.
-fn operand(rng: &mut Rng, program: &mut Program, visible: &mut Vec<Val>, out: &mut Vec<Stmt>, ty: Ty) -> Val {
+pub(super) fn operand(
+    rng: &mut Rng,
+    program: &mut Program,
+    visible: &mut Vec<Val>,
+    out: &mut Vec<Stmt>,
+    ty: Ty,
+) -> Val {
     if rng.u32(0..8) != 0 {
         let n = visible.len();
         for _ in 0..12 {
@@ -70,7 +86,13 @@ fn operand(rng: &mut Rng, program: &mut Program, visible: &mut Vec<Val>, out: &m
         }
     }
     let dst = new(program, ty);
-    out.push(Stmt::Op { dst, op: Op::Const(super::random_bits(ty, rng)), args: Vec::new() });
+    let op = if ty.is_plain() {
+        Op::Const(super::random_bits(ty, rng))
+    } else {
+        program.constants.push(typed::random(ty, rng));
+        Op::Big(program.constants.len() - 1)
+    };
+    out.push(Stmt::Op { dst, op, args: Vec::new() });
     visible.push(dst);
     dst
 }
@@ -123,7 +145,7 @@ fn branch(
     }
     let mut phis = Vec::new();
     for _ in 0..rng.usize(0..4) {
-        let ty = any_type(rng, true);
+        let ty = phi_type(rng, program);
         let values: Vec<Val> = scopes
             .iter_mut()
             .zip(&mut arms)
@@ -149,7 +171,7 @@ fn repeat(
     let mut scope = visible.clone();
     let mut carried = Vec::new();
     for _ in 0..rng.usize(1..4) {
-        let ty = any_type(rng, true);
+        let ty = phi_type(rng, program);
         let start = operand(rng, program, visible, out, ty);
         let dst = new(program, ty);
         scope.push(dst);
@@ -162,6 +184,13 @@ fn repeat(
     }
     visible.extend(carried.iter().map(|item| item.0));
     out.push(Stmt::Loop { count, body, carried });
+}
+
+fn phi_type(rng: &mut Rng, program: &Program) -> Ty {
+    if program.typed && rng.bool() {
+        return program.palette[rng.usize(0..program.palette.len())];
+    }
+    any_type(rng, true)
 }
 
 fn any_type(rng: &mut Rng, bit: bool) -> Ty {
@@ -177,6 +206,10 @@ fn any_type(rng: &mut Rng, bit: bool) -> Ty {
 }
 
 fn operation(rng: &mut Rng, program: &mut Program, visible: &mut Vec<Val>, out: &mut Vec<Stmt>) {
+    if program.typed && rng.u32(0..4) != 0 {
+        typed::operation(rng, program, visible, out);
+        return;
+    }
     let ty = any_type(rng, true);
     let (op, operands): (Op, Vec<Ty>) = match ty {
         Ty::Int(1) => match rng.u32(0..4) {
@@ -213,6 +246,7 @@ fn operation(rng: &mut Rng, program: &mut Program, visible: &mut Vec<Val>, out: 
                 }
             }
         },
+        Ty::Vec(..) => (Op::Freeze, vec![ty]),
         Ty::F32 | Ty::F64 => match rng.u32(0..12) {
             0..=4 => (Op::Float(pick(rng, &["fadd", "fsub", "fmul", "fadd", "fmul", "fdiv"])), vec![ty; 2]),
             5 => (Op::Fneg, vec![ty]),

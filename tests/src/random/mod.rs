@@ -9,7 +9,9 @@
 
 mod evaluate;
 mod generate;
+pub mod numbers;
 mod print;
+mod typed;
 
 pub use evaluate::evaluate;
 pub use generate::generate;
@@ -17,14 +19,17 @@ pub use print::{needed, print};
 
 use crate::measure::Compiler;
 use crate::toolchain;
+use num_bigint::BigUint;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 use std::path::Path;
 
 /// Types of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
-    /// Integer of 1, 8, 16, 32 or 64 bits.
+    /// Integer of any width.
     Int(u32),
+    /// Vector of integers: width, lanes.
+    Vec(u32, u32),
     /// `float`.
     F32,
     /// `double`.
@@ -36,6 +41,7 @@ impl Ty {
     pub fn name(self) -> String {
         match self {
             Self::Int(bits) => format!("i{bits}"),
+            Self::Vec(bits, lanes) => format!("<{lanes} x i{bits}>"),
             Self::F32 => "float".into(),
             Self::F64 => "double".into(),
         }
@@ -45,15 +51,42 @@ impl Ty {
     pub fn bytes(self) -> usize {
         match self {
             Self::Int(bits) => bits.div_ceil(8) as usize,
+            Self::Vec(bits, lanes) => (bits * lanes).div_ceil(8) as usize,
             Self::F32 => 4,
             Self::F64 => 8,
         }
     }
 
+    /// Name in the suffix of an intrinsic.
+    pub fn suffix(self) -> String {
+        match self {
+            Self::F32 => "f32".into(),
+            Self::F64 => "f64".into(),
+            Self::Int(bits) => format!("i{bits}"),
+            Self::Vec(bits, lanes) => format!("v{lanes}i{bits}"),
+        }
+    }
+
+    /// Width and lanes.
+    pub fn shape(self) -> (u32, u32) {
+        match self {
+            Self::Int(bits) => (bits, 1),
+            Self::Vec(bits, lanes) => (bits, lanes),
+            Self::F32 => (32, 1),
+            Self::F64 => (64, 1),
+        }
+    }
+
+    /// Whether the value is computed on the host's own numbers.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::F32 | Self::F64 | Self::Int(1 | 8 | 16 | 32 | 64))
+    }
+
     /// `bits` cut to the width of the type.
     pub fn cut(self, bits: u64) -> u64 {
         match self {
-            Self::Int(64) | Self::F64 => bits,
+            Self::Vec(..) => bits,
+            Self::Int(64..) | Self::F64 => bits,
             Self::Int(width) => bits & ((1 << width) - 1),
             Self::F32 => bits & 0xffff_ffff,
         }
@@ -96,6 +129,32 @@ pub enum Op {
     FloatCall(&'static str),
     /// Element of private array `n` of eight `i32` at an index taken modulo eight.
     ArrayLoad(usize),
+    /// A constant of [`Program::constants`].
+    Big(usize),
+    /// Result of `{name}.with.overflow`.
+    Wrapped(&'static str),
+    /// Flag of `{name}.with.overflow`.
+    Overflow(&'static str),
+    /// `smul.fix.sat` and its kin with their scale.
+    Fixed(&'static str, u32),
+    /// `ucmp`, `scmp`.
+    ThreeWay(&'static str),
+    /// `extractelement` at an index taken modulo the lanes.
+    Extract,
+    /// `insertelement` at an index taken modulo the lanes.
+    Insert,
+    /// `shufflevector` of two vectors with a mask of [`Program::masks`].
+    Shuffle(usize),
+    /// `vector.reduce.{name}`.
+    Reduce(&'static str),
+    /// `bitcast`.
+    Bitcast,
+    /// `freeze`.
+    Freeze,
+    /// Member `n` of one of two aggregates `{ a, [2 x b], { c, a } }`: condition, six members.
+    Aggregate(usize),
+    /// Stored to private memory and loaded again.
+    Memory,
 }
 
 /// A statement.
@@ -150,6 +209,14 @@ pub struct Program {
     pub loaded: Vec<(Val, usize)>,
     /// Number of private arrays.
     pub arrays: usize,
+    /// Whether there are types that are not plain.
+    pub typed: bool,
+    /// The types that are not plain.
+    pub palette: Vec<Ty>,
+    /// Constants of types that are not plain.
+    pub constants: Vec<BigUint>,
+    /// Masks of shuffles.
+    pub masks: Vec<Vec<u32>>,
     /// Code.
     pub body: Vec<Stmt>,
     /// Values that are stored at the end.
@@ -158,8 +225,12 @@ pub struct Program {
 
 /// Bytes of input that each lane has.
 pub const LANE_INPUT: usize = 64;
+/// Bytes of further input for values of types that are not plain.
+pub const TYPED_INPUT: usize = 512;
 /// Bytes of each output.
 pub const OUTPUT: usize = 8;
+/// Bytes of each output where there are types that are not plain.
+pub const TYPED_OUTPUT: usize = 256;
 /// Work-items that run.
 pub const LANES: usize = 128;
 
@@ -173,14 +244,29 @@ pub struct Inputs {
 }
 
 impl Program {
+    /// Bytes of input that each lane has.
+    pub fn lane_input(&self) -> usize {
+        if self.typed { LANE_INPUT + TYPED_INPUT } else { LANE_INPUT }
+    }
+
+    /// Bytes of each output.
+    pub fn output(&self) -> usize {
+        if self.typed { TYPED_OUTPUT } else { OUTPUT }
+    }
+
     /// Random inputs of the kind that makes differences: small numbers, edges, repeated values, moderate floats.
     pub fn inputs(&self, rng: &mut fastrand::Rng) -> Inputs {
         let uniform = self.uniform.iter().map(|&v| random_bits(self.types[v], rng)).collect();
-        let mut lanes = vec![0; LANES * LANE_INPUT];
+        let mut lanes = vec![0; LANES * self.lane_input()];
         for lane in 0..LANES {
             for &(value, offset) in &self.loaded {
                 let ty = self.types[value];
-                let at = lane * LANE_INPUT + offset;
+                let at = lane * self.lane_input() + offset;
+                if !ty.is_plain() {
+                    let bytes = typed::random(ty, rng).to_bytes_le();
+                    lanes[at..at + bytes.len()].copy_from_slice(&bytes);
+                    continue;
+                }
                 lanes[at..at + ty.bytes()].copy_from_slice(&random_bits(ty, rng).to_le_bytes()[..ty.bytes()]);
             }
         }
@@ -200,6 +286,7 @@ fn random_bits(ty: Ty, rng: &mut fastrand::Rng) -> u64 {
     match ty {
         Ty::F32 => u64::from((float(rng) as f32).to_bits()),
         Ty::F64 => float(rng).to_bits(),
+        Ty::Vec(..) => 0,
         Ty::Int(bits) => ty.cut(match rng.u32(0..8) {
             0 => rng.u64(0..4),
             1 => u64::MAX - rng.u64(0..3),
@@ -216,11 +303,20 @@ pub const PROGRAMS: usize = 16;
 
 /// The programs of a module with their inputs, from a seed.
 pub fn module(seed: u64, size: usize) -> Vec<(Program, Inputs)> {
+    some_module(seed, size, false)
+}
+
+/// The same with integers of odd widths, vectors and aggregates.
+pub fn typed_module(seed: u64, size: usize) -> Vec<(Program, Inputs)> {
+    some_module(seed, size, true)
+}
+
+fn some_module(seed: u64, size: usize, typed: bool) -> Vec<(Program, Inputs)> {
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..PROGRAMS)
         .map(|_| {
             let size = rng.usize(4..size.max(5));
-            let program = generate(&mut rng, size);
+            let program = generate(&mut rng, size, typed);
             let inputs = program.inputs(&mut rng);
             (program, inputs)
         })
@@ -317,7 +413,7 @@ fn run(
     inputs: &Inputs,
 ) -> Option<(String, Option<usize>)> {
     let mut memory = Memory::new();
-    let stride = program.outputs.len() * OUTPUT;
+    let stride = program.outputs.len() * program.output();
     let out = memory.add_buffer("out", vec![0; LANES * stride]);
     let lanes = memory.add_buffer("in", inputs.lanes.clone());
     let mut args = vec![Arg::Buffer(out), Arg::Buffer(lanes)];
@@ -339,11 +435,9 @@ fn run(
         let expected = evaluate(program, inputs, lane);
         for (output, (&value, want)) in program.outputs.iter().zip(&expected).enumerate() {
             let ty = program.types[value];
-            let at = lane * stride + output * OUTPUT;
-            let mut bytes = [0; 8];
-            bytes[..ty.bytes()].copy_from_slice(&actual[at..at + ty.bytes()]);
-            let got = u64::from_le_bytes(bytes);
-            if !same(ty, *want, got) {
+            let at = lane * stride + output * program.output();
+            let got = BigUint::from_bytes_le(&actual[at..at + ty.bytes()]);
+            if !same(ty, want, &got) {
                 let problem = format!("{kernel}, lane {lane}, %v{value}: {got:#x} instead of {want:#x}");
                 return Some((problem, Some(output)));
             }
@@ -352,11 +446,12 @@ fn run(
     None
 }
 
-fn same(ty: Ty, a: u64, b: u64) -> bool {
+fn same(ty: Ty, a: &BigUint, b: &BigUint) -> bool {
+    let (low_a, low_b) = (evaluate::low(a), evaluate::low(b));
     a == b
         || match ty {
-            Ty::F32 => f32::from_bits(a as u32).is_nan() && f32::from_bits(b as u32).is_nan(),
-            Ty::F64 => f64::from_bits(a).is_nan() && f64::from_bits(b).is_nan(),
-            Ty::Int(_) => false,
+            Ty::F32 => f32::from_bits(low_a as u32).is_nan() && f32::from_bits(low_b as u32).is_nan(),
+            Ty::F64 => f64::from_bits(low_a).is_nan() && f64::from_bits(low_b).is_nan(),
+            Ty::Int(_) | Ty::Vec(..) => false,
         }
 }

@@ -1,6 +1,6 @@
 //! Programs as LLVM IR.
 
-use super::{LANE_INPUT, OUTPUT, Op, Program, Stmt, Ty, Val};
+use super::{Op, Program, Stmt, Ty, Val, typed};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -120,11 +120,11 @@ impl Needed {
     }
 }
 
-struct Printer<'a> {
-    program: &'a Program,
+pub(super) struct Printer<'a> {
+    pub(super) program: &'a Program,
     keep: Option<&'a Needed>,
     text: String,
-    declarations: BTreeSet<String>,
+    pub(super) declarations: BTreeSet<String>,
     /// The block that is being printed.
     label: String,
     next: usize,
@@ -151,7 +151,7 @@ pub fn print(program: &Program, name: &str, keep: Option<&Needed>) -> Kernel {
     p.line("  %group = call i32 @llvm.amdgcn.workgroup.id.x()");
     p.line("  %base = mul i32 %group, 64");
     p.line("  %lane = add i32 %base, %id");
-    p.line(&format!("  %in.at = mul i32 %lane, {LANE_INPUT}"));
+    p.line(&format!("  %in.at = mul i32 %lane, {}", program.lane_input()));
     for array in 0..program.arrays {
         p.line(&format!("  %array{array} = alloca [8 x i32], addrspace(5)"));
         p.line(&format!("  store [8 x i32] zeroinitializer, ptr addrspace(5) %array{array}"));
@@ -166,28 +166,30 @@ pub fn print(program: &Program, name: &str, keep: Option<&Needed>) -> Kernel {
         p.line(&format!("  %v{value} = load {ty}, ptr addrspace(1) %p{value}, align 1"));
     }
     p.body(&program.body);
-    let stride = program.outputs.len() * OUTPUT;
+    let stride = program.outputs.len() * program.output();
     p.line(&format!("  %out.at = mul i32 %lane, {stride}"));
     for (number, &value) in program.outputs.iter().enumerate() {
         if keep.is_some_and(|keep| keep.output != number) {
             continue;
         }
         let ty = program.types[value].name();
-        p.line(&format!("  %oo{number} = add i32 %out.at, {}", number * OUTPUT));
+        p.line(&format!("  %oo{number} = add i32 %out.at, {}", number * program.output()));
         p.line(&format!("  %op{number} = getelementptr i8, ptr addrspace(1) %out, i32 %oo{number}"));
-        p.line(&format!("  store {ty} %v{value}, ptr addrspace(1) %op{number}"));
+        // Some aligned as the type is, some not at all.
+        let align = if program.typed && number % 2 == 1 { ", align 1" } else { "" };
+        p.line(&format!("  store {ty} %v{value}, ptr addrspace(1) %op{number}{align}"));
     }
     p.line("  ret void\n}");
     Kernel { text: p.text, declarations: p.declarations }
 }
 
 impl Printer<'_> {
-    fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    fn fresh(&mut self, what: &str) -> String {
+    pub(super) fn fresh(&mut self, what: &str) -> String {
         self.next += 1;
         format!("{what}{}", self.next)
     }
@@ -289,6 +291,13 @@ impl Printer<'_> {
     }
 
     fn operation(&mut self, dst: Val, op: Op, args: &[Val]) {
+        let plain = self.program.types[dst].is_plain()
+            && args.iter().all(|&arg| self.program.types[arg].is_plain())
+            && !typed::is_own(op);
+        if !plain {
+            typed::print(self, dst, op, args);
+            return;
+        }
         let ty = self.program.types[dst].name();
         let from = args.first().map(|&a| self.program.types[a]);
         let from_name = from.map(Ty::name).unwrap_or_default();
@@ -302,7 +311,7 @@ impl Printer<'_> {
                         format!("select i1 true, float 0x{wide:016X}, float 0x{wide:016X}")
                     }
                     Ty::F64 => format!("select i1 true, double 0x{bits:016X}, double 0x{bits:016X}"),
-                    Ty::Int(_) => format!("or {ty} {bits}, 0"),
+                    Ty::Int(_) | Ty::Vec(..) => format!("or {ty} {bits}, 0"),
                 }
             }
             Op::Binary(name) | Op::Float(name) => format!("{name} {ty} {}", names.join(", ")),
@@ -327,11 +336,7 @@ impl Printer<'_> {
             }
             Op::Call2(_) | Op::Funnel(_) | Op::FloatCall(_) => {
                 let (Op::Call2(name) | Op::Funnel(name) | Op::FloatCall(name)) = op else { return };
-                let suffix = match self.program.types[dst] {
-                    Ty::F32 => "f32",
-                    Ty::F64 => "f64",
-                    Ty::Int(_) => &ty,
-                };
+                let suffix = self.program.types[dst].suffix();
                 let kinds = vec![ty.clone(); names.len()].join(", ");
                 self.declarations.insert(format!("{ty} @llvm.{name}.{suffix}({kinds})"));
                 let values: Vec<String> = names.iter().map(|name| format!("{ty} {name}")).collect();
@@ -346,6 +351,7 @@ impl Printer<'_> {
                 let at = self.element(array, args[0]);
                 format!("load i32, ptr addrspace(5) {at}")
             }
+            _ => return,
         };
         let _ = writeln!(self.text, "  %v{dst} = {text}");
     }

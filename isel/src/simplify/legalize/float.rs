@@ -239,7 +239,7 @@ impl Legalizer<'_> {
         let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
         let ty = Type::Scalar(Scalar::Float(float));
         if bits > 64 {
-            return Err(Diagnostic::unsupported(format!("conversion of i{bits} to floating point")));
+            return self.wide_to_float(words, bits, signed, float);
         }
         let x = words[0];
         if bits == 1 {
@@ -330,7 +330,7 @@ impl Legalizer<'_> {
     pub(super) fn float_to_int(&mut self, x: Value, float: Float, signed: bool, bits: u32) -> Result<Parts> {
         let op = if signed { CastOp::FpToSi } else { CastOp::FpToUi };
         if bits > 64 {
-            return Err(Diagnostic::unsupported(format!("conversion of floating point to i{bits}")));
+            return self.float_to_wide(x, float, signed, bits);
         }
         let wide = !matches!(float, Float::Single | Float::Double);
         let x = if wide { self.resize_float(x, float, Float::Single)? } else { x };

@@ -94,116 +94,6 @@ impl Legalizer<'_> {
         })
     }
 
-    /// Arithmetic on integers of more than 64 bits, by words.
-    fn wide_binary(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Result<Parts> {
-        use BinaryOp::*;
-        Ok(match op {
-            And | Or | Xor => x.iter().zip(y).map(|(&a, &b)| self.b.binary(op, a, b)).collect(),
-            Add => self.wide_add(x, y, false),
-            Sub => self.wide_sub(x, y),
-            Mul => self.wide_mul(x, y),
-            Shl | LShr | AShr => self.wide_shift(op, x, y, bits),
-            _ => {
-                return Err(Diagnostic::unsupported(format!("division of {bits}-bit integers")));
-            }
-        })
-    }
-
-    fn wide_add(&mut self, x: &[Value], y: &[Value], carry_in: bool) -> Parts {
-        let mut out = Parts::new();
-        let mut carry: Option<Value> = carry_in.then(|| self.b.int(Type::I64, 1));
-        for (&a, &b) in x.iter().zip(y) {
-            let sum = self.b.add(a, b);
-            let over = self.b.icmp(IntPredicate::Ult, sum, a);
-            let mut over = self.b.cast(CastOp::ZExt, over, Type::I64);
-            let total = match carry {
-                Some(carry) => {
-                    let total = self.b.add(sum, carry);
-                    let again = self.b.icmp(IntPredicate::Ult, total, sum);
-                    let again = self.b.cast(CastOp::ZExt, again, Type::I64);
-                    over = self.b.or(over, again);
-                    total
-                }
-                None => sum,
-            };
-            carry = Some(over);
-            out.push(total);
-        }
-        out
-    }
-
-    fn wide_sub(&mut self, x: &[Value], y: &[Value]) -> Parts {
-        let inverted: Parts = y.iter().map(|&b| self.b.not(b)).collect();
-        self.wide_add(x, &inverted, true)
-    }
-
-    fn wide_mul(&mut self, x: &[Value], y: &[Value]) -> Parts {
-        let n = x.len();
-        let zero = self.b.int(Type::I64, 0);
-        let mut out: Parts = std::iter::repeat_n(zero, n).collect();
-        for i in 0..n {
-            for j in 0..n - i {
-                let low = self.b.mul64(x[i], y[j]);
-                let mut addend: Parts = std::iter::repeat_n(zero, n).collect();
-                addend[i + j] = low;
-                if i + j + 1 < n {
-                    addend[i + j + 1] = self.b.mulhi_u64(x[i], y[j]);
-                }
-                let sum = self.wide_add(&out[i + j..], &addend[i + j..], false);
-                out[i + j..].copy_from_slice(&sum);
-            }
-        }
-        out
-    }
-
-    /// Shifts by words with selects on the number of whole words, then by bits.
-    fn wide_shift(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Parts {
-        let n = x.len();
-        let left = op == BinaryOp::Shl;
-        let mut words: Parts = Parts::from_slice(x);
-        let used = bits - 64 * (n as u32 - 1);
-        if op == BinaryOp::LShr {
-            words[n - 1] = self.zero_extended(words[n - 1], used);
-        } else if op == BinaryOp::AShr {
-            words[n - 1] = self.sign_extended(words[n - 1], used);
-        }
-        let fill =
-            if op == BinaryOp::AShr { self.b.ashr_imm(words[n - 1], 63) } else { self.b.int(Type::I64, 0) };
-        let amount = y[0];
-        let word_shift = self.b.lshr_imm(amount, 6);
-        let mut moved = words.clone();
-        for distance in 1..n {
-            let hit = self.b.icmp_imm(IntPredicate::Eq, word_shift, distance as u64);
-            for i in 0..n {
-                let source = if left {
-                    i.checked_sub(distance).map_or(fill, |s| words[s])
-                } else {
-                    words.get(i + distance).copied().unwrap_or(fill)
-                };
-                moved[i] = self.b.select(hit, source, moved[i]);
-            }
-        }
-        let bit_shift = self.b.and_imm(amount, 63);
-        // The neighbour's bits: shifted by 64 - n in two steps, since n may be 0.
-        let rest = self.b.xor_imm(bit_shift, 63);
-        (0..n)
-            .map(|i| {
-                let neighbour = if left {
-                    i.checked_sub(1).map_or(fill, |s| moved[s])
-                } else {
-                    moved.get(i + 1).copied().unwrap_or(fill)
-                };
-                let (forward, backward) =
-                    if left { (BinaryOp::Shl, BinaryOp::LShr) } else { (BinaryOp::LShr, BinaryOp::Shl) };
-                let own = self.b.binary(forward, moved[i], bit_shift);
-                let one = self.b.int(Type::I64, 1);
-                let half = self.b.binary(backward, neighbour, one);
-                let other = self.b.binary(backward, half, rest);
-                self.b.or(own, other)
-            })
-            .collect()
-    }
-
     pub(super) fn lower_icmp(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Result<Parts> {
         let same = self.spaces.of(args[0]).is_some() && self.spaces.of(args[0]) == self.spaces.of(args[1]);
         let (a, b) = if same && matches!(predicate, IntPredicate::Eq | IntPredicate::Ne) {
@@ -228,7 +118,16 @@ impl Legalizer<'_> {
             Some(Scalar::Ptr(space)) if space.pointer_bits() <= 64 => {
                 Ok(a.iter().zip(&b).map(|(&x, &y)| self.b.icmp(predicate, x, y)).collect())
             }
-            _ => Err(Diagnostic::unsupported("comparison of this type")),
+            Some(Scalar::Ptr(space)) => {
+                let bits = space.pointer_bits();
+                let mut out = Parts::new();
+                for (&x, &y) in a.iter().zip(&b) {
+                    let (x, y) = (self.pointer_words(x, bits), self.pointer_words(y, bits));
+                    out.push(self.wide_icmp(predicate, &x, &y, bits));
+                }
+                Ok(out)
+            }
+            _ => Err(Diagnostic::malformed("comparison of this type")),
         }
     }
 
@@ -252,43 +151,6 @@ impl Legalizer<'_> {
             _ => (self.zero_extended(x, bits), self.zero_extended(y, bits)),
         };
         self.b.icmp(predicate, x, y)
-    }
-
-    fn wide_icmp(&mut self, predicate: IntPredicate, x: &[Value], y: &[Value], bits: u32) -> Value {
-        use IntPredicate::*;
-        let (mut x, mut y) = (Parts::from_slice(x), Parts::from_slice(y));
-        let top = x.len() - 1;
-        let used = bits - 64 * top as u32;
-        let signed = matches!(predicate, Sgt | Sge | Slt | Sle);
-        for words in [&mut x, &mut y] {
-            words[top] = if signed {
-                self.sign_extended(words[top], used)
-            } else {
-                self.zero_extended(words[top], used)
-            };
-        }
-        if matches!(predicate, Eq | Ne) {
-            let mut any = self.b.int(Type::I64, 0);
-            for (&a, &b) in x.iter().zip(&y) {
-                let differs = self.b.xor(a, b);
-                any = self.b.or(any, differs);
-            }
-            return self.b.icmp_imm(predicate, any, 0);
-        }
-        let lower = match predicate {
-            Sgt => Ugt,
-            Sge => Uge,
-            Slt => Ult,
-            Sle => Ule,
-            other => other,
-        };
-        let mut result = self.b.icmp(lower, x[0], y[0]);
-        for i in 1..=top {
-            let same = self.b.icmp(Eq, x[i], y[i]);
-            let here = self.b.icmp(if i == top { predicate } else { lower }, x[i], y[i]);
-            result = self.b.select(same, result, here);
-        }
-        result
     }
 
     pub(super) fn lower_cast(&mut self, op: CastOp, arg: Value, ty: Type) -> Result<Parts> {
@@ -315,6 +177,23 @@ impl Legalizer<'_> {
                     let mut sized = Parts::new();
                     self.resize(lane, from, space.pointer_bits(), false, &mut sized);
                     out.push(self.b.cast(CastOp::IntToPtr, sized[0], Type::Scalar(to)));
+                }
+                (CastOp::PtrToInt, Scalar::Ptr(space), Scalar::Int(to)) => {
+                    let words = self.pointer_words(lane[0], space.pointer_bits());
+                    self.resize(&words, space.pointer_bits(), to, false, &mut out);
+                }
+                (CastOp::IntToPtr, Scalar::Int(from), Scalar::Ptr(space)) => {
+                    let mut words = Parts::new();
+                    self.resize(lane, from, space.pointer_bits(), false, &mut words);
+                    let dwords: Parts = words
+                        .iter()
+                        .flat_map(|&word| {
+                            let (low, high) = self.b.split64(word);
+                            [low, high]
+                        })
+                        .collect();
+                    let vector = self.b.vector(&dwords);
+                    out.push(self.b.bitcast(vector, Type::Scalar(to)));
                 }
                 (CastOp::UiToFp | CastOp::SiToFp, Scalar::Int(bits), Scalar::Float(float)) => {
                     let value = self.int_to_float(lane, bits, op == CastOp::SiToFp, float)?;
@@ -381,6 +260,17 @@ impl Legalizer<'_> {
             out.push(clean);
             out.extend(std::iter::repeat_n(fill, count - top - 1));
         }
+    }
+
+    /// The i64 words of a pointer of more than 64 bits.
+    pub(super) fn pointer_words(&mut self, pointer: Value, bits: u32) -> Parts {
+        let dwords = self.b.bitcast(pointer, Type::Vector(Scalar::Int(32), bits / 32));
+        (0..bits / 64)
+            .map(|i| {
+                let (low, high) = (self.b.extract(dwords, 2 * i), self.b.extract(dwords, 2 * i + 1));
+                self.b.join64(low, high)
+            })
+            .collect()
     }
 
     fn lower_space_cast(&mut self, arg: Value, ty: Type) -> Result<Parts> {

@@ -60,6 +60,10 @@ impl Legalizer<'_> {
                 let (x, y) = (need(x)?, need(y)?);
                 self.saturating_shift(intrinsic == SshlSat, x, y, bits)
             }
+            Clmul => {
+                let (x, y) = (need(x)?, need(y)?);
+                if bits == 1 { self.b.and(x, y) } else { self.carryless_product(&[x], &[y], bits)?[0] }
+            }
             _ => return Ok(None),
         }))
     }
@@ -340,15 +344,30 @@ impl Legalizer<'_> {
 
     /// The `with.overflow` family: sum and flag, lane by lane (all sums first).
     pub(super) fn lower_overflow(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
+        use Intrinsic::*;
         let (scalar, x) = self.lanes(args[0])?;
         let y = self.parts(args[1])?;
         let Scalar::Int(bits) = scalar else {
             return Err(Diagnostic::malformed("overflow arithmetic on floats"));
         };
-        if bits > 64 {
-            return Err(Diagnostic::unsupported(format!("llvm.{} of i{bits}", intrinsic.name())));
-        }
         let (mut values, mut flags) = (Parts::new(), Parts::new());
+        if bits > 64 {
+            let signed = matches!(intrinsic, SaddOverflow | SsubOverflow | SmulOverflow);
+            let each = self.element_parts(scalar);
+            for (x, y) in x.chunks(each).zip(y.chunks(each)) {
+                let (value, flag) = match intrinsic {
+                    SmulOverflow | UmulOverflow => self.wide_multiply_overflow(x, y, bits, signed),
+                    _ => {
+                        let add = matches!(intrinsic, SaddOverflow | UaddOverflow);
+                        self.wide_overflow(x, y, bits, signed, add)
+                    }
+                };
+                values.extend(value);
+                flags.push(flag);
+            }
+            values.extend(flags);
+            return Ok(values);
+        }
         for (&x, &y) in x.iter().zip(&y) {
             let (value, flag) = self.overflow_lane(intrinsic, x, y, bits);
             values.push(value);
@@ -448,11 +467,12 @@ impl Legalizer<'_> {
         let (Scalar::Float(float), Some(Scalar::Int(bits))) = (scalar, ty.scalar()) else {
             return Err(Diagnostic::malformed("saturating conversion of a non-float"));
         };
-        if bits > 64 {
-            return Err(Diagnostic::unsupported(format!("saturating conversion to i{bits}")));
-        }
         let mut out = Parts::new();
         for &x in &lanes {
+            if bits > 64 {
+                out.extend(self.float_to_wide_saturating(x, float, signed, bits)?);
+                continue;
+            }
             let native = matches!(float, Float::Single | Float::Double);
             let x = if native { x } else { self.resize_float(x, float, Float::Single)? };
             let largest = super::super::fold::mask64(u64::MAX, if signed { bits - 1 } else { bits });
@@ -499,26 +519,81 @@ impl Legalizer<'_> {
         let (Scalar::Int(from), Some(Scalar::Int(to))) = (scalar, ty.scalar()) else {
             return Err(Diagnostic::malformed("three-way comparison of non-integers"));
         };
-        if from > 64 || to > 64 {
-            return Err(Diagnostic::unsupported(format!("three-way comparison of i{from}")));
-        }
         let (less, more) = if signed {
             (IntPredicate::Slt, IntPredicate::Sgt)
         } else {
             (IntPredicate::Ult, IntPredicate::Ugt)
         };
-        let carrier = self.carrier(to);
+        let carrier = if to > 64 { Type::I64 } else { self.carrier(to) };
         let (minus, zero, one) =
             (self.b.int(carrier, u64::MAX), self.b.int(carrier, 0), self.b.int(carrier, 1));
-        Ok(x.iter()
-            .zip(&y)
-            .map(|(&x, &y)| {
-                let below = self.int_icmp(less, x, y, from);
-                let above = self.int_icmp(more, x, y, from);
-                let upper = self.b.select(above, one, zero);
-                self.b.select(below, minus, upper)
-            })
-            .collect())
+        let each = self.element_parts(scalar);
+        let mut out = Parts::new();
+        for (x, y) in x.chunks(each).zip(y.chunks(each)) {
+            let below = self.any_icmp(less, x, y, from);
+            let above = self.any_icmp(more, x, y, from);
+            let upper = self.b.select(above, one, zero);
+            let low = self.b.select(below, minus, upper);
+            out.push(low);
+            if to > 64 {
+                let fill = self.b.ashr_imm(low, 63);
+                out.extend(std::iter::repeat_n(fill, to.div_ceil(64) as usize - 1));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Compares integers of any width.
+    pub(super) fn any_icmp(&mut self, predicate: IntPredicate, x: &[Value], y: &[Value], bits: u32) -> Value {
+        if bits > 64 {
+            self.wide_icmp(predicate, x, y, bits)
+        } else {
+            self.int_icmp(predicate, x[0], y[0], bits)
+        }
+    }
+
+    /// Two-operand arithmetic on integers of any width.
+    pub(super) fn any_binary(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Result<Parts> {
+        if bits > 64 {
+            return self.wide_binary(op, x, y, bits);
+        }
+        Ok(Parts::from_slice(&[self.int_binary(op, x[0], y[0], bits)?]))
+    }
+
+    /// Minimum or maximum of integers of any width.
+    pub(super) fn any_minmax(&mut self, intrinsic: Intrinsic, x: &[Value], y: &[Value], bits: u32) -> Parts {
+        if bits > 64 {
+            return self.wide_minmax(intrinsic, x, y, bits);
+        }
+        Parts::from_slice(&[self.integer_minmax(intrinsic, x[0], y[0], bits)])
+    }
+
+    /// `smul.fix` and its kin, lane by lane.
+    pub(super) fn lower_fixed_point(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
+        use Intrinsic::*;
+        let &[x, y, scale] = args else { return Err(Diagnostic::malformed("too few arguments")) };
+        let scale = self.old.as_int(scale).unwrap_or(0) as u32;
+        let (scalar, x) = self.lanes(x)?;
+        let y = self.parts(y)?;
+        let Scalar::Int(bits) = scalar else {
+            return Err(Diagnostic::malformed("fixed-point arithmetic on floats"));
+        };
+        if scale > bits {
+            return Err(Diagnostic::malformed("fixed-point scale larger than the number"));
+        }
+        let signed = matches!(intrinsic, SmulFix | SmulFixSat | SdivFix | SdivFixSat);
+        let saturate = matches!(intrinsic, SmulFixSat | UmulFixSat | SdivFixSat | UdivFixSat);
+        let multiply = matches!(intrinsic, SmulFix | SmulFixSat | UmulFix | UmulFixSat);
+        let each = self.element_parts(scalar);
+        let mut out = Parts::new();
+        for (x, y) in x.chunks(each).zip(y.chunks(each)) {
+            out.extend(if multiply {
+                self.fixed_multiply(x, y, bits, scale, signed, saturate)
+            } else {
+                self.fixed_divide(x, y, bits, scale, signed, saturate)
+            });
+        }
+        Ok(out)
     }
 
     pub(super) fn lower_ptrmask(&mut self, args: &[Value]) -> Result<Parts> {
@@ -534,55 +609,5 @@ impl Legalizer<'_> {
                 self.b.integer_as(kept, ty)
             })
             .collect())
-    }
-
-    /// Reductions: a balanced tree where order does not matter, a chain where it does.
-    pub(super) fn lower_reduction(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
-        use Intrinsic::*;
-        let ordered = matches!(intrinsic, ReduceFadd | ReduceFmul);
-        let vector = if ordered { args[1] } else { args[0] };
-        let (scalar, lanes) = self.lanes(vector)?;
-        if self.element_parts(scalar) != 1 {
-            return Err(Diagnostic::unsupported("reduction of wide integers"));
-        }
-        let combine = |this: &mut Self, x: Value, y: Value| -> Result<Value> {
-            match (scalar, intrinsic) {
-                (Scalar::Int(bits), ReduceAdd) => this.int_binary(BinaryOp::Add, x, y, bits),
-                (Scalar::Int(bits), ReduceMul) => this.int_binary(BinaryOp::Mul, x, y, bits),
-                (Scalar::Int(bits), ReduceAnd) => this.int_binary(BinaryOp::And, x, y, bits),
-                (Scalar::Int(bits), ReduceOr) => this.int_binary(BinaryOp::Or, x, y, bits),
-                (Scalar::Int(bits), ReduceXor) => this.int_binary(BinaryOp::Xor, x, y, bits),
-                (Scalar::Int(bits), ReduceSmin) => Ok(this.integer_minmax(Smin, x, y, bits)),
-                (Scalar::Int(bits), ReduceSmax) => Ok(this.integer_minmax(Smax, x, y, bits)),
-                (Scalar::Int(bits), ReduceUmin) => Ok(this.integer_minmax(Umin, x, y, bits)),
-                (Scalar::Int(bits), ReduceUmax) => Ok(this.integer_minmax(Umax, x, y, bits)),
-                (Scalar::Float(float), ReduceFadd) => this.float_binary(BinaryOp::FAdd, x, y, float),
-                (Scalar::Float(float), ReduceFmul) => this.float_binary(BinaryOp::FMul, x, y, float),
-                (Scalar::Float(float), ReduceFmin | ReduceFmax) => {
-                    let which = if intrinsic == ReduceFmin { Minnum } else { Maxnum };
-                    this.narrow_op(float, &[x, y], |this, v| this.lower_minmax(which, v[0], v[1]))
-                }
-                _ => Err(Diagnostic::malformed("reduction of another type")),
-            }
-        };
-        if ordered {
-            let mut result = self.part(args[0])?;
-            for &lane in &lanes {
-                result = combine(self, result, lane)?;
-            }
-            return Ok(Parts::from_slice(&[result]));
-        }
-        let mut level = lanes;
-        while level.len() > 1 {
-            let mut next = Parts::new();
-            for pair in level.chunks(2) {
-                next.push(match *pair {
-                    [x, y] => combine(self, x, y)?,
-                    _ => pair[0],
-                });
-            }
-            level = next;
-        }
-        Ok(level)
     }
 }

@@ -74,9 +74,23 @@ impl Legalizer<'_> {
                 self.lower_overflow(intrinsic, args)
             }
             ReduceAdd | ReduceMul | ReduceAnd | ReduceOr | ReduceXor | ReduceSmin | ReduceSmax
-            | ReduceUmin | ReduceUmax | ReduceFadd | ReduceFmul | ReduceFmin | ReduceFmax => {
-                self.lower_reduction(intrinsic, args)
+            | ReduceUmin | ReduceUmax | ReduceFadd | ReduceFmul | ReduceFmin | ReduceFmax
+            | ReduceFminimum | ReduceFmaximum => self.lower_reduction(intrinsic, args),
+            SmulFix | SmulFixSat | UmulFix | UmulFixSat | SdivFix | SdivFixSat | UdivFix | UdivFixSat => {
+                self.lower_fixed_point(intrinsic, args)
             }
+            MaskedLoad | MaskedStore | MaskedGather | MaskedScatter | MaskedExpandload
+            | MaskedCompressstore => {
+                let aligns = self.old.mem_aligns.get(&self.current).copied().unwrap_or_default();
+                self.lower_masked(intrinsic, args, aligns, ty)
+            }
+            VectorReverse | VectorSplice | VectorSpliceLeft | VectorSpliceRight | VectorInsert
+            | VectorExtract | VectorInterleave2 | VectorInterleave3 | VectorInterleave4
+            | VectorInterleave5 | VectorInterleave6 | VectorInterleave7 | VectorInterleave8
+            | VectorDeinterleave2 | VectorDeinterleave3 | VectorDeinterleave4 | VectorDeinterleave5
+            | VectorDeinterleave6 | VectorDeinterleave7 | VectorDeinterleave8 | Stepvector
+            | GetActiveLaneMask | PartialReduceAdd | VectorCompress | CttzElts | VectorMatch
+            | ExtractLastActive => self.lower_vector_intrinsic(intrinsic, args, ty),
             Frexp => self.lower_frexp(args[0], ty),
             FptouiSat | FptosiSat => self.lower_saturating_conversion(intrinsic == FptosiSat, args[0], ty),
             Ucmp | Scmp => self.lower_three_way(intrinsic == Scmp, args, ty),
@@ -98,6 +112,14 @@ impl Legalizer<'_> {
             | DsPermute | Softwqm | Wqm => self.lower_lane_crossing(intrinsic, args, ty),
             RawPtrBufferLoad | RawPtrBufferStore | RawBufferLoad | RawBufferStore | SBufferLoad => {
                 self.lower_buffer(intrinsic, args, ty)
+            }
+            // A comparison by no known predicate has no defined result, as in LLVM.
+            AmdgcnIcmp | AmdgcnFcmp
+                if args.get(2).and_then(|&v| self.old.as_int(v)).is_some_and(|code| {
+                    !(if intrinsic == AmdgcnIcmp { 32..=41 } else { 0..=15 }).contains(&code)
+                }) =>
+            {
+                Ok(self.part_types(ty)?.iter().map(|&ty| self.b.undef(ty)).collect())
             }
             Ballot if ty.is_int(32) => Err(Diagnostic::unsupported("ballot of 32 lanes on a 64-lane wave")),
             Sdot2 | Udot2 | Fdot2 | CvtPkrtz | CvtPknormI16 | CvtPknormU16 | CvtPkI16 | CvtPkU16 => {
@@ -142,6 +164,26 @@ impl Legalizer<'_> {
         }
         let lanes = key.lanes() as usize;
         let mut out = Parts::new();
+        if let Some(Scalar::Int(bits @ 65..)) = key.scalar() {
+            let each = self.element_parts(Scalar::Int(bits));
+            for lane in 0..lanes {
+                let here: SmallVec<[&[Value]; 3]> = args
+                    .iter()
+                    .zip(&parts)
+                    .map(|(&arg, parts)| match old.ty(arg) {
+                        Type::Vector(..) => parts.get(lane * each..(lane + 1) * each).unwrap_or_default(),
+                        _ => &parts[..],
+                    })
+                    .collect();
+                match self.wide_lane(intrinsic, &here, bits)? {
+                    Some(found) => out.extend(found),
+                    None => {
+                        return Err(Diagnostic::unsupported(format!("llvm.{} of i{bits}", intrinsic.name())));
+                    }
+                }
+            }
+            return Ok(out);
+        }
         for lane in 0..lanes {
             let here: SmallVec<[Value; 4]> = parts
                 .iter()

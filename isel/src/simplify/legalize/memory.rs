@@ -17,7 +17,7 @@ impl Legalizer<'_> {
     // ---- addresses
 
     /// The pointer operand of an access with the space it really lies in.
-    fn address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
+    pub(super) fn address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
         let parts = self.raw_parts(ptr)?;
         let [part] = parts[..] else {
             return Err(Diagnostic::unsupported("access through a vector of pointers"));
@@ -39,11 +39,10 @@ impl Legalizer<'_> {
         let bases = if known { self.raw_parts(base)? } else { self.parts(base)? };
         let (indices, index_bits) = match index {
             Some(index) => {
-                let bits = self.old.ty(index).scalar().map_or(32, |s| s.bits());
-                if bits > 64 {
-                    return Err(Diagnostic::unsupported(format!("pointer index of {bits} bits")));
-                }
-                (self.parts(index)?, bits)
+                let (scalar, parts) = self.lanes(index)?;
+                // No pointer has more than 64 bits to add to.
+                let each = self.element_parts(scalar);
+                (parts.iter().copied().step_by(each).collect(), scalar.bits().min(64))
             }
             None => (Parts::new(), 0),
         };
@@ -149,7 +148,7 @@ impl Legalizer<'_> {
     }
 
     /// `mem` at `offset` bytes further on.
-    fn at(mem: MemAccess, offset: u64) -> MemAccess {
+    pub(super) fn at(mem: MemAccess, offset: u64) -> MemAccess {
         let align_log2 =
             if offset == 0 { mem.align_log2 } else { mem.align_log2.min(offset.trailing_zeros() as u8) };
         MemAccess { align_log2, ..mem }
@@ -298,8 +297,7 @@ impl Legalizer<'_> {
         let total = (u64::from(bits) * u64::from(lanes)).div_ceil(8);
         let words = self.load_dwords(ptr, mem, total)?;
         for lane in 0..lanes {
-            let field = self.field(&words, lane * bits, bits);
-            out.push(self.field_to_part(field, scalar));
+            self.join_dwords(&words, lane * bits, scalar, out);
         }
         Ok(())
     }
@@ -556,6 +554,15 @@ impl Legalizer<'_> {
         let each = self.element_parts(scalar);
         let total_bits = bits * (parts.len() / each) as u32;
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
+        if matches!(scalar, Scalar::Ptr(_)) && bits > 64 {
+            for &part in parts {
+                for word in self.pointer_words(part, bits) {
+                    let (low, high) = self.b.split64(word);
+                    words.extend([low, high]);
+                }
+            }
+            return words;
+        }
         let zero = self.b.i32(0);
         words.resize(total_bits.div_ceil(32) as usize, zero);
         for (i, &part) in parts.iter().enumerate() {
@@ -570,7 +577,9 @@ impl Legalizer<'_> {
             };
             let (word, shift) = ((start / 32) as usize, start % 32);
             if shift + bits <= 32 {
-                let moved = self.b.shl_imm(integer, shift);
+                // The last word of a wide integer is an i64 however few bits it holds.
+                let low = self.b.zext_or_trunc(integer, Type::I32);
+                let moved = self.b.shl_imm(low, shift);
                 words[word] = self.b.or(words[word], moved);
                 continue;
             }
@@ -596,6 +605,12 @@ impl Legalizer<'_> {
         if bits <= 64 {
             let field = self.field(words, start, bits);
             out.push(self.field_to_part(field, scalar));
+            return;
+        }
+        if matches!(scalar, Scalar::Ptr(_)) {
+            let first = (start / 32) as usize;
+            let vector = self.b.vector(&words[first..first + (bits / 32) as usize]);
+            out.push(self.b.bitcast(vector, Type::Scalar(scalar)));
             return;
         }
         for word in 0..bits.div_ceil(64) {

@@ -30,9 +30,13 @@ mod functions;
 mod int;
 mod int_intrinsics;
 mod intrinsics;
+mod masked;
 mod math;
 mod memory;
 mod vector;
+mod vector_intrinsics;
+mod wide;
+mod wide_float;
 
 use super::address_space::Spaces;
 use super::builder::Builder;
@@ -80,7 +84,10 @@ pub struct Legalizer<'a> {
     result_pointer: Option<Value>,
     /// The one block that returns, where several of the old function do.
     return_block: Option<Block>,
-    /// Flags and accuracy of the instruction being lowered.
+    /// The last division of wide integers, whose other result may be asked for.
+    divided: Option<wide::Divided>,
+    /// The instruction being lowered, its flags and accuracy.
+    current: Inst,
     flags: InstFlags,
     fpmath_ulp_256: u16,
 }
@@ -122,6 +129,8 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         allocas: Vec::new(),
         result_pointer: None,
         return_block: None,
+        divided: None,
+        current: Inst::from_u32(0),
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
     };
@@ -183,6 +192,7 @@ impl Legalizer<'_> {
     fn lower(&mut self, inst: Inst) -> Result<()> {
         let old = self.old;
         let data = &old.insts[inst];
+        self.current = inst;
         self.flags = data.flags;
         self.fpmath_ulp_256 = data.fpmath_ulp_256;
         let ty = data.ty;

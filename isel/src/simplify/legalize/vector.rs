@@ -197,6 +197,9 @@ impl Legalizer<'_> {
     }
 
     fn extract_through_stack(&mut self, parts: &[Value], index: Value) -> Result<Parts> {
+        // An index out of range must not leave the object.
+        let last = self.b.i32(parts.len() as u32 - 1);
+        let index = self.b.intrinsic(Intrinsic::Umin, &[index, last], Type::I32);
         let ty = self.b.ty(parts[0]);
         let narrow = if ty == Type::I1 { Type::I32 } else { ty };
         let stride = narrow.scalar().map_or(4, |s| s.store_bytes()).max(4);

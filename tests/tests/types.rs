@@ -1,0 +1,348 @@
+//! Types and vector intrinsics that OpenCL C does not write, as LLVM IR: what gcnc and `llc` make of a kernel must leave the same memory.
+//!
+//! Every kernel has two buffers of 512 bytes a lane, `out` and `in`; `%o` and `%p` point to the lane's part.
+
+use gcnc_tests::{random, toolchain};
+use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+const LANES: usize = 64;
+const BYTES: usize = 512;
+
+/// A module of kernels that the two compilers are asked for.
+#[derive(Default)]
+struct Table {
+    text: String,
+    declarations: BTreeSet<String>,
+    names: Vec<String>,
+}
+
+impl Table {
+    fn kernel(&mut self, body: &str) {
+        let name = format!("k{}", self.names.len());
+        let _ = writeln!(
+            self.text,
+            "define amdgpu_kernel void @{name}(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %off = mul i32 %id, {BYTES}
+  %o = getelementptr i8, ptr addrspace(1) %out, i32 %off
+  %p = getelementptr i8, ptr addrspace(1) %in, i32 %off
+  %p1 = getelementptr i8, ptr addrspace(1) %p, i32 64
+  %p2 = getelementptr i8, ptr addrspace(1) %p, i32 128
+  %q = getelementptr i8, ptr addrspace(1) %in, i32 96
+  %m8 = load i8, ptr addrspace(1) %p2
+  %m4 = trunc i8 %m8 to i4
+  %m = bitcast i4 %m4 to <4 x i1>
+  %n = load i32, ptr addrspace(1) %p2
+  %n7 = and i32 %n, 7
+  %u = load i32, ptr addrspace(1) %q
+{body}
+  ret void
+}}"
+        );
+        self.names.push(name);
+    }
+
+    /// A kernel that stores `%r` of type `ret`, computed from `%a` and `%b`.
+    fn value(&mut self, [a, b, ret]: [&str; 3], body: &str) {
+        self.kernel(&format!(
+            "  %a = load {a}, ptr addrspace(1) %p\n  %b = load {b}, ptr addrspace(1) %p1\n{body}\n  store {ret} %r, ptr addrspace(1) %o"
+        ));
+    }
+
+    /// `@llvm.{name}` called with `args`, types and values apart.
+    fn call(&mut self, ret: &str, name: &str, args: &[(&str, &str)]) -> String {
+        let kinds: Vec<&str> = args.iter().map(|(ty, _)| *ty).collect();
+        self.declarations.insert(format!("declare {ret} @llvm.{name}({})", kinds.join(", ")));
+        let values: Vec<String> = args.iter().map(|(ty, value)| format!("{ty} {value}")).collect();
+        format!("call {ret} @llvm.{name}({})", values.join(", "))
+    }
+
+    fn module(&self) -> String {
+        let mut text = self.text.clone();
+        text.push_str("declare i32 @llvm.amdgcn.workitem.id.x()\n");
+        for declaration in &self.declarations {
+            let _ = writeln!(text, "{declaration}");
+        }
+        text
+    }
+}
+
+const V: &str = "<4 x i32>";
+const M: (&str, &str) = ("<4 x i1>", "%m");
+
+/// Vector-predicated operations, masked memory accesses, rearrangements.
+fn vectors() -> Table {
+    let mut t = Table::default();
+    for op in ["add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin"] {
+        let args = [("i32", "%u"), (V, "%a"), M, ("i32", "%n7")];
+        let call = t.call("i32", &format!("vp.reduce.{op}.v4i32"), &args);
+        t.value([V, V, "i32"], &format!("  %r = {call}"));
+    }
+    for op in ["add", "mul", "udiv", "lshr", "smin"] {
+        let call = t.call(V, &format!("vp.{op}.v4i32"), &[(V, "%a"), (V, "%c"), M, ("i32", "%n7")]);
+        let merge = t.call(V, "vp.merge.v4i32", &[M, (V, "%x"), (V, "%b"), ("i32", "%n7")]);
+        let body = format!(
+            "  %b1 = and {V} %b, splat (i32 31)\n  %c = or {V} %b1, splat (i32 1)\n  %x = {call}\n  %r = {merge}"
+        );
+        t.value([V, V, V], &body);
+    }
+    let load = t.call(V, "vp.load.v4i32.p1", &[("ptr addrspace(1)", "align 4 %p1"), M, ("i32", "%n7")]);
+    let merge = t.call(V, "vp.merge.v4i32", &[M, (V, "%x"), (V, "%a"), ("i32", "%n7")]);
+    t.value([V, V, V], &format!("  %x = {load}\n  %r = {merge}"));
+    for (element, suffix) in [("i8", "i8"), ("i32", "i32"), ("i64", "i64"), ("i128", "i128")] {
+        let vector = format!("<4 x {element}>");
+        let v = vector.as_str();
+        let call = t.call(
+            v,
+            &format!("masked.load.v4{suffix}.p1"),
+            &[("ptr addrspace(1)", "align 1 %p1"), M, (v, "%a")],
+        );
+        t.value([v, v, v], &format!("  %r = {call}"));
+        let store = t.call(
+            "void",
+            &format!("masked.store.v4{suffix}.p1"),
+            &[(v, "%a"), ("ptr addrspace(1)", "align 1 %o"), M],
+        );
+        t.kernel(&format!("  %a = load {v}, ptr addrspace(1) %p\n  {store}"));
+        let pointers = ("<4 x ptr addrspace(1)>", "align 1 %g");
+        let gather = t.call(v, &format!("masked.gather.v4{suffix}.v4p1"), &[pointers, M, (v, "%a")]);
+        t.value(
+            [v, v, v],
+            &format!(
+                "  %i8 = load <4 x i8>, ptr addrspace(1) %p2\n  %i = zext <4 x i8> %i8 to <4 x i32>\n  %g = getelementptr i8, ptr addrspace(1) %in, <4 x i32> %i\n  %r = {gather}"
+            ),
+        );
+        let scatter = t.call("void", &format!("masked.scatter.v4{suffix}.v4p1"), &[(v, "%a"), pointers, M]);
+        t.kernel(&format!(
+            "  %a = load {v}, ptr addrspace(1) %p\n  %g = getelementptr i8, ptr addrspace(1) %o, <4 x i32> <i32 16, i32 64, i32 0, i32 37>\n  {scatter}"
+        ));
+    }
+    for place in ["1", "-3"] {
+        let call = t.call(V, "vector.splice.v4i32", &[(V, "%a"), (V, "%b"), ("i32", place)]);
+        t.value([V, V, V], &format!("  %r = {call}"));
+    }
+    let reverse = t.call(V, "vector.reverse.v4i32", &[(V, "%a")]);
+    t.value([V, V, V], &format!("  %r = {reverse}"));
+    let two = "<2 x i32>";
+    let insert = t.call(V, "vector.insert.v4i32.v2i32", &[(V, "%a"), (two, "%b"), ("i64", "2")]);
+    t.value([V, two, V], &format!("  %r = {insert}"));
+    let extract = t.call(two, "vector.extract.v2i32.v4i32", &[(V, "%a"), ("i64", "2")]);
+    t.value([V, V, two], &format!("  %r = {extract}"));
+    let eight = "<8 x i32>";
+    let interleave = t.call(eight, "vector.interleave2.v8i32", &[(V, "%a"), (V, "%b")]);
+    t.value([V, V, eight], &format!("  %r = {interleave}"));
+    let pair = "{ <2 x i32>, <2 x i32> }";
+    let split = t.call(pair, "vector.deinterleave2.v4i32", &[(V, "%a")]);
+    t.value([V, V, two], &format!("  %x = {split}\n  %r = extractvalue {pair} %x, 1"));
+    for ty in ["i8", "i32", "i64"] {
+        for end in ["%b", "%e"] {
+            let call =
+                t.call("<5 x i1>", &format!("get.active.lane.mask.v5i1.{ty}"), &[(ty, "%a"), (ty, end)]);
+            t.value(
+                [ty, ty, "<5 x i32>"],
+                &format!(
+                    "  %few = and {ty} %b, 7\n  %e = add {ty} %a, %few\n  %x = {call}\n  %r = sext <5 x i1> %x to <5 x i32>"
+                ),
+            );
+        }
+    }
+    let sixteen = "<16 x i32>";
+    let partial = t.call(V, "vector.partial.reduce.add.v4i32.v16i32", &[(V, "%a"), (sixteen, "%b")]);
+    t.value([V, sixteen, V], &format!("  %r = {partial}"));
+    let compress = t.call(V, "experimental.vector.compress.v4i32", &[(V, "%a"), M, (V, "%b")]);
+    t.value([V, V, V], &format!("  %r = {compress}"));
+    let first = t.call("i32", "experimental.cttz.elts.i32.v4i1", &[M, ("i1", "false")]);
+    t.value([V, V, "i32"], &format!("  %r = {first}"));
+    for ty in ["i16", "i32", "i64"] {
+        let call = t.call(ty, &format!("clmul.{ty}"), &[(ty, "%a"), (ty, "%b")]);
+        t.value([ty, ty, ty], &format!("  %r = {call}"));
+    }
+    t
+}
+
+/// Conversions of wide integers, values of odd sizes in memory, elements at variable places.
+fn shapes() -> Table {
+    let mut t = Table::default();
+    for float in ["float", "double", "half"] {
+        for op in ["sitofp", "uitofp"] {
+            t.value(
+                ["i128", "i128", float],
+                &format!(
+                    "  %few = and i128 %b, 127\n  %x = lshr i128 %a, %few\n  %r = {op} i128 %x to {float}"
+                ),
+            );
+        }
+    }
+    for (float, suffix) in [("float", "f32"), ("double", "f64")] {
+        let magnitude = t.call(float, &format!("fabs.{suffix}"), &[(float, "%a")]);
+        for (op, from) in [("fptosi", "%a"), ("fptoui", "%x")] {
+            t.value(
+                [float, float, "i128"],
+                &format!(
+                    "  %x = {magnitude}\n  %fits = fcmp olt {float} %x, 0x47c0000000000000\n  %y = select i1 %fits, {float} {from}, {float} 1.0\n  %r = {op} {float} %y to i128"
+                ),
+            );
+        }
+    }
+    let types = [
+        "i24",
+        "i48",
+        "i96",
+        "i200",
+        "<3 x i8>",
+        "<17 x i16>",
+        "<3 x i24>",
+        "<3 x i64>",
+        "<2 x i128>",
+        "<3 x half>",
+        "<3 x ptr addrspace(3)>",
+        "<2 x ptr>",
+        "{ i8, i32, [3 x i16] }",
+        "<{ i8, i32, [3 x i16] }>",
+        "[3 x <3 x i8>]",
+    ];
+    for ty in types {
+        t.kernel(&format!("  %a = load {ty}, ptr addrspace(1) %p\n  store {ty} %a, ptr addrspace(1) %o"));
+        t.kernel(&format!(
+            "  %p9 = getelementptr i8, ptr addrspace(1) %p, i32 1\n  %o9 = getelementptr i8, ptr addrspace(1) %o, i32 3\n  %a = load {ty}, ptr addrspace(1) %p9, align 1\n  store {ty} %a, ptr addrspace(1) %o9, align 1"
+        ));
+    }
+    for (bits, stored) in [(3, 8), (7, 8), (17, 24), (33, 40), (65, 72), (129, 136)] {
+        t.kernel(&format!(
+            "  %w = load i{stored}, ptr addrspace(1) %p\n  %a = trunc i{stored} %w to i{bits}\n  store i{bits} %a, ptr addrspace(1) %o\n  %s = sext i{bits} %a to i256\n  %o2 = getelementptr i8, ptr addrspace(1) %o, i32 64\n  store i256 %s, ptr addrspace(1) %o2"
+        ));
+    }
+    for (lanes, bits) in [(5, 1), (33, 1), (5, 7), (3, 33), (2, 65)] {
+        let all = lanes * bits;
+        let stored = (all + 7) / 8 * 8;
+        t.kernel(&format!(
+            "  %w = load i{stored}, ptr addrspace(1) %p\n  %t = trunc i{stored} %w to i{all}\n  %a = bitcast i{all} %t to <{lanes} x i{bits}>\n  store <{lanes} x i{bits}> %a, ptr addrspace(1) %o"
+        ));
+    }
+    for (element, lanes) in [
+        ("i8", 5),
+        ("i8", 16),
+        ("i16", 3),
+        ("i16", 17),
+        ("i32", 3),
+        ("i32", 8),
+        ("i64", 5),
+        ("i128", 3),
+        ("i1", 8),
+        ("half", 9),
+        ("ptr addrspace(3)", 4),
+    ] {
+        let vector = format!("<{lanes} x {element}>");
+        for index in ["%n", "%u"] {
+            t.kernel(&format!(
+                "  %i = urem i32 {index}, {lanes}\n  %a = load {vector}, ptr addrspace(1) %p\n  %r = extractelement {vector} %a, i32 %i\n  store {element} %r, ptr addrspace(1) %o"
+            ));
+            t.kernel(&format!(
+                "  %i = urem i32 {index}, {lanes}\n  %a = load {vector}, ptr addrspace(1) %p\n  %e = load {element}, ptr addrspace(1) %p1\n  %r = insertelement {vector} %a, {element} %e, i32 %i\n  store {vector} %r, ptr addrspace(1) %o"
+            ));
+        }
+    }
+    t.value(
+        ["i128", "i128", "i32"],
+        "  %x = and i128 %a, 18446744073709551617\n  switch i128 %x, label %other [\n    i128 1, label %one\n    i128 18446744073709551616, label %two\n  ]\none:\n  br label %join\ntwo:\n  br label %join\nother:\n  br label %join\njoin:\n  %r = phi i32 [ 1, %one ], [ 2, %two ], [ 3, %other ]",
+    );
+    t
+}
+
+/// Random dwords, corner values among them.
+fn input() -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let corners = [0, 1, 3, 0x7f, 0x80, 0xffff_ffff, 0x8000_0000, 0x3f80_0000, 0xc2f0_0000, 0x5a00_0001];
+    (0..LANES * BYTES / 4)
+        .flat_map(|_| if rng.u32(0..3) == 0 { corners[rng.usize(0..10)] } else { rng.u32(..) }.to_le_bytes())
+        .collect()
+}
+
+fn run(object: &CodeObject, kernel: &str) -> Result<Vec<u8>, String> {
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; LANES * BYTES]);
+    let args = [out, memory.add_buffer("in", input())];
+    let dispatch = Dispatch {
+        kernel: kernel.to_owned(),
+        grid: [LANES as u32, 1, 1],
+        group: [64, 1, 1],
+        args: args.map(Arg::Buffer).to_vec(),
+        ..Dispatch::default()
+    };
+    sim::run(object, &mut memory, &dispatch, &Config::default()).map_err(|report| report.to_string())?;
+    Ok(memory.bytes(out).to_vec())
+}
+
+fn agree(table: &Table, cpu: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = table.module();
+    let (source, object) = (folder.path().join("t.ll"), folder.path().join("t.o"));
+    std::fs::write(&source, &text).expect("writable folder");
+    toolchain::llc(&source, &object, cpu, 2).expect("llc compiles the kernels");
+    let load = |object| CodeObject::load(&toolchain::link(object).expect("links")).expect("loads");
+    let theirs = load(&object);
+    let mut failures = Vec::new();
+    for level in [0, 2] {
+        let options = gcnc::CompileOptions {
+            cpu: cpu.to_owned(),
+            opt_level: level,
+            file_type: gcnc::FileType::Obj,
+            code_object_version: Some(3),
+            verify: true,
+            threads: 1,
+            ..Default::default()
+        };
+        let output = gcnc::compile(
+            format!("target triple = \"amdgcn-amd-amdhsa\"\n{text}").as_bytes(),
+            "types",
+            &options,
+        );
+        let output = output.unwrap_or_else(|errors| panic!("{}", errors[0]));
+        std::fs::write(&object, output.bytes).expect("writable folder");
+        let ours = load(&object);
+        for name in &table.names {
+            match (run(&theirs, name), run(&ours, name)) {
+                (Ok(expected), Ok(found)) => {
+                    if let Some(at) = (0..found.len()).find(|&i| found[i] != expected[i]) {
+                        let (lane, byte) = (at / BYTES, at % BYTES);
+                        failures.push(format!("{name} at -O{level}: lane {lane}, byte {byte}"));
+                    }
+                }
+                (Err(report), _) => failures.push(format!("{name}: llc's object: {report}")),
+                (_, Err(report)) => failures.push(format!("{name} at -O{level}: {report}")),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}\n{text}", failures.join("\n"));
+}
+
+#[test]
+fn vector_intrinsics_agree_with_llc() {
+    agree(&vectors(), "gfx900");
+}
+
+#[test]
+fn odd_shapes_agree_with_llc() {
+    agree(&shapes(), "gfx803");
+}
+
+/// Programs over odd widths, vectors and aggregates give what was computed beside them.
+#[test]
+fn typed_programs_compute_what_they_must() {
+    for (seed, cpu) in
+        [(1, "gfx600"), (2, "gfx700"), (3, "gfx803"), (4, "gfx900"), (5, "gfx906"), (6, "gfx900")]
+    {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let programs = random::typed_module(seed, 60);
+        for level in [0, 2] {
+            let compiler = gcnc_tests::measure::Compiler::Gcnc;
+            let findings = random::check(&programs, scratch.path(), compiler, cpu, level)
+                .unwrap_or_else(|message| panic!("seed {seed} for {cpu} at -O{level}: {message}"));
+            if let Some(finding) = findings.first() {
+                panic!("seed {seed} for {cpu} at -O{level}: {}\n{}", finding.problem, finding.text);
+            }
+        }
+    }
+}
