@@ -57,12 +57,23 @@ pub struct CodeObject {
     patches: Vec<(u64, Patch)>,
     kernels: Vec<Kernel>,
     symbols: FxHashMap<String, u64>,
+    sizes: FxHashMap<String, u64>,
+    /// Undefined symbols by their offset, where they are allowed.
+    externals: Option<FxHashMap<u64, String>>,
     /// Kernels of version 2: name and offset of the header.
     legacy: Vec<(String, u64)>,
     writable: bool,
     code: Vec<(u64, u64)>,
     processor: Option<&'static Processor>,
     version: u8,
+}
+
+/// Where undefined symbols start, relative to the image.
+const EXTERNALS: u64 = 0x1_0000_0000;
+
+/// The offset of an undefined symbol: far outside of the image, 64 KB apart.
+pub fn external_offset(name: &str) -> u64 {
+    EXTERNALS + (crate::memory::digest(name.as_bytes()) >> 8 & 0xffff) * 0x1_0000
 }
 
 fn bad(message: impl Into<String>) -> Box<Report> {
@@ -72,6 +83,16 @@ fn bad(message: impl Into<String>) -> Box<Report> {
 impl CodeObject {
     /// Loads an ELF file.
     pub fn load(bytes: &[u8]) -> Result<Self> {
+        Self::load_with(bytes, false)
+    }
+
+    /// Loads a relocatable ELF file in which symbols may be undefined. Each gets an offset outside the image that depends on its name alone
+    /// ([`Self::external_name`]).
+    pub fn load_open(bytes: &[u8]) -> Result<Self> {
+        Self::load_with(bytes, true)
+    }
+
+    fn load_with(bytes: &[u8], externals: bool) -> Result<Self> {
         let elf =
             ElfFile64::<Endianness>::parse(bytes).map_err(|e| bad(format!("not an ELF64 file: {e}")))?;
         let header = elf.elf_header();
@@ -90,6 +111,8 @@ impl CodeObject {
             patches: Vec::new(),
             kernels: Vec::new(),
             symbols: FxHashMap::default(),
+            sizes: FxHashMap::default(),
+            externals: externals.then(FxHashMap::default),
             legacy: Vec::new(),
             writable: false,
             code: Vec::new(),
@@ -126,6 +149,8 @@ impl CodeObject {
             patches: Vec::new(),
             kernels: vec![kernel],
             symbols: FxHashMap::default(),
+            sizes: FxHashMap::default(),
+            externals: None,
             legacy: Vec::new(),
             writable: false,
             code: vec![(ENTRY, end)],
@@ -252,11 +277,19 @@ impl CodeObject {
                     self.patch_u32(place, at.wrapping_add(reloc.addend() as u64) as u32)?;
                     continue;
                 }
-                let target = symbol.section_index().and_then(|i| address.get(&i));
-                let Some(target) = target else {
-                    return Err(bad(format!("undefined symbol {}", symbol.name().unwrap_or("?"))));
+                let target = match (symbol.section_index().and_then(|i| address.get(&i)), &mut self.externals)
+                {
+                    (Some(target), _) => target.wrapping_add(symbol.address()),
+                    (None, Some(externals)) => {
+                        let name = symbol.name().unwrap_or("?");
+                        let at = external_offset(name);
+                        externals.insert(at, name.to_owned());
+                        at
+                    }
+                    (None, None) => {
+                        return Err(bad(format!("undefined symbol {}", symbol.name().unwrap_or("?"))));
+                    }
                 };
-                let target = target.wrapping_add(symbol.address());
                 let entry = if matches!(r_type.0, 7..=9) {
                     let next = self.image.len() as u64;
                     let at = *got.entry(target).or_insert(next);
@@ -284,6 +317,7 @@ impl CodeObject {
             self.legacy.push((name.to_owned(), at));
         }
         self.symbols.insert(name.to_owned(), at);
+        self.sizes.insert(name.to_owned(), symbol.size());
     }
 
     fn patch_u32(&mut self, place: u64, value: u32) -> Result<()> {
@@ -399,6 +433,21 @@ impl CodeObject {
     /// Offset of a symbol in the image.
     pub fn symbol(&self, name: &str) -> Option<u64> {
         self.symbols.get(name).copied()
+    }
+
+    /// Size of a symbol in bytes.
+    pub fn symbol_size(&self, name: &str) -> Option<u64> {
+        self.sizes.get(name).copied()
+    }
+
+    /// The undefined symbol that has this offset.
+    pub fn external_name(&self, offset: u64) -> Option<&str> {
+        self.externals.as_ref()?.get(&offset).map(String::as_str)
+    }
+
+    /// Whether an undefined symbol has this offset.
+    pub fn is_external(&self, offset: u64) -> bool {
+        offset >= EXTERNALS && self.external_name(offset).is_some()
     }
 
     /// The processor of the ELF header's flags.

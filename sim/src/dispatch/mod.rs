@@ -9,6 +9,7 @@
 
 mod group;
 mod kernarg;
+pub mod single;
 mod start;
 
 use crate::exec::Launch;

@@ -9,6 +9,7 @@ mod view;
 pub use view::{Delta, View, Written};
 
 use crate::report::{Kind, Report, Result, Unmapped};
+use rustc_hash::FxHashMap;
 
 /// What a load may be answered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,6 +84,10 @@ pub struct Memory {
     pub unmapped_stores: u64,
     /// Running digest of those stores.
     pub store_log_digest: u64,
+    /// Where present, unmapped memory holds what is stored there: value and undefined bits of each byte.
+    pub remembered: Option<FxHashMap<u64, (u8, u8)>>,
+    /// Other than 0: unmapped memory that nothing was stored to reads as small integers, moderate floats and random dwords of this seed.
+    pub pattern_seed: u64,
 }
 
 const FIRST_ADDRESS: u64 = 0x7f10_0000_0000;
@@ -99,6 +104,8 @@ impl Default for Memory {
             store_log: Vec::new(),
             unmapped_stores: 0,
             store_log_digest: FNV_OFFSET,
+            remembered: None,
+            pattern_seed: 0,
         }
     }
 }
@@ -123,6 +130,22 @@ fn hash_byte(address: u64) -> u8 {
     x ^= x >> 32;
     x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
     (x >> 56) as u8
+}
+
+/// What the byte at `address` reads as under a seed: of eight dwords two are small integers, two are floats between -128 and 128, one is a small
+/// negative integer, three are random.
+pub fn pattern_byte(seed: u64, address: u64) -> u8 {
+    let mut x = (address & !3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (x >> 20) as u32;
+    let dword = match x >> 61 {
+        0 | 1 => bits & 15,
+        2 | 3 => ((bits as i32 >> 20) as f32 / 16.0).to_bits(),
+        4 => (bits & 7).wrapping_neg(),
+        _ => bits,
+    };
+    dword.to_le_bytes()[(address & 3) as usize]
 }
 
 impl Memory {
@@ -251,6 +274,15 @@ impl Memory {
         )
     }
 
+    /// Unmapped memory as loads see it.
+    fn unmapped_byte(&self, address: u64) -> (u8, u8) {
+        match self.remembered.as_ref().and_then(|stored| stored.get(&address)) {
+            Some(&byte) => byte,
+            None if self.pattern_seed != 0 => (pattern_byte(self.pattern_seed, address), 0),
+            None => (hash_byte(address), 0),
+        }
+    }
+
     /// Loads a little-endian `u32` that must be mapped.
     pub fn load_u32(&mut self, address: u64) -> Result<u32> {
         let (mut b, mut u) = ([0; 4], [0; 4]);
@@ -284,10 +316,7 @@ impl Bus for Memory {
                             *byte = r.data[(a - r.base) as usize];
                             *u = r.undef[(a - r.base) as usize];
                         }
-                        None => {
-                            *byte = hash_byte(a);
-                            *u = 0;
-                        }
+                        None => (*byte, *u) = self.unmapped_byte(a),
                     }
                 }
                 Ok(())
@@ -314,6 +343,11 @@ impl Bus for Memory {
                 let mut word = [0; 8];
                 for (w, b) in word.iter_mut().zip(bytes) {
                     *w = *b;
+                }
+                if let Some(stored) = &mut self.remembered {
+                    for (k, byte) in bytes.iter().zip(undef).enumerate() {
+                        stored.insert(address.wrapping_add(k as u64), (*byte.0, *byte.1));
+                    }
                 }
                 self.unmapped_stores += 1;
                 let h = fnv1a(self.store_log_digest, &address.to_le_bytes());

@@ -1,0 +1,201 @@
+//! LLVM's AMDGPU code generator tests for GFX6 to GFX9: what gcnc accepts of them, and whether it means the same as `llc`.
+
+use clap::Parser;
+use gcnc_tests::llvm_suite::compare::Verdict;
+use gcnc_tests::llvm_suite::llc::Llc;
+use gcnc_tests::llvm_suite::{Outcome, Plan, cases, compare_case, judge, reference, refusals};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Compiles LLVM's own AMDGPU tests with gcnc and judges the objects.
+#[derive(Parser)]
+struct Args {
+    /// Folder llvm/test/CodeGen/AMDGPU; else below the cache, else fetched there from Debian's source package.
+    #[arg(long)]
+    tests: Option<PathBuf>,
+    /// Cache of fetched and generated files; else $GCNC_CACHE, else the temporary folder.
+    #[arg(long)]
+    cache: Option<PathBuf>,
+    /// Run functions of both compilers on the simulator and compare.
+    #[arg(long)]
+    compare: bool,
+    /// Only cases whose name (`FILE:LINE`) has one of these parts.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only functions whose name has this part.
+    #[arg(long)]
+    function: Option<String>,
+    /// Only this processor.
+    #[arg(long)]
+    mcpu: Option<String>,
+    /// Every n-th case.
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Seeds of the comparison's inputs.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    seeds: Vec<u64>,
+    /// Levels of gcnc in the comparison.
+    #[arg(short = 'O', value_delimiter = ',', default_values_t = [0, 2])]
+    levels: Vec<u8>,
+    /// Write the table of refusals, which may only shrink.
+    #[arg(long)]
+    bless: bool,
+    /// Print every case.
+    #[arg(long)]
+    verbose: bool,
+    /// Print the instructions that gcnc's code executes in the comparison.
+    #[arg(long)]
+    trace: bool,
+}
+
+fn table() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("llvm_suite_refusals.txt")
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("gcnc-llvm-suite: skipped: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool, String> {
+    let cache = args.cache.clone().or_else(|| std::env::var_os("GCNC_CACHE").map(PathBuf::from));
+    let cache = cache.unwrap_or_else(|| std::env::temp_dir().join("gcnc-cache"));
+    let work = cache.join("llvm_suite");
+    let folder = cases::tests_folder(args.tests.as_deref(), &cache)?;
+    let mut all = cases::find(&folder, &work)?;
+    all.retain(|case| args.only.is_empty() || args.only.iter().any(|part| case.id.contains(part)));
+    all.retain(|case| args.mcpu.as_ref().is_none_or(|mcpu| case.mcpu == *mcpu));
+    let all: Vec<_> = all.into_iter().step_by(args.every.max(1)).collect();
+    let llc = Llc::new(&work)?;
+    if args.compare { compare(args, &all, &llc, &work) } else { accept(args, &all, &llc) }
+}
+
+fn accept(args: &Args, all: &[cases::Case], llc: &Llc) -> Result<bool, String> {
+    let outcomes: Vec<(bool, &cases::Case, Outcome)> = all
+        .par_iter()
+        .filter_map(|case| {
+            let theirs = reference(case, llc);
+            // What LLVM 22 does not do as the test of LLVM 19 says is no case.
+            if theirs.is_ok() == case.negative {
+                return None;
+            }
+            let outcome = judge(case, theirs.as_deref().ok());
+            if args.verbose {
+                println!("{} {outcome:?}", case.id);
+            }
+            Some((case.negative, case, outcome))
+        })
+        .collect();
+    let [mut accepted, mut clean, mut suspect, mut crashed, mut hung, mut rejected, mut negative] = [0; 7];
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for (is_negative, case, outcome) in &outcomes {
+        if *is_negative {
+            negative += 1;
+            match outcome {
+                Outcome::Refused(_) => rejected += 1,
+                other => println!("{} must be refused: {other:?}", case.id),
+            }
+            continue;
+        }
+        match outcome {
+            Outcome::Accepted(findings) => {
+                accepted += 1;
+                clean += usize::from(findings.wrong.is_empty());
+                suspect += usize::from(findings.wrong.is_empty() && !findings.suspect.is_empty());
+                findings.wrong.iter().for_each(|what| println!("{}: wrong: {what}", case.id));
+                findings.suspect.iter().for_each(|what| println!("{}: suspect: {what}", case.id));
+            }
+            Outcome::Refused(message) => *reasons.entry(refusals::reason(message)).or_default() += 1,
+            Outcome::Crashed(message) => {
+                crashed += 1;
+                println!("{}: CRASH: {message}", case.id);
+            }
+            Outcome::Hung => {
+                hung += 1;
+                println!("{}: HANG", case.id);
+            }
+        }
+    }
+    print!("{}", refusals::text(&reasons));
+    let total = outcomes.len() - negative;
+    let share = |n: usize| 100.0 * n as f64 / total.max(1) as f64;
+    println!("{total} cases that llc-22 accepts");
+    println!(
+        "accepted {accepted} ({:.1} %), clean {clean} ({:.1} %), of these suspect {suspect}",
+        share(accepted),
+        share(clean)
+    );
+    println!("clean and not suspect: {} ({:.1} %)", clean - suspect, share(clean - suspect));
+    println!("refused {}, crashed {crashed}, hung {hung}", reasons.values().sum::<usize>());
+    println!("{rejected} of {negative} cases that llc-22 refuses are refused");
+    let whole = args.only.is_empty() && args.mcpu.is_none() && args.every == 1;
+    if !whole {
+        return Ok(crashed + hung == 0);
+    }
+    let grown = match table().exists() {
+        true => refusals::grown(&refusals::read(&table())?, &reasons),
+        false => None,
+    };
+    if let Some(grown) = &grown {
+        println!("{grown}");
+    } else if args.bless {
+        std::fs::write(table(), refusals::text(&reasons)).map_err(|e| e.to_string())?;
+    }
+    Ok(grown.is_none() && crashed + hung == 0)
+}
+
+fn compare(args: &Args, all: &[cases::Case], llc: &Llc, work: &Path) -> Result<bool, String> {
+    let plan = Plan {
+        seeds: args.seeds.clone(),
+        levels: args.levels.clone(),
+        only: args.function.clone(),
+        trace: args.trace,
+    };
+    let done = AtomicUsize::new(0);
+    let results: Vec<_> = all
+        .par_iter()
+        .filter(|case| !case.negative)
+        .flat_map_iter(|case| {
+            let results = compare_case(case, llc, work, &plan);
+            for r in &results {
+                match &r.verdict {
+                    Verdict::Different(what) => println!("DIFFERENT {}: {what}", r.what),
+                    Verdict::Close(what) => println!("close {}: {what}", r.what),
+                    Verdict::Equal(n) if args.verbose => println!("equal {}: {n} bytes", r.what),
+                    Verdict::Skipped(why) if args.verbose => println!("skipped {}: {why}", r.what),
+                    _ => {}
+                }
+            }
+            let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if n.is_multiple_of(200) {
+                eprintln!("{n} of {} cases", all.len());
+            }
+            results
+        })
+        .collect();
+    let [mut equal, mut close, mut different] = [0; 3];
+    let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
+    for r in &results {
+        match &r.verdict {
+            Verdict::Equal(_) => equal += 1,
+            Verdict::Close(_) => close += 1,
+            Verdict::Different(_) => different += 1,
+            Verdict::Skipped(why) => *skipped.entry(why.clone()).or_default() += 1,
+        }
+    }
+    let mut rows: Vec<_> = skipped.iter().collect();
+    rows.sort_by_key(|(why, count)| (usize::MAX - **count, (*why).clone()));
+    rows.iter().take(60).for_each(|(why, count)| println!("{count:7}  skipped: {why}"));
+    let total: usize = skipped.values().sum();
+    println!("{equal} equal, {close} equal but for rounding, {different} different, {total} skipped");
+    Ok(different == 0)
+}

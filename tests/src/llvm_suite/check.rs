@@ -1,0 +1,159 @@
+//! Whether an object is what was asked for: the symbols and kernel descriptors that `llc`'s has, only instructions of the processor, no side effects lost.
+
+use mir::isa;
+use mir::target::Target;
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is wrong with an object. Both lists are empty for a good one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// It is not what was asked for.
+    pub wrong: Vec<String>,
+    /// Functions have lost side effects, or nearly all code.
+    pub suspect: Vec<String>,
+}
+
+/// A function of an object.
+#[derive(Clone, Debug, Default)]
+struct Code {
+    size: u64,
+    effects: BTreeSet<&'static str>,
+    unknown: Option<String>,
+    local: bool,
+}
+
+#[derive(Default)]
+struct Facts {
+    functions: BTreeMap<String, Code>,
+    descriptors: BTreeSet<String>,
+}
+
+/// The side effect of an instruction by its name.
+fn effect(name: &str) -> Option<&'static str> {
+    let any = |parts: &[&str]| parts.iter().any(|p| name.contains(p));
+    Some(if any(&["ATOMIC"]) {
+        "atomic"
+    } else if name.starts_with("DS_READ") {
+        "load"
+    } else if name.starts_with("DS_") {
+        match any(&["SWIZZLE", "PERMUTE", "NOP"]) {
+            true => return None,
+            false => "lds",
+        }
+    } else if any(&["_STORE"]) {
+        "store"
+    } else if name == "EXP" {
+        "export"
+    } else if name.starts_with("S_SWAPPC") || name.starts_with("S_CALL") {
+        "call"
+    } else if name.starts_with("S_SENDMSG") {
+        "message"
+    } else if name == "S_BARRIER" {
+        "barrier"
+    } else if name.starts_with("S_SETPC") {
+        "return"
+    } else if any(&["_LOAD", "IMAGE_SAMPLE", "IMAGE_GATHER"]) {
+        "load"
+    } else {
+        return None;
+    })
+}
+
+fn facts(bytes: &[u8], target: &Target) -> Result<Facts, String> {
+    let elf = ElfFile64::<Endianness>::parse(bytes).map_err(|e| format!("no ELF64 file: {e}"))?;
+    let mut facts = Facts::default();
+    for symbol in elf.symbols() {
+        let name = symbol.name().map_err(|e| e.to_string())?.to_owned();
+        if symbol.is_undefined() || name.is_empty() {
+            continue;
+        }
+        if let Some(kernel) = name.strip_suffix(".kd") {
+            facts.descriptors.insert(kernel.to_owned());
+            continue;
+        }
+        // Kernels of code object version 2 have a type of their own.
+        if symbol.kind() != SymbolKind::Text && symbol.elf_symbol().st_type().0 != 10 {
+            continue;
+        }
+        let Some(section) = symbol.section_index().and_then(|i| elf.section_by_index(i).ok()) else {
+            continue;
+        };
+        let data = section.data().map_err(|e| e.to_string())?;
+        let start = symbol.address() as usize;
+        let end = start.saturating_add(symbol.size() as usize);
+        let code = data.get(start..end).ok_or_else(|| format!("symbol {name} exceeds its section"))?;
+        let mut own = Code { size: symbol.size(), local: symbol.is_local(), ..Code::default() };
+        let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|c| u32::from_le_bytes(*c)).collect();
+        let mut at = 0;
+        while at < words.len() {
+            match isa::decode_lenient(&words[at..], target) {
+                Ok((inst, size)) => {
+                    own.effects.extend(effect(inst.op.info().name));
+                    at += size.max(1);
+                }
+                Err(error) => {
+                    own.unknown.get_or_insert_with(|| format!("{name}+0x{:x}: {error}", at * 4));
+                    at += 1;
+                }
+            }
+        }
+        facts.functions.insert(name, own);
+    }
+    Ok(facts)
+}
+
+/// Compares `ours` with `theirs`, both for `target`.
+pub fn check(ours: &[u8], theirs: &[u8], target: &Target) -> Findings {
+    let mut findings = Findings::default();
+    let ours = match facts(ours, target) {
+        Ok(facts) => facts,
+        Err(error) => {
+            findings.wrong.push(error);
+            return findings;
+        }
+    };
+    let Ok(theirs) = facts(theirs, target) else { return findings };
+    for name in theirs.descriptors.difference(&ours.descriptors) {
+        findings.wrong.push(format!("{name} has no kernel descriptor"));
+    }
+    for name in ours.descriptors.difference(&theirs.descriptors) {
+        findings.wrong.push(format!("{name} has a kernel descriptor"));
+    }
+    for (name, their) in &theirs.functions {
+        let Some(our) = ours.functions.get(name) else {
+            if !their.local {
+                findings.wrong.push(format!("function {name} is missing"));
+            }
+            continue;
+        };
+        if our.size == 0 && their.size > 0 {
+            findings.wrong.push(format!("function {name} has no code"));
+        }
+        if let (Some(unknown), None) = (&our.unknown, &their.unknown) {
+            findings.wrong.push(unknown.clone());
+        }
+        for effect in their.effects.difference(&our.effects) {
+            // A call may be inlined, a load or an atomic become another kind of access.
+            let replaced = match *effect {
+                "call" | "return" | "load" | "message" => true,
+                "atomic" => our.effects.contains("lds"),
+                "lds" => our.effects.contains("atomic") || our.effects.contains("store"),
+                _ => false,
+            };
+            if !replaced {
+                findings.suspect.push(format!("{name} has lost: {effect}"));
+            }
+        }
+        if our.size * 4 < their.size && their.size > 64 {
+            findings.suspect.push(format!("{name} has {} bytes, llc's {}", our.size, their.size));
+        }
+    }
+    for (name, our) in &ours.functions {
+        if !theirs.functions.contains_key(name) && !our.local {
+            findings.wrong.push(format!("function {name} is extra"));
+        }
+    }
+    findings
+}

@@ -1,0 +1,515 @@
+//! Whether gcnc's code and `llc`'s mean the same: both run on the simulator from the same seeded state.
+//!
+//! A kernel runs as one wave with arguments made from its metadata, a function and a shader by their calling convention ([`super::layout`]). Memory is unmapped: a load
+//! gives a function of its address, a store is remembered. Afterwards memory, LDS, what private pointers lead to, exports, the declared result
+//! and the registers that a callee preserves are compared.
+//!
+//! LLVM itself is the measure of what the IR leaves open: bits that are undefined after either of `llc -O0` and `llc -O2`, and places where these two differ,
+//! are not compared. Two NaNs are equal whatever their bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
+//! does what the simulator does not execute, the function is skipped.
+
+use super::layout::{self, Inputs, Part, Reg};
+use mir::ir::{CallConv, Const, Function, Module, SymbolRef, ValueDef};
+use mir::machine::PReg;
+use mir::target::{Features, Target};
+use sim::memory::pattern_byte;
+use sim::single::{Entry, Finished, STACK, Setting, run_single};
+use sim::wave::{LANES, Lanes, Wave};
+use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
+use std::collections::BTreeMap;
+
+/// Instructions that `llc`'s code may execute; gcnc's may execute four times as many.
+const BUDGET: u64 = 100_000;
+/// Where calls of external functions are noted.
+const CALLS: u64 = 0x6700_0000_0000;
+/// High dword of the addresses at which the simulator maps objects.
+const IMAGE_HIGH: u32 = 0x7f10;
+
+/// What became of one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything that is defined agrees; so many bytes and result dwords.
+    Equal(usize),
+    /// Only floating-point values differ, by little.
+    Close(String),
+    /// Something else differs, or gcnc's code alone breaks a check.
+    Different(String),
+    /// Says nothing, for this reason.
+    Skipped(String),
+}
+
+/// What a run left, as far as it is compared: address or place, value, undefined bits.
+type Left = BTreeMap<u64, (u8, u8)>;
+
+/// Places that are no addresses of memory.
+const LDS: u64 = 0x6100_0000_0000;
+const SCRATCH: u64 = 0x6200_0000_0000;
+const RESULT: u64 = 0x6300_0000_0000;
+
+fn place_name(at: u64) -> String {
+    match at & 0xff00_0000_0000 {
+        LDS => format!("LDS 0x{:x}", at - LDS),
+        SCRATCH => {
+            format!("private memory 0x{:x} of lane {}", (at - SCRATCH) >> 10 << 2 | at & 3, at >> 2 & 63)
+        }
+        RESULT => format!("result dword {} of lane {}", (at - RESULT) >> 8, at >> 2 & 63),
+        0x6600_0000_0000 => format!("export {} of lane {}", at >> 12 & 63, at >> 4 & 63),
+        CALLS => format!("call {} argument {} of lane {}", at >> 20 & 0xfffff, at >> 8 & 0xfff, at >> 2 & 63),
+        _ => format!("0x{at:x}"),
+    }
+}
+
+/// One function under comparison.
+pub struct Subject<'a> {
+    /// Its module.
+    pub module: &'a Module,
+    /// The function.
+    pub function: &'a Function,
+    /// What it runs on.
+    pub target: Target,
+}
+
+fn mode(f: &Function) -> u32 {
+    let attribute = |key: &str| f.attribute(key).unwrap_or_default().to_owned();
+    let shader = !matches!(f.call_conv, CallConv::Device | CallConv::AmdgpuGfx | CallConv::Kernel);
+    let flushes = |text: String| text.contains("preserve-sign") || text.contains("positive-zero");
+    let mut mode = 0x3f0;
+    if flushes(attribute("denormal-fp-math-f32")) {
+        mode &= !0x30;
+    } else if flushes(attribute("denormal-fp-math")) {
+        mode &= !0xf0;
+    }
+    if shader && attribute("amdgpu-ieee") != "true" || attribute("amdgpu-ieee") == "false" {
+        mode &= !0x200;
+    }
+    if attribute("amdgpu-dx10-clamp") == "false" {
+        mode &= !0x100;
+    }
+    mode
+}
+
+/// Whether the function names LDS variables, whose places only a kernel fixes.
+fn names_lds(subject: &Subject<'_>) -> bool {
+    let in_lds = |g: mir::ir::Global| matches!(subject.module.globals[g].space.0, 2 | 3);
+    subject
+        .function
+        .values
+        .values()
+        .any(|v| matches!(v.def, ValueDef::Const(Const::Symbol(SymbolRef::Global(g), _)) if in_lds(g)))
+}
+
+/// A kernel's arguments and shape from the metadata of `object`.
+fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatch, String> {
+    let kernel = object.kernel(name).ok_or("llc's object has no such kernel")?;
+    let meta = kernel.metadata.as_ref().ok_or("the kernel has no metadata")?;
+    let mut args = Vec::new();
+    for (k, arg) in meta.args.iter().filter(|a| !a.is_hidden()).enumerate() {
+        let r = layout::random(seed, 0x77 + k as u64, 0);
+        let address = 0x2000_0000_0000 + ((k as u64) << 36) + (r >> 40 & 0xff) * 4096;
+        args.push(match arg.value_kind.as_str() {
+            "global_buffer" | "image" | "sampler" | "pipe" | "queue" => Arg::Address(address),
+            "dynamic_shared_pointer" => Arg::Value((32768 + (k as u32 % 4) * 8192).to_le_bytes().to_vec()),
+            _ => {
+                let small = [0u64, 1, 2, 3, 5, 7, 8, 16][(r >> 20) as usize & 7];
+                let mut bytes = vec![0; arg.size as usize];
+                for (i, chunk) in bytes.chunks_mut(4).enumerate() {
+                    let word = match (arg.size, r >> 62) {
+                        (8, 0) => (small >> (32 * i)) as u32,
+                        (4, 0) | (2, 0) | (1, 0) => small as u32,
+                        _ => {
+                            let at = 0x4000_0000 + (k as u64) * 65536 + 4 * i as u64;
+                            u32::from_le_bytes(std::array::from_fn(|b| pattern_byte(seed, at + b as u64)))
+                        }
+                    };
+                    let n = chunk.len();
+                    chunk.copy_from_slice(&word.to_le_bytes()[..n]);
+                }
+                Arg::Value(bytes)
+            }
+        });
+    }
+    let group = meta.reqd_workgroup_size.unwrap_or([meta.max_flat_workgroup_size.clamp(1, 64), 1, 1]);
+    let grid = std::array::from_fn(|k| group[k].max(1) * if k == 0 { 4 } else { 1 });
+    Ok(Dispatch {
+        kernel: name.to_owned(),
+        grid,
+        group: group.map(|g| g.max(1)),
+        args,
+        ..Dispatch::default()
+    })
+}
+
+fn preserved_vgpr(n: usize) -> bool {
+    n >= 40 && n / 8 % 2 == 1
+}
+
+/// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the registers that a
+/// caller must save.
+fn external(
+    subject: &Subject<'_>,
+    name: &str,
+    w: &mut Wave,
+    mem: &mut Memory,
+    calls: &mut u64,
+) -> sim::report::Result<()> {
+    let has16 = subject.target.has(Features::INST_16BIT);
+    let callee = subject.module.functions.values().find(|f| f.name == name);
+    let parts = callee.and_then(|f| layout::parts(f, &subject.module.types, has16));
+    let (params, result) = parts.unwrap_or_default();
+    let mut digest: [u64; LANES] = [sim::memory::digest(name.as_bytes()); LANES];
+    let exec = w.exec();
+    for (k, part) in params.iter().flatten().enumerate() {
+        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let (value, undef) = match part.reg {
+                Reg::V(n) => (w.v[usize::from(n)][lane], w.undef_at(usize::from(n), lane)),
+                // Where these are depends on what the callee asks for.
+                Reg::S(_) | Reg::Stack(_) => continue,
+            };
+            let value = value & part.mask & !undef;
+            digest[lane] = sim::memory::fnv1a(digest[lane], &value.to_le_bytes());
+            let at = CALLS + (*calls << 20) + ((k as u64) << 8) + 4 * lane as u64;
+            if let Some(stored) = &mut mem.remembered {
+                let (v, u) = (value.to_le_bytes(), (undef & part.mask).to_le_bytes());
+                stored.extend((0..4).map(|b| (at + b as u64, (v[b], u[b]))));
+            }
+        }
+    }
+    *calls += 1;
+    let gfx = callee.is_some_and(|f| f.call_conv == CallConv::AmdgpuGfx);
+    let garbage: Lanes = std::array::from_fn(|l| 0xdead_0000 | l as u32);
+    for n in (0..256).filter(|n| !preserved_vgpr(*n)) {
+        w.write_v(n, &garbage, Some(&[!0; LANES]), exec);
+    }
+    let scalar = |w: &mut Wave, r: PReg| {
+        w.set_s(r, 0xdead_beef);
+        w.su[usize::from(r.0)] = !0;
+    };
+    (4..30).filter(|_| !gfx).for_each(|n| scalar(w, PReg::sgpr(n)));
+    scalar(w, PReg::VCC_LO);
+    scalar(w, PReg(PReg::VCC_LO.0 + 1));
+    w.scc_undef = true;
+    for (k, part) in result.iter().enumerate() {
+        if let Reg::V(n) = part.reg {
+            let word = |l: usize| layout::random(digest[l], k as u64, l) as u32;
+            w.write_v(usize::from(n), &std::array::from_fn(word), None, exec);
+        }
+    }
+    Ok(())
+}
+
+/// Runs the subject of `object`; an error is what stopped it.
+fn run(
+    object: &CodeObject,
+    subject: &Subject<'_>,
+    dispatch: &Dispatch,
+    inputs: &Inputs,
+    seed: u64,
+    checks: Checks,
+    budget: u64,
+    trace: bool,
+) -> Result<Left, Box<sim::Report>> {
+    let f = subject.function;
+    let entry = match f.call_conv {
+        CallConv::Kernel => Entry::Kernel([1, 0, 0]),
+        CallConv::Device | CallConv::AmdgpuGfx => Entry::Function,
+        _ => Entry::Shader,
+    };
+    let mut memory = Memory::new();
+    memory.remembered = Some(Default::default());
+    memory.pattern_seed = seed;
+    let exec = if seed % 2 == 0 { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
+    let mut calls = 0;
+    let mut names = |at: u64, w: &mut Wave, mem: &mut Memory| {
+        external(subject, object.external_name(at).unwrap_or_default(), w, mem, &mut calls)
+    };
+    // What a callee must preserve.
+    let mut sgprs: Vec<(u16, u32)> = Vec::new();
+    let mut vgprs: Vec<(u16, Lanes)> = Vec::new();
+    if entry == Entry::Function {
+        sgprs.extend((34..100).map(|n| (n, 0x5a00_0000 | u32::from(n))));
+        let kept = (40..256u16).filter(|n| preserved_vgpr((*n).into()));
+        vgprs.extend(kept.map(|n| (n, std::array::from_fn(|l| 0x5b00_0000 | u32::from(n) << 8 | l as u32))));
+    }
+    sgprs.extend(&inputs.sgprs);
+    vgprs.extend(&inputs.vgprs);
+    let mut setting = Setting {
+        entry,
+        dispatch,
+        sgprs: &sgprs,
+        vgprs: &vgprs,
+        exec,
+        mode: mode(f),
+        lds: &|at| pattern_byte(seed, 0x3000_0000 + u64::from(at)),
+        scratch: &|lane, offset| layout::scratch(inputs, seed, lane, offset),
+        external: &mut names,
+    };
+    let config = Config { unmapped: Unmapped::Hash, budget, checks, trace, threads: 1, ..Config::default() };
+    let finished = run_single(object, &mut memory, &mut setting, &config, &subject.target)?;
+    if entry == Entry::Function {
+        convention(&finished, exec)?;
+    }
+    Ok(left(&memory, &finished, inputs, entry, exec, seed))
+}
+
+/// That a function leaves what belongs to its caller.
+fn convention(finished: &Finished, exec: u64) -> Result<(), Box<sim::Report>> {
+    let w = &finished.wave;
+    let broken =
+        |what: String| Err(sim::Report::new(Kind::BadDispatch, format!("calling convention: {what}")));
+    if w.exec() != exec {
+        return broken(format!("EXEC is {:x} on return, was {exec:x}", w.exec()));
+    }
+    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * LANES as u32 {
+        return broken("s32 has changed".to_owned());
+    }
+    for n in 34..100u16 {
+        let r = usize::from(PReg::sgpr(n).0);
+        if w.s[r] != 0x5a00_0000 | u32::from(n) || w.su[r] != 0 {
+            return broken(format!("s{n} has changed"));
+        }
+    }
+    for n in (40..256).filter(|n| preserved_vgpr(*n)) {
+        for l in 0..LANES {
+            if w.v[n][l] != 0x5b00_0000 | (n as u32) << 8 | l as u32 || w.undef_at(n, l) != 0 {
+                return broken(format!("v{n} has changed in lane {l}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a place holds in the beginning.
+fn initial(seed: u64, at: u64) -> (u8, u8) {
+    let byte = match at & 0xff00_0000_0000 {
+        LDS => pattern_byte(seed, 0x3000_0000 + (at - LDS)),
+        SCRATCH => {
+            let offset = (at - SCRATCH) >> 10 << 2 | at & 3;
+            pattern_byte(seed, 0x5000_0000 + offset + ((at >> 2 & 63) << 16))
+        }
+        RESULT | CALLS => 0,
+        _ => pattern_byte(seed, at),
+    };
+    (byte, 0)
+}
+
+fn left(memory: &Memory, finished: &Finished, inputs: &Inputs, entry: Entry, exec: u64, seed: u64) -> Left {
+    let mut left: Left = memory.remembered.iter().flatten().map(|(&at, &byte)| (at, byte)).collect();
+    let mut changed = |at: u64, byte: (u8, u8)| {
+        if byte != initial(seed, at) {
+            left.insert(at, byte);
+        }
+    };
+    // Arguments that point to LDS lead there; below are the function's own variables.
+    for at in 32768..65536usize {
+        changed(LDS + at as u64, (finished.lds[at], finished.lds_undef[at]));
+    }
+    if entry == Entry::Function {
+        for (n, &(value, undef)) in finished.scratch.iter().enumerate() {
+            let (dword, lane) = ((n / LANES) as u64, (n % LANES) as u64);
+            if dword * 4 < 256 || exec >> lane & 1 == 0 {
+                continue;
+            }
+            let at = SCRATCH + (dword << 10) + lane * 4;
+            let (v, u) = (value.to_le_bytes(), undef.to_le_bytes());
+            (0..4).for_each(|b| changed(at + b as u64, (v[b], u[b])));
+        }
+    }
+    for (k, &Part { reg, mask }) in inputs.result.iter().enumerate() {
+        let lanes = if matches!(reg, Reg::S(_)) { 1 } else { LANES };
+        for lane in (0..lanes).filter(|l| lanes == 1 || exec >> l & 1 != 0) {
+            let (value, undef) = match reg {
+                Reg::V(n) => (finished.wave.v[usize::from(n)][lane], finished.wave.undef_at(n.into(), lane)),
+                Reg::S(n) => {
+                    let r = usize::from(PReg::sgpr(n).0);
+                    (finished.wave.s[r], finished.wave.su[r])
+                }
+                Reg::Stack(_) => continue,
+            };
+            let at = RESULT + ((k as u64) << 8) + 4 * lane as u64;
+            let (v, u) = ((value & mask).to_le_bytes(), (undef & mask).to_le_bytes());
+            left.extend((0..4).map(|b| (at + b as u64, (v[b], u[b]))));
+        }
+    }
+    left
+}
+
+/// How the dwords (or, with the next ones, the quadwords) of two runs differ.
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+enum Difference {
+    None,
+    Close,
+    Real,
+}
+
+fn half(bits: u32) -> f32 {
+    let (sign, exponent, mantissa) = (bits >> 15 & 1, bits >> 10 & 31, bits & 0x3ff);
+    let value = match exponent {
+        0 => mantissa as f32 * (-24f32).exp2(),
+        31 if mantissa != 0 => f32::NAN,
+        31 => f32::INFINITY,
+        _ => (1.0 + mantissa as f32 / 1024.0) * (exponent as f32 - 15.0).exp2(),
+    };
+    if sign != 0 { -value } else { value }
+}
+
+fn close(a: f64, b: f64, bits: i32) -> bool {
+    a == b || (a - b).abs() <= a.abs().max(b.abs()) * f64::from(-bits).exp2()
+}
+
+/// Compares dwords that differ, `[low, high]` of the quadword at the address and below it.
+fn difference(a: [u32; 3], b: [u32; 3]) -> Difference {
+    let [below, x, above] = a;
+    let [below2, y, above2] = b;
+    if x == y {
+        return Difference::None;
+    }
+    let f = |v: u32| f32::from_bits(v);
+    let d = |low: u32, high: u32| f64::from_bits(u64::from(low) | u64::from(high) << 32);
+    let halves =
+        [0, 16].map(|s| (half(x >> s & 0xffff), half(y >> s & 0xffff), x >> s & 0xffff == y >> s & 0xffff));
+    if f(x).is_nan() && f(y).is_nan() {
+        return Difference::None;
+    }
+    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan()) {
+        return Difference::None;
+    }
+    if d(x, above).is_nan() && d(y, above2).is_nan() || d(below, x).is_nan() && d(below2, y).is_nan() {
+        return Difference::None;
+    }
+    if above == IMAGE_HIGH && above2 == IMAGE_HIGH {
+        return Difference::None;
+    }
+    let normal = |v: f32| v.is_finite();
+    if normal(f(x)) && normal(f(y)) && close(f(x).into(), f(y).into(), 18)
+        || halves.iter().all(|(p, q, same)| *same || close((*p).into(), (*q).into(), 8))
+        || above == above2 && close(d(x, above), d(y, above2), 40)
+        || close(d(below, x), d(below2, y), 40)
+    {
+        return Difference::Close;
+    }
+    Difference::Real
+}
+
+/// Compares what three runs left.
+fn compare(low: &Left, high: &Left, found: &Left, seed: u64) -> Verdict {
+    let byte = |left: &Left, at: u64| left.get(&at).copied().unwrap_or_else(|| initial(seed, at));
+    let word = |left: &Left, at: u64| -> u32 {
+        u32::from_le_bytes(std::array::from_fn(|k| byte(left, at.wrapping_add(k as u64)).0))
+    };
+    let (mut compared, mut closest) = (0, None);
+    // What is stored through a null or undefined pointer is nobody's.
+    let mut keys: Vec<u64> = low.keys().chain(found.keys()).copied().filter(|at| *at >= 1 << 16).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for at in keys {
+        let (a, b, c) = (byte(low, at), byte(high, at), byte(found, at));
+        let open = a.1 | b.1 | (a.0 ^ b.0);
+        if open == 0xff {
+            continue;
+        }
+        if low.contains_key(&at) {
+            compared += 1;
+        }
+        let what = if (a.0 ^ c.0) & !open & !c.1 != 0 {
+            let start = at & !3;
+            let three =
+                |left: &Left| [start.wrapping_sub(4), start, start.wrapping_add(4)].map(|p| word(left, p));
+            match difference(three(low), three(found)) {
+                Difference::None => continue,
+                Difference::Close => {
+                    closest.get_or_insert_with(|| {
+                        format!(
+                            "{}: llc {:08x}, gcnc {:08x}",
+                            place_name(start),
+                            word(low, start),
+                            word(found, start)
+                        )
+                    });
+                    continue;
+                }
+                Difference::Real => "differs",
+            }
+        } else if c.1 & !open != 0 {
+            "is undefined in gcnc's only"
+        } else {
+            continue;
+        };
+        let start = at & !3;
+        let stored = |left: &Left| if left.contains_key(&at) { "" } else { " (not stored)" };
+        return Verdict::Different(format!(
+            "{} {what}: llc {:08x}{}, gcnc {:08x}{}",
+            place_name(at),
+            word(low, start),
+            stored(low),
+            word(found, start),
+            stored(found),
+        ));
+    }
+    match closest {
+        Some(text) => Verdict::Close(text),
+        None if compared == 0 => Verdict::Skipped("leaves nothing behind".to_owned()),
+        None => Verdict::Equal(compared),
+    }
+}
+
+fn one_line(report: &sim::Report) -> String {
+    report.to_string().replace("\n ", ";")
+}
+
+/// A reason to skip, without numbers, for counting.
+fn stopped(who: &str, report: &sim::Report) -> Verdict {
+    let name = report.instruction.as_deref().unwrap_or_default().split(' ').next().unwrap_or_default();
+    let detail = match report.kind {
+        Kind::BadInstruction => name.to_owned(),
+        _ => super::refusals::reason(&report.message),
+    };
+    Verdict::Skipped(format!("{who} stops: {} {detail}", report.kind.name()))
+}
+
+/// Compares one function of three objects with the inputs of one seed.
+pub fn compare_function(
+    subject: &Subject<'_>,
+    llc: [&CodeObject; 2],
+    gcnc: &CodeObject,
+    seed: u64,
+    trace: bool,
+) -> Verdict {
+    let f = subject.function;
+    if f.call_conv != CallConv::Kernel && names_lds(subject) {
+        return Verdict::Skipped("a function that names LDS variables".to_owned());
+    }
+    if gcnc.symbol(&f.name).is_none() {
+        return Verdict::Skipped("gcnc's object has no code for it".to_owned());
+    }
+    let (dispatch, inputs) = if f.call_conv == CallConv::Kernel {
+        match kernel_dispatch(llc[0], &f.name, seed) {
+            Ok(dispatch) => (dispatch, Inputs::default()),
+            Err(why) => return Verdict::Skipped(why),
+        }
+    } else {
+        let shape =
+            Dispatch { kernel: f.name.clone(), grid: [64, 1, 1], group: [64, 1, 1], ..Dispatch::default() };
+        let has16 = subject.target.has(Features::INST_16BIT);
+        match layout::inputs(f, &subject.module.types, has16, seed) {
+            Some(inputs) => (shape, inputs),
+            None => return Verdict::Skipped("calling convention".to_owned()),
+        }
+    };
+    // llc's code is judged where it would mean undefined behaviour; its waits are its own affair.
+    let theirs = Checks::UNDEF_ADDRESS | Checks::UNDEF_BRANCH;
+    let mut results = Vec::new();
+    for object in llc {
+        match run(object, subject, &dispatch, &inputs, seed, theirs, BUDGET, false) {
+            Ok(left) => results.push(left),
+            Err(report) => return stopped("llc's code", &report),
+        }
+    }
+    let ours = Checks::default().difference(Checks::MISALIGNED);
+    match run(gcnc, subject, &dispatch, &inputs, seed, ours, 4 * BUDGET, trace) {
+        Ok(found) => compare(&results[0], &results[1], &found, seed),
+        Err(report) if report.message.starts_with("the simulator does not execute") => {
+            stopped("gcnc's code", &report)
+        }
+        Err(report) => Verdict::Different(format!("gcnc's code stops: {}", one_line(&report))),
+    }
+}
