@@ -69,7 +69,7 @@ pub struct CodeObject {
 }
 
 /// Where undefined symbols start, relative to the image.
-const EXTERNALS: u64 = 0x1_0000_0000;
+const EXTERNALS: u64 = 0x2000_0000_0000;
 
 /// The offset of an undefined symbol: far outside of the image, 64 KB apart.
 pub fn external_offset(name: &str) -> u64 {

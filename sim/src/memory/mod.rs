@@ -86,6 +86,8 @@ pub struct Memory {
     pub store_log_digest: u64,
     /// Where present, unmapped memory holds what is stored there: value and undefined bits of each byte.
     pub remembered: Option<FxHashMap<u64, (u8, u8)>>,
+    /// Accesses to unmapped memory among and behind the regions, where only a wrong offset leads.
+    pub strays: u64,
     /// Other than 0: unmapped memory that nothing was stored to reads as small integers, moderate floats and random dwords of this seed.
     pub pattern_seed: u64,
 }
@@ -105,6 +107,7 @@ impl Default for Memory {
             unmapped_stores: 0,
             store_log_digest: FNV_OFFSET,
             remembered: None,
+            strays: 0,
             pattern_seed: 0,
         }
     }
@@ -132,19 +135,27 @@ fn hash_byte(address: u64) -> u8 {
     (x >> 56) as u8
 }
 
+/// Bit of a seed: memory holds no NaN and no infinity, of whichever width it is read.
+pub const FINITE: u64 = 1 << 62;
+
+/// Bit of a seed: memory holds nothing that would lead an index astray.
+pub const TAME: u64 = 1 << 63;
+
 /// What the byte at `address` reads as under a seed: of eight dwords two are small integers, two are floats between -128 and 128, one is a small
-/// negative integer, three are random.
+/// negative integer, three are random. A seed with the bit [`TAME`] gives zeros and ones.
 pub fn pattern_byte(seed: u64, address: u64) -> u8 {
     let mut x = (address & !3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.wrapping_mul(0xd6e8_feb8_6659_fd93);
     x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x = (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (x >> 20) as u32;
     let dword = match x >> 61 {
+        _ if seed & TAME != 0 => bits & 1,
         0 | 1 => bits & 15,
         2 | 3 => ((bits as i32 >> 20) as f32 / 16.0).to_bits(),
         4 => (bits & 7).wrapping_neg(),
         _ => bits,
     };
+    let dword = if seed & FINITE != 0 { dword & !(0x4000_4000 & dword << 1) } else { dword };
     dword.to_le_bytes()[(address & 3) as usize]
 }
 
@@ -274,6 +285,10 @@ impl Memory {
         )
     }
 
+    fn note_stray(&mut self, address: u64) {
+        self.strays += u64::from((FIRST_ADDRESS..FIRST_ADDRESS + (1 << 39)).contains(&address));
+    }
+
     /// Unmapped memory as loads see it.
     fn unmapped_byte(&self, address: u64) -> (u8, u8) {
         match self.remembered.as_ref().and_then(|stored| stored.get(&address)) {
@@ -308,6 +323,7 @@ impl Bus for Memory {
                 Ok(())
             }
             None if self.unmapped == Unmapped::Hash => {
+                self.note_stray(address);
                 for (k, (byte, u)) in out.iter_mut().zip(undef.iter_mut()).enumerate() {
                     let a = address.wrapping_add(k as u64);
                     match self.find(a, 1) {
@@ -340,6 +356,7 @@ impl Bus for Memory {
                 Ok(())
             }
             None if self.unmapped == Unmapped::Hash => {
+                self.note_stray(address);
                 let mut word = [0; 8];
                 for (w, b) in word.iter_mut().zip(bytes) {
                     *w = *b;

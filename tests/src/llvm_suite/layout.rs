@@ -7,7 +7,7 @@
 //! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
 
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
-use sim::memory::pattern_byte;
+use sim::memory::{FINITE, TAME, pattern_byte};
 use sim::single::STACK;
 use sim::wave::{LANES, Lanes};
 
@@ -42,6 +42,18 @@ pub struct Inputs {
     pub stack: Vec<(u32, Lanes)>,
     /// The result.
     pub result: Vec<Part>,
+}
+
+/// The value of a half.
+pub fn half(bits: u32) -> f32 {
+    let (sign, exponent, mantissa) = (bits >> 15 & 1, bits >> 10 & 31, bits & 0x3ff);
+    let value = match exponent {
+        0 => mantissa as f32 * (-24f32).exp2(),
+        31 if mantissa != 0 => f32::NAN,
+        31 => f32::INFINITY,
+        _ => (1.0 + mantissa as f32 / 1024.0) * (exponent as f32 - 15.0).exp2(),
+    };
+    if sign != 0 { -value } else { value }
 }
 
 /// A random number of the seed, a place and a lane.
@@ -82,7 +94,10 @@ fn masks(scalar: Scalar, lanes: u32, has16: bool, out: &mut Vec<u32>) {
     let bits = scalar.bits();
     let low = |n: u32| if n >= 32 { u32::MAX } else { (1 << n) - 1 };
     let one = |out: &mut Vec<u32>| (0..bits.div_ceil(32)).for_each(|k| out.push(low(bits - 32 * k)));
-    if lanes == 0 {
+    if bits == 16 && !has16 && is_float(scalar) {
+        // Such a value travels as a float.
+        (0..lanes.max(1)).for_each(|_| out.push(u32::MAX));
+    } else if lanes == 0 {
         one(out);
     } else if bits == 16 && has16 {
         (0..lanes / 2).for_each(|_| out.push(u32::MAX));
@@ -106,6 +121,7 @@ fn buffer(seed: u64, place: u64) -> [u32; 4] {
 /// The dwords of a scalar for one lane (0 for uniform values).
 fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flags: ParamFlags) -> Vec<u32> {
     let r = random(seed, place, lane);
+    let finite = usize::from(seed & FINITE != 0);
     match scalar {
         Scalar::Ptr(space) => match space {
             AddrSpace(2 | 3) => vec![32768 + (argument % 4) as u32 * 8192 + lane as u32 * 128],
@@ -124,8 +140,8 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
             let x = match r >> 60 {
                 0 => 0.0f64.to_bits(),
                 1 => (-1.0f64).to_bits(),
-                2 => r.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                3 => [f64::INFINITY, -0.0, 5e-324, 1e300][r as usize & 3].to_bits(),
+                2 => r.wrapping_mul(0x9e37_79b9_7f4a_7c15) & !((finite as u64) << 62),
+                3 => [f64::INFINITY, -0.0, 5e-324, 1e300][r as usize & 3 | finite].to_bits(),
                 _ => ((r as i32 >> 12) as f64 / 256.0).to_bits(),
             };
             vec![x as u32, (x >> 32) as u32]
@@ -133,15 +149,15 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
         Scalar::Float(Float::Single) => vec![match r >> 60 {
             0 => 0.0f32.to_bits(),
             1 => (-1.0f32).to_bits(),
-            2 => r as u32,
-            3 => [f32::INFINITY, -0.0, 1e-40, 1e30][r as usize & 3].to_bits(),
+            2 => r as u32 & !((finite as u32) << 30),
+            3 => [f32::INFINITY, -0.0, 1e-40, 1e30][r as usize & 3 | finite].to_bits(),
             _ => ((r as i32 >> 20) as f32 / 16.0).to_bits(),
         }],
         Scalar::Float(kind) => {
             let high = r as u32 & 0xffff_0000;
             let one = if kind == Float::Half { 0x3c00 } else { 0x3f80 };
             let low = match r >> 61 {
-                0 => (r >> 32) as u32 & 0xffff,
+                0 => (r >> 32) as u32 & 0xffff & !((finite as u32) << 14),
                 1 => [0, 0x8000, 1, one][r as usize & 3],
                 _ => (one as u64 + ((r >> 20 & 0x7ff) << 1) - 0x400) as u32 ^ ((r >> 40) as u32 & 0x8000),
             };
@@ -150,6 +166,7 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
         Scalar::Int(bits) => {
             let small = [0, 1, 2, 3, 5, 7, 8, 16][(r >> 20) as usize & 7];
             let low = match r >> 60 {
+                _ if seed & TAME != 0 => small & 1,
                 0..=4 => small,
                 5 | 6 => 0u64.wrapping_sub(small),
                 7 => 1 << (r >> 20 & 63),
@@ -161,7 +178,9 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
                 .map(|k| match k {
                     0 => low as u32,
                     1 => (low >> 32) as u32,
-                    _ if r >> 59 & 1 != 0 => random(seed, place + u64::from(k) * 977, lane) as u32,
+                    _ if r >> 59 & 1 != 0 && seed & TAME == 0 => {
+                        random(seed, place + u64::from(k) * 977, lane) as u32
+                    }
                     _ => sign,
                 })
                 .collect();
@@ -193,14 +212,23 @@ fn dwords(
     lane: usize,
     flags: ParamFlags,
 ) -> Vec<u32> {
+    let promoted = |mut words: Vec<u32>| {
+        match scalar {
+            Scalar::Float(Float::Half) if !has16 => words[0] = half(words[0] & 0xffff).to_bits(),
+            Scalar::Float(Float::BFloat) if !has16 => words[0] <<= 16,
+            _ => {}
+        }
+        words
+    };
     if lanes == 0 {
-        return value(scalar, seed, place, argument, lane, flags);
+        return promoted(value(scalar, seed, place, argument, lane, flags));
     }
     if flags.contains(ParamFlags::INREG) && scalar == Scalar::Int(32) && lanes == 4 {
         return buffer(seed, argument).to_vec();
     }
-    let element =
-        |k: u32| value(scalar, seed, place + u64::from(k) * 131, argument, lane, ParamFlags::empty());
+    let element = |k: u32| {
+        promoted(value(scalar, seed, place + u64::from(k) * 131, argument, lane, ParamFlags::empty()))
+    };
     let elements: Vec<Vec<u32>> = (0..lanes).map(element).collect();
     if scalar.bits() == 16 && has16 {
         return elements
