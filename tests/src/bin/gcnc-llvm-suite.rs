@@ -169,6 +169,7 @@ fn compare(args: &Args, all: &[cases::Case], llc: &Llc, work: &Path) -> Result<b
             for r in &results {
                 match &r.verdict {
                     Verdict::Different(what) => println!("DIFFERENT {}: {what}", r.what),
+                    Verdict::Unclear(what) => println!("unclear {}: {what}", r.what),
                     Verdict::Close(what) => println!("close {}: {what}", r.what),
                     Verdict::Equal(n) if args.verbose => println!("equal {}: {n} bytes", r.what),
                     Verdict::Skipped(why) if args.verbose => println!("skipped {}: {why}", r.what),
@@ -182,13 +183,14 @@ fn compare(args: &Args, all: &[cases::Case], llc: &Llc, work: &Path) -> Result<b
             results
         })
         .collect();
-    let [mut equal, mut close, mut different] = [0; 3];
+    let [mut equal, mut close, mut different, mut unclear] = [0; 4];
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     for r in &results {
         match &r.verdict {
             Verdict::Equal(_) => equal += 1,
             Verdict::Close(_) => close += 1,
             Verdict::Different(_) => different += 1,
+            Verdict::Unclear(_) => unclear += 1,
             Verdict::Skipped(why) => *skipped.entry(why.clone()).or_default() += 1,
         }
     }
@@ -196,6 +198,8 @@ fn compare(args: &Args, all: &[cases::Case], llc: &Llc, work: &Path) -> Result<b
     rows.sort_by_key(|(why, count)| (usize::MAX - **count, (*why).clone()));
     rows.iter().take(60).for_each(|(why, count)| println!("{count:7}  skipped: {why}"));
     let total: usize = skipped.values().sum();
-    println!("{equal} equal, {close} equal but for rounding, {different} different, {total} skipped");
+    println!(
+        "{equal} equal, {close} equal but for rounding, {different} different, {unclear} different with undefined operands, {total} skipped"
+    );
     Ok(different == 0)
 }
