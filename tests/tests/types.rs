@@ -244,6 +244,18 @@ fn shapes() -> Table {
             ));
         }
     }
+    // An element without a value leaves its neighbour in the dword alone.
+    for (element, bits) in [("i16", 16), ("half", 16), ("i8", 8)] {
+        let vector = format!("<2 x {element}>");
+        t.kernel(&format!(
+            "  %a = load {vector}, ptr addrspace(1) %p\n  %s = shufflevector {vector} %a, {vector} poison, <2 x i32> <i32 poison, i32 0>\n  store volatile {vector} %s, ptr addrspace(1) %o\n  store volatile i{bits} 7, ptr addrspace(1) %o"
+        ));
+    }
+    let table: Vec<String> = (0..32).map(|i| format!("i32 {}", i * i + 1000)).collect();
+    t.kernel(&format!(
+        "  %i = urem i32 %n, 32\n  %r = extractelement <32 x i32> <{}>, i32 %i\n  store i32 %r, ptr addrspace(1) %o",
+        table.join(", ")
+    ));
     t.value(
         ["i128", "i128", "i32"],
         "  %x = and i128 %a, 18446744073709551617\n  switch i128 %x, label %other [\n    i128 1, label %one\n    i128 18446744073709551616, label %two\n  ]\none:\n  br label %join\ntwo:\n  br label %join\nother:\n  br label %join\njoin:\n  %r = phi i32 [ 1, %one ], [ 2, %two ], [ 3, %other ]",

@@ -565,7 +565,12 @@ impl Legalizer<'_> {
         }
         let zero = self.b.i32(0);
         words.resize(total_bits.div_ceil(32) as usize, zero);
+        let mut defined: SmallVec<[bool; 8]> = SmallVec::from_elem(false, words.len());
         for (i, &part) in parts.iter().enumerate() {
+            // An element without a value says nothing about its neighbours.
+            if matches!(self.b.func.as_const(part), Some(Const::Undef | Const::Poison)) {
+                continue;
+            }
             let (lane, word_of_lane) = ((i / each) as u32, (i % each) as u32);
             let start = lane * bits + 64 * word_of_lane;
             let bits = (bits - 64 * word_of_lane).min(64);
@@ -576,6 +581,8 @@ impl Legalizer<'_> {
                 self.zero_extended(integer, bits)
             };
             let (word, shift) = ((start / 32) as usize, start % 32);
+            let last = ((start + bits - 1) / 32) as usize;
+            defined[word..=last].fill(true);
             if shift + bits <= 32 {
                 // The last word of a wide integer is an i64 however few bits it holds.
                 let low = self.b.zext_or_trunc(integer, Type::I32);
@@ -594,6 +601,11 @@ impl Legalizer<'_> {
                 let top = self.b.lshr_imm(wide, 64 - shift);
                 let top = self.b.cast(CastOp::Trunc, top, Type::I32);
                 words[word + 2] = self.b.or(words[word + 2], top);
+            }
+        }
+        for (word, defined) in words.iter_mut().zip(defined) {
+            if !defined {
+                *word = self.b.undef(Type::I32);
             }
         }
         words

@@ -99,7 +99,8 @@ impl Legalizer<'_> {
     }
 
     pub(super) fn lower_extract(&mut self, vector: Value, index: Value) -> Result<Parts> {
-        if self.old.as_int(index).is_none() && self.is_indexed(vector) {
+        let constant = self.old.as_const(vector).is_some();
+        if self.old.as_int(index).is_none() && self.is_indexed(vector) && !constant {
             let (index, vector) = (self.vector_index(index)?, self.whole_vector(vector)?);
             let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
             let kind = InstKind::ExtractElement { vector, index };
@@ -123,6 +124,16 @@ impl Legalizer<'_> {
             };
         }
         let index = self.vector_index(index)?;
+        if constant {
+            // Constants are operands of the selections; in a tuple they would take registers first.
+            let mut result = Parts::from_slice(parts.get(..each).unwrap_or_default());
+            for (lane, members) in parts.chunks(each).enumerate().skip(1) {
+                let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
+                result =
+                    result.iter().zip(members).map(|(&old, &new)| self.b.select(hit, new, old)).collect();
+            }
+            return Ok(result);
+        }
         if lanes > 16 && each == 1 {
             return self.extract_through_stack(&parts, index);
         }
