@@ -105,6 +105,36 @@ impl CompileOptions {
         self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))
     }
 
+    /// `target` with the settings that the functions of `module` agree on, where the command line leaves them open.
+    ///
+    /// # Errors
+    /// `Malformed` where functions ask for different settings.
+    pub fn module_target(&self, mut target: Target, module: &Module) -> Result<Target> {
+        let settings = [
+            ("xnack", Features::XNACK, Features::XNACK_ANY),
+            ("sramecc", Features::SRAM_ECC, Features::SRAM_ECC_ANY),
+        ];
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            if function.attribute("target-features").is_none() {
+                continue;
+            }
+            let own = self.function_target(&target, function)?;
+            for (name, enabled, either) in settings {
+                if !target.has(enabled) && !own.has(enabled) || own.has(either) {
+                    continue;
+                }
+                if target.has(either) {
+                    target.features.remove(either);
+                    target.features.set(enabled, own.has(enabled));
+                } else if own.has(enabled) != target.has(enabled) {
+                    let message = format!("{name} setting of the function does not match that of the module");
+                    return Err(Diagnostic::malformed(message).in_function(&function.name));
+                }
+            }
+        }
+        Ok(target)
+    }
+
     /// Names of features that nobody knows, from the command line and from `module`; one line each.
     pub fn warnings(&self, module: &Module) -> Vec<String> {
         let of_functions = module.functions.values().filter_map(|f| f.attribute("target-features"));

@@ -109,6 +109,7 @@ pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> 
 pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Output, Errors> {
     let one = |error| vec![error];
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
+    let target = options.module_target(target, &module).map_err(one)?;
     let settings = isel::Options {
         opt_level: options.opt_level,
         contract_all: options.contract_all,
@@ -116,6 +117,12 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     };
     let mut output = Output { warnings: options.warnings(&module), ..Output::default() };
     add_default_attributes(&mut module, options);
+    declare_scratch_symbols(&mut module, &target);
+    if options.function_sections {
+        for function in module.functions.values_mut().filter(|f| f.section.is_empty()) {
+            function.section = format!(".text.{}", function.name);
+        }
+    }
     if dumped(options, Step::Ir, &mut output, || module.to_string()) {
         return Ok(output);
     }
@@ -157,6 +164,18 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     })
     .map_err(one)?;
     Ok(output)
+}
+
+/// Declares the symbols of which prologs build the scratch resource where no system passes it.
+fn declare_scratch_symbols(module: &mut Module, target: &Target) {
+    if target.os != mir::target::Os::Unknown {
+        return;
+    }
+    for name in mir::abi::shader::SCRATCH_SYMBOLS {
+        if !module.globals.values().any(|global| global.name == name) {
+            module.globals.push(mir::ir::GlobalData::external(name));
+        }
+    }
 }
 
 /// Gives the options' attributes to the functions that say nothing themselves.

@@ -6,7 +6,7 @@
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
 
 use crate::FinalFunction;
-use crate::object::{data, module_metadata};
+use crate::object::{data, legacy, module_metadata};
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelDescriptor, metadata};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
@@ -52,7 +52,9 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         return Err(Diagnostic::unsupported("code object version 2").into());
     }
     writeln!(out, "\t.text")?;
-    writeln!(out, "\t.amdgcn_target \"{}\"", metadata::target_id(target))?;
+    if matches!(target.os, Os::AmdHsa | Os::AmdPal) {
+        writeln!(out, "\t.amdgcn_target \"{}\"", metadata::target_id(target))?;
+    }
     if target.os == Os::AmdHsa && target.code_object_version >= 4 {
         writeln!(out, "\t.amdhsa_code_object_version {}", target.code_object_version)?;
     }
@@ -73,6 +75,8 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         let bytes = module_metadata(module, functions, target).to_bytes()?;
         let yaml = metadata::to_yaml(&bytes)?;
         write!(out, "\t.amdgpu_metadata\n{yaml}\n\t.end_amdgpu_metadata\n")?;
+    } else {
+        writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target))?;
     }
     Ok(())
 }
@@ -191,16 +195,26 @@ fn write_function(
             .into());
     };
     let name = SymbolName(module, SymbolRef::Func(f.source));
-    if source.section.is_empty() {
-        writeln!(out, "\t.text")?;
-    } else {
-        writeln!(out, "\t.section {},\"ax\",@progbits", Quoted(&source.section))?;
+    write_code_section(out, source)?;
+    if legacy::has_config(function, target) {
+        let words = legacy::config(function, source, target)?;
+        writeln!(out, "\t.section {},\"\",@progbits", legacy::CONFIG_SECTION)?;
+        words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;
+        write_code_section(out, source)?;
     }
-    let visibility = if source.is_kernel() { Visibility::Protected } else { source.visibility };
+    let protected = source.is_kernel() && target.os == Os::AmdHsa;
+    let visibility = if protected { Visibility::Protected } else { source.visibility };
     write_binding(out, &name, source.linkage, visibility)?;
     writeln!(out, "\t.p2align {}", if source.is_kernel() { 8 } else { 2 })?;
-    writeln!(out, "\t.type {name},@function")?;
-    writeln!(out, "{name}:")?;
+    if legacy::has_header(function, target) {
+        writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
+        writeln!(out, "{name}:")?;
+        let header = legacy::header(function, source, target)?;
+        write_bytes(out, &|at| header.get(at).copied().unwrap_or(0), 0..header.len())?;
+    } else {
+        writeln!(out, "\t.type {name},@function")?;
+        writeln!(out, "{name}:")?;
+    }
     let names = FunctionNames { module, function: f, number };
     for &block in &f.layout {
         writeln!(out, ".LBB{number}_{}:", block.as_u32())?;
@@ -215,6 +229,13 @@ fn write_function(
             write_descriptor(out, &name, &kernel.descriptor, f, counts, target)
         }
         _ => Ok(()),
+    }
+}
+
+fn write_code_section(out: &mut String, source: &mir::ir::Function) -> fmt::Result {
+    match source.section.as_str() {
+        "" => writeln!(out, "\t.text"),
+        name => writeln!(out, "\t.section {},\"ax\",@progbits", Quoted(name)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{exec, frame, hazards, indexed, regs, relax, waits};
+use crate::{exec, frame, hazards, indexed, regs, relax, scratch, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
@@ -60,6 +60,7 @@ fn finish_inner(mut f: Function, module: &Module, target: &Target) -> Result<Fin
     remove_no_ops(&mut f);
     exec::simplify(&mut f, target);
     frame::insert_prolog(&mut f, target)?;
+    scratch::build_resource(&mut f, module, target)?;
     waits::insert_waits(&mut f, target);
     indexed::expand(&mut f, target);
     hazards::insert_nops(&mut f, target);

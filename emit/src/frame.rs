@@ -50,7 +50,7 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         }
         return Ok(());
     }
-    if f.call_conv != CallConv::Kernel {
+    if f.call_conv != CallConv::Kernel && !mir::abi::shader::is_shader(f.call_conv) {
         return Ok(());
     }
     let mut prolog = Vec::new();

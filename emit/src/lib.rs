@@ -17,6 +17,7 @@ mod indexed;
 pub mod object;
 mod regs;
 pub mod relax;
+mod scratch;
 pub mod waits;
 
 pub use asm::emit_asm;

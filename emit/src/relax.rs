@@ -15,7 +15,7 @@
 use crate::CodeReloc;
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Format, Opcode, encode};
-use mir::machine::{Block, Condition, Function, Inst, Operand, Terminator};
+use mir::machine::{Block, Condition, Edge, Function, Inst, Operand, Terminator};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -44,6 +44,7 @@ pub struct Code {
 pub fn layout_and_encode(f: &mut Function, target: &Target) -> Result<Code> {
     fold_empty_blocks(f);
     expand_pseudos(f);
+    return_at_end(f);
     lower_terminators(f);
     let mut encoded = encode_blocks(f, target)?;
     if encoded.patch() {
@@ -145,6 +146,26 @@ fn conditional(condition: Condition) -> Opcode {
         Condition::Vccnz => Opcode::S_CBRANCH_VCCNZ,
         Condition::Execz => Opcode::S_CBRANCH_EXECZ,
         Condition::Execnz => Opcode::S_CBRANCH_EXECNZ,
+    }
+}
+
+/// Lets a shader that returns a result leave it at its end, behind which the driver puts what goes on.
+fn return_at_end(f: &mut Function) {
+    if f.call_conv.is_callable() {
+        return;
+    }
+    let Some((_, before)) = f.layout.split_last() else { return };
+    let returns = |block: &Block| f.blocks[*block].term == Terminator::Return;
+    let early: Vec<Block> = before.iter().copied().filter(returns).collect();
+    if early.is_empty() {
+        return;
+    }
+    let end = f.add_block();
+    f.blocks[end].term = Terminator::Return;
+    for block in early {
+        let data = &mut f.blocks[block];
+        data.term = Terminator::Jump;
+        data.wave_succs = std::iter::once(Edge { block: end, args: Default::default() }).collect();
     }
 }
 

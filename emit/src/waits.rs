@@ -30,7 +30,6 @@
 
 use crate::regs::{Access, for_each_access};
 use cranelift_entity::SecondaryMap;
-use mir::ir::CallConv;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
 use mir::target::{Generation, Target, WaitCounts};
@@ -301,7 +300,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
     let mut tracker = Tracker::new(target);
     if let Some(&entry) = order.first() {
         // A caller may leave anything in flight; nothing is when a kernel starts.
-        let bound = if f.call_conv == CallConv::Kernel { 0 } else { CAP as u8 };
+        let bound = if f.call_conv.is_callable() { CAP as u8 } else { 0 };
         states[entry] = State { reached: true, counter_bound: [bound; 3], ..State::default() };
         queued[entry] = true;
         work.push(std::cmp::Reverse(0));
@@ -310,7 +309,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
         let block = order[i as usize];
         queued[block] = false;
         tracker.load(&states[block]);
-        let is_callee_entry = i == 0 && f.call_conv != CallConv::Kernel;
+        let is_callee_entry = i == 0 && f.call_conv.is_callable();
         plans[block] = visit(&mut tracker, &f.blocks[block], target, is_callee_entry);
         let out = tracker.save();
         for edge in &f.blocks[block].wave_succs {
@@ -424,6 +423,8 @@ fn visit(
                 (0..KINDS).for_each(|kind| require(tracker, kind, usize::from(slot.0), &mut needed));
             }
         }
+        // What follows relies on nothing being in flight.
+        Terminator::Return => required = [0; 3],
         _ => {}
     }
     flush(tracker, data.insts.len(), &mut required, needed);
@@ -501,7 +502,7 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan) {
 mod tests {
     use super::*;
     use cranelift_entity::EntityRef;
-    use mir::ir::Func;
+    use mir::ir::{CallConv, Func};
     use mir::machine::Edge;
 
     fn target(name: &str) -> Target {

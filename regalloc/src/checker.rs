@@ -204,6 +204,9 @@ impl Checker<'_> {
             for n in 0..self.before.result_dwords {
                 reads_physical(state, PReg::vgpr(n.into()), "the caller")?;
             }
+            for &reg in &self.before.shader_results {
+                reads_physical(state, reg, "what follows the shader")?;
+            }
         }
         match expected.next() {
             Some((_, lost)) => {
@@ -523,6 +526,7 @@ fn named(f: &Function) -> FxHashSet<PReg> {
     }
     // What is named and never read by an instruction: results.
     out.extend((0..f.result_dwords).map(|n| PReg::vgpr(n.into())));
+    out.extend(&f.shader_results);
     out.retain(|&reg| tracked(reg));
     out
 }

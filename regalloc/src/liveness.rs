@@ -228,6 +228,13 @@ impl Scan {
                 for n in 0..u16::from(f.result_dwords) {
                     physical.read(self, RegFile::Vgpr, n, numbering.end(i));
                 }
+                for &reg in &f.shader_results {
+                    let (file, n) = match (reg.vgpr_index(), reg.sgpr_index()) {
+                        (Some(n), _) => (RegFile::Vgpr, n),
+                        (None, n) => (RegFile::Sgpr, n.unwrap_or_default()),
+                    };
+                    physical.read(self, file, n, numbering.end(i));
+                }
             }
             physical.next_block(self);
         }

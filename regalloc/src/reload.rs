@@ -16,7 +16,7 @@ use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::Opcode;
-use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, RegFile, VReg, VRegFlags};
+use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, RegFile, VReg, VRegFlags};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
@@ -498,7 +498,7 @@ impl Walk<'_> {
         f.vregs.push(data)
     }
 
-    /// An access to a slot: relative to the resource in s[0:3], the offset in the instruction as far as it goes.
+    /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
         let (soffset, offset) = if let Some(base) = f.frame_base {
             // Places further off are refused.
@@ -514,9 +514,10 @@ impl Walk<'_> {
         };
         let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
         let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
-        let mut inst = Inst::new(op, [data, Operand::Off, Operand::preg(PReg::sgpr(0), 4), soffset])
-            .with_mods(mods)
-            .with_mem(MemRef { access, bytes: 4 });
+        let mut inst =
+            Inst::new(op, [data, Operand::Off, Operand::preg(f.entry.scratch_resource(), 4), soffset])
+                .with_mods(mods)
+                .with_mem(MemRef { access, bytes: 4 });
         inst.loc = loc;
         self.out.push(inst);
     }

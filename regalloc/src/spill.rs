@@ -524,7 +524,7 @@ fn frame_end(f: &Function) -> u32 {
     objects.max(f.resources.scratch_bytes).next_multiple_of(4)
 }
 
-/// Asks for the scratch resource, which from now on is s[0:3] throughout.
+/// Asks for the scratch resource, which from now on stays where the entry has it (in kernels of amdhsa: s[0:3]) throughout.
 fn request_scratch(f: &mut Function) {
     let old = f.entry.reg(EntryValue::PrivateSegmentBuffer);
     let mut entry = f.entry.emptied();
@@ -537,14 +537,18 @@ fn request_scratch(f: &mut Function) {
     }
     f.entry = entry;
     let Some(old) = old else { return };
+    let resource = f.entry.scratch_resource();
     for block in f.layout.clone() {
         for inst in &mut f.blocks[block].insts {
             for operand in &mut inst.operands {
                 if let Operand::Reg(reg) = operand
                     && reg.reg == Reg::Virtual(old)
                 {
-                    *reg =
-                        RegOperand { reg: PReg::sgpr(u16::from(reg.sub)).into(), sub: 0, dwords: reg.dwords };
+                    *reg = RegOperand {
+                        reg: resource.plus(u16::from(reg.sub)).into(),
+                        sub: 0,
+                        dwords: reg.dwords,
+                    };
                 }
             }
         }

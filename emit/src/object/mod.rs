@@ -7,6 +7,7 @@
 //! | `.data.rel.ro` | constants that hold addresses |
 //! | `.data`, `.bss` | variables |
 //! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments |
+//! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
 //!
 //! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not defined become
 //! undefined ones. Cost: linear in code, data and relocations.
@@ -15,6 +16,7 @@
 
 pub(crate) mod data;
 pub(crate) mod elf;
+pub(crate) mod legacy;
 
 use crate::FinalFunction;
 use elf::{ElfSymbol, ElfSymbolId, Image, Place, Relocation, Section, SectionId};
@@ -58,8 +60,9 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
     data::add_globals(&mut builder)?;
     builder.add_aliases()?;
     builder.resolve_pending()?;
-    if target.os == Os::AmdHsa {
-        builder.add_metadata(functions)?;
+    match target.os {
+        Os::AmdHsa => builder.add_metadata(functions)?,
+        _ => builder.add_driver_data(functions)?,
     }
     builder.image.write()
 }
@@ -196,8 +199,16 @@ impl<'a> Builder<'a> {
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
         // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need whole dwords.
         let align = if source.is_kernel() { 256 } else { 4 };
+        let header = match legacy::has_header(function, self.target) {
+            true => legacy::header(function, source, self.target)
+                .map_err(|e| e.in_function(&source.name))?
+                .to_vec(),
+            false => Vec::new(),
+        };
         let contents = &mut self.image.sections[section.0];
-        let offset = contents.align_to(align, &S_NOP);
+        let start = contents.align_to(align, &S_NOP);
+        contents.data.extend_from_slice(&header);
+        let offset = start + header.len() as u64;
         contents.data.extend_from_slice(&function.code);
         for reloc in &function.relocs {
             self.pending.push(Pending {
@@ -209,9 +220,11 @@ impl<'a> Builder<'a> {
             });
         }
         // The loader finds kernels by their descriptors; the code's symbol must not be preempted.
-        let visibility = if source.is_kernel() { raw::STV_PROTECTED } else { visibility(source.visibility) };
-        let size = function.code.len() as u64;
-        self.define(SymbolRef::Func(func), (section, offset), size, raw::STT_FUNC, visibility)?;
+        let protected = source.is_kernel() && self.target.os == Os::AmdHsa;
+        let visibility = if protected { raw::STV_PROTECTED } else { visibility(source.visibility) };
+        let size = (header.len() + function.code.len()) as u64;
+        let kind = if header.is_empty() { raw::STT_FUNC } else { raw::SymbolType(legacy::STT_HSA_KERNEL) };
+        self.define(SymbolRef::Func(func), (section, start), size, kind, visibility)?;
         match &function.kernel {
             Some(kernel) if self.target.os == Os::AmdHsa => self.add_descriptor(function, kernel),
             _ => Ok(()),
@@ -331,6 +344,24 @@ impl<'a> Builder<'a> {
         });
         self.undefined.insert(symbol, id);
         Ok(id)
+    }
+
+    /// What drivers of other systems read.
+    fn add_driver_data(&mut self, functions: &[FinalFunction]) -> Result<()> {
+        for function in functions.iter().filter(|function| legacy::has_config(function, self.target)) {
+            let source = &self.module.functions[function.function.source];
+            let words =
+                legacy::config(function, source, self.target).map_err(|e| e.in_function(&source.name))?;
+            let section = self.section(legacy::CONFIG_SECTION, raw::SHT_PROGBITS, raw::SectionFlags(0));
+            let bytes = words.into_iter().flat_map(u32::to_le_bytes);
+            self.image.sections[section.0].data.extend(bytes);
+        }
+        let section = self.section(".note", raw::SHT_NOTE, raw::SectionFlags(0));
+        let contents = &mut self.image.sections[section.0];
+        contents.align_to(4, &[0]);
+        let (name, kind) = legacy::ISA_NOTE;
+        write_note(&mut contents.data, name, kind, legacy::isa_name(self.target).as_bytes());
+        Ok(())
     }
 
     fn add_metadata(&mut self, functions: &[FinalFunction]) -> Result<()> {

@@ -27,6 +27,12 @@ impl<'a> Selector<'a> {
                 self.lower_return(*value)?;
                 Terminator::Return
             }
+            // Code of the driver follows that goes on with the result.
+            InstKind::Ret { value: None }
+                if mir::abi::shader::is_shader(self.mf.call_conv) && self.f.ret != mir::ir::Type::Void =>
+            {
+                Terminator::Return
+            }
             InstKind::Ret { value: None } => Terminator::EndProgram,
             InstKind::Ret { value: Some(_) } => {
                 return Err(Diagnostic::malformed("kernel that returns a value"));

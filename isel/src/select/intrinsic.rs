@@ -180,6 +180,10 @@ impl<'a> Selector<'a> {
                 self.float_op(opcode, dst, &[x, classes]);
                 Ok(())
             }
+            Intrinsic::ShaderResult => {
+                let register = self.immediate(args[1])?;
+                self.shader_result(args[0], register)
+            }
             Intrinsic::DivScale => self.div_scale(data, args),
             Intrinsic::DivFmas => self.div_fmas(data, args),
             Intrinsic::IsShared => self.lower_is_place(data, args[0], AddrSpace::LOCAL),

@@ -43,6 +43,7 @@ mod int64;
 mod intrinsic;
 mod memory;
 mod prepare;
+mod shader;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -184,10 +185,10 @@ impl<'a> Selector<'a> {
     fn run(&mut self) -> Result<()> {
         if self.f.call_conv.is_callable() {
             self.mf.frame_base = Some(mir::abi::call::STACK_POINTER);
-        } else if !self.f.is_kernel() {
-            return Err(Diagnostic::unsupported(
-                "only kernels are compiled: this function has another calling convention",
-            ));
+        } else if self.f.is_kernel() || mir::abi::shader::is_shader(self.f.call_conv) {
+            self.set_entry_layout();
+        } else {
+            return Err(Diagnostic::unsupported(format!("calling convention {:?}", self.f.call_conv)));
         }
         if self.f.is_declaration() {
             return Err(Diagnostic::defect("selection of a declaration"));
@@ -205,26 +206,25 @@ impl<'a> Selector<'a> {
         for &block in order.iter().rev() {
             self.select_block(block)?;
         }
-        self.request_scratch();
-        Ok(())
+        self.request_scratch()?;
+        self.check_entry()
     }
 
     /// Asks for what the prolog needs to set scratch up, if the function has any.
-    fn request_scratch(&mut self) {
+    fn request_scratch(&mut self) -> Result<()> {
         let end =
             self.mf.frame.values().map(|s| s.offset_bytes.unwrap_or(0) + s.size_bytes).max().unwrap_or(0);
         self.mf.resources.scratch_bytes = end;
         if self.mf.call_conv.is_callable() {
-            return;
+            return Ok(());
         }
+        self.request_flat_scratch()?;
         let entry = &mut self.mf.entry;
-        if self.mf.uses_flat_scratch {
-            entry.request(EntryValue::FlatScratchInit, None);
-        }
         if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
             entry.request(EntryValue::PrivateSegmentBuffer, None);
             entry.request(EntryValue::ScratchWaveOffset, None);
         }
+        Ok(())
     }
 
     fn select_block(&mut self, block: ir::Block) -> Result<()> {
@@ -256,6 +256,9 @@ impl<'a> Selector<'a> {
         self.loc = 0;
         if self.in_entry() {
             self.emit_hoisted();
+            for param in &f.params {
+                self.copy_outside(Some(param.value));
+            }
             self.rev.extend(self.cur.drain(..).rev());
         }
         self.finish_params(block)?;

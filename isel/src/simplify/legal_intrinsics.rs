@@ -211,6 +211,7 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (SBufferLoad, At::ANY),
         (Softwqm, At::ANY),
         (Wqm, At::ANY),
+        (ShaderResult, At::VOID),
     ]
 };
 

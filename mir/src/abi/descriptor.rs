@@ -225,7 +225,7 @@ impl KernelDescriptor {
             float_denorm_mode_32: denorm_32,
             float_denorm_mode_16_64: denorm_16_64,
             dx10_clamp: u32::from(source.attribute("amdgpu-dx10-clamp") != Some("false")),
-            ieee_mode: u32::from(source.attribute("amdgpu-ieee") != Some("false")),
+            ieee_mode: u32::from(ieee_mode(source)),
             private_segment_wavefront_offset: has(EntryValue::ScratchWaveOffset),
             user_sgpr_count: user_sgprs,
             workgroup_id_x: has(EntryValue::WorkgroupIdX),
@@ -326,6 +326,14 @@ pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
         Generation::Gfx8 | Generation::Gfx9 if flat_scratch => 6,
         Generation::Gfx8 | Generation::Gfx9 if target.has(Features::XNACK) => 4,
         Generation::Gfx8 | Generation::Gfx9 => 2 * u32::from(vcc),
+    }
+}
+
+/// Whether signalling NaNs are treated as IEEE 754 says: in kernels and functions, not in shaders, unless an attribute says otherwise.
+pub fn ieee_mode(source: &ir::Function) -> bool {
+    match source.attribute("amdgpu-ieee") {
+        Some(text) => text != "false",
+        None => !super::shader::is_shader(source.call_conv),
     }
 }
 

@@ -5,9 +5,9 @@
 //! adds and `llvm.amdgcn.implicitarg.ptr` points to. Which ones exist depends on the code object version; the tables below
 //! hold both generations of the block.
 //!
-//! The block is left out where nothing can look at it: no reachable `implicitarg.ptr`, or the attribute
-//! `"amdgpu-no-implicitarg-ptr"`. Inside the block, an argument that costs the runtime something (hostcall buffer, default
-//! queue, ...) is asked for only where a load may touch its bytes. LLVM gets the same answers from its attributor pass.
+//! The block is left out where the attribute `"amdgpu-no-implicitarg-ptr"` says that nothing looks at it. Inside the block, other attributes
+//! rule out arguments that cost the runtime something (hostcall buffer, default queue, ...). clang's attributor pass adds them. The
+//! compilers that wrote V3 had the pass in the back end: there, what no reachable load can touch is found here.
 //!
 //! The answer is the same before and after `implicitarg.ptr` is lowered to `kernarg.segment.ptr` plus an offset: reads behind
 //! the explicit arguments count as well. Cost: linear in the code reachable from the kernel.
@@ -15,7 +15,10 @@
 //! Sources: AMDGPU usage guide, "Kernel Dispatch", "Code Object V3/V5 Metadata"; requirements of hidden arguments by size as
 //! `llc` 16 and 22 print them.
 
-use crate::ir::{AddrSpace, Callee, Function, InstKind, Intrinsic, Module, Param, Scalar, Type, Value};
+use crate::ir::{
+    AddrSpace, Callee, Const, Function, InstKind, Intrinsic, Module, Param, Scalar, SymbolRef, Type, Value,
+    ValueDef,
+};
 use crate::machine::{KernargLayout, KernelArg};
 use crate::target::{Os, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,21 +102,23 @@ fn has_v5_block(version: u8) -> bool {
 /// The layout of `function`'s kernarg segment.
 pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
     let mut out = KernargLayout { align_bytes: 4, ..Default::default() };
+    let header = header_bytes(target);
     let mut end = 0u64;
     for (index, param) in function.params.iter().enumerate() {
         let (size, align) = param_size_align(module, function, param);
         let offset = end.next_multiple_of(align);
         end = offset + size;
         out.align_bytes = out.align_bytes.max(align as u32);
-        out.args.push(explicit_arg(function, index, param, offset as u32, size as u32));
+        out.args.push(explicit_arg(function, index, param, header + offset as u32, size as u32));
     }
     let implicit_align = if target.os == Os::AmdHsa { 8 } else { 4 };
-    out.implicit_offset = end.next_multiple_of(implicit_align) as u32;
+    out.implicit_offset = header + end.next_multiple_of(implicit_align) as u32;
+    end += u64::from(header);
     let implicit_bytes = implicit_bytes(function, target);
-    let used = if implicit_bytes == 0 {
-        ImplicitUse::None
-    } else {
-        implicit_use(module, function, out.implicit_offset)
+    let used = match implicit_bytes {
+        0 => ImplicitUse::None,
+        _ if target.os == Os::AmdHsa && target.code_object_version >= 4 => ImplicitUse::Any,
+        _ => implicit_use(module, function, out.implicit_offset),
     };
     if used == ImplicitUse::None {
         out.size_bytes = end.next_multiple_of(4) as u32;
@@ -127,10 +132,21 @@ pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargL
     out
 }
 
+/// Bytes in front of the explicit arguments. Without an operating system they hold the numbers of work-groups, of work-items and
+/// the size of a work-group, three dwords each, as Mesa's first driver for these GPUs passed them.
+///
+/// Source: what llc 22 makes of kernels for `amdgcn--`; `llvm.r600.read.*` read these dwords.
+pub fn header_bytes(target: &Target) -> u32 {
+    if target.os == Os::Unknown { 36 } else { 0 }
+}
+
 /// Bytes of the block if there is one. Source: AMDGPU usage guide, `"amdgpu-implicitarg-num-bytes"`; the defaults are LLVM's.
 fn implicit_bytes(function: &Function, target: &Target) -> u32 {
     if function.attribute("amdgpu-no-implicitarg-ptr").is_some() {
         return 0;
+    }
+    if target.os == Os::Mesa3d {
+        return 16;
     }
     if target.os == Os::AmdHsa && has_v5_block(target.code_object_version) {
         return 256;
@@ -168,7 +184,7 @@ fn hidden_args(
             }
             Presence::QueuePtr => wanted("amdgpu-no-queue-ptr").then_some(row.kind),
             Presence::DynamicLds => {
-                (target.code_object_version >= 6 && used.touches(row.offset, row.size)).then_some(row.kind)
+                (target.code_object_version >= 6 && uses_dynamic_lds(module, function)).then_some(row.kind)
             }
         };
         // The fixed slots of V2 to V4 stay in the list when unused; V5 names present arguments only.
@@ -182,6 +198,17 @@ fn hidden_args(
             space: None,
         });
     }
+}
+
+/// Whether `function` refers to an LDS variable without a size of its own.
+fn uses_dynamic_lds(module: &Module, function: &Function) -> bool {
+    function.values.values().any(|value| match value.def {
+        ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => {
+            let variable = &module.globals[global];
+            variable.space == AddrSpace::LOCAL && variable.size_bytes == 0
+        }
+        _ => false,
+    })
 }
 
 /// Size and alignment of a parameter in the segment.
@@ -497,16 +524,31 @@ mod tests {
     }
 
     #[test]
-    fn v5_block_names_what_is_read() {
+    fn v5_block_obeys_attributes_alone() {
         let module = Module::default();
         let mut function = kernel();
-        use_implicit(&mut function, Some((104, Type::I64)));
-        let v5 = layout(&module, &function, &target(5));
-        let names: Vec<_> = kinds(&v5);
+        let all = layout(&module, &function, &target(5));
+        assert_eq!((all.size_bytes, all.align_bytes), (256, 8));
+        for name in ["hostcall-ptr", "multigrid-sync-arg", "heap-ptr", "completion-action", "queue-ptr"] {
+            function.attributes.insert(format!("amdgpu-no-{name}"), String::new());
+        }
+        let names = kinds(&layout(&module, &function, &target(5)));
         assert_eq!(names.len(), 14);
         assert_eq!(names[12..], [(64, "hidden_grid_dims"), (104, "hidden_default_queue")]);
-        let unused = layout(&module, &kernel(), &target(5));
+        function.attributes.insert("amdgpu-no-implicitarg-ptr".into(), String::new());
+        let unused = layout(&module, &function, &target(5));
         assert_eq!((unused.size_bytes, unused.align_bytes, unused.args.len()), (0, 4, 0));
+    }
+
+    #[test]
+    fn a_header_comes_first_without_a_system() {
+        let mut function = kernel();
+        function.add_param(Type::I32, "i");
+        function.add_param(Type::I64, "l");
+        let bare = Target { os: Os::Unknown, ..target(5) };
+        let offsets: Vec<_> =
+            layout(&Module::default(), &function, &bare).args.iter().map(|a| a.offset_bytes).collect();
+        assert_eq!(offsets, [36, 44]);
     }
 
     /// After lowering, the block is read through the kernarg pointer.

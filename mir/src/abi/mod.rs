@@ -4,6 +4,7 @@ pub mod call;
 pub mod descriptor;
 pub mod kernarg;
 pub mod metadata;
+pub mod shader;
 
 pub use descriptor::KernelDescriptor;
 pub use metadata::Metadata;

@@ -302,6 +302,10 @@ pub struct Function {
     pub ret: Type,
     /// How a narrow result is extended.
     pub ret_flags: ParamFlags,
+    /// Of a pixel shader in legal IR: its interpolation inputs.
+    pub ps_inputs: crate::abi::shader::PsInputs,
+    /// Of a shader in legal IR: number of the SGPR behind the arguments.
+    pub arguments_end: u16,
     /// Whether more arguments than parameters may be passed.
     pub variadic: bool,
     /// All blocks ever made.
@@ -341,6 +345,8 @@ impl Function {
             params: Vec::new(),
             ret,
             ret_flags: ParamFlags::empty(),
+            ps_inputs: crate::abi::shader::PsInputs::default(),
+            arguments_end: 0,
             variadic: false,
             blocks: PrimaryMap::new(),
             layout: Vec::new(),

@@ -326,6 +326,18 @@ intrinsics! {
     AmdgcnUnreachable = "amdgcn.unreachable", EFFECT;
     Softwqm = "amdgcn.softwqm";
     Wqm = "amdgcn.wqm";
+    // The header in front of kernel arguments where there is no operating system.
+    R600ReadNgroupsX = "r600.read.ngroups.x";
+    R600ReadNgroupsY = "r600.read.ngroups.y";
+    R600ReadNgroupsZ = "r600.read.ngroups.z";
+    R600ReadGlobalSizeX = "r600.read.global.size.x";
+    R600ReadGlobalSizeY = "r600.read.global.size.y";
+    R600ReadGlobalSizeZ = "r600.read.global.size.z";
+    R600ReadLocalSizeX = "r600.read.local.size.x";
+    R600ReadLocalSizeY = "r600.read.local.size.y";
+    R600ReadLocalSizeZ = "r600.read.local.size.z";
+    // Of gcnc itself, in legal IR alone: `(i32 dword, i32 register)` is a part of what a shader returns.
+    ShaderResult = "gcnc.shader.result", EFFECT;
 }
 
 impl Intrinsic {

@@ -53,6 +53,23 @@ pub struct GlobalData {
     pub init: Option<Initializer>,
 }
 
+impl GlobalData {
+    /// The declaration of something that another object defines.
+    pub fn external(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            linkage: Linkage::External,
+            visibility: Visibility::Default,
+            space: AddrSpace::GLOBAL,
+            size_bytes: 4,
+            align_log2: 2,
+            is_constant: true,
+            section: String::new(),
+            init: None,
+        }
+    }
+}
+
 /// A second name for a symbol.
 #[derive(Clone, Debug)]
 pub struct Alias {

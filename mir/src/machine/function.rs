@@ -173,6 +173,8 @@ pub struct FrameSlotData {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs, reason = "the ABI's own names")]
 pub enum EntryValue {
+    /// Only of Mesa's shaders: where scratch is, or where its address is.
+    ImplicitBufferPtr,
     PrivateSegmentBuffer,
     DispatchPtr,
     QueuePtr,
@@ -196,7 +198,7 @@ pub enum EntryValue {
     LdsKernelId,
     /// Only of functions that are called.
     ReturnAddress,
-    /// Only of functions that are called: a dword of the arguments, by its register.
+    /// Only of shaders and of functions that are called: a dword of the arguments, by its register.
     Argument(PReg),
 }
 
@@ -231,6 +233,7 @@ impl EntryValue {
             | Self::DispatchId
             | Self::FlatScratchInit
             | Self::ImplicitargPtr
+            | Self::ImplicitBufferPtr
             | Self::ReturnAddress => 2,
             _ => 1,
         }
@@ -255,12 +258,25 @@ impl EntryValue {
     }
 }
 
+/// What is special about the entry of shaders, and of kernels on systems that do not pass the scratch resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryLayout {
+    /// Number of the SGPR behind the arguments.
+    pub arguments_end: u16,
+    /// Register of the wave's scratch offset, where it has a fixed one.
+    pub wave_offset: Option<PReg>,
+    /// The prolog builds the scratch resource, in registers behind all others.
+    pub builds_scratch: bool,
+}
+
 /// The entry values a function asks for, with the virtual register that holds each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryState {
     values: std::collections::BTreeMap<EntryValue, Option<VReg>>,
     /// Whether a caller, not the command processor, fills the registers.
     called: bool,
+    /// What is special, where something is.
+    pub layout: EntryLayout,
 }
 
 impl EntryState {
@@ -271,7 +287,7 @@ impl EntryState {
 
     /// The same state without any value.
     pub fn emptied(&self) -> Self {
-        Self { called: self.called, ..Self::default() }
+        Self { called: self.called, layout: self.layout, ..Self::default() }
     }
 
     /// Asks for `value`; where the code uses it, `reg` is defined by it at the entry.
@@ -298,10 +314,17 @@ impl EntryState {
             let place = |(&value, &reg)| Some((value, crate::abi::call::register_of(value)?, reg));
             return self.values.iter().filter_map(place).collect();
         }
-        let mut next_sgpr = 0;
+        let layout = self.layout;
+        let mut next_sgpr = layout.arguments_end;
         let mut out = Vec::with_capacity(self.values.len());
         for (&value, &reg) in &self.values {
             let first = match value {
+                EntryValue::PrivateSegmentBuffer if layout.builds_scratch => continue,
+                EntryValue::ImplicitBufferPtr => PReg::sgpr(0),
+                EntryValue::Argument(place) => place,
+                EntryValue::ScratchWaveOffset if layout.wave_offset.is_some() => {
+                    layout.wave_offset.unwrap_or(PReg::sgpr(0))
+                }
                 EntryValue::WorkitemIdX => PReg::vgpr(0),
                 EntryValue::WorkitemIdY => PReg::vgpr(1),
                 EntryValue::WorkitemIdZ => PReg::vgpr(2),
@@ -313,12 +336,42 @@ impl EntryState {
             };
             out.push((value, first, reg));
         }
+        if let Some(&reg) = self.values.get(&EntryValue::PrivateSegmentBuffer)
+            && layout.builds_scratch
+        {
+            out.push((EntryValue::PrivateSegmentBuffer, Self::built_resource(layout, next_sgpr), reg));
+        }
         out
     }
 
-    /// Number of user SGPRs (at most 16 are initialised).
+    /// Registers for a resource that the prolog builds; merged shaders have something in all of s0 to s8.
+    fn built_resource(layout: EntryLayout, next_sgpr: u16) -> PReg {
+        let merged = if layout.wave_offset.is_some() { 9 } else { 0 };
+        PReg::sgpr(next_sgpr.max(merged).next_multiple_of(4))
+    }
+
+    /// Where the scratch resource is from the start, or once the prolog has built it.
+    pub fn scratch_resource(&self) -> PReg {
+        if !self.layout.builds_scratch {
+            return crate::abi::call::SCRATCH_RESOURCE;
+        }
+        let with_number = |value: &EntryValue| {
+            !matches!(
+                value,
+                EntryValue::PrivateSegmentBuffer | EntryValue::ImplicitBufferPtr | EntryValue::Argument(_)
+            ) && value.file() == RegFile::Sgpr
+                && !(*value == EntryValue::ScratchWaveOffset && self.layout.wave_offset.is_some())
+        };
+        let numbered = self.values.keys().filter(|value| with_number(value));
+        let count: u16 = numbered.map(|value| u16::from(value.dwords())).sum();
+        Self::built_resource(self.layout, self.layout.arguments_end + count)
+    }
+
+    /// Number of user SGPRs (at most 16 are initialised), arguments of shaders not counted.
     pub fn user_sgprs(&self) -> u32 {
-        self.values.keys().filter(|v| v.is_user_sgpr()).map(|v| u32::from(v.dwords())).sum()
+        let built = |v: EntryValue| v == EntryValue::PrivateSegmentBuffer && self.layout.builds_scratch;
+        let given = self.values.keys().filter(|&&v| v.is_user_sgpr() && !built(v));
+        given.map(|v| u32::from(v.dwords())).sum()
     }
 }
 
@@ -419,6 +472,8 @@ pub struct Function {
     pub structured: bool,
     /// VGPRs from v0 on that hold the result where the function returns.
     pub result_dwords: u8,
+    /// Registers that hold the results of a shader where it ends.
+    pub shader_results: Vec<PReg>,
     /// The register to which objects on the stack are relative (bytes times lanes), where it is not 0: a kernel's frame starts at 0.
     pub frame_base: Option<PReg>,
     /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
@@ -447,6 +502,7 @@ impl Function {
             resources: Resources::default(),
             structured: false,
             result_dwords: 0,
+            shader_results: Vec::new(),
             frame_base: None,
             whole_wave_vgprs: Vec::new(),
         }

@@ -315,6 +315,9 @@ impl Legalizer<'_> {
 
     /// A return: the result's dwords go to the one block that returns.
     pub(super) fn lower_return(&mut self, value: Option<Value>) -> Result<Parts> {
+        if self.in_shader() {
+            return self.lower_shader_return(value);
+        }
         if self.old.is_kernel() {
             if value.is_some() {
                 return Err(Diagnostic::unsupported("a kernel that returns a value"));

@@ -45,6 +45,9 @@ impl Legalizer<'_> {
                 Ok(Parts::new())
             }
             Prefetch => Ok(Parts::new()),
+            R600ReadNgroupsX | R600ReadNgroupsY | R600ReadNgroupsZ | R600ReadGlobalSizeX
+            | R600ReadGlobalSizeY | R600ReadGlobalSizeZ | R600ReadLocalSizeX | R600ReadLocalSizeY
+            | R600ReadLocalSizeZ => self.lower_header_read(intrinsic),
             ImplicitargPtr if self.old.call_conv.is_callable() => {
                 let pointer = self.b.intrinsic(ImplicitargPtr, &[], Type::ptr(AddrSpace::CONSTANT));
                 Ok(Parts::from_slice(&[if ty == self.b.ty(pointer) {

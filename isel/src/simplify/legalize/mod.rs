@@ -27,12 +27,14 @@ mod control;
 mod divide;
 mod float;
 mod functions;
+mod header;
 mod int;
 mod int_intrinsics;
 mod intrinsics;
 mod masked;
 mod math;
 mod memory;
+mod shader;
 mod vector;
 mod vector_intrinsics;
 mod wide;
@@ -105,7 +107,8 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     new.kernel = old.kernel.clone();
     new.loc = old.loc;
     new.inline_asm = old.inline_asm.clone();
-    let kept = if old.call_conv.is_callable() { &[][..] } else { &old.params };
+    let in_registers = old.call_conv.is_callable() || mir::abi::shader::is_shader(old.call_conv);
+    let kept = if in_registers { &[][..] } else { &old.params };
     for param in kept {
         let value = new.add_param(old.ty(param.value), param.name.clone());
         if let Some(last) = new.params.last_mut() {
@@ -160,6 +163,8 @@ impl Legalizer<'_> {
         }
         if self.old.call_conv.is_callable() {
             self.add_return_block()?;
+        } else if self.in_shader() {
+            self.add_shader_return()?;
         }
         for (&block, &scope) in cfg.rpo.iter().zip(&scopes) {
             let Some(new) = self.blocks[block] else { continue };
@@ -173,6 +178,9 @@ impl Legalizer<'_> {
                 self.b.loc = self.old.locs[inst];
                 self.lower(inst).map_err(|d| self.explain(d, inst))?;
             }
+        }
+        if self.in_shader() {
+            return self.fill_shader_return();
         }
         self.fill_return_block();
         Ok(())
@@ -499,6 +507,9 @@ impl Legalizer<'_> {
     fn lower_params(&mut self) -> Result<()> {
         if self.old.call_conv.is_callable() {
             return self.lower_call_params();
+        }
+        if self.in_shader() {
+            return self.lower_shader_params();
         }
         if self.old.params.is_empty() {
             return Ok(());

@@ -1,0 +1,148 @@
+//! Entry and end of kernels and shaders on all systems, as far as bytes tell: registers, sections, symbols.
+
+use gcnc::{CompileOptions, FileType};
+use object::{Object, ObjectSection, ObjectSymbol};
+
+fn compile(text: &str, triple: &str, cpu: &str) -> Result<Vec<u8>, String> {
+    let options = CompileOptions {
+        triple: triple.into(),
+        cpu: cpu.into(),
+        file_type: FileType::Obj,
+        verify: true,
+        ..Default::default()
+    };
+    match gcnc::compile(text.as_bytes(), "test.ll", &options) {
+        Ok(output) => Ok(output.bytes),
+        Err(errors) => Err(errors.iter().map(|error| error.to_string()).collect()),
+    }
+}
+
+/// The instructions of function `name`, one string each.
+fn code(text: &str, triple: &str, cpu: &str, name: &str) -> Vec<String> {
+    let bytes = compile(text, triple, cpu).unwrap();
+    let listing = emit::disassemble(&bytes).unwrap();
+    let start = format!("{name}:");
+    let lines = listing.lines().skip_while(|line| *line != start).skip(1);
+    let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
+    let text = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
+    lines.map(text).filter(|line| !line.is_empty()).collect()
+}
+
+const SHADERS: &str = "
+define amdgpu_ps float @ps(i32 inreg %s, <2 x float> %persp, <2 x float> %linear, float %z) {
+  %e = extractelement <2 x float> %linear, i32 1
+  %r = fadd float %e, %z
+  ret float %r
+}
+define amdgpu_vs { i32, float, i32 } @vs(i32 inreg %a, float %x, i32 %d) {
+  %r0 = insertvalue { i32, float, i32 } poison, i32 %a, 0
+  %r1 = insertvalue { i32, float, i32 } %r0, float %x, 1
+  %r2 = insertvalue { i32, float, i32 } %r1, i32 %d, 2
+  ret { i32, float, i32 } %r2
+}
+define amdgpu_ps float @early(i32 inreg %x, float %f) {
+  %c = icmp eq i32 %x, 0
+  br i1 %c, label %out, label %loop
+out:
+  ret float %f
+loop:
+  call void @llvm.amdgcn.s.sleep(i32 1)
+  br label %loop
+}
+define amdgpu_gs void @gs(i32 inreg %a, i32 %b) {
+  %o = alloca i32, addrspace(5)
+  store volatile i32 %b, ptr addrspace(5) %o
+  ret void
+}
+declare void @llvm.amdgcn.s.sleep(i32)
+";
+
+/// As llc 22: unread inputs have no registers, what is returned stays in registers, and no `s_endpgm` follows.
+#[test]
+fn shaders_pass_registers() {
+    for cpu in ["gfx600", "gfx802", "gfx900"] {
+        assert_eq!(code(SHADERS, "amdgcn--", cpu, "ps"), ["v_add_f32_e32 v0, v1, v2"], "{cpu}");
+        assert_eq!(code(SHADERS, "amdgcn--", cpu, "vs"), ["v_readfirstlane_b32 s1, v1"], "{cpu}");
+        let early = code(SHADERS, "amdgcn--", cpu, "early");
+        assert!(!early.iter().any(|line| line.contains("s_endpgm")), "{early:?}");
+    }
+    // On Mesa a pointer is in s[0:1], so that the first argument is s2.
+    let mesa = code(SHADERS, "amdgcn-mesa-mesa3d", "gfx900", "vs");
+    assert!(mesa.contains(&"s_mov_b32 s0, s2".to_owned()), "{mesa:?}");
+}
+
+#[test]
+fn scratch_is_found_on_every_system() {
+    let first = |triple: &str, cpu: &str| code(SHADERS, triple, cpu, "gs");
+    // Merged shaders have the table in s8 and the wave's offset in s5.
+    let pal = first("amdgcn-amd-amdpal", "gfx900");
+    assert!(pal.contains(&"s_mov_b32 s16, s8".to_owned()), "{pal:?}");
+    assert!(pal.contains(&"s_add_u32 s12, s12, s5".to_owned()), "{pal:?}");
+    let mesa = first("amdgcn-mesa-mesa3d", "gfx802");
+    assert_eq!(mesa[0], "s_load_dwordx2 s[4:5], s[0:1], 0x0", "{mesa:?}");
+    let bytes = compile(SHADERS, "amdgcn--", "gfx600").unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let undefined: Vec<_> =
+        file.symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok()).collect();
+    assert!(
+        undefined.contains(&"SCRATCH_RSRC_DWORD0") && undefined.contains(&"SCRATCH_RSRC_DWORD1"),
+        "{undefined:?}"
+    );
+}
+
+/// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes more at its start).
+#[test]
+fn drivers_get_register_values() {
+    let bytes = compile(SHADERS, "amdgcn--", "gfx900").unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let config = file.section_by_name(".AMDGPU.config").unwrap();
+    let data = config.data().unwrap();
+    let words: Vec<u32> = data.chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
+    // The linear input and the third argument, and no more.
+    assert_eq!(words[4..10], [0xb02c, 0, 0x286cc, 6, 0x286d0, 6]);
+    assert!(words.windows(2).any(|pair| pair == [0x286e8, 0x1000]), "{words:x?}");
+    assert!(compile(SHADERS, "amdgcn-amd-amdpal", "gfx900").is_ok_and(|bytes| {
+        object::File::parse(&*bytes).is_ok_and(|file| file.section_by_name(".AMDGPU.config").is_none())
+    }));
+}
+
+const KERNEL: &str = "
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %x) {
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+}
+";
+
+#[test]
+fn kernel_arguments_follow_the_systems_header() {
+    let loads = |triple: &str| -> Vec<String> {
+        let code = code(KERNEL, triple, "gfx900", "k");
+        code.into_iter().filter(|line| line.starts_with("s_load")).collect()
+    };
+    assert_eq!(loads("amdgcn--")[0], "s_load_dwordx2 s[2:3], s[0:1], 0x24", "{:?}", loads("amdgcn--"));
+    assert!(loads("amdgcn-amd-amdhsa")[0].ends_with(" 0x0"), "{:?}", loads("amdgcn-amd-amdhsa"));
+    // Mesa's kernels start with a header of 256 bytes, and their symbol has a type of its own.
+    let bytes = compile(KERNEL, "amdgcn-mesa-mesa3d", "gfx900").unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let text = file.section_by_name(".text").unwrap().data().unwrap();
+    assert_eq!(text[..4], [1, 0, 0, 0]);
+    assert_eq!(text[10..16], [9, 0, 0, 0, 0, 0]);
+    assert!(text.len() > 256 && file.symbols().any(|s| s.name() == Ok("k") && s.size() == text.len() as u64));
+}
+
+#[test]
+fn what_a_system_lacks_is_refused() {
+    let dispatch = "declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  %d = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+  %v = load i32, ptr addrspace(4) %d
+  store i32 %v, ptr addrspace(1) %p
+  ret void
+}";
+    assert!(compile(dispatch, "amdgcn-amd-amdhsa", "gfx700").is_ok());
+    assert!(compile(dispatch, "amdgcn-mesa-mesa3d", "gfx700").is_ok());
+    let error = compile(dispatch, "amdgcn--", "gfx700").unwrap_err();
+    assert!(error.contains("DispatchPtr"), "{error}");
+    let error = compile(SHADERS, "amdgcn-amd-amdhsa", "gfx700").unwrap_err();
+    assert!(error.contains("amdhsa"), "{error}");
+}
