@@ -79,7 +79,7 @@ fn scratch_is_found_on_every_system() {
     assert!(pal.contains(&"s_mov_b32 s16, s8".to_owned()), "{pal:?}");
     assert!(pal.contains(&"s_add_u32 s12, s12, s5".to_owned()), "{pal:?}");
     let mesa = first("amdgcn-mesa-mesa3d", "gfx802");
-    assert_eq!(mesa[0], "s_load_dwordx2 s[4:5], s[0:1], 0x0", "{mesa:?}");
+    assert!(mesa.contains(&"s_load_dwordx2 s[4:5], s[0:1], 0x0".to_owned()), "{mesa:?}");
     let bytes = compile(SHADERS, "amdgcn--", "gfx600").unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let undefined: Vec<_> =
