@@ -157,6 +157,15 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
         output.bytes = std::mem::take(&mut output.dump).into_bytes();
         return Ok(output);
     }
+    let mut targets = Vec::with_capacity(finals.len());
+    for function in &finals {
+        targets.push(target_of(&module.functions[function.function.source]).map_err(one)?);
+    }
+    guarded(Step::Final, || {
+        let target_of = |i: usize| targets.get(i).copied().unwrap_or(target);
+        emit::callgraph::complete_kernels(&mut finals, &module, &target_of)
+    })
+    .map_err(one)?;
     output.bytes = guarded(Step::Final, || match options.file_type {
         FileType::Asm => emit::emit_asm(&module, &finals, &target).map(String::into_bytes),
         FileType::Obj => emit::emit_object(&module, &finals, &target),

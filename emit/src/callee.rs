@@ -6,6 +6,11 @@
 //! * VGPRs that are accessed in inactive lanes too (they hold spilled SGPRs, or take part in cross-lane operations) are saved with
 //!   EXEC changed: callee-saved ones in all lanes, others in the inactive ones, since a result may be in the active ones.
 //!
+//! * callee-saved SGPRs, and the frame pointer where the function calls others, go to lanes of a VGPR that is saved in all lanes.
+//!
+//! A function that calls others has a frame of its own: the frame pointer is where the stack pointer was, the stack pointer behind all
+//! objects. One that does not works relative to the stack pointer.
+//!
 //! VCC holds EXEC meanwhile: it belongs to the callee, and no argument or result is there.
 //!
 //! Cost: linear in the code.
@@ -13,7 +18,7 @@
 //! Source: `mir::abi::call`; the order of steps is that of llc 22.
 
 use crate::regs::for_each_access;
-use mir::abi::call::{SCRATCH_RESOURCE, STACK_POINTER, is_callee_saved};
+use mir::abi::call::{FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved};
 use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::Opcode;
 use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator};
@@ -40,25 +45,47 @@ struct Saved {
 
 /// Inserts the prolog and the epilog.
 ///
-/// Errors: a frame of more bytes than an SGPR can hold for all lanes (`Limit`).
+/// Errors: a frame of more bytes than an SGPR can hold for all lanes (`Limit`), no free VGPR for SGPRs (`Unsupported`).
 pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let mut written = [false; 256];
+    let mut scalars = [false; 106];
+    let calls = !f.calls.is_empty() || f.dynamic_stack;
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
             for_each_access(inst, |access| {
-                for n in 0..u16::from(access.dwords) {
-                    if let Some(n) = access.first.plus(n).vgpr_index().filter(|_| access.write) {
+                for reg in (0..access.dwords).map(|n| access.first.plus(n)).filter(|_| access.write) {
+                    if let Some(n) = reg.vgpr_index() {
                         written[usize::from(n)] = true;
+                    } else if let Some(n) = reg.sgpr_index() {
+                        scalars[usize::from(n)] = true;
                     }
                 }
             });
         }
     }
+    // Registers that hold lanes may be named by nothing but the code that was folded away.
+    let whole_wave = |n: u16, list: &[PReg]| list.contains(&PReg::vgpr(n));
+    let mut scalars: Vec<PReg> = (34..106)
+        .filter(|&n| scalars[usize::from(n)])
+        .map(PReg::sgpr)
+        .filter(|&r| is_callee_saved(r))
+        .collect();
+    if calls {
+        scalars.push(FRAME_POINTER);
+    }
+    // The register whose lanes hold SGPRs of the caller.
+    let holder = if scalars.is_empty() {
+        None
+    } else {
+        let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n));
+        let holder = (0..256).find(free).map(PReg::vgpr);
+        Some(holder.ok_or_else(|| Diagnostic::unsupported("no VGPR is left for SGPRs of the caller"))?)
+    };
     let mut end = f.resources.scratch_bytes.next_multiple_of(4);
     let mut saved = Vec::new();
     for n in (0..256).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
-        let lanes = match (f.whole_wave_vgprs.contains(&reg), is_callee_saved(reg)) {
+        let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg)) {
             (true, true) => Lanes::All,
             (true, false) => Lanes::Inactive,
             (false, true) => Lanes::Active,
@@ -67,15 +94,42 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
         saved.push(Saved { reg, lanes, offset: end });
         end += 4;
     }
+    if let Some(reg) = holder {
+        saved.push(Saved { reg, lanes: Lanes::All, offset: end });
+        end += 4;
+    }
+    if calls {
+        end = end.next_multiple_of(STACK_ALIGN_BYTES);
+    }
     if u64::from(end) * u64::from(target.wave_size()) >= 1 << 31 {
         return Err(Diagnostic::limit(format!("a frame of {end} bytes")));
     }
     f.resources.scratch_bytes = end;
-    if saved.is_empty() {
+    let mut prolog = accesses(&saved, Opcode::BUFFER_STORE_DWORD, target);
+    let mut epilog = Vec::new();
+    let (sp, fp) = (Operand::preg(STACK_POINTER, 1), Operand::preg(FRAME_POINTER, 1));
+    if calls {
+        epilog.push(Inst::new(Opcode::S_MOV_B32, [sp, fp]));
+    }
+    if let Some(holder) = holder {
+        let holder = Operand::preg(holder, 1);
+        for (lane, &reg) in scalars.iter().enumerate() {
+            let (reg, lane) = (Operand::preg(reg, 1), Operand::Imm(lane as i64));
+            prolog.push(Inst::new(Opcode::V_WRITELANE_B32, [holder, reg, lane]));
+            epilog.push(Inst::new(Opcode::V_READLANE_B32, [reg, holder, lane]));
+        }
+    }
+    epilog.append(&mut accesses(&saved, Opcode::BUFFER_LOAD_DWORD, target));
+    if calls {
+        prolog.push(Inst::new(Opcode::S_MOV_B32, [fp, sp]));
+        let size = i64::from(end) * i64::from(target.wave_size());
+        if size > 0 {
+            prolog.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(size)]));
+        }
+    }
+    if prolog.is_empty() {
         return Ok(());
     }
-    let prolog = accesses(&saved, Opcode::BUFFER_STORE_DWORD, target);
-    let epilog = accesses(&saved, Opcode::BUFFER_LOAD_DWORD, target);
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
         if data.term == Terminator::Return

@@ -2,6 +2,7 @@
 //!
 //! * Scratch resource: the wave's offset is added to its base, so that accesses need no offset register.
 //! * FLAT_SCRATCH, where flat instructions may reach scratch: from the initial values, in the form of the generation.
+//! * The stack pointer, where the kernel calls functions.
 //! * M0 as the limit of LDS accesses, where the target checks it: all ones allow the whole allocation. Where the function writes M0
 //!   for other purposes, the limit is set again in each block that accesses LDS.
 //!
@@ -11,6 +12,7 @@
 //! Sources: AMDGPU usage guide, "Kernel Prolog" and "Initial Kernel Execution State"; for GFX7-8 the guide mixes up the halves of
 //! FLAT_SCRATCH, LLVM writes the size to LO and the offset in units of 256 bytes to HI.
 
+use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{EntryValue, Function, Inst, Operand, PReg};
@@ -65,6 +67,12 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         add_64(&mut prolog, base, base, offset);
     } else if f.resources.scratch_bytes > 0 && !offset {
         return Err(missing(f, EntryValue::ScratchWaveOffset));
+    }
+    if !f.calls.is_empty() || f.dynamic_stack {
+        // The stack of callees begins behind the kernel's own objects.
+        f.resources.scratch_bytes = f.resources.scratch_bytes.next_multiple_of(STACK_ALIGN_BYTES);
+        let start = i64::from(f.resources.scratch_bytes) * i64::from(target.wave_size());
+        prolog.push(Inst::new(Opcode::S_MOV_B32, [Operand::preg(STACK_POINTER, 1), Operand::Imm(start)]));
     }
     insert_lds_limit(f, target, &mut prolog);
     let Some(&entry) = f.layout.first() else { return Ok(()) };
@@ -151,7 +159,7 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
 }
 
 fn writes_m0(inst: &Inst) -> bool {
-    let mut writes = false;
+    let mut writes = inst.op == Opcode::CALL;
     crate::regs::for_each_access(inst, |access| {
         writes |= access.write && access.range().contains(&usize::from(PReg::M0.0))
     });

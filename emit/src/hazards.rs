@@ -15,6 +15,7 @@
 use crate::regs::for_each_access;
 use crate::waits::wave_rpo;
 use cranelift_entity::SecondaryMap;
+use mir::abi::call::is_callee_saved;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, Role};
 use mir::machine::{
     Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegOperand, Terminator,
@@ -111,10 +112,12 @@ impl Rules {
     fn new(f: &Function, target: &Target) -> Self {
         let mut present = HazardClass::empty();
         let mut zero_flags_read = false;
+        let mut leaves_function = false;
         for &block in &f.layout {
             for inst in &f.blocks[block].insts {
                 let info = inst.op.info();
                 present |= class(inst, info);
+                leaves_function |= leaves(inst);
                 zero_flags_read |= inst.operands[info.def_count().min(inst.operands.len())..].iter().any(
                     |operand| matches!(operand.as_reg(), Some(reg) if matches!(reg.reg, Reg::Physical(PReg::VCCZ | PReg::EXECZ))),
                 );
@@ -122,7 +125,7 @@ impl Rules {
         }
         let matters = |hazard: &Hazard| {
             present.intersects(hazard.producer)
-                && present.intersects(hazard.consumer)
+                && (leaves_function || present.intersects(hazard.consumer))
                 && (hazard.consumed != HazardRegs::ZeroFlags || zero_flags_read)
         };
         let rows: Vec<_> = HAZARDS
@@ -141,11 +144,22 @@ impl Rules {
         let mut plan = Vec::new();
         for (index, inst) in data.insts.iter().enumerate() {
             let info = inst.op.info();
-            if info.format == Format::Pseudo && inst.op != Opcode::PC_ADDRESS {
+            if info.format == Format::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
                 continue;
             }
             let class = class(inst, info);
             let mut nops = 0;
+            if leaves(inst) {
+                // Anything may follow that reads what a callee is given, or what a caller finds as it was.
+                for recent in state.iter() {
+                    let register = PReg(recent.register);
+                    let given = inst.op == Opcode::CALL && register.0 < FIRST_OWN_SGPR;
+                    if given || is_callee_saved(register) {
+                        let row = self.rows.iter().find(|row| row.0 == recent.rule);
+                        nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
+                    }
+                }
+            }
             if !state.is_empty() && class.intersects(self.consumers) {
                 for &(rule, hazard, wait_states) in &self.rows {
                     if !class.intersects(hazard.consumer) || !state.iter().any(|recent| recent.rule == rule) {
@@ -188,6 +202,14 @@ impl Rules {
         }
         plan
     }
+}
+
+/// SGPRs below this may hold arguments of calls.
+const FIRST_OWN_SGPR: u16 = 34;
+
+/// Whether code of another function follows.
+fn leaves(inst: &Inst) -> bool {
+    matches!(inst.op, Opcode::CALL | Opcode::S_SETPC_B64)
 }
 
 /// Whether only writes of registers that are not VGPRs produce such a hazard.

@@ -8,6 +8,7 @@
 pub mod asm;
 pub mod assemble;
 mod callee;
+pub mod callgraph;
 pub mod disassemble;
 mod exec;
 mod final_function;

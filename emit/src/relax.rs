@@ -114,6 +114,10 @@ fn expand_pseudos(f: &mut Function) {
         for inst in std::mem::take(insts) {
             match (inst.op, &inst.operands[..]) {
                 (Opcode::IMPLICIT_DEF | Opcode::FENCE, _) => {}
+                (Opcode::CALL, &[link, target, _]) => {
+                    let call = Inst::new(Opcode::S_SWAPPC_B64, [link, target]);
+                    insts.push(Inst { loc: inst.loc, ..call });
+                }
                 (Opcode::PC_ADDRESS, &[Operand::Reg(dst), low, high]) if dst.dwords == 2 => {
                     let mir::machine::Reg::Physical(first) = dst.reg else {
                         insts.push(inst);

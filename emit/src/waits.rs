@@ -410,6 +410,10 @@ fn visit(
         }
         flush(tracker, index, &mut required, needed);
         record(tracker, inst, info, &events);
+        if inst.op == Opcode::CALL {
+            // The callee waits for everything when it starts, and before it returns.
+            tracker.apply([0; 3]);
+        }
     }
     let mut needed = max;
     match data.term {

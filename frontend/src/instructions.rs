@@ -412,9 +412,46 @@ impl<'m> Body<'_, 'm> {
                 }
                 return Ok(InstKind::Intrinsic { intrinsic, args });
             }
+            self.call_site(inst, ours, Some(func))?;
             return Ok(InstKind::Call { callee: Callee::Func(func), args });
         }
+        self.call_site(inst, ours, None)?;
         Ok(InstKind::Call { callee: Callee::Indirect(self.value(called)?), args })
+    }
+
+    /// Notes what the call, and the function that it names, say about convention and arguments.
+    fn call_site(&mut self, inst: InstRef<'m>, ours: Inst, callee: Option<mir::ir::Func>) -> Result<()> {
+        let mut site = mir::ir::CallSite {
+            call_conv: crate::module::call_conv(inst.call_conv()),
+            args: Vec::with_capacity(inst.num_args() as usize),
+            ret_flags: mir::ir::ParamFlags::empty(),
+        };
+        for index in 0..inst.num_args() {
+            if inst.operand(index).is_none_or(is_metadata) {
+                continue;
+            }
+            let mut argument = mir::ir::CallArgument::default();
+            let known = callee.map(|func| &self.reader.module.functions[func].params);
+            if let Some(param) = known.and_then(|params| params.get(site.args.len())) {
+                argument.flags = param.flags;
+                argument.indirect = param.indirect;
+                argument.align_log2 = param.align_log2;
+            }
+            for attribute in inst.call_attributes(Some(index)) {
+                self.reader.call_attribute(&mut argument, attribute.value())?;
+            }
+            site.args.push(argument);
+        }
+        let mut result = mir::ir::CallArgument::default();
+        for attribute in inst.call_attributes(None) {
+            self.reader.call_attribute(&mut result, attribute.value())?;
+        }
+        site.ret_flags = result.flags;
+        if let Some(func) = callee {
+            site.ret_flags |= self.reader.module.functions[func].ret_flags;
+        }
+        self.function.call_sites.insert(ours, site);
+        Ok(())
     }
 
     /// Whether a call has the type of the function it names; if not, it is a call through a pointer.

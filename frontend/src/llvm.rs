@@ -1049,6 +1049,30 @@ impl<'m> InstRef<'m> {
         callee.global_type() != TypeRef::wrap(unsafe { LLVMGetCalledFunctionType(self.raw()) })
     }
 
+    /// Attributes that a `call` gives argument `index`, or its result where `index` is `None`.
+    pub fn call_attributes(self, index: Option<u32>) -> Vec<AttributeRef<'m>> {
+        if self.opcode != LLVMOpcode::LLVMCall || index.is_some_and(|i| i >= self.num_args()) {
+            return Vec::new();
+        }
+        let index = index.map_or(0, |i| i + 1);
+        // SAFETY: a `call`; the array has the length that LLVM reports.
+        unsafe {
+            let mut raw = vec![null_mut(); LLVMGetCallSiteAttributeCount(self.raw(), index) as usize];
+            LLVMGetCallSiteAttributes(self.raw(), index, raw.as_mut_ptr());
+            raw.into_iter().filter_map(AttributeRef::wrap).collect()
+        }
+    }
+
+    /// Calling convention of a `call`.
+    pub fn call_conv(self) -> u32 {
+        // SAFETY: a `call`.
+        if self.opcode == LLVMOpcode::LLVMCall {
+            unsafe { LLVMGetInstructionCallConv(self.raw()) }
+        } else {
+            0
+        }
+    }
+
     /// Number of arguments of a `call`, which are its first operands.
     pub fn num_args(self) -> u32 {
         // SAFETY: a `call`.

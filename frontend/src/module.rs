@@ -88,8 +88,7 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
         align_attribute: llvm::attribute_kind("align"),
         errors: Vec::new(),
     };
-    static ATTRIBUTES: OnceLock<AttributeKinds> = OnceLock::new();
-    let attributes = ATTRIBUTES.get_or_init(AttributeKinds::new);
+    let attributes = attribute_kinds();
     let functions: Vec<_> = llvm.functions().collect();
     for &function in &functions {
         reader.declare(function, attributes);
@@ -120,6 +119,12 @@ struct AttributeKinds {
     dereferenceable: u32,
     byval: u32,
     byref: u32,
+}
+
+/// The numbers, which are the same for the whole process.
+fn attribute_kinds() -> &'static AttributeKinds {
+    static ATTRIBUTES: OnceLock<AttributeKinds> = OnceLock::new();
+    ATTRIBUTES.get_or_init(AttributeKinds::new)
 }
 
 impl AttributeKinds {
@@ -200,7 +205,7 @@ pub(crate) fn visibility(value: ValueRef<'_>) -> Visibility {
 }
 
 /// Calling convention by LLVM's number (llvm/IR/CallingConv.h).
-fn call_conv(number: u32) -> CallConv {
+pub(crate) fn call_conv(number: u32) -> CallConv {
     match number {
         76 | 91 => CallConv::Kernel,
         0 | 8 | 9 | 75 => CallConv::Device,
@@ -311,6 +316,33 @@ impl<'m> Reader<'m> {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// An attribute of an argument of a call.
+    pub(crate) fn call_attribute(
+        &mut self,
+        argument: &mut mir::ir::CallArgument,
+        value: AttributeValue<'m>,
+    ) -> Result<()> {
+        let kinds = attribute_kinds();
+        let (kind, ty) = match value {
+            AttributeValue::Enum(kind, number) => {
+                if kind == kinds.align {
+                    argument.align_log2 = number.checked_ilog2().unwrap_or(0) as u8;
+                }
+                (kind, None)
+            }
+            AttributeValue::Type(kind, ty) => (kind, Some(ty)),
+            _ => return Ok(()),
+        };
+        argument.flags |= kinds.param.get(kind as usize).copied().unwrap_or_default();
+        if let Some(ty) = ty
+            && (kind == kinds.byval || kind == kinds.byref)
+        {
+            let by_value = kind == kinds.byval;
+            argument.indirect = Some(IndirectParam { ty: self.ty(ty)?, by_value });
         }
         Ok(())
     }

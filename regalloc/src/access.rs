@@ -112,3 +112,16 @@ pub(crate) fn vreg_of(operand: &RegOperand) -> Option<mir::machine::VReg> {
         Reg::Physical(_) => None,
     }
 }
+
+/// Registers of the allocated files that a callee may change.
+pub(crate) fn clobbered() -> Vec<(RegFile, u16)> {
+    let scalar = (0..=VCC + 1).map(|n| (RegFile::Sgpr, n));
+    let vector = (0..256).map(|n| (RegFile::Vgpr, n));
+    let changes = |&(file, n): &(RegFile, u16)| !mir::abi::call::is_callee_saved(preg(file, n));
+    // Between the numbered registers and VCC are those that have roles of their own.
+    scalar
+        .chain(vector)
+        .filter(changes)
+        .filter(|&(file, n)| file == RegFile::Vgpr || n < 106 || n >= VCC)
+        .collect()
+}

@@ -252,6 +252,20 @@ impl Checker<'_> {
                 reads_physical(state, reg, old.op.info().name)?;
             }
         }
+        if let Some(site) = self.before.call_site(old) {
+            for &reg in site.reads.iter().filter(|_| check) {
+                reads_physical(state, reg, "the callee")?;
+            }
+            for (file, n) in crate::access::clobbered() {
+                state.remove(&crate::access::preg(file, n));
+            }
+            state.remove(&PReg::M0);
+            for n in 0..site.result_dwords {
+                let reg = PReg::vgpr(n.into());
+                kill(state, Some(content(reg)));
+                state.insert(reg, SmallVec::from_slice(&[content(reg)]));
+            }
+        }
         if check && early_clobber(old, self.target) {
             self.overwrites(old, new)?;
         }
@@ -527,6 +541,7 @@ fn named(f: &Function) -> FxHashSet<PReg> {
     // What is named and never read by an instruction: results.
     out.extend((0..f.result_dwords).map(|n| PReg::vgpr(n.into())));
     out.extend(&f.shader_results);
+    out.extend(f.calls.iter().flat_map(|site| site.reads.iter().copied()));
     out.retain(|&reg| tracked(reg));
     out
 }

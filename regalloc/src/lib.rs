@@ -141,7 +141,7 @@ impl Allocator {
                 known = None;
             }
         }
-        let plan = Plan::new(f, target, known)?;
+        let plan = Plan::new(f, target, &limits, known)?;
         let mut file = failed.file;
         let mut budgets = [None; 2];
         budgets[file] = Some(Budget::after(failed.short));
@@ -327,7 +327,7 @@ struct Plan {
 
 impl Plan {
     /// A plan for `f`, whose live ranges may be `known`.
-    fn new(f: &Function, target: &Target, known: Option<Rc<Liveness>>) -> Result<Self> {
+    fn new(f: &Function, target: &Target, limits: &Limits, known: Option<Rc<Liveness>>) -> Result<Self> {
         let numbering = Numbering::new(f);
         let wave = Graph::new(f, &numbering, RegFile::Sgpr);
         let thread = Graph::new(f, &numbering, RegFile::Vgpr);
@@ -336,14 +336,17 @@ impl Plan {
             None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?),
         };
         let pressure = |kind: Kind, which: RegFile| {
-            let mut file = File::default();
-            restrict(&mut file, &live, which);
+            let file = match which {
+                RegFile::Sgpr => limits.scalar_file(&live),
+                RegFile::Vgpr => limits.vector_file(&live, 0),
+            };
             let registers = f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind);
             let mut pieces = Vec::new();
             for (v, data) in registers {
                 live.each(v, data.dwords, |ranges, n| pieces.extend(ranges.iter().map(|&r| (r, n))));
             }
-            let fixed = file.fixed.iter().filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
+            let fixed = file.fixed.iter().filter(|r| file.allowed.contains(r.0));
+            let fixed = fixed.filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
             pieces.extend(fixed.map(|&(_, range)| (range, 1)));
             spill::pressure(numbering.len(), pieces.into_iter())
         };
@@ -468,7 +471,7 @@ impl Round<'_> {
             }
         }
         for &(n, range) in &file.fixed {
-            if n < VCC_PAIR || kind != Kind::Sgpr {
+            if file.allowed.contains(n) && (n < VCC_PAIR || kind != Kind::Sgpr) {
                 pieces.push((range, 1));
             }
         }
@@ -586,10 +589,32 @@ fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
     f.whole_wave_vgprs = out;
 }
 
+/// Registers for spilled SGPRs: behind all others, or, where there are calls, those that callees leave alone.
+fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
+    let first = f.resources.vgprs as u16;
+    if f.calls.is_empty() {
+        return (0..lanes).map(|n| PReg::vgpr(first + n)).collect();
+    }
+    let mut taken = [false; 256];
+    for &block in &f.layout {
+        for inst in &f.blocks[block].insts {
+            for (_, operand) in access::registers(inst) {
+                if let Reg::Physical(reg) = operand.reg {
+                    for n in (0..u16::from(operand.dwords)).filter_map(|d| reg.plus(d).vgpr_index()) {
+                        taken[usize::from(n)] = true;
+                    }
+                }
+            }
+        }
+    }
+    let free = |n: &u16| !taken[usize::from(*n)] && mir::abi::call::is_callee_saved(PReg::vgpr(*n));
+    (0..256).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
+}
+
 /// Numbers the registers that hold spilled SGPRs behind all others.
 fn place_lane_registers(f: &mut Function, lanes: u16) {
-    let first = f.resources.vgprs as u16;
-    f.whole_wave_vgprs.extend((0..lanes).map(|n| PReg::vgpr(first + n)));
+    let places = lane_places(f, lanes);
+    f.whole_wave_vgprs.extend(&places);
     for block in f.layout.clone() {
         for inst in &mut f.blocks[block].insts {
             if !matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32) {
@@ -600,7 +625,7 @@ fn place_lane_registers(f: &mut Function, lanes: u16) {
                     && let Reg::Physical(p) = reg.reg
                     && let Some(n) = p.vgpr_index().filter(|&n| n > 255 - lanes)
                 {
-                    reg.reg = PReg::vgpr(first + (255 - n)).into();
+                    reg.reg = places.get(usize::from(255 - n)).copied().unwrap_or(p).into();
                 }
             }
         }
@@ -628,9 +653,16 @@ impl Limits {
             sgprs = sgprs.min(n.saturating_sub(6).max(16));
         }
         let mut barred = Mask::default();
+        if f.dynamic_stack {
+            barred.insert(mir::abi::call::STACK_POINTER.0);
+        }
         if f.call_conv.is_callable() {
-            // What belongs to the caller and is not worth saving.
-            let kept = |n: u16| mir::abi::call::is_callee_saved(PReg::sgpr(n));
+            // What belongs to the caller and is not worth saving; with calls it is where values survive them.
+            let calls = !f.calls.is_empty();
+            let kept = |n: u16| {
+                let roles = n < 4 || n == 32 || n == 33;
+                roles || !calls && mir::abi::call::is_callee_saved(PReg::sgpr(n))
+            };
             for n in (0..106).filter(|&n| kept(n)) {
                 barred = barred.or(&Mask::run(n, 1));
             }

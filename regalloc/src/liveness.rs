@@ -171,6 +171,7 @@ impl Scan {
             }
         }
         let mut physical = Physical::default();
+        let mut clobbers = None;
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
             for (k, inst) in data.insts.iter().enumerate() {
@@ -203,6 +204,16 @@ impl Scan {
                             }
                         }
                         (Reg::Physical(_), Access::Def) => {}
+                    }
+                }
+                if let Some(site) = f.call_site(inst) {
+                    for &reg in &site.reads {
+                        if let Some((file, n)) = file_index(reg) {
+                            physical.read(self, file, n, position + 1);
+                        }
+                    }
+                    for &(file, n) in clobbers.get_or_insert_with(access::clobbered).iter() {
+                        physical.write(self, file, n, position + 1, position + 2);
                     }
                 }
                 for (k, operand) in access::registers(inst) {
@@ -464,14 +475,14 @@ impl Walk {
 /// Physical registers inside the current block.
 #[derive(Default)]
 struct Physical {
-    /// Registers written in this block, with the start of the value's range.
-    live: Vec<(RegFile, u16, Range)>,
+    /// Start and end of the value's range, of registers written in this block.
+    live: FxHashMap<(RegFile, u16), Range>,
 }
 
 impl Physical {
     fn read(&mut self, scan: &mut Scan, file: RegFile, index: u16, end: u32) {
-        match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
-            Some((_, _, range)) => range.end = range.end.max(end),
+        match self.live.get_mut(&(file, index)) {
+            Some(range) => range.end = range.end.max(end),
             None => {
                 if !scan.reserved.contains(&(file, index)) {
                     scan.reserved.push((file, index));
@@ -482,20 +493,18 @@ impl Physical {
 
     fn write(&mut self, scan: &mut Scan, file: RegFile, index: u16, start: u32, end: u32) {
         let new = Range { start, end };
-        match self.live.iter_mut().find(|(f, i, _)| (*f, *i) == (file, index)) {
-            Some((_, _, range)) => {
-                let mut old = std::mem::replace(range, new);
-                old.end = old.end.min(start);
-                if old.start < old.end {
-                    scan.fixed.push((file, index, old));
-                }
+        if let Some(mut old) = self.live.insert((file, index), new) {
+            old.end = old.end.min(start);
+            if old.start < old.end {
+                scan.fixed.push((file, index, old));
             }
-            None => self.live.push((file, index, new)),
         }
     }
 
     fn next_block(&mut self, scan: &mut Scan) {
-        scan.fixed.append(&mut self.live);
+        let from = scan.fixed.len();
+        scan.fixed.extend(self.live.drain().map(|((file, index), range)| (file, index, range)));
+        scan.fixed[from..].sort_unstable_by_key(|&(_, index, range)| (range.start, index));
     }
 }
 

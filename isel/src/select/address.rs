@@ -425,7 +425,10 @@ impl<'a> Selector<'a> {
 
     /// The register that holds an entry value.
     pub(super) fn entry_value(&mut self, value: EntryValue) -> Operand {
-        if value == EntryValue::PrivateSegmentBuffer && self.mf.call_conv.is_callable() {
+        if value == EntryValue::PrivateSegmentBuffer && (self.mf.call_conv.is_callable() || self.has_calls) {
+            if self.has_calls && !self.mf.call_conv.is_callable() {
+                self.mf.entry.request(value, None);
+            }
             // It stays where it is for all functions below.
             return Operand::preg(mir::abi::call::SCRATCH_RESOURCE, 4);
         }

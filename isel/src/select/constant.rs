@@ -136,6 +136,11 @@ impl<'a> Selector<'a> {
     /// else from the global offset table. Source: AMDGPU usage guide, "Relocation Records".
     ///
     /// Loops get it from the entry block, which [`Self::emit_hoisted`] completes.
+    /// The address of a symbol, for a call.
+    pub(super) fn constant_address(&mut self, symbol: SymbolRef) -> Operand {
+        self.symbol_address(symbol, 0)
+    }
+
     fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
         if !self.in_entry() && self.uniformity.loops().depth(self.block.as_u32()) > 0 {
             if let Some(&(.., out)) = self.hoisted.iter().find(|(s, o, _)| *s == symbol && *o == offset) {

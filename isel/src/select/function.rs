@@ -1,11 +1,25 @@
-//! Functions that are called: results, return, frame addresses, work-item ids.
+//! Calls, and functions that are called: arguments, results, handed-on values, return, frame addresses.
+//!
+//! Arguments are copied one by one into the registers of the convention right before the call, which reads them; allocation knows
+//! those copies as wishes. A kernel computes what it hands on (the packed work-item ids, the address of the hidden arguments) at each call.
 
 use super::Selector;
-use mir::abi::call::RETURN_ADDRESS;
-use mir::diag::Result;
-use mir::ir::{InstData, Intrinsic, Value};
+use mir::abi::call::{Inputs, Place, RETURN_ADDRESS, SCRATCH_RESOURCE, STACK_POINTER, register_of};
+use mir::diag::{Diagnostic, Result};
+use mir::ir::{self, AddrSpace, Callee, InstData, InstKind, Intrinsic, MemAccess, SymbolRef, Value};
 use mir::isa::Opcode::*;
-use mir::machine::{EntryValue, Operand, PReg};
+use mir::machine::{CallSite, EntryValue, MemRef, Operand, PReg};
+use mir::target::{Features, Generation};
+
+/// Handed-on values that are copied as they are.
+const HANDED_ON: [(Inputs, EntryValue); 6] = [
+    (Inputs::DISPATCH_PTR, EntryValue::DispatchPtr),
+    (Inputs::QUEUE_PTR, EntryValue::QueuePtr),
+    (Inputs::DISPATCH_ID, EntryValue::DispatchId),
+    (Inputs::WORKGROUP_ID_X, EntryValue::WorkgroupIdX),
+    (Inputs::WORKGROUP_ID_Y, EntryValue::WorkgroupIdY),
+    (Inputs::WORKGROUP_ID_Z, EntryValue::WorkgroupIdZ),
+];
 
 impl<'a> Selector<'a> {
     /// Result and return address into their registers, then the return.
@@ -47,6 +61,208 @@ impl<'a> Selector<'a> {
             self.vop(V_AND_B32, &[dst, Operand::Imm(0x3ff), ids]);
         } else {
             self.vop(V_BFE_U32, &[dst, ids, Operand::Imm(shift), Operand::Imm(10)]);
+        }
+        Ok(())
+    }
+
+    /// Whether the function calls others, so that it has a stack pointer.
+    pub(super) fn calls(&self) -> bool {
+        let f = self.f;
+        let is_call = |&inst: &ir::Inst| matches!(f.insts[inst].kind, InstKind::Call { .. });
+        f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(is_call))
+    }
+
+    /// What a kernel that calls asks for: scratch, in all its forms, since callees may use it.
+    pub(super) fn request_stack(&mut self) {
+        let entry = &mut self.mf.entry;
+        entry.request(EntryValue::PrivateSegmentBuffer, None);
+        entry.request(EntryValue::ScratchWaveOffset, None);
+        if self.target.generation() > Generation::Gfx6 && self.target.has(Features::FLAT) {
+            self.mf.uses_flat_scratch = true;
+        }
+    }
+
+    /// A call: copies into registers and to the stack, the call itself, the result out of its registers.
+    pub(super) fn lower_call(
+        &mut self,
+        inst: ir::Inst,
+        data: &InstData,
+        callee: Callee,
+        args: &[Value],
+    ) -> Result<()> {
+        // Constants that code behind the call shares must not live across it.
+        self.flush_pool();
+        self.rev.extend(self.cur.drain(..).rev());
+        let f = self.f;
+        let Some(layout) = f.call_layouts.get(&inst).filter(|layout| layout.places.len() == args.len())
+        else {
+            return Err(Diagnostic::defect("a call without places for its arguments"));
+        };
+        let target = match callee {
+            Callee::Func(func) => self.constant_address(SymbolRef::Func(func)),
+            Callee::Indirect(pointer) => {
+                let pointer = self.sgpr(pointer);
+                self.in_sgpr(pointer, 2)
+            }
+        };
+        let mut copies: Vec<(PReg, u8, Operand)> = Vec::new();
+        for (&place, &arg) in layout.places.iter().zip(args) {
+            match place {
+                Place::Register(_) if self.is_undef(arg) => {}
+                Place::Register(register) if register.is_vgpr() => {
+                    let value = self.src(arg);
+                    copies.push((register, 1, value));
+                }
+                Place::Register(register) => {
+                    let value = self.sgpr(arg);
+                    copies.push((register, 1, value));
+                }
+                Place::Stack(_) if self.is_undef(arg) => {}
+                Place::Stack(at) => {
+                    let value = self.vgpr(arg);
+                    self.store_argument(value, at)?;
+                }
+            }
+        }
+        let known = match callee {
+            Callee::Func(func) => Some(func).filter(|&func| !self.module.functions[func].is_declaration()),
+            Callee::Indirect(_) => None,
+        };
+        if !layout.graphics {
+            let inputs = known.map_or(Inputs::all(), |func| self.module.functions[func].inputs);
+            self.hand_on(inputs, &mut copies);
+        }
+        let mut reads = vec![STACK_POINTER];
+        reads.extend((0..4).map(|n| SCRATCH_RESOURCE.plus(n)));
+        for (register, dwords, value) in copies {
+            let dst = Operand::preg(register, dwords);
+            match value {
+                Operand::Imm(_) if register.is_vgpr() => {
+                    self.emit(V_MOV_B32, [dst, value]);
+                }
+                Operand::Imm(_) => {
+                    self.emit(S_MOV_B32, [dst, value]);
+                }
+                _ if register.is_vgpr() && self.is_sgpr(&value) => {
+                    self.emit(V_MOV_B32, [dst, value]);
+                }
+                _ => {
+                    self.emit(COPY, [dst, value]);
+                }
+            }
+            reads.extend((0..u16::from(dwords)).map(|n| register.plus(n)));
+        }
+        let result_dwords = match data.result {
+            Some(result) if self.values[result].reg.is_some() => self.dwords(result),
+            _ => 0,
+        };
+        let site = self.mf.calls.len() as i64;
+        self.mf.calls.push(CallSite { reads, result_dwords, callee: known });
+        self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
+        if result_dwords > 0 {
+            let (_, dst) = self.result(data)?;
+            self.emit(COPY, [dst, Operand::preg(PReg::vgpr(0), result_dwords)]);
+        }
+        Ok(())
+    }
+
+    fn store_argument(&mut self, value: Operand, at: u32) -> Result<()> {
+        if at > 4092 {
+            return Err(Diagnostic::unsupported("arguments behind 4096 bytes of the stack"));
+        }
+        let resource = Operand::preg(SCRATCH_RESOURCE, 4);
+        let stack = Operand::preg(STACK_POINTER, 1);
+        let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
+        let inst = self.emit(BUFFER_STORE_DWORD, [value, Operand::Off, resource, stack]);
+        inst.mods.offset = at as i32;
+        inst.mem = Some(MemRef { access, bytes: 4 });
+        Ok(())
+    }
+
+    /// What the callee asks for, in its registers.
+    fn hand_on(&mut self, inputs: Inputs, copies: &mut Vec<(PReg, u8, Operand)>) {
+        let mut put = |value: EntryValue, operand| {
+            if let Some(register) = register_of(value) {
+                copies.push((register, value.dwords(), operand));
+            }
+        };
+        for (input, value) in HANDED_ON {
+            if inputs.contains(input) {
+                let operand = self.entry_value(value);
+                put(value, operand);
+            }
+        }
+        let called = self.mf.call_conv.is_callable();
+        if inputs.contains(Inputs::IMPLICITARG_PTR) {
+            let operand = if called {
+                self.entry_value(EntryValue::ImplicitargPtr)
+            } else {
+                let base = self.entry_value(EntryValue::KernargSegmentPtr);
+                let offset = i64::from(self.mf.kernarg.implicit_offset);
+                if offset == 0 { base } else { self.scalar_add64(base, Operand::Imm(offset)) }
+            };
+            put(EntryValue::ImplicitargPtr, operand);
+        }
+        if !inputs.intersects(Inputs::WORKITEM_IDS) {
+            return;
+        }
+        let ids =
+            if called { self.entry_value(EntryValue::PackedWorkitemIds) } else { self.packed_ids(inputs) };
+        put(EntryValue::PackedWorkitemIds, ids);
+    }
+
+    /// A kernel's work-item ids as its callees expect them.
+    fn packed_ids(&mut self, inputs: Inputs) -> Operand {
+        let mut packed = None;
+        for (input, value, shift) in [
+            (Inputs::WORKITEM_ID_X, EntryValue::WorkitemIdX, 0),
+            (Inputs::WORKITEM_ID_Y, EntryValue::WorkitemIdY, 10),
+            (Inputs::WORKITEM_ID_Z, EntryValue::WorkitemIdZ, 20),
+        ] {
+            if !inputs.contains(input) {
+                continue;
+            }
+            let mut id = self.entry_value(value);
+            if shift > 0 {
+                let moved = self.new_vgpr(1);
+                self.vop(V_LSHLREV_B32, &[moved, Operand::Imm(shift), id]);
+                id = moved;
+            }
+            packed = Some(match packed {
+                None => id,
+                Some(others) => {
+                    let both = self.new_vgpr(1);
+                    self.vop(V_OR_B32, &[both, others, id]);
+                    both
+                }
+            });
+        }
+        packed.unwrap_or(Operand::Imm(0))
+    }
+
+    /// Whether the function has stack objects of variable size.
+    pub(super) fn grows_stack(&self) -> bool {
+        let f = self.f;
+        let grows = |&inst: &ir::Inst| match f.insts[inst].kind {
+            InstKind::Alloca { count: Some(count), .. } => f.as_int(count).is_none(),
+            _ => false,
+        };
+        f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(grows))
+    }
+
+    /// A stack object of variable size: it begins where the stack pointer is, which moves behind it.
+    pub(super) fn grow_stack(&mut self, data: &InstData, bytes: Value) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
+        let stack = Operand::preg(STACK_POINTER, 1);
+        let start = if self.is_vgpr(&dst) { self.new_sgpr(1) } else { dst };
+        let bytes = self.sgpr(bytes);
+        let distance = self.new_sgpr(1);
+        self.sop(S_LSHR_B32, &[start, stack, shift]);
+        self.sop(S_LSHL_B32, &[distance, bytes, shift]);
+        self.sop(S_ADD_U32, &[stack, stack, distance]);
+        if self.is_vgpr(&dst) {
+            self.emit(V_MOV_B32, [dst, start]);
         }
         Ok(())
     }

@@ -125,6 +125,8 @@ struct Selector<'a> {
     seconds: FxHashMap<Value, VReg>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
     hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
+    /// Whether the function calls others.
+    has_calls: bool,
     /// Block being filled.
     block: ir::Block,
     /// Code of the IR instruction being lowered, forwards.
@@ -171,6 +173,7 @@ pub fn select(
         paired_with: FxHashMap::default(),
         seconds: FxHashMap::default(),
         hoisted: Vec::new(),
+        has_calls: false,
         block: ir::Block::new(0),
         cur: Vec::new(),
         rev: Vec::new(),
@@ -183,8 +186,12 @@ pub fn select(
 
 impl<'a> Selector<'a> {
     fn run(&mut self) -> Result<()> {
+        self.has_calls = self.calls();
+        self.mf.dynamic_stack = self.grows_stack();
         if self.f.call_conv.is_callable() {
-            self.mf.frame_base = Some(mir::abi::call::STACK_POINTER);
+            use mir::abi::call::{FRAME_POINTER, STACK_POINTER};
+            self.mf.frame_base =
+                Some(if self.has_calls || self.mf.dynamic_stack { FRAME_POINTER } else { STACK_POINTER });
         } else if self.f.is_kernel() || mir::abi::shader::is_shader(self.f.call_conv) {
             self.set_entry_layout();
         } else {
@@ -205,6 +212,9 @@ impl<'a> Selector<'a> {
         }
         for &block in order.iter().rev() {
             self.select_block(block)?;
+        }
+        if (self.has_calls || self.mf.dynamic_stack) && !self.mf.call_conv.is_callable() {
+            self.request_stack();
         }
         self.request_scratch()?;
         self.check_entry()
@@ -315,6 +325,11 @@ impl<'a> Selector<'a> {
             InstKind::PtrAdd { base, index, scale, offset } => {
                 self.lower_ptradd(data, *base, *index, *scale, *offset)
             }
+            InstKind::Alloca { count: Some(bytes), .. }
+                if !data.result.is_some_and(|r| self.allocas.contains_key(&r)) =>
+            {
+                self.grow_stack(data, *bytes)
+            }
             InstKind::Alloca { .. } => self.lower_stack_address(data),
             InstKind::Load { ptr, mem } => self.lower_load(data, *ptr, *mem),
             InstKind::Store { ptr, value, mem } => self.lower_store(*ptr, *value, *mem),
@@ -333,11 +348,11 @@ impl<'a> Selector<'a> {
             | InstKind::Branch { .. }
             | InstKind::Ret { .. }
             | InstKind::Unreachable => self.lower_terminator(data),
+            InstKind::Call { callee, args } => self.lower_call(inst, data, *callee, args),
             InstKind::InlineAsm { .. } => Err(Diagnostic::unsupported("inline assembly")),
-            InstKind::Shuffle { .. }
-            | InstKind::InsertValue { .. }
-            | InstKind::Call { .. }
-            | InstKind::Switch { .. } => Err(Diagnostic::defect("simplification left an illegal operation")),
+            InstKind::Shuffle { .. } | InstKind::InsertValue { .. } | InstKind::Switch { .. } => {
+                Err(Diagnostic::defect("simplification left an illegal operation"))
+            }
         }
     }
 

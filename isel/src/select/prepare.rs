@@ -30,7 +30,9 @@ impl<'a> Selector<'a> {
             }
             for &inst in &f.blocks[block].insts {
                 let data = &f.insts[inst];
-                if let InstKind::Alloca { size_bytes, count, align_log2 } = data.kind {
+                if let InstKind::Alloca { size_bytes, count, align_log2 } = data.kind
+                    && count.is_none_or(|c| self.const_int(c).is_some())
+                {
                     self.place_alloca(data, size_bytes, count, align_log2)
                         .map_err(|e| e.at(self.describe(inst)))?;
                 }
@@ -421,6 +423,25 @@ impl<'a> Selector<'a> {
             list.dedup();
         }
         let mut size: u64 = 0;
+        // What functions that are called refer to is at the same place in all kernels, in use or not.
+        if self.has_calls || self.f.call_conv.is_callable() {
+            let shared = |g: &mir::ir::Global| self.module.shared_lds.contains(g);
+            fixed.retain(|g| !shared(g));
+            dynamic.retain(|g| !shared(g));
+            let mut shared_dynamic = Vec::new();
+            for &global in &self.module.shared_lds {
+                if self.module.globals[global].size_bytes == 0 {
+                    shared_dynamic.push(global);
+                    continue;
+                }
+                let variable = &self.module.globals[global];
+                size = size.next_multiple_of(1 << variable.align_log2.min(16));
+                self.mf.lds.globals.push((global, size.min(u64::from(u32::MAX)) as u32));
+                size = size.saturating_add(variable.size_bytes);
+            }
+            // Then all sized variables are shared, so that nothing else follows.
+            dynamic.extend(shared_dynamic);
+        }
         for global in fixed {
             let variable = &self.module.globals[global];
             size = size.next_multiple_of(1 << variable.align_log2.min(16));

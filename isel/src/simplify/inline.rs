@@ -1,11 +1,14 @@
-//! Inlining of every call, and dropping of what no kernel reaches.
+//! Inlining, and dropping of what nothing reaches.
 //!
-//! The machine has no cheap calls and the runtime no stack to speak of, so legal IR has no calls. Functions are
-//! visited callees first, each call is replaced by a copy of the callee, which is free of calls by then. What is
-//! left without callers and is not an entry point loses its body: nothing is compiled that nothing uses.
+//! Calls cost about as much as fifty instructions and keep values out of the registers that a callee may change. So
 //!
-//! A recursion, a call through a pointer and a function without a body are refused by name. Code that grows
-//! beyond [`MAX_INSTS`] instructions is refused too, since nested calls can grow it exponentially.
+//! * kernels get copies of everything that they call, as far as that is possible and [`MAX_INLINED`] allows;
+//! * functions that others may call get copies of small callees, and of private ones that have no other caller;
+//! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what calls itself again. At `-O0`
+//!   front ends ask so for everything (`optnone`), which says nothing.
+//!
+//! Functions are visited callees first, so that a copy is of the final code. What is left without callers, is not visible
+//! outside and is referred to by nothing loses its body. Calls of declared functions stay, unless they are known ([`super::builtins`]).
 //!
 //! Cost: linear in the code that results.
 
@@ -17,108 +20,192 @@ use smallvec::SmallVec;
 /// Most instructions of one function after inlining.
 const MAX_INSTS: usize = 8_000_000;
 
+/// A caller with more instructions than this calls what is not small.
+const MAX_INLINED: usize = 400_000;
+
+/// A callee of so many instructions is copied wherever it is called.
+const SMALL: usize = 60;
+
 /// Whether something outside of the module starts the function.
 pub fn is_entry_point(func: &Function) -> bool {
     !func.is_declaration() && !matches!(func.call_conv, CallConv::Other(_)) && !func.call_conv.is_callable()
 }
 
 /// Whether other modules may call the function, so that it must be in the object.
-fn is_visible(func: &Function) -> bool {
+///
+/// The copy of a kernel's body that clang leaves beside it (`__clang_ocl_kern_imp_NAME`) is for that kernel alone.
+fn is_visible(module: &Module, func: &Function) -> bool {
     let emitted = matches!(
         func.linkage,
         Linkage::External | Linkage::LinkOnceAny | Linkage::LinkOnceOdr | Linkage::WeakAny | Linkage::WeakOdr
     );
-    !func.is_declaration() && func.call_conv.is_callable() && emitted
+    let of_kernel = func.name.strip_prefix("__clang_ocl_kern_imp_");
+    let is_kernel = |name: &str| module.functions.values().any(|f| f.is_kernel() && f.name == name);
+    !func.is_declaration() && func.call_conv.is_callable() && emitted && !of_kernel.is_some_and(is_kernel)
 }
 
-/// Inlines all calls under the entry points of `module` and drops the bodies of all other functions.
+/// Inlines calls under the roots of `module` and drops the bodies of functions that nothing reaches.
 pub fn inline_all(module: &mut Module) -> Result<()> {
-    let order = callees_first(module)?;
-    let mut reached: SecondaryMap<Func, bool> = SecondaryMap::new();
-    for &func in &order {
-        reached[func] = true;
-        inline_calls(module, func)?;
+    let graph = CallGraph::new(module);
+    for &func in &graph.order {
+        inline_calls(module, func, &graph)?;
     }
+    let reached = reached(module);
     let functions: Vec<Func> = module.functions.keys().collect();
     for func in functions {
         let function = &mut module.functions[func];
-        let kept = reached[func] && (is_entry_point(function) || is_visible(function));
-        if !function.is_declaration() && !kept {
+        let elsewhere = function.linkage == Linkage::AvailableExternally;
+        if !function.is_declaration() && (!reached[func] || elsewhere) {
             let mut empty = Function::new(function.name.clone(), function.call_conv, function.ret);
-            empty.linkage = function.linkage;
+            empty.linkage = if elsewhere { Linkage::External } else { function.linkage };
             empty.visibility = function.visibility;
+            for param in &function.params {
+                empty.add_param(function.ty(param.value), param.name.clone());
+            }
+            empty.variadic = function.variadic;
             *function = empty;
         }
     }
     Ok(())
 }
 
-/// Functions that entry points reach, callees before callers.
-fn callees_first(module: &Module) -> Result<Vec<Func>> {
-    #[derive(Clone, Copy, Default, PartialEq)]
-    enum State {
-        #[default]
-        New,
-        Open,
-        Done,
-    }
-    let mut state: SecondaryMap<Func, State> = SecondaryMap::new();
-    let mut order = Vec::new();
-    for (root, function) in &module.functions {
-        if !(is_entry_point(function) || is_visible(function)) || state[root] == State::Done {
-            continue;
+/// Functions that something refers to without calling them from code.
+fn roots(module: &Module) -> Vec<Func> {
+    let mut out: Vec<Func> = module
+        .functions
+        .iter()
+        .filter(|(_, function)| is_entry_point(function) || is_visible(module, function))
+        .map(|(func, _)| func)
+        .collect();
+    let mut add = |symbol: SymbolRef| {
+        if let SymbolRef::Func(func) = symbol {
+            out.push(func);
         }
-        let mut stack = vec![(root, callees(module, root))];
-        state[root] = State::Open;
-        while let Some((func, todo)) = stack.last_mut() {
-            match todo.pop() {
-                None => {
-                    state[*func] = State::Done;
-                    order.push(*func);
-                    stack.pop();
-                }
-                Some((callee, inst)) => match state[callee] {
-                    State::Done => {}
-                    State::Open => {
-                        let name = &module.functions[callee].name;
-                        let caller = &module.functions[*func];
-                        return Err(Diagnostic::unsupported(format!("recursive call of {name}"))
-                            .at(super::legalize::describe(caller, &module.types, inst))
-                            .in_function(&caller.name));
-                    }
-                    State::New => {
-                        state[callee] = State::Open;
-                        stack.push((callee, callees(module, callee)));
-                    }
-                },
+    };
+    module.aliases.iter().for_each(|alias| add(alias.target));
+    for init in module.globals.values().filter_map(|global| global.init.as_ref()) {
+        init.relocations.iter().for_each(|relocation| add(relocation.symbol));
+    }
+    out.retain(|&func| !module.functions[func].is_declaration());
+    out
+}
+
+/// Functions with a body that roots reach by calls and addresses.
+fn reached(module: &Module) -> SecondaryMap<Func, bool> {
+    let mut reached = SecondaryMap::new();
+    let mut work = roots(module);
+    work.iter().for_each(|&func| reached[func] = true);
+    while let Some(func) = work.pop() {
+        for (callee, _) in references(module, func) {
+            if !std::mem::replace(&mut reached[callee], true) {
+                work.push(callee);
             }
         }
     }
-    Ok(order)
+    reached
 }
 
-/// Functions with a body that `func` calls.
-fn callees(module: &Module, func: Func) -> Vec<(Func, Inst)> {
+/// Who calls whom, before inlining.
+struct CallGraph {
+    /// Functions that roots reach, callees before callers.
+    order: Vec<Func>,
+    /// Functions that are on a cycle of calls, as far as the walk closes it: calls of them stay.
+    recursive: SecondaryMap<Func, bool>,
+    /// Calls, and other references.
+    uses: SecondaryMap<Func, u32>,
+    /// Functions that entry points reach.
+    under_kernel: SecondaryMap<Func, bool>,
+}
+
+impl CallGraph {
+    fn new(module: &Module) -> Self {
+        #[derive(Clone, Copy, Default, PartialEq)]
+        enum State {
+            #[default]
+            New,
+            Open,
+            Done,
+        }
+        let mut state: SecondaryMap<Func, State> = SecondaryMap::new();
+        let mut graph = Self {
+            order: Vec::new(),
+            recursive: SecondaryMap::new(),
+            uses: SecondaryMap::new(),
+            under_kernel: SecondaryMap::new(),
+        };
+        let entries = module.functions.iter().filter(|(_, function)| is_entry_point(function));
+        let mut work: Vec<Func> = entries.map(|(func, _)| func).collect();
+        while let Some(func) = work.pop() {
+            if !std::mem::replace(&mut graph.under_kernel[func], true) {
+                work.extend(references(module, func).into_iter().map(|(callee, _)| callee));
+            }
+        }
+        for root in roots(module) {
+            graph.uses[root] += 1;
+            if state[root] != State::New {
+                continue;
+            }
+            let mut stack = vec![(root, references(module, root))];
+            state[root] = State::Open;
+            while let Some((func, todo)) = stack.last_mut() {
+                match todo.pop() {
+                    None => {
+                        state[*func] = State::Done;
+                        graph.order.push(*func);
+                        stack.pop();
+                    }
+                    Some((callee, times)) => {
+                        graph.uses[callee] += times;
+                        match state[callee] {
+                            State::Done => {}
+                            State::Open => graph.recursive[callee] = true,
+                            State::New => {
+                                state[callee] = State::Open;
+                                stack.push((callee, references(module, callee)));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        graph
+    }
+}
+
+/// Functions with a body that `func` refers to, and how often. An address counts as two uses: calls through it are not seen.
+fn references(module: &Module, func: Func) -> Vec<(Func, u32)> {
     let function = &module.functions[func];
     let mut out = Vec::new();
     for &block in &function.layout {
         for &inst in &function.blocks[block].insts {
-            if let InstKind::Call { callee: Callee::Func(callee), .. } = function.insts[inst].kind
-                && !module.functions[callee].is_declaration()
-            {
-                out.push((callee, inst));
+            if let InstKind::Call { callee: Callee::Func(callee), .. } = function.insts[inst].kind {
+                out.push((callee, 1));
             }
         }
     }
+    for value in function.values.values() {
+        if let ValueDef::Const(Const::Symbol(SymbolRef::Func(callee), _)) = value.def {
+            out.push((callee, 2));
+        }
+    }
+    out.retain(|&(callee, _)| !module.functions[callee].is_declaration());
     out
 }
 
-/// Replaces the calls in one function, whose callees have none left.
-fn inline_calls(module: &mut Module, func: Func) -> Result<()> {
+/// Replaces calls in one function, whose callees are done.
+fn inline_calls(module: &mut Module, func: Func, graph: &CallGraph) -> Result<()> {
     let placeholder = Function::new(String::new(), CallConv::Device, Type::Void);
     let mut caller = std::mem::replace(&mut module.functions[func], placeholder);
-    let result =
-        Inliner { module, caller: &mut caller, replaced: SecondaryMap::new(), hoisted: Vec::new() }.run();
+    let for_kernels = is_entry_point(&caller) || graph.under_kernel[func] && !is_visible(module, &caller);
+    let inliner = Inliner {
+        module,
+        graph,
+        for_kernels,
+        caller: &mut caller,
+        replaced: SecondaryMap::new(),
+        hoisted: Vec::new(),
+    };
+    let result = inliner.run();
     let name = caller.name.clone();
     module.functions[func] = caller;
     result.map_err(|d| d.in_function(&name))
@@ -126,6 +213,9 @@ fn inline_calls(module: &mut Module, func: Func) -> Result<()> {
 
 struct Inliner<'a> {
     module: &'a Module,
+    graph: &'a CallGraph,
+    /// Whether the caller is a kernel, or a private function that kernels get copies of.
+    for_kernels: bool,
     caller: &'a mut Function,
     /// Results of calls, and what stands for them.
     replaced: SecondaryMap<Value, Option<Value>>,
@@ -152,14 +242,14 @@ impl Inliner<'_> {
                     InstKind::Call { callee: Callee::Func(callee), args } => {
                         let (callee, args) = (*callee, args.clone());
                         if self.module.functions[callee].is_declaration() {
-                            self.builtin(inst, callee, &args, current)?;
-                            continue;
+                            if !self.builtin(inst, callee, &args, current) {
+                                self.caller.blocks[current].insts.push(inst);
+                            }
+                        } else if self.wants(callee) {
+                            current = self.splice(inst, callee, &args, current, &mut layout)?;
+                        } else {
+                            self.caller.blocks[current].insts.push(inst);
                         }
-                        current = self.splice(inst, callee, &args, current, &mut layout)?;
-                    }
-                    InstKind::Call { callee: Callee::Indirect(_), .. } => {
-                        return Err(Diagnostic::unsupported("call through a pointer")
-                            .at(super::legalize::describe(self.caller, &self.module.types, inst)));
                     }
                     _ => self.caller.blocks[current].insts.push(inst),
                 }
@@ -174,27 +264,46 @@ impl Inliner<'_> {
         Ok(())
     }
 
-    /// Replaces a call of a function without a body, if it is one that is known.
-    fn builtin(&mut self, inst: Inst, callee: Func, args: &[Value], block: Block) -> Result<()> {
-        let name = &self.module.functions[callee].name;
-        let (ty, loc) = (self.caller.insts[inst].ty, self.caller.locs[inst]);
-        let value = super::builtins::expand(self.caller, block, name, args, ty, loc);
-        match (value, self.caller.insts[inst].result) {
-            (Some(value), Some(result)) => {
-                self.replaced[result] = Some(value);
-                Ok(())
-            }
-            _ => Err(self.refuse(inst, callee)),
+    /// Whether a call of `callee`, which has a body, is to be replaced by a copy.
+    fn wants(&self, callee: Func) -> bool {
+        let body = &self.module.functions[callee];
+        // The function itself is not in the module while its calls are looked at, nor is what is compiled later on a cycle.
+        if body.layout.is_empty() || self.graph.recursive[callee] || body.variadic {
+            return false;
         }
+        if !body.call_conv.is_callable() {
+            return true;
+        }
+        if body.flags.contains(FuncFlags::ALWAYS_INLINE) {
+            return true;
+        }
+        if body.flags.contains(FuncFlags::NO_INLINE) && !body.flags.contains(FuncFlags::OPT_NONE) {
+            return false;
+        }
+        let size = body.insts.len();
+        if matches!(body.linkage, Linkage::WeakAny | Linkage::LinkOnceAny) {
+            // Another definition may take its place.
+            return false;
+        }
+        if self.for_kernels {
+            return size <= SMALL || self.caller.insts.len() + size <= MAX_INLINED;
+        }
+        let private = matches!(body.linkage, Linkage::Internal | Linkage::Private);
+        let only = private && self.graph.uses[callee] == 1;
+        size <= SMALL || only && self.caller.insts.len() + size <= MAX_INLINED
     }
 
-    fn refuse(&self, inst: Inst, callee: Func) -> Box<Diagnostic> {
+    /// Replaces a call of a function without a body, if it is one that is known.
+    fn builtin(&mut self, inst: Inst, callee: Func, args: &[Value], block: Block) -> bool {
         let name = &self.module.functions[callee].name;
-        let diagnostic = Diagnostic::unsupported(format!("call of {name}, which has no body to inline"))
-            .at(super::legalize::describe(self.caller, &self.module.types, inst));
-        match self.caller.source_location(self.module, inst) {
-            Some(location) => diagnostic.located(location),
-            None => diagnostic,
+        let (ty, loc) = (self.caller.insts[inst].ty, self.caller.locs[inst]);
+        let Some(result) = self.caller.insts[inst].result else { return false };
+        match super::builtins::expand(self.caller, block, name, args, ty, loc) {
+            Some(value) => {
+                self.replaced[result] = Some(value);
+                true
+            }
+            None => false,
         }
     }
 
@@ -263,6 +372,12 @@ impl Inliner<'_> {
                 self.caller.insts[new].fpmath_ulp_256 = data.fpmath_ulp_256;
                 let loc = body.locs[inst];
                 self.caller.locs[new] = if loc.line == 0 { call_loc } else { loc };
+                if let Some(site) = body.call_sites.get(&inst) {
+                    self.caller.call_sites.insert(new, site.clone());
+                }
+                if let Some(&aligns) = body.mem_aligns.get(&inst) {
+                    self.caller.mem_aligns.insert(new, aligns);
+                }
                 if let (Some(old), Some(new)) = (data.result, self.caller.insts[new].result) {
                     values[old] = Some(new);
                 }

@@ -1,7 +1,7 @@
 //! Simplification: from the faithful IR that `frontend` reads to the *legal* IR that selection accepts.
 //!
 //! ```text
-//! prepare (module)     inline         no calls; known builtins to intrinsics; what no kernel reaches is gone
+//! prepare (module)     inline         small and private callees; known builtins to intrinsics; what nothing reaches is gone
 //! simplify_function    promote        stack objects to values                      -O1
 //!                      legalize       one rebuilding walk: types, memory, expansions; folds and shares as it goes
 //!                      dce            dead instructions and block parameters
@@ -18,6 +18,7 @@ mod address_space;
 mod branches;
 mod builder;
 mod builtins;
+mod callgraph;
 mod cfg;
 mod dce;
 #[cfg(test)]
@@ -69,6 +70,8 @@ pub fn run_for_targets(
             module.functions[func] = simplify_function(module, function, &target, options)?;
         }
     }
+    callgraph::find_inputs(module, target_of)?;
+    callgraph::place_shared_lds(module);
     Ok(())
 }
 

@@ -90,7 +90,9 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
                     .is_none_or(|i| func.ty(i).is_int(32) || func.ty(i).is_int(64) && ty.bits() == Some(64)),
             "pointer arithmetic at these types",
         ),
-        K::Alloca { count, .. } => ensure(count.is_none(), "stack object of variable size"),
+        K::Alloca { count, .. } => {
+            ensure(count.is_none_or(|c| func.ty(c) == Type::I32), "stack object of variable size")
+        }
         K::Load { .. } => ensure(is_memory_type(ty), "load of this type"),
         K::Store { value, .. } => ensure(is_memory_type(func.ty(*value)), "store of this type"),
         K::AtomicRmw { .. } => {
@@ -123,7 +125,10 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
             )
         }
         K::InsertValue { .. } => Err("insertvalue"),
-        K::Call { .. } => Err("call"),
+        K::Call { args, .. } => ensure(
+            args.iter().all(|&a| func.ty(a) == Type::I32) && func.call_layouts.contains_key(&inst),
+            "arguments of a call",
+        ),
         K::Intrinsic { intrinsic, args } => {
             let key = match args.first() {
                 Some(&arg) if typed_by_argument(*intrinsic) => func.ty(arg),

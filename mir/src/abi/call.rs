@@ -37,6 +37,47 @@ pub const STACK_ALIGN_BYTES: u32 = 16;
 /// Most dwords of a result in registers.
 pub const MAX_RESULT_DWORDS: usize = 32;
 
+bitflags::bitflags! {
+    /// What a kernel starts with and hands on to functions that ask for it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct Inputs: u16 {
+        /// Pointer to the dispatch packet.
+        const DISPATCH_PTR = 1 << 0;
+        /// Pointer to the queue.
+        const QUEUE_PTR = 1 << 1;
+        /// Pointer to the hidden arguments.
+        const IMPLICITARG_PTR = 1 << 2;
+        /// Number of the dispatch.
+        const DISPATCH_ID = 1 << 3;
+        /// Work-group ids.
+        const WORKGROUP_ID_X = 1 << 4;
+        /// The second one.
+        const WORKGROUP_ID_Y = 1 << 5;
+        /// The third one.
+        const WORKGROUP_ID_Z = 1 << 6;
+        /// Work-item ids.
+        const WORKITEM_ID_X = 1 << 7;
+        /// The second one.
+        const WORKITEM_ID_Y = 1 << 8;
+        /// The third one.
+        const WORKITEM_ID_Z = 1 << 9;
+    }
+}
+
+impl Inputs {
+    /// All work-item ids, which share a register.
+    pub const WORKITEM_IDS: Self = Self::WORKITEM_ID_X.union(Self::WORKITEM_ID_Y).union(Self::WORKITEM_ID_Z);
+}
+
+/// Where a call puts its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallLayout {
+    /// One for each dword, in the order of the arguments of the legal call.
+    pub places: Vec<Place>,
+    /// Whether the callee is of the graphics convention, which hands nothing on.
+    pub graphics: bool,
+}
+
 /// Where a dword of the arguments is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {

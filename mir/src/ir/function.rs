@@ -1,6 +1,7 @@
 //! Functions: blocks, instructions and values in dense tables.
 
 use super::{Global, InstData, InstFlags, InstKind, Module, Type};
+use crate::abi::call::{CallLayout, Inputs};
 use crate::diag::SourceLocation;
 use crate::machine::PReg;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
@@ -148,6 +149,28 @@ pub struct IndirectParam {
     pub ty: Type,
     /// Whether the callee owns a copy (`byval`) or not (`byref`).
     pub by_value: bool,
+}
+
+/// What a call says about one argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallArgument {
+    /// Promises, and how it is passed.
+    pub flags: ParamFlags,
+    /// `byval`/`byref`: the type pointed to.
+    pub indirect: Option<IndirectParam>,
+    /// `align` attribute as log2; 0 where absent.
+    pub align_log2: u8,
+}
+
+/// What a call says about its callee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// Calling convention.
+    pub call_conv: CallConv,
+    /// Arguments in order.
+    pub args: Vec<CallArgument>,
+    /// How a narrow result is extended.
+    pub ret_flags: ParamFlags,
 }
 
 /// LLVM calling conventions that matter to AMDGPU.
@@ -323,6 +346,12 @@ pub struct Function {
     /// log2 of the alignment in bytes that a `memcpy`, `memmove` or `memset` promises for its destination and source;
     /// an instruction that is absent promises 1 byte.
     pub mem_aligns: FxHashMap<Inst, [u8; 2]>,
+    /// What calls say about their arguments beyond what the function called says.
+    pub call_sites: FxHashMap<Inst, CallSite>,
+    /// In legal IR: where calls put their arguments.
+    pub call_layouts: FxHashMap<Inst, CallLayout>,
+    /// In legal IR: what it, and what it calls, asks its caller for.
+    pub inputs: Inputs,
     /// Kernel metadata; meaningful for [`CallConv::Kernel`].
     pub kernel: KernelMetadata,
     /// Line of the definition, from the function's `DISubprogram`.
@@ -355,6 +384,9 @@ impl Function {
             locs: SecondaryMap::new(),
             inline_asm: PrimaryMap::new(),
             mem_aligns: FxHashMap::default(),
+            call_sites: FxHashMap::default(),
+            call_layouts: FxHashMap::default(),
+            inputs: Inputs::empty(),
             kernel: KernelMetadata::default(),
             loc: SourceLoc::default(),
             consts: HashTable::new(),

@@ -114,6 +114,9 @@ pub struct Module {
     pub idents: Vec<String>,
     /// Module-level inline assembly.
     pub inline_asm: String,
+    /// In legal IR: LDS variables that functions which are called refer to, in the order of their places: at the same ones in every
+    /// kernel that calls functions.
+    pub shared_lds: Vec<Global>,
 }
 
 impl Module {

@@ -416,6 +416,17 @@ pub struct LdsLayout {
     pub dynamic: bool,
 }
 
+/// What a call reads and writes besides the registers that its instruction names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallSite {
+    /// Registers that hold arguments and handed-on values.
+    pub reads: Vec<PReg>,
+    /// VGPRs from v0 on that hold the result.
+    pub result_dwords: u8,
+    /// The function called, where it is known.
+    pub callee: Option<crate::ir::Func>,
+}
+
 /// How many registers and how much memory a finished function needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
@@ -476,6 +487,10 @@ pub struct Function {
     pub shader_results: Vec<PReg>,
     /// The register to which objects on the stack are relative (bytes times lanes), where it is not 0: a kernel's frame starts at 0.
     pub frame_base: Option<PReg>,
+    /// Whether the stack pointer moves inside of the function.
+    pub dynamic_stack: bool,
+    /// Calls, by the operand of their instruction.
+    pub calls: Vec<CallSite>,
     /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
     /// allocation.
     pub whole_wave_vgprs: Vec<PReg>,
@@ -504,6 +519,8 @@ impl Function {
             result_dwords: 0,
             shader_results: Vec::new(),
             frame_base: None,
+            dynamic_stack: false,
+            calls: Vec::new(),
             whole_wave_vgprs: Vec::new(),
         }
     }
@@ -512,6 +529,14 @@ impl Function {
     #[inline]
     pub fn is_structured(&self) -> bool {
         self.structured
+    }
+
+    /// What the call instruction `inst` reads and writes; `None` for other instructions.
+    pub fn call_site(&self, inst: &Inst) -> Option<&CallSite> {
+        if inst.op != crate::isa::Opcode::CALL {
+            return None;
+        }
+        self.calls.get(usize::try_from(inst.operands.get(2)?.as_imm()?).ok()?)
     }
 
     /// A new virtual register.

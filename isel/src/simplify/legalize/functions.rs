@@ -9,7 +9,8 @@
 //! Cost: linear in dwords.
 
 use super::{Legalizer, Parts};
-use mir::abi::call::{MAX_RESULT_DWORDS, Place, Places};
+use crate::uniformity::Uniformity;
+use mir::abi::call::{CallLayout, MAX_RESULT_DWORDS, Place, Places};
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 use smallvec::{SmallVec, smallvec};
@@ -18,7 +19,10 @@ use smallvec::{SmallVec, smallvec};
 pub(super) type Dwords = SmallVec<[Value; 8]>;
 
 /// Stack objects of a function start at this alignment of the frame; larger ones need a frame that is aligned anew.
-const FRAME_ALIGN_LOG2: u8 = 4;
+pub(super) const FRAME_ALIGN_LOG2: u8 = 4;
+
+/// Largest argument that is copied to the stack.
+const MAX_BYVAL_BYTES: u64 = 4096;
 
 /// How one scalar of a type, or all elements of a vector, is passed.
 #[derive(Clone, Copy)]
@@ -384,5 +388,177 @@ impl Legalizer<'_> {
         self.b.scope = None;
         let dwords = Dwords::from_slice(&self.b.func.blocks[block].params);
         self.finish_return(&dwords);
+    }
+
+    /// A call: arguments as dwords with their places, the result put together again.
+    pub(super) fn lower_call(
+        &mut self,
+        inst: Inst,
+        callee: Callee,
+        args: &[Value],
+        ty: Type,
+    ) -> Result<Parts> {
+        let old = self.old;
+        let site = old.call_sites.get(&inst);
+        let call_conv = site.map_or(CallConv::Device, |site| site.call_conv);
+        if !call_conv.is_callable() {
+            return Err(Diagnostic::unsupported("call with this calling convention"));
+        }
+        let graphics = call_conv == CallConv::AmdgpuGfx;
+        let mut places = Places::new(graphics);
+        let mut words = Dwords::new();
+        let mut layout = Vec::new();
+        let demoted = self.is_demoted(ty)?;
+        let result_slot = if demoted {
+            let types = &self.ctx.module.types;
+            let (size, align) = (types.alloc_bytes(ty), types.abi_align(ty).max(4));
+            let slot = self.entry_alloca(size, align.trailing_zeros() as u8);
+            words.push(self.b.as_integer(slot));
+            layout.push(places.dword(false));
+            Some(slot)
+        } else {
+            None
+        };
+        for (index, &arg) in args.iter().enumerate() {
+            let argument = site.and_then(|site| site.args.get(index)).copied().unwrap_or_default();
+            if let Some(IndirectParam { ty: pointee, by_value: true }) = argument.indirect {
+                self.copy_to_stack(arg, pointee, argument.align_log2, &mut places, &mut words, &mut layout)?;
+                continue;
+            }
+            let parts = self.parts(arg)?;
+            let inreg = argument.flags.contains(ParamFlags::INREG);
+            for word in self.to_dwords(old.ty(arg), &parts, argument.flags)? {
+                words.push(word);
+                layout.push(places.dword(inreg));
+            }
+        }
+        let count = if demoted || ty == Type::Void { 0 } else { self.abi_dwords(ty)? };
+        let result_ty = match count {
+            0 => Type::Void,
+            1 => Type::I32,
+            n => Type::Vector(Scalar::Int(32), n as u32),
+        };
+        let layout = CallLayout { places: layout, graphics };
+        let result = match callee {
+            Callee::Func(_) => self.push_call(callee, &words, result_ty, layout),
+            Callee::Indirect(pointer) => {
+                let divergent = self
+                    .uniformity
+                    .get_or_insert_with(|| Uniformity::compute(old, self.ctx.machine))
+                    .is_divergent(pointer);
+                let target = self.part(pointer)?;
+                let target = self.b.as_integer(target);
+                if self.b.bits(target) != 64 {
+                    return Err(Diagnostic::unsupported("call through a pointer of this address space"));
+                }
+                if divergent {
+                    self.call_each(target, &words, result_ty, layout)
+                } else {
+                    self.push_call(Callee::Indirect(target), &words, result_ty, layout)
+                }
+            }
+        };
+        if let Some(slot) = result_slot {
+            let types = &self.ctx.module.types;
+            let mem = MemAccess::plain(AddrSpace::PRIVATE, types.abi_align(ty).max(4).trailing_zeros() as u8);
+            return self.load_parts(slot, mem, ty);
+        }
+        match result {
+            None => Ok(Parts::new()),
+            Some(value) => {
+                let dwords: Dwords = (0..count as u32).map(|i| self.b.extract(value, i)).collect();
+                self.from_dwords(ty, &dwords)
+            }
+        }
+    }
+
+    fn push_call(&mut self, callee: Callee, words: &[Value], ty: Type, layout: CallLayout) -> Option<Value> {
+        let kind = InstKind::Call { callee, args: SmallVec::from_slice(words) };
+        let result = self.b.push(kind, ty, InstFlags::empty());
+        let block = self.b.block;
+        if let Some(&inst) = self.b.func.blocks[block].insts.last() {
+            self.b.func.call_layouts.insert(inst, layout);
+        }
+        result
+    }
+
+    /// Calls every function that `target` is in some lane, in turn, for the lanes that want it:
+    ///
+    /// ```text
+    /// loop:  first = the pointer of the first lane; lanes that have another one skip the call
+    /// call:  the result
+    /// latch: lanes that have called leave
+    /// ```
+    ///
+    /// The condition is computed anew in the latch, so that the call stays inside of the loop, where `first` is the same in all lanes.
+    fn call_each(&mut self, target: Value, words: &[Value], ty: Type, layout: CallLayout) -> Option<Value> {
+        let (low, high) = self.b.split64(target);
+        let [head, call, latch, done] = [(); 4].map(|()| self.b.new_block());
+        self.b.jump(head, &[]);
+        let scope = self.b.scope.take();
+        self.b.block = head;
+        let first_low = self.b.intrinsic(Intrinsic::Readfirstlane, &[low], Type::I32);
+        let first_high = self.b.intrinsic(Intrinsic::Readfirstlane, &[high], Type::I32);
+        let a = self.b.xor(low, first_low);
+        let b = self.b.xor(high, first_high);
+        let differs = self.b.or(a, b);
+        let mine = self.b.icmp_imm(IntPredicate::Eq, differs, 0);
+        let undefined = (ty != Type::Void).then(|| self.b.poison(ty));
+        let without: SmallVec<[Value; 4]> = undefined.into_iter().collect();
+        self.b.branch(mine, Target::to(call), Target { block: latch, args: without });
+        self.b.block = call;
+        let first = self.b.join64(first_low, first_high);
+        let result = self.push_call(Callee::Indirect(first), words, ty, layout);
+        let with: SmallVec<[Value; 4]> = result.into_iter().collect();
+        self.b.jump(latch, &with);
+        self.b.block = latch;
+        let result = result.map(|_| self.b.func.add_block_param(latch, ty));
+        let one = self.b.icmp_imm(IntPredicate::Eq, a, 0);
+        let other = self.b.icmp_imm(IntPredicate::Eq, b, 0);
+        let called = self.b.and(one, other);
+        self.b.branch(called, Target::to(done), Target::to(head));
+        self.b.block = done;
+        self.b.scope = scope;
+        result
+    }
+
+    /// A `byval` argument: its dwords go to the stack.
+    fn copy_to_stack(
+        &mut self,
+        arg: Value,
+        pointee: Type,
+        align_log2: u8,
+        places: &mut Places,
+        words: &mut Dwords,
+        layout: &mut Vec<Place>,
+    ) -> Result<()> {
+        let types = &self.ctx.module.types;
+        let size = types.alloc_bytes(pointee);
+        let align = types.abi_align(pointee).max(1 << align_log2.min(12));
+        if size > MAX_BYVAL_BYTES || align > 1 << FRAME_ALIGN_LOG2 {
+            let message = format!("argument of {size} bytes on the stack, aligned to {align}");
+            return Err(Diagnostic::unsupported(message));
+        }
+        let at = places.memory(size as u32, align as u32);
+        let pointer = self.raw_parts(arg)?;
+        let &[pointer] = &pointer[..] else {
+            return Err(Diagnostic::unsupported("a vector of pointers to arguments"));
+        };
+        let space = self.b.ty(pointer).addr_space().unwrap_or(AddrSpace::FLAT);
+        let align_log2 = (align.trailing_zeros() as u8).min(2);
+        for offset in (0..size).step_by(4) {
+            let bytes = (size - offset).min(4);
+            let from = self.b.ptr_offset(pointer, offset as i64);
+            let mem = MemAccess::plain(space, align_log2);
+            let word_ty = Type::int(8 * bytes as u32);
+            let parts = self.load_parts(from, mem, word_ty)?;
+            let word = match parts[..] {
+                [part] => self.b.zext_or_trunc(part, Type::I32),
+                _ => return Err(Diagnostic::defect("a dword of several parts")),
+            };
+            words.push(word);
+            layout.push(Place::Stack(at + offset as u32));
+        }
+        Ok(())
     }
 }

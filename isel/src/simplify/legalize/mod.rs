@@ -43,6 +43,7 @@ mod wide_float;
 use super::address_space::Spaces;
 use super::builder::Builder;
 use super::cfg::Cfg;
+use crate::uniformity::Uniformity;
 use crate::{FloatMode, Options};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -88,6 +89,8 @@ pub struct Legalizer<'a> {
     return_block: Option<Block>,
     /// The last division of wide integers, whose other result may be asked for.
     divided: Option<wide::Divided>,
+    /// Which values differ between lanes, once somebody asks.
+    uniformity: Option<Uniformity>,
     /// The instruction being lowered, its flags and accuracy.
     current: Inst,
     flags: InstFlags,
@@ -134,6 +137,7 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         return_block: None,
         divided: None,
         current: Inst::from_u32(0),
+        uniformity: None,
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
     };
@@ -239,7 +243,7 @@ impl Legalizer<'_> {
             InstKind::InsertValue { aggregate, value, path } => {
                 self.lower_insert_value(*aggregate, *value, path)?
             }
-            InstKind::Call { callee, .. } => return Err(self.refuse_call(*callee)),
+            InstKind::Call { callee, args } => self.lower_call(inst, *callee, args, ty)?,
             InstKind::Intrinsic { intrinsic, args } => self.lower_intrinsic(*intrinsic, args, ty)?,
             InstKind::InlineAsm { asm, args } => self.lower_asm(*asm, args, ty)?,
             InstKind::Jump { target } => {
@@ -255,16 +259,6 @@ impl Legalizer<'_> {
             self.define(result, &parts);
         }
         Ok(())
-    }
-
-    fn refuse_call(&self, callee: Callee) -> Box<Diagnostic> {
-        match callee {
-            Callee::Func(func) => Diagnostic::unsupported(format!(
-                "call of {}, which has no body to inline",
-                self.ctx.module.functions[func].name
-            )),
-            Callee::Indirect(_) => Diagnostic::unsupported("call through a pointer"),
-        }
     }
 
     fn terminate(&mut self, kind: InstKind) -> Parts {
@@ -379,7 +373,7 @@ impl Legalizer<'_> {
     }
 
     /// Parts of an old value, as they are: a flat pointer may be one of a known space.
-    fn raw_parts(&mut self, value: Value) -> Result<Parts> {
+    pub(super) fn raw_parts(&mut self, value: Value) -> Result<Parts> {
         if let ValueDef::Const(_) = self.old.values[value].def {
             return self.const_parts(value);
         }

@@ -1,0 +1,111 @@
+//! What functions need of their callers, over the whole call graph.
+//!
+//! A function asks for a handed-on value (work-item ids, pointers, ...) if its code reads it or if a function that it calls asks
+//! for it; who calls a function of which nothing is known hands on everything. The answer for a set of functions that call each other is one answer.
+//! Cost: linear in code and calls, but for the rounds that cycles take, bounded by the number of values.
+
+use mir::Result;
+use mir::abi::call::Inputs;
+use mir::ir::*;
+use mir::target::{Features, Target};
+
+/// Fills in [`Function::inputs`] of all functions of a legal module.
+pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<Target>) -> Result<()> {
+    let mut callers: cranelift_entity::SecondaryMap<Func, Vec<Func>> = cranelift_entity::SecondaryMap::new();
+    let mut work = Vec::new();
+    let funcs: Vec<Func> = module.functions.keys().collect();
+    for &func in &funcs {
+        let mut inputs = Inputs::empty();
+        let function = &module.functions[func];
+        if function.is_declaration() {
+            continue;
+        }
+        let target = target_of(function)?;
+        for &block in &function.layout {
+            for &inst in &function.blocks[block].insts {
+                inputs |= match &function.insts[inst].kind {
+                    InstKind::Call { callee: Callee::Func(callee), .. }
+                        if !module.functions[*callee].is_declaration() =>
+                    {
+                        callers[*callee].push(func);
+                        Inputs::empty()
+                    }
+                    InstKind::Call { .. } => Inputs::all(),
+                    kind => own_inputs(function, kind, &target),
+                };
+            }
+        }
+        if !inputs.is_empty() {
+            work.push(func);
+        }
+        module.functions[func].inputs = inputs;
+    }
+    while let Some(func) = work.pop() {
+        let inputs = module.functions[func].inputs;
+        for &caller in &callers[func] {
+            let wanted = &mut module.functions[caller].inputs;
+            if !wanted.contains(inputs) {
+                *wanted |= inputs;
+                work.push(caller);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What one operation reads.
+fn own_inputs(function: &Function, kind: &InstKind, target: &Target) -> Inputs {
+    let queue_has_apertures = !target.has(Features::APERTURE_REGS);
+    match kind {
+        InstKind::Intrinsic { intrinsic, .. } => match intrinsic {
+            Intrinsic::WorkitemIdX => Inputs::WORKITEM_ID_X,
+            Intrinsic::WorkitemIdY => Inputs::WORKITEM_ID_Y,
+            Intrinsic::WorkitemIdZ => Inputs::WORKITEM_ID_Z,
+            Intrinsic::WorkgroupIdX => Inputs::WORKGROUP_ID_X,
+            Intrinsic::WorkgroupIdY => Inputs::WORKGROUP_ID_Y,
+            Intrinsic::WorkgroupIdZ => Inputs::WORKGROUP_ID_Z,
+            Intrinsic::DispatchPtr => Inputs::DISPATCH_PTR,
+            Intrinsic::DispatchId => Inputs::DISPATCH_ID,
+            Intrinsic::QueuePtr | Intrinsic::Trap | Intrinsic::Ubsantrap => Inputs::QUEUE_PTR,
+            Intrinsic::ImplicitargPtr => Inputs::IMPLICITARG_PTR,
+            Intrinsic::IsShared | Intrinsic::IsPrivate if queue_has_apertures => Inputs::QUEUE_PTR,
+            _ => Inputs::empty(),
+        },
+        InstKind::Cast { op: CastOp::AddrSpaceCast, arg } if queue_has_apertures => {
+            match function.ty(*arg).addr_space() {
+                Some(AddrSpace::LOCAL | AddrSpace::PRIVATE) => Inputs::QUEUE_PTR,
+                _ => Inputs::empty(),
+            }
+        }
+        _ => Inputs::empty(),
+    }
+}
+
+/// Places LDS variables that functions which are called refer to: they are at the same offset in every kernel that calls.
+pub fn place_shared_lds(module: &mut Module) {
+    let mut fixed = Vec::new();
+    let mut dynamic = Vec::new();
+    for function in module.functions.values().filter(|f| f.call_conv.is_callable() && !f.is_declaration()) {
+        for value in function.values.values() {
+            let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = value.def else { continue };
+            let variable = &module.globals[global];
+            if variable.space == AddrSpace::LOCAL {
+                if variable.size_bytes == 0 { &mut dynamic } else { &mut fixed }.push(global);
+            }
+        }
+    }
+    // Dynamic LDS follows whatever any kernel has, at one place for all.
+    if !dynamic.is_empty() {
+        let sized = |g: &Global| {
+            let variable = &module.globals[*g];
+            variable.space == AddrSpace::LOCAL && variable.size_bytes != 0
+        };
+        fixed.extend(module.globals.keys().filter(sized));
+    }
+    for list in [&mut fixed, &mut dynamic] {
+        list.sort_by_key(|&g| (std::cmp::Reverse(module.globals[g].align_log2), g));
+        list.dedup();
+    }
+    fixed.append(&mut dynamic);
+    module.shared_lds = fixed;
+}
