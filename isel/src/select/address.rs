@@ -425,7 +425,8 @@ impl<'a> Selector<'a> {
 
     /// The register that holds an entry value.
     pub(super) fn entry_value(&mut self, value: EntryValue) -> Operand {
-        if value == EntryValue::PrivateSegmentBuffer && (self.mf.call_conv.is_callable() || self.has_calls) {
+        let settled = self.has_calls && !self.mf.entry.layout.builds_scratch;
+        if value == EntryValue::PrivateSegmentBuffer && (self.mf.call_conv.is_callable() || settled) {
             if self.has_calls && !self.mf.call_conv.is_callable() {
                 self.mf.entry.request(value, None);
             }

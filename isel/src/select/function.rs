@@ -77,7 +77,8 @@ impl<'a> Selector<'a> {
         let entry = &mut self.mf.entry;
         entry.request(EntryValue::PrivateSegmentBuffer, None);
         entry.request(EntryValue::ScratchWaveOffset, None);
-        if self.target.generation() > Generation::Gfx6 && self.target.has(Features::FLAT) {
+        let systems = self.target.os == mir::target::Os::AmdHsa;
+        if systems && self.target.generation() > Generation::Gfx6 && self.target.has(Features::FLAT) {
             self.mf.uses_flat_scratch = true;
         }
     }
@@ -128,6 +129,11 @@ impl<'a> Selector<'a> {
             Callee::Func(func) => Some(func).filter(|&func| !self.module.functions[func].is_declaration()),
             Callee::Indirect(_) => None,
         };
+        if self.mf.entry.layout.builds_scratch && !self.mf.call_conv.is_callable() {
+            // The prolog builds it elsewhere.
+            let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
+            copies.push((SCRATCH_RESOURCE, 4, resource));
+        }
         if !layout.graphics {
             let inputs = known.map_or(Inputs::all(), |func| self.module.functions[func].inputs);
             self.hand_on(inputs, &mut copies);

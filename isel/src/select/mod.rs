@@ -265,9 +265,6 @@ impl<'a> Selector<'a> {
         self.rev.extend(self.cur.drain(..).rev());
         self.loc = 0;
         if self.in_entry() {
-            for param in &f.params {
-                self.copy_outside(Some(param.value));
-            }
             self.emit_hoisted();
             for param in &f.params {
                 self.copy_outside(Some(param.value));
