@@ -5,4 +5,6 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| sim::robustness::check(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    sim::robustness::check(bytes);
+});
