@@ -102,9 +102,10 @@ impl CodeObject {
         }
         let flags = header.e_flags(endian);
         let mach = flags.0 & 0xff;
+        // 0 is version 2, and what other systems than HSA use; 1 to 4 are 3 to 6.
         let version = match header.e_ident().abi_version {
-            0 => 2,
-            v => v + 2,
+            abi @ 0..=4 => abi + 2,
+            abi => return Err(bad(format!("ELF ABI version {abi} is not known"))),
         };
         let mut object = Self {
             image: Vec::new(),
@@ -506,5 +507,10 @@ mod tests {
         header[6] = 1;
         header[18] = 62;
         assert!(CodeObject::load(&header).unwrap_err().message.contains("machine"));
+        header[18] = 224;
+        for abi in [5, 254, 255] {
+            header[8] = abi;
+            assert!(CodeObject::load(&header).unwrap_err().message.contains("ABI version"), "{abi}");
+        }
     }
 }
