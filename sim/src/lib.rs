@@ -25,6 +25,7 @@ pub mod dispatch_json;
 pub mod exec;
 pub mod fp;
 pub mod legacy;
+pub mod lines;
 pub mod load;
 pub mod memory;
 pub mod program;

@@ -6,6 +6,7 @@
 //! Bad bytes give an error, never a panic.
 
 use crate::legacy;
+use crate::lines::Lines;
 use crate::report::{Kind, Report, Result};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
@@ -66,6 +67,7 @@ pub struct CodeObject {
     code: Vec<(u64, u64)>,
     processor: Option<&'static Processor>,
     version: u8,
+    lines: Lines,
 }
 
 /// Where undefined symbols start, relative to the image.
@@ -119,9 +121,13 @@ impl CodeObject {
             code: Vec::new(),
             processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
             version,
+            lines: Lines::default(),
         };
         match header.e_type(endian) {
-            elf::ET_DYN | elf::ET_EXEC => object.layout_segments(&elf)?,
+            elf::ET_DYN | elf::ET_EXEC => {
+                object.layout_segments(&elf)?;
+                object.lines = Lines::read(&elf, &FxHashMap::default());
+            }
             elf::ET_REL => object.link_sections(&elf)?,
             other => return Err(bad(format!("ELF type {other} is neither relocatable nor shared"))),
         }
@@ -157,6 +163,7 @@ impl CodeObject {
             code: vec![(ENTRY, end)],
             processor: Some(processor),
             version: 3,
+            lines: Lines::default(),
         }
     }
 
@@ -240,6 +247,7 @@ impl CodeObject {
             self.image[end as usize..end as usize + data.len()].copy_from_slice(data);
             end = top;
         }
+        self.lines = Lines::read(elf, &address);
         let mut lds = FxHashMap::default();
         let mut lds_end = 0u64;
         for symbol in elf.symbols() {
@@ -469,6 +477,11 @@ impl CodeObject {
     /// Ranges of executable bytes in the image.
     pub fn code_ranges(&self) -> &[(u64, u64)] {
         &self.code
+    }
+
+    /// Source file and line of the code at an offset in the image.
+    pub fn source_line(&self, offset: u64) -> Option<String> {
+        self.lines.at(offset)
     }
 
     /// The image as loaded at `base`.

@@ -14,7 +14,7 @@ bitflags::bitflags! {
         const UNDEF_ADDRESS = 1 << 1;
         /// An undefined value decides a branch, a trap or EXEC.
         const UNDEF_BRANCH = 1 << 2;
-        /// A byte none of whose bits is defined is stored to global memory. Not part of `all`: copying padding does this rightfully.
+        /// A lane stores to memory a value none of whose bits is defined. (Padding and unused elements travel with what is defined.)
         const UNDEF_STORE = 1 << 3;
         /// Wait states that the programmer must provide are missing.
         const HAZARD = 1 << 4;
@@ -34,12 +34,16 @@ bitflags::bitflags! {
         const STALE = 1 << 11;
         /// The same as [`Self::RACE`] in memory. Not part of `all`: programs may poll a flag.
         const RACE_GLOBAL = 1 << 12;
+        /// A load finds another work-group's store that nothing waited for before it was published.
+        const RELEASE = 1 << 13;
+        /// A clause of memory instructions that cannot be issued again. Not part of `all`: it matters where page faults are retried (XNACK).
+        const XNACK = 1 << 14;
     }
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self::all().difference(Self::UNDEF_STORE).difference(Self::BUFFER_RANGE).difference(Self::RACE_GLOBAL)
+        Self::all().difference(Self::BUFFER_RANGE).difference(Self::RACE_GLOBAL).difference(Self::XNACK)
     }
 }
 
@@ -57,11 +61,13 @@ const CHECK_NAMES: &[(&str, Checks)] = &[
     ("race", Checks::RACE),
     ("stale", Checks::STALE),
     ("race-global", Checks::RACE_GLOBAL),
+    ("release", Checks::RELEASE),
+    ("xnack", Checks::XNACK),
 ];
 
 impl Checks {
     /// Reads `all`, `none` or a list of names separated by commas; a name after `-` is removed. `all` leaves out
-    /// `undef-store`, `buffer-range` and `race-global`, which valid programs may violate; `all,undef-store` adds one.
+    /// `buffer-range`, `race-global` and `xnack`, which valid programs may violate; `all,xnack` adds one.
     pub fn parse(list: &str) -> std::result::Result<Self, String> {
         let mut set = Self::empty();
         for (i, item) in list.split(',').map(str::trim).filter(|s| !s.is_empty()).enumerate() {
@@ -120,6 +126,10 @@ pub enum Kind {
     Stale,
     /// [`Checks::RACE_GLOBAL`].
     RaceGlobal,
+    /// [`Checks::RELEASE`].
+    Release,
+    /// [`Checks::XNACK`].
+    Xnack,
     /// An access to memory that is not mapped.
     OutOfBounds,
     /// A write to read-only memory.
@@ -153,6 +163,8 @@ impl Kind {
             Self::Race => Checks::RACE,
             Self::Stale => Checks::STALE,
             Self::RaceGlobal => Checks::RACE_GLOBAL,
+            Self::Release => Checks::RELEASE,
+            Self::Xnack => Checks::XNACK,
             _ => return None,
         })
     }
@@ -173,6 +185,8 @@ impl Kind {
             Self::Race => "race",
             Self::Stale => "stale",
             Self::RaceGlobal => "race-global",
+            Self::Release => "release",
+            Self::Xnack => "xnack",
             Self::OutOfBounds => "out-of-bounds",
             Self::ReadOnly => "read-only",
             Self::Trap => "trap",
@@ -197,6 +211,8 @@ pub struct Report {
     pub pc: Option<u64>,
     /// Text of the instruction.
     pub instruction: Option<String>,
+    /// Source file and line, where the object has line tables.
+    pub source: Option<String>,
     /// Work-group id.
     pub group: Option<[u32; 3]>,
     /// Wave in the work-group.
@@ -214,6 +230,7 @@ impl Report {
             kernel: String::new(),
             pc: None,
             instruction: None,
+            source: None,
             group: None,
             wave: None,
             lane: None,
@@ -238,6 +255,9 @@ impl fmt::Display for Report {
         }
         if let Some(text) = &self.instruction {
             write!(f, ": {text}")?;
+        }
+        if let Some(source) = &self.source {
+            write!(f, "\n  {source}")?;
         }
         if let Some([x, y, z]) = self.group {
             write!(f, "\n  work-group ({x}, {y}, {z})")?;
@@ -349,6 +369,9 @@ pub struct Stats {
     pub unmapped_stores: u64,
     /// Digest of the log of stores to unmapped memory.
     pub store_log_digest: u64,
+    /// How often the wait that [`Config::skip`] left out would have waited for anything.
+    #[serde(skip)]
+    pub missed_waits: u64,
 }
 
 impl Stats {
@@ -377,8 +400,10 @@ impl Stats {
             occupancy: _,
             unmapped_stores: _,
             store_log_digest: _,
+            missed_waits,
         } = other;
         self.instructions += instructions;
+        self.missed_waits += missed_waits;
         self.salu += salu;
         self.valu += valu;
         self.smem += smem;

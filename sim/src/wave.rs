@@ -3,7 +3,9 @@
 //! Registers are numbered as by [`PReg`]. Beside each register stand its undefined bits: a set bit there means that nothing has given this bit
 //! a value. For VGPRs a mask tells which lanes may have undefined bits, so that the common case costs one test a register.
 
+use crate::exec::memory::gws::Wait;
 use crate::exec::valu::{mask_of, spread};
+use crate::strict::clause::Clause;
 use crate::strict::hazards::Clock;
 use crate::strict::waits::Waits;
 use mir::machine::PReg;
@@ -22,6 +24,8 @@ pub enum Status {
     Running,
     /// It waits at a barrier (byte address of the instruction).
     Barrier(u64),
+    /// It waits for global wave sync.
+    Gws(Wait),
     /// It has ended.
     Done,
 }
@@ -55,6 +59,8 @@ pub struct Wave {
     pub waits: Waits,
     /// Wait states.
     pub clock: Clock,
+    /// The clause of memory instructions that it is in.
+    pub clause: Clause,
     /// Whether GPR index mode is on (MODE.gpr_idx_en).
     pub gpr_idx: bool,
     /// Instructions executed, what `s_memtime` shows.
@@ -83,6 +89,7 @@ impl Wave {
             index: 0,
             waits: Waits::new(vm_max, lgkm_max),
             clock: Clock::default(),
+            clause: Clause::default(),
             gpr_idx: false,
             time: 0,
         }
@@ -104,6 +111,7 @@ impl Wave {
         self.status = Status::Running;
         self.waits.reset();
         self.clock.reset();
+        self.clause.end();
         self.gpr_idx = false;
         self.time = 0;
     }

@@ -10,7 +10,6 @@ use crate::load::Kernel;
 use crate::memory::Bus;
 use crate::report::{Checks, Kind, Report, Result, Stats};
 use crate::strict::races::Races;
-use crate::strict::waits::EventKind;
 use crate::wave::{LANES, Status, Wave};
 
 /// Instructions of a turn with seed 0.
@@ -81,6 +80,7 @@ pub(super) fn run_one(
     group.id = id;
     let fill = |(i, b): (usize, &mut u8)| *b = (i as u8).wrapping_mul(37) ^ run.cfg.seed as u8 ^ 0xa5;
     group.lds.iter_mut().enumerate().for_each(fill);
+    group.gws = Default::default();
     group.lds_undef.clear();
     group.lds_undef.resize(group.lds.len(), 0xff);
     let size: [u32; 3] = std::array::from_fn(|k| d.group[k].min(d.grid[k] - id[k] * d.group[k]));
@@ -115,6 +115,11 @@ fn turns(
         let first = turns.first(count);
         for k in 0..count {
             let w = &mut waves[(first + k) % count];
+            if let Status::Gws(wait) = w.status
+                && group.gws.ready(wait)
+            {
+                w.status = Status::Running;
+            }
             let mut quantum = turns.length();
             while w.status == Status::Running && quantum > 0 {
                 quantum -= 1;
@@ -125,6 +130,7 @@ fn turns(
                     eprintln!("w{} +{:#x}: {text}", w.index, at.wrapping_sub(kernel.entry));
                 }
                 if run.cfg.skip == Some(at) {
+                    exec.stats.missed_waits += u64::from(exec.would_wait(w, op));
                     w.pc = at.wrapping_add(u64::from(op.size));
                     continue;
                 }
@@ -148,10 +154,29 @@ fn turns(
         if waves.iter().any(|w| w.status == Status::Running) {
             continue;
         }
+        if let Some(w) = waves.iter_mut().find(|w| matches!(w.status, Status::Gws(_))) {
+            if let Status::Gws(wait) = w.status
+                && group.gws.ready(wait)
+            {
+                w.status = Status::Running;
+                continue;
+            }
+            let message = "global wave sync that no other wave of the work-group ends: work-groups run one after the other here";
+            return Err(place(
+                Report::new(Kind::Barrier, message),
+                kernel,
+                w.pc.wrapping_sub(8),
+                None,
+                w,
+                group,
+            ));
+        }
         release_barrier(exec, waves, group, kernel)?;
+        if let Some(order) = exec.mem.order() {
+            order.barrier();
+        }
         if let Some(races) = &mut group.races {
-            let done = |w: &Wave| [EventKind::Lds, EventKind::Flat, EventKind::Vmem].map(|k| w.waits.done(k));
-            races.barrier(waves.iter().map(done));
+            races.barrier(waves.iter().map(|w| w.waits.done_by_path()));
         }
     }
 }

@@ -14,7 +14,7 @@ mod start;
 
 use crate::exec::Launch;
 use crate::load::{CodeObject, Kernel};
-use crate::memory::{BufferId, Delta, Memory, RegionKind, View, Written};
+use crate::memory::{BufferId, Delta, History, Memory, RegionKind, View, Written};
 use crate::program::Program;
 use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
 use crate::wave::LANES;
@@ -120,6 +120,11 @@ pub fn run_on(
         let names: Vec<_> = object.kernels().iter().map(|k| k.name.as_str()).collect();
         at_kernel(bad(format!("no such kernel; the object has {}", names.join(", "))))
     })?;
+    let at_kernel = |r: Box<Report>| {
+        let mut r = at_kernel(r);
+        r.source = r.pc.and_then(|pc| object.source_line(kernel.entry.wrapping_add(pc)));
+        r
+    };
     mem.unmapped = cfg.unmapped;
     let setup = prepare(object, kernel, mem, d).map_err(at_kernel)?;
     let result = run_groups(kernel, mem, d, cfg, target, &setup);
@@ -237,11 +242,11 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
     // Views know no unmapped memory, and traces are read in order.
     let views = run.cfg.unmapped == Unmapped::Fault && !run.cfg.trace;
     let together = views && run.cfg.threads != 1 && rayon::current_num_threads() > 1;
-    let caches = views && run.cfg.checks.contains(Checks::STALE);
+    let caches = views && total > 1 && run.cfg.checks.intersects(Checks::STALE | Checks::RELEASE);
     let mut stats = Stats::default();
     let mut own = Workspace::new(run);
-    // What all work-groups so far have written, for the check of caches.
-    let mut history = Written::default();
+    // What all work-groups so far have written, for the checks of caches and of order.
+    let mut history = History::new(run.cfg.checks);
     let (mut next, mut batch) = (0, 1);
     while next < total {
         let left = run.cfg.budget.saturating_sub(stats.instructions);
@@ -251,9 +256,11 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
                 mem.set_undefined(*id);
             }
             if caches {
-                let mut view = View::new(mem, Some(&history));
+                let mut view = View::new(mem, Some(&history), next);
                 stats.add(&run_one(run, &mut own, &mut view, id(next), left)?);
-                view.finish().commit(mem, &mut history);
+                let delta = view.finish();
+                delta.record(mem, &mut history);
+                delta.commit(mem, &mut Written::default());
             } else {
                 stats.add(&run_one(run, &mut own, mem, id(next), left)?);
             }
@@ -271,7 +278,7 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
             .map_init(
                 || Workspace::new(run),
                 |work, number| {
-                    let mut view = View::new(shared, known);
+                    let mut view = View::new(shared, known, number);
                     let stats = run_one(run, work, &mut view, id(number), left)?;
                     Ok((stats, view.finish()))
                 },
@@ -286,7 +293,7 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
                         && stats.instructions + s.instructions <= run.cfg.budget =>
                 {
                     if caches {
-                        delta.mark(mem, &mut history);
+                        delta.record(mem, &mut history);
                     }
                     delta.commit(mem, &mut written);
                     stats.add(&s);

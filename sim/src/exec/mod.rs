@@ -16,7 +16,7 @@
 pub mod atomic;
 mod compare;
 pub mod lanes;
-mod memory;
+pub mod memory;
 mod modifiers;
 pub mod salu;
 mod scalar;
@@ -34,9 +34,9 @@ use crate::strict::hazards::slot_register;
 use crate::strict::races::{Path, Races};
 use crate::strict::waits::{Counter, EventKind};
 use crate::wave::Wave;
-use mir::isa::{Format, Opcode};
+use mir::isa::{Format, OpFlags, Opcode};
 use mir::machine::{ModFlags, PReg};
-use mir::target::Target;
+use mir::target::{Features, Target};
 use valu::Out;
 use vector::Val;
 
@@ -78,6 +78,8 @@ pub struct Group {
     pub lds: Vec<u8>,
     /// Its undefined bits.
     pub lds_undef: Vec<u8>,
+    /// Barriers and semaphores of global wave sync.
+    pub gws: memory::gws::Resources,
     /// Who accessed LDS, where several waves do and the check is on.
     pub races: Option<Box<Races>>,
 }
@@ -161,6 +163,9 @@ impl<'a> Exec<'a> {
                 format!("{missing} wait states missing: {}{register}", rule.name),
             ));
         }
+        if self.checks(Checks::XNACK) {
+            self.check_clause(w, op)?;
+        }
         self.count(w, op);
         w.time += u64::from(op.cycles);
         w.waits.at(w.time);
@@ -214,6 +219,22 @@ impl<'a> Exec<'a> {
             return Err(Report::new(Kind::RegisterRange, message));
         }
         Ok(())
+    }
+
+    fn check_clause(&self, w: &mut Wave, op: &Op) -> Result<()> {
+        let memory = matches!(op.class, Class::Smem | Class::Buffer | Class::Image | Class::Flat);
+        if !memory || !self.launch.target.has(Features::XNACK_SUPPORTED) {
+            w.clause.end();
+            return Ok(());
+        }
+        let store = op.info.flags.contains(OpFlags::STORE);
+        match w.clause.add(&op.reads, &op.writes, op.class == Class::Smem, store) {
+            Some(reg) => Err(Report::new(
+                Kind::Xnack,
+                format!("{} is both read and written in a clause of memory instructions", PReg(reg)),
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_flight(&self, w: &Wave, op: &Op) -> Result<()> {

@@ -123,6 +123,18 @@ impl Exec<'_> {
         let until = [(Counter::Vm, counts.vm), (Counter::Exp, counts.exp), (Counter::Lgkm, counts.lgkm)]
             .map(|(counter, n)| w.waits.wait(counter, n.into()));
         w.time = until.into_iter().fold(w.time, u64::max);
+        if let Some(order) = self.mem.order() {
+            order.waited(w.index, w.waits.done_by_path());
+        }
+    }
+
+    /// Whether a wait has anything to wait for.
+    pub fn would_wait(&self, w: &Wave, op: &Op) -> bool {
+        let counts = self.launch.target.waits().decode(op.imm as u16);
+        op.inst.op == S_WAITCNT
+            && [(Counter::Vm, counts.vm), (Counter::Exp, counts.exp), (Counter::Lgkm, counts.lgkm)]
+                .into_iter()
+                .any(|(counter, n)| w.waits.outstanding(counter) > u32::from(n))
     }
 
     fn branch(&mut self, w: &mut Wave, op: &Op) -> Result<()> {

@@ -4,9 +4,10 @@
 //! Every access names an address and a length that must lie inside one region. Regions are found by binary search with the
 //! last hit tried first; an access costs a few nanoseconds.
 
+pub mod order;
 mod view;
 
-pub use view::{Delta, View, Written};
+pub use view::{Delta, History, View, Written};
 
 use crate::report::{Kind, Report, Result, Unmapped};
 use rustc_hash::FxHashMap;
@@ -14,19 +15,41 @@ use rustc_hash::FxHashMap;
 /// What a load may be answered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cache {
-    /// Memory as it is: atomics, loads past the cache, loads after an invalidation.
+    /// Memory as it is, with no checks.
     #[default]
     Fresh,
+    /// Memory past L1: atomics and coherent loads.
+    Coherent,
+    /// The vector L1 cache, which has been invalidated since the work-group started.
+    Invalidated,
     /// The vector L1 cache, which knows stores of its own compute unit alone.
     Vector,
     /// The scalar cache, which knows no vector stores.
     Scalar,
 }
 
+/// What the order of memory must be told of. See [`order`].
+pub trait Order {
+    /// The instruction whose accesses follow.
+    fn issue(&mut self, issue: order::Issue);
+    /// A wave has waited: `done` of its accesses by each path are proven done.
+    fn waited(&mut self, wave: u32, done: [u32; 3]);
+    /// A wave invalidates L1.
+    fn invalidate(&mut self, wave: u32, done: [u32; 3]);
+    /// All waves have passed a barrier.
+    fn barrier(&mut self);
+}
+
 /// Memory as an executor sees it.
 pub trait Bus {
-    /// What answers the loads that follow.
-    fn cache(&mut self, _cache: Cache) {}
+    /// What answers the loads that follow; what did so before.
+    fn cache(&mut self, _cache: Cache) -> Cache {
+        Cache::Fresh
+    }
+    /// What may be relied on, where that is followed.
+    fn order(&mut self) -> Option<&mut dyn Order> {
+        None
+    }
     /// Loads `out.len()` bytes with their undefined bits.
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
     /// Stores bytes with their undefined bits.

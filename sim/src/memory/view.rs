@@ -6,10 +6,13 @@
 //! then its written bytes are copied over. Otherwise the work-group runs again, on the memory as it is by then. Scratch belongs to the
 //! work-group: it starts undefined and is neither checked nor committed.
 //!
+//! With a [`History`] the view also follows which stores of earlier work-groups a load may rely on ([`super::order`]).
+//!
 //! Cost: a table lookup an access; memory in proportion to the pages touched.
 
-use super::{Bus, Cache, Memory, RegionKind, UNDEFINED_BYTE};
-use crate::report::{Kind, Report, Result};
+use super::order::{Doubt, Event, EventId, Events, Tracker};
+use super::{Bus, Cache, Memory, Order, RegionKind, UNDEFINED_BYTE};
+use crate::report::{Checks, Kind, Report, Result};
 use rustc_hash::FxHashMap;
 
 const PAGE_BITS: u32 = 12;
@@ -32,14 +35,39 @@ struct Page {
     reads: Marks,
     writes: Marks,
     own: Option<Box<Own>>,
+    /// The events that stored its bytes, where that is followed.
+    origins: Option<Box<Origins>>,
 }
+
+/// For each byte of a page the event that stored it.
+type Origins = [EventId; PAGE];
 
 /// Bytes written by committed work-groups, by region and page.
 pub type Written = FxHashMap<(u32, u32), Box<Marks>>;
 
+/// What committed work-groups have stored, for the checks of caches and of order.
+#[derive(Debug)]
+pub struct History {
+    checks: Checks,
+    written: Written,
+    origins: FxHashMap<(u32, u32), Box<Origins>>,
+    events: Events,
+}
+
+impl History {
+    /// Nothing stored yet; which of [`Checks::STALE`] and [`Checks::RELEASE`] are on.
+    pub fn new(checks: Checks) -> Self {
+        let (written, origins) = (Written::default(), FxHashMap::default());
+        Self { checks, written, origins, events: Events::default() }
+    }
+}
+
 /// What a work-group read and wrote.
 #[derive(Debug)]
-pub struct Delta(Vec<Page>);
+pub struct Delta {
+    pages: Vec<Page>,
+    events: Vec<Event>,
+}
 
 /// The view.
 #[derive(Debug)]
@@ -49,8 +77,8 @@ pub struct View<'a> {
     /// For each region, for each page, its number in `pages` plus 1.
     tables: Vec<Vec<u32>>,
     pages: Vec<Page>,
-    /// Bytes that other work-groups have written, for the check of caches.
-    written: Option<&'a Written>,
+    /// What other work-groups have stored, and what of it may be relied on.
+    history: Option<(&'a History, Tracker<'a>)>,
     cache: Cache,
 }
 
@@ -64,17 +92,21 @@ fn mark(marks: &mut Marks, at: usize, len: usize) {
 }
 
 impl<'a> View<'a> {
-    /// A view of `memory`. With `written`, loads that a cache may answer must not touch these bytes.
-    pub fn new(memory: &'a Memory, written: Option<&'a Written>) -> Self {
+    /// A view of `memory` for work-group number `group`. With a history, loads are checked against the stores in it.
+    pub fn new(memory: &'a Memory, history: Option<&'a History>, group: u64) -> Self {
         let tables = vec![Vec::new(); memory.regions.len()];
-        Self { memory, last: 0, tables, pages: Vec::new(), written, cache: Cache::Fresh }
+        let history = history.map(|h| (h, Tracker::new(&h.events, group)));
+        Self { memory, last: 0, tables, pages: Vec::new(), history, cache: Cache::Fresh }
     }
 
     /// Reports a load that a cache may answer with what was there before a store it does not know.
     fn check_cache(&mut self, region: usize, index: usize, inside: usize, len: usize) -> Result<()> {
-        let Some(written) = self.written else { return Ok(()) };
+        let Some((history, _)) = &self.history else { return Ok(()) };
+        if !history.checks.contains(Checks::STALE) {
+            return Ok(());
+        }
         let (cache, base) = (self.cache, self.memory.regions[region].base);
-        let others = written.get(&(region as u32, index as u32));
+        let others = history.written.get(&(region as u32, index as u32));
         let page = self.page(region, index);
         let mut range = [0; WORDS];
         mark(&mut range, inside, len);
@@ -96,9 +128,46 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Reports a load that finds a store which hardware need not have made visible yet.
+    fn check_order(&mut self, region: usize, index: usize, inside: usize, len: usize) -> Result<()> {
+        let Some((history, tracker)) = &mut self.history else { return Ok(()) };
+        let Some(origins) = history.origins.get(&(region as u32, index as u32)) else { return Ok(()) };
+        let number = self.tables[region].get(index).copied().unwrap_or(0) as usize;
+        let own = self.pages.get(number.wrapping_sub(1)).map(|p| &p.writes);
+        let mut last = 0;
+        for at in inside..inside + len {
+            let event = origins[at];
+            if event == last || own.is_some_and(|w| w[at / 64] >> (at % 64) & 1 != 0) {
+                continue;
+            }
+            last = event;
+            if let Err(doubt) = tracker.load(event, self.cache != Cache::Coherent)
+                && history.checks.contains(doubt.check())
+            {
+                let address = self.memory.regions[region].base + (index * PAGE + at) as u64;
+                return Err(doubtful(doubt, address));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what stored `len` bytes of a page.
+    fn note_origin(&mut self, region: usize, index: usize, inside: usize, len: usize) {
+        let Some((history, tracker)) = &mut self.history else { return };
+        let number = self.tables[region].get(index).copied().unwrap_or(0) as usize;
+        let Some(page) = self.pages.get_mut(number.wrapping_sub(1)) else { return };
+        let origins = page.origins.get_or_insert_with(|| Box::new([0; PAGE]));
+        let before = match origins[inside] {
+            0 => history.origins.get(&(region as u32, index as u32)).map_or(0, |o| o[inside]),
+            own => own,
+        };
+        let event = tracker.store(before);
+        origins[inside..inside + len].fill(event);
+    }
+
     /// What has been read and written.
     pub fn finish(self) -> Delta {
-        Delta(self.pages)
+        Delta { pages: self.pages, events: self.history.map_or_else(Vec::new, |(_, t)| t.into_events()) }
     }
 
     fn find(&mut self, address: u64, len: usize) -> Option<usize> {
@@ -120,6 +189,7 @@ impl<'a> View<'a> {
                 reads: [0; WORDS],
                 writes: [0; WORDS],
                 own: None,
+                origins: None,
             });
             table[index] = self.pages.len() as u32;
         }
@@ -143,6 +213,20 @@ impl<'a> View<'a> {
     }
 }
 
+fn doubtful(doubt: Doubt, at: u64) -> Box<Report> {
+    let (kind, (group, wave), why) = match doubt {
+        Doubt::Release(agent) => (
+            Kind::Release,
+            agent,
+            "what was acquired from that work-group does not prove it done (a wait before the release, or a barrier, is missing)",
+        ),
+        Doubt::Acquire(agent) => {
+            (Kind::Stale, agent, "the vector cache was not invalidated after the load that synchronises")
+        }
+    };
+    Report::new(kind, format!("0x{at:x} was stored by wave {wave} of work-group number {group}: {why}"))
+}
+
 /// A page's contents to begin with.
 fn contents(memory: &Memory, region: usize, index: usize) -> Box<Own> {
     let r = &memory.regions[region];
@@ -156,8 +240,8 @@ fn contents(memory: &Memory, region: usize, index: usize) -> Box<Own> {
 }
 
 impl Bus for View<'_> {
-    fn cache(&mut self, cache: Cache) {
-        self.cache = cache;
+    fn cache(&mut self, cache: Cache) -> Cache {
+        std::mem::replace(&mut self.cache, cache)
     }
 
     #[inline]
@@ -174,8 +258,13 @@ impl Bus for View<'_> {
         }
         let private = matches!(r.kind, RegionKind::Scratch(_));
         for (index, inside, done, n) in Self::parts(at, len) {
-            if self.cache != Cache::Fresh && !private {
-                self.check_cache(i, index, inside, n)?;
+            if !private {
+                if matches!(self.cache, Cache::Vector | Cache::Scalar) {
+                    self.check_cache(i, index, inside, n)?;
+                }
+                if !matches!(self.cache, Cache::Scalar | Cache::Fresh) {
+                    self.check_order(i, index, inside, n)?;
+                }
             }
             let page = self.page(i, index);
             if private && page.own.is_none() {
@@ -212,8 +301,15 @@ impl Bus for View<'_> {
             let own = page.own.get_or_insert_with(|| contents(memory, i, index));
             own.data[inside..inside + n].copy_from_slice(&bytes[done..done + n]);
             own.undef[inside..inside + n].copy_from_slice(&undef[done..done + n]);
+            if self.history.is_some() && !matches!(r.kind, RegionKind::Scratch(_)) {
+                self.note_origin(i, index, inside, n);
+            }
         }
         Ok(())
+    }
+
+    fn order(&mut self) -> Option<&mut dyn Order> {
+        self.history.as_mut().map(|(_, tracker)| tracker as &mut dyn Order)
     }
 
     fn kind_at(&mut self, address: u64) -> Option<RegionKind> {
@@ -225,24 +321,43 @@ impl Delta {
     /// Whether nothing that was read is among `written`.
     pub fn is_valid(&self, written: &Written, memory: &Memory) -> bool {
         written.is_empty()
-            || self.0.iter().filter(|p| !p.is_private(memory)).all(|p| {
+            || self.pages.iter().filter(|p| !p.is_private(memory)).all(|p| {
                 written
                     .get(&(p.region, p.index))
                     .is_none_or(|marks| p.reads.iter().zip(marks.iter()).all(|(r, w)| r & w == 0))
             })
     }
 
-    /// Marks what was written in `written`.
-    pub fn mark(&self, memory: &Memory, written: &mut Written) {
-        for page in self.0.iter().filter(|p| p.own.is_some() && !p.is_private(memory)) {
-            let marks = written.entry((page.region, page.index)).or_insert_with(|| Box::new([0; WORDS]));
+    /// Adds what was written to `history`.
+    pub fn record(&self, memory: &Memory, history: &mut History) {
+        let written = |p: &&Page| p.own.is_some() && !p.is_private(memory);
+        let used = self.pages.iter().filter(written).filter_map(|p| p.origins.as_ref());
+        let mut last = 0;
+        let distinct = used.flat_map(|o| o.iter().copied()).filter(|&id| {
+            let new = id != 0 && id != last;
+            last = id;
+            new
+        });
+        let new = history.events.adopt(&self.events, distinct);
+        for page in self.pages.iter().filter(written) {
+            let key = (page.region, page.index);
+            let marks = history.written.entry(key).or_insert_with(|| Box::new([0; WORDS]));
             marks.iter_mut().zip(page.writes).for_each(|(m, w)| *m |= w);
+            let Some(own) = &page.origins else { continue };
+            let origins = history.origins.entry(key).or_insert_with(|| Box::new([0; PAGE]));
+            let (mut last, mut id) = (0, 0);
+            for at in (0..PAGE).filter(|at| page.writes[at / 64] >> (at % 64) & 1 != 0) {
+                if own[at] != last {
+                    (last, id) = (own[at], new.get(&own[at]).copied().unwrap_or(0));
+                }
+                origins[at] = id;
+            }
         }
     }
 
     /// Copies what was written to `memory` and marks it in `written`.
     pub fn commit(self, memory: &mut Memory, written: &mut Written) {
-        for page in self.0 {
+        for page in self.pages {
             if page.is_private(memory) {
                 continue;
             }
@@ -286,25 +401,28 @@ mod tests {
             v.load(a.address() + at, &mut b, &mut u).map(|()| b[0])
         };
         let (first, second, third) = {
-            let mut v = View::new(&m, None);
+            let mut v = View::new(&m, None, 0);
             v.store(a.address() + 3, &[77], &[0]).unwrap();
             assert_eq!((load(&mut v, 3).unwrap(), load(&mut v, 4).unwrap()), (77, 4));
             assert!(load(&mut v, 100).is_err());
-            let mut w = View::new(&m, None);
+            let mut w = View::new(&m, None, 0);
             assert_eq!(load(&mut w, 3).unwrap(), 3);
-            let mut x = View::new(&m, None);
+            let mut x = View::new(&m, None, 0);
             assert_eq!(load(&mut x, 2).unwrap(), 2);
             x.store(a.address() + 5, &[55], &[0xff]).unwrap();
             (v.finish(), w.finish(), x.finish())
         };
         let mut written = Written::default();
         assert!(first.is_valid(&written, &m));
+        let mut history = History::new(Checks::default());
+        first.record(&m, &mut history);
         first.commit(&mut m, &mut written);
         assert!(!second.is_valid(&written, &m) && third.is_valid(&written, &m));
+        third.record(&m, &mut history);
         third.commit(&mut m, &mut written);
         assert_eq!(m.bytes(a)[2..6], [2, 77, 4, 55]);
         assert_eq!(m.undefined_bits(a)[5], 0xff);
-        let mut v = View::new(&m, Some(&written));
+        let mut v = View::new(&m, Some(&history), 1);
         v.cache(Cache::Vector);
         assert_eq!(load(&mut v, 3).unwrap_err().kind, Kind::Stale);
         assert!(load(&mut v, 4).is_ok());

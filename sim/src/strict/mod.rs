@@ -2,6 +2,7 @@
 //!
 //! What is undefined travels with the values themselves (see `exec`), bounds are checked by `memory`.
 
+pub mod clause;
 pub mod hazards;
 pub mod races;
 pub mod waits;

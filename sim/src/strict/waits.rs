@@ -135,6 +135,16 @@ impl Waits {
         self.issued[kind as usize].saturating_sub(outstanding)
     }
 
+    /// Events of a counter that are not proven done.
+    pub fn outstanding(&self, counter: Counter) -> u32 {
+        self.queues[counter as usize].events.len() as u32
+    }
+
+    /// Accesses that are proven done by path: LDS, FLAT, vector memory.
+    pub fn done_by_path(&self) -> [u32; 3] {
+        [EventKind::Lds, EventKind::Flat, EventKind::Vmem].map(|kind| self.done(kind))
+    }
+
     /// Registers that a memory operation of `kind` writes (`Vm`, `Lgkm`) or reads late (`Exp`).
     pub fn issue(&mut self, counter: Counter, kind: EventKind, regs: &[RegRange]) {
         let max = match counter {

@@ -5,8 +5,10 @@
 
 mod float;
 mod harness;
+mod images;
 mod integer;
 mod memory;
 mod modifiers;
+mod rest;
 mod scalar;
 mod vector;

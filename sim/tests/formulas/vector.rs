@@ -9,9 +9,20 @@ use mir::target::Target;
 use sim::wave::LANES;
 use std::collections::BTreeSet;
 
-/// Instructions without a formula here: steps of division (tested with whole divisions in `sim::fp`), `v_trig_preop`, `v_dot2_f32_f16`,
-/// `v_mqsad_u32_u8`, and moves by index (in `modifiers`).
-const WITHOUT_FORMULA: usize = 11;
+/// Instructions whose formulas are in `rest`.
+const ELSEWHERE: [&str; 11] = [
+    "v_div_fmas_f32",
+    "v_div_fmas_f64",
+    "v_div_scale_f32",
+    "v_div_scale_f64",
+    "v_dot2_f32_f16",
+    "v_movreld_b32",
+    "v_movrels_b32",
+    "v_movrelsd_b32",
+    "v_mqsad_u32_u8",
+    "v_swap_b32",
+    "v_trig_preop_f64",
+];
 
 fn width_of(ty: ValueType) -> Option<Width> {
     Some(match ty {
@@ -229,6 +240,7 @@ fn vector_instructions_follow_the_formulas() {
             }
         }
     }
+    tested.missing.retain(|name| !ELSEWHERE.contains(name));
     println!(
         "{} instructions, {} million results; without a formula: {:?}",
         tested.names.len(),
@@ -236,5 +248,5 @@ fn vector_instructions_follow_the_formulas() {
         tested.missing
     );
     assert!(tested.wrong.is_empty(), "{} wrong:\n{}", tested.wrong.len(), tested.wrong.join("\n"));
-    assert!(tested.names.len() > 300 && tested.missing.len() <= WITHOUT_FORMULA, "{:?}", tested.missing);
+    assert!(tested.names.len() > 300 && tested.missing.is_empty(), "{:?}", tested.missing);
 }

@@ -11,6 +11,9 @@ use crate::wave::{LANES, Wave};
 use mir::machine::ModFlags;
 use mir::target::Generation;
 
+/// Addresses have 48 bits and wrap around.
+const ADDRESS_BITS: u64 = (1 << 48) - 1;
+
 /// A buffer resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resource {
@@ -34,7 +37,7 @@ impl Exec<'_> {
             stride |= u64::from(word3 >> 15 & 15) << 14;
         }
         Ok(Resource {
-            base: low & 0xffff_ffff_ffff,
+            base: low & ADDRESS_BITS,
             stride,
             swizzle: low >> 63 & 1 != 0,
             records: high & 0xffff_ffff,
@@ -73,7 +76,8 @@ impl Exec<'_> {
             let reg = |k: usize| vaddr.map_or(0, |n| u64::from(w.v[(n + k) & 255][l]));
             if addr64 {
                 let address = (reg(0) | reg(1) << 32).wrapping_add(base).wrapping_add(soffset + inst_offset);
-                places[l] = Place::Memory(address);
+                // Bases may be negative: addresses have 48 bits.
+                places[l] = Place::Memory(address & ADDRESS_BITS);
                 continue;
             }
             let index = if idxen { reg(0) } else { 0 } + if add_tid { l as u64 } else { 0 };
@@ -94,7 +98,7 @@ impl Exec<'_> {
                 continue;
             }
             places[l] = if !swizzle {
-                Place::Memory(base.wrapping_add(soffset).wrapping_add(offset + stride * index))
+                Place::Memory(base.wrapping_add(soffset).wrapping_add(offset + stride * index) & ADDRESS_BITS)
             } else if element == 4 && index_stride == 64 {
                 let (msb, lsb) = (index / 64, index % 64);
                 let column = base.wrapping_add(soffset).wrapping_add(msb * stride * 64 + lsb * 4);
@@ -114,6 +118,9 @@ impl Exec<'_> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         if mem.kind == MemKind::None {
             self.vector_fresh = true;
+            if let Some(order) = self.mem.order() {
+                order.invalidate(w.index, w.waits.done_by_path());
+            }
             w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
             return Ok(());
         }

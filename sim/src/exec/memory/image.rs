@@ -1,30 +1,52 @@
 //! Images: linear ones of one to three dimensions and arrays, base level alone, as OpenCL uses them.
 //!
-//! A tiled image is refused by name: its layout is not public. Sources: Vega ISA, "Image Resource Descriptor", "Sampler Descriptor" and "Image
-//! Instructions"; CLRX, "GCN Memory instructions features and functionality". Bilinear weights are exact here, while hardware has
-//! 8 bits of them.
+//! A tiled image is refused by name: its layout is not public. Sources: Vega ISA, "Image Resource Descriptor" and "Image Instructions"; CLRX,
+//! "GCN Memory instructions features and functionality". Sampling is in [`super::sample`].
 
 use super::super::{Exec, Group, Handler, unsupported};
 use super::format::Format;
+use super::sample::Form;
+use super::typed::widen;
 use super::{Data, Place, wide};
 use crate::fp::{self, F16, F32, Round};
-use crate::memory::Cache;
 use crate::program::{Mem, MemKind, Op};
-use crate::report::{Kind, Report, Result};
+use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::Opcode;
 use mir::machine::{ModFlags, PReg};
-use mir::target::Generation;
+use mir::target::{Features, Generation};
+
+/// How `_pck` instructions, which convert nothing, fill registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Raw {
+    Unsigned,
+    Signed,
+}
+
+impl Raw {
+    fn of(name: &str) -> Option<Self> {
+        let rest = name.split_once("_pck")?.1;
+        Some(if rest == "_sgn" { Self::Signed } else { Self::Unsigned })
+    }
+}
 
 /// What executes `op`.
 pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
     use Opcode::*;
     Some(match op {
-        IMAGE_LOAD | IMAGE_LOAD_MIP | IMAGE_STORE | IMAGE_STORE_MIP | IMAGE_GET_RESINFO => {
-            |x, w, _, op| x.image(w, op)
-        }
-        IMAGE_SAMPLE | IMAGE_SAMPLE_L | IMAGE_SAMPLE_LZ => |x, w, _, op| x.image(w, op),
+        IMAGE_LOAD
+        | IMAGE_LOAD_MIP
+        | IMAGE_STORE
+        | IMAGE_STORE_MIP
+        | IMAGE_GET_RESINFO
+        | IMAGE_LOAD_PCK
+        | IMAGE_LOAD_PCK_SGN
+        | IMAGE_LOAD_MIP_PCK
+        | IMAGE_LOAD_MIP_PCK_SGN
+        | IMAGE_STORE_PCK
+        | IMAGE_STORE_MIP_PCK => |x, w, _, op| x.image(w, op),
+        _ if Form::of(op.info().name).is_some() => |x, w, _, op| x.image(w, op),
         _ if matches!(mem.kind, MemKind::Atomic(_)) => |x, w, _, op| x.image(w, op),
         _ => return None,
     })
@@ -32,31 +54,31 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
 
 /// An image resource.
 #[derive(Clone, Copy, Debug)]
-struct Image {
+pub(super) struct Image {
     base: u64,
-    format: Format,
+    pub(super) format: Format,
     /// Texels in each dimension; the last is slices of an array where there are any.
     size: [u32; 3],
     /// Coordinates that are not slices.
-    dimensions: usize,
-    array: bool,
+    pub(super) dimensions: usize,
+    pub(super) array: bool,
     pitch: u64,
     select: [u32; 4],
-    last_level: u32,
+    pub(super) last_level: u32,
 }
 
-fn field(words: &[u64; 4], first: u32, bits: u32) -> u64 {
+pub(super) fn field(words: &[u64; 4], first: u32, bits: u32) -> u64 {
     let (word, shift) = ((first / 64) as usize, first % 64);
     words[word] >> shift & (u64::MAX >> (64 - bits))
 }
 
 impl Image {
-    fn coordinates(&self) -> usize {
+    pub(super) fn coordinates(&self) -> usize {
         self.dimensions + usize::from(self.array)
     }
 
     /// The address of a texel, `None` outside the image.
-    fn texel(&self, at: [u32; 3]) -> Option<u64> {
+    pub(super) fn texel(&self, at: [u32; 3]) -> Option<u64> {
         let inside = (0..self.coordinates()).all(|k| at[k] < self.limit(k));
         let line = u64::from(if self.dimensions > 1 { at[1] } else { 0 });
         let slice = u64::from(match (self.dimensions, self.array) {
@@ -70,42 +92,8 @@ impl Image {
     }
 
     /// Texels along coordinate `k`.
-    fn limit(&self, k: usize) -> u32 {
+    pub(super) fn limit(&self, k: usize) -> u32 {
         if self.array && k == self.dimensions { self.size[2] } else { self.size[k] }
-    }
-}
-
-/// A sampler.
-#[derive(Clone, Copy, Debug)]
-struct Sampler {
-    clamp: [u32; 3],
-    unnormalised: bool,
-    linear: bool,
-    border: u32,
-}
-
-impl Sampler {
-    /// Texel number `i` of `n` along a coordinate; `None` is the border.
-    fn wrap(&self, k: usize, i: i64, n: u32) -> Option<u32> {
-        let n = i64::from(n);
-        let i = match self.clamp[k] {
-            0 => i.rem_euclid(n),
-            1 => {
-                let m = i.rem_euclid(2 * n);
-                if m < n { m } else { 2 * n - 1 - m }
-            }
-            2 => i.clamp(0, n - 1),
-            3 => (if i < 0 { -i - 1 } else { i }).clamp(0, n - 1),
-            5 | 7 => {
-                if i < 0 {
-                    -i - 1
-                } else {
-                    i
-                }
-            }
-            _ => i,
-        };
-        (0..n).contains(&i).then_some(i as u32)
     }
 }
 
@@ -155,33 +143,17 @@ impl Exec<'_> {
         })
     }
 
-    fn sampler(&self, w: &Wave, op: &Op) -> Result<Sampler> {
-        let first = op.sgpr("ssamp").ok_or_else(|| unsupported(op))?;
-        let mut words = [0; 4];
-        for k in 0..2 {
-            words[k] = self.address_scalar(w, first + 2 * k as u16, 2, "the sampler")?;
-        }
-        let get = |first, bits| field(&words, first, bits) as u32;
-        Ok(Sampler {
-            clamp: [get(0, 3), get(3, 3), get(6, 3)],
-            unnormalised: get(15, 1) != 0 || op.flag(ModFlags::UNORM),
-            linear: get(84, 2) & 1 != 0,
-            border: get(126, 2),
-        })
-    }
-
     /// One image instruction.
     fn image(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), op.vgpr("vaddr")) else {
             return Err(unsupported(op));
         };
-        if op.inst.mods.flags.intersects(ModFlags::A16 | ModFlags::TFE | ModFlags::LWE) {
+        if op.flag(ModFlags::A16) {
             return Err(unsupported(op));
         }
         let image = self.image_resource(w, op)?;
-        let fresh = self.vector_fresh || op.inst.mods.flags.intersects(ModFlags::GLC | ModFlags::SLC);
-        self.mem.cache(if fresh { Cache::Fresh } else { Cache::Vector });
+        self.announce(w, op, mem.kind);
         let atomic = matches!(mem.kind, MemKind::Atomic(_));
         let written = match mem.kind {
             MemKind::Atomic(_) => self.image_atomic(w, op, &image, mem, vdata, vaddr)?,
@@ -205,19 +177,28 @@ impl Exec<'_> {
     fn texel_of(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16, l: usize) -> Result<Option<u64>> {
         let read = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
         let n = image.coordinates();
-        if op.info.name.ends_with("_mip") && read(n) != 0 {
+        if op.info.name.contains("_mip") && read(n) != 0 {
             return Ok(None);
         }
         Ok(image.texel(std::array::from_fn(|k| if k < n { read(k) } else { 0 })))
     }
 
     fn coordinates_defined(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16) -> Result<()> {
-        let level = usize::from(op.info.name.ends_with("_mip") || op.info.name.ends_with("_l"));
-        (0..image.coordinates() + level)
-            .try_for_each(|k| self.defined_lanes(w, usize::from(vaddr) + k, w.exec()))
+        let level = usize::from(op.info.name.contains("_mip"));
+        (0..image.coordinates() + level).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
     }
 
-    fn element(&mut self, w: &Wave, image: &Image, at: Option<u64>) -> Result<[(u32, u32); 4]> {
+    /// An address register must be defined and not in flight: how many there are depends on the resource, so that the general checks do not know.
+    pub(super) fn image_register(&self, w: &Wave, n: usize) -> Result<()> {
+        let reg = PReg::vgpr((n & 255) as u16);
+        if self.checks(Checks::IN_FLIGHT) && w.waits.any() && w.waits.blocks_read(reg.0).is_some() {
+            let message = format!("{reg} is read while a load to it is in flight");
+            return Err(Report::new(Kind::InFlight, message));
+        }
+        self.defined_lanes(w, n, w.exec())
+    }
+
+    pub(super) fn element(&mut self, w: &Wave, image: &Image, at: Option<u64>) -> Result<[(u32, u32); 4]> {
         let Some(at) = at else { return Ok([(0, 0); 4]) };
         let bytes = image.format.bytes() as usize;
         let data = self.load_place(w, &mut Group::default(), Place::Memory(at), bytes)?;
@@ -233,11 +214,17 @@ impl Exec<'_> {
     fn image_load(&mut self, w: &mut Wave, op: &Op, image: &Image, vdata: u16, vaddr: u16) -> Result<u8> {
         let exec = w.exec();
         let size = op.inst.op == Opcode::IMAGE_GET_RESINFO;
-        let sampler =
-            if op.info.name.starts_with("image_sample") { Some(self.sampler(w, op)?) } else { None };
-        if !size {
-            self.coordinates_defined(w, op, image, vaddr)?;
+        let sampler = match Form::of(op.info.name) {
+            Some(form) => Some((form, self.sampler(w, op)?)),
+            None => None,
+        };
+        match sampler {
+            Some((form, _)) => self.sample_address(w, image, form, vaddr)?,
+            None if size => {}
+            None => self.coordinates_defined(w, op, image, vaddr)?,
         }
+        let gather = sampler.is_some_and(|(form, _)| form.gather);
+        let raw = Raw::of(op.info.name);
         let mut texels = vec![[(0u32, 0u32); 4]; LANES];
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<Report>| r.at_lane(l);
@@ -245,16 +232,20 @@ impl Exec<'_> {
                 let n = image.coordinates();
                 let extent = |k: usize| if k < n { image.limit(k) } else { 0 };
                 [(extent(0), 0), (extent(1), 0), (extent(2), 0), (image.last_level + 1, 0)]
-            } else if let Some(sampler) = &sampler {
-                self.sample(w, image, sampler, vaddr, l).map_err(lane)?
+            } else if let Some((form, sampler)) = &sampler {
+                let channel = op.inst.mods.dmask.trailing_zeros().min(3) as usize;
+                self.sample(w, image, sampler, *form, (vaddr, channel), l).map_err(lane)?
             } else {
                 let at = self.texel_of(w, op, image, vaddr, l)?;
-                self.element(w, image, at).map_err(lane)?
+                match raw {
+                    Some(raw) => self.raw_texel(w, image, at, raw).map_err(lane)?,
+                    None => self.element(w, image, at).map_err(lane)?,
+                }
             };
         }
-        let components: Vec<usize> = (0..4).filter(|c| op.inst.mods.dmask >> c & 1 != 0).collect();
+        let components: Vec<usize> = (0..4).filter(|c| gather || op.inst.mods.dmask >> c & 1 != 0).collect();
         let d16 = op.flag(ModFlags::D16);
-        let packed = d16 && self.launch.target.generation() >= Generation::Gfx9;
+        let packed = d16 && self.launch.target.has(Features::PACKED_D16);
         let narrow = |(x, u): (u32, u32)| match (d16, image.format.is_integer()) {
             (false, _) => (x, u),
             (true, true) => (x & 0xffff, u & 0xffff),
@@ -274,27 +265,54 @@ impl Exec<'_> {
             }
             w.write_v(usize::from(vdata) + r, &v, Some(&u), exec);
         }
-        Ok(registers as u8)
+        let status = usize::from(op.flag(ModFlags::TFE));
+        if status != 0 {
+            // All pages are resident.
+            w.write_v(usize::from(vdata) + registers, &[0; LANES], None, exec);
+        }
+        Ok((registers + status) as u8)
+    }
+
+    /// The bits of a texel, four bytes to a register.
+    fn raw_texel(&mut self, w: &Wave, image: &Image, at: Option<u64>, raw: Raw) -> Result<[(u32, u32); 4]> {
+        let Some(at) = at else { return Ok([(0, 0); 4]) };
+        let bytes = image.format.bytes() as usize;
+        let data = self.load_place(w, &mut Group::default(), Place::Memory(at), bytes)?;
+        let mut out = std::array::from_fn(|k| data.word(4 * k));
+        if raw == Raw::Signed && bytes < 4 {
+            let up = 32 - 8 * bytes as u32;
+            let extend = |x: u32| ((x << up) as i32 >> up) as u32;
+            out[0] = (extend(out[0].0), extend(out[0].1));
+        }
+        Ok(out)
     }
 
     fn image_store(&mut self, w: &Wave, op: &Op, image: &Image, vdata: u16, vaddr: u16) -> Result<()> {
         let exec = w.exec();
         self.coordinates_defined(w, op, image, vaddr)?;
-        if op.flag(ModFlags::D16) {
-            return Err(unsupported(op));
-        }
+        let d16 = op.flag(ModFlags::D16);
+        let packed = d16 && self.launch.target.has(Features::PACKED_D16);
+        let raw = Raw::of(op.info.name).is_some();
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let Some(at) = self.texel_of(w, op, image, vaddr, l)? else { continue };
             let mut components = [(0, 0); 4];
-            let mut n = usize::from(vdata);
+            let mut given = 0;
             for (c, slot) in components.iter_mut().enumerate() {
                 if op.inst.mods.dmask >> c & 1 != 0 {
-                    *slot = (w.v[n & 255][l], w.undef_at(n, l));
-                    n += 1;
+                    let n = usize::from(vdata) + if packed { given / 2 } else { given };
+                    let (x, u) = (w.v[n & 255][l], w.undef_at(n, l));
+                    let shift = if packed && given % 2 == 1 { 16 } else { 0 };
+                    *slot = if d16 { (widen(image.format, x >> shift), u >> shift & 0xffff) } else { (x, u) };
+                    given += 1;
                 }
             }
-            let (bytes, undef) = image.format.store(&components).ok_or_else(|| unsupported(op))?;
-            let data = Data { bytes, undef };
+            let mut data = Data::default();
+            if raw {
+                components.iter().enumerate().for_each(|(k, &(x, u))| data.set_word(4 * k, x, u));
+            } else {
+                let (bytes, undef) = image.format.store(&components).ok_or_else(|| unsupported(op))?;
+                data = Data { bytes, undef };
+            }
             let len = image.format.bytes() as usize;
             self.store_place(w, &mut Group::default(), Place::Memory(at), &data, len)
                 .map_err(|r| r.at_lane(l))?;
@@ -339,74 +357,5 @@ impl Exec<'_> {
             w.write_v(usize::from(vdata) + k, &v, Some(&u), exec);
         }
         Ok(dwords as u8)
-    }
-
-    /// Samples lane `l` at the base level: the nearest texel, or a weighted mean of the neighbours.
-    fn sample(
-        &mut self,
-        w: &Wave,
-        image: &Image,
-        s: &Sampler,
-        vaddr: u16,
-        l: usize,
-    ) -> Result<[(u32, u32); 4]> {
-        let read = |k: usize| f32::from_bits(w.v[(usize::from(vaddr) + k) & 255][l]);
-        let border: [f32; 4] = match s.border {
-            1 => [0.0, 0.0, 0.0, 1.0],
-            2 => [1.0; 4],
-            _ => [0.0; 4],
-        };
-        let linear = s.linear && !image.format.is_integer();
-        // For each coordinate the two texels and the weight of the second.
-        let mut axes = [(0i64, 0f32); 3];
-        for (k, axis) in axes.iter_mut().enumerate().take(image.coordinates()) {
-            let slice = image.array && k == image.dimensions;
-            let n = image.limit(k);
-            let x = if s.unnormalised || slice { read(k) } else { read(k) * n as f32 };
-            *axis = if slice {
-                ((x.round_ties_even() as i64).clamp(0, i64::from(n) - 1), 0.0)
-            } else if linear {
-                ((x - 0.5).floor() as i64, (x - 0.5) - (x - 0.5).floor())
-            } else {
-                (x.floor() as i64, 0.0)
-            };
-        }
-        let (mut sum, mut undef) = ([0f32; 4], 0);
-        let corners = if linear { 1usize << image.dimensions } else { 1 };
-        for corner in 0..corners {
-            let (mut weight, mut at, mut outside) = (1.0, [0; 3], false);
-            for k in 0..image.coordinates() {
-                let second = corner >> k & 1;
-                let (first, fraction) = axes[k];
-                weight *= if !linear || k >= image.dimensions {
-                    1.0
-                } else if second != 0 {
-                    fraction
-                } else {
-                    1.0 - fraction
-                };
-                match s.wrap(k, first.saturating_add(second as i64), image.limit(k)) {
-                    Some(i) => at[k] = i,
-                    None => outside = true,
-                }
-            }
-            if weight == 0.0 {
-                continue;
-            }
-            let texel = if outside {
-                border.map(|b| (if image.format.is_integer() { b as u32 } else { b.to_bits() }, 0))
-            } else {
-                self.element(w, image, image.texel(at))?
-            };
-            if !linear {
-                return Ok(texel);
-            }
-            for (sum, (x, u)) in sum.iter_mut().zip(texel) {
-                *sum += weight * f32::from_bits(x);
-                undef |= u;
-            }
-        }
-        let u = if undef != 0 { !0 } else { 0 };
-        Ok(sum.map(|x| (x.to_bits(), u)))
     }
 }

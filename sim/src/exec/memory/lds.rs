@@ -24,6 +24,12 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
         Opcode::DS_APPEND => |x, w, g, op| x.lds_count(w, g, op, false),
         Opcode::DS_CONSUME => |x, w, g, op| x.lds_count(w, g, op, true),
         Opcode::DS_CONDXCHG32_RTN_B64 => |x, w, g, op| x.lds_condxchg(w, g, op),
+        Opcode::DS_GWS_INIT
+        | Opcode::DS_GWS_BARRIER
+        | Opcode::DS_GWS_SEMA_V
+        | Opcode::DS_GWS_SEMA_BR
+        | Opcode::DS_GWS_SEMA_P
+        | Opcode::DS_GWS_SEMA_RELEASE_ALL => |x, w, g, op| x.gws(w, g, op),
         _ if mem.kind == MemKind::None => return None,
         _ if name.contains("src2") => |x, w, g, op| x.lds_src2(w, g, op),
         _ => |x, w, g, op| x.lds(w, g, op),

@@ -7,6 +7,7 @@
 //! `base + (o / 4) * 256 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
 
 use super::{Exec, Group, Handler, memory_event, unsupported};
+use crate::memory::order::Issue;
 use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
@@ -22,8 +23,10 @@ mod buffer;
 mod dma;
 mod flat;
 mod format;
+pub mod gws;
 mod image;
 mod lds;
+mod sample;
 mod scalar;
 mod typed;
 
@@ -33,9 +36,8 @@ pub fn handler(op: Opcode, class: Class, mem: &Mem) -> Option<Handler> {
     let (formatted, dma) = (info.flags.contains(OpFlags::FORMATTED), info.flags.contains(OpFlags::LDS_DMA));
     match class {
         Class::Image => image::handler(op, mem),
-        Class::Buffer if formatted && dma => None,
-        Class::Buffer if formatted => Some(|x, w, _, op| x.typed(w, op)),
         Class::Buffer if dma => Some(|x, w, g, op| x.dma(w, g, op)),
+        Class::Buffer if formatted => Some(|x, w, _, op| x.typed(w, op)),
         Class::Smem => scalar::handler(op, mem),
         Class::Lds => lds::handler(op, mem),
         Class::Buffer => Some(|x, w, g, op| x.buffer(w, g, op)),
@@ -142,6 +144,21 @@ impl Exec<'_> {
         By { wave: w.index, path, number: w.waits.issued(kind) + 1, access, same }
     }
 
+    /// Says how the loads of a vector memory instruction may be answered, and which instruction it is.
+    fn announce(&mut self, w: &Wave, op: &Op, kind: MemKind) {
+        let atomic = matches!(kind, MemKind::Atomic(_));
+        let coherent = op.inst.mods.flags.intersects(ModFlags::GLC | ModFlags::SLC);
+        self.mem.cache(match (atomic || coherent, self.vector_fresh) {
+            (true, _) => Cache::Coherent,
+            (false, true) => Cache::Invalidated,
+            (false, false) => Cache::Vector,
+        });
+        let By { wave, path, number, .. } = self.by(w, Access::Read, false, false);
+        if let Some(order) = self.mem.order() {
+            order.issue(Issue { wave, path, number, atomic });
+        }
+    }
+
     /// Reports a race of this access to LDS with another wave's.
     fn check_race(
         &self,
@@ -172,8 +189,10 @@ impl Exec<'_> {
         let mut same = false;
         if let Some(data) = data {
             let mut old = Data::default();
-            self.mem.cache(Cache::Fresh);
-            self.mem.load(address, &mut old.bytes[..bytes], &mut old.undef[..bytes])?;
+            let cache = self.mem.cache(Cache::Fresh);
+            let loaded = self.mem.load(address, &mut old.bytes[..bytes], &mut old.undef[..bytes]);
+            self.mem.cache(cache);
+            loaded?;
             same = old.bytes[..bytes] == data.bytes[..bytes];
         }
         let by = self.by(w, if data.is_some() { Access::Write } else { Access::Read }, same, false);
@@ -232,10 +251,10 @@ impl Exec<'_> {
                 self.stats.bytes_stored += bytes as u64;
                 self.check_owner(w, address)?;
                 if self.checks(Checks::UNDEF_STORE)
-                    && data.undef[..bytes].contains(&0xff)
+                    && data.undef[..bytes].iter().all(|&u| u == 0xff)
                     && !matches!(self.mem.kind_at(address), Some(RegionKind::Scratch(_)))
                 {
-                    let message = format!("undefined bytes are stored at 0x{address:x}");
+                    let message = format!("an undefined value is stored at 0x{address:x}");
                     return Err(Report::new(Kind::UndefStore, message));
                 }
                 self.check_memory_race(w, g, address, bytes, Some(data))?;
@@ -286,10 +305,7 @@ impl Exec<'_> {
         let exec = w.exec();
         let bytes = mem.bytes as usize;
         let mut loaded = [Data::default(); LANES];
-        let coherent = self.vector_fresh
-            || op.inst.mods.flags.intersects(ModFlags::GLC | ModFlags::SLC)
-            || matches!(mem.kind, MemKind::Atomic(_));
-        self.mem.cache(if coherent { Cache::Fresh } else { Cache::Vector });
+        self.announce(w, op, mem.kind);
         self.count_busy(exec, places, mem.bytes);
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let place = places[l];

@@ -3,8 +3,10 @@
 use super::super::{Exec, Group, Handler, unsupported};
 use super::Place;
 use crate::memory::Cache;
+use crate::memory::order::Issue;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
+use crate::strict::races::Path;
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::Wave;
 use mir::isa::Opcode;
@@ -60,11 +62,15 @@ impl Exec<'_> {
         }
         let address = address & !3;
         let dwords = mem.bytes / 4;
+        self.mem.cache(if self.scalar_fresh { Cache::Fresh } else { Cache::Scalar });
+        if let Some(order) = self.mem.order() {
+            let atomic = matches!(mem.kind, MemKind::Atomic(_));
+            order.issue(Issue { wave: w.index, path: Path::Vmem, number: 0, atomic });
+        }
         match mem.kind {
             MemKind::Load => {
                 let Some((dst, _)) = op.sdst else { return Err(unsupported(op)) };
                 self.stats.bytes_loaded += u64::from(mem.bytes);
-                self.mem.cache(if self.scalar_fresh { Cache::Fresh } else { Cache::Scalar });
                 for k in 0..dwords {
                     let (mut b, mut u) = ([0; 4], [0; 4]);
                     if u64::from(k) * 4 + (offset & !3) < range || !buffer {
@@ -94,6 +100,7 @@ impl Exec<'_> {
                 let (a, b) = (self.scalar(w, data, n), self.scalar(w, data + dwords as u16, n));
                 let inside = !buffer || (offset & !3) + u64::from(mem.bytes) <= range;
                 let place = if inside { Place::Memory(address) } else { Place::Nowhere };
+                self.mem.cache(Cache::Fresh);
                 let old = self.atomic(w, &mut Group::default(), mem, place, a, b)?;
                 let Some((dst, _)) = op.sdst else {
                     issue(w, &[]);

@@ -12,7 +12,7 @@ use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{Format as Encoding, OpFlags};
 use mir::machine::PReg;
-use mir::target::Generation;
+use mir::target::{Features, Generation};
 
 /// How the components of an instruction are held in registers.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ fn narrow(format: Format, x: u32) -> u32 {
     if format.is_integer() { x & 0xffff } else { fp::convert(F32, F16, x.into(), 0, Round::Even) as u32 }
 }
 
-fn widen(format: Format, x: u32) -> u32 {
+pub(super) fn widen(format: Format, x: u32) -> u32 {
     if format.is_integer() { x & 0xffff } else { fp::f16_to_f32(x & 0xffff).to_bits() }
 }
 
@@ -44,7 +44,7 @@ impl Exec<'_> {
         let components = name.rsplit('_').next().map_or(1, str::len).min(4);
         let high = op.info.flags.contains(OpFlags::D16_HI);
         let d16 = high || op.info.flags.contains(OpFlags::D16);
-        let packed = d16 && self.launch.target.generation() >= Generation::Gfx9;
+        let packed = d16 && self.launch.target.has(Features::PACKED_D16);
         Layout { components, d16, high, packed }
     }
 
@@ -66,6 +66,13 @@ impl Exec<'_> {
         Ok(())
     }
 
+    /// The format in a buffer resource.
+    pub(super) fn resource_format(&self, w: &Wave, op: &Op) -> Result<Format> {
+        let srsrc = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
+        let word3 = self.address_scalar(w, srsrc + 3, 1, "the buffer resource")? as u32;
+        Ok(Format { data: (word3 >> 15 & 15) as u8, number: (word3 >> 12 & 7) as u8 })
+    }
+
     fn typed_access(
         &mut self,
         w: &mut Wave,
@@ -80,11 +87,7 @@ impl Exec<'_> {
             .then_some(Format { data: op.inst.mods.dmask & 15, number: op.inst.mods.dmask >> 4 & 7 });
         let format = match instruction {
             Some(format) => format,
-            None => {
-                let srsrc = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
-                let word3 = self.address_scalar(w, srsrc + 3, 1, "the buffer resource")? as u32;
-                Format { data: (word3 >> 15 & 15) as u8, number: (word3 >> 12 & 7) as u8 }
-            }
+            None => self.resource_format(w, op)?,
         };
         let (places, resource) = self.buffer_places(w, op, format.bytes())?;
         // Components are selected by the resource, or are themselves.
@@ -92,6 +95,7 @@ impl Exec<'_> {
             Some(_) => [4, 5, 6, 7],
             None => std::array::from_fn(|k| resource.word3 >> (3 * k) & 7),
         };
+        self.announce(w, op, kind);
         let mut no_lds = Group::default();
         let bytes = format.bytes() as usize;
         let mut loaded = vec![[(0u32, 0u32); LANES]; layout.components];
