@@ -1,6 +1,6 @@
 //! Directives about sections, symbols and the object as a whole; data directives are in [`super::data`].
 
-use super::symbols::SymbolId;
+use super::symbols::{Definition, SymbolId};
 use super::{Assembler, Origin, Result, Value, end, fail, kernel};
 use crate::object::elf::{Section, SectionId};
 use mir::abi::metadata::target_id;
@@ -76,6 +76,7 @@ impl<'a> Assembler<'a, '_> {
                 self.assign(name, lexer, line, name_at)
             }
             ".ident" => self.ident(lexer),
+            ".comm" | ".lcomm" => self.common(lexer, name == ".lcomm"),
             ".amdgcn_target" => self.target_directive(lexer),
             ".amdhsa_code_object_version" => {
                 let value_at = lexer.start;
@@ -225,6 +226,49 @@ impl<'a> Assembler<'a, '_> {
         lexer.step();
         end(lexer)?;
         self.symbols.of(id).kind = kind;
+        Ok(())
+    }
+
+    /// `.comm name, size [, power of alignment]`: space that the linker reserves; `.lcomm name, size`: space in `.bss`, known here alone.
+    fn common(&mut self, lexer: &mut Lexer<'a>, local: bool) -> Result {
+        let (name, at) = symbol_name(lexer)?;
+        comma(lexer)?;
+        let size_at = lexer.start;
+        let size = u64::try_from(self.constant(lexer)?).ok().filter(|&size| size <= super::MAX_SECTION_BYTES);
+        let Some(size) = size else { return fail(size_at, "the size is negative or too large") };
+        let mut align = 1;
+        if lexer.skip(b',') {
+            // A power of two, as LLVM reads it for this target.
+            let align_at = lexer.start;
+            match self.constant(lexer)? {
+                _ if local => return fail(align_at, "alignment is not supported here"),
+                power @ 0..=31 => align = 1 << power,
+                other => return fail(align_at, format!("invalid alignment {other}")),
+            }
+        }
+        end(lexer)?;
+        let id = self.symbols.get(name);
+        if !matches!(self.symbols.of(id).definition, Definition::Undefined) {
+            return fail(at, format!("symbol {name} is defined twice"));
+        }
+        let definition = if local {
+            let section = self.section_called(Cow::Borrowed(".bss"));
+            let before = (self.current, self.previous);
+            self.switch_to(section);
+            let place = self.here();
+            self.fill(size as i64, 1, 0, size_at)?;
+            (self.current, self.previous) = before;
+            Definition::Label(place)
+        } else {
+            Definition::Common(align)
+        };
+        let symbol = self.symbols.of(id);
+        symbol.definition = definition;
+        symbol.kind = raw::STT_OBJECT;
+        symbol.fixed_size = size;
+        if !local {
+            symbol.binding = symbol.binding.or(Some(raw::STB_GLOBAL));
+        }
         Ok(())
     }
 

@@ -210,6 +210,7 @@ impl<'a> Assembler<'a, '_> {
                         )));
                     }
                 },
+                Definition::Common(align) => elf::Place::Common(align),
                 Definition::Undefined if used[i] || symbol.binding == Some(raw::STB_WEAK) => {
                     elf::Place::Undefined
                 }

@@ -5,8 +5,8 @@
 //! applied or become relocations, kernel descriptors are packed ([`kernel`]), and the object is written by the writer that compiled code
 //! uses.
 //!
-//! What compilers print for AMD GPUs is understood. Debug line directives (`.loc`, `.file`, `.cfi_*`) are read over: no debug sections are
-//! written for them. Macros, conditionals and numbered local labels are refused by name.
+//! What compilers print for AMD GPUs is understood, and what people write: macros, conditionals, repetitions and numbered labels ([`macros`]). Debug line
+//! directives (`.loc`, `.file`, `.cfi_*`) are read over: no debug sections are written for them.
 //!
 //! Cost: linear in the text, apart from the sort of relocations. Every error has line and column; reading goes on after an error, so a
 //! file is refused with all that is wrong with it, up to [`MAX_ERRORS`].
@@ -15,6 +15,7 @@ mod data;
 mod directive;
 mod finish;
 mod kernel;
+mod macros;
 mod metadata;
 mod symbols;
 
@@ -57,16 +58,27 @@ fn at(at: usize) -> impl FnOnce(Box<Diagnostic>) -> Failure {
 /// All that is wrong with the text, in its order.
 pub fn assemble(text: &str, target: &Target) -> std::result::Result<Vec<u8>, Errors> {
     let text = without_block_comments(text);
+    let arena = bumpalo::Bump::new();
     let mut assembler = Assembler::new(target);
+    let mut expander = macros::Expander::new(&arena, &text);
     let mut errors = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let result = assembler.line(line, number);
+    while let Some((line, number)) = expander.next_line() {
+        let expanded = if assembler.open_metadata.is_some() {
+            Ok(Some(line))
+        } else {
+            expander.expand(line, number, &mut assembler)
+        };
+        let result = expanded.and_then(|line| line.map_or(Ok(()), |line| assembler.line(line, number)));
         if let Err(failure) = result {
             errors.push(failure.diagnostic(line, number));
         }
         if errors.len() >= MAX_ERRORS {
             break;
         }
+    }
+    if let Some((line, message)) = expander.unfinished() {
+        let failure = Failure { at: 0, message: message.into(), kind: ErrorKind::Malformed };
+        errors.push(failure.diagnostic("", line));
     }
     if errors.is_empty() { assembler.finish(&text) } else { Err(errors) }
 }
@@ -223,9 +235,6 @@ impl<'a, 't> Assembler<'a, 't> {
                 // Preprocessors leave line markers.
                 Token::Op(b'#') => return Ok(()),
                 Token::Name(name) | Token::Str(name) => (name, lexer.after()),
-                Token::Int(_) if lexer.peek() == Token::Op(b':') => {
-                    return fail(at, "numbered local labels are not supported");
-                }
                 _ => return fail(at, "expected a label, a directive or an instruction"),
             };
             match next.token {
@@ -338,5 +347,7 @@ fn end(lexer: &Lexer<'_>) -> Result {
     if lexer.at_end() { Ok(()) } else { fail(lexer.start, "unexpected text at the end of the line") }
 }
 
+#[cfg(test)]
+mod macro_tests;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,8 @@ pub struct SymbolId(pub usize);
 pub enum Definition<'a> {
     /// Nothing here.
     Undefined,
+    /// `.comm`: the linker reserves space with this alignment.
+    Common(u64),
     /// A place.
     Label(Place),
     /// The value of an expression.
@@ -129,6 +131,12 @@ impl<'a> Symbols<'a> {
             None => Definition::Equated(value),
         };
         Ok(())
+    }
+
+    /// Whether `name` has been given a place or a value so far.
+    pub fn is_defined(&self, name: &str) -> bool {
+        let id = self.by_name.get(name);
+        id.is_some_and(|id| !matches!(self.all[id.0].definition, Definition::Undefined))
     }
 
     /// The number that `name` stands for, if it is known.

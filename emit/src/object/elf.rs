@@ -98,6 +98,8 @@ pub enum Place {
     Section(SectionId),
     /// Nowhere: the symbol is this number.
     Absolute(u64),
+    /// Where the linker puts it, with this alignment.
+    Common(u64),
 }
 
 /// A symbol.
@@ -280,6 +282,10 @@ impl Image {
             Place::Absolute(value) => {
                 reserved = elf::SHN_ABS;
                 (None, value)
+            }
+            Place::Common(align) => {
+                reserved = elf::SHN_COMMON;
+                (None, align)
             }
         };
         Sym {
