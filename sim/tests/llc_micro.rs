@@ -1,10 +1,16 @@
 //! Kernels of LLVM IR compiled by `llc` for processors of four generations, at -O0 and -O2, on the simulator with all strict checks on, against
 //! results computed here. LLVM is the outside judge: where its objects break a check or give other results, the simulator is wrong.
 
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, Checks, CodeObject, Config, Dispatch, Memory};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
+
+/// All checks, or those of `SIM_CHECKS`.
+fn checks() -> Checks {
+    std::env::var("SIM_CHECKS")
+        .map_or(Checks::default(), |list| Checks::parse(&list).expect("names of checks"))
+}
 
 const ITEMS: usize = 128;
 const CPUS: [&str; 5] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906"];
@@ -478,7 +484,7 @@ fn check(object: &CodeObject, micro: &Micro, cpu: &str) -> Result<(), String> {
         args: args.map(Arg::Buffer).to_vec(),
         ..Dispatch::default()
     };
-    let config = Config { budget: 2_000_000, ..Config::default() };
+    let config = Config { budget: 2_000_000, checks: checks(), ..Config::default() };
     sim::run(object, &mut memory, &dispatch, &config).map_err(|report| report.to_string())?;
     for i in 0..ITEMS {
         let [x, y, z] = [value(&a, micro.bits, i), value(&b, micro.bits, i), value(&a, micro.bits, i + 1)];

@@ -1,7 +1,8 @@
 //! LLVM's objects on the simulator: OpenCL kernels compiled by clang and llc at -O0 and -O2, linked, run with all checks on, and
-//! compared with the CPU. They are outside judges of the simulator. Skipped, with a message, where the tools are missing.
+//! compared with the CPU. They are outside judges of the simulator. Skipped, with a message, where the tools are missing. `SIM_CPUS` and `SIM_CHECKS` choose
+//! other processors and checks.
 
-use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory, Stats};
+use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory, Stats};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -77,7 +78,9 @@ impl Bench {
     fn run(&mut self, kernel: &str, grid: [u32; 3], group: [u32; 3], args: Vec<Arg>) -> Stats {
         let d = Dispatch { kernel: kernel.to_owned(), grid, group, args, ..Dispatch::default() };
         let trace = std::env::var("SIM_TRACE").is_ok_and(|k| k == kernel);
-        let cfg = Config { trace, budget: 50_000_000, ..Config::default() };
+        let checks = std::env::var("SIM_CHECKS")
+            .map_or(Checks::default(), |list| Checks::parse(&list).expect("names of checks"));
+        let cfg = Config { trace, checks, budget: 50_000_000, ..Config::default() };
         match sim::run(&self.object, &mut self.memory, &d, &cfg) {
             Ok(stats) => stats,
             Err(report) => panic!("{report}"),
@@ -91,8 +94,10 @@ fn value(bytes: &[u8]) -> Arg {
 
 fn benches() -> Vec<Bench> {
     let mut list = Vec::new();
-    for level in [0, 2] {
-        match compile("gfx900", level) {
+    // `SIM_CPUS`: other processors, separated by commas.
+    let cpus = std::env::var("SIM_CPUS").unwrap_or_else(|_| "gfx900".to_owned());
+    for (cpu, level) in cpus.split(',').flat_map(|cpu| [(cpu, 0), (cpu, 2)]) {
+        match compile(cpu, level) {
             Some(bytes) => {
                 let object = CodeObject::load(&bytes).unwrap_or_else(|r| panic!("{r}"));
                 list.push(Bench { object, memory: Memory::new() });

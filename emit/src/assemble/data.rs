@@ -110,7 +110,7 @@ impl<'a> Assembler<'a, '_> {
     }
 
     /// Appends `count` times the `size` low bytes of `value`.
-    fn fill(&mut self, count: i64, size: usize, value: i64, at: usize) -> Result {
+    pub(super) fn fill(&mut self, count: i64, size: usize, value: i64, at: usize) -> Result {
         let Ok(count) = u64::try_from(count) else { return fail(at, "negative count") };
         let total = count.saturating_mul(size as u64);
         let section = self.section();
