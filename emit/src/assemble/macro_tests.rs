@@ -2,7 +2,8 @@
 
 use super::assemble;
 use mir::target::Target;
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::read::elf::{ElfFile64, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 
 fn sections(text: &str) -> Vec<(String, Vec<u8>)> {
     let target = Target::new(Target::processor_by_name("gfx900").expect("in the table"));
