@@ -100,10 +100,10 @@ fn common_symbols_are_the_linkers() {
     let target = Target::new(Target::processor_by_name("gfx900").expect("in the table"));
     let text = ".comm shared, 64, 4\n.lcomm own, 20\n.text\n s_nop 0";
     let bytes = assemble(text, &target).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let file = ElfFile64::<Endianness>::parse(&*bytes).expect("an ELF file");
     let shared = file.symbol_by_name("shared").expect("a symbol");
     assert_eq!(
-        (shared.is_common(), shared.address(), shared.size(), shared.is_global()),
+        (shared.is_common(), shared.elf_symbol().st_value(file.endian()), shared.size(), shared.is_global()),
         (true, 16, 64, true)
     );
     let own = file.symbol_by_name("own").expect("a symbol");
