@@ -7,5 +7,6 @@ pub mod select;
 pub mod simplify;
 pub mod structure;
 pub mod uniformity;
+mod waterfall;
 
 pub use options::{FloatMode, Options};

@@ -6,12 +6,11 @@ use super::float::{SignOp, by_float};
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
-    AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, MemAccess, Ordering, SyncScope,
-    Type, Value,
+    AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, Ordering, SyncScope, Type, Value,
 };
 use mir::isa::Opcode::{self, *};
 use mir::machine::{
-    Dpp, Encoding, EntryValue, Extension, MemRef, ModFlags, Modifiers, Operand, PReg, Reg, VRegFlags,
+    Dpp, Encoding, EntryValue, Extension, ModFlags, Modifiers, Operand, PReg, Reg, VRegFlags,
 };
 use mir::target::Os;
 use smallvec::SmallVec;
@@ -35,6 +34,10 @@ fn plain_op(intrinsic: Intrinsic) -> Option<Opcode> {
         Intrinsic::MulU24 => V_MUL_U32_U24,
         Intrinsic::MulhiI24 => V_MUL_HI_I32_I24,
         Intrinsic::MulhiU24 => V_MUL_HI_U32_U24,
+        Intrinsic::QsadPkU16U8 => V_QSAD_PK_U16_U8,
+        Intrinsic::MqsadPkU16U8 => V_MQSAD_PK_U16_U8,
+        Intrinsic::MqsadU32U8 => V_MQSAD_U32_U8,
+        Intrinsic::CvtOffF32I4 => V_CVT_OFF_F32_I4,
         _ => return None,
     })
 }
@@ -54,6 +57,13 @@ fn float_op(intrinsic: Intrinsic) -> Option<[Opcode; 3]> {
         Intrinsic::AmdgcnCos => [V_COS_F16, V_COS_F32, V_NOP],
         Intrinsic::AmdgcnLog => [V_LOG_F16, V_LOG_F32, V_NOP],
         Intrinsic::AmdgcnExp2 => [V_EXP_F16, V_EXP_F32, V_NOP],
+        Intrinsic::RcpLegacy => [V_NOP, V_RCP_LEGACY_F32, V_NOP],
+        Intrinsic::RsqLegacy => [V_NOP, V_RSQ_LEGACY_F32, V_NOP],
+        Intrinsic::LogClamp => [V_NOP, V_LOG_CLAMP_F32, V_NOP],
+        Intrinsic::CubeId => [V_NOP, V_CUBEID_F32, V_NOP],
+        Intrinsic::CubeMa => [V_NOP, V_CUBEMA_F32, V_NOP],
+        Intrinsic::CubeSc => [V_NOP, V_CUBESC_F32, V_NOP],
+        Intrinsic::CubeTc => [V_NOP, V_CUBETC_F32, V_NOP],
         Intrinsic::Fract => [V_FRACT_F16, V_FRACT_F32, V_FRACT_F64],
         Intrinsic::FrexpMant => [V_FREXP_MANT_F16, V_FREXP_MANT_F32, V_FREXP_MANT_F64],
         Intrinsic::FrexpExp => [V_FREXP_EXP_I16_F16, V_FREXP_EXP_I32_F32, V_FREXP_EXP_I32_F64],
@@ -106,10 +116,10 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         if let Some(op) = plain_op(intrinsic) {
             let (_, dst) = self.result(data)?;
-            return self.plain(op, dst, args);
+            return self.plain(op, dst, args).map_err(|_| self.lacks(intrinsic));
         }
         if let Some(row) = float_op(intrinsic) {
-            return self.float_intrinsic(data, row, args);
+            return self.float_intrinsic(data, intrinsic, row, args);
         }
         if let Some((scalar, vector)) = unary_int(intrinsic) {
             let (value, dst) = self.result(data)?;
@@ -218,12 +228,10 @@ impl<'a> Selector<'a> {
             Intrinsic::DsFadd => self.lower_ds_float(data, AtomicOp::FAdd, args),
             Intrinsic::DsFmin => self.lower_ds_float(data, AtomicOp::FMin, args),
             Intrinsic::DsFmax => self.lower_ds_float(data, AtomicOp::FMax, args),
-            Intrinsic::RawPtrBufferLoad
-            | Intrinsic::RawBufferLoad
-            | Intrinsic::RawPtrBufferStore
-            | Intrinsic::RawBufferStore
-            | Intrinsic::SBufferLoad => self.buffer_access(data, intrinsic, args),
-            Intrinsic::Softwqm | Intrinsic::Wqm => self.copy_value(data, args[0]),
+            Intrinsic::Buffer(id) => self.lower_buffer(data, id, args),
+            Intrinsic::Image(id) => self.lower_image(data, id, args),
+            Intrinsic::SBufferLoad => self.lower_scalar_buffer(data, args),
+            Intrinsic::GlobalLoadLds => self.global_load_lds(args),
             _ => self.lower_wave_intrinsic(data, intrinsic, args),
         }
     }
@@ -331,6 +339,9 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             Intrinsic::SDcacheInv => self.bare(S_DCACHE_INV),
+            Intrinsic::SDcacheInvVol => self.bare(S_DCACHE_INV_VOL),
+            Intrinsic::SDcacheWbVol => self.bare(S_DCACHE_WB_VOL),
+            Intrinsic::BufferWbinvl1Sc => self.bare(BUFFER_WBINVL1_SC),
             Intrinsic::SDcacheWb => self.bare(S_DCACHE_WB),
             Intrinsic::BufferWbinvl1 => self.bare(BUFFER_WBINVL1),
             Intrinsic::BufferWbinvl1Vol => self.bare(BUFFER_WBINVL1_VOL),
@@ -346,11 +357,11 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             Intrinsic::AmdgcnUnreachable => Ok(()),
-            _ => Err(Diagnostic::unsupported(format!("intrinsic llvm.{}", intrinsic.name()))),
+            _ => self.lower_lanes_intrinsic(data, intrinsic, args),
         }
     }
 
-    fn bare(&mut self, op: Opcode) -> Result<()> {
+    pub(super) fn bare(&mut self, op: Opcode) -> Result<()> {
         if !self.exists(op) {
             return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
         }
@@ -358,11 +369,11 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn immediate(&self, value: Value) -> Result<i64> {
+    pub(super) fn immediate(&self, value: Value) -> Result<i64> {
         self.const_int(value).ok_or_else(|| Diagnostic::malformed("argument that must be a constant"))
     }
 
-    fn with_immediate(&mut self, op: Opcode, args: &[Value]) -> Result<()> {
+    pub(super) fn with_immediate(&mut self, op: Opcode, args: &[Value]) -> Result<()> {
         let value = self.immediate(args[0])?;
         self.emit(op, [Operand::Imm(value)]);
         Ok(())
@@ -381,15 +392,23 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn float_intrinsic(&mut self, data: &InstData, row: [Opcode; 3], args: &[Value]) -> Result<()> {
+    /// The target has no instruction for `intrinsic`.
+    pub(super) fn lacks(&self, intrinsic: Intrinsic) -> Box<Diagnostic> {
+        Diagnostic::unsupported(format!("llvm.{} on {}", intrinsic.name(), self.target))
+    }
+
+    fn float_intrinsic(
+        &mut self,
+        data: &InstData,
+        intrinsic: Intrinsic,
+        row: [Opcode; 3],
+        args: &[Value],
+    ) -> Result<()> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(self.f.ty(args[0]))?;
         let op = by_float(row, float)?;
         if op == V_NOP || !self.exists(op) {
-            return Err(Diagnostic::unsupported(format!(
-                "floating-point operation of this format on {}",
-                self.target
-            )));
+            return Err(self.lacks(intrinsic));
         }
         let sources = op.info().operands.len() - 1;
         let mut operands = SmallVec::<[_; 3]>::new();
@@ -710,100 +729,6 @@ impl<'a> Selector<'a> {
         let queue = self.entry_value(EntryValue::QueuePtr);
         self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
         self.emit(S_TRAP, [Operand::Imm(2)]);
-        Ok(())
-    }
-
-    // Buffers.
-
-    /// Raw buffers: `load(rsrc, voffset, soffset, aux)`, `store(data, rsrc, voffset, soffset, aux)`,
-    /// `s.buffer.load(rsrc, offset, aux)`.
-    fn buffer_access(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
-        let store = matches!(intrinsic, Intrinsic::RawPtrBufferStore | Intrinsic::RawBufferStore);
-        let scalar = intrinsic == Intrinsic::SBufferLoad;
-        let at = usize::from(store);
-        let resource = args[at];
-        if self.uniformity.is_divergent(resource) {
-            return Err(Diagnostic::unsupported("buffer resource that differs between lanes"));
-        }
-        let ty = if store { self.f.ty(args[0]) } else { data.ty };
-        let bytes = self.module.types.store_bytes(ty) as u32;
-        let bad = || Diagnostic::unsupported("buffer access of this width");
-        let resource = self.sgpr(resource);
-        let voffset = args[at + 1];
-        let aux = args.get(at + if scalar { 2 } else { 3 }).and_then(|&v| self.const_int(v)).unwrap_or(0);
-        if scalar && self.values[data.result.unwrap_or(voffset)].rep == Rep::Sgpr {
-            let (_, dst) = self.result(data)?;
-            let op = match bytes {
-                4 => S_BUFFER_LOAD_DWORD,
-                8 => S_BUFFER_LOAD_DWORDX2,
-                16 => S_BUFFER_LOAD_DWORDX4,
-                32 => S_BUFFER_LOAD_DWORDX8,
-                64 => S_BUFFER_LOAD_DWORDX16,
-                _ => return Err(bad()),
-            };
-            let offset = match self.scalar_src(voffset) {
-                Operand::Imm(o) if (0..1 << 10).contains(&o) => Operand::Imm(o),
-                other => self.in_sgpr(other, 1),
-            };
-            self.emit(op, [dst, resource, offset]);
-            return Ok(());
-        }
-        let soffset = if scalar { Operand::Imm(0) } else { self.scalar_src(args[at + 2]) };
-        let soffset = match soffset {
-            Operand::Imm(o) if self.is_inline(o, mir::isa::ValueType::B32) => soffset,
-            other => self.in_sgpr(other, 1),
-        };
-        let (root, offset) = self.split_offset(voffset);
-        let (vaddr, offset) = match self.const_int(voffset) {
-            Some(o) if (0..4096).contains(&o) => (None, o),
-            Some(o) => (Some(self.in_vgpr(Operand::Imm(o), 1)), 0),
-            None if (0..4096).contains(&offset) => (Some(self.vgpr(root)), offset),
-            None => (Some(self.vgpr(voffset)), 0),
-        };
-        let index = match bytes {
-            1 => 0,
-            2 => 1,
-            4 => 2,
-            8 => 3,
-            12 => 4,
-            16 => 5,
-            _ => return Err(bad()),
-        };
-        const LOADS: [Opcode; 6] = [
-            BUFFER_LOAD_UBYTE,
-            BUFFER_LOAD_USHORT,
-            BUFFER_LOAD_DWORD,
-            BUFFER_LOAD_DWORDX2,
-            BUFFER_LOAD_DWORDX3,
-            BUFFER_LOAD_DWORDX4,
-        ];
-        const STORES: [Opcode; 6] = [
-            BUFFER_STORE_BYTE,
-            BUFFER_STORE_SHORT,
-            BUFFER_STORE_DWORD,
-            BUFFER_STORE_DWORDX2,
-            BUFFER_STORE_DWORDX3,
-            BUFFER_STORE_DWORDX4,
-        ];
-        let (op, register) = if store {
-            (STORES[index], self.vgpr(args[0]))
-        } else {
-            let (_, dst) = self.result(data)?;
-            (LOADS[index], dst)
-        };
-        let mem = MemRef { access: MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2), bytes };
-        let inst = self.emit(op, [register, vaddr.unwrap_or(Operand::Off), resource, soffset]);
-        inst.mem = Some(mem);
-        inst.mods.offset = offset as i32;
-        if vaddr.is_some() {
-            inst.mods.flags |= ModFlags::OFFEN;
-        }
-        if aux & 1 != 0 {
-            inst.mods.flags |= ModFlags::GLC;
-        }
-        if aux & 2 != 0 {
-            inst.mods.flags |= ModFlags::SLC;
-        }
         Ok(())
     }
 

@@ -31,6 +31,7 @@
 
 mod address;
 mod atomic;
+mod buffer;
 mod compare;
 mod constant;
 mod control;
@@ -48,6 +49,7 @@ mod shader;
 mod tests;
 mod value;
 mod vector;
+mod wave;
 
 use crate::uniformity::Uniformity;
 use crate::{FloatMode, Options};

@@ -118,7 +118,10 @@ impl<'a> Selector<'a> {
                     | Intrinsic::Readlane
                     | Intrinsic::Ballot
                     | Intrinsic::AmdgcnIcmp
-                    | Intrinsic::AmdgcnFcmp,
+                    | Intrinsic::AmdgcnFcmp
+                    | Intrinsic::SBitreplicate
+                    | Intrinsic::SQuadmask
+                    | Intrinsic::SWqm,
                 ..
             }
         );
@@ -214,7 +217,11 @@ impl<'a> Selector<'a> {
                 | Intrinsic::Readcyclecounter
                 | Intrinsic::Readsteadycounter
                 | Intrinsic::SGetreg
-                | Intrinsic::SBufferLoad => true,
+                | Intrinsic::SGetpc
+                | Intrinsic::SBitreplicate
+                | Intrinsic::SQuadmask
+                | Intrinsic::SWqm => true,
+                Intrinsic::SBufferLoad => matches!(bits, 32 | 64 | 128 | 256 | 512),
                 Intrinsic::Ubfe | Intrinsic::Sbfe => {
                     self.const_int(args[1]).is_some() && self.const_int(args[2]).is_some()
                 }
@@ -331,9 +338,6 @@ impl<'a> Selector<'a> {
             InstKind::Intrinsic { intrinsic: Intrinsic::Readfirstlane, args } => {
                 (self.values[args[0]].rep == Rep::Sgpr && self.values[result].rep == Rep::Sgpr)
                     .then_some((args[0], 0))
-            }
-            InstKind::Intrinsic { intrinsic: Intrinsic::Softwqm | Intrinsic::Wqm, args } => {
-                same_rep(args[0]).then_some((args[0], 0))
             }
             _ => None,
         }

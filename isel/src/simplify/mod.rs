@@ -8,6 +8,7 @@
 //!                      branches       threads jumps, merges blocks, small arms to selects          -O1
 //!                      reducible      cycles with several entries get one
 //!                      merge_memory   neighbouring accesses to one wide one, then dce again        -O1
+//!                      waterfall      loops over the values of operands that must be uniform
 //!                      verify_legal   in debug builds
 //! ```
 //!
@@ -29,6 +30,7 @@ mod inline;
 #[cfg(test)]
 mod interp;
 pub mod legal_intrinsics;
+pub mod legal_memory;
 mod legalize;
 mod merge_memory;
 mod narrow;
@@ -113,6 +115,7 @@ pub fn simplify_function(
         merge_memory::merge_memory(&mut legal, target);
         dce::remove_dead(&mut legal);
     }
+    crate::waterfall::expand(&mut legal, target);
     if cfg!(debug_assertions) {
         verify_legal(&legal, &module.types, target)?;
     }

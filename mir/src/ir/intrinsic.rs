@@ -1,4 +1,12 @@
 //! Intrinsics: one row each, resolved by name when a module is read.
+//!
+//! Buffer and image intrinsics, which differ in a few facts and have hundreds of names, are families ([`buffer`], [`image`]).
+
+pub mod buffer;
+pub mod image;
+
+pub use buffer::{BufferAction, BufferDesc, BufferIntrinsic};
+pub use image::{ImageAction, ImageDesc, ImageDim, ImageIntrinsic};
 
 bitflags::bitflags! {
     /// What passes need to know about an intrinsic.
@@ -25,21 +33,35 @@ macro_rules! intrinsics {
         /// An LLVM intrinsic, overloads merged: the types of arguments and result say which one it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "LLVM's own names; LangRef and IntrinsicsAMDGPU.td define them")]
-        pub enum Intrinsic { $($(#[$doc])* $variant,)* }
+        pub enum Intrinsic {
+            $($(#[$doc])* $variant,)*
+            /// An access through a buffer resource.
+            Buffer(BufferIntrinsic),
+            /// An image operation.
+            Image(ImageIntrinsic),
+        }
 
         impl Intrinsic {
-            /// All intrinsics known to gcnc.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            /// All intrinsics known to gcnc, but for the families.
+            pub const SINGLE: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Name without `llvm.` and without the overload suffix.
             pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Buffer(buffer) => &buffer.desc().name,
+                    Self::Image(image) => &image.desc().name,
+                }
             }
 
             /// Properties.
             #[inline]
             pub fn props(self) -> IntrinsicProps {
-                match self { $(Self::$variant => IntrinsicProps::empty()$($(.union(IntrinsicProps::$prop))+)?,)* }
+                match self {
+                    $(Self::$variant => IntrinsicProps::empty()$($(.union(IntrinsicProps::$prop))+)?,)*
+                    Self::Buffer(buffer) => buffer.props(),
+                    Self::Image(image) => image.props(),
+                }
             }
         }
     };
@@ -228,9 +250,18 @@ intrinsics! {
     Wavefrontsize = "amdgcn.wavefrontsize", UNIFORM;
     IsShared = "amdgcn.is.shared";
     IsPrivate = "amdgcn.is.private";
+    AddrspacecastNonnull = "amdgcn.addrspacecast.nonnull";
+    LdsKernelId = "amdgcn.lds.kernel.id", UNIFORM;
+    ImplicitBufferPtr = "amdgcn.implicit.buffer.ptr", UNIFORM;
+    PopsExitingWaveId = "amdgcn.pops.exiting.wave.id", EFFECT | UNIFORM;
+    RelocConstant = "amdgcn.reloc.constant", UNIFORM;
     // AMDGPU: synchronisation and special instructions.
     SBarrier = "amdgcn.s.barrier", EFFECT | CONVERGENT;
     WaveBarrier = "amdgcn.wave.barrier", EFFECT | CONVERGENT;
+    SGetpc = "amdgcn.s.getpc", UNIFORM | CONVERGENT;
+    STtracedata = "amdgcn.s.ttracedata", EFFECT;
+    SIncperflevel = "amdgcn.s.incperflevel", EFFECT;
+    SDecperflevel = "amdgcn.s.decperflevel", EFFECT;
     SWaitcnt = "amdgcn.s.waitcnt", EFFECT;
     SSleep = "amdgcn.s.sleep", EFFECT;
     SSethalt = "amdgcn.s.sethalt", EFFECT;
@@ -245,6 +276,9 @@ intrinsics! {
     SDcacheInv = "amdgcn.s.dcache.inv", EFFECT;
     SDcacheWb = "amdgcn.s.dcache.wb", EFFECT;
     BufferWbinvl1 = "amdgcn.buffer.wbinvl1", EFFECT;
+    SDcacheInvVol = "amdgcn.s.dcache.inv.vol", EFFECT;
+    SDcacheWbVol = "amdgcn.s.dcache.wb.vol", EFFECT;
+    BufferWbinvl1Sc = "amdgcn.buffer.wbinvl1.sc", EFFECT;
     BufferWbinvl1Vol = "amdgcn.buffer.wbinvl1.vol", EFFECT;
     SchedBarrier = "amdgcn.sched.barrier", EFFECT;
     SchedGroupBarrier = "amdgcn.sched.group.barrier", EFFECT;
@@ -265,10 +299,56 @@ intrinsics! {
     DsPermute = "amdgcn.ds.permute", DIVERGENT | CONVERGENT;
     MovDpp = "amdgcn.mov.dpp", DIVERGENT | CONVERGENT;
     UpdateDpp = "amdgcn.update.dpp", DIVERGENT | CONVERGENT;
+    SBitreplicate = "amdgcn.s.bitreplicate", UNIFORM | CONVERGENT;
+    SQuadmask = "amdgcn.s.quadmask", UNIFORM | CONVERGENT;
+    SWqm = "amdgcn.s.wqm", UNIFORM | CONVERGENT;
+    WaveReduceAdd = "amdgcn.wave.reduce.add", UNIFORM | CONVERGENT;
+    WaveReduceSub = "amdgcn.wave.reduce.sub", UNIFORM | CONVERGENT;
+    WaveReduceMin = "amdgcn.wave.reduce.min", UNIFORM | CONVERGENT;
+    WaveReduceMax = "amdgcn.wave.reduce.max", UNIFORM | CONVERGENT;
+    WaveReduceUmin = "amdgcn.wave.reduce.umin", UNIFORM | CONVERGENT;
+    WaveReduceUmax = "amdgcn.wave.reduce.umax", UNIFORM | CONVERGENT;
+    WaveReduceAnd = "amdgcn.wave.reduce.and", UNIFORM | CONVERGENT;
+    WaveReduceOr = "amdgcn.wave.reduce.or", UNIFORM | CONVERGENT;
+    WaveReduceXor = "amdgcn.wave.reduce.xor", UNIFORM | CONVERGENT;
+    WaveReduceFadd = "amdgcn.wave.reduce.fadd", UNIFORM | CONVERGENT;
+    WaveReduceFsub = "amdgcn.wave.reduce.fsub", UNIFORM | CONVERGENT;
+    WaveReduceFmin = "amdgcn.wave.reduce.fmin", UNIFORM | CONVERGENT;
+    WaveReduceFmax = "amdgcn.wave.reduce.fmax", UNIFORM | CONVERGENT;
+    // AMDGPU: which lanes run.
+    SetInactive = "amdgcn.set.inactive", CONVERGENT;
+    StrictWwm = "amdgcn.strict.wwm", CONVERGENT;
+    Wwm = "amdgcn.wwm", CONVERGENT;
+    StrictWqm = "amdgcn.strict.wqm", CONVERGENT;
+    Wqm = "amdgcn.wqm", CONVERGENT;
+    Softwqm = "amdgcn.softwqm", CONVERGENT;
+    WqmVote = "amdgcn.wqm.vote", DIVERGENT | CONVERGENT;
+    WqmDemote = "amdgcn.wqm.demote", EFFECT | CONVERGENT;
+    Kill = "amdgcn.kill", EFFECT | CONVERGENT;
+    PsLive = "amdgcn.ps.live", DIVERGENT | CONVERGENT;
+    LiveMask = "amdgcn.live.mask", DIVERGENT | CONVERGENT;
+    InitExec = "amdgcn.init.exec", EFFECT | CONVERGENT;
+    InitExecFromInput = "amdgcn.init.exec.from.input", EFFECT | CONVERGENT;
+    // AMDGPU: graphics.
+    InterpMov = "amdgcn.interp.mov", DIVERGENT;
+    InterpP1 = "amdgcn.interp.p1", DIVERGENT;
+    InterpP2 = "amdgcn.interp.p2", DIVERGENT;
+    InterpP1F16 = "amdgcn.interp.p1.f16", DIVERGENT;
+    InterpP2F16 = "amdgcn.interp.p2.f16", DIVERGENT;
+    Export = "amdgcn.exp", EFFECT;
+    ExportCompr = "amdgcn.exp.compr", EFFECT;
+    CubeId = "amdgcn.cubeid";
+    CubeMa = "amdgcn.cubema";
+    CubeSc = "amdgcn.cubesc";
+    CubeTc = "amdgcn.cubetc";
     // AMDGPU: arithmetic.
     Rcp = "amdgcn.rcp";
     Rsq = "amdgcn.rsq";
     RsqClamp = "amdgcn.rsq.clamp";
+    RcpLegacy = "amdgcn.rcp.legacy";
+    RsqLegacy = "amdgcn.rsq.legacy";
+    LogClamp = "amdgcn.log.clamp";
+    FdivFast = "amdgcn.fdiv.fast";
     AmdgcnSqrt = "amdgcn.sqrt";
     AmdgcnSin = "amdgcn.sin";
     AmdgcnCos = "amdgcn.cos";
@@ -299,6 +379,10 @@ intrinsics! {
     SadHiU8 = "amdgcn.sad.hi.u8";
     SadU16 = "amdgcn.sad.u16";
     MsadU8 = "amdgcn.msad.u8";
+    QsadPkU16U8 = "amdgcn.qsad.pk.u16.u8";
+    MqsadPkU16U8 = "amdgcn.mqsad.pk.u16.u8";
+    MqsadU32U8 = "amdgcn.mqsad.u32.u8";
+    CvtOffF32I4 = "amdgcn.cvt.off.f32.i4";
     Perm = "amdgcn.perm";
     Alignbyte = "amdgcn.alignbyte";
     MulI24 = "amdgcn.mul.i24";
@@ -317,15 +401,21 @@ intrinsics! {
     DsFadd = "amdgcn.ds.fadd", EFFECT;
     DsFmin = "amdgcn.ds.fmin", EFFECT;
     DsFmax = "amdgcn.ds.fmax", EFFECT;
-    RawPtrBufferLoad = "amdgcn.raw.ptr.buffer.load", READS;
-    RawPtrBufferStore = "amdgcn.raw.ptr.buffer.store", EFFECT;
-    RawBufferLoad = "amdgcn.raw.buffer.load", READS;
-    RawBufferStore = "amdgcn.raw.buffer.store", EFFECT;
+    DsAppend = "amdgcn.ds.append", EFFECT | UNIFORM | CONVERGENT;
+    DsConsume = "amdgcn.ds.consume", EFFECT | UNIFORM | CONVERGENT;
+    DsOrderedAdd = "amdgcn.ds.ordered.add", EFFECT | CONVERGENT;
+    DsOrderedSwap = "amdgcn.ds.ordered.swap", EFFECT | CONVERGENT;
+    DsGwsInit = "amdgcn.ds.gws.init", EFFECT | CONVERGENT;
+    DsGwsBarrier = "amdgcn.ds.gws.barrier", EFFECT | CONVERGENT;
+    DsGwsSemaV = "amdgcn.ds.gws.sema.v", EFFECT | CONVERGENT;
+    DsGwsSemaBr = "amdgcn.ds.gws.sema.br", EFFECT | CONVERGENT;
+    DsGwsSemaP = "amdgcn.ds.gws.sema.p", EFFECT | CONVERGENT;
+    DsGwsSemaReleaseAll = "amdgcn.ds.gws.sema.release.all", EFFECT | CONVERGENT;
+    GlobalLoadLds = "amdgcn.global.load.lds", EFFECT;
+    LoadToLds = "amdgcn.load.to.lds", EFFECT;
     SBufferLoad = "amdgcn.s.buffer.load", READS;
     MakeBufferRsrc = "amdgcn.make.buffer.rsrc";
     AmdgcnUnreachable = "amdgcn.unreachable", EFFECT;
-    Softwqm = "amdgcn.softwqm";
-    Wqm = "amdgcn.wqm";
     // The header in front of kernel arguments where there is no operating system.
     R600ReadNgroupsX = "r600.read.ngroups.x";
     R600ReadNgroupsY = "r600.read.ngroups.y";
@@ -341,11 +431,17 @@ intrinsics! {
 }
 
 impl Intrinsic {
+    /// All intrinsics known to gcnc.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let buffers = BufferIntrinsic::all().map(Self::Buffer);
+        Self::SINGLE.iter().copied().chain(buffers).chain(ImageIntrinsic::all().map(Self::Image))
+    }
+
     /// The intrinsic of exactly this base name (no `llvm.`, no overload suffix).
     pub fn from_name(name: &str) -> Option<Self> {
         use std::sync::OnceLock;
         static INDEX: OnceLock<rustc_hash::FxHashMap<&'static str, Intrinsic>> = OnceLock::new();
-        INDEX.get_or_init(|| Self::ALL.iter().map(|&i| (i.name(), i)).collect()).get(name).copied()
+        INDEX.get_or_init(|| Self::all().map(|i| (i.name(), i)).collect()).get(name).copied()
     }
 
     /// The intrinsic that `name` (the full LLVM name, `llvm.` included) means: overload suffixes, which look like types,
@@ -402,18 +498,22 @@ mod tests {
         assert_eq!(Intrinsic::from_llvm_name("llvm.memcpy.inline.p0.p4.i64"), Some(Intrinsic::MemcpyInline));
         assert_eq!(Intrinsic::from_llvm_name("llvm.nonesuch"), None);
         assert_eq!(Intrinsic::from_llvm_name("memcpy"), None);
-        assert_eq!(Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.format.v4f32"), None);
+        assert_eq!(
+            Intrinsic::from_llvm_name("llvm.amdgcn.image.sample.c.d.cl.o.2darray.v4f32.f32.f32"),
+            Intrinsic::from_name("amdgcn.image.sample.c.d.cl.o.2darray")
+        );
         assert_eq!(
             Intrinsic::from_llvm_name("llvm.amdgcn.raw.buffer.load.v4f32"),
-            Some(Intrinsic::RawBufferLoad)
+            Intrinsic::from_name("amdgcn.raw.buffer.load")
         );
     }
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = Intrinsic::ALL.iter().map(|i| i.name()).collect();
+        let mut names: Vec<_> = Intrinsic::all().map(|i| i.name()).collect();
+        let all = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), Intrinsic::ALL.len());
+        assert_eq!(names.len(), all);
     }
 }

@@ -236,7 +236,11 @@ impl Verifier<'_> {
         let preserved = match inst.mods.ext {
             Extension::Sdwa(sdwa) => sdwa.dst_unused == SdwaUnused::Preserve,
             Extension::Dpp(_) => true,
-            Extension::None => info.flags.intersects(OpFlags::D16 | OpFlags::D16_HI),
+            // Texture fail: dwords that are not written.
+            Extension::None => {
+                info.flags.intersects(OpFlags::D16 | OpFlags::D16_HI)
+                    || inst.mods.flags.intersects(ModFlags::TFE | ModFlags::LWE)
+            }
         };
         let extra = usize::from(preserved && self.stage <= Stage::Structured);
         let range = (rows + ties).saturating_sub(optional)..=rows + ties + extra;
@@ -404,6 +408,14 @@ fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
             let pair = flags.contains(ModFlags::ADDR64) || flags.contains(ModFlags::OFFEN | ModFlags::IDXEN);
             if pair { 2 } else { 1 }
         }
+        // Channels, texture fail and packing decide.
+        Format::Mubuf | Format::Mtbuf
+            if desc.name == "vdata"
+                && (flags.contains(ModFlags::TFE) || info.flags.contains(OpFlags::D16)) =>
+        {
+            0
+        }
+        Format::Mimg if desc.kind == OperandKind::Vgpr => 0,
         _ => desc.dwords,
     }
 }

@@ -1,6 +1,7 @@
 //! Intrinsics: those of [`super::super::legal_intrinsics`] pass, lane by lane; all others are expanded here.
 
 use super::super::legal_intrinsics::{is_legal, typed_by_argument};
+use super::wave::is_wave_intrinsic;
 use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::target::Features;
@@ -112,9 +113,8 @@ impl Legalizer<'_> {
                 Ok(out)
             }
             Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | DsSwizzle | DsBpermute
-            | DsPermute | Softwqm | Wqm => self.lower_lane_crossing(intrinsic, args, ty),
-            RawPtrBufferLoad | RawPtrBufferStore | RawBufferLoad | RawBufferStore | SBufferLoad => {
-                self.lower_buffer(intrinsic, args, ty)
+            | DsPermute | SetInactive | StrictWwm | StrictWqm | Wqm | Softwqm => {
+                self.lower_lane_crossing(intrinsic, args, ty)
             }
             // A comparison by no known predicate has no defined result, as in LLVM.
             AmdgcnIcmp | AmdgcnFcmp
@@ -124,7 +124,11 @@ impl Legalizer<'_> {
             {
                 Ok(self.part_types(ty)?.iter().map(|&ty| self.b.undef(ty)).collect())
             }
-            Ballot if ty.is_int(32) => Err(Diagnostic::unsupported("ballot of 32 lanes on a 64-lane wave")),
+            Wwm => self.lower_lane_crossing(StrictWwm, args, ty),
+            Buffer(id) => self.lower_buffer(id, args, ty),
+            Image(id) => self.lower_image(id, args, ty),
+            SBufferLoad => self.lower_scalar_buffer(args, ty),
+            _ if is_wave_intrinsic(intrinsic) => self.lower_wave_intrinsic(intrinsic, args, ty),
             Sdot2 | Udot2 | Fdot2 | CvtPkrtz | CvtPknormI16 | CvtPknormU16 | CvtPkI16 | CvtPkU16 => {
                 self.lower_packed(intrinsic, args, ty)
             }
@@ -482,14 +486,11 @@ impl Legalizer<'_> {
     /// Values that cross lanes do so as dwords.
     fn lower_lane_crossing(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Parts> {
         use Intrinsic::*;
-        if matches!(intrinsic, Softwqm | Wqm) {
-            return self.parts(args[0]);
-        }
         // Which arguments are data, the others control.
         let data: &[usize] = match intrinsic {
-            Readlane | Readfirstlane | MovDpp | DsSwizzle => &[0],
+            Readlane | Readfirstlane | MovDpp | DsSwizzle | StrictWwm | StrictWqm | Wqm | Softwqm => &[0],
             Writelane => &[0, 2],
-            UpdateDpp => &[0, 1],
+            UpdateDpp | SetInactive => &[0, 1],
             DsBpermute | DsPermute => &[1],
             _ => &[],
         };
@@ -523,70 +524,6 @@ impl Legalizer<'_> {
                 .ok_or_else(|| Diagnostic::defect("intrinsic without a result"))?;
             words.push(result);
         }
-        let mut out = Parts::new();
-        for lane in 0..ty.lanes() {
-            self.join_dwords(&words, lane * scalar.bits(), scalar, &mut out);
-        }
-        Ok(out)
-    }
-
-    /// Buffer accesses of one to four dwords, or a byte or a half; the resource is a vector of four dwords.
-    fn lower_buffer(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Parts> {
-        let store = ty == Type::Void;
-        let mut all: SmallVec<[Value; 4]> = SmallVec::new();
-        let mut data_ty = ty;
-        for (i, &arg) in args.iter().enumerate() {
-            let parts = self.parts(arg)?;
-            let arg_ty = self.old.ty(arg);
-            let value = match (&parts[..], arg_ty) {
-                (_, Type::Vector(scalar, _)) => {
-                    if store && i == 0 {
-                        data_ty = arg_ty;
-                    }
-                    let words = self.split_dwords(&parts, scalar);
-                    if words.len() == 1 { words[0] } else { self.b.vector(&words) }
-                }
-                ([part], _) => {
-                    if store && i == 0 {
-                        data_ty = arg_ty;
-                        match arg_ty {
-                            Type::Scalar(Scalar::Int(bits @ (8 | 16))) => {
-                                self.b.zext_or_trunc(*part, Type::int(bits))
-                            }
-                            _ => *part,
-                        }
-                    } else {
-                        *part
-                    }
-                }
-                _ => return Err(Diagnostic::unsupported("buffer access of this type")),
-            };
-            all.push(value);
-        }
-        let scalar =
-            data_ty.scalar().ok_or_else(|| Diagnostic::unsupported("buffer access of an aggregate"))?;
-        let bits = u64::from(scalar.bits()) * u64::from(data_ty.lanes());
-        if !matches!(bits, 8 | 16 | 32 | 64 | 96 | 128 | 256 | 512) {
-            return Err(Diagnostic::unsupported(format!("buffer access of {bits} bits")));
-        }
-        let kind = InstKind::Intrinsic { intrinsic, args: all };
-        if store {
-            self.b.push(kind, Type::Void, InstFlags::empty());
-            return Ok(Parts::new());
-        }
-        let loaded_ty = match bits {
-            8 | 16 => Type::int(bits as u32),
-            32 => Type::I32,
-            _ => Type::Vector(Scalar::Int(32), (bits / 32) as u32),
-        };
-        let Some(loaded) = self.b.push(kind, loaded_ty, InstFlags::empty()) else {
-            return Err(Diagnostic::defect("load without a result"));
-        };
-        let words: SmallVec<[Value; 8]> = match bits {
-            8 | 16 => std::iter::once(self.b.zext_or_trunc(loaded, Type::I32)).collect(),
-            32 => std::iter::once(loaded).collect(),
-            _ => (0..(bits / 32) as u32).map(|i| self.b.extract(loaded, i)).collect(),
-        };
         let mut out = Parts::new();
         for lane in 0..ty.lanes() {
             self.join_dwords(&words, lane * scalar.bits(), scalar, &mut out);

@@ -23,6 +23,7 @@
 //! Cost: linear in the instructions emitted.
 
 mod atomic;
+mod buffer;
 mod control;
 mod divide;
 mod float;
@@ -37,6 +38,7 @@ mod memory;
 mod shader;
 mod vector;
 mod vector_intrinsics;
+mod wave;
 mod wide;
 mod wide_float;
 
