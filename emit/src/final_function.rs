@@ -1,6 +1,6 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{exec, frame, hazards, indexed, regs, relax, scratch, waits};
+use crate::{exec, frame, hazards, indexed, lanes, regs, relax, scratch, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
@@ -59,6 +59,7 @@ fn finish_inner(mut f: Function, module: &Module, target: &Target) -> Result<Fin
     check_allocated(&f)?;
     remove_no_ops(&mut f);
     exec::simplify(&mut f, target);
+    lanes::expand(&mut f);
     frame::insert_prolog(&mut f, target)?;
     scratch::build_resource(&mut f, module, target)?;
     waits::insert_waits(&mut f, target);

@@ -412,6 +412,10 @@ impl<'m> Body<'_, 'm> {
                 }
                 return Ok(InstKind::Intrinsic { intrinsic, args });
             }
+            let name = &self.reader.module.functions[func].name;
+            if name.starts_with("llvm.") {
+                return Err(Diagnostic::unsupported(format!("intrinsic {name}")));
+            }
             self.call_site(inst, ours, Some(func))?;
             return Ok(InstKind::Call { callee: Callee::Func(func), args });
         }

@@ -13,7 +13,7 @@ use crate::moves::{Move, Scratch, Source, sequence};
 use crate::occupancy::{Mask, Occupancy};
 use crate::pack::UNBOUND;
 use mir::isa::{OpFlags, Opcode};
-use mir::machine::{Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, VReg};
+use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
@@ -21,6 +21,12 @@ use mir::{Diagnostic, Result};
 pub(crate) struct Bound<'a> {
     pub occupancy: &'a Occupancy,
     pub allowed: Mask,
+}
+
+/// Moves for an instruction that runs with the lanes of a region run so too.
+fn mark_lanes(inst: &Inst, moves: &mut [Inst]) {
+    let flag = inst.mods.flags & ModFlags::OTHER_LANES;
+    moves.iter_mut().for_each(|m| m.mods.flags |= flag);
 }
 
 /// Everything that rewriting reads.
@@ -96,14 +102,23 @@ impl Rewriter<'_> {
         let mut origin = Vec::new();
         let (mut head_len, mut tail_start) = (0, 0);
         if i == 0 {
-            self.entry(f, &mut out)?;
-            event(&out, Event::Entry);
+            // Where the head sets the lanes of the program, values for all of them are moved behind it.
+            if data.head_len == 0 {
+                self.entry(f, |_| true, &mut out)?;
+                event(&out, Event::Entry);
+            } else {
+                self.entry(f, |reg| !reg.is_vgpr(), &mut out)?;
+            }
         }
         self.start_moves(f, i, RegFile::Sgpr, &mut out)?;
         event(&out, Event::Start(RegFile::Sgpr));
         for k in 0..=count {
             if k == data.head_len as usize {
                 head_len = out.len() as u32;
+                if i == 0 && k > 0 {
+                    self.entry(f, PReg::is_vgpr, &mut out)?;
+                    event(&out, Event::Entry);
+                }
                 self.start_moves(f, i, RegFile::Vgpr, &mut out)?;
                 event(&out, Event::Start(RegFile::Vgpr));
             }
@@ -137,9 +152,9 @@ impl Rewriter<'_> {
     }
 
     /// Entry values that are not bound to where the command processor puts them.
-    fn entry(&self, f: &Function, out: &mut Vec<Inst>) -> Result<()> {
+    fn entry(&self, f: &Function, concerns: impl Fn(PReg) -> bool, out: &mut Vec<Inst>) -> Result<()> {
         let mut moves = Vec::new();
-        for (value, first, reg) in f.entry.registers() {
+        for (value, first, reg) in f.entry.registers().into_iter().filter(|(_, first, _)| concerns(*first)) {
             if let Some(v) = reg {
                 for d in 0..u16::from(value.dwords()) {
                     moves.push(Move { dst: self.at(f, v, d)?, src: Source::Reg(first.plus(d)) });
@@ -213,7 +228,10 @@ impl Rewriter<'_> {
         if is_copy(inst.op) {
             let moves = self.copy(f, inst)?;
             let range = Range { start: position, end: position + 2 };
-            return sequence(&moves, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out);
+            let before = out.len();
+            sequence(&moves, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
+            mark_lanes(inst, &mut out[before..]);
+            return Ok(());
         }
         let row = inst.op.info().operands;
         let mut new = inst.clone();
@@ -250,7 +268,9 @@ impl Rewriter<'_> {
         new.operands.truncate(row.len());
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
+            let before = out.len();
             sequence(&tied, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
+            mark_lanes(inst, &mut out[before..]);
         }
         out.push(new);
         Ok(())

@@ -28,6 +28,7 @@ use crate::reload;
 use mir::isa::Opcode;
 use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
+    VRegFlags,
 };
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -390,7 +391,7 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
         .keys()
         .map(|v| {
             let i = v.as_u32() as usize;
-            if barred[i] || Kind::of(f, v) != kind {
+            if barred[i] || Kind::of(f, v) != kind || f.vregs[v].flags.contains(VRegFlags::PINNED) {
                 return None;
             }
             let mut relieved = 0;

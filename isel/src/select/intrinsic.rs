@@ -407,6 +407,12 @@ impl<'a> Selector<'a> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(self.f.ty(args[0]))?;
         let op = by_float(row, float)?;
+        // GFX9 renamed what GFX8 had, whose results clear the high half.
+        let op = match op {
+            V_MAD_F16 if !self.exists(op) => V_MAD_LEGACY_F16,
+            V_DIV_FIXUP_F16 if !self.exists(op) => V_DIV_FIXUP_LEGACY_F16,
+            op => op,
+        };
         if op == V_NOP || !self.exists(op) {
             return Err(self.lacks(intrinsic));
         }
@@ -683,10 +689,11 @@ impl<'a> Selector<'a> {
         }
         use FloatPredicate::*;
         let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
-        let predicate = usize::try_from(number)
-            .ok()
-            .and_then(|i| all.get(i))
-            .ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
+        let Some(predicate) = usize::try_from(number).ok().and_then(|i| all.get(i)) else {
+            // Undefined, as in LLVM.
+            self.emit(IMPLICIT_DEF, [dst]);
+            return Ok(());
+        };
         self.vector_float_compare(dst, *predicate, pair)
     }
 

@@ -218,6 +218,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::Readsteadycounter
                 | Intrinsic::SGetreg
                 | Intrinsic::SGetpc
+                | Intrinsic::PopsExitingWaveId
                 | Intrinsic::SBitreplicate
                 | Intrinsic::SQuadmask
                 | Intrinsic::SWqm => true,

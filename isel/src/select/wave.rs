@@ -2,8 +2,9 @@
 //! exports, ordered counts, wave sync.
 
 use super::Selector;
+use crate::structure::lanes;
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{InstData, Intrinsic, MemAccess, Value};
+use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
 use mir::target::Generation;
@@ -25,6 +26,11 @@ impl<'a> Selector<'a> {
             Intrinsic::SGetpc => {
                 let (_, dst) = self.result(data)?;
                 self.emit(S_GETPC_B64, [dst]);
+                Ok(())
+            }
+            Intrinsic::PopsExitingWaveId if self.target.generation() == Generation::Gfx9 => {
+                let (_, dst) = self.result(data)?;
+                self.emit(S_MOV_B32, [dst, Operand::preg(PReg::POPS_EXITING_WAVE_ID, 1)]);
                 Ok(())
             }
             Intrinsic::SBitreplicate => {
@@ -56,8 +62,59 @@ impl<'a> Selector<'a> {
             | Intrinsic::InterpP2F16 => self.interpolate(data, intrinsic, args),
             Intrinsic::Export => self.export(args, false),
             Intrinsic::ExportCompr => self.export(args, true),
-            _ => Err(Diagnostic::unsupported(format!("intrinsic llvm.{}", intrinsic.name()))),
+            Intrinsic::StrictWwm => self.lanes_result(data, args[0], lanes::WHOLE_WAVE),
+            Intrinsic::StrictWqm => self.lanes_result(data, args[0], lanes::WHOLE_QUADS),
+            Intrinsic::Wqm if self.f.call_conv == CallConv::AmdgpuPs => {
+                self.lanes_result(data, args[0], lanes::QUADS)
+            }
+            // Needs nothing by itself, and whole quads are a matter of pixel shaders.
+            Intrinsic::Wqm | Intrinsic::Softwqm => self.copy_value(data, args[0]),
+            Intrinsic::SetInactive => {
+                let (_, dst) = self.result(data)?;
+                let [active, inactive] = [self.vgpr(args[0]), self.vgpr(args[1])];
+                self.emit(SET_INACTIVE, [dst, active, inactive]);
+                Ok(())
+            }
+            Intrinsic::WqmVote => {
+                let (_, dst) = self.result(data)?;
+                let mask = self.mask(args[0])?;
+                let here = self.new_mask();
+                self.emit(S_AND_B64, [here, mask, Operand::preg(PReg::EXEC_LO, 2)]);
+                self.emit(QUAD_VOTE, [dst, here]);
+                Ok(())
+            }
+            Intrinsic::PsLive | Intrinsic::LiveMask => {
+                let (_, dst) = self.result(data)?;
+                self.emit(LIVE_LANES, [dst]);
+                Ok(())
+            }
+            Intrinsic::WqmDemote => {
+                let mask = self.mask(args[0])?;
+                self.emit(DEMOTE, [mask]);
+                Ok(())
+            }
+            // The lanes are on their way out.
+            Intrinsic::Kill => Ok(()),
+            Intrinsic::InitExec => {
+                let mask = self.immediate(args[0])?;
+                self.emit(ENTRY_LANES, [Operand::Imm(mask), Operand::Imm(0)]);
+                Ok(())
+            }
+            Intrinsic::InitExecFromInput => {
+                let shift = self.immediate(args[1])?;
+                let input = self.sgpr(args[0]);
+                self.emit(ENTRY_LANES, [input, Operand::Imm(shift)]);
+                Ok(())
+            }
+            _ => Err(self.lacks(intrinsic)),
         }
+    }
+
+    fn lanes_result(&mut self, data: &InstData, arg: Value, which: i64) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let x = self.vgpr(arg);
+        self.emit(LANES_RESULT, [dst, x, Operand::Imm(which)]);
+        Ok(())
     }
 
     /// A scalar instruction with one source, of 32 or 64 bits by the result.

@@ -49,12 +49,15 @@
 //! `machine::verify(f, Stage::Structured)`; each edge with arguments has a source with one successor or a target with one
 //! predecessor, on its graph; blocks without lanes of their own (gates, split wave edges) have no thread edges.
 //!
+//! `lanes` puts code that runs with other lanes into regions: whole-wave mode, whole quads, exact lanes of pixel shaders.
+//!
 //! # Cost
 //!
 //! Linear in blocks times the number of deferred blocks at a time, which is about the nesting depth.
 //!
 //! Sources: S. Moll, S. Hack, "Partial Control-Flow Linearization", PLDI 2018, for keeping uniform branches.
 
+pub(crate) mod lanes;
 mod linearise;
 mod masks;
 mod normalise;
@@ -77,6 +80,8 @@ pub fn structure(f: &mut Function) -> Result<()> {
         let edges = data.thread_succs.len();
         data.thread_sargs.resize(edges, Default::default());
     }
+    lanes::strict(f).map_err(|d| d.in_function(&f.name))?;
+    let quads = lanes::survey(f);
     normalise::merge_equal_targets(f);
     let divergent = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));
     if divergent {
@@ -84,6 +89,10 @@ pub fn structure(f: &mut Function) -> Result<()> {
     } else {
         copy_graph(f)
     }
+    if let Some(quads) = quads {
+        lanes::live(f, &quads);
+    }
+    lanes::entry(f).map_err(|d| d.in_function(&f.name))?;
     scalars::split_critical_wave_edges(f);
     for block in f.layout.clone() {
         f.blocks[block].thread_sargs.clear();

@@ -30,6 +30,11 @@ impl Wave {
         Self { graph, order, dom }
     }
 
+    /// Whether the wave can come to `block`.
+    pub(super) fn contains(&self, block: u32) -> bool {
+        self.order.contains(block)
+    }
+
     pub(super) fn solver(&self) -> ReachingSolver<'_, Csr> {
         ReachingSolver::new(&self.graph, &self.order, &self.dom)
     }

@@ -252,9 +252,7 @@ intrinsics! {
     IsPrivate = "amdgcn.is.private";
     AddrspacecastNonnull = "amdgcn.addrspacecast.nonnull";
     LdsKernelId = "amdgcn.lds.kernel.id", UNIFORM;
-    ImplicitBufferPtr = "amdgcn.implicit.buffer.ptr", UNIFORM;
     PopsExitingWaveId = "amdgcn.pops.exiting.wave.id", EFFECT | UNIFORM;
-    RelocConstant = "amdgcn.reloc.constant", UNIFORM;
     // AMDGPU: synchronisation and special instructions.
     SBarrier = "amdgcn.s.barrier", EFFECT | CONVERGENT;
     WaveBarrier = "amdgcn.wave.barrier", EFFECT | CONVERGENT;
@@ -316,7 +314,7 @@ intrinsics! {
     WaveReduceFmin = "amdgcn.wave.reduce.fmin", UNIFORM | CONVERGENT;
     WaveReduceFmax = "amdgcn.wave.reduce.fmax", UNIFORM | CONVERGENT;
     // AMDGPU: which lanes run.
-    SetInactive = "amdgcn.set.inactive", CONVERGENT;
+    SetInactive = "amdgcn.set.inactive", DIVERGENT | CONVERGENT;
     StrictWwm = "amdgcn.strict.wwm", CONVERGENT;
     Wwm = "amdgcn.wwm", CONVERGENT;
     StrictWqm = "amdgcn.strict.wqm", CONVERGENT;

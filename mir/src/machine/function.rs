@@ -28,6 +28,8 @@ bitflags::bitflags! {
         const WHOLE_WAVE = 1 << 0;
         /// An SGPR pair that holds one bit a lane.
         const LANE_MASK = 1 << 1;
+        /// Stays in its register from definition to last use: emission reads it in between.
+        const PINNED = 1 << 2;
     }
 }
 

@@ -159,6 +159,8 @@ bitflags::bitflags! {
         const LIT1 = 1 << 21;
         /// Scalar memory with a register offset on GFX9: an immediate offset of 0 is encoded beside it (`offset:0x0`).
         const ZERO_OFFSET = 1 << 22;
+        /// Runs with the lanes of the region around it (`LANES_BEGIN`); gone before emission.
+        const OTHER_LANES = 1 << 23;
         /// Those that choose between encodings of the same operation and have no field of their own.
         const ANY_LAYOUT = Self::LIT0.bits() | Self::LIT1.bits() | Self::ZERO_OFFSET.bits();
     }

@@ -70,6 +70,7 @@ impl Legalizer<'_> {
                     self.b.cast(CastOp::AddrSpaceCast, pointer, ty)
                 }]))
             }
+            AmdgcnUnreachable => Ok(Parts::new()),
             Wavefrontsize => {
                 let size = self.ctx.machine.wave_size();
                 Ok(Parts::from_slice(&[self.b.i32(size)]))

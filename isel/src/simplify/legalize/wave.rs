@@ -78,6 +78,9 @@ impl Legalizer<'_> {
         match intrinsic {
             Kill => {
                 let cond = self.part(*args.first().ok_or_else(few)?)?;
+                if self.old.ret != Type::Void || self.old.call_conv.is_callable() {
+                    return Err(Diagnostic::unsupported("llvm.amdgcn.kill in a function that returns"));
+                }
                 self.kill(cond);
                 Ok(Parts::new())
             }
@@ -205,8 +208,7 @@ impl Legalizer<'_> {
         self.b.branch(cond, Target::to(on), Target::to(dead));
         self.b.block = dead;
         self.effect(Intrinsic::Kill, &[]);
-        let value = (self.old.ret != Type::Void).then(|| self.b.poison(self.old.ret));
-        self.b.push(InstKind::Ret { value }, Type::Void, InstFlags::empty());
+        self.b.push(InstKind::Ret { value: None }, Type::Void, InstFlags::empty());
         self.b.block = on;
     }
 

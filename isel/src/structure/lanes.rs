@@ -1,0 +1,452 @@
+//! Code that runs with other lanes than those of its block: whole-wave mode, whole quads, and exact lanes of pixel shaders.
+//!
+//! # Problem
+//!
+//! A value for `strict.wwm` must be computed in all 64 lanes, in the lanes of started quads for `strict.wqm`, whatever lanes the
+//! program is in. In a pixel shader that takes derivatives the program itself runs with *helper* lanes, which fill up quads, and memory must not be
+//! written from them.
+//!
+//! # Idea
+//!
+//! The instructions concerned are marked ([`ModFlags::OTHER_LANES`]) and bracketed in *regions*: `LANES_BEGIN saved, mask` keeps the block's EXEC in
+//! `saved`, `LANES_END saved, mask` ends the region. Emission writes EXEC where marked and other instructions meet, so moves and reloads that
+//! allocation puts inside a region run with the lanes of their block.
+//!
+//! * **strict.wwm, strict.wqm**: the marks spread from the result against the data flow, up to `set.inactive` (which is a `v_cndmask` by the
+//!   saved EXEC), block parameters, memory writes and results of other strict operations. Registers written there are `WHOLE_WAVE`, so
+//!   no other value shares them in lanes that are elsewhere.
+//! * **Pixel shaders**: where neighbours' values are needed (derivatives, `wqm`), the shader starts with `s_wqm_b64 exec, exec`; the lanes from before, less
+//!   those that `wqm.demote` took, are the *live* ones, a variable in SSA form on the wave graph. Stores, atomics and exports are regions with mask
+//!   EXEC ∧ live, computed at the start of a block and after each demotion.
+//!
+//! Cost: linear.
+
+use super::scalars::{self, Val, Wave};
+use cranelift_entity::SecondaryMap;
+use mir::ir::CallConv;
+use mir::isa::{Format, OpFlags, Opcode};
+use mir::machine::{Block, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, VReg, VRegData, VRegFlags};
+use mir::{Diagnostic, Result};
+
+const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
+
+/// Last operand of `LANES_RESULT`.
+pub(crate) const WHOLE_WAVE: i64 = 0;
+/// The same for strict whole quads.
+pub(crate) const WHOLE_QUADS: i64 = 1;
+/// Whole quads in pixel shaders: the whole shader runs so.
+pub(crate) const QUADS: i64 = 2;
+
+fn exec() -> Operand {
+    Operand::preg(PReg::EXEC_LO, 2)
+}
+
+/// Whether `inst` works lane by lane.
+fn is_vector(inst: &Inst, f: &Function) -> bool {
+    use Format::*;
+    match inst.op.info().format {
+        Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp | Ds | Mubuf | Mtbuf | Mimg | Flat | Global | Scratch
+        | Exp => true,
+        Pseudo => inst.regs().any(|(is_def, reg)| {
+            is_def && matches!(reg.reg, Reg::Virtual(v) if f.vregs[v].file == RegFile::Vgpr)
+        }),
+        _ => false,
+    }
+}
+
+fn reads_exec(inst: &Inst) -> bool {
+    inst.op.info().flags.contains(OpFlags::EXEC_USE)
+        || inst.regs().any(|(is_def, reg)| !is_def && reg.reg == Reg::Physical(PReg::EXEC_LO))
+}
+
+/// What lanes a marked instruction runs in.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Lanes {
+    #[default]
+    Own,
+    Wave,
+    Quads,
+}
+
+/// Whether strict operations begin or end here.
+fn is_strict(inst: &Inst) -> bool {
+    inst.op == Opcode::SET_INACTIVE
+        || inst.op == Opcode::LANES_RESULT && inst.operands.get(2) != Some(&Operand::Imm(QUADS))
+}
+
+/// Marks what strict operations need and puts regions around it. Selected code in and out.
+pub(super) fn strict(f: &mut Function) -> Result<()> {
+    let concerned = is_strict;
+    if !f.layout.iter().any(|&b| f.blocks[b].insts.iter().any(concerned)) {
+        return Ok(());
+    }
+    let mut defs: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
+    let mut lanes: SecondaryMap<Block, Vec<Lanes>> = SecondaryMap::new();
+    let mut work: Vec<(VReg, Lanes)> = Vec::new();
+    for &block in &f.layout {
+        lanes[block] = vec![Lanes::Own; f.blocks[block].insts.len()];
+        for (i, inst) in f.blocks[block].insts.iter().enumerate() {
+            for (is_def, reg) in inst.regs() {
+                if let (true, Reg::Virtual(v)) = (is_def, reg.reg) {
+                    defs[v] = Some((block, i as u32));
+                }
+            }
+            let source = |k: usize| match inst.operands.get(k).and_then(|o| o.as_reg()).map(|r| r.reg) {
+                Some(Reg::Virtual(v)) => Some(v),
+                _ => None,
+            };
+            match (inst.op, inst.operands.get(2)) {
+                (Opcode::LANES_RESULT, Some(&Operand::Imm(WHOLE_WAVE))) => {
+                    work.extend(source(1).map(|v| (v, Lanes::Wave)));
+                }
+                (Opcode::LANES_RESULT, Some(&Operand::Imm(WHOLE_QUADS))) => {
+                    work.extend(source(1).map(|v| (v, Lanes::Quads)));
+                }
+                (Opcode::SET_INACTIVE, _) => {
+                    lanes[block][i] = Lanes::Wave;
+                    work.extend(source(2).map(|v| (v, Lanes::Wave)));
+                }
+                _ => {}
+            }
+        }
+    }
+    while let Some((reg, wanted)) = work.pop() {
+        let Some((block, i)) = defs[reg] else { continue };
+        let inst = &f.blocks[block].insts[i as usize];
+        let info = inst.op.info();
+        if matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE)
+            || info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
+        {
+            continue;
+        }
+        let mark = &mut lanes[block][i as usize];
+        if *mark == Lanes::Wave || *mark == wanted {
+            continue;
+        }
+        *mark = wanted;
+        work.extend(inst.regs().filter(|(is_def, _)| !is_def).filter_map(|(_, reg)| match reg.reg {
+            Reg::Virtual(v) => Some((v, wanted)),
+            Reg::Physical(_) => None,
+        }));
+    }
+    if f.call_conv.is_callable() {
+        return Err(Diagnostic::unsupported("whole-wave mode in a function that is called"));
+    }
+    for block in f.layout.clone() {
+        regions(f, block, &lanes[block]);
+    }
+    Ok(())
+}
+
+/// Puts regions into `block` and lowers its pseudo instructions.
+fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
+    if lanes.iter().all(|&l| l == Lanes::Own) && !f.blocks[block].insts.iter().any(is_strict) {
+        return;
+    }
+    let old = std::mem::take(&mut f.blocks[block].insts);
+    let mut out: Vec<Inst> = Vec::with_capacity(old.len() + 8);
+    // Whole quads of the block's lanes; SCC is free where a block starts.
+    let mut quads = None;
+    if lanes.contains(&Lanes::Quads) {
+        let mask = f.vregs.push(VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK });
+        out.push(Inst::new(Opcode::S_WQM_B64, [Operand::vreg(mask, 2), exec()]));
+        quads = Some(Operand::vreg(mask, 2));
+    }
+    let mut open: Option<(Lanes, Operand, Operand)> = None;
+    // Length of `out` up to the last marked instruction of the open region.
+    let mut end = 0;
+    for (mut inst, &want) in old.into_iter().zip(lanes) {
+        let vector = is_vector(&inst, f);
+        let concerned = want != Lanes::Own && (vector || reads_exec(&inst));
+        let breaks = !concerned
+            && (vector || reads_exec(&inst) || inst.op.info().flags.contains(OpFlags::SIDE_EFFECTS))
+            || concerned && open.is_some_and(|(l, ..)| l != want);
+        if breaks && let Some((_, saved, mask)) = open.take() {
+            out.insert(end, Inst::new(Opcode::LANES_END, [saved, mask]));
+        }
+        if concerned && open.is_none() {
+            let saved = f.vregs.push(VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK });
+            let saved = Operand::vreg(saved, 2);
+            let mask = match want {
+                Lanes::Quads => quads.unwrap_or(Operand::Imm(-1)),
+                _ => Operand::Imm(-1),
+            };
+            let mut begin = Inst::new(Opcode::LANES_BEGIN, [saved, mask]);
+            begin.loc = inst.loc;
+            out.push(begin);
+            open = Some((want, saved, mask));
+        }
+        if inst.op == Opcode::SET_INACTIVE
+            && let (Some((_, saved, _)), [dst, active, inactive]) = (open, &inst.operands[..])
+        {
+            let loc = inst.loc;
+            inst = Inst::new(Opcode::V_CNDMASK_B32, [*dst, *inactive, *active, saved]);
+            inst.loc = loc;
+        }
+        if inst.op == Opcode::LANES_RESULT && is_strict(&inst) {
+            let loc = inst.loc;
+            inst = Inst::new(Opcode::V_MOV_B32, [inst.operands[0], inst.operands[1]]);
+            inst.loc = loc;
+        }
+        if concerned {
+            inst.mods.flags |= ModFlags::OTHER_LANES;
+            let regs: Vec<VReg> = inst
+                .regs()
+                .filter_map(|(is_def, reg)| match reg.reg {
+                    Reg::Virtual(v) if is_def && f.vregs[v].file == RegFile::Vgpr => Some(v),
+                    _ => None,
+                })
+                .collect();
+            for v in regs {
+                f.vregs[v].flags |= VRegFlags::WHOLE_WAVE;
+            }
+        }
+        out.push(inst);
+        if concerned {
+            end = out.len();
+        }
+    }
+    if let Some((_, saved, mask)) = open {
+        out.insert(end, Inst::new(Opcode::LANES_END, [saved, mask]));
+    }
+    let data = &mut f.blocks[block];
+    data.tail_start = out.len() as u32;
+    data.insts = out;
+}
+
+/// Whether the result of `inst` depends on neighbouring lanes.
+fn needs_quads(inst: &Inst) -> bool {
+    match inst.op {
+        Opcode::LANES_RESULT => inst.operands.get(2) == Some(&Operand::Imm(QUADS)),
+        Opcode::QUAD_VOTE => true,
+        op if op.info().format == Format::Mimg => {
+            let name = op.info().name;
+            let sampled =
+                ["image_sample", "image_gather4", "image_get_lod"].iter().any(|p| name.starts_with(p));
+            sampled && !name.split('_').any(|part| matches!(part, "d" | "cd" | "l" | "lz"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether `inst` must not act in helper lanes.
+fn is_exact(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    info.format == Format::Exp
+        || !matches!(info.format, Format::Smem | Format::Ds)
+            && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
+        || info.format == Format::Ds && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
+}
+
+/// What a shader asks about its lanes.
+pub(super) struct Quads {
+    /// The shader runs in whole quads.
+    whole: bool,
+}
+
+/// Looks for what needs live lanes, before control flow is structured; lowers the rest.
+pub(super) fn survey(f: &Function) -> Option<Quads> {
+    let mut found = false;
+    let mut whole = false;
+    for &block in &f.layout {
+        for inst in &f.blocks[block].insts {
+            found |= matches!(
+                inst.op,
+                Opcode::LIVE_LANES | Opcode::DEMOTE | Opcode::QUAD_VOTE | Opcode::LANES_RESULT
+            ) || needs_quads(inst);
+            whole |= needs_quads(inst);
+        }
+    }
+    found.then_some(Quads { whole: whole && f.call_conv == CallConv::AmdgpuPs })
+}
+
+/// Live lanes of a shader, on the wave graph.
+pub(super) fn live(f: &mut Function, quads: &Quads) {
+    let entry = f.layout[0];
+    let pixel = f.call_conv == CallConv::AmdgpuPs;
+    let has = |f: &Function, block: Block, op: Opcode| f.blocks[block].insts.iter().any(|i| i.op == op);
+    let demotes = f.layout.iter().any(|&b| has(f, b, Opcode::DEMOTE));
+    let tracked = pixel && (quads.whole || demotes);
+    let mut defs: Vec<(u32, Val)> = Vec::new();
+    let mut uses: Vec<u32> = Vec::new();
+    let mut last: SecondaryMap<Block, Option<VReg>> = SecondaryMap::new();
+    if tracked {
+        for &block in &f.layout.clone() {
+            let count = f.blocks[block].insts.iter().filter(|i| i.op == Opcode::DEMOTE).count();
+            if count > 0 || block == entry {
+                let reg = f.vregs.push(MASK);
+                last[block] = Some(reg);
+                defs.push((block.as_u32(), Val::Reg(reg)));
+            }
+            uses.push(block.as_u32());
+        }
+    }
+    let wave = Wave::new(f);
+    let mut solver = wave.solver();
+    let variable = tracked.then(|| {
+        let uses = uses.iter().copied().filter(|&b| b != entry.as_u32());
+        scalars::construct(f, &wave, &mut solver, defs, uses, Val::Zero, MASK)
+    });
+    for block in f.layout.clone() {
+        let start = match &variable {
+            Some(_) if block == entry => None,
+            Some(variable) if wave.contains(block.as_u32()) => match variable.at_start(block.as_u32()) {
+                Val::Reg(reg) => Some(reg),
+                _ => None,
+            },
+            _ => None,
+        };
+        exact_block(f, block, start, last[block], tracked, quads.whole && block == entry);
+    }
+}
+
+/// Lowers a block: regions of exact lanes, questions, demotions.
+fn exact_block(
+    f: &mut Function,
+    block: Block,
+    start: Option<VReg>,
+    last: Option<VReg>,
+    tracked: bool,
+    opens: bool,
+) {
+    let entry = block == f.layout[0];
+    let data = &f.blocks[block];
+    let (head, tail) = (data.head_len as usize, data.tail_start as usize);
+    let concerned = |inst: &Inst| {
+        matches!(inst.op, Opcode::LIVE_LANES | Opcode::DEMOTE | Opcode::QUAD_VOTE | Opcode::LANES_RESULT)
+            || tracked && is_exact(inst)
+    };
+    if !data.insts[head..tail].iter().any(concerned) && !(entry && tracked) {
+        return;
+    }
+    let old = std::mem::take(&mut f.blocks[block].insts);
+    let mut out: Vec<Inst> = Vec::with_capacity(old.len() + 8);
+    let mut live = start.map(|reg| Operand::vreg(reg, 2));
+    let mut demotions = old[head..tail].iter().filter(|i| i.op == Opcode::DEMOTE).count();
+    let mut exact: Option<Operand> = None;
+    let pinned = VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK };
+    let new = |f: &mut Function| Operand::vreg(f.vregs.push(pinned), 2);
+    let mut insts = old.into_iter();
+    out.extend(insts.by_ref().take(head));
+    if entry && tracked {
+        let first = match last {
+            Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+            _ => new(f),
+        };
+        // EXEC is written in the head: what the entry brings in VGPRs is moved behind it, helper lanes included.
+        out.push(Inst::new(Opcode::S_MOV_B64, [first, exec()]));
+        live = Some(first);
+        if opens {
+            out.push(Inst::new(Opcode::S_WQM_B64, [exec(), exec()]));
+        }
+        f.blocks[block].head_len = out.len() as u32;
+    }
+    for inst in insts.by_ref().take(tail - head) {
+        let loc = inst.loc;
+        let push = |out: &mut Vec<Inst>, mut inst: Inst| {
+            inst.loc = loc;
+            out.push(inst);
+        };
+        match inst.op {
+            Opcode::LIVE_LANES => {
+                let source = live.unwrap_or(exec());
+                push(&mut out, Inst::new(Opcode::S_MOV_B64, [inst.operands[0], source]));
+            }
+            Opcode::QUAD_VOTE => {
+                push(&mut out, Inst::new(Opcode::S_WQM_B64, [inst.operands[0], inst.operands[1]]));
+            }
+            Opcode::LANES_RESULT => {
+                push(&mut out, Inst::new(Opcode::V_MOV_B32, [inst.operands[0], inst.operands[1]]));
+            }
+            Opcode::DEMOTE => {
+                demotions -= 1;
+                let after = match last {
+                    Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+                    _ => new(f),
+                };
+                // Lanes here whose condition does not hold.
+                let gone = new(f);
+                push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [gone, exec(), inst.operands[0]]));
+                let before = live.unwrap_or(exec());
+                push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [after, before, gone]));
+                live = Some(after);
+                exact = None;
+            }
+            _ if tracked && is_exact(&inst) => {
+                let mask = match exact {
+                    Some(mask) => mask,
+                    None => {
+                        let mask = new(f);
+                        let live = live.unwrap_or(exec());
+                        push(&mut out, Inst::new(Opcode::S_AND_B64, [mask, exec(), live]));
+                        exact = Some(mask);
+                        mask
+                    }
+                };
+                let saved = new(f);
+                push(&mut out, Inst::new(Opcode::LANES_BEGIN, [saved, mask]));
+                let mut inst = inst;
+                inst.mods.flags |= ModFlags::OTHER_LANES;
+                out.push(inst);
+                push(&mut out, Inst::new(Opcode::LANES_END, [saved, mask]));
+            }
+            _ => out.push(inst),
+        }
+    }
+    let data = &mut f.blocks[block];
+    data.tail_start = out.len() as u32;
+    out.extend(insts);
+    data.insts = out;
+}
+
+/// Moves what sets the lanes of the whole program to the head of the entry.
+pub(super) fn entry(f: &mut Function) -> Result<()> {
+    let entry = f.layout[0];
+    let mut head: Vec<Inst> = Vec::new();
+    for block in f.layout.clone() {
+        let Some(at) = f.blocks[block].insts.iter().position(|i| i.op == Opcode::ENTRY_LANES) else {
+            continue;
+        };
+        if block != entry || !head.is_empty() {
+            return Err(Diagnostic::unsupported("init.exec anywhere but once at the start of a function"));
+        }
+        let inst = f.blocks[block].insts.remove(at);
+        f.blocks[block].tail_start -= 1;
+        let &[lanes, Operand::Imm(shift)] = &inst.operands[..] else {
+            return Err(Diagnostic::defect("ENTRY_LANES without operands"));
+        };
+        let mut new = |dwords| {
+            let flags = VRegFlags::empty();
+            let reg = f.vregs.push(VRegData { file: RegFile::Sgpr, dwords, flags, hint: None });
+            Operand::vreg(reg, dwords)
+        };
+        match lanes {
+            Operand::Imm(mask) if (-16..=64).contains(&mask) => {
+                head.push(Inst::new(Opcode::S_MOV_B64, [exec(), lanes]));
+            }
+            Operand::Imm(mask) => {
+                for (reg, half) in [(PReg::EXEC_LO, mask as i32), (PReg::EXEC_HI, (mask >> 32) as i32)] {
+                    let half = Operand::Imm(i64::from(half));
+                    head.push(Inst::new(Opcode::S_MOV_B32, [Operand::preg(reg, 1), half]));
+                }
+            }
+            input => {
+                // The lowest `count` lanes, 0 to 64: two shifts, since one of 64 shifts by nothing.
+                let [count, rest, first, second] = [(); 4].map(|()| new(1));
+                let half = new(2);
+                let field = Operand::Imm(shift & 31 | 7 << 16);
+                head.push(Inst::new(Opcode::S_BFE_U32, [count, input, field]));
+                head.push(Inst::new(Opcode::S_SUB_U32, [rest, Operand::Imm(64), count]));
+                head.push(Inst::new(Opcode::S_LSHR_B32, [first, rest, Operand::Imm(1)]));
+                head.push(Inst::new(Opcode::S_SUB_U32, [second, rest, first]));
+                head.push(Inst::new(Opcode::S_LSHR_B64, [half, Operand::Imm(-1), first]));
+                head.push(Inst::new(Opcode::S_LSHR_B64, [exec(), half, second]));
+            }
+        }
+    }
+    let data = &mut f.blocks[entry];
+    data.head_len += head.len() as u32;
+    data.tail_start += head.len() as u32;
+    data.insts.splice(0..0, head);
+    Ok(())
+}
