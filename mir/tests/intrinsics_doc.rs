@@ -33,6 +33,9 @@ fn document() -> String {
         let _ = writeln!(out, "\n## {title}\n\n| name | properties |\n|---|---|");
         for &intrinsic in Intrinsic::SINGLE {
             let name = intrinsic.name();
+            if name.starts_with("gcnc.") {
+                continue;
+            }
             if (name.starts_with("amdgcn.") || name.starts_with("r600.")) == amdgpu {
                 row(&mut out, name, intrinsic.props());
             }
