@@ -176,16 +176,22 @@ define amdgpu_kernel void @k6789_arithmetic(ptr addrspace(1) %out, ptr addrspace
   %s7 = call i32 @llvm.amdgcn.sbfe.i32(i32 %y, i32 3, i32 11)
   %s8 = call i32 @llvm.amdgcn.mulhi.u24(i32 %x, i32 %y)
   %s9 = call i32 @llvm.amdgcn.mul.i24.i32(i32 %x, i32 %y)
-  %w = zext i32 %x to i64
-  %w2 = shl i64 %w, 29
-  %w3 = call i64 @llvm.amdgcn.qsad.pk.u16.u8(i64 %w2, i32 %y, i64 %w)
-  %w4 = lshr i64 %w3, 17
-  %t = trunc i64 %w4 to i32
   %u1 = add i32 %s6, %s7
   %u2 = xor i32 %u1, %s8
   %u3 = sub i32 %u2, %s9
-  %u4 = add i32 %u3, %t
-  store i32 %u4, ptr addrspace(1) %q
+  store i32 %u3, ptr addrspace(1) %q
+  ret void
+}
+
+define amdgpu_kernel void @k789_sad_quad(ptr addrspace(1) %out, ptr addrspace(1) %a, ptr addrspace(1) %b) {
+  %i = call i32 @llvm.amdgcn.workitem.id.x()
+  %q = getelementptr i64, ptr addrspace(1) %out, i32 %i
+  %pa = getelementptr i32, ptr addrspace(1) %a, i32 %i
+  %x = load i32, ptr addrspace(1) %pa
+  %w = zext i32 %x to i64
+  %w2 = shl i64 %w, 29
+  %w3 = call i64 @llvm.amdgcn.qsad.pk.u16.u8(i64 %w2, i32 %i, i64 %w)
+  store i64 %w3, ptr addrspace(1) %q
   ret void
 }
 
