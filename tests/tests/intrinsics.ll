@@ -3,7 +3,7 @@
 
 define amdgpu_kernel void @k6789_raw_buffer(ptr addrspace(1) %out, ptr addrspace(1) %a, ptr addrspace(1) %b) {
   %i = call i32 @llvm.amdgcn.workitem.id.x()
-  %r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %a, i16 0, i64 256, i32 159744)
+  %r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %a, i16 0, i64 1024, i32 159744)
   %o = shl i32 %i, 2
   %o1 = add i32 %o, 64
   %x = call i32 @llvm.amdgcn.raw.ptr.buffer.load.i32(ptr addrspace(8) %r, i32 %o, i32 0, i32 0)
