@@ -137,7 +137,7 @@ impl<'m> Body<'_, 'm> {
         };
         if let Some(kind) = kind {
             self.function.insts[ours].kind = kind;
-            self.function.insts[ours].flags = instructions::flags(inst);
+            self.function.insts[ours].flags |= instructions::flags(inst);
         }
         self.function.blocks[self.block].insts.push(ours);
         if inst.has_metadata() {

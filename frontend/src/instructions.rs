@@ -6,6 +6,7 @@ use crate::llvm::{
     LLVMOpcode, LLVMRealPredicate, LLVMValueKind, ValueRef,
 };
 use crate::module::Meaning;
+use crate::strict::{self, Strict};
 use mir::ir::{
     AtomicOp, BinaryOp, Callee, CastOp, FloatPredicate, Func, Inst, InstFlags, InstKind, IntPredicate,
     Intrinsic, MemAccess, MemFlags, Ordering, Param, SymbolRef, SyncScope, Type, UnaryOp, Value,
@@ -190,6 +191,27 @@ pub(crate) fn flags(inst: InstRef<'_>) -> InstFlags {
 /// Integer constant arguments that name a size keep their type; metadata arguments are left out.
 fn is_metadata(value: ValueRef<'_>) -> bool {
     value.kind() == LLVMValueKind::LLVMMetadataAsValueValueKind
+}
+
+/// A constrained operation on arguments without their metadata.
+fn strict_operation<'m>(
+    strict: Strict,
+    args: SmallVec<[Value; 4]>,
+    metadata: impl Iterator<Item = ValueRef<'m>>,
+) -> Result<InstKind> {
+    let short = || Diagnostic::malformed("missing operand");
+    let first = *args.first().ok_or_else(short)?;
+    let second = || args.get(1).copied().ok_or_else(short);
+    Ok(match strict {
+        Strict::Binary(op) => InstKind::Binary { op, args: [first, second()?] },
+        Strict::Cast(op) => InstKind::Cast { op, arg: first },
+        Strict::Compare => {
+            let predicate =
+                strict::predicate(metadata).ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
+            InstKind::Fcmp { predicate, args: [first, second()?] }
+        }
+        Strict::Call(intrinsic) => InstKind::Intrinsic { intrinsic, args },
+    })
 }
 
 impl<'m> Body<'_, 'm> {
@@ -389,7 +411,27 @@ impl<'m> Body<'_, 'm> {
         if let Some(&(SymbolRef::Func(func), 0)) = self.reader.symbols.get(&called)
             && self.fits(inst, called, func, &args, ty)
         {
+            let metadata =
+                || (0..inst.num_args()).filter_map(|i| inst.operand(i)).filter(|&arg| is_metadata(arg));
+            if let Meaning::Strict(strict) = self.reader.meanings[func] {
+                if strict::keeps_place(metadata()) {
+                    self.function.insts[ours].flags |= InstFlags::STRICT;
+                }
+                return strict_operation(strict, args, metadata());
+            }
             if let Meaning::Intrinsic(intrinsic) = self.reader.meanings[func] {
+                if matches!(
+                    intrinsic,
+                    Intrinsic::ReadRegister | Intrinsic::ReadVolatileRegister | Intrinsic::WriteRegister
+                ) {
+                    let ty = args.first().map_or(ty, |&v| self.function.ty(v));
+                    args.push(self.register_number(metadata(), ty)?);
+                }
+                if intrinsic == Intrinsic::FptruncRound {
+                    let mode = strict::rounding(metadata())
+                        .ok_or_else(|| Diagnostic::unsupported("fptrunc.round in this rounding mode"))?;
+                    args.push(self.function.int(Type::I32, mode));
+                }
                 if matches!(
                     intrinsic,
                     Intrinsic::Memcpy
@@ -456,6 +498,23 @@ impl<'m> Body<'_, 'm> {
         }
         self.function.call_sites.insert(ours, site);
         Ok(())
+    }
+
+    /// The register that the metadata argument of `read_register` or `write_register` names, as a number.
+    fn register_number(
+        &mut self,
+        mut metadata: impl Iterator<Item = ValueRef<'m>>,
+        ty: Type,
+    ) -> Result<Value> {
+        let node = metadata.next().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
+        let name = node.node_operands().first().copied().flatten().and_then(ValueRef::md_string);
+        let name = name.ok_or_else(|| Diagnostic::malformed("register without a name"))?;
+        let (number, dwords) = Intrinsic::named_register(&name)
+            .ok_or_else(|| Diagnostic::unsupported(format!("invalid register name \"{name}\"")))?;
+        if ty.bits() != Some(u64::from(32 * dwords)) {
+            return Err(Diagnostic::unsupported(format!("invalid type for register \"{name}\"")));
+        }
+        Ok(self.function.int(Type::I32, number))
     }
 
     /// Whether a call has the type of the function it names; if not, it is a call through a pointer.

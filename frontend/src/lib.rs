@@ -22,6 +22,7 @@ mod llvm;
 mod metadata;
 mod module;
 mod parse;
+mod strict;
 mod types;
 mod vp;
 

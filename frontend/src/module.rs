@@ -22,6 +22,8 @@ pub(crate) enum Meaning {
     Call,
     /// A known intrinsic.
     Intrinsic(Intrinsic),
+    /// A constrained floating-point operation.
+    Strict(crate::strict::Strict),
     /// Nothing: the call is left out.
     Dropped,
 }
@@ -233,7 +235,7 @@ impl<'m> Reader<'m> {
             Some(name) => match Intrinsic::from_name(name) {
                 Some(known) if known.props().contains(mir::ir::IntrinsicProps::DROPPED) => Meaning::Dropped,
                 Some(known) => Meaning::Intrinsic(known),
-                None => Meaning::Call,
+                None => crate::strict::strict(name).map_or(Meaning::Call, Meaning::Strict),
             },
         };
         // What intrinsics promise is in the table of intrinsics.

@@ -1,6 +1,6 @@
 //! What the user may decide about code generation.
 
-use mir::ir::Function;
+use mir::ir::{CallConv, Function};
 
 /// Settings of simplification and selection; the same for all functions of a module.
 #[derive(Clone, Debug)]
@@ -22,13 +22,18 @@ impl Default for Options {
     }
 }
 
-/// Denormal handling of one function, as it goes into the kernel descriptor's FLOAT_MODE.
+/// The floating-point mode in which a function runs: what the MODE register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatMode {
     /// binary32 denormals are kept rather than flushed to zero.
     pub f32_denormals: bool,
     /// binary16 and binary64 denormals are kept.
     pub f64_f16_denormals: bool,
+    /// Whether binary32 denormals are kept is known only when it runs.
+    pub f32_dynamic: bool,
+    /// IEEE mode: signalling NaNs are quieted, also by minimum and maximum. On in compute functions, off in shaders, unless
+    /// `amdgpu-ieee` says otherwise.
+    pub ieee: bool,
 }
 
 impl Options {
@@ -41,7 +46,15 @@ impl Options {
                 .map(|v| !v.starts_with("preserve-sign") && !v.starts_with("positive-zero"))
         };
         let general = keeps("denormal-fp-math");
+        let dynamic = |key: &str| function.attribute(key).map(|v| v.contains("dynamic"));
+        let shader = !matches!(
+            function.call_conv,
+            CallConv::Kernel | CallConv::Device | CallConv::AmdgpuGfx | CallConv::Other(_)
+        );
         FloatMode {
+            f32_dynamic: self.f32_denormals.is_none()
+                && dynamic("denormal-fp-math-f32").or(dynamic("denormal-fp-math")).unwrap_or(false),
+            ieee: function.attribute("amdgpu-ieee").map_or(!shader, |v| v != "false"),
             f32_denormals: self
                 .f32_denormals
                 .or_else(|| keeps("denormal-fp-math-f32"))

@@ -155,7 +155,10 @@ impl<'a> Selector<'a> {
         args: [Value; 2],
         float: Float,
     ) -> Result<bool> {
-        let allowed = |d: &InstData, this: &Self| this.contract_all || d.flags.contains(InstFlags::CONTRACT);
+        let allowed = |d: &InstData, this: &Self| {
+            !d.flags.contains(InstFlags::STRICT)
+                && (this.contract_all || d.flags.contains(InstFlags::CONTRACT))
+        };
         if !allowed(data, self) {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use mir::isa::Opcode::{self, *};
 use mir::machine::{
     Dpp, Encoding, EntryValue, Extension, ModFlags, Modifiers, Operand, PReg, Reg, VRegFlags,
 };
-use mir::target::Os;
+use mir::target::{Generation, Os};
 use smallvec::SmallVec;
 
 /// Vector instructions whose sources are the arguments as they are.
@@ -326,6 +326,10 @@ impl<'a> Selector<'a> {
             }
             Intrinsic::SSetreg => {
                 let hwreg = self.immediate(args[0])?;
+                if let Some(value) = self.const_int(args[1]) {
+                    self.emit(S_SETREG_IMM32_B32, [Operand::Imm(hwreg), Operand::Imm(value)]);
+                    return Ok(());
+                }
                 let x = self.sgpr(args[1]);
                 self.emit(S_SETREG_B32, [Operand::Imm(hwreg), x]);
                 Ok(())
@@ -357,6 +361,20 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             Intrinsic::AmdgcnUnreachable => Ok(()),
+            Intrinsic::ReadRegister | Intrinsic::ReadVolatileRegister => {
+                let register = self.named_register(args[0])?;
+                let (_, dst) = self.result(data)?;
+                let op = if register.1 == 2 { S_MOV_B64 } else { S_MOV_B32 };
+                self.emit(op, [dst, register.0]);
+                Ok(())
+            }
+            Intrinsic::WriteRegister => {
+                let register = self.named_register(args[1])?;
+                let x = self.sgpr(args[0]);
+                let op = if register.1 == 2 { S_MOV_B64 } else { S_MOV_B32 };
+                self.emit(op, [register.0, x]);
+                Ok(())
+            }
             _ => self.lower_lanes_intrinsic(data, intrinsic, args),
         }
     }
@@ -727,16 +745,41 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// HSA: the trap handler finds the queue in s[0:1]. Elsewhere the wave just ends.
+    /// HSA: the trap handler finds the queue by its doorbell on GFX9, before that in s\[0:1\]. Elsewhere the wave just ends.
     fn trap(&mut self) -> Result<()> {
         if self.target.os != Os::AmdHsa {
             self.emit(S_ENDPGM, [Operand::Imm(0)]);
             return Ok(());
         }
-        let queue = self.entry_value(EntryValue::QueuePtr);
-        self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
+        if self.target.generation() < Generation::Gfx9 || self.target.code_object_version < 4 {
+            let queue = self.entry_value(EntryValue::QueuePtr);
+            self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
+        }
         self.emit(S_TRAP, [Operand::Imm(2)]);
         Ok(())
+    }
+
+    /// A register that `read_register` and `write_register` name, and its dwords.
+    fn named_register(&self, number: Value) -> Result<(Operand, u32)> {
+        let index = self.immediate(number)?;
+        let &(name, dwords) = usize::try_from(index)
+            .ok()
+            .and_then(|i| mir::ir::NAMED_REGISTERS.get(i))
+            .ok_or_else(|| Diagnostic::malformed("unknown register"))?;
+        let first = match name {
+            "m0" => PReg::M0,
+            "exec" | "exec_lo" => PReg::EXEC_LO,
+            "exec_hi" => PReg::EXEC_HI,
+            _ if !self.target.has(mir::target::Features::FLAT) => {
+                return Err(Diagnostic::unsupported(format!(
+                    "invalid register \"{name}\" for {}",
+                    self.target
+                )));
+            }
+            "flat_scratch_hi" => PReg::FLAT_SCRATCH_HI,
+            _ => PReg::FLAT_SCRATCH_LO,
+        };
+        Ok((Operand::preg(first, dwords as u8), dwords))
     }
 
     /// The entry value that the result of an intrinsic is, so that no copy is needed.

@@ -248,7 +248,7 @@ impl<'a> Selector<'a> {
                 Some(result) => self.values[result].reg.is_some(),
                 None => false,
             };
-            if !wanted && !data.kind.has_side_effects() {
+            if !wanted && !data.has_side_effects() {
                 continue;
             }
             self.set_loc(inst);

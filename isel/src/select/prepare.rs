@@ -121,7 +121,9 @@ impl<'a> Selector<'a> {
                     | Intrinsic::AmdgcnFcmp
                     | Intrinsic::SBitreplicate
                     | Intrinsic::SQuadmask
-                    | Intrinsic::SWqm,
+                    | Intrinsic::SWqm
+                    | Intrinsic::ReadRegister
+                    | Intrinsic::ReadVolatileRegister,
                 ..
             }
         );
@@ -221,6 +223,8 @@ impl<'a> Selector<'a> {
                 | Intrinsic::PopsExitingWaveId
                 | Intrinsic::SBitreplicate
                 | Intrinsic::SQuadmask
+                | Intrinsic::ReadRegister
+                | Intrinsic::ReadVolatileRegister
                 | Intrinsic::SWqm => true,
                 Intrinsic::SBufferLoad => matches!(bits, 32 | 64 | 128 | 256 | 512),
                 Intrinsic::Ubfe | Intrinsic::Sbfe => {

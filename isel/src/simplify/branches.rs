@@ -371,6 +371,9 @@ impl Cleaner<'_> {
 /// What it costs to run `inst` where its result may not be needed, in vector instructions; `None` where it must not.
 fn speculation_cost(func: &Function, inst: Inst) -> Option<u32> {
     let data = &func.insts[inst];
+    if data.flags.contains(InstFlags::STRICT) {
+        return None;
+    }
     let dwords = data.ty.bits().map_or(1, |bits| bits.div_ceil(32) as u32);
     match &data.kind {
         InstKind::Binary { op, .. } => match op {

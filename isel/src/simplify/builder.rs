@@ -53,6 +53,8 @@ pub struct Builder<'a> {
     pub scope: Option<Scope>,
     /// Whether to fold and share at all.
     pub optimize: bool,
+    /// Floating-point operations made now are [`InstFlags::STRICT`]: not folded, not shared.
+    pub strict: bool,
     table: HashTable<Shared>,
     ranges: SecondaryMap<Value, Option<Range>>,
 }
@@ -67,6 +69,7 @@ impl<'a> Builder<'a> {
             loc: SourceLoc::default(),
             scope: None,
             optimize: true,
+            strict: false,
             table: HashTable::new(),
             ranges: SecondaryMap::new(),
         }
@@ -84,10 +87,36 @@ impl<'a> Builder<'a> {
 
     /// Emits a pure instruction: folded, shared or appended.
     pub fn pure(&mut self, mut kind: InstKind, ty: Type, flags: InstFlags) -> Value {
+        if self.strict && self.uses_float_environment(&kind, ty) {
+            return self.push_value(kind, ty, flags | InstFlags::STRICT);
+        }
         if let Some(value) = fold::fold(self, &mut kind, ty, flags) {
             return value;
         }
         self.shared(kind, ty, flags)
+    }
+
+    /// Whether an instruction rounds, flushes denormals or raises exceptions.
+    fn uses_float_environment(&self, kind: &InstKind, ty: Type) -> bool {
+        let is_float = |ty: Type| matches!(ty.scalar(), Some(Scalar::Float(_)));
+        match kind {
+            InstKind::Binary { .. } => is_float(ty),
+            InstKind::Cast { op, .. } => matches!(
+                op,
+                CastOp::FpTrunc
+                    | CastOp::FpExt
+                    | CastOp::FpToUi
+                    | CastOp::FpToSi
+                    | CastOp::UiToFp
+                    | CastOp::SiToFp
+            ),
+            InstKind::Fcmp { .. } => true,
+            InstKind::Intrinsic { intrinsic, args } => {
+                !matches!(intrinsic, Intrinsic::Fabs | Intrinsic::Copysign | Intrinsic::AmdgcnClass)
+                    && (is_float(ty) || args.iter().any(|&a| is_float(self.ty(a))))
+            }
+            _ => false,
+        }
     }
 
     /// Emits a pure instruction as it is: shared or appended.

@@ -20,7 +20,8 @@ pub fn remove_dead(func: &mut Function) {
     };
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
-            let kind = &func.insts[inst].kind;
+            let data = &func.insts[inst];
+            let kind = &data.kind;
             if kind.is_terminator() {
                 match kind {
                     InstKind::Branch { cond, .. } => need(&mut live, &mut work, *cond),
@@ -28,7 +29,7 @@ pub fn remove_dead(func: &mut Function) {
                     InstKind::Ret { value: Some(value) } => need(&mut live, &mut work, *value),
                     _ => {}
                 }
-            } else if kind.has_side_effects() {
+            } else if data.has_side_effects() {
                 kind.for_each_value(|v| need(&mut live, &mut work, v));
             }
         }
@@ -72,7 +73,7 @@ pub fn remove_dead(func: &mut Function) {
         let mut insts = std::mem::take(&mut func.blocks[block].insts);
         insts.retain(|&inst| {
             let data = &func.insts[inst];
-            data.kind.has_side_effects() || data.result.is_some_and(|r| live[r.index()])
+            data.has_side_effects() || data.result.is_some_and(|r| live[r.index()])
         });
         func.blocks[block].insts = insts;
     }

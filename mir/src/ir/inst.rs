@@ -37,6 +37,9 @@ bitflags::bitflags! {
         const REASSOC = 1 << 14;
         /// All fast-math flags.
         const FAST = 0x7f00;
+        /// Strict floating point: reads the floating-point environment (rounding, denormals) and writes its exception
+        /// flags, so it stays where it is, however it is used.
+        const STRICT = 1 << 15;
     }
 }
 
@@ -562,6 +565,14 @@ pub struct InstData {
     pub fpmath_ulp_256: u16,
     /// The result, where `ty` is not void.
     pub result: Option<Value>,
+}
+
+impl InstData {
+    /// Whether it can do anything besides produce its result: what its kind does, or floating-point exceptions.
+    #[inline]
+    pub fn has_side_effects(&self) -> bool {
+        self.flags.contains(InstFlags::STRICT) || self.kind.has_side_effects()
+    }
 }
 
 /// Visits each value field of an [`InstKind`], by shared or by mutable reference (`$iter` is `iter` or `iter_mut`).

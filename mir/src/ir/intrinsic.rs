@@ -112,6 +112,23 @@ intrinsics! {
     FptosiSat = "fptosi.sat";
     ConvertFromFp16 = "convert.from.fp16";
     ConvertToFp16 = "convert.to.fp16";
+    Lrint = "lrint";
+    Llrint = "llrint";
+    Lround = "lround";
+    Llround = "llround";
+    Modf = "modf";
+    Sincos = "sincos";
+    ArithmeticFence = "arithmetic.fence";
+    /// The rounding mode is the second argument, by LLVM's numbers.
+    FptruncRound = "fptrunc.round";
+    GetRounding = "get.rounding", EFFECT | UNIFORM;
+    SetRounding = "set.rounding", EFFECT;
+    GetFpenv = "get.fpenv", EFFECT | UNIFORM;
+    SetFpenv = "set.fpenv", EFFECT;
+    ResetFpenv = "reset.fpenv", EFFECT;
+    GetFpmode = "get.fpmode", EFFECT | UNIFORM;
+    SetFpmode = "set.fpmode", EFFECT;
+    ResetFpmode = "reset.fpmode", EFFECT;
     // Integers.
     Abs = "abs";
     Smin = "smin";
@@ -213,6 +230,8 @@ intrinsics! {
     Donothing = "donothing", DROPPED;
     Sideeffect = "sideeffect", DROPPED;
     VarAnnotation = "var.annotation", DROPPED;
+    CodeviewAnnotation = "codeview.annotation", DROPPED;
+    Pseudoprobe = "pseudoprobe", DROPPED;
     ConvergenceEntry = "experimental.convergence.entry", DROPPED;
     ConvergenceLoop = "experimental.convergence.loop", DROPPED;
     ConvergenceAnchor = "experimental.convergence.anchor", DROPPED;
@@ -222,6 +241,11 @@ intrinsics! {
     StripInvariantGroup = "strip.invariant.group";
     SsaCopy = "ssa.copy";
     PtrAnnotation = "ptr.annotation";
+    Annotation = "annotation";
+    AllowRuntimeCheck = "allow.runtime.check";
+    AllowUbsanCheck = "allow.ubsan.check";
+    WidenableCondition = "experimental.widenable.condition";
+    GetDynamicAreaOffset = "get.dynamic.area.offset", UNIFORM;
     Ptrmask = "ptrmask";
     Objectsize = "objectsize";
     IsConstant = "is.constant";
@@ -234,6 +258,15 @@ intrinsics! {
     Readsteadycounter = "readsteadycounter", EFFECT | UNIFORM;
     Stacksave = "stacksave", EFFECT | UNIFORM;
     Stackrestore = "stackrestore", EFFECT;
+    Returnaddress = "returnaddress", UNIFORM;
+    Frameaddress = "frameaddress", UNIFORM;
+    Addressofreturnaddress = "addressofreturnaddress", UNIFORM;
+    Sponentry = "sponentry", UNIFORM;
+    /// The register is the argument: a number that [`Intrinsic::named_register`] gives.
+    ReadRegister = "read_register", EFFECT | UNIFORM;
+    ReadVolatileRegister = "read_volatile_register", EFFECT | UNIFORM;
+    /// The register is the last argument.
+    WriteRegister = "write_register", EFFECT;
     // AMDGPU: identity and dispatch.
     WorkitemIdX = "amdgcn.workitem.id.x", DIVERGENT;
     WorkitemIdY = "amdgcn.workitem.id.y", DIVERGENT;
@@ -428,6 +461,17 @@ intrinsics! {
     ShaderResult = "gcnc.shader.result", EFFECT;
 }
 
+/// Registers that `read_register` and `write_register` may name, with their dwords, as LLVM's back end has them.
+pub const NAMED_REGISTERS: [(&str, u32); 7] = [
+    ("m0", 1),
+    ("exec", 2),
+    ("exec_lo", 1),
+    ("exec_hi", 1),
+    ("flat_scratch", 2),
+    ("flat_scratch_lo", 1),
+    ("flat_scratch_hi", 1),
+];
+
 impl Intrinsic {
     /// All intrinsics known to gcnc.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -457,6 +501,12 @@ impl Intrinsic {
             }
             rest = &rest[..dot];
         }
+    }
+
+    /// The number of a register that `read_register` and `write_register` may name, and its dwords.
+    pub fn named_register(name: &str) -> Option<(u64, u32)> {
+        let index = NAMED_REGISTERS.iter().position(|&(known, _)| known == name)?;
+        Some((index as u64, NAMED_REGISTERS[index].1))
     }
 
     /// Whether it may not be removed when its result is unused.

@@ -83,7 +83,7 @@ words! {
     Visibility { Default = "default", Hidden = "hidden", Protected = "protected" }
 }
 
-pub(super) const INST_FLAGS: [(InstFlags, &str); 14] = [
+pub(super) const INST_FLAGS: [(InstFlags, &str); 15] = [
     (InstFlags::NUW, "nuw"),
     (InstFlags::NSW, "nsw"),
     (InstFlags::EXACT, "exact"),
@@ -98,6 +98,7 @@ pub(super) const INST_FLAGS: [(InstFlags, &str); 14] = [
     (InstFlags::CONTRACT, "contract"),
     (InstFlags::AFN, "afn"),
     (InstFlags::REASSOC, "reassoc"),
+    (InstFlags::STRICT, "strict"),
 ];
 
 pub(super) const MEM_FLAGS: [(MemFlags, &str); 6] = [

@@ -35,13 +35,16 @@ impl Legalizer<'_> {
                 let Scalar::Float(float) = scalar else {
                     return Err(Diagnostic::malformed("fneg of a non-float"));
                 };
-                parts.iter().map(|&x| self.narrow_op(float, &[x], |this, a| Ok(this.b.fneg(a[0])))).collect()
+                Ok(parts
+                    .iter()
+                    .map(|&x| if self.native(float) { self.b.fneg(x) } else { self.narrow_negate(x, float) })
+                    .collect())
             }
         }
     }
 
     /// Whether operations of this format exist.
-    fn native(&self, float: Float) -> bool {
+    pub(super) fn native(&self, float: Float) -> bool {
         match float {
             Float::Half => self.has_16bit(),
             Float::BFloat => false,
@@ -73,8 +76,18 @@ impl Legalizer<'_> {
     }
 
     pub(super) fn float_binary(&mut self, op: BinaryOp, x: Value, y: Value, float: Float) -> Result<Value> {
-        if op == BinaryOp::FDiv && float == Float::Half && self.native(float) {
-            return self.divide_half(x, y);
+        if float == Float::Half && self.native(float) {
+            if op == BinaryOp::FDiv {
+                return self.divide_half(x, y);
+            }
+            if op == BinaryOp::FRem {
+                let (x, y) = (
+                    self.resize_float(x, float, Float::Single)?,
+                    self.resize_float(y, float, Float::Single)?,
+                );
+                let result = self.float_remainder(x, y)?;
+                return self.resize_float(result, Float::Single, float);
+            }
         }
         let flags = self.flags;
         self.narrow_op(float, &[x, y], |this, args| {
@@ -82,13 +95,7 @@ impl Legalizer<'_> {
             match op {
                 BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul => Ok(this.add_or_fuse(op, x, y, flags)),
                 BinaryOp::FDiv => this.float_divide(x, y),
-                BinaryOp::FRem => {
-                    // x - trunc(x / y) * y
-                    let q = this.float_divide(x, y)?;
-                    let q = this.round_value(Intrinsic::Trunc, q)?;
-                    let q = this.b.fneg(q);
-                    Ok(this.b.fma(q, y, x))
-                }
+                BinaryOp::FRem => this.float_remainder(x, y),
                 _ => Err(Diagnostic::malformed("integer operation on floats")),
             }
         })
@@ -227,150 +234,6 @@ impl Legalizer<'_> {
         let one = self.b.cast(CastOp::ZExt, lost, Type::I32);
         let odd = self.b.or(truncated, one);
         self.b.bitcast(odd, Type::F32)
-    }
-
-    pub(super) fn int_to_float(
-        &mut self,
-        words: &[Value],
-        bits: u32,
-        signed: bool,
-        float: Float,
-    ) -> Result<Value> {
-        let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
-        let ty = Type::Scalar(Scalar::Float(float));
-        if bits > 64 {
-            return self.wide_to_float(words, bits, signed, float);
-        }
-        let x = words[0];
-        if bits == 1 {
-            let one = self
-                .b
-                .float(if float == Float::BFloat { Type::F32 } else { ty }, if signed { -1.0 } else { 1.0 });
-            let one =
-                if float == Float::BFloat { self.resize_float(one, Float::Single, float)? } else { one };
-            let zero = self.b.zero(ty);
-            return Ok(self.b.select(x, one, zero));
-        }
-        let clean = if signed { self.sign_extended(x, bits) } else { self.zero_extended(x, bits) };
-        if bits == 16 && float == Float::Half && self.has_16bit() {
-            return Ok(self.b.cast(op, clean, Type::F16));
-        }
-        if self.b.bits(clean) <= 32 {
-            let clean = if signed {
-                self.b.sext_or_trunc(clean, Type::I32)
-            } else {
-                self.b.zext_or_trunc(clean, Type::I32)
-            };
-            return match float {
-                Float::Single | Float::Double => Ok(self.b.cast(op, clean, ty)),
-                // Integers in half's range are exact in binary32: only one of the roundings counts.
-                Float::Half => {
-                    let single = self.b.cast(op, clean, Type::F32);
-                    self.resize_float(single, Float::Single, float)
-                }
-                Float::BFloat => {
-                    let double = self.b.cast(op, clean, Type::F64);
-                    self.resize_float(double, Float::Double, float)
-                }
-            };
-        }
-        // 64 bits that fit into 32.
-        if !signed && self.b.unsigned_bits(clean) <= 32 || signed && self.b.signed_bits(clean) <= 32 {
-            let low = self.b.cast(CastOp::Trunc, clean, Type::I32);
-            return self.int_to_float(&[low], 32, signed, float);
-        }
-        match float {
-            Float::Double => {
-                let (low, high) = self.b.split64(clean);
-                let high = self.b.cast(op, high, Type::F64);
-                let low = self.b.cast(CastOp::UiToFp, low, Type::F64);
-                let thirty_two = self.b.i32(32);
-                let high = self.b.intrinsic(Intrinsic::Ldexp, &[high, thirty_two], Type::F64);
-                Ok(self.b.fadd(high, low))
-            }
-            Float::Single | Float::Half => {
-                let single = self.long_to_single(clean, signed);
-                self.resize_float(single, Float::Single, float)
-            }
-            Float::BFloat => Err(Diagnostic::unsupported("conversion of i64 to bfloat")),
-        }
-    }
-
-    /// i64 to binary32: the leading 32 bits with a sticky last one are converted, then scaled back.
-    fn long_to_single(&mut self, x: Value, signed: bool) -> Value {
-        let sign = self.b.ashr_imm(x, 63);
-        let magnitude = if signed {
-            let sum = self.b.add(x, sign);
-            self.b.xor(sum, sign)
-        } else {
-            x
-        };
-        let (_, high) = self.b.split64(magnitude);
-        let yes = self.b.bool(true);
-        let zeros = self.b.intrinsic(Intrinsic::Ctlz, &[high, yes], Type::I32);
-        let limit = self.b.i32(32);
-        let zeros = self.b.intrinsic(Intrinsic::Umin, &[zeros, limit], Type::I32);
-        let amount = self.b.cast(CastOp::ZExt, zeros, Type::I64);
-        let normal = self.b.binary(BinaryOp::Shl, magnitude, amount);
-        let (low, high) = self.b.split64(normal);
-        let one = self.b.i32(1);
-        let sticky = self.b.intrinsic(Intrinsic::Umin, &[low, one], Type::I32);
-        let digits = self.b.or(high, sticky);
-        let value = self.b.cast(CastOp::UiToFp, digits, Type::F32);
-        let exponent = self.b.sub(limit, zeros);
-        let value = self.b.intrinsic(Intrinsic::Ldexp, &[value, exponent], Type::F32);
-        if !signed {
-            return value;
-        }
-        let negative = self.b.fneg(value);
-        let is_negative = self.b.icmp_imm(IntPredicate::Slt, x, 0);
-        self.b.select(is_negative, negative, value)
-    }
-
-    pub(super) fn float_to_int(&mut self, x: Value, float: Float, signed: bool, bits: u32) -> Result<Parts> {
-        let op = if signed { CastOp::FpToSi } else { CastOp::FpToUi };
-        if bits > 64 {
-            return self.float_to_wide(x, float, signed, bits);
-        }
-        let wide = !matches!(float, Float::Single | Float::Double);
-        let x = if wide { self.resize_float(x, float, Float::Single)? } else { x };
-        if bits <= 32 {
-            // In range means that the signed conversion agrees, which also takes -0.x and narrow widths.
-            let integer = self.b.cast(op, x, Type::I32);
-            if bits == 1 {
-                let bit = self.b.and_imm(integer, 1);
-                return Ok(Parts::from_slice(&[self.b.icmp_imm(IntPredicate::Ne, bit, 0)]));
-            }
-            let carrier = self.carrier(bits);
-            return Ok(Parts::from_slice(&[self.b.zext_or_trunc(integer, carrier)]));
-        }
-        Ok(Parts::from_slice(&[self.float_to_long(x, signed)?]))
-    }
-
-    /// Two conversions of 32 bits each: floor(x / 2^32) and the rest. binary32 has too few digits for the rest of a
-    /// negative number, so its sign is taken out first.
-    pub(super) fn float_to_long(&mut self, x: Value, signed: bool) -> Result<Value> {
-        let ty = self.b.ty(x);
-        let truncated = self.round_value(Intrinsic::Trunc, x)?;
-        let by_sign = signed && ty == Type::F32;
-        let magnitude = if by_sign { self.b.fabs(truncated) } else { truncated };
-        let down = self.b.float(ty, 2f64.powi(-32));
-        let up = self.b.float(ty, -4294967296.0);
-        let high = self.b.fmul(magnitude, down);
-        let high = self.round_value(Intrinsic::Floor, high)?;
-        let low = self.b.fma(high, up, magnitude);
-        let op = if signed && !by_sign { CastOp::FpToSi } else { CastOp::FpToUi };
-        let high = self.b.cast(op, high, Type::I32);
-        let low = self.b.cast(CastOp::FpToUi, low, Type::I32);
-        let whole = self.b.join64(low, high);
-        if !by_sign {
-            return Ok(whole);
-        }
-        let bits = self.b.bitcast(x, Type::I32);
-        let sign = self.b.ashr_imm(bits, 31);
-        let sign = self.b.cast(CastOp::SExt, sign, Type::I64);
-        let flipped = self.b.xor(whole, sign);
-        Ok(self.b.sub(flipped, sign))
     }
 
     /// `floor`, `ceil`, `trunc` or `rint` of a native format.
@@ -523,19 +386,24 @@ impl Legalizer<'_> {
         Ok((member(self, 0, ty), member(self, 1, Type::I1)))
     }
 
-    /// Correctly rounded binary32 division.
+    /// Correctly rounded binary32 division. Residues may be denormal, whatever operands and quotient are.
     fn divide_single(&mut self, x: Value, y: Value) -> Result<Value> {
         let one = self.b.f32(1.0);
         let (den, _) = self.div_scale(x, y, false)?;
         let (num, flag) = self.div_scale(x, y, true)?;
         let r = self.b.intrinsic(Intrinsic::Rcp, &[den], Type::F32);
         let minus = self.b.fneg(den);
-        let e = self.b.fma(minus, r, one);
-        let r = self.b.fma(e, r, r);
-        let q = self.b.fmul(num, r);
-        let e = self.b.fma(minus, q, num);
-        let q = self.b.fma(e, r, q);
-        let e = self.b.fma(minus, q, num);
+        let mut steps = (r, r);
+        let e = self.with_f32_denormals(|this| {
+            let e = this.b.fma(minus, r, one);
+            let r = this.b.fma(e, r, r);
+            let q = this.b.fmul(num, r);
+            let e = this.b.fma(minus, q, num);
+            let q = this.b.fma(e, r, q);
+            steps = (r, q);
+            Ok(this.b.fma(minus, q, num))
+        })?;
+        let (r, q) = steps;
         let q = self.b.intrinsic(Intrinsic::DivFmas, &[e, r, q, flag], Type::F32);
         Ok(self.b.intrinsic(Intrinsic::DivFixup, &[q, y, x], Type::F32))
     }
@@ -592,9 +460,17 @@ impl Legalizer<'_> {
 
     pub(super) fn square_root(&mut self, x: Value, float: Float) -> Result<Value> {
         match float {
-            Float::Half | Float::BFloat => {
+            Float::Half => {
                 let wide = self.resize_float(x, float, Float::Single)?;
                 let root = self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[wide], Type::F32);
+                self.resize_float(root, Float::Single, float)
+            }
+            // An error of one unit in binary32 is not felt, but denormals are.
+            Float::BFloat => {
+                let wide = self.resize_float(x, float, Float::Single)?;
+                let accuracy = std::mem::replace(&mut self.fpmath_ulp_256, ONE_ULP);
+                let root = self.single_root(wide);
+                self.fpmath_ulp_256 = accuracy;
                 self.resize_float(root, Float::Single, float)
             }
             Float::Single => Ok(self.single_root(x)),
@@ -606,10 +482,11 @@ impl Legalizer<'_> {
         if self.flags.contains(InstFlags::AFN) || self.fpmath_ulp_256 >= ONE_ULP && !self.mode.f32_denormals {
             return self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[x], Type::F32);
         }
-        // Small numbers are scaled up by 2^32 (the root by 2^16): the instruction flushes denormals.
-        let limit = self.b.f32(2f32.powi(-96));
+        // Small numbers are scaled up by 2^64 (the root by 2^32): the instruction flushes denormals, and where the mode
+        // does, residues of 2^-47 of the operand must not be denormal either.
+        let limit = self.b.f32(2f32.powi(-60));
         let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
-        let up = self.b.f32(2f32.powi(32));
+        let up = self.b.f32(2f32.powi(64));
         let scaled = self.b.fmul(x, up);
         let scaled = self.b.select(small, scaled, x);
         let mut root = self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[scaled], Type::F32);
@@ -631,7 +508,7 @@ impl Legalizer<'_> {
             let take_above = self.b.fcmp(FloatPredicate::Ogt, residue_above, zero);
             root = self.b.select(take_above, above, lower);
         }
-        let down = self.b.f32(2f32.powi(-16));
+        let down = self.b.f32(2f32.powi(-32));
         let unscaled = self.b.fmul(root, down);
         let root = self.b.select(small, unscaled, root);
         if !exact {

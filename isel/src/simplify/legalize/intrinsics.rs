@@ -29,6 +29,8 @@ impl Legalizer<'_> {
             | StripInvariantGroup
             | SsaCopy
             | PtrAnnotation
+            | Annotation
+            | ArithmeticFence
             | ThreadlocalAddress => match args.first() {
                 Some(&arg) => self.parts(arg),
                 None => Err(Diagnostic::malformed("intrinsic without arguments")),
@@ -40,6 +42,18 @@ impl Legalizer<'_> {
                 Ok(Parts::from_slice(&[self.b.int(carrier, if minimum { 0 } else { u64::MAX })]))
             }
             IsConstant => Ok(Parts::from_slice(&[self.b.bool(false)])),
+            // Checks stay in; what may be widened is not.
+            AllowRuntimeCheck | AllowUbsanCheck | WidenableCondition => {
+                Ok(Parts::from_slice(&[self.b.bool(true)]))
+            }
+            // The stack pointer points to the last allocation: nothing is reserved above it.
+            GetDynamicAreaOffset => {
+                let ty = self.part_types(ty)?[0];
+                Ok(Parts::from_slice(&[self.b.zero(ty)]))
+            }
+            GetRounding | SetRounding | GetFpenv | SetFpenv | ResetFpenv | GetFpmode | SetFpmode
+            | ResetFpmode => self.lower_environment(intrinsic, args, ty),
+            FptruncRound => self.lower_rounded_truncation(args, ty),
             Ptrmask => self.lower_ptrmask(args),
             Ubsantrap => {
                 self.push_effect(Trap, &[]);
@@ -60,6 +74,14 @@ impl Legalizer<'_> {
             // Only kernels have arguments in memory.
             KernargSegmentPtr if self.old.call_conv.is_callable() => {
                 Ok(Parts::from_slice(&[self.b.zero(ty)]))
+            }
+            // Frames are not linked: what LLVM does not know here is null.
+            Returnaddress if self.old.as_int(args[0]) == Some(0) && !self.old.is_kernel() => {
+                Err(Diagnostic::unsupported("return address of a function"))
+            }
+            Returnaddress | Frameaddress | Addressofreturnaddress | Sponentry => {
+                let null = self.part_types(ty)?[0];
+                Ok(Parts::from_slice(&[self.b.zero(null)]))
             }
             ImplicitargPtr => {
                 let base = self.b.intrinsic(KernargSegmentPtr, &[], Type::ptr(AddrSpace::CONSTANT));
@@ -97,6 +119,8 @@ impl Legalizer<'_> {
             | GetActiveLaneMask | PartialReduceAdd | VectorCompress | CttzElts | VectorMatch
             | ExtractLastActive => self.lower_vector_intrinsic(intrinsic, args, ty),
             Frexp => self.lower_frexp(args[0], ty),
+            Modf | Sincos => self.lower_two_results(intrinsic, args[0]),
+            Lrint | Llrint | Lround | Llround => self.lower_rounded_integer(intrinsic, args[0], ty),
             FptouiSat | FptosiSat => self.lower_saturating_conversion(intrinsic == FptosiSat, args[0], ty),
             Ucmp | Scmp => self.lower_three_way(intrinsic == Scmp, args, ty),
             ConvertToFp16 => {
@@ -278,6 +302,18 @@ impl Legalizer<'_> {
             Sin | Cos | Tan | Exp | Exp2 | Exp10 | Log | Log2 | Log10 => self.elementary(intrinsic, x, float),
             Pow => self.power(x, args[1], float),
             Powi => self.integer_power(x, args[1], float),
+            Fabs if !self.native(float) => Ok(self.narrow_magnitude(x, float)),
+            Copysign if !self.native(float) => Ok(self.narrow_copysign(x, args[1], float)),
+            Fma if !self.native(float) => self.narrow_fma(args, float),
+            // Two operations, as rounding through binary32 takes two conversions either way.
+            Fmuladd if !self.native(float) => {
+                let product = self.float_binary(BinaryOp::FMul, x, args[1], float)?;
+                self.float_binary(BinaryOp::FAdd, product, args[2], float)
+            }
+            IsFpclass | AmdgcnClass if float == Float::Half && !self.native(float) => {
+                let mask = self.b.zext_or_trunc(args[1], Type::I32);
+                Ok(self.narrow_class(x, mask, float))
+            }
             IsFpclass => {
                 let mask = self.b.zext_or_trunc(args[1], Type::I32);
                 self.narrow_op(float, &[x], |this, v| {
@@ -354,7 +390,7 @@ impl Legalizer<'_> {
             return self.narrow_op(float, &[x, y], |this, v| this.lower_minmax(intrinsic, v[0], v[1]));
         }
         let base = if matches!(intrinsic, Minnum | Minimum | Minimumnum) { Minnum } else { Maxnum };
-        let (qx, qy) = (self.quiet(x), self.quiet(y));
+        let (qx, qy) = if self.mode.ieee { (self.quiet(x), self.quiet(y)) } else { (x, y) };
         let result = self.b.intrinsic_flags(base, &[qx, qy], ty, self.flags);
         if !matches!(intrinsic, Minimum | Maximum) || self.flags.contains(InstFlags::NNAN) {
             return Ok(result);
@@ -480,6 +516,52 @@ impl Legalizer<'_> {
         }
         mantissas.extend(exponents);
         Ok(mantissas)
+    }
+
+    /// `modf` (fraction with the sign of `x`, whole part) and `sincos`.
+    fn lower_two_results(&mut self, intrinsic: Intrinsic, arg: Value) -> Result<Parts> {
+        let (scalar, lanes) = self.lanes(arg)?;
+        let Scalar::Float(float) = scalar else {
+            return Err(Diagnostic::malformed("two results of a non-float"));
+        };
+        let (mut first, mut second) = (Parts::new(), Parts::new());
+        for &x in &lanes {
+            if intrinsic == Intrinsic::Sincos {
+                first.push(self.elementary(Intrinsic::Sin, x, float)?);
+                second.push(self.elementary(Intrinsic::Cos, x, float)?);
+                continue;
+            }
+            let whole = self.narrow_op(float, &[x], |this, v| this.round_value(Intrinsic::Trunc, v[0]))?;
+            let fraction = self.narrow_op(float, &[x, whole], |this, v| {
+                let ty = this.b.ty(v[0]);
+                let rest = this.b.fsub(v[0], v[1]);
+                // Infinities have no fraction.
+                let same = this.b.fcmp(FloatPredicate::Oeq, v[0], v[1]);
+                let zero = this.b.zero(ty);
+                let rest = this.b.select(same, zero, rest);
+                Ok(this.b.intrinsic(Intrinsic::Copysign, &[rest, v[0]], ty))
+            })?;
+            first.push(fraction);
+            second.push(whole);
+        }
+        first.extend(second);
+        Ok(first)
+    }
+
+    /// `lrint`, `lround` and their kin: rounding, then conversion.
+    fn lower_rounded_integer(&mut self, intrinsic: Intrinsic, arg: Value, ty: Type) -> Result<Parts> {
+        let (scalar, lanes) = self.lanes(arg)?;
+        let (Scalar::Float(float), Some(Scalar::Int(bits))) = (scalar, ty.scalar()) else {
+            return Err(Diagnostic::malformed("rounding of a non-float to an integer"));
+        };
+        let to_nearest = matches!(intrinsic, Intrinsic::Lrint | Intrinsic::Llrint);
+        let how = if to_nearest { Intrinsic::Rint } else { Intrinsic::Round };
+        let mut out = Parts::new();
+        for &x in &lanes {
+            let whole = self.narrow_op(float, &[x], |this, v| this.wide_float(how, v))?;
+            out.extend(self.float_to_int(whole, float, true, bits)?);
+        }
+        Ok(out)
     }
 
     // ---- AMDGPU intrinsics of odd shapes

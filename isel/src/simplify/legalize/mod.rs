@@ -25,7 +25,9 @@
 mod atomic;
 mod buffer;
 mod control;
+mod convert;
 mod divide;
+mod environment;
 mod float;
 mod functions;
 mod header;
@@ -36,6 +38,8 @@ mod masked;
 mod math;
 mod memory;
 mod shader;
+mod narrow_float;
+mod remainder;
 mod vector;
 mod vector_intrinsics;
 mod wave;
@@ -209,6 +213,7 @@ impl Legalizer<'_> {
         self.current = inst;
         self.flags = data.flags;
         self.fpmath_ulp_256 = data.fpmath_ulp_256;
+        self.b.strict = data.flags.contains(InstFlags::STRICT);
         let ty = data.ty;
         let parts: Parts = match &data.kind {
             InstKind::Unary { op, arg } => self.lower_unary(*op, *arg, ty)?,
