@@ -75,8 +75,20 @@ impl<'a> Selector<'a> {
         FloatSrc { operand, neg, abs }
     }
 
+    /// The instruction that does the same where the target lacks `op`: GFX9 gave three half operations new opcodes that
+    /// keep the upper half of the result; GFX8 has the old ones alone.
+    pub(super) fn older_name(&self, op: Opcode) -> Opcode {
+        match op {
+            V_MAD_F16 if !self.exists(op) => V_MAD_LEGACY_F16,
+            V_FMA_F16 if !self.exists(op) => V_FMA_LEGACY_F16,
+            V_DIV_FIXUP_F16 if !self.exists(op) => V_DIV_FIXUP_LEGACY_F16,
+            other => other,
+        }
+    }
+
     /// Appends a float instruction with its sources' modifiers.
     pub(super) fn float_op(&mut self, op: Opcode, dst: Operand, sources: &[FloatSrc]) {
+        let op = self.older_name(op);
         let mut mods = Modifiers::default();
         let mut operands = smallvec::SmallVec::<[Operand; 4]>::new();
         operands.push(dst);

@@ -103,6 +103,7 @@ fn entry_value(intrinsic: Intrinsic) -> Option<EntryValue> {
         Intrinsic::DispatchId => EntryValue::DispatchId,
         Intrinsic::QueuePtr => EntryValue::QueuePtr,
         Intrinsic::KernargSegmentPtr => EntryValue::KernargSegmentPtr,
+        Intrinsic::Returnaddress => EntryValue::ReturnAddress,
         _ => return None,
     })
 }
@@ -424,13 +425,7 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(self.f.ty(args[0]))?;
-        let op = by_float(row, float)?;
-        // GFX9 renamed what GFX8 had, whose results clear the high half.
-        let op = match op {
-            V_MAD_F16 if !self.exists(op) => V_MAD_LEGACY_F16,
-            V_DIV_FIXUP_F16 if !self.exists(op) => V_DIV_FIXUP_LEGACY_F16,
-            op => op,
-        };
+        let op = self.older_name(by_float(row, float)?);
         if op == V_NOP || !self.exists(op) {
             return Err(self.lacks(intrinsic));
         }

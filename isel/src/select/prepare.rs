@@ -208,6 +208,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::QueuePtr
                 | Intrinsic::KernargSegmentPtr
                 | Intrinsic::ImplicitargPtr
+                | Intrinsic::Returnaddress
                 | Intrinsic::Groupstaticsize
                 | Intrinsic::Readfirstlane
                 | Intrinsic::Readlane

@@ -103,6 +103,8 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (Debugtrap, At::VOID),
         (Readcyclecounter, At::I64),
         (Readsteadycounter, At::I64),
+        // Of the function itself.
+        (Returnaddress, At::PTR),
         (ReadRegister, At::I32.union(At::I64)),
         (ReadVolatileRegister, At::I32.union(At::I64)),
         (WriteRegister, At::VOID),

@@ -4,7 +4,7 @@ use super::super::legal_intrinsics::{is_legal, typed_by_argument};
 use super::wave::is_wave_intrinsic;
 use super::{Legalizer, Parts};
 use mir::ir::*;
-use mir::target::Features;
+use mir::target::{Features, Generation};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -41,7 +41,15 @@ impl Legalizer<'_> {
                 let carrier = self.part_types(ty)?[0];
                 Ok(Parts::from_slice(&[self.b.int(carrier, if minimum { 0 } else { u64::MAX })]))
             }
-            IsConstant => Ok(Parts::from_slice(&[self.b.bool(false)])),
+            IsConstant => {
+                let known = args.first().is_some_and(|&v| {
+                    matches!(
+                        self.old.as_const(v),
+                        Some(Const::Int(_) | Const::Wide(_) | Const::Float(_) | Const::Zero)
+                    )
+                });
+                Ok(Parts::from_slice(&[self.b.bool(known)]))
+            }
             // Checks stay in; what may be widened is not.
             AllowRuntimeCheck | AllowUbsanCheck | WidenableCondition => {
                 Ok(Parts::from_slice(&[self.b.bool(true)]))
@@ -63,6 +71,10 @@ impl Legalizer<'_> {
             R600ReadNgroupsX | R600ReadNgroupsY | R600ReadNgroupsZ | R600ReadGlobalSizeX
             | R600ReadGlobalSizeY | R600ReadGlobalSizeZ | R600ReadLocalSizeX | R600ReadLocalSizeY
             | R600ReadLocalSizeZ => self.lower_header_read(intrinsic),
+            // There is no clock of constant speed before GFX8; LLVM reads 0 as well.
+            Readsteadycounter if self.ctx.machine.generation() < Generation::Gfx8 => {
+                Ok(Parts::from_slice(&[self.b.zero(Type::I64)]))
+            }
             ImplicitargPtr if self.old.call_conv.is_callable() => {
                 let pointer = self.b.intrinsic(ImplicitargPtr, &[], Type::ptr(AddrSpace::CONSTANT));
                 Ok(Parts::from_slice(&[if ty == self.b.ty(pointer) {
@@ -76,8 +88,8 @@ impl Legalizer<'_> {
                 Ok(Parts::from_slice(&[self.b.zero(ty)]))
             }
             // Frames are not linked: what LLVM does not know here is null.
-            Returnaddress if self.old.as_int(args[0]) == Some(0) && !self.old.is_kernel() => {
-                Err(Diagnostic::unsupported("return address of a function"))
+            Returnaddress if self.old.as_int(args[0]) == Some(0) && self.old.call_conv.is_callable() => {
+                Ok(Parts::from_slice(&[self.b.intrinsic(Returnaddress, &[], ty)]))
             }
             Returnaddress | Frameaddress | Addressofreturnaddress | Sponentry => {
                 let null = self.part_types(ty)?[0];

@@ -31,10 +31,12 @@ impl Legalizer<'_> {
                 intrinsic.name()
             ))),
             Float::Half | Float::BFloat => {
-                // binary32 approximations are more than exact enough.
+                // binary32 approximations are more than exact enough, and half has no numbers that they flush.
                 let wide = self.resize_float(x, float, Float::Single)?;
                 let flags = self.flags;
-                self.flags |= InstFlags::AFN;
+                if float == Float::Half {
+                    self.flags |= InstFlags::AFN;
+                }
                 let result = self.elementary(intrinsic, wide, Float::Single);
                 self.flags = flags;
                 self.resize_float(result?, Float::Single, float)
@@ -160,14 +162,37 @@ impl Legalizer<'_> {
         self.b.intrinsic(intrinsic, &[fraction], Type::F32)
     }
 
-    /// 2^(y * log2 x); the legacy product makes x^0 = 1 for all x.
+    /// 2^(y * log2 |x|), the sign by the parity of y; the legacy product makes x^0 = 1 for all x.
     pub(super) fn power(&mut self, x: Value, y: Value, float: Float) -> Result<Value> {
         match float {
             Float::Double => Err(Diagnostic::unsupported("llvm.pow of double, which has no expansion")),
             Float::Single => {
-                let log = self.log2(x);
+                let base = if self.fast() { x } else { self.b.fabs(x) };
+                let log = self.log2(base);
                 let product = self.b.intrinsic(Intrinsic::FmulLegacy, &[log, y], Type::F32);
-                Ok(self.exp2(product))
+                let magnitude = self.exp2(product);
+                if self.fast() {
+                    return Ok(magnitude);
+                }
+                let whole = self.round_value(Intrinsic::Trunc, y)?;
+                let is_whole = self.b.fcmp(FloatPredicate::Oeq, whole, y);
+                let half = self.b.f32(0.5);
+                let halved = self.b.fmul(y, half);
+                let even = self.round_value(Intrinsic::Trunc, halved)?;
+                let fraction = self.b.fcmp(FloatPredicate::One, even, halved);
+                let odd = self.b.and(is_whole, fraction);
+                let zero = self.b.f32(0.0);
+                let signed = self.b.intrinsic(Intrinsic::Copysign, &[magnitude, x], Type::F32);
+                let power = self.b.select(odd, signed, magnitude);
+                // Negative and finite to a power that is no integer.
+                let negative = self.b.fcmp(FloatPredicate::Olt, x, zero);
+                let lowest = self.b.f32(f32::NEG_INFINITY);
+                let finite = self.b.fcmp(FloatPredicate::One, x, lowest);
+                let negative = self.b.and(negative, finite);
+                let broken = self.b.fcmp(FloatPredicate::One, whole, y);
+                let undefined = self.b.and(negative, broken);
+                let nan = self.b.float_bits(Type::F32, 0x7fc0_0000);
+                Ok(self.b.select(undefined, nan, power))
             }
             _ => {
                 let (x, y) = (
@@ -183,8 +208,17 @@ impl Legalizer<'_> {
     /// x^n: by repeated squaring for constant n, by logarithms otherwise.
     pub(super) fn integer_power(&mut self, x: Value, n: Value, float: Float) -> Result<Value> {
         let Some(c) = self.b.func.as_int(n) else {
-            let exponent = self.int_to_float(&[n], 32, true, float)?;
-            return self.power(x, exponent, float);
+            if float == Float::Double {
+                return Err(Diagnostic::unsupported("llvm.powi of double, which has no expansion"));
+            }
+            let exponent = self.int_to_float(&[n], self.b.bits(n), true, Float::Single)?;
+            let odd = self.b.cast(CastOp::Trunc, n, Type::I1);
+            let wide = self.resize_float(x, float, Float::Single)?;
+            let base = self.b.fabs(wide);
+            let magnitude = self.power(base, exponent, Float::Single)?;
+            let signed = self.b.intrinsic(Intrinsic::Copysign, &[magnitude, wide], Type::F32);
+            let power = self.b.select(odd, signed, magnitude);
+            return self.resize_float(power, Float::Single, float);
         };
         let n = super::super::fold::sext64(c, self.b.bits(n));
         let mut left = n.unsigned_abs();
