@@ -166,7 +166,8 @@ fn stride(ty: &str) -> usize {
 }
 
 fn source(cases: &[&Case]) -> String {
-    let mut ir = String::from("target triple = \"amdgcn-amd-amdhsa\"\ndeclare i32 @llvm.amdgcn.workitem.id.x()\n");
+    let mut ir =
+        String::from("target triple = \"amdgcn-amd-amdhsa\"\ndeclare i32 @llvm.amdgcn.workitem.id.x()\n");
     for case in cases {
         let (input, output) = (&case.input, &case.output);
         let (in_stride, out_stride) = (stride(input), stride(output));
@@ -225,8 +226,23 @@ fn inputs(ty: &str) -> [Vec<u128>; 3] {
         Some(f) => {
             let one = f.nearest(1.0);
             let plain = [
-                0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 0.1, 7.0, 100.0, 255.5, 2147483647.5, 4294967296.0, 1e10, 65504.0,
-                9.2233720368547758e18, 1.8446744073709552e19, 1e30,
+                0.0,
+                1.0,
+                0.5,
+                1.5,
+                2.5,
+                3.0,
+                0.1,
+                7.0,
+                100.0,
+                255.5,
+                2147483647.5,
+                4294967296.0,
+                1e10,
+                65504.0,
+                9.2233720368547758e18,
+                1.8446744073709552e19,
+                1e30,
             ];
             let mut all: Vec<u128> = plain.iter().map(|&x| f.nearest(x)).collect();
             all.extend([1, 2, (1 << f.fraction()) - 1, 1 << f.fraction(), f.infinity() - 1, f.infinity()]);
@@ -235,7 +251,20 @@ fn inputs(ty: &str) -> [Vec<u128>; 3] {
             all.extend(negative);
             all
         }
-        None => vec![0, 1, 2, 3, mask, mask - 1, mask >> 1, (mask >> 1) + 1, 0xffff, 0x10000, 0xff_ffff, 0x1ff_ffff],
+        None => vec![
+            0,
+            1,
+            2,
+            3,
+            mask,
+            mask - 1,
+            mask >> 1,
+            (mask >> 1) + 1,
+            0xffff,
+            0x10000,
+            0xff_ffff,
+            0x1ff_ffff,
+        ],
     };
     for i in 0..ITEMS {
         let random = |rng: &mut fastrand::Rng| {
@@ -266,7 +295,12 @@ fn bytes(values: &[u128], ty: &str) -> Vec<u8> {
 
 /// Compiles and runs `cases` for `cpu`, and returns what went wrong.
 fn failures(cpu: &str, level: u8, cases: &[Case]) -> Vec<String> {
-    let options = gcnc::CompileOptions { cpu: cpu.into(), opt_level: level, ..Default::default() };
+    let options = gcnc::CompileOptions {
+        cpu: cpu.into(),
+        opt_level: level,
+        file_type: gcnc::FileType::Obj,
+        ..Default::default()
+    };
     let mut failures = Vec::new();
     let mut cases: Vec<&Case> = cases.iter().collect();
     let output = match gcnc::compile(source(&cases).as_bytes(), "float.ll", &options) {

@@ -515,14 +515,14 @@ impl Legalizer<'_> {
             return root;
         }
         // Zeros and +infinity are their own roots.
-        self.keep_zero_and_infinity(x, scaled, root)
+        self.keep_zero_and_infinity(scaled, root)
     }
 
-    /// `root`, or `x` where `scaled` is a zero or +infinity.
-    fn keep_zero_and_infinity(&mut self, x: Value, scaled: Value, root: Value) -> Value {
+    /// `root`, or `scaled` where that is a zero or +infinity.
+    fn keep_zero_and_infinity(&mut self, scaled: Value, root: Value) -> Value {
         let mask = self.b.i32(0x260);
         let special = self.b.intrinsic(Intrinsic::AmdgcnClass, &[scaled, mask], Type::I1);
-        self.b.select(special, x, root)
+        self.b.select(special, scaled, root)
     }
 
     /// Goldschmidt iteration from `rsq`, with two corrections by the residue.
@@ -548,6 +548,6 @@ impl Legalizer<'_> {
         let down = self.b.i32(-128i32 as u32);
         let down = self.b.select(small, down, none);
         let root = self.b.intrinsic(Intrinsic::Ldexp, &[s, down], Type::F64);
-        self.keep_zero_and_infinity(x, scaled, root)
+        self.keep_zero_and_infinity(scaled, root)
     }
 }

@@ -498,11 +498,7 @@ impl Legalizer<'_> {
         let types = self.part_types(ty)?;
         let (mut mantissas, mut exponents) = (Parts::new(), Parts::new());
         for &x in &lanes {
-            let wide = if self.has_16bit() || float != Float::Half {
-                x
-            } else {
-                self.resize_float(x, float, Float::Single)?
-            };
+            let wide = if self.native(float) { x } else { self.resize_float(x, float, Float::Single)? };
             let wide_ty = self.b.ty(wide);
             let mantissa = self.b.intrinsic(Intrinsic::FrexpMant, &[wide], wide_ty);
             let exponent_ty = if wide_ty == Type::F16 { Type::I16 } else { Type::I32 };
