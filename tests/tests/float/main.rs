@@ -3,89 +3,7 @@
 //! Each kernel applies one operation to [`ITEMS`] elements of three arrays in which corner values are frequent. What IEEE 754 defines must
 //! agree in every bit (but for the payloads of NaNs), approximations within the error that LLVM's documentation allows.
 
-mod table;
-
-use rustc_apfloat::{Float, ieee};
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
-use std::fmt::Write;
-
-/// Elements of each array.
-const ITEMS: usize = 512;
-
-/// A floating-point format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fmt {
-    Half,
-    BFloat,
-    Single,
-    Double,
-}
-
-impl Fmt {
-    pub const ALL: [Self; 4] = [Self::Half, Self::BFloat, Self::Single, Self::Double];
-
-    /// Name of the type.
-    pub fn ir(self) -> &'static str {
-        ["half", "bfloat", "float", "double"][self as usize]
-    }
-
-    /// Suffix of intrinsics.
-    pub fn suffix(self) -> &'static str {
-        ["f16", "bf16", "f32", "f64"][self as usize]
-    }
-
-    pub fn bits(self) -> u32 {
-        [16, 16, 32, 64][self as usize]
-    }
-
-    /// Bits of the fraction.
-    pub fn fraction(self) -> u32 {
-        [10, 7, 23, 52][self as usize]
-    }
-
-    pub fn infinity(self) -> u128 {
-        let sign = 1u128 << (self.bits() - 1);
-        (sign - 1) & !((1u128 << self.fraction()) - 1)
-    }
-
-    pub fn magnitude(self, x: u128) -> u128 {
-        x & ((1u128 << (self.bits() - 1)) - 1)
-    }
-
-    pub fn is_nan(self, x: u128) -> bool {
-        self.magnitude(x) > self.infinity()
-    }
-
-    pub fn negative(self, x: u128) -> bool {
-        x >> (self.bits() - 1) & 1 == 1
-    }
-
-    /// The number as binary64, exactly.
-    pub fn to_f64(self, x: u128) -> f64 {
-        let wide = convert(self, Fmt::Double, x);
-        f64::from_bits(wide as u64)
-    }
-
-    /// The number of this format nearest to `x`.
-    pub fn nearest(self, x: f64) -> u128 {
-        convert(Fmt::Double, self, u128::from(x.to_bits()))
-    }
-
-    /// Distance in units in the last place; `None` where only one is NaN.
-    pub fn ulps(self, x: u128, y: u128) -> Option<u128> {
-        if self.is_nan(x) || self.is_nan(y) {
-            return (self.is_nan(x) && self.is_nan(y)).then_some(0);
-        }
-        let ordered = |v: u128| {
-            let m = self.magnitude(v) as i128;
-            if self.negative(v) { -m } else { m }
-        };
-        Some(ordered(x).abs_diff(ordered(y)))
-    }
-}
-
 /// Runs `$body` with the soft-float type of a format as `F`.
-#[macro_export]
 macro_rules! with_format {
     ($fmt:expr, $body:expr) => {
         match $fmt {
@@ -109,8 +27,89 @@ macro_rules! with_format {
     };
 }
 
+mod table;
+
+use rustc_apfloat::{Float, ieee};
+use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use std::fmt::Write;
+
+/// Elements of each array.
+const ITEMS: usize = 512;
+
+/// A floating-point format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fmt {
+    Half,
+    BFloat,
+    Single,
+    Double,
+}
+
+impl Fmt {
+    pub(crate) const ALL: [Self; 4] = [Self::Half, Self::BFloat, Self::Single, Self::Double];
+
+    /// Name of the type.
+    pub(crate) fn ir(self) -> &'static str {
+        ["half", "bfloat", "float", "double"][self as usize]
+    }
+
+    /// Suffix of intrinsics.
+    pub(crate) fn suffix(self) -> &'static str {
+        ["f16", "bf16", "f32", "f64"][self as usize]
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        [16, 16, 32, 64][self as usize]
+    }
+
+    /// Bits of the fraction.
+    pub(crate) fn fraction(self) -> u32 {
+        [10, 7, 23, 52][self as usize]
+    }
+
+    pub(crate) fn infinity(self) -> u128 {
+        let sign = 1u128 << (self.bits() - 1);
+        (sign - 1) & !((1u128 << self.fraction()) - 1)
+    }
+
+    pub(crate) fn magnitude(self, x: u128) -> u128 {
+        x & ((1u128 << (self.bits() - 1)) - 1)
+    }
+
+    pub(crate) fn is_nan(self, x: u128) -> bool {
+        self.magnitude(x) > self.infinity()
+    }
+
+    pub(crate) fn negative(self, x: u128) -> bool {
+        x >> (self.bits() - 1) & 1 == 1
+    }
+
+    /// The number as binary64, exactly.
+    pub(crate) fn to_f64(self, x: u128) -> f64 {
+        let wide = convert(self, Fmt::Double, x);
+        f64::from_bits(wide as u64)
+    }
+
+    /// The number of this format nearest to `x`.
+    pub(crate) fn nearest(self, x: f64) -> u128 {
+        convert(Fmt::Double, self, u128::from(x.to_bits()))
+    }
+
+    /// Distance in units in the last place; `None` where only one is NaN.
+    pub(crate) fn ulps(self, x: u128, y: u128) -> Option<u128> {
+        if self.is_nan(x) || self.is_nan(y) {
+            return (self.is_nan(x) && self.is_nan(y)).then_some(0);
+        }
+        let ordered = |v: u128| {
+            let m = self.magnitude(v) as i128;
+            if self.negative(v) { -m } else { m }
+        };
+        Some(ordered(x).abs_diff(ordered(y)))
+    }
+}
+
 /// `x` of one format rounded to another.
-pub fn convert(from: Fmt, to: Fmt, x: u128) -> u128 {
+pub(crate) fn convert(from: Fmt, to: Fmt, x: u128) -> u128 {
     use rustc_apfloat::FloatConvert;
     let mut loses = false;
     // By binary128, which holds them all.
@@ -123,7 +122,7 @@ pub fn convert(from: Fmt, to: Fmt, x: u128) -> u128 {
 
 /// What a kernel must store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
+pub(crate) enum Expect {
     /// These bits; for a floating-point result any NaN is like another.
     Bits(u128),
     /// A float within so many units in the last place.
@@ -133,22 +132,22 @@ pub enum Expect {
 }
 
 /// Computes what is expected of `a`, `b` and `c`.
-pub type Reference = Box<dyn Fn(u128, u128, u128) -> Expect>;
+pub(crate) type Reference = Box<dyn Fn(u128, u128, u128) -> Expect>;
 
 /// One kernel.
-pub struct Case {
-    pub name: String,
+pub(crate) struct Case {
+    pub(crate) name: String,
     /// Type of the three inputs.
-    pub input: String,
+    pub(crate) input: String,
     /// Type of the result.
-    pub output: String,
+    pub(crate) output: String,
     /// The format of the result where it is floating.
-    pub format: Option<Fmt>,
+    pub(crate) format: Option<Fmt>,
     /// Instructions that compute %r from %a, %b, %c.
-    pub body: String,
-    pub expect: Reference,
+    pub(crate) body: String,
+    pub(crate) expect: Reference,
     /// Attributes of the kernel.
-    pub attributes: String,
+    pub(crate) attributes: String,
 }
 
 fn bits_of(ty: &str) -> u32 {

@@ -1,6 +1,6 @@
 //! The operations, their types and what they must give.
 
-use crate::{Case, Expect, Fmt, Reference, convert, with_format};
+use crate::{Case, Expect, Fmt, Reference, convert};
 use rustc_apfloat::{Float, Round, Status};
 
 /// Kernels under construction.
@@ -48,7 +48,7 @@ impl Table {
 }
 
 /// All kernels.
-pub fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<Case> {
     let mut t = Table::default();
     for fmt in Fmt::ALL {
         arithmetic(&mut t, fmt);
