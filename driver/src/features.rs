@@ -11,8 +11,10 @@ use mir::{Diagnostic, Result};
 /// Features that change code, with the ability that each one stands for. `xnack` and `sramecc` are settings with three states
 /// and live in [`FeatureList`].
 const SWITCHES: &[(&str, Features)] = &[
-    ("unaligned-access-mode", Features::UNALIGNED_ACCESS),
+    ("unaligned-access-mode", Features::UNALIGNED_ACCESS.union(Features::UNALIGNED_DS)),
     ("unaligned-ds-access", Features::UNALIGNED_DS),
+    ("unaligned-buffer-access", Features::UNALIGNED_ACCESS),
+    ("unaligned-scratch-access", Features::UNALIGNED_SCRATCH),
     ("fast-fmaf", Features::FAST_FMA_F32),
 ];
 
@@ -66,8 +68,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "sdwa-out-mods-vopc", "sdwa-scalar", "sdwa-sdst", "sea-islands", "setprio-inc-wg-inst", "setreg-vgpr-msb-fixup",
     "sgpr-init-bug", "shader-cycles-hi-lo-registers", "shader-cycles-register", "si-scheduler",
     "smem-to-vector-write-hazard", "southern-islands", "sramecc-support", "tanh-insts", "tensor-cvt-lut-insts",
-    "tgsplit", "transpose-load-f4f6-insts", "trig-reduced-range", "true16", "unaligned-buffer-access",
-    "unaligned-scratch-access", "unpacked-d16-vmem", "unsafe-ds-offset-folding", "user-sgpr-init16-bug",
+    "tgsplit", "transpose-load-f4f6-insts", "trig-reduced-range", "true16", "unpacked-d16-vmem", "unsafe-ds-offset-folding", "user-sgpr-init16-bug",
     "valu-trans-use-hazard", "vcmpx-exec-war-hazard", "vcmpx-permlane-hazard", "vgpr-align2", "vgpr-index-mode",
     "vgpr-singleuse-hint", "vgpr-spilling", "vmem-pref-insts", "vmem-to-lds-load-insts",
     "vmem-to-scalar-write-hazard", "vmem-write-vgpr-in-order", "volcanic-islands", "vop3-literal", "vop3p", "vopd",

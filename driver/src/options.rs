@@ -168,6 +168,9 @@ impl CompileOptions {
             features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         }
         list.apply(features);
+        // The mode is a permission; whether buffers and LDS can is a matter of the processor.
+        let able = processor.features & (Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
+        features.remove((Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS) - able);
         // Up to V3 a code object states what it was made for, which by default is what the processor is run with.
         let any = os != Os::AmdHsa || version >= 4;
         let settings = [

@@ -97,6 +97,8 @@ bitflags::bitflags! {
         const SRAM_ECC_ANY = 1 << 32;
         /// `s_trap` reaches a handler that the driver has installed.
         const TRAP_HANDLER = 1 << 33;
+        /// Scratch accesses may be unaligned, although lanes are interleaved by dwords.
+        const UNALIGNED_SCRATCH = 1 << 34;
     }
 }
 
