@@ -15,7 +15,7 @@
 use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
 use mir::isa::{OpFlags, Opcode};
-use mir::machine::{EntryValue, Function, Inst, Operand, PReg};
+use mir::machine::{EntryValue, Function, Inst, ModFlags, Operand, PReg};
 use mir::target::{Features, Generation, Target};
 use mir::{Diagnostic, Result};
 
@@ -125,7 +125,9 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
     if target.has(Features::LDS_NO_M0) {
         return;
     }
-    let is_access = |inst: &Inst| inst.op.info().flags.contains(OpFlags::M0_LDS);
+    let is_access = |inst: &Inst| {
+        inst.op.info().flags.contains(OpFlags::M0_LDS) && !inst.mods.flags.contains(ModFlags::GDS)
+    };
     let set = || Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(-1)]);
     let mut accesses = false;
     let mut clobbered = false;

@@ -25,6 +25,18 @@ impl<'m> Reader<'m> {
         for &value in &globals {
             let Some(&(SymbolRef::Global(global), _)) = self.symbols.get(&value) else { continue };
             let Some(init) = value.initializer() else { continue };
+            let undefined = matches!(
+                init.kind(),
+                LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind
+            );
+            if matches!(self.module.globals[global].space, AddrSpace::LOCAL | AddrSpace::REGION) && !undefined
+            {
+                let name = &self.module.globals[global].name;
+                let error =
+                    Diagnostic::unsupported(format!("@{name}: unsupported initializer for address space"));
+                self.errors.push(error);
+                continue;
+            }
             match self.initializer(init) {
                 Ok(init) => self.module.globals[global].init = Some(init),
                 Err(error) => {

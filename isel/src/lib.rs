@@ -1,6 +1,7 @@
 //! Instruction selection: from IR to machine IR in SSA form.
 #![forbid(unsafe_code)]
 
+mod lds;
 pub mod memory_model;
 mod options;
 pub mod select;

@@ -15,7 +15,7 @@ use mir::ir::{
     AddrSpace, BinaryOp, CastOp, InstData, InstKind, MemAccess, MemFlags, Ordering, SyncScope, Type, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand};
+use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand, PReg};
 use mir::target::Features;
 use smallvec::SmallVec;
 
@@ -234,9 +234,11 @@ impl<'a> Selector<'a> {
         } else {
             (0..1 << 10).contains(&offset)
         };
-        let soffset = if fits {
+        // The hardware drops the two lowest bits of the base and of the offset, not of their sum.
+        let aligned = offset % 4 == 0;
+        let soffset = if fits && aligned {
             Operand::Imm(offset)
-        } else if (0..=i64::from(u32::MAX)).contains(&offset) {
+        } else if (0..=i64::from(u32::MAX)).contains(&offset) && aligned {
             self.in_sgpr(Operand::Imm(i64::from(offset as i32)), 1)
         } else {
             base = self.scalar_add64(base, Operand::Imm(offset));
@@ -640,12 +642,16 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// Marks the last instruction as one on GDS where `mem` says so. M0 is then the size that the function declares, as LLVM sets it.
     pub(super) fn set_region(&mut self, mem: MemAccess) {
-        if mem.space == AddrSpace::REGION
-            && let Some(inst) = self.cur.last_mut()
-        {
-            inst.mods.flags |= ModFlags::GDS;
+        if mem.space != AddrSpace::REGION {
+            return;
         }
+        let Some(mut inst) = self.cur.pop() else { return };
+        inst.mods.flags |= ModFlags::GDS;
+        let size = self.mf.lds.gds_bytes;
+        self.emit(S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(i64::from(size))]);
+        self.cur.push(inst);
     }
 
     // Scratch.

@@ -4,8 +4,8 @@ use super::{Rep, Selector, ValueInfo};
 use cranelift_entity::EntityRef;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
-    AddrSpace, BinaryOp, Block, CastOp, Const, Float, InstData, InstKind, Intrinsic, MemAccess, MemFlags,
-    Ordering, Scalar, SymbolRef, Type, UnaryOp, Value, ValueDef,
+    AddrSpace, BinaryOp, Block, CastOp, Float, InstData, InstKind, Intrinsic, MemAccess, MemFlags, Ordering,
+    Scalar, Type, UnaryOp, Value,
 };
 use mir::isa::Opcode;
 use mir::machine::{EntryValue, FrameSlotData};
@@ -416,70 +416,21 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// Gives the LDS variables that live code refers to their places: largest alignment first, dynamic LDS at the end.
+    /// Takes over the places of LDS variables.
     fn layout_lds(&mut self) -> Result<()> {
-        let mut fixed = Vec::new();
-        let mut dynamic = Vec::new();
-        for (value, data) in self.f.values.iter() {
-            let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = data.def else { continue };
-            let variable = &self.module.globals[global];
-            if variable.space != AddrSpace::LOCAL || !self.is_constant_used(value) {
-                continue;
-            }
-            if variable.size_bytes == 0 { &mut dynamic } else { &mut fixed }.push(global);
-        }
-        for list in [&mut fixed, &mut dynamic] {
-            list.sort_by_key(|&g| (std::cmp::Reverse(self.module.globals[g].align_log2), g));
-            list.dedup();
-        }
-        let mut size: u64 = 0;
-        // What functions that are called refer to is at the same place in all kernels, in use or not.
-        if self.has_calls || self.f.call_conv.is_callable() {
-            let shared = |g: &mir::ir::Global| self.module.shared_lds.contains(g);
-            fixed.retain(|g| !shared(g));
-            dynamic.retain(|g| !shared(g));
-            let mut shared_dynamic = Vec::new();
-            for &global in &self.module.shared_lds {
-                if self.module.globals[global].size_bytes == 0 {
-                    shared_dynamic.push(global);
-                    continue;
-                }
-                let variable = &self.module.globals[global];
-                size = size.next_multiple_of(1 << variable.align_log2.min(16));
-                self.mf.lds.globals.push((global, size.min(u64::from(u32::MAX)) as u32));
-                size = size.saturating_add(variable.size_bytes);
-            }
-            // Then all sized variables are shared, so that nothing else follows.
-            dynamic.extend(shared_dynamic);
-        }
-        for global in fixed {
-            let variable = &self.module.globals[global];
-            size = size.next_multiple_of(1 << variable.align_log2.min(16));
-            self.mf.lds.globals.push((global, size.min(u64::from(u32::MAX)) as u32));
-            size = size.saturating_add(variable.size_bytes);
-        }
-        if !dynamic.is_empty() {
-            let align = dynamic.iter().map(|&g| self.module.globals[g].align_log2).max().unwrap_or(0);
-            size = size.next_multiple_of(1 << align.min(16));
-            self.mf.lds.dynamic = true;
-            let at = size.min(u64::from(u32::MAX)) as u32;
-            self.mf.lds.globals.extend(dynamic.into_iter().map(|g| (g, at)));
-        }
-        let limit = u64::from(self.target.processor.lds_bytes);
+        self.mf.lds = match self.module.lds.get(&self.mf.source) {
+            Some(layout) => layout.clone(),
+            None => crate::lds::layout_alone(self.module, self.f),
+        };
+        let size = self.mf.lds.size_bytes;
+        let limit = self.target.processor.lds_bytes;
         if size > limit {
             return Err(Diagnostic::limit(format!(
                 "local memory of {size} bytes exceeds the {limit} bytes of a work-group on {}",
                 self.target
             )));
         }
-        self.mf.lds.size_bytes = size as u32;
         Ok(())
-    }
-
-    /// Constants inside constant vectors have no uses of their own, so any constant of LDS kept in the table counts unless
-    /// it is a plain one without uses.
-    fn is_constant_used(&self, value: Value) -> bool {
-        self.values[value].uses > 0
     }
 
     /// Facts from attributes and metadata that the kernel descriptor needs.

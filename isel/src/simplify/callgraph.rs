@@ -80,32 +80,3 @@ fn own_inputs(function: &Function, kind: &InstKind, target: &Target) -> Inputs {
         _ => Inputs::empty(),
     }
 }
-
-/// Places LDS variables that functions which are called refer to: they are at the same offset in every kernel that calls.
-pub fn place_shared_lds(module: &mut Module) {
-    let mut fixed = Vec::new();
-    let mut dynamic = Vec::new();
-    for function in module.functions.values().filter(|f| f.call_conv.is_callable() && !f.is_declaration()) {
-        for value in function.values.values() {
-            let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = value.def else { continue };
-            let variable = &module.globals[global];
-            if variable.space == AddrSpace::LOCAL {
-                if variable.size_bytes == 0 { &mut dynamic } else { &mut fixed }.push(global);
-            }
-        }
-    }
-    // Dynamic LDS follows whatever any kernel has, at one place for all.
-    if !dynamic.is_empty() {
-        let sized = |g: &Global| {
-            let variable = &module.globals[*g];
-            variable.space == AddrSpace::LOCAL && variable.size_bytes != 0
-        };
-        fixed.extend(module.globals.keys().filter(sized));
-    }
-    for list in [&mut fixed, &mut dynamic] {
-        list.sort_by_key(|&g| (std::cmp::Reverse(module.globals[g].align_log2), g));
-        list.dedup();
-    }
-    fixed.append(&mut dynamic);
-    module.shared_lds = fixed;
-}

@@ -73,7 +73,7 @@ pub fn run_for_targets(
         }
     }
     callgraph::find_inputs(module, target_of)?;
-    callgraph::place_shared_lds(module);
+    crate::lds::lay_out(module);
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Modules: functions, variables, and what code generation needs of the rest.
 
 use super::{AddrSpace, Func, Function, Linkage, SymbolRef, TypeTable, Visibility};
+use crate::machine::LdsLayout;
 use cranelift_entity::{PrimaryMap, entity_impl};
+use rustc_hash::FxHashMap;
 
 /// A global variable of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,9 +116,8 @@ pub struct Module {
     pub idents: Vec<String>,
     /// Module-level inline assembly.
     pub inline_asm: String,
-    /// In legal IR: LDS variables that functions which are called refer to, in the order of their places: at the same ones in every
-    /// kernel that calls functions.
-    pub shared_lds: Vec<Global>,
+    /// Places of LDS variables in each function, once they are laid out.
+    pub lds: FxHashMap<Func, LdsLayout>,
 }
 
 impl Module {

@@ -416,6 +416,8 @@ pub struct LdsLayout {
     pub size_bytes: u32,
     /// Whether dynamic LDS is used.
     pub dynamic: bool,
+    /// Static bytes of GDS, whose variables are among `globals`, too.
+    pub gds_bytes: u32,
 }
 
 /// What a call reads and writes besides the registers that its instruction names.
