@@ -341,6 +341,8 @@ impl<'m> Body<'_, 'm> {
                 mem.flags.set(MemFlags::INVARIANT, has(kinds.invariant_load));
                 mem.flags.set(MemFlags::NO_CLOBBER, has(kinds.noclobber));
             }
+            let device = has(kinds.no_fine_grained) || has(kinds.no_remote);
+            mem.flags.set(MemFlags::DEVICE_MEMORY, device);
         }
         Ok(mem)
     }
@@ -439,6 +441,7 @@ impl<'m> Body<'_, 'm> {
                         | Intrinsic::Memmove
                         | Intrinsic::Memset
                         | Intrinsic::MemsetInline
+                        | Intrinsic::MemsetPattern
                         | Intrinsic::MaskedLoad
                         | Intrinsic::MaskedStore
                         | Intrinsic::MaskedGather

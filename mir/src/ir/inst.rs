@@ -280,6 +280,9 @@ bitflags::bitflags! {
         const ONE_ADDRESS_SPACE = 1 << 4;
         /// The access may be made even where control would not reach it.
         const DEREFERENCEABLE = 1 << 5;
+        /// `!amdgpu.no.fine.grained.memory` or `!amdgpu.no.remote.memory`: an atomic operation on memory where the device's own
+        /// instructions work. Of other memory, behind a bus, only additions, exchanges and compare-exchanges are certain to.
+        const DEVICE_MEMORY = 1 << 6;
     }
 }
 

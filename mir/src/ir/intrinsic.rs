@@ -74,6 +74,7 @@ intrinsics! {
     Memmove = "memmove", EFFECT;
     Memset = "memset", EFFECT;
     MemsetInline = "memset.inline", EFFECT;
+    MemsetPattern = "experimental.memset.pattern", EFFECT;
     // Floating point.
     Fabs = "fabs";
     Fma = "fma";

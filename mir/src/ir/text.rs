@@ -101,13 +101,14 @@ pub(super) const INST_FLAGS: [(InstFlags, &str); 15] = [
     (InstFlags::STRICT, "strict"),
 ];
 
-pub(super) const MEM_FLAGS: [(MemFlags, &str); 6] = [
+pub(super) const MEM_FLAGS: [(MemFlags, &str); 7] = [
     (MemFlags::VOLATILE, "volatile"),
     (MemFlags::NONTEMPORAL, "nontemporal"),
     (MemFlags::INVARIANT, "invariant"),
     (MemFlags::NO_CLOBBER, "noclobber"),
     (MemFlags::ONE_ADDRESS_SPACE, "one_as"),
     (MemFlags::DEREFERENCEABLE, "speculatable"),
+    (MemFlags::DEVICE_MEMORY, "device_memory"),
 ];
 
 pub(super) const PARAM_FLAGS: [(ParamFlags, &str); 9] = [

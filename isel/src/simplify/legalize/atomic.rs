@@ -7,36 +7,126 @@ use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::target::Features;
 use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
 
 impl Legalizer<'_> {
-    /// An atomic load of a scalar; narrow loads are atomic by themselves.
-    pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, scalar: Scalar) -> Result<Value> {
-        let ty = match scalar.bits() {
-            8 | 16 | 32 | 64 => Type::Scalar(scalar),
-            bits => return Err(Diagnostic::unsupported(format!("atomic load of {bits} bits"))),
-        };
-        let loaded = self.load_scalar(ptr, mem, ty)?;
-        Ok(match scalar {
-            Scalar::Int(8) => self.b.cast(CastOp::ZExt, loaded, Type::I32),
-            Scalar::Int(16) if !self.has_16bit() => self.b.cast(CastOp::ZExt, loaded, Type::I32),
-            _ => loaded,
-        })
+    /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as one integer.
+    pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
+        let bits = self.atomic_bits(ty)?;
+        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::GLOBAL) {
+            let types = self.part_types(ty)?;
+            return self.by_privacy(ptr, mem, &types, |this, ptr, mem| match mem.space {
+                AddrSpace::PRIVATE => this.load_parts(ptr, mem_plain(mem), ty),
+                _ => this.atomic_load_at(ptr, mem, ty),
+            });
+        }
+        self.atomic_load_at(ptr, mem, ty)
     }
 
-    /// An atomic store of a scalar.
+    fn atomic_load_at(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
+        let bits = self.atomic_bits(ty)?;
+        if let Type::Scalar(scalar) = ty {
+            let loaded = self.load_scalar(ptr, mem, ty)?;
+            return Ok(Parts::from_slice(&[match scalar {
+                Scalar::Int(8) => self.b.cast(CastOp::ZExt, loaded, Type::I32),
+                Scalar::Int(16) if !self.has_16bit() => self.b.cast(CastOp::ZExt, loaded, Type::I32),
+                _ => loaded,
+            }]));
+        }
+        let loaded = self.load_scalar(ptr, mem, Type::int(bits))?;
+        let loaded = self.b.zext_or_trunc(loaded, Type::int(bits.max(32)));
+        Ok(self.parts_of_bits(loaded, ty))
+    }
+
+    /// An atomic store outside of private memory.
     pub(super) fn atomic_store(
         &mut self,
         ptr: Value,
         mem: MemAccess,
-        part: Value,
-        scalar: Scalar,
+        parts: &[Value],
+        ty: Type,
     ) -> Result<()> {
-        let value = match scalar {
-            Scalar::Int(bits @ (8 | 16 | 32 | 64)) => self.b.zext_or_trunc(part, Type::int(bits)),
-            _ if matches!(scalar.bits(), 16 | 32 | 64) => part,
-            _ => return Err(Diagnostic::unsupported(format!("atomic store of {} bits", scalar.bits()))),
+        let bits = self.atomic_bits(ty)?;
+        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::GLOBAL) {
+            let store = |this: &mut Self, ptr, mem: MemAccess| match mem.space {
+                AddrSpace::PRIVATE => this.store_parts(ptr, mem_plain(mem), ty, parts),
+                _ => this.atomic_store_at(ptr, mem, parts, ty),
+            };
+            self.by_privacy(ptr, mem, &[], |this, ptr, mem| store(this, ptr, mem).map(|()| Parts::new()))?;
+            return Ok(());
+        }
+        self.atomic_store_at(ptr, mem, parts, ty)
+    }
+
+    fn atomic_store_at(&mut self, ptr: Value, mem: MemAccess, parts: &[Value], ty: Type) -> Result<()> {
+        let bits = self.atomic_bits(ty)?;
+        let value = match (ty, parts) {
+            (Type::Scalar(Scalar::Int(_)), &[part]) => self.b.zext_or_trunc(part, Type::int(bits)),
+            (Type::Scalar(_), &[part]) => part,
+            _ => {
+                let whole = self.bits_of_parts(parts, ty);
+                self.b.zext_or_trunc(whole, Type::int(bits))
+            }
         };
         self.store_scalar(ptr, value, mem)
+    }
+
+    /// Width of a type that one access can read or write.
+    fn atomic_bits(&self, ty: Type) -> Result<u32> {
+        match ty.bits() {
+            Some(bits @ (8 | 16 | 32 | 64)) => Ok(bits as u32),
+            _ => Err(Diagnostic::unsupported(format!(
+                "atomic access to a value of type {}",
+                self.ctx.module.types.display(ty)
+            ))),
+        }
+    }
+
+    /// Parts of a value of at most 64 bits from its bits, an `i32` with clear upper bits or an `i64`.
+    fn parts_of_bits(&mut self, whole: Value, ty: Type) -> Parts {
+        let bits = ty.bits().unwrap_or(32) as u32;
+        match ty {
+            Type::Vector(scalar, lanes) => {
+                let words: SmallVec<[Value; 2]> = if self.b.bits(whole) == 64 {
+                    let (low, high) = self.b.split64(whole);
+                    SmallVec::from_slice(&[low, high])
+                } else {
+                    SmallVec::from_slice(&[whole])
+                };
+                let mut out = Parts::new();
+                for lane in 0..lanes {
+                    self.join_dwords(&words, lane * scalar.bits(), scalar, &mut out);
+                }
+                out
+            }
+            Type::Scalar(Scalar::Int(_)) if bits < 32 => {
+                let carrier = self.carrier(bits);
+                Parts::from_slice(&[self.b.zext_or_trunc(whole, carrier)])
+            }
+            _ if bits < 32 => {
+                let narrow = self.b.cast(CastOp::Trunc, whole, Type::int(bits));
+                Parts::from_slice(&[self.b.bitcast(narrow, ty)])
+            }
+            _ => Parts::from_slice(&[self.b.integer_or_cast_to(whole, ty)]),
+        }
+    }
+
+    /// The inverse of [`Self::parts_of_bits`].
+    fn bits_of_parts(&mut self, parts: &[Value], ty: Type) -> Value {
+        let bits = ty.bits().unwrap_or(32) as u32;
+        match (ty, parts) {
+            (Type::Vector(scalar, _), _) => match self.split_dwords(parts, scalar)[..] {
+                [low, high] => self.b.join64(low, high),
+                [low, ..] => low,
+                [] => self.b.i32(0),
+            },
+            (_, &[part, ..]) => {
+                let integer = self.b.as_integer(part);
+                let integer = self.b.zext_or_trunc(integer, Type::int(bits.max(32)));
+                self.zero_extended(integer, bits)
+            }
+            _ => self.b.i32(0),
+        }
     }
 
     pub(super) fn lower_rmw(
@@ -47,28 +137,70 @@ impl Legalizer<'_> {
         mem: MemAccess,
         ty: Type,
     ) -> Result<Parts> {
-        let (ptr, mem) = self.atomic_address(ptr, mem)?;
-        let part = self.part(value)?;
-        let bits = match ty {
-            Type::Scalar(scalar) => scalar.bits(),
-            _ => return Err(Diagnostic::unsupported("atomic operation on a vector")),
-        };
+        let (ptr, mem) = self.address(ptr, mem)?;
+        let operands = self.parts(value)?;
+        if mem.space == AddrSpace::FLAT && self.atomic_bits(ty)? == 64 {
+            let types = self.part_types(ty)?;
+            return self
+                .by_privacy(ptr, mem, &types, |this, ptr, mem| this.rmw_at(op, ptr, &operands, mem, ty));
+        }
+        self.rmw_at(op, ptr, &operands, mem, ty)
+    }
+
+    /// Does `access` where the generic pointer `ptr` points: scratch, which is interleaved by dwords, takes no access of 64 bits at once,
+    /// but is the lane's own. `types` are those of the results.
+    fn by_privacy(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        types: &[Type],
+        access: impl Fn(&mut Self, Value, MemAccess) -> Result<Parts>,
+    ) -> Result<Parts> {
+        let is_private = self.b.intrinsic(Intrinsic::IsPrivate, &[ptr], Type::I1);
+        let (own, other, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        self.b.branch(is_private, Target::to(own), Target::to(other));
+        let scope = self.b.scope.take();
+        self.b.block = own;
+        let place = self.b.cast(CastOp::AddrSpaceCast, ptr, Type::ptr(AddrSpace::PRIVATE));
+        let parts = access(self, place, MemAccess { space: AddrSpace::PRIVATE, ..mem })?;
+        self.b.scope = None;
+        self.b.jump(done, &parts);
+        self.b.block = other;
+        let parts = access(self, ptr, mem)?;
+        self.b.scope = None;
+        self.b.jump(done, &parts);
+        let results = types.iter().map(|&ty| self.b.func.add_block_param(done, ty)).collect();
+        self.b.block = done;
+        self.b.scope = scope;
+        Ok(results)
+    }
+
+    fn rmw_at(
+        &mut self,
+        op: AtomicOp,
+        ptr: Value,
+        operands: &[Value],
+        mem: MemAccess,
+        ty: Type,
+    ) -> Result<Parts> {
+        let bits = self.atomic_bits(ty)?;
         if mem.space == AddrSpace::PRIVATE {
             // Nobody else sees the lane's own memory.
             let old = self.load_parts(ptr, mem_plain(mem), ty)?;
-            let [old_part] = old[..] else { return Err(Diagnostic::unsupported("atomic of this type")) };
-            let new = self.rmw_value(op, old_part, part, bits)?;
-            self.store_parts(ptr, mem_plain(mem), ty, &[new])?;
+            let new = self.rmw_parts(op, &old, operands, ty)?;
+            self.store_parts(ptr, mem_plain(mem), ty, &new)?;
             return Ok(old);
         }
-        match bits {
-            32 | 64 => {}
-            8 | 16 => {
-                return self.narrow_atomic(ptr, mem, ty, |this, old| this.rmw_value(op, old, part, bits));
-            }
-            _ => return Err(Diagnostic::unsupported(format!("atomic operation on {bits} bits"))),
+        if bits < 32 {
+            return self.narrow_atomic(ptr, mem, ty, |this, old| {
+                let old = this.parts_of_bits(old, ty);
+                let new = this.rmw_parts(op, &old, operands, ty)?;
+                Ok(this.bits_of_parts(&new, ty))
+            });
         }
-        if self.has_atomic(op, mem.space, ty) {
+        if self.has_atomic(op, mem, ty)
+            && let [part] = operands[..]
+        {
             let (operand, memory_ty) = if matches!(ty, Type::Scalar(Scalar::Ptr(_)))
                 || op == AtomicOp::Xchg && matches!(ty, Type::Scalar(Scalar::Float(_)))
             {
@@ -80,8 +212,22 @@ impl Legalizer<'_> {
             let old = self.b.push(kind, memory_ty, InstFlags::empty());
             return Ok(old.into_iter().map(|old| self.b.integer_or_cast_to(old, ty)).collect());
         }
-        // Loop: compute from what was read last, until nobody interfered.
-        let integer = Type::int(bits);
+        let seen = self.update_loop(ptr, mem, Type::int(bits), |this, old| {
+            let old = this.parts_of_bits(old, ty);
+            let new = this.rmw_parts(op, &old, operands, ty)?;
+            Ok(this.bits_of_parts(&new, ty))
+        })?;
+        Ok(self.parts_of_bits(seen, ty))
+    }
+
+    /// Replaces an integer in memory by `update` of itself: computes from what was read last, until nobody interfered. The value before.
+    fn update_loop(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        integer: Type,
+        update: impl FnOnce(&mut Self, Value) -> Result<Value>,
+    ) -> Result<Value> {
         let start = MemAccess { ordering: Ordering::Monotonic, ..mem };
         let Some(first) = self.b.push(InstKind::Load { ptr, mem: start }, integer, InstFlags::empty()) else {
             return Err(Diagnostic::defect("load without a result"));
@@ -91,34 +237,26 @@ impl Legalizer<'_> {
         self.b.jump(head, &[first]);
         let expected = self.b.func.add_block_param(head, integer);
         self.b.block = head;
-        let old = self.b.integer_or_cast_to(expected, ty);
-        let new = self.rmw_value(op, old, part, bits)?;
-        let new = self.b.as_integer(new);
+        let new = update(self, expected)?;
         let (seen, same) = self.push_cmpxchg(ptr, expected, new, mem)?;
         self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
         self.b.block = done;
         self.b.scope = scope;
-        let old = self.b.integer_or_cast_to(seen, ty);
-        Ok(Parts::from_slice(&[old]))
+        Ok(seen)
     }
 
-    fn atomic_address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
-        let parts = self.raw_parts(ptr)?;
-        let [part] = parts[..] else {
-            return Err(Diagnostic::unsupported("atomic operation through a vector of pointers"));
-        };
-        let space = self.b.ty(part).addr_space().unwrap_or(mem.space);
-        Ok((part, MemAccess { space, ..mem }))
-    }
-
-    /// Whether one instruction does it.
-    fn has_atomic(&self, op: AtomicOp, space: AddrSpace, ty: Type) -> bool {
-        let lds = matches!(space, AddrSpace::LOCAL | AddrSpace::REGION);
+    /// Whether one instruction does it, wherever the memory is: behind a bus, PCIe knows exchange and addition alone.
+    fn has_atomic(&self, op: AtomicOp, mem: MemAccess, ty: Type) -> bool {
+        let lds = matches!(mem.space, AddrSpace::LOCAL | AddrSpace::REGION);
+        let near = lds || mem.flags.contains(MemFlags::DEVICE_MEMORY);
         let float = matches!(ty, Type::Scalar(Scalar::Float(_)));
+        if !matches!(ty, Type::Scalar(_)) {
+            return false;
+        }
         match op {
             AtomicOp::Xchg => true,
-            AtomicOp::Add
-            | AtomicOp::Sub
+            AtomicOp::Add => !float,
+            AtomicOp::Sub
             | AtomicOp::And
             | AtomicOp::Or
             | AtomicOp::Xor
@@ -127,13 +265,20 @@ impl Legalizer<'_> {
             | AtomicOp::UMax
             | AtomicOp::UMin
             | AtomicOp::UIncWrap
-            | AtomicOp::UDecWrap => !float,
+            | AtomicOp::UDecWrap => !float && near,
             AtomicOp::FAdd => lds && ty == Type::F32 && self.ctx.machine.has(Features::DS_ADD_F32),
+            AtomicOp::FMin | AtomicOp::FMax => lds && matches!(ty, Type::F32 | Type::F64),
             _ => false,
         }
     }
 
-    /// The new value of an atomic operation, from parts.
+    /// The parts of the new value of an atomic operation, lane by lane.
+    fn rmw_parts(&mut self, op: AtomicOp, old: &[Value], operands: &[Value], ty: Type) -> Result<Parts> {
+        let bits = ty.scalar().map_or(32, Scalar::bits);
+        old.iter().zip(operands).map(|(&old, &value)| self.rmw_value(op, old, value, bits)).collect()
+    }
+
+    /// One part of the new value of an atomic operation.
     fn rmw_value(&mut self, op: AtomicOp, old: Value, value: Value, bits: u32) -> Result<Value> {
         let (zero_old, zero_value) =
             (self.integer_part(old, bits, false), self.integer_part(value, bits, false));
@@ -160,8 +305,13 @@ impl Legalizer<'_> {
                 let keep = self.b.icmp(predicate, zero_old, zero_value);
                 self.b.select(keep, old, value)
             }
-            AtomicOp::FAdd => b(self, BinaryOp::FAdd, old, value),
-            AtomicOp::FSub => b(self, BinaryOp::FSub, old, value),
+            AtomicOp::FAdd | AtomicOp::FSub => {
+                let Type::Scalar(Scalar::Float(float)) = self.b.ty(old) else {
+                    return Err(Diagnostic::malformed("floating-point operation on another type"));
+                };
+                let op = if op == AtomicOp::FAdd { BinaryOp::FAdd } else { BinaryOp::FSub };
+                self.float_binary(op, old, value, float)?
+            }
             AtomicOp::FMax => self.lower_minmax(Intrinsic::Maxnum, old, value)?,
             AtomicOp::FMin => self.lower_minmax(Intrinsic::Minnum, old, value)?,
             AtomicOp::FMaximum => self.lower_minmax(Intrinsic::Maximum, old, value)?,
@@ -239,13 +389,30 @@ impl Legalizer<'_> {
         _ty: Type,
     ) -> Result<Parts> {
         let value_ty = self.old.ty(expected);
-        let (ptr, mem) = self.atomic_address(ptr, mem)?;
+        let (ptr, mem) = self.address(ptr, mem)?;
+        let values = [self.part(expected)?, self.part(replacement)?];
+        if mem.space == AddrSpace::FLAT && value_ty.bits() == Some(64) {
+            let mut types = self.part_types(value_ty)?;
+            types.push(Type::I1);
+            return self
+                .by_privacy(ptr, mem, &types, |this, ptr, mem| this.cmpxchg_at(ptr, values, mem, value_ty));
+        }
+        self.cmpxchg_at(ptr, values, mem, value_ty)
+    }
+
+    fn cmpxchg_at(
+        &mut self,
+        ptr: Value,
+        [expected, replacement]: [Value; 2],
+        mem: MemAccess,
+        value_ty: Type,
+    ) -> Result<Parts> {
         let bits = value_ty.bits().unwrap_or(0) as u32;
-        let (expected, replacement) = (self.part(expected)?, self.part(replacement)?);
         if mem.space == AddrSpace::PRIVATE {
             let old = self.load_parts(ptr, mem_plain(mem), value_ty)?;
             let [old_part] = old[..] else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
-            let (x, y) = (self.integer_part(old_part, bits, false), self.integer_part(expected, bits, false));
+            let (x, y) =
+                (self.bits_of_parts(&[old_part], value_ty), self.bits_of_parts(&[expected], value_ty));
             let same = self.b.icmp(IntPredicate::Eq, x, y);
             let new = self.b.select(same, replacement, old_part);
             self.store_parts(ptr, mem_plain(mem), value_ty, &[new])?;
@@ -262,20 +429,22 @@ impl Legalizer<'_> {
             8 | 16 => {
                 // Where the narrow value differs, memory is written back unchanged, which is a failure nobody sees.
                 let wanted = self.zero_extended(expected, bits);
+                let wanted = self.b.zext_or_trunc(wanted, Type::I32);
+                let new = self.bits_of_parts(&[replacement], value_ty);
                 let old = self.narrow_atomic(ptr, mem, value_ty, |this, old| {
-                    let clean = this.zero_extended(old, bits);
-                    let same = this.b.icmp(IntPredicate::Eq, clean, wanted);
-                    Ok(this.b.select(same, replacement, old))
+                    let same = this.b.icmp(IntPredicate::Eq, old, wanted);
+                    Ok(this.b.select(same, new, old))
                 })?;
-                let clean = self.zero_extended(old[0], bits);
+                let [part] = old[..] else { return Err(Diagnostic::defect("cmpxchg of several parts")) };
+                let clean = self.bits_of_parts(&[part], value_ty);
                 let same = self.b.icmp(IntPredicate::Eq, clean, wanted);
-                Ok(Parts::from_slice(&[old[0], same]))
+                Ok(Parts::from_slice(&[part, same]))
             }
             _ => Err(Diagnostic::unsupported(format!("cmpxchg of {bits} bits"))),
         }
     }
 
-    /// An update of a byte or a half inside its aligned dword.
+    /// An update of a byte or a half inside its aligned dword; `update` maps its bits, with those above clear.
     fn narrow_atomic(
         &mut self,
         ptr: Value,
@@ -296,47 +465,20 @@ impl Legalizer<'_> {
         let ones = self.b.i32(super::super::fold::mask64(u64::MAX, bits) as u32);
         let mask = self.b.binary(BinaryOp::Shl, ones, shift);
         let keep = self.b.not(mask);
-        let start = MemAccess { ordering: Ordering::Monotonic, ..mem };
-        let Some(first) =
-            self.b.push(InstKind::Load { ptr: dword, mem: start }, Type::I32, InstFlags::empty())
-        else {
-            return Err(Diagnostic::defect("load without a result"));
+        let field = |this: &mut Self, dword: Value| {
+            let field = this.b.binary(BinaryOp::LShr, dword, shift);
+            this.zero_extended(field, bits)
         };
-        let (head, done) = (self.b.new_block(), self.b.new_block());
-        let scope = self.b.scope.take();
-        self.b.jump(head, &[first]);
-        let expected = self.b.func.add_block_param(head, Type::I32);
-        self.b.block = head;
-        let old = self.narrow_part(expected, shift, ty);
-        let new = update(self, old)?;
-        let new = self.b.as_integer(new);
-        let new = self.b.zext_or_trunc(new, Type::I32);
-        let new = self.zero_extended(new, bits);
-        let placed = self.b.binary(BinaryOp::Shl, new, shift);
-        let rest = self.b.and(expected, keep);
-        let whole = self.b.or(rest, placed);
-        let (seen, same) = self.push_cmpxchg(dword, expected, whole, mem)?;
-        self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
-        self.b.block = done;
-        let old = self.narrow_part(seen, shift, ty);
-        self.b.scope = scope;
-        Ok(Parts::from_slice(&[old]))
-    }
-
-    fn narrow_part(&mut self, dword: Value, shift: Value, ty: Type) -> Value {
-        let field = self.b.binary(BinaryOp::LShr, dword, shift);
-        let bits = ty.bits().unwrap_or(8) as u32;
-        match ty {
-            Type::Scalar(Scalar::Int(_)) => {
-                let field = self.zero_extended(field, bits);
-                let carrier = self.carrier(bits);
-                self.b.zext_or_trunc(field, carrier)
-            }
-            _ => {
-                let narrow = self.b.cast(CastOp::Trunc, field, Type::int(bits));
-                self.b.bitcast(narrow, ty)
-            }
-        }
+        let seen = self.update_loop(dword, mem, Type::I32, |this, expected| {
+            let old = field(this, expected);
+            let new = update(this, old)?;
+            let new = this.zero_extended(new, bits);
+            let placed = this.b.binary(BinaryOp::Shl, new, shift);
+            let rest = this.b.and(expected, keep);
+            Ok(this.b.or(rest, placed))
+        })?;
+        let old = field(self, seen);
+        Ok(self.parts_of_bits(old, ty))
     }
 }
 

@@ -20,6 +20,7 @@ impl Legalizer<'_> {
             return Ok(Parts::new());
         }
         match intrinsic {
+            MemsetPattern => self.lower_pattern(args),
             Memcpy | MemcpyInline | Memmove | Memset | MemsetInline => {
                 self.lower_block_operation(intrinsic, args)
             }

@@ -1,4 +1,4 @@
-//! Loads, stores, stack objects, pointer arithmetic and block copies.
+//! Loads, stores, stack objects and pointer arithmetic.
 //!
 //! An access is cut into pieces that the target does in one instruction each; see [`Legalizer::widest`]. Members
 //! of 32 and 64 bits are accessed at their type, narrower ones of a vector as packed dwords. What lies apart
@@ -11,9 +11,6 @@ use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
-/// Bytes up to which block copies are unrolled.
-const UNROLLED_BYTES: u64 = 256;
-
 impl Legalizer<'_> {
     // ---- addresses
 
@@ -24,6 +21,11 @@ impl Legalizer<'_> {
             return Err(Diagnostic::unsupported("access through a vector of pointers"));
         };
         let space = self.b.ty(part).addr_space().unwrap_or(mem.space);
+        if space == AddrSpace::CONSTANT_32BIT {
+            // The upper half of the address is the same for all.
+            let part = self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(AddrSpace::CONSTANT));
+            return Ok((part, MemAccess { space: AddrSpace::CONSTANT, ..mem }));
+        }
         Ok((part, MemAccess { space, ..mem }))
     }
 
@@ -198,31 +200,22 @@ impl Legalizer<'_> {
     /// The most bytes that one access with this alignment may have.
     ///
     /// Scratch is swizzled in dwords (the private element size of amdhsa descriptors is 4), so lanes access
-    /// one dword at a time; flat accesses may go there except where the hardware splits them itself (GFX9).
-    fn widest(&self, mem: MemAccess) -> u64 {
+    /// one dword at a time, and none that crosses two elements; flat accesses may go there, where GFX9 splits wide ones itself.
+    pub(super) fn widest(&self, mem: MemAccess) -> u64 {
         let align = 1u64 << mem.align_log2.min(6);
         let machine = self.ctx.machine;
+        let dword = align >= 4 || machine.has(Features::UNALIGNED_SCRATCH | Features::UNALIGNED_ACCESS);
         match mem.space {
-            AddrSpace::PRIVATE => {
-                if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) {
-                    4
-                } else {
-                    align
-                }
-            }
+            AddrSpace::PRIVATE if dword => 4,
+            AddrSpace::PRIVATE => align,
             AddrSpace::LOCAL | AddrSpace::REGION => match align {
                 8.. => 16,
                 4 => 8,
                 _ if machine.has(Features::UNALIGNED_DS) => 4,
                 _ => align,
             },
-            AddrSpace::FLAT if !machine.has(Features::GLOBAL) => {
-                if align >= 4 {
-                    4
-                } else {
-                    align
-                }
-            }
+            AddrSpace::FLAT if !dword => align,
+            AddrSpace::FLAT if !machine.has(Features::GLOBAL) => 4,
             _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
             _ => align,
         }
@@ -239,12 +232,10 @@ impl Legalizer<'_> {
 
     pub(super) fn lower_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
         let (ptr, mem) = self.address(ptr, mem)?;
-        if mem.ordering != Ordering::NotAtomic {
-            let Type::Scalar(scalar) = ty else {
-                return Err(Diagnostic::unsupported("atomic load of a vector"));
-            };
-            return Ok(Parts::from_slice(&[self.atomic_load(ptr, mem, scalar)?]));
+        if mem.ordering != Ordering::NotAtomic && mem.space != AddrSpace::PRIVATE {
+            return self.atomic_load(ptr, mem, ty);
         }
+        let mem = MemAccess { ordering: Ordering::NotAtomic, ..mem };
         self.load_parts(ptr, mem, ty)
     }
 
@@ -422,7 +413,7 @@ impl Legalizer<'_> {
 
     /// Bytes of the next access when `left` bytes are left: a power of two, or 12, at most [`Self::widest`], and a
     /// multiple of `unit`.
-    fn chunk(&self, left: u64, mem: MemAccess, unit: u64) -> u64 {
+    pub(super) fn chunk(&self, left: u64, mem: MemAccess, unit: u64) -> u64 {
         let widest = self.widest(mem);
         let mut size = widest.min(16);
         while size > left {
@@ -442,7 +433,12 @@ impl Legalizer<'_> {
     }
 
     /// Loads `bytes` bytes as little-endian dwords; the last one is zero-extended.
-    fn load_dwords(&mut self, ptr: Value, mem: MemAccess, bytes: u64) -> Result<SmallVec<[Value; 8]>> {
+    pub(super) fn load_dwords(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u64,
+    ) -> Result<SmallVec<[Value; 8]>> {
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
         let mut at = 0;
         while at < bytes {
@@ -478,11 +474,8 @@ impl Legalizer<'_> {
     /// Loads a scalar of 8, 16, 32 or 64 bits, in pieces where alignment or space demand it.
     pub(super) fn load_scalar(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Value> {
         let bytes = ty.bits().unwrap_or(32) / 8;
-        if self.widest(mem) >= bytes {
+        if self.at_once(mem, bytes)? {
             return Ok(self.plain_load(ptr, mem, ty));
-        }
-        if !mem.is_simple() && mem.ordering != Ordering::NotAtomic {
-            return Err(Diagnostic::unsupported("atomic access that the target cannot do at once"));
         }
         let words = self.load_dwords(ptr, mem, bytes)?;
         let whole = match words[..] {
@@ -494,7 +487,20 @@ impl Legalizer<'_> {
         Ok(self.b.integer_as(integer, ty))
     }
 
-    fn plain_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Value {
+    /// Whether an access of `bytes` bytes is one instruction; an atomic one must be.
+    fn at_once(&self, mem: MemAccess, bytes: u64) -> Result<bool> {
+        if mem.ordering == Ordering::NotAtomic {
+            return Ok(self.widest(mem) >= bytes);
+        }
+        if 1u64 << mem.align_log2.min(6) >= bytes {
+            return Ok(true);
+        }
+        Err(Diagnostic::unsupported(format!(
+            "atomic access of {bytes} bytes that is not aligned to its size"
+        )))
+    }
+
+    pub(super) fn plain_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Value {
         let kind = InstKind::Load { ptr, mem };
         if mem.is_simple() && mem.flags.contains(MemFlags::INVARIANT) {
             return self.b.pure(kind, ty, InstFlags::empty());
@@ -511,12 +517,11 @@ impl Legalizer<'_> {
         let (ptr, mem) = self.address(ptr, mem)?;
         let ty = self.old.ty(value);
         let parts = self.parts(value)?;
-        if mem.ordering != Ordering::NotAtomic {
-            let (Type::Scalar(scalar), [part]) = (ty, &parts[..]) else {
-                return Err(Diagnostic::unsupported("atomic store of a vector"));
-            };
-            return self.atomic_store(ptr, mem, *part, scalar);
+        if mem.ordering != Ordering::NotAtomic && mem.space != AddrSpace::PRIVATE {
+            return self.atomic_store(ptr, mem, &parts, ty);
         }
+        // Nobody else sees the lane's own memory.
+        let mem = MemAccess { ordering: Ordering::NotAtomic, ..mem };
         if matches!(self.old.as_const(value), Some(Const::Undef | Const::Poison)) {
             return Ok(());
         }
@@ -713,7 +718,13 @@ impl Legalizer<'_> {
         }
     }
 
-    fn store_dwords(&mut self, ptr: Value, mem: MemAccess, bytes: u64, words: &[Value]) -> Result<()> {
+    pub(super) fn store_dwords(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u64,
+        words: &[Value],
+    ) -> Result<()> {
         let mut at = 0;
         while at < bytes {
             let here = Self::at(mem, at);
@@ -740,7 +751,7 @@ impl Legalizer<'_> {
     /// Stores a scalar of 8, 16, 32 or 64 bits, in pieces where alignment or space demand it.
     pub(super) fn store_scalar(&mut self, ptr: Value, value: Value, mem: MemAccess) -> Result<()> {
         let bytes = u64::from(self.b.bits(value) / 8);
-        if self.widest(mem) >= bytes {
+        if self.at_once(mem, bytes)? {
             self.push_store(ptr, value, mem);
             return Ok(());
         }
@@ -755,160 +766,12 @@ impl Legalizer<'_> {
         self.store_dwords(ptr, mem, bytes, &words)
     }
 
-    fn push_store(&mut self, ptr: Value, value: Value, mem: MemAccess) {
+    pub(super) fn push_store(&mut self, ptr: Value, value: Value, mem: MemAccess) {
         self.b.push(InstKind::Store { ptr, value, mem }, Type::Void, InstFlags::empty());
     }
 
-    // ---- block copies
-
-    /// `memcpy`, `memmove` and `memset`.
-    pub(super) fn lower_block_operation(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
-        let &[dest, source, len, ..] = args else {
-            return Err(Diagnostic::malformed("block copy without length"));
-        };
-        let (dest, dest_mem) = self.address(dest, MemAccess::plain(AddrSpace::FLAT, 0))?;
-        let volatile = args.last().is_some_and(|&v| args.len() > 3 && self.old.as_int(v) == Some(1));
-        let flags = if volatile { MemFlags::VOLATILE } else { MemFlags::empty() };
-        let dest_mem = MemAccess { flags, align_log2: self.pointer_align(dest), ..dest_mem };
-        let constant = self.old.as_int(len);
-        if constant == Some(0) {
-            return Ok(Parts::new());
-        }
-        if matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline) {
-            let byte = self.part(source)?;
-            let byte = self.zero_extended(byte, 8);
-            return match constant {
-                Some(bytes) if bytes <= UNROLLED_BYTES => {
-                    let ones = self.b.i32(0x0101_0101);
-                    let word = self.b.mul(byte, ones);
-                    let words = vec![word; bytes.div_ceil(4) as usize];
-                    self.store_dwords(dest, dest_mem, bytes, &words)?;
-                    Ok(Parts::new())
-                }
-                _ => {
-                    let len = self.length(len)?;
-                    self.byte_loop(len, false, |this, i| {
-                        let narrow = this.b.cast(CastOp::Trunc, byte, Type::I8);
-                        let at = this.indexed(dest, i);
-                        this.push_store(at, narrow, MemAccess { align_log2: 0, ..dest_mem });
-                        Ok(())
-                    })
-                }
-            };
-        }
-        let (source, source_mem) = self.address(source, MemAccess::plain(AddrSpace::FLAT, 0))?;
-        let source_mem = MemAccess { flags, align_log2: self.pointer_align(source), ..source_mem };
-        match constant {
-            Some(bytes) if bytes <= UNROLLED_BYTES => {
-                // All loads first: that is right for overlapping memory, too.
-                let words = self.load_dwords(source, source_mem, bytes)?;
-                self.store_dwords(dest, dest_mem, bytes, &words)?;
-                Ok(Parts::new())
-            }
-            _ => {
-                let len = self.length(len)?;
-                let copy = |this: &mut Self, i: Value| {
-                    let from = this.indexed(source, i);
-                    let byte = this.plain_load(from, MemAccess { align_log2: 0, ..source_mem }, Type::I8);
-                    let to = this.indexed(dest, i);
-                    this.push_store(to, byte, MemAccess { align_log2: 0, ..dest_mem });
-                    Ok(())
-                };
-                if intrinsic != Intrinsic::Memmove {
-                    // Dwords while both sides are aligned for that and the length is a known multiple.
-                    if let Some(bytes) = constant
-                        && bytes % 4 == 0
-                        && dest_mem.align_log2 >= 2
-                        && source_mem.align_log2 >= 2
-                    {
-                        let ty = self.b.ty(len);
-                        let words = self.b.int(ty, bytes / 4);
-                        return self.byte_loop(words, false, |this, i| {
-                            let from = this.scaled(source, i, 4);
-                            let word = this.plain_load(from, source_mem, Type::I32);
-                            let to = this.scaled(dest, i, 4);
-                            this.push_store(to, word, dest_mem);
-                            Ok(())
-                        });
-                    }
-                    return self.byte_loop(len, false, copy);
-                }
-                // Overlap: backwards where the destination lies above the source.
-                let (d, s) = (self.b.as_integer(dest), self.b.as_integer(source));
-                if self.b.bits(d) != self.b.bits(s) {
-                    return Err(Diagnostic::unsupported("memmove between address spaces"));
-                }
-                let up = self.b.icmp(IntPredicate::Ult, d, s);
-                let (forward, backward, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
-                self.b.branch(up, Target::to(forward), Target::to(backward));
-                let scope = self.b.scope.take();
-                self.b.block = forward;
-                self.byte_loop(len, false, copy)?;
-                self.b.scope = None;
-                self.b.jump(done, &[]);
-                self.b.block = backward;
-                self.byte_loop(len, true, copy)?;
-                self.b.jump(done, &[]);
-                self.b.block = done;
-                self.b.scope = scope;
-                Ok(Parts::new())
-            }
-        }
-    }
-
-    fn length(&mut self, len: Value) -> Result<Value> {
-        let bits = self.old.ty(len).bits().unwrap_or(64) as u32;
-        let part = self.part(len)?;
-        let part = self.zero_extended(part, bits);
-        Ok(if self.b.bits(part) < 32 { self.b.cast(CastOp::ZExt, part, Type::I32) } else { part })
-    }
-
-    fn indexed(&mut self, base: Value, index: Value) -> Value {
-        self.scaled(base, index, 1)
-    }
-
-    fn scaled(&mut self, base: Value, index: Value, scale: i64) -> Value {
-        let ty = self.b.ty(base);
-        let index = match (ty.bits(), self.b.bits(index)) {
-            (Some(32), 64) => self.b.cast(CastOp::Trunc, index, Type::I32),
-            (Some(64), 32) => self.b.cast(CastOp::ZExt, index, Type::I64),
-            _ => index,
-        };
-        self.b.pure(InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 }, ty, InstFlags::empty())
-    }
-
-    /// Runs `body` for 0, 1, ... `count` - 1 (or downwards); goes on in a new block.
-    fn byte_loop(
-        &mut self,
-        count: Value,
-        downwards: bool,
-        body: impl FnOnce(&mut Self, Value) -> Result<()>,
-    ) -> Result<Parts> {
-        let ty = self.b.ty(count);
-        let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
-        let zero = self.b.int(ty, 0);
-        let scope = self.b.scope.take();
-        self.b.jump(head, &[if downwards { count } else { zero }]);
-        let i = self.b.func.add_block_param(head, ty);
-        self.b.block = head;
-        let more = if downwards {
-            self.b.icmp(IntPredicate::Ne, i, zero)
-        } else {
-            self.b.icmp(IntPredicate::Ult, i, count)
-        };
-        self.b.branch(more, Target::to(work), Target::to(done));
-        self.b.block = work;
-        let at = if downwards { self.b.add_imm(i, -1) } else { i };
-        body(self, at)?;
-        let next = if downwards { at } else { self.b.add_imm(i, 1) };
-        self.b.jump(head, &[next]);
-        self.b.block = done;
-        self.b.scope = scope;
-        Ok(Parts::new())
-    }
-
     /// What is known about a pointer's alignment from its definition: stack objects, variables, constant offsets.
-    fn pointer_align(&self, ptr: Value) -> u8 {
+    pub(super) fn pointer_align(&self, ptr: Value) -> u8 {
         let (mut ptr, mut align) = (ptr, 6u8);
         for _ in 0..16 {
             match &self.b.func.values[ptr].def {

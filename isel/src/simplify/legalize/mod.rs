@@ -23,6 +23,7 @@
 //! Cost: linear in the instructions emitted.
 
 mod atomic;
+mod block_copy;
 mod buffer;
 mod control;
 mod convert;
@@ -101,6 +102,8 @@ pub struct Legalizer<'a> {
     current: Inst,
     flags: InstFlags,
     fpmath_ulp_256: u16,
+    /// log2 of the alignments that it promises, where it copies or fills a block.
+    block_aligns: [u8; 2],
 }
 
 /// Rebuilds `old` as legal IR.
@@ -146,6 +149,7 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         uniformity: None,
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
+        block_aligns: [0; 2],
     };
     l.run().map_err(|d| d.in_function(&old.name))?;
     let mut new = l.b.func;
@@ -214,6 +218,7 @@ impl Legalizer<'_> {
         self.flags = data.flags;
         self.fpmath_ulp_256 = data.fpmath_ulp_256;
         self.b.strict = data.flags.contains(InstFlags::STRICT);
+        self.block_aligns = old.mem_aligns.get(&inst).copied().unwrap_or_default();
         let ty = data.ty;
         let parts: Parts = match &data.kind {
             InstKind::Unary { op, arg } => self.lower_unary(*op, *arg, ty)?,

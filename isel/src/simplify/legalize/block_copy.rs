@@ -1,0 +1,273 @@
+//! `memcpy`, `memmove`, `memset` and their kin.
+//!
+//! Short blocks of known size are loaded whole, then stored. Others become loops over *units*, the widest access that the alignment on
+//! both sides and the address spaces allow, with a rest below one unit: unrolled where its size is known, else a loop over bytes.
+//!
+//! Blocks of `memmove` may overlap: where the destination lies above the source the loops run downwards, the rest first. Each unit is
+//! loaded before it is stored, and what it overwrites of the source has been read by then.
+
+use super::{Legalizer, Parts};
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
+
+/// Bytes up to which block copies are unrolled.
+const UNROLLED_BYTES: u64 = 256;
+
+/// One side of a copy.
+#[derive(Clone, Copy)]
+struct Side {
+    ptr: Value,
+    mem: MemAccess,
+}
+
+/// What a loop stores.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Memory.
+    Copy(Side),
+    /// A dword of four equal bytes.
+    Fill(Value),
+}
+
+impl Legalizer<'_> {
+    /// `memcpy`, `memmove` and `memset`.
+    pub(super) fn lower_block_operation(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
+        let &[dest, source, len, ..] = args else {
+            return Err(Diagnostic::malformed("block copy without length"));
+        };
+        let promised = self.block_aligns;
+        let volatile = args.last().is_some_and(|&v| args.len() > 3 && self.old.as_int(v) == Some(1));
+        let flags = if volatile { MemFlags::VOLATILE } else { MemFlags::empty() };
+        let side = |this: &mut Self, pointer: Value, promised: u8| -> Result<Side> {
+            let (ptr, mem) = this.address(pointer, MemAccess::plain(AddrSpace::FLAT, 0))?;
+            let align_log2 = this.pointer_align(ptr).max(promised);
+            Ok(Side { ptr, mem: MemAccess { flags, align_log2, ..mem } })
+        };
+        let dest = side(self, dest, promised[0])?;
+        let constant = self.old.as_int(len);
+        if constant == Some(0) {
+            return Ok(Parts::new());
+        }
+        let fill = matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline);
+        let source = if fill {
+            let byte = self.part(source)?;
+            let byte = self.zero_extended(byte, 8);
+            let byte = self.b.zext_or_trunc(byte, Type::I32);
+            let ones = self.b.i32(0x0101_0101);
+            Source::Fill(self.b.mul(byte, ones))
+        } else {
+            Source::Copy(side(self, source, promised[1])?)
+        };
+        if let Some(bytes) = constant.filter(|&bytes| bytes <= UNROLLED_BYTES) {
+            self.copy_unrolled(dest, source, 0, bytes)?;
+            return Ok(Parts::new());
+        }
+        let len = self.length(len)?;
+        match source {
+            Source::Copy(from) if intrinsic == Intrinsic::Memmove && may_overlap(dest, from) => {
+                self.move_block(dest, from, len)?;
+            }
+            _ => self.copy_block(dest, source, len, constant)?,
+        }
+        Ok(Parts::new())
+    }
+
+    /// `experimental.memset.pattern`: stores a value so many times, one behind the other.
+    pub(super) fn lower_pattern(&mut self, args: &[Value]) -> Result<Parts> {
+        let &[dest, value, count, volatile] = args else {
+            return Err(Diagnostic::malformed("block fill without length"));
+        };
+        let (ptr, mem) = self.address(dest, MemAccess::plain(AddrSpace::FLAT, 0))?;
+        let flags = if self.old.as_int(volatile) == Some(1) { MemFlags::VOLATILE } else { MemFlags::empty() };
+        let ty = self.old.ty(value);
+        let stride = self.ctx.module.types.alloc_bytes(ty);
+        let promised = self.pointer_align(ptr).max(self.block_aligns[0]);
+        let align_log2 = promised.min(stride.max(1).trailing_zeros() as u8);
+        let mem = MemAccess { flags, align_log2, ..mem };
+        let parts = self.parts(value)?;
+        let count = self.length(count)?;
+        let zero = self.zero_like(count);
+        self.counted_loop(zero, count, 1, |this, i| {
+            let size = this.b.ty(i);
+            let stride = this.b.int(size, stride);
+            let at = this.b.mul(i, stride);
+            let to = this.indexed(ptr, at);
+            this.store_parts(to, mem, ty, &parts)
+        })?;
+        Ok(Parts::new())
+    }
+
+    /// Bytes `at..at + bytes`; all loads come first, which is right for overlapping memory, too.
+    fn copy_unrolled(&mut self, dest: Side, source: Source, at: u64, bytes: u64) -> Result<()> {
+        let to = self.b.ptr_offset(dest.ptr, at as i64);
+        let to_mem = Self::at(dest.mem, at);
+        let words: SmallVec<[Value; 8]> = match source {
+            Source::Copy(from) => {
+                let ptr = self.b.ptr_offset(from.ptr, at as i64);
+                self.load_dwords(ptr, Self::at(from.mem, at), bytes)?
+            }
+            Source::Fill(word) => SmallVec::from_elem(word, bytes.div_ceil(4) as usize),
+        };
+        self.store_dwords(to, to_mem, bytes, &words)
+    }
+
+    /// The widest access for both sides.
+    fn unit(&self, dest: Side, source: Source) -> u64 {
+        let widest = self.widest(dest.mem).min(match source {
+            Source::Copy(from) => self.widest(from.mem),
+            Source::Fill(_) => 16,
+        });
+        widest.min(16)
+    }
+
+    /// One unit at byte `at`.
+    fn copy_unit(&mut self, dest: Side, source: Source, at: Value, unit: u64) -> Result<()> {
+        let words = match source {
+            Source::Copy(from) => {
+                let ptr = self.indexed(from.ptr, at);
+                self.load_dwords(ptr, aligned_to(from.mem, unit), unit)?
+            }
+            Source::Fill(word) => SmallVec::from_elem(word, unit.div_ceil(4) as usize),
+        };
+        let to = self.indexed(dest.ptr, at);
+        self.store_dwords(to, aligned_to(dest.mem, unit), unit, &words)
+    }
+
+    /// Copies `len` bytes upwards.
+    fn copy_block(&mut self, dest: Side, source: Source, len: Value, constant: Option<u64>) -> Result<()> {
+        let unit = self.unit(dest, source);
+        let (whole, rest) = self.split_length(len, unit);
+        let zero = self.zero_like(len);
+        self.counted_loop(zero, whole, unit, |this, at| this.copy_unit(dest, source, at, unit))?;
+        match constant {
+            Some(bytes) if bytes % unit == 0 => Ok(()),
+            Some(bytes) => self.copy_unrolled(dest, source, bytes - bytes % unit, bytes % unit),
+            None if rest => self.counted_loop(whole, len, 1, |this, at| this.copy_unit(dest, source, at, 1)),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies `len` bytes between blocks that may overlap.
+    fn move_block(&mut self, dest: Side, from: Side, len: Value) -> Result<()> {
+        let source = Source::Copy(from);
+        let unit = self.unit(dest, source);
+        let address = |this: &mut Self, side: Side| {
+            let flat = Type::ptr(AddrSpace::FLAT);
+            let same = dest.mem.space == from.mem.space || this.b.ty(side.ptr).bits() == Some(64);
+            let ptr = if same { side.ptr } else { this.b.cast(CastOp::AddrSpaceCast, side.ptr, flat) };
+            this.b.as_integer(ptr)
+        };
+        let (d, s) = (address(self, dest), address(self, from));
+        let up = self.b.icmp(IntPredicate::Ult, d, s);
+        let (forward, backward, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        self.b.branch(up, Target::to(forward), Target::to(backward));
+        let scope = self.b.scope.take();
+        self.b.block = forward;
+        self.copy_block(dest, source, len, None)?;
+        self.b.scope = None;
+        self.b.jump(done, &[]);
+        self.b.block = backward;
+        let (whole, rest) = self.split_length(len, unit);
+        if rest {
+            self.downward_loop(len, whole, 1, |this, at| this.copy_unit(dest, source, at, 1))?;
+        }
+        let zero = self.zero_like(len);
+        self.downward_loop(whole, zero, unit, |this, at| this.copy_unit(dest, source, at, unit))?;
+        self.b.scope = None;
+        self.b.jump(done, &[]);
+        self.b.block = done;
+        self.b.scope = scope;
+        Ok(())
+    }
+
+    /// The part of `len` that whole units make up, and whether there may be a rest.
+    fn split_length(&mut self, len: Value, unit: u64) -> (Value, bool) {
+        if unit == 1 { (len, false) } else { (self.b.and_imm(len, !(unit - 1)), true) }
+    }
+
+    fn zero_like(&mut self, value: Value) -> Value {
+        let ty = self.b.ty(value);
+        self.b.int(ty, 0)
+    }
+
+    fn length(&mut self, len: Value) -> Result<Value> {
+        let bits = self.old.ty(len).bits().unwrap_or(64) as u32;
+        let part = self.part(len)?;
+        let part = self.zero_extended(part, bits);
+        Ok(if self.b.bits(part) < 32 { self.b.cast(CastOp::ZExt, part, Type::I32) } else { part })
+    }
+
+    fn indexed(&mut self, base: Value, index: Value) -> Value {
+        let ty = self.b.ty(base);
+        let index = match (ty.bits(), self.b.bits(index)) {
+            (Some(32), 64) => self.b.cast(CastOp::Trunc, index, Type::I32),
+            (Some(64), 32) => self.b.cast(CastOp::ZExt, index, Type::I64),
+            _ => index,
+        };
+        let kind = InstKind::PtrAdd { base, index: Some(index), scale: 1, offset: 0 };
+        self.b.pure(kind, ty, InstFlags::empty())
+    }
+
+    /// Runs `body` for `start`, `start + step`, ... below `end`; goes on in a new block.
+    fn counted_loop(
+        &mut self,
+        start: Value,
+        end: Value,
+        step: u64,
+        body: impl FnOnce(&mut Self, Value) -> Result<()>,
+    ) -> Result<()> {
+        let ty = self.b.ty(end);
+        let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        let scope = self.b.scope.take();
+        self.b.jump(head, &[start]);
+        let i = self.b.func.add_block_param(head, ty);
+        self.b.block = head;
+        let more = self.b.icmp(IntPredicate::Ult, i, end);
+        self.b.branch(more, Target::to(work), Target::to(done));
+        self.b.block = work;
+        body(self, i)?;
+        let next = self.b.add_imm(i, step as i64);
+        self.b.jump(head, &[next]);
+        self.b.block = done;
+        self.b.scope = scope;
+        Ok(())
+    }
+
+    /// Runs `body` for `start - step`, `start - 2 * step`, ... down to `end`, which is a whole number of steps below.
+    fn downward_loop(
+        &mut self,
+        start: Value,
+        end: Value,
+        step: u64,
+        body: impl FnOnce(&mut Self, Value) -> Result<()>,
+    ) -> Result<()> {
+        let ty = self.b.ty(start);
+        let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        let scope = self.b.scope.take();
+        self.b.jump(head, &[start]);
+        let i = self.b.func.add_block_param(head, ty);
+        self.b.block = head;
+        let more = self.b.icmp(IntPredicate::Ne, i, end);
+        self.b.branch(more, Target::to(work), Target::to(done));
+        self.b.block = work;
+        let at = self.b.add_imm(i, -(step as i64));
+        body(self, at)?;
+        self.b.jump(head, &[at]);
+        self.b.block = done;
+        self.b.scope = scope;
+        Ok(())
+    }
+}
+
+/// The access at a multiple of `unit` bytes behind one at `mem`.
+fn aligned_to(mem: MemAccess, unit: u64) -> MemAccess {
+    MemAccess { align_log2: mem.align_log2.min(unit.trailing_zeros() as u8), ..mem }
+}
+
+/// Whether the same byte may be on both sides.
+fn may_overlap(a: Side, b: Side) -> bool {
+    let (a, b) = (a.mem.space, b.mem.space);
+    let memory = |space| matches!(space, AddrSpace::GLOBAL | AddrSpace::CONSTANT);
+    a == b || a == AddrSpace::FLAT || b == AddrSpace::FLAT || memory(a) && memory(b)
+}
