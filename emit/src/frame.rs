@@ -72,6 +72,15 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         // The stack of callees begins behind the kernel's own objects.
         f.resources.scratch_bytes = f.resources.scratch_bytes.next_multiple_of(STACK_ALIGN_BYTES);
         let start = i64::from(f.resources.scratch_bytes) * i64::from(target.wave_size());
+        let covers = |(value, first, _): &(EntryValue, PReg, _)| {
+            (*first..first.plus(u16::from(value.dwords()))).contains(&STACK_POINTER)
+        };
+        if f.entry.registers().iter().any(covers) {
+            return Err(Diagnostic::unsupported(
+                "calls where an argument is in the register of the stack pointer",
+            )
+            .in_function(&f.name));
+        }
         prolog.push(Inst::new(Opcode::S_MOV_B32, [Operand::preg(STACK_POINTER, 1), Operand::Imm(start)]));
     }
     insert_lds_limit(f, target, &mut prolog);

@@ -513,7 +513,7 @@ mod tests {
     use crate::fuzz::target;
     use crate::{Options, allocate};
     use mir::isa::Opcode;
-    use mir::machine::{EntryValue, Function, Inst, Operand, RegFile, Terminator};
+    use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator};
 
     /// A load of four dwords, each of which is read once and followed by a result that lives on.
     #[test]
@@ -546,5 +546,44 @@ mod tests {
         let options = Options { verify: true, ..Options::default() };
         let done = allocate(f, &target("gfx900"), &options).unwrap();
         assert_eq!(done.resources.vgprs, 6);
+    }
+
+    /// What lives across a call is where the callee leaves it alone; what is an argument is where the callee looks.
+    #[test]
+    fn calls_change_what_is_not_callee_saved() {
+        let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
+        let block = f.add_block();
+        let x = f.new_vreg(RegFile::Vgpr, 1);
+        f.entry.request(EntryValue::WorkitemIdX, Some(x));
+        let target_address = f.new_vreg(RegFile::Sgpr, 2);
+        f.entry.request(EntryValue::KernargSegmentPtr, Some(target_address));
+        let result = f.new_vreg(RegFile::Vgpr, 1);
+        let sum = f.new_vreg(RegFile::Vgpr, 1);
+        let v0 = Operand::preg(PReg::vgpr(0), 1);
+        let link = Operand::preg(PReg::sgpr(30), 2);
+        f.calls.push(CallSite { reads: vec![PReg::vgpr(0)], result_dwords: 1, callee: None });
+        let mut push = |op, operands: &[Operand]| {
+            f.blocks[block].push(Inst::new(op, operands.iter().copied()));
+        };
+        push(Opcode::COPY, &[v0, Operand::vreg(x, 1)]);
+        push(Opcode::CALL, &[link, Operand::vreg(target_address, 2), Operand::Imm(0)]);
+        push(Opcode::COPY, &[Operand::vreg(result, 1), v0]);
+        push(Opcode::V_ADD_F32, &[Operand::vreg(sum, 1), Operand::vreg(result, 1), Operand::vreg(x, 1)]);
+        push(Opcode::CALL, &[link, Operand::vreg(target_address, 2), Operand::Imm(0)]);
+        f.blocks[block].term = Terminator::EndProgram;
+        // The second call reads what the first left in v0.
+        let options = Options { verify: true, ..Options::default() };
+        let done = allocate(f, &target("gfx900"), &options).unwrap();
+        let insts = &done.blocks[done.layout[0]].insts;
+        let add = insts.iter().find(|inst| inst.op == Opcode::V_ADD_F32).unwrap();
+        let kept = add.operands[1..].iter().filter_map(|o| o.as_reg()).any(|r| match r.reg {
+            mir::machine::Reg::Physical(reg) => mir::abi::call::is_callee_saved(reg),
+            mir::machine::Reg::Virtual(_) => false,
+        });
+        assert!(kept, "{done}");
+        let call = insts.iter().rfind(|inst| inst.op == Opcode::CALL).unwrap();
+        let address = call.operands[1].as_reg().unwrap().reg;
+        let mir::machine::Reg::Physical(address) = address else { panic!("{done}") };
+        assert!(mir::abi::call::is_callee_saved(address), "{done}");
     }
 }

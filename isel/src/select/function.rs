@@ -77,8 +77,10 @@ impl<'a> Selector<'a> {
         let entry = &mut self.mf.entry;
         entry.request(EntryValue::PrivateSegmentBuffer, None);
         entry.request(EntryValue::ScratchWaveOffset, None);
-        let systems = self.target.os == mir::target::Os::AmdHsa;
-        if systems && self.target.generation() > Generation::Gfx6 && self.target.has(Features::FLAT) {
+        if mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
+            && self.target.generation() > Generation::Gfx6
+            && self.target.has(Features::FLAT)
+        {
             self.mf.uses_flat_scratch = true;
         }
     }

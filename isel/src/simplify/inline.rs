@@ -3,7 +3,7 @@
 //! Calls cost about as much as fifty instructions and keep values out of the registers that a callee may change. So
 //!
 //! * kernels get copies of everything that they call, as far as that is possible and [`MAX_INLINED`] allows;
-//! * functions that others may call get copies of small callees, and of private ones that have no other caller;
+//! * functions that others may call get copies of private callees that are small or have no other caller;
 //! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what calls itself again. At `-O0`
 //!   front ends ask so for everything (`optnone`), which says nothing.
 //!
@@ -290,7 +290,7 @@ impl Inliner<'_> {
         }
         let private = matches!(body.linkage, Linkage::Internal | Linkage::Private);
         let only = private && self.graph.uses[callee] == 1;
-        size <= SMALL || only && self.caller.insts.len() + size <= MAX_INLINED
+        private && size <= SMALL || only && self.caller.insts.len() + size <= MAX_INLINED
     }
 
     /// Replaces a call of a function without a body, if it is one that is known.
