@@ -251,6 +251,8 @@ fn shapes() -> Table {
             "  %a = load {vector}, ptr addrspace(1) %p\n  %s = shufflevector {vector} %a, {vector} poison, <2 x i32> <i32 poison, i32 0>\n  store volatile {vector} %s, ptr addrspace(1) %o\n  store volatile i{bits} 7, ptr addrspace(1) %o"
         ));
     }
+    let product = t.call("i64", "amdgcn.mul.u24.i64", &[("i32", "%n"), ("i32", "%u")]);
+    t.value(["i32", "i32", "i64"], &format!("  %r = {product}"));
     let table: Vec<String> = (0..32).map(|i| format!("i32 {}", i * i + 1000)).collect();
     t.kernel(&format!(
         "  %i = urem i32 %n, 32\n  %r = extractelement <32 x i32> <{}>, i32 %i\n  store i32 %r, ptr addrspace(1) %o",

@@ -167,6 +167,20 @@ impl Legalizer<'_> {
             Image(id) => self.lower_image(id, args, ty),
             SBufferLoad => self.lower_scalar_buffer(args, ty),
             _ if is_wave_intrinsic(intrinsic) => self.lower_wave_intrinsic(intrinsic, args, ty),
+            // The whole product of 24-bit factors.
+            MulU24 | MulI24 if ty.is_int(64) => {
+                let signed = intrinsic == MulI24;
+                let mut factors = [self.part(args[0])?, self.part(args[1])?];
+                for factor in &mut factors {
+                    *factor = if signed {
+                        self.sign_extended(*factor, 24)
+                    } else {
+                        self.zero_extended(*factor, 24)
+                    };
+                }
+                let product = self.b.wide_mul(factors[0], factors[1], signed);
+                Ok(Parts::from_slice(&[product]))
+            }
             Sdot2 | Udot2 | Fdot2 | CvtPkrtz | CvtPknormI16 | CvtPknormU16 | CvtPkI16 | CvtPkU16 => {
                 self.lower_packed(intrinsic, args, ty)
             }

@@ -7,6 +7,9 @@ use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
+/// Most lanes of what costs their square.
+const MOST_QUADRATIC: usize = 128;
+
 impl Legalizer<'_> {
     /// Reductions: a balanced tree where order does not matter, a chain where it does.
     pub(super) fn lower_reduction(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
@@ -244,6 +247,9 @@ impl Legalizer<'_> {
         let each = self.element_parts(scalar);
         let mask = self.parts(mask)?;
         let mut out = self.parts(rest)?;
+        if mask.len() > MOST_QUADRATIC {
+            return Err(Diagnostic::unsupported(format!("vector.compress of {} lanes", mask.len())));
+        }
         let mut before = self.b.i32(0);
         for (i, &bit) in mask.iter().enumerate() {
             // Lane i goes to one of the places 0 to i.
@@ -293,6 +299,9 @@ impl Legalizer<'_> {
         let Scalar::Int(bits) = scalar else { return Err(Diagnostic::malformed("vector.match of floats")) };
         let each = self.element_parts(scalar);
         let (wanted, mask) = (self.parts(wanted)?, self.parts(mask)?);
+        if mask.len().max(wanted.len() / each) > MOST_QUADRATIC {
+            return Err(Diagnostic::unsupported(format!("vector.match of {} lanes", mask.len())));
+        }
         let mut out = Parts::new();
         for (lane, &bit) in lanes.chunks(each).zip(&mask) {
             let mut any = self.b.bool(false);
