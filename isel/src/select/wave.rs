@@ -93,8 +93,10 @@ impl<'a> Selector<'a> {
                 self.emit(DEMOTE, [mask]);
                 Ok(())
             }
-            // The lanes are on their way out.
-            Intrinsic::Kill => Ok(()),
+            Intrinsic::Kill => {
+                self.emit(KILLED, []);
+                Ok(())
+            }
             Intrinsic::InitExec => {
                 let mask = self.immediate(args[0])?;
                 self.emit(ENTRY_LANES, [Operand::Imm(mask), Operand::Imm(0)]);

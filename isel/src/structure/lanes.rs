@@ -18,6 +18,8 @@
 //! * **Pixel shaders**: where neighbours' values are needed (derivatives, `wqm`), the shader starts with `s_wqm_b64 exec, exec`; the lanes from before, less
 //!   those that `wqm.demote` took, are the *live* ones, a variable in SSA form on the wave graph. Stores, atomics and exports are regions with mask
 //!   EXEC ∧ live, computed at the start of a block and after each demotion.
+//! * **kill**: the lanes have branched to the end, so no join restores them. If nobody is left, a pixel shader exports to the null target; a
+//!   shader with a result ends with EXEC less the lanes that are gone.
 //!
 //! Cost: linear.
 
@@ -25,7 +27,10 @@ use super::scalars::{self, Val, Wave};
 use cranelift_entity::SecondaryMap;
 use mir::ir::CallConv;
 use mir::isa::{Format, OpFlags, Opcode};
-use mir::machine::{Block, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, VReg, VRegData, VRegFlags};
+use mir::machine::{
+    Block, BlockData, Condition, Edge, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, Terminator,
+    VReg, VRegData, VRegFlags,
+};
 use mir::{Diagnostic, Result};
 
 const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
@@ -233,9 +238,7 @@ fn needs_quads(inst: &Inst) -> bool {
 fn is_exact(inst: &Inst) -> bool {
     let info = inst.op.info();
     info.format == Format::Exp
-        || !matches!(info.format, Format::Smem | Format::Ds)
-            && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
-        || info.format == Format::Ds && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
+        || info.format != Format::Smem && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
 }
 
 /// What a shader asks about its lanes.
@@ -253,7 +256,8 @@ pub(super) fn survey(f: &Function) -> Option<Quads> {
             found |= matches!(
                 inst.op,
                 Opcode::LIVE_LANES | Opcode::DEMOTE | Opcode::QUAD_VOTE | Opcode::LANES_RESULT
-            ) || needs_quads(inst);
+            ) || needs_quads(inst)
+                || inst.op == Opcode::KILLED;
             whole |= needs_quads(inst);
         }
     }
@@ -266,14 +270,15 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     let pixel = f.call_conv == CallConv::AmdgpuPs;
     let has = |f: &Function, block: Block, op: Opcode| f.blocks[block].insts.iter().any(|i| i.op == op);
     let demotes = f.layout.iter().any(|&b| has(f, b, Opcode::DEMOTE));
-    let tracked = pixel && (quads.whole || demotes);
+    let kills: Vec<Block> = f.layout.iter().copied().filter(|&b| has(f, b, Opcode::KILLED)).collect();
+    let exact = pixel && (quads.whole || demotes);
+    let tracked = exact || pixel && !kills.is_empty();
     let mut defs: Vec<(u32, Val)> = Vec::new();
     let mut uses: Vec<u32> = Vec::new();
     let mut last: SecondaryMap<Block, Option<VReg>> = SecondaryMap::new();
     if tracked {
         for &block in &f.layout.clone() {
-            let count = f.blocks[block].insts.iter().filter(|i| i.op == Opcode::DEMOTE).count();
-            if count > 0 || block == entry {
+            if block == entry || f.blocks[block].insts.iter().any(changes_live) {
                 let reg = f.vregs.push(MASK);
                 last[block] = Some(reg);
                 defs.push((block.as_u32(), Val::Reg(reg)));
@@ -296,8 +301,84 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
             },
             _ => None,
         };
-        exact_block(f, block, start, last[block], tracked, quads.whole && block == entry);
+        let plan = Plan { tracked, exact, opens: quads.whole && block == entry };
+        exact_block(f, block, start, last[block], plan);
+        // What goes on behind the shader's end must not see lanes that are gone.
+        let ends = matches!(f.blocks[block].term, Terminator::EndProgram | Terminator::Return);
+        if tracked && ends && !f.shader_results.is_empty() {
+            let at_end = last[block].or(start);
+            if let Some(live) = at_end {
+                let and = Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]);
+                f.blocks[block].insts.push(and);
+            }
+        }
     }
+    if pixel && f.shader_results.is_empty() {
+        for block in kills {
+            if let Some(live) = last[block] {
+                null_export(f, block, live);
+            }
+        }
+    }
+}
+
+/// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left.
+fn null_export(f: &mut Function, block: Block, live: VReg) {
+    let export = || {
+        let mut inst =
+            Inst::new(Opcode::EXP, [Operand::Imm(9), Operand::Off, Operand::Off, Operand::Off, Operand::Off]);
+        inst.mods.flags |= ModFlags::DONE | ModFlags::VM;
+        inst
+    };
+    let edges = f.blocks[block].wave_succs.clone();
+    let depth = f.blocks[block].loop_depth;
+    match (f.blocks[block].term, &edges[..]) {
+        (Terminator::Jump, [edge]) => {
+            let to = |block| Edge { block, args: Default::default() };
+            let [check, last] =
+                [(); 2].map(|()| f.blocks.push(BlockData { loop_depth: depth, ..BlockData::default() }));
+            let any = f.vregs.push(MASK);
+            let mask = Operand::vreg(live, 2);
+            let data = &mut f.blocks[check];
+            data.push(Inst::new(Opcode::S_OR_B64, [Operand::vreg(any, 2), mask, mask]));
+            data.term = Terminator::Uniform(Condition::Scc0);
+            data.wave_succs = [to(last), edge.clone()].into_iter().collect();
+            let data = &mut f.blocks[last];
+            data.push(export());
+            data.term = Terminator::Jump;
+            data.wave_succs = [edge.clone()].into_iter().collect();
+            f.blocks[block].wave_succs = [to(check)].into_iter().collect();
+            if let Some(at) = f.layout.iter().position(|&b| b == block) {
+                f.layout.splice(at + 1..at + 1, [check, last]);
+            }
+        }
+        // All lanes of the wave come here together.
+        (Terminator::EndProgram, _) => {
+            let data = &mut f.blocks[block];
+            let at =
+                data.insts.iter().rposition(|i| i.op == Opcode::S_ENDPGM).unwrap_or(data.tail_start as usize);
+            let at = at.min(data.tail_start as usize);
+            data.insts.insert(at, export());
+            data.tail_start += 1;
+        }
+        _ => {}
+    }
+}
+
+/// Whether `inst` takes lanes away.
+fn changes_live(inst: &Inst) -> bool {
+    matches!(inst.op, Opcode::DEMOTE | Opcode::KILLED)
+}
+
+/// What a block is to do about live lanes.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// Live lanes are known.
+    tracked: bool,
+    /// Stores and exports act in them alone.
+    exact: bool,
+    /// The shader starts here, in whole quads.
+    opens: bool,
 }
 
 /// Lowers a block: regions of exact lanes, questions, demotions.
@@ -306,15 +387,15 @@ fn exact_block(
     block: Block,
     start: Option<VReg>,
     last: Option<VReg>,
-    tracked: bool,
-    opens: bool,
+    Plan { tracked, exact: wants_exact, opens }: Plan,
 ) {
     let entry = block == f.layout[0];
     let data = &f.blocks[block];
     let (head, tail) = (data.head_len as usize, data.tail_start as usize);
     let concerned = |inst: &Inst| {
-        matches!(inst.op, Opcode::LIVE_LANES | Opcode::DEMOTE | Opcode::QUAD_VOTE | Opcode::LANES_RESULT)
-            || tracked && is_exact(inst)
+        matches!(inst.op, Opcode::LIVE_LANES | Opcode::QUAD_VOTE | Opcode::LANES_RESULT)
+            || changes_live(inst)
+            || wants_exact && is_exact(inst)
     };
     if !data.insts[head..tail].iter().any(concerned) && !(entry && tracked) {
         return;
@@ -322,7 +403,7 @@ fn exact_block(
     let old = std::mem::take(&mut f.blocks[block].insts);
     let mut out: Vec<Inst> = Vec::with_capacity(old.len() + 8);
     let mut live = start.map(|reg| Operand::vreg(reg, 2));
-    let mut demotions = old[head..tail].iter().filter(|i| i.op == Opcode::DEMOTE).count();
+    let mut demotions = old[head..tail].iter().filter(|i| changes_live(i)).count();
     let mut exact: Option<Operand> = None;
     let pinned = VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK };
     let new = |f: &mut Function| Operand::vreg(f.vregs.push(pinned), 2);
@@ -372,7 +453,20 @@ fn exact_block(
                 live = Some(after);
                 exact = None;
             }
-            _ if tracked && is_exact(&inst) => {
+            Opcode::KILLED => {
+                demotions -= 1;
+                // Other shaders have no live lanes to keep.
+                if let (true, Some(before)) = (tracked, live) {
+                    let after = match last {
+                        Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+                        _ => new(f),
+                    };
+                    push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [after, before, exec()]));
+                    live = Some(after);
+                    exact = None;
+                }
+            }
+            _ if wants_exact && is_exact(&inst) => {
                 let mask = match exact {
                     Some(mask) => mask,
                     None => {

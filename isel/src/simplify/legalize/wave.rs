@@ -78,8 +78,8 @@ impl Legalizer<'_> {
         match intrinsic {
             Kill => {
                 let cond = self.part(*args.first().ok_or_else(few)?)?;
-                if self.old.ret != Type::Void || self.old.call_conv.is_callable() {
-                    return Err(Diagnostic::unsupported("llvm.amdgcn.kill in a function that returns"));
+                if self.old.call_conv.is_callable() {
+                    return Err(Diagnostic::unsupported("llvm.amdgcn.kill in a function that is called"));
                 }
                 self.kill(cond);
                 Ok(Parts::new())
@@ -208,7 +208,16 @@ impl Legalizer<'_> {
         self.b.branch(cond, Target::to(on), Target::to(dead));
         self.b.block = dead;
         self.effect(Intrinsic::Kill, &[]);
-        self.b.push(InstKind::Ret { value: None }, Type::Void, InstFlags::empty());
+        match self.return_block {
+            Some(block) => {
+                let dwords: SmallVec<[Value; 8]> =
+                    (0..self.b.func.blocks[block].params.len()).map(|_| self.b.undef(Type::I32)).collect();
+                self.b.jump(block, &dwords);
+            }
+            None => {
+                self.b.push(InstKind::Ret { value: None }, Type::Void, InstFlags::empty());
+            }
+        }
         self.b.block = on;
     }
 

@@ -26,6 +26,8 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     row!(SET_INACTIVE, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(V, 1, B32, active) s(V, 1, B32, inactive), SIDE_EFFECTS);
     row!(LIVE_LANES, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst), SIDE_EFFECTS | EXEC_USE);
     row!(DEMOTE, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, mask), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
+    // The lanes of the block are killed: it leads to the end.
+    row!(KILLED, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
     row!(QUAD_VOTE, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst) s(S, 2, B64, mask), SIDE_EFFECTS | SCC_DEF);
     row!(ENTRY_LANES, Pseudo, [-1, -1, -1, -1, -1], s(SS, 0, B64, lanes) s(IMM, 0, U32, shift), SIDE_EFFECTS);
 } } }
