@@ -189,6 +189,9 @@ impl<'a> Selector<'a> {
 
     /// What the callee asks for, in its registers.
     fn hand_on(&mut self, inputs: Inputs, copies: &mut Vec<(PReg, u8, Operand)>) {
+        // Dispatch packets are HSA's; elsewhere no callee can ask for them.
+        let packets = Inputs::DISPATCH_PTR | Inputs::QUEUE_PTR | Inputs::DISPATCH_ID;
+        let inputs = if self.target.os == mir::target::Os::AmdHsa { inputs } else { inputs - packets };
         let mut put = |value: EntryValue, operand| {
             if let Some(register) = register_of(value) {
                 copies.push((register, value.dwords(), operand));
