@@ -192,6 +192,9 @@ impl<'a> Selector<'a> {
         // Dispatch packets are HSA's; elsewhere no callee can ask for them.
         let packets = Inputs::DISPATCH_PTR | Inputs::QUEUE_PTR | Inputs::DISPATCH_ID;
         let inputs = if self.target.os == mir::target::Os::AmdHsa { inputs } else { inputs - packets };
+        // Shaders start with nothing of the kind.
+        let shader = mir::abi::shader::is_shader(self.mf.call_conv);
+        let inputs = if shader { Inputs::empty() } else { inputs };
         let mut put = |value: EntryValue, operand| {
             if let Some(register) = register_of(value) {
                 copies.push((register, value.dwords(), operand));
