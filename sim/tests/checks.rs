@@ -132,3 +132,14 @@ s_waitcnt vmcnt(0)
     let report = run(&text.replace("v5, 3", "v5, 4"), 4, 0).expect_err("a wave is missing");
     assert_eq!(report.kind, Kind::Barrier, "{report}");
 }
+
+#[test]
+fn indexed_moves_of_the_vector_unit_need_no_wait_for_m0() {
+    let target = Target::new(Target::processor_by_name("gfx803").expect("in the table"));
+    let parser = Parser::new(&target);
+    for (line, waits) in [("v_movrels_b32 v1, v2", false), ("s_movrels_b32 s1, s2", true)] {
+        let parsed = parser.parse(line, 1, &|_| None).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let op = sim::program::Op::new(parsed.inst, 4, &target);
+        assert_eq!(!op.effects.checks.is_empty(), waits, "{line}");
+    }
+}

@@ -403,7 +403,15 @@ impl Op {
                 _ => None,
             }),
             m0_use: flags.contains(OpFlags::M0_USE)
-                && !matches!(op, Opcode::S_SET_GPR_IDX_IDX | Opcode::S_SET_GPR_IDX_ON)
+                && !matches!(
+                    op,
+                    // The vector ALU waits for M0 by itself: no manual lists its indexed moves.
+                    Opcode::S_SET_GPR_IDX_IDX
+                        | Opcode::S_SET_GPR_IDX_ON
+                        | Opcode::V_MOVRELD_B32
+                        | Opcode::V_MOVRELS_B32
+                        | Opcode::V_MOVRELSD_B32
+                )
                 || this.flag(ModFlags::GDS),
             setreg: hwreg(Opcode::S_SETREG_B32).or(hwreg(Opcode::S_SETREG_IMM32_B32)),
             getreg: hwreg(Opcode::S_GETREG_B32),
