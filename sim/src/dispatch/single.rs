@@ -16,7 +16,7 @@ use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, allocated_s
 use super::{bad, prepare};
 use crate::exec::{Exec, Group, Launch};
 use crate::load::{CodeObject, Kernel};
-use crate::memory::{Bus, Memory};
+use crate::memory::{Bus, Memory, RegionKind};
 use crate::program::{Op, Program};
 use crate::report::{Config, Kind, Report, Result, Stats};
 use crate::wave::{LANES, Lanes, Status, Wave};
@@ -123,7 +123,11 @@ pub fn run_single(
     let mut dispatch = setting.dispatch.clone();
     dispatch.dynamic_lds = 65536u32.saturating_sub(static_lds);
     mem.unmapped = cfg.unmapped;
-    let setup = prepare(object, &kernel, mem, &dispatch).map_err(named)?;
+    let mut setup = prepare(object, &kernel, mem, &dispatch).map_err(named)?;
+    if setting.entry == Entry::Function {
+        let block = implicit_arguments(&dispatch, setup.queue.address());
+        setup.extra.push(mem.map("implicit arguments", RegionKind::Runtime, block, false));
+    }
     let result = wave_of(object, &kernel, &dispatch, mem, setting, cfg, target, &setup);
     let all = [setup.image, setup.kernarg, setup.packet, setup.queue, setup.gds];
     for id in all.into_iter().chain(setup.extra).chain(setup.scratch) {
@@ -261,7 +265,7 @@ fn function_registers(w: &mut Wave, generation: Generation, launch: &Launch, set
     pair(2, 0xffff_f000 | word3 << 32);
     pair(4, setup.packet.address());
     pair(6, setup.queue.address());
-    pair(8, setup.kernarg.address());
+    pair(8, setup.extra.last().map_or(0, |block| block.address()));
     pair(10, 1);
     pair(30, launch.image_base.wrapping_add(RETURN));
     for n in 12..=15 {
@@ -277,6 +281,21 @@ fn function_registers(w: &mut Wave, generation: Generation, launch: &Launch, set
     w.set_pair(PReg::FLAT_SCRATCH_LO, flat, 0);
     let ids: Lanes = std::array::from_fn(|l| l as u32);
     w.set_v(31, ids);
+}
+
+/// The implicit arguments of version 5. Source: AMDGPU usage guide, "Code Object V5 Metadata".
+fn implicit_arguments(dispatch: &Dispatch, queue: u64) -> Vec<u8> {
+    let mut block = vec![0; 256];
+    let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
+    for k in 0..3 {
+        put(4 * k, &(dispatch.grid[k] / dispatch.group[k].max(1)).to_le_bytes());
+        put(12 + 2 * k, &(dispatch.group[k] as u16).to_le_bytes());
+    }
+    put(64, &1u16.to_le_bytes());
+    put(192, &PRIVATE_APERTURE.to_le_bytes());
+    put(196, &SHARED_APERTURE.to_le_bytes());
+    put(200, &queue.to_le_bytes());
+    block
 }
 
 fn function_scratch(mem: &mut Memory, setting: &Setting<'_>, setup: &Setup, base: u64) -> Result<()> {

@@ -296,7 +296,8 @@ fn variant(
                     }
                 },
             };
-            let subject = Subject { module, function: f, target };
+            let own = f.attribute("target-cpu").and_then(|cpu| target_of(cpu, triple));
+            let subject = Subject { module, function: f, target: own.unwrap_or(target) };
             for &seed in &plan.seeds {
                 let verdict = compare_function(&subject, [&low, &high], gcnc, seed, plan.trace);
                 let what = format!("{} {} -mcpu={} -O{level} seed {seed}", case.id, f.name, case.mcpu);
