@@ -46,6 +46,9 @@ struct Args {
     /// Print every case.
     #[arg(long)]
     verbose: bool,
+    /// Compare this gcnc's code instead of the built-in one's.
+    #[arg(long)]
+    gcnc: Option<PathBuf>,
     /// Print the instructions that gcnc's code executes in the comparison.
     #[arg(long)]
     trace: bool,
@@ -159,6 +162,7 @@ fn compare(args: &Args, all: &[cases::Case], llc: &Llc, work: &Path) -> Result<b
         levels: args.levels.clone(),
         only: args.function.clone(),
         trace: args.trace,
+        gcnc: args.gcnc.clone(),
     };
     let done = AtomicUsize::new(0);
     let results: Vec<_> = all

@@ -90,7 +90,8 @@ fn run(input: &Path, args: &[String], kind: &str, out: &Path) -> Result<(), Stri
     finish(&mut command)
 }
 
-fn finish(command: &mut Command) -> Result<(), String> {
+/// Runs a compiler; the first error that it prints is the error.
+pub fn finish(command: &mut Command) -> Result<(), String> {
     let errors = tempfile::tempfile().map_err(|e| e.to_string())?;
     let copy = errors.try_clone().map_err(|e| e.to_string())?;
     let mut child = command

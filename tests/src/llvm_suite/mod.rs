@@ -134,6 +134,8 @@ pub struct Plan {
     pub only: Option<String>,
     /// Prints what gcnc's code executes.
     pub trace: bool,
+    /// This `gcnc` instead of the one in this process.
+    pub gcnc: Option<PathBuf>,
 }
 
 /// Whether a shader is among the defined functions; kernels beside shaders only exist without an operating system.
@@ -239,6 +241,20 @@ fn compile_module(module: Module, options: CompileOptions) -> Result<CodeObject,
     }
 }
 
+/// Compiles with another `gcnc`.
+fn compile_outside(gcnc: &Path, input: &Path, args: &[String]) -> Result<CodeObject, String> {
+    let out = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+    let mut command = Command::new(gcnc);
+    command
+        .args(["--llc-compat", "-filetype=obj", "--threads=1"])
+        .args(args)
+        .arg(input)
+        .arg("-o")
+        .arg(out.path());
+    llc::finish(&mut command)?;
+    load(&std::fs::read(out.path()).map_err(|e| e.to_string())?)
+}
+
 fn variant(
     case: &Case,
     llc: &Llc,
@@ -265,13 +281,20 @@ fn variant(
             name => name,
         };
         let mut options = options(triple, mcpu, &case.mattr, level, None);
-        let mut whole = compile_module(module.clone(), options.clone());
-        if whole.as_ref().is_err_and(|why| why.contains("feature")) {
+        let mut whole = match &plan.gcnc {
+            Some(gcnc) => compile_outside(gcnc, input, &arguments(triple, mcpu, &case.mattr, level)),
+            None => compile_module(module.clone(), options.clone()),
+        };
+        if plan.gcnc.is_none() && whole.as_ref().is_err_and(|why| why.contains("feature")) {
             options.attributes.clear();
             whole = compile_module(module.clone(), options.clone());
         }
         let ours = match whole {
             Ok(object) => Ours::Whole(object),
+            Err(why) if plan.gcnc.is_some() => {
+                out.extend(skip(format!("gcnc refuses: {}", refusals::reason(&why))));
+                continue;
+            }
             Err(_) => Ours::Parts,
         };
         for f in module.functions.values().filter(|f| !f.is_declaration() && wanted(&f.name)) {
