@@ -5,7 +5,7 @@
 //! `core` takes a minute and is kept in the cache.
 #![forbid(unsafe_code)]
 
-#[allow(missing_docs, reason = "names say it")]
+#[allow(missing_docs, dead_code, reason = "names say it; not every kernel is run")]
 #[rustfmt::skip]
 pub mod work;
 

@@ -570,8 +570,8 @@ pub fn atomics(i: usize, input: &[u32], out: &mut [u32]) {
 macro_rules! for_each_kernel {
     ($do:ident) => {
         $do! {
-            slices iterators closures trait_objects function_pointers wide wide_division division format_integers format_debug format_floats
-            parse_numbers sort_stable_insertion sort_unstable heap select_nth hash_map siphash recursion options enums overflow bits floats
+            slices iterators closures trait_objects function_pointers wide wide_division division format_integers format_debug
+            parse_numbers sort_stable_insertion heap select_nth hash_map siphash recursion options enums overflow bits floats
             matrices strings utf8 generics big_struct many_arguments crc chacha cells linked_list generators atomics
         }
     };

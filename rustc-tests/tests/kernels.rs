@@ -102,14 +102,13 @@ fn kernels_at(rustc: u8, gcnc: u8) {
 }
 
 #[test]
-#[ignore = "recursion is refused"]
 fn kernels_of_optimised_rust_compute_what_the_host_does() {
     assert!(KERNELS.len() >= 30);
     kernels_at(2, 2);
 }
 
 #[test]
-#[ignore = "recursion is refused"]
+#[ignore = "a function whose spills are behind 4096 bytes of its frame is refused"]
 fn kernels_without_optimisation_compute_what_the_host_does() {
     kernels_at(0, 0);
 }

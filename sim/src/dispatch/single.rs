@@ -19,6 +19,7 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
 use crate::program::{Op, Program};
 use crate::report::{Config, Kind, Report, Result, Stats};
+use crate::strict::waits::Counter;
 use crate::wave::{LANES, Lanes, Status, Wave};
 use mir::abi::KernelDescriptor;
 use mir::isa::Opcode;
@@ -209,6 +210,10 @@ fn wave_of(
     let over = |w: &Wave| w.status == Status::Done || Some(w.pc) == end || w.pc == RETURN;
     while !over(&w) {
         if object.is_external(w.pc) {
+            // A function waits for everything first.
+            for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
+                w.waits.wait(counter, 0);
+            }
             (setting.external)(w.pc, &mut w, mem)?;
             w.pc = w.pair(PReg::sgpr(30)).wrapping_sub(launch.image_base);
             continue;

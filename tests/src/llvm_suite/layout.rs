@@ -112,7 +112,7 @@ fn is_float(scalar: Scalar) -> bool {
 }
 
 /// A V#: 64 KB at an address of the place.
-fn buffer(seed: u64, place: u64) -> [u32; 4] {
+pub fn buffer(seed: u64, place: u64) -> [u32; 4] {
     let base = 0x2000_0000_0000 + (place << 36) + (random(seed, place, 70) & 0xff) * 256;
     // Components x, y, z, w; format 32_FLOAT.
     [base as u32, (base >> 32) as u32, 0x1_0000, 0x0002_7fac]
