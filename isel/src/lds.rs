@@ -191,23 +191,23 @@ global @small internal addrspace(3) size 4 align 4
 global @large internal addrspace(3) size 100 align 16
 global @own internal addrspace(3) size 8 align 8
 global @dynamic external addrspace(3) size 0 align 32
-define void @f(v0: i32) {
+define device void @f(v0: i32) {
 block0:
-  store @large + 0, i32 1 addrspace(3) align 4
-  store @dynamic + 0, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @large, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @dynamic, i32 1 addrspace(3) align 4
   ret
 }
 define kernel void @calls() {
 block0:
-  store @own + 0, i32 1 addrspace(3) align 4
-  store @small + 0, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @own, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @small, i32 1 addrspace(3) align 4
   call @f(i32 1)
   ret
 }
 define kernel void @alone() {
 block0:
-  store @small + 0, i32 1 addrspace(3) align 4
-  store @dynamic + 0, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @small, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @dynamic, i32 1 addrspace(3) align 4
   ret
 }
 ";

@@ -305,7 +305,7 @@ declare i32 @llvm.amdgcn.workitem.id.x()
     };
     let mut rng = fastrand::Rng::with_seed(11);
     let (a, b) = (words(input(&mut rng)), words(input(&mut rng)));
-    for (i, (&v, &result)) in a.iter().zip(&words(found)).take(ITEMS as usize).enumerate() {
+    for (i, (&v, &result)) in a.iter().zip(&words(found)).take(64).enumerate() {
         let expected = (b[0].wrapping_mul(v).wrapping_add(b[0]) ^ b[1]).wrapping_sub(77);
         assert_eq!(result, expected, "work-item {i}");
     }

@@ -118,7 +118,7 @@ define amdgpu_kernel void @k_byval(ptr addrspace(1) %out, ptr addrspace(1) %a, p
  %p1 = getelementptr %S, ptr addrspace(5) %s, i32 0, i32 1
  %p2 = getelementptr %S, ptr addrspace(5) %s, i32 0, i32 2, i32 4
  %p3 = getelementptr %S, ptr addrspace(5) %s, i32 0, i32 3
- call void @llvm.memset.p5.i32(ptr addrspace(5) %s, i8 0, i32 48, i1 false)
+ call void @llvm.memset.p5.i32(ptr addrspace(5) %s, i8 0, i32 40, i1 false)
  store i32 %v, ptr addrspace(5) %s
  %z = zext i32 %v to i64
  %zz = mul i64 %z, 12345678901
