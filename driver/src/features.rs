@@ -16,6 +16,7 @@ const SWITCHES: &[(&str, Features)] = &[
     ("unaligned-buffer-access", Features::UNALIGNED_ACCESS),
     ("unaligned-scratch-access", Features::UNALIGNED_SCRATCH),
     ("fast-fmaf", Features::FAST_FMA_F32),
+    ("trap-handler", Features::TRAP_HANDLER),
 ];
 
 /// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that older producers write.

@@ -287,6 +287,14 @@ impl Compiler<'_> {
                 |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
             first.parse().map(Some).map_err(malformed)
         };
+        if let Some(text) = ir.attribute("amdgpu-max-num-workgroups") {
+            let numbers: Vec<_> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
+            if numbers.len() != 3 || numbers.iter().any(Result::is_err) {
+                return Err(Diagnostic::malformed(format!(
+                    "attribute \"amdgpu-max-num-workgroups\" is not three numbers: \"{text}\""
+                )));
+            }
+        }
         Ok(regalloc::Options {
             verify: self.options.verify,
             max_vgprs: number("amdgpu-num-vgpr")?,

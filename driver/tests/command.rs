@@ -217,3 +217,24 @@ fn output_does_not_depend_on_threads() {
     };
     assert_eq!(bytes("--threads=1"), bytes("--threads=4"));
 }
+
+/// llc's tuning flags are refused by name unless scripts say that they are written for llc.
+#[test]
+fn tuning_flags_need_compatibility() {
+    let flag = "-amdgpu-sdwa-peephole=0";
+    let strict = gcnc(KERNEL.as_bytes(), &[GFX900, &[flag]].concat());
+    assert_eq!(strict.status(), Some(2));
+    assert!(strict.stderr().contains("amdgpu-sdwa-peephole"), "{}", strict.stderr());
+    let lenient =
+        gcnc(KERNEL.as_bytes(), &[GFX900, &[flag, "--llc-compat", "-mattr=+no-such-thing"]].concat());
+    assert_eq!(lenient.status(), Some(0), "{}", lenient.stderr());
+    let warnings: Vec<_> = lenient.stderr().lines().map(str::to_owned).collect();
+    assert!(
+        warnings.len() == 2 && warnings.iter().all(|line| line.starts_with("gcnc: warning: ")),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings[0].contains("amdgpu-sdwa-peephole") && warnings[1].contains("no-such-thing"),
+        "{warnings:?}"
+    );
+}

@@ -4,13 +4,11 @@ use gcnc::{CompileOptions, FileType};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 fn compile(text: &str, triple: &str, cpu: &str) -> Result<Vec<u8>, String> {
-    let options = CompileOptions {
-        triple: triple.into(),
-        cpu: cpu.into(),
-        file_type: FileType::Obj,
-        verify: true,
-        ..Default::default()
-    };
+    compile_with(text, CompileOptions { triple: triple.into(), cpu: cpu.into(), ..Default::default() })
+}
+
+fn compile_with(text: &str, options: CompileOptions) -> Result<Vec<u8>, String> {
+    let options = CompileOptions { file_type: FileType::Obj, verify: true, ..options };
     match gcnc::compile(text.as_bytes(), "test.ll", &options) {
         Ok(output) => Ok(output.bytes),
         Err(errors) => Err(errors.iter().map(|error| error.to_string()).collect()),
@@ -19,8 +17,11 @@ fn compile(text: &str, triple: &str, cpu: &str) -> Result<Vec<u8>, String> {
 
 /// The instructions of function `name`, one string each.
 fn code(text: &str, triple: &str, cpu: &str, name: &str) -> Vec<String> {
-    let bytes = compile(text, triple, cpu).unwrap();
-    let listing = emit::disassemble(&bytes).unwrap();
+    listing(&compile(text, triple, cpu).unwrap(), name)
+}
+
+fn listing(object: &[u8], name: &str) -> Vec<String> {
+    let listing = emit::disassemble(object).unwrap();
     let start = format!("{name}:");
     let lines = listing.lines().skip_while(|line| *line != start).skip(1);
     let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
@@ -145,4 +146,94 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
     assert!(error.contains("DispatchPtr"), "{error}");
     let error = compile(SHADERS, "amdgcn-amd-amdhsa", "gfx700").unwrap_err();
     assert!(error.contains("amdhsa"), "{error}");
+}
+
+/// Nobody writes contents of LDS before the first wave starts; undefined ones need nobody.
+#[test]
+fn lds_has_no_initial_contents() {
+    let kernel = |contents: &str| {
+        let text = format!(
+            "@l = internal addrspace(3) global [4 x i32] {contents}
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %i) {{
+  %q = getelementptr i32, ptr addrspace(3) @l, i32 %i
+  %v = load i32, ptr addrspace(3) %q
+  store i32 %v, ptr addrspace(1) %p
+  ret void
+}}"
+        );
+        compile(&text, "amdgcn-amd-amdhsa", "gfx900")
+    };
+    assert!(kernel("poison").is_ok());
+    for contents in ["zeroinitializer", "[i32 0, i32 1, i32 2, i32 3]"] {
+        let error = kernel(contents).unwrap_err();
+        assert!(error.contains("initializer"), "{error}");
+    }
+}
+
+#[test]
+fn traps_need_a_handler() {
+    let text = "declare void @llvm.trap()
+define amdgpu_kernel void @t() {
+  call void @llvm.trap()
+  unreachable
+}
+define amdgpu_kernel void @u() {
+  unreachable
+}";
+    let code = |cpu: &str, attribute: &str, name: &str, trap: bool| {
+        let attributes = vec![attribute.to_owned()];
+        let function_attributes =
+            if trap { vec![("gcnc-trap-unreachable".into(), "true".into())] } else { Vec::new() };
+        let triple = "amdgcn-amd-amdhsa".to_owned();
+        let options =
+            CompileOptions { triple, cpu: cpu.into(), attributes, function_attributes, ..Default::default() };
+        listing(&compile_with(text, options).unwrap(), name)
+    };
+    let traps = |lines: &[String]| lines.iter().any(|line| line == "s_trap 2");
+    // Before GFX9 the handler wants the queue in s[0:1].
+    let old = code("gfx803", "", "t", false);
+    assert!(traps(&old), "{old:?}");
+    let object = compile(text, "amdgcn-amd-amdhsa", "gfx803").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let place = file.symbols().find(|symbol| symbol.name() == Ok("t.kd")).unwrap().address() as usize;
+    let descriptor = &file.section_by_name(".rodata").unwrap().data().unwrap()[place..];
+    assert_eq!(descriptor[56] & 4, 4, "the queue pointer is asked for");
+    assert_eq!(code("gfx900", "", "t", false)[0], "s_trap 2");
+    assert!(!traps(&code("gfx900", "-trap-handler", "t", false)));
+    assert!(!traps(&code("gfx900", "", "u", false)) && traps(&code("gfx900", "", "u", true)));
+}
+
+#[test]
+fn functions_get_sections_of_their_own() {
+    let options = CompileOptions {
+        triple: "amdgcn-amd-amdhsa".into(),
+        cpu: "gfx900".into(),
+        function_sections: true,
+        ..Default::default()
+    };
+    let bytes = compile_with(KERNEL, options).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    assert!(file.section_by_name(".text.k").is_some_and(|section| section.size() > 0));
+}
+
+/// What a function says of replay is what the object says, and two functions must not disagree.
+#[test]
+fn functions_settle_what_the_command_line_leaves_open() {
+    let module = |second: &str| {
+        format!(
+            "define amdgpu_kernel void @a() #0 {{ ret void }}
+define amdgpu_kernel void @b() #1 {{ ret void }}
+attributes #0 = {{ \"target-features\"=\"-xnack\" }}
+attributes #1 = {{ \"target-features\"=\"{second}\" }}"
+        )
+    };
+    let flags = |text: &str| {
+        let bytes = compile(text, "amdgcn-amd-amdhsa", "gfx900")?;
+        Ok::<_, String>(u32::from_le_bytes(bytes[48..52].try_into().unwrap()))
+    };
+    assert_eq!(flags(&module("-xnack")), Ok(0x22c));
+    assert_eq!(flags(&module("")), Ok(0x22c));
+    assert_eq!(flags(KERNEL), Ok(0x12c));
+    let error = flags(&module("+xnack")).unwrap_err();
+    assert!(error.contains("xnack") && error.contains('b'), "{error}");
 }

@@ -196,7 +196,7 @@ fn write_function(
     };
     let name = SymbolName(module, SymbolRef::Func(f.source));
     write_code_section(out, source)?;
-    if legacy::has_config(function, target) {
+    if legacy::has_config(target) {
         let words = legacy::config(function, source, target)?;
         writeln!(out, "\t.section {},\"\",@progbits", legacy::CONFIG_SECTION)?;
         words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;

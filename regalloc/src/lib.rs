@@ -58,7 +58,7 @@ use graph::{Graph, Numbering};
 use liveness::{Kind, Liveness};
 use mir::isa::Opcode;
 use mir::machine::{Function, Operand, PReg, Reg, RegFile, VReg};
-use mir::target::{Features, Target};
+use mir::target::Target;
 use mir::{Diagnostic, Result};
 use occupancy::{Mask, Occupancy};
 use pack::{File, Hints, Item, Packing, UNBOUND};
@@ -644,12 +644,9 @@ impl Limits {
     fn new(f: &Function, target: &Target, options: &Options) -> Self {
         let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
         let vgprs = vgpr_budget(target, waves).min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(256));
-        // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
-        let mut sgprs = target.processor.addressable_sgprs;
-        if target.has(Features::SGPR_INIT_BUG) {
-            sgprs = sgprs.min(96 - 6);
-        }
+        let mut sgprs = target.processor.numbered_sgprs();
         if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
+            // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
             sgprs = sgprs.min(n.saturating_sub(6).max(16));
         }
         let mut barred = Mask::default();

@@ -1,7 +1,7 @@
 //! What objects of other systems than amdhsa hold besides code: register values for the driver, Mesa's kernel headers, a note with the name of
 //! the instruction set.
 //!
-//! * `.AMDGPU.config` (no system, Mesa): for each kernel and shader, pairs of a register's address and its value. Addresses below 0x1000 are no
+//! * `.AMDGPU.config` (no system, Mesa): for each function, pairs of a register's address and its value. Addresses below 0x1000 are no
 //!   registers but numbers: 4 and 8 are spilled SGPRs and VGPRs.
 //! * `amd_kernel_code_t` (Mesa's kernels): 256 bytes in front of the code, as in code objects V2.
 //! * The note `NT_AMD_HSA_ISA_NAME`.
@@ -48,11 +48,9 @@ fn stage_register(convention: CallConv) -> Option<u32> {
     })
 }
 
-/// Whether the object says something about the function for its driver.
-pub(crate) fn has_config(function: &FinalFunction, target: &Target) -> bool {
-    let convention = function.function.call_conv;
+/// Whether the object says something about its functions for the driver.
+pub(crate) fn has_config(target: &Target) -> bool {
     matches!(target.os, Os::Unknown | Os::Mesa3d)
-        && (convention == CallConv::Kernel || abi::shader::is_shader(convention))
 }
 
 /// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`, with the size of LDS, which on amdhsa comes from elsewhere.
@@ -82,7 +80,13 @@ pub(crate) fn config(function: &FinalFunction, source: &Function, target: &Targe
     let mut out = Vec::new();
     match stage_register(f.call_conv) {
         None => {
-            let [rsrc1, rsrc2] = compute_registers(function, source, target)?;
+            // Functions that are called say what they use; the rest is up to the kernel.
+            let [rsrc1, rsrc2] = if f.call_conv.is_callable() {
+                let counts = RegisterCounts::of_kernel(f, target);
+                [counts.vgpr_blocks(target)? | counts.sgpr_blocks(target)? << 6, 0]
+            } else {
+                compute_registers(function, source, target)?
+            };
             out.extend([COMPUTE_PGM_RSRC1, rsrc1, COMPUTE_PGM_RSRC2, rsrc2, COMPUTE_TMPRING_SIZE, ring]);
         }
         Some(register) => {

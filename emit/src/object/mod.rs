@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
 
     /// What drivers of other systems read.
     fn add_driver_data(&mut self, functions: &[FinalFunction]) -> Result<()> {
-        for function in functions.iter().filter(|function| legacy::has_config(function, self.target)) {
+        for function in functions.iter().filter(|_| legacy::has_config(self.target)) {
             let source = &self.module.functions[function.function.source];
             let words =
                 legacy::config(function, source, self.target).map_err(|e| e.in_function(&source.name))?;

@@ -356,7 +356,7 @@ impl<'a> Selector<'a> {
             }
             Intrinsic::Trap | Intrinsic::Ubsantrap => self.trap(),
             Intrinsic::Debugtrap => {
-                if self.target.os == Os::AmdHsa {
+                if self.traps_are_handled() {
                     self.emit(S_TRAP, [Operand::Imm(3)]);
                 }
                 Ok(())
@@ -740,9 +740,14 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
+    /// Whether `s_trap` reaches the handler of HSA.
+    fn traps_are_handled(&self) -> bool {
+        self.target.os == Os::AmdHsa && self.target.has(mir::target::Features::TRAP_HANDLER)
+    }
+
     /// HSA: the trap handler finds the queue by its doorbell on GFX9, before that in s\[0:1\]. Elsewhere the wave just ends.
     fn trap(&mut self) -> Result<()> {
-        if self.target.os != Os::AmdHsa {
+        if !self.traps_are_handled() {
             self.emit(S_ENDPGM, [Operand::Imm(0)]);
             return Ok(());
         }

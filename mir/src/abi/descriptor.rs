@@ -7,7 +7,7 @@
 
 use crate::ir;
 use crate::machine::{EntryValue, Function, Resources};
-use crate::target::{Features, Generation, Target};
+use crate::target::{FIXED_SGPRS, Features, Generation, Target};
 use crate::{Diagnostic, Result};
 
 /// Bytes of a descriptor.
@@ -299,13 +299,18 @@ impl RegisterCounts {
     /// Source: usage guide, compute_pgm_rsrc1.
     pub fn sgpr_blocks(&self, target: &Target) -> Result<u32> {
         let processor = target.processor;
-        let limit = processor.addressable_sgprs;
-        if self.numbered_sgprs > limit {
-            let message = format!("{} SGPRs are used, {target} can address {limit}", self.numbered_sgprs);
+        let fixed = target.has(Features::SGPR_INIT_BUG);
+        let (used, limit) = match target.generation() {
+            _ if fixed => (self.sgprs(), FIXED_SGPRS),
+            Generation::Gfx6 | Generation::Gfx7 => (self.sgprs(), processor.addressable_sgprs),
+            _ => (self.numbered_sgprs, processor.addressable_sgprs),
+        };
+        if used > limit {
+            let message = format!("{used} SGPRs are used, {target} can address {limit}");
             return Err(Diagnostic::limit(message));
         }
         // Erratum of the first GFX8 processors: the SPI initialises SGPRs right only for this allocation.
-        let count = if target.has(Features::SGPR_INIT_BUG) { 96 } else { self.sgprs() };
+        let count = if fixed { FIXED_SGPRS } else { self.sgprs() };
         Ok(match target.generation() {
             Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => count.div_ceil(8).saturating_sub(1),
             Generation::Gfx9 => 2 * count.div_ceil(16).saturating_sub(1),
@@ -423,6 +428,13 @@ mod tests {
             counts.sgpr_blocks(&target("gfx900")).is_err() && counts.vgpr_blocks(&target("gfx900")).is_err()
         );
         assert!(counts.sgpr_blocks(&target("gfx600")).is_ok());
+        let with_specials = RegisterCounts { numbered_sgprs: 103, extra_sgprs: 2, vgprs: 1 };
+        assert!(with_specials.sgpr_blocks(&target("gfx600")).is_err());
+        let fixed = |numbered_sgprs| RegisterCounts { numbered_sgprs, extra_sgprs: 6, vgprs: 1 };
+        assert!(
+            fixed(90).sgpr_blocks(&target("gfx802")).is_ok()
+                && fixed(91).sgpr_blocks(&target("gfx802")).is_err()
+        );
         let vgprs = [0, 1, 4, 5, 256].map(|vgprs| {
             RegisterCounts { numbered_sgprs: 0, extra_sgprs: 0, vgprs }
                 .vgpr_blocks(&target("gfx600"))

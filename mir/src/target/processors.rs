@@ -171,7 +171,24 @@ const fn gfx9() -> Features {
         .union(Features::PACKED_D16)
 }
 
+/// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).
+pub const FIXED_SGPRS: u32 = 96;
+
 impl Processor {
+    /// SGPRs that code may use by number. Up to GFX7 the special ones at the end of the allocation (VCC, from GFX7 on FLAT_SCRATCH) count
+    /// within the limit of what is addressable; so they do where the allocation is fixed, with XNACK_MASK.
+    ///
+    /// Source: ISA manuals, "SGPR allocation"; LLVM's limits for these processors.
+    pub fn numbered_sgprs(&self) -> u32 {
+        let specials = match self.generation {
+            _ if self.features.contains(Features::SGPR_INIT_BUG) => return FIXED_SGPRS - 6,
+            Generation::Gfx6 => 2,
+            Generation::Gfx7 => 4,
+            _ => 0,
+        };
+        self.addressable_sgprs - specials
+    }
+
     /// Waves of a kernel with so many registers that a SIMD can hold.
     ///
     /// Source: AMDGPU usage guide, "Kernel Descriptor" (granules); ISA manuals, "Occupancy": 256 VGPRs a lane and SIMD.
@@ -267,7 +284,12 @@ pub struct Target {
 impl Target {
     /// `processor` with its default features on amdhsa, code object V3.
     pub fn new(processor: &'static Processor) -> Self {
-        Self { processor, features: processor.features, os: Os::AmdHsa, code_object_version: 3 }
+        Self {
+            processor,
+            features: processor.features | Features::TRAP_HANDLER,
+            os: Os::AmdHsa,
+            code_object_version: 3,
+        }
     }
 
     /// Finds a processor by `gfx` name or alternative name.

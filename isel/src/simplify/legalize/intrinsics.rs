@@ -198,7 +198,7 @@ impl Legalizer<'_> {
         }
     }
 
-    fn push_effect(&mut self, intrinsic: Intrinsic, args: &[Value]) {
+    pub(super) fn push_effect(&mut self, intrinsic: Intrinsic, args: &[Value]) {
         let kind = InstKind::Intrinsic { intrinsic, args: SmallVec::from_slice(args) };
         self.b.push(kind, Type::Void, InstFlags::empty());
     }

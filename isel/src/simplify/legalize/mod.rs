@@ -265,7 +265,12 @@ impl Legalizer<'_> {
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
             InstKind::Switch { value, cases, default } => self.lower_switch(*value, cases, default)?,
             InstKind::Ret { value } => self.lower_return(*value)?,
-            InstKind::Unreachable => self.terminate(InstKind::Unreachable),
+            InstKind::Unreachable => {
+                if self.old.attribute(TRAP_UNREACHABLE).is_some() {
+                    self.push_effect(Intrinsic::Trap, &[]);
+                }
+                self.terminate(InstKind::Unreachable)
+            }
         };
         if let Some(result) = data.result {
             self.define(result, &parts);
@@ -559,6 +564,9 @@ impl Legalizer<'_> {
         Ok(())
     }
 }
+
+/// Attribute of functions that trap where control cannot get.
+const TRAP_UNREACHABLE: &str = "gcnc-trap-unreachable";
 
 /// Most scalars that one value may be split into.
 const MAX_PARTS: usize = 4096;
