@@ -14,7 +14,7 @@ use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::RegisterCounts;
 use mir::ir::{CallConv, Function};
 use mir::target::{Features, Generation, Os, Target};
-use mir::{Result, abi};
+use mir::Result;
 
 /// Section of the register values.
 pub(crate) const CONFIG_SECTION: &str = ".AMDGPU.config";
