@@ -10,11 +10,11 @@
 //! sections as llc 22 writes them.
 
 use crate::FinalFunction;
+use mir::Result;
 use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::RegisterCounts;
 use mir::ir::{CallConv, Function};
 use mir::target::{Features, Generation, Os, Target};
-use mir::Result;
 
 /// Section of the register values.
 pub(crate) const CONFIG_SECTION: &str = ".AMDGPU.config";
