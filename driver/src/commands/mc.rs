@@ -25,9 +25,7 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> i32 {
-    let attributes = args.mattr.iter().filter(|attribute| !attribute.is_empty()).cloned().collect();
-    let options = CompileOptions { cpu: args.mcpu.clone(), attributes, ..CompileOptions::default() };
-    let target = match options.target("amdgcn-amd-amdhsa", None) {
+    let target = match target_of(&args.mcpu, &args.mattr) {
         Ok(target) => target,
         Err(error) => return super::report("command line", &error),
     };
@@ -42,6 +40,13 @@ pub fn main(args: &Args) -> i32 {
         // The reader has gone.
         Err(_) => status::REFUSED,
     }
+}
+
+/// The processor by itself: `generic` is that of no operating system, GFX6, as for llvm-mc.
+fn target_of(cpu: &str, attributes: &[String]) -> mir::Result<Target> {
+    let attributes = attributes.iter().filter(|attribute| !attribute.is_empty()).cloned().collect();
+    let options = CompileOptions { cpu: cpu.to_owned(), attributes, ..CompileOptions::default() };
+    options.target("amdgcn", None)
 }
 
 /// A line of hexadecimal bytes or of complaint for each line of `input`.
@@ -104,6 +109,14 @@ mod tests {
 
     fn target() -> Target {
         Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"))
+    }
+
+    #[test]
+    fn the_generic_processor_has_no_flat_memory() {
+        let flat = "flat_load_dword v0, v[2:3]\n";
+        let on = |cpu: &str| assemble(flat, &target_of(cpu, &[]).expect("a processor of the table"));
+        assert!(on("generic").starts_with("error"), "{}", on("generic"));
+        assert!(!on("gfx700").starts_with("error"), "{}", on("gfx700"));
     }
 
     /// Values of llvm-mc 22.
