@@ -85,7 +85,8 @@ pub fn lds_cycles(offsets: &[Option<u32>; 64], dwords: u32) -> u64 {
 
 /// Cycles of the memory path for accesses of `bytes` at these addresses.
 pub fn memory_cycles(addresses: impl Iterator<Item = u64>, bytes: u64) -> u64 {
-    let mut lines: Vec<u64> = addresses.flat_map(|a| [a / LINE, (a + bytes.max(1) - 1) / LINE]).collect();
+    let mut lines: Vec<u64> =
+        addresses.flat_map(|a| [a / LINE, a.saturating_add(bytes.max(1) - 1) / LINE]).collect();
     lines.sort_unstable();
     lines.dedup();
     ADDRESSES.max(lines.len() as u64)
@@ -133,6 +134,13 @@ impl Busy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accesses_at_the_end_of_the_address_space_have_a_last_line() {
+        // The first goes over the end, which is no other line; the others end with their lines.
+        let others = (1..=ADDRESSES).map(|i| u64::MAX - 3 - i * 2 * LINE);
+        assert_eq!(memory_cycles(std::iter::once(u64::MAX - 1).chain(others), 4), ADDRESSES + 1);
+    }
 
     #[test]
     fn banks_and_lines() {
