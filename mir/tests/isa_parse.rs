@@ -298,6 +298,25 @@ fn known_lines() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// A literal dword where a shorter form would hold the value is written `lit()`, or the text would mean other bytes.
+#[test]
+fn literals_that_need_not_be_are_named() {
+    let target = target("gfx700");
+    for (words, text) in [
+        ([0xc000_82ff, 0x0000_0007], "s_load_dword s1, s[2:3], lit(0x7)"),
+        ([0xc000_82ff, 0x0000_0107], "s_load_dword s1, s[2:3], 0x107"),
+        ([0x7e02_16ff, 0x0000_3c00], "v_cvt_f32_f16_e32 v1, lit(0x3c00)"),
+        ([0x7e02_16ff, 0x0000_3c01], "v_cvt_f32_f16_e32 v1, 0x3c01"),
+    ] {
+        let (inst, length) = decode(&words, &target).expect("valid");
+        assert_eq!((length, inst.display(&target).to_string()), (2, text.to_string()));
+        assert_eq!(parse(text, &target).expect(text).words[..], words);
+    }
+    // Short by itself.
+    let short = parse("s_load_dword s1, s[2:3], 0x7", &target).expect("valid");
+    assert_eq!(short.words[..], [0xc000_8307]);
+}
+
 /// Processor, line, column, part of the message.
 #[rustfmt::skip]
 const WRONG: &[(&str, &str, u32, &str)] = &[

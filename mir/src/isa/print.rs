@@ -234,6 +234,10 @@ impl<N: Names> DisplayInst<'_, N> {
             Some(248) => f.write_str("0.15915494"),
             Some(code) => f.write_str(FLOATS.get(usize::from(code) - 240).unwrap_or(&"?")),
             None => match ty {
+                // GFX6-7 read no half from a constant, but LLVM's assembler would take the pattern for one.
+                T::F16 if inline_constant(value, ty, Generation::Gfx8).is_some() => {
+                    write!(f, "lit({:#x})", value as u16)
+                }
                 T::F16 | T::B16 | T::I16 | T::U16 => write!(f, "{:#x}", value as u16),
                 // The high half alone is written, and a small number there would be an integer.
                 T::F64 if (-16..=64).contains(&(value >> 32)) => {
@@ -312,6 +316,10 @@ impl<N: Names> DisplayInst<'_, N> {
     fn smem_offset(&self, f: &mut Formatter<'_>, bytes: i64) -> fmt::Result {
         // GFX6-7 count dwords, and so does their syntax.
         let units = if self.generation <= Generation::Gfx7 { bytes / 4 } else { bytes };
+        // A literal dword where the short field would do.
+        if self.inst.mods.flags.contains(ModFlags::LIT0) {
+            return write!(f, "lit({units:#x})");
+        }
         hexadecimal(f, units)
     }
 

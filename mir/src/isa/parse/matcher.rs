@@ -426,7 +426,7 @@ impl<'a> Candidate<'_, 'a> {
                 _ => wrong("expected an absolute expression"),
             },
             Value::Int(value) if !takes_constant(kind) => {
-                self.plain_number(index, kind, desc, operand, *value)
+                self.plain_number(index, kind, desc, operand, *value, mods)
             }
             Value::Float(_) if !takes_constant(kind) => wrong("floating-point number as operand"),
             Value::Int(_) | Value::Float(_) => self.constant(index, kind, desc, operand, source, mods),
@@ -441,6 +441,7 @@ impl<'a> Candidate<'_, 'a> {
         desc: &OperandDesc,
         operand: &operand::Operand<'_>,
         value: i64,
+        mods: &mut Modifiers,
     ) -> Result<Operand, Misfit> {
         use OperandKind as K;
         if operand.is_modified() {
@@ -449,7 +450,13 @@ impl<'a> Candidate<'_, 'a> {
         match kind {
             // GFX6-7 count dwords.
             K::SmemOffset if self.target.generation() <= Generation::Gfx7 => match value.checked_mul(4) {
-                Some(bytes) if (0..1 << 34).contains(&bytes) => Ok(Operand::Imm(bytes)),
+                Some(bytes) if (0..1 << 34).contains(&bytes) => {
+                    // Asked for as a literal, though the short field would hold it.
+                    if operand.literal && value <= 0xff && self.target.generation() == Generation::Gfx7 {
+                        mods.flags |= ModFlags::LIT0;
+                    }
+                    Ok(Operand::Imm(bytes))
+                }
                 _ => misfit(index, operand.at, "offset is out of range"),
             },
             K::Simm16 if self.info.format == Format::Sopk && desc.ty == ValueType::U16 && value < 0 => {
