@@ -164,6 +164,9 @@ pub const FINITE: u64 = 1 << 62;
 /// Bit of a seed: memory holds nothing that would lead an index astray.
 pub const TAME: u64 = 1 << 63;
 
+/// Bit of a seed: no byte of memory is zero.
+pub const NONZERO: u64 = 1 << 61;
+
 /// What the byte at `address` reads as under a seed: of eight dwords two are small integers, two are floats between -128 and 128, one is a small
 /// negative integer, three are random. A seed with the bit [`TAME`] gives zeros and ones.
 pub fn pattern_byte(seed: u64, address: u64) -> u8 {
@@ -178,6 +181,7 @@ pub fn pattern_byte(seed: u64, address: u64) -> u8 {
         4 => (bits & 7).wrapping_neg(),
         _ => bits,
     };
+    let dword = if seed & NONZERO != 0 { dword | 0x0101_0101 } else { dword };
     let dword = if seed & FINITE != 0 { dword & !(0x4000_4000 & dword << 1) } else { dword };
     dword.to_le_bytes()[(address & 3) as usize]
 }

@@ -12,7 +12,7 @@ use super::layout::{self, Inputs, Part, Reg, half};
 use mir::ir::{CallConv, Callee, Const, Function, InstFlags, InstKind, Linkage, Module, SymbolRef, ValueDef};
 use mir::machine::PReg;
 use mir::target::{Features, Target};
-use sim::memory::{FINITE, TAME, pattern_byte};
+use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
 use sim::wave::{LANES, Lanes, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
@@ -51,6 +51,9 @@ struct Ran {
     /// Bytes of LDS that belong to the kernel.
     static_lds: u32,
 }
+
+/// Why a function with an undefined pointer is skipped.
+pub const WILD: &str = "an undefined pointer";
 
 /// Places that are no addresses of memory.
 const LDS: u64 = 0x6100_0000_0000;
@@ -116,6 +119,22 @@ fn has_wild_pointer(f: &Function) -> bool {
     })
 }
 
+/// Whether the function calls a null pointer.
+fn calls_null(f: &Function) -> bool {
+    f.insts.values().any(|inst| match inst.kind {
+        InstKind::Call { callee: Callee::Indirect(callee), .. } => {
+            matches!(f.values[callee].def, ValueDef::Const(Const::Zero))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the function computes with floating-point numbers, so that rounding may be the difference.
+fn has_floats(f: &Function) -> bool {
+    let float = |ty: mir::ir::Type| matches!(ty.scalar(), Some(mir::ir::Scalar::Float(_)));
+    f.insts.values().any(|inst| float(inst.ty)) || f.values.values().any(|v| float(v.ty))
+}
+
 /// What no two objects have in common: clocks, places of common symbols.
 fn out_of_hand(subject: &Subject<'_>) -> Option<&'static str> {
     let f = subject.function;
@@ -132,10 +151,6 @@ fn out_of_hand(subject: &Subject<'_>) -> Option<&'static str> {
         }
         _ => false,
     };
-    let odd = |ty: mir::ir::Type| ty.scalar().is_some_and(|s| s.bits() % 8 != 0) && !ty.is_int(1);
-    if f.insts.values().any(|inst| matches!(inst.kind, InstKind::Load { .. }) && odd(inst.ty)) {
-        return Some("a load whose padding decides");
-    }
     if f.values.values().any(|v| is_common(&v.def)) {
         return Some("a common symbol");
     }
@@ -152,6 +167,22 @@ fn out_of_hand(subject: &Subject<'_>) -> Option<&'static str> {
     (called || f.values.values().any(|v| is_clock(&v.def))).then_some("a clock")
 }
 
+/// Whether the function divides integers.
+fn divides(f: &Function) -> bool {
+    use mir::ir::BinaryOp::*;
+    f.insts.values().any(|inst| match inst.kind {
+        InstKind::Binary { op, .. } => matches!(op, UDiv | SDiv | URem | SRem),
+        _ => false,
+    })
+}
+
+/// Whether the function loads a value with padding, which must be zero.
+fn loads_padding(f: &Function) -> bool {
+    let odd = |ty: mir::ir::Type| ty.scalar().is_some_and(|s| s.bits() % 8 != 0);
+    f.insts.values().any(|inst| matches!(inst.kind, InstKind::Load { .. }) && odd(inst.ty))
+        || f.call_conv == CallConv::Kernel && f.params.iter().any(|p| odd(f.values[p.value].ty))
+}
+
 /// Whether the function uses a value that is undefined.
 fn has_undefined(f: &Function) -> bool {
     f.values.values().any(|v| matches!(v.def, ValueDef::Const(Const::Undef | Const::Poison)))
@@ -165,6 +196,7 @@ fn is_partial(f: &Function) -> bool {
             let promise = InstFlags::NUW | InstFlags::NSW | InstFlags::EXACT | InstFlags::DISJOINT;
             matches!(op, Shl | LShr | AShr | UDiv | SDiv | URem | SRem) || inst.flags.intersects(promise)
         }
+        InstKind::Unreachable => true,
         _ => inst.flags.intersects(InstFlags::NNEG),
     })
 }
@@ -217,14 +249,16 @@ fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatc
                     [0u64, 1, 2, 3, 5, 7, 8, 16][(r >> 20) as usize & if seed & TAME != 0 { 1 } else { 7 }];
                 let mut bytes = vec![0; arg.size as usize];
                 for (i, chunk) in bytes.chunks_mut(4).enumerate() {
-                    let word = match (arg.size, r >> 62) {
-                        (8, 0) => (small >> (32 * i)) as u32,
-                        (4, 0) | (2, 0) | (1, 0) => small as u32,
-                        _ => {
-                            let at = 0x4000_0000 + (k as u64) * 65536 + 4 * i as u64;
-                            u32::from_le_bytes(std::array::from_fn(|b| pattern_byte(seed, at + b as u64)))
-                        }
-                    };
+                    let odd = u32::from(seed & NONZERO != 0) * 0x0101_0101;
+                    let word = odd
+                        | match (arg.size, r >> 62) {
+                            (8, 0) => (small >> (32 * i)) as u32,
+                            (4, 0) | (2, 0) | (1, 0) => small as u32,
+                            _ => {
+                                let at = 0x4000_0000 + (k as u64) * 65536 + 4 * i as u64;
+                                u32::from_le_bytes(std::array::from_fn(|b| pattern_byte(seed, at + b as u64)))
+                            }
+                        };
                     let n = chunk.len();
                     chunk.copy_from_slice(&word.to_le_bytes()[..n]);
                 }
@@ -491,8 +525,8 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     Difference::Real
 }
 
-/// Compares what three runs left.
-fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool) -> Verdict {
+/// Compares what three runs left; `exact` allows no rounding.
+fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool, exact: bool) -> Verdict {
     let byte = |left: &Left, at: u64| left.get(&at).copied().unwrap_or_else(|| initial(seed, at));
     let word = |left: &Left, at: u64| -> u32 {
         u32::from_le_bytes(std::array::from_fn(|k| byte(left, at.wrapping_add(k as u64)).0))
@@ -517,7 +551,7 @@ fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool) -> Ver
                 |left: &Left| [start.wrapping_sub(4), start, start.wrapping_add(4)].map(|p| word(left, p));
             match difference(three(low), three(found), seed, loose) {
                 Difference::None => continue,
-                Difference::Close => {
+                Difference::Close if !exact => {
                     closest.get_or_insert_with(|| {
                         format!(
                             "{}: llc {:08x}, gcnc {:08x}",
@@ -528,7 +562,7 @@ fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool) -> Ver
                     });
                     continue;
                 }
-                Difference::Real => "differs",
+                Difference::Close | Difference::Real => "differs",
             }
         } else if c.1 & !open != 0 {
             "is undefined in gcnc's only"
@@ -582,14 +616,17 @@ pub fn compare_function(
 ) -> Verdict {
     let f = subject.function;
     if has_wild_pointer(f) {
-        return Verdict::Skipped("an undefined pointer".to_owned());
+        return Verdict::Skipped(WILD.to_owned());
+    }
+    if calls_null(f) {
+        return Verdict::Skipped("a call of a null pointer, which is undefined".to_owned());
     }
     if let Some(why) = out_of_hand(subject) {
         return Verdict::Skipped(why.to_owned());
     }
     let mut verdict = compare_once(subject, llc, gcnc, seed, trace);
     if matches!(verdict, Verdict::Different(_)) && is_partial(f) {
-        // Operands may have been where the operation is undefined; zeros and ones are fine for all but divisions.
+        // Operands may have been where the operation is undefined; zeros and ones are fine, divisors are never zero.
         verdict = match compare_once(subject, llc, gcnc, seed | TAME, trace) {
             Verdict::Different(what) => Verdict::Different(what),
             _ => Verdict::Skipped("differs where operands may be out of range".to_owned()),
@@ -612,9 +649,11 @@ fn compare_once(
     if f.call_conv != CallConv::Kernel && names_lds(subject) {
         return Verdict::Skipped("a function that names LDS variables".to_owned());
     }
-    let seed = if indexes(subject) { seed | TAME } else { seed };
+    let seed = if indexes(subject) || loads_padding(f) { seed | TAME } else { seed };
+    let seed = if divides(f) { seed | NONZERO } else { seed };
     let seed = if promises_numbers(f) { seed | FINITE } else { seed };
     let loose = !subject.target.has(Features::INST_16BIT);
+    let exact = !has_floats(f);
     if gcnc.symbol(&f.name).is_none() {
         return Verdict::Skipped("gcnc's object has no code for it".to_owned());
     }
@@ -642,7 +681,8 @@ fn compare_once(
             Err(report) => return stopped("llc's code", &report),
         }
     }
-    let ours = Checks::default().difference(Checks::MISALIGNED);
+    // What is stored is compared with its undefined bits.
+    let ours = Checks::default().difference(Checks::MISALIGNED | Checks::UNDEF_STORE);
     match run(gcnc, subject, &dispatch, &inputs, seed, ours, 4 * BUDGET, trace) {
         Ok(found) if found.strays > 0 && indexes(subject) => {
             Verdict::Skipped("reaches beyond its own memory".to_owned())
@@ -652,7 +692,7 @@ fn compare_once(
             let own = |at: &u64| (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));
-            compare(&results[0].left, &results[1].left, &found.left, seed, loose)
+            compare(&results[0].left, &results[1].left, &found.left, seed, loose, exact)
         }
         Err(report) if report.message.starts_with("the simulator does not execute") => {
             stopped("gcnc's code", &report)

@@ -7,7 +7,7 @@
 //! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
 
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
-use sim::memory::{FINITE, TAME, pattern_byte};
+use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
 use sim::wave::{LANES, Lanes};
 
@@ -184,6 +184,7 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
                     _ => sign,
                 })
                 .collect();
+            words[0] |= u32::from(seed & NONZERO != 0);
             // Bits above the value.
             let used = (bits - 1) % 32 + 1;
             if let Some(last) = words.last_mut().filter(|_| used < 32) {

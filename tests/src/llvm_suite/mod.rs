@@ -9,6 +9,8 @@
 pub mod cases;
 pub mod check;
 pub mod compare;
+pub mod defined;
+pub mod explained;
 pub mod layout;
 pub mod llc;
 pub mod refusals;
@@ -119,8 +121,17 @@ pub fn judge(case: &Case, theirs: Option<&[u8]>) -> Outcome {
 pub struct Comparison {
     /// The case, the function, the level of gcnc, the seed.
     pub what: String,
+    /// The case.
+    pub case: String,
+    /// The function; empty for all.
+    pub function: String,
     /// Result.
     pub verdict: Verdict,
+}
+
+fn skipped(case: &Case, why: String) -> Comparison {
+    let verdict = Verdict::Skipped(why);
+    Comparison { what: case.id.clone(), case: case.id.clone(), function: String::new(), verdict }
 }
 
 /// How [`compare_case`] works.
@@ -157,9 +168,49 @@ fn only(module: &Module, keep: &dyn Fn(&str) -> bool) -> Module {
     module
 }
 
-/// Compares each function of a case that both compilers take and the simulator can execute.
+/// Compares each function of a case that both compilers take and the simulator can execute. Functions about which undefined operands leave nothing to say are compared
+/// again with values in their place.
 pub fn compare_case(case: &Case, llc: &Llc, work: &Path, plan: &Plan) -> Vec<Comparison> {
-    let skip = |why: String| vec![Comparison { what: case.id.clone(), verdict: Verdict::Skipped(why) }];
+    let mut results = compare_text(case, llc, work, plan, &|_| true);
+    let open = |r: &Comparison| match &r.verdict {
+        Verdict::Unclear(_) => true,
+        Verdict::Skipped(why) => why == compare::WILD || why.contains("stops: undef"),
+        _ => false,
+    };
+    let names: Vec<String> = results.iter().filter(|r| open(r)).map(|r| r.function.clone()).collect();
+    if names.is_empty() {
+        return results;
+    }
+    let Ok(text) = std::fs::read_to_string(&case.input) else { return results };
+    let made = defined::defined(&text);
+    let folder = work.join("kernels");
+    let input = folder.join(format!("{:016x}.ll", sim::memory::digest(made.as_bytes())));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&input, &made));
+    if made == text || written.is_err() {
+        return results;
+    }
+    let case = Case { input, ..case.clone() };
+    let again = compare_text(&case, llc, work, plan, &|name| names.iter().any(|n| n == name));
+    for name in names {
+        let new: Vec<&Comparison> = again.iter().filter(|r| r.function == name).collect();
+        // Where undefined vectors remain, or nothing can be said again, the first verdict stays.
+        let says = |r: &&Comparison| !matches!(r.verdict, Verdict::Unclear(_) | Verdict::Skipped(_));
+        if new.iter().any(says) {
+            results.retain(|r| r.function != name);
+            results.extend(new.into_iter().cloned());
+        }
+    }
+    results
+}
+
+fn compare_text(
+    case: &Case,
+    llc: &Llc,
+    work: &Path,
+    plan: &Plan,
+    named: &dyn Fn(&str) -> bool,
+) -> Vec<Comparison> {
+    let skip = |why: String| vec![skipped(case, why)];
     let text = match std::fs::read(&case.input) {
         Ok(text) => text,
         Err(error) => return skip(error.to_string()),
@@ -173,18 +224,19 @@ pub fn compare_case(case: &Case, llc: &Llc, work: &Path, plan: &Plan) -> Vec<Com
     let kernels = module.functions.values().any(|f| f.call_conv == CallConv::Kernel && !f.is_declaration());
     let hsa = if case.triple.contains("amdhsa") { case.triple.as_str() } else { "amdgcn-amd-amdhsa" };
     if !shaders {
-        return variant(case, llc, plan, (&case.input, &text), hsa, &module, &|_| true);
+        return variant(case, llc, plan, (&case.input, &text), hsa, &module, named);
     }
     // Kernels need descriptors, which only HSA has, and HSA has no shaders: two modules.
     let keep = |f: &mir::ir::Function| f.call_conv != CallConv::Kernel;
     let names: Vec<&str> = module.functions.values().filter(|f| keep(f)).map(|f| f.name.as_str()).collect();
-    let mut out =
-        variant(case, llc, plan, (&case.input, &text), &case.triple, &module, &|n| names.contains(&n));
+    let mut out = variant(case, llc, plan, (&case.input, &text), &case.triple, &module, &|n| {
+        names.contains(&n) && named(n)
+    });
     if kernels {
         match without_shaders(case, &text, &module, work) {
             Ok((path, text)) => match frontend::read(&text, &case.id) {
                 Ok(reading) => {
-                    let kernel = |n: &str| !names.contains(&n);
+                    let kernel = |n: &str| !names.contains(&n) && named(n);
                     out.extend(variant(case, llc, plan, (&path, &text), hsa, &reading.module, &kernel));
                 }
                 Err(error) => out.extend(skip(error.to_string())),
@@ -264,7 +316,7 @@ fn variant(
     module: &Module,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Vec<Comparison> {
-    let skip = |why: String| vec![Comparison { what: case.id.clone(), verdict: Verdict::Skipped(why) }];
+    let skip = |why: String| vec![skipped(case, why)];
     let Some(target) = target_of(&case.mcpu, triple) else { return skip("processor".to_owned()) };
     let object = |opt: u8| {
         let bytes = llc.object(input, text, &arguments(triple, &case.mcpu, &case.mattr, opt));
@@ -311,10 +363,9 @@ fn variant(
                     }
                     Err(why) => {
                         let what = format!("{} {} -O{level}", case.id, f.name);
-                        out.push(Comparison {
-                            what,
-                            verdict: Verdict::Skipped(format!("gcnc refuses: {why}")),
-                        });
+                        let verdict = Verdict::Skipped(format!("gcnc refuses: {why}"));
+                        let (case, function) = (case.id.clone(), f.name.clone());
+                        out.push(Comparison { what, case, function, verdict });
                         continue;
                     }
                 },
@@ -325,7 +376,8 @@ fn variant(
                 let verdict = compare_function(&subject, [&low, &high], gcnc, seed, plan.trace);
                 let what = format!("{} {} -mcpu={} -O{level} seed {seed}", case.id, f.name, case.mcpu);
                 let skipped = matches!(verdict, Verdict::Skipped(_));
-                out.push(Comparison { what, verdict });
+                let (case, function) = (case.id.clone(), f.name.clone());
+                out.push(Comparison { what, case, function, verdict });
                 if skipped {
                     break;
                 }
