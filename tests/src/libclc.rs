@@ -169,6 +169,7 @@ pub fn largest_error(
     };
     let dispatch = Dispatch { kernel: symbol, grid: [64, 1, 1], group: [64, 1, 1], ..Dispatch::default() };
     let mut setting = Setting {
+        own_lds: false,
         entry: Entry::Function,
         dispatch: &dispatch,
         sgprs: &[],

@@ -63,6 +63,8 @@ pub struct Setting<'a> {
     pub exec: u64,
     /// MODE of functions and shaders.
     pub mode: u32,
+    /// Whether the kernel's own variables hold something too; else they are undefined.
+    pub own_lds: bool,
     /// The contents of LDS at an offset.
     pub lds: &'a dyn Fn(u32) -> u8,
     /// The dword of a function's scratch at (lane, byte offset); `None` is undefined.
@@ -174,7 +176,7 @@ fn wave_of(
     match setting.entry {
         Entry::Kernel(id) => {
             group.id = id;
-            let undefined = static_lds.min(65536) as usize;
+            let undefined = if setting.own_lds { 0 } else { static_lds.min(65536) as usize };
             group.lds_undef[..undefined].fill(0xff);
             let run = Run { kernel, dispatch, cfg, setup, launch: &launch, program: &program, scratch_base };
             start_wave(&mut w, 0, &dispatch.group, &run, &group);

@@ -167,6 +167,9 @@ pub const TAME: u64 = 1 << 63;
 /// Bit of a seed: no byte of memory is zero.
 pub const NONZERO: u64 = 1 << 61;
 
+/// Bit of a seed: aligned pairs of dwords are addresses of unmapped memory, aligned to 256 bytes.
+pub const POINTERS: u64 = 1 << 60;
+
 /// What the byte at `address` reads as under a seed: of eight dwords two are small integers, two are floats between -128 and 128, one is a small
 /// negative integer, three are random. A seed with the bit [`TAME`] gives zeros and ones.
 pub fn pattern_byte(seed: u64, address: u64) -> u8 {
@@ -181,7 +184,12 @@ pub fn pattern_byte(seed: u64, address: u64) -> u8 {
         4 => (bits & 7).wrapping_neg(),
         _ => bits,
     };
-    let dword = if seed & NONZERO != 0 { dword | 0x0101_0101 } else { dword };
+    let dword = match seed & POINTERS {
+        0 => dword,
+        _ if address & 4 == 0 => dword & 0x00ff_ff00,
+        _ => 0x2f00 | bits & 15,
+    };
+    let dword = if seed & (NONZERO | POINTERS) == NONZERO { dword | 0x0101_0101 } else { dword };
     let dword = if seed & FINITE != 0 { dword & !(0x4000_4000 & dword << 1) } else { dword };
     dword.to_le_bytes()[(address & 3) as usize]
 }

@@ -12,7 +12,7 @@ use super::layout::{self, Inputs, Part, Reg, half};
 use mir::ir::{CallConv, Callee, Const, Function, InstFlags, InstKind, Linkage, Module, SymbolRef, ValueDef};
 use mir::machine::PReg;
 use mir::target::{Features, Target};
-use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
+use sim::memory::{FINITE, NONZERO, POINTERS, TAME, pattern_byte};
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
 use sim::wave::{LANES, Lanes, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
@@ -100,6 +100,18 @@ fn mode(f: &Function) -> u32 {
         mode &= !0x100;
     }
     mode
+}
+
+/// Whether the kernel uses one LDS variable at most, which is at 0 then.
+fn has_one_variable(subject: &Subject<'_>) -> bool {
+    let variable = |ty: &mir::ir::GlobalData| ty.space.0 == 3 && ty.init.is_some();
+    subject.module.globals.values().filter(|g| variable(g)).count() <= 1
+}
+
+/// Whether the function loads pointers.
+fn loads_pointers(f: &Function) -> bool {
+    let pointer = |ty: mir::ir::Type| ty.addr_space().is_some_and(|s| matches!(s.0, 0 | 1 | 4));
+    f.insts.values().any(|inst| matches!(inst.kind, InstKind::Load { .. }) && pointer(inst.ty))
 }
 
 /// Whether the function names LDS variables, whose places only a kernel fixes.
@@ -290,9 +302,8 @@ fn external(
     mem: &mut Memory,
     calls: &mut u64,
 ) -> sim::report::Result<()> {
-    let has16 = subject.target.has(Features::INST_16BIT);
     let callee = subject.module.functions.values().find(|f| f.name == name);
-    let parts = callee.and_then(|f| layout::parts(f, &subject.module.types, has16));
+    let parts = callee.and_then(|f| layout::parts(f, &subject.module.types, &subject.target));
     let (params, result) = parts.unwrap_or_default();
     let mut digest: [u64; LANES] = [sim::memory::digest(name.as_bytes()); LANES];
     let exec = w.exec();
@@ -377,6 +388,7 @@ fn run(
         vgprs: &vgprs,
         exec,
         mode: mode(f),
+        own_lds: has_one_variable(subject),
         lds: &|at| pattern_byte(seed, 0x3000_0000 + u64::from(at)),
         scratch: &|lane, offset| layout::scratch(inputs, seed, lane, offset),
         external: &mut names,
@@ -386,7 +398,8 @@ fn run(
     if entry == Entry::Function {
         convention(&finished, exec)?;
     }
-    let left = left(&memory, &finished, inputs, entry, exec, seed);
+    let own_lds = entry != Entry::Function && has_one_variable(subject);
+    let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
     Ok(Ran { left, strays: memory.strays, static_lds: finished.static_lds })
 }
 
@@ -431,7 +444,15 @@ fn initial(seed: u64, at: u64) -> (u8, u8) {
     (byte, 0)
 }
 
-fn left(memory: &Memory, finished: &Finished, inputs: &Inputs, entry: Entry, exec: u64, seed: u64) -> Left {
+fn left(
+    memory: &Memory,
+    finished: &Finished,
+    inputs: &Inputs,
+    entry: Entry,
+    exec: u64,
+    seed: u64,
+    own_lds: bool,
+) -> Left {
     let mut left: Left = memory.remembered.iter().flatten().map(|(&at, &byte)| (at, byte)).collect();
     let mut changed = |at: u64, byte: (u8, u8)| {
         if byte != initial(seed, at) {
@@ -439,7 +460,7 @@ fn left(memory: &Memory, finished: &Finished, inputs: &Inputs, entry: Entry, exe
         }
     };
     // Arguments that point to LDS lead there; below are the function's own variables.
-    for at in 32768..65536usize {
+    for at in if own_lds { 0 } else { 32768 }..65536usize {
         changed(LDS + at as u64, (finished.lds[at], finished.lds_undef[at]));
     }
     if entry == Entry::Function {
@@ -650,6 +671,7 @@ fn compare_once(
         return Verdict::Skipped("a function that names LDS variables".to_owned());
     }
     let seed = if indexes(subject) || loads_padding(f) { seed | TAME } else { seed };
+    let seed = if loads_pointers(f) { seed | POINTERS } else { seed };
     let seed = if divides(f) { seed | NONZERO } else { seed };
     let seed = if promises_numbers(f) { seed | FINITE } else { seed };
     let loose = !subject.target.has(Features::INST_16BIT);
@@ -665,8 +687,7 @@ fn compare_once(
     } else {
         let shape =
             Dispatch { kernel: f.name.clone(), grid: [64, 1, 1], group: [64, 1, 1], ..Dispatch::default() };
-        let has16 = subject.target.has(Features::INST_16BIT);
-        match layout::inputs(f, &subject.module.types, has16, seed) {
+        match layout::inputs(f, &subject.module.types, &subject.target, seed) {
             Some(inputs) => (shape, inputs),
             None => return Verdict::Skipped("calling convention".to_owned()),
         }
@@ -689,7 +710,7 @@ fn compare_once(
         }
         Ok(mut found) => {
             let lds = results.iter().map(|r| r.static_lds).fold(found.static_lds, u32::max);
-            let own = |at: &u64| (LDS..LDS + u64::from(lds)).contains(at);
+            let own = |at: &u64| !has_one_variable(subject) && (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));
             compare(&results[0].left, &results[1].left, &found.left, seed, loose, exact)

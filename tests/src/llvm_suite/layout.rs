@@ -6,7 +6,10 @@
 //! Values are such that code does something: small integers that end loops, moderate floats, pointers that are aligned and apart from each other by
 //! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
 
+use mir::abi::shader::{first_argument_sgpr, result_file};
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
+use mir::machine::RegFile;
+use mir::target::{Features, Target};
 use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
 use sim::wave::{LANES, Lanes};
@@ -263,7 +266,8 @@ impl Places {
 }
 
 /// The parts of each parameter and of the result; `None` where the convention is not modelled.
-pub fn parts(f: &Function, types: &TypeTable, has16: bool) -> Option<(Vec<Vec<Part>>, Vec<Part>)> {
+pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Vec<Part>>, Vec<Part>)> {
+    let has16 = target.has(Features::INST_16BIT);
     let shader = !matches!(f.call_conv, CallConv::Device | CallConv::AmdgpuGfx);
     if matches!(f.call_conv, CallConv::Kernel | CallConv::Other(_)) || f.variadic {
         return None;
@@ -271,7 +275,8 @@ pub fn parts(f: &Function, types: &TypeTable, has16: bool) -> Option<(Vec<Vec<Pa
     let (next_s, limit_v) = match f.call_conv {
         CallConv::Device => (16, 31),
         CallConv::AmdgpuGfx => (4, 32),
-        _ => (0, 136),
+        // The driver's registers come first.
+        _ => (first_argument_sgpr(f.call_conv, target), 136),
     };
     let mut places = Places { next_v: 0, next_s, limit_v, stack: 0 };
     let mut leaves = Vec::new();
@@ -282,7 +287,7 @@ pub fn parts(f: &Function, types: &TypeTable, has16: bool) -> Option<(Vec<Vec<Pa
         let mut parts = Vec::new();
         masks(scalar, lanes, has16, &mut parts);
         for mask in parts {
-            let reg = if shader && !is_float(scalar) {
+            let reg = if shader && result_file(scalar) == RegFile::Sgpr {
                 next_s += 1;
                 Reg::S(next_s - 1)
             } else {
@@ -326,11 +331,12 @@ pub fn parts(f: &Function, types: &TypeTable, has16: bool) -> Option<(Vec<Vec<Pa
 }
 
 /// Arguments for `f` from a seed.
-pub fn inputs(f: &Function, types: &TypeTable, has16: bool, seed: u64) -> Option<Inputs> {
-    let (params, result) = parts(f, types, has16)?;
+pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Option<Inputs> {
+    let (params, result) = parts(f, types, target)?;
+    let has16 = target.has(Features::INST_16BIT);
     let mut inputs = Inputs { result, ..Inputs::default() };
     let shader = !matches!(f.call_conv, CallConv::Device | CallConv::AmdgpuGfx);
-    // Which VGPRs a shader's arguments are in depends on which of them are used: all get a value.
+    // Which VGPRs a pixel shader's arguments are in depends on which of them are used: all get a value.
     if shader {
         for n in 0..64u16 {
             let dword = |l: usize| {
@@ -370,7 +376,7 @@ pub fn inputs(f: &Function, types: &TypeTable, has16: bool, seed: u64) -> Option
             let lanes: Lanes = std::array::from_fn(|l| words[l].get(k).copied().unwrap_or(0));
             match part.reg {
                 Reg::S(n) => inputs.sgprs.push((n, lanes[0])),
-                Reg::V(_) if shader => {}
+                Reg::V(_) if f.call_conv == CallConv::AmdgpuPs => {}
                 Reg::V(n) => inputs.vgprs.push((n, lanes)),
                 Reg::Stack(at) => inputs.stack.push((at, lanes)),
             }
@@ -400,22 +406,26 @@ mod tests {
         (reading.module, func)
     }
 
+    fn target(name: &str) -> Target {
+        crate::llvm_suite::cases::target_of(name, "amdgcn-amd-amdhsa").unwrap()
+    }
+
     #[test]
     fn parts_follow_the_convention() {
         let (m, f) = function(
             "target triple = \"amdgcn-amd-amdhsa\"\n\
              define <3 x half> @f(i64 %a, <3 x i16> %b, [28 x i32] %c, i8 zeroext %d, ptr addrspace(5) %e) { ret <3 x half> zeroinitializer }",
         );
-        let (params, result) = parts(&m.functions[f], &m.types, true).unwrap();
+        let (params, result) = parts(&m.functions[f], &m.types, &target("gfx900")).unwrap();
         let masks: Vec<u32> = result.iter().map(|p| p.mask).collect();
         assert_eq!(masks, [u32::MAX, 0xffff]);
         assert_eq!(params[1], [Part { reg: Reg::V(2), mask: !0 }, Part { reg: Reg::V(3), mask: 0xffff }]);
         assert_eq!(params[2][26].reg, Reg::V(30));
         assert_eq!(params[2][27].reg, Reg::Stack(0));
         assert_eq!(params[3], [Part { reg: Reg::Stack(4), mask: 0xff }]);
-        let (params, _) = parts(&m.functions[f], &m.types, false).unwrap();
+        let (params, _) = parts(&m.functions[f], &m.types, &target("gfx700")).unwrap();
         assert_eq!(params[1].len(), 3);
-        let inputs = inputs(&m.functions[f], &m.types, true, 1).unwrap();
+        let inputs = inputs(&m.functions[f], &m.types, &target("gfx900"), 1).unwrap();
         let byte = inputs.stack.iter().find(|s| s.0 == 4).unwrap().1;
         assert!(byte.iter().all(|b| *b < 256));
     }

@@ -183,7 +183,7 @@ pub fn compare_case(case: &Case, llc: &Llc, work: &Path, plan: &Plan) -> Vec<Com
     }
     let Ok(text) = std::fs::read_to_string(&case.input) else { return results };
     let made = defined::defined(&text);
-    let folder = work.join("kernels");
+    let folder = work.join("defined");
     let input = folder.join(format!("{:016x}.ll", sim::memory::digest(made.as_bytes())));
     let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&input, &made));
     if made == text || written.is_err() {
