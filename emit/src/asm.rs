@@ -144,19 +144,11 @@ impl Names for FunctionNames<'_> {
     }
 
     fn symbol(&self, f: &mut Formatter<'_>, symbol: SymbolId, addend: i32, kind: RelocKind) -> fmt::Result {
-        let suffix = match kind {
-            RelocKind::Rel32Lo => "@rel32@lo",
-            RelocKind::Rel32Hi => "@rel32@hi",
-            RelocKind::GotPcRel32Lo => "@gotpcrel32@lo",
-            RelocKind::GotPcRel32Hi => "@gotpcrel32@hi",
-            RelocKind::Abs32Lo => "@abs32@lo",
-            RelocKind::Abs32Hi => "@abs32@hi",
-        };
         match self.function.symbols.get(symbol) {
             Some(&symbol) => SymbolName(self.module, symbol).fmt(f)?,
             None => write!(f, "{symbol}")?,
         }
-        write!(f, "{suffix}{}", Addend(addend.into()))
+        write!(f, "{}{}", kind.suffix(), Addend(addend.into()))
     }
 }
 

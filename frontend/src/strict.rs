@@ -58,25 +58,7 @@ pub(crate) fn keeps_place<'m>(metadata: impl Iterator<Item = ValueRef<'m>>) -> b
 
 /// The predicate that a metadata argument names.
 pub(crate) fn predicate<'m>(mut metadata: impl Iterator<Item = ValueRef<'m>>) -> Option<FloatPredicate> {
-    use FloatPredicate::*;
-    let text = word(metadata.next()?)?;
-    Some(match text.as_str() {
-        "oeq" => Oeq,
-        "ogt" => Ogt,
-        "oge" => Oge,
-        "olt" => Olt,
-        "ole" => Ole,
-        "one" => One,
-        "ord" => Ord,
-        "uno" => Uno,
-        "ueq" => Ueq,
-        "ugt" => Ugt,
-        "uge" => Uge,
-        "ult" => Ult,
-        "ule" => Ule,
-        "une" => Une,
-        _ => return None,
-    })
+    FloatPredicate::from_word(&word(metadata.next()?)?)
 }
 
 /// A rounding mode by LLVM's numbers (`FLT_ROUNDS`), from the argument of `llvm.fptrunc.round`.

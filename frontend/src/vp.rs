@@ -12,89 +12,6 @@ use mir::ir::{
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
-fn binary(name: &str) -> Option<BinaryOp> {
-    use BinaryOp::*;
-    Some(match name {
-        "add" => Add,
-        "sub" => Sub,
-        "mul" => Mul,
-        "udiv" => UDiv,
-        "sdiv" => SDiv,
-        "urem" => URem,
-        "srem" => SRem,
-        "shl" => Shl,
-        "lshr" => LShr,
-        "ashr" => AShr,
-        "and" => And,
-        "or" => Or,
-        "xor" => Xor,
-        "fadd" => FAdd,
-        "fsub" => FSub,
-        "fmul" => FMul,
-        "fdiv" => FDiv,
-        "frem" => FRem,
-        _ => return None,
-    })
-}
-
-fn cast(name: &str) -> Option<CastOp> {
-    use CastOp::*;
-    Some(match name {
-        "trunc" => Trunc,
-        "zext" => ZExt,
-        "sext" => SExt,
-        "fptrunc" => FpTrunc,
-        "fpext" => FpExt,
-        "fptoui" => FpToUi,
-        "fptosi" => FpToSi,
-        "uitofp" => UiToFp,
-        "sitofp" => SiToFp,
-        "ptrtoint" => PtrToInt,
-        "inttoptr" => IntToPtr,
-        _ => return None,
-    })
-}
-
-fn int_predicate(name: &str) -> Option<IntPredicate> {
-    use IntPredicate::*;
-    Some(match name {
-        "eq" => Eq,
-        "ne" => Ne,
-        "ugt" => Ugt,
-        "uge" => Uge,
-        "ult" => Ult,
-        "ule" => Ule,
-        "sgt" => Sgt,
-        "sge" => Sge,
-        "slt" => Slt,
-        "sle" => Sle,
-        _ => return None,
-    })
-}
-
-fn float_predicate(name: &str) -> Option<FloatPredicate> {
-    use FloatPredicate::*;
-    Some(match name {
-        "false" => False,
-        "oeq" => Oeq,
-        "ogt" => Ogt,
-        "oge" => Oge,
-        "olt" => Olt,
-        "ole" => Ole,
-        "one" => One,
-        "ord" => Ord,
-        "uno" => Uno,
-        "ueq" => Ueq,
-        "ugt" => Ugt,
-        "uge" => Uge,
-        "ult" => Ult,
-        "ule" => Ule,
-        "une" => Une,
-        "true" => True,
-        _ => return None,
-    })
-}
-
 /// A reduction: over the vector, what unselected lanes count as, and how the start value comes in.
 fn reduction(name: &str) -> Option<(Intrinsic, Identity, Join)> {
     use BinaryOp::*;
@@ -148,10 +65,10 @@ impl<'m> Body<'_, 'm> {
     ) -> Result<Option<InstKind>> {
         let count = inst.num_args();
         let missing = || Diagnostic::malformed("missing operand");
-        if let Some(op) = binary(name) {
+        if let Some(op) = BinaryOp::from_word(name) {
             return Ok(Some(InstKind::Binary { op, args: [self.operand(inst, 0)?, self.operand(inst, 1)?] }));
         }
-        if let Some(op) = cast(name) {
+        if let Some(op) = CastOp::from_word(name) {
             return Ok(Some(InstKind::Cast { op, arg: self.operand(inst, 0)? }));
         }
         match name {
@@ -162,9 +79,9 @@ impl<'m> Body<'_, 'm> {
                 let args = [self.operand(inst, 0)?, self.operand(inst, 1)?];
                 let predicate = inst.operand(2).and_then(ValueRef::md_string).ok_or_else(missing)?;
                 let kind = if name == "icmp" {
-                    int_predicate(&predicate).map(|predicate| InstKind::Icmp { predicate, args })
+                    IntPredicate::from_word(&predicate).map(|predicate| InstKind::Icmp { predicate, args })
                 } else {
-                    float_predicate(&predicate).map(|predicate| InstKind::Fcmp { predicate, args })
+                    FloatPredicate::from_word(&predicate).map(|predicate| InstKind::Fcmp { predicate, args })
                 };
                 return Ok(Some(kind.ok_or_else(missing)?));
             }

@@ -92,6 +92,33 @@ pub fn args_of<T>(buffers: &[Buffer<T>]) -> Vec<Arg> {
     buffers.iter().map(|&buffer| buffer.into()).collect()
 }
 
+/// The first of three buffers after `kernel(out, a, b)` ran on `items` work-items in groups of 64. `out` starts as zeros.
+///
+/// # Errors
+/// The simulator's report.
+pub fn run_on_two(
+    object: &CodeObject,
+    kernel: &str,
+    items: u32,
+    out_bytes: usize,
+    inputs: [Vec<u8>; 2],
+) -> Result<Vec<u8>, String> {
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; out_bytes]);
+    let [a, b] = inputs;
+    let args = [out, memory.add_buffer("a", a), memory.add_buffer("b", b)];
+    let dispatch = Dispatch {
+        kernel: kernel.to_owned(),
+        grid: [items, 1, 1],
+        group: [64, 1, 1],
+        args: args.map(sim::Arg::Buffer).to_vec(),
+        ..Dispatch::default()
+    };
+    sim::run(object, &mut memory, &dispatch, &Config { budget: 10_000_000, ..Config::default() })
+        .map_err(|report| report.to_string())?;
+    Ok(memory.bytes(out).to_vec())
+}
+
 /// What one launch executed.
 #[derive(Clone, Debug)]
 pub struct Launch {

@@ -12,3 +12,17 @@ pub mod measure;
 pub mod piglit;
 pub mod random;
 pub mod toolchain;
+
+use std::process::ExitCode;
+
+/// What a program of this crate ends with: `Ok` says whether all was well, an error is printed after the program's name.
+pub fn exit(program: &str, result: Result<bool, String>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{program}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

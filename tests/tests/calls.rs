@@ -3,8 +3,8 @@
 //! change survives. `callee.ll` has recursion, arguments on the stack, `byval`, `sret`, results too large for registers, narrow and
 //! wide types, handed-on ids, calls through pointers, uniform arguments, frames, and values in registers across calls.
 
-use gcnc_tests::toolchain;
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use gcnc_tests::{gpu, toolchain};
+use sim::CodeObject;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,19 +63,8 @@ fn input(rng: &mut fastrand::Rng) -> Vec<u8> {
 
 fn run(object: &CodeObject, kernel: &str) -> Result<Vec<u8>, String> {
     let mut rng = fastrand::Rng::with_seed(11);
-    let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; 4 * WORDS]);
-    let args = [out, memory.add_buffer("a", input(&mut rng)), memory.add_buffer("b", input(&mut rng))];
-    let dispatch = Dispatch {
-        kernel: kernel.to_owned(),
-        grid: [ITEMS, 1, 1],
-        group: [64, 1, 1],
-        args: args.map(Arg::Buffer).to_vec(),
-        ..Dispatch::default()
-    };
-    sim::run(object, &mut memory, &dispatch, &Config { budget: 10_000_000, ..Config::default() })
-        .map_err(|report| report.to_string())?;
-    Ok(memory.bytes(out).to_vec())
+    let inputs = [input(&mut rng), input(&mut rng)];
+    gpu::run_on_two(object, kernel, ITEMS, 4 * WORDS, inputs)
 }
 
 fn kernels(text: &str) -> Vec<&str> {

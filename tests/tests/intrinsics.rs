@@ -1,8 +1,8 @@
 //! Kernels over intrinsics of the target (`intrinsics.ll`), as gcnc and as `llc` compiled them for one processor of each generation: the same inputs
 //! must leave the same memory. On GFX6 and GFX7, where `llc` makes no object of some, the results are those of GFX9.
 
-use gcnc_tests::toolchain;
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use gcnc_tests::{gpu, toolchain};
+use sim::CodeObject;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -72,19 +72,8 @@ fn object(compiler: &Path, source: &Path, cpu: &str, level: u8) -> Result<CodeOb
 fn run(object: &CodeObject, kernel: &str) -> Result<Vec<u8>, String> {
     let mut rng = fastrand::Rng::with_seed(11);
     let mut input = || (0..BYTES / 4).flat_map(|_| rng.u32(..).to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; BYTES]);
-    let args = [out, memory.add_buffer("a", input()), memory.add_buffer("b", input())];
-    let dispatch = Dispatch {
-        kernel: kernel.to_owned(),
-        grid: [ITEMS, 1, 1],
-        group: [64, 1, 1],
-        args: args.map(Arg::Buffer).to_vec(),
-        ..Dispatch::default()
-    };
-    sim::run(object, &mut memory, &dispatch, &Config { budget: 1_000_000, ..Config::default() })
-        .map_err(|report| report.to_string())?;
-    Ok(memory.bytes(out).to_vec())
+    let inputs = [input(), input()];
+    gpu::run_on_two(object, kernel, ITEMS, BYTES, inputs)
 }
 
 #[test]

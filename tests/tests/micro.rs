@@ -3,8 +3,8 @@
 //! Each kernel has three buffers: `out`, and the inputs `a` and `b` of random bits in which corner values are frequent. Results of
 //! operations that need not be rounded correctly are compared within units in the last place.
 
-use gcnc_tests::{measure::Compiler, toolchain};
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use gcnc_tests::{gpu, measure::Compiler, toolchain};
+use sim::CodeObject;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -219,19 +219,8 @@ fn input(rng: &mut fastrand::Rng) -> Vec<u8> {
 
 fn run(object: &CodeObject, kernel: &str) -> Result<Vec<u8>, String> {
     let mut rng = fastrand::Rng::with_seed(7);
-    let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; BYTES]);
-    let args = [out, memory.add_buffer("a", input(&mut rng)), memory.add_buffer("b", input(&mut rng))];
-    let dispatch = Dispatch {
-        kernel: kernel.to_owned(),
-        grid: [ITEMS, 1, 1],
-        group: [64, 1, 1],
-        args: args.map(Arg::Buffer).to_vec(),
-        ..Dispatch::default()
-    };
-    sim::run(object, &mut memory, &dispatch, &Config { budget: 1_000_000, ..Config::default() })
-        .map_err(|report| report.to_string())?;
-    Ok(memory.bytes(out).to_vec())
+    let inputs = [input(&mut rng), input(&mut rng)];
+    gpu::run_on_two(object, kernel, ITEMS, BYTES, inputs)
 }
 
 /// Whether two floats are as near as `ulps` units in the last place.

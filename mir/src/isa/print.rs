@@ -28,15 +28,7 @@ pub trait Names {
 
     /// A symbol, as an expression that the assembler understands.
     fn symbol(&self, f: &mut Formatter<'_>, symbol: SymbolId, addend: i32, kind: RelocKind) -> fmt::Result {
-        let suffix = match kind {
-            RelocKind::Rel32Lo => "@rel32@lo",
-            RelocKind::Rel32Hi => "@rel32@hi",
-            RelocKind::GotPcRel32Lo => "@gotpcrel32@lo",
-            RelocKind::GotPcRel32Hi => "@gotpcrel32@hi",
-            RelocKind::Abs32Lo => "@abs32@lo",
-            RelocKind::Abs32Hi => "@abs32@hi",
-        };
-        write!(f, "{symbol}{suffix}")?;
+        write!(f, "{symbol}{}", kind.suffix())?;
         if addend == 0 { Ok(()) } else { write!(f, "{addend:+}") }
     }
 }

@@ -32,6 +32,20 @@ pub enum RelocKind {
     Abs32Hi,
 }
 
+impl RelocKind {
+    /// The suffix of a symbol in assembler text.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Rel32Lo => "@rel32@lo",
+            Self::Rel32Hi => "@rel32@hi",
+            Self::GotPcRel32Lo => "@gotpcrel32@lo",
+            Self::GotPcRel32Hi => "@gotpcrel32@hi",
+            Self::Abs32Lo => "@abs32@lo",
+            Self::Abs32Hi => "@abs32@hi",
+        }
+    }
+}
+
 /// An operand, in the position that the opcode's row gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {

@@ -79,6 +79,13 @@ struct Setup {
     shape: Shape,
 }
 
+impl Setup {
+    /// Where scratch starts, or would.
+    fn scratch_base(&self, mem: &Memory) -> u64 {
+        self.scratch.first().map_or(mem.next_address(), |b| b.address())
+    }
+}
+
 /// How the grid is cut.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -202,6 +209,21 @@ struct Run<'a> {
     scratch_base: u64,
 }
 
+/// What all waves of a dispatch share.
+fn launch(kernel: &Kernel, target: &Target, setup: &Setup, scratch_base: u64) -> Launch {
+    Launch {
+        target: *target,
+        image_base: setup.image.address(),
+        shared_aperture: SHARED_APERTURE,
+        private_aperture: PRIVATE_APERTURE,
+        hidden_private_base: scratch_base & !0xff_ffff,
+        gds: setup.gds.address(),
+        scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
+        sgprs: allocated_sgprs(kernel, target.generation()),
+        vgprs: allocated_vgprs(kernel),
+    }
+}
+
 fn run_groups(
     kernel: &Kernel,
     mem: &mut Memory,
@@ -211,19 +233,8 @@ fn run_groups(
     setup: &Setup,
 ) -> Result<Stats> {
     let program = Program::new(mem.bytes(setup.image).to_vec(), *target);
-    let generation = target.generation();
-    let scratch_base = setup.scratch.first().map_or(mem.next_address(), |b| b.address());
-    let launch = Launch {
-        target: *target,
-        image_base: setup.image.address(),
-        shared_aperture: SHARED_APERTURE,
-        private_aperture: PRIVATE_APERTURE,
-        hidden_private_base: scratch_base & !0xff_ffff,
-        gds: setup.gds.address(),
-        scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
-        sgprs: allocated_sgprs(kernel, generation),
-        vgprs: allocated_vgprs(kernel),
-    };
+    let scratch_base = setup.scratch_base(mem);
+    let launch = launch(kernel, target, setup, scratch_base);
     let run = Run { kernel, dispatch: d, cfg, setup, launch: &launch, program: &program, scratch_base };
     let mut stats = run_batches(&run, mem)?;
     stats.occupancy = occupancy(kernel, target, setup.lds_bytes, setup.shape.waves);

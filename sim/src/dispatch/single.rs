@@ -12,8 +12,7 @@
 //! stores to [`EXPORTS`].
 
 use super::start::start_wave;
-use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, allocated_sgprs, allocated_vgprs};
-use super::{bad, prepare};
+use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, bad, launch, prepare};
 use crate::exec::{Exec, Group, Launch};
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
@@ -150,19 +149,8 @@ fn wave_of(
     setup: &Setup,
 ) -> Result<Finished> {
     let program = Program::new(mem.bytes(setup.image).to_vec(), *target);
-    let generation = target.generation();
-    let scratch_base = setup.scratch.first().map_or(mem.next_address(), |b| b.address());
-    let launch = Launch {
-        target: *target,
-        image_base: setup.image.address(),
-        shared_aperture: SHARED_APERTURE,
-        private_aperture: PRIVATE_APERTURE,
-        hidden_private_base: scratch_base & !0xff_ffff,
-        gds: setup.gds.address(),
-        scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
-        sgprs: allocated_sgprs(kernel, generation),
-        vgprs: allocated_vgprs(kernel),
-    };
+    let scratch_base = setup.scratch_base(mem);
+    let launch = launch(kernel, target, setup, scratch_base);
     for id in &setup.scratch {
         mem.set_undefined(*id);
     }
@@ -187,7 +175,7 @@ fn wave_of(
             w.mode = setting.mode;
             w.set_pair(PReg::EXEC_LO, setting.exec, 0);
             if setting.entry == Entry::Function {
-                function_registers(&mut w, generation, &launch, setup, scratch_base);
+                function_registers(&mut w, target.generation(), &launch, setup, scratch_base);
                 function_scratch(mem, setting, setup, scratch_base)?;
             }
         }

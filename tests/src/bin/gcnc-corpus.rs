@@ -35,14 +35,7 @@ struct Args {
 }
 
 fn main() -> std::process::ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => std::process::ExitCode::SUCCESS,
-        Ok(false) => std::process::ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("gcnc-corpus: {message}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    gcnc_tests::exit("gcnc-corpus", run(&Args::parse()))
 }
 
 /// Whether nothing crashed and nothing hung.

@@ -41,14 +41,7 @@ struct Row {
 }
 
 fn main() -> std::process::ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => std::process::ExitCode::SUCCESS,
-        Ok(false) => std::process::ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("gcnc-examples: {message}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    gcnc_tests::exit("gcnc-examples", run(&Args::parse()))
 }
 
 /// Whether every example gave the CPU's results.

@@ -27,14 +27,7 @@ struct Args {
 }
 
 fn main() -> std::process::ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => std::process::ExitCode::SUCCESS,
-        Ok(false) => std::process::ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("gcnc-piglit: {message}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    gcnc_tests::exit("gcnc-piglit", run(&Args::parse()))
 }
 
 /// Whether no run failed.

@@ -217,21 +217,10 @@ impl Legalizer<'_> {
         step: u64,
         body: impl FnOnce(&mut Self, Value) -> Result<()>,
     ) -> Result<()> {
-        let ty = self.b.ty(end);
-        let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
-        let scope = self.b.scope.take();
-        self.b.jump(head, &[start]);
-        let i = self.b.func.add_block_param(head, ty);
-        self.b.block = head;
-        let more = self.b.icmp(IntPredicate::Ult, i, end);
-        self.b.branch(more, Target::to(work), Target::to(done));
-        self.b.block = work;
-        body(self, i)?;
-        let next = self.b.add_imm(i, step as i64);
-        self.b.jump(head, &[next]);
-        self.b.block = done;
-        self.b.scope = scope;
-        Ok(())
+        self.loop_while(start, IntPredicate::Ult, end, |this, i| {
+            body(this, i)?;
+            Ok(this.b.add_imm(i, step as i64))
+        })
     }
 
     /// Runs `body` for `start - step`, `start - 2 * step`, ... down to `end`, which is a whole number of steps below.
@@ -242,18 +231,32 @@ impl Legalizer<'_> {
         step: u64,
         body: impl FnOnce(&mut Self, Value) -> Result<()>,
     ) -> Result<()> {
-        let ty = self.b.ty(start);
+        self.loop_while(start, IntPredicate::Ne, end, |this, i| {
+            let at = this.b.add_imm(i, -(step as i64));
+            body(this, at)?;
+            Ok(at)
+        })
+    }
+
+    /// Runs `body`, which gives the next index, while the index compares with `end` as `more` says; goes on in a new block.
+    fn loop_while(
+        &mut self,
+        start: Value,
+        more: IntPredicate,
+        end: Value,
+        body: impl FnOnce(&mut Self, Value) -> Result<Value>,
+    ) -> Result<()> {
+        let ty = self.b.ty(end);
         let (head, work, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
         let scope = self.b.scope.take();
         self.b.jump(head, &[start]);
         let i = self.b.func.add_block_param(head, ty);
         self.b.block = head;
-        let more = self.b.icmp(IntPredicate::Ne, i, end);
+        let more = self.b.icmp(more, i, end);
         self.b.branch(more, Target::to(work), Target::to(done));
         self.b.block = work;
-        let at = self.b.add_imm(i, -(step as i64));
-        body(self, at)?;
-        self.b.jump(head, &[at]);
+        let next = body(self, i)?;
+        self.b.jump(head, &[next]);
         self.b.block = done;
         self.b.scope = scope;
         Ok(())

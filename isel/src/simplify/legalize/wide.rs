@@ -101,19 +101,36 @@ impl Legalizer<'_> {
 
     /// Sum and carry (an i1) of words.
     fn wide_add(&mut self, x: &[Value], y: &[Value], carry_in: Option<Value>) -> (Parts, Value) {
+        self.wide_chain(x, y, carry_in, |this, a, b| {
+            let sum = this.b.add(a, b);
+            (sum, this.b.icmp(IntPredicate::Ult, sum, a))
+        })
+    }
+
+    /// Difference of words, and whether the subtrahend was larger.
+    fn wide_sub(&mut self, x: &[Value], y: &[Value]) -> (Parts, Value) {
+        self.wide_chain(x, y, None, |this, a, b| (this.b.sub(a, b), this.b.icmp(IntPredicate::Ult, a, b)))
+    }
+
+    /// Words by `word`, which gives a result and a carry; the carry of one word is the second operand of another step on the next.
+    fn wide_chain(
+        &mut self,
+        x: &[Value],
+        y: &[Value],
+        carry_in: Option<Value>,
+        word: impl Fn(&mut Self, Value, Value) -> (Value, Value),
+    ) -> (Parts, Value) {
         let mut out = Parts::new();
-        let mut carry: Option<Value> = carry_in;
+        let mut carry = carry_in;
         for (&a, &b) in x.iter().zip(y) {
-            let sum = self.b.add(a, b);
-            let over = self.b.icmp(IntPredicate::Ult, sum, a);
+            let (first, over) = word(self, a, b);
             let (total, over) = match carry {
                 Some(carry) => {
-                    let wide = self.b.cast(CastOp::ZExt, carry, Type::I64);
-                    let total = self.b.add(sum, wide);
-                    let again = self.b.icmp(IntPredicate::Ult, total, sum);
+                    let carry = self.b.cast(CastOp::ZExt, carry, Type::I64);
+                    let (total, again) = word(self, first, carry);
                     (total, self.b.or(over, again))
                 }
-                None => (sum, over),
+                None => (first, over),
             };
             carry = Some(over);
             out.push(total);
@@ -123,32 +140,6 @@ impl Legalizer<'_> {
             None => self.b.bool(false),
         };
         (out, carry)
-    }
-
-    /// Difference of words, and whether the subtrahend was larger.
-    fn wide_sub(&mut self, x: &[Value], y: &[Value]) -> (Parts, Value) {
-        let mut out = Parts::new();
-        let mut borrow: Option<Value> = None;
-        for (&a, &b) in x.iter().zip(y) {
-            let difference = self.b.sub(a, b);
-            let under = self.b.icmp(IntPredicate::Ult, a, b);
-            let (total, under) = match borrow {
-                Some(borrow) => {
-                    let wide = self.b.cast(CastOp::ZExt, borrow, Type::I64);
-                    let total = self.b.sub(difference, wide);
-                    let again = self.b.icmp(IntPredicate::Ult, difference, wide);
-                    (total, self.b.or(under, again))
-                }
-                None => (difference, under),
-            };
-            borrow = Some(under);
-            out.push(total);
-        }
-        let borrow = match borrow {
-            Some(borrow) => borrow,
-            None => self.b.bool(false),
-        };
-        (out, borrow)
     }
 
     /// `(x ^ sign) - sign`: the negative where `sign` is -1.
