@@ -17,6 +17,7 @@ const SWITCHES: &[(&str, Features)] = &[
     ("unaligned-scratch-access", Features::UNALIGNED_SCRATCH),
     ("fast-fmaf", Features::FAST_FMA_F32),
     ("trap-handler", Features::TRAP_HANDLER),
+    ("architected-sgprs", Features::ARCHITECTED_SGPRS),
 ];
 
 /// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that older producers write.
@@ -26,7 +27,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "a16", "add-min-max-insts", "add-no-carry-insts", "add-sub-u64-insts", "addressablelocalmemorysize163840",
     "addressablelocalmemorysize32768", "addressablelocalmemorysize327680", "addressablelocalmemorysize65536",
     "agent-scope-fine-grained-remote-memory-atomics", "allocate1_5xvgprs", "aperture-regs",
-    "architected-flat-scratch", "architected-sgprs", "ashr-pk-insts", "assembler-permissive-wavesize",
+    "architected-flat-scratch", "ashr-pk-insts", "assembler-permissive-wavesize",
     "atomic-buffer-global-pk-add-f16-insts", "atomic-buffer-global-pk-add-f16-no-rtn-insts",
     "atomic-buffer-pk-add-bf16-inst", "atomic-csub-no-rtn-insts", "atomic-ds-pk-add-16-insts",
     "atomic-fadd-no-rtn-insts", "atomic-fadd-rtn-insts", "atomic-flat-pk-add-16-insts", "atomic-fmin-fmax-flat-f32",

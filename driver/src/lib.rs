@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod features;
+mod incompatible;
 pub mod options;
 pub mod pipeline;
 pub mod stats;

@@ -108,6 +108,7 @@ pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> 
 /// As [`compile`].
 pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Output, Errors> {
     let one = |error| vec![error];
+    crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
     let target = options.module_target(target, &module).map_err(one)?;
     let settings = isel::Options {

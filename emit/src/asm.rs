@@ -278,7 +278,12 @@ fn write_global(
     let (own, nobits) = data::section_of(global, init);
     let flags = if own == ".rodata" { "a" } else { "aw" };
     let section = if global.section.is_empty() { own } else { &global.section };
-    let kind = if nobits && global.section.is_empty() { "nobits" } else { "progbits" };
+    let kind = match data::named_section_type(&global.section) {
+        _ if nobits && global.section.is_empty() => "nobits",
+        object::elf::SHT_INIT_ARRAY => "init_array",
+        object::elf::SHT_FINI_ARRAY => "fini_array",
+        _ => "progbits",
+    };
     let name = SymbolName(module, symbol);
     writeln!(out, "\t.section {},\"{flags}\",@{kind}", Quoted(section))?;
     write_binding(out, &name, global.linkage, global.visibility)?;

@@ -66,7 +66,7 @@ pub fn complete_kernels(
     }
     unknown.resources.scratch_bytes = ASSUMED_STACK_BYTES;
     unknown.resources.vgprs = unknown.resources.vgprs.max(ASSUMED_VGPRS);
-    unknown.resources.sgprs = target_of(0).processor.addressable_sgprs;
+    unknown.resources.sgprs = target_of(0).processor.numbered_sgprs();
     unknown.resources.vcc = true;
     unknown.resources.flat_scratch = true;
     let edges: Vec<Vec<u32>> = functions

@@ -96,6 +96,12 @@ impl<'m> Body<'_, 'm> {
             return Ok(());
         }
         let ty = self.reader.ty(inst.value().ty())?;
+        if inst.opcode() == LLVMOpcode::LLVMLandingPad {
+            // Nothing unwinds.
+            let nothing = self.function.constant(ty, mir::ir::Const::Poison);
+            self.values.insert(inst.value(), nothing);
+            return Ok(());
+        }
         if inst.opcode() == LLVMOpcode::LLVMPHI {
             let param = self.function.add_block_param(block, ty);
             let index = self.function.blocks[block].params.len() - 1;
@@ -140,6 +146,11 @@ impl<'m> Body<'_, 'm> {
             self.function.insts[ours].flags |= instructions::flags(inst);
         }
         self.function.blocks[self.block].insts.push(ours);
+        if inst.opcode() == LLVMOpcode::LLVMInvoke {
+            let normal = inst.successors().next().ok_or_else(|| Diagnostic::malformed("missing target"))?;
+            let target = self.target(normal)?;
+            self.function.append(self.block, InstKind::Jump { target }, Type::Void);
+        }
         if inst.has_metadata() {
             if let Some((line, column, scope)) = inst.debug_loc() {
                 let loc = SourceLoc { line, column, file: self.reader.file_of(scope) };

@@ -1,6 +1,7 @@
 //! Variables, their initial contents, and aliases.
 
 use crate::constants::Folded;
+use crate::constructors;
 use crate::llvm::{LLVMValueKind, ValueRef};
 use crate::module::{Reader, linkage, visibility};
 use mir::ir::{
@@ -23,6 +24,14 @@ impl<'m> Reader<'m> {
         }
         self.aliases(&aliases);
         for &value in &globals {
+            if let Some(table) = constructors::table(&value.name())
+                && self.tables.iter().any(|known| std::ptr::eq(*known, table))
+            {
+                if let Err(error) = self.constructor_entries(table, value) {
+                    self.errors.push(error);
+                }
+                continue;
+            }
             let Some(&(SymbolRef::Global(global), _)) = self.symbols.get(&value) else { continue };
             let Some(init) = value.initializer() else { continue };
             let undefined = matches!(
@@ -61,6 +70,10 @@ impl<'m> Reader<'m> {
             // Tables for linkers and profilers (`llvm.global_ctors`, ...): only an entry makes a difference.
             let entries = value.initializer().map_or(0, |init| init.num_operands());
             let inert = name == "llvm.global.annotations" || entries == 0;
+            if let Some(table) = constructors::table(&name).filter(|_| entries > 0) {
+                self.tables.push(table);
+                return Ok(());
+            }
             return if inert { Ok(()) } else { Err(Diagnostic::unsupported(format!("table @{name}"))) };
         }
         if value.is_thread_local() {

@@ -286,7 +286,8 @@ impl<'m> Body<'_, 'm> {
                 let [aggregate, value] = self.pair(inst)?;
                 InstKind::InsertValue { aggregate, value, path: SmallVec::from_slice(inst.indices()) }
             }
-            LLVMCall => self.call(inst, ours, ty)?,
+            // Without exceptions, an `invoke` is a call and a jump to where it returns.
+            LLVMCall | LLVMInvoke => self.call(inst, ours, ty)?,
             LLVMBr => self.branch(inst)?,
             LLVMSwitch => self.switch(inst)?,
             LLVMIndirectBr => self.indirect_branch(inst)?,
@@ -294,7 +295,7 @@ impl<'m> Body<'_, 'm> {
                 let value = if inst.num_operands() == 0 { None } else { Some(self.operand(inst, 0)?) };
                 InstKind::Ret { value }
             }
-            LLVMUnreachable => InstKind::Unreachable,
+            LLVMUnreachable | LLVMResume => InstKind::Unreachable,
             other => {
                 let name = format!("{other:?}");
                 let name = name.strip_prefix("LLVM").unwrap_or(&name).to_lowercase();
@@ -429,6 +430,9 @@ impl<'m> Body<'_, 'm> {
                     let ty = args.first().map_or(ty, |&v| self.function.ty(v));
                     args.push(self.register_number(metadata(), ty)?);
                 }
+                if intrinsic == Intrinsic::RelocConstant {
+                    args.push(self.relocated_symbol(metadata())?);
+                }
                 if intrinsic == Intrinsic::FptruncRound {
                     let mode = strict::rounding(metadata())
                         .ok_or_else(|| Diagnostic::unsupported("fptrunc.round in this rounding mode"))?;
@@ -458,7 +462,8 @@ impl<'m> Body<'_, 'm> {
                 return Ok(InstKind::Intrinsic { intrinsic, args });
             }
             let name = &self.reader.module.functions[func].name;
-            if name.starts_with("llvm.") {
+            // What only looks like an intrinsic is a function.
+            if called.intrinsic_name().is_some() {
                 return Err(Diagnostic::unsupported(format!("intrinsic {name}")));
             }
             self.call_site(inst, ours, Some(func))?;
@@ -518,6 +523,18 @@ impl<'m> Body<'_, 'm> {
             return Err(Diagnostic::unsupported(format!("invalid type for register \"{name}\"")));
         }
         Ok(self.function.int(Type::I32, number))
+    }
+
+    /// The address of the symbol that the metadata argument of `amdgcn.reloc.constant` names; what nobody has declared is external.
+    fn relocated_symbol(&mut self, mut metadata: impl Iterator<Item = ValueRef<'m>>) -> Result<Value> {
+        let node = metadata.next().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
+        let name = node.node_operands().first().copied().flatten().and_then(ValueRef::md_string);
+        let name = name.ok_or_else(|| Diagnostic::malformed("symbol without a name"))?;
+        let globals = &mut self.reader.module.globals;
+        let known = globals.iter().find(|(_, global)| global.name == name).map(|(global, _)| global);
+        let global = known.unwrap_or_else(|| globals.push(mir::ir::GlobalData::external(name)));
+        let address = mir::ir::Const::Symbol(SymbolRef::Global(global), 0);
+        Ok(self.function.constant(Type::ptr(mir::ir::AddrSpace::GLOBAL), address))
     }
 
     /// Whether a call has the type of the function it names; if not, it is a call through a pointer.

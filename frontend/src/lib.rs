@@ -7,7 +7,7 @@
 //! 2. [`read_llvm_module`]: LLVM module → `ir::Module`. Whoever has a module in memory starts here;
 //! 3. [`read_module`]: both, and the LLVM module is gone afterwards.
 //!
-//! What the IR cannot say (`invoke`, scalable vectors, target types, ...) is refused by name with function and
+//! What the IR cannot say (`callbr`, scalable vectors, target types, ...) is refused by name with function and
 //! instruction. A function that cannot be read is left as a declaration and its diagnostic put beside the module
 //! ([`Reading::errors`]), so that one bad function hides neither the others nor their errors.
 //!
@@ -16,6 +16,7 @@
 
 mod body;
 mod constants;
+mod constructors;
 mod globals;
 mod instructions;
 mod llvm;
@@ -24,6 +25,7 @@ mod module;
 mod parse;
 mod strict;
 mod types;
+mod unnamed;
 mod vp;
 
 #[cfg(test)]

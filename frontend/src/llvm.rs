@@ -998,7 +998,7 @@ impl<'m> InstRef<'m> {
         let raw = self.raw();
         let count = match self.opcode {
             // SAFETY: terminators.
-            LLVMBr | LLVMSwitch | LLVMIndirectBr => unsafe { LLVMGetNumSuccessors(raw) },
+            LLVMBr | LLVMSwitch | LLVMIndirectBr | LLVMInvoke => unsafe { LLVMGetNumSuccessors(raw) },
             _ => 0,
         };
         // SAFETY: indices are below the count.
@@ -1033,16 +1033,20 @@ impl<'m> InstRef<'m> {
         })
     }
 
+    /// Whether it is a `call`, or an `invoke`, which is one as well.
+    pub fn is_call(self) -> bool {
+        matches!(self.opcode, LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke)
+    }
+
     /// Callee of a `call`.
     pub fn callee(self) -> Option<ValueRef<'m>> {
         // SAFETY: a `call`.
-        (self.opcode == LLVMOpcode::LLVMCall)
-            .then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))?
+        (self.is_call()).then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))?
     }
 
     /// Whether a `call` uses its callee by another type than the callee's own.
     pub fn callee_type_differs(self, callee: ValueRef<'m>) -> bool {
-        if self.opcode != LLVMOpcode::LLVMCall {
+        if !self.is_call() {
             return false;
         }
         // SAFETY: a `call`.
@@ -1051,7 +1055,7 @@ impl<'m> InstRef<'m> {
 
     /// Attributes that a `call` gives argument `index`, or its result where `index` is `None`.
     pub fn call_attributes(self, index: Option<u32>) -> Vec<AttributeRef<'m>> {
-        if self.opcode != LLVMOpcode::LLVMCall || index.is_some_and(|i| i >= self.num_args()) {
+        if !self.is_call() || index.is_some_and(|i| i >= self.num_args()) {
             return Vec::new();
         }
         let index = index.map_or(0, |i| i + 1);
@@ -1066,22 +1070,18 @@ impl<'m> InstRef<'m> {
     /// Calling convention of a `call`.
     pub fn call_conv(self) -> u32 {
         // SAFETY: a `call`.
-        if self.opcode == LLVMOpcode::LLVMCall {
-            unsafe { LLVMGetInstructionCallConv(self.raw()) }
-        } else {
-            0
-        }
+        if self.is_call() { unsafe { LLVMGetInstructionCallConv(self.raw()) } } else { 0 }
     }
 
     /// Number of arguments of a `call`, which are its first operands.
     pub fn num_args(self) -> u32 {
         // SAFETY: a `call`.
-        if self.opcode == LLVMOpcode::LLVMCall { unsafe { LLVMGetNumArgOperands(self.raw()) } } else { 0 }
+        if self.is_call() { unsafe { LLVMGetNumArgOperands(self.raw()) } } else { 0 }
     }
 
     /// Alignment in bytes that a `call` promises for pointer argument `index`, 0 where it does not.
     pub fn arg_alignment(self, index: u32, align_kind: u32) -> u64 {
-        if self.opcode != LLVMOpcode::LLVMCall || index >= self.num_args() {
+        if !self.is_call() || index >= self.num_args() {
             return 0;
         }
         // SAFETY: a `call`; null when the attribute is absent; `align` is an attribute with an integer.
@@ -1093,7 +1093,7 @@ impl<'m> InstRef<'m> {
 
     /// Tags of the operand bundles of a `call`.
     pub fn bundle_tags(self) -> Vec<String> {
-        if self.opcode != LLVMOpcode::LLVMCall {
+        if !self.is_call() {
             return Vec::new();
         }
         // SAFETY: a `call`; indices are below the count; each bundle handle is freed once.

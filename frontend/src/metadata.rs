@@ -22,6 +22,7 @@ pub(crate) struct Kinds {
     reqd_work_group_size: u32,
     work_group_size_hint: u32,
     vec_type_hint: u32,
+    lds_kernel_id: u32,
 }
 
 impl Kinds {
@@ -44,6 +45,7 @@ impl Kinds {
             reqd_work_group_size: kind("reqd_work_group_size"),
             work_group_size_hint: kind("work_group_size_hint"),
             vec_type_hint: kind("vec_type_hint"),
+            lds_kernel_id: kind("llvm.amdgcn.lds.kernel.id"),
         }
     }
 }
@@ -141,6 +143,8 @@ impl<'m> Reader<'m> {
                 }
             } else if kind == kinds.reqd_work_group_size {
                 kernel.reqd_work_group_size = triple(node);
+            } else if kind == kinds.lds_kernel_id {
+                kernel.lds_kernel_id = numbers(node).first().copied();
             } else if kind == kinds.work_group_size_hint {
                 kernel.work_group_size_hint = triple(node);
             } else if kind == kinds.vec_type_hint {

@@ -3,7 +3,7 @@
 use crate::llvm::{
     self, AttributeValue, BlockRef, LLVMLinkage, LLVMVisibility, ModuleRef, TypeRef, ValueRef,
 };
-use crate::{Reading, metadata, parse};
+use crate::{Reading, constructors, metadata, parse, unnamed};
 use cranelift_entity::SecondaryMap;
 use mir::diag::SourceLocation;
 use mir::ir::{
@@ -51,6 +51,8 @@ pub(crate) struct Reader<'m> {
     pub scope_files: FxHashMap<usize, u32>,
     /// Contents of `@llvm.used` and `@llvm.compiler.used`, until symbols are known.
     pub used: Vec<ValueRef<'m>>,
+    /// Tables of constructors and destructors that have entries.
+    pub tables: Vec<&'static constructors::Table>,
     /// LLVM's number of the attribute `align`.
     pub align_attribute: u32,
     /// What could not be read.
@@ -87,6 +89,7 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
         files: FxHashMap::default(),
         scope_files: FxHashMap::default(),
         used: Vec::new(),
+        tables: Vec::new(),
         align_attribute: llvm::attribute_kind("align"),
         errors: Vec::new(),
     };
@@ -109,7 +112,12 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
             reader.errors.push(error);
         }
     }
-    Ok(Reading { module: reader.module, errors: reader.errors })
+    let mut module = reader.module;
+    for table in reader.tables {
+        constructors::add_kernel(&mut module, table);
+    }
+    unnamed::name_all(&mut module);
+    Ok(Reading { module, errors: reader.errors })
 }
 
 /// LLVM's numbers of the attributes that mean something here. They are the same in all contexts.

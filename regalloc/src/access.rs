@@ -59,7 +59,7 @@ pub(crate) fn defined_early(inst: &Inst, k: usize, target: &Target) -> bool {
 ///
 /// Sources: LLVM VOP3Instructions.td (`@earlyclobber` on the SAD instructions with 64- and 128-bit results);
 /// SMInstructions.td (a scalar load of several dwords may be replayed after a page fault under XNACK, so that its address
-/// must survive).
+/// must survive); VINTERPInstructions.td (`v_interp_p1_f32` where LDS has 16 banks).
 pub(crate) fn early_clobber(inst: &Inst, target: &Target) -> bool {
     let info = inst.op.info();
     match info.format {
@@ -67,6 +67,7 @@ pub(crate) fn early_clobber(inst: &Inst, target: &Target) -> bool {
             info.flags.contains(OpFlags::LOAD) && target.has(Features::XNACK) && info.memory_bytes > 4
         }
         mir::isa::Format::Vop3 => info.name.contains("qsad_"),
+        mir::isa::Format::Vintrp => inst.op == Opcode::V_INTERP_P1_F32 && target.has(Features::LDS_BANKS_16),
         _ => false,
     }
 }

@@ -20,6 +20,17 @@ pub(crate) fn section_of(global: &GlobalData, init: &Initializer) -> (&'static s
     }
 }
 
+/// Type of a section that a variable names: linkers join arrays of constructors and destructors by it.
+pub(crate) fn named_section_type(name: &str) -> raw::SectionType {
+    let is =
+        |array: &str| name.strip_prefix(array).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    match name {
+        _ if is(".init_array") => raw::SHT_INIT_ARRAY,
+        _ if is(".fini_array") => raw::SHT_FINI_ARRAY,
+        _ => raw::SHT_PROGBITS,
+    }
+}
+
 /// Whether the object holds the contents of `global`.
 pub(crate) fn is_emitted(global: &GlobalData) -> bool {
     global.init.is_some()
@@ -44,7 +55,7 @@ fn add_global(builder: &mut Builder<'_>, id: Global, global: &GlobalData, init: 
     let write = if name == ".rodata" { raw::SectionFlags(0) } else { raw::SHF_WRITE };
     if !global.section.is_empty() {
         name = &global.section;
-        kind = raw::SHT_PROGBITS;
+        kind = named_section_type(name);
     }
     let section = builder.section(name, kind, raw::SHF_ALLOC | write);
     let size = usize::try_from(global.size_bytes).ok().filter(|&size| size <= isize::MAX as usize / 2);

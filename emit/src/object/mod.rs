@@ -258,7 +258,7 @@ impl<'a> Builder<'a> {
 
     fn add_aliases(&mut self) -> Result<()> {
         for alias in &self.module.aliases {
-            let Some(&(section, offset, _)) = self.defined.get(&alias.target) else {
+            let Some(&(section, offset, symbol)) = self.defined.get(&alias.target) else {
                 let target = self.module.symbol_name(alias.target);
                 return Err(Diagnostic::unsupported(format!(
                     "alias {} of {target}, which this object does not define",
@@ -269,10 +269,12 @@ impl<'a> Builder<'a> {
                 SymbolRef::Func(_) => raw::STT_FUNC,
                 SymbolRef::Global(_) => raw::STT_OBJECT,
             };
+            // As large as what it stands for.
+            let size = symbol.and_then(|id| self.image.symbols.get(id.0)).map_or(0, |symbol| symbol.size);
             self.image.add_symbol(ElfSymbol {
                 name: alias.name.clone(),
                 place: Place::Defined(section, offset.wrapping_add_signed(alias.offset)),
-                size: 0,
+                size,
                 binding: binding(alias.linkage),
                 kind,
                 visibility: visibility(alias.visibility),

@@ -3,11 +3,12 @@
 use super::float::{FloatSrc, by_float};
 use super::{Rep, Selector};
 use crate::select::compare::Scc;
+use mir::abi::kernarg;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{AddrSpace, BinaryOp, CastOp, Float, InstData, InstKind, Type, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, Operand, PReg};
-use mir::target::Features;
+use mir::target::{Features, Generation, Os};
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -276,7 +277,8 @@ impl<'a> Selector<'a> {
     }
 
     /// The high half of flat addresses in LDS or scratch, in an SGPR. Source: AMDGPU usage guide, "Flat Address Space": GFX9
-    /// has it in `src_shared_base` and `src_private_base`; before that the queue descriptor holds it at bytes 0x40 and 0x44.
+    /// has it in `src_shared_base` and `src_private_base`; before that the queue descriptor holds it at bytes 0x40 and 0x44. Systems without
+    /// queues have it among the hidden arguments, if anywhere.
     pub(super) fn aperture(&mut self, space: AddrSpace) -> Operand {
         if self.target.has(Features::APERTURE_REGS) {
             let base = if space == AddrSpace::LOCAL { PReg::SHARED_BASE } else { PReg::PRIVATE_BASE };
@@ -284,11 +286,51 @@ impl<'a> Selector<'a> {
             self.emit(S_MOV_B64, [pair, Operand::preg(base, 2)]);
             return self.sub(&pair, 1, 1);
         }
-        let queue = self.entry_value(EntryValue::QueuePtr);
         let out = self.new_sgpr(1);
-        let offset = if space == AddrSpace::LOCAL { 0x40 } else { 0x44 };
-        self.emit(S_LOAD_DWORD, [out, queue, Operand::Imm(offset)]);
+        let local = space == AddrSpace::LOCAL;
+        let hidden = kernarg::has_hidden_apertures(self.f, self.target);
+        let (base, offset) = if self.is_dispatched() && !hidden {
+            (self.entry_value(EntryValue::QueuePtr), if local { 0x40 } else { 0x44 })
+        } else {
+            let (base, start) = self.hidden_arguments();
+            (base, start + i64::from(if local { kernarg::SHARED_BASE } else { kernarg::PRIVATE_BASE }))
+        };
+        let offset = self.scalar_load_offset(offset);
+        self.emit(S_LOAD_DWORD, [out, base, offset]);
         out
+    }
+
+    /// Where traps find the queue, on processors before GFX9: its address in an SGPR pair.
+    pub(super) fn queue_of_trap(&mut self) -> Operand {
+        if !kernarg::has_hidden_apertures(self.f, self.target) {
+            return self.entry_value(EntryValue::QueuePtr);
+        }
+        let out = self.new_sgpr(2);
+        let (base, start) = self.hidden_arguments();
+        let offset = self.scalar_load_offset(start + i64::from(kernarg::QUEUE_PTR));
+        self.emit(S_LOAD_DWORDX2, [out, base, offset]);
+        out
+    }
+
+    /// Base and byte offset of the hidden arguments of V5, which other systems have none of. Shaders and functions of drivers that pass
+    /// none read below their base, as LLVM's do: such a driver has nothing in place that flat instructions could find scratch or LDS by.
+    fn hidden_arguments(&mut self) -> (Operand, i64) {
+        let called = self.mf.call_conv.is_callable();
+        if called && matches!(self.target.os, Os::AmdHsa | Os::Unknown) {
+            return (self.entry_value(EntryValue::ImplicitargPtr), 0);
+        }
+        if called || mir::abi::shader::is_shader(self.mf.call_conv) {
+            let null = self.in_sgpr(Operand::Imm(0), 2);
+            return (null, i64::from(kernarg::header_bytes(self.target)));
+        }
+        (self.entry_value(EntryValue::KernargSegmentPtr), i64::from(self.mf.kernarg.implicit_offset))
+    }
+
+    /// A byte offset as a scalar load takes it. Source: the manuals' SMRD and SMEM encodings, 8 bits of dwords on GFX6-7.
+    fn scalar_load_offset(&mut self, bytes: i64) -> Operand {
+        let limit = if self.target.generation() >= Generation::Gfx8 { 1 << 20 } else { 1 << 10 };
+        let offset = Operand::Imm(bytes);
+        if (0..limit).contains(&bytes) { offset } else { self.in_sgpr(offset, 1) }
     }
 
     fn place_to_flat(&mut self, dst: Operand, arg: Value, from: AddrSpace, scalar: bool) -> Result<()> {

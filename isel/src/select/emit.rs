@@ -60,7 +60,8 @@ impl<'a> Selector<'a> {
         if packed && mods.op_sel_hi == 0 {
             mods.op_sel_hi = 7;
         }
-        let has_short = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
+        let has_short = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
+            && info.code(self.target.generation()).is_some();
         let plain = mods.abs == 0
             && mods.neg == 0
             && mods.omod == 0

@@ -195,6 +195,10 @@ impl<'a> Selector<'a> {
         // Shaders start with nothing of the kind.
         let shader = mir::abi::shader::is_shader(self.mf.call_conv);
         let inputs = if shader { Inputs::empty() } else { inputs };
+        // What everybody finds in trap temporaries is not handed on.
+        let ids = Inputs::WORKGROUP_ID_X | Inputs::WORKGROUP_ID_Y | Inputs::WORKGROUP_ID_Z;
+        let architected = self.target.has(Features::ARCHITECTED_SGPRS);
+        let inputs = if architected { inputs - ids } else { inputs };
         let mut put = |value: EntryValue, operand| {
             if let Some(register) = register_of(value) {
                 copies.push((register, value.dwords(), operand));
@@ -216,6 +220,14 @@ impl<'a> Selector<'a> {
                 if offset == 0 { base } else { self.scalar_add64(base, Operand::Imm(offset)) }
             };
             put(EntryValue::ImplicitargPtr, operand);
+        }
+        if inputs.contains(Inputs::LDS_KERNEL_ID) {
+            let number = self.f.kernel.lds_kernel_id.map(|id| Operand::Imm(i64::from(id)));
+            if let Some(operand) =
+                if called { Some(self.entry_value(EntryValue::LdsKernelId)) } else { number }
+            {
+                put(EntryValue::LdsKernelId, operand);
+            }
         }
         if !inputs.intersects(Inputs::WORKITEM_IDS) {
             return;

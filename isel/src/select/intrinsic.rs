@@ -104,6 +104,8 @@ fn entry_value(intrinsic: Intrinsic) -> Option<EntryValue> {
         Intrinsic::QueuePtr => EntryValue::QueuePtr,
         Intrinsic::KernargSegmentPtr => EntryValue::KernargSegmentPtr,
         Intrinsic::Returnaddress => EntryValue::ReturnAddress,
+        Intrinsic::LdsKernelId => EntryValue::LdsKernelId,
+        Intrinsic::ImplicitBufferPtr => EntryValue::ImplicitBufferPtr,
         _ => return None,
     })
 }
@@ -132,6 +134,9 @@ impl<'a> Selector<'a> {
                 self.vop(vector, &[dst, x]);
             }
             return Ok(());
+        }
+        if self.in_trap_temporary(intrinsic) {
+            return self.trap_temporary(data, intrinsic);
         }
         // The result is the register that holds it from the start.
         let packed = self.mf.call_conv.is_callable()
@@ -204,6 +209,8 @@ impl<'a> Selector<'a> {
             {
                 self.packed_id(data, intrinsic)
             }
+            Intrinsic::RelocConstant => self.relocated_constant(data, args[0]),
+            Intrinsic::WaveId => Err(self.lacks(intrinsic)),
             // The register itself.
             Intrinsic::ImplicitargPtr if self.mf.call_conv.is_callable() => Ok(()),
             Intrinsic::ImplicitargPtr => {
@@ -740,6 +747,41 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
+    /// Whether an id comes in trap temporaries.
+    fn in_trap_temporary(&self, intrinsic: Intrinsic) -> bool {
+        use Intrinsic::*;
+        self.target.has(mir::target::Features::ARCHITECTED_SGPRS)
+            && matches!(intrinsic, WorkgroupIdX | WorkgroupIdY | WorkgroupIdZ | WaveId)
+    }
+
+    /// An id out of the trap temporaries: ttmp9 is x of the work-group, ttmp7 holds y and z, ttmp8 the wave's number from bit 25 on.
+    ///
+    /// Source: AMDGPU usage guide, "Initial Kernel Execution State", architected SGPRs.
+    fn trap_temporary(&mut self, data: &InstData, intrinsic: Intrinsic) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let ttmp = |n| Operand::preg(PReg::ttmp(n), 1);
+        match intrinsic {
+            Intrinsic::WorkgroupIdX => self.sop(S_MOV_B32, &[dst, ttmp(9)]),
+            Intrinsic::WorkgroupIdY => self.sop(S_AND_B32, &[dst, ttmp(7), Operand::Imm(0xffff)]),
+            Intrinsic::WorkgroupIdZ => self.sop(S_LSHR_B32, &[dst, ttmp(7), Operand::Imm(16)]),
+            _ => self.sop(S_BFE_U32, &[dst, ttmp(8), Operand::Imm(25 | 5 << 16)]),
+        }
+        Ok(())
+    }
+
+    /// `amdgcn.reloc.constant`: the linker puts the number in.
+    fn relocated_constant(&mut self, data: &InstData, symbol: Value) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let Some(&mir::ir::Const::Symbol(symbol, _)) = self.f.as_const(symbol) else {
+            return Err(Diagnostic::defect("constant of no symbol"));
+        };
+        let symbols = &mut self.mf.symbols;
+        let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
+        let kind = mir::machine::RelocKind::Abs32Lo;
+        self.emit(S_MOV_B32, [dst, Operand::Symbol { symbol: id, addend: 0, kind }]);
+        Ok(())
+    }
+
     /// Whether `s_trap` reaches the handler of HSA.
     fn traps_are_handled(&self) -> bool {
         self.target.os == Os::AmdHsa && self.target.has(mir::target::Features::TRAP_HANDLER)
@@ -752,7 +794,7 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         if self.target.generation() < Generation::Gfx9 || self.target.code_object_version < 4 {
-            let queue = self.entry_value(EntryValue::QueuePtr);
+            let queue = self.queue_of_trap();
             self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
         }
         self.emit(S_TRAP, [Operand::Imm(2)]);
@@ -798,6 +840,7 @@ impl<'a> Selector<'a> {
                 intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
                 ..
             } if called => None,
+            mir::ir::InstKind::Intrinsic { intrinsic, .. } if self.in_trap_temporary(intrinsic) => None,
             mir::ir::InstKind::Intrinsic { intrinsic, .. } => entry_value(intrinsic),
             _ => None,
         }

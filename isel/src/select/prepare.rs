@@ -209,6 +209,10 @@ impl<'a> Selector<'a> {
                 | Intrinsic::KernargSegmentPtr
                 | Intrinsic::ImplicitargPtr
                 | Intrinsic::Returnaddress
+                | Intrinsic::LdsKernelId
+                | Intrinsic::WaveId
+                | Intrinsic::ImplicitBufferPtr
+                | Intrinsic::RelocConstant
                 | Intrinsic::Groupstaticsize
                 | Intrinsic::Readfirstlane
                 | Intrinsic::Readlane

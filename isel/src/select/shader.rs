@@ -3,7 +3,7 @@
 use super::Selector;
 use mir::abi::shader::{self, ScratchSource};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{CallConv, Value};
+use mir::ir::Value;
 use mir::isa::Opcode::COPY;
 use mir::machine::{EntryLayout, EntryValue, Operand, PReg};
 use mir::target::Os;
@@ -23,12 +23,20 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// Whether a dispatch packet started the function.
+    pub(super) fn is_dispatched(&self) -> bool {
+        match self.target.os {
+            Os::AmdHsa => true,
+            Os::Mesa3d => !shader::is_shader(self.mf.call_conv),
+            _ => false,
+        }
+    }
+
     /// Refuses values that the system does not put into registers.
     pub(super) fn check_entry(&self) -> Result<()> {
         let entry = &self.mf.entry;
         let queue = [EntryValue::DispatchPtr, EntryValue::QueuePtr];
-        let dispatched = self.target.os == Os::AmdHsa
-            || self.target.os == Os::Mesa3d && self.mf.call_conv == CallConv::Kernel;
+        let dispatched = self.is_dispatched();
         if let Some(value) = queue.into_iter().find(|&value| !dispatched && entry.contains(value)) {
             return Err(Diagnostic::unsupported(format!("{value:?} on a system without dispatch packets")));
         }

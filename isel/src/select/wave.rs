@@ -7,13 +7,8 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
-use mir::target::Generation;
+use mir::target::{Features, Generation};
 use smallvec::SmallVec;
-
-/// `exp` targets: colours, depth, null, positions, parameters.
-fn is_export_target(target: i64) -> bool {
-    matches!(target, 0..=9 | 12..=15 | 32..=63)
-}
 
 impl<'a> Selector<'a> {
     pub(super) fn lower_lanes_intrinsic(
@@ -212,15 +207,9 @@ impl<'a> Selector<'a> {
         let [sources @ .., channel, attribute] = rest else {
             return Err(Diagnostic::malformed("too few arguments"));
         };
-        let (channel, attribute) = (self.immediate(*channel)?, self.immediate(*attribute)?);
-        if !(0..4).contains(&channel) || !(0..64).contains(&attribute) {
-            return Err(Diagnostic::malformed(format!(
-                "llvm.{}: attribute {attribute}, channel {channel}",
-                intrinsic.name()
-            )));
-        }
+        // The fields have two and six bits.
+        let (channel, attribute) = (self.immediate(*channel)? & 3, self.immediate(*attribute)? & 63);
         let place = Operand::Imm(attribute * 4 + channel);
-        let generation = self.target.generation();
         let first = sources.first().copied().ok_or_else(|| Diagnostic::malformed("too few arguments"))?;
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         operands.push(dst);
@@ -243,6 +232,14 @@ impl<'a> Selector<'a> {
                 operands.extend([j, place, sum]);
                 V_INTERP_P2_F32
             }
+            Intrinsic::InterpP1F16 if self.target.has(Features::LDS_BANKS_16) => {
+                // P0 comes in a register.
+                let corner = self.new_vgpr(1);
+                self.set_m0(m0);
+                self.emit(V_INTERP_MOV_F32, [corner, Operand::Imm(2), place]);
+                operands.extend([self.vgpr(first), place, corner]);
+                V_INTERP_P1LV_F16
+            }
             Intrinsic::InterpP1F16 => {
                 operands.extend([self.vgpr(first), place]);
                 V_INTERP_P1LL_F16
@@ -251,7 +248,8 @@ impl<'a> Selector<'a> {
                 let &[sum, j] = sources else { return Err(Diagnostic::malformed("too few arguments")) };
                 let [sum, j] = [self.vgpr(sum), self.vgpr(j)];
                 operands.extend([j, place, sum]);
-                if generation >= Generation::Gfx9 { V_INTERP_P2_F16 } else { V_INTERP_P2_LEGACY_F16 }
+                // The other bits of the result are nobody's, so the form that leaves them alone is not needed.
+                V_INTERP_P2_LEGACY_F16
             }
         };
         if !self.exists(op) {
@@ -269,7 +267,8 @@ impl<'a> Selector<'a> {
             return Err(Diagnostic::malformed("too few arguments"));
         };
         let (target, enabled) = (self.immediate(*target)?, self.immediate(*enabled)?);
-        if !is_export_target(target) || !(0..16).contains(&enabled) {
+        // Reserved targets are the program's matter.
+        if !(0..64).contains(&target) || !(0..16).contains(&enabled) {
             return Err(Diagnostic::malformed(format!("export of channels {enabled} to target {target}")));
         }
         let mut operands: SmallVec<[Operand; 5]> = SmallVec::new();

@@ -7,7 +7,7 @@
 use mir::Result;
 use mir::abi::call::Inputs;
 use mir::ir::*;
-use mir::target::{Features, Target};
+use mir::target::{Features, Os, Target};
 
 /// Fills in [`Function::inputs`] of all functions of a legal module.
 pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<Target>) -> Result<()> {
@@ -30,7 +30,8 @@ pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<
                         callers[*callee].push(func);
                         Inputs::empty()
                     }
-                    InstKind::Call { .. } => Inputs::all(),
+                    // Kernels are numbered only where the whole program is known.
+                    InstKind::Call { .. } => Inputs::all() - Inputs::LDS_KERNEL_ID,
                     kind => own_inputs(function, kind, &target),
                 };
             }
@@ -55,28 +56,41 @@ pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<
 
 /// What one operation reads.
 fn own_inputs(function: &Function, kind: &InstKind, target: &Target) -> Inputs {
-    let queue_has_apertures = !target.has(Features::APERTURE_REGS);
+    // Where the apertures are not in registers, the queue has them, and on systems without queues the hidden arguments.
+    let hidden = mir::abi::kernarg::has_hidden_apertures(function, target);
+    let apertures = match target.os {
+        _ if target.has(Features::APERTURE_REGS) => Inputs::empty(),
+        Os::AmdHsa if hidden => Inputs::IMPLICITARG_PTR,
+        Os::AmdHsa | Os::Mesa3d => Inputs::QUEUE_PTR,
+        Os::AmdPal | Os::Unknown => Inputs::IMPLICITARG_PTR,
+    };
     match kind {
         InstKind::Intrinsic { intrinsic, .. } => match intrinsic {
             Intrinsic::WorkitemIdX => Inputs::WORKITEM_ID_X,
             Intrinsic::WorkitemIdY => Inputs::WORKITEM_ID_Y,
             Intrinsic::WorkitemIdZ => Inputs::WORKITEM_ID_Z,
+            Intrinsic::WorkgroupIdX | Intrinsic::WorkgroupIdY | Intrinsic::WorkgroupIdZ
+                if target.has(Features::ARCHITECTED_SGPRS) =>
+            {
+                Inputs::empty()
+            }
             Intrinsic::WorkgroupIdX => Inputs::WORKGROUP_ID_X,
             Intrinsic::WorkgroupIdY => Inputs::WORKGROUP_ID_Y,
             Intrinsic::WorkgroupIdZ => Inputs::WORKGROUP_ID_Z,
             Intrinsic::DispatchPtr => Inputs::DISPATCH_PTR,
             Intrinsic::DispatchId => Inputs::DISPATCH_ID,
-            Intrinsic::QueuePtr | Intrinsic::Trap | Intrinsic::Ubsantrap => Inputs::QUEUE_PTR,
+            Intrinsic::QueuePtr => Inputs::QUEUE_PTR,
+            Intrinsic::Trap | Intrinsic::Ubsantrap if hidden => Inputs::IMPLICITARG_PTR,
+            Intrinsic::Trap | Intrinsic::Ubsantrap => Inputs::QUEUE_PTR,
             Intrinsic::ImplicitargPtr => Inputs::IMPLICITARG_PTR,
-            Intrinsic::IsShared | Intrinsic::IsPrivate if queue_has_apertures => Inputs::QUEUE_PTR,
+            Intrinsic::LdsKernelId => Inputs::LDS_KERNEL_ID,
+            Intrinsic::IsShared | Intrinsic::IsPrivate => apertures,
             _ => Inputs::empty(),
         },
-        InstKind::Cast { op: CastOp::AddrSpaceCast, arg } if queue_has_apertures => {
-            match function.ty(*arg).addr_space() {
-                Some(AddrSpace::LOCAL | AddrSpace::PRIVATE) => Inputs::QUEUE_PTR,
-                _ => Inputs::empty(),
-            }
-        }
+        InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => match function.ty(*arg).addr_space() {
+            Some(AddrSpace::LOCAL | AddrSpace::PRIVATE) => apertures,
+            _ => Inputs::empty(),
+        },
         _ => Inputs::empty(),
     }
 }

@@ -18,7 +18,7 @@
 //! * **Pixel shaders**: where neighbours' values are needed (derivatives, `wqm`), the shader starts with `s_wqm_b64 exec, exec`; the lanes from before, less
 //!   those that `wqm.demote` took, are the *live* ones, a variable in SSA form on the wave graph. Stores, atomics and exports are regions with mask
 //!   EXEC ∧ live, computed at the start of a block and after each demotion.
-//! * **kill**: the lanes have branched to the end, so no join restores them. If nobody is left, a pixel shader exports to the null target; a
+//! * **kill**: the lanes have branched to the end, so no join restores them. If nobody is left, a pixel shader exports to the null target (and ends, where it has a result); a
 //!   shader with a result ends with EXEC less the lanes that are gone.
 //!
 //! Cost: linear.
@@ -313,7 +313,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
             }
         }
     }
-    if pixel && f.shader_results.is_empty() {
+    if pixel {
         for block in kills {
             if let Some(live) = last[block] {
                 null_export(f, block, live);
@@ -322,7 +322,8 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     }
 }
 
-/// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left.
+/// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left. A
+/// shader with a result ends there, as what follows it has nothing to go on with.
 fn null_export(f: &mut Function, block: Block, live: VReg) {
     let export = || {
         let mut inst =
@@ -330,6 +331,7 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
         inst.mods.flags |= ModFlags::DONE | ModFlags::VM;
         inst
     };
+    let ends_here = !f.shader_results.is_empty();
     let edges = f.blocks[block].wave_succs.clone();
     let depth = f.blocks[block].loop_depth;
     match (f.blocks[block].term, &edges[..]) {
@@ -345,14 +347,24 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
             data.wave_succs = [to(last), edge.clone()].into_iter().collect();
             let data = &mut f.blocks[last];
             data.push(export());
-            data.term = Terminator::Jump;
-            data.wave_succs = [edge.clone()].into_iter().collect();
+            if ends_here {
+                data.term = Terminator::Unreachable;
+            } else {
+                data.term = Terminator::Jump;
+                data.wave_succs = [edge.clone()].into_iter().collect();
+            }
             f.blocks[block].wave_succs = [to(check)].into_iter().collect();
             if let Some(at) = f.layout.iter().position(|&b| b == block) {
                 f.layout.splice(at + 1..at + 1, [check, last]);
             }
         }
         // All lanes of the wave come here together.
+        (Terminator::EndProgram | Terminator::Return, _) if ends_here => {
+            let data = &mut f.blocks[block];
+            data.insts.truncate(data.tail_start as usize);
+            data.push(export());
+            data.term = Terminator::Unreachable;
+        }
         (Terminator::EndProgram, _) => {
             let data = &mut f.blocks[block];
             let at =

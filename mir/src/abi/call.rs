@@ -61,6 +61,8 @@ bitflags::bitflags! {
         const WORKITEM_ID_Y = 1 << 8;
         /// The third one.
         const WORKITEM_ID_Z = 1 << 9;
+        /// Number of the kernel among those that use LDS variables of functions, where the producer has numbered them.
+        const LDS_KERNEL_ID = 1 << 10;
     }
 }
 

@@ -99,6 +99,21 @@ fn has_v5_block(version: u8) -> bool {
     version >= 5
 }
 
+/// Whether the queue and the high halves of generic addresses in LDS and scratch are among the hidden arguments, at the offsets of
+/// [`PRIVATE_BASE`], [`SHARED_BASE`] and [`QUEUE_PTR`].
+pub fn has_hidden_apertures(function: &Function, target: &Target) -> bool {
+    target.os == Os::AmdHsa
+        && has_v5_block(target.code_object_version)
+        && function.attribute("amdgpu-no-implicitarg-ptr").is_none()
+}
+
+/// Offset of `hidden_private_base` in the block of V5.
+pub const PRIVATE_BASE: u32 = 192;
+/// Offset of `hidden_shared_base` in the block of V5.
+pub const SHARED_BASE: u32 = 196;
+/// Offset of `hidden_queue_ptr` in the block of V5.
+pub const QUEUE_PTR: u32 = 200;
+
 /// The layout of `function`'s kernarg segment.
 pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
     let mut out = KernargLayout { align_bytes: 4, ..Default::default() };

@@ -62,6 +62,9 @@ pub struct KernelMeta {
     /// Bytes of the kernarg segment.
     #[serde(rename = ".kernarg_segment_size")]
     pub kernarg_segment_size: u32,
+    /// `init` or `fini` where the runtime runs it before or after all others.
+    #[serde(rename = ".kind", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Source language.
     #[serde(rename = ".language", default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -253,6 +256,10 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
         group_segment_fixed_size: kernel.lds.size_bytes,
         kernarg_segment_align: kernel.kernarg.align_bytes,
         kernarg_segment_size: kernel.kernarg.size_bytes,
+        kind: ["init", "fini"]
+            .into_iter()
+            .find(|kind| source.attribute(&format!("device-{kind}")).is_some())
+            .map(str::to_owned),
         language: module.opencl_version.map(|_| "OpenCL C".to_owned()),
         language_version: module.opencl_version,
         max_flat_workgroup_size: kernel.max_flat_workgroup_size,

@@ -278,6 +278,8 @@ pub struct KernelMetadata {
     pub vec_type_hint: Option<String>,
     /// `"runtime-handle"` attribute: symbol for device enqueue.
     pub device_enqueue_symbol: Option<String>,
+    /// `!llvm.amdgcn.lds.kernel.id`.
+    pub lds_kernel_id: Option<u32>,
 }
 
 /// Inline assembly.

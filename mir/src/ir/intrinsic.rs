@@ -286,6 +286,10 @@ intrinsics! {
     IsPrivate = "amdgcn.is.private";
     AddrspacecastNonnull = "amdgcn.addrspacecast.nonnull";
     LdsKernelId = "amdgcn.lds.kernel.id", UNIFORM;
+    WaveId = "amdgcn.wave.id", UNIFORM;
+    ImplicitBufferPtr = "amdgcn.implicit.buffer.ptr", UNIFORM;
+    /// The symbol whose low half is the result is the argument.
+    RelocConstant = "amdgcn.reloc.constant", UNIFORM;
     PopsExitingWaveId = "amdgcn.pops.exiting.wave.id", EFFECT | UNIFORM;
     // AMDGPU: synchronisation and special instructions.
     SBarrier = "amdgcn.s.barrier", EFFECT | CONVERGENT;

@@ -475,9 +475,9 @@ impl Encoder<'_> {
                 self.check_address(1)?;
                 1
             }
-            (Format::Mubuf | Format::Mtbuf | Format::Mimg, Slot::Data0) => {
-                dwords + u8::from(flags.contains(ModFlags::TFE))
-            }
+            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => dwords + u8::from(flags.contains(ModFlags::TFE)),
+            // Either of an image's two warnings has a dword behind the data.
+            (Format::Mimg, Slot::Data0) => dwords + u8::from(flags.intersects(ModFlags::TFE | ModFlags::LWE)),
             _ => dwords,
         })
     }

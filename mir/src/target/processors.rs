@@ -99,6 +99,10 @@ bitflags::bitflags! {
         const TRAP_HANDLER = 1 << 33;
         /// Scratch accesses may be unaligned, although lanes are interleaved by dwords.
         const UNALIGNED_SCRATCH = 1 << 34;
+        /// LDS has 16 banks, not 32: interpolation reads an attribute's dwords in two steps.
+        const LDS_BANKS_16 = 1 << 35;
+        /// Ids of work-group and wave are in trap temporaries, not in SGPRs of the wave.
+        const ARCHITECTED_SGPRS = 1 << 36;
     }
 }
 
@@ -239,14 +243,14 @@ pub static PROCESSORS: &[Processor] = &[
     processor!("gfx700" ["kaveri"], Gfx7, 0x22, gfx7(), apu),
     processor!("gfx701" ["hawaii"], Gfx7, 0x23, gfx7().union(Features::FAST_F64).union(Features::FAST_FMA_F32)),
     processor!("gfx702" [], Gfx7, 0x24, gfx7().union(Features::FAST_FMA_F32)),
-    processor!("gfx703" ["kabini", "mullins"], Gfx7, 0x25, gfx7(), apu),
+    processor!("gfx703" ["kabini", "mullins"], Gfx7, 0x25, gfx7().union(Features::LDS_BANKS_16), apu),
     processor!("gfx704" ["bonaire"], Gfx7, 0x26, gfx7()),
-    processor!("gfx705" [], Gfx7, 0x3b, gfx7(), apu),
+    processor!("gfx705" [], Gfx7, 0x3b, gfx7().union(Features::LDS_BANKS_16), apu),
     processor!("gfx801" ["carrizo"], Gfx8, 0x28, gfx8().union(Features::FAST_F64).union(Features::FAST_FMA_F32).union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
     processor!("gfx802" ["iceland", "tonga"], Gfx8, 0x29, gfx8().union(Features::SGPR_INIT_BUG)),
     processor!("gfx803" ["fiji", "polaris10", "polaris11"], Gfx8, 0x2a, gfx8()),
     processor!("gfx805" ["tongapro"], Gfx8, 0x3c, gfx8().union(Features::SGPR_INIT_BUG)),
-    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::PACKED_D16).union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
+    processor!("gfx810" ["stoney"], Gfx8, 0x2b, gfx8().union(Features::PACKED_D16).union(Features::LDS_BANKS_16).union(Features::XNACK_SUPPORTED).union(Features::XNACK), apu),
     processor!("gfx900" [], Gfx9, 0x2c, gfx9().union(Features::MAD_MIX)),
     processor!("gfx902" [], Gfx9, 0x2d, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx904" [], Gfx9, 0x2e, gfx9().union(Features::FMA_MIX)),

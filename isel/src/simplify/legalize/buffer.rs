@@ -122,10 +122,9 @@ impl Legalizer<'_> {
         };
         let (offset, soffset) = (self.part(args[desc.offset()])?, self.part(args[desc.soffset()])?);
         let mut control = Control::from_cache(self.immediate(args[desc.aux()], "the cache argument")?);
-        let format = if desc.typed { self.immediate(args[desc.soffset() + 1], "the format")? } else { 0 };
-        if format > 127 {
-            return Err(Diagnostic::malformed(format!("llvm.{}: format {format}", desc.name)));
-        }
+        // The field has seven bits.
+        let format =
+            if desc.typed { self.immediate(args[desc.soffset() + 1], "the format")? & 127 } else { 0 };
         let mut all: SmallVec<[Value; 4]> =
             SmallVec::from_slice(&[resource, index, offset, soffset, resource]);
         let mut finish = |this: &mut Self, control: Control, data: &[Value], result: Type| {
@@ -331,8 +330,10 @@ impl Legalizer<'_> {
         }
         let mut dmask = 0;
         if desc.has_dmask() {
-            dmask = self.immediate(args[desc.data_args()], "dmask")? as u32;
-            if dmask > 15 || desc.action == ImageAction::Gather4 && dmask.count_ones() != 1 {
+            let given = self.immediate(args[desc.data_args()], "dmask")?;
+            // The field has four bits; what has none of them is no request for nothing.
+            dmask = if given > 15 { (given as u32 & 15).max(1) } else { given as u32 };
+            if desc.action == ImageAction::Gather4 && dmask.count_ones() != 1 {
                 return Err(Diagnostic::malformed(format!("llvm.{}: dmask {dmask}", desc.name)));
             }
         }

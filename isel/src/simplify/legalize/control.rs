@@ -49,7 +49,11 @@ impl Legalizer<'_> {
     }
 
     pub(super) fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Parts> {
-        let cond = self.part(cond)?;
+        // No way is better than the other: both stay, as in LLVM, and a bit of the wave's mode decides.
+        let cond = match self.old.as_const(cond) {
+            Some(Const::Undef | Const::Poison) => self.any_condition()?,
+            _ => self.part(cond)?,
+        };
         let (if_true, if_false) = (self.target(if_true)?, self.target(if_false)?);
         let kind = match self.b.func.as_const(cond) {
             Some(Const::Int(1)) => InstKind::Jump { target: if_true },

@@ -79,6 +79,12 @@ impl Legalizer<'_> {
             .ok_or_else(|| Diagnostic::defect("register read without a result"))
     }
 
+    /// A condition, the same in all lanes, of which nothing is known.
+    pub(super) fn any_condition(&mut self) -> Result<Value> {
+        let mode = self.get_register(hwreg(MODE, 0, 1))?;
+        Ok(self.b.icmp_imm(IntPredicate::Ne, mode, 0))
+    }
+
     fn set_register(&mut self, register: u32, value: Value) {
         let register = self.b.i32(register);
         let args = [register, value].into_iter().collect();
@@ -179,6 +185,23 @@ impl Legalizer<'_> {
         self.b.strict = strict;
         self.set_register(ROUNDING_16_64, before);
         Ok(out)
+    }
+
+    /// Runs `op` with binary16 and binary64 rounding to zero, which interpolation in binary16 asks for.
+    ///
+    /// Source: ISA manuals, `V_INTERP_P1LL_F16` and its kin; LLVM's SIModeRegister.cpp.
+    pub(super) fn with_narrow_rounding_to_zero(
+        &mut self,
+        op: impl FnOnce(&mut Self) -> Result<Value>,
+    ) -> Result<Value> {
+        let before = if self.mode_varies() { self.get_register(ROUNDING_16_64)? } else { self.b.i32(0) };
+        let zero = self.b.i32(HARDWARE[0] as u32);
+        self.set_register(ROUNDING_16_64, zero);
+        let strict = std::mem::replace(&mut self.b.strict, true);
+        let result = op(self);
+        self.b.strict = strict;
+        self.set_register(ROUNDING_16_64, before);
+        result
     }
 
     /// Runs `op` with binary32 denormals kept, whatever the mode of the function is.

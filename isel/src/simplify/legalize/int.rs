@@ -289,10 +289,18 @@ impl Legalizer<'_> {
                         Some(AddrSpace::GLOBAL | AddrSpace::CONSTANT | AddrSpace::LOCAL | AddrSpace::PRIVATE)
                     );
                 if kept || from == Some(to) {
-                    part
-                } else {
-                    self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(to))
+                    return part;
                 }
+                // That the host passes global memory alone says nothing about a pointer that the program knows to be of another space.
+                let flat = self.old.ty(arg).addr_space() == Some(AddrSpace::FLAT)
+                    && matches!(to, AddrSpace::LOCAL | AddrSpace::PRIVATE)
+                    && matches!(from, Some(AddrSpace::GLOBAL | AddrSpace::CONSTANT));
+                let part = if flat {
+                    self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(AddrSpace::FLAT))
+                } else {
+                    part
+                };
+                self.b.cast(CastOp::AddrSpaceCast, part, Type::ptr(to))
             })
             .collect())
     }

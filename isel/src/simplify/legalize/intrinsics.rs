@@ -85,8 +85,26 @@ impl Legalizer<'_> {
                 }]))
             }
             // Only kernels have arguments in memory.
-            KernargSegmentPtr if self.old.call_conv.is_callable() => {
+            KernargSegmentPtr if self.old.call_conv.is_callable() || self.in_shader() => {
                 Ok(Parts::from_slice(&[self.b.zero(ty)]))
+            }
+            // Shaders start with other values; what they ask for in vain is undefined.
+            WorkgroupIdX | WorkgroupIdY | WorkgroupIdZ
+                if self.in_shader() && !self.ctx.machine.has(Features::ARCHITECTED_SGPRS) =>
+            {
+                Ok(Parts::from_slice(&[self.b.undef(ty)]))
+            }
+            WorkitemIdX | WorkitemIdY | WorkitemIdZ | DispatchId if self.in_shader() => {
+                Ok(Parts::from_slice(&[self.b.undef(ty)]))
+            }
+            LdsKernelId if !self.old.call_conv.is_callable() => {
+                Ok(Parts::from_slice(&[match self.old.kernel.lds_kernel_id {
+                    Some(number) => self.b.i32(number),
+                    None => self.b.undef(ty),
+                }]))
+            }
+            ImplicitBufferPtr if self.ctx.machine.os != mir::target::Os::Mesa3d || !self.in_shader() => {
+                Err(Diagnostic::unsupported("llvm.amdgcn.implicit.buffer.ptr outside of Mesa's shaders"))
             }
             // Frames are not linked: what LLVM does not know here is null.
             Returnaddress if self.old.as_int(args[0]) == Some(0) && self.old.call_conv.is_callable() => {
@@ -97,7 +115,12 @@ impl Legalizer<'_> {
                 Ok(Parts::from_slice(&[self.b.zero(null)]))
             }
             ImplicitargPtr => {
-                let base = self.b.intrinsic(KernargSegmentPtr, &[], Type::ptr(AddrSpace::CONSTANT));
+                let base_ty = Type::ptr(AddrSpace::CONSTANT);
+                let base = if self.in_shader() {
+                    self.b.zero(base_ty)
+                } else {
+                    self.b.intrinsic(KernargSegmentPtr, &[], base_ty)
+                };
                 let pointer = self.b.ptr_offset(base, i64::from(self.kernarg.implicit_offset));
                 Ok(Parts::from_slice(&[if ty == self.b.ty(pointer) {
                     pointer

@@ -16,7 +16,13 @@ impl Legalizer<'_> {
 
     /// The pointer operand of an access with the space it really lies in.
     pub(super) fn address(&mut self, ptr: Value, mem: MemAccess) -> Result<(Value, MemAccess)> {
-        let parts = self.raw_parts(ptr)?;
+        // A volatile access goes the way that the program says, where there is one.
+        let as_written = mem.flags.contains(MemFlags::VOLATILE)
+            && mem.space == AddrSpace::FLAT
+            && self.ctx.machine.has(Features::FLAT)
+            && (self.spaces.of(ptr) == Some(AddrSpace::LOCAL)
+                || mir::abi::shader::has_flat_scratch(self.old.call_conv, self.ctx.machine));
+        let parts = if as_written { self.parts(ptr)? } else { self.raw_parts(ptr)? };
         let [part] = parts[..] else {
             return Err(Diagnostic::unsupported("access through a vector of pointers"));
         };

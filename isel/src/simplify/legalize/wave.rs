@@ -1,6 +1,7 @@
 //! Intrinsics of the AMDGPU target that are more than one operation: reductions over the lanes, killing lanes, resources,
 //! dispatch queries of older ABIs, and arithmetic that LLVM expands.
 
+use super::super::legal_intrinsics::is_legal;
 use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::target::Generation;
@@ -22,6 +23,11 @@ pub(super) fn is_wave_intrinsic(intrinsic: Intrinsic) -> bool {
                 | ExportCompr
                 | Export
                 | LoadToLds
+                | InterpMov
+                | InterpP1
+                | InterpP2
+                | InterpP1F16
+                | InterpP2F16
                 | DsOrderedAdd
                 | DsOrderedSwap
                 | DsGwsInit
@@ -142,9 +148,29 @@ impl Legalizer<'_> {
                 }
                 _ => Err(Diagnostic::unsupported(format!("llvm.{name} from this address space"))),
             },
+            InterpMov | InterpP1 | InterpP2 => {
+                Ok(Parts::from_slice(&[self.interpolated(intrinsic, args, ty)?]))
+            }
+            InterpP1F16 | InterpP2F16 => {
+                let half = |this: &mut Self| this.interpolated(intrinsic, args, ty);
+                Ok(Parts::from_slice(&[self.with_narrow_rounding_to_zero(half)?]))
+            }
             DsOrderedAdd | DsOrderedSwap => self.ordered_count(intrinsic, args),
             _ => self.global_wave_sync(intrinsic, args),
         }
+    }
+
+    /// A step of interpolation.
+    fn interpolated(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Value> {
+        if !is_legal(intrinsic, ty, self.ctx.machine) {
+            let name = intrinsic.name();
+            return Err(Diagnostic::unsupported(format!("llvm.{name} on {}", self.ctx.machine)));
+        }
+        let mut all: SmallVec<[Value; 6]> = SmallVec::new();
+        for &arg in args {
+            all.push(self.part(arg)?);
+        }
+        Ok(self.b.intrinsic(intrinsic, &all, ty))
     }
 
     fn effect(&mut self, intrinsic: Intrinsic, args: &[Value]) {

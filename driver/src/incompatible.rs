@@ -1,0 +1,162 @@
+//! Functions for other processors.
+//!
+//! Libraries hold variants of a function, each with the instructions that it needs among its `"target-features"`, and choose at run time.
+//! What the processor cannot run is dropped, as LLVM does: whoever refers to it gets null. Processors without a number (`generic`) keep
+//! everything. Cost: linear in the module where something is dropped, in the number of functions otherwise.
+
+use crate::options::CompileOptions;
+use mir::ir::{Callee, Const, Func, Function, InstKind, Module, SymbolRef, Type, Value, ValueDef};
+use mir::target::{Features, Processor, Target};
+use std::collections::BTreeSet;
+
+/// Features by which functions are told apart, and what processor has each. `None`: no processor of GFX6 to GFX9 here.
+///
+/// Source: LLVM, AMDGPURemoveIncompatibleFunctions.cpp (names) and GCNProcessors.td.
+const NEEDED: &[(&str, Option<Features>)] = &[
+    ("16-bit-insts", Some(Features::INST_16BIT)),
+    ("dot1-insts", Some(Features::DOT_INSTS)),
+    ("dot10-insts", Some(Features::DOT_INSTS)),
+    ("dot2-insts", Some(Features::DOT_INSTS)),
+    ("dot3-insts", None),
+    ("dot4-insts", None),
+    ("dot5-insts", None),
+    ("dot6-insts", None),
+    ("dot7-insts", Some(Features::DOT_INSTS)),
+    ("dot8-insts", None),
+    ("dot9-insts", None),
+    ("dpp", Some(Features::DPP)),
+    ("gfx10-insts", None),
+    ("gfx11-insts", None),
+    ("gfx8-insts", Some(Features::INST_16BIT)),
+    ("gfx9-insts", Some(Features::GLOBAL)),
+    ("wavefrontsize32", None),
+];
+
+/// Drops what the processor of the command line, or of the function itself, cannot run.
+pub fn drop_incompatible(module: &mut Module, options: &CompileOptions) {
+    let dropped: BTreeSet<Func> = module
+        .functions
+        .iter()
+        .filter(|(_, function)| !function.is_declaration() && !runs(function, options))
+        .map(|(func, _)| func)
+        .collect();
+    if dropped.is_empty() {
+        return;
+    }
+    for &func in &dropped {
+        let function = &mut module.functions[func];
+        let (name, call_conv, ret) = (std::mem::take(&mut function.name), function.call_conv, function.ret);
+        *function = Function::new(name, call_conv, ret);
+    }
+    for function in module.functions.values_mut() {
+        forget(function, &dropped);
+    }
+    let is_dropped = |symbol: SymbolRef| matches!(symbol, SymbolRef::Func(func) if dropped.contains(&func));
+    for init in module.globals.values_mut().filter_map(|global| global.init.as_mut()) {
+        init.relocations.retain(|relocation| !is_dropped(relocation.symbol));
+    }
+    module.aliases.retain(|alias| !is_dropped(alias.target));
+    module.used.retain(|&symbol| !is_dropped(symbol));
+}
+
+/// Whether the processor has everything that the function asks for by name.
+fn runs(function: &Function, options: &CompileOptions) -> bool {
+    let cpu = function.attribute("target-cpu").unwrap_or(&options.cpu);
+    let processor = match Target::processor_by_name(cpu) {
+        Some(processor) if !processor.name.starts_with("generic") => processor,
+        _ => return true,
+    };
+    let Some(text) = function.attribute("target-features") else { return true };
+    let mut wanted: Vec<&str> = Vec::new();
+    for entry in text.split(',').map(str::trim) {
+        match entry.split_at_checked(1) {
+            Some(("+", name)) => wanted.push(name),
+            Some(("-", name)) => wanted.retain(|known| *known != name),
+            _ => {}
+        }
+    }
+    wanted.into_iter().all(|name| has(processor, name))
+}
+
+fn has(processor: &Processor, name: &str) -> bool {
+    match NEEDED.binary_search_by_key(&name, |row| row.0) {
+        Ok(row) => NEEDED[row].1.is_some_and(|features| processor.features.contains(features)),
+        Err(_) => true,
+    }
+}
+
+/// Replaces addresses of dropped functions by null, calls included.
+fn forget(function: &mut Function, dropped: &BTreeSet<Func>) {
+    let is_dropped = |def: &ValueDef| matches!(def, ValueDef::Const(Const::Symbol(SymbolRef::Func(func), _)) if dropped.contains(func));
+    let addresses: Vec<Value> =
+        function.values.iter().filter(|(_, data)| is_dropped(&data.def)).map(|(value, _)| value).collect();
+    for value in addresses {
+        function.values[value].def = ValueDef::Const(Const::Zero);
+    }
+    let calls: Vec<_> = function
+        .insts
+        .iter()
+        .filter(|(_, data)| {
+            matches!(data.kind, InstKind::Call { callee: Callee::Func(func), .. } if dropped.contains(&func))
+        })
+        .map(|(inst, _)| inst)
+        .collect();
+    if calls.is_empty() {
+        return;
+    }
+    let null = function.constant(Type::ptr(mir::ir::AddrSpace::FLAT), Const::Zero);
+    for inst in calls {
+        if let InstKind::Call { callee, .. } = &mut function.insts[inst].kind {
+            *callee = Callee::Indirect(null);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted() {
+        assert!(NEEDED.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn what_the_processor_lacks_is_dropped_and_forgotten() {
+        let text = "
+@table = addrspace(1) global [2 x ptr] [ptr @old, ptr @new]
+define void @old() \"target-features\"=\"+gfx8-insts,+dpp\" {
+  ret void
+}
+define void @new() \"target-features\"=\"+gfx9-insts,+gfx10-insts,-gfx10-insts\" {
+  ret void
+}
+define void @small() \"target-features\"=\"+wavefrontsize32\" {
+  ret void
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  call void @new()
+  store ptr @new, ptr addrspace(1) %p
+  ret void
+}";
+        let left = |cpu: &str| {
+            let mut module = frontend::read_module(text.as_bytes(), "t.ll").unwrap();
+            let options = CompileOptions { cpu: cpu.into(), ..Default::default() };
+            drop_incompatible(&mut module, &options);
+            let names: Vec<String> =
+                module.functions.values().filter(|f| !f.is_declaration()).map(|f| f.name.clone()).collect();
+            let addresses: usize =
+                module.globals.values().filter_map(|g| g.init.as_ref()).map(|i| i.relocations.len()).sum();
+            let kernel = module.functions.values().find(|f| f.name == "k").unwrap();
+            let direct = kernel
+                .insts
+                .values()
+                .any(|i| matches!(i.kind, InstKind::Call { callee: Callee::Func(_), .. }));
+            (names.join(" "), addresses, direct)
+        };
+        assert_eq!(left("gfx900"), ("old new k".into(), 2, true));
+        assert_eq!(left("fiji"), ("old k".into(), 1, false));
+        assert_eq!(left("gfx600"), ("k".into(), 0, false));
+        assert_eq!(left(""), ("old new small k".into(), 2, true));
+    }
+}

@@ -1,0 +1,372 @@
+//! What LLVM's back end accepts besides the obvious: constructor tables, names for the nameless, odd immediates, values that a system
+//! does not pass. Each test compiles text and looks at the instructions or symbols that come out.
+
+use gcnc::{CompileOptions, FileType};
+use object::{Object, ObjectSection, ObjectSymbol};
+
+fn compile(text: &str, triple: &str, cpu: &str, attributes: &str) -> Result<Vec<u8>, String> {
+    let options = CompileOptions {
+        triple: triple.into(),
+        cpu: cpu.into(),
+        attributes: vec![attributes.into()],
+        file_type: FileType::Obj,
+        verify: true,
+        ..Default::default()
+    };
+    match gcnc::compile(text.as_bytes(), "test.ll", &options) {
+        Ok(output) => Ok(output.bytes),
+        Err(errors) => Err(errors.iter().map(|error| error.to_string()).collect()),
+    }
+}
+
+/// The instructions of function `name`, one string each.
+fn code(object: &[u8], name: &str) -> Vec<String> {
+    let listing = emit::disassemble(object).unwrap();
+    let start = format!("{name}:");
+    let lines = listing.lines().skip_while(|line| *line != start).skip(1);
+    let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
+    let text = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
+    lines.map(text).filter(|line| !line.is_empty()).collect()
+}
+
+fn listing(text: &str, triple: &str, cpu: &str, name: &str) -> String {
+    code(&compile(text, triple, cpu, "").unwrap(), name).join("\n")
+}
+
+fn symbols(object: &[u8]) -> Vec<String> {
+    let file = object::File::parse(object).unwrap();
+    let mut names: Vec<String> = file.symbols().filter_map(|s| s.name().ok().map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn constructors_become_arrays_and_kernels() {
+    let text = "
+@llvm.global_ctors = appending addrspace(1) global [3 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @late, ptr null }, { i32, ptr, ptr } { i32 1, ptr @early, ptr null }, { i32, ptr, ptr } { i32 1, ptr @late, ptr null }]
+@llvm.global_dtors = appending addrspace(1) global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 7, ptr @early, ptr null }]
+define internal void @early() {
+  ret void
+}
+define internal void @late() {
+  ret void
+}
+";
+    let object = compile(text, "amdgcn-amd-amdhsa", "gfx900", "").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let size = |name: &str| file.section_by_name(name).map(|section| section.size());
+    assert_eq!(
+        [size(".init_array"), size(".init_array.1"), size(".fini_array.7"), size(".fini_array")],
+        [Some(8), Some(16), Some(8), None]
+    );
+    let names = symbols(&object);
+    for name in ["amdgcn.device.init.kd", "amdgcn.device.fini.kd", "__init_array_start", "__fini_array_end"] {
+        assert!(names.iter().any(|known| known == name), "{name} is missing: {names:?}");
+    }
+    let text =
+        format!("{:?}", String::from_utf8_lossy(file.section_by_name(".note").unwrap().data().unwrap()));
+    assert!(text.contains(".kind") && text.contains("fini"), "{text}");
+    let init = code(&object, "amdgcn.device.init");
+    assert!(init.iter().any(|line| line.starts_with("s_swappc_b64")), "{init:?}");
+    // A module's own kernel stays.
+    let own = format!(
+        "{}\ndefine amdgpu_kernel void @amdgcn.device.init() {{\n  ret void\n}}\n",
+        include_str!("data/constructor.ll")
+    );
+    let object = compile(&own, "amdgcn-amd-amdhsa", "gfx900", "").unwrap();
+    assert_eq!(code(&object, "amdgcn.device.init"), ["s_endpgm"]);
+}
+
+#[test]
+fn the_nameless_are_numbered_callees_first() {
+    let text = "
+@0 = internal addrspace(1) global i32 5
+@1 = internal addrspace(1) global i32 6
+@a = addrspace(1) global ptr addrspace(1) @1
+define amdgpu_kernel void @2(ptr addrspace(1) %p) {
+  %z = load i32, ptr addrspace(1) @1
+  store i32 %z, ptr addrspace(1) %p
+  call void @3(i32 %z)
+  ret void
+}
+define void @3(i32 %x) noinline {
+  store i32 %x, ptr addrspace(1) @0
+  ret void
+}
+";
+    let object = compile(text, "amdgcn-amd-amdhsa", "fiji", "").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let kind = |name: &str| {
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect(name);
+        (symbol.kind(), symbol.address())
+    };
+    use object::SymbolKind::{Data, Text};
+    assert_eq!([kind("__unnamed_1").0, kind("__unnamed_3").0], [Text, Text]);
+    assert_eq!([kind("__unnamed_2"), kind("__unnamed_4")], [(Data, 0), (Data, 4)]);
+    assert!(symbols(&object).contains(&"__unnamed_3.kd".to_owned()));
+}
+
+#[test]
+fn functions_for_other_processors_are_dropped() {
+    let text = "
+define void @wide() \"target-features\"=\"+wavefrontsize32\" {
+  ret void
+}
+define void @plain() {
+  ret void
+}
+";
+    let names = symbols(&compile(text, "amdgcn--", "gfx906", "").unwrap());
+    assert!(names.contains(&"plain".to_owned()) && !names.contains(&"wide".to_owned()), "{names:?}");
+}
+
+#[test]
+fn invokes_are_calls() {
+    let text = "
+declare i32 @personality(...)
+define i32 @callee(i32 %x) noinline {
+  ret i32 %x
+}
+define i32 @caller(i32 %x) personality ptr @personality {
+  %y = invoke i32 @callee(i32 %x) to label %good unwind label %bad
+good:
+  %z = add i32 %y, 1
+  ret i32 %z
+bad:
+  %pad = landingpad { ptr, i32 } cleanup
+  resume { ptr, i32 } %pad
+}
+";
+    let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "caller");
+    assert!(code.contains("s_swappc_b64") && code.contains("v_add_u32_e32 v0, 1, v0"), "{code}");
+}
+
+#[test]
+fn interpolation_passes_at_all_its_types() {
+    let text = "
+define amdgpu_ps float @mov(i32 inreg %m0) {
+  %x = call float @llvm.amdgcn.interp.mov(i32 2, i32 1, i32 3, i32 %m0)
+  ret float %x
+}
+define amdgpu_ps half @half(float %i, float %j, i32 inreg %m0) {
+  %a = call float @llvm.amdgcn.interp.p1.f16(float %i, i32 1, i32 2, i1 true, i32 %m0)
+  %b = call half @llvm.amdgcn.interp.p2.f16(float %a, float %j, i32 1, i32 2, i1 true, i32 %m0)
+  ret half %b
+}
+declare float @llvm.amdgcn.interp.mov(i32, i32, i32, i32)
+declare float @llvm.amdgcn.interp.p1.f16(float, i32, i32, i1, i32)
+declare half @llvm.amdgcn.interp.p2.f16(float, float, i32, i32, i1, i32)
+";
+    let mov = |code: &str| code.contains("v_interp_mov_f32_e32 v0, p0, attr3.y");
+    for cpu in ["gfx810", "gfx803", "gfx900"] {
+        let whole = listing(text, "amdgcn--", cpu, "mov");
+        assert!(mov(&whole), "{whole}");
+        let half = listing(text, "amdgcn--", cpu, "half");
+        let first = if cpu == "gfx810" { "v_interp_p1lv_f16" } else { "v_interp_p1ll_f16" };
+        let second = if cpu == "gfx900" { "v_interp_p2_legacy_f16" } else { "v_interp_p2_f16" };
+        // Both round to zero.
+        let order = ["hwreg(HW_REG_MODE, 2, 2), 3", first, second];
+        let places: Vec<_> = order.iter().map(|part| half.find(part)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{cpu}: {half}");
+    }
+}
+
+#[test]
+fn images_report_failures_behind_four_channels() {
+    let text = "
+define amdgpu_ps <4 x float> @load(<8 x i32> inreg %r, ptr addrspace(1) inreg %p, i32 %s) {
+  %v = call { <4 x float>, i32 } @llvm.amdgcn.image.load.1d.v4f32i32.i32(i32 15, i32 %s, <8 x i32> %r, i32 2, i32 0)
+  %x = extractvalue { <4 x float>, i32 } %v, 0
+  %e = extractvalue { <4 x float>, i32 } %v, 1
+  store i32 %e, ptr addrspace(1) %p
+  ret <4 x float> %x
+}
+define amdgpu_ps <4 x float> @mask(<8 x i32> inreg %r, i32 %s) {
+  %v = call <4 x float> @llvm.amdgcn.image.load.1d.v4f32.i32(i32 165, i32 %s, <8 x i32> %r, i32 0, i32 0)
+  ret <4 x float> %v
+}
+declare { <4 x float>, i32 } @llvm.amdgcn.image.load.1d.v4f32i32.i32(i32, i32, <8 x i32>, i32, i32)
+declare <4 x float> @llvm.amdgcn.image.load.1d.v4f32.i32(i32, i32, <8 x i32>, i32, i32)
+";
+    for cpu in ["gfx600", "gfx900"] {
+        let code = listing(text, "amdgcn--", cpu, "load");
+        assert!(code.contains("dmask:0xf unorm lwe"), "{code}");
+        assert!(listing(text, "amdgcn--", cpu, "mask").contains("dmask:0x5"));
+    }
+}
+
+#[test]
+fn ids_that_shaders_lack_are_undefined_or_in_trap_temporaries() {
+    let text = "
+define amdgpu_cs void @cs(ptr addrspace(1) inreg %p) {
+  %x = call i32 @llvm.amdgcn.workgroup.id.x()
+  %y = call i32 @llvm.amdgcn.workgroup.id.y()
+  %z = call i32 @llvm.amdgcn.workgroup.id.z()
+  store volatile i32 %x, ptr addrspace(1) %p
+  store volatile i32 %y, ptr addrspace(1) %p
+  store volatile i32 %z, ptr addrspace(1) %p
+  ret void
+}
+declare i32 @llvm.amdgcn.workgroup.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.y()
+declare i32 @llvm.amdgcn.workgroup.id.z()
+";
+    let object = compile(text, "amdgcn-amd-amdpal", "gfx900", "").unwrap();
+    assert!(!code(&object, "cs").join("\n").contains("ttmp"));
+    let object = compile(text, "amdgcn-amd-amdpal", "gfx900", "+architected-sgprs").unwrap();
+    let all = code(&object, "cs").join("\n");
+    for wanted in ["ttmp9", ", ttmp7, 0xffff", ", ttmp7, 16"] {
+        assert!(all.contains(wanted), "{wanted}: {all}");
+    }
+}
+
+#[test]
+fn kernels_number_themselves_for_their_callees() {
+    let text = "
+define void @f(ptr addrspace(1) %p) noinline {
+  %id = call i32 @llvm.amdgcn.lds.kernel.id()
+  store i32 %id, ptr addrspace(1) %p
+  ret void
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %p) !llvm.amdgcn.lds.kernel.id !0 {
+  call void @f(ptr addrspace(1) %p)
+  ret void
+}
+define amdgpu_kernel void @own(ptr addrspace(1) %p) !llvm.amdgcn.lds.kernel.id !0 {
+  %id = call i32 @llvm.amdgcn.lds.kernel.id()
+  store i32 %id, ptr addrspace(1) %p
+  ret void
+}
+declare i32 @llvm.amdgcn.lds.kernel.id()
+!0 = !{i32 42}
+";
+    let of = |name| listing(text, "amdgcn-amd-amdhsa", "gfx900", name);
+    assert!(of("f").contains("s15"), "{}", of("f"));
+    assert!(of("k").contains("s_mov_b32 s15, 42"), "{}", of("k"));
+    assert!(of("own").contains("42"), "{}", of("own"));
+}
+
+#[test]
+fn constants_of_the_linker_are_relocated() {
+    let text = "
+define amdgpu_ps float @ps() {
+  %x = call i32 @llvm.amdgcn.reloc.constant(metadata !0)
+  %f = bitcast i32 %x to float
+  ret float %f
+}
+declare i32 @llvm.amdgcn.reloc.constant(metadata)
+!0 = !{!\"doff_0_0_b\"}
+";
+    let object = compile(text, "amdgcn--", "gfx900", "").unwrap();
+    assert!(symbols(&object).contains(&"doff_0_0_b".to_owned()));
+    let file = object::File::parse(&*object).unwrap();
+    let count = file.section_by_name(".text").unwrap().relocations().count();
+    assert_eq!(count, 1);
+}
+
+/// Without queues, and from V5 on, the high half of generic addresses in LDS is a hidden argument.
+#[test]
+fn apertures_are_hidden_arguments() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(3) %l, ptr addrspace(1) %p) {
+  %f = addrspacecast ptr addrspace(3) %l to ptr
+  store ptr %f, ptr addrspace(1) %p
+  ret void
+}
+";
+    assert!(listing(text, "amdgcn--", "tonga", "k").contains("s[0:1], 0xf8"), "36 + 16 + 196");
+    assert!(listing(text, "amdgcn-amd-amdhsa", "fiji", "k").contains(", 0xd4"), "16 + 196");
+}
+
+/// A generic argument of a kernel is global memory, unless the program says that it is not.
+#[test]
+fn generic_arguments_may_be_cast_to_other_spaces() {
+    let text = "
+define amdgpu_kernel void @k(ptr %p) {
+  %l = addrspacecast ptr %p to ptr addrspace(3)
+  store volatile i32 7, ptr addrspace(3) %l
+  ret void
+}
+";
+    let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "k");
+    assert!(code.contains("s_load_dwordx2") && code.contains("s_cselect_b32"), "{code}");
+}
+
+/// A killed pixel shader with a result has nothing for those who go on with it.
+#[test]
+fn killed_shaders_export_to_nowhere_and_end() {
+    let text = "
+define amdgpu_ps float @ps(float %x) {
+  %c = fcmp olt float %x, 0.0
+  call void @llvm.amdgcn.kill(i1 %c)
+  ret float %x
+}
+declare void @llvm.amdgcn.kill(i1)
+";
+    for cpu in ["gfx600", "gfx900"] {
+        let code = listing(text, "amdgcn--", cpu, "ps");
+        let export = code.find("exp null off, off, off, off done vm").expect("an export");
+        assert!(code[export..].contains("s_endpgm"), "{code}");
+    }
+}
+
+#[test]
+fn undefined_branches_keep_both_ways() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  br i1 poison, label %a, label %b
+a:
+  store volatile i32 1, ptr addrspace(1) %p
+  ret void
+b:
+  store volatile i32 2, ptr addrspace(1) %p
+  ret void
+}
+";
+    let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "k");
+    assert_eq!(code.matches("store_dword").count(), 2, "{code}");
+}
+
+/// `v_ldexp_f32` has no short encoding from GFX8 on, so that its constant needs a register.
+#[test]
+fn literals_go_where_an_encoding_takes_them() {
+    let text = "
+define float @f(i32 %e) {
+  %r = call float @llvm.ldexp.f32.i32(float 9.0, i32 %e)
+  ret float %r
+}
+declare float @llvm.ldexp.f32.i32(float, i32)
+";
+    for cpu in ["gfx600", "fiji", "gfx900"] {
+        assert!(listing(text, "amdgcn-amd-amdhsa", cpu, "f").contains("v_ldexp_f32"));
+    }
+}
+
+#[test]
+fn aliases_are_as_large_as_functions() {
+    let text = "
+@other = alias void (), ptr @f
+define void @f() {
+  ret void
+}
+";
+    let object = compile(text, "amdgcn--", "gfx900", "").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let size = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.size());
+    assert!(size("f") > Some(0));
+    assert_eq!(size("other"), size("f"));
+}
+
+#[test]
+fn unknown_callees_take_what_can_be_addressed() {
+    let text = "
+declare void @g()
+define amdgpu_kernel void @k() {
+  call void @g()
+  ret void
+}
+";
+    for cpu in ["gfx600", "gfx700", "gfx802", "gfx900"] {
+        assert!(compile(text, "amdgcn-amd-amdhsa", cpu, "").is_ok(), "{cpu}");
+    }
+}
