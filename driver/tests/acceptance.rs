@@ -292,6 +292,39 @@ define amdgpu_kernel void @k(ptr %p) {
     assert!(code.contains("s_load_dwordx2") && code.contains("s_cselect_b32"), "{code}");
 }
 
+/// Loads, stores and atomics through a resource with an offset; casts, arithmetic, choices, and the pointer itself in memory.
+#[test]
+fn buffer_pointers_are_resources_with_offsets() {
+    let text = "
+define float @add(ptr addrspace(7) inreg %buf, float %val) {
+  %gep = getelementptr float, ptr addrspace(7) %buf, i32 256
+  %old = atomicrmw fadd ptr addrspace(7) %gep, float %val syncscope(\"agent\") seq_cst, align 4
+  ret float %old
+}
+define half @narrow(ptr addrspace(7) inreg %buf, half %val) {
+  %old = atomicrmw fmin ptr addrspace(7) %buf, half %val syncscope(\"agent\") seq_cst
+  ret half %old
+}
+define amdgpu_kernel void @copy(ptr addrspace(8) %r, ptr addrspace(1) %p, i32 %i, i1 %c) {
+  %a = addrspacecast ptr addrspace(8) %r to ptr addrspace(7)
+  %b = getelementptr i16, ptr addrspace(7) %a, i32 %i
+  %s = select i1 %c, ptr addrspace(7) %a, ptr addrspace(7) %b
+  %v = load <3 x i32>, ptr addrspace(7) %a, align 4
+  store <3 x i32> %v, ptr addrspace(7) %s, align 2
+  store ptr addrspace(7) %s, ptr addrspace(1) %p, align 32
+  ret void
+}
+";
+    for cpu in ["gfx600", "fiji", "gfx900"] {
+        let add = listing(text, "amdgcn-amd-amdhsa", cpu, "add");
+        assert!(add.contains("buffer_atomic_cmpswap") && add.contains("offset:1024"), "{add}");
+        let narrow = listing(text, "amdgcn-amd-amdhsa", cpu, "narrow");
+        assert!(narrow.contains("buffer_atomic_cmpswap"), "{narrow}");
+        let copy = listing(text, "amdgcn-amd-amdhsa", cpu, "copy");
+        assert!(copy.contains("buffer_load_dword") && copy.contains("buffer_store"), "{copy}");
+    }
+}
+
 /// A killed pixel shader with a result has nothing for those who go on with it.
 #[test]
 fn killed_shaders_export_to_nowhere_and_end() {

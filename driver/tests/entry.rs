@@ -193,11 +193,21 @@ define amdgpu_kernel void @u() {
     // Before GFX9 the handler wants the queue in s[0:1].
     let old = code("gfx803", "", "t", false);
     assert!(traps(&old), "{old:?}");
-    let object = compile(text, "amdgcn-amd-amdhsa", "gfx803").unwrap();
-    let file = object::File::parse(&*object).unwrap();
-    let place = file.symbols().find(|symbol| symbol.name() == Ok("t.kd")).unwrap().address() as usize;
-    let descriptor = &file.section_by_name(".rodata").unwrap().data().unwrap()[place..];
-    assert_eq!(descriptor[56] & 4, 4, "the queue pointer is asked for");
+    // Up to V4 it comes in registers, later among the hidden arguments.
+    for (version, asked) in [(4, 4), (5, 0)] {
+        let options = CompileOptions {
+            triple: "amdgcn-amd-amdhsa".into(),
+            cpu: "gfx803".into(),
+            code_object_version: Some(version),
+            ..Default::default()
+        };
+        let object = compile_with(text, options).unwrap();
+        let file = object::File::parse(&*object).unwrap();
+        let place = file.symbols().find(|symbol| symbol.name() == Ok("t.kd")).unwrap().address() as usize;
+        let descriptor = &file.section_by_name(".rodata").unwrap().data().unwrap()[place..];
+        assert_eq!(descriptor[56] & 4, asked, "the queue pointer of version {version}");
+    }
+    assert!(old.iter().any(|line| line.ends_with("0xc8")), "{old:?}");
     assert_eq!(code("gfx900", "", "t", false)[0], "s_trap 2");
     assert!(!traps(&code("gfx900", "-trap-handler", "t", false)));
     assert!(!traps(&code("gfx900", "", "u", false)) && traps(&code("gfx900", "", "u", true)));

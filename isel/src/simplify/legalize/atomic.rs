@@ -83,7 +83,7 @@ impl Legalizer<'_> {
     }
 
     /// Parts of a value of at most 64 bits from its bits, an `i32` with clear upper bits or an `i64`.
-    fn parts_of_bits(&mut self, whole: Value, ty: Type) -> Parts {
+    pub(super) fn parts_of_bits(&mut self, whole: Value, ty: Type) -> Parts {
         let bits = ty.bits().unwrap_or(32) as u32;
         match ty {
             Type::Vector(scalar, lanes) => {
@@ -112,7 +112,7 @@ impl Legalizer<'_> {
     }
 
     /// The inverse of [`Self::parts_of_bits`].
-    fn bits_of_parts(&mut self, parts: &[Value], ty: Type) -> Value {
+    pub(super) fn bits_of_parts(&mut self, parts: &[Value], ty: Type) -> Value {
         let bits = ty.bits().unwrap_or(32) as u32;
         match (ty, parts) {
             (Type::Vector(scalar, _), _) => match self.split_dwords(parts, scalar)[..] {
@@ -137,6 +137,9 @@ impl Legalizer<'_> {
         mem: MemAccess,
         ty: Type,
     ) -> Result<Parts> {
+        if let Some(at) = self.fat_pointer(ptr)? {
+            return self.fat_rmw(op, &at, value, mem, ty);
+        }
         let (ptr, mem) = self.address(ptr, mem)?;
         let operands = self.parts(value)?;
         if mem.space == AddrSpace::FLAT && self.atomic_bits(ty)? == 64 {
@@ -273,7 +276,13 @@ impl Legalizer<'_> {
     }
 
     /// The parts of the new value of an atomic operation, lane by lane.
-    fn rmw_parts(&mut self, op: AtomicOp, old: &[Value], operands: &[Value], ty: Type) -> Result<Parts> {
+    pub(super) fn rmw_parts(
+        &mut self,
+        op: AtomicOp,
+        old: &[Value],
+        operands: &[Value],
+        ty: Type,
+    ) -> Result<Parts> {
         let bits = ty.scalar().map_or(32, Scalar::bits);
         old.iter().zip(operands).map(|(&old, &value)| self.rmw_value(op, old, value, bits)).collect()
     }
@@ -389,6 +398,9 @@ impl Legalizer<'_> {
         _ty: Type,
     ) -> Result<Parts> {
         let value_ty = self.old.ty(expected);
+        if let Some(at) = self.fat_pointer(ptr)? {
+            return self.fat_cmpxchg(&at, expected, replacement, mem);
+        }
         let (ptr, mem) = self.address(ptr, mem)?;
         let values = [self.part(expected)?, self.part(replacement)?];
         if mem.space == AddrSpace::FLAT && value_ty.bits() == Some(64) {

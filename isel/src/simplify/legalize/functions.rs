@@ -96,6 +96,10 @@ impl Legalizer<'_> {
 
     fn push_scalar_dwords(&mut self, scalar: Scalar, parts: &[Value], flags: ParamFlags, out: &mut Dwords) {
         let bits = scalar.bits();
+        if matches!(scalar, Scalar::Ptr(space) if super::fat::is_fat(space)) {
+            let words = self.fat_words(parts, false);
+            return out.extend(words);
+        }
         let &[part] = parts else {
             let words = self.split_dwords(parts, scalar);
             return out.extend(words);
@@ -170,6 +174,7 @@ impl Legalizer<'_> {
 
     fn push_scalar(&mut self, scalar: Scalar, words: &[Value], out: &mut Parts) {
         match (scalar, words) {
+            (Scalar::Ptr(space), _) if super::fat::is_fat(space) => self.fat_parts(words, false, out),
             (Scalar::Int(1), &[word]) => {
                 let bit = self.b.and_imm(word, 1);
                 out.push(self.b.icmp_imm(IntPredicate::Ne, bit, 0));

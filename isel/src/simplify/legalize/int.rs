@@ -115,6 +115,7 @@ impl Legalizer<'_> {
             Some(Scalar::Int(bits)) => {
                 Ok(a.iter().zip(&b).map(|(&x, &y)| self.int_icmp(predicate, x, y, bits)).collect())
             }
+            Some(Scalar::Ptr(space)) if super::fat::is_fat(space) => self.fat_compare(predicate, &a, &b),
             Some(Scalar::Ptr(space)) if space.pointer_bits() <= 64 => {
                 Ok(a.iter().zip(&b).map(|(&x, &y)| self.b.icmp(predicate, x, y)).collect())
             }
@@ -162,6 +163,14 @@ impl Legalizer<'_> {
         }
         let (from, parts) = self.lanes(arg)?;
         let to = ty.scalar().ok_or_else(|| Diagnostic::malformed("conversion to an aggregate"))?;
+        for space in [from, to].into_iter().filter_map(|scalar| Type::Scalar(scalar).addr_space()) {
+            if super::fat::is_fat(space) {
+                return Err(Diagnostic::unsupported(format!(
+                    "pointer into address space {} as a number",
+                    space.0
+                )));
+            }
+        }
         let each = self.element_parts(from);
         let mut out = Parts::new();
         for lane in parts.chunks(each) {
@@ -277,6 +286,9 @@ impl Legalizer<'_> {
         let parts = self.raw_parts(arg)?;
         let to =
             ty.addr_space().ok_or_else(|| Diagnostic::malformed("address-space cast to a non-pointer"))?;
+        if super::fat::is_fat(to) || self.old.ty(arg).addr_space().is_some_and(super::fat::is_fat) {
+            return self.fat_cast(arg, to);
+        }
         Ok(parts
             .iter()
             .map(|&part| {

@@ -55,6 +55,13 @@ impl Legalizer<'_> {
             }
             None => (Parts::new(), 0),
         };
+        if ty.addr_space().is_some_and(super::fat::is_fat) && ty.lanes() == 1 {
+            let mut bases = bases;
+            let index = indices.first().map(|&index| self.sign_extended(index, index_bits));
+            let index = index.map(|index| self.b.sext_or_trunc(index, Type::I32));
+            self.fat_add(&mut bases, index, scale, offset);
+            return Ok(bases);
+        }
         let lanes = ty.lanes() as usize;
         let mut out = Parts::new();
         for lane in 0..lanes {
@@ -237,6 +244,9 @@ impl Legalizer<'_> {
     // ---- loads
 
     pub(super) fn lower_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
+        if let Some(at) = self.fat_pointer(ptr)? {
+            return self.fat_load(&at, mem, ty);
+        }
         let (ptr, mem) = self.address(ptr, mem)?;
         if mem.ordering != Ordering::NotAtomic && mem.space != AddrSpace::PRIVATE {
             return self.atomic_load(ptr, mem, ty);
@@ -307,6 +317,10 @@ impl Legalizer<'_> {
                 } else {
                     loaded
                 });
+            }
+            Scalar::Ptr(space) if super::fat::is_fat(space) => {
+                let words = self.load_dwords(ptr, mem, u64::from(bits / 8))?;
+                self.fat_parts(&words, true, out);
             }
             Scalar::Ptr(_) => {
                 let words = self.load_dwords(ptr, mem, bytes)?;
@@ -520,6 +534,10 @@ impl Legalizer<'_> {
     // ---- stores
 
     pub(super) fn lower_store(&mut self, ptr: Value, value: Value, mem: MemAccess) -> Result<()> {
+        if let Some(at) = self.fat_pointer(ptr)? {
+            let parts = self.parts(value)?;
+            return self.fat_store(&at, mem, self.old.ty(value), &parts);
+        }
         let (ptr, mem) = self.address(ptr, mem)?;
         let ty = self.old.ty(value);
         let parts = self.parts(value)?;
@@ -644,6 +662,9 @@ impl Legalizer<'_> {
     pub(super) fn split_dwords(&mut self, parts: &[Value], scalar: Scalar) -> SmallVec<[Value; 8]> {
         let bits = scalar.bits();
         let each = self.element_parts(scalar);
+        if matches!(scalar, Scalar::Ptr(space) if super::fat::is_fat(space)) {
+            return parts.chunks(each).flat_map(|own| self.fat_words(own, true)).collect();
+        }
         let total_bits = bits * (parts.len() / each) as u32;
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
         if matches!(scalar, Scalar::Ptr(_)) && bits > 64 {
@@ -710,6 +731,10 @@ impl Legalizer<'_> {
             let field = self.field(words, start, bits);
             out.push(self.field_to_part(field, scalar));
             return;
+        }
+        if matches!(scalar, Scalar::Ptr(space) if super::fat::is_fat(space)) {
+            let first = (start / 32) as usize;
+            return self.fat_parts(&words[first..first + (bits / 32) as usize], true, out);
         }
         if matches!(scalar, Scalar::Ptr(_)) {
             let first = (start / 32) as usize;

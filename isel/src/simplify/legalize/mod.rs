@@ -29,6 +29,7 @@ mod control;
 mod convert;
 mod divide;
 mod environment;
+mod fat;
 mod float;
 mod functions;
 mod header;
@@ -306,6 +307,9 @@ impl Legalizer<'_> {
                     if lanes as usize > MAX_PARTS {
                         return Err(Diagnostic::unsupported("a vector of more than 4096 elements"));
                     }
+                    if matches!(scalar, Scalar::Ptr(space) if fat::is_fat(space)) {
+                        return Err(Diagnostic::unsupported("a vector of buffer pointers"));
+                    }
                     for _ in 0..lanes {
                         self.push_scalar_types(scalar, out)?;
                     }
@@ -334,6 +338,7 @@ impl Legalizer<'_> {
                 out.extend(std::iter::repeat_n(Type::I64, words));
             }
             Scalar::Int(bits) => out.push(self.carrier(bits)),
+            Scalar::Ptr(space) if fat::is_fat(space) => out.extend_from_slice(fat::part_types(space)),
             Scalar::Ptr(space) if space.pointer_bits() > 128 => {
                 return Err(Diagnostic::unsupported(format!("pointer into address space {}", space.0)));
             }
@@ -360,6 +365,7 @@ impl Legalizer<'_> {
     fn element_parts(&self, scalar: Scalar) -> usize {
         match scalar {
             Scalar::Int(bits) if bits > 64 => bits.div_ceil(64) as usize,
+            Scalar::Ptr(space) if fat::is_fat(space) => fat::part_types(space).len(),
             _ => 1,
         }
     }
@@ -543,6 +549,9 @@ impl Legalizer<'_> {
             let base = self.b.intrinsic(Intrinsic::KernargSegmentPtr, &[], base_ty);
             let address = self.b.ptr_offset(base, i64::from(arg.offset_bytes));
             let ty = self.old.ty(param.value);
+            if ty.addr_space().is_some_and(fat::is_fat) {
+                return Err(Diagnostic::unsupported("a buffer pointer as argument of a kernel"));
+            }
             let parts: Parts = if param.indirect.is_some() {
                 smallvec![self.b.cast(CastOp::AddrSpaceCast, address, ty)]
             } else {

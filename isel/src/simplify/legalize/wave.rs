@@ -327,9 +327,7 @@ impl Legalizer<'_> {
         let [base, stride, records, flags] = *args else {
             return Err(Diagnostic::malformed("four arguments expected"));
         };
-        if ty.addr_space() != Some(AddrSpace::BUFFER_RESOURCE) {
-            return Err(Diagnostic::unsupported("llvm.amdgcn.make.buffer.rsrc of a fat pointer"));
-        }
+        let fat = ty.addr_space().filter(|&space| super::fat::is_fat(space));
         let base = self.part(base)?;
         let address = self.b.as_integer(base);
         let address = self.b.zext_or_trunc(address, Type::I64);
@@ -346,7 +344,13 @@ impl Legalizer<'_> {
         let flags = self.part(flags)?;
         let flags = self.b.zext_or_trunc(flags, Type::I32);
         let whole = self.b.vector(&[low, second, records, flags]);
-        Ok(Parts::from_slice(&[self.b.bitcast(whole, ty)]))
+        let mut out = Parts::from_slice(&[self.b.bitcast(whole, Type::ptr(AddrSpace::BUFFER_RESOURCE))]);
+        if let Some(space) = fat {
+            // It points to the buffer's start.
+            let zero = self.b.i32(0);
+            out.resize(super::fat::part_types(space).len(), zero);
+        }
+        Ok(out)
     }
 
     /// `ds.ordered.add`, `ds.ordered.swap`: M0, value, ordering, scope, volatile, index, release, done. Legal: M0, value, offset.
