@@ -215,10 +215,7 @@ impl<'a> Selector<'a> {
         operands.push(dst);
         let op = match intrinsic {
             Intrinsic::InterpMov => {
-                let slot = self.immediate(first)?;
-                if !(0..3).contains(&slot) {
-                    return Err(Diagnostic::malformed(format!("llvm.amdgcn.interp.mov: parameter {slot}")));
-                }
+                let slot = self.immediate(first)? & 255;
                 operands.extend([Operand::Imm(slot), place]);
                 V_INTERP_MOV_F32
             }
