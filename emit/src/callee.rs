@@ -65,10 +65,12 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     }
     // Registers that hold lanes may be named by nothing but the code that was folded away.
     let whole_wave = |n: u16, list: &[PReg]| list.contains(&PReg::vgpr(n));
-    let mut scalars: Vec<PReg> = (34..106)
-        .filter(|&n| scalars[usize::from(n)])
+    let graphics = f.saves_as_graphics();
+    // The resource of scratch, stack and frame pointer have their own treatment.
+    let mut scalars: Vec<PReg> = (4..106)
+        .filter(|&n| scalars[usize::from(n)] && !(30..34).contains(&n))
         .map(PReg::sgpr)
-        .filter(|&r| is_callee_saved(r))
+        .filter(|&r| is_callee_saved(r, graphics))
         .collect();
     if calls {
         scalars.push(FRAME_POINTER);
@@ -77,7 +79,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let holder = if scalars.is_empty() {
         None
     } else {
-        let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n));
+        let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
         let holder = (0..256).find(free).map(PReg::vgpr);
         Some(holder.ok_or_else(|| Diagnostic::unsupported("no VGPR is left for SGPRs of the caller"))?)
     };
@@ -85,7 +87,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let mut saved = Vec::new();
     for n in (0..256).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
-        let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg)) {
+        let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg, graphics)) {
             (true, true) => Lanes::All,
             (true, false) => Lanes::Inactive,
             (false, true) => Lanes::Active,

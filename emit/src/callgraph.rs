@@ -22,6 +22,8 @@ use mir::{Diagnostic, Result};
 const ASSUMED_STACK_BYTES: u32 = 16384;
 /// Stack bytes assumed for objects of variable size of a function.
 const ASSUMED_OBJECT_BYTES: u32 = 4096;
+/// Most stack bytes that the largest frame of the module adds to that.
+const MAX_KNOWN_BYTES: u32 = 65536;
 /// VGPRs that a callee which is not known may take: what is left to each of 1024 work-items, LLVM's default for functions. Of SGPRs it may take all.
 const ASSUMED_VGPRS: u32 = 64;
 
@@ -64,7 +66,10 @@ pub fn complete_kernels(
     for f in functions.iter().filter(|f| f.kernel.is_none()) {
         unknown.join(&Need { resources: f.function.resources, ..Need::default() });
     }
-    unknown.resources.scratch_bytes = ASSUMED_STACK_BYTES;
+    // A call through a pointer is most likely one of a function of this module.
+    let largest = unknown.resources.scratch_bytes.min(MAX_KNOWN_BYTES);
+    let more = if largest > ASSUMED_STACK_BYTES / 4 { largest } else { 0 };
+    unknown.resources.scratch_bytes = ASSUMED_STACK_BYTES + more;
     unknown.resources.vgprs = unknown.resources.vgprs.max(ASSUMED_VGPRS);
     unknown.resources.sgprs = target_of(0).processor.numbered_sgprs();
     unknown.resources.vcc = true;

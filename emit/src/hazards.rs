@@ -154,7 +154,7 @@ impl Rules {
                 for recent in state.iter() {
                     let register = PReg(recent.register);
                     let given = inst.op == Opcode::CALL && register.0 < FIRST_OWN_SGPR;
-                    if given || is_callee_saved(register) {
+                    if given || is_callee_saved(register, false) || is_callee_saved(register, true) {
                         let row = self.rows.iter().find(|row| row.0 == recent.rule);
                         nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
                     }

@@ -25,7 +25,7 @@ pub(crate) struct Body<'r, 'm> {
     /// Operands of the phis of a block along an edge; one entry for parallel edges.
     edges: FxHashMap<(Block, Block), SmallVec<[ValueRef<'m>; 4]>>,
     /// The block being built.
-    block: Block,
+    pub(crate) block: Block,
 }
 
 impl<'m> Reader<'m> {

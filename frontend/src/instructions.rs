@@ -295,6 +295,7 @@ impl<'m> Body<'_, 'm> {
                 let value = if inst.num_operands() == 0 { None } else { Some(self.operand(inst, 0)?) };
                 InstKind::Ret { value }
             }
+            LLVMVAArg => self.next_argument(inst, ty)?,
             LLVMUnreachable | LLVMResume => InstKind::Unreachable,
             other => {
                 let name = format!("{other:?}");
@@ -479,6 +480,7 @@ impl<'m> Body<'_, 'm> {
             call_conv: crate::module::call_conv(inst.call_conv()),
             args: Vec::with_capacity(inst.num_args() as usize),
             ret_flags: mir::ir::ParamFlags::empty(),
+            variadic: inst.variadic_callee(),
         };
         for index in 0..inst.num_args() {
             if inst.operand(index).is_none_or(is_metadata) {
@@ -506,6 +508,22 @@ impl<'m> Body<'_, 'm> {
         }
         self.function.call_sites.insert(ours, site);
         Ok(())
+    }
+
+    /// `va_arg`: what the list points to, which moves behind it. Arguments are at multiples of four bytes.
+    fn next_argument(&mut self, inst: InstRef<'m>, ty: Type) -> Result<InstKind> {
+        let list = self.operand(inst, 0)?;
+        let space = self.function.ty(list).addr_space().unwrap_or(mir::ir::AddrSpace::FLAT);
+        let (pointer, plain) = (Type::ptr(mir::ir::AddrSpace::FLAT), InstFlags::empty());
+        let of_list = MemAccess::plain(space, 3);
+        let place = self.emit(InstKind::Load { ptr: list, mem: of_list }, pointer, plain)?;
+        let bytes = self.reader.module.types.alloc_bytes(ty).next_multiple_of(4);
+        let step = InstKind::PtrAdd { base: place, index: None, scale: 0, offset: bytes as i64 };
+        let next = self.emit(step, pointer, plain)?;
+        let store = InstKind::Store { ptr: list, value: next, mem: of_list };
+        let store = self.function.make_inst(store, Type::Void, plain);
+        self.function.blocks[self.block].insts.push(store);
+        Ok(InstKind::Load { ptr: place, mem: MemAccess::plain(mir::ir::AddrSpace::FLAT, 2) })
     }
 
     /// The register that the metadata argument of `read_register` or `write_register` names, as a number.

@@ -1041,7 +1041,7 @@ impl<'m> InstRef<'m> {
     /// Callee of a `call`.
     pub fn callee(self) -> Option<ValueRef<'m>> {
         // SAFETY: a `call`.
-        (self.is_call()).then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))?
+        self.is_call().then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))?
     }
 
     /// Whether a `call` uses its callee by another type than the callee's own.
@@ -1071,6 +1071,18 @@ impl<'m> InstRef<'m> {
     pub fn call_conv(self) -> u32 {
         // SAFETY: a `call`.
         if self.is_call() { unsafe { LLVMGetInstructionCallConv(self.raw()) } } else { 0 }
+    }
+
+    /// Number of parameters of the function that a `call` calls, where that takes further arguments.
+    pub fn variadic_callee(self) -> Option<u32> {
+        if !self.is_call() {
+            return None;
+        }
+        // SAFETY: a `call`, whose function type LLVM knows.
+        unsafe {
+            let ty = LLVMGetCalledFunctionType(self.raw());
+            (LLVMIsFunctionVarArg(ty) != 0).then(|| LLVMCountParamTypes(ty))
+        }
     }
 
     /// Number of arguments of a `call`, which are its first operands.

@@ -90,6 +90,12 @@ impl Checker<'_> {
                 }
             }
         }
+        // Registers of spilled SGPRs are the wave's, too.
+        for n in 0..self.spills.lane_registers() {
+            if let Some(reg) = lane_register(n).vgpr_index() {
+                whole_wave[usize::from(reg)] = true;
+            }
+        }
         let on_wave = |reg: PReg| match reg.vgpr_index() {
             Some(n) => whole_wave[usize::from(n)],
             None => reg.0 < FIRST_SLOT,
@@ -256,7 +262,7 @@ impl Checker<'_> {
             for &reg in site.reads.iter().filter(|_| check) {
                 reads_physical(state, reg, "the callee")?;
             }
-            for (file, n) in crate::access::clobbered() {
+            for (file, n) in crate::access::clobbered(site.graphics) {
                 state.remove(&crate::access::preg(file, n));
             }
             state.remove(&PReg::M0);

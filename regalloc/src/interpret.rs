@@ -399,7 +399,8 @@ fn moved(m: &mut Machine, f: &Function, inst: &Inst, active: &[usize]) -> Result
             if reg(2)?.reg != Reg::Physical(preg(RegFile::Sgpr, 0)) {
                 return Err("scratch is not at s[0:3]".to_string());
             }
-            let base = value(m, 3, 1)?[0][0].ok_or("undefined offset of a slot")?;
+            // The register's offset counts for all lanes, the instruction's for one.
+            let base = value(m, 3, 1)?[0][0].ok_or("undefined offset of a slot")? / LANES as u32;
             let slot = m.scratch.entry(base + inst.mods.offset as u32).or_insert([Some(0xdead); LANES]);
             if inst.op == Opcode::BUFFER_LOAD_DWORD {
                 let values = [*slot];

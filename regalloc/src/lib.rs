@@ -25,7 +25,7 @@
 //!   register that this block uses for something else: its instructions do not touch inactive lanes.
 //! * That is why an ordinary VGPR interferes on the thread graph alone. A whole-wave VGPR is written in inactive lanes too; it
 //!   shares no register with ordinary ones.
-//! * No inserted instruction writes SCC.
+//! * No inserted move writes SCC, and where the place of a spill takes an addition, SCC is what it was after it.
 //! * Errors are values: what does not fit is `Unsupported`, what contradicts the contract of the input a `Defect`.
 //!
 //! # Cost
@@ -607,7 +607,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
             }
         }
     }
-    let free = |n: &u16| !taken[usize::from(*n)] && mir::abi::call::is_callee_saved(PReg::vgpr(*n));
+    let free = |n: &u16| !taken[usize::from(*n)] && mir::abi::call::is_callee_saved(PReg::vgpr(*n), false);
     (0..256).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
 }
 
@@ -656,9 +656,11 @@ impl Limits {
         if f.call_conv.is_callable() {
             // What belongs to the caller and is not worth saving; with calls it is where values survive them.
             let calls = !f.calls.is_empty();
+            let graphics = f.saves_as_graphics();
+            let given: Vec<PReg> = f.entry.registers().iter().map(|entry| entry.1).collect();
             let kept = |n: u16| {
-                let roles = n < 4 || n == 32 || n == 33;
-                roles || !calls && mir::abi::call::is_callee_saved(PReg::sgpr(n))
+                let (roles, reg) = (n < 4 || n == 32 || n == 33, PReg::sgpr(n));
+                roles || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
             };
             for n in (0..106).filter(|&n| kept(n)) {
                 barred = barred.or(&Mask::run(n, 1));

@@ -171,7 +171,7 @@ impl Scan {
             }
         }
         let mut physical = Physical::default();
-        let mut clobbers = None;
+        let mut clobbers: [Option<Vec<(RegFile, u16)>>; 2] = [None, None];
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
             for (k, inst) in data.insts.iter().enumerate() {
@@ -212,7 +212,9 @@ impl Scan {
                             physical.read(self, file, n, position + 1);
                         }
                     }
-                    for &(file, n) in clobbers.get_or_insert_with(access::clobbered).iter() {
+                    let changed = clobbers[usize::from(site.graphics)]
+                        .get_or_insert_with(|| access::clobbered(site.graphics));
+                    for &(file, n) in changed.iter() {
                         physical.write(self, file, n, position + 1, position + 2);
                     }
                 }
@@ -561,7 +563,7 @@ mod tests {
         let sum = f.new_vreg(RegFile::Vgpr, 1);
         let v0 = Operand::preg(PReg::vgpr(0), 1);
         let link = Operand::preg(PReg::sgpr(30), 2);
-        f.calls.push(CallSite { reads: vec![PReg::vgpr(0)], result_dwords: 1, callee: None });
+        f.calls.push(CallSite { reads: vec![PReg::vgpr(0)], result_dwords: 1, ..CallSite::default() });
         let mut push = |op, operands: &[Operand]| {
             f.blocks[block].push(Inst::new(op, operands.iter().copied()));
         };
@@ -577,13 +579,13 @@ mod tests {
         let insts = &done.blocks[done.layout[0]].insts;
         let add = insts.iter().find(|inst| inst.op == Opcode::V_ADD_F32).unwrap();
         let kept = add.operands[1..].iter().filter_map(|o| o.as_reg()).any(|r| match r.reg {
-            mir::machine::Reg::Physical(reg) => mir::abi::call::is_callee_saved(reg),
+            mir::machine::Reg::Physical(reg) => mir::abi::call::is_callee_saved(reg, false),
             mir::machine::Reg::Virtual(_) => false,
         });
         assert!(kept, "{done}");
         let call = insts.iter().rfind(|inst| inst.op == Opcode::CALL).unwrap();
         let address = call.operands[1].as_reg().unwrap().reg;
         let mir::machine::Reg::Physical(address) = address else { panic!("{done}") };
-        assert!(mir::abi::call::is_callee_saved(address), "{done}");
+        assert!(mir::abi::call::is_callee_saved(address, false), "{done}");
     }
 }

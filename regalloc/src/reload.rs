@@ -15,14 +15,20 @@ use crate::access::{Access, access, registers, vreg_of};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
-use mir::isa::Opcode;
-use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, RegFile, VReg, VRegFlags};
+use mir::isa::{OpFlags, Opcode};
+use mir::machine::{
+    Condition, Function, Inst, MemRef, Modifiers, Operand, RegFile, Terminator, VReg, VRegFlags,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
 /// Largest immediate offset of MUBUF.
 const MAX_OFFSET: u32 = 4095;
+/// Instructions for which a register with the high part of an offset is kept.
+const FAR_REACH: usize = 32;
+/// Bytes of the frame's base for a byte of a lane.
+const WAVE_LANES: i64 = 64;
 /// No further use in the block.
 const NEVER: u32 = u32::MAX;
 
@@ -48,6 +54,9 @@ pub(crate) fn insert(
             held: FxHashMap::default(),
             used: [0; 2],
             order: [BinaryHeap::new(), BinaryHeap::new()],
+            scc_live: Vec::new(),
+            at: 0,
+            far: None,
             i,
         };
         walk.block(f);
@@ -100,6 +109,12 @@ struct Walk<'a> {
     used: [i32; 2],
     /// Held values by next use, the furthest first; entries may be stale.
     order: [BinaryHeap<(u32, VReg)>; 2],
+    /// Whether SCC is read before it is written again, in front of each instruction of the block and at its end.
+    scc_live: Vec<bool>,
+    /// Number of the instruction in front of which the walk writes.
+    at: usize,
+    /// The last high part of an offset, the register that has it and the instruction where it was made.
+    far: Option<(u32, VReg, usize)>,
     /// Layout index of the block.
     i: usize,
 }
@@ -114,6 +129,7 @@ impl Walk<'_> {
         let data = &mut f.blocks[block];
         let insts = std::mem::take(&mut data.insts);
         let (head, tail) = (data.head_len as usize, data.tail_start as usize);
+        self.scc_live = scc_live(&insts, data.term);
         let nexts = self.next_uses(&insts);
         let mut nexts = nexts.into_iter();
         let (mut head_len, mut tail_start) = (0, 0);
@@ -127,6 +143,7 @@ impl Walk<'_> {
             self.store(f, v, 0);
         }
         for k in 0..=insts.len() {
+            self.at = k;
             if k == head {
                 head_len = self.out.len() as u32;
                 for &v in &vector {
@@ -193,6 +210,10 @@ impl Walk<'_> {
         }
         let loc = inst.loc;
         self.out.push(new);
+        self.at = k + 1;
+        if inst.op == Opcode::CALL {
+            self.far = None;
+        }
         for &(v, next) in &stores {
             self.store(f, v, loc);
             let dwords = f.vregs[v].dwords;
@@ -500,17 +521,11 @@ impl Walk<'_> {
 
     /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
-        let (soffset, offset) = if let Some(base) = f.frame_base {
-            // Places further off are refused.
-            (Operand::preg(base, 1), offset)
-        } else if offset <= MAX_OFFSET {
-            (Operand::Imm(0), offset)
-        } else {
-            let base = f.new_vreg(RegFile::Sgpr, 1);
-            let high = offset & !MAX_OFFSET;
-            self.spills.high_offsets.insert(base, high);
-            self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), Operand::Imm(i64::from(high))], loc);
+        let (soffset, offset) = if offset > MAX_OFFSET {
+            let base = self.far_base(f, offset & !MAX_OFFSET, loc);
             (Operand::vreg(base, 1), offset & MAX_OFFSET)
+        } else {
+            (f.frame_base.map_or(Operand::Imm(0), |base| Operand::preg(base, 1)), offset)
         };
         let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
         let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
@@ -522,9 +537,51 @@ impl Walk<'_> {
         self.out.push(inst);
     }
 
+    /// A register with the part of an offset that no instruction can hold, `high`, from the frame's base on. Adding to a base writes SCC,
+    /// whose value is kept in a register meanwhile where it is still read.
+    fn far_base(&mut self, f: &mut Function, high: u32, loc: u32) -> VReg {
+        if let Some((last, base, made)) = self.far
+            && last == high
+            && self.at - made <= FAR_REACH
+        {
+            return base;
+        }
+        let base = f.new_vreg(RegFile::Sgpr, 1);
+        self.spills.high_offsets.insert(base, high);
+        self.far = Some((high, base, self.at));
+        // An offset in a register counts for all lanes, that in the instruction for one.
+        let high = Operand::Imm(i64::from(high) * WAVE_LANES);
+        let Some(frame) = f.frame_base else {
+            self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
+            return base;
+        };
+        let add = [Operand::vreg(base, 1), Operand::preg(frame, 1), high];
+        if !self.scc_live.get(self.at).copied().unwrap_or(true) {
+            self.push(Opcode::S_ADD_U32, add, loc);
+            return base;
+        }
+        let scc = Operand::vreg(f.new_vreg(RegFile::Sgpr, 1), 1);
+        self.push(Opcode::S_CSELECT_B32, [scc, Operand::Imm(1), Operand::Imm(0)], loc);
+        self.push(Opcode::S_ADD_U32, add, loc);
+        self.push(Opcode::S_CMP_LG_U32, [scc, Operand::Imm(0)], loc);
+        base
+    }
+
     fn push<const N: usize>(&mut self, op: Opcode, operands: [Operand; N], loc: u32) {
         let mut inst = Inst::new(op, operands);
         inst.loc = loc;
         self.out.push(inst);
     }
+}
+
+/// For each place in front of an instruction, and the end, whether SCC is read before it is written.
+fn scc_live(insts: &[Inst], term: Terminator) -> Vec<bool> {
+    let mut live = matches!(term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
+    let mut out = vec![live; insts.len() + 1];
+    for (k, inst) in insts.iter().enumerate().rev() {
+        let flags = inst.op.info().flags;
+        live = flags.contains(OpFlags::SCC_USE) || live && !flags.contains(OpFlags::SCC_DEF);
+        out[k] = live;
+    }
+    out
 }

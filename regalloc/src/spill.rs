@@ -19,7 +19,7 @@
 //!   bodies of blocks, so they act on exactly the lanes that are there on the thread graph: a lane that comes to the use came
 //!   through the definition and stored then; lanes that are elsewhere have slots of their own.
 //!
-//! Nothing inserted writes SCC. Cost: linear, with a logarithm for the heap of candidates.
+//! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
 use crate::access::{Access, access, is_copy, registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};
@@ -493,9 +493,6 @@ pub(crate) fn places(
     }
     if spills.lane_registers() > 128 {
         return Err(Diagnostic::unsupported("more scalar spills than lanes"));
-    }
-    if f.frame_base.is_some() && spills.scratch_base.is_some() && spills.scratch_end > 4096 {
-        return Err(Diagnostic::unsupported("spills behind 4096 bytes of a function's frame"));
     }
     Ok(())
 }

@@ -572,7 +572,8 @@ macro_rules! for_each_kernel {
         $do! {
             slices iterators closures trait_objects function_pointers wide wide_division division format_integers format_debug
             parse_numbers sort_stable_insertion heap select_nth hash_map siphash recursion options enums overflow bits floats
-            matrices strings utf8 generics big_struct many_arguments crc chacha cells linked_list generators atomics
+            matrices strings utf8 generics big_struct many_arguments crc chacha cells linked_list generators atomics sort_unstable
+            format_floats
         }
     };
 }

@@ -108,7 +108,6 @@ fn kernels_of_optimised_rust_compute_what_the_host_does() {
 }
 
 #[test]
-#[ignore = "a function whose spills are behind 4096 bytes of its frame is refused"]
 fn kernels_without_optimisation_compute_what_the_host_does() {
     kernels_at(0, 0);
 }

@@ -165,7 +165,7 @@ impl<'a> Selector<'a> {
             _ => 0,
         };
         let site = self.mf.calls.len() as i64;
-        self.mf.calls.push(CallSite { reads, result_dwords, callee: known });
+        self.mf.calls.push(CallSite { reads, result_dwords, graphics: layout.graphics, callee: known });
         self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
         if result_dwords > 0 {
             let (_, dst) = self.result(data)?;
@@ -175,14 +175,18 @@ impl<'a> Selector<'a> {
     }
 
     fn store_argument(&mut self, value: Operand, at: u32) -> Result<()> {
-        if at > 4092 {
-            return Err(Diagnostic::unsupported("arguments behind 4096 bytes of the stack"));
-        }
         let resource = Operand::preg(SCRATCH_RESOURCE, 4);
-        let stack = Operand::preg(STACK_POINTER, 1);
+        let mut stack = Operand::preg(STACK_POINTER, 1);
+        let high = at & !0xfff;
+        if high > 0 {
+            let base = self.new_sgpr(1);
+            let distance = i64::from(high) * i64::from(self.target.wave_size());
+            self.sop(S_ADD_U32, &[base, stack, Operand::Imm(distance)]);
+            stack = base;
+        }
         let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
         let inst = self.emit(BUFFER_STORE_DWORD, [value, Operand::Off, resource, stack]);
-        inst.mods.offset = at as i32;
+        inst.mods.offset = (at & 0xfff) as i32;
         inst.mem = Some(MemRef { access, bytes: 4 });
         Ok(())
     }
@@ -266,14 +270,31 @@ impl<'a> Selector<'a> {
         packed.unwrap_or(Operand::Imm(0))
     }
 
-    /// Whether the function has stack objects of variable size.
+    /// Whether the function has stack objects that are put behind the stack pointer.
     pub(super) fn grows_stack(&self) -> bool {
         let f = self.f;
-        let grows = |&inst: &ir::Inst| match f.insts[inst].kind {
-            InstKind::Alloca { count: Some(count), .. } => f.as_int(count).is_none(),
-            _ => false,
-        };
-        f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(grows))
+        let entry = f.entry();
+        f.layout.iter().any(|&block| {
+            f.blocks[block].insts.iter().any(|&inst| match f.insts[inst].kind {
+                InstKind::Alloca { count: Some(count), .. } => block != entry || f.as_int(count).is_none(),
+                _ => false,
+            })
+        })
+    }
+
+    /// `dst` = the stack pointer as an address.
+    pub(super) fn save_stack(&mut self, data: &InstData) -> Result<()> {
+        let (_, dst) = self.result(data)?;
+        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
+        self.sop(S_LSHR_B32, &[dst, Operand::preg(STACK_POINTER, 1), shift]);
+        Ok(())
+    }
+
+    /// The stack pointer goes back to an address.
+    pub(super) fn restore_stack(&mut self, place: Value) {
+        let place = self.sgpr(place);
+        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
+        self.sop(S_LSHL_B32, &[Operand::preg(STACK_POINTER, 1), place, shift]);
     }
 
     /// A stack object of variable size: it begins where the stack pointer is, which moves behind it.

@@ -369,6 +369,11 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             Intrinsic::AmdgcnUnreachable => Ok(()),
+            Intrinsic::Stacksave => self.save_stack(data),
+            Intrinsic::Stackrestore => {
+                self.restore_stack(args[0]);
+                Ok(())
+            }
             Intrinsic::ReadRegister | Intrinsic::ReadVolatileRegister => {
                 let register = self.named_register(args[0])?;
                 let (_, dst) = self.result(data)?;

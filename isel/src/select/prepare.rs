@@ -31,7 +31,7 @@ impl<'a> Selector<'a> {
             for &inst in &f.blocks[block].insts {
                 let data = &f.insts[inst];
                 if let InstKind::Alloca { size_bytes, count, align_log2 } = data.kind
-                    && count.is_none_or(|c| self.const_int(c).is_some())
+                    && count.is_none_or(|c| block == f.entry() && self.const_int(c).is_some())
                 {
                     self.place_alloca(data, size_bytes, count, align_log2)
                         .map_err(|e| e.at(self.describe(inst)))?;
@@ -213,6 +213,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::WaveId
                 | Intrinsic::ImplicitBufferPtr
                 | Intrinsic::RelocConstant
+                | Intrinsic::Stacksave
                 | Intrinsic::Groupstaticsize
                 | Intrinsic::Readfirstlane
                 | Intrinsic::Readlane

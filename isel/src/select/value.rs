@@ -138,7 +138,8 @@ impl<'a> Selector<'a> {
 
     /// Whether uses in the current block see another iteration's value of a scalar register.
     pub(super) fn is_temporal(&self, root: Value) -> bool {
-        self.values[root].rep != Rep::Vgpr && self.values[root].crosses_blocks && self.is_temporal_use(root)
+        // A value that the IR uses in its own block alone may be read elsewhere, through what is folded into an address.
+        self.values[root].rep != Rep::Vgpr && self.is_temporal_use(root)
     }
 
     pub(super) fn is_temporal_use(&self, root: Value) -> bool {

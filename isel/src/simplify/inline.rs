@@ -268,7 +268,7 @@ impl Inliner<'_> {
     fn wants(&self, callee: Func) -> bool {
         let body = &self.module.functions[callee];
         // The function itself is not in the module while its calls are looked at, nor is what is compiled later on a cycle.
-        if body.layout.is_empty() || self.graph.recursive[callee] || body.variadic {
+        if body.layout.is_empty() || self.graph.recursive[callee] {
             return false;
         }
         if !body.call_conv.is_callable() {
@@ -360,6 +360,17 @@ impl Inliner<'_> {
             let ty = self.caller.ty(result);
             self.replaced[result] = Some(self.caller.add_block_param(after, ty));
         }
+        // What the callee adds to the stack is gone when it returns.
+        let grows = |&inst: &Inst| matches!(body.insts[inst].kind, InstKind::Alloca { count: Some(_), .. });
+        if body.layout.iter().any(|&block| body.blocks[block].insts.iter().any(grows)) {
+            let private = Type::ptr(AddrSpace::PRIVATE);
+            let save = InstKind::Intrinsic { intrinsic: Intrinsic::Stacksave, args: SmallVec::new() };
+            if let Some(saved) = self.caller.append(current, save, private) {
+                let args = SmallVec::from_slice(&[saved]);
+                let restore = InstKind::Intrinsic { intrinsic: Intrinsic::Stackrestore, args };
+                self.caller.append(after, restore, Type::Void);
+            }
+        }
         // Values may be used before their definition is visited (in blocks that come earlier in the layout): all
         // instructions first, then their operands.
         let mut copied: Vec<(Block, Inst, Inst)> = Vec::new();
@@ -408,8 +419,9 @@ impl Inliner<'_> {
                     }
                 }
             }
-            // A stack object of constant size is one for the whole kernel, not one for each turn of a loop.
-            let fixed = matches!(&kind, InstKind::Alloca { count: None, .. });
+            // A stack object of constant size at the callee's start is one for the whole kernel, not one for each turn of a loop.
+            let fixed =
+                matches!(&kind, InstKind::Alloca { count: None, .. }) && blocks[body.entry()] == Some(block);
             self.caller.insts[new].kind = kind;
             if fixed {
                 self.hoisted.push(new);

@@ -104,6 +104,8 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (Readcyclecounter, At::I64),
         (Readsteadycounter, At::I64),
         // Of the function itself.
+        (Stacksave, At::I32),
+        (Stackrestore, At::VOID),
         (Returnaddress, At::PTR),
         (ReadRegister, At::I32.union(At::I64)),
         (ReadVolatileRegister, At::I32.union(At::I64)),

@@ -37,6 +37,7 @@ mod narrow;
 mod params;
 mod promote;
 mod reducible;
+mod variadic;
 mod verify;
 
 use crate::Options;
@@ -80,6 +81,7 @@ pub fn run_for_targets(
 /// The part that needs the whole module: inlines calls, drops what entry points do not reach, adds the types that
 /// expansions need. Functions that still have a body afterwards are to be simplified and compiled.
 pub fn prepare(module: &mut Module) -> Result<()> {
+    variadic::lower(module);
     inline::inline_all(module)?;
     for ty in PAIRED {
         module.types.struct_of(&[ty, Type::I1], false);

@@ -17,6 +17,8 @@
 //! | s32, s33 | stack pointer, frame pointer: bytes of a lane times lanes |
 //! | v31 | work-item ids, ten bits each |
 //!
+//! Functions of the graphics convention get arguments in s4 to s29 and v0 to v31, and nothing that is handed on.
+//!
 //! A callee leaves inactive lanes of all VGPRs as they are, EXEC, s[0:3], s32, s33 and the registers that [`is_callee_saved`]
 //! names.
 //!
@@ -159,13 +161,15 @@ pub fn register_of(value: EntryValue) -> Option<PReg> {
     })
 }
 
-/// Whether a callee leaves `reg` as it found it: from v40 and from s34 (but for s[30:33] and the scratch resource, which have
-/// roles of their own) on, groups of eight take turns.
-pub fn is_callee_saved(reg: PReg) -> bool {
+/// Whether a callee leaves `reg` as it found it. VGPRs: from v40 on, groups of eight take turns. SGPRs, but for s[30:33] and the scratch
+/// resource, which have roles of their own: from s34 on groups of eight take turns; for callees of the graphics convention s4 to s31, and all
+/// from s64 on.
+pub fn is_callee_saved(reg: PReg, graphics: bool) -> bool {
     if let Some(n) = reg.vgpr_index() {
         return n >= 40 && (n / 8) % 2 == 1;
     }
     match reg.sgpr_index() {
+        Some(n) if graphics => n < 30 || n == 32 || n == 33 || n >= 64,
         Some(n @ 30..40) => n >= 32,
         Some(n @ 40..) => (n / 8) % 2 == 0 || n >= 104,
         _ => reg.0 < 4,

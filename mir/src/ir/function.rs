@@ -171,6 +171,8 @@ pub struct CallSite {
     pub args: Vec<CallArgument>,
     /// How a narrow result is extended.
     pub ret_flags: ParamFlags,
+    /// Where the callee takes more arguments than it has parameters: the number of its parameters.
+    pub variadic: Option<u32>,
 }
 
 /// LLVM calling conventions that matter to AMDGPU.

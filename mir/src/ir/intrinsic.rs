@@ -257,6 +257,9 @@ intrinsics! {
     Prefetch = "prefetch", EFFECT;
     Readcyclecounter = "readcyclecounter", EFFECT | UNIFORM;
     Readsteadycounter = "readsteadycounter", EFFECT | UNIFORM;
+    VaStart = "va_start", EFFECT;
+    VaCopy = "va_copy", EFFECT;
+    VaEnd = "va_end", DROPPED;
     Stacksave = "stacksave", EFFECT | UNIFORM;
     Stackrestore = "stackrestore", EFFECT;
     Returnaddress = "returnaddress", UNIFORM;

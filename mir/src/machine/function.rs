@@ -427,6 +427,8 @@ pub struct CallSite {
     pub reads: Vec<PReg>,
     /// VGPRs from v0 on that hold the result.
     pub result_dwords: u8,
+    /// Whether the callee is of the graphics convention, which saves other registers.
+    pub graphics: bool,
     /// The function called, where it is known.
     pub callee: Option<crate::ir::Func>,
 }
@@ -527,6 +529,11 @@ impl Function {
             calls: Vec::new(),
             whole_wave_vgprs: Vec::new(),
         }
+    }
+
+    /// Whether callers expect what the graphics convention saves.
+    pub fn saves_as_graphics(&self) -> bool {
+        self.call_conv == CallConv::AmdgpuGfx
     }
 
     /// Whether the wave graph exists: structuring, or a later step, is done.

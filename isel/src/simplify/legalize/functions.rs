@@ -22,7 +22,7 @@ pub(super) type Dwords = SmallVec<[Value; 8]>;
 pub(super) const FRAME_ALIGN_LOG2: u8 = 4;
 
 /// Largest argument that is copied to the stack.
-const MAX_BYVAL_BYTES: u64 = 4096;
+const MAX_BYVAL_BYTES: u64 = 1 << 15;
 
 /// How one scalar of a type, or all elements of a vector, is passed.
 #[derive(Clone, Copy)]
@@ -226,9 +226,6 @@ impl Legalizer<'_> {
     /// The parameters of a function that is called, at the top of its entry.
     pub(super) fn lower_call_params(&mut self) -> Result<()> {
         let old = self.old;
-        if old.variadic {
-            return Err(Diagnostic::unsupported("definition of a function with variable arguments"));
-        }
         let mut used: cranelift_entity::SecondaryMap<Value, bool> = cranelift_entity::SecondaryMap::new();
         for &block in &old.layout {
             for &inst in &old.blocks[block].insts {

@@ -69,6 +69,8 @@ impl Legalizer<'_> {
                 Ok(Parts::new())
             }
             Prefetch => Ok(Parts::new()),
+            Stacksave => self.lower_stack_save(ty),
+            Stackrestore => self.lower_stack_restore(args[0]),
             R600ReadNgroupsX | R600ReadNgroupsY | R600ReadNgroupsZ | R600ReadGlobalSizeX
             | R600ReadGlobalSizeY | R600ReadGlobalSizeZ | R600ReadLocalSizeX | R600ReadLocalSizeY
             | R600ReadLocalSizeZ => self.lower_header_read(intrinsic),

@@ -96,12 +96,12 @@ impl Legalizer<'_> {
         align_log2: u8,
         ty: Type,
     ) -> Result<Parts> {
-        let count = match count {
-            None => 1,
-            Some(count) => match self.old.as_int(count) {
-                Some(count) => count,
-                None => return self.lower_variable_alloca(size_bytes, count, align_log2, ty),
-            },
+        let known = match count {
+            None => Some(1),
+            Some(count) => self.old.as_int(count),
+        };
+        let Some(count) = known.filter(|_| !self.renewed.contains(&self.current)) else {
+            return self.lower_variable_alloca(size_bytes, count, align_log2, ty);
         };
         let size = size_bytes.saturating_mul(count);
         if size > 1 << 24 {
@@ -129,16 +129,21 @@ impl Legalizer<'_> {
     fn lower_variable_alloca(
         &mut self,
         size_bytes: u64,
-        count: Value,
+        count: Option<Value>,
         align_log2: u8,
         ty: Type,
     ) -> Result<Parts> {
-        let bits = self.old.ty(count).bits().unwrap_or(32) as u32;
-        let part = self.part(count)?;
-        let part = self.zero_extended(part, bits.min(64));
-        let count32 = self.b.zext_or_trunc(part, Type::I32);
         let each = self.b.i32(size_bytes.min(u64::from(u32::MAX)) as u32);
-        let bytes = self.b.mul(count32, each);
+        let bytes = match count {
+            None => each,
+            Some(count) => {
+                let bits = self.old.ty(count).bits().unwrap_or(32) as u32;
+                let part = self.part(count)?;
+                let part = self.zero_extended(part, bits.min(64));
+                let count = self.b.zext_or_trunc(part, Type::I32);
+                self.b.mul(count, each)
+            }
+        };
         let frame_align = 1i64 << super::functions::FRAME_ALIGN_LOG2;
         let more = (1i64 << align_log2.clamp(super::functions::FRAME_ALIGN_LOG2, 16)) - 1;
         let bytes = self.b.add_imm(bytes, more);
@@ -146,7 +151,7 @@ impl Legalizer<'_> {
         let machine = self.ctx.machine;
         let old = self.old;
         let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(old, machine));
-        if uniformity.is_divergent(count) {
+        if count.is_some_and(|count| uniformity.is_divergent(count)) {
             bytes = self.most_of_all_lanes(bytes);
         }
         let private = Type::ptr(AddrSpace::PRIVATE);

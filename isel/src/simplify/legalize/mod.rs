@@ -42,6 +42,7 @@ mod memory;
 mod narrow_float;
 mod remainder;
 mod shader;
+mod stack;
 mod vector;
 mod vector_intrinsics;
 mod wave;
@@ -58,6 +59,7 @@ use mir::ir::*;
 use mir::machine::KernargLayout;
 use mir::target::{Features, Target as Machine};
 use mir::{Diagnostic, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 /// Legal values that stand for one old value.
@@ -93,6 +95,12 @@ pub struct Legalizer<'a> {
     allocas: Vec<Inst>,
     /// Where a result goes that is too large for registers.
     result_pointer: Option<Value>,
+    /// Stack objects of which each execution makes a new one.
+    renewed: FxHashSet<Inst>,
+    /// Whether the stack pointer moves inside of the function.
+    grows_stack: bool,
+    /// The lanes that were there when the stack pointer was saved, by the value that was given.
+    stack_saves: FxHashMap<Value, Value>,
     /// The one block that returns, where several of the old function do.
     return_block: Option<Block>,
     /// The last division of wide integers, whose other result may be asked for.
@@ -144,6 +152,9 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         whole: vector::whole_vectors(old),
         allocas: Vec::new(),
         result_pointer: None,
+        renewed: FxHashSet::default(),
+        grows_stack: false,
+        stack_saves: FxHashMap::default(),
         return_block: None,
         divided: None,
         current: Inst::from_u32(0),
@@ -165,6 +176,7 @@ impl Legalizer<'_> {
     fn run(&mut self) -> Result<()> {
         let cfg = Cfg::new(self.old);
         let scopes = cfg.scopes(&cfg.dominators());
+        self.find_stack_growth(&cfg);
         for &block in &cfg.rpo {
             let new = self.b.new_block();
             self.blocks[block] = Some(new);
