@@ -10,8 +10,8 @@ use crate::object::{data, legacy, module_metadata};
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelDescriptor, metadata};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
-use mir::isa::Names;
-use mir::machine::{self, Block, RelocKind, SymbolId};
+use mir::isa::{Names, Opcode};
+use mir::machine::{self, Block, Operand, RelocKind, SymbolId};
 use mir::target::{Features, Generation, Os, Target};
 use mir::{Diagnostic, Result};
 use std::fmt::{self, Display, Formatter, Write};
@@ -57,6 +57,10 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
     }
     if target.os == Os::AmdHsa && target.code_object_version >= 4 {
         writeln!(out, "\t.amdhsa_code_object_version {}", target.code_object_version)?;
+    }
+    if !module.inline_asm.is_empty() {
+        // As it is; what follows chooses its section again.
+        writeln!(out, "{}\n\t.text", module.inline_asm.trim_end())?;
     }
     for (number, function) in functions.iter().enumerate() {
         write_function(out, module, function, number, target)?;
@@ -173,6 +177,22 @@ fn write_binding(
     }
 }
 
+/// A dword of inline assembly.
+struct DataWord<'a> {
+    names: &'a FunctionNames<'a>,
+    word: Operand,
+}
+
+impl Display for DataWord<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.word {
+            Operand::Symbol { symbol, addend, kind } => self.names.symbol(f, symbol, addend, kind),
+            Operand::Imm(word) => write!(f, "{word:#x}"),
+            _ => f.write_char('0'),
+        }
+    }
+}
+
 fn write_function(
     out: &mut String,
     module: &Module,
@@ -211,7 +231,12 @@ fn write_function(
     for &block in &f.layout {
         writeln!(out, ".LBB{number}_{}:", block.as_u32())?;
         for inst in &f.blocks[block].insts {
-            writeln!(out, "\t{}", inst.display_with(target, &names))?;
+            match inst.operands.first() {
+                Some(&word) if inst.op == Opcode::DATA_DWORD => {
+                    writeln!(out, "\t.long {}", DataWord { names: &names, word })?;
+                }
+                _ => writeln!(out, "\t{}", inst.display_with(target, &names))?,
+            }
         }
     }
     writeln!(out, ".Lfunc_end{number}:\n\t.size {name}, .Lfunc_end{number}-{name}")?;

@@ -1,6 +1,6 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{exec, frame, hazards, indexed, lanes, regs, relax, scratch, waits};
+use crate::{exec, frame, hazards, indexed, inline_asm, lanes, regs, relax, scratch, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
@@ -62,6 +62,7 @@ fn finish_inner(mut f: Function, module: &Module, target: &Target) -> Result<Fin
     lanes::expand(&mut f);
     frame::insert_prolog(&mut f, target)?;
     scratch::build_resource(&mut f, module, target)?;
+    inline_asm::expand(&mut f, module, target)?;
     waits::insert_waits(&mut f, target);
     indexed::expand(&mut f, target);
     hazards::insert_nops(&mut f, target);
@@ -138,7 +139,9 @@ fn count_registers(f: &mut Function) {
     let mut vcc = false;
     let mut flat_scratch = f.resources.flat_scratch;
     for &block in &f.layout {
-        for inst in &f.blocks[block].insts {
+        let hidden = f.asm_sites.iter().flat_map(|site| &site.inside);
+        let hidden = hidden.take(if block == f.layout[0] { usize::MAX } else { 0 });
+        for inst in f.blocks[block].insts.iter().chain(hidden) {
             vcc |= inst.op.info().flags.intersects(OpFlags::VCC_DEF | OpFlags::VCC_USE);
             regs::for_each_access(inst, |access| {
                 let (first, dwords) = (access.first, u32::from(access.dwords));

@@ -13,12 +13,13 @@
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
 use crate::regs::for_each_access;
-use crate::waits::wave_rpo;
+use crate::waits::{is_opaque, wave_rpo};
 use cranelift_entity::SecondaryMap;
 use mir::abi::call::is_callee_saved;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, Role};
 use mir::machine::{
-    Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegOperand, Terminator,
+    AsmSite, Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegOperand,
+    Terminator,
 };
 use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
 use mir::target::{Generation, Target};
@@ -101,15 +102,16 @@ fn join(state: &mut State, other: &State) -> bool {
 }
 
 /// The rows that matter for a function on a generation.
-struct Rules {
+struct Rules<'a> {
+    sites: &'a [AsmSite],
     rows: Vec<(u8, &'static Hazard, u8)>,
     /// Classes that some row consumes or produces.
     consumers: HazardClass,
     producers: HazardClass,
 }
 
-impl Rules {
-    fn new(f: &Function, target: &Target) -> Self {
+impl<'a> Rules<'a> {
+    fn new(f: &'a Function, target: &Target) -> Self {
         let mut present = HazardClass::empty();
         let mut zero_flags_read = false;
         let mut leaves_function = false;
@@ -121,6 +123,13 @@ impl Rules {
                 zero_flags_read |= inst.operands[info.def_count().min(inst.operands.len())..].iter().any(
                     |operand| matches!(operand.as_reg(), Some(reg) if matches!(reg.reg, Reg::Physical(PReg::VCCZ | PReg::EXECZ))),
                 );
+            }
+        }
+        for site in f.asm_sites.iter().filter(|site| site.opaque) {
+            // What stands inside may consume anything.
+            leaves_function = true;
+            for inst in &site.inside {
+                present |= class(inst, inst.op.info());
             }
         }
         let matters = |hazard: &Hazard| {
@@ -136,7 +145,7 @@ impl Rules {
             .collect();
         let union =
             |f: fn(&Hazard) -> HazardClass| rows.iter().fold(HazardClass::empty(), |all, row| all | f(row.1));
-        Self { consumers: union(|h| h.consumer), producers: union(|h| h.producer), rows }
+        Self { sites: &f.asm_sites, consumers: union(|h| h.consumer), producers: union(|h| h.producer), rows }
     }
 
     /// Runs over a block; returns the NOPs it needs: (index of the instruction that they precede, wait states).
@@ -144,6 +153,13 @@ impl Rules {
         let mut plan = Vec::new();
         for (index, inst) in data.insts.iter().enumerate() {
             let info = inst.op.info();
+            if is_opaque(inst, self.sites) {
+                let nops = self.pass_opaque(inst, state);
+                if nops > 0 {
+                    plan.push((index as u32, nops));
+                }
+                continue;
+            }
             if info.format == Format::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
                 continue;
             }
@@ -185,22 +201,45 @@ impl Rules {
                 recent.age = recent.age.saturating_add(passed);
                 recent.age < HAZARDS[usize::from(recent.rule)].wait_states.into_iter().max().unwrap_or(0)
             });
-            if class.intersects(self.producers) {
-                let scalar = writes_scalar(inst, info);
-                for &(rule, hazard, _) in &self.rows {
-                    let possible = scalar || !produces_scalar(hazard.produced);
-                    if possible && class.intersects(hazard.producer) {
-                        select(inst, info, hazard.produced, true, |register| {
-                            match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
-                                Some(recent) => recent.age = 0,
-                                None => state.push(Recent { rule, register, age: 0 }),
-                            }
-                        });
-                    }
-                }
-            }
+            self.produce(inst, state);
         }
         plan
+    }
+
+    /// Notes what `inst` produces.
+    fn produce(&self, inst: &Inst, state: &mut State) {
+        let info = inst.op.info();
+        let class = class(inst, info);
+        if !class.intersects(self.producers) {
+            return;
+        }
+        let scalar = writes_scalar(inst, info);
+        for &(rule, hazard, _) in &self.rows {
+            let possible = scalar || !produces_scalar(hazard.produced);
+            if possible && class.intersects(hazard.producer) {
+                select(inst, info, hazard.produced, true, |register| {
+                    match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
+                        Some(recent) => recent.age = 0,
+                        None => state.push(Recent { rule, register, age: 0 }),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Inline assembly of which nobody knows what happens inside: whatever may matter is over when it begins, and what it did is recent when it ends.
+    /// Returns the wait states in front of it.
+    fn pass_opaque(&self, inst: &Inst, state: &mut State) -> u8 {
+        let mut nops = 0;
+        for recent in state.drain(..) {
+            let row = self.rows.iter().find(|row| row.0 == recent.rule);
+            nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age));
+        }
+        let site = inst.asm_layout().and_then(|layout| self.sites.get(layout.site as usize));
+        for inside in site.into_iter().flat_map(|site| &site.inside) {
+            self.produce(inside, state);
+        }
+        nops
     }
 }
 

@@ -15,6 +15,7 @@ mod final_function;
 pub mod frame;
 pub mod hazards;
 mod indexed;
+mod inline_asm;
 mod lanes;
 pub mod object;
 mod regs;

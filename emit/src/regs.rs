@@ -29,6 +29,13 @@ impl Access {
 /// vector instructions is not listed. Virtual registers are passed over; `finish` has refused them before.
 pub(crate) fn for_each_access(inst: &Inst, mut f: impl FnMut(Access)) {
     let info = inst.op.info();
+    if inst.asm_layout().is_some() {
+        for (write, reg) in inst.regs() {
+            if let Reg::Physical(first) = reg.reg {
+                f(Access { first, dwords: u16::from(reg.dwords), read: !write, write, operand: None });
+            }
+        }
+    }
     for (i, (operand, desc)) in inst.operands.iter().zip(info.operands).enumerate() {
         if let Operand::Reg(reg) = operand
             && let Reg::Physical(first) = reg.reg

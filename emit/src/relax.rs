@@ -6,7 +6,7 @@
 //! 4. Where a branch does not reach (±32,767 dwords), *islands* are placed: unconditional branches that it hops over. An
 //!    island site may lie at any instruction boundary, skipped by a branch of its own, so even a block longer than the reach is
 //!    fine, and no register is needed and no flag changes. The only places that must stay whole are address computations from the
-//!    program counter. Sites lie at fixed distances; a branch goes to the farthest one it reaches, all branches to one target
+//!    program counter and inline assembly with labels. Sites lie at fixed distances; a branch goes to the farthest one it reaches, all branches to one target
 //!    share its entry at a site, and entries are only ever added, so the iteration ends. Then the blocks are split at the sites
 //!    and encoded again.
 //!
@@ -113,7 +113,7 @@ fn expand_pseudos(f: &mut Function) {
         }
         for inst in std::mem::take(insts) {
             match (inst.op, &inst.operands[..]) {
-                (Opcode::IMPLICIT_DEF | Opcode::FENCE, _) => {}
+                (Opcode::IMPLICIT_DEF | Opcode::FENCE | Opcode::INLINE_ASM, _) => {}
                 (Opcode::CALL, &[link, target, _]) => {
                     let call = Inst::new(Opcode::S_SWAPPC_B64, [link, target]);
                     insts.push(Inst { loc: inst.loc, ..call });
@@ -246,9 +246,17 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
                 dwords.push(1);
                 continue;
             }
-            let encoded = encode(inst, target, &mut code.words)?;
-            dwords.push(encoded.dwords);
-            if let Some(index) = encoded.relocated {
+            let relocated = if inst.op == Opcode::DATA_DWORD {
+                let data = inst.operands.first();
+                code.words.push(data.and_then(Operand::as_imm).unwrap_or(0) as u32);
+                dwords.push(1);
+                matches!(data, Some(Operand::Symbol { .. })).then_some(0)
+            } else {
+                let encoded = encode(inst, target, &mut code.words)?;
+                dwords.push(encoded.dwords);
+                encoded.relocated
+            };
+            if let Some(index) = relocated {
                 let symbol = inst.operands.iter().find_map(|operand| match *operand {
                     Operand::Symbol { symbol, addend, kind } => Some((symbol, addend, kind)),
                     _ => None,
@@ -340,10 +348,11 @@ impl Islands {
                     out.sources.push(Source { place, target: to, hop: None });
                 }
                 position += u32::from(dwords.next().copied().unwrap_or(1));
-                // Address computations count from s_getpc and must stay in one piece.
+                // Address computations count from s_getpc and must stay in one piece, and so must inline assembly.
                 let since_getpc =
                     insts[..=index].iter().rev().take(2).any(|inst| inst.op == Opcode::S_GETPC_B64);
-                if position - last_site >= SITE_DISTANCE && !since_getpc {
+                let whole = since_getpc || inst.op == Opcode::DATA_DWORD;
+                if position - last_site >= SITE_DISTANCE && !whole {
                     out.sites.push(Site { block, index: index + 1, position, entries: Vec::new() });
                     last_site = position;
                 }

@@ -31,7 +31,7 @@
 use crate::regs::{Access, for_each_access};
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
-use mir::machine::{Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
+use mir::machine::{AsmSite, Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
 use mir::target::{Generation, Target, WaitCounts};
 use std::collections::BinaryHeap;
 
@@ -310,7 +310,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
         queued[block] = false;
         tracker.load(&states[block]);
         let is_callee_entry = i == 0 && f.call_conv.is_callable();
-        plans[block] = visit(&mut tracker, &f.blocks[block], target, is_callee_entry);
+        plans[block] = visit(&mut tracker, &f.blocks[block], &f.asm_sites, target, is_callee_entry);
         let out = tracker.save();
         for edge in &f.blocks[block].wave_succs {
             if states[edge.block].join(&out) && !std::mem::replace(&mut queued[edge.block], true) {
@@ -352,6 +352,7 @@ pub(crate) fn wave_rpo(f: &Function) -> Vec<Block> {
 fn visit(
     tracker: &mut Tracker,
     data: &mir::machine::BlockData,
+    sites: &[AsmSite],
     target: &Target,
     wait_all_first: bool,
 ) -> Plan {
@@ -387,7 +388,9 @@ fn visit(
         let events = events(inst, info, target);
         let mut needed = max;
         // A caller relies on nothing being in flight when it goes on.
-        if matches!(inst.op, Opcode::S_BARRIER | Opcode::S_SETPC_B64) {
+        // Inside of opaque inline assembly anything may be accessed.
+        let opaque = is_opaque(inst, sites);
+        if matches!(inst.op, Opcode::S_BARRIER | Opcode::S_SETPC_B64) || opaque {
             required = [0; 3];
         }
         // Most of the time nothing is in flight, or events of one kind.
@@ -414,6 +417,10 @@ fn visit(
             // The callee waits for everything when it starts, and before it returns.
             tracker.apply([0; 3]);
         }
+        if opaque {
+            // What it leaves in flight is its own business, but it counts.
+            tracker.counter_bound = [CAP; 3];
+        }
     }
     let mut needed = max;
     match data.term {
@@ -433,6 +440,12 @@ fn visit(
     }
     flush(tracker, data.insts.len(), &mut required, needed);
     plan
+}
+
+/// Whether `inst` stands for inline assembly of which nobody knows what happens inside.
+pub(crate) fn is_opaque(inst: &Inst, sites: &[AsmSite]) -> bool {
+    let site = inst.asm_layout().and_then(|layout| sites.get(layout.site as usize));
+    site.is_some_and(|site| site.opaque)
 }
 
 fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut [u32; 3]) {

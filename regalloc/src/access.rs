@@ -25,6 +25,13 @@ pub(crate) fn access(inst: &Inst, k: usize) -> Access {
     if is_copy(inst.op) {
         return if k == 0 { Access::Def } else { Access::Use };
     }
+    if let Some(layout) = inst.asm_layout() {
+        return match k {
+            _ if k < layout.defs_end => Access::Def,
+            _ if k < layout.uses_end => Access::Use,
+            _ => Access::Tied { def: layout.tied_to(k) },
+        };
+    }
     let row = inst.op.info().operands;
     match row.get(k) {
         Some(desc) => match desc.role {
@@ -47,6 +54,9 @@ fn tied_def(row: &[OperandDesc], extra: usize) -> usize {
 
 /// Whether the definition in operand `k` must not share a register with any source.
 pub(crate) fn defined_early(inst: &Inst, k: usize, target: &Target) -> bool {
+    if let Some(layout) = inst.asm_layout() {
+        return layout.is_early(k) || (layout.uses_end..inst.operands.len()).any(|n| layout.tied_to(n) == k);
+    }
     let row = inst.op.info().operands;
     if !is_copy(inst.op) && inst.operands.len() > row.len() {
         return (row.len()..inst.operands.len()).any(|extra| tied_def(row, extra - row.len()) == k)

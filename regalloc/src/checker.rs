@@ -272,7 +272,7 @@ impl Checker<'_> {
                 state.insert(reg, SmallVec::from_slice(&[content(reg)]));
             }
         }
-        if check && early_clobber(old, self.target) {
+        if check && (early_clobber(old, self.target) || old.asm_layout().is_some()) {
             self.overwrites(old, new)?;
         }
         let slot = self.slot(old);
@@ -348,14 +348,25 @@ impl Checker<'_> {
 
     /// A `Defect` where a result that is written early shares a register with a source that is read late.
     fn overwrites(&self, old: &Inst, new: &Inst) -> Result<()> {
-        let of = |access_is: fn(Access) -> bool| {
-            registers(old).filter(move |(k, _)| access_is(access(old, *k))).flat_map(|(k, operand)| {
+        // Inline assembly says of each definition whether it is early; what names its registers itself may clobber an input.
+        let chosen =
+            |operand: &RegOperand| old.asm_layout().is_none() || matches!(operand.reg, Reg::Virtual(_));
+        let early = |k: usize| old.asm_layout().is_none_or(|layout| layout.is_early(k));
+        let of = |is_def: bool| {
+            let wanted = move |k: usize| match access(old, k) {
+                Access::Def => is_def && early(k),
+                Access::Use => !is_def,
+                Access::Tied { .. } => false,
+            };
+            let concerned =
+                move |(k, operand): &(usize, &RegOperand)| wanted(*k) && (is_def || chosen(operand));
+            registers(old).filter(concerned).flat_map(|(k, operand)| {
                 let first = physical(new, k).ok();
                 (0..u16::from(operand.dwords)).filter_map(move |d| Some(first?.plus(d)))
             })
         };
-        let sources: SmallVec<[PReg; 8]> = of(|a| a == Access::Use).collect();
-        if of(|a| a == Access::Def).any(|reg| sources.contains(&reg)) {
+        let sources: SmallVec<[PReg; 8]> = of(false).collect();
+        if of(true).any(|reg| sources.contains(&reg)) {
             let name = old.op.info().name;
             return Err(Diagnostic::defect(format!("allocation: {name} overwrites a source")));
         }
@@ -478,7 +489,7 @@ impl Checker<'_> {
 fn unchanged(old: &Inst, new: &Inst) -> Result<()> {
     let same = old.op == new.op
         && old.mods == new.mods
-        && (0..old.op.info().operands.len()).all(|k| match (old.operands.get(k), new.operands.get(k)) {
+        && (0..old.kept_operands()).all(|k| match (old.operands.get(k), new.operands.get(k)) {
             (Some(Operand::Reg(a)), Some(Operand::Reg(b))) => a.dwords == b.dwords,
             // A tied position that defines nothing only reads.
             (Some(Operand::Off), Some(Operand::Reg(_))) => true,

@@ -285,7 +285,7 @@ impl Allocator {
             // A register that broke a cycle of moves may lie above all others.
             resources(f, lanes);
             if lanes > 0 {
-                place_lane_registers(f, lanes);
+                place_lane_registers(f, lanes)?;
                 resources(f, 0);
             }
             f.resources.sgpr_spills += spills.sgpr_dwords;
@@ -589,31 +589,41 @@ fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
     f.whole_wave_vgprs = out;
 }
 
-/// Registers for spilled SGPRs: behind all others, or, where there are calls, those that callees leave alone.
+/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and where there is inline assembly, those that
+/// it does not name.
 fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     let first = f.resources.vgprs as u16;
-    if f.calls.is_empty() {
+    if f.calls.is_empty() && f.asm_sites.is_empty() {
         return (0..lanes).map(|n| PReg::vgpr(first + n)).collect();
     }
     let mut taken = [false; 256];
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
+            let spills = matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32);
             for (_, operand) in access::registers(inst) {
                 if let Reg::Physical(reg) = operand.reg {
-                    for n in (0..u16::from(operand.dwords)).filter_map(|d| reg.plus(d).vgpr_index()) {
+                    let numbers = (0..u16::from(operand.dwords)).filter_map(|d| reg.plus(d).vgpr_index());
+                    // The provisional numbers of those that are placed here.
+                    for n in numbers.filter(|&n| !(spills && n > 255 - lanes)) {
                         taken[usize::from(n)] = true;
                     }
                 }
             }
         }
     }
-    let free = |n: &u16| !taken[usize::from(*n)] && mir::abi::call::is_callee_saved(PReg::vgpr(*n), false);
+    let kept = |n: u16| f.calls.is_empty() || mir::abi::call::is_callee_saved(PReg::vgpr(n), false);
+    let free = |n: &u16| !taken[usize::from(*n)] && kept(*n);
     (0..256).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
 }
 
 /// Numbers the registers that hold spilled SGPRs behind all others.
-fn place_lane_registers(f: &mut Function, lanes: u16) {
+fn place_lane_registers(f: &mut Function, lanes: u16) -> Result<()> {
     let places = lane_places(f, lanes);
+    if places.len() < usize::from(lanes) {
+        return Err(Diagnostic::limit(
+            "no VGPR is left for spilled SGPRs beside those that calls and inline assembly change",
+        ));
+    }
     f.whole_wave_vgprs.extend(&places);
     for block in f.layout.clone() {
         for inst in &mut f.blocks[block].insts {
@@ -630,6 +640,7 @@ fn place_lane_registers(f: &mut Function, lanes: u16) {
             }
         }
     }
+    Ok(())
 }
 
 /// Which registers there are.

@@ -233,7 +233,7 @@ impl Rewriter<'_> {
             mark_lanes(inst, &mut out[before..]);
             return Ok(());
         }
-        let row = inst.op.info().operands;
+        let kept = inst.kept_operands();
         let mut new = inst.clone();
         let mut tied = Vec::new();
         for (n, operand) in access::registers(inst) {
@@ -256,7 +256,7 @@ impl Rewriter<'_> {
                 new.operands[n] = Operand::Reg(physical);
             }
         }
-        for (n, operand) in inst.operands.iter().enumerate().skip(row.len()) {
+        for (n, operand) in inst.operands.iter().enumerate().skip(kept) {
             // A tied constant is moved into the register as well.
             if let (Operand::Imm(value), Access::Tied { def }) = (operand, access(inst, n))
                 && let Some(Operand::Reg(dst)) = inst.operands.get(def)
@@ -265,7 +265,7 @@ impl Rewriter<'_> {
                 tied.push(Move { dst: d, src: Source::Imm(*value as i32) });
             }
         }
-        new.operands.truncate(row.len());
+        new.operands.truncate(kept);
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
             let before = out.len();

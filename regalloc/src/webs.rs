@@ -498,9 +498,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 }
                 continue;
             }
-            for (k, operand) in
-                crate::access::registers(inst).filter(|(k, _)| *k >= inst.op.info().operands.len())
-            {
+            for (k, operand) in crate::access::registers(inst).filter(|(k, _)| *k >= inst.kept_operands()) {
                 let crate::access::Access::Tied { def } = crate::access::access(inst, k) else { continue };
                 if let (Some(a), Reg::Virtual(b)) =
                     (inst.operands.get(def).and_then(|o| o.as_reg()), operand.reg)

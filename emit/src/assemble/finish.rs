@@ -116,7 +116,7 @@ impl<'a> Assembler<'a, '_> {
     }
 
     /// The distance of a branch at `place`, in dwords from the next instruction.
-    fn branch(&mut self, sum: &Sum, place: Place) -> std::result::Result<(), String> {
+    pub(super) fn branch(&mut self, sum: &Sum, place: Place) -> std::result::Result<(), String> {
         let target = match (sum.plus, self.symbols.place(sum)) {
             (_, Some(target)) if target.section == place.section => target,
             (None, _) if sum.minus.is_none() => Place { offset: sum.constant as u64, ..place },
@@ -132,7 +132,7 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    fn store(&mut self, place: Place, bytes: &[u8]) {
+    pub(super) fn store(&mut self, place: Place, bytes: &[u8]) {
         let from = place.offset as usize;
         if let Some(to) = self.image.sections[place.section.0].data.get_mut(from..from + bytes.len()) {
             to.copy_from_slice(bytes);

@@ -14,6 +14,7 @@
 mod data;
 mod directive;
 mod finish;
+mod fragment;
 mod kernel;
 mod macros;
 mod metadata;
@@ -29,6 +30,8 @@ use object::elf as raw;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use symbols::Symbols;
+
+pub(crate) use fragment::{Fragment, fragment};
 
 /// Errors after which reading stops.
 const MAX_ERRORS: usize = 20;
@@ -181,6 +184,8 @@ struct Assembler<'a, 't> {
     open_kernel: Option<kernel::Kernel<'a>>,
     /// The lines of `.amdgpu_metadata` that are being read.
     open_metadata: Option<Vec<(u32, &'a str)>>,
+    /// Instructions with their offsets, where somebody wants them.
+    collected: Option<Vec<(u64, mir::machine::Inst)>>,
 }
 
 impl<'a, 't> Assembler<'a, 't> {
@@ -203,6 +208,7 @@ impl<'a, 't> Assembler<'a, 't> {
             without_xnack: false,
             open_kernel: None,
             open_metadata: None,
+            collected: None,
         }
     }
 
@@ -268,6 +274,9 @@ impl<'a, 't> Assembler<'a, 't> {
         let place = self.here();
         for word in &parsed.words {
             self.section().data.extend_from_slice(&word.to_le_bytes());
+        }
+        if let Some(collected) = &mut self.collected {
+            collected.push((place.offset, parsed.inst));
         }
         if let Some(fixup) = parsed.fixup {
             let (kind, distance) = match fixup.kind {

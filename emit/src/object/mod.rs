@@ -53,6 +53,9 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
     if target.code_object_version < 3 {
         return Err(Diagnostic::unsupported("code object version 2"));
     }
+    if !module.inline_asm.trim().is_empty() {
+        return assembled(module, functions, target);
+    }
     let mut builder = Builder::new(module, target);
     for function in functions {
         builder.add_function(function)?;
@@ -65,6 +68,19 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
         _ => builder.add_driver_data(functions)?,
     }
     builder.image.write()
+}
+
+/// The object of a module with assembly of its own: all of it is written as text, which the assembler makes one object of.
+fn assembled(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
+    let text = crate::emit_asm(module, functions, target)?;
+    crate::assemble(&text, target).map_err(|errors| {
+        let first = errors.into_iter().next();
+        let error = first.unwrap_or_else(|| Diagnostic::defect("the assembler failed without a reason"));
+        let line =
+            error.location.as_ref().and_then(|at| text.lines().nth(at.line.saturating_sub(1) as usize));
+        let place = line.map_or_else(String::new, |line| format!(" in \"{}\"", line.trim()));
+        Diagnostic::new(error.kind, format!("module assembly: {}{place}", error.message))
+    })
 }
 
 /// `e_flags`: the processor, and which switchable features the code was made for.

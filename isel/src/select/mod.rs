@@ -30,6 +30,7 @@
 //! dense arrays.
 
 mod address;
+mod asm;
 mod atomic;
 mod buffer;
 mod compare;
@@ -125,6 +126,8 @@ struct Selector<'a> {
     paired_with: FxHashMap<Value, Value>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
+    /// Members of the results of inline assembly that somebody asked for.
+    asm_members: FxHashMap<(Value, u32), Operand>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
     hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
     /// Whether the function calls others.
@@ -174,6 +177,7 @@ pub fn select(
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
         seconds: FxHashMap::default(),
+        asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
         has_calls: false,
         block: ir::Block::new(0),
@@ -292,6 +296,11 @@ impl<'a> Selector<'a> {
     /// Text of an instruction for messages.
     fn describe(&self, inst: ir::Inst) -> String {
         let data = &self.f.insts[inst];
+        if let InstKind::InlineAsm { asm, .. } = &data.kind
+            && let Some(asm) = self.f.inline_asm.get(*asm)
+        {
+            return format!("asm {:?}, {:?}", asm.text, asm.constraints);
+        }
         match data.result {
             Some(result) => format!("{result} = {:?}", data.kind),
             None => format!("{:?}", data.kind),
@@ -351,7 +360,7 @@ impl<'a> Selector<'a> {
             | InstKind::Ret { .. }
             | InstKind::Unreachable => self.lower_terminator(data),
             InstKind::Call { callee, args } => self.lower_call(inst, data, *callee, args),
-            InstKind::InlineAsm { .. } => Err(Diagnostic::unsupported("inline assembly")),
+            InstKind::InlineAsm { asm, args } => self.lower_asm(data, *asm, args),
             InstKind::Shuffle { .. } | InstKind::InsertValue { .. } | InstKind::Switch { .. } => {
                 Err(Diagnostic::defect("simplification left an illegal operation"))
             }

@@ -104,6 +104,9 @@ impl<'a> Selector<'a> {
 
     /// Where the result of `data` lives.
     fn classify(&self, data: &InstData, result: Value) -> Rep {
+        if let Some(rep) = self.asm_rep(data, result) {
+            return rep;
+        }
         let divergent = self.uniformity.is_divergent(result);
         if data.ty == Type::I1 {
             return if divergent { Rep::Mask } else { self.classify_uniform_bool(data) };
@@ -344,7 +347,8 @@ impl<'a> Selector<'a> {
                     .then_some((*vector, (at_bit / 32) as u8))
             }
             InstKind::ExtractValue { aggregate, path } => {
-                (path.first() == Some(&0) && data.ty != Type::I1).then_some((*aggregate, 0))
+                let from_asm = self.asm_result_is_scalar(*aggregate, 0).is_some();
+                (path.first() == Some(&0) && data.ty != Type::I1 && !from_asm).then_some((*aggregate, 0))
             }
             InstKind::Intrinsic { intrinsic: Intrinsic::Readfirstlane, args } => {
                 (self.values[args[0]].rep == Rep::Sgpr && self.values[result].rep == Rep::Sgpr)

@@ -324,6 +324,15 @@ impl<'a> Selector<'a> {
         aggregate: Value,
         path: &[u32],
     ) -> Result<()> {
+        if let &[index] = path
+            && self.asm_result_is_scalar(aggregate, index).is_some()
+        {
+            let (result, dst) = self.result(data)?;
+            let dwords = self.dwords(result);
+            let source = self.asm_member(aggregate, index, dwords);
+            self.emit(COPY, [dst, source]);
+            return Ok(());
+        }
         match path {
             [0] => self.copy_value(data, aggregate),
             [1] => {

@@ -86,6 +86,7 @@ pub fn prepare(module: &mut Module) -> Result<()> {
     for ty in PAIRED {
         module.types.struct_of(&[ty, Type::I1], false);
     }
+    legalize::asm::add_result_types(module);
     Ok(())
 }
 

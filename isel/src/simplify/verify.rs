@@ -119,7 +119,11 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
             ensure(
                 matches!(
                     source,
-                    Some(K::CmpXchg { .. } | K::Intrinsic { intrinsic: Intrinsic::DivScale, .. })
+                    Some(
+                        K::CmpXchg { .. }
+                            | K::Intrinsic { intrinsic: Intrinsic::DivScale, .. }
+                            | K::InlineAsm { .. }
+                    )
                 ),
                 "extractvalue",
             )

@@ -302,10 +302,30 @@ impl Pass<'_> {
         match &self.f.insts[inst].kind {
             InstKind::Load { mem, .. } => load_differs(mem),
             InstKind::AtomicRmw { .. } | InstKind::CmpXchg { .. } | InstKind::Call { .. } => true,
-            InstKind::InlineAsm { asm, .. } => !writes_sgpr(&self.f.inline_asm[*asm].constraints),
+            // Members of a struct differ on their own.
+            InstKind::InlineAsm { asm, .. } => {
+                !matches!(self.f.insts[inst].ty, mir::ir::Type::Aggregate(_))
+                    && !self.is_scalar_result(*asm, 0)
+            }
+            InstKind::ExtractValue { aggregate, path } => match self.asm_of(*aggregate) {
+                Some(asm) => !self.is_scalar_result(asm, path.first().copied().unwrap_or(0)),
+                None => false,
+            },
             InstKind::Intrinsic { intrinsic, .. } => self.intrinsic_is_source(*intrinsic),
             _ => false,
         }
+    }
+
+    /// The inline assembly that returns `aggregate`.
+    fn asm_of(&self, aggregate: Value) -> Option<mir::ir::InlineAsmId> {
+        match self.f.insts[self.f.def_inst(aggregate)?].kind {
+            InstKind::InlineAsm { asm, .. } => Some(asm),
+            _ => None,
+        }
+    }
+
+    fn is_scalar_result(&self, asm: mir::ir::InlineAsmId, index: u32) -> bool {
+        self.f.inline_asm.get(asm).is_some_and(|asm| asm.result_is_scalar(index))
     }
 
     fn intrinsic_is_source(&self, intrinsic: Intrinsic) -> bool {
@@ -354,13 +374,6 @@ impl Pass<'_> {
 /// served lane by lane.
 fn load_differs(mem: &MemAccess) -> bool {
     matches!(mem.space, AddrSpace::PRIVATE | AddrSpace::FLAT) || !mem.is_simple()
-}
-
-/// Whether the first output of a constraint string is an SGPR.
-fn writes_sgpr(constraints: &str) -> bool {
-    let first = constraints.split(',').next().unwrap_or("");
-    let first = first.trim_start_matches(['=', '&', '+']);
-    first == "s" || first.starts_with("{s") || first.starts_with("{vcc") || first.starts_with("^S")
 }
 
 #[cfg(test)]

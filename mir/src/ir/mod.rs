@@ -19,6 +19,7 @@
 //! Every instruction has at most one result. The last instruction of a block is its only terminator
 //! ([`InstKind::is_terminator`]). Entities are dense `u32` indices and are never reused within a function.
 
+mod asm;
 mod function;
 mod inst;
 mod intrinsic;
@@ -29,6 +30,7 @@ mod text;
 mod types;
 mod verify;
 
+pub use asm::*;
 pub use function::*;
 pub use inst::*;
 pub use intrinsic::*;

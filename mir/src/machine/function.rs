@@ -497,6 +497,8 @@ pub struct Function {
     pub dynamic_stack: bool,
     /// Calls, by the operand of their instruction.
     pub calls: Vec<CallSite>,
+    /// Inline assembly, by the number in its instruction.
+    pub asm_sites: Vec<super::AsmSite>,
     /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
     /// allocation.
     pub whole_wave_vgprs: Vec<PReg>,
@@ -527,6 +529,7 @@ impl Function {
             frame_base: None,
             dynamic_stack: false,
             calls: Vec::new(),
+            asm_sites: Vec::new(),
             whole_wave_vgprs: Vec::new(),
         }
     }

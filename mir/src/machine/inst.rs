@@ -336,14 +336,14 @@ impl Inst {
     /// Every register operand with whether it is written, in operand order. Registers that the row implies are not listed.
     #[inline]
     pub fn regs(&self) -> impl Iterator<Item = (bool, &RegOperand)> {
-        let defs = self.op.info().def_count();
+        let defs = self.defs_end();
         self.operands.iter().enumerate().filter_map(move |(i, operand)| Some((i < defs, operand.as_reg()?)))
     }
 
     /// The same, for rewriting.
     #[inline]
     pub fn regs_mut(&mut self) -> impl Iterator<Item = (bool, &mut RegOperand)> {
-        let defs = self.op.info().def_count();
+        let defs = self.defs_end();
         self.operands.iter_mut().enumerate().filter_map(move |(i, operand)| match operand {
             Operand::Reg(reg) => Some((i < defs, reg)),
             _ => None,

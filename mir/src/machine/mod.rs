@@ -23,12 +23,14 @@
 //! term                         wave-level branch
 //! ```
 
+mod asm;
 mod function;
 mod inst;
 mod reg;
 mod text;
 mod verify;
 
+pub use asm::*;
 pub use function::*;
 pub use inst::*;
 pub use reg::*;

@@ -113,8 +113,7 @@ struct DisplayInst<'a> {
 impl fmt::Display for DisplayInst<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { function, inst } = self;
-        let info = inst.op.info();
-        let defs = info.def_count().min(inst.operands.len());
+        let defs = inst.defs_end().min(inst.operands.len());
         let operand = |o: &Operand| DisplayOperand { function: *function, operand: *o };
         for (i, o) in inst.operands[..defs].iter().enumerate() {
             write!(f, "{}{}", if i == 0 { "" } else { ", " }, operand(o))?;
@@ -137,7 +136,7 @@ impl fmt::Display for DisplayInst<'_> {
             let n = defs + i;
             let minus = if inst.mods.neg >> i & 1 != 0 { "-" } else { "" };
             let bar = if inst.mods.abs >> i & 1 != 0 { "|" } else { "" };
-            let tie = if n >= info.operands.len() && info.operands.len() > defs { " tied" } else { "" };
+            let tie = if n >= inst.kept_operands() && inst.kept_operands() > defs { " tied" } else { "" };
             write!(f, "{}{tie} {minus}{bar}{}{bar}", if i == 0 { "" } else { "," }, operand(o))?;
         }
         self.fmt_modifiers(f)?;

@@ -204,22 +204,6 @@ impl Legalizer<'_> {
         let hit = self.b.icmp_imm(IntPredicate::Ne, bit, 0);
         Some(self.b.and(inside, hit))
     }
-
-    pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value], ty: Type) -> Result<Parts> {
-        let mut new_args: SmallVec<[Value; 4]> = SmallVec::new();
-        for &arg in args {
-            let part = self.part(arg)?;
-            new_args.push(part);
-        }
-        let types = self.part_types(ty)?;
-        let result = match types[..] {
-            [] => Type::Void,
-            [one] => one,
-            _ => return Err(Diagnostic::unsupported("inline assembly with several results")),
-        };
-        let kind = InstKind::InlineAsm { asm, args: new_args };
-        Ok(self.b.push(kind, result, InstFlags::empty()).into_iter().collect())
-    }
 }
 
 /// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one target.

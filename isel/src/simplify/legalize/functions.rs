@@ -94,7 +94,13 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    fn push_scalar_dwords(&mut self, scalar: Scalar, parts: &[Value], flags: ParamFlags, out: &mut Dwords) {
+    pub(super) fn push_scalar_dwords(
+        &mut self,
+        scalar: Scalar,
+        parts: &[Value],
+        flags: ParamFlags,
+        out: &mut Dwords,
+    ) {
         let bits = scalar.bits();
         if matches!(scalar, Scalar::Ptr(space) if super::fat::is_fat(space)) {
             let words = self.fat_words(parts, false);
@@ -172,7 +178,7 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    fn push_scalar(&mut self, scalar: Scalar, words: &[Value], out: &mut Parts) {
+    pub(super) fn push_scalar(&mut self, scalar: Scalar, words: &[Value], out: &mut Parts) {
         match (scalar, words) {
             (Scalar::Ptr(space), _) if super::fat::is_fat(space) => self.fat_parts(words, false, out),
             (Scalar::Int(1), &[word]) => {

@@ -22,6 +22,7 @@
 //!
 //! Cost: linear in the instructions emitted.
 
+pub(super) mod asm;
 mod atomic;
 mod block_copy;
 mod buffer;
@@ -127,7 +128,6 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     new.ret_flags = old.ret_flags;
     new.kernel = old.kernel.clone();
     new.loc = old.loc;
-    new.inline_asm = old.inline_asm.clone();
     let in_registers = old.call_conv.is_callable() || mir::abi::shader::is_shader(old.call_conv);
     let kept = if in_registers { &[][..] } else { &old.params };
     for param in kept {
@@ -597,6 +597,10 @@ pub fn describe(func: &Function, types: &TypeTable, inst: Inst) -> String {
     let data = &func.insts[inst];
     let what = match &data.kind {
         InstKind::Intrinsic { intrinsic, .. } => format!("call llvm.{}", intrinsic.name()),
+        InstKind::InlineAsm { asm, .. } => match func.inline_asm.get(*asm) {
+            Some(asm) => format!("asm {:?}, {:?}", asm.text, asm.constraints),
+            None => "asm".to_owned(),
+        },
         kind => {
             let debug = format!("{kind:?}");
             debug.split([' ', '{', '(']).next().unwrap_or_default().to_lowercase()

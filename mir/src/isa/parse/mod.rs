@@ -23,6 +23,7 @@ mod register;
 mod special;
 
 pub use expr::{Expr, Known};
+pub use register::special as special_register;
 
 use crate::diag::{Diagnostic, ErrorKind, Result as DiagResult, SourceLocation};
 use crate::machine::Inst;

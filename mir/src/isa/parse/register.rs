@@ -56,12 +56,13 @@ static SPECIAL: &[(&str, PReg, u8)] = &[
 /// Longest tuple of any instruction.
 const MAX_DWORDS: u64 = 32;
 
-fn special(name: &str) -> Option<Tuple> {
+/// The register that has `name` (lower case) for itself, with its width; 0 where it reads in any width.
+pub fn special(name: &str) -> Option<(PReg, u8)> {
     let (plain, source) = name.strip_prefix("src_").map_or((name, false), |plain| (plain, true));
     let &(_, first, dwords) = SPECIAL.iter().find(|(known, ..)| *known == plain)?;
     // Only what cannot be written is also called a source.
     let readonly = first.0 >= PReg::VCCZ.0;
-    (readonly || !source).then_some(Tuple { first, dwords })
+    (readonly || !source).then_some((first, dwords))
 }
 
 /// A file of numbered registers.
@@ -137,8 +138,8 @@ fn single(lexer: &mut Lexer<'_>, known: Known<'_>) -> Result<Tuple, Failure> {
     let at = lexer.start;
     let Token::Name(name) = lexer.token else { return fail(at, "expected a register") };
     lexer.step();
-    if let Some(tuple) = special(name) {
-        return Ok(tuple);
+    if let Some((first, dwords)) = special(name) {
+        return Ok(Tuple { first, dwords });
     }
     let Some((file, digits)) = file(name) else { return fail(at, format!("no register {name}")) };
     let (first, last) = if digits.is_empty() {

@@ -1,0 +1,161 @@
+//! Inline assembly in machine code: the instruction `INLINE_ASM` and what it refers to.
+//!
+//! `INLINE_ASM head, ties, early, definitions.., uses.., tied uses..` has as many operands as the text asks for. Its three constants say how to
+//! read them: `head` has the number of the site, of definitions and of what follows them untied; bit i of `ties` says that definition i has a tied use
+//! (they stand in order at the end, and allocation drops them as it does those of other instructions); bit i of `early` that definition i is
+//! written before all uses are read. Clobbered registers are definitions of physical registers.
+//!
+//! The text is kept aside ([`AsmSite`]), since registers are put into it when they are known; the instructions that it stands for follow
+//! `INLINE_ASM` in the block from then on.
+
+use super::{Inst, Operand};
+use crate::isa::Opcode;
+use smallvec::SmallVec;
+
+/// What `$n` in the text stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AsmArgument {
+    /// The registers of the instruction's operand with this index.
+    Operand(u32),
+    /// A number.
+    Number(i64),
+    /// This text: a named register or a symbol.
+    Text(String),
+}
+
+/// Inline assembly of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AsmSite {
+    /// Template.
+    pub text: String,
+    /// The operands by their number in the template.
+    pub arguments: Vec<AsmArgument>,
+    /// Once assembled: the text is more than a list of instructions (it has labels, data, symbols), so that its code is a block of words whose
+    /// inside nobody knows.
+    pub opaque: bool,
+    /// Instructions inside of an opaque block, in the order of the text.
+    pub inside: Vec<Inst>,
+}
+
+/// Index of the first definition among the operands of `INLINE_ASM`.
+pub const FIRST_ASM_OPERAND: usize = 3;
+
+/// How to read the operands of an `INLINE_ASM`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AsmLayout {
+    /// Index into [`super::Function::asm_sites`].
+    pub site: u32,
+    /// Index behind the last definition.
+    pub defs_end: usize,
+    /// Index behind the last use that is not tied.
+    pub uses_end: usize,
+    ties: u64,
+    early: u64,
+}
+
+impl AsmLayout {
+    /// The operand that tied use `k` (an index of an operand) is tied to.
+    pub fn tied_to(&self, k: usize) -> usize {
+        let mut ties = self.ties;
+        for _ in self.uses_end..k {
+            ties &= ties.wrapping_sub(1);
+        }
+        FIRST_ASM_OPERAND + ties.trailing_zeros().min(63) as usize
+    }
+
+    /// Whether definition `k` (an index of an operand) is written before all uses are read.
+    pub fn is_early(&self, k: usize) -> bool {
+        let n = k.saturating_sub(FIRST_ASM_OPERAND);
+        // Clobbers behind the outputs that have bits are early, too.
+        n >= 64 || self.early >> n & 1 != 0
+    }
+}
+
+/// Most outputs that inline assembly may have.
+pub const MAX_ASM_OUTPUTS: usize = 64;
+
+/// An `INLINE_ASM` with these definitions (whether early, and the tied use), clobbers and uses.
+pub fn inline_asm(
+    site: u32,
+    outputs: &[(Operand, bool, Option<Operand>)],
+    clobbers: &[Operand],
+    uses: &[Operand],
+) -> Inst {
+    let (mut ties, mut early) = (0u64, 0u64);
+    for (i, output) in outputs.iter().take(MAX_ASM_OUTPUTS).enumerate() {
+        ties |= u64::from(output.2.is_some()) << i;
+        early |= u64::from(output.1) << i;
+    }
+    for i in outputs.len()..(outputs.len() + clobbers.len()).min(64) {
+        early |= 1 << i;
+    }
+    let defs = outputs.len() + clobbers.len();
+    let head = i64::from(site) | (defs as i64) << 32 | (uses.len() as i64) << 48;
+    let mut operands: SmallVec<[Operand; 5]> = SmallVec::new();
+    operands.extend([Operand::Imm(head), Operand::Imm(ties as i64), Operand::Imm(early as i64)]);
+    operands.extend(outputs.iter().map(|output| output.0));
+    operands.extend_from_slice(clobbers);
+    operands.extend_from_slice(uses);
+    operands.extend(outputs.iter().filter_map(|output| output.2));
+    Inst::with_operands(Opcode::INLINE_ASM, operands, Default::default())
+}
+
+impl Inst {
+    /// How to read the operands of an `INLINE_ASM`; `None` for other instructions.
+    #[inline]
+    pub fn asm_layout(&self) -> Option<AsmLayout> {
+        if self.op != Opcode::INLINE_ASM {
+            return None;
+        }
+        let constant = |k: usize| self.operands.get(k).and_then(Operand::as_imm).unwrap_or(0);
+        let head = constant(0) as u64;
+        let defs_end = FIRST_ASM_OPERAND + (head >> 32 & 0xffff) as usize;
+        Some(AsmLayout {
+            site: head as u32,
+            defs_end,
+            uses_end: defs_end + (head >> 48) as usize,
+            ties: constant(1) as u64,
+            early: constant(2) as u64,
+        })
+    }
+
+    /// Index behind the last operand that is written. Constants may stand before.
+    #[inline]
+    pub fn defs_end(&self) -> usize {
+        match self.asm_layout() {
+            Some(layout) => layout.defs_end,
+            None => self.op.info().def_count(),
+        }
+    }
+
+    /// Number of operands that the instruction keeps: behind them stand those that are tied to definitions.
+    #[inline]
+    pub fn kept_operands(&self) -> usize {
+        match self.asm_layout() {
+            Some(layout) => layout.uses_end,
+            None => self.op.info().operands.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::PReg;
+
+    #[test]
+    fn operands_are_found_again() {
+        let v = |n| Operand::preg(PReg::vgpr(n), 1);
+        let outputs =
+            [(v(0), true, None), (v(1), false, Some(v(11))), (v(2), false, None), (v(3), false, Some(v(13)))];
+        let inst = inline_asm(7, &outputs, &[v(4)], &[v(5), Operand::Imm(3)]);
+        let layout = inst.asm_layout().unwrap();
+        assert_eq!((layout.site, layout.defs_end, layout.uses_end), (7, 8, 10));
+        assert_eq!((layout.tied_to(10), layout.tied_to(11)), (4, 6));
+        let early: Vec<bool> = (3..8).map(|k| layout.is_early(k)).collect();
+        assert_eq!(early, [true, false, false, false, true]);
+        let written: Vec<bool> = inst.regs().map(|(is_def, _)| is_def).collect();
+        assert_eq!(written, [true, true, true, true, true, false, false, false]);
+        assert_eq!(inst.kept_operands(), 10);
+    }
+}
