@@ -250,8 +250,8 @@ mod tests {
         let outputs = [(Operand::preg(PReg::vgpr(4), 2), false, None)];
         let inst = inline_asm(0, &outputs, &[], &[Operand::preg(PReg::VCC_LO, 2)]);
         let arguments = vec![
-            AsmArgument::Operand(3),
-            AsmArgument::Operand(4),
+            AsmArgument::Operand(5),
+            AsmArgument::Operand(6),
             AsmArgument::Number(-5),
             AsmArgument::Number(70000),
             AsmArgument::Text("m0".into()),

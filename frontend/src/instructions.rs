@@ -410,6 +410,7 @@ impl<'m> Body<'_, 'm> {
         }
         if let Some((text, constraints, side_effects)) = called.inline_asm() {
             let asm = self.function.inline_asm.push(mir::ir::InlineAsm { text, constraints, side_effects });
+            self.call_site(inst, ours, None)?;
             return Ok(InstKind::InlineAsm { asm, args });
         }
         if let Some(&(SymbolRef::Func(func), 0)) = self.reader.symbols.get(&called)

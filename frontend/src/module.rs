@@ -129,6 +129,7 @@ struct AttributeKinds {
     dereferenceable: u32,
     byval: u32,
     byref: u32,
+    elementtype: u32,
 }
 
 /// The numbers, which are the same for the whole process.
@@ -168,6 +169,7 @@ impl AttributeKinds {
             dereferenceable: llvm::attribute_kind("dereferenceable"),
             byval: llvm::attribute_kind("byval"),
             byref: llvm::attribute_kind("byref"),
+            elementtype: llvm::attribute_kind("elementtype"),
         }
     }
 }
@@ -349,7 +351,7 @@ impl<'m> Reader<'m> {
         };
         argument.flags |= kinds.param.get(kind as usize).copied().unwrap_or_default();
         if let Some(ty) = ty
-            && (kind == kinds.byval || kind == kinds.byref)
+            && (kind == kinds.byval || kind == kinds.byref || kind == kinds.elementtype)
         {
             let by_value = kind == kinds.byval;
             argument.indirect = Some(IndirectParam { ty: self.ty(ty)?, by_value });

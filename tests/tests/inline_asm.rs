@@ -217,6 +217,18 @@ fn constants_in_the_text() {
 }
 
 #[test]
+fn indirect_outputs_are_stored() {
+    check(
+        "  %m = alloca i64, addrspace(5)
+  %t = call i32 asm sideeffect \"v_not_b32 $0, $2\\0Av_cvt_f64_u32 $1, $2\", \"=&v,=*v,v\"(ptr addrspace(5) elementtype(double) %m, i32 %x)
+  %d = load double, ptr addrspace(5) %m
+  %b = fptoui double %d to i32
+  %r = sub i32 %t, %b",
+        |_, x| (!x).wrapping_sub(x),
+    );
+}
+
+#[test]
 fn loops_with_labels_and_macros() {
     // Opaque: a loop of its own, the sum of 1 to u.
     check(
@@ -329,6 +341,16 @@ fn refusals_name_the_rule() {
     refused(&asm("; $0", "I", "i32 65"), "gfx900", "invalid operand for inline asm constraint 'I'");
     refused(&asm("; $0", "^DA", "i64 65"), "gfx900", "invalid operand for inline asm constraint 'DA'");
     refused(&asm("; $0", "n", "i32 %x"), "gfx900", "invalid operand for inline asm constraint 'n'");
+    refused(
+        &asm("; $0", "*v", "ptr addrspace(1) elementtype(i32) %pa"),
+        "gfx900",
+        "indirect register inputs",
+    );
+    refused(
+        &asm("; $0", "*m", "ptr addrspace(1) elementtype(i32) %pa"),
+        "gfx900",
+        "could not match memory address",
+    );
     refused(&asm("v_nonsense v0", "", ""), "gfx900", "unknown instruction v_nonsense");
     refused(&asm("s_nop 0\\0Av_add_u32 v0, v1", "", ""), "gfx900", "line 2");
     refused(&asm("v_pk_add_f16 v0, v1, v2", "", ""), "gfx803", "not supported");

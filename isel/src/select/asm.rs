@@ -92,7 +92,13 @@ impl<'a> Selector<'a> {
                     })?;
                     self.asm_input(entry, arg, &mut pieces)?;
                 }
-                AsmRole::Clobber => clobbers.extend(self.asm_clobber(entry)),
+                AsmRole::Clobber => {
+                    // Those that are registers have numbers in the text, too.
+                    if let Some(AsmPlace::Register(_)) = entry.places.first() {
+                        pieces.arguments.push(AsmArgument::Text(register_text(entry)));
+                    }
+                    clobbers.extend(self.asm_clobber(entry));
+                }
             }
         }
         if pieces.outputs.len() > MAX_ASM_OUTPUTS {

@@ -1,6 +1,6 @@
 //! Inline assembly in machine code: the instruction `INLINE_ASM` and what it refers to.
 //!
-//! `INLINE_ASM head, ties, early, definitions.., uses.., tied uses..` has as many operands as the text asks for. Its three constants say how to
+//! `INLINE_ASM head, ties.., early.., definitions.., uses.., tied uses..` has as many operands as the text asks for. Its five constants say how to
 //! read them: `head` has the number of the site, of definitions and of what follows them untied; bit i of `ties` says that definition i has a tied use
 //! (they stand in order at the end, and allocation drops them as it does those of other instructions); bit i of `early` that definition i is
 //! written before all uses are read. Clobbered registers are definitions of physical registers.
@@ -38,7 +38,7 @@ pub struct AsmSite {
 }
 
 /// Index of the first definition among the operands of `INLINE_ASM`.
-pub const FIRST_ASM_OPERAND: usize = 3;
+pub const FIRST_ASM_OPERAND: usize = 5;
 
 /// How to read the operands of an `INLINE_ASM`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +49,8 @@ pub struct AsmLayout {
     pub defs_end: usize,
     /// Index behind the last use that is not tied.
     pub uses_end: usize,
-    ties: u64,
-    early: u64,
+    ties: u128,
+    early: u128,
 }
 
 impl AsmLayout {
@@ -60,19 +60,19 @@ impl AsmLayout {
         for _ in self.uses_end..k {
             ties &= ties.wrapping_sub(1);
         }
-        FIRST_ASM_OPERAND + ties.trailing_zeros().min(63) as usize
+        FIRST_ASM_OPERAND + ties.trailing_zeros().min(127) as usize
     }
 
     /// Whether definition `k` (an index of an operand) is written before all uses are read.
     pub fn is_early(&self, k: usize) -> bool {
         let n = k.saturating_sub(FIRST_ASM_OPERAND);
         // Clobbers behind the outputs that have bits are early, too.
-        n >= 64 || self.early >> n & 1 != 0
+        n >= MAX_ASM_OUTPUTS || self.early >> n & 1 != 0
     }
 }
 
 /// Most outputs that inline assembly may have.
-pub const MAX_ASM_OUTPUTS: usize = 64;
+pub const MAX_ASM_OUTPUTS: usize = 128;
 
 /// An `INLINE_ASM` with these definitions (whether early, and the tied use), clobbers and uses.
 pub fn inline_asm(
@@ -81,18 +81,21 @@ pub fn inline_asm(
     clobbers: &[Operand],
     uses: &[Operand],
 ) -> Inst {
-    let (mut ties, mut early) = (0u64, 0u64);
+    let (mut ties, mut early) = (0u128, 0u128);
     for (i, output) in outputs.iter().take(MAX_ASM_OUTPUTS).enumerate() {
-        ties |= u64::from(output.2.is_some()) << i;
-        early |= u64::from(output.1) << i;
+        ties |= u128::from(output.2.is_some()) << i;
+        early |= u128::from(output.1) << i;
     }
-    for i in outputs.len()..(outputs.len() + clobbers.len()).min(64) {
+    for i in outputs.len()..(outputs.len() + clobbers.len()).min(MAX_ASM_OUTPUTS) {
         early |= 1 << i;
     }
     let defs = outputs.len() + clobbers.len();
     let head = i64::from(site) | (defs as i64) << 32 | (uses.len() as i64) << 48;
     let mut operands: SmallVec<[Operand; 5]> = SmallVec::new();
-    operands.extend([Operand::Imm(head), Operand::Imm(ties as i64), Operand::Imm(early as i64)]);
+    let halves = |mask: u128| [Operand::Imm(mask as i64), Operand::Imm((mask >> 64) as i64)];
+    operands.push(Operand::Imm(head));
+    operands.extend(halves(ties));
+    operands.extend(halves(early));
     operands.extend(outputs.iter().map(|output| output.0));
     operands.extend_from_slice(clobbers);
     operands.extend_from_slice(uses);
@@ -108,14 +111,15 @@ impl Inst {
             return None;
         }
         let constant = |k: usize| self.operands.get(k).and_then(Operand::as_imm).unwrap_or(0);
+        let mask = |k: usize| u128::from(constant(k) as u64) | u128::from(constant(k + 1) as u64) << 64;
         let head = constant(0) as u64;
         let defs_end = FIRST_ASM_OPERAND + (head >> 32 & 0xffff) as usize;
         Some(AsmLayout {
             site: head as u32,
             defs_end,
             uses_end: defs_end + (head >> 48) as usize,
-            ties: constant(1) as u64,
-            early: constant(2) as u64,
+            ties: mask(1),
+            early: mask(3),
         })
     }
 
@@ -150,12 +154,12 @@ mod tests {
             [(v(0), true, None), (v(1), false, Some(v(11))), (v(2), false, None), (v(3), false, Some(v(13)))];
         let inst = inline_asm(7, &outputs, &[v(4)], &[v(5), Operand::Imm(3)]);
         let layout = inst.asm_layout().unwrap();
-        assert_eq!((layout.site, layout.defs_end, layout.uses_end), (7, 8, 10));
-        assert_eq!((layout.tied_to(10), layout.tied_to(11)), (4, 6));
-        let early: Vec<bool> = (3..8).map(|k| layout.is_early(k)).collect();
+        assert_eq!((layout.site, layout.defs_end, layout.uses_end), (7, 10, 12));
+        assert_eq!((layout.tied_to(12), layout.tied_to(13)), (6, 8));
+        let early: Vec<bool> = (5..10).map(|k| layout.is_early(k)).collect();
         assert_eq!(early, [true, false, false, false, true]);
         let written: Vec<bool> = inst.regs().map(|(is_def, _)| is_def).collect();
         assert_eq!(written, [true, true, true, true, true, false, false, false]);
-        assert_eq!(inst.kept_operands(), 10);
+        assert_eq!(inst.kept_operands(), 12);
     }
 }

@@ -30,16 +30,54 @@ fn legal_type(ty: Type) -> Type {
 pub fn add_result_types(module: &mut Module) {
     let mut wanted: Vec<Vec<Type>> = Vec::new();
     for function in module.functions.values() {
-        for data in function.insts.values() {
-            if let (InstKind::InlineAsm { .. }, Type::Aggregate(_)) = (&data.kind, data.ty) {
-                wanted
-                    .extend(members(&module.types, data.ty).map(|m| m.into_iter().map(legal_type).collect()));
+        for (inst, data) in
+            function.insts.iter().filter(|(_, data)| matches!(data.kind, InstKind::InlineAsm { .. }))
+        {
+            let results = outputs(&module.types, function, inst, data).unwrap_or_default();
+            if results.len() > 1 {
+                wanted.push(results.into_iter().map(legal_type).collect());
             }
         }
     }
     for fields in wanted {
         module.types.struct_of(&fields, false);
     }
+}
+
+/// The types of all outputs: those of the result, and what the addresses of indirect ones are said to point to.
+fn outputs(types: &TypeTable, function: &Function, inst: Inst, data: &InstData) -> Result<Vec<Type>> {
+    let InstKind::InlineAsm { asm, .. } = data.kind else { return Ok(Vec::new()) };
+    let Some(asm) = function.inline_asm.get(asm) else {
+        return Err(Diagnostic::malformed("inline assembly that does not exist"));
+    };
+    let operands = asm.operands()?;
+    let count = operands.iter().filter(|operand| operand.is_result()).count();
+    let direct = match (count, data.ty) {
+        (0, Type::Void) => Vec::new(),
+        (1, ty) if !matches!(ty, Type::Aggregate(_) | Type::Void) => vec![ty],
+        _ => members(types, data.ty).unwrap_or_default(),
+    };
+    if direct.len() != count {
+        return Err(Diagnostic::malformed("the results of inline assembly are not those of its constraints"));
+    }
+    let mut direct = direct.into_iter();
+    let (mut out, mut arg) = (Vec::new(), 0);
+    for operand in &operands {
+        match operand.role {
+            AsmRole::Output if operand.indirect => {
+                let site = function.call_sites.get(&inst);
+                let pointee = site.and_then(|site| site.args.get(arg)?.indirect.as_ref()).map(|to| to.ty);
+                out.push(pointee.ok_or_else(|| {
+                    Diagnostic::malformed("an indirect operand of inline assembly without elementtype")
+                })?);
+                arg += 1;
+            }
+            AsmRole::Output => out.extend(direct.next()),
+            AsmRole::Input => arg += 1,
+            AsmRole::Clobber => {}
+        }
+    }
+    Ok(out)
 }
 
 /// The members of a struct.
@@ -59,45 +97,45 @@ struct Settled {
 }
 
 impl Legalizer<'_> {
-    pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value], ty: Type) -> Result<Parts> {
+    pub(super) fn lower_asm(&mut self, asm: InlineAsmId, args: &[Value]) -> Result<Parts> {
         let Some(asm) = self.old.inline_asm.get(asm) else {
             return Err(Diagnostic::malformed("inline assembly that does not exist"));
         };
         let operands = asm.operands()?;
-        let count = operands.iter().filter(|operand| operand.is_result()).count();
-        let results = match (count, ty) {
-            (0, Type::Void) => Vec::new(),
-            (1, ty) if !matches!(ty, Type::Aggregate(_) | Type::Void) => vec![ty],
-            _ => members(&self.ctx.module.types, ty).unwrap_or_default(),
-        };
-        if results.len() != count {
-            return Err(Diagnostic::malformed(
-                "the results of inline assembly are not those of its constraints",
-            ));
-        }
+        let data = &self.old.insts[self.current];
+        let results = outputs(&self.ctx.module.types, self.old, self.current, data)?;
         let mut settled: Vec<Settled> = Vec::with_capacity(operands.len());
         let mut new_args: SmallVec<[Value; 4]> = SmallVec::new();
+        // Addresses of outputs that go to memory.
+        let mut addresses: Vec<Option<Value>> = Vec::with_capacity(results.len());
         let (mut next_result, mut next_arg) = (results.iter(), args.iter());
+        let missing = || Diagnostic::malformed("inline assembly has fewer arguments than constraints");
         for operand in &operands {
-            if operand.indirect {
-                return Err(Diagnostic::unsupported(format!(
-                    "could not match memory address of inline assembly constraint '*{}'",
-                    operand.code
-                )));
+            let registers = !operand.places.is_empty();
+            if operand.indirect && !(registers && operand.role == AsmRole::Output) {
+                return Err(Diagnostic::unsupported(match registers {
+                    true => format!(
+                        "don't know how to handle indirect register inputs yet for constraint '{}'",
+                        operand.code
+                    ),
+                    false => format!("could not match memory address of constraint '*{}'", operand.code),
+                }));
             }
             let entry = match operand.role {
                 AsmRole::Clobber => Settled { code: format!("~{}", operand.code), dwords: 0 },
                 AsmRole::Output => {
                     let ty = next_result.next().copied().unwrap_or(Type::I32);
+                    addresses.push(match operand.indirect {
+                        true => Some(*next_arg.next().ok_or_else(missing)?),
+                        false => None,
+                    });
                     let what = "couldn't allocate output register for constraint";
                     let (code, dwords) = self.registers(operand, ty, what)?;
                     let early = if operand.early { "&" } else { "" };
                     Settled { code: format!("={early}{code}"), dwords }
                 }
                 AsmRole::Input => {
-                    let &arg = next_arg.next().ok_or_else(|| {
-                        Diagnostic::malformed("inline assembly has fewer arguments than constraints")
-                    })?;
+                    let &arg = next_arg.next().ok_or_else(missing)?;
                     self.input(operand, arg, &operands, &settled, &mut new_args)?
                 }
             };
@@ -112,11 +150,35 @@ impl Legalizer<'_> {
             constraints: codes.join(","),
             side_effects: asm.side_effects,
         };
-        self.push_asm(asm, new_args, &results)
+        let words = self.push_asm(asm, new_args, &results)?;
+        let mut out = Parts::new();
+        for ((&ty, words), address) in results.iter().zip(&words).zip(addresses) {
+            let Some(address) = address else {
+                self.asm_parts(ty, words, &mut out)?;
+                continue;
+            };
+            let types = &self.ctx.module.types;
+            let align = types.abi_align(ty).checked_ilog2().unwrap_or(0) as u8;
+            let bytes = types.store_bytes(ty);
+            let pointer = self.raw_parts(address)?;
+            let &[pointer] = pointer.as_slice() else {
+                return Err(Diagnostic::malformed(
+                    "an indirect operand of inline assembly that is no pointer",
+                ));
+            };
+            let space = self.b.ty(pointer).addr_space().unwrap_or(AddrSpace::FLAT);
+            self.store_dwords(pointer, MemAccess::plain(space, align), bytes, words)?;
+        }
+        Ok(out)
     }
 
-    /// The instruction, and the parts of its results.
-    fn push_asm(&mut self, asm: InlineAsm, args: SmallVec<[Value; 4]>, results: &[Type]) -> Result<Parts> {
+    /// The instruction, and the dwords of each of its results.
+    fn push_asm(
+        &mut self,
+        asm: InlineAsm,
+        args: SmallVec<[Value; 4]>,
+        results: &[Type],
+    ) -> Result<Vec<Words>> {
         let fields: Vec<Type> = results.iter().map(|&ty| legal_type(ty)).collect();
         let result_type =
             match fields[..] {
@@ -128,8 +190,7 @@ impl Legalizer<'_> {
             };
         let asm = self.b.func.inline_asm.push(asm);
         let value = self.b.push(InstKind::InlineAsm { asm, args }, result_type, InstFlags::empty());
-        let mut out = Parts::new();
-        let Some(value) = value else { return Ok(out) };
+        let Some(value) = value else { return Ok(Vec::new()) };
         // All are extracted first: nothing is to stand between.
         let mut whole: Vec<Value> = Vec::with_capacity(fields.len());
         match fields[..] {
@@ -142,15 +203,11 @@ impl Legalizer<'_> {
                 }
             }
         }
-        for ((&ty, &field), &value) in results.iter().zip(&fields).zip(&whole) {
-            let lanes = field.lanes();
-            let words: Words = match field {
-                Type::Vector(..) => (0..lanes).map(|lane| self.b.extract(value, lane)).collect(),
-                _ => std::iter::once(value).collect(),
-            };
-            self.asm_parts(ty, &words, &mut out)?;
-        }
-        Ok(out)
+        let words = |(&field, &value): (&Type, &Value)| match field {
+            Type::Vector(_, lanes) => (0..lanes).map(|lane| self.b.extract(value, lane)).collect(),
+            _ => std::iter::once(value).collect(),
+        };
+        Ok(fields.iter().zip(&whole).map(words).collect())
     }
 
     /// Settles an input and appends its value.

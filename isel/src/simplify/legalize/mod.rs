@@ -270,7 +270,7 @@ impl Legalizer<'_> {
             }
             InstKind::Call { callee, args } => self.lower_call(inst, *callee, args, ty)?,
             InstKind::Intrinsic { intrinsic, args } => self.lower_intrinsic(*intrinsic, args, ty)?,
-            InstKind::InlineAsm { asm, args } => self.lower_asm(*asm, args, ty)?,
+            InstKind::InlineAsm { asm, args } => self.lower_asm(*asm, args)?,
             InstKind::Jump { target } => {
                 let target = self.target(target)?;
                 self.terminate(InstKind::Jump { target })

@@ -15,7 +15,7 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // A call; `site` is an index into `Function::calls`, which says what else is read and written. Becomes s_swappc_b64.
     row!(CALL, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, link) s(S, 2, B64, target) s(IMM, 0, U32, site), BRANCH | SIDE_EFFECTS);
     // Inline assembly, see `machine::asm`. Later its code: a dword as it is.
-    row!(INLINE_ASM, Pseudo, [-1, -1, -1, -1, -1], s(IMM, 0, U32, head) s(IMM, 0, U32, ties) s(IMM, 0, U32, early), SCC_DEF | SIDE_EFFECTS | BARRIER | EXEC_USE | VARIADIC);
+    row!(INLINE_ASM, Pseudo, [-1, -1, -1, -1, -1], s(IMM, 0, U32, head) s(IMM, 0, U32, ties) s(IMM, 0, U32, ties_hi) s(IMM, 0, U32, early) s(IMM, 0, U32, early_hi), SCC_DEF | SIDE_EFFECTS | BARRIER | EXEC_USE | VARIADIC);
     row!(DATA_DWORD, Pseudo, [-1, -1, -1, -1, -1], s(IMM, 0, U32, data), SIDE_EFFECTS | BARRIER | EXEC_USE);
     // The address of a symbol relative to the code: s_getpc_b64 dst; s_add_u32 dst.lo, dst.lo, src0; s_addc_u32 dst.hi, dst.hi, src1,
     // with nothing between. Addends of the two literals (+4, +12) count from the end of s_getpc_b64 already.
