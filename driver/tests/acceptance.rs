@@ -325,6 +325,21 @@ define amdgpu_kernel void @copy(ptr addrspace(8) %r, ptr addrspace(1) %p, i32 %i
     }
 }
 
+/// A generic pointer has two dwords, wherever it came from.
+#[test]
+fn casts_that_are_not_null_are_generic_pointers() {
+    let text = "
+define void @f(ptr addrspace(3) %l, ptr addrspace(1) %p) {
+  %x = call ptr @llvm.amdgcn.addrspacecast.nonnull.p0.p3(ptr addrspace(3) %l)
+  store ptr %x, ptr addrspace(1) %p
+  ret void
+}
+declare ptr @llvm.amdgcn.addrspacecast.nonnull.p0.p3(ptr addrspace(3))
+";
+    let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "f");
+    assert!(code.contains("global_store_dwordx2") && code.contains("shared_base"), "{code}");
+}
+
 /// A killed pixel shader with a result has nothing for those who go on with it.
 #[test]
 fn killed_shaders_export_to_nowhere_and_end() {

@@ -88,8 +88,13 @@ impl Spaces {
                 if data.ty != flat {
                     continue;
                 }
-                match &data.kind {
-                    InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => {
+                let cast = match &data.kind {
+                    InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => Some(arg),
+                    InstKind::Intrinsic { intrinsic: Intrinsic::AddrspacecastNonnull, args } => args.first(),
+                    _ => None,
+                };
+                match (&data.kind, cast) {
+                    (_, Some(arg)) => {
                         let origin = match func.ty(*arg).addr_space() {
                             Some(
                                 space @ (AddrSpace::GLOBAL
@@ -101,11 +106,13 @@ impl Spaces {
                         };
                         start(&mut this, &mut work, result, origin);
                     }
-                    InstKind::PtrAdd { base, .. } if func.ty(*base) == flat => {
+                    (InstKind::PtrAdd { base, .. }, _) if func.ty(*base) == flat => {
                         flow(&mut this, &mut work, *base, result);
                     }
-                    InstKind::Unary { op: UnaryOp::Freeze, arg } => flow(&mut this, &mut work, *arg, result),
-                    InstKind::Select { if_true, if_false, .. } => {
+                    (InstKind::Unary { op: UnaryOp::Freeze, arg }, _) => {
+                        flow(&mut this, &mut work, *arg, result)
+                    }
+                    (InstKind::Select { if_true, if_false, .. }, _) => {
                         flow(&mut this, &mut work, *if_true, result);
                         flow(&mut this, &mut work, *if_false, result);
                     }
