@@ -586,6 +586,10 @@ impl Legalizer<'_> {
     fn store_one(&mut self, ptr: Value, mem: MemAccess, scalar: Scalar, parts: &[Value]) -> Result<()> {
         let bits = scalar.bits();
         match scalar {
+            Scalar::Ptr(space) if super::fat::is_fat(space) => {
+                let words = self.fat_words(parts, true);
+                self.store_dwords(ptr, mem, u64::from(bits / 8), &words)
+            }
             Scalar::Int(1) => {
                 let wide = self.b.cast(CastOp::ZExt, parts[0], Type::I32);
                 let byte = self.b.cast(CastOp::Trunc, wide, Type::I8);
