@@ -295,6 +295,9 @@ pub struct Config {
     pub checks: Checks,
     /// Unmapped memory.
     pub unmapped: Unmapped,
+    /// Image instructions access texels that are anywhere, a function of all that the instruction sees; the number is the type of the images, 0 to take it from
+    /// the resource. For comparing two programs.
+    pub opaque_images: Option<u8>,
     /// Instructions that all waves together may execute.
     pub budget: u64,
     /// Seed of everything that hardware leaves open.
@@ -312,6 +315,7 @@ impl Default for Config {
         Self {
             checks: Checks::default(),
             unmapped: Unmapped::Fault,
+            opaque_images: None,
             budget: 20_000_000_000,
             seed: 0,
             trace: false,

@@ -98,7 +98,7 @@ impl Image {
 }
 
 impl Exec<'_> {
-    fn image_words(&self, w: &Wave, op: &Op) -> Result<[u64; 4]> {
+    pub(super) fn image_words(&self, w: &Wave, op: &Op) -> Result<[u64; 4]> {
         let first = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
         let mut words = [0; 4];
         let count = if op.flag(ModFlags::R128) { 2 } else { 4 };
@@ -145,6 +145,9 @@ impl Exec<'_> {
 
     /// One image instruction.
     fn image(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        if self.cfg.opaque_images.is_some() {
+            return self.opaque_image(w, op);
+        }
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), op.vgpr("vaddr")) else {
             return Err(unsupported(op));

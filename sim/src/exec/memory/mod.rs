@@ -26,6 +26,7 @@ mod format;
 pub mod gws;
 mod image;
 mod lds;
+mod opaque;
 mod sample;
 mod scalar;
 mod typed;
@@ -354,7 +355,7 @@ impl Exec<'_> {
             Place::Lds(offset) => offset % mem.bytes != 0,
             _ => false,
         };
-        if misaligned {
+        if misaligned && self.checks(Checks::MISALIGNED) {
             return Err(Report::new(
                 Kind::Misaligned,
                 format!("atomic of {bytes} bytes at a misaligned {place:x?}"),

@@ -17,14 +17,14 @@ pub(super) struct Form {
     /// The four texels of a linear filter instead of their mean.
     pub gather: bool,
     /// The level of detail itself.
-    query: bool,
-    offset: bool,
-    bias: bool,
-    compare: bool,
-    derivatives: bool,
-    level: bool,
-    zero: bool,
-    clamp: bool,
+    pub query: bool,
+    pub offset: bool,
+    pub bias: bool,
+    pub compare: bool,
+    pub derivatives: bool,
+    pub level: bool,
+    pub zero: bool,
+    pub clamp: bool,
 }
 
 impl Form {
