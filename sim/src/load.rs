@@ -73,6 +73,16 @@ pub struct CodeObject {
 /// Where undefined symbols start, relative to the image.
 const EXTERNALS: u64 = 0x2000_0000_0000;
 
+/// Where shaders of systems whose driver defines the symbols [`mir::abi::shader::SCRATCH_SYMBOLS`] have their scratch when loaded with [`CodeObject::load_open`].
+pub const OPEN_SCRATCH: u64 = 0x6900_0000_0000;
+
+/// The value of a symbol that a driver defines: a dword of the scratch resource, which is swizzled.
+fn driver_symbol(name: &str) -> Option<u32> {
+    let words = [OPEN_SCRATCH as u32, (OPEN_SCRATCH >> 32) as u32 | 1 << 31];
+    let at = mir::abi::shader::SCRATCH_SYMBOLS.iter().position(|symbol| *symbol == name)?;
+    words.get(at).copied()
+}
+
 /// The offset of an undefined symbol: far outside of the image, 64 KB apart.
 pub fn external_offset(name: &str) -> u64 {
     EXTERNALS + (crate::memory::digest(name.as_bytes()) >> 8 & 0xffff) * 0x1_0000
@@ -291,6 +301,10 @@ impl CodeObject {
                     (Some(target), _) => target.wrapping_add(symbol.address()),
                     (None, Some(externals)) => {
                         let name = symbol.name().unwrap_or("?");
+                        if let Some(word) = driver_symbol(name) {
+                            self.patch_u32(place, word)?;
+                            continue;
+                        }
                         let at = external_offset(name);
                         externals.insert(at, name.to_owned());
                         at

@@ -288,6 +288,15 @@ pub enum Unmapped {
     Hash,
 }
 
+/// How images behave whose texels are a function of all that an instruction sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpaqueImages {
+    /// The type of all images; 0 takes it from the resource.
+    pub ty: u8,
+    /// Implicit derivatives see all four lanes of a quad, also inactive ones.
+    pub quads: bool,
+}
+
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -295,9 +304,8 @@ pub struct Config {
     pub checks: Checks,
     /// Unmapped memory.
     pub unmapped: Unmapped,
-    /// Image instructions access texels that are anywhere, a function of all that the instruction sees; the number is the type of the images, 0 to take it from
-    /// the resource. For comparing two programs.
-    pub opaque_images: Option<u8>,
+    /// Image instructions access texels that are anywhere: for comparing two programs.
+    pub opaque_images: Option<OpaqueImages>,
     /// Instructions that all waves together may execute.
     pub budget: u64,
     /// Seed of everything that hardware leaves open.

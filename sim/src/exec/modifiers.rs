@@ -45,12 +45,14 @@ fn insert(x: u32, old: u32, sel: SdwaSel, unused: SdwaUnused) -> u32 {
 /// The modes that an operation sees.
 pub(super) fn env(w: &Wave, op: &Op) -> Env {
     let m = &op.inst.mods;
+    // What is `neg_hi` elsewhere is abs in mixed precision.
+    let high = if op.info.flags.contains(OpFlags::MIX) { m.abs } else { m.neg_hi };
     Env {
         clamp: op.flag(ModFlags::CLAMP),
         ieee: w.mode & 1 << 9 != 0,
         round32: Round::from_bits(w.mode),
         round64: Round::from_bits(w.mode >> 2),
-        packed: [m.op_sel, m.op_sel_hi, m.neg, m.neg_hi],
+        packed: [m.op_sel, m.op_sel_hi, m.neg, high],
     }
 }
 

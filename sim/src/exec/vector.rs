@@ -10,7 +10,7 @@ use super::{Exec, bit};
 use crate::program::{Denormals, Op, Permutation, Src};
 use crate::report::Result;
 use crate::wave::{LANES, Lanes, Wave};
-use mir::isa::Format;
+use mir::isa::{Format, OpFlags, ValueType};
 use mir::machine::{PReg, SdwaSel};
 
 /// A value of up to 64 bits in each lane.
@@ -144,7 +144,10 @@ impl Exec<'_> {
         let mut undef = false;
         for (k, s) in op.srcs.iter().take(3).enumerate() {
             let wide = s.dwords >= 2;
-            let flushed = op.denormals != Denormals::Keep && is_float(s.ty) && flushes(w, op, s.ty).0;
+            // A source of mixed precision is a dword of two halves where `op_sel_hi` says so.
+            let halves = op.info.flags.contains(OpFlags::MIX) && op.inst.mods.op_sel_hi >> k & 1 != 0;
+            let ty = if halves { ValueType::V2F16 } else { s.ty };
+            let flushed = op.denormals != Denormals::Keep && is_float(ty) && flushes(w, op, ty).0;
             let changes = op.changes >> k & 1 != 0;
             let v = &mut self.s[k];
             match s.src {
@@ -176,7 +179,7 @@ impl Exec<'_> {
                 signs(v, op, k);
             }
             if flushed {
-                flush(s.ty, &mut v.lo, &mut v.hi);
+                flush(ty, &mut v.lo, &mut v.hi);
             }
             places[k] = Place::Copy(wide);
         }

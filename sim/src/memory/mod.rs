@@ -50,6 +50,8 @@ pub trait Bus {
     fn order(&mut self) -> Option<&mut dyn Order> {
         None
     }
+    /// The lane whose stores follow; 255 for atomic operations of any.
+    fn lane(&mut self, _lane: usize) {}
     /// Loads `out.len()` bytes with their undefined bits.
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
     /// Stores bytes with their undefined bits.
@@ -109,6 +111,10 @@ pub struct Memory {
     pub store_log_digest: u64,
     /// Where present, unmapped memory holds what is stored there: value and undefined bits of each byte.
     pub remembered: Option<FxHashMap<u64, (u8, u8)>>,
+    /// The lane that stores.
+    lane: u8,
+    /// Who stored a byte of it: the first lane, whether there were others, the set of values.
+    writers: FxHashMap<u64, (u8, bool, [u64; 4])>,
     /// Accesses to unmapped memory among and behind the regions, where only a wrong offset leads.
     pub strays: u64,
     /// Other than 0: unmapped memory that nothing was stored to reads as small integers, moderate floats and random dwords of this seed.
@@ -130,6 +136,8 @@ impl Default for Memory {
             unmapped_stores: 0,
             store_log_digest: FNV_OFFSET,
             remembered: None,
+            lane: 0,
+            writers: FxHashMap::default(),
             strays: 0,
             pattern_seed: 0,
         }
@@ -320,6 +328,11 @@ impl Memory {
         )
     }
 
+    /// Remembered bytes to which several lanes stored, and the set of the values stored: which one comes last is up to the order of lanes.
+    pub fn contested(&self) -> impl Iterator<Item = (u64, &[u64; 4])> {
+        self.writers.iter().filter(|(_, w)| w.1).map(|(at, w)| (*at, &w.2))
+    }
+
     fn note_stray(&mut self, address: u64) {
         self.strays += u64::from((FIRST_ADDRESS..FIRST_ADDRESS + (1 << 39)).contains(&address));
     }
@@ -342,6 +355,10 @@ impl Memory {
 }
 
 impl Bus for Memory {
+    fn lane(&mut self, lane: usize) {
+        self.lane = lane as u8;
+    }
+
     fn kind_at(&mut self, address: u64) -> Option<RegionKind> {
         self.find(address, 1).map(|i| self.regions[i].kind)
     }
@@ -398,7 +415,12 @@ impl Bus for Memory {
                 }
                 if let Some(stored) = &mut self.remembered {
                     for (k, byte) in bytes.iter().zip(undef).enumerate() {
-                        stored.insert(address.wrapping_add(k as u64), (*byte.0, *byte.1));
+                        let at = address.wrapping_add(k as u64);
+                        stored.insert(at, (*byte.0, *byte.1));
+                        let (first, several, values) =
+                            self.writers.entry(at).or_insert((self.lane, false, [0; 4]));
+                        *several |= *first != self.lane;
+                        values[usize::from(*byte.0 >> 6)] |= 1 << (*byte.0 & 63);
                     }
                 }
                 self.unmapped_stores += 1;

@@ -9,10 +9,13 @@
 //! does what the simulator does not execute, the function is skipped.
 
 use super::layout::{self, Inputs, Part, Reg, half};
+use super::resources;
 use mir::ir::{CallConv, Callee, Const, Function, InstFlags, InstKind, Linkage, Module, SymbolRef, ValueDef};
 use mir::machine::PReg;
 use mir::target::{Features, Target};
+use sim::load::OPEN_SCRATCH;
 use sim::memory::{FINITE, NONZERO, POINTERS, TAME, pattern_byte};
+use sim::report::OpaqueImages;
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
 use sim::wave::{LANES, Lanes, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
@@ -50,6 +53,8 @@ struct Ran {
     strays: u64,
     /// Bytes of LDS that belong to the kernel.
     static_lds: u32,
+    /// Bytes to which several lanes stored, and all values that they stored: which lane comes last is open.
+    contested: BTreeMap<u64, [u64; 4]>,
 }
 
 /// Why a function with an undefined pointer is skipped.
@@ -393,14 +398,26 @@ fn run(
         scratch: &|lane, offset| layout::scratch(inputs, seed, lane, offset),
         external: &mut names,
     };
-    let config = Config { unmapped: Unmapped::Hash, budget, checks, trace, threads: 1, ..Config::default() };
+    // What lanes hold that went another way is open.
+    let quads = f.call_conv == CallConv::AmdgpuPs && f.layout.len() == 1;
+    let opaque_images = Some(OpaqueImages { ty: resources::image_type(f, None).unwrap_or(0), quads });
+    let config = Config {
+        unmapped: Unmapped::Hash,
+        opaque_images,
+        budget,
+        checks,
+        trace,
+        threads: 1,
+        ..Config::default()
+    };
     let finished = run_single(object, &mut memory, &mut setting, &config, &subject.target)?;
     if entry == Entry::Function {
         convention(&finished, exec)?;
     }
     let own_lds = entry != Entry::Function && has_one_variable(subject);
     let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
-    Ok(Ran { left, strays: memory.strays, static_lds: finished.static_lds })
+    let contested = memory.contested().map(|(at, values)| (at, *values)).collect();
+    Ok(Ran { left, strays: memory.strays, static_lds: finished.static_lds, contested })
 }
 
 /// That a function leaves what belongs to its caller.
@@ -453,7 +470,10 @@ fn left(
     seed: u64,
     own_lds: bool,
 ) -> Left {
-    let mut left: Left = memory.remembered.iter().flatten().map(|(&at, &byte)| (at, byte)).collect();
+    // A shader's own scratch is nobody else's.
+    let own = OPEN_SCRATCH..OPEN_SCRATCH + (1 << 32);
+    let stored = memory.remembered.iter().flatten().filter(|(at, _)| !own.contains(at));
+    let mut left: Left = stored.map(|(&at, &byte)| (at, byte)).collect();
     let mut changed = |at: u64, byte: (u8, u8)| {
         if byte != initial(seed, at) {
             left.insert(at, byte);
@@ -491,6 +511,17 @@ fn left(
         }
     }
     left
+}
+
+/// Takes what a lane stored for what another one stored to the same byte.
+fn settle(found: &mut Left, theirs: &Ran) {
+    for (at, values) in &theirs.contested {
+        if let (Some(own), Some(last)) = (found.get_mut(at), theirs.left.get(at))
+            && values[usize::from(own.0 >> 6)] >> (own.0 & 63) & 1 != 0
+        {
+            *own = *last;
+        }
+    }
 }
 
 /// How the dwords (or, with the next ones, the quadwords) of two runs differ.
@@ -710,6 +741,9 @@ fn compare_once(
         }
         Ok(mut found) => {
             let lds = results.iter().map(|r| r.static_lds).fold(found.static_lds, u32::max);
+            for ran in &results {
+                settle(&mut found.left, ran);
+            }
             let own = |at: &u64| !has_one_variable(subject) && (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));

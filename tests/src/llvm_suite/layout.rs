@@ -6,9 +6,10 @@
 //! Values are such that code does something: small integers that end loops, moderate floats, pointers that are aligned and apart from each other by
 //! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
 
-use mir::abi::shader::{first_argument_sgpr, result_file};
+use super::resources;
+use mir::abi::shader::{self, PS_INPUTS, PsInputs};
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
-use mir::machine::RegFile;
+use mir::machine::{PReg, RegFile};
 use mir::target::{Features, Target};
 use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
@@ -265,6 +266,27 @@ impl Places {
     }
 }
 
+/// Which parameters of a pixel shader have no registers, as nobody reads them, and whether two registers of an input that was added come first.
+fn left_out(f: &Function, target: &Target) -> Option<(Vec<bool>, bool)> {
+    let mut out = vec![false; f.params.len()];
+    if f.call_conv != CallConv::AmdgpuPs {
+        return Some((out, false));
+    }
+    let text = f.attribute("InitialPSInputAddr").unwrap_or("0").trim();
+    let addr = match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    let mut inputs = PsInputs { addr, ena: 0 };
+    let used = resources::used(f);
+    let vector = f.params.iter().zip(&mut out).filter(|(p, _)| !p.flags.contains(ParamFlags::INREG));
+    for (number, (param, out)) in (0..PS_INPUTS).zip(vector) {
+        *out = !inputs.take(number, used.contains(&param.value));
+    }
+    let added = inputs.complete(target);
+    Some((out, added))
+}
+
 /// The parts of each parameter and of the result; `None` where the convention is not modelled.
 pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Vec<Part>>, Vec<Part>)> {
     let has16 = target.has(Features::INST_16BIT);
@@ -275,8 +297,7 @@ pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Ve
     let (next_s, limit_v) = match f.call_conv {
         CallConv::Device => (16, 31),
         CallConv::AmdgpuGfx => (4, 32),
-        // The driver's registers come first.
-        _ => (first_argument_sgpr(f.call_conv, target), 136),
+        _ => (shader::first_argument_sgpr(f.call_conv, target), 136),
     };
     let mut places = Places { next_v: 0, next_s, limit_v, stack: 0 };
     let mut leaves = Vec::new();
@@ -287,7 +308,7 @@ pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Ve
         let mut parts = Vec::new();
         masks(scalar, lanes, has16, &mut parts);
         for mask in parts {
-            let reg = if shader && result_file(scalar) == RegFile::Sgpr {
+            let reg = if shader && shader::result_file(scalar) == RegFile::Sgpr {
                 next_s += 1;
                 Reg::S(next_s - 1)
             } else {
@@ -302,9 +323,15 @@ pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Ve
         result.clear();
         places.next_v = 1;
     }
+    let (left_out, added) = left_out(f, target)?;
+    places.next_v += if added { 2 } else { 0 };
     let mut params = Vec::new();
-    for param in &f.params {
+    for (param, left_out) in f.params.iter().zip(left_out) {
         let mut own = Vec::new();
+        if left_out {
+            params.push(own);
+            continue;
+        }
         if let Some(indirect) = param.indirect.filter(|i| i.by_value) {
             let align = (1u32 << param.align_log2).max(4);
             places.stack = places.stack.next_multiple_of(align);
@@ -332,19 +359,16 @@ pub fn parts(f: &Function, types: &TypeTable, target: &Target) -> Option<(Vec<Ve
 
 /// Arguments for `f` from a seed.
 pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Option<Inputs> {
-    let (params, result) = parts(f, types, target)?;
     let has16 = target.has(Features::INST_16BIT);
+    let (params, result) = parts(f, types, target)?;
     let mut inputs = Inputs { result, ..Inputs::default() };
     let shader = !matches!(f.call_conv, CallConv::Device | CallConv::AmdgpuGfx);
-    // Which VGPRs a pixel shader's arguments are in depends on which of them are used: all get a value.
+    // What a driver puts behind the arguments.
     if shader {
-        for n in 0..64u16 {
-            let dword = |l: usize| {
-                let at = u64::from(n) << 12 | (l as u64) << 2;
-                u32::from_le_bytes(std::array::from_fn(|k| pattern_byte(seed, at + k as u64)))
-            };
-            inputs.vgprs.push((n, std::array::from_fn(dword)));
-        }
+        let scalar = params.iter().flatten().filter(|p| matches!(p.reg, Reg::S(_))).count() as u16;
+        let end = shader::first_argument_sgpr(f.call_conv, target) + scalar;
+        let offset = shader::fixed_wave_offset(f.call_conv, target).and_then(PReg::sgpr_index).unwrap_or(end);
+        inputs.sgprs.push((offset, 0));
     } else if params.first().and_then(|p| p.first()).is_some_and(|p| p.reg == Reg::V(1))
         || inputs.result.is_empty()
     {
@@ -371,12 +395,16 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
             };
             leaves.iter().enumerate().flat_map(leaf).collect()
         };
-        let words: Vec<Vec<u32>> = (0..LANES).map(lane_words).collect();
+        let mut words: Vec<Vec<u32>> = (0..LANES).map(lane_words).collect();
+        if let Some(ty) = resources::image_type(f, Some(param.value)) {
+            // Its type is in the highest bits of the fourth dword.
+            let typed = |word: &mut u32| *word = *word & 0x0fff_ffff | u32::from(ty) << 28;
+            words.iter_mut().filter_map(|w| w.get_mut(3)).for_each(typed);
+        }
         for (k, part) in parts.iter().enumerate() {
             let lanes: Lanes = std::array::from_fn(|l| words[l].get(k).copied().unwrap_or(0));
             match part.reg {
                 Reg::S(n) => inputs.sgprs.push((n, lanes[0])),
-                Reg::V(_) if f.call_conv == CallConv::AmdgpuPs => {}
                 Reg::V(n) => inputs.vgprs.push((n, lanes)),
                 Reg::Stack(at) => inputs.stack.push((at, lanes)),
             }
@@ -407,7 +435,22 @@ mod tests {
     }
 
     fn target(name: &str) -> Target {
-        crate::llvm_suite::cases::target_of(name, "amdgcn-amd-amdhsa").unwrap()
+        Target::new(Target::processor_by_name(name).unwrap())
+    }
+
+    #[test]
+    fn unread_inputs_of_a_pixel_shader_have_no_registers() {
+        let (m, f) = function(
+            "target triple = \"amdgcn\"\n\
+             define amdgpu_ps float @f(i32 inreg %s, float %a, float %b, ptr addrspace(3) %c) {\n\
+             %x = load float, ptr addrspace(3) %c\n%y = fadd float %x, %b\nret float %y }",
+        );
+        let (params, _) = parts(&m.functions[f], &m.types, &target("gfx900")).unwrap();
+        let regs: Vec<Vec<Reg>> = params.iter().map(|p| p.iter().map(|p| p.reg).collect()).collect();
+        assert_eq!(regs, [vec![Reg::S(0)], vec![], vec![Reg::V(0)], vec![Reg::V(1)]]);
+        let inputs = inputs(&m.functions[f], &m.types, &target("gfx900"), 1).unwrap();
+        let pointers = inputs.vgprs.iter().rev().find(|v| v.0 == 1).unwrap().1;
+        assert!(pointers.iter().all(|p| (32768..65536).contains(p)));
     }
 
     #[test]

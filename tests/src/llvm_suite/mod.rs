@@ -14,6 +14,7 @@ pub mod explained;
 pub mod layout;
 pub mod llc;
 pub mod refusals;
+pub mod resources;
 pub mod runlines;
 
 use cases::{Case, target_of};

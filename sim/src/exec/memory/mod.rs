@@ -10,7 +10,7 @@ use super::{Exec, Group, Handler, memory_event, unsupported};
 use crate::memory::order::Issue;
 use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
-use crate::report::{Checks, Kind, Report, Result};
+use crate::report::{Checks, Kind, Report, Result, Unmapped};
 use crate::strict::races::{Access, By, Path};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::timing;
@@ -292,6 +292,13 @@ impl Exec<'_> {
         Ok(())
     }
 
+    /// Says which lane's access follows, where memory may want to know.
+    fn note_lane(&mut self, l: usize, kind: MemKind) {
+        if self.cfg.unmapped == Unmapped::Hash {
+            self.mem.lane(if matches!(kind, MemKind::Atomic(_)) { 255 } else { l });
+        }
+    }
+
     /// Makes an access of every active lane to its place. `data`: first VGPR of the data read, `dst` of the data written.
     fn access(
         &mut self,
@@ -311,6 +318,7 @@ impl Exec<'_> {
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let place = places[l];
             let lane = |r: Box<Report>| r.at_lane(l);
+            self.note_lane(l, mem.kind);
             match mem.kind {
                 MemKind::Load => loaded[l] = self.load_place(w, g, place, bytes).map_err(lane)?,
                 MemKind::Store => {

@@ -1,7 +1,7 @@
 //! Images whose texels are anywhere: for telling whether two programs access the same texels in the same way.
 //!
 //! With `Config::opaque_images` a texel's address is a hash of the resource and the coordinates, and a sample reads from a hash of all that the sampler sees: resource,
-//! sampler, offset, bias, reference, derivatives, coordinates, level, and, where the level follows from them, the coordinates of the quad's active lanes. No layout, format
+//! sampler, offset, bias, reference, derivatives, coordinates, level, and, where the level follows from them, the coordinates of the quad's lanes. No layout, format
 //! or filter is computed, so every instruction can be executed, with 16-bit addresses too. What means the same hashes the same: a zero offset, bias or mip level is that of the
 //! instruction without, and a level that is not positive is `_lz`.
 //!
@@ -93,9 +93,9 @@ impl Exec<'_> {
             return Err(unsupported(op));
         };
         let resource = self.image_words(w, op)?;
-        let given = self.cfg.opaque_images.filter(|ty| *ty != 0);
-        let shape =
-            Shape::of(given.unwrap_or(field(&resource, 124, 4) as u8)).ok_or_else(|| unsupported(op))?;
+        let images = self.cfg.opaque_images.unwrap_or_default();
+        let ty = if images.ty != 0 { images.ty } else { field(&resource, 124, 4) as u8 };
+        let shape = Shape::of(ty).ok_or_else(|| unsupported(op))?;
         let name = op.info.name;
         let form = Form::of(name);
         let kind = if mem.kind == MemKind::None { MemKind::Load } else { mem.kind };
@@ -117,12 +117,12 @@ impl Exec<'_> {
         } else {
             hash = fnv1a(hash, if name.contains("resinfo") { b"resinfo" } else { b"texel" });
         }
-        let neighbours = form.is_some_and(|f| !(f.level || f.zero || f.derivatives));
+        let neighbours = images.quads && form.is_some_and(|f| !(f.level || f.zero || f.derivatives));
         let mut places = [0u64; LANES];
         for l in (0..LANES).filter(|l| w.exec() >> l & 1 != 0) {
             let mut h = self.hash_address(w, &parts, vaddr, l, hash);
             if neighbours {
-                for other in (0..4).map(|k| l & !3 | k).filter(|&k| k != l && w.exec() >> k & 1 != 0) {
+                for other in (0..4).map(|k| l & !3 | k).filter(|&k| k != l) {
                     h = fnv1a(h, &self.hash_address(w, &parts, vaddr, other, 0).to_le_bytes());
                 }
             }
@@ -214,6 +214,7 @@ impl Exec<'_> {
         let (d16, packed) = (op.flag(ModFlags::D16), self.is_packed(op));
         let dmask = if op.inst.mods.dmask & 15 == 0 { 1 } else { op.inst.mods.dmask };
         for l in (0..LANES).filter(|l| w.exec() >> l & 1 != 0) {
+            self.note_lane(l, MemKind::Store);
             for (k, c) in (0..4u64).filter(|c| dmask >> c & 1 != 0).enumerate() {
                 let n = usize::from(vdata) + if packed { k / 2 } else { k };
                 let shift = if packed { k as u32 % 2 * 16 } else { 0 };
@@ -244,6 +245,7 @@ impl Exec<'_> {
         let mem = Mem { bytes: u32::from(dwords) * 4, ..mem };
         let mut old = vec![Data::default(); LANES];
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            self.note_lane(l, mem.kind);
             let get = |first: u16| {
                 let d = Self::lane_data(w, first, dwords.into(), l);
                 if dwords == 2 { d.long(0) } else { wide(d.word(0)) }

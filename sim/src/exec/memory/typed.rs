@@ -101,6 +101,7 @@ impl Exec<'_> {
         let mut loaded = vec![[(0u32, 0u32); LANES]; layout.components];
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<crate::report::Report>| r.at_lane(l);
+            self.note_lane(l, kind);
             if kind == MemKind::Load {
                 let data = self.load_place(w, &mut no_lds, places[l], bytes).map_err(lane)?;
                 let elements = match places[l] {
