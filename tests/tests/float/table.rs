@@ -299,6 +299,23 @@ fn bits(t: &mut Table, fmt: Fmt) {
             fmt.bits(), match fmt.bits() { 16 => "zext", 64 => "trunc", _ => "bitcast" }),
         expect,
     );
+    // The register of a narrow exponent holds more than the exponent.
+    let expect =
+        exact(move |a, b, _| with_format!(fmt, F::from_bits(a).scalbn(i32::from(b as u8 as i8)).to_bits()));
+    t.same(
+        "ldexp_i8",
+        fmt,
+        &format!("  %bi = bitcast {ty} %b to i{0}\n  %e = trunc i{0} %bi to i8\n  %r = call {ty} @llvm.ldexp.{s}.i8({ty} %a, i8 %e)", fmt.bits()),
+        expect,
+    );
+    let expect = exact(move |a, _, _| with_format!(fmt, F::from_bits(a).scalbn(5000).to_bits()));
+    t.same(
+        "ldexp_i64",
+        fmt,
+        &format!("  %bi = bitcast {ty} %b to i{0}\n  %bt = {1} i{0} %bi to i32\n  %bz = zext i32 %bt to i64\n  %e = add i64 %bz, 4294967296\n  %r = call {ty} @llvm.ldexp.{s}.i64({ty} %a, i64 %e)",
+            fmt.bits(), match fmt.bits() { 16 => "zext", 64 => "trunc", _ => "bitcast" }),
+        expect,
+    );
 }
 
 fn comparisons(t: &mut Table, fmt: Fmt) {
@@ -442,6 +459,19 @@ fn elementary(t: &mut Table, fmt: Fmt) {
             Expect::Near(fmt.nearest(function(x)), ulps)
         });
         t.same(name, fmt, &format!("  %r = call $t @llvm.{name}.$s($t %a)"), expect);
+    }
+    if fmt == Fmt::Single {
+        // An approximation, but not of zero: denormals are numbers.
+        let expect: Reference = Box::new(move |a, _, _| {
+            let x = fmt.to_f64(a);
+            if x > 0.0 && x < 1e-30 { Expect::Near(fmt.nearest(x.log2()), 3) } else { Expect::Any }
+        });
+        t.same("log2_afn", fmt, "  %r = call afn $t @llvm.log2.$s($t %a)", expect);
+        let expect: Reference = Box::new(move |a, _, _| {
+            let x = fmt.to_f64(a);
+            if (-140.0..-126.0).contains(&x) { Expect::Near(fmt.nearest(x.exp2()), 3) } else { Expect::Any }
+        });
+        t.same("exp2_afn", fmt, "  %r = call afn $t @llvm.exp2.$s($t %a)", expect);
     }
     for (name, function) in [("sin", f64::sin as fn(f64) -> f64), ("cos", f64::cos)] {
         let expect: Reference = Box::new(move |a, _, _| {

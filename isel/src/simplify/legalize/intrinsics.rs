@@ -325,8 +325,8 @@ impl Legalizer<'_> {
                 }
             },
             Scalar::Float(float) => {
-                let old_arg = old_args.first().copied();
-                one(self.float_lane(intrinsic, args, float, result, old_arg, lane)?)
+                let second = old_args.get(1).copied();
+                one(self.float_lane(intrinsic, args, float, result, second, lane)?)
             }
             Scalar::Ptr(_) => {
                 let ty = Type::Scalar(result);
@@ -343,7 +343,7 @@ impl Legalizer<'_> {
         args: &[Value],
         float: Float,
         result: Scalar,
-        old_arg: Option<Value>,
+        old_second: Option<Value>,
         lane: usize,
     ) -> Result<Value> {
         use Intrinsic::*;
@@ -372,7 +372,7 @@ impl Legalizer<'_> {
                     Ok(this.b.intrinsic(AmdgcnClass, &[v[0], mask], Type::I1))
                 })
             }
-            Ldexp | AmdgcnLdexp => self.scale_by_power(x, args[1], float, old_arg),
+            Ldexp | AmdgcnLdexp => self.scale_by_power(x, args[1], float, old_second),
             ConvertFromFp16 => {
                 let narrow = self.b.zext_or_trunc(x, Type::I16);
                 let half = self.b.bitcast(narrow, Type::F16);
@@ -515,8 +515,19 @@ impl Legalizer<'_> {
         x: Value,
         exponent: Value,
         float: Float,
-        _old_arg: Option<Value>,
+        old_exponent: Option<Value>,
     ) -> Result<Value> {
+        // Bits above a narrow exponent are unspecified; a wide one is clamped before it is cut off.
+        let bits = old_exponent.and_then(|e| self.old.ty(e).scalar()).map_or(32, |s| s.bits());
+        let mut exponent = self.sign_extended(exponent, bits);
+        if self.b.bits(exponent) > 32 {
+            let ty = self.b.ty(exponent);
+            for (limit, beyond) in [(0x7fffi64, IntPredicate::Sgt), (-0x8000, IntPredicate::Slt)] {
+                let over = self.b.icmp_imm(beyond, exponent, limit as u64);
+                let limit = self.b.func.int(ty, limit as u64);
+                exponent = self.b.select(over, limit, exponent);
+            }
+        }
         let exponent = self.b.sext_or_trunc(exponent, Type::I32);
         if float == Float::Half && self.has_16bit() {
             let (top, bottom) = (self.b.i32(0x7fff), self.b.i32(-0x8000i32 as u32));

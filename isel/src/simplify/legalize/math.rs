@@ -33,12 +33,13 @@ impl Legalizer<'_> {
             Float::Half | Float::BFloat => {
                 // binary32 approximations are more than exact enough, and half has no numbers that they flush.
                 let wide = self.resize_float(x, float, Float::Single)?;
-                let flags = self.flags;
+                let (flags, mode) = (self.flags, self.mode);
                 if float == Float::Half {
                     self.flags |= InstFlags::AFN;
+                    self.mode.f32_denormals = false;
                 }
                 let result = self.elementary(intrinsic, wide, Float::Single);
-                self.flags = flags;
+                (self.flags, self.mode) = (flags, mode);
                 self.resize_float(result?, Float::Single, float)
             }
             Float::Single => Ok(match intrinsic {
@@ -64,10 +65,10 @@ impl Legalizer<'_> {
     }
 
     fn exp2(&mut self, x: Value) -> Value {
-        if self.fast() || !self.mode.f32_denormals {
+        if !self.mode.f32_denormals {
             return self.b.intrinsic(Intrinsic::AmdgcnExp2, &[x], Type::F32);
         }
-        // Results that are denormal come out scaled by 2^64.
+        // Also under `afn`, results that are denormal come out scaled by 2^64.
         let limit = self.b.f32(-126.0);
         let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
         let (offset, zero) = (self.b.f32(64.0), self.b.f32(0.0));
@@ -108,7 +109,7 @@ impl Legalizer<'_> {
 
     /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it was.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
-        if self.fast() || !self.mode.f32_denormals {
+        if !self.mode.f32_denormals {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);
@@ -137,7 +138,8 @@ impl Legalizer<'_> {
         let amount = (32.0 * factor) as f32;
         if self.fast() {
             let c = self.b.f32(factor as f32);
-            return self.b.fmul(log, c);
+            let product = self.b.fmul(log, c);
+            return self.take_scale(product, small, amount);
         }
         let Split { high, low } = Split::new(factor);
         let (c, cc) = (self.b.f32(high), self.b.f32(low));
