@@ -223,7 +223,6 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
 fn needs_quads(inst: &Inst) -> bool {
     match inst.op {
         Opcode::LANES_RESULT => inst.operands.get(2) == Some(&Operand::Imm(QUADS)),
-        Opcode::QUAD_VOTE => true,
         op if op.info().format == Format::Mimg => {
             let name = op.info().name;
             let sampled =
