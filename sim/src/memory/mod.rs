@@ -11,6 +11,7 @@ pub use view::{Delta, History, View, Written};
 
 use crate::report::{Kind, Report, Result, Unmapped};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a load may be answered by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,6 +120,8 @@ pub struct Memory {
     pub strays: u64,
     /// Other than 0: unmapped memory that nothing was stored to reads as small integers, moderate floats and random dwords of this seed.
     pub pattern_seed: u64,
+    /// Unmapped addresses at which nothing is defined before it is stored.
+    pub undefined: Range<u64>,
 }
 
 const FIRST_ADDRESS: u64 = 0x7f10_0000_0000;
@@ -140,6 +143,7 @@ impl Default for Memory {
             writers: FxHashMap::default(),
             strays: 0,
             pattern_seed: 0,
+            undefined: 0..0,
         }
     }
 }
@@ -341,6 +345,7 @@ impl Memory {
     fn unmapped_byte(&self, address: u64) -> (u8, u8) {
         match self.remembered.as_ref().and_then(|stored| stored.get(&address)) {
             Some(&byte) => byte,
+            None if self.undefined.contains(&address) => (UNDEFINED_BYTE, 0xff),
             None if self.pattern_seed != 0 => (pattern_byte(self.pattern_seed, address), 0),
             None => (hash_byte(address), 0),
         }

@@ -386,3 +386,27 @@ fn swaps_and_moves_by_index() {
         }
     }
 }
+
+#[test]
+fn mixed_precision_reads_halves_and_takes_absolute_values() {
+    let mut tested = 0;
+    for target in targets() {
+        let mut bench = Bench::new(target);
+        for op in [Opcode::V_FMA_MIXLO_F16, Opcode::V_MAD_MIXLO_F16] {
+            // |a| as a float, the high half of b, the low half of c; denormal floats are flushed, halves are not.
+            let mods = Modifiers { abs: 1, op_sel: 2, op_sel_hi: 6, ..Modifiers::default() };
+            let Some(inst) = instruction(op, mods, Encoding::E64) else { continue };
+            let Some(op) = bench.prepare(&inst) else { continue };
+            bench.wave.mode = 0xc0;
+            bench.set_wide(SOURCES[0], &[(-2.5f32).to_bits().into(); LANES]);
+            bench.set_wide(SOURCES[1], &[0x3e00_ffff; LANES]);
+            bench.set_wide(SOURCES[2], &[0x0000_3400; LANES]);
+            bench.set_wide(DEST, &[0x1234_5678; LANES]);
+            bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
+            // 2.5 * 1.5 + 0.25 = 4; the dword of c, a denormal as a float, is not flushed.
+            assert_eq!(bench.lanes(DEST)[5], 0x1234_4400, "{target} {}", op.text(&target));
+            tested += 1;
+        }
+    }
+    assert!(tested > 0);
+}
