@@ -96,6 +96,9 @@ pub fn complete_kernels(
             let mut own = Need { resources: f.resources, dynamic: false, lds_bytes: f.lds.size_bytes };
             own.resources.scratch_bytes = 0;
             all.join(&own);
+            // Arguments are stored whether or not the callee, which counts them to its frame, reads them.
+            let arguments = f.calls.iter().map(|call| call.stack_bytes).max().unwrap_or(0);
+            all.resources.scratch_bytes = all.resources.scratch_bytes.max(arguments);
             for &callee in &edges[member as usize] {
                 cyclic |= callee == member;
                 if component_of[callee as usize] != id as u32 {

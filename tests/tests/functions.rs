@@ -319,3 +319,31 @@ fn an_address_after_a_loop_is_that_of_each_lanes_last_turn() {
         assert_eq!(run(BEHIND, "gfx900", level, &[0]), vec![1234; ITEMS as usize], "-O{level}");
     }
 }
+
+/// Arguments on the stack that the callee does not read need their room all the same.
+const UNREAD: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+declare i32 @llvm.amdgcn.workitem.id.x()
+define i32 @f(i32 %n, [30 x i32] %a, [200 x i32] %unread) noinline {
+  %x = extractvalue [30 x i32] %a, 29
+  %r = add i32 %x, %n
+  ret i32 %r
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %a = insertvalue [30 x i32] zeroinitializer, i32 %id, 29
+  %b = insertvalue [200 x i32] zeroinitializer, i32 %id, 199
+  %r = call i32 @f(i32 %id, [30 x i32] %a, [200 x i32] %b)
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %r, ptr addrspace(1) %o
+  ret void
+}
+"#;
+
+#[test]
+fn arguments_that_nobody_reads_have_room() {
+    let expected: Vec<u32> = (0..ITEMS).map(|id| 2 * id).collect();
+    for level in [0, 2] {
+        assert_eq!(run(UNREAD, "gfx900", level, &[0]), expected, "-O{level}");
+    }
+}

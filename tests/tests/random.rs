@@ -22,6 +22,15 @@ fn random_programs_compute_what_they_must() {
     }
 }
 
+#[test]
+fn called_functions_compute_what_inlined_ones_do() {
+    for seed in 1..=4 {
+        for cpu in ["gfx900", "gfx700"] {
+            random::check_calls(seed, cpu, &[0, 2]).unwrap();
+        }
+    }
+}
+
 /// What earlier runs found: `min` of `abs`, a 16-bit constant that looks like a half.
 #[test]
 fn programs_that_failed_before() {

@@ -165,7 +165,13 @@ impl<'a> Selector<'a> {
             _ => 0,
         };
         let site = self.mf.calls.len() as i64;
-        self.mf.calls.push(CallSite { reads, result_dwords, graphics: layout.graphics, callee: known });
+        let ends = layout.places.iter().map(|&place| match place {
+            Place::Stack(at) => at + 4,
+            Place::Register(_) => 0,
+        });
+        let stack_bytes = ends.max().unwrap_or(0);
+        let graphics = layout.graphics;
+        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, callee: known });
         self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
         if result_dwords > 0 {
             let (_, dst) = self.result(data)?;

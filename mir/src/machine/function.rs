@@ -427,6 +427,8 @@ pub struct CallSite {
     pub reads: Vec<PReg>,
     /// VGPRs from v0 on that hold the result.
     pub result_dwords: u8,
+    /// Bytes of the arguments behind the stack pointer.
+    pub stack_bytes: u32,
     /// Whether the callee is of the graphics convention, which saves other registers.
     pub graphics: bool,
     /// The function called, where it is known.

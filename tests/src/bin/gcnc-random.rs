@@ -23,6 +23,9 @@ struct Args {
     /// Integers of odd widths, vectors and aggregates, too.
     #[arg(long)]
     typed: bool,
+    /// Programs with calls instead, one a seed, whose functions are called and inlined.
+    #[arg(long)]
+    calls: bool,
     /// Compile with llc-22 instead: its code is a judge of the simulator.
     #[arg(long)]
     llc: bool,
@@ -37,6 +40,9 @@ fn main() -> std::process::ExitCode {
     let results: Vec<Vec<String>> = (args.seed..args.seed + args.count)
         .into_par_iter()
         .map(|seed| {
+            if args.calls {
+                return random::check_calls(seed, &args.mcpu, &args.levels).err().into_iter().collect();
+            }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
             let programs = if args.typed {
                 random::typed_module(seed, args.size)
@@ -59,7 +65,7 @@ fn main() -> std::process::ExitCode {
     problems.iter().for_each(|problem| println!("{problem}"));
     println!(
         "{} programs at {} levels: {} problems",
-        args.count * random::PROGRAMS as u64,
+        args.count * if args.calls { 1 } else { random::PROGRAMS as u64 },
         args.levels.len(),
         problems.len()
     );

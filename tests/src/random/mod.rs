@@ -7,12 +7,14 @@
 //!
 //! A program that goes wrong is reported with only what the first wrong output depends on.
 
+mod calls;
 mod evaluate;
 mod generate;
 pub mod numbers;
 mod print;
 mod typed;
 
+pub use calls::{calls, check_calls};
 pub use evaluate::evaluate;
 pub use generate::generate;
 pub use print::{needed, print};

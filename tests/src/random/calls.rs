@@ -1,0 +1,454 @@
+//! Random programs with calls: functions that call later ones, with arguments of every kind, on the stack, by value and behind `sret`.
+//!
+//! A program is written twice, once with functions that are called and once with functions that are copied into their callers; both, at all
+//! levels, must leave the same memory. Conditions and trip counts differ between lanes, values live across calls, nothing is undefined.
+
+use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use std::fmt::Write;
+
+/// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an address.
+const PARAMS: [&str; 15] = [
+    "i32",
+    "i32",
+    "i32",
+    "i64",
+    "i16",
+    "i8",
+    "i1",
+    "i48",
+    "<3 x i32>",
+    "<2 x i16>",
+    "{ i32, i64 }",
+    "[3 x i32]",
+    "byval",
+    "inreg",
+    "pointer",
+];
+/// Types of results; `sret` is an object of the caller.
+const RESULTS: [&str; 8] =
+    ["i32", "i64", "i16", "<4 x i32>", "{ i32, i64 }", "[40 x i32]", "<2 x i16>", "sret"];
+/// Numbers of parameters: in registers, and behind them.
+const COUNTS: [usize; 9] = [0, 1, 2, 3, 5, 8, 14, 20, 34];
+/// Members of an object: offset and type.
+const MEMBERS: [(u32, &str); 4] = [(0, "i32"), (4, "i16"), (8, "i32"), (24, "i32")];
+const PRIVATE: &str = "ptr addrspace(5)";
+/// Work-items that run.
+const ITEMS: u32 = 128;
+
+struct Signature {
+    params: Vec<&'static str>,
+    result: &'static str,
+}
+
+/// The code of one function.
+struct Body<'a> {
+    rng: &'a mut fastrand::Rng,
+    signatures: &'a [Signature],
+    /// Functions from here on may be called.
+    callees: usize,
+    text: String,
+    block: String,
+    next: usize,
+    /// Numbers at hand, and those that are the same in all lanes.
+    values: Vec<String>,
+    uniform: Vec<String>,
+}
+
+impl Body<'_> {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "  {text}");
+    }
+
+    fn label(&mut self, name: &str) {
+        let _ = writeln!(self.text, "{name}:");
+        self.block = name.to_owned();
+    }
+
+    fn number(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    fn op(&mut self, text: &str) -> String {
+        let name = format!("%t{}", self.number());
+        self.line(&format!("{name} = {text}"));
+        name
+    }
+
+    fn pick(&mut self, uniform: bool) -> String {
+        let list = if uniform { &self.uniform } else { &self.values };
+        let recent = &list[list.len().saturating_sub(40)..];
+        if recent.is_empty() || self.rng.u32(0..8) == 0 {
+            return self.rng.i32(-5..1000).to_string();
+        }
+        recent[self.rng.usize(0..recent.len())].clone()
+    }
+
+    fn value(&mut self) -> String {
+        self.pick(false)
+    }
+
+    /// Takes a value apart into numbers.
+    fn consume(&mut self, ty: &str, value: &str) {
+        let number = match ty {
+            "i32" => value.to_owned(),
+            "inreg" => {
+                self.uniform.push(value.to_owned());
+                value.to_owned()
+            }
+            "i64" | "i48" => {
+                let high = self.op(&format!("lshr {ty} {value}, 31"));
+                let high = self.op(&format!("trunc {ty} {high} to i32"));
+                self.values.push(high);
+                self.op(&format!("trunc {ty} {value} to i32"))
+            }
+            "i1" | "i8" | "i16" => {
+                let extension = if self.rng.bool() { "zext" } else { "sext" };
+                self.op(&format!("{extension} {ty} {value} to i32"))
+            }
+            "<2 x i16>" => self.op(&format!("bitcast {ty} {value} to i32")),
+            "<3 x i32>" | "<4 x i32>" => self.op(&format!("extractelement {ty} {value}, i32 2")),
+            "{ i32, i64 }" => {
+                let wide = self.op(&format!("extractvalue {ty} {value}, 1"));
+                self.consume("i64", &wide);
+                self.op(&format!("extractvalue {ty} {value}, 0"))
+            }
+            "[3 x i32]" | "[40 x i32]" => {
+                let last = if ty == "[3 x i32]" { 2 } else { 39 };
+                let first = self.op(&format!("extractvalue {ty} {value}, 0"));
+                self.values.push(first);
+                self.op(&format!("extractvalue {ty} {value}, {last}"))
+            }
+            _ => {
+                for (offset, member) in MEMBERS {
+                    let place = self.op(&format!("getelementptr i8, {PRIVATE} {value}, i32 {offset}"));
+                    let loaded = self.op(&format!("load {member}, {PRIVATE} {place}"));
+                    self.consume(member, &loaded);
+                }
+                let stored = self.value();
+                if ty == "byval" {
+                    self.line(&format!("store i32 {stored}, {PRIVATE} {value}"));
+                }
+                return;
+            }
+        };
+        self.values.push(number);
+    }
+
+    /// Fills an object.
+    fn fill(&mut self, object: &str) {
+        for (offset, member) in MEMBERS {
+            let value = self.make(member);
+            let place = self.op(&format!("getelementptr i8, {PRIVATE} {object}, i32 {offset}"));
+            self.line(&format!("store {member} {value}, {PRIVATE} {place}"));
+        }
+    }
+
+    /// A value of a type.
+    fn make(&mut self, ty: &str) -> String {
+        match ty {
+            "i32" => self.value(),
+            "inreg" => self.pick(true),
+            "i64" => {
+                let (low, high) = (self.value(), self.value());
+                let low = self.op(&format!("zext i32 {low} to i64"));
+                let high = self.op(&format!("zext i32 {high} to i64"));
+                let high = self.op(&format!("shl i64 {high}, 32"));
+                self.op(&format!("or i64 {low}, {high}"))
+            }
+            "i48" => {
+                let wide = self.make("i64");
+                self.op(&format!("trunc i64 {wide} to i48"))
+            }
+            "i1" | "i8" | "i16" => {
+                let value = self.value();
+                self.op(&format!("trunc i32 {value} to {ty}"))
+            }
+            "<2 x i16>" => {
+                let value = self.value();
+                self.op(&format!("bitcast i32 {value} to <2 x i16>"))
+            }
+            "<3 x i32>" | "<4 x i32>" => {
+                let lanes = if ty == "<3 x i32>" { 3 } else { 4 };
+                let mut vector = "zeroinitializer".to_owned();
+                for lane in 0..lanes {
+                    let value = self.value();
+                    vector = self.op(&format!("insertelement {ty} {vector}, i32 {value}, i32 {lane}"));
+                }
+                vector
+            }
+            "{ i32, i64 }" => {
+                let (small, wide) = (self.value(), self.make("i64"));
+                let pair = self.op(&format!("insertvalue {ty} zeroinitializer, i32 {small}, 0"));
+                self.op(&format!("insertvalue {ty} {pair}, i64 {wide}, 1"))
+            }
+            "[3 x i32]" | "[40 x i32]" => {
+                let mut array = "zeroinitializer".to_owned();
+                for member in if ty == "[3 x i32]" { [0, 1, 2] } else { [0, 17, 39] } {
+                    let value = self.value();
+                    array = self.op(&format!("insertvalue {ty} {array}, i32 {value}, {member}"));
+                }
+                array
+            }
+            _ => {
+                let object = format!("%object{}", self.rng.u32(0..2));
+                self.fill(&object);
+                object
+            }
+        }
+    }
+
+    fn call(&mut self) {
+        if self.callees >= self.signatures.len() {
+            return;
+        }
+        let callee = self.rng.usize(self.callees..self.signatures.len());
+        let signatures = self.signatures;
+        let Signature { params, result } = &signatures[callee];
+        let mut args = Vec::new();
+        for (n, param) in params.iter().enumerate() {
+            let value = self.make(param);
+            args.push(format!("{} {value}", passed(param, n)));
+        }
+        if *result == "sret" {
+            args.insert(0, format!("{PRIVATE} sret(%S) align 8 %result"));
+            self.line(&format!("call void @f{callee}({})", args.join(", ")));
+            self.consume("sret", "%result");
+        } else {
+            let value = self.op(&format!("call {result} @f{callee}({})", args.join(", ")));
+            self.consume(result, &value);
+        }
+    }
+
+    fn arithmetic(&mut self) {
+        for _ in 0..self.rng.usize(1..8) {
+            let (a, b) = (self.value(), self.value());
+            let value = match self.rng.usize(0..8) {
+                0 => self.op(&format!("shl i32 {a}, 3")),
+                1 => self.op(&format!("lshr i32 {a}, 5")),
+                n => {
+                    let name = ["add", "sub", "mul", "xor", "and", "or"][n - 2];
+                    self.op(&format!("{name} i32 {a}, {b}"))
+                }
+            };
+            self.values.push(value);
+        }
+    }
+
+    fn branch(&mut self, depth: u32) {
+        let n = self.number();
+        let (a, b) = (self.value(), self.value());
+        let condition = self.op(&format!("icmp ult i32 {a}, {b}"));
+        let at_hand = (self.values.clone(), self.uniform.clone());
+        self.line(&format!("br i1 {condition}, label %then{n}, label %else{n}"));
+        let mut ways = Vec::new();
+        for side in ["then", "else"] {
+            self.label(&format!("{side}{n}"));
+            self.statements(depth + 1);
+            ways.push(format!("[ {}, %{} ]", self.value(), self.block));
+            self.line(&format!("br label %join{n}"));
+            (self.values, self.uniform) = at_hand.clone();
+        }
+        self.label(&format!("join{n}"));
+        let joined = self.op(&format!("phi i32 {}", ways.join(", ")));
+        self.values.push(joined);
+    }
+
+    fn turns(&mut self, depth: u32) {
+        let n = self.number();
+        let (limit, start, before) = (self.value(), self.value(), self.block.clone());
+        let limit = self.op(&format!("and i32 {limit}, 3"));
+        let at_hand = (self.values.clone(), self.uniform.clone());
+        self.line(&format!("br label %loop{n}"));
+        self.label(&format!("loop{n}"));
+        let turn = self.op(&format!("phi i32 [ 0, %{before} ], [ %turn{n}, %latch{n} ]"));
+        let sum = self.op(&format!("phi i32 [ {start}, %{before} ], [ %sum{n}, %latch{n} ]"));
+        self.values.extend([turn.clone(), sum.clone()]);
+        self.statements(depth + 1);
+        let more = self.value();
+        self.line(&format!("br label %latch{n}"));
+        self.label(&format!("latch{n}"));
+        self.line(&format!("%turn{n} = add i32 {turn}, 1"));
+        self.line(&format!("%sum{n} = add i32 {sum}, {more}"));
+        let again = self.op(&format!("icmp ule i32 %turn{n}, {limit}"));
+        self.line(&format!("br i1 {again}, label %loop{n}, label %done{n}"));
+        self.label(&format!("done{n}"));
+        (self.values, self.uniform) = at_hand;
+        self.values.push(format!("%sum{n}"));
+    }
+
+    fn statements(&mut self, depth: u32) {
+        for _ in 0..self.rng.usize(1..4) {
+            self.arithmetic();
+            match self.rng.u32(0..10) {
+                0..4 => self.call(),
+                4..6 if depth < 3 => self.branch(depth),
+                6..8 if depth < 2 => self.turns(depth),
+                _ => {
+                    let (index, stored) = (self.value(), self.value());
+                    let index = self.op(&format!("and i32 {index}, 3"));
+                    let place = self.op(&format!("getelementptr i32, {PRIVATE} %array, i32 {index}"));
+                    let loaded = self.op(&format!("load i32, {PRIVATE} {place}"));
+                    self.values.push(loaded);
+                    self.line(&format!("store i32 {stored}, {PRIVATE} {place}"));
+                }
+            }
+        }
+    }
+
+    fn start(&mut self) {
+        self.label("entry");
+        for object in ["%object0", "%object1", "%result"] {
+            self.line(&format!("{object} = alloca %S, align 8, addrspace(5)"));
+            self.line(&format!("store %S zeroinitializer, {PRIVATE} {object}"));
+        }
+        self.line("%array = alloca [4 x i32], addrspace(5)");
+        self.line(&format!("store [4 x i32] zeroinitializer, {PRIVATE} %array"));
+    }
+}
+
+/// How parameter `n` is declared.
+fn passed(param: &str, n: usize) -> String {
+    match param {
+        "byval" => format!("{PRIVATE} byval(%S) align 8"),
+        "inreg" => "i32 inreg".to_owned(),
+        "pointer" => PRIVATE.to_owned(),
+        "i8" => format!("i8 {}", ["zeroext", "signext"][n % 2]),
+        other => other.to_owned(),
+    }
+}
+
+/// A module with kernel `k`, whose functions are `inlined` or called.
+pub fn calls(seed: u64, inlined: bool) -> String {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let signatures: Vec<Signature> = (0..rng.usize(2..6))
+        .map(|_| {
+            let count = COUNTS[rng.usize(0..COUNTS.len())];
+            let params = (0..count).map(|_| PARAMS[rng.usize(0..PARAMS.len())]).collect();
+            Signature { params, result: RESULTS[rng.usize(0..RESULTS.len())] }
+        })
+        .collect();
+    let mut text = String::from(
+        "target triple = \"amdgcn-amd-amdhsa\"\n%S = type { i32, i16, [5 x i32], i64 }\n\
+         declare i32 @llvm.amdgcn.workitem.id.x()\ndeclare i32 @llvm.amdgcn.workgroup.id.x()\n",
+    );
+    let attribute = if inlined { "alwaysinline" } else { "noinline" };
+    for index in 0..=signatures.len() {
+        let kernel = index == signatures.len();
+        let mut body = Body {
+            rng: &mut rng,
+            signatures: &signatures,
+            callees: if kernel { 0 } else { index + 1 },
+            text: String::new(),
+            block: String::new(),
+            next: 0,
+            values: Vec::new(),
+            uniform: Vec::new(),
+        };
+        body.start();
+        let group = body.op("call i32 @llvm.amdgcn.workgroup.id.x()");
+        let item = body.op("call i32 @llvm.amdgcn.workitem.id.x()");
+        body.uniform.push(group.clone());
+        body.values.push(item.clone());
+        if kernel {
+            let first = body.op(&format!("mul i32 {group}, 64"));
+            let id = body.op(&format!("add i32 {first}, {item}"));
+            for n in 0..6 {
+                let at = body.op(&format!("mul i32 {id}, {}", n + 1));
+                let place = body.op(&format!("getelementptr i32, ptr addrspace(1) %in, i32 {at}"));
+                let loaded = body.op(&format!("load i32, ptr addrspace(1) {place}"));
+                body.values.push(loaded);
+            }
+            body.call();
+            body.statements(1);
+            let mut sum = "0".to_owned();
+            for value in body.values.clone() {
+                sum = body.op(&format!("add i32 {sum}, {value}"));
+                sum = body.op(&format!("mul i32 {sum}, 31"));
+            }
+            let place = body.op(&format!("getelementptr i32, ptr addrspace(1) %out, i32 {id}"));
+            body.line(&format!("store i32 {sum}, ptr addrspace(1) {place}"));
+            body.line("ret void");
+            let head = "define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in)";
+            let _ = writeln!(text, "{head} {{\n{}}}", body.text);
+            continue;
+        }
+        let Signature { params, result } = &signatures[index];
+        let mut declared = Vec::new();
+        for (n, param) in params.iter().enumerate() {
+            declared.push(format!("{} %a{n}", passed(param, n)));
+            if body.rng.u32(0..7) > 0 {
+                body.consume(param, &format!("%a{n}"));
+            }
+        }
+        body.statements(0);
+        if *result == "sret" {
+            declared.insert(0, format!("{PRIVATE} sret(%S) align 8 %sret"));
+            body.fill("%sret");
+            body.line("ret void");
+        } else {
+            let value = body.make(result);
+            body.line(&format!("ret {result} {value}"));
+        }
+        let linkage = if body.rng.bool() { "internal " } else { "" };
+        let ty = if *result == "sret" { "void" } else { result };
+        let declared = declared.join(", ");
+        let _ = writeln!(text, "define {linkage}{ty} @f{index}({declared}) {attribute} {{\n{}}}", body.text);
+    }
+    text
+}
+
+/// What kernel `k` of `text` leaves; nothing where it runs for too long, as loops that call loops may.
+fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
+    let options = gcnc::CompileOptions {
+        cpu: cpu.to_owned(),
+        opt_level: level,
+        file_type: gcnc::FileType::Obj,
+        code_object_version: Some(4),
+        verify: true,
+        threads: 1,
+        ..Default::default()
+    };
+    let output = gcnc::compile(text.as_bytes(), "random", &options)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let object = CodeObject::load(&output.bytes).map_err(|report| report.to_string())?;
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
+    let mut rng = fastrand::Rng::with_seed(3);
+    let input = (0..ITEMS * 8).flat_map(|_| (rng.u32(..) >> rng.u32(0..32)).to_le_bytes()).collect();
+    let args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", input))];
+    let dispatch = Dispatch {
+        kernel: "k".to_owned(),
+        grid: [ITEMS, 1, 1],
+        group: [64, 1, 1],
+        args,
+        ..Dispatch::default()
+    };
+    let config = Config { budget: 1_000_000, ..Config::default() };
+    match sim::run(&object, &mut memory, &dispatch, &config) {
+        Ok(_) => Ok(Some(memory.bytes(out).to_vec())),
+        Err(report) if report.kind == sim::Kind::Budget => Ok(None),
+        Err(report) => Err(report.to_string()),
+    }
+}
+
+/// Compiles and runs a program in all ways; the first that fails, or differs from the first of all.
+///
+/// # Errors
+/// What is wrong, with the way.
+pub fn check_calls(seed: u64, cpu: &str, levels: &[u8]) -> Result<(), String> {
+    let mut first = None;
+    for inlined in [true, false] {
+        let text = calls(seed, inlined);
+        for &level in levels {
+            let way = if inlined { "inlined" } else { "called" };
+            let place = format!("seed {seed} {cpu} -O{level} {way}");
+            let found = run(&text, cpu, level).map_err(|error| format!("{place}: {error}"))?;
+            let Some(found) = found else { return Ok(()) };
+            if *first.get_or_insert_with(|| found.clone()) != found {
+                return Err(format!("{place}: another result than the first"));
+            }
+        }
+    }
+    Ok(())
+}
