@@ -340,6 +340,20 @@ declare ptr @llvm.amdgcn.addrspacecast.nonnull.p0.p3(ptr addrspace(3))
     assert!(code.contains("global_store_dwordx2") && code.contains("shared_base"), "{code}");
 }
 
+#[test]
+fn stack_objects_are_private() {
+    let text = "
+declare void @g(ptr)
+define void @f() {
+  %a = alloca i32
+  call void @g(ptr %a)
+  ret void
+}
+";
+    let error = compile(text, "amdgcn--", "gfx900", "").unwrap_err();
+    assert!(error.contains("addrspace(5)"), "{error}");
+}
+
 /// A killed pixel shader with a result has nothing for those who go on with it.
 #[test]
 fn killed_shaders_export_to_nowhere_and_end() {

@@ -178,7 +178,8 @@ fn too_much_lds_is_refused_with_the_kernel_and_the_size() {
 
 #[test]
 fn register_that_does_not_exist_is_refused() {
-    let text = KERNEL.replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
+    let text =
+        KERNEL.replace("  ret void", "  call void asm sideeffect \"\", \"{v299}\"(i32 %x)\n  ret void");
     assert_refused(&gcnc(text.as_bytes(), GFX900), "in function store: ");
 }
 
@@ -193,8 +194,12 @@ fn wrong_usage_is_status_two() {
 #[test]
 fn every_bad_function_is_reported() {
     let other = KERNEL.replace("@store", "@other").replace("target triple = \"amdgcn-amd-amdhsa\"", "");
-    let text = format!("{KERNEL}{other}")
-        .replace("  ret void", "  call void asm sideeffect \"\", \"~{v299}\"()\n  ret void");
+    let bad = "  %y = bitcast i32 %x to float
+  %bad = call float @llvm.amdgcn.log.clamp.f32(float %y)
+  store float %bad, ptr addrspace(1) %p
+  ret void";
+    let text = format!("{KERNEL}{other}").replace("  ret void", bad);
+    let text = format!("{text}declare float @llvm.amdgcn.log.clamp.f32(float)\n");
     let run = gcnc(text.as_bytes(), GFX900);
     assert_eq!(run.status(), Some(1), "{}", run.stderr());
     assert!(run.stderr().contains("in function store: ") && run.stderr().contains("in function other: "));

@@ -312,6 +312,10 @@ impl<'m> Body<'_, 'm> {
     fn alloca(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
         let allocated = inst.allocated_type().ok_or_else(|| Diagnostic::defect("alloca without a type"))?;
         let ty = self.reader.ty(allocated)?;
+        // LLVM's verifier asks for it where the module names its target.
+        if inst.value().ty().address_space() != mir::ir::AddrSpace::PRIVATE.0 {
+            return Err(Diagnostic::malformed("alloca on amdgpu must be in addrspace(5)"));
+        }
         let count = match inst.operand(0) {
             Some(count) if count.as_u64() != Some(1) => Some(self.value(count)?),
             _ => None,
