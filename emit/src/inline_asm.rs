@@ -11,7 +11,7 @@
 use crate::assemble::{Fragment, fragment};
 use mir::ir::{Module, SymbolRef};
 use mir::isa::{OpFlags, Opcode, encode};
-use mir::machine::{AsmArgument, AsmSite, Function, Inst, Operand, PReg, Reg, RegOperand};
+use mir::machine::{AsmArgument, AsmSite, EntryValue, Function, Inst, Operand, PReg, Reg, RegOperand};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -22,6 +22,7 @@ pub(crate) fn expand(f: &mut Function, module: &Module, target: &Target) -> Resu
     if f.asm_sites.is_empty() {
         return Ok(());
     }
+    keep_scratch_resource(f)?;
     let mut names = Names { module, by_name: None };
     for i in 0..f.layout.len() {
         let block = f.layout[i];
@@ -51,6 +52,30 @@ pub(crate) fn expand(f: &mut Function, module: &Module, target: &Target) -> Resu
         data.head_len = head_len.unwrap_or(new.len()) as u32;
         data.tail_start = tail_start.unwrap_or(new.len()) as u32;
         data.insts = new;
+    }
+    Ok(())
+}
+
+/// Refuses text that changes the registers of a kernel in which spills and callees expect the scratch resource throughout.
+fn keep_scratch_resource(f: &Function) -> Result<()> {
+    let entry = &f.entry;
+    let pinned = entry.reg(EntryValue::PrivateSegmentBuffer).is_none() && f.resources.scratch_bytes > 0;
+    let needed = entry.contains(EntryValue::PrivateSegmentBuffer) && (pinned || !f.calls.is_empty());
+    if f.call_conv.is_callable() || !needed {
+        return Ok(());
+    }
+    let resource = entry.scratch_resource();
+    let overlaps = |reg: &RegOperand| match reg.reg {
+        Reg::Physical(first) => first < resource.plus(4) && resource < first.plus(u16::from(reg.dwords)),
+        Reg::Virtual(_) => false,
+    };
+    let insts = f.layout.iter().flat_map(|&block| &f.blocks[block].insts);
+    for inst in insts.filter(|inst| inst.op == Opcode::INLINE_ASM) {
+        if inst.regs().any(|(_, reg)| overlaps(reg)) {
+            return Err(Diagnostic::unsupported(format!(
+                "inline assembly with registers from {resource} on in a kernel that needs them for scratch"
+            )));
+        }
     }
     Ok(())
 }
