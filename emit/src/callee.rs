@@ -49,7 +49,8 @@ struct Saved {
 pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let mut written = [false; 256];
     let mut scalars = [false; 106];
-    let calls = !f.calls.is_empty() || f.dynamic_stack;
+    // The code may rely on the frame pointer though the calls that it is for have turned out to be unreachable.
+    let calls = !f.calls.is_empty() || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
             for_each_access(inst, |access| {
