@@ -556,7 +556,7 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     if f(x).is_nan() && f(y).is_nan() {
         return Difference::None;
     }
-    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan()) {
+    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan() || p.is_nan() && q.is_nan()) {
         return Difference::None;
     }
     if d(x, above).is_nan() && d(y, above2).is_nan() || d(below, x).is_nan() && d(below2, y).is_nan() {
