@@ -556,7 +556,7 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     if f(x).is_nan() && f(y).is_nan() {
         return Difference::None;
     }
-    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan() || p.is_nan() && q.is_nan()) {
+    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan()) {
         return Difference::None;
     }
     if d(x, above).is_nan() && d(y, above2).is_nan() || d(below, x).is_nan() && d(below2, y).is_nan() {
@@ -573,9 +573,9 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     // Denormals may be flushed where a function is an approximation.
     let tiny = |v: u32| f(v).is_subnormal() && v & 0x7fff_ffff > 0xffff || f(v) == 0.0;
     if normal(f(x)) && normal(f(y)) && close(f(x).into(), f(y).into(), if loose { 9 } else { 18 })
-        || halves
-            .iter()
-            .all(|(p, q, same)| *same || close((*p).into(), (*q).into(), 8) || tiny_halves(*p, *q))
+        || halves.iter().all(|(p, q, same)| {
+            *same || p.is_nan() && q.is_nan() || close((*p).into(), (*q).into(), 8) || tiny_halves(*p, *q)
+        })
         || loose && tiny_halves(f(x), f(y))
         || tiny(x) && tiny(y)
         || overflown(x) && overflown(y)
