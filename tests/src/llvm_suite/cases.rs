@@ -4,7 +4,7 @@
 //! source package of LLVM 19 ([`tests_folder`]); nothing of them is part of this project.
 
 use super::runlines::{Llc, Stage, pipelines, run_lines};
-use mir::target::{Generation, Target};
+use mir::target::{Generation, Os, Target};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,7 +92,14 @@ pub fn target_of(mcpu: &str, triple: &str) -> Option<Target> {
         }
         name => name,
     };
-    Target::processor_by_name(name).map(Target::new).filter(|t| t.generation() <= Generation::Gfx9)
+    let target = Target::processor_by_name(name).map(Target::new)?;
+    let os = match triple {
+        _ if triple.contains("amdhsa") => Os::AmdHsa,
+        _ if triple.contains("amdpal") => Os::AmdPal,
+        _ if triple.contains("mesa3d") => Os::Mesa3d,
+        _ => Os::Unknown,
+    };
+    (target.generation() <= Generation::Gfx9).then_some(Target { os, ..target })
 }
 
 fn processors_beyond(text: &str) -> bool {

@@ -10,6 +10,7 @@
 
 use super::layout::{self, Inputs, Part, Reg, half};
 use super::resources;
+use mir::abi::call::is_callee_saved;
 use mir::ir::{CallConv, Callee, Const, Function, InstFlags, InstKind, Linkage, Module, SymbolRef, ValueDef};
 use mir::machine::PReg;
 use mir::target::{Features, Target};
@@ -19,7 +20,7 @@ use sim::report::OpaqueImages;
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
 use sim::wave::{LANES, Lanes, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions that `llc`'s code may execute; gcnc's may execute four times as many.
 const BUDGET: u64 = 100_000;
@@ -110,10 +111,21 @@ fn mode(f: &Function) -> u32 {
     mode
 }
 
+/// The LDS variables that a function names.
+fn variables(module: &Module, f: &Function) -> BTreeSet<u32> {
+    let in_lds = |g: mir::ir::Global| module.globals[g].space.0 == 3 && module.globals[g].init.is_some();
+    let named = |v: &ValueDef| match v {
+        ValueDef::Const(Const::Symbol(SymbolRef::Global(g), _)) if in_lds(*g) => Some(g.as_u32()),
+        _ => None,
+    };
+    f.values.values().filter_map(|v| named(&v.def)).collect()
+}
+
 /// Whether the kernel uses one LDS variable at most, which is at 0 then.
 fn has_one_variable(subject: &Subject<'_>) -> bool {
-    let variable = |ty: &mir::ir::GlobalData| ty.space.0 == 3 && ty.init.is_some();
-    subject.module.globals.values().filter(|g| variable(g)).count() <= 1
+    let others = |f: &&Function| f.call_conv != CallConv::Kernel;
+    variables(subject.module, subject.function).len() <= 1
+        && subject.module.functions.values().filter(others).all(|f| variables(subject.module, f).is_empty())
 }
 
 /// Whether the function loads pointers.
@@ -297,6 +309,11 @@ fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatc
     })
 }
 
+/// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of the high ones.
+fn preserved_sgpr(cc: CallConv, n: u16) -> bool {
+    n >= 34 && if cc == CallConv::AmdgpuGfx { n >= 64 } else { is_callee_saved(PReg::sgpr(n)) }
+}
+
 fn preserved_vgpr(n: usize) -> bool {
     n >= 40 && n / 8 % 2 == 1
 }
@@ -384,7 +401,8 @@ fn run(
     let mut sgprs: Vec<(u16, u32)> = Vec::new();
     let mut vgprs: Vec<(u16, Lanes)> = Vec::new();
     if entry == Entry::Function {
-        sgprs.extend((34..100).map(|n| (n, 0x5a00_0000 | u32::from(n))));
+        let kept = (34..100).filter(|n| preserved_sgpr(f.call_conv, *n));
+        sgprs.extend(kept.map(|n| (n, 0x5a00_0000 | u32::from(n))));
         let kept = (40..256u16).filter(|n| preserved_vgpr((*n).into()));
         vgprs.extend(kept.map(|n| (n, std::array::from_fn(|l| 0x5b00_0000 | u32::from(n) << 8 | l as u32))));
     }
@@ -416,7 +434,7 @@ fn run(
     };
     let finished = run_single(object, &mut memory, &mut setting, &config, &subject.target)?;
     if entry == Entry::Function {
-        convention(&finished, exec)?;
+        convention(&finished, exec, f.call_conv)?;
     }
     let own_lds = entry != Entry::Function && has_one_variable(subject);
     let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
@@ -425,7 +443,7 @@ fn run(
 }
 
 /// That a function leaves what belongs to its caller.
-fn convention(finished: &Finished, exec: u64) -> Result<(), Box<sim::Report>> {
+fn convention(finished: &Finished, exec: u64, cc: CallConv) -> Result<(), Box<sim::Report>> {
     let w = &finished.wave;
     let broken =
         |what: String| Err(sim::Report::new(Kind::BadDispatch, format!("calling convention: {what}")));
@@ -435,7 +453,7 @@ fn convention(finished: &Finished, exec: u64) -> Result<(), Box<sim::Report>> {
     if w.s[usize::from(PReg::sgpr(32).0)] != STACK * LANES as u32 {
         return broken("s32 has changed".to_owned());
     }
-    for n in 34..100u16 {
+    for n in (34..100u16).filter(|n| preserved_sgpr(cc, *n)) {
         let r = usize::from(PReg::sgpr(n).0);
         if w.s[r] != 0x5a00_0000 | u32::from(n) || w.su[r] != 0 {
             return broken(format!("s{n} has changed"));
@@ -541,9 +559,21 @@ fn close(a: f64, b: f64, bits: i32) -> bool {
     a == b || (a - b).abs() <= a.abs().max(b.abs()) * f64::from(-bits).exp2()
 }
 
-/// Where halves travel as floats (`loose`), LLVM keeps more of their precision than the IR says.
+/// What a comparison lets pass.
+#[derive(Clone, Copy, Debug)]
+struct Tolerance {
+    seed: u64,
+    /// Where halves travel as floats, LLVM keeps more of their precision than the IR says.
+    loose: bool,
+    /// Nothing is computed in floating point.
+    exact: bool,
+    /// Denormals may become zeros.
+    flush: bool,
+}
+
 /// Compares dwords that differ, `[low, high]` of the quadword at the address and below it.
-fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
+fn difference(a: [u32; 3], b: [u32; 3], tolerance: Tolerance) -> Difference {
+    let Tolerance { seed, loose, flush, .. } = tolerance;
     let [below, x, above] = a;
     let [below2, y, above2] = b;
     if x == y {
@@ -572,6 +602,7 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     let overflown = |v: u32| loose && f(v).abs() > 65504.0;
     // Denormals may be flushed where a function is an approximation.
     let tiny = |v: u32| f(v).is_subnormal() && v & 0x7fff_ffff > 0xffff || f(v) == 0.0;
+    let denormal = |v: u32| f(v).is_subnormal() || f(v) == 0.0;
     if normal(f(x)) && normal(f(y)) && close(f(x).into(), f(y).into(), if loose { 9 } else { 18 })
         || halves.iter().all(|(p, q, same)| {
             *same || p.is_nan() && q.is_nan() || close((*p).into(), (*q).into(), 8) || tiny_halves(*p, *q)
@@ -579,6 +610,10 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
         || loose && tiny_halves(f(x), f(y))
         || tiny(x) && tiny(y)
         || overflown(x) && overflown(y)
+        // Half denormals are 2^-24 apart.
+        || loose && (f(x) - f(y)).abs() <= (-24f32).exp2() && f(x).abs() < (-14f32).exp2()
+        || flush && denormal(x) && denormal(y)
+        || flush && halves.iter().all(|(p, q, same)| *same || p.abs() < (-14f32).exp2() && q.abs() < (-14f32).exp2())
         || seed & FINITE != 0 && f(x).abs() < f32::MIN_POSITIVE && f(y).abs() < f32::MIN_POSITIVE
         || close(d(x, above), d(y, above2), 20)
         || close(d(below, x), d(below2, y), 20)
@@ -588,8 +623,9 @@ fn difference(a: [u32; 3], b: [u32; 3], seed: u64, loose: bool) -> Difference {
     Difference::Real
 }
 
-/// Compares what three runs left; `exact` allows no rounding.
-fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool, exact: bool) -> Verdict {
+/// Compares what three runs left.
+fn compare(low: &Left, high: &Left, found: &Left, tolerance: Tolerance) -> Verdict {
+    let seed = tolerance.seed;
     let byte = |left: &Left, at: u64| left.get(&at).copied().unwrap_or_else(|| initial(seed, at));
     let word = |left: &Left, at: u64| -> u32 {
         u32::from_le_bytes(std::array::from_fn(|k| byte(left, at.wrapping_add(k as u64)).0))
@@ -612,9 +648,9 @@ fn compare(low: &Left, high: &Left, found: &Left, seed: u64, loose: bool, exact:
             let start = at & !3;
             let three =
                 |left: &Left| [start.wrapping_sub(4), start, start.wrapping_add(4)].map(|p| word(left, p));
-            match difference(three(low), three(found), seed, loose) {
+            match difference(three(low), three(found), tolerance) {
                 Difference::None => continue,
-                Difference::Close if !exact => {
+                Difference::Close if !tolerance.exact => {
                     closest.get_or_insert_with(|| {
                         format!(
                             "{}: llc {:08x}, gcnc {:08x}",
@@ -717,7 +753,8 @@ fn compare_once(
     let seed = if divides(f) { seed | NONZERO } else { seed };
     let seed = if promises_numbers(f) { seed | FINITE } else { seed };
     let loose = !subject.target.has(Features::INST_16BIT);
-    let exact = !has_floats(f);
+    let flush = mode(f) & 0xf0 != 0xf0;
+    let tolerance = Tolerance { seed, loose, exact: !has_floats(f), flush };
     if gcnc.symbol(&f.name).is_none() {
         return Verdict::Skipped("gcnc's object has no code for it".to_owned());
     }
@@ -758,7 +795,7 @@ fn compare_once(
             let own = |at: &u64| !has_one_variable(subject) && (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));
-            compare(&results[0].left, &results[1].left, &found.left, seed, loose, exact)
+            compare(&results[0].left, &results[1].left, &found.left, tolerance)
         }
         Err(report) if report.message.starts_with("the simulator does not execute") => {
             stopped("gcnc's code", &report)

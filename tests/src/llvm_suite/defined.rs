@@ -2,7 +2,7 @@
 //!
 //! A third of LLVM's tests use `undef` where any value would do: as the pointer of a store, as a condition. What such code does is nobody's business, so nothing could be
 //! compared. Here each undefined scalar of an instruction becomes a value that neither compiler can know, a volatile load from an address of its own; pointers become
-//! constant addresses. Undefined vectors stay, as do operands of constants.
+//! constant addresses, vectors zeros. Operands of constants and masks of shuffles stay.
 //!
 //! The text is read line by line, in which LLVM prints one instruction; where that fails, the result does not parse, and the caller keeps to the original.
 
@@ -17,6 +17,10 @@ fn is_scalar(word: &str) -> bool {
 /// The type in front of an operand: its start in `text`, which ends with it.
 fn type_before(text: &str) -> Option<usize> {
     let text = text.trim_end();
+    if text.ends_with('>') {
+        let start = text.rfind('<')?;
+        return text[start..].contains(" x ").then_some(start);
+    }
     if text.ends_with(')') {
         let start = text.rfind("ptr addrspace(")?;
         return text[start + 14..text.len() - 1].bytes().all(|b| b.is_ascii_digit()).then_some(start);
@@ -88,6 +92,8 @@ pub fn defined(text: &str) -> String {
             let value = if ty.starts_with("ptr") {
                 let Some(value) = address(ty, count) else { continue };
                 value
+            } else if ty.starts_with('<') {
+                "zeroinitializer".to_owned()
             } else if !is_scalar(ty) {
                 continue;
             } else if phi.is_some() {
@@ -137,8 +143,8 @@ mod tests {
             "store i32 %x, ptr addrspace(1) inttoptr (i64 50577534943232 to ptr addrspace(1)), align 4"
         ));
         assert!(made.contains("br i1 %made.of.undef.2, label"));
-        assert!(made.contains("insertelement <2 x i32> undef, i32 %made.of.undef.3, i32 0"));
-        assert!(made.contains("[ 1, %0 ], [ 1, %a ]"));
+        assert!(made.contains("insertelement <2 x i32> zeroinitializer, i32 %made.of.undef.4, i32 0"));
+        assert!(made.contains("[ 1, %0 ], [ 0, %a ]"));
         assert!(made.contains("@g = global i32 undef"));
         frontend::read(made.as_bytes(), "t.ll").unwrap();
     }
