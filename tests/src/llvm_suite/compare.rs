@@ -311,7 +311,8 @@ fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatc
 
 /// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of the high ones.
 fn preserved_sgpr(cc: CallConv, n: u16) -> bool {
-    n >= 34 && if cc == CallConv::AmdgpuGfx { n >= 64 } else { is_callee_saved(PReg::sgpr(n)) }
+    (4..30).contains(&n) && cc == CallConv::AmdgpuGfx
+        || n >= 34 && is_callee_saved(PReg::sgpr(n), cc == CallConv::AmdgpuGfx)
 }
 
 fn preserved_vgpr(n: usize) -> bool {
@@ -401,11 +402,12 @@ fn run(
     let mut sgprs: Vec<(u16, u32)> = Vec::new();
     let mut vgprs: Vec<(u16, Lanes)> = Vec::new();
     if entry == Entry::Function {
-        let kept = (34..100).filter(|n| preserved_sgpr(f.call_conv, *n));
+        let kept = (4..100).filter(|n| preserved_sgpr(f.call_conv, *n));
         sgprs.extend(kept.map(|n| (n, 0x5a00_0000 | u32::from(n))));
         let kept = (40..256u16).filter(|n| preserved_vgpr((*n).into()));
         vgprs.extend(kept.map(|n| (n, std::array::from_fn(|l| 0x5b00_0000 | u32::from(n) << 8 | l as u32))));
     }
+    sgprs.retain(|(n, _)| inputs.sgprs.iter().all(|(m, _)| m != n));
     sgprs.extend(&inputs.sgprs);
     vgprs.extend(&inputs.vgprs);
     let mut setting = Setting {
@@ -434,7 +436,9 @@ fn run(
     };
     let finished = run_single(object, &mut memory, &mut setting, &config, &subject.target)?;
     if entry == Entry::Function {
-        convention(&finished, exec, f.call_conv)?;
+        let mut kept = sgprs.clone();
+        kept.retain(|(n, _)| preserved_sgpr(f.call_conv, *n));
+        convention(&finished, exec, &kept)?;
     }
     let own_lds = entry != Entry::Function && has_one_variable(subject);
     let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
@@ -443,7 +447,7 @@ fn run(
 }
 
 /// That a function leaves what belongs to its caller.
-fn convention(finished: &Finished, exec: u64, cc: CallConv) -> Result<(), Box<sim::Report>> {
+fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(), Box<sim::Report>> {
     let w = &finished.wave;
     let broken =
         |what: String| Err(sim::Report::new(Kind::BadDispatch, format!("calling convention: {what}")));
@@ -453,9 +457,9 @@ fn convention(finished: &Finished, exec: u64, cc: CallConv) -> Result<(), Box<si
     if w.s[usize::from(PReg::sgpr(32).0)] != STACK * LANES as u32 {
         return broken("s32 has changed".to_owned());
     }
-    for n in (34..100u16).filter(|n| preserved_sgpr(cc, *n)) {
+    for &(n, value) in kept {
         let r = usize::from(PReg::sgpr(n).0);
-        if w.s[r] != 0x5a00_0000 | u32::from(n) || w.su[r] != 0 {
+        if w.s[r] != value || w.su[r] != 0 {
             return broken(format!("s{n} has changed"));
         }
     }

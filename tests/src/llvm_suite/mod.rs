@@ -150,13 +150,13 @@ pub struct Plan {
     pub gcnc: Option<PathBuf>,
 }
 
-/// Whether a shader is among the defined functions; kernels beside shaders only exist without an operating system.
+/// Whether a shader, or a function for shaders, is among the defined functions; kernels beside them only exist without an operating system.
 fn has_shader(module: &Module) -> bool {
     module.functions.values().any(|f| !f.is_declaration() && is_shader(f.call_conv))
 }
 
 fn is_shader(cc: CallConv) -> bool {
-    !matches!(cc, CallConv::Kernel | CallConv::Device | CallConv::AmdgpuGfx | CallConv::Other(_))
+    !matches!(cc, CallConv::Kernel | CallConv::Device | CallConv::Other(_))
 }
 
 /// The module without the bodies of functions that `keep` does not name.
