@@ -58,8 +58,40 @@ end:
 declare i32 @llvm.amdgcn.workitem.id.x()
 "#;
 
-fn object(text: &str, cpu: &str, level: u8) -> CodeObject {
+/// Functions for graphics, which keep other registers than usual ones, and callers of either kind.
+const GRAPHICS: &str = r#"
+target triple = "amdgcn-amd-amdpal"
+declare amdgpu_gfx void @graphics(i32)
+define amdgpu_gfx void @many(ptr addrspace(4) inreg %p, ptr addrspace(1) %q) {
+  %v = load <16 x i32>, ptr addrspace(4) %p
+  %p2 = getelementptr i8, ptr addrspace(4) %p, i32 64
+  %w = load <16 x i32>, ptr addrspace(4) %p2
+  %p3 = getelementptr i8, ptr addrspace(4) %p, i32 128
+  %x = load <16 x i32>, ptr addrspace(4) %p3
+  %a = mul <16 x i32> %v, %w
+  %b = mul <16 x i32> %a, %x
+  %c = mul <16 x i32> %b, %v
+  %d = mul <16 x i32> %c, %w
+  store <16 x i32> %d, ptr addrspace(1) %q
+  ret void
+}
+define amdgpu_gfx i32 @graphics_to_graphics(i32 inreg %a, i32 inreg %b, i32 %c) {
+  call amdgpu_gfx void @graphics(i32 %c)
+  %s = add i32 %a, %b
+  %r = mul i32 %s, %c
+  ret i32 %r
+}
+define i32 @usual_to_graphics(i32 inreg %a, i32 inreg %b, i32 %c) {
+  call amdgpu_gfx void @graphics(i32 %c)
+  %s = add i32 %a, %b
+  %r = mul i32 %s, %c
+  ret i32 %r
+}
+"#;
+
+fn object(text: &str, triple: &str, cpu: &str, level: u8) -> CodeObject {
     let options = gcnc::CompileOptions {
+        triple: triple.to_owned(),
         cpu: cpu.to_owned(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
@@ -70,20 +102,21 @@ fn object(text: &str, cpu: &str, level: u8) -> CodeObject {
 }
 
 fn verdicts(ours: &str, theirs: &str, cpu: &str) -> Vec<(String, Verdict)> {
+    let triple = if theirs.contains("amdpal") { "amdgcn-amd-amdpal" } else { "amdgcn-amd-amdhsa" };
     let work = tempfile::tempdir().unwrap();
     let file = work.path().join("theirs.ll");
     std::fs::write(&file, theirs).unwrap();
     let llc = Llc::new(work.path()).unwrap();
     let reference = |level| {
-        let args = arguments("amdgcn-amd-amdhsa", cpu, "", level);
+        let args = arguments(triple, cpu, "", level);
         CodeObject::load_open(&llc.object(&file, theirs.as_bytes(), &args).unwrap()).unwrap()
     };
     let (low, high) = (reference(0), reference(2));
     let module = frontend::read(theirs.as_bytes(), "theirs.ll").unwrap().complete().unwrap();
-    let target = target_of(cpu, "amdgcn-amd-amdhsa").unwrap();
+    let target = target_of(cpu, triple).unwrap();
     let mut out = Vec::new();
     for level in [0, 2] {
-        let gcnc = object(ours, cpu, level);
+        let gcnc = object(ours, triple, cpu, level);
         for function in module.functions.values().filter(|f| !f.is_declaration()) {
             let subject = Subject { module: &module, function, target };
             for seed in [1, 2] {
@@ -101,6 +134,13 @@ fn kernels_and_functions_mean_what_llc_says() {
         for (what, verdict) in verdicts(GOOD, GOOD, cpu) {
             assert!(matches!(verdict, Verdict::Equal(_)), "{what}: {verdict:?}");
         }
+    }
+}
+
+#[test]
+fn functions_for_graphics_keep_their_registers() {
+    for (what, verdict) in verdicts(GRAPHICS, GRAPHICS, "gfx900") {
+        assert!(matches!(verdict, Verdict::Equal(_)), "{what}: {verdict:?}");
     }
 }
 
