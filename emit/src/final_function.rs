@@ -134,7 +134,9 @@ fn remove_no_ops(f: &mut Function) {
 
 /// Counts the registers that the code names; the prolog and what allocation added are included.
 fn count_registers(f: &mut Function) {
-    let mut sgprs = 0;
+    // LLVM holds kernels alone to what their text names.
+    let named = f.asm_sites.iter().map(|site| site.named_sgprs).max().unwrap_or(0);
+    let mut sgprs = if f.call_conv.is_callable() { 0 } else { named };
     let mut vgprs = 0;
     let mut vcc = false;
     let mut flat_scratch = f.resources.flat_scratch;

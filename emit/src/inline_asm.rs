@@ -281,7 +281,8 @@ mod tests {
             AsmArgument::Number(70000),
             AsmArgument::Text("m0".into()),
         ];
-        let site = AsmSite { text: template.into(), arguments, opaque: false, inside: Vec::new() };
+        let site =
+            AsmSite { text: template.into(), arguments, named_sgprs: 0, opaque: false, inside: Vec::new() };
         substitute(&site, &inst, 7)
     }
 

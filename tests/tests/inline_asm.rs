@@ -351,6 +351,9 @@ fn refusals_name_the_rule() {
         "gfx900",
         "could not match memory address",
     );
+    // Registers that do not exist are over the limit; those that do are not.
+    refused(&asm("", "~{s[96:103]},~{vcc}", ""), "gfx700", "106 SGPRs are used, gfx700 can address 104");
+    refused(&asm("", "~{s[100:103]}", ""), "gfx803", "104 SGPRs are used");
     refused(&asm("v_nonsense v0", "", ""), "gfx900", "unknown instruction v_nonsense");
     refused(&asm("s_nop 0\\0Av_add_u32 v0, v1", "", ""), "gfx900", "line 2");
     refused(&asm("v_pk_add_f16 v0, v1, v2", "", ""), "gfx803", "not supported");

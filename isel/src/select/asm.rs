@@ -80,6 +80,7 @@ impl<'a> Selector<'a> {
         let mut args = args.iter();
         let mut results = 0;
         let mut clobbers = BTreeSet::new();
+        let mut named_sgprs = 0;
         for entry in &entries {
             match entry.role {
                 AsmRole::Output => {
@@ -97,6 +98,7 @@ impl<'a> Selector<'a> {
                     if let Some(AsmPlace::Register(_)) = entry.places.first() {
                         pieces.arguments.push(AsmArgument::Text(register_text(entry)));
                     }
+                    named_sgprs = named_sgprs.max(sgprs_named(entry));
                     clobbers.extend(self.asm_clobber(entry));
                 }
             }
@@ -129,6 +131,7 @@ impl<'a> Selector<'a> {
         self.mf.asm_sites.push(AsmSite {
             text: asm.text.clone(),
             arguments: pieces.arguments,
+            named_sgprs,
             opaque: false,
             inside: Vec::new(),
         });
@@ -305,6 +308,13 @@ impl<'a> Selector<'a> {
             self.mf.uses_flat_scratch = true;
         }
     }
+}
+
+/// SGPRs up to the last that an entry names.
+fn sgprs_named(entry: &AsmOperand) -> u32 {
+    let Some(AsmPlace::Register(register)) = entry.places.first() else { return 0 };
+    let last = register.first.plus(u16::from(register.dwords.unwrap_or(1)).saturating_sub(1));
+    last.sgpr_index().map_or(0, |n| u32::from(n) + 1)
 }
 
 fn is_exec(reg: PReg) -> bool {

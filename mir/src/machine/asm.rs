@@ -30,6 +30,8 @@ pub struct AsmSite {
     pub text: String,
     /// The operands by their number in the template.
     pub arguments: Vec<AsmArgument>,
+    /// SGPRs up to the highest that a clobber names. They count as used even where the processor lacks them: then the kernel is over its limit.
+    pub named_sgprs: u32,
     /// Once assembled: the text is more than a list of instructions (it has labels, data, symbols), so that its code is a block of words whose
     /// inside nobody knows.
     pub opaque: bool,
