@@ -67,6 +67,22 @@ impl<'a> Assembler<'a, '_> {
         self.symbol_table(pending, &sizes).and_then(|()| self.image.write()).map_err(|error| vec![error])
     }
 
+    /// Fills in a number of `width` bytes.
+    pub(super) fn store_constant(
+        &mut self,
+        place: Place,
+        constant: i64,
+        width: u8,
+    ) -> std::result::Result<(), String> {
+        let bits = 8 * u32::from(width);
+        let fits = width == 8 || constant >> (bits - 1) == -1 || (constant as u64) >> bits == 0;
+        if !fits {
+            return Err(format!("{constant} does not fit {bits} bits"));
+        }
+        self.store(place, &constant.to_le_bytes()[..usize::from(width)]);
+        Ok(())
+    }
+
     /// Fills in a patch or makes it a relocation.
     fn apply(&mut self, patch: &Patch<'a>, pending: &mut Vec<Pending>) -> std::result::Result<(), String> {
         let target = self.target;
@@ -78,13 +94,7 @@ impl<'a> Assembler<'a, '_> {
             PatchKind::Data(width) => width,
         };
         if sum.plus.is_none() && sum.minus.is_none() {
-            let bits = 8 * u32::from(width);
-            let fits = width == 8 || sum.constant >> (bits - 1) == -1 || (sum.constant as u64) >> bits == 0;
-            if !fits {
-                return Err(format!("{} does not fit {bits} bits", sum.constant));
-            }
-            self.store(place, &sum.constant.to_le_bytes()[..usize::from(width)]);
-            return Ok(());
+            return self.store_constant(place, sum.constant, width);
         }
         let (Some((symbol, part)), from) = (sum.plus, sum.minus) else {
             return Err("the value is no address".to_owned());

@@ -101,8 +101,7 @@ impl<'a> Assembler<'a, '_> {
             PatchKind::Data(width) => width,
         };
         if sum.plus.is_none() && sum.minus.is_none() {
-            self.store(place, &sum.constant.to_le_bytes()[..usize::from(width.min(8))]);
-            return Ok(());
+            return self.store_constant(place, sum.constant, width);
         }
         if width != 4 || !place.offset.is_multiple_of(4) {
             return Err("an address that is not in a word of its own".to_owned());
@@ -179,6 +178,8 @@ mod tests {
             ("s_branch nowhere", 1),
             (".section .data\n", 1),
             (".if 1\n", 1),
+            // Known when all labels are.
+            ("s_nop 0\n.byte 300 + b - a, 0, 0, 0\na: b:", 2),
         ] {
             assert_eq!(read(text).expect_err(text).0, line, "{text}");
         }
