@@ -126,7 +126,9 @@ fn section(elf: &ElfFile64<'_>, name: &str, base: &FxHashMap<SectionIndex, u64>)
         };
         let Ok(symbol) = elf.symbol_by_index(index) else { continue };
         let start = symbol.section_index().and_then(|i| base.get(&i)).copied().unwrap_or(0);
-        let value = start.wrapping_add(symbol.address()).wrapping_add(reloc.addend() as u64);
+        let value = start
+            .wrapping_add(symbol.address())
+            .wrapping_add(crate::load::addend(&bytes, offset, &reloc) as u64);
         let slot = usize::try_from(offset).ok().and_then(|at| bytes.get_mut(at..at.checked_add(size)?));
         if let Some(slot) = slot {
             slot.copy_from_slice(&value.to_le_bytes()[..size]);

@@ -88,6 +88,23 @@ pub fn external_offset(name: &str) -> u64 {
     EXTERNALS + (crate::memory::digest(name.as_bytes()) >> 8 & 0xffff) * 0x1_0000
 }
 
+/// A relocation's addend, which the field in `data` holds where the relocation does not (`SHT_REL`).
+pub(crate) fn addend(data: &[u8], at: u64, relocation: &object::Relocation) -> i64 {
+    let RelocationFlags::Elf { r_type } = relocation.flags() else { return relocation.addend() };
+    if !relocation.has_implicit_addend() {
+        return relocation.addend();
+    }
+    let field = |width: usize| {
+        let at = usize::try_from(at).ok()?;
+        data.get(at..at.checked_add(width)?)
+    };
+    match r_type.0 {
+        3 | 5 | 13 => field(8).and_then(|f| f.try_into().ok()).map_or(0, i64::from_le_bytes),
+        14 => field(2).and_then(|f| f.try_into().ok()).map_or(0, |f| i16::from_le_bytes(f).into()),
+        _ => field(4).and_then(|f| f.try_into().ok()).map_or(0, |f| i32::from_le_bytes(f).into()),
+    }
+}
+
 fn bad(message: impl Into<String>) -> Box<Report> {
     Report::new(Kind::BadObject, message)
 }
@@ -221,7 +238,7 @@ impl CodeObject {
                 }
                 _ => 0,
             };
-            let value = base.wrapping_add(reloc.addend());
+            let value = base.wrapping_add(addend(&self.image, place, &reloc));
             let RelocationFlags::Elf { r_type } = reloc.flags() else {
                 return Err(bad("relocation of an unknown format"));
             };
@@ -292,8 +309,9 @@ impl CodeObject {
                 let symbol =
                     elf.symbol_by_index(index).map_err(|_| bad("relocation against a missing symbol"))?;
                 let place = base.wrapping_add(offset);
+                let addend = addend(&self.image, place, &reloc);
                 if let Some(&at) = lds.get(&index) {
-                    self.patch_u32(place, at.wrapping_add(reloc.addend() as u64) as u32)?;
+                    self.patch_u32(place, at.wrapping_add(addend as u64) as u32)?;
                     continue;
                 }
                 let target = match (symbol.section_index().and_then(|i| address.get(&i)), &mut self.externals)
@@ -327,8 +345,8 @@ impl CodeObject {
                 self.relocate(
                     place,
                     r_type.0,
-                    (target as i64).wrapping_add(reloc.addend()),
-                    entry.map(|e| (e as i64).wrapping_add(reloc.addend())),
+                    (target as i64).wrapping_add(addend),
+                    entry.map(|e| (e as i64).wrapping_add(addend)),
                 )?;
             }
         }

@@ -7,6 +7,7 @@
 use mir::{Diagnostic, Result};
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, SymbolIndex, Writer};
+use std::borrow::Cow;
 
 /// A section of an [`Image`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,6 +120,9 @@ pub struct ElfSymbol {
     pub visibility: elf::SymbolVisibility,
 }
 
+/// `ELFOSABI_AMDGPU_HSA`.
+const OS_ABI_HSA: u8 = 64;
+
 /// A relocatable object before layout.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
@@ -147,6 +151,29 @@ impl Image {
         ElfSymbolId(self.symbols.len() - 1)
     }
 
+    /// Whether relocations hold their addends (`SHT_RELA`): in objects for HSA. Elsewhere the relocated field does (`SHT_REL`),
+    /// the only kind that Mesa's loader reads.
+    fn has_explicit_addends(&self) -> bool {
+        self.os_abi == OS_ABI_HSA
+    }
+
+    /// A section's contents in the file.
+    fn contents<'a>(&self, section: &'a Section) -> Result<Cow<'a, [u8]>> {
+        if self.has_explicit_addends() || section.relocations.is_empty() {
+            return Ok(Cow::Borrowed(&section.data));
+        }
+        let mut data = section.data.clone();
+        for relocation in &section.relocations {
+            let width = super::reloc::width_bytes(relocation.kind);
+            let slot = usize::try_from(relocation.offset)
+                .ok()
+                .and_then(|at| data.get_mut(at..at.checked_add(width)?));
+            let outside = || Diagnostic::defect(format!("a relocation outside of {}", section.name));
+            slot.ok_or_else(outside)?.copy_from_slice(&relocation.addend.to_le_bytes()[..width]);
+        }
+        Ok(Cow::Owned(data))
+    }
+
     /// The object's bytes.
     pub fn write(&self) -> Result<Vec<u8>> {
         let fail = |e: object::write::Error| Diagnostic::defect(format!("cannot write the object: {e}"));
@@ -159,7 +186,9 @@ impl Image {
         writer.reserve_file_header();
 
         // Indices and file ranges of sections with their relocations.
-        let rela_names: Vec<String> = self.sections.iter().map(|s| format!(".rela{}", s.name)).collect();
+        let explicit = self.has_explicit_addends();
+        let prefix = if explicit { ".rela" } else { ".rel" };
+        let rela_names: Vec<String> = self.sections.iter().map(|s| format!("{prefix}{}", s.name)).collect();
         let mut names = Vec::with_capacity(self.sections.len());
         let mut indices = Vec::with_capacity(self.sections.len());
         let mut offsets = Vec::with_capacity(self.sections.len());
@@ -198,7 +227,7 @@ impl Image {
             .iter()
             .map(|section| match section.relocations.len() {
                 0 => 0,
-                count => writer.reserve_relocations(count, true),
+                count => writer.reserve_relocations(count, explicit),
             })
             .collect();
         writer.reserve_section_headers();
@@ -215,7 +244,7 @@ impl Image {
         writer.write_file_header(&header).map_err(fail)?;
         for (section, &offset) in self.sections.iter().zip(&offsets) {
             writer.pad_until(offset);
-            writer.write(&section.data);
+            writer.write(&self.contents(section)?);
         }
         writer.write_null_symbol();
         for &i in &order {
@@ -230,7 +259,7 @@ impl Image {
             writer.pad_until(offset);
             for relocation in &section.relocations {
                 writer.write_relocation(
-                    true,
+                    explicit,
                     &Rel {
                         r_offset: relocation.offset,
                         r_sym: symbol_index[relocation.symbol.0].0,
@@ -262,7 +291,7 @@ impl Image {
                     symtab,
                     rela_offsets[i],
                     count,
-                    true,
+                    explicit,
                 );
             }
         }

@@ -26,7 +26,7 @@ use mir::ir::{Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
-use object::elf as raw;
+use object::{RelocationFlags, elf as raw};
 use rustc_hash::FxHashMap;
 
 /// `R_AMDGPU_*` numbers. Source: usage guide, "Relocation Records".
@@ -41,6 +41,31 @@ pub(crate) mod reloc {
     pub const GOTPCREL32_HI: u32 = 9;
     pub const REL32_LO: u32 = 10;
     pub const REL32_HI: u32 = 11;
+    pub const RELATIVE64: u32 = 13;
+    pub const REL16: u32 = 14;
+
+    /// Bytes of the relocated field.
+    pub const fn width_bytes(kind: u32) -> usize {
+        match kind {
+            ABS64 | REL64 | RELATIVE64 => 8,
+            REL16 => 2,
+            _ => 4,
+        }
+    }
+}
+
+/// A relocation's addend, which the field in `data` holds where the relocation does not.
+pub(crate) fn addend(data: &[u8], offset: u64, relocation: &object::Relocation) -> i64 {
+    let RelocationFlags::Elf { r_type } = relocation.flags() else { return relocation.addend() };
+    if !relocation.has_implicit_addend() {
+        return relocation.addend();
+    }
+    let width = reloc::width_bytes(r_type.0);
+    let field = usize::try_from(offset).ok().and_then(|at| data.get(at..at.checked_add(width)?));
+    let mut bytes = [0; 8];
+    bytes[..width].copy_from_slice(field.unwrap_or(&[0; 8][..width]));
+    let unused = 64 - 8 * width as u32;
+    i64::from_le_bytes(bytes) << unused >> unused
 }
 
 /// `s_nop 0`, the filler of code.
