@@ -103,6 +103,8 @@ bitflags::bitflags! {
         const LDS_BANKS_16 = 1 << 35;
         /// Ids of work-group and wave are in trap temporaries, not in SGPRs of the wave.
         const ARCHITECTED_SGPRS = 1 << 36;
+        /// `v_sin` and `v_cos` take any number of turns; elsewhere 256 at most either way.
+        const ANY_TURNS = 1 << 37;
     }
 }
 
@@ -173,6 +175,7 @@ const fn gfx9() -> Features {
         .union(Features::UNALIGNED_DS)
         .union(Features::XNACK_SUPPORTED)
         .union(Features::PACKED_D16)
+        .union(Features::ANY_TURNS)
 }
 
 /// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).

@@ -52,6 +52,7 @@ pub(super) fn env(w: &Wave, op: &Op) -> Env {
         ieee: w.mode & 1 << 9 != 0,
         round32: Round::from_bits(w.mode),
         round64: Round::from_bits(w.mode >> 2),
+        any_turns: op.any_turns,
         packed: [m.op_sel, m.op_sel_hi, m.neg, high],
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn accumulates(op: Opcode) -> bool {
 
 pub(super) fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {
     use Opcode::*;
-    let float = |ty| matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64);
+    let float = |ty| matches!(ty, ValueType::F16 | ValueType::V2F16 | ValueType::F32 | ValueType::F64);
     match op {
         V_MAD_F32 | V_MAC_F32 | V_MADAK_F32 | V_MADMK_F32 | V_MAD_LEGACY_F32 | V_MAC_LEGACY_F32
         | V_MAD_F16 | V_MAD_LEGACY_F16 | V_MAC_F16 | V_MADAK_F16 | V_MADMK_F16 | V_RCP_F32

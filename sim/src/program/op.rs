@@ -146,6 +146,8 @@ pub struct Op {
     pub changes: u8,
     /// The result is floating point: output modifiers and denormals apply.
     pub float_result: bool,
+    /// Angles may be of any size.
+    pub any_turns: bool,
     /// The result is less than a dword, or SDWA places it.
     pub partial: bool,
     /// Lane permutation of DPP.
@@ -365,6 +367,7 @@ impl Op {
             dst16,
             transparent,
             changes,
+            any_turns: target.has(Features::ANY_TURNS),
             float_result: info.operands.first().is_some_and(|o| exec::is_float(o.ty)),
             partial: dst16 || sdwa_placed,
             dpp,

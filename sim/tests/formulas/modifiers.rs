@@ -221,6 +221,21 @@ fn modes_of_floating_point_results() {
     assert_eq!(run(Opcode::V_ADD_F32, 0, false, 0x10, tiny, normal), normal | tiny);
     assert_eq!(run(Opcode::V_MUL_F32, 0, false, 0x10, normal, f(-0.5)), 0x8000_0000);
     assert_eq!(run(Opcode::V_MUL_F32, 0, false, 0x30, normal, f(-0.5)), 0x8040_0000);
+    // Packed halves: bits 6 and 7.
+    let packed = |mode: u32, a: u64, b: u64| {
+        let mut bench = Bench::new(target);
+        let mods = Modifiers { op_sel_hi: 3, ..Modifiers::default() };
+        let inst = instruction(Opcode::V_PK_MUL_F16, mods, Encoding::Auto).expect("plain");
+        let ready = bench.prepare(&inst).expect("encodes");
+        bench.set_wide(SOURCES[0], &[a; LANES]);
+        bench.set_wide(SOURCES[1], &[b; LANES]);
+        bench.wave.mode = mode;
+        bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
+        bench.lanes(DEST)[17]
+    };
+    assert_eq!(packed(0xf0, 0x0010_0020, 0x4000_4000), 0x0020_0040);
+    assert_eq!(packed(0xb0, 0x0010_0400, 0x4000_4000), 0x0000_0800);
+    assert_eq!(packed(0x70, 0x0400_0400, 0x3800_4000), 0x0000_0800);
 }
 
 #[test]

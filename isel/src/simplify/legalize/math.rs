@@ -156,12 +156,15 @@ impl Legalizer<'_> {
         self.take_scale(result, small, amount)
     }
 
-    /// The hardware takes turns, not radians, and only their fraction is in its range.
+    /// The hardware takes turns, not radians; up to GFX8 only their fraction is in its range.
     fn trigonometric(&mut self, intrinsic: Intrinsic, x: Value) -> Value {
         let turns = self.b.f32(std::f32::consts::FRAC_1_PI / 2.0);
         let turns = self.b.fmul(x, turns);
-        let fraction = self.b.intrinsic(Intrinsic::Fract, &[turns], Type::F32);
-        self.b.intrinsic(intrinsic, &[fraction], Type::F32)
+        let turns = match self.ctx.machine.has(mir::target::Features::ANY_TURNS) {
+            true => turns,
+            false => self.b.intrinsic(Intrinsic::Fract, &[turns], Type::F32),
+        };
+        self.b.intrinsic(intrinsic, &[turns], Type::F32)
     }
 
     /// 2^(y * log2 |x|), the sign by the parity of y; the legacy product makes x^0 = 1 for all x.

@@ -45,8 +45,8 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
             |i, o, _| f1(i, o, |x| if x == 0.0 { 0.0 } else { (1.0 / f64::from(x).sqrt()) as f32 })
         }
         V_SQRT_F32 => |i, o, _| f1(i, o, f32::sqrt),
-        V_SIN_F32 => |i, o, _| f1(i, o, |x| sin_turns(x, false)),
-        V_COS_F32 => |i, o, _| f1(i, o, |x| sin_turns(x, true)),
+        V_SIN_F32 => |i, o, e| f1(i, o, |x| sin_turns(x, false, e.any_turns)),
+        V_COS_F32 => |i, o, e| f1(i, o, |x| sin_turns(x, true, e.any_turns)),
         V_FREXP_EXP_I32_F32 => |i, o, _| m1(i, o, |a| fp::frexp_exp(F32, a.into()) as u32),
         V_FREXP_MANT_F32 => |i, o, _| m1(i, o, |a| fp::frexp_mant(F32, a.into()) as u32),
         V_MIN_F32 => |i, o, e| m2(i, o, |a, b| fp::min_max(F32, a.into(), b.into(), false, e.ieee) as u32),

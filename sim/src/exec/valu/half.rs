@@ -32,8 +32,8 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_RSQ_F16 => |i, o, _| h1(i, o, |x| (1.0 / f64::from(x).sqrt()) as f32),
         V_LOG_F16 => |i, o, _| h1(i, o, |x| f64::from(x).log2() as f32),
         V_EXP_F16 => |i, o, _| h1(i, o, |x| f64::from(x).exp2() as f32),
-        V_SIN_F16 => |i, o, _| h1(i, o, |x| sin_turns(x, false)),
-        V_COS_F16 => |i, o, _| h1(i, o, |x| sin_turns(x, true)),
+        V_SIN_F16 => |i, o, e| h1(i, o, |x| sin_turns(x, false, e.any_turns)),
+        V_COS_F16 => |i, o, e| h1(i, o, |x| sin_turns(x, true, e.any_turns)),
         V_FREXP_EXP_I16_F16 => {
             |i, o, _| m1(i, o, |a| fp::frexp_exp(F16, u64::from(a & 0xffff)) as u32 & 0xffff)
         }

@@ -75,6 +75,8 @@ pub struct Env {
     pub round32: Round,
     /// Rounding of binary16 and binary64.
     pub round64: Round,
+    /// `v_sin` and `v_cos` take any number of turns.
+    pub any_turns: bool,
     /// Bits of VOP3P: `op_sel`, `op_sel_hi`, `neg_lo`, `neg_hi`.
     pub packed: [u8; 4],
 }
@@ -208,12 +210,14 @@ fn med(a: i64, b: i64, c: i64) -> i64 {
     a.min(b).max(a.max(b).min(c))
 }
 
-/// `v_sin` and `v_cos`: of `x` turns.
-fn sin_turns(x: f32, cos: bool) -> f32 {
+/// `v_sin` and `v_cos`: of `x` turns, of which there may be 256 unless `any`.
+///
+/// Source: Vega ISA, `V_SIN_F32`, for the range; that GFX9 has none is what LLVM and Mesa rely on.
+fn sin_turns(x: f32, cos: bool, any: bool) -> f32 {
     if x.is_nan() || x.is_infinite() {
         return f32::NAN;
     }
-    if x.abs() > 256.0 {
+    if x.abs() > 256.0 && !any {
         return if cos { 1.0 } else { 0.0 };
     }
     let t = f64::from(x);
@@ -265,8 +269,9 @@ mod tests {
 
     #[test]
     fn sines_at_quarter_turns() {
-        assert_eq!(sin_turns(0.25, false), 1.0);
-        assert_eq!(sin_turns(0.5, true), -1.0);
-        assert_eq!(sin_turns(300.0, true), 1.0);
+        assert_eq!(sin_turns(0.25, false, false), 1.0);
+        assert_eq!(sin_turns(0.5, true, false), -1.0);
+        assert_eq!(sin_turns(300.25, true, false), 1.0);
+        assert_eq!(sin_turns(300.25, true, true), 0.0);
     }
 }
