@@ -340,6 +340,59 @@ declare ptr @llvm.amdgcn.addrspacecast.nonnull.p0.p3(ptr addrspace(3))
     assert!(code.contains("global_store_dwordx2") && code.contains("shared_base"), "{code}");
 }
 
+/// Objects for HSA have addends of their own, those for other systems have them in the relocated field, which is all that Mesa reads.
+#[test]
+fn addends_are_where_the_system_looks() {
+    let text = "
+@g = external addrspace(1) global i32
+define amdgpu_ps void @f(i32 %x) {
+  store i32 %x, ptr addrspace(1) @g
+  ret void
+}
+define void @h(i32 %x) {
+  store i32 %x, ptr addrspace(1) @g
+  ret void
+}
+";
+    for (text, triple, name) in [
+        (text, "amdgcn--", ".rel.text"),
+        (text, "amdgcn-mesa-mesa3d", ".rel.text"),
+        (&text.replace("amdgpu_ps ", ""), "amdgcn-amd-amdhsa", ".rela.text"),
+    ] {
+        let object = compile(text, triple, "gfx900", "").unwrap();
+        let file = object::File::parse(&*object).unwrap();
+        assert!(file.section_by_name(name).is_some(), "{triple}");
+        let section = file.section_by_name(".text").unwrap();
+        let data = section.data().unwrap();
+        let addends: Vec<i64> = section
+            .relocations()
+            .map(|(at, relocation)| {
+                let field = i32::from_le_bytes(data[at as usize..][..4].try_into().unwrap());
+                if relocation.has_implicit_addend() { field.into() } else { relocation.addend() }
+            })
+            .collect();
+        assert_eq!(addends, [4, 12, 4, 12], "{triple}");
+    }
+}
+
+#[test]
+fn reading_flat_scratch_sets_it_up() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(1) %out) {
+  %s = call i64 @llvm.read_register.i64(metadata !0)
+  store i64 %s, ptr addrspace(1) %out
+  ret void
+}
+declare i64 @llvm.read_register.i64(metadata)
+!0 = !{!\"flat_scratch\"}
+";
+    for cpu in ["bonaire", "fiji", "gfx900"] {
+        let code = listing(text, "amdgcn-amd-amdhsa", cpu, "k");
+        let set = code.find("flat_scratch_lo,").expect("set up");
+        assert!(code[set + 16..].contains(", flat_scratch\n"), "{code}");
+    }
+}
+
 #[test]
 fn stack_objects_are_private() {
     let text = "
@@ -369,6 +422,38 @@ declare void @llvm.amdgcn.kill(i1)
         let code = listing(text, "amdgcn--", cpu, "ps");
         let export = code.find("exp null off, off, off, off done vm").expect("an export");
         assert!(code[export..].contains("s_endpgm"), "{code}");
+    }
+}
+
+/// EXEC tells an export what pixels are valid.
+#[test]
+fn killed_shaders_have_no_valid_pixels() {
+    let text = "
+define amdgpu_ps float @result(i32 inreg %n, float %x) {
+  %c = icmp eq i32 %n, 1
+  call void @llvm.amdgcn.kill(i1 %c)
+  ret float %x
+}
+define amdgpu_ps void @goes_on(i32 inreg %n, float %x, ptr addrspace(1) inreg %p) {
+  %c = fcmp olt float %x, 1.0
+  call void @llvm.amdgcn.kill(i1 %c)
+  %more = icmp eq i32 %n, 7
+  br i1 %more, label %a, label %b
+a:
+  store float %x, ptr addrspace(1) %p
+  br label %b
+b:
+  ret void
+}
+declare void @llvm.amdgcn.kill(i1)
+";
+    for (cpu, name) in
+        [("gfx600", "result"), ("gfx900", "result"), ("gfx600", "goes_on"), ("gfx900", "goes_on")]
+    {
+        let code = listing(text, "amdgcn--", cpu, name);
+        let before = code.split("exp null off, off, off, off done vm").next().unwrap_or_default();
+        let last = before.lines().rev().find(|line| !line.trim().is_empty() && !line.trim().starts_with(';'));
+        assert!(last.is_some_and(|line| line.contains("s_mov_b64 exec, 0")), "{code}");
     }
 }
 

@@ -13,7 +13,6 @@ use mir::isa::Opcode::*;
 use mir::machine::{
     AsmArgument, AsmSite, FIRST_ASM_OPERAND, MAX_ASM_OUTPUTS, Operand, PReg, RegFile, inline_asm,
 };
-use mir::target::{Features, Generation};
 use std::collections::BTreeSet;
 
 /// An output, its early clobber, and the use that is tied to it.
@@ -298,14 +297,8 @@ impl<'a> Selector<'a> {
     /// Flat instructions in the text may be given the address of something on the stack.
     fn asm_flat_scratch(&mut self, text: &str) {
         let stack = self.has_calls || self.mf.frame.values().len() > 0;
-        if stack
-            && text.contains("flat_")
-            && !self.mf.call_conv.is_callable()
-            && mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
-            && self.target.generation() > Generation::Gfx6
-            && self.target.has(Features::FLAT)
-        {
-            self.mf.uses_flat_scratch = true;
+        if stack && text.contains("flat_") {
+            self.set_flat_scratch_up();
         }
     }
 }

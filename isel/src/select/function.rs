@@ -9,7 +9,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, AddrSpace, Callee, InstData, InstKind, Intrinsic, MemAccess, SymbolRef, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{CallSite, EntryValue, MemRef, Operand, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// Handed-on values that are copied as they are.
 const HANDED_ON: [(Inputs, EntryValue); 6] = [
@@ -77,8 +77,13 @@ impl<'a> Selector<'a> {
         let entry = &mut self.mf.entry;
         entry.request(EntryValue::PrivateSegmentBuffer, None);
         entry.request(EntryValue::ScratchWaveOffset, None);
-        if mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
-            && self.target.generation() > Generation::Gfx6
+        self.set_flat_scratch_up();
+    }
+
+    /// Asks for FLAT_SCRATCH where an entry point can set it up.
+    pub(super) fn set_flat_scratch_up(&mut self) {
+        if !self.mf.call_conv.is_callable()
+            && mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
             && self.target.has(Features::FLAT)
         {
             self.mf.uses_flat_scratch = true;

@@ -807,7 +807,7 @@ impl<'a> Selector<'a> {
     }
 
     /// A register that `read_register` and `write_register` name, and its dwords.
-    fn named_register(&self, number: Value) -> Result<(Operand, u32)> {
+    fn named_register(&mut self, number: Value) -> Result<(Operand, u32)> {
         let index = self.immediate(number)?;
         let &(name, dwords) = usize::try_from(index)
             .ok()
@@ -826,6 +826,9 @@ impl<'a> Selector<'a> {
             "flat_scratch_hi" => PReg::FLAT_SCRATCH_HI,
             _ => PReg::FLAT_SCRATCH_LO,
         };
+        if matches!(first, PReg::FLAT_SCRATCH_LO | PReg::FLAT_SCRATCH_HI) {
+            self.set_flat_scratch_up();
+        }
         Ok((Operand::preg(first, dwords as u8), dwords))
     }
 

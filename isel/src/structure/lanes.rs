@@ -322,7 +322,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
 }
 
 /// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left. A
-/// shader with a result ends there, as what follows it has nothing to go on with.
+/// shader with a result ends there, as what follows it has nothing to go on with. EXEC, which says what pixels are valid, is zero.
 fn null_export(f: &mut Function, block: Block, live: VReg) {
     let export = || {
         let mut inst =
@@ -344,8 +344,15 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
             data.push(Inst::new(Opcode::S_OR_B64, [Operand::vreg(any, 2), mask, mask]));
             data.term = Terminator::Uniform(Condition::Scc0);
             data.wave_succs = [to(last), edge.clone()].into_iter().collect();
+            let saved = (!ends_here).then(|| Operand::vreg(f.vregs.push(MASK), 2));
             let data = &mut f.blocks[last];
-            data.push(export());
+            // EXEC changes in the head and in the tail.
+            data.insts.extend(saved.map(|saved| Inst::new(Opcode::S_MOV_B64, [saved, exec()])));
+            data.insts.push(Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]));
+            data.head_len = data.insts.len() as u32;
+            data.insts.push(export());
+            data.tail_start = data.insts.len() as u32;
+            data.insts.extend(saved.map(|saved| Inst::new(Opcode::S_MOV_B64, [exec(), saved])));
             if ends_here {
                 data.term = Terminator::Unreachable;
             } else {
@@ -361,7 +368,8 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
         (Terminator::EndProgram | Terminator::Return, _) if ends_here => {
             let data = &mut f.blocks[block];
             data.insts.truncate(data.tail_start as usize);
-            data.push(export());
+            data.insts.push(Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]));
+            data.insts.push(export());
             data.term = Terminator::Unreachable;
         }
         (Terminator::EndProgram, _) => {
@@ -369,8 +377,9 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
             let at =
                 data.insts.iter().rposition(|i| i.op == Opcode::S_ENDPGM).unwrap_or(data.tail_start as usize);
             let at = at.min(data.tail_start as usize);
-            data.insts.insert(at, export());
-            data.tail_start += 1;
+            let left = Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]);
+            data.insts.splice(at..at, [left, export()]);
+            data.tail_start = at as u32;
         }
         _ => {}
     }
@@ -520,7 +529,7 @@ pub(super) fn entry(f: &mut Function) -> Result<()> {
         let &[lanes, Operand::Imm(shift)] = &inst.operands[..] else {
             return Err(Diagnostic::defect("ENTRY_LANES without operands"));
         };
-        let mut new = |dwords| {
+        let mut new = |dwords: u8| {
             let flags = VRegFlags::empty();
             let reg = f.vregs.push(VRegData { file: RegFile::Sgpr, dwords, flags, hint: None });
             Operand::vreg(reg, dwords)
@@ -536,16 +545,13 @@ pub(super) fn entry(f: &mut Function) -> Result<()> {
                 }
             }
             input => {
-                // The lowest `count` lanes, 0 to 64: two shifts, since one of 64 shifts by nothing.
-                let [count, rest, first, second] = [(); 4].map(|()| new(1));
-                let half = new(2);
+                // The lowest `count` lanes, 0 to 64; a field of 64 bits is none.
+                let count = new(1);
                 let field = Operand::Imm(shift & 31 | 7 << 16);
                 head.push(Inst::new(Opcode::S_BFE_U32, [count, input, field]));
-                head.push(Inst::new(Opcode::S_SUB_U32, [rest, Operand::Imm(64), count]));
-                head.push(Inst::new(Opcode::S_LSHR_B32, [first, rest, Operand::Imm(1)]));
-                head.push(Inst::new(Opcode::S_SUB_U32, [second, rest, first]));
-                head.push(Inst::new(Opcode::S_LSHR_B64, [half, Operand::Imm(-1), first]));
-                head.push(Inst::new(Opcode::S_LSHR_B64, [exec(), half, second]));
+                head.push(Inst::new(Opcode::S_BFM_B64, [exec(), count, Operand::Imm(0)]));
+                head.push(Inst::new(Opcode::S_CMP_EQ_U32, [count, Operand::Imm(64)]));
+                head.push(Inst::new(Opcode::S_CMOV_B64, [exec(), Operand::Imm(-1)]));
             }
         }
     }
