@@ -8,10 +8,14 @@
 //! are not compared. Two NaNs are equal whatever their bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
 //! does what the simulator does not execute, the function is skipped.
 
-use super::layout::{self, Inputs, Part, Reg, half};
+use super::layout::{self, Inputs, Part, Reg};
 use super::resources;
+use super::tolerance::{Difference, Formats, Tolerance};
 use mir::abi::call::is_callee_saved;
-use mir::ir::{CallConv, Callee, Const, Function, InstFlags, InstKind, Linkage, Module, SymbolRef, ValueDef};
+use mir::ir::{
+    CallConv, Callee, Const, Function, InstFlags, InstKind, Intrinsic, Linkage, Module, ParamFlags,
+    SymbolRef, ValueDef,
+};
 use mir::machine::PReg;
 use mir::target::{Features, Target};
 use sim::load::OPEN_SCRATCH;
@@ -111,9 +115,9 @@ fn mode(f: &Function) -> u32 {
     mode
 }
 
-/// The LDS variables that a function names.
+/// The LDS variables that a function names, but for dynamic ones.
 fn variables(module: &Module, f: &Function) -> BTreeSet<u32> {
-    let in_lds = |g: mir::ir::Global| module.globals[g].space.0 == 3 && module.globals[g].init.is_some();
+    let in_lds = |g: mir::ir::Global| module.globals[g].space.0 == 3 && module.globals[g].size_bytes != 0;
     let named = |v: &ValueDef| match v {
         ValueDef::Const(Const::Symbol(SymbolRef::Global(g), _)) if in_lds(*g) => Some(g.as_u32()),
         _ => None,
@@ -161,12 +165,6 @@ fn calls_null(f: &Function) -> bool {
     })
 }
 
-/// Whether the function computes with floating-point numbers, so that rounding may be the difference.
-fn has_floats(f: &Function) -> bool {
-    let float = |ty: mir::ir::Type| matches!(ty.scalar(), Some(mir::ir::Scalar::Float(_)));
-    f.insts.values().any(|inst| float(inst.ty)) || f.values.values().any(|v| float(v.ty))
-}
-
 /// What no two objects have in common: clocks, places of common symbols.
 fn out_of_hand(subject: &Subject<'_>) -> Option<&'static str> {
     let f = subject.function;
@@ -199,11 +197,15 @@ fn out_of_hand(subject: &Subject<'_>) -> Option<&'static str> {
     (called || f.values.values().any(|v| is_clock(&v.def))).then_some("a clock")
 }
 
-/// Whether the function divides integers.
+/// Whether the function divides integers or counts the zeros above or below a one.
 fn divides(f: &Function) -> bool {
     use mir::ir::BinaryOp::*;
-    f.insts.values().any(|inst| match inst.kind {
+    let promised = |v: &mir::ir::Value| matches!(f.values[*v].def, ValueDef::Const(Const::Int(1)));
+    f.insts.values().any(|inst| match &inst.kind {
         InstKind::Binary { op, .. } => matches!(op, UDiv | SDiv | URem | SRem),
+        InstKind::Intrinsic { intrinsic: Intrinsic::Ctlz | Intrinsic::Cttz, args, .. } => {
+            args.last().is_some_and(promised)
+        }
         _ => false,
     })
 }
@@ -215,9 +217,11 @@ fn loads_padding(f: &Function) -> bool {
         || f.call_conv == CallConv::Kernel && f.params.iter().any(|p| odd(f.values[p.value].ty))
 }
 
-/// Whether the function uses a value that is undefined.
+/// Whether the function uses a value that is undefined, or a shuffle that leaves elements open.
 fn has_undefined(f: &Function) -> bool {
+    let open = |kind: &InstKind| matches!(kind, InstKind::Shuffle { mask, .. } if mask.contains(&None));
     f.values.values().any(|v| matches!(v.def, ValueDef::Const(Const::Undef | Const::Poison)))
+        || f.insts.values().any(|inst| open(&inst.kind))
 }
 
 /// Whether the function has an operation that is undefined for some integers.
@@ -229,6 +233,8 @@ fn is_partial(f: &Function) -> bool {
             matches!(op, Shl | LShr | AShr | UDiv | SDiv | URem | SRem) || inst.flags.intersects(promise)
         }
         InstKind::Unreachable => true,
+        // An address may leave the 48 bits that there are.
+        InstKind::PtrAdd { index: Some(index), .. } => matches!(f.values[index].def, ValueDef::FuncParam(_)),
         _ => inst.flags.intersects(InstFlags::NNEG),
     })
 }
@@ -319,6 +325,21 @@ fn preserved_vgpr(n: usize) -> bool {
     n >= 40 && n / 8 % 2 == 1
 }
 
+/// A narrow integer in a register as its attributes say.
+fn extended(word: u32, ty: mir::ir::Type, flags: ParamFlags) -> u32 {
+    let Some(mir::ir::Scalar::Int(bits @ 1..32)) = ty.scalar().filter(|_| ty.lanes() == 1) else {
+        return word;
+    };
+    let unused = 32 - bits;
+    if flags.contains(ParamFlags::ZEROEXT) {
+        word << unused >> unused
+    } else if flags.contains(ParamFlags::SIGNEXT) {
+        ((word << unused) as i32 >> unused) as u32
+    } else {
+        word
+    }
+}
+
 /// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the registers that a
 /// caller must save.
 fn external(
@@ -365,7 +386,10 @@ fn external(
     w.scc_undef = true;
     for (k, part) in result.iter().enumerate() {
         if let Reg::V(n) = part.reg {
-            let word = |l: usize| layout::random(digest[l], k as u64, l) as u32;
+            let word = |l: usize| {
+                let word = layout::random(digest[l], k as u64, l) as u32;
+                callee.map_or(word, |f| extended(word, f.ret, f.ret_flags))
+            };
             w.write_v(usize::from(n), &std::array::from_fn(word), None, exec);
         }
     }
@@ -551,85 +575,8 @@ fn settle(found: &mut Left, theirs: &Ran) {
     }
 }
 
-/// How the dwords (or, with the next ones, the quadwords) of two runs differ.
-#[derive(PartialEq, Eq, Clone, Copy, Debug)]
-enum Difference {
-    None,
-    Close,
-    Real,
-}
-
-fn close(a: f64, b: f64, bits: i32) -> bool {
-    a == b || (a - b).abs() <= a.abs().max(b.abs()) * f64::from(-bits).exp2()
-}
-
-/// What a comparison lets pass.
-#[derive(Clone, Copy, Debug)]
-struct Tolerance {
-    seed: u64,
-    /// Where halves travel as floats, LLVM keeps more of their precision than the IR says.
-    loose: bool,
-    /// Nothing is computed in floating point.
-    exact: bool,
-    /// Denormals may become zeros.
-    flush: bool,
-}
-
-/// Compares dwords that differ, `[low, high]` of the quadword at the address and below it.
-fn difference(a: [u32; 3], b: [u32; 3], tolerance: Tolerance) -> Difference {
-    let Tolerance { seed, loose, flush, .. } = tolerance;
-    let [below, x, above] = a;
-    let [below2, y, above2] = b;
-    if x == y {
-        return Difference::None;
-    }
-    let f = |v: u32| f32::from_bits(v);
-    let d = |low: u32, high: u32| f64::from_bits(u64::from(low) | u64::from(high) << 32);
-    let halves =
-        [0, 16].map(|s| (half(x >> s & 0xffff), half(y >> s & 0xffff), x >> s & 0xffff == y >> s & 0xffff));
-    if f(x).is_nan() && f(y).is_nan() {
-        return Difference::None;
-    }
-    if halves.iter().all(|(p, q, same)| *same || p.is_nan() && q.is_nan()) {
-        return Difference::None;
-    }
-    if d(x, above).is_nan() && d(y, above2).is_nan() || d(below, x).is_nan() && d(below2, y).is_nan() {
-        return Difference::None;
-    }
-    if above == IMAGE_HIGH && above2 == IMAGE_HIGH {
-        return Difference::None;
-    }
-    let normal = |v: f32| v.is_finite();
-    // Halves that are denormal have few digits: what counts are units in the last place.
-    let tiny_halves =
-        |p: f32, q: f32| p.abs().max(q.abs()) < 2f32.powi(-14) && (p - q).abs() <= 2f32.powi(-24);
-    let overflown = |v: u32| loose && f(v).abs() > 65504.0;
-    // Denormals may be flushed where a function is an approximation.
-    let tiny = |v: u32| f(v).is_subnormal() && v & 0x7fff_ffff > 0xffff || f(v) == 0.0;
-    let denormal = |v: u32| f(v).is_subnormal() || f(v) == 0.0;
-    if normal(f(x)) && normal(f(y)) && close(f(x).into(), f(y).into(), if loose { 9 } else { 18 })
-        || halves.iter().all(|(p, q, same)| {
-            *same || p.is_nan() && q.is_nan() || close((*p).into(), (*q).into(), 8) || tiny_halves(*p, *q)
-        })
-        || loose && tiny_halves(f(x), f(y))
-        || tiny(x) && tiny(y)
-        || overflown(x) && overflown(y)
-        // Half denormals are 2^-24 apart.
-        || loose && (f(x) - f(y)).abs() <= (-24f32).exp2() && f(x).abs() < (-14f32).exp2()
-        || flush && denormal(x) && denormal(y)
-        || flush && halves.iter().all(|(p, q, same)| *same || p.abs() < (-14f32).exp2() && q.abs() < (-14f32).exp2())
-        || seed & FINITE != 0 && f(x).abs() < f32::MIN_POSITIVE && f(y).abs() < f32::MIN_POSITIVE
-        || close(d(x, above), d(y, above2), 20)
-        || close(d(below, x), d(below2, y), 20)
-    {
-        return Difference::Close;
-    }
-    Difference::Real
-}
-
 /// Compares what three runs left.
-fn compare(low: &Left, high: &Left, found: &Left, tolerance: Tolerance) -> Verdict {
-    let seed = tolerance.seed;
+fn compare(low: &Left, high: &Left, found: &Left, seed: u64, tolerance: Tolerance) -> Verdict {
     let byte = |left: &Left, at: u64| left.get(&at).copied().unwrap_or_else(|| initial(seed, at));
     let word = |left: &Left, at: u64| -> u32 {
         u32::from_le_bytes(std::array::from_fn(|k| byte(left, at.wrapping_add(k as u64)).0))
@@ -650,11 +597,17 @@ fn compare(low: &Left, high: &Left, found: &Left, tolerance: Tolerance) -> Verdi
         }
         let what = if (a.0 ^ c.0) & !open & !c.1 != 0 {
             let start = at & !3;
-            let three =
-                |left: &Left| [start.wrapping_sub(4), start, start.wrapping_add(4)].map(|p| word(left, p));
-            match difference(three(low), three(found), tolerance) {
+            // The dwords of a result or argument are 64 lanes apart.
+            let step = if matches!(start & 0xff00_0000_0000, RESULT | CALLS) { 256 } else { 4 };
+            let three = |left: &Left| {
+                [start.wrapping_sub(step), start, start.wrapping_add(step)].map(|p| word(left, p))
+            };
+            let (theirs, ours) = (three(low), three(found));
+            match tolerance.difference(theirs, ours) {
+                // The upper half of an image resource's address.
+                _ if theirs[2] == IMAGE_HIGH && ours[2] == IMAGE_HIGH => continue,
                 Difference::None => continue,
-                Difference::Close if !tolerance.exact => {
+                Difference::Close => {
                     closest.get_or_insert_with(|| {
                         format!(
                             "{}: llc {:08x}, gcnc {:08x}",
@@ -665,7 +618,7 @@ fn compare(low: &Left, high: &Left, found: &Left, tolerance: Tolerance) -> Verdi
                     });
                     continue;
                 }
-                Difference::Close | Difference::Real => "differs",
+                Difference::Real => "differs",
             }
         } else if c.1 & !open != 0 {
             "is undefined in gcnc's only"
@@ -756,9 +709,14 @@ fn compare_once(
     let seed = if loads_pointers(f) { seed | POINTERS } else { seed };
     let seed = if divides(f) { seed | NONZERO } else { seed };
     let seed = if promises_numbers(f) { seed | FINITE } else { seed };
-    let loose = !subject.target.has(Features::INST_16BIT);
-    let flush = mode(f) & 0xf0 != 0xf0;
-    let tolerance = Tolerance { seed, loose, exact: !has_floats(f), flush };
+    let tolerance = Tolerance {
+        formats: Formats::of(subject.module, f),
+        wide_halves: !subject.target.has(Features::INST_16BIT),
+        flush: mode(f) & 0xf0 != 0xf0,
+        tiny: seed & FINITE != 0,
+        unsigned_zeros: f.insts.values().any(|inst| inst.flags.contains(InstFlags::NSZ))
+            || f.attribute("no-signed-zeros-fp-math") == Some("true"),
+    };
     if gcnc.symbol(&f.name).is_none() {
         return Verdict::Skipped("gcnc's object has no code for it".to_owned());
     }
@@ -799,7 +757,7 @@ fn compare_once(
             let own = |at: &u64| !has_one_variable(subject) && (LDS..LDS + u64::from(lds)).contains(at);
             results.iter_mut().for_each(|r| r.left.retain(|at, _| !own(at)));
             found.left.retain(|at, _| !own(at));
-            compare(&results[0].left, &results[1].left, &found.left, tolerance)
+            compare(&results[0].left, &results[1].left, &found.left, seed, tolerance)
         }
         Err(report) if report.message.starts_with("the simulator does not execute") => {
             stopped("gcnc's code", &report)

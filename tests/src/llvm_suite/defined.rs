@@ -2,7 +2,7 @@
 //!
 //! A third of LLVM's tests use `undef` where any value would do: as the pointer of a store, as a condition. What such code does is nobody's business, so nothing could be
 //! compared. Here each undefined scalar of an instruction becomes a value that neither compiler can know, a volatile load from an address of its own; pointers become
-//! constant addresses, vectors zeros. Operands of constants and masks of shuffles stay.
+//! constant addresses, vectors and elements of constant ones (masks of shuffles too) zeros. Operands of other constants stay.
 //!
 //! The text is read line by line, in which LLVM prints one instruction; where that fails, the result does not parse, and the caller keeps to the original.
 
@@ -49,7 +49,9 @@ fn operands(line: &str) -> Vec<(usize, usize)> {
         for (at, _) in line.match_indices(word) {
             let after = line[at + word.len()..].chars().next();
             let before = line[..at].chars().next_back();
-            if matches!(before, Some(' ' | '[')) && after.is_none_or(|c| matches!(c, ' ' | ',' | ')' | ']')) {
+            if matches!(before, Some(' ' | '['))
+                && after.is_none_or(|c| matches!(c, ' ' | ',' | ')' | ']' | '>'))
+            {
                 found.push((at, word.len()));
             }
         }
@@ -78,9 +80,15 @@ pub fn defined(text: &str) -> String {
         let phi = line.find(" phi ").map(|at| at + 5);
         let (mut new, mut copied, mut loads) = (String::new(), 0, String::new());
         for (at, len) in found {
-            // In vectors, lists of constants and signatures nothing can be put.
+            if line.starts_with("define ") {
+                continue;
+            }
+            // A constant vector or the mask of a shuffle.
             let open = |a: char, b: char| line[..at].matches(a).count() > line[..at].matches(b).count();
-            if open('<', '>') || line.starts_with("define ") {
+            if open('<', '>') {
+                new.push_str(&line[copied..at]);
+                new.push_str("zeroinitializer");
+                copied = at + len;
                 continue;
             }
             let ty = match phi {
@@ -136,7 +144,9 @@ mod tests {
             \x20 store i32 %x, ptr addrspace(1) undef, align 4 ; undef\n\
             \x20 br i1 undef, label %a, label %b\na:\n\
             \x20 %v = insertelement <2 x i32> undef, i32 undef, i32 0\n\
-            \x20 store <2 x i32> %v, ptr addrspace(1) poison\n  br label %b\nb:\n\
+            \x20 store <2 x i32> %v, ptr addrspace(1) poison\n\
+            \x20 %s = shufflevector <2 x i32> %v, <2 x i32> <i32 7, i32 poison>, <2 x i32> <i32 undef, i32 3>\n\
+            \x20 br label %b\nb:\n\
             \x20 %p = phi i32 [ 1, %0 ], [ undef, %a ]\n  ret void\n}\n";
         let made = defined(text);
         assert!(made.contains(
@@ -145,6 +155,7 @@ mod tests {
         assert!(made.contains("br i1 %made.of.undef.2, label"));
         assert!(made.contains("insertelement <2 x i32> zeroinitializer, i32 %made.of.undef.4, i32 0"));
         assert!(made.contains("[ 1, %0 ], [ 0, %a ]"));
+        assert!(made.contains("<i32 7, i32 zeroinitializer>, <2 x i32> <i32 zeroinitializer, i32 3>"));
         assert!(made.contains("@g = global i32 undef"));
         frontend::read(made.as_bytes(), "t.ll").unwrap();
     }

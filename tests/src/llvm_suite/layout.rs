@@ -188,7 +188,8 @@ fn value(scalar: Scalar, seed: u64, place: u64, argument: u64, lane: usize, flag
                     _ => sign,
                 })
                 .collect();
-            words[0] |= u32::from(seed & NONZERO != 0);
+            // Neither a half nor a shifted value is zero.
+            words.iter_mut().for_each(|w| *w |= u32::from(seed & NONZERO != 0) * 0x0101_0101);
             // Bits above the value.
             let used = (bits - 1) % 32 + 1;
             if let Some(last) = words.last_mut().filter(|_| used < 32) {

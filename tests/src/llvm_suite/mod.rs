@@ -16,6 +16,7 @@ pub mod llc;
 pub mod refusals;
 pub mod resources;
 pub mod runlines;
+pub mod tolerance;
 
 use cases::{Case, target_of};
 use check::Findings;
