@@ -517,3 +517,30 @@ define amdgpu_kernel void @k() {
         assert!(compile(text, "amdgcn-amd-amdhsa", cpu, "").is_ok(), "{cpu}");
     }
 }
+
+/// One entry of the global offset table is read once in a block.
+#[test]
+fn addresses_are_shared() {
+    let text = "
+@g = external addrspace(1) global [16 x i32]
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %n) {
+entry:
+  %a = load i32, ptr addrspace(1) @g
+  %b = load i32, ptr addrspace(1) getelementptr (i32, ptr addrspace(1) @g, i64 3)
+  %s = add i32 %a, %b
+  store i32 %s, ptr addrspace(1) %p
+  br label %loop
+loop:
+  %i = phi i32 [0, %entry], [%j, %loop]
+  %q = getelementptr i32, ptr addrspace(1) @g, i32 %i
+  store i32 %i, ptr addrspace(1) %q
+  %j = add i32 %i, 1
+  %c = icmp ult i32 %j, %n
+  br i1 %c, label %loop, label %exit
+exit:
+  ret void
+}
+";
+    let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "k");
+    assert_eq!(code.matches("s_getpc_b64").count(), 1, "{code}");
+}

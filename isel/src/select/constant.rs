@@ -132,29 +132,47 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// The address of a symbol, for a call.
+    pub(super) fn constant_address(&mut self, symbol: SymbolRef) -> Operand {
+        if self.in_loop() {
+            return self.symbol_address(symbol, 0);
+        }
+        let out = self.new_sgpr(2);
+        self.symbol_address_into(out, symbol, 0);
+        out
+    }
+
+    fn in_loop(&self) -> bool {
+        !self.in_entry() && self.uniformity.loops().depth(self.block.as_u32()) > 0
+    }
+
     /// Address of a function or variable: relative to the program counter where nothing outside can replace the symbol,
     /// else from the global offset table. Source: AMDGPU usage guide, "Relocation Records".
     ///
-    /// Loops get it from the entry block, which [`Self::emit_hoisted`] completes.
-    /// The address of a symbol, for a call.
-    pub(super) fn constant_address(&mut self, symbol: SymbolRef) -> Operand {
-        self.symbol_address(symbol, 0)
-    }
-
+    /// Loops get it from the entry block, which [`Self::emit_hoisted`] completes; elsewhere the users in a block share it, up to a
+    /// call ([`Self::emit_addresses`]).
     fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
-        if !self.in_entry() && self.uniformity.loops().depth(self.block.as_u32()) > 0 {
-            if let Some(&(.., out)) = self.hoisted.iter().find(|(s, o, _)| *s == symbol && *o == offset) {
-                return out;
+        let in_loop = self.in_loop();
+        let (of_symbol, rest) = match in_loop || self.near_offset(symbol, offset).is_some() {
+            true => (offset, 0),
+            false => (0, offset),
+        };
+        let shared = if in_loop { &self.hoisted } else { &self.addresses };
+        let room = shared.len() < MAX_HOISTED;
+        // The entry block has what loops use at its start.
+        let of_loops = if self.in_entry() { &self.hoisted[..] } else { &[] };
+        let mut all = shared.iter().chain(of_loops);
+        let known = all.find(|(s, o, _)| *s == symbol && *o == of_symbol).map(|&(.., out)| out);
+        let base = known.unwrap_or_else(|| {
+            let out = self.new_sgpr(2);
+            match (room, in_loop) {
+                (true, true) => self.hoisted.push((symbol, of_symbol, out)),
+                (true, false) => self.addresses.push((symbol, of_symbol, out)),
+                (false, _) => self.symbol_address_into(out, symbol, of_symbol),
             }
-            if self.hoisted.len() < MAX_HOISTED {
-                let out = self.new_sgpr(2);
-                self.hoisted.push((symbol, offset, out));
-                return out;
-            }
-        }
-        let out = self.new_sgpr(2);
-        self.symbol_address_into(out, symbol, offset);
-        out
+            out
+        });
+        if rest == 0 { base } else { self.scalar_add64(base, Operand::Imm(rest)) }
     }
 
     /// Addresses that loops use, at the start of the entry block.
@@ -164,7 +182,15 @@ impl<'a> Selector<'a> {
         }
     }
 
-    fn symbol_address_into(&mut self, out: Operand, symbol: SymbolRef, offset: i64) {
+    /// Addresses that the code of the block so far shares.
+    pub(super) fn emit_addresses(&mut self) {
+        for (symbol, offset, out) in std::mem::take(&mut self.addresses) {
+            self.symbol_address_into(out, symbol, offset);
+        }
+    }
+
+    /// The offset as an addend of the relocations, for symbols of the program's own.
+    fn near_offset(&self, symbol: SymbolRef, offset: i64) -> Option<i32> {
         let (linkage, visibility) = match symbol {
             SymbolRef::Func(func) => {
                 let function = &self.module.functions[func];
@@ -177,11 +203,15 @@ impl<'a> Selector<'a> {
         };
         let local =
             matches!(linkage, Linkage::Internal | Linkage::Private) || visibility != Visibility::Default;
+        i32::try_from(offset).ok().filter(|o| local && o.checked_add(12).is_some())
+    }
+
+    fn symbol_address_into(&mut self, out: Operand, symbol: SymbolRef, offset: i64) {
+        let near = self.near_offset(symbol, offset);
         let symbols = &mut self.mf.symbols;
         let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
         let operand = |kind, addend| Operand::Symbol { symbol: id, addend, kind };
-        let near = i32::try_from(offset).ok().filter(|o| o.checked_add(12).is_some());
-        if let (true, Some(near)) = (local, near) {
+        if let Some(near) = near {
             self.emit(
                 Opcode::PC_ADDRESS,
                 [out, operand(RelocKind::Rel32Lo, near + 4), operand(RelocKind::Rel32Hi, near + 12)],

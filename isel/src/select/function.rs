@@ -100,6 +100,7 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         // Constants that code behind the call shares must not live across it.
         self.flush_pool();
+        self.emit_addresses();
         self.rev.extend(self.cur.drain(..).rev());
         let f = self.f;
         let Some(layout) = f.call_layouts.get(&inst).filter(|layout| layout.places.len() == args.len())

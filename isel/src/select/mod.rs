@@ -130,6 +130,8 @@ struct Selector<'a> {
     asm_members: FxHashMap<(Value, u32), Operand>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
     hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
+    /// Addresses of symbols that code of this block shares, which are still to be computed.
+    addresses: Vec<(ir::SymbolRef, i64, Operand)>,
     /// Whether the function calls others.
     has_calls: bool,
     /// Block being filled.
@@ -179,6 +181,7 @@ pub fn select(
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
+        addresses: Vec::new(),
         has_calls: false,
         block: ir::Block::new(0),
         cur: Vec::new(),
@@ -268,8 +271,9 @@ impl<'a> Selector<'a> {
             self.pool_step();
         }
         self.flush_pool();
-        self.rev.extend(self.cur.drain(..).rev());
         self.loc = 0;
+        self.emit_addresses();
+        self.rev.extend(self.cur.drain(..).rev());
         if self.in_entry() {
             self.emit_hoisted();
             for param in &f.params {
@@ -279,6 +283,7 @@ impl<'a> Selector<'a> {
         }
         self.finish_params(block)?;
         self.flush_pool();
+        self.emit_addresses();
         self.rev.extend(self.cur.drain(..).rev());
         let machine_block = self.machine_block(block);
         let body = &mut self.mf.blocks[machine_block];
