@@ -18,7 +18,7 @@ pub enum Class {
 pub struct Row {
     /// The test's file.
     pub file: String,
-    /// The function; `*` at the end stands for any rest.
+    /// The function.
     pub function: String,
     /// What kind of reason.
     pub class: Class,
@@ -30,11 +30,7 @@ impl Row {
     /// Whether the row is about this function of this case (`FILE:LINE`).
     pub fn is_about(&self, case: &str, function: &str) -> bool {
         let file = case.rsplit_once(':').map_or(case, |(file, _)| file);
-        let named = match self.function.strip_suffix('*') {
-            Some(start) => function.starts_with(start),
-            None => function == self.function,
-        };
-        named && file == self.file
+        function == self.function && file == self.file
     }
 }
 
@@ -75,9 +71,9 @@ mod tests {
 
     #[test]
     fn rows_name_functions() {
-        let rows = parse("# comment\na.ll f_* llc it rounds twice\nb.ll g undefined a null call\n").unwrap();
+        let rows = parse("# comment\na.ll f_x llc it rounds twice\nb.ll g undefined a null call\n").unwrap();
         assert_eq!(rows.len(), 2);
-        assert!(rows[0].is_about("a.ll:3", "f_x") && !rows[0].is_about("a.ll:3", "g"));
+        assert!(rows[0].is_about("a.ll:3", "f_x") && !rows[0].is_about("a.ll:3", "f_"));
         assert!(rows[1].is_about("b.ll:1", "g") && !rows[1].is_about("a.ll:1", "g"));
         assert_eq!(rows[1].class, Class::Undefined);
         assert!(parse("a.ll f nonsense reason").is_err());
