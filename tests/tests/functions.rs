@@ -347,3 +347,79 @@ fn arguments_that_nobody_reads_have_room() {
         assert_eq!(run(UNREAD, "gfx900", level, &[0]), expected, "-O{level}");
     }
 }
+
+/// A function that writes registers in inactive lanes too saves what its caller has there.
+#[test]
+fn whole_wave_mode_in_a_function_leaves_other_lanes_alone() {
+    let values = 36;
+    let mut text = String::from(
+        "target triple = \"amdgcn-amd-amdhsa\"
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.set.inactive.i32(i32, i32)
+declare i32 @llvm.amdgcn.strict.wwm.i32(i32)
+declare i32 @llvm.amdgcn.readlane.i32(i32, i32)
+define i32 @f(i32 %x) noinline {
+  %a0 = call i32 @llvm.amdgcn.set.inactive.i32(i32 %x, i32 7)
+",
+    );
+    // Each from the one before and the lane beside its own: all are alive at once.
+    for k in 0..values {
+        let _ = writeln!(text, "  %a{} = mul i32 %a{k}, {}", k + 1, 2 * k + 3);
+    }
+    let _ = writeln!(text, "  %s0 = xor i32 %a0, 0");
+    for k in 0..values {
+        let _ = writeln!(text, "  %s{} = add i32 %s{k}, %a{}", k + 1, values - k);
+    }
+    let _ = writeln!(
+        text,
+        "  %first = call i32 @llvm.amdgcn.readlane.i32(i32 %s{values}, i32 0)
+  %sum = add i32 %s{values}, %first
+  %r = call i32 @llvm.amdgcn.strict.wwm.i32(i32 %sum)
+  ret i32 %r
+}}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %odd.bit = and i32 %id, 1
+  %odd = icmp ne i32 %odd.bit, 0"
+    );
+    for k in 0..values {
+        let _ = writeln!(text, "  %p{k} = getelementptr i32, ptr addrspace(1) %in, i32 {k}");
+        let _ = writeln!(text, "  %q{k} = getelementptr i32, ptr addrspace(1) %p{k}, i32 %id");
+        let _ = writeln!(text, "  %v{k} = load volatile i32, ptr addrspace(1) %q{k}");
+    }
+    text.push_str(
+        "  br i1 %odd, label %call, label %sum\ncall:\n  %r = call i32 @f(i32 %v0)\n  br label %end\nsum:\n",
+    );
+    let _ = writeln!(text, "  %t0 = xor i32 %v0, 5");
+    for k in 1..values {
+        let _ =
+            writeln!(text, "  %m{k} = mul i32 %v{k}, {}\n  %t{k} = xor i32 %t{}, %m{k}", 2 * k + 1, k - 1);
+    }
+    let _ = writeln!(
+        text,
+        "  br label %end\nend:\n  %result = phi i32 [ %r, %call ], [ %t{}, %sum ]
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %result, ptr addrspace(1) %o
+  ret void\n}}",
+        values - 1
+    );
+    let words = input(values + ITEMS as usize);
+    let chain = |x: u32| {
+        let mut at = x;
+        (0..values as u32).fold(x, |sum, k| {
+            at = at.wrapping_mul(2 * k + 3);
+            sum.wrapping_add(at)
+        })
+    };
+    let expected: Vec<u32> = (0..ITEMS as usize)
+        .map(|id| match id % 2 {
+            1 => chain(words[id]).wrapping_add(chain(7)),
+            _ => (1..values).fold(words[id] ^ 5, |sum, k| sum ^ words[id + k].wrapping_mul(2 * k as u32 + 1)),
+        })
+        .collect();
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        for level in [0, 2] {
+            assert_eq!(run(&text, cpu, level, &words), expected, "{cpu} -O{level}");
+        }
+    }
+}

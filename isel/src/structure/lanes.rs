@@ -80,10 +80,9 @@ fn is_strict(inst: &Inst) -> bool {
 }
 
 /// Marks what strict operations need and puts regions around it. Selected code in and out.
-pub(super) fn strict(f: &mut Function) -> Result<()> {
-    let concerned = is_strict;
-    if !f.layout.iter().any(|&b| f.blocks[b].insts.iter().any(concerned)) {
-        return Ok(());
+pub(super) fn strict(f: &mut Function) {
+    if !f.layout.iter().any(|&b| f.blocks[b].insts.iter().any(is_strict)) {
+        return;
     }
     let mut defs: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
     let mut lanes: SecondaryMap<Block, Vec<Lanes>> = SecondaryMap::new();
@@ -134,13 +133,9 @@ pub(super) fn strict(f: &mut Function) -> Result<()> {
             Reg::Physical(_) => None,
         }));
     }
-    if f.call_conv.is_callable() {
-        return Err(Diagnostic::unsupported("whole-wave mode in a function that is called"));
-    }
     for block in f.layout.clone() {
         regions(f, block, &lanes[block]);
     }
-    Ok(())
 }
 
 /// Puts regions into `block` and lowers its pseudo instructions.

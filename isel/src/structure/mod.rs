@@ -80,7 +80,7 @@ pub fn structure(f: &mut Function) -> Result<()> {
         let edges = data.thread_succs.len();
         data.thread_sargs.resize(edges, Default::default());
     }
-    lanes::strict(f).map_err(|d| d.in_function(&f.name))?;
+    lanes::strict(f);
     let quads = lanes::survey(f);
     normalise::merge_equal_targets(f);
     let divergent = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));
