@@ -544,3 +544,28 @@ exit:
     let code = listing(text, "amdgcn-amd-amdhsa", "gfx900", "k");
     assert_eq!(code.matches("s_getpc_b64").count(), 1, "{code}");
 }
+
+/// `init.exec` acts from the start of its block on.
+#[test]
+fn lanes_are_set_where_a_block_begins() {
+    let text = "
+define amdgpu_ps float @f(i32 inreg %n, float %x) {
+  %c = icmp ugt i32 %n, 32
+  br i1 %c, label %b, label %a
+a:
+  call void asm sideeffect \"s_nop 1\", \"\"()
+  br label %b
+b:
+  %y = fadd float %x, 1.0
+  call void @llvm.amdgcn.init.exec.from.input(i32 %n, i32 8)
+  ret float %y
+}
+declare void @llvm.amdgcn.init.exec.from.input(i32, i32)
+";
+    for cpu in ["gfx600", "gfx900"] {
+        let code = listing(text, "amdgcn--", cpu, "f");
+        let places =
+            ["s_nop 1", "s_bfm_b64 exec", "s_cmov_b64 exec, -1", "v_add_f32"].map(|part| code.find(part));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{code}");
+    }
+}

@@ -508,26 +508,21 @@ fn exact_block(
     data.insts = out;
 }
 
-/// Moves what sets the lanes of the whole program to the head of the entry.
+/// Moves what sets the lanes to the head of its block: at the start of the entry, behind what else is in the heads of others.
 pub(super) fn entry(f: &mut Function) -> Result<()> {
     let entry = f.layout[0];
-    let mut head: Vec<Inst> = Vec::new();
     for block in f.layout.clone() {
         let Some(at) = f.blocks[block].insts.iter().position(|i| i.op == Opcode::ENTRY_LANES) else {
             continue;
         };
-        if block != entry || !head.is_empty() {
-            return Err(Diagnostic::unsupported("init.exec anywhere but once at the start of a function"));
-        }
         let inst = f.blocks[block].insts.remove(at);
         f.blocks[block].tail_start -= 1;
+        if f.blocks[block].insts.iter().any(|i| i.op == Opcode::ENTRY_LANES) {
+            return Err(Diagnostic::unsupported("init.exec twice in a block"));
+        }
+        let mut head: Vec<Inst> = Vec::new();
         let &[lanes, Operand::Imm(shift)] = &inst.operands[..] else {
             return Err(Diagnostic::defect("ENTRY_LANES without operands"));
-        };
-        let mut new = |dwords: u8| {
-            let flags = VRegFlags::empty();
-            let reg = f.vregs.push(VRegData { file: RegFile::Sgpr, dwords, flags, hint: None });
-            Operand::vreg(reg, dwords)
         };
         match lanes {
             Operand::Imm(mask) if (-16..=64).contains(&mask) => {
@@ -541,18 +536,20 @@ pub(super) fn entry(f: &mut Function) -> Result<()> {
             }
             input => {
                 // The lowest `count` lanes, 0 to 64; a field of 64 bits is none.
-                let count = new(1);
+                let count = f.vregs.push(VRegData { dwords: 1, flags: VRegFlags::empty(), ..MASK });
+                let count = Operand::vreg(count, 1);
                 let field = Operand::Imm(shift & 31 | 7 << 16);
                 head.push(Inst::new(Opcode::S_BFE_U32, [count, input, field]));
                 head.push(Inst::new(Opcode::S_BFM_B64, [exec(), count, Operand::Imm(0)]));
                 head.push(Inst::new(Opcode::S_CMP_EQ_U32, [count, Operand::Imm(64)]));
-                head.push(Inst::new(Opcode::S_CMOV_B64, [exec(), Operand::Imm(-1)]));
+                head.push(Inst::new(Opcode::S_CMOV_B64, [exec(), Operand::Imm(-1), exec()]));
             }
         }
+        let data = &mut f.blocks[block];
+        let at = if block == entry { 0 } else { data.head_len as usize };
+        data.head_len += head.len() as u32;
+        data.tail_start += head.len() as u32;
+        data.insts.splice(at..at, head);
     }
-    let data = &mut f.blocks[entry];
-    data.head_len += head.len() as u32;
-    data.tail_start += head.len() as u32;
-    data.insts.splice(0..0, head);
     Ok(())
 }
