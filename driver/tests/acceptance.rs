@@ -569,3 +569,34 @@ declare void @llvm.amdgcn.init.exec.from.input(i32, i32)
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{code}");
     }
 }
+
+/// The prolog builds the scratch resource where inline assembly does not change it; a frame that nothing accesses needs none.
+#[test]
+fn inline_assembly_has_the_registers_that_it_names() {
+    let spills = "
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  %a = alloca [64 x i32], addrspace(5)
+  %q = getelementptr i32, ptr addrspace(5) %a, i32 7
+  store volatile i32 1, ptr addrspace(5) %q
+  call void asm sideeffect \"\", \"~{s4},~{s8},~{s12},~{s16}\"()
+  %v = load volatile i32, ptr addrspace(5) %q
+  store i32 %v, ptr addrspace(1) %p
+  ret void
+}
+";
+    for cpu in ["tahiti", "tonga", "gfx900"] {
+        let code = listing(spills, "amdgcn--", cpu, "k");
+        assert!(code.contains(", off, s[20:23], ") && !code.contains(", off, s[8:11], "), "{code}");
+    }
+    let unused = "
+define amdgpu_kernel void @k() {
+  %a = alloca i32, addrspace(5)
+  %n = ptrtoint ptr addrspace(5) %a to i32
+  %first = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %n)
+  call void asm sideeffect \"s_mov_b32 s40, $0\", \"{s0},~{s40}\"(i32 %first)
+  ret void
+}
+declare i32 @llvm.amdgcn.readfirstlane.i32(i32)
+";
+    assert!(listing(unused, "amdgcn-amd-amdhsa", "fiji", "k").contains("s_mov_b32 s40, s0"));
+}

@@ -59,18 +59,22 @@ pub(crate) fn expand(f: &mut Function, module: &Module, target: &Target) -> Resu
 /// Refuses text that changes the registers of a kernel in which spills and callees expect the scratch resource throughout.
 fn keep_scratch_resource(f: &Function) -> Result<()> {
     let entry = &f.entry;
-    let pinned = entry.reg(EntryValue::PrivateSegmentBuffer).is_none() && f.resources.scratch_bytes > 0;
+    let resource = entry.scratch_resource();
+    let insts = || f.layout.iter().flat_map(|&block| &f.blocks[block].insts);
+    // Of a frame that nothing accesses only the size counts.
+    let is_resource = |reg: &RegOperand| reg.reg == Reg::Physical(resource) && reg.dwords == 4;
+    let accesses =
+        |inst: &Inst| inst.op != Opcode::INLINE_ASM && inst.regs().any(|(_, reg)| is_resource(reg));
+    let pinned = entry.reg(EntryValue::PrivateSegmentBuffer).is_none() && insts().any(accesses);
     let needed = entry.contains(EntryValue::PrivateSegmentBuffer) && (pinned || !f.calls.is_empty());
     if f.call_conv.is_callable() || !needed {
         return Ok(());
     }
-    let resource = entry.scratch_resource();
     let overlaps = |reg: &RegOperand| match reg.reg {
         Reg::Physical(first) => first < resource.plus(4) && resource < first.plus(u16::from(reg.dwords)),
         Reg::Virtual(_) => false,
     };
-    let insts = f.layout.iter().flat_map(|&block| &f.blocks[block].insts);
-    for inst in insts.filter(|inst| inst.op == Opcode::INLINE_ASM) {
+    for inst in insts().filter(|inst| inst.op == Opcode::INLINE_ASM) {
         if inst.regs().any(|(_, reg)| overlaps(reg)) {
             return Err(Diagnostic::unsupported(format!(
                 "inline assembly with registers from {resource} on in a kernel that needs them for scratch"

@@ -103,6 +103,7 @@ mod tests {
             arguments_end: arguments,
             wave_offset: mir::abi::shader::fixed_wave_offset(convention, &target),
             builds_scratch: true,
+            resource: None,
         };
         f.entry.request(EntryValue::PrivateSegmentBuffer, None);
         f.entry.request(EntryValue::ScratchWaveOffset, None);

@@ -225,6 +225,7 @@ impl<'a> Selector<'a> {
         if (self.has_calls || self.mf.dynamic_stack) && !self.mf.call_conv.is_callable() {
             self.request_stack();
         }
+        self.move_scratch_resource();
         self.request_scratch()?;
         self.check_entry()
     }

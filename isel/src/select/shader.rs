@@ -4,8 +4,8 @@ use super::Selector;
 use mir::abi::shader::{self, ScratchSource};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::Value;
-use mir::isa::Opcode::COPY;
-use mir::machine::{EntryLayout, EntryValue, Operand, PReg};
+use mir::isa::Opcode::{COPY, INLINE_ASM};
+use mir::machine::{EntryLayout, EntryValue, Operand, PReg, Reg};
 use mir::target::Os;
 
 impl<'a> Selector<'a> {
@@ -17,9 +17,41 @@ impl<'a> Selector<'a> {
             arguments_end: self.f.arguments_end,
             wave_offset: shader::fixed_wave_offset(convention, self.target),
             builds_scratch: source != ScratchSource::Given,
+            resource: None,
         };
         if matches!(source, ScratchSource::BufferPointer { .. }) {
             self.mf.entry.request(EntryValue::ImplicitBufferPtr, None);
+        }
+    }
+
+    /// Has the prolog build the scratch resource where no inline assembly changes it, if that is nowhere near the other entry values.
+    pub(super) fn move_scratch_resource(&mut self) {
+        let f = &self.mf;
+        if f.asm_sites.is_empty() || !f.entry.layout.builds_scratch || f.call_conv.is_callable() {
+            return;
+        }
+        let mut named = [false; 128];
+        let insts = f.layout.iter().flat_map(|&block| &f.blocks[block].insts);
+        for inst in insts.filter(|inst| inst.op == INLINE_ASM) {
+            for (_, operand) in inst.regs() {
+                let Reg::Physical(first) = operand.reg else { continue };
+                for n in (0..u16::from(operand.dwords)).filter_map(|d| first.plus(d).sgpr_index()) {
+                    named[usize::from(n)] = true;
+                }
+            }
+        }
+        // The wave's offset may be asked for later.
+        let mut entry = f.entry.clone();
+        entry.request(EntryValue::ScratchWaveOffset, None);
+        let Some(first) = entry.scratch_resource().sgpr_index() else { return };
+        let limit = self.target.processor.numbered_sgprs().min(128) as usize;
+        let places = (usize::from(first)..limit.saturating_sub(3)).step_by(4);
+        let free = |&at: &usize| !named[at..at + 4].contains(&true);
+        match places.into_iter().find(free) {
+            Some(at) if at != usize::from(first) => {
+                self.mf.entry.layout.resource = Some(PReg::sgpr(at as u16));
+            }
+            _ => {}
         }
     }
 

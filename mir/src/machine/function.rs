@@ -269,6 +269,8 @@ pub struct EntryLayout {
     pub wave_offset: Option<PReg>,
     /// The prolog builds the scratch resource, in registers behind all others.
     pub builds_scratch: bool,
+    /// Where it builds it instead.
+    pub resource: Option<PReg>,
 }
 
 /// The entry values a function asks for, with the virtual register that holds each.
@@ -349,7 +351,7 @@ impl EntryState {
     /// Registers for a resource that the prolog builds; merged shaders have something in all of s0 to s8.
     fn built_resource(layout: EntryLayout, next_sgpr: u16) -> PReg {
         let merged = if layout.wave_offset.is_some() { 9 } else { 0 };
-        PReg::sgpr(next_sgpr.max(merged).next_multiple_of(4))
+        layout.resource.unwrap_or(PReg::sgpr(next_sgpr.max(merged).next_multiple_of(4)))
     }
 
     /// Where the scratch resource is from the start, or once the prolog has built it.

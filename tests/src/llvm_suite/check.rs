@@ -1,7 +1,7 @@
 //! Whether an object is what was asked for: the symbols and kernel descriptors that `llc`'s has, only instructions of the processor, no side effects lost.
 
 use mir::isa;
-use mir::target::Target;
+use mir::target::{PROCESSORS, Target};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,24 +84,38 @@ fn facts(bytes: &[u8], target: &Target) -> Result<Facts, String> {
         let start = symbol.address() as usize;
         let end = start.saturating_add(symbol.size() as usize);
         let code = data.get(start..end).ok_or_else(|| format!("symbol {name} exceeds its section"))?;
-        let mut own = Code { size: symbol.size(), local: symbol.is_local(), ..Code::default() };
+        let own = Code { size: symbol.size(), local: symbol.is_local(), ..Code::default() };
         let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|c| u32::from_le_bytes(*c)).collect();
-        let mut at = 0;
-        while at < words.len() {
-            match isa::decode_lenient(&words[at..], target) {
-                Ok((inst, size)) => {
-                    own.effects.extend(effect(inst.op.info().name));
-                    at += size.max(1);
-                }
-                Err(error) => {
-                    own.unknown.get_or_insert_with(|| format!("{name}+0x{:x}: {error}", at * 4));
-                    at += 1;
-                }
-            }
+        let as_for = |target: &Target| decode_all(&name, &words, own.clone(), target);
+        let mut code = as_for(target);
+        if code.unknown.is_some() && elf.elf_header().e_flags.get(Endianness::Little).0 & MACH_MASK == 0 {
+            // An object for no processor in particular: its functions may be, each for its own.
+            let known = PROCESSORS.iter().map(|processor| as_for(&Target::new(processor)));
+            code = known.into_iter().find(|code| code.unknown.is_none()).unwrap_or(code);
         }
-        facts.functions.insert(name, own);
+        facts.functions.insert(name, code);
     }
     Ok(facts)
+}
+
+/// `EF_AMDGPU_MACH` of `e_flags`.
+const MACH_MASK: u32 = 0xff;
+
+fn decode_all(name: &str, words: &[u32], mut code: Code, target: &Target) -> Code {
+    let mut at = 0;
+    while at < words.len() {
+        match isa::decode_lenient(&words[at..], target) {
+            Ok((inst, size)) => {
+                code.effects.extend(effect(inst.op.info().name));
+                at += size.max(1);
+            }
+            Err(error) => {
+                code.unknown.get_or_insert_with(|| format!("{name}+0x{:x}: {error}", at * 4));
+                at += 1;
+            }
+        }
+    }
+    code
 }
 
 /// Compares `ours` with `theirs`, both for `target`.
