@@ -6,7 +6,8 @@
 //! * VGPRs that are accessed in inactive lanes too (they hold spilled SGPRs, or take part in cross-lane operations) are saved with
 //!   EXEC changed: callee-saved ones in all lanes, others in the inactive ones, since a result may be in the active ones.
 //!
-//! * callee-saved SGPRs, and the frame pointer where the function calls others, go to lanes of a VGPR that is saved in all lanes.
+//! * callee-saved SGPRs, and the frame pointer where the function calls others, go to lanes of a VGPR that is saved in all lanes. Where
+//!   the function itself uses all VGPRs, one of them carries the SGPRs to the stack and back.
 //!
 //! A function that calls others has a frame of its own: the frame pointer is where the stack pointer was, the stack pointer behind all
 //! objects. One that does not works relative to the stack pointer.
@@ -37,10 +38,18 @@ enum Lanes {
 }
 
 /// A register with its place behind the stack pointer.
+#[derive(Clone, Copy)]
 struct Saved {
     reg: PReg,
     lanes: Lanes,
     offset: u32,
+}
+
+/// A VGPR whose lanes take SGPRs of the caller, and the place of the lanes where the function needs the VGPR itself.
+struct Holder {
+    reg: PReg,
+    scalars: Vec<PReg>,
+    place: Option<u32>,
 }
 
 /// Inserts the prolog and the epilog.
@@ -76,16 +85,12 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     if calls {
         scalars.push(FRAME_POINTER);
     }
-    // The register whose lanes hold SGPRs of the caller.
-    let holder = if scalars.is_empty() {
-        None
-    } else {
-        let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
-        let holder = (0..256).find(free).map(PReg::vgpr);
-        Some(holder.ok_or_else(|| Diagnostic::unsupported("no VGPR is left for SGPRs of the caller"))?)
-    };
     let mut end = f.resources.scratch_bytes.next_multiple_of(4);
     let mut saved = Vec::new();
+    let take = |end: &mut u32| {
+        *end += 4;
+        *end - 4
+    };
     for n in (0..256).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
         let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg, graphics)) {
@@ -94,12 +99,23 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
             (false, true) => Lanes::Active,
             (false, false) => continue,
         };
-        saved.push(Saved { reg, lanes, offset: end });
-        end += 4;
+        saved.push(Saved { reg, lanes, offset: take(&mut end) });
     }
-    if let Some(reg) = holder {
-        saved.push(Saved { reg, lanes: Lanes::All, offset: end });
-        end += 4;
+    // Registers whose lanes hold SGPRs of the caller: free ones, or one that is saved anyway.
+    let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
+    let mut free = (0..256).filter(free).map(PReg::vgpr);
+    let mut holders = Vec::new();
+    for scalars in scalars.chunks(target.wave_size() as usize) {
+        let mut holder = |reg, place| holders.push(Holder { reg, scalars: scalars.to_vec(), place });
+        if let Some(reg) = free.next() {
+            saved.push(Saved { reg, lanes: Lanes::All, offset: take(&mut end) });
+            holder(reg, None);
+            continue;
+        }
+        let carrier = saved.iter_mut().find(|s| is_callee_saved(s.reg, graphics));
+        let carrier = carrier.ok_or_else(|| Diagnostic::defect("VGPRs that are neither free nor saved"))?;
+        carrier.lanes = Lanes::All;
+        holder(carrier.reg, Some(take(&mut end)));
     }
     if calls {
         end = end.next_multiple_of(STACK_ALIGN_BYTES);
@@ -114,13 +130,15 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     if calls {
         epilog.push(Inst::new(Opcode::S_MOV_B32, [sp, fp]));
     }
-    if let Some(holder) = holder {
-        let holder = Operand::preg(holder, 1);
-        for (lane, &reg) in scalars.iter().enumerate() {
-            let (reg, lane) = (Operand::preg(reg, 1), Operand::Imm(lane as i64));
-            prolog.push(Inst::new(Opcode::V_WRITELANE_B32, [holder, reg, lane]));
-            epilog.push(Inst::new(Opcode::V_READLANE_B32, [reg, holder, lane]));
-        }
+    for Holder { reg, scalars, place } in &holders {
+        let place = place.map(|offset| [Saved { reg: *reg, lanes: Lanes::All, offset }]);
+        let holder = Operand::preg(*reg, 1);
+        let lanes = || scalars.iter().zip(0..).map(|(&r, lane)| (Operand::preg(r, 1), Operand::Imm(lane)));
+        prolog.extend(lanes().map(|(r, lane)| Inst::new(Opcode::V_WRITELANE_B32, [holder, r, lane])));
+        let carried = |op| place.iter().flat_map(move |place| accesses(place, op, target));
+        prolog.extend(carried(Opcode::BUFFER_STORE_DWORD));
+        epilog.extend(carried(Opcode::BUFFER_LOAD_DWORD));
+        epilog.extend(lanes().map(|(r, lane)| Inst::new(Opcode::V_READLANE_B32, [r, holder, lane])));
     }
     epilog.append(&mut accesses(&saved, Opcode::BUFFER_LOAD_DWORD, target));
     if calls {

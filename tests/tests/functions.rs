@@ -423,3 +423,57 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
         }
     }
 }
+
+/// A function that changes all VGPRs, and more SGPRs of its caller than a VGPR has lanes.
+#[test]
+fn all_registers_of_the_caller_are_saved() {
+    let values = 24;
+    let mut clobbers: Vec<String> = (2..256).map(|n| format!("~{{v{n}}}")).collect();
+    clobbers.extend((34..96).map(|n| format!("~{{s{n}}}")));
+    let mut text = format!(
+        "target triple = \"amdgcn-amd-amdhsa\"
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.readfirstlane.i32(i32)
+define i32 @g(i32 %x) noinline {{
+  %y = add i32 %x, 1
+  ret i32 %y
+}}
+define i32 @f(i32 %x) noinline {{
+  call void asm sideeffect \"v_mov_b32 v255, -1\\0Av_mov_b32 v40, -1\\0As_mov_b32 s34, -1\\0As_mov_b32 s95, -1\\0As_mov_b32 s64, -1\", \"{}\"()
+  %y = call i32 @g(i32 %x)
+  ret i32 %y
+}}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
+  %id = call i32 @llvm.amdgcn.workitem.id.x()\n",
+        clobbers.join(",")
+    );
+    for k in 0..values {
+        let _ = writeln!(text, "  %p{k} = getelementptr i32, ptr addrspace(1) %in, i32 {k}");
+        let _ = writeln!(text, "  %q{k} = getelementptr i32, ptr addrspace(1) %p{k}, i32 %id");
+        let _ = writeln!(text, "  %v{k} = load volatile i32, ptr addrspace(1) %q{k}");
+        let _ = writeln!(text, "  %l{k} = load volatile i32, ptr addrspace(1) %p{k}");
+        let _ = writeln!(text, "  %u{k} = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %l{k})");
+    }
+    text.push_str("  %s0 = call i32 @f(i32 %v0)\n");
+    for k in 0..values {
+        let _ = writeln!(text, "  %m{k} = mul i32 %v{k}, {}\n  %w{k} = xor i32 %m{k}, %u{k}", 2 * k + 1);
+        let _ = writeln!(text, "  %s{} = add i32 %s{k}, %w{k}", k + 1);
+    }
+    let _ = writeln!(
+        text,
+        "  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id\n  store i32 %s{values}, ptr addrspace(1) %o\n  ret void\n}}"
+    );
+    let words = input(values + ITEMS as usize);
+    let expected: Vec<u32> = (0..ITEMS as usize)
+        .map(|id| {
+            (0..values).fold(words[id].wrapping_add(1), |sum, k| {
+                sum.wrapping_add(words[id + k].wrapping_mul(2 * k as u32 + 1) ^ words[k])
+            })
+        })
+        .collect();
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        for level in [0, 2] {
+            assert_eq!(run(&text, cpu, level, &words), expected, "{cpu} -O{level}");
+        }
+    }
+}
