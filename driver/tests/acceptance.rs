@@ -1,37 +1,12 @@
 //! What LLVM's back end accepts besides the obvious: constructor tables, names for the nameless, odd immediates, values that a system
 //! does not pass. Each test compiles text and looks at the instructions or symbols that come out.
 
-use gcnc::{CompileOptions, FileType};
+#[allow(dead_code)]
+mod common;
+
+use common::{compile, compile_with, instructions, listing};
+use gcnc::CompileOptions;
 use object::{Object, ObjectSection, ObjectSymbol};
-
-fn compile(text: &str, triple: &str, cpu: &str, attributes: &str) -> Result<Vec<u8>, String> {
-    let options = CompileOptions {
-        triple: triple.into(),
-        cpu: cpu.into(),
-        attributes: vec![attributes.into()],
-        file_type: FileType::Obj,
-        verify: true,
-        ..Default::default()
-    };
-    match gcnc::compile(text.as_bytes(), "test.ll", &options) {
-        Ok(output) => Ok(output.bytes),
-        Err(errors) => Err(errors.iter().map(|error| error.to_string()).collect()),
-    }
-}
-
-/// The instructions of function `name`, one string each.
-fn code(object: &[u8], name: &str) -> Vec<String> {
-    let listing = emit::disassemble(object).unwrap();
-    let start = format!("{name}:");
-    let lines = listing.lines().skip_while(|line| *line != start).skip(1);
-    let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
-    let text = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
-    lines.map(text).filter(|line| !line.is_empty()).collect()
-}
-
-fn listing(text: &str, triple: &str, cpu: &str, name: &str) -> String {
-    code(&compile(text, triple, cpu, "").unwrap(), name).join("\n")
-}
 
 fn symbols(object: &[u8]) -> Vec<String> {
     let file = object::File::parse(object).unwrap();
@@ -52,7 +27,7 @@ define internal void @late() {
   ret void
 }
 ";
-    let object = compile(text, "amdgcn-amd-amdhsa", "gfx900", "").unwrap();
+    let object = compile(text, "amdgcn-amd-amdhsa", "gfx900").unwrap();
     let file = object::File::parse(&*object).unwrap();
     let size = |name: &str| file.section_by_name(name).map(|section| section.size());
     assert_eq!(
@@ -66,15 +41,15 @@ define internal void @late() {
     let text =
         format!("{:?}", String::from_utf8_lossy(file.section_by_name(".note").unwrap().data().unwrap()));
     assert!(text.contains(".kind") && text.contains("fini"), "{text}");
-    let init = code(&object, "amdgcn.device.init");
+    let init = instructions(&object, "amdgcn.device.init");
     assert!(init.iter().any(|line| line.starts_with("s_swappc_b64")), "{init:?}");
     // A module's own kernel stays.
     let own = format!(
         "{}\ndefine amdgpu_kernel void @amdgcn.device.init() {{\n  ret void\n}}\n",
         include_str!("data/constructor.ll")
     );
-    let object = compile(&own, "amdgcn-amd-amdhsa", "gfx900", "").unwrap();
-    assert_eq!(code(&object, "amdgcn.device.init"), ["s_endpgm"]);
+    let object = compile(&own, "amdgcn-amd-amdhsa", "gfx900").unwrap();
+    assert_eq!(instructions(&object, "amdgcn.device.init"), ["s_endpgm"]);
 }
 
 #[test]
@@ -94,7 +69,7 @@ define void @3(i32 %x) noinline {
   ret void
 }
 ";
-    let object = compile(text, "amdgcn-amd-amdhsa", "fiji", "").unwrap();
+    let object = compile(text, "amdgcn-amd-amdhsa", "fiji").unwrap();
     let file = object::File::parse(&*object).unwrap();
     let kind = |name: &str| {
         let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect(name);
@@ -116,7 +91,7 @@ define void @plain() {
   ret void
 }
 ";
-    let names = symbols(&compile(text, "amdgcn--", "gfx906", "").unwrap());
+    let names = symbols(&compile(text, "amdgcn--", "gfx906").unwrap());
     assert!(names.contains(&"plain".to_owned()) && !names.contains(&"wide".to_owned()), "{names:?}");
 }
 
@@ -211,10 +186,19 @@ declare i32 @llvm.amdgcn.workgroup.id.x()
 declare i32 @llvm.amdgcn.workgroup.id.y()
 declare i32 @llvm.amdgcn.workgroup.id.z()
 ";
-    let object = compile(text, "amdgcn-amd-amdpal", "gfx900", "").unwrap();
-    assert!(!code(&object, "cs").join("\n").contains("ttmp"));
-    let object = compile(text, "amdgcn-amd-amdpal", "gfx900", "+architected-sgprs").unwrap();
-    let all = code(&object, "cs").join("\n");
+    let object = compile(text, "amdgcn-amd-amdpal", "gfx900").unwrap();
+    assert!(!instructions(&object, "cs").join("\n").contains("ttmp"));
+    let object = compile_with(
+        text,
+        CompileOptions {
+            triple: "amdgcn-amd-amdpal".into(),
+            cpu: "gfx900".into(),
+            attributes: vec!["+architected-sgprs".into()],
+            ..Default::default()
+        },
+    )
+    .unwrap();
+    let all = instructions(&object, "cs").join("\n");
     for wanted in ["ttmp9", ", ttmp7, 0xffff", ", ttmp7, 16"] {
         assert!(all.contains(wanted), "{wanted}: {all}");
     }
@@ -257,7 +241,7 @@ define amdgpu_ps float @ps() {
 declare i32 @llvm.amdgcn.reloc.constant(metadata)
 !0 = !{!\"doff_0_0_b\"}
 ";
-    let object = compile(text, "amdgcn--", "gfx900", "").unwrap();
+    let object = compile(text, "amdgcn--", "gfx900").unwrap();
     assert!(symbols(&object).contains(&"doff_0_0_b".to_owned()));
     let file = object::File::parse(&*object).unwrap();
     let count = file.section_by_name(".text").unwrap().relocations().count();
@@ -359,7 +343,7 @@ define void @h(i32 %x) {
         (text, "amdgcn-mesa-mesa3d", ".rel.text"),
         (&text.replace("amdgpu_ps ", ""), "amdgcn-amd-amdhsa", ".rela.text"),
     ] {
-        let object = compile(text, triple, "gfx900", "").unwrap();
+        let object = compile(text, triple, "gfx900").unwrap();
         let file = object::File::parse(&*object).unwrap();
         assert!(file.section_by_name(name).is_some(), "{triple}");
         let section = file.section_by_name(".text").unwrap();
@@ -403,60 +387,12 @@ define void @f() {
   ret void
 }
 ";
-    let error = compile(text, "amdgcn--", "gfx900", "").unwrap_err();
+    let error = compile(text, "amdgcn--", "gfx900").unwrap_err();
     assert!(error.contains("addrspace(5)"), "{error}");
 }
 
 /// A killed pixel shader with a result has nothing for those who go on with it.
-#[test]
-fn killed_shaders_export_to_nowhere_and_end() {
-    let text = "
-define amdgpu_ps float @ps(float %x) {
-  %c = fcmp olt float %x, 0.0
-  call void @llvm.amdgcn.kill(i1 %c)
-  ret float %x
-}
-declare void @llvm.amdgcn.kill(i1)
-";
-    for cpu in ["gfx600", "gfx900"] {
-        let code = listing(text, "amdgcn--", cpu, "ps");
-        let export = code.find("exp null off, off, off, off done vm").expect("an export");
-        assert!(code[export..].contains("s_endpgm"), "{code}");
-    }
-}
-
 /// EXEC tells an export what pixels are valid.
-#[test]
-fn killed_shaders_have_no_valid_pixels() {
-    let text = "
-define amdgpu_ps float @result(i32 inreg %n, float %x) {
-  %c = icmp eq i32 %n, 1
-  call void @llvm.amdgcn.kill(i1 %c)
-  ret float %x
-}
-define amdgpu_ps void @goes_on(i32 inreg %n, float %x, ptr addrspace(1) inreg %p) {
-  %c = fcmp olt float %x, 1.0
-  call void @llvm.amdgcn.kill(i1 %c)
-  %more = icmp eq i32 %n, 7
-  br i1 %more, label %a, label %b
-a:
-  store float %x, ptr addrspace(1) %p
-  br label %b
-b:
-  ret void
-}
-declare void @llvm.amdgcn.kill(i1)
-";
-    for (cpu, name) in
-        [("gfx600", "result"), ("gfx900", "result"), ("gfx600", "goes_on"), ("gfx900", "goes_on")]
-    {
-        let code = listing(text, "amdgcn--", cpu, name);
-        let before = code.split("exp null off, off, off, off done vm").next().unwrap_or_default();
-        let last = before.lines().rev().find(|line| !line.trim().is_empty() && !line.trim().starts_with(';'));
-        assert!(last.is_some_and(|line| line.contains("s_mov_b64 exec, 0")), "{code}");
-    }
-}
-
 #[test]
 fn undefined_branches_keep_both_ways() {
     let text = "
@@ -497,7 +433,7 @@ define void @f() {
   ret void
 }
 ";
-    let object = compile(text, "amdgcn--", "gfx900", "").unwrap();
+    let object = compile(text, "amdgcn--", "gfx900").unwrap();
     let file = object::File::parse(&*object).unwrap();
     let size = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.size());
     assert!(size("f") > Some(0));
@@ -514,7 +450,7 @@ define amdgpu_kernel void @k() {
 }
 ";
     for cpu in ["gfx600", "gfx700", "gfx802", "gfx900"] {
-        assert!(compile(text, "amdgcn-amd-amdhsa", cpu, "").is_ok(), "{cpu}");
+        assert!(compile(text, "amdgcn-amd-amdhsa", cpu).is_ok(), "{cpu}");
     }
 }
 
@@ -546,30 +482,6 @@ exit:
 }
 
 /// `init.exec` acts from the start of its block on.
-#[test]
-fn lanes_are_set_where_a_block_begins() {
-    let text = "
-define amdgpu_ps float @f(i32 inreg %n, float %x) {
-  %c = icmp ugt i32 %n, 32
-  br i1 %c, label %b, label %a
-a:
-  call void asm sideeffect \"s_nop 1\", \"\"()
-  br label %b
-b:
-  %y = fadd float %x, 1.0
-  call void @llvm.amdgcn.init.exec.from.input(i32 %n, i32 8)
-  ret float %y
-}
-declare void @llvm.amdgcn.init.exec.from.input(i32, i32)
-";
-    for cpu in ["gfx600", "gfx900"] {
-        let code = listing(text, "amdgcn--", cpu, "f");
-        let places =
-            ["s_nop 1", "s_bfm_b64 exec", "s_cmov_b64 exec, -1", "v_add_f32"].map(|part| code.find(part));
-        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{code}");
-    }
-}
-
 /// The prolog builds the scratch resource where inline assembly does not change it; a frame that nothing accesses needs none.
 #[test]
 fn inline_assembly_has_the_registers_that_it_names() {
@@ -599,4 +511,32 @@ define amdgpu_kernel void @k() {
 declare i32 @llvm.amdgcn.readfirstlane.i32(i32)
 ";
     assert!(listing(unused, "amdgcn-amd-amdhsa", "fiji", "k").contains("s_mov_b32 s40, s0"));
+}
+
+/// The frame pointer is set up where code uses it, even if the call that it is for cannot be reached.
+#[test]
+fn frame_pointers_of_unreachable_calls_are_set_up() {
+    let text = "
+declare void @g(ptr addrspace(5))
+define i32 @f(i32 %x) {
+  %a = alloca [4 x i32], addrspace(5)
+  store volatile i32 %x, ptr addrspace(5) %a
+  br i1 false, label %dead, label %r
+dead:
+  call void @g(ptr addrspace(5) %a)
+  br label %r
+r:
+  %v = load volatile i32, ptr addrspace(5) %a
+  ret i32 %v
+}
+";
+    let options = CompileOptions {
+        triple: "amdgcn-amd-amdhsa".into(),
+        cpu: "gfx900".into(),
+        opt_level: 0,
+        ..Default::default()
+    };
+    let code = instructions(&compile_with(text, options).unwrap(), "f").join("\n");
+    let [set, used] = ["s_mov_b32 s33, s32", "s[0:3], s33"].map(|part| code.find(part));
+    assert!(!code.contains("s_swappc") && (used.is_none() || set.is_some() && set < used), "{code}");
 }

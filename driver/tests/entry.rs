@@ -1,32 +1,15 @@
 //! Entry and end of kernels and shaders on all systems, as far as bytes tell: registers, sections, symbols.
 
-use gcnc::{CompileOptions, FileType};
+#[allow(dead_code)]
+mod common;
+
+use common::{compile, compile_with, instructions};
+use gcnc::CompileOptions;
 use object::{Object, ObjectSection, ObjectSymbol};
-
-fn compile(text: &str, triple: &str, cpu: &str) -> Result<Vec<u8>, String> {
-    compile_with(text, CompileOptions { triple: triple.into(), cpu: cpu.into(), ..Default::default() })
-}
-
-fn compile_with(text: &str, options: CompileOptions) -> Result<Vec<u8>, String> {
-    let options = CompileOptions { file_type: FileType::Obj, verify: true, ..options };
-    match gcnc::compile(text.as_bytes(), "test.ll", &options) {
-        Ok(output) => Ok(output.bytes),
-        Err(errors) => Err(errors.iter().map(|error| error.to_string()).collect()),
-    }
-}
 
 /// The instructions of function `name`, one string each.
 fn code(text: &str, triple: &str, cpu: &str, name: &str) -> Vec<String> {
-    listing(&compile(text, triple, cpu).unwrap(), name)
-}
-
-fn listing(object: &[u8], name: &str) -> Vec<String> {
-    let listing = emit::disassemble(object).unwrap();
-    let start = format!("{name}:");
-    let lines = listing.lines().skip_while(|line| *line != start).skip(1);
-    let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
-    let text = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
-    lines.map(text).filter(|line| !line.is_empty()).collect()
+    instructions(&compile(text, triple, cpu).unwrap(), name)
 }
 
 const SHADERS: &str = "
@@ -187,7 +170,7 @@ define amdgpu_kernel void @u() {
         let triple = "amdgcn-amd-amdhsa".to_owned();
         let options =
             CompileOptions { triple, cpu: cpu.into(), attributes, function_attributes, ..Default::default() };
-        listing(&compile_with(text, options).unwrap(), name)
+        instructions(&compile_with(text, options).unwrap(), name)
     };
     let traps = |lines: &[String]| lines.iter().any(|line| line == "s_trap 2");
     // Before GFX9 the handler wants the queue in s[0:1].
