@@ -6,13 +6,10 @@ use super::float::{SignOp, by_float};
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
-    AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, Ordering, SyncScope, Type, Value,
+    AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, Ordering, SyncScope, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{
-    Dpp, Encoding, EntryValue, Extension, ModFlags, Modifiers, Operand, PReg, Reg, VRegFlags,
-};
-use mir::target::{Generation, Os};
+use mir::machine::{Dpp, Encoding, EntryValue, Extension, Operand, PReg, Reg, VRegFlags};
 use smallvec::SmallVec;
 
 /// Vector instructions whose sources are the arguments as they are.
@@ -91,7 +88,7 @@ fn unary_int(intrinsic: Intrinsic) -> Option<(Opcode, Opcode)> {
 }
 
 /// The register that the command processor fills.
-fn entry_value(intrinsic: Intrinsic) -> Option<EntryValue> {
+pub(super) fn entry_value(intrinsic: Intrinsic) -> Option<EntryValue> {
     Some(match intrinsic {
         Intrinsic::WorkitemIdX => EntryValue::WorkitemIdX,
         Intrinsic::WorkitemIdY => EntryValue::WorkitemIdY,
@@ -410,7 +407,7 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn plain(&mut self, op: Opcode, dst: Operand, args: &[Value]) -> Result<()> {
+    pub(super) fn plain(&mut self, op: Opcode, dst: Operand, args: &[Value]) -> Result<()> {
         if !self.exists(op) {
             return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
         }
@@ -450,220 +447,6 @@ impl<'a> Selector<'a> {
         self.float_op(op, dst, &operands);
         Ok(())
     }
-
-    /// GFX8 and later have no clamping `v_rsq`: the result is clamped to the finite range.
-    fn rsq_clamp(&mut self, data: &InstData, arg: Value) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        let float = self.float_of(data.ty)?;
-        let clamping = by_float([V_NOP, V_RSQ_CLAMP_F32, V_RSQ_CLAMP_F64], float)?;
-        let x = self.float_src(arg);
-        if self.exists(clamping) {
-            self.float_op(clamping, dst, &[x]);
-            return Ok(());
-        }
-        let (rsq, min, max, largest) = match self.dwords(value) {
-            1 => (V_RSQ_F32, V_MIN_F32, V_MAX_F32, 0x7f7f_ffffu64),
-            _ => (V_RSQ_F64, V_MIN_F64, V_MAX_F64, 0x7fef_ffff_ffff_ffff),
-        };
-        let dwords = self.dwords(value);
-        let [root, below] = [self.new_vgpr(dwords), self.new_vgpr(dwords)];
-        self.float_op(rsq, root, &[x]);
-        let constant =
-            |bits: u64| Operand::Imm(if dwords == 1 { i64::from(bits as u32 as i32) } else { bits as i64 });
-        let sign = if dwords == 1 { 1 << 31 } else { 1 << 63 };
-        self.vop(min, &[below, constant(largest), root]);
-        self.vop(max, &[dst, constant(largest | sign), below]);
-        Ok(())
-    }
-
-    fn int_min_max(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        let row = match intrinsic {
-            Intrinsic::Smin => [S_MIN_I32, V_MIN_I32, V_MIN_I16, V_PK_MIN_I16],
-            Intrinsic::Smax => [S_MAX_I32, V_MAX_I32, V_MAX_I16, V_PK_MAX_I16],
-            Intrinsic::Umin => [S_MIN_U32, V_MIN_U32, V_MIN_U16, V_PK_MIN_U16],
-            _ => [S_MAX_U32, V_MAX_U32, V_MAX_U16, V_PK_MAX_U16],
-        };
-        let signed = matches!(intrinsic, Intrinsic::Smin | Intrinsic::Smax);
-        if self.values[value].rep == Rep::Sgpr {
-            let [a, b] = [args[0], args[1]].map(|v| {
-                let x = if signed { self.sext32(v) } else { self.zext32(v) };
-                if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }
-            });
-            self.sop(row[0], &[dst, a, b]);
-            return Ok(());
-        }
-        if data.ty == Type::I32 && self.median(dst, intrinsic, args) {
-            return Ok(());
-        }
-        let op = match (Self::is_packed(data.ty), data.ty.bits()) {
-            (true, _) => row[3],
-            (_, Some(16)) => row[2],
-            _ => row[1],
-        };
-        let [a, b] = [self.src(args[0]), self.src(args[1])];
-        self.vop(op, &[dst, a, b]);
-        Ok(())
-    }
-
-    /// `max(min(x, hi), lo)` and `min(max(x, lo), hi)` of constants `lo <= hi`: the median.
-    fn median(&mut self, dst: Operand, outer: Intrinsic, args: &[Value]) -> bool {
-        let opposite = match outer {
-            Intrinsic::Smin => Intrinsic::Smax,
-            Intrinsic::Smax => Intrinsic::Smin,
-            Intrinsic::Umin => Intrinsic::Umax,
-            _ => Intrinsic::Umin,
-        };
-        let Some(outer_bound) = self.const_int(args[1]) else { return false };
-        let Some(mir::ir::InstKind::Intrinsic { intrinsic, args: inner }) =
-            self.foldable(args[0]).map(|d| &d.kind)
-        else {
-            return false;
-        };
-        if *intrinsic != opposite {
-            return false;
-        }
-        let Some(inner_bound) = self.const_int(inner[1]) else { return false };
-        let signed = matches!(outer, Intrinsic::Smin | Intrinsic::Smax);
-        let (low, high) = if matches!(outer, Intrinsic::Smax | Intrinsic::Umax) {
-            (outer_bound, inner_bound)
-        } else {
-            (inner_bound, outer_bound)
-        };
-        let ordered = if signed { low <= high } else { low as u32 <= high as u32 };
-        // Two literals would cost a move more than the two instructions.
-        let inline = |v| self.is_inline(v, mir::isa::ValueType::B32);
-        if !ordered || !(inline(low) || inline(high)) {
-            return false;
-        }
-        let x = self.src(inner[0]);
-        let op = if signed { V_MED3_I32 } else { V_MED3_U32 };
-        self.vop(op, &[dst, x, Operand::Imm(low), Operand::Imm(high)]);
-        true
-    }
-
-    fn byte_swap(&mut self, data: &InstData, arg: Value) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let x = self.vgpr(arg);
-        if self.exists(V_PERM_B32) {
-            self.vop(V_PERM_B32, &[dst, Operand::Imm(0), x, Operand::Imm(0x0001_0203)]);
-            return Ok(());
-        }
-        let [left, right] = [self.new_vgpr(1), self.new_vgpr(1)];
-        self.vop(V_ALIGNBIT_B32, &[left, x, x, Operand::Imm(24)]);
-        self.vop(V_ALIGNBIT_B32, &[right, x, x, Operand::Imm(8)]);
-        self.vop(V_BFI_B32, &[dst, Operand::Imm(0x00ff_00ff), left, right]);
-        Ok(())
-    }
-
-    /// `fshr`: the low dword of `{a, b} >> (c mod 32)`.
-    fn funnel_right(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        if self.values[value].rep != Rep::Sgpr {
-            let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
-            let c = match c {
-                Operand::Imm(amount) => Operand::Imm(amount & 31),
-                other => other,
-            };
-            self.vop(V_ALIGNBIT_B32, &[dst, a, b, c]);
-            return Ok(());
-        }
-        let parts = [self.sgpr(args[1]), self.sgpr(args[0])];
-        let pair = self.new_sgpr(2);
-        self.sequence(pair, &parts);
-        let amount = match self.scalar_src(args[2]) {
-            Operand::Imm(amount) => Operand::Imm(amount & 31),
-            other => {
-                let out = self.new_sgpr(1);
-                self.sop(S_AND_B32, &[out, other, Operand::Imm(31)]);
-                out
-            }
-        };
-        let shifted = self.new_sgpr(2);
-        self.sop(S_LSHR_B64, &[shifted, pair, amount]);
-        let low = self.sub(&shifted, 0, 1);
-        self.emit(COPY, [dst, low]);
-        Ok(())
-    }
-
-    fn bit_field_extract(&mut self, data: &InstData, args: &[Value], signed: bool) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        if self.values[value].rep == Rep::Sgpr
-            && let (Some(offset), Some(width)) = (self.const_int(args[1]), self.const_int(args[2]))
-        {
-            let x = self.scalar_src(args[0]);
-            let field = offset & 31 | (width & 31) << 16;
-            self.sop(if signed { S_BFE_I32 } else { S_BFE_U32 }, &[dst, x, Operand::Imm(field)]);
-            return Ok(());
-        }
-        self.plain(if signed { V_BFE_I32 } else { V_BFE_U32 }, dst, args)
-    }
-
-    /// `div.scale(numerator, denominator, select)`: the instruction reads the operand to scale first, then denominator
-    /// and numerator. Source: GCN3 ISA, `V_DIV_SCALE_F32`.
-    fn div_scale(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        let op = by_float([V_NOP, V_DIV_SCALE_F32, V_DIV_SCALE_F64], self.float_of(self.f.ty(args[0]))?)?;
-        if op == V_NOP {
-            return Err(Diagnostic::unsupported("div.scale of half"));
-        }
-        let [n, d] = [self.src(args[0]), self.src(args[1])];
-        let scaled = if self.immediate(args[2])? & 1 != 0 { n } else { d };
-        let flag = match self.seconds.get(&value) {
-            Some(&reg) => Operand::vreg(reg, 2),
-            None => self.new_mask(),
-        };
-        // The two operands that are the same must stay the same register.
-        let dwords = self.dwords(args[0]);
-        let [n2, d2] = [self.in_vgpr(n, dwords), self.in_vgpr(d, dwords)];
-        let scaled = if scaled == n { n2 } else { d2 };
-        self.emit(op, [dst, flag, scaled, d2, n2]);
-        Ok(())
-    }
-
-    /// `div.fmas` reads VCC, which takes the constant bus.
-    fn div_fmas(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let (value, dst) = self.result(data)?;
-        let op = by_float([V_NOP, V_DIV_FMAS_F32, V_DIV_FMAS_F64], self.float_of(data.ty)?)?;
-        if op == V_NOP {
-            return Err(Diagnostic::unsupported("div.fmas of half"));
-        }
-        let dwords = self.dwords(value);
-        let sources = [args[0], args[1], args[2]].map(|v| {
-            let x = self.src(v);
-            self.in_vgpr(x, dwords)
-        });
-        let mask = self.mask(args[3])?;
-        self.emit(S_MOV_B64, [Operand::preg(PReg::VCC_LO, 2), mask]);
-        self.emit(op, [dst, sources[0], sources[1], sources[2]]);
-        Ok(())
-    }
-
-    fn dot_product(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let op = match intrinsic {
-            Intrinsic::Sdot2 => V_DOT2_I32_I16,
-            Intrinsic::Udot2 => V_DOT2_U32_U16,
-            Intrinsic::Sdot4 => V_DOT4_I32_I8,
-            Intrinsic::Udot4 => V_DOT4_U32_U8,
-            Intrinsic::Sdot8 => V_DOT8_I32_I4,
-            Intrinsic::Udot8 => V_DOT8_U32_U4,
-            _ => V_DOT2_F32_F16,
-        };
-        if !self.exists(op) {
-            return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
-        }
-        let clamp = args.get(3).and_then(|&v| self.const_int(v)).unwrap_or(0) & 1 != 0;
-        let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
-        let mut mods = Modifiers::default();
-        if clamp {
-            mods.flags |= ModFlags::CLAMP;
-        }
-        self.vop_mods(op, &[dst, a, b, c], mods);
-        Ok(())
-    }
-
-    // Across lanes.
 
     /// A lane number: SGPR or constant.
     fn lane_number(&mut self, value: Value) -> Operand {
@@ -750,107 +533,5 @@ impl<'a> Selector<'a> {
         inst.encoding = Encoding::Dpp;
         inst.mods.ext = Extension::Dpp(control);
         Ok(())
-    }
-
-    /// Whether an id comes in trap temporaries.
-    fn in_trap_temporary(&self, intrinsic: Intrinsic) -> bool {
-        use Intrinsic::*;
-        self.target.has(mir::target::Features::ARCHITECTED_SGPRS)
-            && matches!(intrinsic, WorkgroupIdX | WorkgroupIdY | WorkgroupIdZ | WaveId)
-    }
-
-    /// An id out of the trap temporaries: ttmp9 is x of the work-group, ttmp7 holds y and z, ttmp8 the wave's number from bit 25 on.
-    ///
-    /// Source: AMDGPU usage guide, "Initial Kernel Execution State", architected SGPRs.
-    fn trap_temporary(&mut self, data: &InstData, intrinsic: Intrinsic) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let ttmp = |n| Operand::preg(PReg::ttmp(n), 1);
-        match intrinsic {
-            Intrinsic::WorkgroupIdX => self.sop(S_MOV_B32, &[dst, ttmp(9)]),
-            Intrinsic::WorkgroupIdY => self.sop(S_AND_B32, &[dst, ttmp(7), Operand::Imm(0xffff)]),
-            Intrinsic::WorkgroupIdZ => self.sop(S_LSHR_B32, &[dst, ttmp(7), Operand::Imm(16)]),
-            _ => self.sop(S_BFE_U32, &[dst, ttmp(8), Operand::Imm(25 | 5 << 16)]),
-        }
-        Ok(())
-    }
-
-    /// `amdgcn.reloc.constant`: the linker puts the number in.
-    fn relocated_constant(&mut self, data: &InstData, symbol: Value) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let Some(&mir::ir::Const::Symbol(symbol, _)) = self.f.as_const(symbol) else {
-            return Err(Diagnostic::defect("constant of no symbol"));
-        };
-        let symbols = &mut self.mf.symbols;
-        let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
-        let kind = mir::machine::RelocKind::Abs32Lo;
-        self.emit(S_MOV_B32, [dst, Operand::Symbol { symbol: id, addend: 0, kind }]);
-        Ok(())
-    }
-
-    /// Whether `s_trap` reaches the handler of HSA.
-    fn traps_are_handled(&self) -> bool {
-        self.target.os == Os::AmdHsa && self.target.has(mir::target::Features::TRAP_HANDLER)
-    }
-
-    /// HSA: the trap handler finds the queue by its doorbell on GFX9, before that in s\[0:1\]. Elsewhere the wave just ends.
-    fn trap(&mut self) -> Result<()> {
-        if !self.traps_are_handled() {
-            self.emit(S_ENDPGM, [Operand::Imm(0)]);
-            return Ok(());
-        }
-        if self.target.generation() < Generation::Gfx9 || self.target.code_object_version < 4 {
-            let queue = self.queue_of_trap();
-            self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
-        }
-        self.emit(S_TRAP, [Operand::Imm(2)]);
-        Ok(())
-    }
-
-    /// A register that `read_register` and `write_register` name, and its dwords.
-    fn named_register(&mut self, number: Value) -> Result<(Operand, u32)> {
-        let index = self.immediate(number)?;
-        let &(name, dwords) = usize::try_from(index)
-            .ok()
-            .and_then(|i| mir::ir::NAMED_REGISTERS.get(i))
-            .ok_or_else(|| Diagnostic::malformed("unknown register"))?;
-        let first = match name {
-            "m0" => PReg::M0,
-            "exec" | "exec_lo" => PReg::EXEC_LO,
-            "exec_hi" => PReg::EXEC_HI,
-            _ if !self.target.has(mir::target::Features::FLAT) => {
-                return Err(Diagnostic::unsupported(format!(
-                    "invalid register \"{name}\" for {}",
-                    self.target
-                )));
-            }
-            "flat_scratch_hi" => PReg::FLAT_SCRATCH_HI,
-            _ => PReg::FLAT_SCRATCH_LO,
-        };
-        if matches!(first, PReg::FLAT_SCRATCH_LO | PReg::FLAT_SCRATCH_HI) {
-            self.set_flat_scratch_up();
-        }
-        Ok((Operand::preg(first, dwords as u8), dwords))
-    }
-
-    /// The entry value that the result of an intrinsic is, so that no copy is needed.
-    pub(super) fn entry_of(&self, value: Value) -> Option<EntryValue> {
-        let called = self.mf.call_conv.is_callable();
-        if let mir::ir::ValueDef::FuncParam(index) = self.f.values[value].def {
-            return self.f.params.get(index as usize)?.register.map(EntryValue::Argument);
-        }
-        let inst = self.f.def_inst(value)?;
-        match self.f.insts[inst].kind {
-            mir::ir::InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, .. } if called => {
-                Some(EntryValue::ImplicitargPtr)
-            }
-            // Of the packed ids each is computed.
-            mir::ir::InstKind::Intrinsic {
-                intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
-                ..
-            } if called => None,
-            mir::ir::InstKind::Intrinsic { intrinsic, .. } if self.in_trap_temporary(intrinsic) => None,
-            mir::ir::InstKind::Intrinsic { intrinsic, .. } => entry_value(intrinsic),
-            _ => None,
-        }
     }
 }

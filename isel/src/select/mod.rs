@@ -44,7 +44,9 @@ mod int;
 mod int64;
 mod intrinsic;
 mod memory;
+mod numeric;
 mod prepare;
+mod registers;
 mod shader;
 #[cfg(test)]
 mod tests;
