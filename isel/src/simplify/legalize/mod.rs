@@ -22,6 +22,7 @@
 //!
 //! Cost: linear in the instructions emitted.
 
+mod alloca;
 pub(super) mod asm;
 mod atomic;
 mod block_copy;
@@ -44,6 +45,7 @@ mod narrow_float;
 mod remainder;
 mod shader;
 mod stack;
+mod store;
 mod vector;
 mod vector_intrinsics;
 mod wave;
