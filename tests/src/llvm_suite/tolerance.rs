@@ -1,6 +1,6 @@
 //! What may differ between two compilers' results of the same floating-point computation.
 
-use mir::ir::{Callee, Float, Function, InstKind, Module, Scalar, Type};
+use mir::ir::{Callee, CastOp, Float, Function, InstKind, Module, Scalar, Type, Value};
 
 use super::layout::half;
 
@@ -15,7 +15,7 @@ pub enum Difference {
     Real,
 }
 
-/// The floating-point formats that a function and those that it calls compute in.
+/// The floating-point formats of what a function and those that it calls leave behind: results, what they store, export, and hand on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Formats {
     half: bool,
@@ -31,9 +31,8 @@ impl Formats {
         let mut seen = std::collections::BTreeSet::new();
         let mut work = vec![f];
         while let Some(f) = work.pop() {
-            f.values.values().for_each(|v| formats.note(v.ty));
-            for inst in f.insts.values() {
-                formats.note(inst.ty);
+            for inst in f.insts.values().filter(|inst| inst.has_side_effects()) {
+                inst.kind.for_each_value(|value| formats.note_value(f, value));
                 if let InstKind::Call { callee: Callee::Func(g), .. } = inst.kind
                     && seen.insert(g)
                 {
@@ -42,6 +41,20 @@ impl Formats {
             }
         }
         formats
+    }
+
+    /// Of a struct's or an array's members nothing is known but what the function computes in.
+    fn note_value(&mut self, f: &Function, value: Value) {
+        let ty = f.ty(value);
+        if matches!(ty, Type::Aggregate(_)) {
+            f.values.values().for_each(|v| self.note(v.ty));
+        }
+        self.note(ty);
+        // An integer that is a number's bits.
+        let def = f.def_inst(value).map(|inst| &f.insts[inst].kind);
+        if let Some(&InstKind::Cast { op: CastOp::BitCast, arg }) = def {
+            self.note(f.ty(arg));
+        }
     }
 
     fn note(&mut self, ty: Type) {
