@@ -43,6 +43,15 @@ fn run(text: &str, cpu: &str, level: u8, input: &[u32]) -> Vec<u32> {
     memory.read_u32s(out)
 }
 
+/// That kernel `k` leaves `expected` at both levels.
+fn check(processors: &[&str], text: &str, input: &[u32], expected: &[u32]) {
+    for cpu in processors {
+        for level in [0, 2] {
+            assert_eq!(run(text, cpu, level, input), expected, "{cpu} -O{level}");
+        }
+    }
+}
+
 /// A function (or a kernel) with an object of 8 KiB, a uniform condition that lives in SCC, and more values than registers.
 fn large_frame(function: bool, values: usize) -> String {
     let mut body = String::from(
@@ -151,11 +160,7 @@ done:
 #[test]
 fn the_stack_shrinks_where_it_is_restored() {
     let expected: Vec<u32> = (0..ITEMS).map(|id| (0..=20 * id).map(|i| i + (id & 7) + 4).sum()).collect();
-    for cpu in ["gfx900", "gfx700"] {
-        for level in [0, 2] {
-            assert_eq!(run(GROWING, cpu, level, &[0]), expected, "{cpu} -O{level}");
-        }
-    }
+    check(&["gfx900", "gfx700"], GROWING, &[0], &expected);
 }
 
 /// A list: each turn of the loop makes a new object, though its size is known.
@@ -276,11 +281,7 @@ pad:
 #[test]
 fn variable_arguments_arrive() {
     let expected: Vec<u32> = (0..ITEMS).map(|id| 1020 + id + 3 * (id + 5 + id + 2 * id)).collect();
-    for cpu in ["gfx900", "gfx803"] {
-        for level in [0, 2] {
-            assert_eq!(run(VARIABLE, cpu, level, &[0]), expected, "{cpu} -O{level}");
-        }
-    }
+    check(&["gfx900", "gfx803"], VARIABLE, &[0], &expected);
 }
 
 /// Lanes leave the loop at different turns; the place behind the last one written is uniform in the loop, but not after it.
@@ -417,11 +418,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
             _ => (1..values).fold(words[id] ^ 5, |sum, k| sum ^ words[id + k].wrapping_mul(2 * k as u32 + 1)),
         })
         .collect();
-    for cpu in ["gfx600", "gfx803", "gfx900"] {
-        for level in [0, 2] {
-            assert_eq!(run(&text, cpu, level, &words), expected, "{cpu} -O{level}");
-        }
-    }
+    check(&["gfx600", "gfx803", "gfx900"], &text, &words, &expected);
 }
 
 /// A function that changes all VGPRs, and more SGPRs of its caller than a VGPR has lanes.
@@ -471,9 +468,5 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
             })
         })
         .collect();
-    for cpu in ["gfx600", "gfx803", "gfx900"] {
-        for level in [0, 2] {
-            assert_eq!(run(&text, cpu, level, &words), expected, "{cpu} -O{level}");
-        }
-    }
+    check(&["gfx600", "gfx803", "gfx900"], &text, &words, &expected);
 }

@@ -83,19 +83,25 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    /// Fills in a patch or makes it a relocation.
-    fn apply(&mut self, patch: &Patch<'a>, pending: &mut Vec<Pending>) -> std::result::Result<(), String> {
+    /// Fills in a branch or a constant; otherwise returns the patch's value and its bytes.
+    pub(super) fn fill_in(&mut self, patch: &Patch<'a>) -> std::result::Result<Option<(Sum, u8)>, String> {
         let target = self.target;
         let sum = self.symbols.evaluate(&patch.value, &target)?;
-        let place = patch.place;
         let width = match patch.kind {
-            PatchKind::Branch => return self.branch(&sum, place),
+            PatchKind::Branch => return self.branch(&sum, patch.place).map(|()| None),
             PatchKind::Literal => 4,
             PatchKind::Data(width) => width,
         };
         if sum.plus.is_none() && sum.minus.is_none() {
-            return self.store_constant(place, sum.constant, width);
+            return self.store_constant(patch.place, sum.constant, width).map(|()| None);
         }
+        Ok(Some((sum, width)))
+    }
+
+    /// Fills in a patch or makes it a relocation.
+    fn apply(&mut self, patch: &Patch<'a>, pending: &mut Vec<Pending>) -> std::result::Result<(), String> {
+        let Some((sum, width)) = self.fill_in(patch)? else { return Ok(()) };
+        let place = patch.place;
         let (Some((symbol, part)), from) = (sum.plus, sum.minus) else {
             return Err("the value is no address".to_owned());
         };

@@ -92,17 +92,8 @@ impl<'a> Assembler<'a, '_> {
 
     /// Fills in a patch, or leaves it to the linker.
     fn settle(&mut self, patch: &Patch<'a>, relocs: &mut Vec<FragmentReloc>) -> Result<(), String> {
-        let target = self.target;
-        let sum = self.symbols.evaluate(&patch.value, &target)?;
+        let Some((sum, width)) = self.fill_in(patch)? else { return Ok(()) };
         let place = patch.place;
-        let width = match patch.kind {
-            PatchKind::Branch => return self.branch(&sum, place),
-            PatchKind::Literal => 4,
-            PatchKind::Data(width) => width,
-        };
-        if sum.plus.is_none() && sum.minus.is_none() {
-            return self.store_constant(place, sum.constant, width);
-        }
         if width != 4 || !place.offset.is_multiple_of(4) {
             return Err("an address that is not in a word of its own".to_owned());
         }

@@ -6,6 +6,10 @@ use mir::ir::*;
 use mir::{Diagnostic, Result};
 
 impl Legalizer<'_> {
+    /// A stack object of `count` (one, where there is none) times `size_bytes`, as a pointer of type `ty`. Of known size in the entry block it has
+    /// a place in the frame.
+    ///
+    /// Errors: an object of more than 16 MiB (`Limit`).
     pub(super) fn lower_alloca(
         &mut self,
         size_bytes: u64,

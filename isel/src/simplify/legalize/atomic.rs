@@ -235,13 +235,27 @@ impl Legalizer<'_> {
         let Some(first) = self.b.push(InstKind::Load { ptr, mem: start }, integer, InstFlags::empty()) else {
             return Err(Diagnostic::defect("load without a result"));
         };
+        self.until_swapped(first, integer, update, |this, expected, new| {
+            this.push_cmpxchg(ptr, expected, new, mem)
+        })
+    }
+
+    /// The loop of compare-and-swap: `update` computes what should be there instead of what was found, first `first`; `swap` puts it there
+    /// and says what it found and whether that was expected. The result is what was found at last.
+    pub(super) fn until_swapped(
+        &mut self,
+        first: Value,
+        integer: Type,
+        update: impl FnOnce(&mut Self, Value) -> Result<Value>,
+        swap: impl FnOnce(&mut Self, Value, Value) -> Result<(Value, Value)>,
+    ) -> Result<Value> {
         let (head, done) = (self.b.new_block(), self.b.new_block());
         let scope = self.b.scope.take();
         self.b.jump(head, &[first]);
         let expected = self.b.func.add_block_param(head, integer);
         self.b.block = head;
         let new = update(self, expected)?;
-        let (seen, same) = self.push_cmpxchg(ptr, expected, new, mem)?;
+        let (seen, same) = swap(self, expected, new)?;
         self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
         self.b.block = done;
         self.b.scope = scope;

@@ -159,8 +159,10 @@ impl Legalizer<'_> {
         control
     }
 
-    /// Bytes of the next piece of an access with `left` bytes to go.
-    fn fat_piece(&self, mem: MemAccess, left: u64) -> u64 {
+    /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end with it at the latest.
+    fn fat_piece(&self, mem: MemAccess, done: u64, bytes: u64) -> u64 {
+        let mem = Self::at(mem, done);
+        let left = (bytes - done).min(if done % 4 == 0 { 16 } else { 4 - done % 4 });
         let align = 1u64 << mem.align_log2.min(4);
         let any = self.ctx.machine.has(Features::UNALIGNED_ACCESS);
         let three = self.ctx.machine.generation() > Generation::Gfx6;
@@ -205,10 +207,7 @@ impl Legalizer<'_> {
         let control = Self::fat_control(mem);
         let mut done = 0;
         while done < bytes {
-            let size = self.fat_piece(
-                Self::at(mem, done),
-                (bytes - done).min(if done % 4 == 0 { 16 } else { 4 - done % 4 }),
-            );
+            let size = self.fat_piece(mem, done, bytes);
             let word = (done / 4) as usize;
             if size < 4 {
                 let ty = Type::int(8 * size as u32);
@@ -261,10 +260,7 @@ impl Legalizer<'_> {
         let control = Control::from_bits_retain(Self::fat_control(mem).bits());
         let mut done = 0;
         while done < bytes {
-            let size = self.fat_piece(
-                Self::at(mem, done),
-                (bytes - done).min(if done % 4 == 0 { 16 } else { 4 - done % 4 }),
-            );
+            let size = self.fat_piece(mem, done, bytes);
             let word = (done / 4) as usize;
             if size < 4 {
                 let shift = self.b.i32(8 * (done % 4) as u32);
@@ -341,17 +337,9 @@ impl Legalizer<'_> {
         let start = MemAccess { ordering: Ordering::Monotonic, align_log2: 2, ..mem };
         let words = self.fat_load_words(at, start, 0, integer.bits().unwrap_or(32) / 8)?;
         let first = if let [low, high] = words[..] { self.b.join64(low, high) } else { words[0] };
-        let (head, done) = (self.b.new_block(), self.b.new_block());
-        let scope = self.b.scope.take();
-        self.b.jump(head, &[first]);
-        let expected = self.b.func.add_block_param(head, integer);
-        self.b.block = head;
-        let new = update(self, expected)?;
-        let (seen, same) = self.fat_swap(at, expected, new, mem)?;
-        self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
-        self.b.block = done;
-        self.b.scope = scope;
-        Ok(seen)
+        self.until_swapped(first, integer, update, |this, expected, new| {
+            this.fat_swap(at, expected, new, mem)
+        })
     }
 
     /// `atomicrmw` through a fat pointer.

@@ -1,0 +1,1 @@
+//! Which lanes run together.
