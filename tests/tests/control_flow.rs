@@ -11,6 +11,7 @@ fn check(text: &str, input: &[u32], expected: &[u32]) {
 }
 
 /// A block is the latch of two loops, one inside the other: lanes that leave the inner loop for the header of the outer one must run that again.
+/// No values pass along the edges, so they are not split for other reasons.
 const SHARED_LATCH: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
@@ -18,31 +19,20 @@ entry:
   %id = call i32 @llvm.amdgcn.workitem.id.x()
   %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
   %i = getelementptr i32, ptr addrspace(1) %in, i32 %id
-  %pattern = load i32, ptr addrspace(1) %i
   br label %outer
 outer:
-  %n = phi i32 [ 0, %entry ], [ %n.next, %latch ]
-  %trips = phi i32 [ 0, %entry ], [ %t, %latch ]
-  %bits = phi i32 [ %pattern, %entry ], [ %bits.next, %latch ]
-  %n1 = add i32 %n, 1000
-  %c1 = icmp ugt i32 %trips, 20
-  br i1 %c1, label %exit, label %inner
+  %n = atomicrmw add ptr addrspace(1) %o, i32 1 monotonic
+  %stop = icmp sge i32 %n, 5
+  br i1 %stop, label %exit, label %inner
 inner:
-  %m = phi i32 [ %n1, %outer ], [ %n.next, %latch ]
-  %u = phi i32 [ %trips, %outer ], [ %t, %latch ]
-  %b = phi i32 [ %bits, %outer ], [ %bits.next, %latch ]
-  %t = add i32 %u, 1
-  %c2 = icmp ugt i32 %t, 24
-  br i1 %c2, label %exit, label %latch
+  %m = atomicrmw add ptr addrspace(1) %o, i32 1 monotonic
+  %end = icmp sge i32 %m, 5
+  br i1 %end, label %exit, label %latch
 latch:
-  %n.next = add i32 %m, 1
-  %bits.next = lshr i32 %b, 1
-  %low = and i32 %b, 1
-  %c3 = icmp ne i32 %low, 0
-  br i1 %c3, label %outer, label %inner
+  %x = load volatile i32, ptr addrspace(1) %i
+  %again = icmp ne i32 %x, 0
+  br i1 %again, label %outer, label %inner
 exit:
-  %r = phi i32 [ %n1, %outer ], [ %m, %inner ]
-  store i32 %r, ptr addrspace(1) %o
   ret void
 }
 declare i32 @llvm.amdgcn.workitem.id.x()
@@ -50,29 +40,11 @@ declare i32 @llvm.amdgcn.workitem.id.x()
 
 #[test]
 fn one_latch_of_two_loops() {
-    let input: Vec<u32> = (0..ITEMS).map(|id| id.wrapping_mul(0x9e37_79b1) | id & 1).collect();
-    let lane = |pattern: u32| {
-        let (mut n, mut trips, mut bits) = (0u32, 0, pattern);
-        'outer: loop {
-            n += 1000;
-            if trips > 20 {
-                return n;
-            }
-            loop {
-                trips += 1;
-                if trips > 24 {
-                    return n;
-                }
-                n += 1;
-                let low = bits & 1;
-                bits >>= 1;
-                if low != 0 {
-                    continue 'outer;
-                }
-            }
-        }
-    };
-    check(SHARED_LATCH, &input, &input.iter().map(|&p| lane(p)).collect::<Vec<_>>());
+    // All lanes, some, none take the outer back edge.
+    for mask in [0, 3, u32::MAX] {
+        let input: Vec<u32> = (0..ITEMS).map(|id| u32::from(id & mask == 0)).collect();
+        check(SHARED_LATCH, &input, &[6; ITEMS as usize]);
+    }
 }
 
 /// A loop behind a loop that an edge which is never taken makes a part of it: what is `i1` in the first one is used in the second by lanes that
@@ -83,32 +55,39 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
 entry:
   %id = call i32 @llvm.amdgcn.workitem.id.x()
   %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
-  %i = getelementptr i32, ptr addrspace(1) %in, i32 %id
-  %x = load i32, ptr addrspace(1) %i
-  br label %first
+  br label %outer
+outer:
+  %p = phi i1 [ false, %entry ], [ %q, %choose ]
+  %n = phi i32 [ 9, %entry ], [ %n2, %choose ]
+  %n1 = add i32 %n, -1
+  %stop = icmp eq i32 %n1, 0
+  br i1 %stop, label %exit, label %first
 first:
-  %n = phi i32 [ 0, %entry ], [ %n1, %again ], [ %n1, %latch ]
-  %n1 = add i32 %n, 1
-  %p = xor i32 %n, %x
-  %q = and i32 %p, 1
-  %odd = icmp ne i32 %q, 0
-  %stop = icmp uge i32 %n, %id
-  br i1 %stop, label %second, label %again
-again:
-  %never = icmp ugt i32 %n, 100
-  br i1 %never, label %exit, label %first
+  %q = phi i1 [ true, %outer ], [ %q, %choose ], [ %q, %latch ]
+  %m = phi i32 [ %n1, %outer ], [ %n2, %choose ], [ %n3, %latch ]
+  %n2 = add i32 %m, -1
+  %end = icmp eq i32 %n2, 0
+  br i1 %end, label %exit, label %choose
+choose:
+  %c = and i32 %id, 7
+  switch i32 %c, label %outer [
+    i32 5, label %first
+    i32 6, label %second
+  ]
 second:
-  %m = phi i32 [ 0, %first ], [ %m1, %latch ]
-  %m1 = add i32 %m, 1
-  %more = icmp ult i32 %m1, %q
-  br i1 %more, label %latch, label %exit
+  %r = phi i32 [ %n2, %choose ], [ %n3, %latch ]
+  %n3 = add i32 %r, -1
+  %done = icmp eq i32 %n3, 0
+  br i1 %done, label %exit, label %latch
 latch:
-  br i1 false, label %first, label %second
+  %three = and i32 %id, 3
+  switch i32 %three, label %second [
+    i32 4, label %first
+  ]
 exit:
-  %r = phi i1 [ false, %again ], [ %odd, %second ]
-  %z = zext i1 %r to i32
-  %w = add i32 %z, %n
-  store i32 %w, ptr addrspace(1) %o
+  %x = phi i1 [ %p, %outer ], [ %q, %first ], [ %q, %second ]
+  %z = zext i1 %x to i32
+  store i32 %z, ptr addrspace(1) %o
   ret void
 }
 declare i32 @llvm.amdgcn.workitem.id.x()
@@ -116,9 +95,7 @@ declare i32 @llvm.amdgcn.workitem.id.x()
 
 #[test]
 fn an_edge_never_taken_makes_no_loop() {
-    let input: Vec<u32> = (0..ITEMS).map(|id| id / 3).collect();
-    let expected: Vec<u32> = (0..ITEMS).map(|id| ((id ^ (id / 3)) & 1) + id).collect();
-    check(FALSE_PART, &input, &expected);
+    check(FALSE_PART, &[0], &[1; ITEMS as usize]);
 }
 
 /// The mode of the descriptor and what the code expects of it must be the same where operands and results are treated apart.
@@ -144,8 +121,10 @@ fn quotients_where_operands_and_results_are_treated_apart() {
     let mut rng = fastrand::Rng::with_seed(11);
     for _ in 0..16 {
         // No denormal operands: what the steps of a division make of these in such a mode is the hardware's.
+        // Small dividends: the residues of the steps are denormal.
         let operands: Vec<f32> = (0..2 * ITEMS)
-            .map(|_| f32::from_bits(rng.u32(..) & 0x807f_ffff | rng.u32(1..255) << 23))
+            .map(|i| if i % 2 == 0 { rng.u32(1..40) } else { rng.u32(80..160) } << 23 | rng.u32(..) & 0x807f_ffff)
+            .map(f32::from_bits)
             .collect();
         let bits: Vec<u32> = operands.iter().map(|x| x.to_bits()).collect();
         for (mode, flushed) in [
