@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 /// Most times that ten times the code may take.
 const LIMIT: f64 = 40.0;
-/// The same for nests: the masks of all loops around are alive in the innermost one, so the deeper nest spills.
-const NEST_LIMIT: f64 = 80.0;
+/// The same for nests. The masks of all loops around are alive in the innermost one, so live ranges alone grow with the square of the depth, a hundred
+/// times; what was cubic took a thousand.
+const NEST_LIMIT: f64 = 150.0;
 
 fn kernel(body: &str) -> String {
     format!("define kernel void @f(v0: ptr addrspace(1), v1: i32) {{\n{body}}}\n")

@@ -67,8 +67,8 @@ pub struct Solution<'a, V> {
     dom: &'a Dominators,
     /// In preorder of the dominator tree.
     nodes: Vec<Node<V>>,
-    /// Ascending.
-    region: Vec<u32>,
+    /// Uses, and blocks that lead into the region, where the variable is undefined. Ascending.
+    outside: Vec<u32>,
     undefined: V,
 }
 
@@ -109,7 +109,7 @@ impl<V: Copy + PartialEq> Solution<'_, V> {
     }
 
     fn in_region(&self, block: u32) -> bool {
-        self.region.binary_search(&block).is_ok()
+        self.outside.binary_search(&block).is_err()
     }
 
     fn reaching(&self, origin: Origin<V>) -> Reaching<V> {
@@ -160,8 +160,8 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         undefined: V,
     ) -> Solution<'a, V> {
         let uses: Vec<u32> = uses.into_iter().collect();
-        let (nodes, region) = self.nodes(defs, &uses, undefined);
-        let mut solution = Solution { dom: self.dom, nodes, region, undefined };
+        let (nodes, outside) = self.nodes(defs, &uses, undefined);
+        let mut solution = Solution { dom: self.dom, nodes, outside, undefined };
         // Nodes that matter, and what each hears from its predecessors.
         let mut needed = Vec::new();
         let mut is_needed = vec![false; solution.nodes.len()];
@@ -223,7 +223,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         }
     }
 
-    /// The definitions and meeting points, in preorder of the dominator tree, and the region, ascending.
+    /// The definitions and meeting points, in preorder of the dominator tree, and the blocks outside of the region that matter.
     fn nodes<V: Copy + PartialEq>(
         &mut self,
         defs: impl IntoIterator<Item = (u32, V)>,
@@ -246,7 +246,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         let mut open: Vec<u32> = nodes.iter().filter(|n| n.def != Some(undefined)).map(|n| n.block).collect();
         let ends: Vec<u32> = nodes.iter().filter(|n| n.def == Some(undefined)).map(|n| n.block).collect();
         self.mark_fresh(&open);
-        let (region, entered) = self.mark_region(uses, &ends);
+        let (outside, entered) = self.mark_region(uses, &ends);
         for meet in entered {
             self.meets[meet as usize] = self.variable;
             nodes.extend(node(meet, None));
@@ -275,7 +275,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
             nodes[n].meet = self.meets[nodes[n].block as usize] == self.variable;
             open.push(n);
         }
-        (nodes, region)
+        (nodes, outside)
     }
 
     /// Marks the blocks to whose start a value of one of `defs` comes.
@@ -290,34 +290,35 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         }
     }
 
-    /// The region, ascending, and the blocks of it to which the undefined value comes from outside; `ends` are the definitions that make the
-    /// variable undefined.
+    /// Marks the region. Uses and predecessors outside of it, ascending, and its blocks to which the undefined value comes from there or from
+    /// `ends`, the definitions that make the variable undefined.
     fn mark_region(&mut self, uses: &[u32], ends: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let (mut region, mut entered) = (Vec::new(), Vec::new());
+        let (mut outside, mut entered) = (Vec::new(), Vec::new());
         let mut stack: Vec<u32> = uses.to_vec();
         while let Some(block) = stack.pop() {
-            if self.fresh[block as usize] != self.variable
-                || std::mem::replace(&mut self.region[block as usize], self.variable) == self.variable
-            {
+            if self.fresh[block as usize] != self.variable {
+                outside.push(block);
                 continue;
             }
-            region.push(block);
+            if std::mem::replace(&mut self.region[block as usize], self.variable) == self.variable {
+                continue;
+            }
             let mut is_entered = block == self.graph.entry();
             for &pred in self.graph.preds(block).iter().filter(|&&p| self.order.contains(p)) {
                 if self.defines[pred as usize] == self.variable {
                     is_entered |= ends.contains(&pred);
-                } else if self.fresh[pred as usize] == self.variable {
-                    stack.push(pred);
                 } else {
-                    is_entered = true;
+                    is_entered |= self.fresh[pred as usize] != self.variable;
+                    stack.push(pred);
                 }
             }
             if is_entered {
                 entered.push(block);
             }
         }
-        region.sort_unstable();
-        (region, entered)
+        outside.sort_unstable();
+        outside.dedup();
+        (outside, entered)
     }
 }
 
