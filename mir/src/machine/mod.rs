@@ -26,6 +26,7 @@
 mod asm;
 mod function;
 mod inst;
+mod lanes_agree;
 mod reg;
 mod text;
 mod verify;

@@ -2,7 +2,8 @@
 //!
 //! Checked here, cheapest first: block parts and edges; operands against their row (count, file, width); where EXEC may be
 //! written and SCC read; and, while registers are virtual, SSA: one definition, which dominates every use. VGPRs are
-//! checked on the thread graph, SGPRs and whole-wave VGPRs on the wave graph (before structuring there is only one).
+//! checked on the thread graph, SGPRs and whole-wave VGPRs on the wave graph (before structuring there is only one). In selected code, also
+//! whether lanes agree on the scalars they read ([`super::lanes_agree`]).
 //! Cost: n log n. The first violation is returned as a [`ErrorKind::Defect`](crate::ErrorKind::Defect).
 
 use super::{
@@ -384,6 +385,9 @@ impl Verifier<'_> {
             for &reg in args.chain(sargs).chain(&mask) {
                 check(reg, block, u32::MAX)?;
             }
+        }
+        if self.stage == Stage::Selected {
+            super::lanes_agree::check(self.f, &thread, &thread_order, &thread_dom)?;
         }
         Ok(())
     }
