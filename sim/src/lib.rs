@@ -35,6 +35,7 @@ pub mod strict;
 pub mod timing;
 pub mod wave;
 
+pub use dispatch::prepared::Prepared;
 pub use dispatch::single;
 pub use dispatch::{Arg, Dispatch, run, run_on};
 pub use dispatch_json::{Outcome, RunError, RunOptions, run_from_json};

@@ -51,8 +51,10 @@ pub trait Bus {
     fn order(&mut self) -> Option<&mut dyn Order> {
         None
     }
-    /// The lane whose stores follow; 255 for atomic operations of any.
+    /// The lane whose stores follow; 255 for atomic operations of any, where it does not matter which.
     fn lane(&mut self, _lane: usize) {}
+    /// So many bytes of LDS at an offset were stored, where [`crate::Config::observe`] asks to be told.
+    fn lds_stored(&mut self, _offset: u32, _bytes: u32) {}
     /// Loads `out.len()` bytes with their undefined bits.
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
     /// Stores bytes with their undefined bits.
