@@ -244,6 +244,19 @@ impl Memory {
         self.regions.binary_search_by_key(&id.0, |r| r.base).ok()
     }
 
+    /// The application's buffers and their names, by address.
+    pub fn buffers(&self) -> impl Iterator<Item = (BufferId, &str)> {
+        self.regions
+            .iter()
+            .filter(|r| r.kind == RegionKind::Buffer)
+            .map(|r| (BufferId(r.base), r.name.as_str()))
+    }
+
+    /// Whether a region may be written.
+    pub fn is_writable(&self, id: BufferId) -> bool {
+        self.index_of(id).is_some_and(|i| self.regions[i].writable)
+    }
+
     /// The contents of a buffer; empty if it is not mapped.
     pub fn bytes(&self, id: BufferId) -> &[u8] {
         self.index_of(id).map_or(&[], |i| &self.regions[i].data)
