@@ -8,6 +8,7 @@
 //! convergence  which lanes run together
 //! ir           IR, as read and legal
 //! machine      machine code between selection and emission
+//! object       the finished code
 //! record       what a run leaves, and who wrote it
 //! compare      the first difference of two runs
 //! ```
@@ -17,4 +18,5 @@ pub mod compare;
 pub mod convergence;
 pub mod ir;
 pub mod machine;
+pub mod object;
 pub mod record;
