@@ -137,7 +137,12 @@ pub struct Gpu {
     pub rng: fastrand::Rng,
     /// Launches so far.
     pub launches: Vec<Launch>,
+    /// Is shown every launch before it runs, with memory as it is then; an error ends the program.
+    pub watch: Option<Box<Watch>>,
 }
+
+/// What looks at launches.
+pub type Watch = dyn FnMut(&Dispatch, &Memory) -> Result<(), String>;
 
 impl Gpu {
     /// A GPU that holds the linked code object `bytes`.
@@ -148,6 +153,7 @@ impl Gpu {
             config: Config::default(),
             rng: fastrand::Rng::with_seed(0x6763_6e63),
             launches: Vec::new(),
+            watch: None,
         })
     }
 
@@ -183,6 +189,9 @@ impl Gpu {
             args: args.iter().map(|arg| arg.0.clone()).collect(),
             ..Dispatch::default()
         };
+        if let Some(watch) = &mut self.watch {
+            watch(&dispatch, &self.memory)?;
+        }
         let stats = sim::run(&self.object, &mut self.memory, &dispatch, &self.config)
             .map_err(|report| report.to_string())?;
         self.launches.push(Launch { kernel: kernel.to_owned(), instructions: stats.instructions });

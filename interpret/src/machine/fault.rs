@@ -21,6 +21,15 @@ pub enum Cause {
         /// What each of them has.
         values: [u32; 2],
     },
+    /// EXEC has a lane in a block to which no edge of the thread graph leads from where it was.
+    Astray {
+        /// The lane.
+        lane: usize,
+        /// The block that it ran last; `None` before the first.
+        from: Option<u32>,
+        /// The block that it runs now; `None` where the function ends without it.
+        to: Option<u32>,
+    },
     /// Waves wait at different barriers, or some have ended.
     Barrier(String),
     /// Control reached an end that it must not reach.
@@ -58,6 +67,16 @@ impl fmt::Display for Cause {
                 "{register} is read as a scalar, but is {:08x} in lane {} and {:08x} in lane {}",
                 values[0], lanes[0], values[1], lanes[1]
             ),
+            Self::Astray { lane, from, to } => {
+                match from {
+                    Some(from) => write!(f, "lane {lane}, which ran mbb{from} last, ")?,
+                    None => write!(f, "lane {lane}, which ran nothing yet, ")?,
+                }
+                match to {
+                    Some(to) => write!(f, "is in mbb{to}, where the thread graph has no edge for it"),
+                    None => f.write_str("never comes to an end"),
+                }
+            }
             Self::Barrier(what) | Self::Malformed(what) => f.write_str(what),
             Self::Unreachable => f.write_str("unreachable code is reached"),
             Self::Fuel => f.write_str("the instruction budget is used up: a wave may not end"),

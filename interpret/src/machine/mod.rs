@@ -182,10 +182,17 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
             ways: ways.collect(),
             starts: Vec::new(),
             ends: Vec::new(),
+            lane_succs: data.thread_succs.iter().map(|edge| edge.block.as_u32()).collect(),
+            has_lanes: Some(&block) == f.layout.first(),
             first_site: *next_site,
         };
         *next_site += code.steps.len() as u32 + 1;
         blocks[block.as_u32() as usize] = code;
+    }
+    for edge in f.layout.iter().flat_map(|&block| &f.blocks[block].thread_succs) {
+        if let Some(to) = blocks.get_mut(edge.block.as_u32() as usize) {
+            to.has_lanes = true;
+        }
     }
     if !threads {
         vector_moves(preparer, &mut blocks);

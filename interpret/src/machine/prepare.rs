@@ -127,6 +127,10 @@ pub(super) struct BlockCode {
     pub starts: Vec<(Whole, Whole)>,
     /// VGPR arguments of successors that move at the end of the body.
     pub ends: Vec<(Whole, Whole)>,
+    /// Where its lanes may go, by the thread graph.
+    pub lane_succs: SmallVec<[u32; 2]>,
+    /// Whether lanes come here by the thread graph; gates and split edges are places of the wave alone.
+    pub has_lanes: bool,
     /// Number of its first instruction among all of the program.
     pub first_site: u32,
 }

@@ -3,7 +3,8 @@
 //! Selected code is run instance by instance: the lanes that are furthest behind ([`Schedule`]) execute a block together, then each goes
 //! where its bit of a mask says. Physical registers but VGPRs carry nothing from one block to the next, so they are made undefined at its
 //! start. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
-//! their moves: at the end of the body of a block with one successor, else at the start of the body of the target.
+//! their moves: at the end of the body of a block with one successor, else at the start of the body of the target. EXEC must
+//! be such that every lane follows the thread graph from block to block up to an end; allocation relies on it.
 //!
 //! A call runs its callee to the end with the lanes that call. What the convention lets it change is undefined afterwards.
 
@@ -42,11 +43,53 @@ enum Control {
     Wave { block: u32, next: usize },
 }
 
+/// Where each lane of the wave is by the thread graph.
+struct Lanes {
+    /// The block that it ran last; [`NOWHERE`] before the first.
+    last: [u32; LANES],
+    /// Those that entered the function.
+    entered: u64,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Lanes {
+    /// The lanes of `exec` run block `at`, which each must have reached along the thread graph.
+    fn arrive(&mut self, code: &Code<'_>, at: u32, exec: u64) -> Result<(), Cause> {
+        let may = |last: u32| match code.blocks.get(last as usize) {
+            Some(block) => block.lane_succs.contains(&at),
+            None => at == code.entry,
+        };
+        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            let last = self.last[lane];
+            if !may(last) {
+                return Err(Cause::Astray { lane, from: (last != NOWHERE).then_some(last), to: Some(at) });
+            }
+            self.last[lane] = at;
+        }
+        Ok(())
+    }
+
+    /// The function ends: everybody who entered must have come to an end.
+    fn end(&self, code: &Code<'_>) -> Result<(), Cause> {
+        let ended =
+            |last: u32| code.blocks.get(last as usize).is_some_and(|block| block.lane_succs.is_empty());
+        match (0..LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
+            Some(lane) => {
+                let from = (self.last[lane] != NOWHERE).then_some(self.last[lane]);
+                Err(Cause::Astray { lane, from, to: None })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// A function that runs.
 struct Frame {
     code: usize,
     registers: Registers,
     control: Control,
+    lanes: Lanes,
     /// The caller's registers, and how many dwords the result has.
     caller: Option<(Box<Wave>, u8)>,
 }
@@ -113,7 +156,8 @@ impl<'p> Runner<'p> {
             }
             None => Control::Wave { block: code.entry, next: 0 },
         };
-        self.frames.push(Frame { code: index, registers, control, caller });
+        let lanes = Lanes { last: [NOWHERE; LANES], entered: self.wave.exec() };
+        self.frames.push(Frame { code: index, registers, control, lanes, caller });
         Ok(())
     }
 
@@ -296,9 +340,9 @@ impl<'p> Runner<'p> {
         let (code, at, mut next) = (&program.functions[*code], *at, *next);
         let Some(block) = code.blocks.get(at as usize) else { return Err(no_block()) };
         let count = block.steps.len();
-        for (end, moves) in
-            [(block.head_len, Some(&block.starts)), (block.tail_start, Some(&block.ends)), (count, None)]
-        {
+        let parts =
+            [(block.head_len, Some(&block.starts)), (block.tail_start, Some(&block.ends)), (count, None)];
+        for (part, (end, moves)) in parts.into_iter().enumerate() {
             if next > end {
                 continue;
             }
@@ -307,6 +351,11 @@ impl<'p> Runner<'p> {
             if flow.is_some() || self.wave.status != Status::Running {
                 self.go_to(at, done);
                 return flow.map_or(Ok(()), |flow| self.call(flow));
+            }
+            let exec = self.wave.exec();
+            if let (0, true, Some(frame)) = (part, block.has_lanes, self.frames.last_mut()) {
+                shared.site.set(block.first_site + done as u32);
+                frame.lanes.arrive(code, at, exec)?;
             }
             if let (Some(moves), Some(mut state)) = (moves.filter(|m| !m.is_empty()), self.state()) {
                 let lanes = state.wave.exec();
@@ -320,6 +369,9 @@ impl<'p> Runner<'p> {
 
     /// The wave leaves `block`.
     fn take_way(&mut self, block: &BlockCode) -> Result<(), Cause> {
+        if let (Some(Exit::End | Exit::Return), Some(frame)) = (block.exit, self.frames.last()) {
+            frame.lanes.end(&self.program.functions[frame.code])?;
+        }
         let Some(mut state) = self.state() else { return Ok(()) };
         let way = match block.exit {
             Some(Exit::Jump) => 0,
