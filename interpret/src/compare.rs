@@ -93,6 +93,36 @@ impl Tolerance for Exact {
     }
 }
 
+/// Floating-point numbers that are nearly the same: what follows operations whose results may differ in the last places. Of a dword, or of the pair of
+/// dwords that it is in, it is not known what it holds, so any reading of it as a number may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Nearly;
+
+impl Tolerance for Nearly {
+    fn allows(&self, before: &[u8], after: &[u8], offset: usize) -> bool {
+        fn at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+            let start = offset / N * N;
+            bytes.get(start..start + N)?.try_into().ok()
+        }
+        let near = |a: f64, b: f64, tolerance: f64| {
+            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * a.abs().max(b.abs())
+        };
+        let single = |bytes| at::<4>(bytes, offset).map(|b| f64::from(f32::from_le_bytes(b)));
+        let double = |bytes| at::<8>(bytes, offset).map(f64::from_le_bytes);
+        let half = |bytes| {
+            let bits = u16::from_le_bytes(at::<2>(bytes, offset)?);
+            Some(f64::from(sim::fp::f16_to_f32(bits.into())))
+        };
+        let both = |pair: (Option<f64>, Option<f64>), tolerance| match pair {
+            (Some(a), Some(b)) => near(a, b, tolerance),
+            _ => false,
+        };
+        both((single(before), single(after)), 1e-4)
+            || both((double(before), double(after)), 1e-9)
+            || both((half(before), half(after)), 1e-2)
+    }
+}
+
 /// The first difference of `after` from `before`, and `None` where there is none. Runs that stopped are compared up to where they stopped by nothing.
 pub fn compare(
     (before, describe_before): (&Outcome, &Describe<'_>),

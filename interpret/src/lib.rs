@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! convergence  which lanes run together
-//! ir           IR, as read and legal
+//! ir           IR, as read and legal; dispatch runs it on a prepared dispatch
 //! machine      machine code between selection and emission
 //! object       the finished code
 //! record       what a run leaves, and who wrote it
@@ -16,6 +16,7 @@
 
 pub mod compare;
 pub mod convergence;
+pub mod dispatch;
 pub mod ir;
 pub mod machine;
 pub mod object;

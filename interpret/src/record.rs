@@ -16,8 +16,8 @@ use std::cell::Cell;
 pub struct Writer(u64);
 
 impl Writer {
-    /// Lane 255 stands for none in particular.
-    fn new(group: u32, wave: u32, lane: u32, site: u32) -> Self {
+    /// Lanes from 64 on stand for none in particular.
+    pub(crate) fn new(group: u32, wave: u32, lane: u32, site: u32) -> Self {
         let high = u64::from(group & 0xf_ffff) << 11 | u64::from(wave & 15) << 7 | u64::from(lane.min(127));
         Self(1 << 63 | high << 32 | u64::from(site))
     }

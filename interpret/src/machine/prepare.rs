@@ -135,6 +135,13 @@ pub(super) struct BlockCode {
     pub first_site: u32,
 }
 
+impl BlockCode {
+    /// Whether nothing happens in it: no instructions between head and tail, no arguments that move.
+    pub fn has_empty_body(&self) -> bool {
+        self.head_len == self.tail_start && self.starts.is_empty() && self.ends.is_empty()
+    }
+}
+
 /// What preparing needs to know of the world.
 pub(super) struct Preparer<'a> {
     pub f: &'a Function,

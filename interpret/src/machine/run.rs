@@ -56,13 +56,9 @@ const NOWHERE: u32 = u32::MAX;
 impl Lanes {
     /// The lanes of `exec` run block `at`, which each must have reached along the thread graph.
     fn arrive(&mut self, code: &Code<'_>, at: u32, exec: u64) -> Result<(), Cause> {
-        let may = |last: u32| match code.blocks.get(last as usize) {
-            Some(block) => block.lane_succs.contains(&at),
-            None => at == code.entry,
-        };
         for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let last = self.last[lane];
-            if !may(last) {
+            if !leads(code, last, at) {
                 return Err(Cause::Astray { lane, from: (last != NOWHERE).then_some(last), to: Some(at) });
             }
             self.last[lane] = at;
@@ -70,10 +66,10 @@ impl Lanes {
         Ok(())
     }
 
-    /// The function ends: everybody who entered must have come to an end.
-    fn end(&self, code: &Code<'_>) -> Result<(), Cause> {
-        let ended =
-            |last: u32| code.blocks.get(last as usize).is_some_and(|block| block.lane_succs.is_empty());
+    /// The function ends in block `at`: everybody who entered must have come there, or need not, as nothing is left to do.
+    fn end(&self, code: &Code<'_>, at: u32) -> Result<(), Cause> {
+        let idle = |at: u32| code.blocks.get(at as usize).is_some_and(BlockCode::has_empty_body);
+        let ended = |last: u32| last == at || idle(at) && leads(code, last, at);
         match (0..LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
             Some(lane) => {
                 let from = (self.last[lane] != NOWHERE).then_some(self.last[lane]);
@@ -82,6 +78,26 @@ impl Lanes {
             None => Ok(()),
         }
     }
+}
+
+/// Whether the thread graph leads from block `last` to `at`, if need be through blocks that do nothing: EXEC need not be right there.
+fn leads(code: &Code<'_>, last: u32, at: u32) -> bool {
+    let Some(from) = code.blocks.get(last as usize) else { return at == code.entry };
+    if from.lane_succs.contains(&at) {
+        return true;
+    }
+    let (mut work, mut seen) = (from.lane_succs.to_vec(), Vec::new());
+    while let Some(block) = work.pop() {
+        let Some(data) = code.blocks.get(block as usize).filter(|b| b.has_empty_body()) else { continue };
+        if data.lane_succs.contains(&at) {
+            return true;
+        }
+        if !seen.contains(&block) {
+            seen.push(block);
+            work.extend_from_slice(&data.lane_succs);
+        }
+    }
+    false
 }
 
 /// A function that runs.
@@ -364,13 +380,13 @@ impl<'p> Runner<'p> {
         }
         shared.site.set(block.first_site + count as u32);
         shared.fuel = shared.fuel.saturating_sub(1);
-        self.take_way(block)
+        self.take_way(at, block)
     }
 
     /// The wave leaves `block`.
-    fn take_way(&mut self, block: &BlockCode) -> Result<(), Cause> {
+    fn take_way(&mut self, at: u32, block: &BlockCode) -> Result<(), Cause> {
         if let (Some(Exit::End | Exit::Return), Some(frame)) = (block.exit, self.frames.last()) {
-            frame.lanes.end(&self.program.functions[frame.code])?;
+            frame.lanes.end(&self.program.functions[frame.code], at)?;
         }
         let Some(mut state) = self.state() else { return Ok(()) };
         let way = match block.exit {

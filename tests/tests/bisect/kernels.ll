@@ -170,8 +170,8 @@ end:
   ret void
 }
 
-; Operations of which it matters which lanes take part.
-define amdgpu_kernel void @ballots(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 %n) #0 {
+; Operations of which it matters which lanes take part. GFX6 cannot exchange values of lanes so: it drops the kernel.
+define amdgpu_kernel void @ballots(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 %n) #2 {
 entry:
   %l = call i32 @llvm.amdgcn.workitem.id.x()
   %pi = getelementptr i32, ptr addrspace(1) %in, i32 %l
@@ -390,3 +390,4 @@ join:
 
 attributes #0 = { "amdgpu-flat-work-group-size"="128,128" }
 attributes #1 = { "amdgpu-flat-work-group-size"="128,128" "amdgpu-num-sgpr"="24" "amdgpu-num-vgpr"="14" }
+attributes #2 = { "amdgpu-flat-work-group-size"="128,128" "target-features"="+gfx8-insts" }
