@@ -16,7 +16,7 @@ use interpret::compare::{Describe, Difference, Exact, Nearly, Tolerance, compare
 use interpret::dispatch::Source;
 use interpret::machine::{Description, KernelEntry, Program, Symbols};
 use interpret::record::{Outcome, Stop, StopKind};
-use mir::ir::{Func, Module, SymbolRef};
+use mir::ir::{Func, Linkage, Module, SymbolRef};
 use mir::target::Target;
 use mir::{Diagnostic, machine};
 use sim::report::Checks;
@@ -153,6 +153,7 @@ pub fn bisect(
         stop_after: None,
         ..options.clone()
     };
+    let module = &named(module);
     let damaged = damage.is_some();
     let (snapshots, result) = compiled(module, &options, damage);
     // Code that the damage made the compiler refuse has no bytes; earlier stages run at the addresses of the intact one.
@@ -171,6 +172,18 @@ pub fn bisect(
     let target = options.module_target(target, module).map_err(one)?;
     let stages = Stages { snapshots: &snapshots, finals, object: &object, options: &options, target, run };
     stages.judge(refused).map_err(one)
+}
+
+/// The module with a symbol for everything: private variables and functions have none, and nobody could say where they are.
+fn named(module: &Module) -> Module {
+    let mut module = module.clone();
+    let linkages = module.functions.values_mut().map(|f| &mut f.linkage);
+    for linkage in linkages.chain(module.globals.values_mut().map(|g| &mut g.linkage)) {
+        if *linkage == Linkage::Private {
+            *linkage = Linkage::Internal;
+        }
+    }
+    module
 }
 
 /// Everything that running needs.

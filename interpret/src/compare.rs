@@ -2,7 +2,7 @@
 //!
 //! A bit that the earlier run leaves undefined may be anything in the later one. A bit that the earlier run defines must be the same, and
 //! defined, in the later one. LDS comes first, in the order of barriers, because what goes wrong there shows in memory only later; it is compared at
-//! barriers where both runs have as many of them (a group of one wave needs none), and at the end.
+//! barriers where both runs have as many of them, and at the end. A group of one wave needs no barriers; one of several must keep them.
 
 use crate::machine::Description;
 use crate::record::{Contents, LdsHistory, Outcome, Writer};
@@ -30,9 +30,23 @@ pub struct Side {
     pub author: Option<Author>,
 }
 
-/// Where two runs differ.
+/// How two runs differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Difference {
+pub enum Difference {
+    /// A byte of memory.
+    Bytes(Box<ByteDifference>),
+    /// Waves of a work-group met at another number of barriers.
+    Barriers {
+        /// Number of the work-group in the order of the dispatch.
+        group: u32,
+        /// Barriers in the earlier and in the later run.
+        counts: [usize; 2],
+    },
+}
+
+/// Where memory differs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ByteDifference {
     /// What memory: a buffer's name, or LDS of a work-group.
     pub memory: String,
     /// Offset of the first byte that differs.
@@ -129,15 +143,22 @@ pub fn compare(
     (after, describe_after): (&Outcome, &Describe<'_>),
     tolerance: &dyn Tolerance,
 ) -> Option<Difference> {
-    let difference = |memory: String, offset: usize, a: Bytes<'_>, b: Bytes<'_>| Difference {
-        memory,
-        offset: offset as u64,
-        before: a.side(offset, describe_before),
-        after: b.side(offset, describe_after),
+    let difference = |memory: String, offset: usize, a: Bytes<'_>, b: Bytes<'_>| {
+        Difference::Bytes(Box::new(ByteDifference {
+            memory,
+            offset: offset as u64,
+            before: a.side(offset, describe_before),
+            after: b.side(offset, describe_after),
+        }))
     };
     for (a, b) in before.lds.iter().zip(&after.lds) {
         if let Some((memory, offset, states)) = lds(a, b, tolerance) {
             return Some(difference(memory, offset, states.0.bytes(), states.1.bytes()));
+        }
+        // The last step is the end.
+        let counts = [a, b].map(|history| history.steps.len().saturating_sub(1));
+        if a.waves() > 1 && counts[0] != counts[1] {
+            return Some(Difference::Barriers { group: a.group(), counts });
         }
     }
     for (a, b) in before.contents.iter().zip(&after.contents) {
@@ -234,6 +255,14 @@ impl fmt::Display for Side {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} + {}: {}; before: {}", self.memory, self.offset, self.after, self.before)
+        match self {
+            Self::Bytes(bytes) => {
+                let ByteDifference { memory, offset, before, after } = &**bytes;
+                write!(f, "{memory} + {offset}: {after}; before: {before}")
+            }
+            Self::Barriers { group, counts: [before, after] } => {
+                write!(f, "waves of work-group {group} meet at {after} barriers; before: {before}")
+            }
+        }
     }
 }

@@ -132,7 +132,7 @@ pub fn run(source: &Source<'_>, prepared: &Prepared<'_>, memory: &mut Memory, fu
         let launch = launch(source, prepared, id, left);
         let bytes = launch.lds_bytes as usize;
         trace.start_group(bytes);
-        let mut history = LdsHistory::new(number as u32);
+        let mut history = LdsHistory::new(number as u32, prepared.waves(id));
         let state = Group { lds: vec![0; bytes], lds_undef: vec![0xff; bytes], ..Group::default() };
         history.start(&state);
         let mut outside = Outside { source, sites: &sites, trace: &trace, history: &mut history, lds: state };
@@ -155,12 +155,12 @@ pub fn run(source: &Source<'_>, prepared: &Prepared<'_>, memory: &mut Memory, fu
 }
 
 fn launch(source: &Source<'_>, prepared: &Prepared<'_>, id: [u32; 3], fuel: u64) -> Launch {
-    let (d, shared) = (prepared.dispatch(), prepared.launch());
+    let shared = prepared.launch();
     let kernarg = prepared.kernarg().address();
     Launch {
         target: shared.target,
         group: id,
-        size: std::array::from_fn(|k| d.group[k].min(d.grid[k] - id[k] * d.group[k])),
+        size: prepared.size(id),
         kernarg,
         implicitarg: kernarg.wrapping_add(source.implicit_offset.into()),
         dispatch: prepared.packet().address(),

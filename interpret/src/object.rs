@@ -19,7 +19,7 @@ pub fn run(prepared: &Prepared<'_>, memory: &mut Memory, fuel: u64) -> Outcome {
     let mut lds = Vec::new();
     let (mut left, mut stop) = (fuel, None);
     for (number, id) in prepared.groups().enumerate() {
-        let mut history = LdsHistory::new(number as u32);
+        let mut history = LdsHistory::new(number as u32, prepared.waves(id));
         let at = Site::default();
         let result = group(prepared, memory, &mut trace, &mut history, &mut left, &at, id);
         lds.push(history);

@@ -177,6 +177,7 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub struct LdsHistory {
     group: u32,
+    waves: u32,
     /// At the start: value and undefined bits.
     pub(crate) initial: (Vec<u8>, Vec<u8>),
     last: (Vec<u8>, Vec<u8>),
@@ -185,14 +186,19 @@ pub struct LdsHistory {
 }
 
 impl LdsHistory {
-    /// Of the work-group with this number.
-    pub fn new(group: u32) -> Self {
-        Self { group, initial: Default::default(), last: Default::default(), steps: Vec::new() }
+    /// Of the work-group with this number and so many waves.
+    pub fn new(group: u32, waves: u32) -> Self {
+        Self { group, waves, initial: Default::default(), last: Default::default(), steps: Vec::new() }
     }
 
     /// Number of the work-group.
     pub fn group(&self) -> u32 {
         self.group
+    }
+
+    /// Its waves.
+    pub fn waves(&self) -> u32 {
+        self.waves
     }
 
     /// LDS as it is at the start.

@@ -100,7 +100,7 @@ pub fn run(
     let mut left = fuel;
     let mut stop = None;
     for (number, id) in prepared.groups().enumerate() {
-        let mut history = LdsHistory::new(number as u32);
+        let mut history = LdsHistory::new(number as u32, prepared.waves(id));
         let result = group(program, entry, prepared, memory, &mut trace, &mut history, &mut left, id);
         lds.push(history);
         if let Err(fault) = result {

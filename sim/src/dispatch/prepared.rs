@@ -11,7 +11,7 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Memory};
 use crate::program::Program;
 use crate::report::{Config, Result};
-use crate::wave::Wave;
+use crate::wave::{LANES, Wave};
 use mir::target::Target;
 
 /// A dispatch whose memory is mapped.
@@ -64,6 +64,17 @@ impl<'a> Prepared<'a> {
     pub fn groups(&self) -> impl Iterator<Item = [u32; 3]> + use<> {
         let [nx, ny, nz] = self.setup.shape.groups;
         (0..nz).flat_map(move |z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [x, y, z])))
+    }
+
+    /// Work-items of work-group `id` in each direction: fewer at the end of a grid that is no multiple.
+    pub fn size(&self, id: [u32; 3]) -> [u32; 3] {
+        let d = self.dispatch;
+        std::array::from_fn(|k| d.group[k].min(d.grid[k].saturating_sub(id[k].saturating_mul(d.group[k]))))
+    }
+
+    /// Number of waves of work-group `id`.
+    pub fn waves(&self, id: [u32; 3]) -> u32 {
+        self.size(id).iter().product::<u32>().div_ceil(LANES as u32)
     }
 
     /// The waves of work-group `id` and what they share, as they start. Scratch becomes undefined.

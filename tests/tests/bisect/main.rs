@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use sim::{Arg, Dispatch, Memory};
 use std::path::Path;
 
-/// Most instructions of a stage.
+/// Most instructions of a stage of an example.
 const FUEL: u64 = 50_000_000;
 
 const KERNELS: &str = include_str!("kernels.ll");
@@ -71,7 +71,7 @@ fn kernel(
         args: vec![Arg::Buffer(out), Arg::Buffer(input), Arg::Value(37u32.to_le_bytes().to_vec())],
         ..Dispatch::default()
     };
-    let run = Run { dispatch: &dispatch, memory: &memory, seed, fuel: FUEL };
+    let run = Run { dispatch: &dispatch, memory: &memory, seed, fuel: 1_000_000 };
     bisect(module, options, &run, damage).expect("the kernel compiles")
 }
 
