@@ -83,6 +83,16 @@ pub struct Verdict {
     pub culprit: Option<Culprit>,
 }
 
+impl Verdict {
+    /// How many stages ran to their end. Fewer than two prove nothing.
+    pub fn finished(&self) -> usize {
+        self.stages.iter().filter(|(_, ran)| matches!(ran, Ran::Finished)).count()
+    }
+}
+
+/// How many times the instructions of one stage another may execute.
+const LONGER: u64 = 64;
+
 /// The stages that can be run.
 const STAGES: [Step; 7] = [
     Step::Ir,
@@ -260,6 +270,13 @@ impl Stages<'_> {
                         let tolerance: &dyn Tolerance = if nearly { &Nearly } else { &Exact };
                         compare((old, &**old_describe), (&outcome, &*describe), tolerance).map(Change::Memory)
                     }
+                    // A later stage executes more instructions for the same, but not any number of them.
+                    (None, Some(stop))
+                        if stop.kind == StopKind::Fuel
+                            && old.instructions.saturating_mul(LONGER) > self.run.fuel =>
+                    {
+                        continue;
+                    }
                     (None, Some(stop)) => Some(Change::Stopped(stop.clone())),
                     // What is wrong from the start is not for a step to answer for.
                     (Some(_), _) => None,
@@ -407,6 +424,7 @@ impl fmt::Display for Verdict {
         }
         match &self.culprit {
             Some(culprit) => write!(f, "{culprit}"),
+            None if self.finished() < 2 => f.write_str("nothing to compare"),
             None => f.write_str("all stages that ran agree"),
         }
     }

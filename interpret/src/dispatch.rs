@@ -151,7 +151,7 @@ pub fn run(source: &Source<'_>, prepared: &Prepared<'_>, memory: &mut Memory, fu
             }
         }
     }
-    Outcome { approximate, ..Outcome::new(memory, trace, lds, stop) }
+    Outcome { approximate, ..Outcome::new(memory, trace, lds, stop, fuel - left) }
 }
 
 fn launch(source: &Source<'_>, prepared: &Prepared<'_>, id: [u32; 3], fuel: u64) -> Launch {

@@ -28,7 +28,7 @@ pub fn run(prepared: &Prepared<'_>, memory: &mut Memory, fuel: u64) -> Outcome {
             break;
         }
     }
-    Outcome::new(memory, trace, lds, stop)
+    Outcome::new(memory, trace, lds, stop, fuel - left)
 }
 
 /// A report as the end of a run.

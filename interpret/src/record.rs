@@ -276,20 +276,28 @@ pub struct Outcome {
     pub lds: Vec<LdsHistory>,
     /// Where the run stopped before its end.
     pub stop: Option<Stop>,
+    /// Instructions executed by all waves; an instruction of IR counts once for the lanes that execute it together.
+    pub instructions: u64,
     /// Operations were executed whose results may differ in the last places.
     pub approximate: bool,
 }
 
 impl Outcome {
     /// Reads what `memory` holds.
-    pub fn new(memory: &Memory, trace: Trace, lds: Vec<LdsHistory>, stop: Option<Stop>) -> Self {
+    pub fn new(
+        memory: &Memory,
+        trace: Trace,
+        lds: Vec<LdsHistory>,
+        stop: Option<Stop>,
+        instructions: u64,
+    ) -> Self {
         let contents = trace.shadows.into_iter().map(|shadow| Contents {
             bytes: memory.bytes(shadow.id).to_vec(),
             undef: memory.undefined_bits(shadow.id).to_vec(),
             writers: shadow.writers.into_iter().map(Cell::into_inner).collect(),
             name: shadow.name,
         });
-        Self { contents: contents.collect(), lds, stop, approximate: false }
+        Self { contents: contents.collect(), lds, stop, instructions, approximate: false }
     }
 }
 

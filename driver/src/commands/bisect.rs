@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 /// Runs a kernel after every step of the compiler and names the first step that changed what it does.
 ///
-/// Exit status: 0 all stages agree, 3 a step is named, 1 the input was refused, 2 wrong usage, 70 a defect of gcnc.
+/// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to
+/// their end, 2 wrong usage, 70 a defect of gcnc.
 #[derive(clap::Args)]
 pub struct Args {
     /// LLVM IR, bitcode or text.
@@ -58,5 +59,9 @@ fn run(args: &Args) -> Result<i32, i32> {
         Run { dispatch: &described.dispatch, memory: &described.memory, seed: args.seed, fuel: args.fuel };
     let verdict = bisect(&reading.module, &options, &run, None).map_err(|errors| diagnosed(&errors))?;
     println!("{verdict}");
-    Ok(if verdict.culprit.is_some() { status::STRICT } else { status::OK })
+    Ok(match verdict.culprit {
+        Some(_) => status::STRICT,
+        None if verdict.finished() < 2 => status::REFUSED,
+        None => status::OK,
+    })
 }

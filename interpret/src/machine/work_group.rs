@@ -109,7 +109,7 @@ pub fn run(
             break;
         }
     }
-    Outcome::new(memory, trace, lds, stop)
+    Outcome::new(memory, trace, lds, stop, fuel - left)
 }
 
 fn group(
