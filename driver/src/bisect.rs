@@ -15,7 +15,8 @@ use emit::FinalFunction;
 use interpret::compare::{Describe, Difference, Exact, Nearly, Tolerance, compare};
 use interpret::dispatch::Source;
 use interpret::machine::{Description, KernelEntry, Program, Symbols};
-use interpret::record::{Outcome, Stop, StopKind};
+use interpret::record::Outcome;
+pub use interpret::record::{Stop, StopKind};
 use mir::ir::{Func, Linkage, Module, SymbolRef};
 use mir::target::Target;
 use mir::{Diagnostic, machine};
@@ -265,9 +266,12 @@ impl Stages<'_> {
             if let Some((before, old, old_describe)) = &last {
                 let change = match (&old.stop, &outcome.stop) {
                     (None, None) => {
-                        // Only IR as read has operations whose results are not settled.
-                        let nearly = *before == Step::Ir && old.approximate;
-                        let tolerance: &dyn Tolerance = if nearly { &Nearly } else { &Exact };
+                        // Only IR as read leaves the results of some operations open.
+                        let tolerance: &dyn Tolerance = match *before {
+                            Step::Ir if old.approximate => &Nearly::APPROXIMATE,
+                            Step::Ir => &Nearly::NANS,
+                            _ => &Exact,
+                        };
                         compare((old, &**old_describe), (&outcome, &*describe), tolerance).map(Change::Memory)
                     }
                     // A later stage executes more instructions for the same, but not any number of them.

@@ -88,7 +88,7 @@ pub trait Observer: Sync {
     fn module(&self, step: Step, module: &Module);
     /// A function after one of the steps from [`Step::Selected`] to [`Step::Allocated`].
     fn function(&self, step: Step, function: &mut machine::Function);
-    /// The functions after [`Step::Final`].
+    /// The functions after [`Step::Final`], each by itself: kernels do not know yet what their callees need.
     fn finished(&self, functions: &[FinalFunction]);
 }
 
@@ -186,6 +186,9 @@ pub fn compile_observed(
         output.bytes = std::mem::take(&mut output.dump).into_bytes();
         return Ok(output);
     }
+    if let Some(observer) = observer {
+        observer.finished(&finals);
+    }
     let mut targets = Vec::with_capacity(finals.len());
     for function in &finals {
         targets.push(target_of(&module.functions[function.function.source]).map_err(one)?);
@@ -195,9 +198,6 @@ pub fn compile_observed(
         emit::callgraph::complete_kernels(&mut finals, &module, &target_of)
     })
     .map_err(one)?;
-    if let Some(observer) = observer {
-        observer.finished(&finals);
-    }
     output.bytes = guarded(Step::Final, || match options.file_type {
         FileType::Asm => emit::emit_asm(&module, &finals, &target).map(String::into_bytes),
         FileType::Obj => emit::emit_object(&module, &finals, &target),

@@ -107,10 +107,20 @@ impl Tolerance for Exact {
     }
 }
 
-/// Floating-point numbers that are nearly the same: what follows operations whose results may differ in the last places. Of a dword, or of the pair of
-/// dwords that it is in, it is not known what it holds, so any reading of it as a number may do.
+/// Floating-point numbers that are the same to this relative distance; NaNs are one, as LLVM leaves their sign and payload open. Of a dword, or of the
+/// pair of dwords that it is in, it is not known what it holds, so any reading of it as a number may do.
 #[derive(Clone, Copy, Debug)]
-pub struct Nearly;
+pub struct Nearly {
+    /// For single precision; double precision must be closer, half precision need not be so close.
+    pub distance: f64,
+}
+
+impl Nearly {
+    /// Nothing but NaNs may differ.
+    pub const NANS: Self = Self { distance: 0.0 };
+    /// What follows operations whose results may differ in the last places.
+    pub const APPROXIMATE: Self = Self { distance: 1e-4 };
+}
 
 impl Tolerance for Nearly {
     fn allows(&self, before: &[u8], after: &[u8], offset: usize) -> bool {
@@ -118,22 +128,21 @@ impl Tolerance for Nearly {
             let start = offset / N * N;
             bytes.get(start..start + N)?.try_into().ok()
         }
-        let near = |a: f64, b: f64, tolerance: f64| {
-            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * a.abs().max(b.abs())
-        };
         let single = |bytes| at::<4>(bytes, offset).map(|b| f64::from(f32::from_le_bytes(b)));
         let double = |bytes| at::<8>(bytes, offset).map(f64::from_le_bytes);
         let half = |bytes| {
             let bits = u16::from_le_bytes(at::<2>(bytes, offset)?);
             Some(f64::from(sim::fp::f16_to_f32(bits.into())))
         };
-        let both = |pair: (Option<f64>, Option<f64>), tolerance| match pair {
-            (Some(a), Some(b)) => near(a, b, tolerance),
+        let near = |pair: (Option<f64>, Option<f64>), distance: f64| match pair {
+            (Some(a), Some(b)) => {
+                a.is_nan() && b.is_nan() || distance > 0.0 && (a - b).abs() <= distance * a.abs().max(b.abs())
+            }
             _ => false,
         };
-        both((single(before), single(after)), 1e-4)
-            || both((double(before), double(after)), 1e-9)
-            || both((half(before), half(after)), 1e-2)
+        near((single(before), single(after)), self.distance)
+            || near((double(before), double(after)), self.distance * 1e-5)
+            || near((half(before), half(after)), self.distance * 100.0)
     }
 }
 

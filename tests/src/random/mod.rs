@@ -14,7 +14,7 @@ pub mod numbers;
 mod print;
 mod typed;
 
-pub use calls::{calls, check_calls};
+pub use calls::{calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
 pub use generate::generate;
 pub use print::{needed, print};
@@ -22,7 +22,7 @@ pub use print::{needed, print};
 use crate::measure::Compiler;
 use crate::toolchain;
 use num_bigint::BigUint;
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::path::Path;
 
 /// Types of values.
@@ -407,13 +407,8 @@ pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding
     findings
 }
 
-/// The first problem, with the wrong output if the run came to its end.
-fn run(
-    object: &CodeObject,
-    kernel: &str,
-    program: &Program,
-    inputs: &Inputs,
-) -> Option<(String, Option<usize>)> {
+/// Memory for a program, the buffer of its outputs, and the dispatch that runs it as `kernel`.
+pub fn launch(kernel: &str, program: &Program, inputs: &Inputs) -> (Memory, BufferId, Dispatch) {
     let mut memory = Memory::new();
     let stride = program.outputs.len() * program.output();
     let out = memory.add_buffer("out", vec![0; LANES * stride]);
@@ -429,6 +424,23 @@ fn run(
         args,
         ..Dispatch::default()
     };
+    (memory, out, dispatch)
+}
+
+/// A program alone in a module, as kernel `name`.
+pub fn text(program: &Program, name: &str) -> String {
+    print::module(&[print(program, name, None)])
+}
+
+/// The first problem, with the wrong output if the run came to its end.
+fn run(
+    object: &CodeObject,
+    kernel: &str,
+    program: &Program,
+    inputs: &Inputs,
+) -> Option<(String, Option<usize>)> {
+    let (mut memory, out, dispatch) = launch(kernel, program, inputs);
+    let stride = program.outputs.len() * program.output();
     if let Err(report) = sim::run(object, &mut memory, &dispatch, &Config::default()) {
         return Some((report.to_string(), None));
     }

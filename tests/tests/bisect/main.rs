@@ -3,9 +3,10 @@
 mod damage;
 
 use gcnc::CompileOptions;
-use gcnc::bisect::{Damage, Ran, Run, Verdict, bisect};
+use gcnc::bisect::{Damage, Ran, Run, StopKind, Verdict, bisect};
 use gcnc_tests::examples::EXAMPLES;
 use gcnc_tests::gpu::Gpu;
+use gcnc_tests::random;
 use gcnc_tests::toolchain;
 use mir::ir::Module;
 use rayon::prelude::*;
@@ -138,4 +139,59 @@ fn all_stages_of_the_examples_agree() {
         })
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Seeds of random programs; `GCNC_RANDOM` asks for more.
+fn seeds(usual: u64) -> std::ops::RangeInclusive<u64> {
+    let asked = std::env::var("GCNC_RANDOM").ok().and_then(|text| text.parse().ok());
+    1..=asked.unwrap_or(usual)
+}
+
+/// All stages of a random program; what was found.
+fn random_program(text: &str, dispatch: &Dispatch, memory: &Memory, cpu: &str, level: u8) -> Option<String> {
+    let run = Run { dispatch, memory, seed: 1, fuel: 1_000_000 };
+    let verdict = match bisect(&module(text.as_bytes()), &options(cpu, level), &run, None) {
+        Ok(verdict) => verdict,
+        Err(errors) => return Some(format!("refused: {errors:?}")),
+    };
+    // Loops that call loops may run for too long.
+    let long = |ran: &Ran| matches!(ran, Ran::Stopped(stop) if stop.kind == StopKind::Fuel);
+    if verdict.culprit.is_none() && verdict.stages.iter().all(|(_, ran)| long(ran)) {
+        return None;
+    }
+    complete(&verdict).err()
+}
+
+#[test]
+fn all_stages_of_random_programs_agree() {
+    let findings: Vec<String> = seeds(6)
+        .into_par_iter()
+        .flat_map_iter(|seed| {
+            let programs = [random::module(seed, 60), random::typed_module(seed, 40)].concat();
+            programs.into_iter().enumerate().flat_map(move |(n, (program, inputs))| {
+                let (memory, _, dispatch) = random::launch("k", &program, &inputs);
+                let text = random::text(&program, "k");
+                let level = if n % 2 == 0 { 2 } else { 0 };
+                let cpu = ["gfx900", "gfx803", "gfx700"][n % 3];
+                random_program(&text, &dispatch, &memory, cpu, level)
+                    .map(|found| format!("seed {seed}, program {n}, {cpu}, -O{level}: {found}\n{text}"))
+            })
+        })
+        .collect();
+    assert!(findings.is_empty(), "{} findings\n{}", findings.len(), findings.join("\n"));
+}
+
+#[test]
+fn all_stages_of_random_calls_agree() {
+    let findings: Vec<String> = seeds(12)
+        .into_par_iter()
+        .filter_map(|seed| {
+            let (memory, _, dispatch) = random::calls_launch();
+            let text = random::calls(seed, false);
+            let (cpu, level) = [("gfx900", 2), ("gfx700", 0), ("gfx803", 2)][seed as usize % 3];
+            random_program(&text, &dispatch, &memory, cpu, level)
+                .map(|found| format!("seed {seed}, {cpu}, -O{level}: {found}\n{text}"))
+        })
+        .collect();
+    assert!(findings.is_empty(), "{} findings\n{}", findings.len(), findings.join("\n"));
 }
