@@ -4,10 +4,6 @@ use super::{report, status};
 use gcnc::bisect::{Run, bisect};
 use std::path::PathBuf;
 
-/// Runs a kernel after every step of the compiler and names the first step that changed what it does.
-///
-/// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to
-/// their end, 2 wrong usage, 70 a defect of gcnc.
 #[derive(clap::Args)]
 pub struct Args {
     /// LLVM IR, bitcode or text.

@@ -40,6 +40,9 @@ enum Command {
     /// Run a kernel on the simulator.
     Run(run::Args),
     /// Run a kernel after every step of the compiler and name the first step that changed what it does.
+    ///
+    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to their end, 2 wrong
+    /// usage, 70 a defect of gcnc.
     Bisect(bisect::Args),
     /// Assemble a file.
     As(assemble::Args),
