@@ -238,9 +238,8 @@ fn lds(
 
 impl fmt::Display for Author {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.lane {
-            Some(lane) => write!(f, "lane {lane} of ")?,
-            None => {}
+        if let Some(lane) = self.lane {
+            write!(f, "lane {lane} of ")?;
         }
         let Description { function, block, instruction } = &self.place;
         write!(f, "wave {} of work-group {} in {function} {block}: {instruction}", self.wave, self.group)
