@@ -91,7 +91,8 @@ impl<'a> Program<'a> {
             let numbering = Numbering::new(function, threads);
             let preparer = Preparer::new(function, &numbering, &target, symbols.address);
             let first_site = next_site;
-            let blocks = blocks(&preparer, threads, &mut next_site);
+            let sound = is_sound(function);
+            let blocks = if sound { blocks(&preparer, threads, &mut next_site) } else { Vec::new() };
             let entry_values = entry_values(function, &numbering);
             if let Some(address) = (symbols.address)(SymbolRef::Func(function.source), false) {
                 by_address.insert(address, prepared.len());
@@ -99,7 +100,7 @@ impl<'a> Program<'a> {
             prepared.push(Code {
                 blocks,
                 entry: function.layout.first().map_or(u32::MAX, |b| b.as_u32()),
-                convergence: threads.then(|| Convergence::new(&Csr::thread(function))),
+                convergence: (threads && sound).then(|| Convergence::new(&Csr::thread(function))),
                 entry_values,
                 moves_stack: function.call_conv.is_callable()
                     && (!function.calls.is_empty()
@@ -155,6 +156,20 @@ pub struct Description {
     pub instruction: String,
 }
 
+/// Whether blocks, edges and parts of blocks exist. Code that is not sound stops when it is reached.
+fn is_sound(f: &Function) -> bool {
+    let exists = |block: &mir::machine::Block| f.blocks.get(*block).is_some();
+    !f.layout.is_empty()
+        && f.layout.iter().all(exists)
+        && f.layout.iter().all(|&block| {
+            let data = &f.blocks[block];
+            let edges = data.thread_succs.iter().chain(&data.wave_succs);
+            edges.map(|edge| &edge.block).all(exists)
+                && data.head_len <= data.tail_start
+                && data.tail_start as usize <= data.insts.len()
+        })
+}
+
 /// The blocks of a function, by number.
 fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<BlockCode> {
     let f = preparer.f;
@@ -177,7 +192,7 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
         let code = BlockCode {
             steps: preparer.steps(block),
             head_len: data.head_len as usize,
-            tail_start: data.tail_start as usize,
+            tail_start: if threads { data.insts.len() } else { data.tail_start as usize },
             exit: preparer.exit(block),
             ways: ways.collect(),
             starts: Vec::new(),

@@ -290,14 +290,15 @@ impl State<'_> {
     /// Passes block arguments for `lanes`, all at once: each pair is a parameter and its argument.
     pub fn pass(&mut self, moves: &[(Whole, Whole)], lanes: u64) {
         let mut read = Vec::new();
-        for (param, argument) in moves {
-            for d in 0..u32::from(argument.dwords) {
+        let dwords = |(param, argument): &(Whole, Whole)| u32::from(param.dwords.min(argument.dwords));
+        for both @ (param, argument) in moves {
+            for d in 0..dwords(both) {
                 read.push(self.raw(*param, *argument, d));
             }
         }
         let mut read = read.into_iter();
-        for (param, argument) in moves {
-            for d in 0..u32::from(argument.dwords) {
+        for both @ (param, _) in moves {
+            for d in 0..dwords(both) {
                 let Some((value, undef)) = read.next() else { return };
                 self.set_raw(*param, d, &value, &undef, lanes);
             }
@@ -306,7 +307,10 @@ impl State<'_> {
 
     /// Dword `d` of an argument in the form that its parameter has: each lane's own.
     fn raw(&self, param: Whole, argument: Whole, d: u32) -> (Lanes, Lanes) {
-        let at = |k: u32| (self.registers.value[k as usize], self.registers.undef[k as usize]);
+        let at = |k: u32| {
+            let both = (self.registers.value.get(k as usize), self.registers.undef.get(k as usize));
+            if let (Some(value), Some(undef)) = both { (*value, *undef) } else { ([0; LANES], [!0; LANES]) }
+        };
         match (param.kind, argument.kind) {
             // A pair that is passed as a lane mask: each lane takes its bit.
             (Kind::Mask, Kind::Scalar) => {

@@ -170,6 +170,7 @@ impl<'p> Runner<'p> {
                 waiting.arrive(convergence.start(), self.wave.exec());
                 Control::Threads { waiting, current: None }
             }
+            None if self.program.threads => return Err(no_block()),
             None => Control::Wave { block: code.entry, next: 0 },
         };
         let lanes = Lanes { last: [NOWHERE; LANES], entered: self.wave.exec() };
@@ -505,5 +506,5 @@ impl<'p> Runner<'p> {
 }
 
 fn no_block() -> Cause {
-    Cause::Malformed("an edge leads to no block".into())
+    Cause::Malformed("a block, or a part of one, does not exist".into())
 }

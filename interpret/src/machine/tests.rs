@@ -378,3 +378,24 @@ fn what_is_undefined_before_may_be_anything_after() {
     // But what was defined must stay so.
     assert!(compare((&after, &none), (&before, &none), &Exact).is_some());
 }
+
+#[test]
+fn code_that_is_not_well_formed_stops() {
+    let far = Block::from_u32(99);
+    let (mut k, [entry, ..], _) = diamond();
+    k.data(entry).thread_succs[0].block = far;
+    assert!(k.stop().contains("does not exist"));
+    let (mut k, [entry, ..]) = structured();
+    k.data(entry).wave_succs[0].block = far;
+    assert!(k.stop().contains("does not exist"));
+    let (mut k, [_, yes, ..]) = structured();
+    k.data(yes).tail_start = 77;
+    assert!(k.stop().contains("does not exist"));
+    // An operand that does not exist, and one too few.
+    let (mut k, [_, yes, ..], _) = diamond();
+    k.data(yes).insts[0].operands[1] = v(VReg::from_u32(1000));
+    assert!(k.stop().contains("does not exist"));
+    let (mut k, [_, yes, ..], _) = diamond();
+    k.data(yes).insts[0].operands.truncate(1);
+    assert!(k.stop().contains("1 operands instead of 2"));
+}
