@@ -4,6 +4,8 @@ use gcnc_tests::examples::EXAMPLES;
 use gcnc_tests::gpu::Gpu;
 use gcnc_tests::interpret::Interpreter;
 use gcnc_tests::{random, toolchain};
+use rayon::prelude::*;
+use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 
 fn options(cpu: &str, level: u8) -> gcnc::CompileOptions {
     gcnc::CompileOptions {
@@ -47,4 +49,89 @@ fn random_programs_compute_what_they_must() {
             }
         }
     }
+}
+
+/// Programs whose additions became subtractions are found: the judge can say no.
+#[test]
+fn wrong_programs_are_found() {
+    let programs = random::module(5, 60);
+    let text = random::text(&programs).replace(" = add ", " = sub ");
+    let module = Interpreter::as_read(text.as_bytes(), &options("gfx900", 0)).unwrap();
+    let findings = random::judge_by(&programs, &|memory, dispatch| module.run(memory, dispatch).map(drop));
+    assert!(!findings.is_empty());
+}
+
+/// `out` after kernel `k` of a program with calls ran, by whatever executes it; `None` where it takes too long.
+fn run_calls(
+    execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
+) -> Result<Option<Vec<u8>>, String> {
+    const ITEMS: u32 = 128;
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
+    let mut rng = fastrand::Rng::with_seed(3);
+    let input = (0..ITEMS * 8).flat_map(|_| (rng.u32(..) >> rng.u32(0..32)).to_le_bytes()).collect();
+    let args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", input))];
+    let kernel = "k".to_owned();
+    let dispatch = Dispatch { kernel, grid: [ITEMS, 1, 1], group: [64, 1, 1], args, ..Dispatch::default() };
+    match execute(&mut memory, &dispatch) {
+        Ok(()) => Ok(Some(memory.bytes(out).to_vec())),
+        Err(problem) if problem.contains("budget") => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+#[test]
+fn programs_with_calls_leave_the_memory_of_their_objects() {
+    for seed in 1..=2 * modules() {
+        let text = random::calls(seed, false);
+        let settings = gcnc::CompileOptions { file_type: gcnc::FileType::Obj, ..options("gfx900", 2) };
+        let output = gcnc::compile(text.as_bytes(), "calls", &settings).unwrap();
+        let object = CodeObject::load(&output.bytes).unwrap();
+        let config = Config { budget: 1_000_000, ..Config::default() };
+        let want = run_calls(&|memory, dispatch| {
+            sim::run(&object, memory, dispatch, &config).map(drop).map_err(|report| report.to_string())
+        });
+        let Some(want) = want.unwrap() else { continue };
+        for (stage, module) in stages(text.as_bytes(), "gfx900") {
+            let got = run_calls(&|memory, dispatch| module.run(memory, dispatch).map(drop));
+            let got = got.unwrap_or_else(|problem| panic!("seed {seed} {stage}: {problem}"));
+            assert!(got.is_none_or(|got| got == want), "seed {seed} {stage}: another result");
+        }
+    }
+}
+
+/// The examples give the CPU's results as read and simplified, and the very bytes of the simulator where nothing is approximate.
+#[test]
+fn examples_compute_what_they_must() {
+    let problems: Vec<String> = EXAMPLES
+        .par_iter()
+        .flat_map_iter(|example| {
+            let scratch = tempfile::tempdir().unwrap();
+            let source = toolchain::examples_folder().join(example.name).with_extension("cl");
+            let bitcode = scratch.path().join("example.bc");
+            toolchain::clang(&source, &bitcode, "gfx900", 2, &[]).unwrap();
+            let bytes = std::fs::read(&bitcode).unwrap();
+            let mut problems = Vec::new();
+            for (stage, module) in stages(&bytes, "gfx900") {
+                let level = if stage.ends_with('2') { 2 } else { 0 };
+                let mut interpreted = Gpu::interpreting(module);
+                if let Err(problem) = (example.run)(&mut interpreted) {
+                    problems.push(format!("{} {stage}: {problem}", example.name));
+                    continue;
+                }
+                let object = scratch.path().join("example.o");
+                let settings =
+                    gcnc::CompileOptions { file_type: gcnc::FileType::Obj, ..options("gfx900", level) };
+                std::fs::write(&object, gcnc::compile(&bytes, "example", &settings).unwrap().bytes).unwrap();
+                let mut simulated = Gpu::new(&toolchain::link(&object).unwrap()).unwrap();
+                (example.run)(&mut simulated).unwrap();
+                let same = interpreted.contents() == simulated.contents();
+                if !same && !interpreted.approximate {
+                    problems.push(format!("{} {stage}: other bytes than the simulator's", example.name));
+                }
+            }
+            problems
+        })
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
