@@ -2,7 +2,7 @@
 
 use gcnc_tests::examples::EXAMPLES;
 use gcnc_tests::gpu::Gpu;
-use gcnc_tests::interpret::Interpreter;
+use gcnc_tests::interpret::{Interpreter, agree};
 use gcnc_tests::{random, toolchain};
 use rayon::prelude::*;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
@@ -134,4 +134,37 @@ fn examples_compute_what_they_must() {
         })
         .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Kernels over intrinsics mean the same as read and simplified; `GCNC_IR` names a folder of more LLVM IR.
+#[test]
+fn modules_mean_the_same_as_read_and_simplified() {
+    let folder = std::env::var_os("GCNC_IR").map(std::path::PathBuf::from);
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder.unwrap_or(own)).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ext| ext == "ll"));
+    files.sort();
+    let results: Vec<_> = files
+        .par_iter()
+        .filter_map(|path| {
+            let text = std::fs::read(path).ok()?;
+            let ran = std::panic::catch_unwind(|| agree::stages(&text, &options("gfx900", 2), &[1, 2]));
+            let ran = ran.unwrap_or_else(|_| Err("a panic".to_owned()));
+            Some((
+                path.display().to_string(),
+                ran.inspect_err(|error| println!("{}: {error}", path.display())).ok()?,
+            ))
+        })
+        .collect();
+    let (mut compared, mut approximate) = (0, 0);
+    let mut stopped = std::collections::BTreeMap::<&str, usize>::new();
+    for (path, agreement) in &results {
+        compared += agreement.compared;
+        approximate += agreement.approximate;
+        agreement.stopped.iter().for_each(|(reason, n)| *stopped.entry(reason).or_default() += n);
+        agreement.differences.iter().for_each(|difference| println!("{path}: {difference}"));
+    }
+    println!("{compared} runs compared, {approximate} approximate, others stopped: {stopped:#?}");
+    assert!(compared > 0 && results.iter().all(|(_, a)| a.differences.is_empty()));
 }

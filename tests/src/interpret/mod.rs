@@ -1,5 +1,7 @@
 //! Runs modules on the interpreter of IR, as host programs run objects on the simulator.
 
+pub mod agree;
+
 use interpret::ir::{Host, Launch, Outcome, Program};
 use mir::abi::kernarg;
 use mir::ir::{AddrSpace, Func, GlobalData, Module, SymbolRef};
@@ -62,7 +64,19 @@ impl Interpreter {
         if let Some(error) = reading.errors.first() {
             return Err(error.to_string());
         }
-        let module = reading.module;
+        Self::new(reading.module, options)
+    }
+
+    /// What can be read of a module; other functions have no bodies. Without a triple it is for HSA.
+    fn readable(input: &[u8], options: &gcnc::CompileOptions) -> Result<Self, String> {
+        let mut module = frontend::read(input, "input").map_err(|error| error.to_string())?.module;
+        if module.triple.is_empty() {
+            module.triple = "amdgcn-amd-amdhsa".to_owned();
+        }
+        Self::new(module, options)
+    }
+
+    fn new(module: Module, options: &gcnc::CompileOptions) -> Result<Self, String> {
         let target = options.target(&module.triple, module.code_object_version_flag);
         let target = target.map_err(|error| error.to_string())?;
         Ok(Self { module, target, legal: false, fuel: 50_000_000 })
@@ -82,6 +96,11 @@ impl Interpreter {
         isel::simplify::run(&mut this.module, &this.target, &settings).map_err(|error| error.to_string())?;
         this.legal = true;
         Ok(this)
+    }
+
+    /// Another module for the same target.
+    fn with(&self, module: Module, legal: bool) -> Self {
+        Self { module, target: self.target, legal, fuel: 200_000 }
     }
 
     /// Runs a dispatch. Approximate operations are told by the outcome.
