@@ -172,7 +172,7 @@ fn all_stages_of_random_programs_agree() {
             let programs = [random::module(seed, 60), random::typed_module(seed, 40)].concat();
             programs.into_iter().enumerate().flat_map(move |(n, (program, inputs))| {
                 let (memory, _, dispatch) = random::launch("k", &program, &inputs);
-                let text = random::text(&program, "k");
+                let text = random::text_of(&program, "k");
                 let level = if n % 2 == 0 { 2 } else { 0 };
                 let cpu = ["gfx900", "gfx803", "gfx700"][n % 3];
                 random_program(&text, &dispatch, &memory, cpu, level)
