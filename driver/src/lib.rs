@@ -11,6 +11,7 @@
 //! threads. Every failure is a [`mir::Diagnostic`].
 #![forbid(unsafe_code)]
 
+pub mod bisect;
 mod features;
 mod incompatible;
 pub mod options;

@@ -82,6 +82,16 @@ pub struct Output {
     pub warnings: Vec<String>,
 }
 
+/// Looks at what the steps make of a module, and may change the machine code between them. Functions are compiled at the same time.
+pub trait Observer: Sync {
+    /// The module after [`Step::Ir`] or [`Step::Simplified`].
+    fn module(&self, step: Step, module: &Module);
+    /// A function after one of the steps from [`Step::Selected`] to [`Step::Allocated`].
+    fn function(&self, step: Step, function: &mut machine::Function);
+    /// The functions after [`Step::Final`], each by itself: kernels do not know yet what their callees need.
+    fn finished(&self, functions: &[FinalFunction]);
+}
+
 /// Compiles LLVM bitcode or text. `name` stands for the input in messages.
 ///
 /// # Errors
@@ -106,7 +116,19 @@ pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> 
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Output, Errors> {
+pub fn compile_module(module: Module, options: &CompileOptions) -> Result<Output, Errors> {
+    compile_observed(module, options, None)
+}
+
+/// Compiles a module while `observer` looks on.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_observed(
+    mut module: Module,
+    options: &CompileOptions,
+    observer: Option<&dyn Observer>,
+) -> Result<Output, Errors> {
     let one = |error| vec![error];
     crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
@@ -124,6 +146,9 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
             function.section = format!(".text.{}", function.name);
         }
     }
+    if let Some(observer) = observer {
+        observer.module(Step::Ir, &module);
+    }
     if dumped(options, Step::Ir, &mut output, || module.to_string()) {
         return Ok(output);
     }
@@ -131,13 +156,16 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     let target_of = |function: &mir::ir::Function| options.function_target(&target, function);
     guarded(Step::Simplified, || isel::simplify::run_for_targets(&mut module, &target_of, &settings))
         .map_err(one)?;
+    if let Some(observer) = observer {
+        observer.module(Step::Simplified, &module);
+    }
     if dumped(options, Step::Simplified, &mut output, || module.to_string()) {
         return Ok(output);
     }
 
     let defined: Vec<Func> =
         module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
-    let compiler = Compiler { module: &module, target: &target, settings: &settings, options };
+    let compiler = Compiler { module: &module, target: &target, settings: &settings, options, observer };
     let compiled = compiler.functions(&defined).map_err(one)?;
 
     let (mut finals, mut errors) = (Vec::with_capacity(compiled.len()), Vec::new());
@@ -157,6 +185,9 @@ pub fn compile_module(mut module: Module, options: &CompileOptions) -> Result<Ou
     if options.stop_after.is_some() {
         output.bytes = std::mem::take(&mut output.dump).into_bytes();
         return Ok(output);
+    }
+    if let Some(observer) = observer {
+        observer.finished(&finals);
     }
     let mut targets = Vec::with_capacity(finals.len());
     for function in &finals {
@@ -206,6 +237,7 @@ struct Compiler<'a> {
     target: &'a Target,
     settings: &'a isel::Options,
     options: &'a CompileOptions,
+    observer: Option<&'a dyn Observer>,
 }
 
 /// A function that went through all steps, or up to the one asked for.
@@ -256,26 +288,34 @@ impl Compiler<'_> {
         }
         let mut f = steps
             .run(Step::Selected, || isel::select::select(module, func, &uniformity, target, settings))?;
-        if steps.check(Step::Selected, &f)? {
+        if self.check(steps, Step::Selected, &mut f)? {
             return Ok(None);
         }
         steps.run(Step::Structured, || isel::structure::structure(&mut f))?;
-        if steps.check(Step::Structured, &f)? {
+        if self.check(steps, Step::Structured, &mut f)? {
             return Ok(None);
         }
         steps.run(Step::Legalized, || {
             isel::memory_model::legalize(&mut f, target);
             Ok(())
         })?;
-        if steps.check(Step::Legalized, &f)? {
+        if self.check(steps, Step::Legalized, &mut f)? {
             return Ok(None);
         }
-        let f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
-        if steps.check(Step::Allocated, &f)? {
+        let mut f = steps.run(Step::Allocated, || regalloc::allocate(f, target, &registers))?;
+        if self.check(steps, Step::Allocated, &mut f)? {
             return Ok(None);
         }
         let f = steps.run(Step::Final, || emit::finish(f, module, target))?;
         Ok(Some(f))
+    }
+
+    /// Shows machine code to the observer, verifies and dumps it; true where compilation is to stop here.
+    fn check(&self, steps: &mut Steps, step: Step, f: &mut machine::Function) -> Result<bool> {
+        if let Some(observer) = self.observer {
+            observer.function(step, f);
+        }
+        steps.check(step, f)
     }
 
     /// Limits that the function's attributes set on register allocation.

@@ -168,72 +168,90 @@ fn path(base: Option<&Path>, file: &Path) -> PathBuf {
     base.map_or_else(|| file.to_owned(), |b| b.join(file))
 }
 
+/// A dispatch as JSON describes it, with its buffers.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The dispatch.
+    pub dispatch: Dispatch,
+    /// The buffers, filled.
+    pub memory: Memory,
+    /// How unmapped memory behaves.
+    pub unmapped: Unmapped,
+    /// Argument, buffer, and the file that its contents go to.
+    pub buffers: Vec<(usize, BufferId, Option<PathBuf>)>,
+}
+
+impl Described {
+    /// Reads `json`; file names are relative to `base`.
+    ///
+    /// Errors: [`RunError::Usage`].
+    pub fn from_json(json: &str, base: Option<&Path>) -> Result<Self, RunError> {
+        let file: File = serde_json::from_str(json).map_err(|e| usage(format!("dispatch: {e}")))?;
+        let mut memory = Memory::new();
+        let mut buffers: Vec<(usize, BufferId, Option<PathBuf>)> = Vec::new();
+        let mut args = Vec::new();
+        for (i, arg) in file.args.iter().enumerate() {
+            let wrong = || usage(format!("argument {i}: {arg}"));
+            let map = arg.as_object().ok_or_else(wrong)?;
+            if map.contains_key("buffer") {
+                let b: BufferArg =
+                    serde_json::from_value(arg.clone()).map_err(|e| usage(format!("argument {i}: {e}")))?;
+                if b.buffer > BUFFER_MAX {
+                    return Err(usage(format!("argument {i}: a buffer of {} bytes", b.buffer)));
+                }
+                let len = b.buffer as usize;
+                let mut data = fill(b.fill.as_deref().unwrap_or("zero"), len)?;
+                if let Some(input) = &b.input {
+                    let name = path(base, input);
+                    let bytes =
+                        std::fs::read(&name).map_err(|e| usage(format!("{}: {e}", name.display())))?;
+                    let n = bytes.len().min(len);
+                    data[..n].copy_from_slice(&bytes[..n]);
+                }
+                let id = memory.add_buffer(&format!("buffer of argument {i}"), data);
+                buffers.push((i, id, b.out.map(|o| path(base, &o))));
+                args.push(Arg::Buffer(id));
+                continue;
+            }
+            let (kind, value) = map.iter().next().filter(|_| map.len() == 1).ok_or_else(wrong)?;
+            args.push(match kind.as_str() {
+                "local" => Arg::Local(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)?),
+                "null" => Arg::Address(0),
+                _ => Arg::Value(scalar(kind, value).ok_or_else(wrong)?),
+            });
+        }
+        let dispatch = Dispatch {
+            kernel: file.kernel,
+            grid: file.grid,
+            group: file.group,
+            dynamic_lds: file.dynamic_lds,
+            args,
+            offset: file.offset,
+        };
+        Ok(Self { dispatch, memory, unmapped: file.unmapped, buffers })
+    }
+}
+
 /// Runs the dispatch `json` of the code object `object`.
 pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<Outcome, RunError> {
-    let file: File = serde_json::from_str(json).map_err(|e| usage(format!("dispatch: {e}")))?;
+    let Described { dispatch, mut memory, unmapped, buffers } =
+        Described::from_json(json, options.base.as_deref())?;
     let object = CodeObject::load(object)?;
     let checks = match &options.strict {
         Some(list) => Checks::parse(list).map_err(usage)?,
         None => Checks::default(),
     };
-    let mut cfg = Config {
-        checks,
-        unmapped: file.unmapped,
-        seed: options.seed,
-        trace: options.trace,
-        ..Config::default()
-    };
+    let mut cfg = Config { checks, unmapped, seed: options.seed, trace: options.trace, ..Config::default() };
     if let Some(budget) = options.budget {
         cfg.budget = budget;
     }
-    let mut memory = Memory::new();
-    let mut buffers: Vec<(usize, BufferId, Option<PathBuf>)> = Vec::new();
-    let mut args = Vec::new();
-    let base = options.base.as_deref();
-    for (i, arg) in file.args.iter().enumerate() {
-        let wrong = || usage(format!("argument {i}: {arg}"));
-        let map = arg.as_object().ok_or_else(wrong)?;
-        if map.contains_key("buffer") {
-            let b: BufferArg =
-                serde_json::from_value(arg.clone()).map_err(|e| usage(format!("argument {i}: {e}")))?;
-            if b.buffer > BUFFER_MAX {
-                return Err(usage(format!("argument {i}: a buffer of {} bytes", b.buffer)));
-            }
-            let len = b.buffer as usize;
-            let mut data = fill(b.fill.as_deref().unwrap_or("zero"), len)?;
-            if let Some(input) = &b.input {
-                let name = path(base, input);
-                let bytes = std::fs::read(&name).map_err(|e| usage(format!("{}: {e}", name.display())))?;
-                let n = bytes.len().min(len);
-                data[..n].copy_from_slice(&bytes[..n]);
-            }
-            let id = memory.add_buffer(&format!("buffer of argument {i}"), data);
-            buffers.push((i, id, b.out.map(|o| path(base, &o))));
-            args.push(Arg::Buffer(id));
-            continue;
-        }
-        let (kind, value) = map.iter().next().filter(|_| map.len() == 1).ok_or_else(wrong)?;
-        args.push(match kind.as_str() {
-            "local" => Arg::Local(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)?),
-            "null" => Arg::Address(0),
-            _ => Arg::Value(scalar(kind, value).ok_or_else(wrong)?),
-        });
-    }
-    let dispatch = Dispatch {
-        kernel: file.kernel.clone(),
-        grid: file.grid,
-        group: file.group,
-        dynamic_lds: file.dynamic_lds,
-        args,
-        offset: file.offset,
-    };
     let target = match (options.target, object.processor()) {
         (Some(target), _) => target,
         (None, Some(processor)) => Target::new(processor),
         (None, None) => return Err(usage("the object names no processor known here")),
     };
     let stats = run_on(&object, &mut memory, &dispatch, &cfg, &target)?;
-    let mut outcome = Outcome { kernel: file.kernel, stats, buffers: Vec::new() };
+    let mut outcome = Outcome { kernel: dispatch.kernel, stats, buffers: Vec::new() };
     for (arg, id, out) in buffers {
         let bytes = memory.bytes(id);
         if let Some(name) = out {

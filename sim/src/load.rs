@@ -59,6 +59,8 @@ pub struct CodeObject {
     kernels: Vec<Kernel>,
     symbols: FxHashMap<String, u64>,
     sizes: FxHashMap<String, u64>,
+    /// Entries of the table of addresses that linking made, by what they point to.
+    got: FxHashMap<u64, u64>,
     /// Undefined symbols by their offset, where they are allowed.
     externals: Option<FxHashMap<u64, String>>,
     /// Kernels of version 2: name and offset of the header.
@@ -142,6 +144,7 @@ impl CodeObject {
             kernels: Vec::new(),
             symbols: FxHashMap::default(),
             sizes: FxHashMap::default(),
+            got: FxHashMap::default(),
             externals: externals.then(FxHashMap::default),
             legacy: Vec::new(),
             writable: false,
@@ -184,6 +187,7 @@ impl CodeObject {
             kernels: vec![kernel],
             symbols: FxHashMap::default(),
             sizes: FxHashMap::default(),
+            got: FxHashMap::default(),
             externals: None,
             legacy: Vec::new(),
             writable: false,
@@ -295,7 +299,6 @@ impl CodeObject {
                 self.add_symbol(&symbol, name, base.wrapping_add(symbol.address()));
             }
         }
-        let mut got = FxHashMap::default();
         self.image.resize(((end + 7) & !7) as usize, 0);
         for section in elf.sections() {
             let Some(&base) = address.get(&section.index()) else { continue };
@@ -333,7 +336,7 @@ impl CodeObject {
                 };
                 let entry = if matches!(r_type.0, 7..=9) {
                     let next = self.image.len() as u64;
-                    let at = *got.entry(target).or_insert(next);
+                    let at = *self.got.entry(target).or_insert(next);
                     if at == next {
                         self.image.resize(next as usize + 8, 0);
                         self.patches.push((at, Patch::Abs64(target as i64)));
@@ -474,6 +477,11 @@ impl CodeObject {
     /// Offset of a symbol in the image.
     pub fn symbol(&self, name: &str) -> Option<u64> {
         self.symbols.get(name).copied()
+    }
+
+    /// Offset of the entry for `offset` in the table of addresses (GOT). Only relocatable objects, which are linked here, have one that is known.
+    pub fn got_entry(&self, offset: u64) -> Option<u64> {
+        self.got.get(&offset).copied()
     }
 
     /// Size of a symbol in bytes.

@@ -316,6 +316,8 @@ pub struct Config {
     pub skip: Option<u64>,
     /// 1: one work-group at a time; 0: as many as the thread pool has threads. The result is the same.
     pub threads: u32,
+    /// Tells memory which lane stores, and of stores to LDS ([`crate::memory::Bus::lane`], [`crate::memory::Bus::lds_stored`]).
+    pub observe: bool,
 }
 
 impl Default for Config {
@@ -329,6 +331,7 @@ impl Default for Config {
             trace: false,
             skip: None,
             threads: 0,
+            observe: false,
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod corpus;
 pub mod examples;
 pub mod gpu;
 pub mod half;
+pub mod interpret;
 pub mod libclc;
 pub mod llvm_suite;
 pub mod measure;

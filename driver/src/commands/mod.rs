@@ -1,6 +1,7 @@
 //! The command line: one binary; an input file compiles, the other jobs are subcommands.
 
 mod assemble;
+mod bisect;
 mod code_flags;
 mod compile;
 mod disasm;
@@ -18,7 +19,7 @@ pub mod status {
     pub const REFUSED: i32 = 1;
     /// Wrong usage.
     pub const USAGE: i32 = 2;
-    /// A strict check of the simulator stopped the run.
+    /// A strict check of the simulator stopped the run, or stages of the compiler differ.
     pub const STRICT: i32 = 3;
     /// A defect of gcnc.
     pub const DEFECT: i32 = 70;
@@ -38,6 +39,11 @@ struct Cli {
 enum Command {
     /// Run a kernel on the simulator.
     Run(run::Args),
+    /// Run a kernel after every step of the compiler and name the first step that changed what it does.
+    ///
+    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to their end, 2 wrong
+    /// usage, 70 a defect of gcnc.
+    Bisect(bisect::Args),
     /// Assemble a file.
     As(assemble::Args),
     /// Show the code of an object.
@@ -64,6 +70,7 @@ pub fn main(args: Vec<OsString>) -> i32 {
     };
     match cli.command {
         Some(Command::Run(args)) => run::main(&args),
+        Some(Command::Bisect(args)) => bisect::main(&args),
         Some(Command::As(args)) => assemble::main(&args),
         Some(Command::Disasm(args)) => disasm::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),

@@ -74,6 +74,14 @@ impl FloatMode {
             dx10_clamp: function.attribute("amdgpu-dx10-clamp") != Some("false"),
         }
     }
+
+    /// The MODE register as the mode sets it; rounding is to nearest.
+    pub fn register(self) -> u32 {
+        self.single.field() << 4
+            | self.half_double.field() << 6
+            | u32::from(self.dx10_clamp) << 8
+            | u32::from(self.ieee) << 9
+    }
 }
 
 #[cfg(test)]

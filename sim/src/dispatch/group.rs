@@ -75,30 +75,47 @@ pub(super) fn run_one(
     id: [u32; 3],
     budget: u64,
 ) -> Result<Stats> {
+    let live = work.start(run, id);
     let Workspace { waves, group } = work;
-    let d = run.dispatch;
-    group.id = id;
-    let fill = |(i, b): (usize, &mut u8)| *b = (i as u8).wrapping_mul(37) ^ run.cfg.seed as u8 ^ 0xa5;
-    group.lds.iter_mut().enumerate().for_each(fill);
-    group.gws = Default::default();
-    group.lds_undef.clear();
-    group.lds_undef.resize(group.lds.len(), 0xff);
-    let size: [u32; 3] = std::array::from_fn(|k| d.group[k].min(d.grid[k] - id[k] * d.group[k]));
-    let items = size.iter().product::<u32>();
-    let live = items.div_ceil(LANES as u32) as usize;
     let waves = waves.get_mut(..live).unwrap_or_default();
-    let checks = run.cfg.checks;
-    let lds = if checks.contains(Checks::RACE) { group.lds.len() } else { 0 };
-    let memory = checks.contains(Checks::RACE_GLOBAL);
-    let races = live > 1 && (lds > 0 || memory);
-    group.races = races.then(|| Box::new(Races::new(lds, live, memory)));
-    for (n, w) in waves.iter_mut().enumerate() {
-        start_wave(w, n as u32, &size, run, group);
-    }
     let mut exec = Exec::new(mem, run.launch, run.cfg);
     exec.stats = Stats { groups: 1, waves: live as u64, ..Stats::default() };
     turns(run, &mut exec, waves, group, budget)?;
     Ok(exec.stats)
+}
+
+impl Workspace {
+    /// Puts waves and LDS into the state in which work-group `id` starts; how many waves it has.
+    fn start(&mut self, run: &Run<'_>, id: [u32; 3]) -> usize {
+        let Self { waves, group } = self;
+        let d = run.dispatch;
+        group.id = id;
+        let fill = |(i, b): (usize, &mut u8)| *b = (i as u8).wrapping_mul(37) ^ run.cfg.seed as u8 ^ 0xa5;
+        group.lds.iter_mut().enumerate().for_each(fill);
+        group.gws = Default::default();
+        group.lds_undef.clear();
+        group.lds_undef.resize(group.lds.len(), 0xff);
+        let size: [u32; 3] = std::array::from_fn(|k| d.group[k].min(d.grid[k] - id[k] * d.group[k]));
+        let items = size.iter().product::<u32>();
+        let live = items.div_ceil(LANES as u32) as usize;
+        let waves = waves.get_mut(..live).unwrap_or_default();
+        let checks = run.cfg.checks;
+        let lds = if checks.contains(Checks::RACE) { group.lds.len() } else { 0 };
+        let memory = checks.contains(Checks::RACE_GLOBAL);
+        let races = live > 1 && (lds > 0 || memory);
+        group.races = races.then(|| Box::new(Races::new(lds, live, memory)));
+        for (n, w) in waves.iter_mut().enumerate() {
+            start_wave(w, n as u32, &size, run, group);
+        }
+        live
+    }
+
+    /// The waves and LDS of work-group `id` at its start.
+    pub(super) fn into_started(mut self, run: &Run<'_>, id: [u32; 3]) -> (Vec<Wave>, Group) {
+        let live = self.start(run, id);
+        self.waves.truncate(live);
+        (self.waves, self.group)
+    }
 }
 
 fn turns(

@@ -9,6 +9,7 @@
 
 mod group;
 mod kernarg;
+pub mod prepared;
 pub mod single;
 mod start;
 

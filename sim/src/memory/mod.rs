@@ -51,8 +51,10 @@ pub trait Bus {
     fn order(&mut self) -> Option<&mut dyn Order> {
         None
     }
-    /// The lane whose stores follow; 255 for atomic operations of any.
+    /// The lane whose stores follow; 255 for atomic operations of any, where it does not matter which.
     fn lane(&mut self, _lane: usize) {}
+    /// So many bytes of LDS at an offset were stored, where [`crate::Config::observe`] asks to be told.
+    fn lds_stored(&mut self, _offset: u32, _bytes: u32) {}
     /// Loads `out.len()` bytes with their undefined bits.
     fn load(&mut self, address: u64, out: &mut [u8], undef: &mut [u8]) -> Result<()>;
     /// Stores bytes with their undefined bits.
@@ -240,6 +242,19 @@ impl Memory {
 
     fn index_of(&self, id: BufferId) -> Option<usize> {
         self.regions.binary_search_by_key(&id.0, |r| r.base).ok()
+    }
+
+    /// The application's buffers and their names, by address.
+    pub fn buffers(&self) -> impl Iterator<Item = (BufferId, &str)> {
+        self.regions
+            .iter()
+            .filter(|r| r.kind == RegionKind::Buffer)
+            .map(|r| (BufferId(r.base), r.name.as_str()))
+    }
+
+    /// Whether a region may be written.
+    pub fn is_writable(&self, id: BufferId) -> bool {
+        self.index_of(id).is_some_and(|i| self.regions[i].writable)
     }
 
     /// The contents of a buffer; empty if it is not mapped.

@@ -3,7 +3,7 @@
 //! A program is written twice, once with functions that are called and once with functions that are copied into their callers; both, at all
 //! levels, must leave the same memory. Conditions and trip counts differ between lanes, values live across calls, nothing is undefined.
 
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::fmt::Write;
 
 /// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an address.
@@ -398,6 +398,23 @@ pub fn calls(seed: u64, inlined: bool) -> String {
     text
 }
 
+/// Memory for a program with calls, the buffer of its outputs, and the dispatch that runs it.
+pub fn calls_launch() -> (Memory, BufferId, Dispatch) {
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
+    let mut rng = fastrand::Rng::with_seed(3);
+    let input = (0..ITEMS * 8).flat_map(|_| (rng.u32(..) >> rng.u32(0..32)).to_le_bytes()).collect();
+    let args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", input))];
+    let dispatch = Dispatch {
+        kernel: "k".to_owned(),
+        grid: [ITEMS, 1, 1],
+        group: [64, 1, 1],
+        args,
+        ..Dispatch::default()
+    };
+    (memory, out, dispatch)
+}
+
 /// What kernel `k` of `text` leaves; nothing where it runs for too long, as loops that call loops may.
 fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
     let options = gcnc::CompileOptions {
@@ -412,18 +429,7 @@ fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
     let output = gcnc::compile(text.as_bytes(), "random", &options)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let object = CodeObject::load(&output.bytes).map_err(|report| report.to_string())?;
-    let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
-    let mut rng = fastrand::Rng::with_seed(3);
-    let input = (0..ITEMS * 8).flat_map(|_| (rng.u32(..) >> rng.u32(0..32)).to_le_bytes()).collect();
-    let args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", input))];
-    let dispatch = Dispatch {
-        kernel: "k".to_owned(),
-        grid: [ITEMS, 1, 1],
-        group: [64, 1, 1],
-        args,
-        ..Dispatch::default()
-    };
+    let (mut memory, out, dispatch) = calls_launch();
     let config = Config { budget: 1_000_000, ..Config::default() };
     match sim::run(&object, &mut memory, &dispatch, &config) {
         Ok(_) => Ok(Some(memory.bytes(out).to_vec())),

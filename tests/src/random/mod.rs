@@ -14,7 +14,7 @@ pub mod numbers;
 mod print;
 mod typed;
 
-pub use calls::{calls, check_calls};
+pub use calls::{calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
 pub use generate::generate;
 pub use print::{needed, print};
@@ -22,7 +22,7 @@ pub use print::{needed, print};
 use crate::measure::Compiler;
 use crate::toolchain;
 use num_bigint::BigUint;
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::path::Path;
 
 /// Types of values.
@@ -359,12 +359,7 @@ pub fn build(
     cpu: &str,
     level: u8,
 ) -> Result<CodeObject, String> {
-    let kernels: Vec<_> = programs
-        .iter()
-        .enumerate()
-        .map(|(index, (program, _))| print(program, &format!("k{index}"), None))
-        .collect();
-    let text = print::module(&kernels);
+    let text = text(programs);
     let object = scratch.join("random.o");
     match compiler {
         Compiler::Gcnc => {
@@ -393,12 +388,33 @@ pub fn build(
     CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())
 }
 
+/// `programs` as one module of LLVM IR, whose kernels are `k0`, `k1` and so on.
+pub fn text(programs: &[(Program, Inputs)]) -> String {
+    let kernels: Vec<_> = programs
+        .iter()
+        .enumerate()
+        .map(|(index, (program, _))| print(program, &format!("k{index}"), None))
+        .collect();
+    print::module(&kernels)
+}
+
 /// Runs each kernel of `object` and compares with what its program computes.
 pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding> {
+    judge_by(programs, &|memory, dispatch| {
+        let ran = sim::run(object, memory, dispatch, &Config::default());
+        ran.map(drop).map_err(|report| report.to_string())
+    })
+}
+
+/// Lets `execute` run each kernel and compares with what its program computes.
+pub fn judge_by(
+    programs: &[(Program, Inputs)],
+    execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, (program, inputs)) in programs.iter().enumerate() {
         let name = format!("k{index}");
-        if let Some((problem, output)) = run(object, &name, program, inputs) {
+        if let Some((problem, output)) = run(execute, &name, program, inputs) {
             let keep = output.map(|output| needed(program, output));
             let text = print::module(&[print(program, &name, keep.as_ref())]);
             findings.push(Finding { problem, text });
@@ -407,13 +423,8 @@ pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding
     findings
 }
 
-/// The first problem, with the wrong output if the run came to its end.
-fn run(
-    object: &CodeObject,
-    kernel: &str,
-    program: &Program,
-    inputs: &Inputs,
-) -> Option<(String, Option<usize>)> {
+/// Memory for a program, the buffer of its outputs, and the dispatch that runs it as `kernel`.
+pub fn launch(kernel: &str, program: &Program, inputs: &Inputs) -> (Memory, BufferId, Dispatch) {
     let mut memory = Memory::new();
     let stride = program.outputs.len() * program.output();
     let out = memory.add_buffer("out", vec![0; LANES * stride]);
@@ -429,8 +440,25 @@ fn run(
         args,
         ..Dispatch::default()
     };
-    if let Err(report) = sim::run(object, &mut memory, &dispatch, &Config::default()) {
-        return Some((report.to_string(), None));
+    (memory, out, dispatch)
+}
+
+/// A program alone in a module, as kernel `name`.
+pub fn text_of(program: &Program, name: &str) -> String {
+    print::module(&[print(program, name, None)])
+}
+
+/// The first problem, with the wrong output if the run came to its end.
+fn run(
+    execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
+    kernel: &str,
+    program: &Program,
+    inputs: &Inputs,
+) -> Option<(String, Option<usize>)> {
+    let (mut memory, out, dispatch) = launch(kernel, program, inputs);
+    let stride = program.outputs.len() * program.output();
+    if let Err(problem) = execute(&mut memory, &dispatch) {
+        return Some((problem, None));
     }
     let actual = memory.bytes(out);
     for lane in 0..LANES {

@@ -95,6 +95,7 @@ impl Exec<'_> {
             self.count_busy(exec, &places, mem.bytes);
         }
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            self.note_lane(l, mem.kind);
             for (which, &offset) in offsets.iter().enumerate() {
                 let at = base[l].wrapping_add(offset);
                 let lane = |r: Box<Report>| r.at_lane(l);

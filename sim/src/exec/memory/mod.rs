@@ -286,6 +286,9 @@ impl Exec<'_> {
                     }
                     _ => return Err(lds_bounds("store", offset, bytes, g)),
                 }
+                if self.cfg.observe {
+                    self.mem.lds_stored(offset, bytes as u32);
+                }
             }
             Place::Nowhere => {}
         }
@@ -294,7 +297,9 @@ impl Exec<'_> {
 
     /// Says which lane's access follows, where memory may want to know.
     fn note_lane(&mut self, l: usize, kind: MemKind) {
-        if self.cfg.unmapped == Unmapped::Hash {
+        if self.cfg.observe {
+            self.mem.lane(l);
+        } else if self.cfg.unmapped == Unmapped::Hash {
             self.mem.lane(if matches!(kind, MemKind::Atomic(_)) { 255 } else { l });
         }
     }
