@@ -5,6 +5,7 @@ pub mod compare;
 pub mod corpus;
 pub mod examples;
 pub mod gpu;
+pub mod graphs;
 pub mod half;
 pub mod libclc;
 pub mod llvm_suite;
