@@ -32,14 +32,21 @@ pub fn lower(programs: &[&Program]) -> Module {
         init: Some(Initializer::default()),
         ..GlobalData::external("")
     });
-    let callees = Callees { called: module.functions.push(called()), traced: module.functions.push(traced()) };
+    let ops = || programs.iter().flat_map(|program| &program.blocks).flat_map(|block| &block.ops);
+    let mut callees = Callees { called: Func::from_u32(0), traced: Func::from_u32(0) };
+    if ops().any(|op| matches!(op, Op::Call { .. })) {
+        callees.called = module.functions.push(called());
+    }
+    if ops().any(|op| matches!(op, Op::CallTrace { .. })) {
+        callees.traced = module.functions.push(traced());
+    }
     for (index, program) in programs.iter().enumerate() {
         module.functions.push(Lowering::run(program, &format!("k{index}"), lds, callees));
     }
     module
 }
 
-/// The functions that programs call.
+/// The functions that programs call; of no meaning where none does.
 #[derive(Clone, Copy)]
 struct Callees {
     called: Func,
