@@ -10,4 +10,4 @@ pub mod structure;
 pub mod uniformity;
 mod waterfall;
 
-pub use options::{FloatMode, Options};
+pub use options::Options;

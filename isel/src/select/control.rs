@@ -45,6 +45,7 @@ impl<'a> Selector<'a> {
     }
 
     fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Terminator> {
+        // Every other edge stays: uniformity has seen it, and which lanes run together follows from it.
         if if_true == if_false {
             self.add_edge(if_true)?;
             return Ok(Terminator::Jump);
@@ -57,10 +58,6 @@ impl<'a> Selector<'a> {
         {
             cond = args[0];
             targets.swap(0, 1);
-        }
-        if let Some(constant) = self.const_int(cond) {
-            self.add_edge(targets[usize::from(constant & 1 == 0)])?;
-            return Ok(Terminator::Jump);
         }
         if self.uniformity.is_divergent_branch(self.block) {
             self.add_edge(targets[0])?;

@@ -224,7 +224,7 @@ impl<'a> Selector<'a> {
         c: FloatSrc,
         addend: Value,
     ) -> Result<()> {
-        if float == Float::Single && !self.float_mode.f32_denormals {
+        if float == Float::Single && self.float_mode.single.all_flushed() {
             self.mad_f32(dst, a, b, c, addend);
             return Ok(());
         }

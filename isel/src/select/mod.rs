@@ -54,10 +54,11 @@ mod value;
 mod vector;
 mod wave;
 
+use crate::Options;
 use crate::uniformity::Uniformity;
-use crate::{FloatMode, Options};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use mir::abi::FloatMode;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
@@ -167,7 +168,7 @@ pub fn select(
         f,
         uniformity,
         target,
-        float_mode: options.float_mode(f),
+        float_mode: FloatMode::of(f),
         contract_all: options.contract_all,
         mf: machine::Function::new(f.name.clone(), f.call_conv, func),
         blocks: SecondaryMap::new(),

@@ -4,8 +4,10 @@
 //! prepare (module)     inline         small and private callees; known builtins to intrinsics; what nothing reaches is gone
 //! simplify_function    promote        stack objects to values                      -O1
 //!                      legalize       one rebuilding walk: types, memory, expansions; folds and shares as it goes
+//!                      constant_branches  they become jumps, unreachable blocks go
 //!                      dce            dead instructions and block parameters
 //!                      branches       threads jumps, merges blocks, small arms to selects          -O1
+//!                      narrow         arithmetic in fewer bits                                       -O1
 //!                      reducible      cycles with several entries get one
 //!                      merge_memory   neighbouring accesses to one wide one, then dce again        -O1
 //!                      waterfall      loops over the values of operands that must be uniform
@@ -21,6 +23,7 @@ mod builder;
 mod builtins;
 mod callgraph;
 mod cfg;
+mod constant_branches;
 mod dce;
 #[cfg(test)]
 mod expansion_tests;
@@ -108,10 +111,12 @@ pub fn simplify_function(
         promote::promote(&mut function, &module.types);
     }
     let mut legal = legalize::legalize(&ctx, &function)?;
+    constant_branches::fold(&mut legal);
     dce::remove_dead(&mut legal);
     if options.opt_level > 0 {
         branches::clean_up(&mut legal);
         narrow::narrow(&mut legal);
+        constant_branches::fold(&mut legal);
     }
     reducible::make_reducible(&mut legal);
     if options.opt_level > 0 {

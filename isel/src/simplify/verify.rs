@@ -143,7 +143,8 @@ fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<
                 || args.get(1).and_then(|&a| func.as_int(a)) == Some(1);
             ensure(exact, "count of zeros that defines zero")
         }
-        K::InlineAsm { .. } | K::Jump { .. } | K::Branch { .. } | K::Unreachable => Ok(()),
+        K::Branch { cond, .. } => ensure(func.as_int(*cond).is_none(), "branch on a constant"),
+        K::InlineAsm { .. } | K::Jump { .. } | K::Unreachable => Ok(()),
         K::Switch { .. } => Err("switch"),
         K::Ret { value } => ensure(
             value.is_none_or(|v| {

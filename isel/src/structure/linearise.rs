@@ -1,19 +1,25 @@
 //! The plan: order of blocks, what is deferred where, how each block gets its EXEC.
 //!
 //! For block b with deferred set D(b) and targets T, the wave's next block is the first of A = T ∪ D(b) in the order; the
-//! rest of A is deferred there. A uniform branch has one such step for each target. At the end of a loop the deferred
-//! blocks, all outside, stay deferred in the next iteration, so D of the header includes D of the latch; this is the only
-//! equation that goes backwards, and it settles after one more pass over the loop for each level of nesting.
+//! rest of A is deferred there. A uniform branch has one such step for each target.
+//!
+//! Loops make these equations circular, but only so far: what is deferred in loop L and lies behind it stays deferred until L has ended, so it is
+//! deferred in all of L. Hence D(b) = local(b) ∪ D(L), where local(b) lies inside the innermost loop L around b and does not depend on what
+//! lies outside, which comes later in the order anyway. One walk over the order finds local(b), what L's blocks defer behind L, and the steps
+//! that leave L; where L ends, these become steps of the loop around it (`Defer`).
 //!
 //! Which blocks have exactly the lanes of an earlier one is read off dominators and post-dominators; the latter of the
 //! graph in which each back edge leads to the exits of its loop instead, so that "all lanes come by" means "in this
 //! iteration".
 
+use super::defer::Defer;
 use super::normalise::Shape;
+use super::positions::{Positions, Set};
 use cranelift_entity::EntityRef;
-use mir::analysis::{Csr, Dominators, Graph, Loops, Order};
+use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
 use mir::isa::{Format, OpFlags};
 use mir::machine::{Block, Function, Terminator};
+use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
 /// How a block's EXEC comes about; see [`super`].
@@ -45,8 +51,13 @@ pub(super) struct Plan {
     pub kind: Vec<Kind>,
     /// Blocks of kind `Restore` where nobody looks at EXEC.
     pub idle: Vec<bool>,
-    /// Positions deferred at each position, ascending.
-    deferred: Vec<Set>,
+    /// Positions deferred at each position.
+    pub(super) deferred: Vec<Set>,
+    /// Positions that are deferred anywhere.
+    pub(super) ever_deferred: Set,
+    pub(super) positions: Positions,
+    /// Position behind each loop, by number.
+    loop_end: Vec<u32>,
     /// Block whose loop counts as the block's own: for blocks put on edges, the edge's source.
     home: Vec<u32>,
 }
@@ -54,7 +65,9 @@ pub(super) struct Plan {
 impl Plan {
     /// `split` lists blocks put on edges of uniform branches, with the edge's source. They come right behind it, so that the
     /// wave goes there before anything deferred, even where the edge leaves a loop.
-    pub(super) fn new(f: &Function, split: &[(Block, Block)], shape: Shape) -> Self {
+    ///
+    /// Errors: `Defect` for a block with two back edges, which [`super::normalise::canonical_loops`] leaves none of.
+    pub(super) fn new(f: &Function, split: &[(Block, Block)], shape: Shape) -> Result<Self> {
         let Shape { graph, mut rpo, dom, mut loops } = shape;
         // Of the sides of a divergent branch, the smaller goes first: lanes wait for a short time only.
         let swap = |b: u32| {
@@ -74,17 +87,55 @@ impl Plan {
             kind: vec![Kind::Direct; nodes],
             idle: vec![false; nodes],
             deferred: Vec::new(),
+            ever_deferred: Set::EMPTY,
+            positions: Positions::new(order.blocks().len()),
+            loop_end: Vec::new(),
             home,
             graph,
             order,
             loops,
         };
-        plan.defer(f);
+        plan.check_latches()?;
+        plan.find_loop_ends();
+        Defer::run(&mut plan, f);
         plan.choose_kinds(f, &dom);
-        plan
+        Ok(plan)
     }
 
-    fn innermost(&self, block: u32) -> Option<mir::analysis::Loop> {
+    fn check_latches(&self) -> Result<()> {
+        for &block in self.order.blocks() {
+            let at = self.position(block);
+            let backwards = self.graph.succs(block).iter().filter(|&&s| self.position(s) <= at).count();
+            if backwards > 1 {
+                return Err(Diagnostic::defect(format!("block {block} has two back edges")));
+            }
+        }
+        Ok(())
+    }
+
+    fn find_loop_ends(&mut self) {
+        self.loop_end = vec![self.order.blocks().len() as u32; self.loops.len()];
+        let mut open: Vec<Loop> = Vec::new();
+        for (&block, at) in self.order.blocks().iter().zip(0..) {
+            let home = self.home[block as usize];
+            while let Some(l) = open.pop_if(|&mut l| !self.loops.contains(l, home)) {
+                self.loop_end[l.index()] = at;
+            }
+            open.extend(self.loop_headed_by(block));
+        }
+    }
+
+    /// The loop whose header `block` is.
+    pub(super) fn loop_headed_by(&self, block: u32) -> Option<Loop> {
+        self.loops.innermost(block).filter(|&l| self.loops[l].header == block)
+    }
+
+    /// The position behind the last block of `l`.
+    pub(super) fn end_of_loop(&self, l: Loop) -> u32 {
+        self.loop_end[l.index()]
+    }
+
+    pub(super) fn innermost(&self, block: u32) -> Option<Loop> {
         self.loops.innermost(self.home[block as usize])
     }
 
@@ -97,14 +148,19 @@ impl Plan {
         self.order.position(block).unwrap_or(u32::MAX)
     }
 
-    /// Blocks deferred while the wave is in `block`, in order.
-    pub(super) fn deferred_at(&self, block: u32) -> impl Iterator<Item = u32> + '_ {
-        self.deferred[self.position(block) as usize].iter().map(|&p| self.order.blocks()[p as usize])
+    /// The first of the blocks deferred while the wave is in `block`.
+    fn first_deferred(&self, block: u32) -> Option<u32> {
+        let set = self.deferred[self.position(block) as usize];
+        self.positions.first(set).map(|p| self.order.blocks()[p as usize])
+    }
+
+    fn is_deferred(&self, block: u32) -> bool {
+        self.positions.contains(self.ever_deferred, self.position(block))
     }
 
     /// Positions of the targets ahead of one step of `block`, and the back edge's header. `only` picks one successor, for
     /// uniform branches.
-    fn targets(&self, block: u32, only: Option<usize>) -> (SmallVec<[u32; 2]>, Option<u32>) {
+    pub(super) fn targets(&self, block: u32, only: Option<usize>) -> (SmallVec<[u32; 4]>, Option<u32>) {
         let at = self.position(block);
         let (mut ahead, mut header) = (SmallVec::new(), None);
         for (i, &succ) in self.graph.succs(block).iter().enumerate() {
@@ -123,81 +179,22 @@ impl Plan {
 
     /// The first two blocks, of the targets of one step of `block` and the deferred ones; and the back edge's header.
     fn waiting(&self, block: u32, only: Option<usize>) -> (SmallVec<[u32; 4]>, Option<u32>) {
-        let (targets, header) = self.targets(block, only);
-        let deferred = &self.deferred[self.position(block) as usize];
-        let mut first: SmallVec<[u32; 4]> = deferred.iter().take(2).copied().chain(targets).collect();
+        let (mut first, header) = self.targets(block, only);
+        let deferred = self.deferred[self.position(block) as usize];
+        if let Some(next) = self.positions.first(deferred) {
+            first.push(next);
+            first.extend(self.positions.next(deferred, next + 1));
+        }
         first.sort_unstable();
         first.dedup();
         first.truncate(2);
         (first.into_iter().map(|p| self.order.blocks()[p as usize]).collect(), header)
     }
 
-    /// Solves the deferred sets.
-    fn defer(&mut self, f: &Function) {
-        let count = self.order.blocks().len();
-        let mut at_header: Vec<Set> = vec![Set::new(); count];
-        // The first round grows the sets of headers, later ones recompute the others from scratch.
-        loop {
-            self.deferred = at_header.clone();
-            let mut stable = true;
-            let mut at = 0;
-            let mut is_deferred = vec![false; count];
-            at_header.iter().flatten().for_each(|&p| is_deferred[p as usize] = true);
-            while at < count {
-                let block = self.order.blocks()[at];
-                let steps: &[Option<usize>] = match f.blocks[Block::from_u32(block)].term {
-                    Terminator::Uniform(_) => &[Some(0), Some(1)],
-                    _ => &[None],
-                };
-                let mut restart = None;
-                for &step in steps {
-                    let (targets, header) = self.targets(block, step);
-                    let mut all = self.deferred[at].clone();
-                    union(&mut all, &targets);
-                    if let Some(header) = header {
-                        let to = self.position(header) as usize;
-                        if union(&mut at_header[to], &all) {
-                            union(&mut self.deferred[to], &all);
-                            stable = false;
-                            restart = Some(restart.map_or(to, |r: usize| r.min(to)));
-                        }
-                    }
-                    let divergent = matches!(f.blocks[Block::from_u32(block)].term, Terminator::Divergent(_));
-                    if (header.is_none() || divergent)
-                        && let [next, rest @ ..] = &all[..]
-                    {
-                        self.defer_at(*next, rest);
-                        // Where EXEC turns out empty, the wave skips to the second.
-                        if divergent && let [second, rest @ ..] = rest {
-                            self.defer_at(*second, rest);
-                        }
-                    }
-                }
-                // So does the gate of a block that is deferred itself.
-                if is_deferred[at]
-                    && let [next, rest @ ..] = &self.deferred[at].clone()[..]
-                {
-                    self.defer_at(*next, rest);
-                }
-                self.deferred[at].iter().for_each(|&p| is_deferred[p as usize] = true);
-                at = restart.unwrap_or(at + 1);
-            }
-            if stable {
-                return;
-            }
-        }
-    }
-
-    fn defer_at(&mut self, position: u32, blocks: &[u32]) {
-        union(&mut self.deferred[position as usize], blocks);
-    }
-
     fn choose_kinds(&mut self, f: &Function, dom: &Dominators) {
         let post = self.post_dominators(f);
-        let mut is_deferred = vec![false; self.order.blocks().len()];
-        self.deferred.iter().flatten().for_each(|&p| is_deferred[p as usize] = true);
         for &block in self.order.blocks() {
-            if is_deferred[self.position(block) as usize] {
+            if self.is_deferred(block) {
                 self.kind[block as usize] = match self.same_lanes(block, dom, &post) {
                     Some(m) => Kind::Restore(m),
                     None => self.other_side(f, block).unwrap_or(Kind::Pending),
@@ -278,14 +275,23 @@ impl Plan {
                 stack.extend_from_slice(self.graph.preds(b));
             }
         }
-        let forward = Csr::new(nodes, self.graph.entry(), |b, sink| {
+        let exits = self.exits();
+        // One node more for each loop: "the iteration is over". It leads where the loop is left to, directly or through the loop around it, all
+        // of whose exits can be reached from there anyway where that is left as well.
+        let forward = Csr::new(nodes + self.loops.len(), self.graph.entry(), |b, sink| {
+            if let Some(l) = (b as usize).checked_sub(nodes) {
+                let range = exits.partition_point(|e| e.0 < l)..exits.partition_point(|e| e.0 <= l);
+                sink.extend(
+                    exits[range].iter().map(|e| e.1).filter(|&e| finishes.get(e as usize) != Some(&false)),
+                );
+                return;
+            }
             if !self.order.contains(b) {
                 return;
             }
             for &succ in self.graph.succs(b) {
-                if self.loops.is_back_edge(b, succ) {
-                    let exits = self.loops.innermost(succ).map_or(&[][..], |l| &self.loops[l].exits);
-                    sink.extend(exits.iter().map(|e| e.1).filter(|&e| finishes[e as usize]));
+                if let Some(l) = self.loops.innermost(succ).filter(|_| self.loops.is_back_edge(b, succ)) {
+                    sink.push((nodes + l.index()) as u32);
                 } else if finishes[succ as usize] || !finishes[b as usize] {
                     sink.push(succ);
                 }
@@ -293,6 +299,29 @@ impl Plan {
         });
         let reversed = forward.reversed(ends);
         Dominators::new(&reversed, &Order::reverse_post_order(&reversed))
+    }
+
+    /// Where each loop, by number, is left to: blocks directly inside the loop around it, or (numbered behind the blocks) that loop, where an
+    /// edge leaves both. Sorted, each once.
+    fn exits(&self) -> Vec<(usize, u32)> {
+        let nodes = self.graph.num_nodes();
+        let mut exits = Vec::new();
+        for &block in self.order.blocks() {
+            for &succ in self.graph.succs(block) {
+                let mut at = self.loops.innermost(block);
+                while let Some(l) = at.filter(|&l| !self.loops.contains(l, succ)) {
+                    let around = self.loops[l].parent;
+                    exits.push(match around.filter(|&around| !self.loops.contains(around, succ)) {
+                        Some(around) => (l.index(), (nodes + around.index()) as u32),
+                        None => (l.index(), succ),
+                    });
+                    at = around;
+                }
+            }
+        }
+        exits.sort_unstable();
+        exits.dedup();
+        exits
     }
 
     /// A restored EXEC is not needed in a block that does nothing and goes where EXEC is restored again, or to the end.
@@ -318,7 +347,7 @@ impl Plan {
     /// Where the gate of `block` skips to, if the block has a gate.
     pub(super) fn gate(&self, block: u32) -> Option<u32> {
         match self.kind[block as usize] {
-            Kind::Pending | Kind::OtherSide(..) => self.deferred_at(block).next(),
+            Kind::Pending | Kind::OtherSide(..) => self.first_deferred(block),
             _ => None,
         }
     }
@@ -468,37 +497,4 @@ fn place(f: &Function, order: &[u32], split: &[(Block, Block)], nodes: usize) ->
         blocks.extend(order.iter().copied().filter(|&b| ends(b)));
     }
     Order::from_blocks(blocks, nodes)
-}
-
-/// Positions, ascending.
-type Set = SmallVec<[u32; 4]>;
-
-/// Adds ascending `from` to ascending `into`; whether anything was new.
-fn union(into: &mut Set, from: &[u32]) -> bool {
-    if from.is_empty() || into[..] == *from {
-        return false;
-    }
-    if into.is_empty() {
-        into.extend_from_slice(from);
-        return true;
-    }
-    if let [x] = *from {
-        let place = into.binary_search(&x);
-        if let Err(place) = place {
-            into.insert(place, x);
-        }
-        return place.is_err();
-    }
-    let old = std::mem::take(into);
-    into.reserve(old.len() + from.len());
-    let mut from = from.iter().copied().peekable();
-    for &x in &old {
-        while let Some(y) = from.next_if(|&y| y < x) {
-            into.push(y);
-        }
-        from.next_if_eq(&x);
-        into.push(x);
-    }
-    into.extend(from);
-    into.len() != old.len()
 }

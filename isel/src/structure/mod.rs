@@ -53,19 +53,21 @@
 //!
 //! # Cost
 //!
-//! Linear in blocks times the number of deferred blocks at a time, which is about the nesting depth.
+//! Near linear in blocks and edges: sets of deferred blocks share their parts ([`positions`]).
 //!
 //! Sources: S. Moll, S. Hack, "Partial Control-Flow Linearization", PLDI 2018, for keeping uniform branches.
 
+mod defer;
 pub(crate) mod lanes;
 mod linearise;
 mod masks;
 mod normalise;
+mod positions;
 mod scalars;
 
 use linearise::Plan;
+use mir::Result;
 use mir::machine::{Block, Edge, Function, Terminator};
-use mir::{Diagnostic, Result};
 use normalise::Shape;
 
 /// Structures `f`: selected code in, structured code out.
@@ -121,17 +123,13 @@ fn linearise(f: &mut Function) -> Result<()> {
     normalise::split_edges_with_args(f);
     let mut shape = normalise::canonical_loops(f)?;
     // Uniform branches to a pending block need a block of their own on that edge; that adds no further pending blocks.
-    let mut rounds = 0;
+    // Such a block comes right behind its source and is never pending itself, so each edge is split once at most.
     let mut split = Vec::new();
     let plan = loop {
-        let plan = Plan::new(f, &split, shape);
+        let plan = Plan::new(f, &split, shape)?;
         let edges = plan.uniform_edges_to_pending(f);
         if edges.is_empty() {
             break plan;
-        }
-        rounds += 1;
-        if rounds > 4 {
-            return Err(Diagnostic::defect("splitting uniform branches to pending blocks does not end"));
         }
         for (block, index) in edges {
             split.push((normalise::split_thread_edge(f, block, index), block));

@@ -1,7 +1,8 @@
 //! Shapes that linearisation relies on, made on the thread graph.
 //!
-//! After these: a kernel has one end; an edge with arguments is not critical; every loop has one back edge and is entered
-//! from one block that has no other successor. Blocks added here have no instructions and cost nothing where they stay empty.
+//! After these: a kernel has one end; an edge with arguments is not critical; every loop has one back edge, from a block of the loop that is
+//! in no inner one, and is entered from one block that has no other successor. So a block has one back edge at most. Blocks added here have
+//! no instructions and cost nothing where they stay empty.
 
 use cranelift_entity::EntityRef;
 use mir::analysis::{Csr, Dominators, Graph, Loops, Order};
@@ -108,7 +109,10 @@ impl Shape {
     }
 }
 
-/// Gives every loop one latch and one way in. The shape of the result.
+/// Gives every loop one latch of its own and one way in. The shape of the result.
+///
+/// An edge to the header that leaves an inner loop gets a block: lanes that take it wait there, outside of the inner loop, until all have left
+/// that. Without it the block that the edge comes from would be the latch of both loops.
 pub(super) fn canonical_loops(f: &mut Function) -> Result<Shape> {
     let shape = Shape::new(f);
     let Shape { graph, rpo, loops, .. } = &shape;
@@ -124,7 +128,7 @@ pub(super) fn canonical_loops(f: &mut Function) -> Result<Shape> {
             .copied()
             .filter(|&p| rpo.contains(p))
             .partition(|&p| loops.is_back_edge(p, header));
-        if inside.len() > 1 {
+        if inside.len() > 1 || inside.iter().any(|&latch| loops.innermost(latch) != Some(l)) {
             merge_edges(f, &inside, header);
             changed = true;
         }

@@ -27,7 +27,7 @@ pub(super) enum Outcome {
 pub(super) struct Joins<'a> {
     graph: &'a Csr,
     loops: &'a Loops,
-    order: &'a Order,
+    pub(super) order: &'a Order,
     /// Label and walk number by block.
     label: Vec<(u32, u32)>,
     walk: u32,

@@ -282,7 +282,9 @@ impl Pass<'_> {
 
     /// `l` has a divergent exit: values defined in it are looked at again where they are used outside.
     fn leave(&mut self, l: Loop) {
-        for &block in &self.loops[l].blocks {
+        let order = self.joins.order;
+        let start = order.position(self.loops[l].header).unwrap_or_default() as usize;
+        for &block in order.blocks()[start..].iter().take_while(|&&block| self.loops.contains(l, block)) {
             let data = &self.f.blocks[Block::from_u32(block)];
             let results = data.insts.iter().filter_map(|&inst| self.f.insts[inst].result);
             for value in data.params.iter().copied().chain(results) {

@@ -5,6 +5,7 @@
 //!
 //! Sources: AMDGPU usage guide, "Kernel Descriptor" (GFX6-GFX9) and "Initial Kernel Execution State".
 
+use super::FloatMode;
 use crate::ir;
 use crate::machine::{EntryValue, Function, Resources};
 use crate::target::{FIXED_SGPRS, Features, Generation, Target};
@@ -215,17 +216,17 @@ impl KernelDescriptor {
         }
         let counts = RegisterCounts::of_kernel(function, target);
         let has = |value| u32::from(entry.contains(value));
-        let (denorm_32, denorm_16_64) = denormal_modes(source);
+        let mode = FloatMode::of(source);
         Ok(Self {
             group_segment_fixed_size: function.lds.size_bytes,
             private_segment_fixed_size: function.resources.scratch_bytes,
             kernarg_size: if target.code_object_version >= 4 { function.kernarg.size_bytes } else { 0 },
             vgpr_blocks: counts.vgpr_blocks(target).map_err(fail)?,
             sgpr_blocks: counts.sgpr_blocks(target).map_err(fail)?,
-            float_denorm_mode_32: denorm_32,
-            float_denorm_mode_16_64: denorm_16_64,
-            dx10_clamp: u32::from(source.attribute("amdgpu-dx10-clamp") != Some("false")),
-            ieee_mode: u32::from(ieee_mode(source)),
+            float_denorm_mode_32: mode.single.field(),
+            float_denorm_mode_16_64: mode.half_double.field(),
+            dx10_clamp: u32::from(mode.dx10_clamp),
+            ieee_mode: u32::from(mode.ieee),
             private_segment_wavefront_offset: has(EntryValue::ScratchWaveOffset),
             user_sgpr_count: user_sgprs,
             workgroup_id_x: has(EntryValue::WorkgroupIdX),
@@ -334,30 +335,6 @@ pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
     }
 }
 
-/// Whether signalling NaNs are treated as IEEE 754 says: in kernels and functions, not in shaders, unless an attribute says otherwise.
-pub fn ieee_mode(source: &ir::Function) -> bool {
-    match source.attribute("amdgpu-ieee") {
-        Some(text) => text != "false",
-        None => !super::shader::is_shader(source.call_conv),
-    }
-}
-
-/// The denormal modes (32 bits; 16 and 64 bits) that the attributes `"denormal-fp-math-f32"` and `"denormal-fp-math"` ask for.
-///
-/// Each attribute is `output,input` or one word for both; anything but a flushing word keeps denormals.
-pub fn denormal_modes(source: &ir::Function) -> (u32, u32) {
-    let mode = |text: &str| {
-        let mut words = text.split(',').map(str::trim);
-        let output = words.next().unwrap_or("");
-        let input = words.next().unwrap_or(output);
-        let keeps = |word: &str| u32::from(!matches!(word, "preserve-sign" | "positive-zero"));
-        keeps(input) | keeps(output) << 1
-    };
-    let all = source.attribute("denormal-fp-math").unwrap_or("ieee");
-    let single = source.attribute("denormal-fp-math-f32").unwrap_or(all);
-    (mode(single), mode(all))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,20 +430,6 @@ mod tests {
         assert_eq!(extra("gfx700"), [0, 2, 4, 4]);
         assert_eq!(extra("gfx900"), [0, 2, 6, 6]);
         assert_eq!(extra("gfx902"), [4, 4, 6, 6]);
-    }
-
-    #[test]
-    fn denormal_attributes_set_the_mode() {
-        let (_, mut source) = kernel();
-        assert_eq!(denormal_modes(&source), (3, 3));
-        source.attributes.insert("denormal-fp-math-f32".into(), "preserve-sign,preserve-sign".into());
-        assert_eq!(denormal_modes(&source), (0, 3));
-        source.attributes.insert("denormal-fp-math".into(), "preserve-sign,ieee".into());
-        assert_eq!(denormal_modes(&source), (0, 1));
-        source.attributes.remove("denormal-fp-math-f32");
-        assert_eq!(denormal_modes(&source), (1, 1));
-        source.attributes.insert("denormal-fp-math".into(), "ieee,positive-zero".into());
-        assert_eq!(denormal_modes(&source), (2, 2));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 pub mod call;
 pub mod descriptor;
+pub mod float_mode;
 pub mod kernarg;
 pub mod metadata;
 pub mod shader;
 
 pub use descriptor::KernelDescriptor;
+pub use float_mode::FloatMode;
 pub use metadata::Metadata;

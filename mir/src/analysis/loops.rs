@@ -33,10 +33,10 @@ pub struct LoopData {
     pub depth: u32,
     /// Sources of the back edges, without repetition.
     pub latches: Vec<u32>,
-    /// All blocks, those of inner loops included, in reverse post-order; the header is the first.
-    pub blocks: Vec<u32>,
     /// Edges that leave the loop, from inside to outside.
     pub exits: Vec<(u32, u32)>,
+    /// Number in preorder of the forest, and the highest of the loops inside.
+    preorder: (u32, u32),
 }
 
 /// All natural loops of a graph.
@@ -129,25 +129,12 @@ impl Loops {
         for (old, (header, latches)) in found.into_iter().enumerate().rev() {
             let parent = Some(around[old]).filter(|&p| p != u32::MAX).map(number);
             let depth = parent.map_or(1, |p| self[p].depth + 1);
-            self.loops.push(LoopData {
-                header,
-                parent,
-                depth,
-                latches,
-                blocks: Vec::new(),
-                exits: Vec::new(),
-            });
+            self.loops.push(LoopData { header, parent, depth, latches, exits: Vec::new(), preorder: (0, 0) });
         }
+        self.number();
         for &block in rpo.blocks() {
-            if of_block[block as usize] == u32::MAX {
-                continue;
-            }
-            let inner = number(of_block[block as usize]);
-            self.innermost[block as usize] = Some(inner);
-            let mut at = Some(inner);
-            while let Some(l) = at {
-                self.loops[l.index()].blocks.push(block);
-                at = self[l].parent;
+            if of_block[block as usize] != u32::MAX {
+                self.innermost[block as usize] = Some(number(of_block[block as usize]));
             }
         }
         for &block in rpo.blocks() {
@@ -161,6 +148,25 @@ impl Loops {
                     at = self[l].parent;
                 }
             }
+        }
+    }
+
+    /// Preorder numbers of the forest, so that containment is two comparisons.
+    fn number(&mut self) {
+        let mut size = vec![1u32; self.loops.len()];
+        for l in (0..self.loops.len()).rev() {
+            if let Some(parent) = self.loops[l].parent {
+                size[parent.index()] += size[l];
+            }
+        }
+        // Where the next loop inside each loop, or (last) at the top, starts.
+        let mut next = vec![0u32; self.loops.len() + 1];
+        for l in 0..self.loops.len() {
+            let around = self.loops[l].parent.map_or(self.loops.len(), Loop::index);
+            let first = next[around];
+            next[around] += size[l];
+            next[l] = first + 1;
+            self.loops[l].preorder = (first, first + size[l] - 1);
         }
     }
 
@@ -189,17 +195,10 @@ impl Loops {
         self.innermost(node).map_or(0, |l| self[l].depth)
     }
 
-    /// Whether `node` is in `l` or in a loop inside it. Cost: the difference in depth.
+    /// Whether `node` is in `l` or in a loop inside it.
     pub fn contains(&self, l: Loop, node: u32) -> bool {
-        let depth = self[l].depth;
-        let mut at = self.innermost(node);
-        while let Some(inner) = at {
-            if self[inner].depth <= depth {
-                return inner == l;
-            }
-            at = self[inner].parent;
-        }
-        false
+        let (first, last) = self[l].preorder;
+        self.innermost(node).is_some_and(|inner| (first..=last).contains(&self[inner].preorder.0))
     }
 
     /// Whether the edge leads from a block of a loop to its header.
@@ -281,7 +280,11 @@ mod tests {
                 }
                 body.sort_by_key(|&b| rpo.position(b));
                 match l.iter().find(|&x| l[x].header == header) {
-                    Some(x) => assert_eq!(l[x].blocks, body, "{g:?}"),
+                    Some(x) => {
+                        let mut blocks: Vec<u32> = rpo.blocks().to_vec();
+                        blocks.retain(|&b| l.contains(x, b));
+                        assert_eq!(blocks, body, "{g:?}");
+                    }
                     None => assert!(!is_header),
                 }
             }

@@ -151,8 +151,10 @@ mod tests {
             let order = rpo.loops_contiguous(&loops);
             assert_eq!(order.blocks().len(), rpo.blocks().len());
             for l in loops.iter() {
-                let mut places: Vec<u32> =
-                    loops[l].blocks.iter().map(|&b| order.position(b).unwrap()).collect();
+                let mut places: Vec<u32> = (0..n)
+                    .filter(|&b| rpo.contains(b) && loops.contains(l, b))
+                    .map(|b| order.position(b).unwrap())
+                    .collect();
                 places.sort_unstable();
                 assert_eq!(places[0], order.position(loops[l].header).unwrap());
                 assert_eq!(places[places.len() - 1] - places[0] + 1, places.len() as u32);

@@ -204,18 +204,23 @@ impl Legalizer<'_> {
         result
     }
 
+    /// Whether binary32 denormals are flushed wherever they occur, or do not matter: instructions that always flush will do.
+    pub(super) fn flushes_single(&self) -> bool {
+        self.ignores_denormals || self.mode.single.all_flushed()
+    }
+
     /// Runs `op` with binary32 denormals kept, whatever the mode of the function is.
     pub(super) fn with_f32_denormals(
         &mut self,
         op: impl FnOnce(&mut Self) -> Result<Value>,
     ) -> Result<Value> {
-        if self.mode.f32_denormals && !self.mode.f32_dynamic {
+        if self.mode.single.all_kept() && !self.mode.single_dynamic {
             return op(self);
         }
-        let before = if self.mode.f32_dynamic || self.mode_varies() {
+        let before = if self.mode.single_dynamic || self.mode_varies() {
             self.get_register(DENORMALS_32)?
         } else {
-            self.b.i32(0)
+            self.b.i32(self.mode.single.field())
         };
         let keep = self.b.i32(3);
         self.set_register(DENORMALS_32, keep);

@@ -135,7 +135,7 @@ impl Legalizer<'_> {
     /// The intrinsic that multiplies and adds at once, where it is not slower than doing both.
     fn fused(&self, ty: Type) -> Option<Intrinsic> {
         match ty {
-            Type::F32 if !self.mode.f32_denormals => Some(Intrinsic::Fmuladd),
+            Type::F32 if self.flushes_single() => Some(Intrinsic::Fmuladd),
             Type::F32 => self.ctx.machine.has(Features::FAST_FMA_F32).then_some(Intrinsic::Fma),
             _ => Some(Intrinsic::Fma),
         }
@@ -316,7 +316,7 @@ impl Legalizer<'_> {
         let is_one = |b: &super::super::builder::Builder<'_>, v: Value, bits: u64| matches!(b.func.as_const(v), Some(Const::Float(c)) if *c == bits);
         let accurate_enough = self.fpmath_ulp_256 >= ONE_ULP;
         // rcp has 1 ulp, but flushes denormals.
-        if approximate || accurate_enough && !self.mode.f32_denormals {
+        if approximate || accurate_enough && self.flushes_single() {
             for (bits, negative) in [(0x3f80_0000u64, false), (0xbf80_0000, true)] {
                 if is_one(&self.b, x, bits) {
                     let y = if negative { self.b.fneg(y) } else { y };
@@ -324,16 +324,15 @@ impl Legalizer<'_> {
                 }
             }
         }
-        if approximate || accurate_enough && !self.mode.f32_denormals && self.flags.contains(InstFlags::ARCP)
-        {
+        if approximate || accurate_enough && self.flushes_single() && self.flags.contains(InstFlags::ARCP) {
             let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[y], Type::F32);
             return Ok(self.b.fmul(x, reciprocal));
         }
         if u32::from(self.fpmath_ulp_256) * 2 >= 5 * u32::from(ONE_ULP) {
-            return Ok(if self.mode.f32_denormals {
-                self.divide_single_by_parts(x, y)
-            } else {
+            return Ok(if self.flushes_single() {
                 self.divide_single_scaled(x, y)
+            } else {
+                self.divide_single_by_parts(x, y)
             });
         }
         self.divide_single(x, y)
@@ -479,7 +478,7 @@ impl Legalizer<'_> {
     }
 
     fn single_root(&mut self, x: Value) -> Value {
-        if self.flags.contains(InstFlags::AFN) || self.fpmath_ulp_256 >= ONE_ULP && !self.mode.f32_denormals {
+        if self.flags.contains(InstFlags::AFN) || self.fpmath_ulp_256 >= ONE_ULP && self.flushes_single() {
             return self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[x], Type::F32);
         }
         // Small numbers are scaled up by 2^64 (the root by 2^32): the instruction flushes denormals, and where the mode

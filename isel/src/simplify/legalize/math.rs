@@ -33,13 +33,13 @@ impl Legalizer<'_> {
             Float::Half | Float::BFloat => {
                 // binary32 approximations are more than exact enough, and half has no numbers that they flush.
                 let wide = self.resize_float(x, float, Float::Single)?;
-                let (flags, mode) = (self.flags, self.mode);
+                let (flags, ignores) = (self.flags, self.ignores_denormals);
                 if float == Float::Half {
                     self.flags |= InstFlags::AFN;
-                    self.mode.f32_denormals = false;
+                    self.ignores_denormals = true;
                 }
                 let result = self.elementary(intrinsic, wide, Float::Single);
-                (self.flags, self.mode) = (flags, mode);
+                (self.flags, self.ignores_denormals) = (flags, ignores);
                 self.resize_float(result?, Float::Single, float)
             }
             Float::Single => Ok(match intrinsic {
@@ -65,7 +65,7 @@ impl Legalizer<'_> {
     }
 
     fn exp2(&mut self, x: Value) -> Value {
-        if !self.mode.f32_denormals {
+        if self.flushes_single() {
             return self.b.intrinsic(Intrinsic::AmdgcnExp2, &[x], Type::F32);
         }
         // Also under `afn`, results that are denormal come out scaled by 2^64.
@@ -109,7 +109,7 @@ impl Legalizer<'_> {
 
     /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it was.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
-        if !self.mode.f32_denormals {
+        if self.flushes_single() {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);

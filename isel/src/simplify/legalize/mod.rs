@@ -55,9 +55,10 @@ mod wide_float;
 use super::address_space::Spaces;
 use super::builder::Builder;
 use super::cfg::Cfg;
+use crate::Options;
 use crate::uniformity::Uniformity;
-use crate::{FloatMode, Options};
 use cranelift_entity::SecondaryMap;
+use mir::abi::FloatMode;
 use mir::ir::*;
 use mir::machine::KernargLayout;
 use mir::target::{Features, Target as Machine};
@@ -86,6 +87,8 @@ pub struct Legalizer<'a> {
     old: &'a Function,
     b: Builder<'a>,
     mode: FloatMode,
+    /// Binary32 is but a wider place for halves, which it holds without denormals.
+    ignores_denormals: bool,
     /// Range of each old value's parts in `arena`; length 0 where not yet known (constants).
     parts: SecondaryMap<Value, (u32, u32)>,
     arena: Vec<Value>,
@@ -145,7 +148,8 @@ pub fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         ctx,
         old,
         b,
-        mode: ctx.options.float_mode(old),
+        mode: FloatMode::of(old),
+        ignores_denormals: false,
         parts: SecondaryMap::new(),
         arena: Vec::new(),
         blocks: SecondaryMap::new(),
