@@ -59,6 +59,7 @@ pub fn dress(graph: &Graph, seed: u64, style: Style) -> (Program, Inputs) {
     let inputs = Inputs { argument: rng.u32(..) };
     let blocks = graph.ends.iter().map(|end| block(end, rng, style)).collect();
     let mut program = Program {
+        lanes: LANES,
         homes: homes(rng, style),
         fuel: rng.u32(2..8) + rng.u32(0..2) * graph.ends.len() as u32,
         uneven_fuel: rng.u32(0..4) == 0,
@@ -127,11 +128,8 @@ fn uniform_source(rng: &mut Rng) -> Source {
 }
 
 fn condition(rng: &mut Rng, divergent: bool) -> Cond {
-    let (mask, source) = if divergent {
-        (Var::M, divergent_source(rng))
-    } else {
-        (Var::N, uniform_source(rng))
-    };
+    let (mask, source) =
+        if divergent { (Var::M, divergent_source(rng)) } else { (Var::N, uniform_source(rng)) };
     match rng.u32(0..8) {
         0 => Cond::Mask(mask),
         1 => Cond::Not(mask),

@@ -75,10 +75,7 @@ pub fn graphs(blocks: usize) -> Graphs {
             Renumbering { old, end }
         })
         .collect();
-    let reaches = ends
-        .iter()
-        .map(|end| end.targets().iter().fold(0, |bits, &to| bits | 1 << to))
-        .collect();
+    let reaches = ends.iter().map(|end| end.targets().iter().fold(0, |bits, &to| bits | 1 << to)).collect();
     Graphs { ends, reaches, renumberings, next: Some(vec![0; blocks]) }
 }
 

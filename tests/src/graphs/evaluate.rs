@@ -19,7 +19,7 @@ struct Lane {
     lds: u32,
 }
 
-/// The results of `program`: [`RESULTS`] dwords.
+/// The results of `program`, [`Program::results`] dwords.
 ///
 /// # Errors
 /// A program that does not end, or that has operations across lanes in an irreducible graph.
@@ -27,14 +27,14 @@ pub fn evaluate(program: &Program, inputs: Inputs) -> Result<Vec<u32>, String> {
     let mut run = Run {
         program,
         inputs,
-        lanes: (0..LANES as u32).map(|lane| start(program, inputs, lane)).collect(),
-        results: vec![0; RESULTS],
+        lanes: (0..program.lanes as u32).map(|lane| start(program, inputs, lane)).collect(),
+        results: vec![0; program.results()],
         steps: STEPS,
     };
     if program.is_convergent() {
         run.together(&Nest::of(&program.graph)?)?;
     } else {
-        for lane in 0..LANES {
+        for lane in 0..program.lanes {
             let mut block = 0;
             while block < program.graph.exit() {
                 match run.block(block, &[lane])?.pop() {
@@ -126,7 +126,7 @@ impl Run<'_> {
                 });
             }
             if let Some(op) = code.ops.get(at) {
-                self.op(op, &mut here);
+                self.op(op, &mut here)?;
             }
         }
         for &(lane, _) in &next {
@@ -187,27 +187,37 @@ impl Run<'_> {
         results[LDS_TRACE] = state.lds;
     }
 
-    fn op(&mut self, op: &Op, here: &mut Vec<usize>) {
+    /// Runs `op` for the lanes that are `here`, from the lowest.
+    fn op(&mut self, op: &Op, here: &mut Vec<usize>) -> Result<(), String> {
         // What operations across lanes see, which all lanes read before any writes.
-        let ballot = |run: &Self, cond: Cond| {
-            let has = |&&lane: &&usize| holds(cond, &run.lanes[lane], run.inputs, lane as u32);
-            here.iter().filter(has).fold(0u64, |bits, &lane| bits | 1 << lane)
-        };
-        let (mut bits, mut first, mut permuted) = (0, 0, Vec::new());
+        let mut seen = Vec::new();
         match *op {
             Op::Ballot { cond, .. } => {
-                let mask = ballot(self, cond);
-                bits = (mask as u32).wrapping_add(((mask >> 32) as u32).wrapping_mul(31));
+                let has = |&&lane: &&usize| holds(cond, &self.lanes[lane], self.inputs, lane as u32);
+                let mut masks = vec![0u64; self.lanes.len() / LANES];
+                here.iter().filter(has).for_each(|&lane| masks[lane / LANES] |= 1 << (lane % LANES));
+                let fold = |mask: u64| (mask as u32).wrapping_add(((mask >> 32) as u32).wrapping_mul(31));
+                seen = here.iter().map(|&lane| fold(masks[lane / LANES])).collect();
             }
             Op::FirstLane { src, .. } => {
-                first = here.iter().min().map_or(0, |&lane| self.lanes[lane].vars[src as usize]);
+                let first = |lane: usize| here.iter().find(|&&other| other / LANES == lane / LANES);
+                let value =
+                    |&lane: &usize| first(lane).map_or(0, |&first| self.lanes[first].vars[src as usize]);
+                seen = here.iter().map(value).collect();
             }
             Op::Permute { src, by, .. } => {
-                let source = |&lane: &usize| (lane + usize::from(by)) % LANES;
+                let source = |&lane: &usize| lane / LANES * LANES + (lane + usize::from(by)) % LANES;
                 let read = |from: usize| {
                     if here.contains(&from) { self.lanes[from].vars[src as usize] } else { 0 }
                 };
-                permuted = here.iter().map(source).map(read).collect();
+                seen = here.iter().map(source).map(read).collect();
+            }
+            Op::Exchange { src, .. } => {
+                if here.len() != self.lanes.len() {
+                    return Err("a barrier that some lanes do not reach".to_owned());
+                }
+                let source = |&lane: &usize| self.lanes[(lane + LANES) % self.lanes.len()].vars[src as usize];
+                seen = here.iter().map(source).collect();
             }
             Op::Kill(cond) => {
                 here.retain(|&lane| {
@@ -222,6 +232,10 @@ impl Run<'_> {
         }
         for (at, &lane) in here.iter().enumerate() {
             let inputs = self.inputs;
+            if let Op::Tally(counter) = *op {
+                let at = self.lanes.len() * STRIDE + usize::from(counter);
+                self.results[at] = self.results[at].wrapping_add(1);
+            }
             let state = &mut self.lanes[lane];
             let get = |state: &Lane, var: Var| state.vars[var as usize];
             let set = |state: &mut Lane, var: Var, value: u32| state.vars[var as usize] = value;
@@ -261,7 +275,6 @@ impl Run<'_> {
                         set(state, old, value);
                     }
                 }
-                Op::Tally(counter) => self.results[LANES * STRIDE + usize::from(counter)] += 1,
                 Op::Call { dst, mask } => {
                     let value = called(get(state, dst), get(state, mask) != 0);
                     set(state, dst, value);
@@ -273,20 +286,21 @@ impl Run<'_> {
                     set(state, src, before);
                 }
                 Op::Ballot { dst, .. } => {
-                    let value = get(state, dst).wrapping_mul(3).wrapping_add(bits);
+                    let value = get(state, dst).wrapping_mul(3).wrapping_add(seen[at]);
                     set(state, dst, value);
                 }
                 Op::FirstLane { dst, .. } => {
-                    let value = get(state, dst) ^ first;
+                    let value = get(state, dst) ^ seen[at];
                     set(state, dst, value);
                 }
-                Op::Permute { dst, .. } => {
-                    let value = get(state, dst).wrapping_add(permuted[at]);
+                Op::Permute { dst, .. } | Op::Exchange { dst, .. } => {
+                    let value = get(state, dst).wrapping_add(seen[at]);
                     set(state, dst, value);
                 }
-                Op::Kill(_) => {}
+                Op::Tally(_) | Op::Kill(_) => {}
             }
         }
+        Ok(())
     }
 
     /// Puts what is in global memory at any time into the results.
@@ -304,7 +318,7 @@ impl Run<'_> {
     /// Runs all lanes, those of one visit together, the earliest visit first.
     fn together(&mut self, nest: &Nest) -> Result<(), String> {
         let mut waiting: BTreeMap<Vec<u32>, (u8, Vec<usize>)> = BTreeMap::new();
-        waiting.insert(nest.visit(None, 0), (0, (0..LANES).collect()));
+        waiting.insert(nest.visit(None, 0), (0, (0..self.program.lanes).collect()));
         while let Some((visit, (block, mut group))) = waiting.pop_first() {
             group.sort_unstable();
             for (lane, to) in self.block(block, &group)? {

@@ -3,7 +3,10 @@
 use super::evaluate::evaluate;
 use super::program::*;
 use super::{llvm, lower};
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use mir::abi::shader;
+use mir::ir::CallConv;
+use mir::target::{Os, Target};
+use sim::{Arg, CodeObject, Config, Dispatch, Memory, single};
 
 /// Wave instructions after which a run counts as endless; those of real runs are a hundredth.
 const BUDGET: u64 = 5_000_000;
@@ -28,23 +31,26 @@ pub struct Finding {
     pub index: usize,
 }
 
-/// Compiles `programs` as one module, runs each on its inputs, and compares.
+/// Compiles `programs` as one module (pixel shaders as another), runs each on its inputs, and compares.
 pub fn check(programs: &[(Program, Inputs)], setting: &Setting) -> Vec<Finding> {
-    let compiled = match compile(programs.iter().map(|(program, _)| program), setting) {
-        Ok(object) => object,
-        Err(message) if programs.len() == 1 => return vec![Finding { problem: message, index: 0 }],
-        // One of them is refused: which?
-        Err(_) => {
-            let each = programs.chunks(1).map(|one| check(one, setting)).enumerate();
-            return each
-                .flat_map(|(index, found)| found.into_iter().map(move |f| Finding { index, ..f }))
-                .collect();
-        }
-    };
     let mut findings = Vec::new();
-    for (index, (program, inputs)) in programs.iter().enumerate() {
-        if let Err(problem) = judge(&compiled, &format!("k{index}"), program, *inputs) {
-            findings.push(Finding { problem, index });
+    for shaders in [false, true] {
+        let here: Vec<usize> =
+            (0..programs.len()).filter(|&at| programs[at].0.is_shader() == shaders).collect();
+        let object = match compile(here.iter().map(|&at| &programs[at].0), setting) {
+            _ if here.is_empty() => continue,
+            Ok(object) => Some(object),
+            // One of them is refused: which?
+            Err(_) => None,
+        };
+        for (number, &index) in here.iter().enumerate() {
+            let (program, inputs) = &programs[index];
+            let result = match &object {
+                Some(object) => judge(object, &format!("k{number}"), program, *inputs),
+                None => compile(std::iter::once(program), setting)
+                    .and_then(|object| judge(&object, "k0", program, *inputs)),
+            };
+            findings.extend(result.err().map(|problem| Finding { problem, index }));
         }
     }
     findings
@@ -78,14 +84,14 @@ impl Setting {
 /// Runs one kernel and compares.
 fn judge(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> Result<(), String> {
     let want = evaluate(program, inputs)?;
-    let got = run(object, kernel, inputs)?;
+    let got = run(object, kernel, program, inputs)?;
     match want.iter().zip(&got).position(|(want, got)| want != got) {
         None => Ok(()),
         Some(at) => {
             let lanes = want.chunks(STRIDE).zip(got.chunks(STRIDE)).filter(|(want, got)| want != got).count();
             Err(format!(
                 "{}: {:#x} instead of {:#x} ({lanes} lanes differ)",
-                place(at),
+                place(program, at),
                 got[at],
                 want[at]
             ))
@@ -94,10 +100,10 @@ fn judge(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -
 }
 
 /// What dword `at` of the results is.
-fn place(at: usize) -> String {
+fn place(program: &Program, at: usize) -> String {
     let (lane, slot) = (at / STRIDE, at % STRIDE);
     match (lane, slot) {
-        (LANES.., counter) => format!("counter {counter}"),
+        (lane, counter) if lane >= program.lanes => format!("counter {counter}"),
         (_, ..ENDED) => format!("lane {lane}, {:?}", Var::ALL[slot]),
         (_, ENDED) => format!("lane {lane}, block that ended it"),
         (_, TRACE..LDS_TRACE) => format!("lane {lane}, trace {}", slot - TRACE),
@@ -106,19 +112,41 @@ fn place(at: usize) -> String {
     }
 }
 
-/// The results of one kernel.
-fn run(object: &CodeObject, kernel: &str, inputs: Inputs) -> Result<Vec<u32>, String> {
+/// The results of one kernel or shader.
+fn run(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> Result<Vec<u32>, String> {
     let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; 4 * RESULTS]);
-    let dispatch = Dispatch {
+    let out = memory.add_buffer("out", vec![0; 4 * program.results()]);
+    let mut dispatch = Dispatch {
         kernel: kernel.to_owned(),
-        grid: [LANES as u32, 1, 1],
-        group: [LANES as u32, 1, 1],
-        args: vec![Arg::Buffer(out), Arg::Value(inputs.argument.to_le_bytes().to_vec())],
+        grid: [program.lanes as u32, 1, 1],
+        group: [program.lanes as u32, 1, 1],
         ..Dispatch::default()
     };
     let config = Config { budget: BUDGET, threads: 1, ..Config::default() };
-    sim::run(object, &mut memory, &dispatch, &config).map_err(|report| report.to_string())?;
+    let stopped = |report: Box<sim::Report>| report.to_string();
+    if program.is_shader() {
+        let processor = object.processor().ok_or("an object of no processor")?;
+        let target = Target { os: Os::Mesa3d, ..Target::new(processor) };
+        let first = shader::first_argument_sgpr(CallConv::AmdgpuPs, &target);
+        let words = [out.address() as u32, (out.address() >> 32) as u32, inputs.argument];
+        let sgprs: Vec<(u16, u32)> = (first..).zip(words).collect();
+        let mut setting = single::Setting {
+            entry: single::Entry::Shader,
+            dispatch: &dispatch,
+            sgprs: &sgprs,
+            vgprs: &[],
+            exec: u64::MAX,
+            mode: 0,
+            own_lds: false,
+            lds: &|_| 0,
+            scratch: &|_, _| None,
+            external: &mut |_, _, _| Ok(()),
+        };
+        single::run_single(object, &mut memory, &mut setting, &config, &target).map_err(stopped)?;
+    } else {
+        dispatch.args = vec![Arg::Buffer(out), Arg::Value(inputs.argument.to_le_bytes().to_vec())];
+        sim::run(object, &mut memory, &dispatch, &config).map_err(stopped)?;
+    }
     Ok(memory.read_u32s(out))
 }
 
@@ -130,10 +158,11 @@ pub fn report(program: &Program, inputs: Inputs) -> Result<(String, String), Str
     let module = lower::lower(&[program]);
     let text = llvm::text(&module)?;
     let dispatch = format!(
-        "{{\"kernel\": \"k0\", \"grid\": [{LANES}, 1, 1], \"group\": [{LANES}, 1, 1], \"args\": [\
+        "{{\"kernel\": \"k0\", \"grid\": [{lanes}, 1, 1], \"group\": [{lanes}, 1, 1], \"args\": [\
          {{\"buffer\": {}, \"fill\": \"zero\", \"out\": \"out.bin\"}}, {{\"u32\": {}}}]}}\n",
-        4 * RESULTS,
-        inputs.argument
+        4 * program.results(),
+        inputs.argument,
+        lanes = program.lanes,
     );
     Ok((text, dispatch))
 }

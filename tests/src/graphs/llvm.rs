@@ -91,7 +91,11 @@ impl Printer<'_> {
                 let mut incoming = Vec::new();
                 for &pred in &f.layout {
                     for target in self.targets(pred).iter().filter(|target| target.block == block) {
-                        incoming.push(format!("[ {}, %b{} ]", self.value(target.args[index])?, pred.as_u32()));
+                        incoming.push(format!(
+                            "[ {}, %b{} ]",
+                            self.value(target.args[index])?,
+                            pred.as_u32()
+                        ));
                     }
                 }
                 let _ = writeln!(
@@ -180,7 +184,12 @@ impl Printer<'_> {
                 format!("icmp {predicate} {}, {}", self.typed(*a)?, self.value(*b)?)
             }
             InstKind::Select { cond, if_true, if_false } => {
-                format!("select {}, {}, {}", self.typed(*cond)?, self.typed(*if_true)?, self.typed(*if_false)?)
+                format!(
+                    "select {}, {}, {}",
+                    self.typed(*cond)?,
+                    self.typed(*if_true)?,
+                    self.typed(*if_false)?
+                )
             }
             InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } => {
                 format!("getelementptr [{scale} x i8], {}, {}", self.typed(*base)?, self.typed(*index)?)
@@ -198,7 +207,12 @@ impl Printer<'_> {
             }
             InstKind::Store { ptr, value, mem } => {
                 let volatile = volatile(mem);
-                format!("store {volatile}{}, {}, align {}", self.typed(*value)?, self.typed(*ptr)?, align(mem))
+                format!(
+                    "store {volatile}{}, {}, align {}",
+                    self.typed(*value)?,
+                    self.typed(*ptr)?,
+                    align(mem)
+                )
             }
             InstKind::AtomicRmw { op: AtomicOp::Add, ptr, value, mem } => {
                 let scope = match mem.scope {
@@ -212,6 +226,11 @@ impl Printer<'_> {
                 let (ptr, value, align) = (self.typed(*ptr)?, self.typed(*value)?, align(mem));
                 format!("atomicrmw add {ptr}, {value} syncscope(\"{scope}\") monotonic, align {align}")
             }
+            InstKind::Fence { ordering, scope: SyncScope::Workgroup, .. } => match ordering {
+                Ordering::Acquire => "fence syncscope(\"workgroup\") acquire".to_owned(),
+                Ordering::Release => "fence syncscope(\"workgroup\") release".to_owned(),
+                other => return Err(format!("ordering {other:?}")),
+            },
             InstKind::Call { callee: Callee::Func(func), args } => {
                 let name = self.module.symbol_name(SymbolRef::Func(*func));
                 format!("call {} @{name}({})", ty(result)?, self.args(args)?)

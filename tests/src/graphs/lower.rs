@@ -7,32 +7,34 @@
 
 use super::program::*;
 use mir::ir::{
-    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, CallConv, Callee, CastOp, Const, Func, FuncFlags, Function,
-    Global, GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage, MemAccess,
-    MemFlags, Module, Ordering, SymbolRef, SyncScope, Target, Type, Value,
+    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, CallConv, Callee, CastOp, Const, Func, FuncFlags,
+    Function, Global, GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage,
+    MemAccess, MemFlags, Module, Ordering, ParamFlags, SymbolRef, SyncScope, Target, Type, Value,
 };
 
-/// Bytes of LDS of a lane: a dword for each variable and the trace.
+/// Bytes of LDS of a lane: a dword for each variable, the trace, and what lanes exchange.
 const LDS_BYTES: i64 = 32;
 
-/// The kernels `k0`, `k1` and so on of `programs` as a module.
+/// The kernels or pixel shaders `k0`, `k1` and so on of `programs`, which are all one or all the other, as a module.
 pub fn lower(programs: &[&Program]) -> Module {
+    let shaders = programs.iter().any(|program| program.is_shader());
     let mut module = Module {
         name: "graphs".to_owned(),
-        triple: "amdgcn-amd-amdhsa".to_owned(),
+        triple: if shaders { "amdgcn-mesa-mesa3d" } else { "amdgcn-amd-amdhsa" }.to_owned(),
         ..Module::default()
     };
+    let lanes = programs.iter().map(|program| program.lanes).max().unwrap_or(LANES);
     let lds = module.globals.push(GlobalData {
         name: "lds".to_owned(),
         linkage: Linkage::Internal,
         space: AddrSpace::LOCAL,
-        size_bytes: LANES as u64 * LDS_BYTES as u64,
+        size_bytes: lanes as u64 * LDS_BYTES as u64,
         align_log2: 2,
         is_constant: false,
         init: Some(Initializer::default()),
         ..GlobalData::external("")
     });
-    let ops = || programs.iter().flat_map(|program| &program.blocks).flat_map(|block| &block.ops);
+    let ops = || programs.iter().flat_map(|program| program.ops());
     let mut callees = Callees { called: Func::from_u32(0), traced: Func::from_u32(0) };
     if ops().any(|op| matches!(op, Op::Call { .. })) {
         callees.called = module.functions.push(called());
@@ -92,8 +94,7 @@ fn called() -> Function {
     let rounds = binary(&mut f, long, BinaryOp::And, x, three);
     let none = InstKind::Icmp { predicate: IntPredicate::Eq, args: [rounds, zero] };
     let none = append(&mut f, long, none, Type::I1);
-    let branch =
-        InstKind::Branch { cond: none, if_true: to(done, &[x]), if_false: to(round, &[x, rounds]) };
+    let branch = InstKind::Branch { cond: none, if_true: to(done, &[x]), if_false: to(round, &[x, rounds]) };
     append(&mut f, long, branch, Type::Void);
     let product = binary(&mut f, round, BinaryOp::Mul, sum, three);
     let next = binary(&mut f, round, BinaryOp::Add, product, count);
@@ -184,10 +185,18 @@ fn head(block: u8) -> usize {
 
 impl<'a> Lowering<'a> {
     fn run(program: &'a Program, name: &str, lds: Global, callees: Callees) -> Function {
-        let mut f = Function::new(name, CallConv::Kernel, Type::Void);
-        f.attributes.insert("amdgpu-flat-work-group-size".to_owned(), format!("{LANES},{LANES}"));
+        let shader = program.is_shader();
+        let convention = if shader { CallConv::AmdgpuPs } else { CallConv::Kernel };
+        let mut f = Function::new(name, convention, Type::Void);
+        if !shader {
+            let lanes = program.lanes;
+            f.attributes.insert("amdgpu-flat-work-group-size".to_owned(), format!("{lanes},{lanes}"));
+        }
         let out = f.add_param(Type::ptr(AddrSpace::GLOBAL), "out");
         let argument = f.add_param(Type::I32, "argument");
+        if shader {
+            f.params.iter_mut().for_each(|param| param.flags = ParamFlags::INREG);
+        }
         let nodes = nodes(program);
         let mut lowering = Self {
             program,
@@ -231,8 +240,13 @@ impl<'a> Lowering<'a> {
 
     fn entry(&mut self) {
         self.start(ENTRY);
-        let id = InstKind::Intrinsic { intrinsic: Intrinsic::WorkitemIdX, args: Default::default() };
-        self.lane = self.push(id, Type::I32);
+        self.lane = if self.program.is_shader() {
+            let (all, none) = (self.int(u32::MAX), self.int(0));
+            let low = self.intrinsic(Intrinsic::MbcntLo, &[all, none], Type::I32);
+            self.intrinsic(Intrinsic::MbcntHi, &[all, low], Type::I32)
+        } else {
+            self.intrinsic(Intrinsic::WorkitemIdX, &[], Type::I32)
+        };
         let lane = Some(self.lane);
         let stride = 4 * STRIDE as i64;
         let global = Type::ptr(AddrSpace::GLOBAL);
@@ -282,9 +296,9 @@ impl<'a> Lowering<'a> {
 
     /// Whether the trace in LDS is ever looked at; else it is all zero.
     fn uses_lds_trace(&self) -> bool {
-        self.program.blocks.iter().flat_map(|block| &block.ops).any(|op| {
-            matches!(op, Op::Trace { place: Place::Lds, .. } | Op::Add { place: Place::Lds, .. })
-        })
+        self.program
+            .ops()
+            .any(|op| matches!(op, Op::Trace { place: Place::Lds, .. } | Op::Add { place: Place::Lds, .. }))
     }
 
     /// Turns to `node`, with the values that its variables start with.
@@ -390,8 +404,8 @@ impl<'a> Lowering<'a> {
         self.store(ptr, tag, plain);
         if self.uses_lds_trace() {
             let from = self.at(self.own_lds, 4 * 6);
-            let value =
-                self.push(InstKind::Load { ptr: from, mem: MemAccess::plain(AddrSpace::LOCAL, 2) }, Type::I32);
+            let value = self
+                .push(InstKind::Load { ptr: from, mem: MemAccess::plain(AddrSpace::LOCAL, 2) }, Type::I32);
             let ptr = self.at(self.results, 4 * LDS_TRACE as i64);
             self.store(ptr, value, plain);
         }
@@ -467,7 +481,7 @@ impl<'a> Lowering<'a> {
                 }
             }
             Op::Tally(counter) => {
-                let ptr = self.at(self.out, 4 * (LANES * STRIDE + usize::from(counter)) as i64);
+                let ptr = self.at(self.out, 4 * (self.program.lanes * STRIDE + usize::from(counter)) as i64);
                 let (value, mem) = (self.int(1), atomic(AddrSpace::GLOBAL));
                 self.push(InstKind::AtomicRmw { op: AtomicOp::Add, ptr, value, mem }, Type::I32);
             }
@@ -483,7 +497,11 @@ impl<'a> Lowering<'a> {
                 let value = self.push(InstKind::Call { callee, args }, Type::I32);
                 self.write(src, value);
             }
-            Op::Ballot { .. } | Op::FirstLane { .. } | Op::Permute { .. } | Op::Kill(_) => self.across(op),
+            Op::Ballot { .. }
+            | Op::FirstLane { .. }
+            | Op::Permute { .. }
+            | Op::Exchange { .. }
+            | Op::Kill(_) => self.across(op),
         }
     }
 
@@ -520,6 +538,25 @@ impl<'a> Lowering<'a> {
                 let value = self.binary(BinaryOp::Add, old, other);
                 self.write(dst, value);
             }
+            Op::Exchange { dst, src } => {
+                let (value, mem) = (self.read(src), MemAccess::plain(AddrSpace::LOCAL, 2));
+                let own = self.at(self.own_lds, 4 * 7);
+                self.store(own, value, mem);
+                self.barrier();
+                let (wave, all) = (self.int(LANES as u32), self.int(self.program.lanes as u32 - 1));
+                let sum = self.binary(BinaryOp::Add, self.lane, wave);
+                let from = self.binary(BinaryOp::And, sum, all);
+                let local = Type::ptr(AddrSpace::LOCAL);
+                let base = self.f.constant(local, Const::Symbol(SymbolRef::Global(self.lds), 0));
+                let other = InstKind::PtrAdd { base, index: Some(from), scale: LDS_BYTES, offset: 0 };
+                let other = self.push(other, local);
+                let ptr = self.at(other, 4 * 7);
+                let value = self.push(InstKind::Load { ptr, mem }, Type::I32);
+                self.barrier();
+                let old = self.read(dst);
+                let value = self.binary(BinaryOp::Add, old, value);
+                self.write(dst, value);
+            }
             Op::Kill(cond) => {
                 let killed = self.cond(cond);
                 let lives = self.not(killed);
@@ -527,6 +564,15 @@ impl<'a> Lowering<'a> {
             }
             _ => {}
         }
+    }
+
+    /// A barrier of the work-group for LDS, as OpenCL's.
+    fn barrier(&mut self) {
+        let fence =
+            |ordering| InstKind::Fence { ordering, scope: SyncScope::Workgroup, flags: MemFlags::empty() };
+        self.push(fence(Ordering::Release), Type::Void);
+        self.intrinsic(Intrinsic::SBarrier, &[], Type::Void);
+        self.push(fence(Ordering::Acquire), Type::Void);
     }
 
     // Variables.
@@ -687,7 +733,8 @@ fn sources(program: &Program, nodes: &mut [Node]) {
             continue;
         }
         // Heads of blocks and the exit have odd numbers.
-        let mut params: Vec<bool> = (0..nodes.len()).map(|node| home == Home::Phis && node % 2 == 1).collect();
+        let mut params: Vec<bool> =
+            (0..nodes.len()).map(|node| home == Home::Phis && node % 2 == 1).collect();
         'anew: loop {
             let mut from: Vec<Option<From>> =
                 params.iter().enumerate().map(|(node, &param)| param.then_some(From::Param(node))).collect();
@@ -695,7 +742,8 @@ fn sources(program: &Program, nodes: &mut [Node]) {
             while changed {
                 changed = false;
                 for &node in order.iter().filter(|&&node| !params[node]) {
-                    let out = |of: usize| if nodes[of].assigns[var] { Some(From::Node(of)) } else { from[of] };
+                    let out =
+                        |of: usize| if nodes[of].assigns[var] { Some(From::Node(of)) } else { from[of] };
                     let mut known = preds[node].iter().filter_map(|&pred| out(pred));
                     let first = known.next();
                     if known.any(|other| Some(other) != first) {

@@ -23,8 +23,12 @@ pub mod judge;
 pub mod llvm;
 pub mod lower;
 pub mod program;
+pub mod random;
+pub mod reduce;
 
 pub use dress::{Style, dress};
 pub use enumerate::graphs;
 pub use judge::{Finding, Setting, check};
 pub use program::{Block, Cond, End, Fuel, Graph, Home, Inputs, Op, Program, Var};
+pub use random::random;
+pub use reduce::reduce;

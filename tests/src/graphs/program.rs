@@ -313,6 +313,13 @@ pub enum Op {
         /// Lanes further, below 64.
         by: u8,
     },
+    /// `dst = dst + src of the lane 64 further`, counting around, through LDS with barriers; all lanes of the work-group are here.
+    Exchange {
+        /// A number.
+        dst: Var,
+        /// A number.
+        src: Var,
+    },
     /// Ends the lanes of a pixel shader where the condition holds.
     Kill(Cond),
 }
@@ -329,7 +336,8 @@ impl Op {
             | Self::Call { dst, .. }
             | Self::Ballot { dst, .. }
             | Self::FirstLane { dst, .. }
-            | Self::Permute { dst, .. } => Some(dst),
+            | Self::Permute { dst, .. }
+            | Self::Exchange { dst, .. } => Some(dst),
             Self::CallTrace { src } => Some(src),
             Self::Add { old, .. } => old,
             Self::Trace { .. } | Self::Tally(_) | Self::Kill(_) => None,
@@ -338,7 +346,10 @@ impl Op {
 
     /// Whether it matters which lanes are here together.
     pub fn is_convergent(&self) -> bool {
-        matches!(self, Self::Ballot { .. } | Self::FirstLane { .. } | Self::Permute { .. })
+        matches!(
+            self,
+            Self::Ballot { .. } | Self::FirstLane { .. } | Self::Permute { .. } | Self::Exchange { .. }
+        )
     }
 }
 
@@ -379,6 +390,8 @@ pub struct Program {
     pub graph: Graph,
     /// One for each block of the graph.
     pub blocks: Vec<Block>,
+    /// Lanes of the work-group: one wave of 64, or several.
+    pub lanes: usize,
     /// Where each variable lives.
     pub homes: [Home; 6],
     /// Fuel at the start, at least 1.
@@ -392,14 +405,33 @@ pub struct Program {
 }
 
 impl Program {
+    /// All operations.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.blocks.iter().flat_map(|block| &block.ops)
+    }
+
     /// Whether it is a pixel shader.
     pub fn is_shader(&self) -> bool {
-        self.blocks.iter().flat_map(|block| &block.ops).any(|op| matches!(op, Op::Kill(_)))
+        self.ops().any(|op| matches!(op, Op::Kill(_)))
     }
 
     /// Whether it matters which lanes are in a block together.
     pub fn is_convergent(&self) -> bool {
-        self.blocks.iter().flat_map(|block| &block.ops).any(Op::is_convergent)
+        self.ops().any(Op::is_convergent)
+    }
+
+    /// Puts the places where fuel is used back among the operations after some were removed.
+    pub fn settle(&mut self) {
+        for block in &mut self.blocks {
+            if let Fuel::Exit { at } = &mut block.fuel {
+                *at = (*at).min(block.ops.len() as u8);
+            }
+        }
+    }
+
+    /// Dwords of all results: those of the lanes, then the shared counters.
+    pub fn results(&self) -> usize {
+        self.lanes * STRIDE + TALLIES
     }
 }
 
@@ -410,7 +442,7 @@ pub struct Inputs {
     pub argument: u32,
 }
 
-/// Lanes that run.
+/// Lanes of a wave.
 pub const LANES: usize = 64;
 /// Traces in global memory that a lane has.
 pub const TRACES: usize = 2;
@@ -427,8 +459,6 @@ pub const TRACE: usize = 7;
 pub const LDS_TRACE: usize = 9;
 /// Index of the first variable that lives in global memory.
 pub const HOMES: usize = 10;
-/// Dwords of all results: those of the lanes, then the shared counters.
-pub const RESULTS: usize = LANES * STRIDE + TALLIES;
 /// What [`Var::X`] and [`Var::Y`] start with: lane times the first number plus the argument, xored with the same shifted right by the second.
 pub const START: [(u32, u8); 2] = [(0x9e37_79b1, 5), (0x85eb_ca6b, 11)];
 /// What [`Var::U`] starts with is the argument, xored with this.
