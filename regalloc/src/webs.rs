@@ -105,6 +105,16 @@ pub(crate) struct Webs {
 
 const NONE: u32 = u32::MAX;
 
+/// The ranges of `ranges` from the first that ends behind `start` on. Cost: the logarithm of how many are skipped.
+fn skip(ranges: &[Range], start: u32) -> &[Range] {
+    let mut step = 1;
+    while ranges.get(step).is_some_and(|r| r.end <= start) {
+        step *= 2;
+    }
+    let searched = &ranges[..ranges.len().min(step + 1)];
+    &ranges[searched.partition_point(|r| r.end <= start)..]
+}
+
 impl Webs {
     /// Every register alone.
     pub fn new(f: &Function, live: &Liveness, numbering: &Numbering) -> Self {
@@ -196,8 +206,8 @@ impl Webs {
                 return differ || Kind::of(f, a) != Kind::of(f, b);
             }
             match r.end <= s.start {
-                true => x = rest,
-                false => y = more,
+                true => x = skip(rest, s.start),
+                false => y = skip(more, r.start),
             }
         }
         false

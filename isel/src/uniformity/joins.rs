@@ -12,6 +12,7 @@
 //! every block with several predecessors that is reachable from the branch counts as a join, each visited once in all.
 
 use mir::analysis::{Csr, Graph, Loop, Loops, Order};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -35,6 +36,13 @@ pub(super) struct Joins<'a> {
     budget: u64,
     /// Blocks that the coarse answer has covered.
     coarse: Vec<bool>,
+}
+
+/// Labels that came to back edges of loops around the start of a walk: one, and another one where there are several. Most loops have none.
+struct Sinks {
+    /// The innermost loop around the start.
+    start: Option<Loop>,
+    labels: FxHashMap<Loop, (u32, Option<u32>)>,
 }
 
 impl<'a> Joins<'a> {
@@ -72,44 +80,36 @@ impl<'a> Joins<'a> {
         self.walk += 1;
         self.heap.clear();
         let mut out = Vec::new();
-        // Sinks of the loops around the start, innermost first.
-        let mut sinks: Vec<(Loop, Vec<u32>)> = Vec::new();
-        let mut at = around;
-        while let Some(l) = at {
-            sinks.push((l, Vec::new()));
-            at = self.loops[l].parent;
-        }
+        let mut sinks = Sinks { start: around, labels: FxHashMap::default() };
         let nodes = self.graph.num_nodes() as u32;
         for (i, &(from, to)) in edges.iter().enumerate() {
             self.offer(from, to, nodes + i as u32, &mut sinks, &mut out);
         }
-        let mut level = 0;
         loop {
             let next = self.heap.peek().map(|p| self.order.blocks()[p.0 as usize]);
             while let Some(l) = around {
                 if next.is_some_and(|b| self.loops.contains(l, b)) {
                     break;
                 }
-                sinks[level].1.dedup();
-                let (sink, outer) = (&sinks[level].1, &sinks[level + 1..]);
-                if let Some(&first) = sink.first() {
-                    if sink.iter().any(|&label| label != first) {
+                if let Some(&(first, second)) = sinks.labels.get(&l) {
+                    if second.is_some() {
                         out.push(Outcome::Join(self.loops[l].header));
                     }
                     // Lanes that have left: to blocks ahead, or round an outer loop.
                     let ahead =
                         self.heap.iter().map(|p| self.label[self.order.blocks()[p.0 as usize] as usize].0);
-                    let mut left = ahead.chain(outer.iter().flat_map(|s| s.1.iter().copied())).peekable();
+                    let outer = sinks.labels.iter().filter(|s| *s.0 != l && self.loops.encloses(*s.0, l));
+                    let outer = outer.flat_map(|(_, &(one, other))| [Some(one), other]).flatten();
+                    let mut left = ahead.chain(outer).peekable();
                     let leaves = left.peek().is_some();
-                    if leaves && sink.iter().copied().chain(left).any(|label| label != first) {
+                    if leaves && (second.is_some() || left.any(|label| label != first)) {
                         out.push(Outcome::DivergentExit(l));
                     }
                     return out;
                 }
                 around = self.loops[l].parent;
-                level += 1;
             }
-            if self.heap.len() == 1 && sinks.iter().all(|s| s.1.is_empty()) {
+            if self.heap.len() == 1 && sinks.labels.is_empty() {
                 return out;
             }
             let Some(Reverse(position)) = self.heap.pop() else { return out };
@@ -122,18 +122,16 @@ impl<'a> Joins<'a> {
         }
     }
 
-    fn offer(
-        &mut self,
-        from: u32,
-        to: u32,
-        label: u32,
-        sinks: &mut [(Loop, Vec<u32>)],
-        out: &mut Vec<Outcome>,
-    ) {
+    fn offer(&mut self, from: u32, to: u32, label: u32, sinks: &mut Sinks, out: &mut Vec<Outcome>) {
         if self.loops.is_back_edge(from, to) {
             // Loops that the walk entered by their header are left with one label; their back edges tell nothing.
-            if let Some(sink) = sinks.iter_mut().find(|s| self.loops[s.0].header == to) {
-                sink.1.push(label);
+            if let (Some(l), Some(start)) = (self.loops.innermost(to), sinks.start)
+                && self.loops.encloses(l, start)
+            {
+                let known = sinks.labels.entry(l).or_insert((label, None));
+                if known.0 != label {
+                    known.1 = Some(label);
+                }
             }
             return;
         }

@@ -68,6 +68,7 @@ impl Uniformity {
             uses: Vec::new(),
             use_start: Vec::new(),
             inst_block: vec![u32::MAX; f.insts.len()],
+            leaving: Vec::new(),
             worklist: Vec::new(),
             out: this,
         };
@@ -146,6 +147,8 @@ struct Pass<'a> {
     uses: Vec<Inst>,
     use_start: Vec<u32>,
     inst_block: Vec<u32>,
+    /// Values that leave each loop, by its number; empty until the first loop with a divergent exit is found.
+    leaving: Vec<Vec<Value>>,
     worklist: Vec<Value>,
     out: Uniformity,
 }
@@ -282,19 +285,38 @@ impl Pass<'_> {
 
     /// `l` has a divergent exit: values defined in it are looked at again where they are used outside.
     fn leave(&mut self, l: Loop) {
-        let order = self.joins.order;
-        let start = order.position(self.loops[l].header).unwrap_or_default() as usize;
-        for &block in order.blocks()[start..].iter().take_while(|&&block| self.loops.contains(l, block)) {
-            let data = &self.f.blocks[Block::from_u32(block)];
-            let results = data.insts.iter().filter_map(|&inst| self.f.insts[inst].result);
-            for value in data.params.iter().copied().chain(results) {
-                for i in self.use_start[value.index()]..self.use_start[value.index() + 1] {
-                    let user = self.uses[i as usize];
-                    let outside = !self.loops.contains(l, self.inst_block[user.index()]);
-                    if outside || self.f.insts[user].kind.is_terminator() {
-                        self.visit(user);
+        if self.leaving.is_empty() {
+            self.find_leaving();
+        }
+        for value in std::mem::take(&mut self.leaving[l.index()]) {
+            self.visit_users(value);
+        }
+    }
+
+    /// Lists for each loop the values that are defined in it, or in a loop inside it, and used outside.
+    fn find_leaving(&mut self) {
+        self.leaving = vec![Vec::new(); self.loops.len()];
+        for value in self.f.values.keys() {
+            let def = Some(self.out.def_block[value.index()]).filter(|&b| b != u32::MAX);
+            let Some(inner) = def.and_then(|b| self.loops.innermost(b)) else { continue };
+            // The outermost loop that a use is outside of.
+            let mut top = None;
+            let uses = self.use_start[value.index()] as usize..self.use_start[value.index() + 1] as usize;
+            for &user in &self.uses[uses] {
+                let targets = self.f.insts[user].kind.targets();
+                let targets = targets.iter().map(|target| target.block.as_u32());
+                for block in targets.chain([self.inst_block[user.index()]]) {
+                    let mut at = top.map_or(Some(inner), |l: Loop| self.loops[l].parent);
+                    while let Some(l) = at.filter(|&l| !self.loops.contains(l, block)) {
+                        top = Some(l);
+                        at = self.loops[l].parent;
                     }
                 }
+            }
+            let mut at = top.map(|_| inner);
+            while let Some(l) = at {
+                self.leaving[l.index()].push(value);
+                at = if top == Some(l) { None } else { self.loops[l].parent };
             }
         }
     }

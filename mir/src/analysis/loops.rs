@@ -197,8 +197,13 @@ impl Loops {
 
     /// Whether `node` is in `l` or in a loop inside it.
     pub fn contains(&self, l: Loop, node: u32) -> bool {
+        self.innermost(node).is_some_and(|inner| self.encloses(l, inner))
+    }
+
+    /// Whether `inner` is `l` or a loop inside it.
+    pub fn encloses(&self, l: Loop, inner: Loop) -> bool {
         let (first, last) = self[l].preorder;
-        self.innermost(node).is_some_and(|inner| (first..=last).contains(&self[inner].preorder.0))
+        (first..=last).contains(&self[inner].preorder.0)
     }
 
     /// Whether the edge leads from a block of a loop to its header.

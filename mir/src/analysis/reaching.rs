@@ -3,12 +3,12 @@
 //! Problem: a variable is assigned at the ends of several blocks; every use needs one value, and block parameters where
 //! different values meet. Idea: (1) values can meet only in the iterated dominance frontier of the definitions; these few
 //! blocks and the definitions are the variable's *nodes*, and what reaches any other block is what leaves the nearest node
-//! above it in the dominator tree; (2) from the nodes that uses see, find those that can matter, so that no dead parameter
-//! is made; (3) over these iterate "the value at my start is the value at the end of all my predecessors, or a parameter of
+//! above it in the dominator tree; blocks where no use is ahead are no meeting points (in a nest of loops a frontier holds all headers);
+//! (2) from the nodes that uses see, find those that can matter, so that no dead parameter is made; (3) over these iterate "the value at my start is the value at the end of all my predecessors, or a parameter of
 //! mine where they differ" from an optimistic start. A parameter once made stays, so this ends, in two or three sweeps.
 //!
 //! Values are any copyable type; `undefined` stands at the entry. Cost: near linear in a variable's nodes, their
-//! predecessors, and its uses, wherever in the function these are; the frontiers once for each graph.
+//! predecessors, and the blocks where it is live; the frontiers once for each graph.
 //!
 //! Source: R. Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph",
 //! TOPLAS 13(4), 1991, for the place of parameters.
@@ -34,6 +34,10 @@ pub struct ReachingSolver<'a, G> {
     frontiers: Option<Frontiers>,
     /// Number of the last variable that has the block as a meeting point.
     meets: Vec<u32>,
+    /// Number of the last variable that the block defines.
+    defines: Vec<u32>,
+    /// Number of the last variable that is live at the block's start.
+    live: Vec<u32>,
     variable: u32,
 }
 
@@ -117,7 +121,16 @@ impl<V: Copy + PartialEq> Solution<'_, V> {
 impl<'a, G: Graph> ReachingSolver<'a, G> {
     /// A solver over `graph`, of which `order` is a reverse post-order and `dom` the dominator tree.
     pub fn new(graph: &'a G, order: &'a Order, dom: &'a Dominators) -> Self {
-        Self { graph, order, dom, frontiers: None, meets: Vec::new(), variable: 0 }
+        Self {
+            graph,
+            order,
+            dom,
+            frontiers: None,
+            meets: Vec::new(),
+            defines: Vec::new(),
+            live: Vec::new(),
+            variable: 0,
+        }
     }
 
     /// Solves a variable that has the value of `defs` at the end of each block named there (once) and is used at the start
@@ -128,7 +141,8 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         uses: impl IntoIterator<Item = u32>,
         undefined: V,
     ) -> Solution<'a, V> {
-        let mut solution = Solution { dom: self.dom, nodes: self.nodes(defs), undefined };
+        let uses: Vec<u32> = uses.into_iter().collect();
+        let mut solution = Solution { dom: self.dom, nodes: self.nodes(defs, &uses), undefined };
         // Nodes that matter, and what each hears from its predecessors.
         let mut needed = Vec::new();
         let mut is_needed = vec![false; solution.nodes.len()];
@@ -190,22 +204,29 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         }
     }
 
-    /// The definitions and their iterated dominance frontier, in preorder of the dominator tree.
-    fn nodes<V: Copy>(&mut self, defs: impl IntoIterator<Item = (u32, V)>) -> Vec<Node<V>> {
+    /// The definitions and their iterated dominance frontier as far as the variable is live there, in preorder of the dominator tree.
+    fn nodes<V: Copy>(&mut self, defs: impl IntoIterator<Item = (u32, V)>, uses: &[u32]) -> Vec<Node<V>> {
         self.variable += 1;
-        self.meets.resize(self.graph.num_nodes(), 0);
-        let frontiers = self.frontiers.get_or_insert_with(|| self.dom.frontiers(self.graph));
+        for table in [&mut self.meets, &mut self.defines, &mut self.live] {
+            table.resize(self.graph.num_nodes(), 0);
+        }
+        let dom = self.dom;
         let node = |block: u32, def: Option<V>| {
-            let range = self.dom.preorder_range(block)?;
+            let range = dom.preorder_range(block)?;
             Some(Node { block, range, above: None, def, meet: false, start: None })
         };
         let mut nodes: Vec<Node<V>> =
             defs.into_iter().filter_map(|(b, value)| node(b, Some(value))).collect();
+        nodes.iter().for_each(|n| self.defines[n.block as usize] = self.variable);
+        self.mark_live(uses);
+        let frontiers = self.frontiers.get_or_insert_with(|| self.dom.frontiers(self.graph));
         let mut next = 0;
         while let Some(&Node { block, .. }) = nodes.get(next) {
             next += 1;
             for &meet in frontiers.of(block) {
-                if std::mem::replace(&mut self.meets[meet as usize], self.variable) != self.variable {
+                if self.live[meet as usize] == self.variable
+                    && std::mem::replace(&mut self.meets[meet as usize], self.variable) != self.variable
+                {
                     nodes.extend(node(meet, None));
                 }
             }
@@ -223,6 +244,18 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
             open.push(n);
         }
         nodes
+    }
+
+    /// Marks the blocks from whose start a use can be reached without passing a definition.
+    fn mark_live(&mut self, uses: &[u32]) {
+        let mut stack: Vec<u32> = uses.to_vec();
+        while let Some(block) = stack.pop() {
+            if std::mem::replace(&mut self.live[block as usize], self.variable) == self.variable {
+                continue;
+            }
+            let preds = self.graph.preds(block).iter().copied();
+            stack.extend(preds.filter(|&p| self.defines[p as usize] != self.variable));
+        }
     }
 }
 
