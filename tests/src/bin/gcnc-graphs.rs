@@ -3,8 +3,10 @@
 use clap::Parser;
 use gcnc_tests::graphs::{self, Finding, Inputs, Program, Setting, Style, dress, judge};
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -47,10 +49,13 @@ struct Args {
     /// Folder for the programs that go wrong, as LLVM IR with the dispatch for `gcnc run`.
     #[arg(long)]
     save: Option<PathBuf>,
-    /// Differences that are reduced and printed.
+    /// Differences that are reduced and printed; of those that say the same, one.
     #[arg(long, default_value_t = 20)]
     print: u64,
 }
+
+/// Blocks of a program that are printed.
+const SHOWN: usize = 8;
 
 /// Graphs of a module, whose programs are compiled together.
 const MODULE: usize = 8;
@@ -72,9 +77,13 @@ struct Counts {
     graphs: AtomicU64,
     runs: AtomicU64,
     differences: AtomicU64,
+    /// Kinds of problems that were printed.
+    kinds: Mutex<HashSet<String>>,
 }
 
 fn run(args: &Args) -> Result<bool, String> {
+    // A step of the compiler that panics is reported as a defect.
+    std::panic::set_hook(Box::new(|_| {}));
     let (part, parts) = part(&args.part)?;
     let every = args.every.max(1);
     let taken = |index: u64| index % every == 0 && index / every % parts == part;
@@ -149,7 +158,8 @@ fn one_module(
         let setting = Setting { cpu: cpu.to_owned(), level, verify };
         for finding in graphs::check(&programs, &setting) {
             let difference = counts.differences.fetch_add(1, Ordering::Relaxed);
-            if difference < args.print {
+            let new = counts.kinds.lock().is_ok_and(|mut kinds| kinds.insert(kind(&finding.problem)));
+            if new && difference < args.print {
                 let name = &names[finding.index];
                 print!("{}", tell(args, difference, &setting, name, &finding, &programs[finding.index]));
             }
@@ -157,6 +167,15 @@ fn one_module(
         counts.runs.fetch_add(programs.len() as u64, Ordering::Relaxed);
     }
     counts.graphs.fetch_add(graphs as u64, Ordering::Relaxed);
+}
+
+/// What kind of problem it is: the message without its numbers.
+fn kind(problem: &str) -> String {
+    let first = problem.lines().next().unwrap_or_default();
+    if first.contains(" instead of ") {
+        return first.to_owned();
+    }
+    first.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// A report on what went wrong, with a smaller program that does too.
@@ -175,7 +194,7 @@ fn tell(
     let mut text = format!("{name}, {} -O{}: {}\n", setting.cpu, setting.level, finding.problem);
     let what = problem(&small).unwrap_or_default();
     let _ = writeln!(text, "  reduced: {what}");
-    for (block, (end, code)) in small.graph.ends.iter().zip(&small.blocks).enumerate() {
+    for (block, (end, code)) in small.graph.ends.iter().zip(&small.blocks).enumerate().take(SHOWN) {
         let _ = writeln!(text, "  {block}: {:?} {:?}; {end:?}", code.ops, code.fuel);
         if end.targets().len() > 1 {
             let _ = writeln!(text, "     {:?} {:?}", code.cond, code.pick);

@@ -11,6 +11,9 @@ use sim::{Arg, CodeObject, Config, Dispatch, Memory, single};
 /// Wave instructions after which a run counts as endless; those of real runs are a hundredth.
 const BUDGET: u64 = 5_000_000;
 
+/// Bytes of scratch of a pixel shader.
+const SHADER_SCRATCH: usize = LANES * 4096;
+
 /// How programs are compiled.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -128,8 +131,15 @@ fn run(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> 
         let processor = object.processor().ok_or("an object of no processor")?;
         let target = Target { os: Os::Mesa3d, ..Target::new(processor) };
         let first = shader::first_argument_sgpr(CallConv::AmdgpuPs, &target);
-        let words = [out.address() as u32, (out.address() >> 32) as u32, inputs.argument];
-        let sgprs: Vec<(u16, u32)> = (first..).zip(words).collect();
+        let scratch = memory.add_buffer("scratch", vec![0; SHADER_SCRATCH]);
+        memory.set_undefined(scratch);
+        // Bit 63 says that lanes are interleaved.
+        let base = memory.add_buffer("scratch base", (scratch.address() | 1 << 63).to_le_bytes().to_vec());
+        let [low, high] = [|at: u64| at as u32, |at: u64| (at >> 32) as u32];
+        let (base, out) = (base.address(), out.address());
+        // The pointer to the base of scratch, the arguments, the wave's offset in scratch.
+        let arguments = (first..).zip([low(out), high(out), inputs.argument, 0]);
+        let sgprs: Vec<(u16, u32)> = [(0, low(base)), (1, high(base))].into_iter().chain(arguments).collect();
         let mut setting = single::Setting {
             entry: single::Entry::Shader,
             dispatch: &dispatch,

@@ -1,14 +1,17 @@
 //! Makes a program that goes wrong smaller as long as it still goes wrong.
 //!
 //! One simplification at a time is tried, the greatest first: a block left out, an edge that leads to the exit instead, a branch made a jump, an operation
-//! left out, a variable moved to SSA values. A program that does not end any more counts as not wrong. Cost: some hundred runs.
+//! left out, a variable moved to SSA values. A program that does not end any more counts as not wrong. Cost: some hundred runs, twenty seconds at most.
 
 use super::evaluate::evaluate;
 use super::program::*;
 use super::random::reachable_part;
+use std::time::{Duration, Instant};
 
 /// Most simplifications that are tried.
 const TRIES: usize = 4000;
+/// Longest that is tried.
+const TIME: Duration = Duration::from_secs(20);
 
 /// The smallest program found for which `fails` still holds, which holds for `program`.
 pub fn reduce(program: &Program, inputs: Inputs, fails: &dyn Fn(&Program) -> bool) -> Program {
@@ -17,7 +20,8 @@ pub fn reduce(program: &Program, inputs: Inputs, fails: &dyn Fn(&Program) -> boo
     let mut at = 0;
     // The end of a round without progress ends it all.
     let mut progress = false;
-    while tries > 0 {
+    let start = Instant::now();
+    while tries > 0 && start.elapsed() < TIME {
         let candidates = candidates(&best);
         let Some(candidate) = candidates.get(at) else {
             if !std::mem::take(&mut progress) {
