@@ -10,6 +10,7 @@ pub mod half;
 pub mod libclc;
 pub mod llvm_suite;
 pub mod measure;
+pub mod opt;
 pub mod piglit;
 pub mod random;
 pub mod toolchain;

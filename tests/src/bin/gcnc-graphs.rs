@@ -1,13 +1,11 @@
 //! Kernels over control-flow graphs of every shape, judged by a direct evaluation.
 
 use clap::Parser;
-use gcnc_tests::graphs::{self, Finding, Inputs, Program, Setting, Style, dress, judge};
-use rayon::prelude::*;
+use gcnc_tests::graphs::{self, Campaign, Case, Counts, Finding, Program, Setting, judge};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Compiles and runs kernels over control-flow graphs, and compares with what they must compute.
@@ -46,19 +44,19 @@ struct Args {
     /// Verifies every step for one module in so many; 0 for none.
     #[arg(long, default_value_t = 16)]
     verify: u64,
+    /// Sends modules through random passes of opt-22 first; programs with operations across lanes are left out.
+    #[arg(long)]
+    opt: bool,
     /// Folder for the programs that go wrong, as LLVM IR with the dispatch for `gcnc run`.
     #[arg(long)]
     save: Option<PathBuf>,
     /// Differences that are reduced and printed; of those that say the same, one.
     #[arg(long, default_value_t = 20)]
-    print: u64,
+    print: usize,
 }
 
 /// Blocks of a program that are printed.
 const SHOWN: usize = 8;
-
-/// Graphs of a module, whose programs are compiled together.
-const MODULE: usize = 8;
 
 fn main() -> std::process::ExitCode {
     gcnc_tests::exit("gcnc-graphs", run(&Args::parse()))
@@ -72,101 +70,54 @@ fn part(text: &str) -> Result<(u64, u64), String> {
     if part < parts { Ok((part, parts)) } else { Err(wrong()) }
 }
 
-#[derive(Default)]
-struct Counts {
-    graphs: AtomicU64,
-    runs: AtomicU64,
-    differences: AtomicU64,
-    /// Kinds of problems that were printed.
-    kinds: Mutex<HashSet<String>>,
-}
-
 fn run(args: &Args) -> Result<bool, String> {
     // A step of the compiler that panics is reported as a defect.
     std::panic::set_hook(Box::new(|_| {}));
-    let (part, parts) = part(&args.part)?;
-    let every = args.every.max(1);
-    let taken = |index: u64| index % every == 0 && index / every % parts == part;
+    if args.opt {
+        gcnc_tests::opt::available()?;
+    }
     if args.cpu.is_empty() {
         return Err("--cpu: no processor".to_owned());
     }
-    let counts = Counts::default();
+    let campaign = Campaign {
+        seed: args.seed,
+        every: args.every,
+        part: part(&args.part)?,
+        cpus: args.cpu.clone(),
+        levels: args.levels.clone(),
+        verify: args.verify,
+        opt: args.opt,
+    };
+    // Kinds of problems that were printed.
+    let kinds = Mutex::new(HashSet::new());
+    let listener = |case: &Case, setting: &Setting, finding: &Finding| {
+        let number = kinds.lock().ok().and_then(|mut kinds| {
+            (kinds.len() < args.print && kinds.insert(kind(&finding.problem))).then_some(kinds.len())
+        });
+        if let Some(number) = number {
+            print!("{}", tell(args, number, case, setting, finding));
+        }
+    };
     let start = Instant::now();
+    let mut counts = Counts::default();
     if let Some(count) = args.random {
-        let seeds = (0..count).filter(|&index| taken(index)).map(|index| args.seed.wrapping_add(index));
-        batches(seeds).par_bridge().for_each(|(number, seeds)| {
-            let permute = has_permute(args, number);
-            let program = |&seed: &u64| (format!("seed {seed}"), graphs::random(seed, args.size, permute));
-            let programs = seeds.iter().map(program).collect();
-            one_module(args, &counts, number, seeds.len(), programs);
-        });
+        counts = campaign.random(count, args.size, &listener);
+    } else {
+        for blocks in args.from..=args.blocks {
+            let here = campaign.exhaustive(blocks, &listener);
+            println!(
+                "{blocks} blocks: {} graphs, {} runs, {:.0} s",
+                here.graphs,
+                here.runs,
+                start.elapsed().as_secs_f64()
+            );
+            counts += here;
+        }
     }
-    for blocks in (args.from..=args.blocks).take_while(|_| args.random.is_none()) {
-        let before = counts.graphs.load(Ordering::Relaxed);
-        let graphs = (0u64..).zip(graphs::graphs(blocks)).filter(|&(index, _)| taken(index));
-        batches(graphs).par_bridge().for_each(|(number, graphs)| {
-            let mut programs = Vec::new();
-            for (index, graph) in &graphs {
-                for (way, style) in (0u64..).zip(Style::PLAIN) {
-                    let seed = args.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index * 4 + way);
-                    programs.push((format!("graph {index}, way {way}"), dress(graph, seed, style)));
-                }
-            }
-            one_module(args, &counts, number, graphs.len(), programs);
-        });
-        let graphs = counts.graphs.load(Ordering::Relaxed) - before;
-        println!("{blocks} blocks: {graphs} graphs, {:.0} s", start.elapsed().as_secs_f64());
-    }
-    let [graphs, runs, differences] =
-        [counts.graphs, counts.runs, counts.differences].map(AtomicU64::into_inner);
+    let Counts { graphs, runs, differences } = counts;
     let rate = runs as f64 / start.elapsed().as_secs_f64();
     println!("{graphs} graphs, {runs} runs ({rate:.0} a second): {differences} differences");
     Ok(differences == 0)
-}
-
-/// The items in batches of a module, with the number of each.
-fn batches<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = (u64, Vec<T>)> {
-    let mut items = items.fuse();
-    let batch = std::iter::from_fn(move || {
-        let batch: Vec<T> = items.by_ref().take(MODULE).collect();
-        (!batch.is_empty()).then_some(batch)
-    });
-    (0u64..).zip(batch)
-}
-
-/// The processor of module `number`.
-fn cpu(args: &Args, number: u64) -> &str {
-    &args.cpu[(number % args.cpu.len() as u64) as usize]
-}
-
-/// Whether the processor of module `number` has `ds_bpermute_b32`.
-fn has_permute(args: &Args, number: u64) -> bool {
-    !["gfx6", "gfx7"].iter().any(|old| cpu(args, number).starts_with(old))
-}
-
-fn one_module(
-    args: &Args,
-    counts: &Counts,
-    number: u64,
-    graphs: usize,
-    named: Vec<(String, (Program, Inputs))>,
-) {
-    let cpu = cpu(args, number);
-    let verify = args.verify != 0 && number % args.verify == 0;
-    let (names, programs): (Vec<String>, Vec<(Program, Inputs)>) = named.into_iter().unzip();
-    for &level in &args.levels {
-        let setting = Setting { cpu: cpu.to_owned(), level, verify };
-        for finding in graphs::check(&programs, &setting) {
-            let difference = counts.differences.fetch_add(1, Ordering::Relaxed);
-            let new = counts.kinds.lock().is_ok_and(|mut kinds| kinds.insert(kind(&finding.problem)));
-            if new && difference < args.print {
-                let name = &names[finding.index];
-                print!("{}", tell(args, difference, &setting, name, &finding, &programs[finding.index]));
-            }
-        }
-        counts.runs.fetch_add(programs.len() as u64, Ordering::Relaxed);
-    }
-    counts.graphs.fetch_add(graphs as u64, Ordering::Relaxed);
 }
 
 /// What kind of problem it is: the message without its numbers.
@@ -179,19 +130,13 @@ fn kind(problem: &str) -> String {
 }
 
 /// A report on what went wrong, with a smaller program that does too.
-fn tell(
-    args: &Args,
-    number: u64,
-    setting: &Setting,
-    name: &str,
-    finding: &Finding,
-    (program, inputs): &(Program, Inputs),
-) -> String {
+fn tell(args: &Args, number: usize, case: &Case, setting: &Setting, finding: &Finding) -> String {
+    let inputs = case.inputs;
     let problem = |program: &Program| {
-        graphs::check(&[(program.clone(), *inputs)], setting).pop().map(|finding| finding.problem)
+        graphs::check(&[(program.clone(), inputs)], setting).pop().map(|finding| finding.problem)
     };
-    let small = graphs::reduce(program, *inputs, &|program| problem(program).is_some());
-    let mut text = format!("{name}, {} -O{}: {}\n", setting.cpu, setting.level, finding.problem);
+    let small = graphs::reduce(&case.program, inputs, &|program| problem(program).is_some());
+    let mut text = format!("{}, {setting}: {}\n", case.name, finding.problem);
     let what = problem(&small).unwrap_or_default();
     let _ = writeln!(text, "  reduced: {what}");
     for (block, (end, code)) in small.graph.ends.iter().zip(&small.blocks).enumerate().take(SHOWN) {
@@ -201,8 +146,8 @@ fn tell(
         }
     }
     let Some(folder) = &args.save else { return text };
-    let saved = judge::report(&small, *inputs).and_then(|(module, dispatch)| {
-        let module = format!("; {} -O{}: {what}\n{module}", setting.cpu, setting.level);
+    let saved = judge::report(&small, inputs).and_then(|(module, dispatch)| {
+        let module = format!("; {setting}: {}\n{module}", what.replace('\n', "\n; "));
         let base = folder.join(format!("graph{number}"));
         let write = |ext: &str, text: String| std::fs::write(base.with_extension(ext), text);
         write("ll", module).and_then(|()| write("json", dispatch)).map_err(|error| error.to_string())

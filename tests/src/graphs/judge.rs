@@ -3,6 +3,7 @@
 use super::evaluate::evaluate;
 use super::program::*;
 use super::{llvm, lower};
+use crate::opt;
 use mir::abi::shader;
 use mir::ir::CallConv;
 use mir::target::{Os, Target};
@@ -23,7 +24,22 @@ pub struct Setting {
     pub level: u8,
     /// Verify every step, and check the allocation.
     pub verify: bool,
+    /// Passes of opt that the module goes through first.
+    pub passes: Option<String>,
 }
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} -O{}", self.cpu, self.level)?;
+        match &self.passes {
+            Some(passes) => write!(f, " after {passes}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Says what a program must compute: [`Program::results`] dwords.
+pub type Reference<'a> = dyn Fn(&Program, Inputs) -> Result<Vec<u32>, String> + Sync + 'a;
 
 /// A program that went wrong.
 #[derive(Clone, Debug)]
@@ -34,8 +50,17 @@ pub struct Finding {
     pub index: usize,
 }
 
-/// Compiles `programs` as one module (pixel shaders as another), runs each on its inputs, and compares.
+/// Compiles `programs` as one module (pixel shaders as another), runs each on its inputs, and compares with [`evaluate`].
 pub fn check(programs: &[(Program, Inputs)], setting: &Setting) -> Vec<Finding> {
+    check_against(&evaluate, programs, setting)
+}
+
+/// The same with another judge.
+pub fn check_against(
+    reference: &Reference<'_>,
+    programs: &[(Program, Inputs)],
+    setting: &Setting,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for shaders in [false, true] {
         let here: Vec<usize> =
@@ -49,9 +74,9 @@ pub fn check(programs: &[(Program, Inputs)], setting: &Setting) -> Vec<Finding> 
         for (number, &index) in here.iter().enumerate() {
             let (program, inputs) = &programs[index];
             let result = match &object {
-                Some(object) => judge(object, &format!("k{number}"), program, *inputs),
+                Some(object) => judge(reference, object, &format!("k{number}"), program, *inputs),
                 None => compile(std::iter::once(program), setting)
-                    .and_then(|object| judge(&object, "k0", program, *inputs)),
+                    .and_then(|object| judge(reference, &object, "k0", program, *inputs)),
             };
             findings.extend(result.err().map(|problem| Finding { problem, index }));
         }
@@ -62,7 +87,14 @@ pub fn check(programs: &[(Program, Inputs)], setting: &Setting) -> Vec<Finding> 
 /// The code object of `programs`.
 fn compile<'a>(programs: impl Iterator<Item = &'a Program>, setting: &Setting) -> Result<CodeObject, String> {
     let module = lower::lower(&programs.collect::<Vec<_>>());
-    let output = gcnc::compile_module(module, &setting.options()).map_err(|errors| {
+    let output = match &setting.passes {
+        None => gcnc::compile_module(module, &setting.options()),
+        Some(passes) => {
+            let text = opt::run(&llvm::text(&module)?, passes)?;
+            gcnc::compile(text.as_bytes(), "graphs", &setting.options())
+        }
+    };
+    let output = output.map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("refused: {}", lines.join("; "))
     })?;
@@ -85,8 +117,14 @@ impl Setting {
 }
 
 /// Runs one kernel and compares.
-fn judge(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> Result<(), String> {
-    let want = evaluate(program, inputs)?;
+fn judge(
+    reference: &Reference<'_>,
+    object: &CodeObject,
+    kernel: &str,
+    program: &Program,
+    inputs: Inputs,
+) -> Result<(), String> {
+    let want = reference(program, inputs)?;
     let got = run(object, kernel, program, inputs)?;
     match want.iter().zip(&got).position(|(want, got)| want != got) {
         None => Ok(()),

@@ -16,6 +16,7 @@
 //!
 //! Cost: below a millisecond for a run of one kernel at one level; `gcnc-graphs` prints what it is.
 
+pub mod campaign;
 pub mod dress;
 pub mod enumerate;
 pub mod evaluate;
@@ -26,9 +27,10 @@ pub mod program;
 pub mod random;
 pub mod reduce;
 
+pub use campaign::{Campaign, Case, Counts};
 pub use dress::{Style, dress};
 pub use enumerate::graphs;
-pub use judge::{Finding, Setting, check};
+pub use judge::{Finding, Reference, Setting, check, check_against};
 pub use program::{Block, Cond, End, Fuel, Graph, Home, Inputs, Op, Program, Var};
 pub use random::random;
 pub use reduce::reduce;
