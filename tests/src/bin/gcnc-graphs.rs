@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use gcnc_tests::graphs::{self, Campaign, Case, Counts, Finding, Program, Setting, judge};
+use gcnc_tests::measure::Compiler;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ struct Args {
     /// Sends modules through random passes of opt-22 first; programs with operations across lanes are left out.
     #[arg(long)]
     opt: bool,
+    /// Compiles with llc-22 instead: its code is a judge of the simulator and of what programs are expected to compute.
+    #[arg(long)]
+    llc: bool,
     /// Folder for the programs that go wrong, as LLVM IR with the dispatch for `gcnc run`.
     #[arg(long)]
     save: Option<PathBuf>,
@@ -87,6 +91,7 @@ fn run(args: &Args) -> Result<bool, String> {
         levels: args.levels.clone(),
         verify: args.verify,
         opt: args.opt,
+        compiler: if args.llc { Compiler::Llc } else { Compiler::Gcnc },
     };
     // Kinds of problems that were printed.
     let kinds = Mutex::new(HashSet::new());
@@ -114,9 +119,12 @@ fn run(args: &Args) -> Result<bool, String> {
             counts += here;
         }
     }
-    let Counts { graphs, runs, differences } = counts;
+    let Counts { graphs, runs, differences, left_out } = counts;
     let rate = runs as f64 / start.elapsed().as_secs_f64();
     println!("{graphs} graphs, {runs} runs ({rate:.0} a second): {differences} differences");
+    if left_out != 0 {
+        println!("{left_out} runs left out: opt failed, or llc's code of what it made is wrong too");
+    }
     Ok(differences == 0)
 }
 

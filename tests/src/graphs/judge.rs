@@ -3,17 +3,22 @@
 use super::evaluate::evaluate;
 use super::program::*;
 use super::{llvm, lower};
-use crate::opt;
+use crate::measure::Compiler;
+use crate::{opt, toolchain};
 use mir::abi::shader;
 use mir::ir::CallConv;
 use mir::target::{Os, Target};
 use sim::{Arg, CodeObject, Config, Dispatch, Memory, single};
+use std::process::Command;
 
 /// Wave instructions after which a run counts as endless; those of real runs are a hundredth.
 const BUDGET: u64 = 5_000_000;
 
 /// Bytes of scratch of a pixel shader.
 const SHADER_SCRATCH: usize = LANES * 4096;
+
+/// What a finding's problem starts with where opt failed: nothing is wrong with the compiler.
+pub const SKIPPED: &str = "skipped: ";
 
 /// How programs are compiled.
 #[derive(Clone, Debug)]
@@ -26,11 +31,13 @@ pub struct Setting {
     pub verify: bool,
     /// Passes of opt that the module goes through first.
     pub passes: Option<String>,
+    /// Whose code runs.
+    pub compiler: Compiler,
 }
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} -O{}", self.cpu, self.level)?;
+        write!(f, "{} {} -O{}", self.compiler.name(), self.cpu, self.level)?;
         match &self.passes {
             Some(passes) => write!(f, " after {passes}"),
             None => Ok(()),
@@ -87,18 +94,38 @@ pub fn check_against(
 /// The code object of `programs`.
 fn compile<'a>(programs: impl Iterator<Item = &'a Program>, setting: &Setting) -> Result<CodeObject, String> {
     let module = lower::lower(&programs.collect::<Vec<_>>());
-    let output = match &setting.passes {
-        None => gcnc::compile_module(module, &setting.options()),
-        Some(passes) => {
-            let text = opt::run(&llvm::text(&module)?, passes)?;
-            gcnc::compile(text.as_bytes(), "graphs", &setting.options())
-        }
-    };
-    let output = output.map_err(|errors| {
+    let load = |bytes: &[u8]| CodeObject::load(bytes).map_err(|report| report.to_string());
+    if setting.passes.is_none() && setting.compiler == Compiler::Gcnc {
+        return load(&written(gcnc::compile_module(module, &setting.options()))?);
+    }
+    let mut text = llvm::text(&module)?;
+    if let Some(passes) = &setting.passes {
+        text = opt::run(&text, passes).map_err(|error| format!("{SKIPPED}{error}"))?;
+    }
+    match setting.compiler {
+        Compiler::Gcnc => load(&written(gcnc::compile(text.as_bytes(), "graphs", &setting.options()))?),
+        Compiler::Llc => load(&llc(&text, setting)?),
+    }
+}
+
+/// What the compiler wrote.
+fn written(output: Result<gcnc::Output, gcnc::pipeline::Errors>) -> Result<Vec<u8>, String> {
+    output.map(|output| output.bytes).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("refused: {}", lines.join("; "))
-    })?;
-    CodeObject::load(&output.bytes).map_err(|report| report.to_string())
+    })
+}
+
+/// The object that llc makes of `text`.
+fn llc(text: &str, setting: &Setting) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("llc-22: {error}");
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let (input, output) = (folder.path().join("in.ll"), folder.path().join("out.o"));
+    std::fs::write(&input, text).map_err(failed)?;
+    let mut command = Command::new("llc-22");
+    command.args(["-filetype=obj", "--amdhsa-code-object-version=4", &format!("-mcpu={}", setting.cpu)]);
+    toolchain::run(command.arg(format!("-O{}", setting.level)).arg(&input).arg("-o").arg(&output))?;
+    std::fs::read(&output).map_err(failed)
 }
 
 impl Setting {
