@@ -119,6 +119,43 @@ pub fn run_on_two(
     Ok(memory.bytes(out).to_vec())
 }
 
+/// Work-items of [`run_words`].
+pub const ITEMS: u32 = 64;
+
+/// Compiles `text` with every check of the compiler on and runs kernel `k(out, in)` on one wave, `in` holding `input`: what each work-item leaves in
+/// its dword of `out`, which starts as zeros.
+///
+/// # Panics
+/// Where the compiler refuses the text or the simulator reports something, as it serves tests alone.
+pub fn run_words(text: &str, cpu: &str, level: u8, input: &[u32]) -> Vec<u32> {
+    let options = gcnc::CompileOptions {
+        cpu: cpu.to_owned(),
+        file_type: gcnc::FileType::Obj,
+        verify: true,
+        opt_level: level,
+        code_object_version: Some(4),
+        ..gcnc::CompileOptions::default()
+    };
+    let output = gcnc::compile(text.as_bytes(), "test", &options)
+        .unwrap_or_else(|errors| panic!("{cpu} -O{level}: {errors:?}"));
+    let object = CodeObject::load(&output.bytes).unwrap_or_else(|report| panic!("{report}"));
+    let mut memory = Memory::new();
+    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
+    let source = memory.add_buffer("in", input.iter().flat_map(|w| w.to_le_bytes()).collect());
+    let dispatch = Dispatch {
+        kernel: "k".to_owned(),
+        grid: [ITEMS, 1, 1],
+        group: [ITEMS, 1, 1],
+        args: vec![sim::Arg::Buffer(out), sim::Arg::Buffer(source)],
+        ..Dispatch::default()
+    };
+    let config = Config { budget: 10_000_000, ..Config::default() };
+    if let Err(report) = sim::run(&object, &mut memory, &dispatch, &config) {
+        panic!("{cpu} -O{level}: {report}");
+    }
+    memory.read_u32s(out)
+}
+
 /// What one launch executed.
 #[derive(Clone, Debug)]
 pub struct Launch {

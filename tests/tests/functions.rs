@@ -1,46 +1,13 @@
 //! Functions and their stack: frames larger than an offset reaches, objects of variable size in loops, variable arguments, `invoke`, and
 //! addresses that are folded across the end of a loop. Each kernel runs on the simulator, and its results are computed here as well.
 
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use gcnc_tests::gpu::{ITEMS, run_words as run};
 use std::fmt::Write;
-
-const ITEMS: u32 = 64;
 
 /// Words of the input.
 fn input(count: usize) -> Vec<u32> {
     let mut rng = fastrand::Rng::with_seed(5);
     (0..count).map(|_| rng.u32(..)).collect()
-}
-
-/// Compiles `text` and runs kernel `k` on `input`: what each work-item leaves.
-fn run(text: &str, cpu: &str, level: u8, input: &[u32]) -> Vec<u32> {
-    let options = gcnc::CompileOptions {
-        cpu: cpu.to_owned(),
-        file_type: gcnc::FileType::Obj,
-        verify: true,
-        opt_level: level,
-        code_object_version: Some(4),
-        ..gcnc::CompileOptions::default()
-    };
-    let output = gcnc::compile(text.as_bytes(), "test", &options)
-        .unwrap_or_else(|errors| panic!("{cpu} -O{level}: {errors:?}"));
-    let object = CodeObject::load(&output.bytes).expect("the object loads");
-    let mut memory = Memory::new();
-    let out = memory.add_buffer("out", vec![0; 4 * ITEMS as usize]);
-    let bytes = input.iter().flat_map(|w| w.to_le_bytes()).collect();
-    let source = memory.add_buffer("in", bytes);
-    let dispatch = Dispatch {
-        kernel: "k".to_owned(),
-        grid: [ITEMS, 1, 1],
-        group: [64, 1, 1],
-        args: vec![Arg::Buffer(out), Arg::Buffer(source)],
-        ..Dispatch::default()
-    };
-    let config = Config { budget: 10_000_000, ..Config::default() };
-    if let Err(report) = sim::run(&object, &mut memory, &dispatch, &config) {
-        panic!("{cpu} -O{level}: {report}");
-    }
-    memory.read_u32s(out)
 }
 
 /// That kernel `k` leaves `expected` at both levels.

@@ -359,22 +359,34 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
                 f.layout.splice(at + 1..at + 1, [check, last]);
             }
         }
-        // All lanes of the wave come here together.
-        (Terminator::EndProgram | Terminator::Return, _) if ends_here => {
+        // All lanes of the wave come here together. What sets EXEC for the export is the head of a block of its own.
+        (term @ (Terminator::EndProgram | Terminator::Return), _)
+            if ends_here || term == Terminator::EndProgram =>
+        {
+            let end = f.blocks.push(BlockData { loop_depth: depth, ..BlockData::default() });
             let data = &mut f.blocks[block];
-            data.insts.truncate(data.tail_start as usize);
-            data.insts.push(Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]));
-            data.insts.push(export());
-            data.term = Terminator::Unreachable;
-        }
-        (Terminator::EndProgram, _) => {
-            let data = &mut f.blocks[block];
-            let at =
-                data.insts.iter().rposition(|i| i.op == Opcode::S_ENDPGM).unwrap_or(data.tail_start as usize);
-            let at = at.min(data.tail_start as usize);
-            let left = Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]);
-            data.insts.splice(at..at, [left, export()]);
-            data.tail_start = at as u32;
+            data.term = Terminator::Jump;
+            data.wave_succs = [Edge { block: end, args: Default::default() }].into_iter().collect();
+            // What ends the program, where selection wrote it, moves along; what sets EXEC for a result does not matter any more.
+            let ends = |inst: &Inst| inst.op == Opcode::S_ENDPGM;
+            let endpgm = data.insts.iter().rposition(ends).map(|at| data.insts.remove(at));
+            data.tail_start = data.tail_start.min(data.insts.len() as u32);
+            if ends_here {
+                data.insts.truncate(data.tail_start as usize);
+            }
+            let end_data = &mut f.blocks[end];
+            end_data.insts.push(match ends_here {
+                true => Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]),
+                false => Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]),
+            });
+            end_data.head_len = 1;
+            end_data.insts.push(export());
+            end_data.term = if ends_here { Terminator::Unreachable } else { term };
+            end_data.insts.extend(endpgm.filter(|_| !ends_here));
+            end_data.tail_start = end_data.insts.len() as u32;
+            if let Some(at) = f.layout.iter().position(|&b| b == block) {
+                f.layout.insert(at + 1, end);
+            }
         }
         _ => {}
     }

@@ -126,6 +126,9 @@ impl Positions {
 
     /// The lowest position from `start` on.
     pub(super) fn next(&self, set: Set, start: u32) -> Option<u32> {
+        if u64::from(start) >= 64 << self.height {
+            return None;
+        }
         // Behind `start` in the lowest word, or in the lowest node to the right of the path to it.
         let (mut at, mut right) = (set, None);
         for level in (1..=self.height).rev() {
@@ -141,7 +144,7 @@ impl Positions {
             }
         }
         let word = self.word(at) & (u64::MAX << (start % 64));
-        if word != 0 && start >> 6 < 1 << self.height {
+        if word != 0 {
             return Some((start & !63) + word.trailing_zeros());
         }
         let (set, height, base) = right?;
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn agrees_with_ordinary_sets() {
-        for count in [1usize, 64, 65, 1000, 5000] {
+        for count in [1usize, 64, 65, 128, 1000, 5000] {
             let mut p = Positions::new(count);
             let mut state = 99u64;
             let mut random = |below: u32| {
@@ -226,6 +229,7 @@ mod tests {
                 assert_eq!(p.first(next.0), next.1.first().copied());
                 assert_eq!(p.contains(next.0, at), next.1.contains(&at));
                 assert_eq!(p.next(next.0, at), next.1.range(at..).next().copied());
+                assert_eq!(p.next(next.0, count as u32), None);
                 let rest: BTreeSet<u32> = next.1.iter().skip(1).copied().collect();
                 if let Some((first, others)) = p.split_first(next.0) {
                     assert_eq!((Some(&first), p.first(others)), (next.1.first(), rest.first().copied()));

@@ -53,8 +53,11 @@ fn random_graph(rng: &mut Random) -> Vec<Vec<u32>> {
         let dominators: Vec<u32> = (1..=b).filter(|&d| dom.dominates(d, b)).collect();
         if !dominators.is_empty() && rng.below(4) == 0 {
             let header = rng.pick(&dominators);
+            let outer = rng.pick(&dominators);
             let old = &mut succs[b as usize];
             match old.len() {
+                // The latch of two loops.
+                _ if outer != header && rng.below(3) == 0 => *old = vec![outer, header],
                 0 => {}
                 1 => old.push(header),
                 _ => old[rng.below(2) as usize] = header,

@@ -1,14 +1,16 @@
 //! SSA form of a variable with several definitions.
 //!
 //! Problem: a variable is assigned at the ends of several blocks; every use needs one value, and block parameters where
-//! different values meet. Idea: (1) values can meet only in the iterated dominance frontier of the definitions; these few
-//! blocks and the definitions are the variable's *nodes*, and what reaches any other block is what leaves the nearest node
-//! above it in the dominator tree; blocks where no use is ahead are no meeting points (in a nest of loops a frontier holds all headers);
-//! (2) from the nodes that uses see, find those that can matter, so that no dead parameter is made; (3) over these iterate "the value at my start is the value at the end of all my predecessors, or a parameter of
-//! mine where they differ" from an optimistic start. A parameter once made stays, so this ends, in two or three sweeps.
+//! different values meet. Idea: (1) the variable's *region* is the blocks that a value other than the undefined one can come to and from which a use
+//! can be reached; elsewhere it is undefined or nobody looks; (2) in the region values can meet only where an undefined one enters it, and in
+//! the iterated dominance frontier of such blocks and the definitions; these few blocks and the definitions are the variable's *nodes*, and
+//! what reaches any other block is what leaves the nearest node above it in the dominator tree; (3) from the nodes that uses see, find those
+//! that can matter, so that no dead parameter is made; (4) over these iterate "the value at my start is the value at the end of all my
+//! predecessors, or a parameter of mine where they differ" from an optimistic start. A parameter once made stays, so this ends, in two or
+//! three sweeps.
 //!
-//! Values are any copyable type; `undefined` stands at the entry. Cost: near linear in a variable's nodes, their
-//! predecessors, and the blocks where it is live; the frontiers once for each graph.
+//! Values are any copyable type; `undefined` stands at the entry. Cost: near linear in a variable's region and uses (in a nest of loops the
+//! whole frontier of a definition is often all headers); the frontiers once for each graph.
 //!
 //! Source: R. Cytron et al., "Efficiently Computing Static Single Assignment Form and the Control Dependence Graph",
 //! TOPLAS 13(4), 1991, for the place of parameters.
@@ -36,8 +38,10 @@ pub struct ReachingSolver<'a, G> {
     meets: Vec<u32>,
     /// Number of the last variable that the block defines.
     defines: Vec<u32>,
-    /// Number of the last variable that is live at the block's start.
-    live: Vec<u32>,
+    /// Number of the last variable that may have a value other than the undefined one at the block's start.
+    fresh: Vec<u32>,
+    /// Number of the last variable in whose region the block is.
+    region: Vec<u32>,
     variable: u32,
 }
 
@@ -63,6 +67,8 @@ pub struct Solution<'a, V> {
     dom: &'a Dominators,
     /// In preorder of the dominator tree.
     nodes: Vec<Node<V>>,
+    /// Ascending.
+    region: Vec<u32>,
     undefined: V,
 }
 
@@ -84,15 +90,26 @@ impl<V: Copy + PartialEq> Solution<'_, V> {
     }
 
     fn origin_at_end(&self, block: u32) -> Origin<V> {
-        let Some(n) = self.nearest(block) else { return Origin::Value(self.undefined) };
-        self.nodes[n].def.map_or(Origin::Start(n), Origin::Value)
+        let node = self.nearest(block).map(|n| (n, &self.nodes[n]));
+        match node {
+            Some((_, Node { block: at, def: Some(value), .. })) if *at == block => Origin::Value(*value),
+            Some((n, node)) if self.in_region(block) => node.def.map_or(Origin::Start(n), Origin::Value),
+            _ => Origin::Value(self.undefined),
+        }
     }
 
     fn origin_at_start(&self, block: u32) -> Origin<V> {
+        if !self.in_region(block) {
+            return Origin::Value(self.undefined);
+        }
         match self.nearest(block).filter(|&n| self.nodes[n].block == block && self.nodes[n].meet) {
             Some(n) => Origin::Start(n),
             None => self.dom.idom(block).map_or(Origin::Value(self.undefined), |d| self.origin_at_end(d)),
         }
+    }
+
+    fn in_region(&self, block: u32) -> bool {
+        self.region.binary_search(&block).is_ok()
     }
 
     fn reaching(&self, origin: Origin<V>) -> Reaching<V> {
@@ -107,7 +124,7 @@ impl<V: Copy + PartialEq> Solution<'_, V> {
         self.reaching(self.origin_at_start(block))
     }
 
-    /// What leaves the end of `block`: a use, a predecessor of a block of [`Self::params`], or dominated by a definition.
+    /// What leaves the end of `block`: a definition, a use, or a predecessor of a block of [`Self::params`].
     pub fn at_end(&self, block: u32) -> Reaching<V> {
         self.reaching(self.origin_at_end(block))
     }
@@ -128,7 +145,8 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
             frontiers: None,
             meets: Vec::new(),
             defines: Vec::new(),
-            live: Vec::new(),
+            fresh: Vec::new(),
+            region: Vec::new(),
             variable: 0,
         }
     }
@@ -142,7 +160,8 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         undefined: V,
     ) -> Solution<'a, V> {
         let uses: Vec<u32> = uses.into_iter().collect();
-        let mut solution = Solution { dom: self.dom, nodes: self.nodes(defs, &uses), undefined };
+        let (nodes, region) = self.nodes(defs, &uses, undefined);
+        let mut solution = Solution { dom: self.dom, nodes, region, undefined };
         // Nodes that matter, and what each hears from its predecessors.
         let mut needed = Vec::new();
         let mut is_needed = vec![false; solution.nodes.len()];
@@ -204,10 +223,15 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         }
     }
 
-    /// The definitions and their iterated dominance frontier as far as the variable is live there, in preorder of the dominator tree.
-    fn nodes<V: Copy>(&mut self, defs: impl IntoIterator<Item = (u32, V)>, uses: &[u32]) -> Vec<Node<V>> {
+    /// The definitions and meeting points, in preorder of the dominator tree, and the region, ascending.
+    fn nodes<V: Copy + PartialEq>(
+        &mut self,
+        defs: impl IntoIterator<Item = (u32, V)>,
+        uses: &[u32],
+        undefined: V,
+    ) -> (Vec<Node<V>>, Vec<u32>) {
         self.variable += 1;
-        for table in [&mut self.meets, &mut self.defines, &mut self.live] {
+        for table in [&mut self.meets, &mut self.defines, &mut self.fresh, &mut self.region] {
             table.resize(self.graph.num_nodes(), 0);
         }
         let dom = self.dom;
@@ -218,16 +242,24 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
         let mut nodes: Vec<Node<V>> =
             defs.into_iter().filter_map(|(b, value)| node(b, Some(value))).collect();
         nodes.iter().for_each(|n| self.defines[n.block as usize] = self.variable);
-        self.mark_live(uses);
+        // What makes the variable undefined ends a region but starts none.
+        let mut open: Vec<u32> = nodes.iter().filter(|n| n.def != Some(undefined)).map(|n| n.block).collect();
+        let ends: Vec<u32> = nodes.iter().filter(|n| n.def == Some(undefined)).map(|n| n.block).collect();
+        self.mark_fresh(&open);
+        let (region, entered) = self.mark_region(uses, &ends);
+        for meet in entered {
+            self.meets[meet as usize] = self.variable;
+            nodes.extend(node(meet, None));
+            open.push(meet);
+        }
         let frontiers = self.frontiers.get_or_insert_with(|| self.dom.frontiers(self.graph));
-        let mut next = 0;
-        while let Some(&Node { block, .. }) = nodes.get(next) {
-            next += 1;
+        while let Some(block) = open.pop() {
             for &meet in frontiers.of(block) {
-                if self.live[meet as usize] == self.variable
+                if self.region[meet as usize] == self.variable
                     && std::mem::replace(&mut self.meets[meet as usize], self.variable) != self.variable
                 {
                     nodes.extend(node(meet, None));
+                    open.push(meet);
                 }
             }
         }
@@ -243,19 +275,49 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
             nodes[n].meet = self.meets[nodes[n].block as usize] == self.variable;
             open.push(n);
         }
-        nodes
+        (nodes, region)
     }
 
-    /// Marks the blocks from whose start a use can be reached without passing a definition.
-    fn mark_live(&mut self, uses: &[u32]) {
+    /// Marks the blocks to whose start a value of one of `defs` comes.
+    fn mark_fresh(&mut self, defs: &[u32]) {
+        let mut stack: Vec<u32> = defs.iter().flat_map(|&b| self.graph.succs(b)).copied().collect();
+        while let Some(block) = stack.pop() {
+            if std::mem::replace(&mut self.fresh[block as usize], self.variable) != self.variable
+                && self.defines[block as usize] != self.variable
+            {
+                stack.extend_from_slice(self.graph.succs(block));
+            }
+        }
+    }
+
+    /// The region, ascending, and the blocks of it to which the undefined value comes from outside; `ends` are the definitions that make the
+    /// variable undefined.
+    fn mark_region(&mut self, uses: &[u32], ends: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let (mut region, mut entered) = (Vec::new(), Vec::new());
         let mut stack: Vec<u32> = uses.to_vec();
         while let Some(block) = stack.pop() {
-            if std::mem::replace(&mut self.live[block as usize], self.variable) == self.variable {
+            if self.fresh[block as usize] != self.variable
+                || std::mem::replace(&mut self.region[block as usize], self.variable) == self.variable
+            {
                 continue;
             }
-            let preds = self.graph.preds(block).iter().copied();
-            stack.extend(preds.filter(|&p| self.defines[p as usize] != self.variable));
+            region.push(block);
+            let mut is_entered = block == self.graph.entry();
+            for &pred in self.graph.preds(block).iter().filter(|&&p| self.order.contains(p)) {
+                if self.defines[pred as usize] == self.variable {
+                    is_entered |= ends.contains(&pred);
+                } else if self.fresh[pred as usize] == self.variable {
+                    stack.push(pred);
+                } else {
+                    is_entered = true;
+                }
+            }
+            if is_entered {
+                entered.push(block);
+            }
         }
+        region.sort_unstable();
+        (region, entered)
     }
 }
 
