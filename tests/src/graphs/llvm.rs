@@ -138,6 +138,7 @@ impl Printer<'_> {
             ValueDef::Const(Const::Float(0)) => "0.0".to_owned(),
             ValueDef::Const(Const::Symbol(symbol, 0)) => format!("@{}", self.module.symbol_name(*symbol)),
             ValueDef::Const(other) => return Err(format!("constant {other:?}")),
+            ValueDef::FuncParam(index) => format!("%{}", self.f.params[*index as usize].name),
             _ => format!("%v{}", value.as_u32()),
         })
     }
