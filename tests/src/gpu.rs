@@ -1,5 +1,6 @@
-//! A GPU as a host program sees it, backed by the simulator: buffers, launches, results.
+//! A GPU as a host program sees it, backed by the simulator or the interpreter of IR: buffers, launches, results.
 
+use crate::interpret::Interpreter;
 use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -165,39 +166,73 @@ pub struct Launch {
     pub instructions: u64,
 }
 
-/// A simulated GPU with one code object loaded. All strict checks are on.
+/// What executes kernels.
+enum Engine {
+    /// The simulator, with all strict checks on.
+    Object(Box<CodeObject>),
+    /// The interpreter of IR.
+    Module(Box<Interpreter>),
+}
+
+/// A GPU with one program loaded.
 pub struct Gpu {
-    object: CodeObject,
+    engine: Engine,
     memory: Memory,
     config: Config,
     /// Random numbers for inputs, the same in every run.
     pub rng: fastrand::Rng,
     /// Launches so far.
     pub launches: Vec<Launch>,
+    /// Whether a launch executed operations whose results may differ in the last places; known of the interpreter alone.
+    pub approximate: bool,
+    buffers: Vec<BufferId>,
 }
 
 impl Gpu {
     /// A GPU that holds the linked code object `bytes`.
     pub fn new(bytes: &[u8]) -> Result<Self, String> {
-        Ok(Self {
-            object: CodeObject::load(bytes).map_err(|report| report.to_string())?,
+        let object = CodeObject::load(bytes).map_err(|report| report.to_string())?;
+        Ok(Self::with_engine(Engine::Object(Box::new(object))))
+    }
+
+    /// A GPU that interprets a module.
+    pub fn interpreting(module: Interpreter) -> Self {
+        Self::with_engine(Engine::Module(Box::new(module)))
+    }
+
+    fn with_engine(engine: Engine) -> Self {
+        Self {
+            engine,
             memory: Memory::new(),
             config: Config::default(),
             rng: fastrand::Rng::with_seed(0x6763_6e63),
             launches: Vec::new(),
-        })
+            approximate: false,
+            buffers: Vec::new(),
+        }
+    }
+
+    /// The bytes of all buffers, in the order in which they were made.
+    pub fn contents(&self) -> Vec<&[u8]> {
+        self.buffers.iter().map(|&id| self.memory.bytes(id)).collect()
+    }
+
+    fn add(&mut self, bytes: Vec<u8>) -> BufferId {
+        let id = self.memory.add_buffer("buffer", bytes);
+        self.buffers.push(id);
+        id
     }
 
     /// A buffer that holds `data`.
     pub fn buffer<T: Element>(&mut self, data: &[T]) -> Buffer<T> {
         let mut bytes = Vec::with_capacity(data.len() * T::SIZE);
         data.iter().for_each(|value| value.write(&mut bytes));
-        Buffer { id: self.memory.add_buffer("buffer", bytes), marker: PhantomData }
+        Buffer { id: self.add(bytes), marker: PhantomData }
     }
 
     /// A buffer of `len` zeros.
     pub fn zeros<T: Element>(&mut self, len: usize) -> Buffer<T> {
-        Buffer { id: self.memory.add_buffer("buffer", vec![0; len * T::SIZE]), marker: PhantomData }
+        Buffer { id: self.add(vec![0; len * T::SIZE]), marker: PhantomData }
     }
 
     /// Random numbers in `range`.
@@ -220,9 +255,19 @@ impl Gpu {
             args: args.iter().map(|arg| arg.0.clone()).collect(),
             ..Dispatch::default()
         };
-        let stats = sim::run(&self.object, &mut self.memory, &dispatch, &self.config)
-            .map_err(|report| report.to_string())?;
-        self.launches.push(Launch { kernel: kernel.to_owned(), instructions: stats.instructions });
+        let instructions = match &self.engine {
+            Engine::Object(object) => {
+                sim::run(object, &mut self.memory, &dispatch, &self.config)
+                    .map_err(|report| report.to_string())?
+                    .instructions
+            }
+            Engine::Module(module) => {
+                let outcome = module.run(&mut self.memory, &dispatch)?;
+                self.approximate |= outcome.approximate;
+                outcome.instructions
+            }
+        };
+        self.launches.push(Launch { kernel: kernel.to_owned(), instructions });
         Ok(())
     }
 

@@ -7,6 +7,7 @@ pub mod examples;
 pub mod gpu;
 pub mod graphs;
 pub mod half;
+pub mod interpret;
 pub mod libclc;
 pub mod llvm_suite;
 pub mod measure;

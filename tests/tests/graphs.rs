@@ -7,6 +7,7 @@ use gcnc_tests::graphs::{
     self, Campaign, Case, Counts, Finding, Fuel, Graph, Home, Inputs, Op, Program, Setting, Style, Var,
     dress, evaluate, judge, llvm, lower, reduce,
 };
+use gcnc_tests::interpret::Interpreter;
 use gcnc_tests::measure::Compiler;
 use gcnc_tests::opt;
 use std::sync::Mutex;
@@ -225,4 +226,43 @@ fn reports_can_be_run() {
         &sim::RunOptions::default(),
     );
     assert_eq!(outcome.unwrap().buffers[0].bytes, 4 * program.results());
+}
+
+/// What the interpreter of IR makes of the text of a kernel, as read or simplified.
+fn interpreted(program: &Program, inputs: Inputs, simplified: bool) -> Result<Vec<u32>, String> {
+    let (text, _) = judge::report(program, inputs)?;
+    let options = setting(2).options();
+    let read = if simplified { Interpreter::simplified } else { Interpreter::as_read };
+    let interpreter = read(text.as_bytes(), &options)?;
+    let mut memory = sim::Memory::new();
+    let out = memory.add_buffer("out", vec![0; 4 * program.results()]);
+    let dispatch = sim::Dispatch {
+        kernel: "k0".to_owned(),
+        grid: [program.lanes as u32, 1, 1],
+        group: [program.lanes as u32, 1, 1],
+        args: vec![sim::Arg::Buffer(out), sim::Arg::Value(inputs.argument.to_le_bytes().to_vec())],
+        ..sim::Dispatch::default()
+    };
+    interpreter.run(&mut memory, &dispatch)?;
+    Ok(memory.read_u32s(out))
+}
+
+/// Two references judge each other: the direct evaluation, and the interpreter of IR with its own account of who is together.
+#[test]
+fn references_agree() {
+    let small = (0u64..).zip(graphs::graphs(3).step_by(7));
+    let small = small.map(|(seed, graph)| dress(&graph, seed, Style::PLAIN[seed as usize % 4]));
+    let random =
+        (0..if long() { 100_000 } else { 4000 }).map(|seed| graphs::random(1 << 40 | seed, 12, true));
+    let mut convergent = 0;
+    for (number, (program, inputs)) in small.chain(random).enumerate() {
+        if program.is_shader() {
+            continue;
+        }
+        convergent += usize::from(program.is_convergent());
+        let want = evaluate::evaluate(&program, inputs);
+        let got = interpreted(&program, inputs, number % 2 == 0);
+        assert!(got == want, "program {number}: {program:?}\n{:?}", got.err());
+    }
+    assert!(convergent > 50, "{convergent}");
 }

@@ -41,7 +41,8 @@ pub(super) fn accumulates(op: Opcode) -> bool {
     matches!(op, V_MAC_F32 | V_MAC_LEGACY_F32 | V_MAC_F16 | V_FMAC_F32 | V_CVT_PKACCUM_U8_F32)
 }
 
-pub(super) fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {
+/// How an instruction of `op` treats denormals.
+pub fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {
     use Opcode::*;
     let float = |ty| matches!(ty, ValueType::F16 | ValueType::V2F16 | ValueType::F32 | ValueType::F64);
     match op {

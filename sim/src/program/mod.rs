@@ -7,6 +7,7 @@
 mod classify;
 mod op;
 
+pub use classify::denormals;
 pub use op::{Class, Denormals, Mem, MemKind, Op, Permutation, Source, Src};
 
 use crate::report::{Kind, Report, Result};

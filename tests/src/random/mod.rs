@@ -361,16 +361,6 @@ pub fn check(
     Ok(findings)
 }
 
-/// The module of `programs`, whose kernels are `k0`, `k1` and so on.
-pub fn text(programs: &[(Program, Inputs)]) -> String {
-    let kernels: Vec<_> = programs
-        .iter()
-        .enumerate()
-        .map(|(index, (program, _))| print(program, &format!("k{index}"), None))
-        .collect();
-    print::module(&kernels)
-}
-
 /// The code object of the module `text`.
 ///
 /// # Errors
@@ -410,12 +400,33 @@ pub fn build(
     CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())
 }
 
+/// `programs` as one module of LLVM IR, whose kernels are `k0`, `k1` and so on.
+pub fn text(programs: &[(Program, Inputs)]) -> String {
+    let kernels: Vec<_> = programs
+        .iter()
+        .enumerate()
+        .map(|(index, (program, _))| print(program, &format!("k{index}"), None))
+        .collect();
+    print::module(&kernels)
+}
+
 /// Runs each kernel of `object` and compares with what its program computes.
 pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding> {
+    judge_by(programs, &|memory, dispatch| {
+        let ran = sim::run(object, memory, dispatch, &Config::default());
+        ran.map(drop).map_err(|report| report.to_string())
+    })
+}
+
+/// Lets `execute` run each kernel and compares with what its program computes.
+pub fn judge_by(
+    programs: &[(Program, Inputs)],
+    execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, (program, inputs)) in programs.iter().enumerate() {
         let name = format!("k{index}");
-        if let Some((problem, output)) = run(object, &name, program, inputs) {
+        if let Some((problem, output)) = run(execute, &name, program, inputs) {
             let keep = output.map(|output| needed(program, output));
             let text = print::module(&[print(program, &name, keep.as_ref())]);
             findings.push(Finding { problem, text });
@@ -426,7 +437,7 @@ pub fn judge(object: &CodeObject, programs: &[(Program, Inputs)]) -> Vec<Finding
 
 /// The first problem, with the wrong output if the run came to its end.
 fn run(
-    object: &CodeObject,
+    execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
     kernel: &str,
     program: &Program,
     inputs: &Inputs,
@@ -446,8 +457,8 @@ fn run(
         args,
         ..Dispatch::default()
     };
-    if let Err(report) = sim::run(object, &mut memory, &dispatch, &Config::default()) {
-        return Some((report.to_string(), None));
+    if let Err(problem) = execute(&mut memory, &dispatch) {
+        return Some((problem, None));
     }
     let actual = memory.bytes(out);
     for lane in 0..LANES {
