@@ -1,15 +1,15 @@
 //! A program as the compiler's IR, in SSA form.
 //!
-//! Each block becomes one IR block, or two where it leaves in the middle. A variable that lives in SSA values gets a parameter where different
-//! values of it meet, and none where one value dominates: what is defined in a loop and used behind it without a phi is a case of its own for code
-//! generation. Where parameters go follows from a fixed point: the value of a variable at the start of a block is that at the end of
-//! its predecessors as long as they agree, else the block's parameter.
+//! Each block becomes one IR block, or two where it leaves in the middle ([`super::ssa`] says which, and where they have parameters); its operations
+//! become instructions one by one, as they stand.
 
+use super::callees::{called, traced};
 use super::program::*;
+use super::ssa::{ENTRY, From, Node, head, nodes, order};
 use mir::ir::{
-    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, CallConv, Callee, CastOp, Const, Func, FuncFlags,
-    Function, Global, GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage,
-    MemAccess, MemFlags, Module, Ordering, ParamFlags, SymbolRef, SyncScope, Target, Type, Value,
+    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, CallConv, Callee, CastOp, Const, Func, Function, Global,
+    GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage, MemAccess, MemFlags,
+    Module, Ordering, ParamFlags, SymbolRef, SyncScope, Target, Type, Value,
 };
 
 /// Bytes of LDS of a lane: a dword for each variable, the trace, and what lanes exchange.
@@ -55,71 +55,23 @@ struct Callees {
     traced: Func,
 }
 
-fn binary(f: &mut Function, block: IrBlock, op: BinaryOp, a: Value, b: Value) -> Value {
+pub(super) fn binary(f: &mut Function, block: IrBlock, op: BinaryOp, a: Value, b: Value) -> Value {
     let ty = f.ty(a);
     append(f, block, InstKind::Binary { op, args: [a, b] }, ty)
 }
 
-fn append(f: &mut Function, block: IrBlock, kind: InstKind, ty: Type) -> Value {
+pub(super) fn append(f: &mut Function, block: IrBlock, kind: InstKind, ty: Type) -> Value {
     let inst = f.make_inst(kind, ty, InstFlags::empty());
     f.blocks[block].insts.push(inst);
     // An instruction without a result has nobody who asks.
     f.insts[inst].result.unwrap_or(Value::from_u32(0))
 }
 
-fn to(block: IrBlock, args: &[Value]) -> Target {
+pub(super) fn to(block: IrBlock, args: &[Value]) -> Target {
     Target { block, args: args.iter().copied().collect() }
 }
 
-fn callee(name: &str) -> Function {
-    let mut f = Function::new(name, CallConv::Device, Type::I32);
-    f.linkage = Linkage::Internal;
-    f.flags = FuncFlags::NO_INLINE;
-    f
-}
-
-/// `x * 5 + 1` where the mask is set, else a loop of `x & 3` rounds.
-fn called() -> Function {
-    let mut f = callee("called");
-    let (x, mask) = (f.add_param(Type::I32, "x"), f.add_param(Type::I1, "mask"));
-    let [entry, short, long, round, done] = std::array::from_fn(|_| f.add_block());
-    let (sum, count) = (f.add_block_param(round, Type::I32), f.add_block_param(round, Type::I32));
-    let result = f.add_block_param(done, Type::I32);
-    let [zero, one, three, five] = [0, 1, 3, 5].map(|n| f.int(Type::I32, n));
-    let branch = InstKind::Branch { cond: mask, if_true: to(short, &[]), if_false: to(long, &[]) };
-    append(&mut f, entry, branch, Type::Void);
-    let product = binary(&mut f, short, BinaryOp::Mul, x, five);
-    let next = binary(&mut f, short, BinaryOp::Add, product, one);
-    append(&mut f, short, InstKind::Jump { target: to(done, &[next]) }, Type::Void);
-    let rounds = binary(&mut f, long, BinaryOp::And, x, three);
-    let none = InstKind::Icmp { predicate: IntPredicate::Eq, args: [rounds, zero] };
-    let none = append(&mut f, long, none, Type::I1);
-    let branch = InstKind::Branch { cond: none, if_true: to(done, &[x]), if_false: to(round, &[x, rounds]) };
-    append(&mut f, long, branch, Type::Void);
-    let product = binary(&mut f, round, BinaryOp::Mul, sum, three);
-    let next = binary(&mut f, round, BinaryOp::Add, product, count);
-    let left = binary(&mut f, round, BinaryOp::Sub, count, one);
-    let last = InstKind::Icmp { predicate: IntPredicate::Eq, args: [left, zero] };
-    let last = append(&mut f, round, last, Type::I1);
-    let branch =
-        InstKind::Branch { cond: last, if_true: to(done, &[next]), if_false: to(round, &[next, left]) };
-    append(&mut f, round, branch, Type::Void);
-    append(&mut f, done, InstKind::Ret { value: Some(result) }, Type::Void);
-    f
-}
-
-/// Adds to memory and returns what was there.
-fn traced() -> Function {
-    let mut f = callee("traced");
-    let (ptr, value) = (f.add_param(Type::ptr(AddrSpace::GLOBAL), "p"), f.add_param(Type::I32, "x"));
-    let entry = f.add_block();
-    let add = InstKind::AtomicRmw { op: AtomicOp::Add, ptr, value, mem: atomic(AddrSpace::GLOBAL) };
-    let old = append(&mut f, entry, add, Type::I32);
-    append(&mut f, entry, InstKind::Ret { value: Some(old) }, Type::Void);
-    f
-}
-
-fn atomic(space: AddrSpace) -> MemAccess {
+pub(super) fn atomic(space: AddrSpace) -> MemAccess {
     let scope = if space == AddrSpace::LOCAL { SyncScope::Workgroup } else { SyncScope::Agent };
     MemAccess { ordering: Ordering::Monotonic, scope, ..MemAccess::plain(space, 2) }
 }
@@ -131,31 +83,6 @@ fn volatile(space: AddrSpace, ty: Type) -> MemAccess {
 
 fn ty_of(var: Var) -> Type {
     if var.is_mask() { Type::I1 } else { Type::I32 }
-}
-
-/// Where the value of a variable comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
-    /// The value at the end of a node that assigns it.
-    Node(usize),
-    /// The parameter of a node.
-    Param(usize),
-}
-
-/// An IR block to be.
-#[derive(Default)]
-struct Node {
-    /// Successors, in the order of the terminator.
-    next: Vec<usize>,
-    /// The variables that it assigns.
-    assigns: [bool; 6],
-    /// Where the values at its start come from; `None` where nothing is known.
-    from: [Option<From>; 6],
-    /// Absent where it cannot be reached.
-    ir: Option<IrBlock>,
-    params: [Option<Value>; 6],
-    /// The values at its end.
-    out: [Option<Value>; 6],
 }
 
 struct Lowering<'a> {
@@ -175,12 +102,6 @@ struct Lowering<'a> {
     argument: Value,
     /// Private memory of variables.
     private: [Option<Value>; 6],
-}
-
-const ENTRY: usize = 0;
-
-fn head(block: u8) -> usize {
-    1 + 2 * usize::from(block)
 }
 
 impl<'a> Lowering<'a> {
@@ -685,98 +606,4 @@ impl<'a> Lowering<'a> {
     fn push(&mut self, kind: InstKind, ty: Type) -> Value {
         append(&mut self.f, self.block, kind, ty)
     }
-}
-
-/// The IR blocks of a program: the entry, two for each block (the second without predecessors where it is not needed), the exit.
-fn nodes(program: &Program) -> Vec<Node> {
-    let exit = program.graph.exit();
-    let mut nodes: Vec<Node> = (0..=head(exit)).map(|_| Node::default()).collect();
-    nodes[ENTRY].next = vec![head(0)];
-    nodes[ENTRY].assigns = [true; 6];
-    for (block, code) in program.blocks.iter().enumerate() {
-        let first = head(block as u8);
-        let targets = program.graph.ends[block].targets().iter().map(|&to| head(to)).collect();
-        let assign = |node: &mut Node, ops: &[Op]| {
-            ops.iter().filter_map(Op::dst).for_each(|var| node.assigns[var as usize] = true);
-        };
-        if let Fuel::Exit { at } = code.fuel {
-            let (before, behind) = code.ops.split_at(usize::from(at));
-            nodes[first].next = vec![head(exit), first + 1];
-            nodes[first + 1].next = targets;
-            assign(&mut nodes[first], before);
-            assign(&mut nodes[first + 1], behind);
-        } else {
-            nodes[first].next = targets;
-            assign(&mut nodes[first], &code.ops);
-        }
-        if code.fuel != Fuel::Free {
-            nodes[first].assigns[Var::Fuel as usize] = true;
-        }
-    }
-    sources(program, &mut nodes);
-    nodes
-}
-
-/// Finds where each node has the variables from that live in SSA values.
-///
-/// Values are handed on along edges until predecessors disagree somewhere. The first such node in the order has a parameter, and all begins anew: what
-/// looked like two values further on may have been this one.
-fn sources(program: &Program, nodes: &mut [Node]) {
-    let order = order(nodes);
-    let mut preds = vec![Vec::new(); nodes.len()];
-    for &node in &order {
-        nodes[node].next.iter().for_each(|&next| preds[next].push(node));
-    }
-    for var in Var::ALL.map(|var| var as usize) {
-        let home = program.homes[var];
-        if home.is_memory() {
-            continue;
-        }
-        // Heads of blocks and the exit have odd numbers.
-        let mut params: Vec<bool> =
-            (0..nodes.len()).map(|node| home == Home::Phis && node % 2 == 1).collect();
-        'anew: loop {
-            let mut from: Vec<Option<From>> =
-                params.iter().enumerate().map(|(node, &param)| param.then_some(From::Param(node))).collect();
-            let mut changed = true;
-            while changed {
-                changed = false;
-                for &node in order.iter().filter(|&&node| !params[node]) {
-                    let out =
-                        |of: usize| if nodes[of].assigns[var] { Some(From::Node(of)) } else { from[of] };
-                    let mut known = preds[node].iter().filter_map(|&pred| out(pred));
-                    let first = known.next();
-                    if known.any(|other| Some(other) != first) {
-                        params[node] = true;
-                        continue 'anew;
-                    }
-                    changed |= from[node] != first;
-                    from[node] = first;
-                }
-            }
-            from.into_iter().enumerate().for_each(|(node, from)| nodes[node].from[var] = from);
-            break;
-        }
-    }
-}
-
-/// The nodes that can be reached, in reverse post-order.
-fn order(nodes: &[Node]) -> Vec<usize> {
-    let mut seen = vec![false; nodes.len()];
-    let mut order = Vec::new();
-    let mut stack = vec![(ENTRY, 0)];
-    seen[ENTRY] = true;
-    while let Some((node, at)) = stack.pop() {
-        match nodes[node].next.get(at) {
-            Some(&next) => {
-                stack.push((node, at + 1));
-                if !std::mem::replace(&mut seen[next], true) {
-                    stack.push((next, 0));
-                }
-            }
-            None => order.push(node),
-        }
-    }
-    order.reverse();
-    order
 }

@@ -16,6 +16,7 @@
 //!
 //! Cost: below a millisecond for a run of one kernel at one level; `gcnc-graphs` prints what it is.
 
+mod callees;
 pub mod campaign;
 pub mod dress;
 pub mod enumerate;
@@ -26,6 +27,7 @@ pub mod lower;
 pub mod program;
 pub mod random;
 pub mod reduce;
+mod ssa;
 
 pub use campaign::{Campaign, Case, Counts};
 pub use dress::{Style, dress};
