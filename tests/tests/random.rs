@@ -14,7 +14,8 @@ fn random_programs_compute_what_they_must() {
         let scratch = tempfile::tempdir().unwrap();
         let programs = random::module(seed, 60);
         for level in [0, 2] {
-            let findings = random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level).unwrap();
+            let findings =
+                random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level, None).unwrap();
             if let Some(finding) = findings.first() {
                 panic!("seed {seed} at -O{level}: {}\n{}", finding.problem, finding.text);
             }
@@ -26,7 +27,7 @@ fn random_programs_compute_what_they_must() {
 fn called_functions_compute_what_inlined_ones_do() {
     for seed in 1..=4 {
         for cpu in ["gfx900", "gfx700"] {
-            random::check_calls(seed, cpu, &[0, 2]).unwrap();
+            random::check_calls(seed, cpu, &[0, 2], None).unwrap();
         }
     }
 }
@@ -38,7 +39,8 @@ fn programs_that_failed_before() {
         let scratch = tempfile::tempdir().unwrap();
         let programs = random::module(seed, 80);
         for level in [0, 2] {
-            let findings = random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level).unwrap();
+            let findings =
+                random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level, None).unwrap();
             assert!(findings.is_empty(), "seed {seed} at -O{level}: {}", findings[0].problem);
         }
     }
@@ -62,7 +64,8 @@ fn spoil(body: &mut [Stmt]) -> bool {
 fn wrong_results_are_found() {
     let scratch = tempfile::tempdir().unwrap();
     let mut programs = random::module(1, 60);
-    let object = random::build(&programs, scratch.path(), Compiler::Gcnc, "gfx900", 2).unwrap();
+    let object =
+        random::build(&random::text(&programs), scratch.path(), Compiler::Gcnc, "gfx900", 2).unwrap();
     let spoiled =
         programs.iter_mut().filter_map(|(program, _)| spoil(&mut program.body).then_some(())).count();
     let findings = random::judge(&object, &programs).len();

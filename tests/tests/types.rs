@@ -352,7 +352,7 @@ fn typed_programs_compute_what_they_must() {
         let programs = random::typed_module(seed, 60);
         for level in [0, 2] {
             let compiler = gcnc_tests::measure::Compiler::Gcnc;
-            let findings = random::check(&programs, scratch.path(), compiler, cpu, level)
+            let findings = random::check(&programs, scratch.path(), compiler, cpu, level, None)
                 .unwrap_or_else(|message| panic!("seed {seed} for {cpu} at -O{level}: {message}"));
             if let Some(finding) = findings.first() {
                 panic!("seed {seed} for {cpu} at -O{level}: {}\n{}", finding.problem, finding.text);

@@ -131,6 +131,13 @@ impl Cx<'_, '_> {
         let mut old = vec![(0, 0); from.len()];
         super::memory::unpack(types, ty, &bytes, &undef, |word, value, undef| old[word] = (value, undef));
         let width = ones(scalar.bits());
+        if let (Scalar::Float(ty), false) = (scalar, op == AtomicOp::Xchg) {
+            // Memory may or may not flush denormals as MODE says.
+            let (fmt, flushes) = (format(ty), self.flushes(ty));
+            let mut operands = from.iter().map(|&at| self.regs.v[at][lane]).chain(old.iter().map(|o| o.0));
+            self.group.outcome.approximate |=
+                flushes != (false, false) && operands.any(|x| fmt.is_denormal(x));
+        }
         let mut new = Vec::with_capacity(old.len());
         for (&at, &(value, unknown)) in from.iter().zip(&old) {
             let result = apply(op, scalar, value, self.regs.v[at][lane]);
@@ -175,10 +182,11 @@ impl Cx<'_, '_> {
             let mut equal = true;
             let mut differs = false;
             for i in 0..words {
-                let unknown = self.regs.undef(dst + i, l) | self.regs.undef(e + i, l);
-                let unlike = (self.regs.v[dst + i][l] ^ self.regs.v[e + i][l]) & !unknown;
-                differs |= unlike != 0;
-                equal &= unlike == 0 && unknown == 0;
+                let (found, wanted) = (self.regs.undef(dst + i, l), self.regs.undef(e + i, l));
+                let unlike = self.regs.v[dst + i][l] ^ self.regs.v[e + i][l];
+                differs |= unlike & !found & !wanted != 0;
+                // What has been loaded from there is equal to it, defined or not: a loop gets on with it.
+                equal &= unlike == 0 && found == wanted;
             }
             if !equal && !differs {
                 return Err(Stop::in_lane(Cause::Undefined("a compare-and-swap"), l));

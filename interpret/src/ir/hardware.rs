@@ -216,7 +216,8 @@ impl Cx<'_, '_> {
 
     /// Whether this file executes `intrinsic`; if so, does.
     pub fn hardware(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type, dst: usize) -> Step<bool> {
-        if let Some(op) = integer_op(intrinsic) {
+        let long = ty.bits() == Some(64) && matches!(intrinsic, Intrinsic::MulI24 | Intrinsic::MulU24);
+        if let Some(op) = integer_op(intrinsic).filter(|_| !long) {
             self.plain_instruction(op, args, ty, dst, false)?;
             return Ok(true);
         }
@@ -238,6 +239,7 @@ impl Cx<'_, '_> {
             return Ok(true);
         }
         match intrinsic {
+            Intrinsic::MulI24 | Intrinsic::MulU24 => self.product_of_24_bits(intrinsic, args, dst)?,
             Intrinsic::DivScale => self.div_scale(args, dst)?,
             Intrinsic::DivFmas => self.div_fmas(args, ty, dst)?,
             Intrinsic::AmdgcnClass => self.class(args, dst)?,
@@ -305,6 +307,17 @@ impl Cx<'_, '_> {
             let (bits, _) = self.instruction(V_MSAD_U8, &[part, reference, start], 0, false)?;
             self.put_packed(dst + i, Type::I32, &bits, a | b | c)?;
         }
+        Ok(())
+    }
+
+    /// All 48 bits of a product of 24-bit numbers, which no one instruction gives.
+    fn product_of_24_bits(&mut self, intrinsic: Intrinsic, args: &[Value], dst: usize) -> Step<()> {
+        let from = [self.arg(args, 0)?, self.arg(args, 1)?];
+        let extend = |x: u64| match intrinsic {
+            Intrinsic::MulI24 => super::int::sext(x, 24),
+            _ => x & 0xff_ffff,
+        };
+        self.map2(dst, from, u64::MAX, |x, y| extend(x).wrapping_mul(extend(y)));
         Ok(())
     }
 

@@ -101,7 +101,8 @@ impl Cx<'_, '_> {
     /// `minnum` and its kin on one element.
     pub fn float_extreme(&mut self, intrinsic: Intrinsic, float: Float, dst: usize, from: [usize; 2]) {
         let (fmt, width) = (format(float), ones(float.bits()));
-        let ieee = self.wave.mode & 1 << 9 != 0;
+        // As read a signalling NaN counts as a quiet one; the instruction returns it where MODE says so.
+        let ieee = self.group.legal && self.wave.mode & 1 << 9 != 0;
         let (flush_in, flush_out) = self.flushes(float);
         self.map2(dst, from, width, |x, y| {
             let (x, y) = (flush(fmt, x, flush_in), flush(fmt, y, flush_in));

@@ -1,8 +1,9 @@
 //! Compiles and runs random programs until told to stop.
 
 use clap::Parser;
+use gcnc_tests::graphs::{Campaign, Counts};
 use gcnc_tests::measure::Compiler;
-use gcnc_tests::random;
+use gcnc_tests::{opt, random};
 use rayon::prelude::*;
 
 /// Compiles random programs, runs them on the simulator, and compares with what they must compute.
@@ -26,6 +27,12 @@ struct Args {
     /// Programs with calls instead, one a seed, whose functions are called and inlined.
     #[arg(long)]
     calls: bool,
+    /// Programs over random control-flow graphs instead, one a seed, of at most --size blocks; `gcnc-graphs` does more with them.
+    #[arg(long)]
+    graphs: bool,
+    /// Sends programs through random passes of opt-22 first.
+    #[arg(long)]
+    opt: bool,
     /// Compile with llc-22 instead: its code is a judge of the simulator.
     #[arg(long)]
     llc: bool,
@@ -36,12 +43,42 @@ struct Args {
 
 fn main() -> std::process::ExitCode {
     let args = Args::parse();
+    if args.opt
+        && let Err(message) = opt::available()
+    {
+        return gcnc_tests::exit("gcnc-random", Err(message));
+    }
+    if args.graphs { graphs(&args) } else { trees(&args) }
+}
+
+/// Programs over graphs.
+fn graphs(args: &Args) -> std::process::ExitCode {
+    let campaign = Campaign {
+        cpus: vec![args.mcpu.clone()],
+        levels: args.levels.clone(),
+        opt: args.opt,
+        compiler: if args.llc { Compiler::Llc } else { Compiler::Gcnc },
+        ..Campaign::new(args.seed, 1)
+    };
+    let counts = campaign.random(args.count, args.size.min(60), &|case, setting, finding| {
+        println!("{}, {setting}: {}", case.name, finding.problem);
+    });
+    let Counts { graphs, runs, differences, left_out } = counts;
+    println!("{graphs} programs, {runs} runs, {left_out} of them left out: {differences} problems");
+    if differences == 0 { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+}
+
+/// Programs that are trees of statements.
+fn trees(args: &Args) -> std::process::ExitCode {
     let compiler = if args.llc { Compiler::Llc } else { Compiler::Gcnc };
     let results: Vec<Vec<String>> = (args.seed..args.seed + args.count)
         .into_par_iter()
         .map(|seed| {
+            let passes = args.opt.then(|| opt::pipeline(&mut fastrand::Rng::with_seed(seed)));
+            let passes = passes.as_deref();
             if args.calls {
-                return random::check_calls(seed, &args.mcpu, &args.levels).err().into_iter().collect();
+                let result = random::check_calls(seed, &args.mcpu, &args.levels, passes);
+                return result.err().into_iter().collect();
             }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
             let programs = if args.typed {
@@ -51,7 +88,7 @@ fn main() -> std::process::ExitCode {
             };
             let mut problems = Vec::new();
             for &level in &args.levels {
-                match random::check(&programs, scratch.path(), compiler, &args.mcpu, level) {
+                match random::check(&programs, scratch.path(), compiler, &args.mcpu, level, passes) {
                     Ok(findings) => problems.extend(
                         findings.iter().map(|f| format!("seed {seed} -O{level}: {}\n{}", f.problem, f.text)),
                     ),

@@ -10,6 +10,7 @@ use mir::ir::{
     Module, Scalar, SymbolRef, Type, Value, ValueDef,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use sim::memory::pattern_byte;
 use sim::report::Unmapped;
 use sim::{Dispatch, Memory};
 use std::collections::BTreeMap;
@@ -156,17 +157,22 @@ fn is_nan(bytes: &[u8]) -> bool {
     }
 }
 
-/// The first byte that is defined in `want` and something else in `got`.
-fn first_difference(want: &FxHashMap<u64, (u8, u8)>, got: &FxHashMap<u64, (u8, u8)>) -> Option<String> {
+/// The first byte that is defined in `want` and something else in `got`; a store of what memory held is none.
+fn first_difference(
+    want: &FxHashMap<u64, (u8, u8)>,
+    got: &FxHashMap<u64, (u8, u8)>,
+    seed: u64,
+) -> Option<String> {
     let mut places: Vec<u64> = want.keys().copied().collect();
     places.sort_unstable();
+    let held = |at: u64| (pattern_byte(seed, at), 0);
     let wide = |map: &FxHashMap<u64, (u8, u8)>, at: u64, len: u64| -> Option<Vec<u8>> {
         (at..at + len).map(|a| map.get(&a).map(|b| b.0)).collect()
     };
     for at in places {
         let (value, undef) = want[&at];
-        let found = got.get(&at).copied();
-        if found.is_some_and(|(other, unknown)| (value ^ other) & !undef == 0 && unknown & !undef == 0) {
+        let (other, unknown) = got.get(&at).copied().unwrap_or(held(at));
+        if (value ^ other) & !undef == 0 && unknown & !undef == 0 {
             continue;
         }
         let both_nan = [2u64, 4, 8].iter().any(|&len| {
@@ -175,12 +181,14 @@ fn first_difference(want: &FxHashMap<u64, (u8, u8)>, got: &FxHashMap<u64, (u8, u
             nan(want) && nan(got)
         });
         if undef != 0xff && !both_nan {
-            return Some(format!("{at:#x}: {:x?} instead of {:x?}", found, (value, undef)));
+            let dword = |map| wide(map, at & !3, 4);
+            return Some(format!("{at:#x}: {:x?} instead of {:x?}", dword(got), dword(want)));
         }
     }
     let mut more: Vec<u64> = got.keys().copied().filter(|at| !want.contains_key(at)).collect();
     more.sort_unstable();
-    more.first().map(|at| format!("{at:#x} is stored in addition"))
+    let more = more.into_iter().find(|&at| got[&at] != held(at));
+    more.map(|at| format!("{at:#x} is stored in addition"))
 }
 
 /// Runs every function of `input` as read and simplified.
@@ -241,7 +249,7 @@ fn function(
                     out.approximate += 1;
                     continue;
                 }
-                Ok(_) => first_difference(&want, &got),
+                Ok(_) => first_difference(&want, &got, seed),
                 Err(fault) => Some(fault),
             };
             out.compared += 1;

@@ -3,6 +3,7 @@
 //! A program is written twice, once with functions that are called and once with functions that are copied into their callers; both, at all
 //! levels, must leave the same memory. Conditions and trip counts differ between lanes, values live across calls, nothing is undefined.
 
+use crate::opt;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::fmt::Write;
 
@@ -438,17 +439,24 @@ fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// Compiles and runs a program in all ways; the first that fails, or differs from the first of all.
+/// Compiles and runs a program in all ways, after `passes` of opt where they are given (and not where opt fails); the first that fails, or
+/// differs from the first of all.
 ///
 /// # Errors
 /// What is wrong, with the way.
-pub fn check_calls(seed: u64, cpu: &str, levels: &[u8]) -> Result<(), String> {
+pub fn check_calls(seed: u64, cpu: &str, levels: &[u8], passes: Option<&str>) -> Result<(), String> {
     let mut first = None;
     for inlined in [true, false] {
-        let text = calls(seed, inlined);
+        let mut text = calls(seed, inlined);
+        if let Some(passes) = passes {
+            text = match opt::run(&text, passes) {
+                Ok(text) => text,
+                Err(_) => continue,
+            };
+        }
         for &level in levels {
             let way = if inlined { "inlined" } else { "called" };
-            let place = format!("seed {seed} {cpu} -O{level} {way}");
+            let place = format!("seed {seed} {cpu} -O{level} {way} {}", passes.unwrap_or_default());
             let found = run(&text, cpu, level).map_err(|error| format!("{place}: {error}"))?;
             let Some(found) = found else { return Ok(()) };
             if *first.get_or_insert_with(|| found.clone()) != found {

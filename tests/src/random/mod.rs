@@ -20,7 +20,7 @@ pub use generate::generate;
 pub use print::{needed, print};
 
 use crate::measure::Compiler;
-use crate::toolchain;
+use crate::{opt, toolchain};
 use num_bigint::BigUint;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::path::Path;
@@ -334,7 +334,8 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Compiles `programs` as one module for `cpu` at `-O{level}`, runs each and compares. `scratch` is a folder of its own.
+/// Compiles `programs` as one module for `cpu` at `-O{level}`, runs each and compares. `scratch` is a folder of its own. The module goes through
+/// `passes` of opt first where they are given; where opt fails, there are no findings.
 ///
 /// # Errors
 /// A refusal or a crash of the compiler, as text.
@@ -344,22 +345,33 @@ pub fn check(
     compiler: Compiler,
     cpu: &str,
     level: u8,
+    passes: Option<&str>,
 ) -> Result<Vec<Finding>, String> {
-    Ok(judge(&build(programs, scratch, compiler, cpu, level)?, programs))
+    let mut text = text(programs);
+    if let Some(passes) = passes {
+        text = match opt::run(&text, passes) {
+            Ok(text) => text,
+            Err(_) => return Ok(Vec::new()),
+        };
+    }
+    let mut findings = judge(&build(&text, scratch, compiler, cpu, level)?, programs);
+    for finding in &mut findings {
+        finding.problem.push_str(&passes.map_or_else(String::new, |passes| format!(" after {passes}")));
+    }
+    Ok(findings)
 }
 
-/// The code object of `programs`, whose kernels are `k0`, `k1` and so on.
+/// The code object of the module `text`.
 ///
 /// # Errors
 /// As [`check`].
 pub fn build(
-    programs: &[(Program, Inputs)],
+    text: &str,
     scratch: &Path,
     compiler: Compiler,
     cpu: &str,
     level: u8,
 ) -> Result<CodeObject, String> {
-    let text = text(programs);
     let object = scratch.join("random.o");
     match compiler {
         Compiler::Gcnc => {

@@ -107,6 +107,8 @@ fn intrinsics_on_integers() {
     assert_eq!(values(overflow)[..6], [0, 0, 0, 0, 1, 1]);
     let funnel = "  v100: i32 = intrinsic fshr(i32 1, v3, i32 4)\n";
     assert_eq!(values(funnel)[16], 1 << 28 | 1);
+    let product = "  v4: i32 = mul v3, i32 33554431\n  v5: i64 = intrinsic amdgcn.mul.u24(v4, v4)\n  v6: i64 = lshr v5, i64 32\n  v100: i32 = trunc v6\n";
+    assert_eq!(values(product)[1], (0xff_ffffu64.pow(2) >> 32) as u32);
     let absolute = "  v4: i32 = sub i32 0, v3\n  v100: i32 = intrinsic abs(v4, i1 0)\n";
     assert_eq!(values(absolute)[5], 5);
 }
@@ -120,6 +122,9 @@ fn intrinsics_on_floats() {
     assert_eq!(values(&body("fma(v4, v4, float 0xbf800000)"))[3], 8f32.to_bits());
     assert_eq!(values(&body("copysign(v4, float 0x80000000)"))[3], (-3f32).to_bits());
     assert_eq!(values(&body("minnum(v4, float 0x7fc00000)"))[3], 3f32.to_bits());
+    // A signalling NaN is no number as read; the instruction returns it.
+    assert_eq!(values(&body("minnum(v4, float 0x7f800001)"))[3], 3f32.to_bits());
+    assert_eq!(dwords(&body("minnum(v4, float 0x7f800001)"), true)[3], (0x7fc0_0001, 0));
     assert_eq!(values(&body("minimum(v4, float 0x7fc00000)"))[3], 0x7fc0_0000);
     assert_eq!(values(&body("ldexp(v4, i32 3)"))[3], 24f32.to_bits());
     assert_eq!(values(&body("exp2(v4)"))[3], 8f32.to_bits());

@@ -96,3 +96,14 @@ fn stack_objects_of_variable_size() {
     );
     assert_eq!((run.out[0], &run.undef[..]), (6, &[0, 0, 0, 0, 255, 255, 255, 255][..]));
 }
+
+/// A loop of compare-and-swap on memory that was never written gets on.
+#[test]
+fn undefined_memory_is_equal_to_itself() {
+    let run = run(
+        "  v3: ptr addrspace(5) = alloca 4 align 4\n  v4: i32 = load v3 addrspace(5) align 4\n  v5: { i32, i1 } = cmpxchg v3, v4, i32 7 addrspace(5) align 4 monotonic agent\n  \
+         v6: i1 = extractvalue v5 [1]\n  v7: i32 = zext v6\n  store v0, v7 addrspace(1) align 4\n",
+        4,
+    );
+    assert_eq!((&run.out[..], &run.undef[..]), (&[1, 0, 0, 0][..], &[0; 4][..]));
+}
