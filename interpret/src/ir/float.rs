@@ -3,8 +3,8 @@
 //! Sums, products, quotients, remainders and roots are rounded once, in the format of their type. NaN results are those of the hardware (the first NaN operand
 //! made quiet), one of those that LLVM allows. `fneg`, `fabs` and `copysign` change the sign bit and nothing else.
 //!
-//! Flags that let the compiler compute something else (`reassoc`, `contract`, `arcp`, `afn`, `nsz`, `!fpmath`) change nothing here, but mark the run as
-//! approximate.
+//! Where MODE flushes denormals, quotients and remainders of denormals may or may not be those of zero: such a run counts as approximate. So do runs with
+//! flags that let the compiler compute something else (`reassoc`, `contract`, `arcp`, `afn`, `nsz`, `!fpmath`), which change nothing here.
 
 use super::exec::{Cx, Step, Stop};
 use super::layout::ones;
@@ -203,6 +203,12 @@ impl Cx<'_, '_> {
                 }
                 _ => {}
             }
+        }
+        if flush_in && matches!(op, BinaryOp::FDiv | BinaryOp::FRem) {
+            // A sequence of instructions need not flush where one does.
+            let denormal =
+                |at: usize| super::regs::lanes(self.mask).any(|l| fmt.is_denormal(self.regs.v[at][l]));
+            self.group.outcome.approximate |= from.into_iter().any(denormal);
         }
         let sign = fmt.sign_bit();
         let operation: fn(Fmt, u64, u64, u64, Round) -> u64 = match op {
