@@ -182,26 +182,18 @@ impl Cx<'_, '_> {
                     fp::nan2d(f(a, b), a, b).to_bits()
                 }
             };
+            let mut done = true;
             match (float, op) {
-                (Float::Single, BinaryOp::FAdd) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a + b)));
-                }
-                (Float::Single, BinaryOp::FSub) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a - b)));
-                }
-                (Float::Single, BinaryOp::FMul) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a * b)));
-                }
-                (Float::Double, BinaryOp::FAdd) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a + b)));
-                }
-                (Float::Double, BinaryOp::FSub) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a - b)));
-                }
-                (Float::Double, BinaryOp::FMul) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a * b)));
-                }
-                _ => {}
+                (Float::Single, BinaryOp::FAdd) => self.map2(dst, from, width, single(|a, b| a + b)),
+                (Float::Single, BinaryOp::FSub) => self.map2(dst, from, width, single(|a, b| a - b)),
+                (Float::Single, BinaryOp::FMul) => self.map2(dst, from, width, single(|a, b| a * b)),
+                (Float::Double, BinaryOp::FAdd) => self.map2(dst, from, width, double(|a, b| a + b)),
+                (Float::Double, BinaryOp::FSub) => self.map2(dst, from, width, double(|a, b| a - b)),
+                (Float::Double, BinaryOp::FMul) => self.map2(dst, from, width, double(|a, b| a * b)),
+                _ => done = false,
+            }
+            if done {
+                return Ok(());
             }
         }
         if flush_in && matches!(op, BinaryOp::FDiv | BinaryOp::FRem) {
