@@ -284,6 +284,7 @@ impl Schedule {
 
     /// Takes the lanes that are furthest behind; `None` once all are gone.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "what comes next changes with who arrives")]
     pub fn next(&mut self) -> Option<(Position, u64)> {
         self.groups.pop()
     }

@@ -141,7 +141,7 @@ impl Cx<'_, '_> {
                 let (sign, unknown) =
                     (self.regs.v[a + word][l] >> bit & 1, self.regs.undef(a + word, l) >> bit & 1);
                 let (value, undef) = (self.regs.v[dst + i][l], self.regs.undef(dst + i, l));
-                self.regs.write_lane(dst + i, l, value | sign * above, undef | unknown * above);
+                self.regs.write_lane(dst + i, l, value | (sign * above), undef | (unknown * above));
             }
         }
     }

@@ -36,7 +36,7 @@ impl Stop {
     }
 
     /// The fault of this stop.
-    pub fn at(self: Box<Self>, site: Site) -> Fault {
+    pub fn at(self, site: Site) -> Fault {
         Fault { cause: self.cause, site: Some(site) }
     }
 }

@@ -3,8 +3,8 @@
 //! Sums, products, quotients, remainders and roots are rounded once, in the format of their type. NaN results are those of the hardware (the first NaN operand
 //! made quiet), one of those that LLVM allows. `fneg`, `fabs` and `copysign` change the sign bit and nothing else.
 //!
-//! Flags that let the compiler compute something else (`reassoc`, `contract`, `arcp`, `afn`, `nsz`, `!fpmath`) change nothing here, but mark the run as
-//! approximate.
+//! Where MODE flushes denormals, quotients and remainders of denormals may or may not be those of zero: such a run counts as approximate. So do runs with
+//! flags that let the compiler compute something else (`reassoc`, `contract`, `arcp`, `afn`, `nsz`, `!fpmath`), which change nothing here.
 
 use super::exec::{Cx, Step, Stop};
 use super::layout::ones;
@@ -182,27 +182,25 @@ impl Cx<'_, '_> {
                     fp::nan2d(f(a, b), a, b).to_bits()
                 }
             };
+            let mut done = true;
             match (float, op) {
-                (Float::Single, BinaryOp::FAdd) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a + b)));
-                }
-                (Float::Single, BinaryOp::FSub) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a - b)));
-                }
-                (Float::Single, BinaryOp::FMul) => {
-                    return Ok(self.map2(dst, from, width, single(|a, b| a * b)));
-                }
-                (Float::Double, BinaryOp::FAdd) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a + b)));
-                }
-                (Float::Double, BinaryOp::FSub) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a - b)));
-                }
-                (Float::Double, BinaryOp::FMul) => {
-                    return Ok(self.map2(dst, from, width, double(|a, b| a * b)));
-                }
-                _ => {}
+                (Float::Single, BinaryOp::FAdd) => self.map2(dst, from, width, single(|a, b| a + b)),
+                (Float::Single, BinaryOp::FSub) => self.map2(dst, from, width, single(|a, b| a - b)),
+                (Float::Single, BinaryOp::FMul) => self.map2(dst, from, width, single(|a, b| a * b)),
+                (Float::Double, BinaryOp::FAdd) => self.map2(dst, from, width, double(|a, b| a + b)),
+                (Float::Double, BinaryOp::FSub) => self.map2(dst, from, width, double(|a, b| a - b)),
+                (Float::Double, BinaryOp::FMul) => self.map2(dst, from, width, double(|a, b| a * b)),
+                _ => done = false,
             }
+            if done {
+                return Ok(());
+            }
+        }
+        if flush_in && matches!(op, BinaryOp::FDiv | BinaryOp::FRem) {
+            // A sequence of instructions need not flush where one does.
+            let denormal =
+                |at: usize| super::regs::lanes(self.mask).any(|l| fmt.is_denormal(self.regs.v[at][l]));
+            self.group.outcome.approximate |= from.into_iter().any(denormal);
         }
         let sign = fmt.sign_bit();
         let operation: fn(Fmt, u64, u64, u64, Round) -> u64 = match op {

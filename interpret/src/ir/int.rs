@@ -94,7 +94,7 @@ fn poison(op: BinaryOp, flags: InstFlags, x: u64, y: u64, bits: u32) -> bool {
         BinaryOp::LShr | BinaryOp::AShr => {
             y >= u64::from(bits) || flags.contains(InstFlags::EXACT) && x & ones(y as u32) != 0 && y != 0
         }
-        BinaryOp::UDiv => y == 0 || flags.contains(InstFlags::EXACT) && x % y != 0,
+        BinaryOp::UDiv => y == 0 || flags.contains(InstFlags::EXACT) && !x.is_multiple_of(y),
         BinaryOp::URem => y == 0,
         BinaryOp::SDiv => {
             y == 0 || (x == least && y == width) || flags.contains(InstFlags::EXACT) && sx % sy != 0
@@ -130,6 +130,27 @@ pub fn compare(predicate: IntPredicate, x: u64, y: u64, bits: u32) -> bool {
         IntPredicate::Sge => sx >= sy,
         IntPredicate::Slt => sx < sy,
         IntPredicate::Sle => sx <= sy,
+    }
+}
+
+/// `f` of each lane.
+#[inline(always)]
+fn zip(out: &mut Lanes, x: &Lanes, y: &Lanes, f: impl Fn(u64, u64) -> u64) {
+    for l in 0..LANES {
+        out[l] = f(x[l], y[l]);
+    }
+}
+
+/// [`compare`] for all lanes: the order of signed numbers is that of unsigned ones with the sign bit flipped.
+fn compare_lanes(predicate: IntPredicate, out: &mut Lanes, x: &Lanes, y: &Lanes, bits: u32) {
+    let flip = if predicate.is_signed() { 1 << (bits - 1) } else { 0 };
+    match predicate {
+        IntPredicate::Eq => zip(out, x, y, |x, y| u64::from(x == y)),
+        IntPredicate::Ne => zip(out, x, y, |x, y| u64::from(x != y)),
+        IntPredicate::Ugt | IntPredicate::Sgt => zip(out, x, y, |x, y| u64::from((x ^ flip) > (y ^ flip))),
+        IntPredicate::Uge | IntPredicate::Sge => zip(out, x, y, |x, y| u64::from((x ^ flip) >= (y ^ flip))),
+        IntPredicate::Ult | IntPredicate::Slt => zip(out, x, y, |x, y| u64::from((x ^ flip) < (y ^ flip))),
+        IntPredicate::Ule | IntPredicate::Sle => zip(out, x, y, |x, y| u64::from((x ^ flip) <= (y ^ flip))),
     }
 }
 
@@ -180,20 +201,15 @@ impl Cx<'_, '_> {
         let width = ones(bits);
         let (x, y) = (&self.regs.v[a], &self.regs.v[b]);
         let mut out = [0; LANES];
-        let run = |out: &mut Lanes, f: fn(BinaryOp, u64, u64, u32) -> u64| {
-            for l in 0..LANES {
-                out[l] = f(op, x[l], y[l], bits) & width;
-            }
-        };
         // The usual ones by themselves, so that their loops vectorise.
         match op {
-            BinaryOp::Add => run(&mut out, |_, x, y, _| x.wrapping_add(y)),
-            BinaryOp::Sub => run(&mut out, |_, x, y, _| x.wrapping_sub(y)),
-            BinaryOp::Mul => run(&mut out, |_, x, y, _| x.wrapping_mul(y)),
-            BinaryOp::And => run(&mut out, |_, x, y, _| x & y),
-            BinaryOp::Or => run(&mut out, |_, x, y, _| x | y),
-            BinaryOp::Xor => run(&mut out, |_, x, y, _| x ^ y),
-            _ => run(&mut out, operation),
+            BinaryOp::Add => zip(&mut out, x, y, |x, y| x.wrapping_add(y) & width),
+            BinaryOp::Sub => zip(&mut out, x, y, |x, y| x.wrapping_sub(y) & width),
+            BinaryOp::Mul => zip(&mut out, x, y, |x, y| x.wrapping_mul(y) & width),
+            BinaryOp::And => zip(&mut out, x, y, |x, y| x & y),
+            BinaryOp::Or => zip(&mut out, x, y, |x, y| x | y),
+            BinaryOp::Xor => zip(&mut out, x, y, |x, y| x ^ y),
+            _ => zip(&mut out, x, y, |x, y| operation(op, x, y, bits) & width),
         }
         let broken = if may_be_poison(op, flags) {
             lanes(self.mask).filter(|&l| poison(op, flags, x[l], y[l], bits)).fold(0, |m, l| m | 1 << l)
@@ -237,9 +253,7 @@ impl Cx<'_, '_> {
             }
             let (x, y) = (self.regs.v[a], self.regs.v[b]);
             let mut out = [0; LANES];
-            for l in 0..LANES {
-                out[l] = u64::from(compare(predicate, x[l], y[l], bits));
-            }
+            compare_lanes(predicate, &mut out, &x, &y, bits);
             self.regs.write(dst + i, self.mask, &out);
             for l in lanes((self.regs.any(a) | self.regs.any(b)) & self.mask) {
                 let undef = [self.regs.undef(a, l), self.regs.undef(b, l)];
@@ -274,6 +288,22 @@ mod tests {
         assert!(poison(BinaryOp::SDiv, InstFlags::empty(), 0x80, 0xff, 8));
         assert!(poison(BinaryOp::LShr, InstFlags::EXACT, 5, 1, 8));
         assert!(poison(BinaryOp::Or, InstFlags::DISJOINT, 5, 1, 8));
+    }
+
+    #[test]
+    fn lanes_compare_as_single_words_do() {
+        use IntPredicate::*;
+        let mut rng = fastrand::Rng::with_seed(2);
+        for predicate in [Eq, Ne, Ugt, Uge, Ult, Ule, Sgt, Sge, Slt, Sle] {
+            for bits in [1, 7, 32, 63, 64] {
+                let [x, y]: [Lanes; 2] =
+                    [(); 2].map(|()| std::array::from_fn(|_| (rng.u64(..) >> rng.u32(0..64)) & ones(bits)));
+                let mut out = [0; LANES];
+                compare_lanes(predicate, &mut out, &x, &y, bits);
+                let want = std::array::from_fn(|l| u64::from(compare(predicate, x[l], y[l], bits)));
+                assert_eq!(out, want, "{predicate:?} i{bits}");
+            }
+        }
     }
 
     /// What the rules call defined is the same whatever stands in the place of undefined bits.

@@ -233,9 +233,9 @@ impl Cx<'_, '_> {
         let width = ones(self.scalar_of(ty)?.bits());
         let quads = |x: u64| (0..16).fold(0, |m, q| m | u64::from(x >> (4 * q) & 15 != 0) << q);
         self.map1(dst, x, width, |x| match intrinsic {
-            Intrinsic::SBitreplicate => (0..32).fold(0, |m, b| m | (x >> b & 1) * 3 << (2 * b)),
+            Intrinsic::SBitreplicate => (0..32).fold(0, |m, b| m | ((x >> b & 1) * 3) << (2 * b)),
             Intrinsic::SQuadmask => quads(x),
-            _ => (0..16).fold(0, |m, q| m | (quads(x) >> q & 1) * 15 << (4 * q)),
+            _ => (0..16).fold(0, |m, q| m | ((quads(x) >> q & 1) * 15) << (4 * q)),
         });
         Ok(())
     }

@@ -20,6 +20,8 @@
 //! Results are exact by IEEE 754 and MODE but for what [`library`] lists, and the hardware's approximations, which are the simulator's: an
 //! [`Outcome`] says whether any was executed. Nothing is fused that is written apart.
 
+#![allow(clippy::needless_range_loop, reason = "a lane indexes several arrays at once")]
+
 mod aggregate;
 mod atomic;
 mod buffer;

@@ -432,7 +432,7 @@ impl Cx<'_, '_> {
     fn element_place(&self, ptr: Value, n: usize, scalar: Scalar, lane: usize) -> Step<super::memory::Place> {
         let (_, pointers) = self.elements(ptr)?;
         let space = space_of(self.ty(ptr));
-        if scalar.bits() % 8 != 0 && pointers.len() == 1 {
+        if !scalar.bits().is_multiple_of(8) && pointers.len() == 1 {
             return Err(Stop::unsupported(format!("a masked access to elements of {scalar}")));
         }
         let (slot, offset) = match pointers.len() {

@@ -13,7 +13,7 @@ use crate::convergence::{Position, Schedule};
 use cranelift_entity::EntityRef;
 use mir::abi::call::Place;
 use mir::abi::{FloatMode, kernarg};
-use mir::ir::{AddrSpace, Block, Func, Function, Inst, InstKind, Module, Target, Value};
+use mir::ir::{AddrSpace, Block, Func, Function, Inst, InstKind, Module, Target, Value, ValueDef};
 use std::sync::Arc;
 
 /// Deepest nesting of calls.
@@ -293,7 +293,15 @@ impl Wave {
         }
         let (flat, regs) = (&activation.flat, &mut activation.regs);
         let params = &f.blocks[target.block].params;
-        // All are read before any is written: an argument may be a parameter of the same block.
+        let own = |&arg: &Value| matches!(f.values[arg].def, ValueDef::BlockParam(b, _) if b == target.block);
+        if !target.args.iter().any(own) {
+            for (&param, &arg) in params.iter().zip(&target.args) {
+                regs.copy(flat.slot(param), flat.slot(arg), flat.words_of(param), mask);
+            }
+            let position = flat.convergence.advance(&activation.position, target.block.as_u32());
+            return activation.schedule.arrive(position, mask);
+        }
+        // All are read before any is written: an argument is a parameter of the same block.
         self.moving.clear();
         for &arg in &target.args {
             let slot = flat.slot(arg);
