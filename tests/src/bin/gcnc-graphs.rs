@@ -9,6 +9,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
+/// Small allocations by the million.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Compiles and runs kernels over control-flow graphs, and compares with what they must compute.
 ///
 /// Without --random, takes every graph of up to --blocks blocks once: each block ends in a jump or in a uniform or divergent branch, and each graph is
