@@ -4,15 +4,17 @@
 //! place. So
 //!
 //! * **loops**: what a loop writes is not read behind it where lanes may leave in different iterations, since those that stay write it again.
-//!   Checked for loops with an exit on a divergent branch. (A value may be defined before the loop, or travel in a VGPR.)
+//!   Checked for loops with an exit on a divergent branch. (A value may be defined before the loop, or travel in a VGPR; constants are the same
+//!   whoever writes them.)
 //! * **joins**: no SGPR parameter where lanes meet that a divergent branch has separated. Checked for blocks whose immediate dominator ends
 //!   with a divergent branch and that has several ways in beside back edges: two paths from there share nothing, so one starts on each side.
 //!
 //! What is refused is wrong in any program; what passes may still be wrong where a branch that is uniform depends on one that is not. That is
 //! left to running the code. Cost: near linear.
 
-use super::{Block, Function, Reg, RegFile, Terminator, VReg};
+use super::{Block, Function, Inst, Reg, RegFile, Terminator, VReg};
 use crate::analysis::{Csr, Dominators, Graph, Loops, Order};
+use crate::isa::OpFlags;
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
@@ -46,13 +48,19 @@ pub(super) fn check(f: &Function, graph: &Csr, order: &Order, dom: &Dominators) 
     if !leaves_apart.contains(&true) {
         return Ok(());
     }
+    // The block that defines each register, but for those that depend on nothing.
     let mut defs: Vec<Option<u32>> = vec![None; f.vregs.len()];
-    for &block in &f.layout {
-        let data = &f.blocks[block];
-        data.sparams.iter().for_each(|&param| defs[param.index()] = Some(block.as_u32()));
-        for (_, operand) in data.insts.iter().flat_map(|inst| inst.regs()).filter(|(is_def, _)| *is_def) {
-            if let Reg::Virtual(reg) = operand.reg {
-                defs[reg.index()] = Some(block.as_u32());
+    for &block in order.blocks() {
+        let data = &f.blocks[Block::from_u32(block)];
+        data.sparams.iter().for_each(|&param| defs[param.index()] = Some(block));
+        for inst in &data.insts {
+            if is_constant(f, inst, &defs) {
+                continue;
+            }
+            for (_, operand) in inst.regs().filter(|(is_def, _)| *is_def) {
+                if let Reg::Virtual(reg) = operand.reg {
+                    defs[reg.index()] = Some(block);
+                }
             }
         }
     }
@@ -93,25 +101,43 @@ pub(super) fn check(f: &Function, graph: &Csr, order: &Order, dom: &Dominators) 
     Ok(())
 }
 
+/// Whether `inst` writes the same whenever and for whomever it is executed; `defs` names the registers known not to be such.
+fn is_constant(f: &Function, inst: &Inst, defs: &[Option<u32>]) -> bool {
+    let depends = OpFlags::LOAD
+        | OpFlags::ATOMIC
+        | OpFlags::SIDE_EFFECTS
+        | OpFlags::SCC_USE
+        | OpFlags::VCC_USE
+        | OpFlags::EXEC_USE
+        | OpFlags::M0_USE;
+    !inst.op.info().flags.intersects(depends)
+        && inst.regs().all(|(is_def, operand)| match operand.reg {
+            Reg::Virtual(reg) if is_def => f.vregs[reg].file == RegFile::Sgpr,
+            Reg::Virtual(reg) => f.vregs[reg].file == RegFile::Sgpr && defs[reg.index()].is_none(),
+            Reg::Physical(_) => false,
+        })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Condition, Edge, Inst, Operand, Stage, verify};
+    use super::super::{Condition, Edge, Operand, PReg, Stage, verify};
     use super::*;
     use crate::ir::{CallConv, Func};
     use crate::isa::Opcode;
 
-    /// `0 → 1 → 2`, 1 also to itself; the branch in 1 is divergent or not. A scalar of 1 is read in 2.
-    fn a_loop(divergent: bool) -> Function {
+    /// `0 → 1 → 2`, 1 also to itself; the branch in 1 is divergent or not. A scalar of 1, constant or not, is read in 2.
+    fn a_loop(divergent: bool, constant: bool) -> Function {
         let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
         let blocks: Vec<Block> = (0..3).map(|_| f.add_block()).collect();
         let to = |b: usize| Edge { block: Block::from_u32(b as u32), args: Default::default() };
         let scalar = f.new_vreg(RegFile::Sgpr, 1);
         let x = Operand::vreg(scalar, 1);
         let mask = f.new_lane_mask();
+        let source = if constant { Operand::Imm(5) } else { Operand::preg(PReg::M0, 1) };
         f.blocks[blocks[0]].term = Terminator::Jump;
         f.blocks[blocks[0]].thread_succs.push(to(1));
         let body = &mut f.blocks[blocks[1]];
-        body.push(Inst::new(Opcode::S_MOV_B32, [x, Operand::Imm(5)]));
+        body.push(Inst::new(Opcode::S_MOV_B32, [x, source]));
         body.push(Inst::new(Opcode::S_MOV_B64, [Operand::vreg(mask, 2), Operand::Imm(7)]));
         body.push(Inst::new(Opcode::S_CMP_EQ_U32, [x, Operand::Imm(5)]));
         body.term =
@@ -129,8 +155,9 @@ mod tests {
 
     #[test]
     fn a_scalar_behind_a_loop_that_lanes_leave_apart() {
-        assert_eq!(verify(&a_loop(false), Stage::Selected), Ok(()));
-        let error = verify(&a_loop(true), Stage::Selected).expect_err("lanes leave apart");
+        assert_eq!(verify(&a_loop(false, false), Stage::Selected), Ok(()));
+        assert_eq!(verify(&a_loop(true, true), Stage::Selected), Ok(()));
+        let error = verify(&a_loop(true, false), Stage::Selected).expect_err("lanes leave apart");
         assert!(error.to_string().contains("is read behind the loop of mbb1"), "{error}");
     }
 

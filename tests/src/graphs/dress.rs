@@ -41,6 +41,23 @@ impl Style {
     }
 }
 
+/// Makes a branch one that may go everywhere. Which lanes are together follows from loops, and a loop may be one by an edge that is never taken;
+/// the compiler drops such edges where it knows, so with operations across lanes there must be none.
+fn use_all_edges(block: &mut Block, end: &End) {
+    let asked = block.ops.iter_mut().filter_map(|op| match op {
+        Op::Test { cond, .. } | Op::Ballot { cond, .. } => Some(cond),
+        _ => None,
+    });
+    for cond in asked.chain([&mut block.cond]) {
+        if let Cond::Below(from, bound) | Cond::Xor(_, from, bound) = cond {
+            *bound = (*bound).clamp(1, from.mask);
+        }
+    }
+    if end.targets().len() > 4 {
+        block.pick.mask = 7;
+    }
+}
+
 /// A small odd number of bits that are as good as any.
 fn odd(rng: &mut Rng) -> u32 {
     rng.u32(..) >> 16 | 1
@@ -57,14 +74,17 @@ pub fn dress(graph: &Graph, seed: u64, style: Style) -> (Program, Inputs) {
         }
     }
     let inputs = Inputs { argument: rng.u32(..) };
-    let blocks = graph.ends.iter().map(|end| block(end, rng, style)).collect();
+    let mut blocks: Vec<Block> = graph.ends.iter().map(|end| block(end, rng, style)).collect();
+    if style.convergent {
+        blocks.iter_mut().zip(&graph.ends).for_each(|(block, end)| use_all_edges(block, end));
+    }
     let mut program = Program {
         lanes: LANES,
         homes: homes(rng, style),
         fuel: rng.u32(2..8) + rng.u32(0..2) * graph.ends.len() as u32,
         uneven_fuel: rng.u32(0..4) == 0,
         mask: match rng.u32(0..3) {
-            0 => Cond::Const(rng.bool()),
+            0 if !style.convergent => Cond::Const(rng.bool()),
             1 => Cond::Below(Pick { source: Source::Argument, shift: 9, mask: 1 }, 1),
             _ => Cond::Below(small(rng, Source::Lane), 1),
         },
@@ -106,9 +126,17 @@ fn small(rng: &mut Rng, source: Source) -> Pick {
     Pick { source, shift, mask }
 }
 
+/// A question after a few bits of `source`. One in twelve has always the same answer, which only known bits tell: the other edge of such a branch is
+/// there as long as nobody looks at them.
 fn below(rng: &mut Rng, source: Source) -> Cond {
     let from = small(rng, source);
-    Cond::Below(from, rng.u32(1..=from.mask))
+    Cond::Below(
+        from,
+        match rng.u32(0..12) {
+            0 => rng.u32(0..2) * (from.mask + 1),
+            _ => rng.u32(1..=from.mask),
+        },
+    )
 }
 
 fn divergent_source(rng: &mut Rng) -> Source {
@@ -146,7 +174,9 @@ fn block(end: &End, rng: &mut Rng, style: Style) -> Block {
     let cond = condition(rng, end.is_divergent());
     let source = if end.is_divergent() { divergent_source(rng) } else { uniform_source(rng) };
     let cases = end.targets().len();
-    let pick = Pick { mask: if cases <= 4 { 3 } else { 7 }, ..small(rng, source) };
+    // With fewer bits than cases, some are never selected, nor what is left over.
+    let mask = if cases <= 4 || rng.u32(0..4) == 0 { 3 } else { 7 };
+    let pick = Pick { mask, ..small(rng, source) };
     Block { ops, fuel: Fuel::Free, cond, pick }
 }
 
