@@ -142,3 +142,33 @@ fn quotients_where_operands_and_results_are_treated_apart() {
         }
     }
 }
+
+/// Where all lanes of a pixel shader are killed, it exports nothing from a block of its own: what sets EXEC for the export is no place for it.
+#[test]
+fn a_kill_that_takes_all_lanes() {
+    let text = r#"
+target triple = "amdgcn-mesa-mesa3d"
+define amdgpu_ps void @k(ptr addrspace(1) inreg %out, i32 inreg %x) {
+  %c = icmp eq i32 %x, 7
+  call void @llvm.amdgcn.kill(i1 %c)
+  store i32 2, ptr addrspace(1) %out
+  ret void
+}
+declare void @llvm.amdgcn.kill(i1)
+"#;
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        for opt_level in [0, 2] {
+            let options = gcnc::CompileOptions {
+                cpu: cpu.to_owned(),
+                file_type: gcnc::FileType::Asm,
+                verify: true,
+                opt_level,
+                ..gcnc::CompileOptions::default()
+            };
+            let output = gcnc::compile(text.as_bytes(), "test", &options);
+            let output = output.unwrap_or_else(|errors| panic!("{cpu} -O{opt_level}: {errors:?}"));
+            let text = String::from_utf8(output.bytes).expect("assembly is text");
+            assert!(text.contains("exp null off, off, off, off done vm"), "{text}");
+        }
+    }
+}
