@@ -179,15 +179,13 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
         let edges = if threads { &data.thread_succs } else { &data.wave_succs };
         let ways = edges.iter().enumerate().map(|(i, edge)| {
             let to = &f.blocks[edge.block];
-            let moves = if threads {
+            let (moves, scalars) = if threads {
                 let sargs = data.thread_sargs.get(i).map_or(&[][..], |args| args);
-                let mut moves = preparer.moves(&to.vparams, &edge.args);
-                moves.extend(preparer.moves(&to.sparams, sargs));
-                moves
+                (preparer.moves(&to.vparams, &edge.args), preparer.moves(&to.sparams, sargs))
             } else {
-                preparer.moves(&to.sparams, &edge.args)
+                (preparer.moves(&to.sparams, &edge.args), Vec::new())
             };
-            Way { block: edge.block.as_u32(), moves }
+            Way { block: edge.block.as_u32(), moves, scalars }
         });
         let code = BlockCode {
             steps: preparer.steps(block),
@@ -195,6 +193,7 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
             tail_start: if threads { data.insts.len() } else { data.tail_start as usize },
             exit: preparer.exit(block),
             ways: ways.collect(),
+            scalars: if threads { preparer.wholes(&data.sparams) } else { Vec::new() },
             starts: Vec::new(),
             ends: Vec::new(),
             lane_succs: data.thread_succs.iter().map(|edge| edge.block.as_u32()).collect(),

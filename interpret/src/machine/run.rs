@@ -2,7 +2,8 @@
 //!
 //! Selected code is run instance by instance: the lanes that are furthest behind ([`Schedule`]) execute a block together, then each goes
 //! where its bit of a mask says. Physical registers but VGPRs carry nothing from one block to the next, so they are made undefined at its
-//! start. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
+//! start. Scalars and lane masks will be one register for all lanes: what an instance writes is gone for lanes that are not in it, and arguments of
+//! scalar parameters are read when the wave gets to the block. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
 //! their moves: at the end of the body of a block with one successor, else at the start of the body of the target. EXEC must
 //! be such that every lane follows the thread graph from block to block up to an end; allocation relies on it.
 //!
@@ -10,19 +11,17 @@
 
 use super::execute::{Flow, define_pair, execute, holds, pair};
 use super::fault::{Cause, undefined};
-use super::prepare::{Action, BlockCode, Exit};
+use super::prepare::{Action, BlockCode, Exit, Way};
 use super::registers::{Registers, State, physical};
 use super::{Code, Program};
 use crate::convergence::{Position, Schedule};
+use crate::record::MAX_CALLS;
 use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER, is_callee_saved};
 use mir::machine::PReg;
 use sim::exec::{Exec, Group};
 use sim::report::Kind;
 use sim::wave::{LANES, Status, Wave};
 use std::cell::Cell;
-
-/// Most calls inside of each other.
-const MAX_DEPTH: usize = 256;
 
 /// Why a wave does not go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,9 +35,9 @@ pub(super) enum Pause {
 }
 
 /// Where a function is.
-enum Control {
-    /// Lanes by themselves; the block that runs with its lanes and the next instruction.
-    Threads { waiting: Schedule, current: Option<(Position, u64, usize)> },
+enum Control<'p> {
+    /// Lanes by themselves; the block that runs with its lanes and the next instruction; and those that wait, with the edges on which they came.
+    Threads { waiting: Schedule, current: Option<(Position, u64, usize)>, on_way: Vec<(u64, &'p Way)> },
     /// The wave: block and next instruction.
     Wave { block: u32, next: usize },
 }
@@ -101,10 +100,10 @@ fn leads(code: &Code<'_>, last: u32, at: u32) -> bool {
 }
 
 /// A function that runs.
-struct Frame {
+struct Frame<'p> {
     code: usize,
     registers: Registers,
-    control: Control,
+    control: Control<'p>,
     lanes: Lanes,
     /// The caller's registers, and how many dwords the result has.
     caller: Option<(Box<Wave>, u8)>,
@@ -114,7 +113,7 @@ struct Frame {
 pub(super) struct Runner<'p> {
     program: &'p Program<'p>,
     pub wave: Wave,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'p>>,
     /// The region of other lanes that it is in: where its lanes are.
     region: Option<[super::prepare::Source; 2]>,
     seed: u64,
@@ -139,8 +138,8 @@ impl<'p> Runner<'p> {
     }
 
     fn enter(&mut self, index: usize, caller: Option<(Box<Wave>, u8)>) -> Result<(), Cause> {
-        if self.frames.len() >= MAX_DEPTH {
-            return Err(Cause::Unsupported(format!("more than {MAX_DEPTH} calls inside of each other")));
+        if self.frames.len() >= MAX_CALLS {
+            return Err(Cause::TooDeep(MAX_CALLS));
         }
         let code = &self.program.functions[index];
         let mut registers = Registers::new(&code.numbering);
@@ -168,7 +167,7 @@ impl<'p> Runner<'p> {
             Some(convergence) => {
                 let mut waiting = Schedule::new();
                 waiting.arrive(convergence.start(), self.wave.exec());
-                Control::Threads { waiting, current: None }
+                Control::Threads { waiting, current: None, on_way: Vec::new() }
             }
             None if self.program.threads => return Err(no_block()),
             None => Control::Wave { block: code.entry, next: 0 },
@@ -266,7 +265,7 @@ impl<'p> Runner<'p> {
         let program = self.program;
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
         let code = &program.functions[frame.code];
-        let Control::Threads { waiting, current } = &mut frame.control else { return Ok(()) };
+        let Control::Threads { waiting, current, on_way } = &mut frame.control else { return Ok(()) };
         let (position, lanes, next) = match current.take() {
             Some(current) => current,
             None => match waiting.next() {
@@ -275,6 +274,25 @@ impl<'p> Runner<'p> {
                     self.wave.scc_undef = true;
                     for reg in [PReg::VCC_LO, PReg::VCC_HI, PReg::M0] {
                         self.wave.su[usize::from(reg.0)] = !0;
+                    }
+                    let mut state = State {
+                        wave: &mut self.wave,
+                        registers: &mut frame.registers,
+                        numbering: &code.numbering,
+                        threads: true,
+                        seed: self.seed,
+                    };
+                    // Scalar arguments arrive with the wave, when their block runs: until then others may overwrite them.
+                    on_way.retain(|(mask, way)| {
+                        let here = mask & lanes != 0;
+                        if here {
+                            state.wave.set_pair(PReg::EXEC_LO, *mask, 0);
+                            state.pass(&way.scalars, *mask);
+                        }
+                        !here
+                    });
+                    if let Some(block) = code.blocks.get(position.block() as usize) {
+                        state.entered(&block.scalars, lanes);
                     }
                     (position, lanes, 0)
                 }
@@ -300,7 +318,7 @@ impl<'p> Runner<'p> {
         &mut self,
         shared: &mut Shared<'_, '_>,
         code: &Code<'_>,
-        block: &BlockCode,
+        block: &'p BlockCode,
         position: &Position,
         lanes: u64,
     ) -> Result<(), Cause> {
@@ -335,13 +353,17 @@ impl<'p> Runner<'p> {
             Some(Exit::Unreachable) => return Err(Cause::Unreachable),
             None => return Err(Cause::Malformed("a branch without a mask".into())),
         };
-        let (Control::Threads { waiting, .. }, Some(convergence)) = (&mut frame.control, &code.convergence)
+        let (Control::Threads { waiting, on_way, .. }, Some(convergence)) =
+            (&mut frame.control, &code.convergence)
         else {
             return Ok(());
         };
         for (way, mask) in block.ways.iter().zip([taken, lanes & !taken]) {
             if mask != 0 {
                 state.pass(&way.moves, mask);
+                if !way.scalars.is_empty() {
+                    on_way.push((mask, way));
+                }
                 waiting.arrive(convergence.advance(position, way.block), mask);
             }
         }
@@ -436,9 +458,7 @@ impl<'p> Runner<'p> {
     fn call(&mut self, flow: Flow) -> Result<(), Cause> {
         let Flow::Call { target, link, site } = flow else { return Ok(()) };
         let Some(&index) = self.program.by_address.get(&target) else {
-            return Err(Cause::Unsupported(format!(
-                "a call of 0x{target:x}, where no function of the module is"
-            )));
+            return Err(Cause::NoFunction(target));
         };
         let depth = self.frames.len() as u64;
         let results = self

@@ -41,7 +41,7 @@ pub const KINDS: &[Kind] = &[
     kind("value across a call", "a register that callees may change", across_call),
     kind("SCC overwritten", "an instruction between the writer and the reader", overwrite_scc),
     kind("constant", "another constant", selected::constant),
-    kind("wave edge", "the wave goes to the other successor on both edges", structured::wave_edge),
+    kind("wave edge", "the wave always goes to the same successor", structured::wave_edge),
     kind("EXEC not narrowed", "lanes that went the other way run as well", structured::drop_narrowing),
     kind("EXEC not restored", "lanes stay away", structured::drop_restore),
 ];

@@ -25,7 +25,11 @@ const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -
 }
 
 fn offset(f: &mut Function, pick: &mut Pick) {
-    let fits = |inst: &Inst| inst.mem.is_some() && inst.op.info().format.is_memory();
+    // Flat accesses have an offset only on GFX9.
+    let fits = |inst: &Inst| {
+        let format = inst.op.info().format;
+        inst.mem.is_some() && format.is_memory() && format != Format::Flat
+    };
     let Some(site) = pick.among(sites(f, fits)) else { return };
     let inst = at(f, site);
     if let (Format::Smem, Some(Operand::Imm(offset))) = (inst.op.info().format, inst.operands.get_mut(2)) {

@@ -11,14 +11,14 @@ use mir::machine::{
 
 /// All kinds.
 pub const KINDS: &[Kind] = &[
-    kind("wave edge", "the wave goes to the other successor on both edges", wave_edge),
+    kind("wave edge", "the wave always goes to the same successor", wave_edge),
     kind("branch on EXEC inverted", "blocks are entered when nobody is there", |f, pick| {
         invert(f, pick, true)
     }),
     kind("branch on SCC inverted", "the wave goes the other way", |f, pick| invert(f, pick, false)),
     kind("block never skipped", "a block is run without lanes", |f, pick| decide(f, pick, 1)),
     kind("block always skipped", "a block's lanes are forgotten", |f, pick| decide(f, pick, 0)),
-    kind("gate skipped", "lanes that wait run later than they should, or never", skip_gate),
+    kind("gate closed", "lanes that wait never run", close_gate),
     kind("EXEC not narrowed", "lanes that went the other way run as well", drop_narrowing),
     kind("AND for ANDN2", "the other lanes run, or wait", exchange_ands),
     kind("OR forgets the old lanes", "lanes that wait already are lost", |f, pick| forget(f, pick, false)),
@@ -43,16 +43,18 @@ fn tests_exec(data: &BlockData) -> bool {
     matches!(data.term, Terminator::Uniform(Condition::Execz | Condition::Execnz))
 }
 
-/// Both ways of a branch lead to one of its successors.
+/// A branch always takes successor `way`. The graph stays as it is: the tail ends with a comparison whose outcome is known.
+fn force(f: &mut Function, block: Block, way: usize) {
+    let data = &mut f.blocks[block];
+    data.insts.push(Inst::new(Opcode::S_CMP_EQ_U32, [Operand::Imm(0), Operand::Imm(0)]));
+    data.term = Terminator::Uniform(if way == 0 { Condition::Scc1 } else { Condition::Scc0 });
+}
+
 pub fn wave_edge(f: &mut Function, pick: &mut Pick) {
     let branches = blocks(f, |b| matches!(b.term, Terminator::Uniform(_)));
-    let Some((block, kept)) = pick.among(branches.into_iter().flat_map(|b| [(b, 0), (b, 1)]).collect())
-    else {
-        return;
-    };
-    let data = &mut f.blocks[block];
-    data.wave_succs.swap_remove(1 - kept);
-    data.term = Terminator::Jump;
+    let places = branches.into_iter().flat_map(|b| [(b, 0), (b, 1)]).collect();
+    let Some((block, way)) = pick.among(places) else { return };
+    force(f, block, way);
 }
 
 fn invert(f: &mut Function, pick: &mut Pick, exec: bool) {
@@ -63,41 +65,23 @@ fn invert(f: &mut Function, pick: &mut Pick, exec: bool) {
     }
 }
 
-/// A branch where EXEC is 0 becomes a jump to successor `way`.
+/// A branch where EXEC is 0 always takes successor `way`.
 fn decide(f: &mut Function, pick: &mut Pick, way: usize) {
     let skips = blocks(f, |b| b.term == Terminator::Uniform(Condition::Execz));
     let Some(block) = pick.among(skips) else { return };
-    let data = &mut f.blocks[block];
-    data.wave_succs.swap_remove(1 - way);
-    data.term = Terminator::Jump;
+    force(f, block, way);
 }
 
-/// A way to a block that makes waiting lanes run leads behind what they would run.
-fn skip_gate(f: &mut Function, pick: &mut Pick) {
-    let is_gate = |b: Block| {
-        let data = &f.blocks[b];
+/// A block that makes waiting lanes run, if there are any, finds none.
+fn close_gate(f: &mut Function, pick: &mut Pick) {
+    let is_gate = |data: &BlockData| {
         data.head_len > 0
             && data.head_len == data.tail_start
-            && data.insts.len() == data.tail_start as usize
             && data.term == Terminator::Uniform(Condition::Execz)
     };
-    let mut places = Vec::new();
-    for &block in &f.layout {
-        for (e, edge) in f.blocks[block].wave_succs.iter().enumerate() {
-            if is_gate(edge.block) {
-                let past = f.blocks[edge.block].wave_succs[0].clone();
-                let own = f.blocks[edge.block].sparams.clone();
-                let args = past
-                    .args
-                    .iter()
-                    .map(|arg| own.iter().position(|p| p == arg).map_or(*arg, |n| edge.args[n]));
-                let past = mir::machine::Edge { block: past.block, args: args.collect() };
-                places.push((block, e, past));
-            }
-        }
-    }
-    let Some((block, e, past)) = pick.among(places) else { return };
-    f.blocks[block].wave_succs[e] = past;
+    let Some(block) = pick.among(blocks(f, is_gate)) else { return };
+    let none = Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]);
+    f.blocks[block].insts[0] = none;
 }
 
 /// EXEC stays as it is where lanes part.
