@@ -35,10 +35,11 @@ const NAMES: [&str; 10] = [
 ];
 
 /// The kernels of `shapes.ll`.
-const SHAPE_NAMES: [&str; 8] = [
+const SHAPE_NAMES: [&str; 9] = [
     "shared_latch",
     "several_exits",
     "conditions",
+    "mixed_conditions",
     "uniform_inside",
     "exchange",
     "signs",

@@ -143,6 +143,38 @@ exit:
   ret void
 }
 
+; Conditions of lanes mixed with one of the wave, which sets the bits of lanes that are elsewhere.
+define amdgpu_kernel void @mixed_conditions(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 %n) #0 {
+entry:
+  %l = call i32 @llvm.amdgcn.workitem.id.x()
+  %pi = getelementptr i32, ptr addrspace(1) %in, i32 %l
+  %po = getelementptr i32, ptr addrspace(1) %out, i32 %l
+  %x = load i32, ptr addrspace(1) %pi
+  %small = icmp ult i32 %n, 100
+  %neg = icmp slt i32 %x, 0
+  br i1 %neg, label %inside, label %join
+inside:
+  %e = and i32 %x, 1
+  %odd = icmp ne i32 %e, 0
+  %m = xor i1 %odd, %small
+  %b = call i64 @llvm.amdgcn.ballot.i64(i1 %m)
+  %count = call i64 @llvm.ctpop.i64(i64 %b)
+  %count32 = trunc i64 %count to i32
+  br i1 %m, label %yes, label %no
+yes:
+  %p = mul i32 %x, 3
+  br label %join
+no:
+  %q = sub i32 %x, %count32
+  br label %join
+join:
+  %v = phi i32 [ %n, %entry ], [ %p, %yes ], [ %q, %no ]
+  %k = phi i32 [ 1, %entry ], [ %count32, %yes ], [ 2, %no ]
+  %r = mul i32 %v, %k
+  store i32 %r, ptr addrspace(1) %po
+  ret void
+}
+
 ; Branches and loops of the wave where only some lanes are.
 define amdgpu_kernel void @uniform_inside(ptr addrspace(1) %out, ptr addrspace(1) %in, i32 %n) #0 {
 entry:

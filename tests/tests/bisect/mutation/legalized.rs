@@ -5,7 +5,7 @@ use super::places::*;
 use super::{selected, structured};
 use gcnc::Step;
 use mir::isa::{Format, OpFlags};
-use mir::machine::{Function, Inst, ModFlags, Operand, RegFile};
+use mir::machine::{Function, Inst, Operand, RegFile};
 
 /// All kinds.
 pub const KINDS: &[Kind] = &[
@@ -13,7 +13,6 @@ pub const KINDS: &[Kind] = &[
     kind("address", "an access to the address of another", address),
     kind("data", "another value is stored", data),
     kind("store left out", "memory is not written", drop_store),
-    kind("result without glc", "an atomic operation gives nothing back", drop_glc),
     kind("atomic operation", "another read-modify-write operation", selected::atomic),
     kind("constant", "another constant", selected::constant),
     kind("EXEC not narrowed", "lanes that went the other way run as well", structured::drop_narrowing),
@@ -67,12 +66,4 @@ fn drop_store(f: &mut Function, pick: &mut Pick) {
     let fits = |inst: &Inst| inst.mem.is_some() && inst.op.info().flags.contains(OpFlags::STORE);
     let Some(site) = pick.among(sites(f, fits)) else { return };
     remove(f, site);
-}
-
-fn drop_glc(f: &mut Function, pick: &mut Pick) {
-    let fits = |inst: &Inst| {
-        inst.op.info().flags.contains(OpFlags::ATOMIC) && inst.mods.flags.contains(ModFlags::GLC)
-    };
-    let Some(site) = pick.among(sites(f, fits)) else { return };
-    at(f, site).mods.flags.remove(ModFlags::GLC);
 }

@@ -50,7 +50,7 @@ fn kinds() -> Vec<&'static Kind> {
 }
 
 /// Places of a kind that are tried.
-const SAMPLE: usize = 32;
+const SAMPLE: usize = 24;
 
 /// Inputs on which the object is run where the bisection finds nothing on the first.
 const INPUTS: u64 = 5;
