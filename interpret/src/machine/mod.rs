@@ -8,6 +8,7 @@
 //! registers  virtual registers: each lane's own before structuring, then the wave's
 //! execute    one Action
 //! run        blocks, lanes, calls: a wave until it waits
+//! follow     whether lanes keep to the thread graph
 //! ```
 //!
 //! What an instruction does is the simulator's business. What a stage adds is here: who runs together, what travels along edges, which registers
@@ -18,6 +19,7 @@
 
 mod execute;
 mod fault;
+mod follow;
 mod prepare;
 mod registers;
 mod run;

@@ -11,6 +11,7 @@
 
 use super::execute::{Flow, define_pair, execute, holds, pair};
 use super::fault::{Cause, undefined};
+use super::follow::Lanes;
 use super::prepare::{Action, BlockCode, Exit, Way};
 use super::registers::{Registers, State, physical};
 use super::{Code, Program};
@@ -40,63 +41,6 @@ enum Control<'p> {
     Threads { waiting: Schedule, current: Option<(Position, u64, usize)>, on_way: Vec<(u64, &'p Way)> },
     /// The wave: block and next instruction.
     Wave { block: u32, next: usize },
-}
-
-/// Where each lane of the wave is by the thread graph.
-struct Lanes {
-    /// The block that it ran last; [`NOWHERE`] before the first.
-    last: [u32; LANES],
-    /// Those that entered the function.
-    entered: u64,
-}
-
-const NOWHERE: u32 = u32::MAX;
-
-impl Lanes {
-    /// The lanes of `exec` run block `at`, which each must have reached along the thread graph.
-    fn arrive(&mut self, code: &Code<'_>, at: u32, exec: u64) -> Result<(), Cause> {
-        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
-            let last = self.last[lane];
-            if !leads(code, last, at) {
-                return Err(Cause::Astray { lane, from: (last != NOWHERE).then_some(last), to: Some(at) });
-            }
-            self.last[lane] = at;
-        }
-        Ok(())
-    }
-
-    /// The function ends in block `at`: everybody who entered must have come there, or need not, as nothing is left to do.
-    fn end(&self, code: &Code<'_>, at: u32) -> Result<(), Cause> {
-        let idle = |at: u32| code.blocks.get(at as usize).is_some_and(BlockCode::has_empty_body);
-        let ended = |last: u32| last == at || idle(at) && leads(code, last, at);
-        match (0..LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
-            Some(lane) => {
-                let from = (self.last[lane] != NOWHERE).then_some(self.last[lane]);
-                Err(Cause::Astray { lane, from, to: None })
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// Whether the thread graph leads from block `last` to `at`, if need be through blocks that do nothing: EXEC need not be right there.
-fn leads(code: &Code<'_>, last: u32, at: u32) -> bool {
-    let Some(from) = code.blocks.get(last as usize) else { return at == code.entry };
-    if from.lane_succs.contains(&at) {
-        return true;
-    }
-    let (mut work, mut seen) = (from.lane_succs.to_vec(), Vec::new());
-    while let Some(block) = work.pop() {
-        let Some(data) = code.blocks.get(block as usize).filter(|b| b.has_empty_body()) else { continue };
-        if data.lane_succs.contains(&at) {
-            return true;
-        }
-        if !seen.contains(&block) {
-            seen.push(block);
-            work.extend_from_slice(&data.lane_succs);
-        }
-    }
-    false
 }
 
 /// A function that runs.
@@ -172,7 +116,7 @@ impl<'p> Runner<'p> {
             None if self.program.threads => return Err(no_block()),
             None => Control::Wave { block: code.entry, next: 0 },
         };
-        let lanes = Lanes { last: [NOWHERE; LANES], entered: self.wave.exec() };
+        let lanes = Lanes::entering(self.wave.exec());
         self.frames.push(Frame { code: index, registers, control, lanes, caller });
         Ok(())
     }
