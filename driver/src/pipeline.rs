@@ -85,11 +85,11 @@ pub struct Output {
 /// Looks at what the steps make of a module, and may change the machine code between them. Functions are compiled at the same time.
 pub trait Observer: Sync {
     /// The module after [`Step::Ir`] or [`Step::Simplified`].
-    fn module(&self, step: Step, module: &Module);
+    fn module(&self, _step: Step, _module: &Module) {}
     /// A function after one of the steps from [`Step::Selected`] to [`Step::Allocated`].
     fn function(&self, step: Step, function: &mut machine::Function);
     /// The functions after [`Step::Final`], each by itself: kernels do not know yet what their callees need.
-    fn finished(&self, functions: &[FinalFunction]);
+    fn finished(&self, _functions: &[FinalFunction]) {}
 }
 
 /// Compiles LLVM bitcode or text. `name` stands for the input in messages.

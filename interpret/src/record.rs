@@ -241,6 +241,9 @@ pub struct Contents {
     pub(crate) writers: Vec<Writer>,
 }
 
+/// Most calls inside of each other. The limit is one for all stages: code that exceeds it where the stage before did not is wrong.
+pub(crate) const MAX_CALLS: usize = 256;
+
 /// Why a run did not come to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopKind {

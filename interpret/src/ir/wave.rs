@@ -10,14 +10,12 @@ use super::host::{Cause, Fault, Site};
 use super::memory::Scratch;
 use super::regs::{Flat, LANES, Regs, lanes};
 use crate::convergence::{Position, Schedule};
+use crate::record::MAX_CALLS;
 use cranelift_entity::EntityRef;
 use mir::abi::call::Place;
 use mir::abi::{FloatMode, kernarg};
 use mir::ir::{AddrSpace, Block, Func, Function, Inst, InstKind, Module, Target, Value, ValueDef};
 use std::sync::Arc;
-
-/// Deepest nesting of calls.
-const MAX_CALLS: usize = 1 << 10;
 
 /// Alignment of the stack where a function starts, in bytes.
 const FRAME_ALIGN: u32 = 16;

@@ -21,6 +21,17 @@ pub enum Cause {
         /// What each of them has.
         values: [u32; 2],
     },
+    /// A lane reads a scalar that other lanes have overwritten since it was written for this one.
+    Overwritten {
+        /// The register.
+        register: mir::machine::VReg,
+        /// The lane.
+        lane: usize,
+    },
+    /// A call of what is no function of the module, whose body would be known.
+    NoFunction(u64),
+    /// More calls inside of each other than any stage runs.
+    TooDeep(usize),
     /// EXEC has a lane in a block to which no edge of the thread graph leads from where it was.
     Astray {
         /// The lane.
@@ -48,7 +59,10 @@ impl From<Box<Report>> for Cause {
 
 impl From<Disagreement> for Cause {
     fn from(d: Disagreement) -> Self {
-        Self::NotUniform { register: d.register, lanes: d.lanes, values: d.values }
+        match d {
+            Disagreement::Differ { register, lanes, values } => Self::NotUniform { register, lanes, values },
+            Disagreement::Overwritten { register, lane } => Self::Overwritten { register, lane },
+        }
     }
 }
 
@@ -67,6 +81,13 @@ impl fmt::Display for Cause {
                 "{register} is read as a scalar, but is {:08x} in lane {} and {:08x} in lane {}",
                 values[0], lanes[0], values[1], lanes[1]
             ),
+            Self::Overwritten { register, lane } => {
+                write!(f, "lane {lane} reads scalar {register}, which other lanes have overwritten since")
+            }
+            Self::NoFunction(address) => {
+                write!(f, "a call of 0x{address:x}, where no function of the module is")
+            }
+            Self::TooDeep(limit) => write!(f, "more than {limit} calls inside of each other"),
             Self::Astray { lane, from, to } => {
                 match from {
                     Some(from) => write!(f, "lane {lane}, which ran mbb{from} last, ")?,

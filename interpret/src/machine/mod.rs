@@ -8,6 +8,7 @@
 //! registers  virtual registers: each lane's own before structuring, then the wave's
 //! execute    one Action
 //! run        blocks, lanes, calls: a wave until it waits
+//! follow     whether lanes keep to the thread graph
 //! ```
 //!
 //! What an instruction does is the simulator's business. What a stage adds is here: who runs together, what travels along edges, which registers
@@ -18,6 +19,7 @@
 
 mod execute;
 mod fault;
+mod follow;
 mod prepare;
 mod registers;
 mod run;
@@ -179,15 +181,13 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
         let edges = if threads { &data.thread_succs } else { &data.wave_succs };
         let ways = edges.iter().enumerate().map(|(i, edge)| {
             let to = &f.blocks[edge.block];
-            let moves = if threads {
+            let (moves, scalars) = if threads {
                 let sargs = data.thread_sargs.get(i).map_or(&[][..], |args| args);
-                let mut moves = preparer.moves(&to.vparams, &edge.args);
-                moves.extend(preparer.moves(&to.sparams, sargs));
-                moves
+                (preparer.moves(&to.vparams, &edge.args), preparer.moves(&to.sparams, sargs))
             } else {
-                preparer.moves(&to.sparams, &edge.args)
+                (preparer.moves(&to.sparams, &edge.args), Vec::new())
             };
-            Way { block: edge.block.as_u32(), moves }
+            Way { block: edge.block.as_u32(), moves, scalars }
         });
         let code = BlockCode {
             steps: preparer.steps(block),
@@ -195,6 +195,7 @@ fn blocks(preparer: &Preparer<'_>, threads: bool, next_site: &mut u32) -> Vec<Bl
             tail_start: if threads { data.insts.len() } else { data.tail_start as usize },
             exit: preparer.exit(block),
             ways: ways.collect(),
+            scalars: if threads { preparer.wholes(&data.sparams) } else { Vec::new() },
             starts: Vec::new(),
             ends: Vec::new(),
             lane_succs: data.thread_succs.iter().map(|edge| edge.block.as_u32()).collect(),

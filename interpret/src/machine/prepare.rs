@@ -113,6 +113,8 @@ pub(super) enum Exit {
 pub(super) struct Way {
     pub block: u32,
     pub moves: Vec<(Whole, Whole)>,
+    /// While lanes are by themselves: arguments of scalar parameters.
+    pub scalars: Vec<(Whole, Whole)>,
 }
 
 /// A prepared block.
@@ -123,6 +125,8 @@ pub(super) struct BlockCode {
     pub tail_start: usize,
     pub exit: Option<Exit>,
     pub ways: Vec<Way>,
+    /// While lanes are by themselves: scalar parameters.
+    pub scalars: Vec<Whole>,
     /// VGPR arguments of this block that move at the start of its body.
     pub starts: Vec<(Whole, Whole)>,
     /// VGPR arguments of successors that move at the end of the body.
@@ -203,6 +207,11 @@ impl<'a> Preparer<'a> {
     pub fn moves(&self, params: &[VReg], args: &[VReg]) -> Vec<(Whole, Whole)> {
         let whole = |reg: &VReg| self.numbering.whole(*reg);
         params.iter().zip(args).filter_map(|(param, arg)| Some((whole(param)?, whole(arg)?))).collect()
+    }
+
+    /// Whole registers.
+    pub fn wholes(&self, regs: &[VReg]) -> Vec<Whole> {
+        regs.iter().filter_map(|&reg| self.numbering.whole(reg)).collect()
     }
 
     fn step(&self, inst: &Inst) -> Step {

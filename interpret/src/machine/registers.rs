@@ -116,21 +116,39 @@ pub(super) fn physical(reg: PReg) -> Place {
 pub(super) struct Registers {
     value: Vec<Lanes>,
     undef: Vec<Lanes>,
+    /// Lanes whose scalar, or whose bit of a mask, other lanes have overwritten since: from structuring on there is one register for all.
+    stale: Vec<u64>,
 }
 
 impl Registers {
     /// All undefined.
     pub fn new(numbering: &Numbering) -> Self {
-        Self { value: vec![[0; LANES]; numbering.dwords()], undef: vec![[!0; LANES]; numbering.dwords()] }
+        let dwords = numbering.dwords();
+        Self { value: vec![[0; LANES]; dwords], undef: vec![[!0; LANES]; dwords], stale: vec![0; dwords] }
+    }
+
+    /// `lanes` have written scalar `n`: other lanes' values of it are gone where theirs differ.
+    fn overwritten(&mut self, n: usize, lanes: u64) {
+        let (values, undefs) = (&self.value[n], &self.undef[n]);
+        let Some(first) = lanes_of(lanes).next() else { return };
+        let differs = |l: &usize| (values[*l] ^ values[first]) & !(undefs[*l] | undefs[first]) != 0;
+        let gone = lanes_of(!lanes).filter(differs).fold(0, |gone, l| gone | 1 << l);
+        self.stale[n] = (self.stale[n] | gone) & !lanes;
+    }
+
+    /// `lanes` have written lane mask `n`, in which nothing is known of others' bits any more.
+    fn mask_overwritten(&mut self, n: usize, lanes: u64) {
+        self.stale[n] = !lanes;
     }
 }
 
-/// Lanes that read a scalar together find different values.
+/// Lanes that read a scalar together do not have one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Disagreement {
-    pub register: VReg,
-    pub lanes: [usize; 2],
-    pub values: [u32; 2],
+pub(super) enum Disagreement {
+    /// Two lanes have different values.
+    Differ { register: VReg, lanes: [usize; 2], values: [u32; 2] },
+    /// Other lanes have written the register since this one did.
+    Overwritten { register: VReg, lane: usize },
 }
 
 /// The registers of a wave while a function runs with some lanes.
@@ -182,10 +200,13 @@ impl State<'_> {
         let (values, undefs) = (&self.registers.value[n], &self.registers.undef[n]);
         let (mut value, mut undef) = (garbage(self.seed, n as u32), !0);
         let mut first = 0;
+        if let Some(lane) = lanes_of(lanes & self.registers.stale[n]).next() {
+            return Err(Disagreement::Overwritten { register: self.numbering.register(n as u32), lane });
+        }
         for lane in lanes_of(lanes) {
             let known = !undef & !undefs[lane];
             if (value ^ values[lane]) & known != 0 {
-                return Err(Disagreement {
+                return Err(Disagreement::Differ {
                     register: self.numbering.register(n as u32),
                     lanes: [first, lane],
                     values: [values[first], values[lane]],
@@ -204,6 +225,7 @@ impl State<'_> {
     fn mask_half(&self, n: u32, high: bool, lanes: u64) -> (u32, u32) {
         let (values, undefs) = (&self.registers.value[n as usize], &self.registers.undef[n as usize]);
         let start = if high { LANES / 2 } else { 0 };
+        let lanes = lanes & !self.registers.stale[n as usize];
         let (mut value, mut undef) = (garbage(self.seed, n * 2 + u32::from(high)), !0u32);
         for k in 0..LANES / 2 {
             let lane = start + k;
@@ -245,6 +267,7 @@ impl State<'_> {
                     registers.value[n as usize][lane] = value;
                     registers.undef[n as usize][lane] = undef;
                 }
+                registers.overwritten(n as usize, lanes);
             }
             Place::Scalar(n) => {
                 registers.value[n as usize][0] = value;
@@ -256,6 +279,7 @@ impl State<'_> {
                     registers.value[n as usize][lane] = value >> (lane - start) & 1;
                     registers.undef[n as usize][lane] = undef >> (lane - start) & 1;
                 }
+                registers.mask_overwritten(n as usize, lanes);
             }
             Place::PhysicalScalar(reg) => {
                 let i = usize::from(reg.0).min(sim::wave::SCALARS - 1);
@@ -309,7 +333,11 @@ impl State<'_> {
     fn raw(&self, param: Whole, argument: Whole, d: u32) -> (Lanes, Lanes) {
         let at = |k: u32| {
             let both = (self.registers.value.get(k as usize), self.registers.undef.get(k as usize));
-            if let (Some(value), Some(undef)) = both { (*value, *undef) } else { ([0; LANES], [!0; LANES]) }
+            let (Some(value), Some(undef)) = both else { return ([0; LANES], [!0; LANES]) };
+            let mut undef = *undef;
+            let stale = self.registers.stale.get(k as usize).copied().unwrap_or(0);
+            lanes_of(stale).for_each(|l| undef[l] = !0);
+            (*value, undef)
         };
         match (param.kind, argument.kind) {
             // A pair that is passed as a lane mask: each lane takes its bit.
@@ -326,6 +354,19 @@ impl State<'_> {
             }
             (Kind::Mask, _) => at(argument.first),
             _ => at(argument.first + d),
+        }
+    }
+
+    /// The scalar parameters of a block that `lanes` enter are written for them.
+    pub fn entered(&mut self, params: &[Whole], lanes: u64) {
+        for param in params {
+            for n in param.first..param.first + u32::from(param.dwords) {
+                match param.kind {
+                    Kind::Scalar => self.registers.overwritten(n as usize, lanes),
+                    Kind::Mask => self.registers.mask_overwritten(n as usize, lanes),
+                    Kind::Vector => {}
+                }
+            }
         }
     }
 

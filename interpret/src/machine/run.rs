@@ -2,7 +2,8 @@
 //!
 //! Selected code is run instance by instance: the lanes that are furthest behind ([`Schedule`]) execute a block together, then each goes
 //! where its bit of a mask says. Physical registers but VGPRs carry nothing from one block to the next, so they are made undefined at its
-//! start. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
+//! start. Scalars and lane masks will be one register for all lanes: what an instance writes is gone for lanes that are not in it, and arguments of
+//! scalar parameters are read when the wave gets to the block. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
 //! their moves: at the end of the body of a block with one successor, else at the start of the body of the target. EXEC must
 //! be such that every lane follows the thread graph from block to block up to an end; allocation relies on it.
 //!
@@ -10,19 +11,18 @@
 
 use super::execute::{Flow, define_pair, execute, holds, pair};
 use super::fault::{Cause, undefined};
-use super::prepare::{Action, BlockCode, Exit};
+use super::follow::Lanes;
+use super::prepare::{Action, BlockCode, Exit, Way};
 use super::registers::{Registers, State, physical};
 use super::{Code, Program};
 use crate::convergence::{Position, Schedule};
+use crate::record::MAX_CALLS;
 use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER, is_callee_saved};
 use mir::machine::PReg;
 use sim::exec::{Exec, Group};
 use sim::report::Kind;
 use sim::wave::{LANES, Status, Wave};
 use std::cell::Cell;
-
-/// Most calls inside of each other.
-const MAX_DEPTH: usize = 256;
 
 /// Why a wave does not go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,75 +36,18 @@ pub(super) enum Pause {
 }
 
 /// Where a function is.
-enum Control {
-    /// Lanes by themselves; the block that runs with its lanes and the next instruction.
-    Threads { waiting: Schedule, current: Option<(Position, u64, usize)> },
+enum Control<'p> {
+    /// Lanes by themselves; the block that runs with its lanes and the next instruction; and those that wait, with the edges on which they came.
+    Threads { waiting: Schedule, current: Option<(Position, u64, usize)>, on_way: Vec<(u64, &'p Way)> },
     /// The wave: block and next instruction.
     Wave { block: u32, next: usize },
 }
 
-/// Where each lane of the wave is by the thread graph.
-struct Lanes {
-    /// The block that it ran last; [`NOWHERE`] before the first.
-    last: [u32; LANES],
-    /// Those that entered the function.
-    entered: u64,
-}
-
-const NOWHERE: u32 = u32::MAX;
-
-impl Lanes {
-    /// The lanes of `exec` run block `at`, which each must have reached along the thread graph.
-    fn arrive(&mut self, code: &Code<'_>, at: u32, exec: u64) -> Result<(), Cause> {
-        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
-            let last = self.last[lane];
-            if !leads(code, last, at) {
-                return Err(Cause::Astray { lane, from: (last != NOWHERE).then_some(last), to: Some(at) });
-            }
-            self.last[lane] = at;
-        }
-        Ok(())
-    }
-
-    /// The function ends in block `at`: everybody who entered must have come there, or need not, as nothing is left to do.
-    fn end(&self, code: &Code<'_>, at: u32) -> Result<(), Cause> {
-        let idle = |at: u32| code.blocks.get(at as usize).is_some_and(BlockCode::has_empty_body);
-        let ended = |last: u32| last == at || idle(at) && leads(code, last, at);
-        match (0..LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
-            Some(lane) => {
-                let from = (self.last[lane] != NOWHERE).then_some(self.last[lane]);
-                Err(Cause::Astray { lane, from, to: None })
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// Whether the thread graph leads from block `last` to `at`, if need be through blocks that do nothing: EXEC need not be right there.
-fn leads(code: &Code<'_>, last: u32, at: u32) -> bool {
-    let Some(from) = code.blocks.get(last as usize) else { return at == code.entry };
-    if from.lane_succs.contains(&at) {
-        return true;
-    }
-    let (mut work, mut seen) = (from.lane_succs.to_vec(), Vec::new());
-    while let Some(block) = work.pop() {
-        let Some(data) = code.blocks.get(block as usize).filter(|b| b.has_empty_body()) else { continue };
-        if data.lane_succs.contains(&at) {
-            return true;
-        }
-        if !seen.contains(&block) {
-            seen.push(block);
-            work.extend_from_slice(&data.lane_succs);
-        }
-    }
-    false
-}
-
 /// A function that runs.
-struct Frame {
+struct Frame<'p> {
     code: usize,
     registers: Registers,
-    control: Control,
+    control: Control<'p>,
     lanes: Lanes,
     /// The caller's registers, and how many dwords the result has.
     caller: Option<(Box<Wave>, u8)>,
@@ -114,7 +57,7 @@ struct Frame {
 pub(super) struct Runner<'p> {
     program: &'p Program<'p>,
     pub wave: Wave,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'p>>,
     /// The region of other lanes that it is in: where its lanes are.
     region: Option<[super::prepare::Source; 2]>,
     seed: u64,
@@ -139,8 +82,8 @@ impl<'p> Runner<'p> {
     }
 
     fn enter(&mut self, index: usize, caller: Option<(Box<Wave>, u8)>) -> Result<(), Cause> {
-        if self.frames.len() >= MAX_DEPTH {
-            return Err(Cause::Unsupported(format!("more than {MAX_DEPTH} calls inside of each other")));
+        if self.frames.len() >= MAX_CALLS {
+            return Err(Cause::TooDeep(MAX_CALLS));
         }
         let code = &self.program.functions[index];
         let mut registers = Registers::new(&code.numbering);
@@ -168,12 +111,12 @@ impl<'p> Runner<'p> {
             Some(convergence) => {
                 let mut waiting = Schedule::new();
                 waiting.arrive(convergence.start(), self.wave.exec());
-                Control::Threads { waiting, current: None }
+                Control::Threads { waiting, current: None, on_way: Vec::new() }
             }
             None if self.program.threads => return Err(no_block()),
             None => Control::Wave { block: code.entry, next: 0 },
         };
-        let lanes = Lanes { last: [NOWHERE; LANES], entered: self.wave.exec() };
+        let lanes = Lanes::entering(self.wave.exec());
         self.frames.push(Frame { code: index, registers, control, lanes, caller });
         Ok(())
     }
@@ -266,7 +209,7 @@ impl<'p> Runner<'p> {
         let program = self.program;
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
         let code = &program.functions[frame.code];
-        let Control::Threads { waiting, current } = &mut frame.control else { return Ok(()) };
+        let Control::Threads { waiting, current, on_way } = &mut frame.control else { return Ok(()) };
         let (position, lanes, next) = match current.take() {
             Some(current) => current,
             None => match waiting.next() {
@@ -275,6 +218,25 @@ impl<'p> Runner<'p> {
                     self.wave.scc_undef = true;
                     for reg in [PReg::VCC_LO, PReg::VCC_HI, PReg::M0] {
                         self.wave.su[usize::from(reg.0)] = !0;
+                    }
+                    let mut state = State {
+                        wave: &mut self.wave,
+                        registers: &mut frame.registers,
+                        numbering: &code.numbering,
+                        threads: true,
+                        seed: self.seed,
+                    };
+                    // Scalar arguments arrive with the wave, when their block runs: until then others may overwrite them.
+                    on_way.retain(|(mask, way)| {
+                        let here = mask & lanes != 0;
+                        if here {
+                            state.wave.set_pair(PReg::EXEC_LO, *mask, 0);
+                            state.pass(&way.scalars, *mask);
+                        }
+                        !here
+                    });
+                    if let Some(block) = code.blocks.get(position.block() as usize) {
+                        state.entered(&block.scalars, lanes);
                     }
                     (position, lanes, 0)
                 }
@@ -300,7 +262,7 @@ impl<'p> Runner<'p> {
         &mut self,
         shared: &mut Shared<'_, '_>,
         code: &Code<'_>,
-        block: &BlockCode,
+        block: &'p BlockCode,
         position: &Position,
         lanes: u64,
     ) -> Result<(), Cause> {
@@ -335,13 +297,17 @@ impl<'p> Runner<'p> {
             Some(Exit::Unreachable) => return Err(Cause::Unreachable),
             None => return Err(Cause::Malformed("a branch without a mask".into())),
         };
-        let (Control::Threads { waiting, .. }, Some(convergence)) = (&mut frame.control, &code.convergence)
+        let (Control::Threads { waiting, on_way, .. }, Some(convergence)) =
+            (&mut frame.control, &code.convergence)
         else {
             return Ok(());
         };
         for (way, mask) in block.ways.iter().zip([taken, lanes & !taken]) {
             if mask != 0 {
                 state.pass(&way.moves, mask);
+                if !way.scalars.is_empty() {
+                    on_way.push((mask, way));
+                }
                 waiting.arrive(convergence.advance(position, way.block), mask);
             }
         }
@@ -436,9 +402,7 @@ impl<'p> Runner<'p> {
     fn call(&mut self, flow: Flow) -> Result<(), Cause> {
         let Flow::Call { target, link, site } = flow else { return Ok(()) };
         let Some(&index) = self.program.by_address.get(&target) else {
-            return Err(Cause::Unsupported(format!(
-                "a call of 0x{target:x}, where no function of the module is"
-            )));
+            return Err(Cause::NoFunction(target));
         };
         let depth = self.frames.len() as u64;
         let results = self

@@ -1,9 +1,9 @@
 //! Every stage of the compiler, run by itself, means the same; and a stage that is damaged is named.
 
-mod damage;
+mod mutation;
 
 use gcnc::CompileOptions;
-use gcnc::bisect::{Damage, Ran, Run, StopKind, Verdict, bisect};
+use gcnc::bisect::{Ran, Run, StopKind, Verdict, bisect};
 use gcnc_tests::examples::EXAMPLES;
 use gcnc_tests::gpu::Gpu;
 use gcnc_tests::random;
@@ -18,6 +18,8 @@ const FUEL: u64 = 50_000_000;
 
 const KERNELS: &str = include_str!("kernels.ll");
 
+const SHAPES: &str = include_str!("shapes.ll");
+
 /// The kernels of `kernels.ll`.
 const NAMES: [&str; 10] = [
     "divergent_loop",
@@ -30,6 +32,19 @@ const NAMES: [&str; 10] = [
     "switches",
     "spills",
     "calls",
+];
+
+/// The kernels of `shapes.ll`.
+const SHAPE_NAMES: [&str; 9] = [
+    "shared_latch",
+    "several_exits",
+    "conditions",
+    "mixed_conditions",
+    "uniform_inside",
+    "exchange",
+    "signs",
+    "wide",
+    "spilling_loop",
 ];
 
 fn options(cpu: &str, level: u8) -> CompileOptions {
@@ -53,44 +68,65 @@ fn complete(verdict: &Verdict) -> Result<(), String> {
     if verdict.culprit.is_none() && whole { Ok(()) } else { Err(verdict.to_string()) }
 }
 
-/// All stages of a kernel of `kernels.ll` on 256 work-items.
-fn kernel(
-    module: &Module,
-    name: &str,
-    options: &CompileOptions,
-    seed: u64,
-    damage: Option<&mut Damage<'_>>,
-) -> Verdict {
-    let mut memory = Memory::new();
-    let mut rng = fastrand::Rng::with_seed(7 + seed);
-    let out = memory.add_buffer("out", vec![0; 1024]);
-    let input = memory.add_buffer("in", (0..256).flat_map(|_| rng.u32(..).to_le_bytes()).collect());
-    let dispatch = Dispatch {
-        kernel: name.to_owned(),
-        grid: [256, 1, 1],
-        group: [128, 1, 1],
-        args: vec![Arg::Buffer(out), Arg::Buffer(input), Arg::Value(37u32.to_le_bytes().to_vec())],
-        ..Dispatch::default()
-    };
-    let run = Run { dispatch: &dispatch, memory: &memory, seed, fuel: 1_000_000 };
-    bisect(module, options, &run, damage).expect("the kernel compiles")
+/// What a kernel of `kernels.ll` or `shapes.ll` starts with.
+struct Input {
+    memory: Memory,
+    dispatch: Dispatch,
+}
+
+impl Input {
+    /// Input `number`, from 1 on, with `items` work-items.
+    fn new(name: &str, number: u64, items: u32) -> Self {
+        let mut memory = Memory::new();
+        let mut rng = fastrand::Rng::with_seed(7 + number);
+        let out = memory.add_buffer("out", vec![0; 1024]);
+        let input = memory.add_buffer("in", (0..256).flat_map(|_| rng.u32(..).to_le_bytes()).collect());
+        let n: u32 = [37, 6, 129, 0, 255][(number as usize - 1) % 5];
+        let dispatch = Dispatch {
+            kernel: name.to_owned(),
+            grid: [items, 1, 1],
+            group: [128, 1, 1],
+            args: vec![Arg::Buffer(out), Arg::Buffer(input), Arg::Value(n.to_le_bytes().to_vec())],
+            ..Dispatch::default()
+        };
+        Self { memory, dispatch }
+    }
+}
+
+/// A module with one kernel of another, and the functions that are no kernels if it calls any.
+fn alone(module: &Module, name: &str) -> Module {
+    let mut module = module.clone();
+    for function in module.functions.values_mut() {
+        if function.name != name && (function.is_kernel() || name != "calls") {
+            function.layout.clear();
+        }
+    }
+    module
+}
+
+/// All stages of a kernel.
+fn kernel(module: &Module, name: &str, options: &CompileOptions, number: u64) -> Verdict {
+    let Input { memory, dispatch } = Input::new(name, number, 256);
+    let run = Run { dispatch: &dispatch, memory: &memory, seed: number, fuel: 1_000_000 };
+    bisect(module, options, &run, None).expect("the kernel compiles")
 }
 
 #[test]
 fn all_stages_of_the_kernels_agree() {
-    let module = module(KERNELS.as_bytes());
-    let cases: Vec<(&str, &str, u8)> = NAMES
+    let texts = [(module(KERNELS.as_bytes()), NAMES.as_slice()), (module(SHAPES.as_bytes()), &SHAPE_NAMES)];
+    let cases: Vec<(&Module, &str, &str, u8)> = texts
         .iter()
-        .flat_map(|&name| ["gfx600", "gfx803", "gfx900"].map(|cpu| (name, cpu)))
-        .filter(|&(name, cpu)| cpu != "gfx600" || name != "ballots")
-        .flat_map(|(name, cpu)| [0, 2].map(|level| (name, cpu, level)))
+        .flat_map(|(text, names)| names.iter().map(move |name| (text, *name)))
+        .flat_map(|(text, name)| ["gfx600", "gfx803", "gfx900"].map(|cpu| (text, name, cpu)))
+        .filter(|&(_, name, cpu)| cpu != "gfx600" || name != "ballots")
+        .flat_map(|(text, name, cpu)| [0, 2].map(|level| (text, name, cpu, level)))
         .collect();
     let failures: Vec<String> = cases
         .par_iter()
-        .filter_map(|&(name, cpu, level)| {
+        .filter_map(|&(text, name, cpu, level)| {
             // What undefined bits hold must not matter.
-            let seed = 1 + u64::from(level);
-            let result = complete(&kernel(&module, name, &options(cpu, level), seed, None));
+            let number = 1 + u64::from(level);
+            let result = complete(&kernel(&alone(text, name), name, &options(cpu, level), number));
             result.err().map(|message| format!("{name}, {cpu}, -O{level}: {message}"))
         })
         .collect();
