@@ -30,6 +30,8 @@ pub enum Cause {
     },
     /// A call of what is no function of the module, whose body would be known.
     NoFunction(u64),
+    /// A function does not return to where it was called from.
+    WrongReturn,
     /// More calls inside of each other than any stage runs.
     TooDeep(usize),
     /// EXEC has a lane in a block to which no edge of the thread graph leads from where it was.
@@ -87,6 +89,7 @@ impl fmt::Display for Cause {
             Self::NoFunction(address) => {
                 write!(f, "a call of 0x{address:x}, where no function of the module is")
             }
+            Self::WrongReturn => f.write_str("the function does not return to its caller"),
             Self::TooDeep(limit) => write!(f, "more than {limit} calls inside of each other"),
             Self::Astray { lane, from, to } => {
                 match from {

@@ -104,7 +104,8 @@ pub(super) enum Exit {
     /// Lanes whose bit is set take the first edge.
     Divergent([Place; 2]),
     End,
-    Return,
+    /// To the address in these registers; `None` where the code of a driver follows.
+    Return(Option<[Source; 2]>),
     Unreachable,
 }
 
@@ -198,7 +199,12 @@ impl<'a> Preparer<'a> {
             Terminator::Uniform(condition) => Exit::Uniform(condition),
             Terminator::Divergent(mask) => Exit::Divergent(self.pair(&Operand::vreg(mask, 2)).ok()?),
             Terminator::EndProgram => Exit::End,
-            Terminator::Return => Exit::Return,
+            Terminator::Return => {
+                let last = self.f.blocks[block].insts.last();
+                let jump = last.filter(|inst| inst.op == Opcode::S_SETPC_B64);
+                let address = jump.and_then(|inst| inst.operands.first());
+                Exit::Return(address.map(|o| [self.source(o, 0), self.source(o, 1)]))
+            }
             Terminator::Unreachable => Exit::Unreachable,
         })
     }

@@ -12,7 +12,7 @@
 use super::execute::{Flow, define_pair, execute, holds, pair};
 use super::fault::{Cause, undefined};
 use super::follow::Lanes;
-use super::prepare::{Action, BlockCode, Exit, Way};
+use super::prepare::{Action, BlockCode, Exit, Source, Way};
 use super::registers::{Registers, State, physical};
 use super::{Code, Program};
 use crate::convergence::{Position, Schedule};
@@ -49,6 +49,8 @@ struct Frame<'p> {
     registers: Registers,
     control: Control<'p>,
     lanes: Lanes,
+    /// Where it must return to; `None` in the kernel.
+    link: Option<u64>,
     /// The caller's registers, and how many dwords the result has.
     caller: Option<(Box<Wave>, u8)>,
 }
@@ -117,7 +119,8 @@ impl<'p> Runner<'p> {
             None => Control::Wave { block: code.entry, next: 0 },
         };
         let lanes = Lanes::entering(self.wave.exec());
-        self.frames.push(Frame { code: index, registers, control, lanes, caller });
+        let link = caller.is_some().then(|| return_address(self.frames.len()));
+        self.frames.push(Frame { code: index, registers, control, lanes, link, caller });
         Ok(())
     }
 
@@ -293,7 +296,8 @@ impl<'p> Runner<'p> {
                 }
                 value & lanes
             }
-            Some(Exit::End | Exit::Return) => return Ok(()),
+            Some(Exit::End) => return Ok(()),
+            Some(Exit::Return(address)) => return returns_to(&state, address, frame.link),
             Some(Exit::Unreachable) => return Err(Cause::Unreachable),
             None => return Err(Cause::Malformed("a branch without a mask".into())),
         };
@@ -352,7 +356,8 @@ impl<'p> Runner<'p> {
 
     /// The wave leaves `block`.
     fn take_way(&mut self, at: u32, block: &BlockCode) -> Result<(), Cause> {
-        if let (Some(Exit::End | Exit::Return), Some(frame)) = (block.exit, self.frames.last()) {
+        let link = self.frames.last().and_then(|frame| frame.link);
+        if let (Some(Exit::End | Exit::Return(_)), Some(frame)) = (block.exit, self.frames.last()) {
             frame.lanes.end(&self.program.functions[frame.code], at)?;
         }
         let Some(mut state) = self.state() else { return Ok(()) };
@@ -363,7 +368,10 @@ impl<'p> Runner<'p> {
                 state.wave.status = Status::Done;
                 return Ok(());
             }
-            Some(Exit::Return) => return self.leave(),
+            Some(Exit::Return(address)) => {
+                returns_to(&state, address, link)?;
+                return self.leave();
+            }
             Some(Exit::Unreachable) => {
                 // Without lanes nobody gets there.
                 if state.wave.exec() != 0 {
@@ -404,15 +412,14 @@ impl<'p> Runner<'p> {
         let Some(&index) = self.program.by_address.get(&target) else {
             return Err(Cause::NoFunction(target));
         };
-        let depth = self.frames.len() as u64;
+        let back = return_address(self.frames.len());
         let results = self
             .frames
             .last()
             .and_then(|frame| self.program.functions[frame.code].function.calls.get(site))
             .map_or(0, |call| call.result_dwords);
         if let Some(mut state) = self.state() {
-            // Any number will do: returning leaves the frame.
-            define_pair(&mut state, link, depth << 32 | 0x4000);
+            define_pair(&mut state, link, back);
         }
         let caller = Box::new(self.wave.clone());
         let code = &self.program.functions[index];
@@ -466,6 +473,20 @@ impl<'p> Runner<'p> {
             }
         }
         Ok(())
+    }
+}
+
+/// What stands for the address behind a call by which so many functions run: returning leaves the frame.
+fn return_address(depth: usize) -> u64 {
+    (depth as u64) << 32 | 0x4000
+}
+
+/// A function that was called returns to where it was called from.
+fn returns_to(state: &State<'_>, address: Option<[Source; 2]>, link: Option<u64>) -> Result<(), Cause> {
+    let (Some(address), Some(link)) = (address, link) else { return Ok(()) };
+    match pair(state, address)? {
+        (value, 0) if value == link => Ok(()),
+        _ => Err(Cause::WrongReturn),
     }
 }
 

@@ -1,3 +1,6 @@
+mod calls;
+mod scalars;
+
 use super::*;
 use crate::compare::{Difference, Exact, compare};
 use crate::record::{Outcome, StopKind};
@@ -5,7 +8,8 @@ use mir::abi::KernelDescriptor;
 use mir::ir::CallConv;
 use mir::isa::Opcode;
 use mir::machine::{
-    Block, BlockData, Condition, Edge, EntryValue, Inst, ModFlags, Modifiers, RegFile, Terminator, VReg,
+    Block, BlockData, CallSite, Condition, Edge, EntryValue, Inst, ModFlags, Modifiers, RegFile, Terminator,
+    VReg,
 };
 use sim::report::Checks;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory, Prepared};
@@ -88,6 +92,11 @@ impl Kernel {
 
     /// Runs one group of 64 lanes on a buffer of 64 dwords.
     fn run(&self) -> (Outcome, Vec<String>) {
+        self.run_with(&[])
+    }
+
+    /// The same with functions to call; that of number n is at address n.
+    fn run_with(&self, callees: &[&Function]) -> (Outcome, Vec<String>) {
         let descriptor = KernelDescriptor {
             sgpr_kernarg_segment_ptr: 1,
             user_sgpr_count: 2,
@@ -110,8 +119,13 @@ impl Kernel {
         let checks = Checks::default().difference(Checks::UNDEF_STORE);
         let config = Config { checks, observe: true, ..Config::default() };
         let prepared = Prepared::new(&object, &mut memory, &dispatch, &config, &target).unwrap();
-        let symbols = Symbols { address: &|_, _| None, frame_bytes: &|_| 0 };
-        let program = Program::new(&[&self.f], &|_| target, &symbols);
+        let address = |symbol: SymbolRef, _: bool| match symbol {
+            SymbolRef::Func(func) => Some(func.as_u32().into()),
+            SymbolRef::Global(_) => None,
+        };
+        let symbols = Symbols { address: &address, frame_bytes: &|_| 0 };
+        let functions: Vec<&Function> = [&self.f].into_iter().chain(callees.iter().copied()).collect();
+        let program = Program::new(&functions, &|_| target, &symbols);
         let outcome = run(&program, &KernelEntry::new(&self.f), &prepared, &mut memory, 10_000);
         let places = (0..1000).map(|site| program.describe(site).instruction).collect();
         (outcome, places)
@@ -191,79 +205,6 @@ fn a_scalar_that_lanes_disagree_on_is_reported() {
     let inst = &mut k.f.blocks[no].insts[0];
     inst.operands[1] = imm(7);
     assert_eq!(k.values(), [7; 64]);
-}
-
-/// A loop that 16 lanes leave in each round: blocks, the number of the round from 1 on, and the mask of those that leave.
-fn a_loop_left_apart() -> (Kernel, [Block; 3], VReg, VReg) {
-    let mut k = Kernel::new();
-    let [entry, round, exit] = [(); 3].map(|()| k.block());
-    let (zero, i, next, limit) = (k.sgpr(), k.sgpr(), k.sgpr(), k.sgpr());
-    k.push(entry, Opcode::S_MOV_B32, &[v(zero), imm(0)]);
-    k.push(round, Opcode::S_ADD_U32, &[v(next), v(i), imm(1)]);
-    k.push(round, Opcode::S_LSHL_B32, &[v(limit), v(next), imm(4)]);
-    let mask = k.f.new_lane_mask();
-    let id = v(k.id);
-    k.push(round, Opcode::V_CMP_GT_U32, &[Operand::vreg(mask, 2), v(limit), id]);
-    k.to(entry, Terminator::Jump, &[(round, &[])]);
-    k.to(round, Terminator::Divergent(mask), &[(exit, &[]), (round, &[])]);
-    k.to(exit, Terminator::EndProgram, &[]);
-    k.data(round).sparams.push(i);
-    k.data(entry).thread_sargs[0].push(zero);
-    k.data(round).thread_sargs[1].push(next);
-    (k, [entry, round, exit], next, mask)
-}
-
-#[test]
-fn a_scalar_is_gone_once_other_lanes_have_written_it() {
-    let (mut k, [_, round, exit], next, _) = a_loop_left_apart();
-    let out = k.vgpr();
-    // Copied in the loop, each lane keeps its own.
-    k.push(round, Opcode::V_MOV_B32, &[v(out), v(next)]);
-    k.store(exit, out);
-    let want: Vec<u32> = (0..64).map(|l| l / 16 + 1).collect();
-    assert_eq!(k.values(), want);
-    let copy = k.data(round).insts.pop().expect("the copy");
-    k.data(round).tail_start -= 1;
-    k.data(exit).insts.insert(0, copy);
-    let message = k.stop();
-    assert!(message.contains("which other lanes have overwritten since"), "{message}");
-}
-
-#[test]
-fn a_lane_mask_is_gone_once_other_lanes_have_written_it() {
-    let (mut k, [_, _, exit], _, mask) = a_loop_left_apart();
-    let end = k.block();
-    k.to(end, Terminator::EndProgram, &[]);
-    k.to(exit, Terminator::Divergent(mask), &[(end, &[]), (end, &[])]);
-    let message = k.stop();
-    assert!(message.contains("where lane 0 goes depends on an undefined bit"), "{message}");
-}
-
-#[test]
-fn a_scalar_argument_arrives_with_the_wave() {
-    let (mut k, [_, round, exit], next, _) = a_loop_left_apart();
-    let (p, out) = (k.sgpr(), k.vgpr());
-    k.data(exit).sparams.push(p);
-    k.data(round).thread_sargs[0].push(next);
-    k.push(exit, Opcode::V_MOV_B32, &[v(out), v(p)]);
-    k.store(exit, out);
-    // The lanes that left first find what the last round left.
-    assert_eq!(k.values(), [4; 64]);
-}
-
-#[test]
-fn a_call_of_no_function_is_a_fault() {
-    let mut k = Kernel::new();
-    let entry = k.block();
-    let target = k.f.new_vreg(RegFile::Sgpr, 2);
-    k.f.calls.push(mir::machine::CallSite::default());
-    k.push(entry, Opcode::S_MOV_B64, &[Operand::vreg(target, 2), imm(16)]);
-    let link = Operand::preg(PReg::sgpr(30), 2);
-    k.push(entry, Opcode::CALL, &[link, Operand::vreg(target, 2), imm(0)]);
-    k.to(entry, Terminator::EndProgram, &[]);
-    let stop = k.run().0.stop.expect("the run stops");
-    assert_eq!(stop.kind, StopKind::Fault);
-    assert!(stop.message.contains("a call of 0x10, where no function of the module is"), "{}", stop.message);
 }
 
 #[test]
