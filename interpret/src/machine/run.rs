@@ -2,8 +2,10 @@
 //!
 //! Selected code is run instance by instance: the lanes that are furthest behind ([`Schedule`]) execute a block together, then each goes
 //! where its bit of a mask says. Physical registers but VGPRs carry nothing from one block to the next, so they are made undefined at its
-//! start. Scalars and lane masks will be one register for all lanes: what an instance writes is gone for lanes that are not in it, and arguments of
-//! scalar parameters are read when the wave gets to the block. From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
+//! start. Scalars and lane masks will be one register for all lanes: what an instance writes is gone for lanes that are not in it, and
+//! arguments of scalar parameters are read when the wave gets to their block.
+//!
+//! From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
 //! their moves: at the end of the body of a block with one successor, else at the start of the body of the target. EXEC must
 //! be such that every lane follows the thread graph from block to block up to an end; allocation relies on it.
 //!

@@ -6,7 +6,7 @@ use super::{selected, structured};
 use gcnc::Step;
 use mir::abi::call::is_callee_saved;
 use mir::isa::{Format, OpFlags, Opcode, Role};
-use mir::machine::{BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator};
+use mir::machine::{BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator, writes_exec};
 
 /// All kinds.
 pub const KINDS: &[Kind] = &[
@@ -109,7 +109,7 @@ fn move_into_tail(f: &mut Function, pick: &mut Pick) {
         k + 1 == tail
             && k as u32 >= block.head_len
             && block.insts[k].op == Opcode::V_MOV_B32
-            && block.insts[tail..].iter().any(narrows)
+            && block.insts[tail..].iter().any(writes_exec)
     };
     let Some((block, k)) = pick.among(sites_in(f, fits)) else { return };
     let data = &mut f.blocks[block];
@@ -123,7 +123,7 @@ fn move_into_head(f: &mut Function, pick: &mut Pick) {
     let fits = |block: &BlockData, k: usize| {
         k as u32 == block.head_len
             && block.head_len < block.tail_start
-            && block.insts[..k].iter().any(narrows)
+            && block.insts[..k].iter().any(writes_exec)
             && block.insts[k].mem.is_none()
             && block.insts[k].operands.first().is_some_and(is_vgpr)
     };

@@ -2,7 +2,7 @@
 
 use mir::analysis::{Csr, Dominators, Order};
 use mir::isa::Opcode;
-use mir::machine::{Block, BlockData, Function, Inst, Operand, PReg, Reg, VReg, VRegFlags, writes_exec};
+use mir::machine::{Block, BlockData, Function, Inst, Operand, PReg, Reg, VReg, VRegFlags};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
@@ -90,11 +90,6 @@ pub fn is_exec(operand: &Operand) -> bool {
 /// EXEC as an operand.
 pub fn exec() -> Operand {
     Operand::preg(PReg::EXEC_LO, 2)
-}
-
-/// Whether an instruction writes EXEC.
-pub fn narrows(inst: &Inst) -> bool {
-    writes_exec(inst)
 }
 
 /// The opcode whose name is that of `op` with `from` replaced by `to`.
@@ -186,7 +181,7 @@ pub fn whole(f: &Function, operand: &Operand) -> Option<VReg> {
     }
 }
 
-/// Replaces operand `n` of the instruction at `site` by another value of its kind.
+/// The operands that could be another value of their kind, each with that value.
 pub fn replaceable(f: &Function, places: Vec<(Site, usize)>) -> Vec<(Site, usize, Operand)> {
     let values = Values::new(f);
     let other = |(site, n): (Site, usize)| {

@@ -6,7 +6,7 @@ use super::selected;
 use gcnc::Step;
 use mir::isa::Opcode;
 use mir::machine::{
-    Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegFile, Terminator, VReg,
+    Block, BlockData, Condition, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, writes_exec,
 };
 
 /// All kinds.
@@ -144,7 +144,7 @@ fn save_late(f: &mut Function, pick: &mut Pick) {
     };
     let places = sites_in(f, |block, k| {
         let inst = &block.insts[k];
-        saves(inst) && (inst.op == Opcode::S_AND_SAVEEXEC_B64 || block.insts[k + 1..].iter().any(narrows))
+        saves(inst) && (inst.op == Opcode::S_AND_SAVEEXEC_B64 || block.insts[k + 1..].iter().any(writes_exec))
     });
     let Some((block, k)) = pick.among(places) else { return };
     let inst = f.blocks[block].insts[k].clone();
@@ -228,7 +228,7 @@ fn ahead_of_exec(f: &mut Function, pick: &mut Pick) {
         inst.mem.is_none()
             && inst.regs().any(|(_, r)| match r.reg {
                 Reg::Virtual(v) => f.vregs[v].file == RegFile::Vgpr,
-                Reg::Physical(reg) => reg.is_vgpr() && reg != PReg::M0,
+                Reg::Physical(reg) => reg.is_vgpr(),
             })
     };
     let fits = |b: &BlockData| {
