@@ -73,7 +73,7 @@ use normalise::Shape;
 /// Structures `f`: selected code in, structured code out.
 ///
 /// Errors: `Unsupported` for irreducible control flow together with divergent branches and for several returns of a
-/// device function under divergent branches.
+/// device function under divergent branches; `Defect` where a loop kept two back edges from one block.
 pub fn structure(f: &mut Function) -> Result<()> {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
