@@ -187,8 +187,8 @@ mod tests {
             f.blocks[blocks[3]].term = Terminator::EndProgram;
             f
         };
-        assert_eq!(verify(&diamond(false), Stage::Selected), Ok(()));
-        let error = verify(&diamond(true), Stage::Selected).expect_err("two values meet");
+        assert_eq!(verify(&diamond(false)), Ok(()));
+        let error = verify(&diamond(true)).expect_err("two values meet");
         assert!(error.to_string().contains("where lanes meet that mbb0 has separated"), "{error}");
     }
 }
