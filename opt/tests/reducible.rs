@@ -16,10 +16,8 @@ fn program(edges: &[(usize, usize)]) -> Function {
     let entry = f.add_block();
     let blocks: Vec<Block> = edges.iter().map(|_| f.add_block()).collect();
     let end = f.add_block();
-    let params: Vec<[Value; 2]> = blocks
-        .iter()
-        .map(|&b| [f.add_block_param(b, Type::I32), f.add_block_param(b, Type::I32)])
-        .collect();
+    let params: Vec<[Value; 2]> =
+        blocks.iter().map(|&b| [f.add_block_param(b, Type::I32), f.add_block_param(b, Type::I32)]).collect();
     let result = f.add_block_param(end, Type::I32);
     let (seed, steps) = (f.int(Type::I32, 0x1357_9bdf), f.int(Type::I32, 200));
     let first = Target { block: blocks[0], args: SmallVec::from_slice(&[seed, steps]) };
@@ -50,8 +48,7 @@ fn program(edges: &[(usize, usize)]) -> Function {
         f.append(choose, InstKind::Branch { cond: sign, if_true: to(a), if_false: to(b) }, Type::Void);
     }
     let address = f.constant(Type::ptr(AddrSpace::GLOBAL), Const::Zero);
-    let store =
-        InstKind::Store { ptr: address, value: result, mem: MemAccess::plain(AddrSpace::GLOBAL, 2) };
+    let store = InstKind::Store { ptr: address, value: result, mem: MemAccess::plain(AddrSpace::GLOBAL, 2) };
     f.append(end, store, Type::Void);
     f.append(end, InstKind::Ret { value: None }, Type::Void);
     f

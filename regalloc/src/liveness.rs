@@ -512,8 +512,8 @@ impl Physical {
 
 #[cfg(test)]
 mod tests {
-    use crate::fuzz::target;
     use crate::Options;
+    use crate::fuzz::target;
     use mir::isa::Opcode;
     use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator};
 

@@ -39,4 +39,4 @@ pub use module::*;
 pub use parse::parse_module;
 pub use text::{DisplayFunction, DisplayInst, DisplayValue};
 pub use types::*;
-pub use verify::{verify, verify_module};
+pub use verify::{verify, verify_lowered, verify_module};
