@@ -119,7 +119,7 @@ struct Collector<'a, 'd> {
 }
 
 impl Observer for Collector<'_, '_> {
-    fn module(&self, step: Step, module: &Module) {
+    fn module(&self, step: Step, module: &mut Module) {
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.modules.insert(step, module.clone());
     }

@@ -82,10 +82,10 @@ pub struct Output {
     pub warnings: Vec<String>,
 }
 
-/// Looks at what the steps make of a module, and may change the machine code between them. Functions are compiled at the same time.
+/// Looks at what the steps make of a module, and may change it between them. Functions are compiled at the same time.
 pub trait Observer: Sync {
     /// The module after [`Step::Ir`] or [`Step::Simplified`].
-    fn module(&self, _step: Step, _module: &Module) {}
+    fn module(&self, _step: Step, _module: &mut Module) {}
     /// A function after one of the steps from [`Step::Selected`] to [`Step::Allocated`].
     fn function(&self, step: Step, function: &mut machine::Function);
     /// The functions after [`Step::Final`], each by itself: kernels do not know yet what their callees need.
@@ -147,7 +147,7 @@ pub fn compile_observed(
         }
     }
     if let Some(observer) = observer {
-        observer.module(Step::Ir, &module);
+        observer.module(Step::Ir, &mut module);
     }
     if dumped(options, Step::Ir, &mut output, || module.to_string()) {
         return Ok(output);
@@ -157,7 +157,7 @@ pub fn compile_observed(
     guarded(Step::Simplified, || isel::simplify::run_for_targets(&mut module, &target_of, &settings))
         .map_err(one)?;
     if let Some(observer) = observer {
-        observer.module(Step::Simplified, &module);
+        observer.module(Step::Simplified, &mut module);
     }
     if dumped(options, Step::Simplified, &mut output, || module.to_string()) {
         return Ok(output);

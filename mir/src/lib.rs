@@ -13,5 +13,6 @@ pub mod ir;
 pub mod isa;
 pub mod machine;
 pub mod target;
+pub mod text;
 
 pub use diag::{Diagnostic, ErrorKind, Result};
