@@ -23,7 +23,7 @@ used @f
 lds @k 256 bytes gds 4 dynamic [0: @lds]
 lds @f 0 bytes
 
-define kernel void @k(v0: ptr addrspace(1) noalias align 16 dereferenceable 4 byref { i8, i64 } "out", v1: i32 in s16) internal hidden convergent section ".text.k" loc 0 1 2
+define kernel void @k(v0: ptr addrspace(1) noalias align 16 dereferenceable 4 byref { i8, i64 } "out", v1: i32 in $s16) internal hidden convergent section ".text.k" loc 0 1 2
     "amdgpu-waves-per-eu" = "1,2"
     kernel_arg 1 "out" "none" "int*" "int*" ""
     reqd_work_group_size 64 1 1
@@ -34,7 +34,7 @@ block0:
   v3: i1 = icmp eq v1, i32 7 !loc 0 3 1
   br v3, block2, block3(i32 7)
 block3(v5: i32):
-  v8: i32 = call @f(v5, i32 7) !loc 0 4 1 !site device zeroext [inreg align 4, _, sret byval { i8, i64 }] variadic 1 !places [v0, s16, 8] graphics
+  v8: i32 = call @f(v5, i32 7) !loc 0 4 1 !site device zeroext [inreg align 4, _, sret byval { i8, i64 }] variadic 1 !places [$v30, $s16, 8] graphics
   store v0, v8 addrspace(1) align 4
   jump block2
 block2 no_unroll:

@@ -66,7 +66,12 @@ impl Parser {
     /// Makes the values and blocks whose numbers the function's text has. Returns the token where its constants stand.
     fn reserve(&mut self, function: &mut Function) -> Result<Option<usize>> {
         let (mut values, mut blocks, mut constants) = (0, 0, None);
+        let mut names_register = false;
         for (at, token) in self.cursor.tokens().iter().enumerate().skip(self.cursor.at) {
+            // Behind this sign stand physical registers, not values.
+            if std::mem::replace(&mut names_register, token.tok == Tok::Punct('$')) {
+                continue;
+            }
             let Tok::Word(word) = &token.tok else { continue };
             if token.column == 1 && matches!(word.as_str(), "define" | "declare" | "function") {
                 break;
@@ -203,6 +208,7 @@ impl Parser {
             }
             param.indirect = p.indirect()?;
             if p.eat_word("in") {
+                p.expect('$')?;
                 param.register = Some(p.preg()?);
             }
             if matches!(p.peek(), Tok::Str(_)) {

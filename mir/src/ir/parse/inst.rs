@@ -200,7 +200,10 @@ impl Parser {
         self.list(']', |p| {
             layout.places.push(match p.peek() {
                 Tok::Number(_) => Place::Stack(p.number()?),
-                _ => Place::Register(p.preg()?),
+                _ => {
+                    p.expect('$')?;
+                    Place::Register(p.preg()?)
+                }
             });
             Ok(())
         })?;

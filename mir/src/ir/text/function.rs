@@ -31,7 +31,7 @@ impl DisplayFunction<'_> {
             f.write_str(&self.indirect(indirect))?;
         }
         if let Some(register) = param.register {
-            write!(f, " in {register}")?;
+            write!(f, " in ${register}")?;
         }
         if !param.name.is_empty() {
             write!(f, " {}", Quoted(&param.name))?;
@@ -114,7 +114,7 @@ impl DisplayFunction<'_> {
         if let Some(layout) = self.function.call_layouts.get(&inst) {
             f.write_str(" !places [")?;
             comma_separated(f, &layout.places, |f, place| match place {
-                Place::Register(register) => write!(f, "{register}"),
+                Place::Register(register) => write!(f, "${register}"),
                 Place::Stack(offset) => write!(f, "{offset}"),
             })?;
             f.write_str(if layout.graphics { "] graphics" } else { "]" })?;
@@ -145,14 +145,17 @@ impl DisplayFunction<'_> {
     /// The numbers of constants, and of what is in the tables and nowhere else.
     fn numbers(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let function = self.function;
-        let mut constants = Vec::new();
+        // Members stand before what consists of them, so that they are known by then.
+        let (mut constants, mut composed) = (Vec::new(), Vec::new());
         for (value, data) in function.values.iter() {
             if let ValueDef::Const(constant) = &data.def
                 && function.find_constant(data.ty, constant) == Some(value)
             {
-                constants.push(value);
+                let is_composed = matches!(constant, Const::Elements(_));
+                if is_composed { &mut composed } else { &mut constants }.push(value);
             }
         }
+        constants.append(&mut composed);
         for line in constants.chunks(CONSTANTS_PER_LINE) {
             f.write_str("constants ")?;
             comma_separated(f, line, |f, &value| {
@@ -160,7 +163,7 @@ impl DisplayFunction<'_> {
             })?;
             f.write_char('\n')?;
         }
-        let (mut values, mut insts, mut blocks) = (constants.last().copied(), 0, None);
+        let (mut values, mut insts, mut blocks) = (constants.iter().copied().max(), 0, None);
         let mut note = |shown: &[Value]| values = values.max(shown.iter().copied().max());
         function.params.iter().for_each(|param| note(&[param.value]));
         for &block in &function.layout {

@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! Behind the code of a function stand the numbers that the code does not show: those of constants, since passes look at
+//! A physical register has a `$`. Behind the code of a function stand the numbers that the code does not show: those of constants, since passes look at
 //! values in the order of their numbers, and how long the tables are. Every word is in a table that the parser reads too.
 //! Output depends on the data alone.
 

@@ -80,15 +80,29 @@ impl Parser<'_> {
             }
         }
         let defs = operands.len();
+        let at = self.cursor().at;
         let (op, encoding) = self.required("an instruction", opcode_of)?;
         let mut inst = Inst { encoding, ..Inst::with_operands(op, operands, Modifiers::default()) };
+        let mut tied = None;
         if self.is_on(line) && self.is_at_operand() {
             loop {
+                if *self.peek() == Tok::Word("tied".to_owned()) {
+                    tied.get_or_insert((inst.operands.len(), self.cursor().at));
+                }
                 self.source(&mut inst, defs)?;
                 if !(self.is_on(line) && self.eat(',')) {
                     break;
                 }
             }
+        }
+        // Which operands are written is the row's affair; modifiers are counted from there.
+        let expected = inst.defs_end().min(inst.operands.len());
+        if expected != defs {
+            let s = if expected == 1 { "" } else { "s" };
+            return Err(self.fail_at(at, format!("expected {expected} definition{s} before '='")));
+        }
+        if let Some((_, at)) = tied.filter(|&(n, _)| n < inst.kept_operands()) {
+            return Err(self.fail_at(at, "this operand is tied to no definition"));
         }
         while self.is_on(line) {
             self.fact(&mut inst)?;

@@ -55,13 +55,13 @@ mbb2 (%0:v1, %3:v1 | %1:s2), depth 3:
         %9:v1 = v_add_f32_sdwa %0:v1, -%3:v1, tied %0:v1 dst_sel:byte1 dst_unused:preserve src0_sel:word1 src1_sel:dword sext:3
         %10:v1 = v_mov_b32_dpp %9:v1, tied %9:v1 dpp:0x111 row_mask:0xf bank_mask:0xc bound_ctrl !loc 2
         %11:v1 = ds_read2_b32 %9:v1 offset:4 offset1:255 gds !loc 1
-        s_mov_b32 s4, m0
+        s4 = s_mov_b32 m0
         ttmp[4:7] = s_load_dwordx4 %8:s2, 0x12345 glc lit0 other_lanes [16 bytes, space 4, align 4, acquire workgroup, volatile, invariant]
-        s_load_dword %7.3:s1, 0xffffffffffff0000, off, sym0-4@rel32@hi, sym1+8@gotpcrel32@lo [4 bytes, space 1, align 1, not_atomic agent, one_as]
-        flat_scratch:3 = s_branch mbb4, v[0:31], exec_hi, src_shared_base:2, preg150
+        %7.3:s1 = s_load_dword 0xffffffffffff0000, off, tied sym0-4@rel32@hi, tied sym1+8@gotpcrel32@lo [4 bytes, space 1, align 1, not_atomic agent, one_as]
+        s_branch flat_scratch_lo:3, tied mbb4, tied v[0:31], tied exec_hi, tied src_shared_base:2, tied preg150
   tail  %12:s2 = s_and_saveexec_b64 %1:s2
   wave vccnz -> mbb3, mbb4(%12, %4)   thread -> mbb4(%2), mbb3(%0, %3 | %12)
-mbb4 (| %13:s2, %14:s1):
+mbb4 ( | %13:s2, %14:s1):
   wave jump -> mbb3
 mbb3:
   wave end
@@ -152,7 +152,7 @@ fn errors_say_where_and_what() {
         (
             "function f\nmbb0:\n  %1:s1 = s_mov_b32 %1:s2\n  end\n",
             3,
-            24,
+            21,
             "%1 has another file or width before",
         ),
         ("function f\nmbb0:\n  s_nop 0 offset:x\n  end\n", 3, 18, "expected a number"),
@@ -163,6 +163,13 @@ fn errors_say_where_and_what() {
         ("function f\nmbb0:\n  tail  s_nop 0\n  s_nop 0\n  end\n", 4, 3, "the tail of a block is at its end"),
         ("function f\nmbb0:\n  s_branch s[0:200000]\n  end\n", 3, 16, "number out of range"),
         ("function f\nmbb0:\n  s_branch sym0@rel32@lo\n  end\n", 3, 12, "expected a symbol of the header"),
+        ("function f\nmbb0:\n  s_mov_b32 s4, m0\n  end\n", 3, 3, "expected 1 definition before '='"),
+        (
+            "function f\nmbb0:\n  s4 = s_mov_b32 tied s4\n  end\n",
+            3,
+            18,
+            "this operand is tied to no definition",
+        ),
         ("function f\n  sym1 = #fn0\n", 2, 3, "expected number 0"),
         (
             "function f\n  entry %0:v1 = workitem_id_x in v1\nmbb0:\n  end\n",
