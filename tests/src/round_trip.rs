@@ -1,6 +1,8 @@
-//! Whether the text of every step reads back: printed, parsed and printed again it is the same, and a compilation that goes on from what was
-//! parsed, after every step, ends with the same bytes or the same refusal.
+//! Whether the text of every step reads back: printed, parsed and printed again it is the same, and a
+//! compilation that goes on from what was parsed, after every step, ends with the same bytes or the same
+//! refusal.
 
+use emit::FinalFunction;
 use gcnc::pipeline::{Observer, Step, compile_observed};
 use gcnc::{CompileOptions, FileType};
 use mir::ir::Module;
@@ -14,6 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Findings {
     /// Texts that were read back.
     pub texts: usize,
+    /// Damaged texts that were parsed, to see that nothing panics.
+    pub damaged: usize,
     /// Whether the module was accepted, so that there were bytes to compare.
     pub compiled: bool,
     /// What differs, a line each.
@@ -21,13 +25,15 @@ pub struct Findings {
 }
 
 /// Compiles `module` twice, the second time from the text after every step, and compares.
-pub fn check(module: &Module, options: &CompileOptions) -> Findings {
+/// Also damages each text `damage` times, and parses that: whatever it makes of it, the parser does not panic.
+pub fn check(module: &Module, options: &CompileOptions, damage: u32) -> Findings {
     let options = CompileOptions { file_type: FileType::Obj, threads: 1, ..options.clone() };
     let plain = gcnc::compile_module(module.clone(), &options);
-    let reader = Rereader::default();
+    let reader = Rereader { damage, ..Rereader::default() };
     let reread = compile_observed(module.clone(), &options, Some(&reader));
     let mut findings = Findings {
         texts: reader.texts.into_inner(),
+        damaged: reader.damaged.into_inner(),
         compiled: plain.is_ok(),
         wrong: reader.wrong.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()),
     };
@@ -45,14 +51,62 @@ pub fn check(module: &Module, options: &CompileOptions) -> Findings {
 /// Replaces what each step made by what its text says.
 #[derive(Default)]
 struct Rereader {
+    damage: u32,
     texts: AtomicUsize,
+    damaged: AtomicUsize,
     wrong: Mutex<Vec<String>>,
 }
 
 impl Rereader {
+    /// Parses damaged copies of a text.
+    fn damage(&self, text: &str) {
+        let mut rng = fastrand::Rng::with_seed(text.len() as u64);
+        for _ in 0..self.damage {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..rng.usize(1..4) {
+                let at = rng.usize(..bytes.len());
+                match rng.u8(..4) {
+                    0 => bytes[at] = rng.u8(b' '..0x7f),
+                    1 => drop(bytes.remove(at)),
+                    2 => bytes.insert(at, rng.u8(b' '..0x7f)),
+                    _ => bytes.truncate(at.max(1)),
+                }
+            }
+            if let Ok(text) = std::str::from_utf8(&bytes) {
+                self.damaged.fetch_add(1, Ordering::Relaxed);
+                // Either is fine.
+                let _ = text::parse_program(text, "damaged");
+                let _ = machine::parse_functions(text, "damaged");
+            }
+        }
+    }
+
     fn note(&self, step: Step, what: &str, message: impl std::fmt::Display) {
         let mut wrong = self.wrong.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         wrong.push(format!("{what} after {}: {message}", step.name()));
+    }
+}
+
+impl Rereader {
+    /// The function that the text of `function` means.
+    fn reread(&self, step: Step, function: &Function) -> Option<Function> {
+        self.texts.fetch_add(1, Ordering::Relaxed);
+        let text = function.to_string();
+        self.damage(&text);
+        match machine::parse_function(&text, "dump") {
+            Ok(parsed) => {
+                if let Some(difference) = difference(&text, &parsed.to_string()) {
+                    self.note(step, &function.name, difference);
+                } else if let Some(part) = lost(function, &parsed) {
+                    self.note(step, &function.name, format!("{part} is lost"));
+                }
+                Some(parsed)
+            }
+            Err(error) => {
+                self.note(step, &function.name, place(&text, &error));
+                None
+            }
+        }
     }
 }
 
@@ -60,6 +114,7 @@ impl Observer for Rereader {
     fn module(&self, step: Step, module: &mut Module) {
         self.texts.fetch_add(1, Ordering::Relaxed);
         let text = text::print_program(module, []);
+        self.damage(&text);
         match text::parse_program(&text, "dump") {
             Ok(program) => {
                 let again = text::print_program(&program.module, &program.functions);
@@ -73,18 +128,14 @@ impl Observer for Rereader {
     }
 
     fn function(&self, step: Step, function: &mut Function) {
-        self.texts.fetch_add(1, Ordering::Relaxed);
-        let text = function.to_string();
-        match machine::parse_function(&text, "dump") {
-            Ok(parsed) => {
-                if let Some(difference) = difference(&text, &parsed.to_string()) {
-                    self.note(step, &function.name, difference);
-                } else if let Some(part) = lost(function, &parsed) {
-                    self.note(step, &function.name, format!("{part} is lost"));
-                }
-                *function = parsed;
-            }
-            Err(error) => self.note(step, &function.name, place(&text, &error)),
+        if let Some(parsed) = self.reread(step, function) {
+            *function = parsed;
+        }
+    }
+
+    fn finished(&self, functions: &[FinalFunction]) {
+        for function in functions {
+            self.reread(Step::Final, &function.function);
         }
     }
 }

@@ -20,7 +20,7 @@ fn options(cpu: &str, level: u8) -> CompileOptions {
 /// Compiles IR from the text of every step; what is wrong.
 fn wrong(bytes: &[u8], cpu: &str, level: u8) -> Result<(), String> {
     let reading = frontend::read(bytes, "test").map_err(|error| error.to_string())?;
-    let findings = check(&reading.module, &options(cpu, level));
+    let findings = check(&reading.module, &options(cpu, level), 2);
     match findings.wrong.as_slice() {
         [] if findings.compiled && findings.texts > 2 => Ok(()),
         [] => Err("it does not compile".to_owned()),

@@ -1,4 +1,5 @@
-//! The text of LDS layouts, which a module has and a machine function, too: `256 bytes gds 4 dynamic [0: @a, 16: @b]`.
+//! The text of LDS layouts, which a module has and a machine function, too: `256 bytes gds 4 dynamic [0: @a,
+//! 16: @b]`.
 
 use super::{Reader, Tok, comma_separated};
 use crate::Result;

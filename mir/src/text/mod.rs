@@ -1,9 +1,11 @@
-//! The text of a whole compilation between two steps: the module, and the machine functions that are made of it so far.
+//! The text of a whole compilation between two steps: the module, and the machine functions that are made of
+//! it so far.
 //!
-//! Problem: a step can be tested, and a compilation be stopped and started again, only if everything that later steps read can be written
-//! down. Idea: the module stands first, as [`ir::Module`](crate::ir::Module) prints it, legal or not; the machine functions follow
-//! as [`machine::Function`](crate::machine::Function) prints them. What belongs to no step's input (dead entities) keeps its number and
-//! loses its contents. Cost: linear.
+//! Problem: a step can be tested, and a compilation be stopped and started again, only if everything that
+//! later steps read can be written down. Idea: the module stands first, as [`ir::Module`](crate::ir::Module)
+//! prints it, legal or not; the machine functions follow as [`machine::Function`](crate::machine::Function)
+//! prints them. What belongs to no step's input (dead entities) keeps its number and loses its contents.
+//! Cost: linear.
 //!
 //! ```text
 //! module "k.cl"
@@ -97,7 +99,8 @@ pub(crate) fn comma_separated<T>(
 pub struct Program {
     /// The module.
     pub module: ir::Module,
-    /// Functions that have come as far as machine code, each with its [`source`](machine::Function::source) in the module.
+    /// Functions that have come as far as machine code, each with its [`source`](machine::Function::source)
+    /// in the module.
     pub functions: Vec<machine::Function>,
 }
 

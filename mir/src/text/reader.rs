@@ -47,7 +47,8 @@ pub(crate) fn flag_of<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
     table.iter().find(|(_, w)| *w == word).map(|(flag, _)| *flag)
 }
 
-/// Steps over tokens, for whatever has a [`Cursor`]. Errors are `Malformed` and name the place and what was expected.
+/// Steps over tokens, for whatever has a [`Cursor`]. Errors are `Malformed` and name the place and what was
+/// expected.
 pub(crate) trait Reader: Sized {
     /// The place.
     fn cursor(&self) -> &Cursor;

@@ -22,6 +22,9 @@ struct Args {
     /// Triple.
     #[arg(long, default_value = "amdgcn-amd-amdhsa")]
     mtriple: String,
+    /// Damaged copies of each text that the parser must survive.
+    #[arg(long, default_value_t = 0)]
+    damage: u32,
     /// Every n-th file.
     #[arg(long, default_value_t = 1)]
     every: usize,
@@ -59,8 +62,10 @@ fn run(args: &Args) -> Result<bool, String> {
                 opt_level,
                 ..CompileOptions::default()
             };
-            let found: Vec<(&PathBuf, Findings)> =
-                files.par_iter().filter_map(|file| Some((file, file_findings(file, &options)?))).collect();
+            let found: Vec<(&PathBuf, Findings)> = files
+                .par_iter()
+                .filter_map(|file| Some((file, file_findings(file, &options, args.damage)?)))
+                .collect();
             let texts: usize = found.iter().map(|(_, findings)| findings.texts).sum();
             let compiled = found.iter().filter(|(_, findings)| findings.compiled).count();
             let mut wrong = 0;
@@ -70,10 +75,9 @@ fn run(args: &Args) -> Result<bool, String> {
                     println!("{}, {cpu}, -O{opt_level}: {line}", file.display());
                 }
             }
-            println!(
-                "{cpu} -O{opt_level}: {} modules, {compiled} compile; {texts} texts; {wrong} modules differ",
-                found.len()
-            );
+            let damaged: usize = found.iter().map(|(_, findings)| findings.damaged).sum();
+            print!("{cpu} -O{opt_level}: {} modules, {compiled} compile; {texts} texts", found.len());
+            println!(", {damaged} damaged; {wrong} modules differ");
             well &= wrong == 0;
         }
     }
@@ -81,8 +85,8 @@ fn run(args: &Args) -> Result<bool, String> {
 }
 
 /// What came of a file; `None` where it cannot be read.
-fn file_findings(file: &Path, options: &CompileOptions) -> Option<Findings> {
+fn file_findings(file: &Path, options: &CompileOptions, damage: u32) -> Option<Findings> {
     let bytes = std::fs::read(file).ok()?;
     let reading = frontend::read(&bytes, &file.to_string_lossy()).ok()?;
-    reading.errors.is_empty().then(|| check(&reading.module, options))
+    reading.errors.is_empty().then(|| check(&reading.module, options, damage))
 }

@@ -63,7 +63,8 @@ impl Parser {
         Ok(function)
     }
 
-    /// Makes the values and blocks whose numbers the function's text has. Returns the token where its constants stand.
+    /// Makes the values and blocks whose numbers the function's text has. Returns the token where its
+    /// constants stand.
     fn reserve(&mut self, function: &mut Function) -> Result<Option<usize>> {
         let (mut values, mut blocks, mut constants) = (0, 0, None);
         let mut names_register = false;

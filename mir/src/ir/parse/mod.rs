@@ -1,8 +1,9 @@
 //! The text form of the IR, read: what [`Module`]'s `Display` writes, so that a test can start at any step.
 //!
-//! One pass makes tokens, one registers symbols, one builds. Numbers of values and blocks in the text become the
-//! entities' own; numbers that the text leaves out become entities that nothing uses. Nesting of types and constants is
-//! limited, everything else is linear. The result is well formed as a table, and no more: [`super::verify`] judges it.
+//! One pass makes tokens, one registers symbols, one builds. Numbers of values and blocks in the text become
+//! the entities' own; numbers that the text leaves out become entities that nothing uses. Nesting of types
+//! and constants is limited, everything else is linear. The result is well formed as a table, and no more:
+//! [`super::verify`] judges it.
 
 mod function;
 mod inst;

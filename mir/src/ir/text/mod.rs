@@ -1,8 +1,8 @@
 //! The text form of the IR, written. [`super::parse_module`] reads it back.
 //!
-//! Close to LLVM's, with three differences that keep reader and writer small: block parameters instead of phis; a
-//! definition carries its type (`v5: i32 = add nuw v1, i32 7`), so that only constants repeat theirs; and numbers of
-//! values and blocks are the entities' own, so that a value keeps its name from pass to pass.
+//! Close to LLVM's, with three differences that keep reader and writer small: block parameters instead of
+//! phis; a definition carries its type (`v5: i32 = add nuw v1, i32 7`), so that only constants repeat theirs;
+//! and numbers of values and blocks are the entities' own, so that a value keeps its name from pass to pass.
 //!
 //! ```text
 //! type { i32, i64 }
@@ -21,9 +21,9 @@
 //! }
 //! ```
 //!
-//! A physical register has a `$`. Behind the code of a function stand the numbers that the code does not show: those of constants, since passes look at
-//! values in the order of their numbers, and how long the tables are. Every word is in a table that the parser reads too.
-//! Output depends on the data alone.
+//! A physical register has a `$`. Behind the code of a function stand the numbers that the code does not
+//! show: those of constants, since passes look at values in the order of their numbers, and how long the
+//! tables are. Every word is in a table that the parser reads too. Output depends on the data alone.
 
 mod function;
 mod inst;

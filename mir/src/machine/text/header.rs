@@ -1,4 +1,5 @@
-//! Writes what stands before the code of a machine function, as far as it is not what [`Function::new`] makes.
+//! Writes what stands before the code of a machine function, as far as it is not what [`Function::new`]
+//! makes.
 
 use super::print::{Named, Tuple};
 use super::{ENTRY_VALUES, VREG_FLAGS};

@@ -1,33 +1,35 @@
-//! The text form of machine functions, written and read, at every stage: what `Display` of [`Function`] prints, [`parse_function`] reads.
+//! The text form of machine functions, written and read, at every stage: what `Display` of [`Function`]
+//! prints, [`parse_function`] reads.
 //!
-//! Problem: a pass can be tested alone only if its input can be written down, and read where it is looked for. Idea: code stands as
-//! people expect it, one instruction a line; what is not code stands in a header, of which only lines that say something
-//! unusual are printed, so that a small test stays small.
+//! Problem: a pass can be tested alone only if its input can be written down, and read where it is looked
+//! for. Idea: code stands as people expect it, one instruction a line; what is not code stands in a header,
+//! of which only lines that say something unusual are printed, so that a small test stays small.
 //!
 //! ```text
 //! function f, structured
-//!   lane_masks %6:s2, %7:s2
+//!   lane_masks %6:s2, %7:s2, %11:s2
 //!   entry %4:v1 = workitem_id_x in v0
 //! mbb1 (%4:v1 | %7:s2), depth 1:
 //!   head  exec = s_mov_b64 %7:s2
 //!         %5:v1 = v_add_u32 %4:v1, 1
-//!         %8:v2 = global_load_dwordx2 %4:v1, %9:s2 offset:16 [8 bytes, space 1, align 8, volatile] !loc 3
-//!   tail  %8:s2 = s_and_saveexec_b64 %6:s2
+//!         %10:v2 = global_load_dwordx2 %5:v1, %9:s2 offset:16 [8 bytes, space 1, align 8, volatile]
+//!   tail  %11:s2 = s_and_saveexec_b64 %6:s2
 //!   wave execz -> mbb3, mbb2(%9)   thread -> mbb2(%5), mbb3
 //! ```
 //!
-//! * Registers are named with file (`s`, `v`) and width in dwords; `%5.1:v1` is one dword from dword 1 of `%5`. Their flags and hints are in
-//!   the header. Arguments of edges are names alone. Before structuring a thread edge has its SGPR arguments after a bar.
-//! * Numbers of blocks and registers are the entities' own. Blocks that are not in the layout, and registers that nothing names, keep
-//!   their numbers and lose their contents, which nobody reads.
-//! * Opcodes have the names of their rows, since rows that share a mnemonic differ in what they read and write. An encoding that was chosen
-//!   is a suffix (`_e64`).
+//! * Registers are named with file (`s`, `v`) and width in dwords; `%5.1:v1` is one dword from dword 1 of
+//!   `%5`. Their flags and hints are in the header. Arguments of edges are names alone. Before structuring a
+//!   thread edge has its SGPR arguments after a bar.
+//! * Numbers of blocks and registers are the entities' own. Blocks that are not in the layout, and registers
+//!   that nothing names, keep their numbers and lose their contents, which nobody reads.
+//! * Opcodes have the names of their rows, since rows that share a mnemonic differ in what they read and
+//!   write. An encoding that was chosen is a suffix (`_e64`).
 //! * Symbols and called functions are numbers of the module's functions and variables (`#fn3`, `#global0`).
 //! * `tied` marks an operand behind those of the row, which gets the register of a definition.
 //!
-//! Lines that begin without a blank start functions and blocks; otherwise an instruction is a line and blanks do not matter. A comment goes from
-//! `;` to the end of the line. The reader demands that the text means something, not that it is right code: [`super::verify`] judges that.
-//! Cost: linear in both directions.
+//! Lines that begin without a blank start functions and blocks; otherwise an instruction is a line and blanks
+//! do not matter. A comment goes from `;` to the end of the line. The reader demands that the text means
+//! something, not that it is right code: [`super::verify`] judges that. Cost: linear in both directions.
 
 mod header;
 mod parse;

@@ -1,7 +1,7 @@
 //! Reads machine functions: blocks, their parameters, terminators and edges.
 //!
-//! A first look at the tokens of a function finds the numbers of blocks and registers, and the width of each register, so that code may use
-//! what is defined further down. Then one pass builds.
+//! A first look at the tokens of a function finds the numbers of blocks and registers, and the width of each
+//! register, so that code may use what is defined further down. Then one pass builds.
 
 use super::has_wave_graph;
 use crate::ir::{CALL_CONVS, CallConv, Func, Module};
@@ -35,7 +35,8 @@ pub fn parse_functions(text: &str, name: &str) -> Result<Vec<Function>> {
     parse_functions_at(Cursor::new(text, name)?, None)
 }
 
-/// Parses the functions from `cursor` to the end of the text, whose symbols must be those of `module`, if there is one.
+/// Parses the functions from `cursor` to the end of the text, whose symbols must be those of `module`, if
+/// there is one.
 pub(crate) fn parse_functions_at(cursor: Cursor, module: Option<&Module>) -> Result<Vec<Function>> {
     let mut functions = Vec::new();
     let empty = || Function::new("", CallConv::Kernel, Func::from_u32(0));
@@ -85,7 +86,7 @@ fn local_of(text: &str) -> Option<(VReg, Option<u8>)> {
         Some((number, sub)) => (number, Some(u8::try_from(numbered(sub, "")?).ok()?)),
         None => (text, None),
     };
-    let number = numbered(number, "").filter(|&n| !text.is_empty() && n < MAX_VREGS)?;
+    let number = numbered(number, "").filter(|&n| n < MAX_VREGS)?;
     Some((VReg::from_u32(number), sub))
 }
 
@@ -114,13 +115,11 @@ impl Parser<'_> {
     }
 
     fn title(&mut self) -> Result<()> {
-        let name = match self.next() {
+        let name = match self.peek().clone() {
             Tok::Word(name) | Tok::Str(name) => name,
-            _ => {
-                self.cursor.at -= 1;
-                return self.expected("a name");
-            }
+            _ => return self.expected("a name"),
         };
+        self.skip();
         let (mut source, mut call_conv, mut structured) = (Func::from_u32(0), CallConv::Kernel, false);
         while self.eat(',') {
             if self.eat_word("structured") {
@@ -149,7 +148,7 @@ impl Parser<'_> {
             match &token.tok {
                 Tok::Word(word) if token.column == 1 && word == "function" => break,
                 Tok::Word(word) => {
-                    if let Some(block) = numbered(word, "mbb").filter(|_| word != "mbb") {
+                    if let Some(block) = numbered(word, "mbb") {
                         if block >= MAX_BLOCKS {
                             return Err(self.fail_at(at, "number of a block is too large"));
                         }
@@ -405,5 +404,5 @@ const UNNAMED: (RegFile, u8) = (RegFile::Sgpr, 1);
 
 /// The block called `word`.
 pub(super) fn block_of(word: &str) -> Option<Block> {
-    numbered(word, "mbb").filter(|_| word != "mbb").map(Block::from_u32)
+    numbered(word, "mbb").map(Block::from_u32)
 }

@@ -170,7 +170,7 @@ impl Parser<'_> {
                     self.skip();
                     return Ok(Operand::Block(block));
                 }
-                if let Some(symbol) = numbered(&word, "sym").filter(|_| word != "sym") {
+                if let Some(symbol) = numbered(&word, "sym") {
                     return self.symbol_operand(SymbolId::from_u32(symbol));
                 }
                 self.physical().map(Operand::Reg)
@@ -304,8 +304,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Memory accessed: bytes, address space, alignment, ordering and scope, flags. What is left out is as for a plain access at its natural
-    /// alignment.
+    /// Memory accessed: bytes, address space, alignment, ordering and scope, flags. What is left out is as
+    /// for a plain access at its natural alignment.
     fn memory(&mut self) -> Result<MemRef> {
         let bytes: u32 = self.number()?;
         self.keyword("bytes")?;

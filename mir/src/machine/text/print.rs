@@ -221,7 +221,8 @@ impl DisplayOperand<'_> {
     }
 }
 
-/// Prints a physical tuple: `s5`, `v[0:3]`, `vcc`, and anything else as its first register and the width (`m0:2`).
+/// Prints a physical tuple: `s5`, `v[0:3]`, `vcc`, and anything else as its first register and the width
+/// (`m0:2`).
 pub(super) struct Tuple(pub PReg, pub u8);
 
 impl fmt::Display for Tuple {

@@ -90,6 +90,17 @@ fn everything_reads_back() {
 }
 
 #[test]
+fn the_example_of_the_documentation_is_read() {
+    let lines = include_str!("mod.rs").lines().filter_map(|line| line.strip_prefix("//! "));
+    let example: Vec<&str> =
+        lines.skip_while(|l| *l != "```text").skip(1).take_while(|l| *l != "```").collect();
+    let text = example.join("\n") + "\n";
+    let f = parsed(&text);
+    assert_eq!((f.layout.len(), f.blocks[f.layout[0]].insts.len()), (1, 4));
+    assert!(f.to_string().ends_with(&text[text.find("  lane_masks").unwrap()..]));
+}
+
+#[test]
 fn small_texts_say_little() {
     let f = parsed(
         "function f\n\
@@ -145,6 +156,7 @@ fn errors_say_where_and_what() {
         ("", 0, 0, "expected one function"),
         ("module", 1, 1, "expected a function"),
         ("function f\n  nonsense 3\n", 2, 3, "expected a line of the header or a block"),
+        ("function", 1, 9, "expected a name"),
         ("function f, kernal", 1, 13, "expected a calling convention, 'source' or 'structured'"),
         ("function f\nmbb0:\n  s_nop 0\n", 4, 1, "expected an instruction or a terminator"),
         ("function f\nmbb0:\n  s_nope 0\n  end\n", 3, 3, "expected an instruction"),
