@@ -11,6 +11,8 @@ use std::fmt::{self, Formatter};
 
 /// Items of a list on one line.
 const ITEMS_PER_LINE: usize = 12;
+/// Kernel arguments, which take more room.
+const ARGS_PER_LINE: usize = 3;
 
 /// Prints the header of a function.
 pub(super) struct Header<'a>(pub &'a Function);
@@ -69,15 +71,15 @@ impl Header<'_> {
         let named = || function.vregs.iter().filter(|(reg, _)| mentions[reg.index()].named);
         for (flag, word) in VREG_FLAGS {
             let marked = named().filter(|(_, data)| data.flags.contains(flag));
-            list(f, word, &marked.map(|(reg, _)| Named(function, reg)).collect::<Vec<_>>())?;
+            list(f, word, ITEMS_PER_LINE, &marked.map(|(reg, _)| Named(function, reg)).collect::<Vec<_>>())?;
         }
         let hints = named().filter_map(|(reg, data)| Some(Hint(Named(function, reg), data.hint?)));
-        list(f, "hints", &hints.collect::<Vec<_>>())?;
+        list(f, "hints", ITEMS_PER_LINE, &hints.collect::<Vec<_>>())?;
         let unclear = |reg: VReg, data: &VRegData| {
             !mentions[reg.index()].whole && data.flags.is_empty() && data.hint.is_none()
         };
         let declared = named().filter(|(reg, data)| unclear(*reg, data));
-        list(f, "declare", &declared.map(|(reg, _)| Named(function, reg)).collect::<Vec<_>>())
+        list(f, "declare", ITEMS_PER_LINE, &declared.map(|(reg, _)| Named(function, reg)).collect::<Vec<_>>())
     }
 
     fn entry(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -136,21 +138,7 @@ impl Header<'_> {
             write!(f, "  kernarg {} bytes align {}", kernarg.size_bytes, kernarg.align_bytes)?;
             writeln!(f, " hidden at {}", kernarg.implicit_offset)?;
         }
-        for arg in &kernarg.args {
-            f.write_str("  arg ")?;
-            match arg.param {
-                Some(param) => write!(f, "{param}")?,
-                None => f.write_str("hidden")?,
-            }
-            write!(f, ": {} bytes at {} {}", arg.size_bytes, arg.offset_bytes, arg.value_kind)?;
-            if let Some(space) = arg.space {
-                write!(f, " space {}", space.0)?;
-            }
-            if arg.pointee_align != 0 {
-                write!(f, " pointee_align {}", arg.pointee_align)?;
-            }
-            writeln!(f)?;
-        }
+        list(f, "args", ARGS_PER_LINE, &kernarg.args.iter().map(Arg).collect::<Vec<_>>())?;
         if function.lds != LdsLayout::default() {
             f.write_str("  lds ")?;
             write_lds(f, &function.lds, |f, global| write!(f, "{}", Symbol(SymbolRef::Global(global))))?;
@@ -162,7 +150,7 @@ impl Header<'_> {
     fn properties(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let function = self.0;
         let locs = function.locs.iter().skip(1).map(Loc).collect::<Vec<_>>();
-        list(f, "locs", &locs)?;
+        list(f, "locs", ITEMS_PER_LINE, &locs)?;
         if function.uses_flat_scratch {
             writeln!(f, "  uses_flat_scratch")?;
         }
@@ -180,14 +168,14 @@ impl Header<'_> {
         if function.result_dwords != 0 {
             writeln!(f, "  result_dwords {}", function.result_dwords)?;
         }
-        list(f, "shader_results", &function.shader_results)?;
+        list(f, "shader_results", ITEMS_PER_LINE, &function.shader_results)?;
         if let Some(base) = function.frame_base {
             writeln!(f, "  frame_base {base}")?;
         }
         if function.dynamic_stack {
             writeln!(f, "  dynamic_stack")?;
         }
-        list(f, "whole_wave_vgprs", &function.whole_wave_vgprs)
+        list(f, "whole_wave_vgprs", ITEMS_PER_LINE, &function.whole_wave_vgprs)
     }
 
     fn sites(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -231,9 +219,30 @@ impl Header<'_> {
     }
 }
 
+/// Prints a kernel argument.
+struct Arg<'a>(&'a KernelArg);
+
+impl fmt::Display for Arg<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let arg = self.0;
+        match arg.param {
+            Some(param) => write!(f, "{param}")?,
+            None => f.write_str("hidden")?,
+        }
+        write!(f, ": {} bytes at {} {}", arg.size_bytes, arg.offset_bytes, arg.value_kind)?;
+        if let Some(space) = arg.space {
+            write!(f, " space {}", space.0)?;
+        }
+        if arg.pointee_align != 0 {
+            write!(f, " pointee_align {}", arg.pointee_align)?;
+        }
+        Ok(())
+    }
+}
+
 /// Lines of `word` with `items`, none where there are no items.
-fn list<T: fmt::Display>(f: &mut Formatter<'_>, word: &str, items: &[T]) -> fmt::Result {
-    for line in items.chunks(ITEMS_PER_LINE) {
+fn list<T: fmt::Display>(f: &mut Formatter<'_>, word: &str, per_line: usize, items: &[T]) -> fmt::Result {
+    for line in items.chunks(per_line) {
         write!(f, "  {word} ")?;
         comma_separated(f, line, |f, item| item.fmt(f))?;
         writeln!(f)?;

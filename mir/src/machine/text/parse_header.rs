@@ -69,7 +69,7 @@ impl Parser<'_> {
                 self.keyword("at")?;
                 self.f.kernarg.implicit_offset = self.number()?;
             }
-            "arg" => self.argument()?,
+            "args" => self.items(Self::argument)?,
             "lds" => self.f.lds = read_lds(self, |p| p.global())?,
             "locs" => self.items(|p| {
                 let file = p.number()?;

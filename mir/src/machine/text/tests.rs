@@ -30,9 +30,8 @@ function \"k-1\", cc 91, source #fn3, structured
   sym0 = #fn2
   sym1 = #global5
   kernarg 64 bytes align 8 hidden at 8
-  arg 0: 8 bytes at 0 dynamic_shared_pointer space 3 pointee_align 16
-  arg 1: 4 bytes at 8 by_value
-  arg hidden: 8 bytes at 16 hidden_global_offset_x
+  args 0: 8 bytes at 0 dynamic_shared_pointer space 3 pointee_align 16, 1: 4 bytes at 8 by_value, hidden: 8 bytes at 16 hidden_global_offset_x
+  args hidden: 8 bytes at 24 hidden_global_offset_y
   lds 256 bytes gds 4 dynamic [0: #global1, 16: #global2]
   locs 0:12:5, 1:13:0
   uses_flat_scratch
