@@ -20,7 +20,8 @@ fn body(text: &str, name: &str) -> Vec<String> {
     let function = find(&module, name);
     let printed = function.display(&module).to_string();
     let lines = printed.lines().map(str::trim).skip_while(|line| !line.ends_with('{')).skip(1);
-    lines.take_while(|line| *line != "}").map(str::to_owned).collect()
+    let code = lines.take_while(|line| *line != "}" && !line.starts_with("constants "));
+    code.filter(|line| !line.starts_with("tables ")).map(str::to_owned).collect()
 }
 
 fn find<'m>(module: &'m Module, name: &str) -> &'m Function {
