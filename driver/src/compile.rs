@@ -43,10 +43,10 @@ impl Output {
     }
 }
 
-/// Looks at what passes make of a program, and may change machine code between them. Functions are compiled at the same time.
+/// Looks at what passes make of a program, and may change it between them. Functions are compiled at the same time.
 pub trait Observer: Sync {
     /// The module behind `pass`, the last one of several that go over the functions one by one.
-    fn module(&self, _pass: &'static Pass, _module: &Module) {}
+    fn module(&self, _pass: &'static Pass, _module: &mut Module) {}
     /// Machine code of a function behind `pass`.
     fn function(&self, pass: &'static Pass, function: &mut machine::Function);
     /// The functions before they are written.

@@ -17,9 +17,10 @@ use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
 /// How far a machine function has come; see [`super`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Stage {
     /// Virtual registers in SSA, thread graph only.
+    #[default]
     Selected,
     /// Virtual registers, SSA on both graphs; EXEC code in heads and tails.
     Linear,
@@ -35,6 +36,34 @@ pub enum Stage {
     Waited,
     /// Blocks end in branch instructions.
     Final,
+}
+
+impl Stage {
+    /// All stages in order.
+    pub const ALL: [Self; 8] = [
+        Self::Selected,
+        Self::Linear,
+        Self::Modelled,
+        Self::Allocated,
+        Self::Wave,
+        Self::Framed,
+        Self::Waited,
+        Self::Final,
+    ];
+
+    /// Its word in the text of machine code.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Selected => "selected",
+            Self::Linear => "linear",
+            Self::Modelled => "modelled",
+            Self::Allocated => "allocated",
+            Self::Wave => "wave",
+            Self::Framed => "framed",
+            Self::Waited => "waited",
+            Self::Final => "final",
+        }
+    }
 }
 
 /// Checks everything that must hold of `f` at its stage; the error is a `Defect` naming block and instruction.
