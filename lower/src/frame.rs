@@ -9,8 +9,8 @@
 //! Runs after allocation, before waits are inserted: all entry registers are live at the start, and the prolog changes
 //! them in place.
 //!
-//! Sources: AMDGPU usage guide, "Kernel Prolog" and "Initial Kernel Execution State"; for GFX7-8 the guide mixes up the halves of
-//! FLAT_SCRATCH, LLVM writes the size to LO and the offset in units of 256 bytes to HI.
+//! Sources: AMDGPU usage guide, "Kernel Prolog" and "Initial Kernel Execution State"; halves of FLAT_SCRATCH on GFX7-8:
+//! ERRATA E4.
 
 use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;

@@ -6,7 +6,7 @@
 //! | `.rodata` | kernel descriptors (`NAME.kd`), constants |
 //! | `.data.rel.ro` | constants that hold addresses |
 //! | `.data`, `.bss` | variables |
-//! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments |
+//! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments (ERRATA E6) |
 //! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
 //!
 //! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not defined become

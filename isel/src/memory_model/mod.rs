@@ -247,7 +247,7 @@ fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<In
     };
     push_wait(out, target, done, apart && !volatile, loc);
     if sequence.invalidate {
-        // `_vol` leaves lines of scratch alone; only HSA marks other memory volatile.
+        // `_vol` leaves lines of scratch alone; only HSA marks other memory volatile, and GFX6 lacks it (ERRATA E7).
         let vol = Opcode::BUFFER_WBINVL1_VOL;
         let keeps_scratch = vol.info().exists_on(target) && !matches!(target.os, Os::AmdPal | Os::Mesa3d);
         let mut invalidate = Inst::new(if keeps_scratch { vol } else { Opcode::BUFFER_WBINVL1 }, []);

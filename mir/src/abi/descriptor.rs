@@ -297,7 +297,7 @@ impl RegisterCounts {
 
     /// `GRANULATED_WAVEFRONT_SGPR_COUNT`: always in units of eight, but rounded to the granule of allocation, which is
     /// sixteen on GFX9 (GFX8 allocates sixteen too, its field is not rounded). LLVM 16 and 22 leave out the rounding; the hardware then rounds.
-    /// Source: usage guide, compute_pgm_rsrc1.
+    /// Source: usage guide, compute_pgm_rsrc1; ERRATA E5.
     pub fn sgpr_blocks(&self, target: &Target) -> Result<u32> {
         let processor = target.processor;
         let fixed = target.has(Features::SGPR_INIT_BUG);

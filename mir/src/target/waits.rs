@@ -6,7 +6,7 @@
 //! | GFX9 | bits 15:14 and 3:0 | bits 6:4 | bits 11:8 |
 //! | GFX10 | bits 15:14 and 3:0 | bits 6:4 | bits 13:8 |
 //!
-//! Source: the ISA manuals, "S_WAITCNT". (GFX6-7 manuals give lgkmcnt five bits; the fifth does not exist, LLVM agrees.)
+//! Source: the ISA manuals, "S_WAITCNT". GFX6-7 have four bits of lgkmcnt: ERRATA E1.
 
 use super::{Generation, Target};
 

@@ -28,7 +28,7 @@ pub static TWO_OVER_PI: [u64; 19] = [
 /// `v_div_scale`: the scaled operand and whether `v_div_fmas` must scale back.
 ///
 /// Source: Vega ISA, "V_DIV_SCALE_F32" and "_F64": s0 is the operand to scale, s1 the denominator, s2 the numerator. Where both
-/// 1/s1 and s2/s1 are denormal the manual scales the denominator up, which would overflow; it must go down.
+/// 1/s1 and s2/s1 are denormal the manual scales the denominator up, which would overflow; it must go down (ERRATA E3).
 pub fn div_scale(fmt: Fmt, s0: u64, s1: u64, s2: u64) -> (u64, bool) {
     let (gap, up, low) = if fmt == F64 { (768, 128, 53) } else { (96, 64, 23) };
     let scaled = |by| convert(fmt, fmt, s0, by, Round::Even);
@@ -80,7 +80,7 @@ fn quotient_is_denormal(fmt: Fmt, n: u64, d: u64) -> bool {
 /// `v_div_fmas`: a fused multiply-add whose result is scaled back where `vcc` is set.
 ///
 /// The manuals give one factor (2^32 and 2^64), which cannot undo both of `v_div_scale`'s scalings; the quotient's own
-/// exponent (`s2`'s) tells which way it must go, by the factor that `v_div_scale` used.
+/// exponent (`s2`'s) tells which way it must go, by the factor that `v_div_scale` used (ERRATA E2).
 pub fn div_fmas(fmt: Fmt, s0: u64, s1: u64, s2: u64, vcc: bool, round: Round) -> u64 {
     let by = if fmt == F64 { 128 } else { 64 };
     let scale = match (vcc, fmt.exponent(s2) > fmt.bias()) {

@@ -38,7 +38,7 @@ macro_rules! rules {
 
 rules! {
     SetregGetreg: "s_setreg, then s_getreg of the same register", [1, 1, 2, 2, 0], "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
-    SetregSetreg: "s_setreg, then s_setreg of the same register", [1, 1, 2, 2, 0], "LLVM processors' models; the manuals name s_getreg alone";
+    SetregSetreg: "s_setreg, then s_setreg of the same register", [1, 1, 2, 2, 0], "LLVM's hazard recogniser; ERRATA E8";
     ValuSgprVmem: "VALU writes an SGPR, then VMEM reads it", [0, 0, 5, 5, 0], "GCN3 and Vega ISA";
     ValuSgprLaneSelect: "VALU writes an SGPR, then v_readlane or v_writelane selects the lane by it", [4, 4, 4, 4, 0], "all manuals";
     ValuVccDivFmas: "VALU writes VCC, then v_div_fmas", [4, 4, 4, 4, 0], "all manuals";
