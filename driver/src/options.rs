@@ -6,6 +6,7 @@ use crate::pipeline::PASSES;
 use mir::ir::{Function, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
+use target_lexicon::{Architecture, OperatingSystem};
 
 /// What to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -268,18 +269,20 @@ impl CompileOptions {
 /// LLVM 22's.
 const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
 
-/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name wherever it stands;
-/// systems without conventions of their own count as none.
+/// Systems that `target-lexicon` does not know, and the names that LLVM takes for AMDHSA with anything behind them, such as a version.
+const NAMED_SYSTEMS: [(&str, Os); 3] =
+    [("amdhsa", Os::AmdHsa), ("amdpal", Os::AmdPal), ("mesa3d", Os::Mesa3d)];
+
+/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name wherever it stands,
+/// which is why the parts are parsed one by one; systems without conventions of their own count as none.
 fn operating_system(triple: &str) -> Result<Os> {
     let mut parts = triple.split('-');
-    if parts.next() != Some("amdgcn") {
+    if parts.next().map(str::parse) != Some(Ok(Architecture::AmdGcn)) {
         return Err(Diagnostic::malformed(format!("target triple `{triple}` is not for amdgcn")));
     }
-    let known = parts.find_map(|part| match part {
-        _ if part.starts_with("amdhsa") => Some(Os::AmdHsa),
-        _ if part.starts_with("amdpal") => Some(Os::AmdPal),
-        _ if part.starts_with("mesa3d") => Some(Os::Mesa3d),
-        _ => None,
+    let known = parts.find_map(|part| match part.parse() {
+        Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
+        _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
     });
     Ok(known.unwrap_or(Os::Unknown))
 }

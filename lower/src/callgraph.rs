@@ -123,7 +123,7 @@ pub fn complete_kernels(
         }
     }
     for (i, f) in functions.iter_mut().enumerate() {
-        if f.kernel.is_some() && !(f.function.calls.is_empty() && !f.function.dynamic_stack) {
+        if f.kernel.is_some() && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
             let source = &module.functions[f.function.source];
             let described = target_of(source).and_then(|target| describe(f, &needs[i], module, &target));
             described.map_err(|e| e.in_function(&f.function.name))?;

@@ -161,8 +161,8 @@ struct Record<'a> { name: &'a str, values: [i32; 3], flag: Option<bool>, token: 
 pub fn format_debug(i: usize, input: &[u32], out: &mut [u32]) {
     let mut text = Text::new();
     let values = [pick(input, i, 0) as i32 >> 20, i as i32, -7];
-    let flag = if i % 3 == 0 { None } else { Some(i % 2 == 0) };
-    let record = Record { name: if i % 2 == 0 { "even" } else { "o\"dd" }, values, flag, token: Token::Number(i as i64 - 9) };
+    let flag = if i.is_multiple_of(3) { None } else { Some(i.is_multiple_of(2)) };
+    let record = Record { name: if i.is_multiple_of(2) { "even" } else { "o\"dd" }, values, flag, token: Token::Number(i as i64 - 9) };
     out[0] = u32::from(write!(text, "{record:?}").is_ok());
     out[1] = text.len as u32;
     fold(&mut out[2..5], text.digest());
@@ -327,7 +327,7 @@ pub fn recursion(i: usize, input: &[u32], out: &mut [u32]) {
 }
 
 pub fn options(i: usize, input: &[u32], out: &mut [u32]) {
-    fn half(x: u32) -> Option<u32> { if x % 2 == 0 { Some(x / 2) } else { None } }
+    fn half(x: u32) -> Option<u32> { if x.is_multiple_of(2) { Some(x / 2) } else { None } }
     fn steps(x: u32) -> Result<u32, u8> {
         let a = half(x).ok_or(1)?;
         let b = half(a).ok_or(2)?;
@@ -544,7 +544,7 @@ pub fn generators(i: usize, input: &[u32], out: &mut [u32]) {
             loop {
                 self.at += 1;
                 let n = self.at;
-                if (2..).take_while(|d| d * d <= n).all(|d| n % d != 0) { return Some(n); }
+                if (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d)) { return Some(n); }
             }
         }
     }

@@ -51,7 +51,7 @@ pub struct DisplayInst<'a> {
 
 impl DisplayInst<'_> {
     fn values<'v>(&self, f: &mut Formatter<'_>, values: impl IntoIterator<Item = &'v Value>) -> fmt::Result {
-        comma_separated(f, values.into_iter(), |f, &v| self.function.display_value(self.module, v).fmt(f))
+        comma_separated(f, values, |f, &v| self.function.display_value(self.module, v).fmt(f))
     }
 
     fn target(&self, f: &mut Formatter<'_>, target: &Target) -> fmt::Result {

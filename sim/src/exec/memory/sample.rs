@@ -202,8 +202,8 @@ impl Exec<'_> {
         if image.last_level > 0 && lod >= 0.5 {
             return Err(refuse(format!("levels of images: level of detail {lod}")));
         }
-        let linear = (form.gather || if lod > 0.0 { s.minify_linear } else { s.magnify_linear })
-            && (form.gather || !image.format.is_integer());
+        let filters = if lod > 0.0 { s.minify_linear } else { s.magnify_linear };
+        let linear = form.gather || (filters && !image.format.is_integer());
         if form.gather && image.dimensions != 2 {
             return Err(refuse("gather from images that are not of two dimensions".to_owned()));
         }
