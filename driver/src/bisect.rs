@@ -289,7 +289,7 @@ impl Stages<'_> {
                     (Some(_), _) => None,
                 };
                 if let Some(change) = change {
-                    verdict.culprit = Some(Culprit { step, before: *before, change });
+                    verdict.culprit = Some(Culprit { step, before, change });
                     break;
                 }
             }

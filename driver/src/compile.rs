@@ -410,7 +410,7 @@ impl Runner<'_> {
                     observer.function(pass, f);
                 }
                 if options.verify {
-                    machine::verify(f).map_err(|error| broken(pass, error))?;
+                    machine::verify(f).map_err(|error| broken(pass, *error))?;
                 }
             }
             self.print(pass, "after", Some(&ir.name), &mut notes, || describe(&cx, &form));
@@ -428,7 +428,7 @@ impl Runner<'_> {
         &self,
         passes: Range<usize>,
         module: &Module,
-        finals: &mut Vec<FinalFunction>,
+        finals: &mut [FinalFunction],
         output: &mut Output,
     ) -> Result<Vec<u8>> {
         let mut notes = Notes::default();
@@ -540,8 +540,8 @@ fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> St
 fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
     let verify = if pass.leaves >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
     verify(module, function).map_err(|errors| match errors.into_iter().next() {
-        Some(error) => broken(pass, Box::new(error)),
-        None => broken(pass, Diagnostic::defect("refused without a reason")),
+        Some(error) => broken(pass, error),
+        None => broken(pass, *Diagnostic::defect("refused without a reason")),
     })?;
     let types = &module.types;
     let legal = match pass.leaves {
@@ -549,11 +549,11 @@ fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Tar
         Stage::Expanded => ir::legal::verify_expanded(function, types, target),
         _ => ir::legal::verify_legal(function, types, target),
     };
-    legal.map_err(|error| broken(pass, error))
+    legal.map_err(|error| broken(pass, *error))
 }
 
 /// What the verifier found behind `pass`.
-fn broken(pass: &Pass, error: Box<Diagnostic>) -> Box<Diagnostic> {
+fn broken(pass: &Pass, error: Diagnostic) -> Box<Diagnostic> {
     let mut defect = Diagnostic::defect(format!("after {}: {}", pass.name, error.message));
     (defect.function, defect.inst) = (error.function, error.inst);
     defect

@@ -3,11 +3,11 @@
 //! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
 //! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
 #![forbid(unsafe_code)]
-pub mod asm;
+mod asm;
 pub mod assemble;
 pub mod disassemble;
 mod final_function;
-pub mod object;
+mod object;
 
 pub use asm::emit_asm;
 pub use assemble::assemble;

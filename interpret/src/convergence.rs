@@ -59,6 +59,7 @@ impl Position {
     }
 
     /// Rounds of the loops around the block, outermost first; 0 in the first.
+    #[cfg(test)]
     pub fn rounds(&self) -> impl Iterator<Item = u64> + '_ {
         self.key.iter().skip(1).step_by(2).copied()
     }
@@ -287,11 +288,6 @@ impl Schedule {
     #[allow(clippy::should_implement_trait, reason = "what comes next changes with who arrives")]
     pub fn next(&mut self) -> Option<(Position, u64)> {
         self.groups.pop()
-    }
-
-    /// The lanes that wait.
-    pub fn lanes(&self) -> u64 {
-        self.groups.iter().fold(0, |lanes, (_, mask)| lanes | mask)
     }
 
     /// Removes lanes wherever they are.

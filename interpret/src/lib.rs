@@ -15,7 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
-pub mod convergence;
+mod convergence;
 pub mod dispatch;
 pub mod ir;
 pub mod machine;

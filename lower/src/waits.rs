@@ -30,6 +30,7 @@
 
 use crate::regs::{Access, for_each_access};
 use cranelift_entity::SecondaryMap;
+use mir::analysis::{Csr, Order};
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{AsmSite, Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
 use mir::target::{Generation, Target, WaitCounts};
@@ -325,27 +326,8 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
 
 /// Reverse post-order of the blocks that the wave can reach.
 pub(crate) fn wave_rpo(f: &Function) -> Vec<Block> {
-    let Some(&entry) = f.layout.first() else { return Vec::new() };
-    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
-    let mut order = Vec::with_capacity(f.layout.len());
-    let mut stack = vec![(entry, 0)];
-    seen[entry] = true;
-    while let Some((block, next)) = stack.last_mut() {
-        match f.blocks[*block].wave_succs.get(*next) {
-            Some(edge) => {
-                *next += 1;
-                if !std::mem::replace(&mut seen[edge.block], true) {
-                    stack.push((edge.block, 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
+    let order = Order::reverse_post_order(&Csr::wave(f));
+    order.blocks().iter().copied().map(Block::from_u32).collect()
 }
 
 /// Runs over a block from the tracker's state, and returns the waits it needs.

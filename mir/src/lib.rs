@@ -9,6 +9,7 @@
 pub mod abi;
 pub mod analysis;
 pub mod diag;
+pub mod half;
 pub mod ir;
 pub mod isa;
 pub mod machine;

@@ -13,7 +13,8 @@
 
 mod common;
 
-use common::{LLVM_MC, Random, assemble, rows, target};
+use common::{LLVM_MC, assemble, rows, target};
+use fastrand::Rng;
 use mir::isa::format::layout;
 use mir::isa::{DecodeError, Format, Opcode, decode, decode_lenient};
 use mir::machine::Encoding;
@@ -27,28 +28,28 @@ use std::process::{Command, Stdio};
 const BATCH: usize = 50_000;
 
 /// A value that may stand in a 9-bit source, and that is near a boundary.
-fn source(random: &mut Random) -> u64 {
-    match random.below(8) {
-        0 => 96 + random.below(32),
-        1 => 128 + random.below(128),
+fn source(random: &mut Rng) -> u64 {
+    match random.u64(..8) {
+        0 => 96 + random.u64(..32),
+        1 => 128 + random.u64(..128),
         2 => 255,
-        3 => random.below(512),
-        4 => random.below(104),
-        5 => 240 + random.below(16),
-        _ => 256 + random.below(256),
+        3 => random.u64(..512),
+        4 => random.u64(..104),
+        5 => 240 + random.u64(..16),
+        _ => 256 + random.u64(..256),
     }
 }
 
-fn pattern(random: &mut Random, rows: &[(Opcode, Encoding)], generation: Generation) -> [u32; 3] {
-    let mut bits = random.next();
-    let (op, encoding) = rows[random.below(rows.len() as u64) as usize];
+fn pattern(random: &mut Rng, rows: &[(Opcode, Encoding)], generation: Generation) -> [u32; 3] {
+    let mut bits = random.u64(..);
+    let (op, encoding) = rows[random.u64(..rows.len() as u64) as usize];
     let info = op.info();
     let layout = layout(info, encoding, generation).expect("listed encodings exist");
     let vop3 = encoding == Encoding::E64 && info.format != Format::Vop3p;
     let code = if vop3 { info.vop3_code(generation) } else { info.code(generation) };
     // Sparse modifiers and small numbers, often.
-    if random.chance(2) {
-        bits &= random.next();
+    if random.u64(..2) == 0 {
+        bits &= random.u64(..);
     }
     // Bits that this row uses, as far as its format says.
     let mut used = layout.op.mask() | layout.fixed;
@@ -60,16 +61,16 @@ fn pattern(random: &mut Random, rows: &[(Opcode, Encoding)], generation: Generat
         used |= field.mask();
         let value = match field.width {
             9 => source(random),
-            8 if random.chance(2) => source(random) & 0xff,
-            7 if random.chance(3) => 96 + random.below(32),
-            _ => random.next(),
+            8 if random.u64(..2) == 0 => source(random) & 0xff,
+            7 if random.u64(..3) == 0 => 96 + random.u64(..32),
+            _ => random.u64(..),
         };
         bits = bits & !field.mask() | field.put(value);
     }
     // Modifiers: each is neutral, random or full.
     for (_, field) in layout.mods {
         used |= field.mask();
-        match random.below(4) {
+        match random.u64(..4) {
             0 => bits |= field.mask(),
             1 => {}
             _ => bits &= !field.mask(),
@@ -79,23 +80,23 @@ fn pattern(random: &mut Random, rows: &[(Opcode, Encoding)], generation: Generat
         bits = bits & !layout.op.mask() | layout.op.put(u64::from(code));
     }
     // Reserved bits are clear, or one of them is set.
-    match random.below(8) {
+    match random.u64(..8) {
         0 => {}
-        1 => bits = bits & used | 1 << random.below(64),
+        1 => bits = bits & used | 1 << random.u64(..64),
         2 => bits &= layout.used,
         _ => bits &= used,
     }
     bits = bits & !prefix(layout.fixed, info.format, encoding) | layout.fixed;
-    if random.chance(20) {
-        bits ^= layout.op.put(random.next());
+    if random.u64(..20) == 0 {
+        bits ^= layout.op.put(random.u64(..));
     }
-    if random.chance(50) {
-        bits = bits & !0xffff_ffff | random.below(1 << 32);
+    if random.u64(..50) == 0 {
+        bits = bits & !0xffff_ffff | random.u64(..1 << 32);
     }
-    let third = if random.chance(3) { random.below(200) as u32 } else { random.next() as u32 };
+    let third = if random.u64(..3) == 0 { random.u64(..200) as u32 } else { random.u64(..) as u32 };
     let second = (bits >> 32) as u32;
-    let second = if layout.dwords == 1 && random.chance(4) {
-        [1, 0x3f80_0000, 0x3c00, 0xffff_fff0][random.below(4) as usize]
+    let second = if layout.dwords == 1 && random.u64(..4) == 0 {
+        [1, 0x3f80_0000, 0x3c00, 0xffff_fff0][random.u64(..4) as usize]
     } else {
         second
     };
@@ -413,7 +414,7 @@ fn random(processor: &str, seed: u64) {
     let count = patterns_wanted();
     let target = target(processor);
     let rows = rows(&target);
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     compare(&target, (0..count).map(|_| harmless(|| pattern(&mut random, &rows, target.generation()))));
 }
 
@@ -526,7 +527,7 @@ fn reassembled(processor: &str, seed: u64) {
     let count = patterns_wanted() / 2;
     let target = target(processor);
     let rows = rows(&target);
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let cases: Vec<(String, Vec<u8>)> = (0..count)
         .filter_map(|_| {
             let words = pattern(&mut random, &rows, target.generation());
@@ -590,7 +591,7 @@ fn flipped_bits(processor: &str) {
     let target = target(processor);
     let generation = target.generation();
     let mut patterns = Vec::new();
-    let mut source = Random(5);
+    let mut source = Rng::with_seed(5);
     for (op, encoding) in rows(&target) {
         let Some(layout) = layout(op.info(), encoding, generation) else { continue };
         // A valid encoding to start from.

@@ -4,7 +4,8 @@ mod common;
 #[path = "common/property.rs"]
 mod property;
 
-use common::{Random, rows, target};
+use common::{rows, target};
+use fastrand::Rng;
 use mir::isa::format::layout;
 use property::any_bytes;
 use proptest::prelude::*;
@@ -21,7 +22,7 @@ proptest! {
 /// Fixed bits and opcode of each row, everything else random.
 #[test]
 fn near_instructions() {
-    let mut random = Random(11);
+    let mut random = Rng::with_seed(11);
     for (number, processor) in mir::target::PROCESSORS.iter().enumerate() {
         let target = target(processor.name);
         let generation = target.generation();
@@ -36,14 +37,14 @@ fn near_instructions() {
             };
             let Some(code) = code else { continue };
             for _ in 0..8 {
-                let mut bits = random.next();
-                if random.chance(2) {
-                    bits &= random.next() & layout.used;
+                let mut bits = random.u64(..);
+                if random.u64(..2) == 0 {
+                    bits &= random.u64(..) & layout.used;
                 }
                 bits = bits & !layout.op.mask() | layout.op.put(u64::from(code)) | layout.fixed;
                 let mut bytes = vec![number as u8];
                 bytes.extend(bits.to_le_bytes());
-                bytes.extend((random.next() as u32).to_le_bytes());
+                bytes.extend((random.u64(..) as u32).to_le_bytes());
                 any_bytes(&bytes);
             }
         }

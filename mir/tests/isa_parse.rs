@@ -5,7 +5,8 @@
 
 mod common;
 
-use common::{LLVM_MC, Random, rows, target};
+use common::{LLVM_MC, rows, target};
+use fastrand::Rng;
 use mir::isa::format::{Slot, layout};
 use mir::isa::parse::{Parsed, Parser};
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, ValueType, decode};
@@ -55,7 +56,7 @@ fn free_bits(op: Opcode, encoding: Encoding, target: &Target) -> Option<(u64, u6
 
 /// Instructions of every row and encoding: random bits that decode.
 fn instructions(target: &Target) -> Vec<(Inst, Vec<u32>)> {
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let mut all = Vec::new();
     let mut missing = Vec::new();
     for (op, encoding) in rows(target) {
@@ -63,12 +64,12 @@ fn instructions(target: &Target) -> Vec<(Inst, Vec<u32>)> {
         let mut found = 0;
         for attempt in 0..4000u32 {
             // Modifiers seldom go together: mostly few bits.
-            let mut bits = random.next();
+            let mut bits = random.u64(..);
             for _ in 0..attempt % 5 {
-                bits &= random.next();
+                bits &= random.u64(..);
             }
             let bits = fixed | bits & free;
-            let words = [bits as u32, (bits >> 32) as u32, random.next() as u32];
+            let words = [bits as u32, (bits >> 32) as u32, random.u64(..) as u32];
             let Ok((inst, length)) = decode(&words, target) else { continue };
             let same = inst.op == op && (inst.encoding == encoding || inst.encoding == Encoding::Auto);
             if same {
@@ -199,7 +200,7 @@ fn llvm(lines: &[String], target: &Target) -> Option<Vec<Result<String, String>>
 }
 
 /// The text without its encoding suffix, or with another one; sometimes with another number or register.
-fn variants(text: &str, random: &mut Random) -> Vec<String> {
+fn variants(text: &str, random: &mut Rng) -> Vec<String> {
     let (mnemonic, rest) = text.split_once(' ').unwrap_or((text, ""));
     let base = ["_e32", "_e64", "_sdwa", "_dpp"].iter().find_map(|suffix| mnemonic.strip_suffix(suffix));
     let mut out = Vec::new();
@@ -211,8 +212,8 @@ fn variants(text: &str, random: &mut Random) -> Vec<String> {
         ["v1", "s1", "1.0", "0x12345", "-1", "vcc", "s[2:3]", "v[4:5]", "exec_lo", "off", "|v2|", "m0"];
     let parts: Vec<&str> = rest.split(", ").collect();
     if parts.len() > 1 {
-        let place = random.below(parts.len() as u64) as usize;
-        let word = WORDS[random.below(WORDS.len() as u64) as usize];
+        let place = random.u64(..parts.len() as u64) as usize;
+        let word = WORDS[random.u64(..WORDS.len() as u64) as usize];
         let tail = parts[place].split_once(' ').map_or(String::new(), |(_, tail)| format!(" {tail}"));
         let mut parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
         parts[place] = format!("{word}{tail}");
@@ -227,7 +228,7 @@ fn llvm_chooses_the_same_encoding() {
     let mut compared = 0;
     for processor in ["gfx600", "gfx700", "gfx803", "gfx900"] {
         let target = target(processor);
-        let mut random = Random(11);
+        let mut random = Rng::with_seed(11);
         let mut lines = Vec::new();
         for (inst, _) in instructions(&target) {
             let text = inst.display(&target).to_string();

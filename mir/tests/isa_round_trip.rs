@@ -5,7 +5,8 @@
 
 mod common;
 
-use common::{LLVM_MC, Random, assemble, encodings};
+use common::{LLVM_MC, assemble, encodings};
+use fastrand::Rng;
 use mir::isa::format::layout;
 use mir::isa::{
     Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType, decode, dpp_control_exists, encode,
@@ -20,7 +21,7 @@ use mir::target::{Generation, Target};
 const VARIANTS: usize = 4;
 
 struct Generator<'a> {
-    random: &'a mut Random,
+    random: &'a mut Rng,
     info: &'static OpcodeInfo,
     generation: Generation,
     encoding: Encoding,
@@ -31,7 +32,7 @@ struct Generator<'a> {
 
 impl Generator<'_> {
     fn vgpr(&mut self, dwords: u8) -> Operand {
-        let n = self.random.below(257 - u64::from(dwords)) as u16;
+        let n = self.random.u64(..257 - u64::from(dwords)) as u16;
         Operand::preg(PReg::vgpr(n), dwords)
     }
 
@@ -41,24 +42,24 @@ impl Generator<'_> {
             2 => 2,
             _ => 4,
         };
-        if dwords <= 2 && self.random.chance(8) {
+        if dwords <= 2 && self.random.u64(..8) == 0 {
             return Operand::preg(PReg::VCC_LO, dwords);
         }
-        if dwords <= 4 && self.random.chance(8) {
-            return Operand::preg(PReg::ttmp((self.random.below(2) * 4) as u16), dwords);
+        if dwords <= 4 && self.random.u64(..8) == 0 {
+            return Operand::preg(PReg::ttmp((self.random.u64(..2) * 4) as u16), dwords);
         }
         let count = (102 - u64::from(dwords)) / align + 1;
-        Operand::preg(PReg::sgpr((self.random.below(count) * align) as u16), dwords)
+        Operand::preg(PReg::sgpr((self.random.u64(..count) * align) as u16), dwords)
     }
 
     fn inline(&mut self, ty: ValueType) -> Operand {
         loop {
             let floats = (ty != ValueType::F16 || self.generation >= Generation::Gfx8)
                 && !matches!(ty, ValueType::I16 | ValueType::U16 | ValueType::B16 | ValueType::V2I16);
-            let code = if floats && self.random.chance(2) {
-                240 + self.random.below(9)
+            let code = if floats && self.random.u64(..2) == 0 {
+                240 + self.random.u64(..9)
             } else {
-                128 + self.random.below(81)
+                128 + self.random.u64(..81)
             };
             if let Some(value) = inline_constant_value(code as u16, ty, self.generation) {
                 return Operand::Imm(value);
@@ -68,7 +69,7 @@ impl Generator<'_> {
 
     fn literal(&mut self, ty: ValueType) -> Operand {
         self.literal_used = true;
-        let bits = self.random.next() as u32 | 0x0100_1100;
+        let bits = self.random.u64(..) as u32 | 0x0100_1100;
         let value = match ty {
             ValueType::F64 => i64::from(bits) << 32,
             ValueType::I64 => i64::from(bits >> 1),
@@ -82,7 +83,7 @@ impl Generator<'_> {
         if ty == ValueType::Data {
             return self.sgpr(dwords);
         }
-        match self.random.below(4) {
+        match self.random.u64(..4) {
             0 => self.inline(ty),
             1 if literal && !self.literal_used => self.literal(ty),
             _ => self.sgpr(dwords),
@@ -91,17 +92,17 @@ impl Generator<'_> {
 
     fn vector_source(&mut self, dwords: u8, ty: ValueType, literal: bool) -> Operand {
         let half = ty == ValueType::F16 && self.generation <= Generation::Gfx7;
-        if ty == ValueType::Data || half || self.random.chance(2) {
+        if ty == ValueType::Data || half || self.random.u64(..2) == 0 {
             return self.vgpr(dwords);
         }
-        if self.random.chance(3) {
+        if self.random.u64(..3) == 0 {
             return self.inline(ty);
         }
         if let Some(old) = self.bus {
             let fits = old.as_reg().is_some_and(|r| r.dwords == dwords);
             return if fits { old } else { self.vgpr(dwords) };
         }
-        if literal && self.random.chance(2) {
+        if literal && self.random.u64(..2) == 0 {
             let operand = self.literal(ty);
             self.bus = Some(operand);
             return operand;
@@ -157,7 +158,7 @@ impl Generator<'_> {
                 ModFlags::R128 | ModFlags::A16 | ModFlags::LWE => true,
                 _ => !info.operands.is_empty(),
             };
-            if wanted && self.random.chance(3) {
+            if wanted && self.random.u64(..3) == 0 {
                 mods.flags |= flag;
             }
         }
@@ -186,19 +187,19 @@ impl Generator<'_> {
         if vop3p {
             let all = (1u8 << count) - 1;
             let selects = flags.intersects(OpFlags::FLOAT_MODS | OpFlags::MIX);
-            mods.op_sel = if selects { self.random.next() as u8 & all } else { 0 };
-            mods.op_sel_hi = if selects { (self.random.next() as u8 & all) | (7 & !all) } else { 7 };
+            mods.op_sel = if selects { self.random.u64(..) as u8 & all } else { 0 };
+            mods.op_sel_hi = if selects { (self.random.u64(..) as u8 & all) | (7 & !all) } else { 7 };
             if flags.contains(OpFlags::MIX) {
-                mods.neg = self.random.next() as u8 & all;
-                mods.abs = self.random.next() as u8 & all;
+                mods.neg = self.random.u64(..) as u8 & all;
+                mods.abs = self.random.u64(..) as u8 & all;
             } else if flags.contains(OpFlags::FLOAT_MODS) {
-                mods.neg = self.random.next() as u8 & all;
-                mods.neg_hi = self.random.next() as u8 & all;
+                mods.neg = self.random.u64(..) as u8 & all;
+                mods.neg_hi = self.random.u64(..) as u8 & all;
             }
         } else if long && flags.contains(OpFlags::FLOAT_MODS) {
-            mods.neg = self.random.next() as u8 & modifiable;
+            mods.neg = self.random.u64(..) as u8 & modifiable;
             if !flags.contains(OpFlags::VOP3B) {
-                mods.abs = self.random.next() as u8 & modifiable;
+                mods.abs = self.random.u64(..) as u8 & modifiable;
             }
         }
         let omod = (flags.contains(OpFlags::FLOAT_MODS) && !flags.contains(OpFlags::NO_OMOD) && !vop3p)
@@ -207,48 +208,48 @@ impl Generator<'_> {
         let integer = info.operands.first().is_some_and(|o| !matches!(o.ty, ValueType::F16 | ValueType::F32));
         let omod = omod && !(self.encoding == Encoding::Sdwa && integer);
         if omod && layout.has_mod(mir::isa::format::Mod::Omod) {
-            mods.omod = self.random.below(4) as u8;
+            mods.omod = self.random.u64(..4) as u8;
         }
         if self.encoding == Encoding::E64
             && flags.contains(OpFlags::OP_SEL)
             && layout.has_mod(mir::isa::format::Mod::OpSel)
         {
-            mods.op_sel = self.random.next() as u8 & (((1 << count) - 1) | 8);
+            mods.op_sel = self.random.u64(..) as u8 & (((1 << count) - 1) | 8);
         }
         match info.format {
             Format::Ds if !info.operands.is_empty() => {
                 if flags.contains(OpFlags::DS_TWO) {
-                    mods.offset = self.random.below(256) as i32;
-                    mods.offset1 = self.random.below(256) as u8;
+                    mods.offset = self.random.u64(..256) as i32;
+                    mods.offset1 = self.random.u64(..256) as u8;
                 } else {
-                    mods.offset = self.random.below(65536) as i32;
+                    mods.offset = self.random.u64(..65536) as i32;
                 }
             }
             Format::Mubuf | Format::Mtbuf if !info.operands.is_empty() => {
-                mods.offset = self.random.below(4096) as i32
+                mods.offset = self.random.u64(..4096) as i32
             }
             Format::Flat if self.generation >= Generation::Gfx9 => {
-                mods.offset = self.random.below(4096) as i32
+                mods.offset = self.random.u64(..4096) as i32
             }
-            Format::Global | Format::Scratch => mods.offset = self.random.below(8192) as i32 - 4096,
+            Format::Global | Format::Scratch => mods.offset = self.random.u64(..8192) as i32 - 4096,
             _ => {}
         }
         match info.format {
-            Format::Mtbuf => mods.dmask = self.random.below(128) as u8,
+            Format::Mtbuf => mods.dmask = self.random.u64(..128) as u8,
             Format::Mimg => {
                 mods.dmask = if flags.contains(OpFlags::GATHER4) {
-                    1 << self.random.below(4)
+                    1 << self.random.u64(..4)
                 } else if flags.contains(OpFlags::ATOMIC) {
                     if info.name.contains("cmpswap") { 3 } else { 1 }
                 } else {
-                    1 + self.random.below(15) as u8
+                    1 + self.random.u64(..15) as u8
                 };
             }
             // Compressed components are enabled in pairs.
             Format::Exp if mods.flags.contains(ModFlags::COMPR) => {
-                mods.dmask = [0, 3, 12, 15][self.random.below(4) as usize];
+                mods.dmask = [0, 3, 12, 15][self.random.u64(..4) as usize];
             }
-            Format::Exp => mods.dmask = self.random.below(16) as u8,
+            Format::Exp => mods.dmask = self.random.u64(..16) as u8,
             _ => {}
         }
         match self.encoding {
@@ -264,7 +265,7 @@ impl Generator<'_> {
     fn sdwa(&mut self, types: &[ValueType]) -> Sdwa {
         use SdwaSel::*;
         const PARTS: [SdwaSel; 7] = [Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword];
-        let mut part = || PARTS[self.random.below(7) as usize];
+        let mut part = || PARTS[self.random.u64(..7) as usize];
         let mut sdwa = Sdwa { dst_sel: part(), src_sel: [part(), part()], ..Sdwa::default() };
         if self.info.format == Format::Vop1 {
             sdwa.src_sel[1] = Dword;
@@ -274,13 +275,13 @@ impl Generator<'_> {
             sdwa.dst_sel = Dword;
         } else {
             sdwa.dst_unused =
-                [SdwaUnused::Pad, SdwaUnused::Sext, SdwaUnused::Preserve][self.random.below(3) as usize];
+                [SdwaUnused::Pad, SdwaUnused::Sext, SdwaUnused::Preserve][self.random.u64(..3) as usize];
         }
         for (i, ty) in types.iter().enumerate().take(2) {
             let integer = matches!(ty, ValueType::I16 | ValueType::U16 | ValueType::I32 | ValueType::U32)
                 || (matches!(ty, ValueType::B16 | ValueType::B32)
                     && !self.info.flags.contains(OpFlags::FLOAT_MODS));
-            if integer && self.random.chance(3) {
+            if integer && self.random.u64(..3) == 0 {
                 sdwa.sext |= 1 << i;
             }
         }
@@ -289,16 +290,16 @@ impl Generator<'_> {
 
     fn dpp(&mut self) -> Dpp {
         let ctrl = loop {
-            let ctrl = self.random.below(512) as u16;
+            let ctrl = self.random.u64(..512) as u16;
             if dpp_control_exists(ctrl) {
                 break ctrl;
             }
         };
         Dpp {
             ctrl,
-            row_mask: self.random.below(16) as u8,
-            bank_mask: self.random.below(16) as u8,
-            bound_ctrl: self.random.chance(2),
+            row_mask: self.random.u64(..16) as u8,
+            bank_mask: self.random.u64(..16) as u8,
+            bound_ctrl: self.random.u64(..2) == 0,
         }
     }
 
@@ -332,7 +333,7 @@ impl Generator<'_> {
             mask_source = Some(mask);
         }
         if matches!(info.format, Format::Global | Format::Scratch) {
-            has_saddr = self.random.chance(2);
+            has_saddr = self.random.u64(..2) == 0;
         }
         for (index, desc) in info.operands.iter().enumerate() {
             use OperandKind as K;
@@ -378,7 +379,7 @@ impl Generator<'_> {
                 K::SgprOrOff if has_saddr => self.sgpr(desc.dwords),
                 K::SgprOrOff => Operand::Off,
                 K::ScalarSrc if info.flags.contains(OpFlags::IGNORES_EXEC) => {
-                    if self.bus.is_none() && self.random.chance(2) {
+                    if self.bus.is_none() && self.random.u64(..2) == 0 {
                         let operand = self.sgpr(1);
                         self.bus = Some(operand);
                         operand
@@ -391,7 +392,7 @@ impl Generator<'_> {
                     Encoding::Dpp => self.vgpr(desc.dwords),
                     Encoding::Sdwa
                         if self.generation == Generation::Gfx8
-                            || self.random.chance(2)
+                            || self.random.u64(..2) == 0
                             || self.bus.is_some() =>
                     {
                         self.vgpr(desc.dwords)
@@ -414,49 +415,49 @@ impl Generator<'_> {
                     _ => Operand::preg(PReg::VCC_LO, 2),
                 },
                 K::Simm16 if info.format == Format::Sopc || info.name == "s_set_gpr_idx_mode" => {
-                    Operand::Imm(self.random.below(16) as i64)
+                    Operand::Imm(self.random.u64(..16) as i64)
                 }
-                K::Simm16 if desc.ty == ValueType::I16 => Operand::Imm(i64::from(self.random.next() as i16)),
-                K::Label => Operand::Imm(i64::from(self.random.next() as i16)),
+                K::Simm16 if desc.ty == ValueType::I16 => Operand::Imm(i64::from(self.random.u64(..) as i16)),
+                K::Label => Operand::Imm(i64::from(self.random.u64(..) as i16)),
                 K::Waitcnt if self.generation >= Generation::Gfx9 => {
-                    Operand::Imm(self.random.next() as i64 & 0xcf7f)
+                    Operand::Imm(self.random.u64(..) as i64 & 0xcf7f)
                 }
-                K::Waitcnt => Operand::Imm(self.random.next() as i64 & 0x0f7f),
+                K::Waitcnt => Operand::Imm(self.random.u64(..) as i64 & 0x0f7f),
                 K::Sendmsg => {
-                    Operand::Imm([1, 0x12, 0x122, 0x22, 3, 15 | 0x10, 0x23][self.random.below(7) as usize])
+                    Operand::Imm([1, 0x12, 0x122, 0x22, 3, 15 | 0x10, 0x23][self.random.u64(..7) as usize])
                 }
-                K::Simm16 | K::Hwreg => Operand::Imm(i64::from(self.random.next() as u16)),
-                K::OptionalImm if self.random.chance(2) => continue,
-                K::OptionalImm => Operand::Imm(1 + self.random.below(0xffff) as i64),
+                K::Simm16 | K::Hwreg => Operand::Imm(i64::from(self.random.u64(..) as u16)),
+                K::OptionalImm if self.random.u64(..2) == 0 => continue,
+                K::OptionalImm => Operand::Imm(1 + self.random.u64(..0xffff) as i64),
                 K::SmemOffset => {
-                    if self.random.chance(2) {
+                    if self.random.u64(..2) == 0 {
                         self.sgpr(1)
                     } else {
                         Operand::Imm(match self.generation {
-                            Generation::Gfx6 => self.random.below(256) as i64 * 4,
-                            Generation::Gfx7 if self.random.chance(2) => {
-                                self.random.below(0xffff_ffff) as i64 * 4
+                            Generation::Gfx6 => self.random.u64(..256) as i64 * 4,
+                            Generation::Gfx7 if self.random.u64(..2) == 0 => {
+                                self.random.u64(..0xffff_ffff) as i64 * 4
                             }
-                            Generation::Gfx7 => self.random.below(256) as i64 * 4,
-                            Generation::Gfx8 => self.random.below(1 << 20) as i64,
-                            _ if info.name.contains("buffer") => self.random.below(1 << 20) as i64,
-                            _ => self.random.below(1 << 21) as i64 - (1 << 20),
+                            Generation::Gfx7 => self.random.u64(..256) as i64 * 4,
+                            Generation::Gfx8 => self.random.u64(..1 << 20) as i64,
+                            _ if info.name.contains("buffer") => self.random.u64(..1 << 20) as i64,
+                            _ => self.random.u64(..1 << 21) as i64 - (1 << 20),
                         })
                     }
                 }
                 K::Soffset => {
-                    if self.random.chance(3) {
+                    if self.random.u64(..3) == 0 {
                         self.inline(ValueType::U32)
                     } else {
                         self.sgpr(1)
                     }
                 }
                 K::Literal => self.literal(desc.ty),
-                K::Attribute => Operand::Imm(self.random.below(33 * 4) as i64),
-                K::InterpSlot => Operand::Imm(self.random.below(3) as i64),
+                K::Attribute => Operand::Imm(self.random.u64(..33 * 4) as i64),
+                K::InterpSlot => Operand::Imm(self.random.u64(..3) as i64),
                 K::ExportTarget => {
                     let targets = [0, 1, 7, 8, 9, 12, 15, 32, 63];
-                    Operand::Imm(targets[self.random.below(targets.len() as u64) as usize])
+                    Operand::Imm(targets[self.random.u64(..targets.len() as u64) as usize])
                 }
                 K::ExportSrc => {
                     let number = index - 1;
@@ -467,7 +468,7 @@ impl Generator<'_> {
                         _ => self.vgpr(1),
                     }
                 }
-                K::Imm => Operand::Imm(self.random.below(128) as i64),
+                K::Imm => Operand::Imm(self.random.u64(..128) as i64),
                 K::AnyReg => unreachable!("pseudo instructions are skipped"),
             };
             operands.push(operand);
@@ -487,7 +488,7 @@ struct Case {
 }
 
 fn cases(target: &Target, seed: u64, failures: &mut Vec<String>) -> Vec<Case> {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let mut cases = Vec::new();
     for &op in Opcode::ALL {
         let info = op.info();
@@ -606,11 +607,11 @@ fn gfx600() {
 /// Random dwords decode to something that encodes again, or to an error; never a panic.
 #[test]
 fn random_dwords() {
-    let mut random = Random(1);
+    let mut random = Rng::with_seed(1);
     for processor in ["gfx900", "gfx803", "gfx700", "gfx600"] {
         let target = common::target(processor);
         for _ in 0..40_000 {
-            let words = [random.next() as u32, random.next() as u32, random.next() as u32];
+            let words = [random.u64(..) as u32, random.u64(..) as u32, random.u64(..) as u32];
             let Ok((inst, length)) = decode(&words, &target) else { continue };
             assert!((1..=3).contains(&length));
             let mut out = Vec::new();

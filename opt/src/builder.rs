@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
         let bits = match ty {
             Type::F64 => value.to_bits(),
             Type::F32 => u64::from((value as f32).to_bits()),
-            _ => u64::from(fold::f64_to_f16(value)),
+            _ => u64::from(mir::half::from_f64(value)),
         };
         self.float_bits(ty, bits)
     }

@@ -64,11 +64,8 @@ fn samples(bits: u32) -> Vec<u64> {
     out.extend(
         [0xffff, 0x10000, 0xff_ffff, 0x100_0000, 0xffff_ffff, 0x1_0000_0000].iter().map(|v| v & mask(bits)),
     );
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    for i in 0..23u32 {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        out.push((state ^ state >> 29) & mask(bits) >> (i * 7 % bits));
-    }
+    let mut rng = fastrand::Rng::with_seed(1);
+    out.extend((0..23u32).map(|i| rng.u64(..) & mask(bits) >> (i * 7 % bits)));
     out
 }
 

@@ -5,22 +5,13 @@
 
 use crate::interpret::Case;
 use crate::{Allocator, Options};
+use fastrand::Rng;
 use mir::isa::Opcode;
 use mir::machine::{
     Block, Condition, Edge, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator, VReg,
 };
 use mir::target::Target;
 use rustc_hash::FxHashSet;
-
-/// A small generator of pseudo-random numbers (PCG's multiplier).
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % n.max(1)
-    }
-}
 
 /// What the generator is to make.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +29,7 @@ pub(crate) struct Shape {
 
 pub(crate) struct Generator {
     pub f: Function,
-    random: Random,
+    random: Rng,
     shape: Shape,
     block: Block,
     depth: u8,
@@ -62,7 +53,7 @@ impl Generator {
         let block = f.add_block();
         let mut g = Self {
             f,
-            random: Random(seed),
+            random: Rng::with_seed(seed),
             shape,
             block,
             depth: 0,
@@ -96,7 +87,7 @@ impl Generator {
     }
 
     fn set_exec(&mut self) {
-        let mask = self.masks[self.random.below(self.masks.len())];
+        let mask = self.masks[self.random.usize(..self.masks.len())];
         let exec = Operand::preg(PReg::EXEC_LO, 2);
         self.emit(Opcode::S_OR_B64, vec![exec, exec, Operand::vreg(mask, 2)]);
     }
@@ -138,7 +129,7 @@ impl Generator {
         // The oldest are forgotten, some at random.
         let dwords = |g: &Self| g.live[file].iter().map(|&v| usize::from(g.f.vregs[v].dwords)).sum::<usize>();
         while dwords(self) > limit {
-            let n = self.random.below(self.live[file].len());
+            let n = self.random.usize(..self.live[file].len());
             self.live[file].remove(n);
         }
     }
@@ -146,7 +137,7 @@ impl Generator {
     fn keep_mask(&mut self, mask: VReg) {
         self.masks.push(mask);
         if self.masks.len() > 4 {
-            let n = self.random.below(4);
+            let n = self.random.usize(..4);
             self.masks.remove(n);
         }
     }
@@ -155,10 +146,10 @@ impl Generator {
     fn value(&mut self, file: RegFile, dwords: u8) -> Operand {
         let list = &self.live[usize::from(file == RegFile::Vgpr)];
         for _ in 0..6 {
-            let v = list[self.random.below(list.len())];
+            let v = list[self.random.usize(..list.len())];
             let have = self.f.vregs[v].dwords;
             if have >= dwords {
-                let mut sub = self.random.below(usize::from(have - dwords) + 1) as u8;
+                let mut sub = self.random.usize(..usize::from(have - dwords) + 1) as u8;
                 // SGPR tuples inside tuples keep their alignment.
                 sub -= sub % crate::webs::alignment(file, dwords);
                 return Operand::sub(v, sub, dwords);
@@ -170,8 +161,8 @@ impl Generator {
             operands.push(match list.is_empty() {
                 true => Operand::Imm(7),
                 false => {
-                    let part = list[self.random.below(list.len())];
-                    let sub = self.random.below(usize::from(self.f.vregs[part].dwords)) as u8;
+                    let part = list[self.random.usize(..list.len())];
+                    let sub = self.random.usize(..usize::from(self.f.vregs[part].dwords)) as u8;
                     Operand::sub(part, sub, 1)
                 }
             });
@@ -192,7 +183,7 @@ impl Generator {
     fn inst(&mut self) {
         use Opcode::*;
         use RegFile::{Sgpr, Vgpr};
-        match self.random.below(25) {
+        match self.random.usize(..25) {
             0 | 1 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 self.define(Vgpr, 1, V_ADD_F32, vec![a, b]);
@@ -207,21 +198,21 @@ impl Generator {
                 self.define(Vgpr, 2, V_ADD_F64, vec![a, b]);
             }
             5 => {
-                let n = self.random.below(4);
+                let n = self.random.usize(..4);
                 let op =
                     [GLOBAL_LOAD_DWORD, GLOBAL_LOAD_DWORDX2, GLOBAL_LOAD_DWORDX3, GLOBAL_LOAD_DWORDX4][n];
                 let a = self.value(Vgpr, 2);
                 self.define(Vgpr, n as u8 + 1, op, vec![a, Operand::Off]);
             }
             6 => {
-                let n = self.random.below(4);
+                let n = self.random.usize(..4);
                 let op =
                     [GLOBAL_STORE_DWORD, GLOBAL_STORE_DWORDX2, GLOBAL_STORE_DWORDX3, GLOBAL_STORE_DWORDX4][n];
                 let (a, d) = (self.value(Vgpr, 2), self.value(Vgpr, n as u8 + 1));
                 self.emit(op, vec![a, d, Operand::Off]);
             }
             7 => {
-                let n = self.random.below(5);
+                let n = self.random.usize(..5);
                 let op = [S_LOAD_DWORD, S_LOAD_DWORDX2, S_LOAD_DWORDX4, S_LOAD_DWORDX8, S_LOAD_DWORDX16][n];
                 if 1 << n <= self.shape.sgprs / 3 {
                     let a = self.value(Sgpr, 2);
@@ -244,11 +235,11 @@ impl Generator {
             }
             12 | 13 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
-                let mask = self.masks[self.random.below(self.masks.len())];
+                let mask = self.masks[self.random.usize(..self.masks.len())];
                 self.define(Vgpr, 1, V_CNDMASK_B32, vec![a, b, Operand::vreg(mask, 2)]);
             }
             14 => {
-                let mask = self.masks[self.random.below(self.masks.len())];
+                let mask = self.masks[self.random.usize(..self.masks.len())];
                 self.emit(COPY, vec![Operand::preg(PReg::VCC_LO, 2), Operand::vreg(mask, 2)]);
                 let (a, b, c) = (self.value(Vgpr, 1), self.value(Vgpr, 1), self.value(Vgpr, 1));
                 self.define(Vgpr, 1, V_DIV_FMAS_F32, vec![a, b, c]);
@@ -269,18 +260,18 @@ impl Generator {
                 self.define(Vgpr, 1, COPY, vec![a]);
             }
             18 => {
-                let n = [1, 2, 4][self.random.below(3)];
-                let file = [Sgpr, Vgpr][self.random.below(2)];
+                let n = [1, 2, 4][self.random.usize(..3)];
+                let file = [Sgpr, Vgpr][self.random.usize(..2)];
                 let a = self.value(file, n);
                 self.define(file, n, COPY, vec![a]);
             }
             19 => {
-                let file = [Sgpr, Vgpr][self.random.below(2)];
-                let n = [2, 3, 4, 5, 8][self.random.below(5)];
+                let file = [Sgpr, Vgpr][self.random.usize(..2)];
+                let n = [2, 3, 4, 5, 8][self.random.usize(..5)];
                 if usize::from(n) <= [self.shape.sgprs, self.shape.vgprs][usize::from(file == Vgpr)] / 3 {
                     let mut parts = Vec::new();
                     for _ in 0..n {
-                        parts.push(match self.random.below(8) {
+                        parts.push(match self.random.usize(..8) {
                             0 => Operand::Imm(3),
                             _ => self.value(file, 1),
                         });
@@ -294,7 +285,7 @@ impl Generator {
             }
             21 => self.define(Vgpr, 1, V_MOV_B32, vec![Operand::Imm(42)]),
             22 => {
-                let file = [Sgpr, Vgpr][self.random.below(2)];
+                let file = [Sgpr, Vgpr][self.random.usize(..2)];
                 self.define(file, 1, IMPLICIT_DEF, vec![]);
             }
             23 => {
@@ -312,7 +303,7 @@ impl Generator {
     }
 
     fn straight(&mut self) {
-        for _ in 0..1 + self.random.below(2 * self.shape.straight) {
+        for _ in 0..1 + self.random.usize(..2 * self.shape.straight) {
             self.inst();
         }
     }
@@ -321,14 +312,14 @@ impl Generator {
         self.straight();
         while self.left > 0 {
             if depth < self.shape.depth {
-                match self.random.below(3) {
+                match self.random.usize(..3) {
                     0 => self.conditional(depth, true),
                     1 => self.conditional(depth, false),
                     _ => self.repeat(depth),
                 }
             }
             self.straight();
-            if depth > 0 && self.random.below(3) == 0 {
+            if depth > 0 && self.random.usize(..3) == 0 {
                 break;
             }
         }
@@ -337,7 +328,7 @@ impl Generator {
     /// A few values of each file to pass along an edge, with their widths.
     fn passed(&mut self, file: RegFile) -> Vec<VReg> {
         let n = usize::from(file == RegFile::Vgpr);
-        (0..self.random.below(4)).map(|_| self.live[n][self.random.below(self.live[n].len())]).collect()
+        (0..self.random.usize(..4)).map(|_| self.live[n][self.random.usize(..self.live[n].len())]).collect()
     }
 
     /// Values of the widths of `like`, for the same parameters on another edge.
@@ -348,10 +339,10 @@ impl Generator {
                 let list = &self.live[usize::from(file == RegFile::Vgpr)];
                 let fits: Vec<VReg> =
                     list.iter().copied().filter(|&x| self.f.vregs[x].dwords == dwords).collect();
-                if fits.is_empty() || self.random.below(4) == 0 {
+                if fits.is_empty() || self.random.usize(..4) == 0 {
                     v
                 } else {
-                    fits[self.random.below(fits.len())]
+                    fits[self.random.usize(..fits.len())]
                 }
             })
             .collect()
@@ -415,7 +406,7 @@ impl Generator {
         self.masks = masks.clone();
         let other = self.add_block();
         // A divergent conditional runs this side after the other; sometimes the wave may skip the first.
-        let skip = !uniform && self.random.below(2) == 0;
+        let skip = !uniform && self.random.usize(..2) == 0;
         self.link(top, other, &[], &[], (true, uniform || skip));
         if !uniform {
             self.link(then_end, other, &[], &[], (false, true));
@@ -484,7 +475,7 @@ impl Generator {
         let end = self.block;
         let back = self.add_block();
         // The parameters themselves in other places make cycles of moves.
-        let (v_back, s_back) = if self.random.below(2) == 0 {
+        let (v_back, s_back) = if self.random.usize(..2) == 0 {
             let swap = |g: &Self, list: &[VReg]| -> Vec<VReg> {
                 let mut out = list.to_vec();
                 for i in 1..out.len() {
@@ -538,19 +529,19 @@ pub(crate) fn target(name: &str) -> Target {
 }
 
 fn run(seed: u64, allocator: &mut Allocator) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let shape = Shape {
-        size: 20 + random.below(400),
-        vgprs: [8, 24, 60, 120, 300][random.below(5)],
-        sgprs: [8, 24, 40, 60, 150][random.below(5)],
-        depth: random.below(4),
-        straight: [2, 5, 20][random.below(3)],
+        size: 20 + random.usize(..400),
+        vgprs: [8, 24, 60, 120, 300][random.usize(..5)],
+        sgprs: [8, 24, 40, 60, 150][random.usize(..5)],
+        depth: random.usize(..4),
+        straight: [2, 5, 20][random.usize(..3)],
     };
     let (before, divergent) = Generator::with_divergent(seed, shape);
-    let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.below(4)]);
-    let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
+    let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.usize(..4)]);
+    let max_vgprs = [None, Some(24), Some(64)][random.usize(..3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
-    let options = Options { regalloc2: random.below(2) == 0, ..options };
+    let options = Options { regalloc2: random.usize(..2) == 0, ..options };
     let after = match allocator.allocated(before.clone(), &target, &options) {
         Ok(after) => after,
         Err(error) => panic!("seed {seed}, {shape:?}, {target}: {error}"),

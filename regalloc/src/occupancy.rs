@@ -249,11 +249,8 @@ mod tests {
     /// Takes and releases pseudo-random ranges and compares with masks by position.
     #[test]
     fn agrees_with_a_plain_table() {
-        let mut seed = 1u64;
-        let mut random = |n: u32| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((seed >> 33) as u32) % n
-        };
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut random = |n: u32| rng.u32(..n);
         for positions in [1u32, 7, 64, 65, 1000] {
             let mut tree = Occupancy::default();
             tree.reset(positions);

@@ -195,10 +195,10 @@ impl Repair<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz::Random;
     use crate::graph::Numbering;
     use crate::liveness::Kind;
     use crate::pack;
+    use fastrand::Rng;
     use mir::machine::RegFile;
 
     /// Random tuples in a file as large as what is alive at once, or two more, where not all can have a place: what is
@@ -207,16 +207,16 @@ mod tests {
     fn what_is_driven_out_finds_another_place() {
         let (mut failed, mut repaired) = (0, 0);
         for seed in 0..300 {
-            let mut random = Random(seed);
+            let mut random = Rng::with_seed(seed);
             let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
             let mut ranges = Vec::new();
             for _ in 0..60 {
-                f.new_vreg(RegFile::Sgpr, [1, 1, 1, 2, 2, 4][random.below(6)]);
-                let start = random.below(180) as u32;
-                let end = start + 2 + random.below(40) as u32;
-                let late = end + 1 + random.below(10) as u32;
+                f.new_vreg(RegFile::Sgpr, [1, 1, 1, 2, 2, 4][random.usize(..6)]);
+                let start = random.usize(..180) as u32;
+                let end = start + 2 + random.usize(..40) as u32;
+                let late = end + 1 + random.usize(..10) as u32;
                 let mut own = vec![Range { start, end }];
-                if random.below(3) == 0 {
+                if random.usize(..3) == 0 {
                     own.push(Range { start: late, end: late + 5 });
                 }
                 ranges.push(own);

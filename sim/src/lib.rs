@@ -20,19 +20,19 @@
 #![allow(clippy::needless_range_loop, reason = "a lane indexes several arrays at once")]
 
 pub mod decode;
-pub mod dispatch;
-pub mod dispatch_json;
+mod dispatch;
+mod dispatch_json;
 pub mod exec;
 pub mod fp;
-pub mod legacy;
-pub mod lines;
+mod legacy;
+mod lines;
 pub mod load;
 pub mod memory;
 pub mod program;
 pub mod report;
 pub mod robustness;
 pub mod strict;
-pub mod timing;
+mod timing;
 pub mod wave;
 
 pub use dispatch::prepared::Prepared;

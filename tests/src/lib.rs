@@ -6,7 +6,6 @@ pub mod corpus;
 pub mod examples;
 pub mod gpu;
 pub mod graphs;
-pub mod half;
 pub mod interpret;
 pub mod libclc;
 pub mod llvm_suite;

@@ -424,7 +424,8 @@ fn exact_block(
             || changes_live(inst)
             || wants_exact && is_exact(inst)
     };
-    if !data.insts[head..tail].iter().any(concerned) && !(entry && tracked) {
+    let starts_tracking = entry && tracked;
+    if !starts_tracking && !data.insts[head..tail].iter().any(concerned) {
         return;
     }
     let old = std::mem::take(&mut f.blocks[block].insts);

@@ -209,11 +209,8 @@ mod tests {
     fn agrees_with_ordinary_sets() {
         for count in [1usize, 64, 65, 128, 1000, 5000] {
             let mut p = Positions::new(count);
-            let mut state = 99u64;
-            let mut random = |below: u32| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                ((state >> 33) % u64::from(below)) as u32
-            };
+            let mut rng = fastrand::Rng::with_seed(99);
+            let mut random = |below: u32| rng.u32(..below);
             let mut sets: Vec<(Set, BTreeSet<u32>)> = vec![(Set::EMPTY, BTreeSet::new())];
             for _ in 0..400 {
                 let (a, am) = sets[random(sets.len() as u32) as usize].clone();

@@ -74,7 +74,7 @@ impl<'a> Selector<'a> {
                 self.vop(ops.vector16, &[dst, a, b]);
                 Ok(())
             }
-            (32, false) => self.vector_32(data, value, dst, op, &ops, args),
+            (32, false) => self.vector_32(dst, op, &ops, args),
             (64, true) => self.scalar_64(value, dst, op, args),
             (64, false) => self.vector_64(value, dst, op, args),
             _ => Err(Diagnostic::unsupported("integer width that selection does not know")),
@@ -141,16 +141,7 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn vector_32(
-        &mut self,
-        data: &InstData,
-        value: Value,
-        dst: Operand,
-        op: BinaryOp,
-        ops: &IntOps,
-        args: [Value; 2],
-    ) -> Result<()> {
-        let _ = (data, value);
+    fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
         if self.three_operand(dst, op, args) {
             return Ok(());
         }

@@ -292,7 +292,7 @@ const OTHER_KINDS: [&str; 9] = [
 ];
 
 /// The [`KernelArg::value_kind`] that reads `name`.
-pub fn value_kind_named(name: &str) -> Option<&'static str> {
+pub(crate) fn value_kind_named(name: &str) -> Option<&'static str> {
     let hidden = HIDDEN_V2.iter().chain(HIDDEN_V5).map(|row| row.kind);
     hidden.chain(OTHER_KINDS).find(|kind| *kind == name)
 }

@@ -147,11 +147,6 @@ impl Dominators {
         if self.enter[n] == NONE { 0 } else { self.leave[n] - self.enter[n] + 1 }
     }
 
-    /// Reachable nodes, each after its immediate dominator.
-    pub fn preorder(&self) -> &[u32] {
-        &self.preorder
-    }
-
     /// Preorder numbers of the first and the last node of `node`'s subtree; the first is its own.
     pub fn preorder_range(&self, node: u32) -> Option<(u32, u32)> {
         let n = node as usize;
@@ -160,7 +155,7 @@ impl Dominators {
 
     /// Dominance frontier of every node: the blocks where its dominance ends. Their size, and so the cost, is about the
     /// number of nodes times the nesting depth of loops.
-    pub fn frontiers(&self, graph: &impl Graph) -> Frontiers {
+    pub(crate) fn frontiers(&self, graph: &impl Graph) -> Frontiers {
         let nodes = self.idom.len();
         // (block, block of its frontier), and the last one found for each block.
         let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -205,7 +200,7 @@ impl Dominators {
 
 /// The dominance frontiers of all nodes of a graph.
 #[derive(Clone, Debug)]
-pub struct Frontiers {
+pub(crate) struct Frontiers {
     start: Vec<u32>,
     blocks: Vec<u32>,
 }
@@ -242,7 +237,7 @@ fn eval(v: u32, ancestor: &mut [u32], label: &mut [u32], semi: &[u32], path: &mu
 #[cfg(test)]
 mod tests {
     use super::super::Csr;
-    use super::super::graph::testing::{Random, graph, random};
+    use super::super::graph::testing::{graph, random};
     use super::*;
 
     /// `a` dominates `b` iff `b` cannot be reached without `a`.
@@ -259,9 +254,9 @@ mod tests {
 
     #[test]
     fn agrees_with_the_definition() {
-        let mut rng = Random(3);
+        let mut rng = fastrand::Rng::with_seed(3);
         for _ in 0..2000 {
-            let n = 1 + rng.below(12);
+            let n = 1 + rng.u32(..12);
             let g = random(&mut rng, n);
             let order = Order::reverse_post_order(&g);
             let dom = Dominators::new(&g, &order);

@@ -159,22 +159,10 @@ pub(super) mod testing {
         Csr::new(nodes, 0, |n, sink| sink.extend(edges.iter().filter(|e| e.0 == n).map(|e| e.1)))
     }
 
-    /// xorshift64*: small, fixed, good enough for shapes.
-    pub struct Random(pub u64);
-
-    impl Random {
-        pub fn below(&mut self, n: u32) -> u32 {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % u64::from(n)) as u32
-        }
-    }
-
     /// Any shape, irreducible ones and unreachable nodes included.
-    pub fn random(rng: &mut Random, nodes: u32) -> Csr {
+    pub fn random(rng: &mut fastrand::Rng, nodes: u32) -> Csr {
         let edges: Vec<Vec<u32>> =
-            (0..nodes).map(|_| (0..rng.below(3)).map(|_| rng.below(nodes)).collect()).collect();
+            (0..nodes).map(|_| (0..rng.u32(..3)).map(|_| rng.u32(..nodes)).collect()).collect();
         Csr::new(nodes as usize, 0, |n, sink| sink.extend_from_slice(&edges[n as usize]))
     }
 }

@@ -5,8 +5,8 @@
 //! outer; walking backwards from the latches, a loop found earlier is crossed in one step over its header, so the cost is
 //! near linear (path compression over the chain of parents).
 //!
-//! An edge that goes backwards in reverse post-order without being a back edge makes the graph irreducible; such edges are
-//! listed and belong to no loop.
+//! An edge that goes backwards in reverse post-order without being a back edge makes the graph irreducible; such
+//! edges belong to no loop.
 
 use super::{Dominators, Graph, Order};
 use std::ops::Index;
@@ -44,7 +44,7 @@ pub struct LoopData {
 pub struct Loops {
     loops: Vec<LoopData>,
     innermost: Vec<Option<Loop>>,
-    irreducible_edges: Vec<(u32, u32)>,
+    irreducible: bool,
 }
 
 impl Loops {
@@ -67,7 +67,8 @@ impl Loops {
                         latches.push(pred);
                     }
                 } else if rpo.position(pred) >= rpo.position(header) && rpo.contains(pred) {
-                    this.irreducible_edges.push((pred, header));
+                    // It goes backwards, and its target does not dominate its source.
+                    this.irreducible = true;
                 }
             }
             if latches.is_empty() {
@@ -110,7 +111,6 @@ impl Loops {
                 }));
             }
         }
-        this.irreducible_edges.reverse();
         this.finish(graph, rpo, found, &of_block, &around);
         this
     }
@@ -201,7 +201,7 @@ impl Loops {
     }
 
     /// Whether `inner` is `l` or a loop inside it.
-    pub fn encloses(&self, l: Loop, inner: Loop) -> bool {
+    pub(crate) fn encloses(&self, l: Loop, inner: Loop) -> bool {
         let (first, last) = self[l].preorder;
         (first..=last).contains(&self[inner].preorder.0)
     }
@@ -213,12 +213,7 @@ impl Loops {
 
     /// Whether every cycle has one entry.
     pub fn is_reducible(&self) -> bool {
-        self.irreducible_edges.is_empty()
-    }
-
-    /// Edges that go backwards without their target dominating their source.
-    pub fn irreducible_edges(&self) -> &[(u32, u32)] {
-        &self.irreducible_edges
+        !self.irreducible
     }
 }
 
@@ -233,7 +228,7 @@ impl Index<Loop> for Loops {
 #[cfg(test)]
 mod tests {
     use super::super::Csr;
-    use super::super::graph::testing::{Random, graph, random};
+    use super::super::graph::testing::{graph, random};
     use super::*;
 
     fn loops(g: &Csr) -> Loops {
@@ -265,9 +260,9 @@ mod tests {
 
     #[test]
     fn agrees_with_the_definition() {
-        let mut rng = Random(5);
+        let mut rng = fastrand::Rng::with_seed(5);
         for _ in 0..3000 {
-            let n = 2 + rng.below(12);
+            let n = 2 + rng.u32(..12);
             let g = random(&mut rng, n);
             let rpo = Order::reverse_post_order(&g);
             let dom = Dominators::new(&g, &rpo);

@@ -9,8 +9,7 @@
 //! |---|---|---|
 //! | [`Order`] | reverse post-order; with loops contiguous | linear |
 //! | [`Dominators`] | immediate dominators, `dominates` in O(1); post-dominators over [`Csr::reversed`] | n log n |
-//! | [`Loops`] | forest of natural loops, depth, exits, latches; irreducible edges | near linear |
-//! | [`Liveness`] | registers live into and out of blocks | linear in the sum of live ranges |
+//! | [`Loops`] | forest of natural loops, depth, exits, latches; whether cycles have one entry | near linear |
 //! | [`Reaching`] | SSA form of a variable with several definitions | near linear in definitions, meeting points and uses |
 //! | [`Uniformity`] | which values and branches of IR differ between lanes | linear |
 //!
@@ -18,15 +17,13 @@
 
 mod dominators;
 mod graph;
-mod liveness;
 mod loops;
 mod order;
 mod reaching;
 mod uniformity;
 
-pub use dominators::{Dominators, Frontiers};
+pub use dominators::Dominators;
 pub use graph::{Csr, Graph};
-pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};
 pub use order::Order;
 pub use reaching::{Reaching, ReachingSolver, Solution};

@@ -117,7 +117,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::testing::{Random, graph, random};
+    use super::super::graph::testing::{graph, random};
     use super::super::{Dominators, Graph, Loops};
     use super::*;
 
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn contiguous_and_topological_on_random_graphs() {
-        let mut rng = Random(7);
+        let mut rng = fastrand::Rng::with_seed(7);
         for _ in 0..3000 {
-            let n = 2 + rng.below(14);
+            let n = 2 + rng.u32(..14);
             let g = random(&mut rng, n);
             let rpo = Order::reverse_post_order(&g);
             let loops = Loops::new(&g, &rpo, &Dominators::new(&g, &rpo));

@@ -324,7 +324,7 @@ impl<'a, G: Graph> ReachingSolver<'a, G> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::testing::{Random, graph, random};
+    use super::super::graph::testing::{graph, random};
     use super::*;
     use std::collections::BTreeMap;
 
@@ -349,14 +349,14 @@ mod tests {
     /// Follows random paths, carrying the variable both as memory and by the solution's parameters.
     #[test]
     fn agrees_with_execution() {
-        let mut rng = Random(11);
+        let mut rng = fastrand::Rng::with_seed(11);
         for _ in 0..2000 {
-            let n = 2 + rng.below(10);
+            let n = 2 + rng.u32(..10);
             let g = random(&mut rng, n);
             let order = Order::reverse_post_order(&g);
             let dom = Dominators::new(&g, &order);
-            let defs: BTreeMap<u32, u32> = (0..n).filter(|_| rng.below(3) == 0).map(|b| (b, b + 1)).collect();
-            let uses: Vec<u32> = (0..n).filter(|_| rng.below(3) == 0).collect();
+            let defs: BTreeMap<u32, u32> = (0..n).filter(|_| rng.u32(..3) == 0).map(|b| (b, b + 1)).collect();
+            let uses: Vec<u32> = (0..n).filter(|_| rng.u32(..3) == 0).collect();
             let at = ReachingSolver::new(&g, &order, &dom).solve(defs.clone(), uses.iter().copied(), 0);
             let (mut block, mut memory) = (0, 0);
             let mut params = vec![0; n as usize];
@@ -373,7 +373,7 @@ mod tests {
                 if succs.is_empty() {
                     break;
                 }
-                let next = succs[rng.below(succs.len() as u32) as usize];
+                let next = succs[rng.u32(..succs.len() as u32) as usize];
                 if at.params().any(|p| p == next) {
                     params[next as usize] = read(&params, at.at_end(block));
                 }

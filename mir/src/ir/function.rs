@@ -463,7 +463,7 @@ impl Function {
     }
 
     /// The value that stands for a constant, if there is one.
-    pub fn find_constant(&self, ty: Type, constant: &Const) -> Option<Value> {
+    pub(crate) fn find_constant(&self, ty: Type, constant: &Const) -> Option<Value> {
         let same = |&value: &Value| {
             let data = &self.values[value];
             data.ty == ty && matches!(&data.def, ValueDef::Const(known) if known == constant)

@@ -186,16 +186,6 @@ impl Type {
         }
     }
 
-    /// The same shape with another element; `None` for void and aggregates.
-    #[inline]
-    pub fn with_scalar(self, scalar: Scalar) -> Option<Self> {
-        match self {
-            Self::Scalar(_) => Some(Self::Scalar(scalar)),
-            Self::Vector(_, lanes) => Some(Self::Vector(scalar, lanes)),
-            _ => None,
-        }
-    }
-
     /// Bits of the value without padding; `None` for void and aggregates.
     #[inline]
     pub fn bits(self) -> Option<u64> {

@@ -47,7 +47,7 @@ pub fn encode(inst: &Inst, target: &Target, out: &mut Vec<u32>) -> Result<Encode
 }
 
 /// [`encode`] for those who want to know which operand does not fit: the error comes with its index, if it is one operand's.
-pub fn encode_into(
+pub(crate) fn encode_into(
     inst: &Inst,
     target: &Target,
     out: &mut impl Extend<u32>,
@@ -60,12 +60,6 @@ pub fn encode_into(
     out.extend([Some(words.bits as u32), second, words.literal].into_iter().flatten());
     let literal = u8::from(words.literal.is_some());
     Ok(Encoded { dwords: words.dwords + literal, relocated: words.relocated.then_some(words.dwords) })
-}
-
-/// Size in bytes of `inst` when encoded; branch targets may still be blocks. Errors are those of [`encode`].
-pub fn encoded_size(inst: &Inst, target: &Target) -> Result<u32> {
-    let words = words(inst, target).map_err(|(_, e)| e.at(inst.op.info().name))?;
-    Ok(4 * (u32::from(words.dwords) + u32::from(words.literal.is_some())))
 }
 
 /// The encoding that `inst` has or, for [`Encoding::Auto`], the shortest that expresses it. Formats with a single encoding stay

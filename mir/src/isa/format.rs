@@ -208,7 +208,7 @@ impl Layout {
     }
 
     /// Whether `bits` have the one-bit modifier `flag`.
-    pub fn flag_is_set(&self, flag: ModFlags, bits: u64) -> bool {
+    pub(crate) fn flag_is_set(&self, flag: ModFlags, bits: u64) -> bool {
         self.mods.iter().any(|(m, field)| *m == Mod::Flag(flag) && field.get(bits) != 0)
     }
 

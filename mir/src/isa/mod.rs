@@ -9,7 +9,7 @@
 //! for the `_e32`, `_e64`, `_sdwa` and `_dpp` encodings ([`crate::machine::Encoding`]); operands that the short encodings
 //! imply (VCC of a carry or a comparison) are always listed.
 
-pub mod accept;
+mod accept;
 mod decode;
 mod encode;
 pub mod format;

@@ -301,7 +301,7 @@ impl OpcodeInfo {
     }
 
     /// Assembly name on `generation`, without encoding suffix.
-    pub fn name_on(&self, generation: Generation) -> &'static str {
+    pub(crate) fn name_on(&self, generation: Generation) -> &'static str {
         self.old_names.iter().find(|(g, _)| *g == generation).map_or(self.name, |(_, name)| name)
     }
 

@@ -255,7 +255,7 @@ impl EntryValue {
 
     /// Whether the command processor copies it from the descriptor's request (user SGPR) rather than the hardware making it.
     #[inline]
-    pub fn is_user_sgpr(self) -> bool {
+    pub(crate) fn is_user_sgpr(self) -> bool {
         self <= Self::PrivateSegmentSize
     }
 }
@@ -285,7 +285,7 @@ pub struct EntryState {
 
 impl EntryState {
     /// The empty state of a function that is called.
-    pub fn of_called() -> Self {
+    pub(crate) fn of_called() -> Self {
         Self { called: true, ..Self::default() }
     }
 

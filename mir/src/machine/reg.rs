@@ -140,15 +140,6 @@ impl From<PReg> for Reg {
     }
 }
 
-/// A physical tuple: `dwords` consecutive registers from `first`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PRegTuple {
-    /// First register.
-    pub first: PReg,
-    /// Number of registers.
-    pub dwords: u8,
-}
-
 impl fmt::Debug for PReg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

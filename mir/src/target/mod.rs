@@ -1,7 +1,7 @@
 //! What differs between generations and processors, as data.
 
 pub mod hazards;
-pub mod messages;
+pub(crate) mod messages;
 pub mod operands;
 mod processors;
 mod waits;

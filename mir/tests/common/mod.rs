@@ -14,28 +14,6 @@ use std::process::{Command, Stdio};
 /// LLVM's assembler and disassembler.
 pub const LLVM_MC: &str = "llvm-mc-22";
 
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    #[allow(dead_code, reason = "not every test needs it")]
-    pub fn chance(&mut self, one_in: u64) -> bool {
-        self.below(one_in) == 0
-    }
-}
-
 /// The target of a known processor.
 pub fn target(processor: &str) -> Target {
     Target::new(Target::processor_by_name(processor).expect("known processor"))

@@ -149,7 +149,7 @@ pub(super) fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, t
                 plain_f32(value).then(|| b.f64(f64::from(value)))
             }
             (Const::Float(bits), Type::F16, Type::F32) => {
-                let value = f16_to_f64(*bits as u16);
+                let value = mir::half::to_f64(*bits as u16);
                 value.is_finite().then(|| b.f32(value as f32))
             }
             _ => None,

@@ -413,37 +413,6 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
     }
 }
 
-/// IEEE binary16 bits as a number.
-pub fn f16_to_f64(bits: u16) -> f64 {
-    let (sign, exponent, mantissa) = (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    let magnitude = match exponent {
-        0 => mantissa * 2f64.powi(-24),
-        31 if mantissa == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + mantissa) * 2f64.powi(exponent - 25),
-    };
-    if sign == 1 { -magnitude } else { magnitude }
-}
-
-/// The binary16 nearest to `value`, ties to even.
-pub fn f64_to_f16(value: f64) -> u16 {
-    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = value.abs();
-    if magnitude.is_nan() {
-        return sign | 0x7e00;
-    }
-    if magnitude >= 65520.0 {
-        return sign | 0x7c00;
-    }
-    // The unit in the last place; rounding to a multiple of it is exact in binary64.
-    let exponent =
-        if magnitude < 2f64.powi(-14) { -14 } else { ((magnitude.to_bits() >> 52) as i32 & 0x7ff) - 1023 };
-    let units = (magnitude * 2f64.powi(10 - exponent)).round_ties_even() as u32;
-    // A carry into the next binade falls out of the addition.
-    let bits = if exponent == -14 && units < 1024 { units } else { (((exponent + 14) as u32) << 10) + units };
-    sign | bits as u16
-}
-
 /// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of `global_*`.
 fn reaches(ty: Type, offset: i64) -> bool {
     matches!(ty.addr_space(), Some(AddrSpace::GLOBAL)) && (-2048..2048).contains(&offset)
@@ -622,24 +591,5 @@ fn fold_intrinsic(b: &mut Builder<'_>, intrinsic: Intrinsic, args: &[Value], ty:
             _ => None,
         },
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_conversion_round_trips_and_rounds_to_even() {
-        for bits in 0..=0xffffu16 {
-            let value = f16_to_f64(bits);
-            if !value.is_nan() {
-                assert_eq!(f64_to_f16(value), bits, "{bits:#x} = {value}");
-            }
-        }
-        assert_eq!(f64_to_f16(2049.0), f64_to_f16(2048.0));
-        assert_eq!(f64_to_f16(2051.0), f64_to_f16(2052.0));
-        assert_eq!(f64_to_f16(65519.0), 0x7bff);
-        assert_eq!(f64_to_f16(65520.0), 0x7c00);
     }
 }

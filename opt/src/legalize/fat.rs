@@ -162,7 +162,7 @@ impl Legalizer<'_> {
     /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end with it at the latest.
     fn fat_piece(&self, mem: MemAccess, done: u64, bytes: u64) -> u64 {
         let mem = Self::at(mem, done);
-        let left = (bytes - done).min(if done % 4 == 0 { 16 } else { 4 - done % 4 });
+        let left = (bytes - done).min(if done.is_multiple_of(4) { 16 } else { 4 - done % 4 });
         let align = 1u64 << mem.align_log2.min(4);
         let any = self.ctx.machine.has(Features::UNALIGNED_ACCESS);
         let three = self.ctx.machine.generation() > Generation::Gfx6;

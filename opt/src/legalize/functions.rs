@@ -62,7 +62,7 @@ impl Legalizer<'_> {
     }
 
     /// The dwords in which a value with `parts` is passed.
-    pub(super) fn to_dwords(&mut self, ty: Type, parts: &[Value], flags: ParamFlags) -> Result<Dwords> {
+    pub(super) fn dwords_of(&mut self, ty: Type, parts: &[Value], flags: ParamFlags) -> Result<Dwords> {
         let mut out = Dwords::new();
         let mut next = 0;
         for (leaf, _) in self.members(ty)? {
@@ -144,7 +144,7 @@ impl Legalizer<'_> {
     }
 
     /// The parts of a value that came in `dwords`.
-    pub(super) fn from_dwords(&mut self, ty: Type, dwords: &[Value]) -> Result<Parts> {
+    pub(super) fn parts_of_dwords(&mut self, ty: Type, dwords: &[Value]) -> Result<Parts> {
         let mut out = Parts::new();
         let mut next = 0;
         let mut take = |count: usize| -> Result<&[Value]> {
@@ -275,7 +275,7 @@ impl Legalizer<'_> {
             if !used[param.value] {
                 continue;
             }
-            let parts = self.from_dwords(ty, &words)?;
+            let parts = self.parts_of_dwords(ty, &words)?;
             if let (Scalar::Int(bits), [part]) = (ty.scalar().unwrap_or(Scalar::Int(0)), &parts[..])
                 && param.flags.contains(ParamFlags::ZEROEXT)
                 && bits < 32
@@ -345,7 +345,7 @@ impl Legalizer<'_> {
                     let mem = MemAccess::plain(AddrSpace::PRIVATE, 2);
                     self.store_parts(pointer, mem, ty, &parts)?;
                 }
-                None => dwords = self.to_dwords(ty, &parts, self.result_flags())?,
+                None => dwords = self.dwords_of(ty, &parts, self.result_flags())?,
             }
         }
         match self.return_block {
@@ -435,7 +435,7 @@ impl Legalizer<'_> {
             }
             let parts = self.parts(arg)?;
             let inreg = argument.flags.contains(ParamFlags::INREG);
-            for word in self.to_dwords(old.ty(arg), &parts, argument.flags)? {
+            for word in self.dwords_of(old.ty(arg), &parts, argument.flags)? {
                 words.push(word);
                 layout.push(places.dword(inreg));
             }
@@ -475,7 +475,7 @@ impl Legalizer<'_> {
             None => Ok(Parts::new()),
             Some(value) => {
                 let dwords: Dwords = (0..count as u32).map(|i| self.b.extract(value, i)).collect();
-                self.from_dwords(ty, &dwords)
+                self.parts_of_dwords(ty, &dwords)
             }
         }
     }

@@ -203,7 +203,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
 impl Legalizer<'_> {
     fn run(&mut self) -> Result<()> {
         let cfg = Cfg::new(self.old);
-        let scopes = cfg.scopes(&cfg.dominators());
+        let scopes = cfg.scopes();
         self.find_stack_growth(&cfg);
         for &block in &cfg.rpo {
             let new = self.b.new_block();

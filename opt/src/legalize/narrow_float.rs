@@ -26,7 +26,7 @@ impl Legalizer<'_> {
         self.b.cast(CastOp::ZExt, bits, Type::I32)
     }
 
-    fn from_narrow_bits(&mut self, bits: Value, float: Float) -> Value {
+    fn float_of_narrow_bits(&mut self, bits: Value, float: Float) -> Value {
         let bits = self.b.cast(CastOp::Trunc, bits, Type::I16);
         self.b.bitcast(bits, Type::Scalar(Scalar::Float(float)))
     }
@@ -35,14 +35,14 @@ impl Legalizer<'_> {
     pub(super) fn narrow_negate(&mut self, x: Value, float: Float) -> Value {
         let bits = self.narrow_bits(x);
         let bits = self.b.xor_imm(bits, 0x8000);
-        self.from_narrow_bits(bits, float)
+        self.float_of_narrow_bits(bits, float)
     }
 
     /// `fabs` of a format without instructions.
     pub(super) fn narrow_magnitude(&mut self, x: Value, float: Float) -> Value {
         let bits = self.narrow_bits(x);
         let bits = self.b.and_imm(bits, 0x7fff);
-        self.from_narrow_bits(bits, float)
+        self.float_of_narrow_bits(bits, float)
     }
 
     /// `copysign` of a format without instructions.
@@ -51,7 +51,7 @@ impl Legalizer<'_> {
         let magnitude = self.b.and_imm(magnitude, 0x7fff);
         let sign = self.b.and_imm(sign, 0x8000);
         let bits = self.b.or(magnitude, sign);
-        self.from_narrow_bits(bits, float)
+        self.float_of_narrow_bits(bits, float)
     }
 
     /// Whether `x` is of one of the classes in `mask`, numbered as LLVM and `v_cmp_class` do.

@@ -62,7 +62,7 @@ impl Legalizer<'_> {
             if !used[param.value] {
                 continue;
             }
-            let parts = self.from_dwords(ty, &words)?;
+            let parts = self.parts_of_dwords(ty, &words)?;
             let parts = match self.spaces.of(param.value) {
                 Some(space) if parts.len() == 1 => {
                     smallvec![self.b.cast(CastOp::AddrSpaceCast, parts[0], Type::ptr(space))]
@@ -147,7 +147,7 @@ impl Legalizer<'_> {
         };
         let ty = self.old.ty(value);
         let parts = self.parts(value)?;
-        let dwords = self.to_dwords(ty, &parts, ParamFlags::empty())?;
+        let dwords = self.dwords_of(ty, &parts, ParamFlags::empty())?;
         self.b.jump(block, &dwords);
         Ok(Parts::new())
     }

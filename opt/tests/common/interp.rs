@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
     fn f64(&self, v: Value) -> f64 {
         match self.func.ty(v) {
             Type::F32 => f64::from(self.f32(v)),
-            Type::F16 => opt::fold::f16_to_f64(self.get(v) as u16),
+            Type::F16 => mir::half::to_f64(self.get(v) as u16),
             _ => f64::from_bits(self.get(v) as u64),
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
             CastOp::FpExt if ty == Type::F64 => u128::from(self.f64(arg).to_bits()),
             CastOp::FpExt => u128::from((self.f64(arg) as f32).to_bits()),
             CastOp::FpTrunc if ty == Type::F32 => u128::from((self.f64(arg) as f32).to_bits()),
-            CastOp::FpTrunc => u128::from(opt::fold::f64_to_f16(self.f64(arg))),
+            CastOp::FpTrunc => u128::from(mir::half::from_f64(self.f64(arg))),
             _ => x,
         }
     }

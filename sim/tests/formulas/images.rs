@@ -25,7 +25,8 @@ fn set_image(bench: &mut Bench, base: u64, mode: u64, compare: u64, filters: [u6
     let side = SIZE as u64 - 1;
     let words = [
         base >> 8 | 4 << 52 | 7 << 58,
-        side | side << 14 | (4 | 0 << 3 | 0 << 6 | 1 << 9) << 32 | tiling << 52 | 9 << 60,
+        // Red in all channels but alpha, which is one.
+        side | side << 14 | (4 | 1 << 9) << 32 | tiling << 52 | 9 << 60,
         side << 13,
         0,
     ];

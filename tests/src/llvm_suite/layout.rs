@@ -8,6 +8,7 @@
 
 use super::resources;
 use mir::abi::shader::{self, PS_INPUTS, PsInputs};
+use mir::half;
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
 use mir::machine::{PReg, RegFile};
 use mir::target::{Features, Target};
@@ -46,18 +47,6 @@ pub struct Inputs {
     pub stack: Vec<(u32, Lanes)>,
     /// The result.
     pub result: Vec<Part>,
-}
-
-/// The value of a half.
-pub fn half(bits: u32) -> f32 {
-    let (sign, exponent, mantissa) = (bits >> 15 & 1, bits >> 10 & 31, bits & 0x3ff);
-    let value = match exponent {
-        0 => mantissa as f32 * (-24f32).exp2(),
-        31 if mantissa != 0 => f32::NAN,
-        31 => f32::INFINITY,
-        _ => (1.0 + mantissa as f32 / 1024.0) * (exponent as f32 - 15.0).exp2(),
-    };
-    if sign != 0 { -value } else { value }
 }
 
 /// A random number of the seed, a place and a lane.
@@ -220,7 +209,9 @@ fn dwords(
 ) -> Vec<u32> {
     let promoted = |mut words: Vec<u32>| {
         match scalar {
-            Scalar::Float(Float::Half) if !has16 => words[0] = half(words[0] & 0xffff).to_bits(),
+            Scalar::Float(Float::Half) if !has16 => {
+                words[0] = (half::to_f64(words[0] as u16) as f32).to_bits()
+            }
             Scalar::Float(Float::BFloat) if !has16 => words[0] <<= 16,
             _ => {}
         }

@@ -1,8 +1,7 @@
 //! What may differ between two compilers' results of the same floating-point computation.
 
+use mir::half;
 use mir::ir::{Callee, CastOp, Float, Function, InstKind, Module, Scalar, Type, Value};
-
-use super::layout::half;
 
 /// How the dwords (or, with the next ones, the quadwords) of two runs differ.
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
@@ -83,6 +82,11 @@ pub struct Tolerance {
     pub unsigned_zeros: bool,
 }
 
+/// The value of a half.
+fn value(bits: u32) -> f32 {
+    half::to_f64(bits as u16) as f32
+}
+
 fn bfloat(bits: u32) -> f32 {
     f32::from_bits(bits << 16)
 }
@@ -124,7 +128,7 @@ impl Tolerance {
         let (x, y) = (a[1], b[1]);
         let nan = |v: u32| f32::from_bits(v).is_nan();
         (single || self.wide_halves && (halves || bfloats)) && nan(x) && nan(y)
-            || halves && parts(x, y, |p, q| half(p).is_nan() && half(q).is_nan())
+            || halves && parts(x, y, |p, q| value(p).is_nan() && value(q).is_nan())
             || bfloats && parts(x, y, |p, q| bfloat(p).is_nan() && bfloat(q).is_nan())
             || double && double_of((x, a[2])).is_nan() && double_of((y, b[2])).is_nan()
             || double && double_of((a[0], x)).is_nan() && double_of((b[0], y)).is_nan()
@@ -143,7 +147,7 @@ impl Tolerance {
     }
 
     fn close_halves(self, p: u32, q: u32) -> bool {
-        let (p, q) = (half(p), half(q));
+        let (p, q) = (value(p), value(q));
         let tiny = p.abs() < HALF_NORMAL && q.abs() < HALF_NORMAL;
         let zeros = p == 0.0 && q == 0.0 && !self.unsigned_zeros;
         p.is_nan() && q.is_nan()

@@ -280,7 +280,7 @@ fn scalar(word: &str, ty: Scalar) -> Option<[u8; 8]> {
         }
         Scalar::Float(8) => out.copy_from_slice(&float(word)?.to_le_bytes()),
         Scalar::Float(_) => {
-            let bits = crate::half::from_f64(float(word)?);
+            let bits = mir::half::from_f64(float(word)?);
             out[..2].copy_from_slice(&bits.to_le_bytes());
         }
     }

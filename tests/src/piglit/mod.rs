@@ -8,7 +8,8 @@ mod format;
 
 pub use format::{Data, Program, Scalar, Test, Tolerance, Type, parse};
 
-use crate::{half, toolchain};
+use crate::toolchain;
+use mir::half;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Atomic operations of every width and kind: the result of each lane on a cell of its own, and cells that all lanes share.
 
 use super::{Case, GROUP, GROUPS, ITEMS, check, has_flat, processors, random_bytes, report};
+use mir::half;
 use std::fmt::Write as _;
 
 /// Element types: name, bytes, and how `input` is made of random bits.
@@ -46,44 +47,26 @@ impl Elem {
         match self {
             Self::Int(64) | Self::Pointer(64) => n as u64,
             Self::Int(bits) | Self::Pointer(bits) => n as u64 & ((1 << bits) - 1),
-            Self::Half => u64::from(half_bits(n)),
+            Self::Half => u64::from(half::from_f64(n as f64)),
             Self::Bfloat => u64::from((n as f32).to_bits() >> 16),
             Self::Float => u64::from((n as f32).to_bits()),
             Self::Double => (n as f64).to_bits(),
-            Self::HalfPair => u64::from(half_bits(n)) | u64::from(half_bits(n + 1)) << 16,
+            Self::HalfPair => {
+                u64::from(half::from_f64(n as f64)) | u64::from(half::from_f64((n + 1) as f64)) << 16
+            }
         }
     }
 
     /// The number that [`Self::number`] made.
     fn value(self, bits: u64) -> i64 {
         match self {
-            Self::Half => half_value(bits as u16),
+            Self::Half => half::to_f64(bits as u16) as i64,
             Self::Bfloat => f32::from_bits((bits as u32) << 16) as i64,
             Self::Float => f32::from_bits(bits as u32) as i64,
             Self::Double => f64::from_bits(bits) as i64,
             _ => bits as i64,
         }
     }
-}
-
-/// Bits of a binary16 number that is whole and below 2048 in size.
-fn half_bits(n: i64) -> u16 {
-    let bits = (n as f32).to_bits();
-    if n == 0 {
-        return 0;
-    }
-    let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;
-    (bits >> 31 << 15) as u16 | (exponent as u16) << 10 | (bits >> 13 & 0x3ff) as u16
-}
-
-fn half_value(bits: u16) -> i64 {
-    if bits & 0x7fff == 0 {
-        return 0;
-    }
-    let single = u32::from(bits >> 15) << 31
-        | ((u32::from(bits >> 10) & 31) + 127 - 15) << 23
-        | (u32::from(bits) & 0x3ff) << 13;
-    f32::from_bits(single) as i64
 }
 
 const INT_OPS: &[&str] = &[

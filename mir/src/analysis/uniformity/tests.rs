@@ -153,11 +153,8 @@ fn leaving_towards_the_outer_header_counts() {
 #[test]
 fn joins_agree_with_brute_force() {
     use crate::analysis::Graph;
-    let mut seed = 99u64;
-    let mut below = |n: u32| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as u32 % n
-    };
+    let mut rng = fastrand::Rng::with_seed(99);
+    let mut below = |n: u32| rng.u32(..n);
     for _ in 0..1500 {
         let n = 4 + below(9);
         let succs: Vec<Vec<u32>> = (0..n)

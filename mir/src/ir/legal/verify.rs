@@ -215,7 +215,7 @@ fn check_binary(
 }
 
 /// Whether an i64 `mul` has two zero-extended or two sign-extended i32 operands; a constant counts as either.
-pub fn is_wide_product(func: &Function, kind: &InstKind) -> bool {
+fn is_wide_product(func: &Function, kind: &InstKind) -> bool {
     let InstKind::Binary { args, .. } = kind else { return false };
     let extended = |value: Value, wanted: CastOp| {
         if let Some(c) = func.as_int(value) {

@@ -5,6 +5,7 @@
 //! floating-point number is rounded to the operand's format; integer operands of 32 and 16 bits take the pattern of the float of that width.
 //! These are the rules of LLVM's assembler.
 
+use crate::half;
 use crate::isa::ValueType;
 use crate::target::Generation;
 use crate::target::operands::{canonical_constant, inline_constant};
@@ -56,7 +57,9 @@ pub fn float(value: f64, ty: ValueType, generation: Generation) -> Result<i64, M
         };
     }
     match ty {
-        ValueType::F16 | ValueType::V2F16 => half(value).map(|bits| canonical_constant(i64::from(bits), ty)),
+        ValueType::F16 | ValueType::V2F16 => {
+            half_bits(value).map(|bits| canonical_constant(i64::from(bits), ty))
+        }
         _ => {
             let single = value as f32;
             let overflow = single.is_infinite() && value.is_finite();
@@ -72,36 +75,12 @@ pub fn float(value: f64, ty: ValueType, generation: Generation) -> Result<i64, M
 }
 
 /// `value` rounded to nearest even as a half.
-fn half(value: f64) -> Result<u16, Misfit> {
-    const OUT_OF_RANGE: Misfit = "number is out of range of a 16-bit float";
-    let bits = value.to_bits();
-    let sign = (bits >> 48) as u16 & 0x8000;
-    let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
-    let fraction = bits & ((1 << 52) - 1);
-    if value == 0.0 {
-        return Ok(sign);
-    }
-    if exponent > 15 {
-        return if value.is_finite() {
-            Err(OUT_OF_RANGE)
-        } else {
-            Ok(sign | 0x7c00 | u16::from(fraction != 0) << 9)
-        };
-    }
-    // Below the smallest normal number the leading one is shifted in.
-    let extra = (-14 - exponent).max(0) as u32;
-    let significand = fraction | 1 << 52;
-    let shift = (42 + extra).min(60);
-    let kept = significand >> shift;
-    let rest = significand & ((1 << shift) - 1);
-    let middle = 1u64 << (shift - 1);
-    let rounded = kept + u64::from(rest > middle || (rest == middle && kept & 1 == 1));
-    if extra > 0 {
-        return if rest == 0 { Ok(sign | rounded as u16) } else { Err(OUT_OF_RANGE) };
-    }
-    // Rounding may carry into the exponent.
-    let magnitude = (((exponent + 15) as u64) << 10) + (rounded - (1 << 10));
-    if magnitude >= 0x7c00 { Err(OUT_OF_RANGE) } else { Ok(sign | magnitude as u16) }
+fn half_bits(value: f64) -> Result<u16, Misfit> {
+    let bits = half::from_f64(value);
+    let rounded = half::to_f64(bits);
+    let overflow = rounded.is_infinite() && value.is_finite();
+    let underflow = value.abs() < half::MIN_NORMAL && rounded != value;
+    if overflow || underflow { Err("number is out of range of a 16-bit float") } else { Ok(bits) }
 }
 
 /// The literal `value` of type `ty` with `|x|` and negation applied to it.
@@ -127,10 +106,10 @@ mod tests {
         for (value, bits) in
             [(1.0, 0x3c00), (-2.0, 0xc000), (65504.0, 0x7bff), (0.1, 0x2e66), (5.960_464_477_539_063e-8, 1)]
         {
-            assert_eq!(half(value), Ok(bits), "{value}");
+            assert_eq!(half_bits(value), Ok(bits), "{value}");
         }
-        assert!(half(65520.0).is_err() && half(1e-9).is_err() && half(1e10).is_err());
-        assert_eq!(half(0.15915494), Ok(0x3118));
+        assert!(half_bits(65520.0).is_err() && half_bits(1e-9).is_err() && half_bits(1e10).is_err());
+        assert_eq!(half_bits(0.15915494), Ok(0x3118));
     }
 
     #[test]

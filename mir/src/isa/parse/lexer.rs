@@ -104,11 +104,6 @@ impl<'a> Lexer<'a> {
         self.token == Token::End
     }
 
-    /// Whether nothing, not even white space, stands between this token and the next.
-    pub fn touches_next(&self) -> bool {
-        self.after().start == self.end
-    }
-
     /// The text of this token.
     pub fn text(&self) -> &'a str {
         self.text.get(self.start..self.end).unwrap_or_default()

@@ -213,12 +213,8 @@ fn damaged_text_is_refused_or_means_something() {
     for end in (0..EVERYTHING.len()).filter(|&end| EVERYTHING.is_char_boundary(end)) {
         read_again(&EVERYTHING[..end]);
     }
-    // A linear congruential generator (Knuth, MMIX) chooses places and bytes.
-    let mut state = 1u64;
-    let mut random = |bound: usize| {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 33) as usize % bound
-    };
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut random = |bound: usize| rng.usize(..bound);
     let alphabet = b"%:.,()|[]->=!@#\"\\ \n;0123456789abcdefsvmtx_~";
     for _ in 0..20_000 {
         let mut bytes = EVERYTHING.as_bytes().to_vec();

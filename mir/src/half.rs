@@ -1,4 +1,10 @@
-//! IEEE binary16 on a host without it, for expected values.
+//! IEEE binary16 on a host without it: constants of the compiler and expected values of tests. The simulator has conversions of its
+//! own, in all rounding modes, since it judges these.
+//!
+//! No crate does this: `half` rounds twice, through binary32, where the host has F16C, and so depends on the host.
+
+/// The smallest normal number.
+pub const MIN_NORMAL: f64 = 1.0 / 16384.0;
 
 /// The bits of `value` rounded to nearest, ties to even.
 pub fn from_f64(value: f64) -> u16 {
@@ -12,7 +18,7 @@ pub fn from_f64(value: f64) -> u16 {
         return sign | 0x7c00;
     }
     // The exponent of the unit in the last place: subnormals share the smallest.
-    let exponent = if magnitude < 2f64.powi(-14) { -24 } else { exponent_of(magnitude) - 10 };
+    let exponent = if magnitude < MIN_NORMAL { -24 } else { exponent_of(magnitude) - 10 };
     let units = (magnitude / 2f64.powi(exponent)).round_ties_even() as u16;
     // A normal number's hidden bit adds one to the biased exponent; so does a carry out of the fraction.
     sign | (((exponent + 24) as u16) << 10).wrapping_add(units)
@@ -55,7 +61,9 @@ mod tests {
         assert_eq!(from_f64(2049.0), from_f64(2048.0));
         assert_eq!(from_f64(2051.0), from_f64(2052.0));
         assert_eq!(from_f64(65519.0), 0x7bff);
+        assert_eq!(from_f64(65520.0), 0x7c00);
         assert_eq!(from_f64(2f64.powi(-25)), 0);
+        assert_eq!(from_f64(2049.0 + 2f64.powi(-40)), from_f64(2050.0), "rounded once");
         assert_eq!(from_f64(2047.5), from_f64(2048.0), "carry into the exponent");
     }
 }
