@@ -5,7 +5,7 @@
 //!
 //! Resources that swizzle addresses or add the lane's number, and accesses that convert formats, are not executed.
 //!
-//! Source: Vega ISA, "Buffer Resource Descriptor" and "Buffer Addressing"; `isel::simplify::legal_memory` for the order of legal arguments.
+//! Source: Vega ISA, "Buffer Resource Descriptor" and "Buffer Addressing"; `mir::ir::legal::position` for the order of legal arguments.
 
 use super::exec::{Cx, Step, Stop};
 use super::int::sext;
