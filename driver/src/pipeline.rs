@@ -355,7 +355,7 @@ impl Compiler<'_> {
             vgprs: resources.vgprs,
             sgpr_spills: resources.sgpr_spills,
             vgpr_spills: resources.vgpr_spills,
-            occupancy: self.target.processor.waves_that_fit(sgprs, resources.vgprs),
+            occupancy: self.target.limits().waves_that_fit(sgprs, resources.vgprs),
             lds_bytes: f.function.lds.size_bytes,
             scratch_bytes: resources.scratch_bytes,
             code_bytes: f.code.len() as u32,

@@ -26,9 +26,6 @@ use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator}
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
-/// Largest offset in an access to scratch, plus 1.
-const WINDOW: u32 = 4096;
-
 /// Which lanes of a register are saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lanes {
@@ -187,8 +184,8 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
         }
         let mut window = 0;
         for s in group() {
-            move_window(&mut window, s.offset / WINDOW, target, &mut out);
-            out.push(access(op, s.reg, s.offset % WINDOW));
+            move_window(&mut window, s.offset / reach(target), target, &mut out);
+            out.push(access(op, s.reg, s.offset % reach(target)));
         }
         move_window(&mut window, 0, target, &mut out);
         if lanes != Lanes::Active {
@@ -198,12 +195,17 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
     out
 }
 
+/// Bytes of a lane that an access to scratch reaches without another base.
+fn reach(target: &Target) -> u32 {
+    target.limits().offsets.buffer.max as u32 + 1
+}
+
 /// Moves the stack pointer so that offsets of window `to` are within reach. SCC has no value here.
 fn move_window(window: &mut u32, to: u32, target: &Target, out: &mut Vec<Inst>) {
     if *window == to {
         return;
     }
-    let step = i64::from(WINDOW * target.wave_size());
+    let step = i64::from(reach(target) * target.wave_size());
     let distance = (i64::from(to) - i64::from(*window)) * step;
     let sp = Operand::preg(STACK_POINTER, 1);
     out.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(distance)]));

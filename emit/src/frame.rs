@@ -16,27 +16,8 @@ use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{EntryValue, Function, Inst, ModFlags, Operand, PReg};
-use mir::target::{Features, Generation, Target};
+use mir::target::{Features, FlatScratch, Target};
 use mir::{Diagnostic, Result};
-
-/// How FLAT_SCRATCH describes the wave's scratch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FlatScratch {
-    /// There is none.
-    None,
-    /// LO: bytes of a lane, HI: offset in units of 256 bytes.
-    SizeAndOffset,
-    /// A 64-bit address.
-    Address,
-}
-
-const FLAT_SCRATCH: [FlatScratch; Generation::COUNT] = [
-    FlatScratch::None,
-    FlatScratch::SizeAndOffset,
-    FlatScratch::SizeAndOffset,
-    FlatScratch::Address,
-    FlatScratch::None,
-];
 
 /// Inserts the prolog of a kernel; other functions get theirs from their caller.
 ///
@@ -110,7 +91,7 @@ fn init_flat_scratch(f: &Function, target: &Target, prolog: &mut Vec<Inst>) -> R
     let init = entry_register(f, EntryValue::FlatScratchInit)?;
     let offset = entry_register(f, EntryValue::ScratchWaveOffset)?;
     let reg = |reg| Operand::preg(reg, 1);
-    match FLAT_SCRATCH[target.generation() as usize] {
+    match target.limits().flat_scratch {
         FlatScratch::None => {
             return Err(
                 Diagnostic::unsupported(format!("flat access to scratch on {target}")).in_function(&f.name)

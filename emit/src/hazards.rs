@@ -22,7 +22,7 @@ use mir::machine::{
     Terminator,
 };
 use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
-use mir::target::{Generation, Target};
+use mir::target::{Features, Target};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
@@ -39,11 +39,6 @@ type State = SmallVec<[Recent; 8]>;
 
 /// Register of rows that match by class alone.
 const NO_REGISTER: u16 = u16::MAX;
-
-/// Whether scalar loads leave VCCZ stale, by generation. Source: Southern and Sea Islands errata as LLVM works around them.
-const VCCZ_STALE_AFTER_SMEM: [bool; Generation::COUNT] = [true, true, false, false, false];
-/// Whether scalar writes of one half of VCC leave VCCZ stale.
-const VCCZ_STALE_AFTER_HALF: [bool; Generation::COUNT] = [true, true, true, true, false];
 
 /// Inserts `s_nop` wherever [`HAZARDS`] asks for wait states that the code does not have.
 ///
@@ -405,7 +400,6 @@ fn refresh_vccz(data: &mut BlockData, target: &Target) {
     if !matches!(data.term, Terminator::Uniform(Condition::Vccz | Condition::Vccnz)) {
         return;
     }
-    let generation = target.generation() as usize;
     let vcc = usize::from(PReg::VCC_LO.0)..usize::from(PReg::VCC_HI.0) + 1;
     let last_write = data.insts.iter().rev().find_map(|inst| {
         let mut written = 0;
@@ -416,8 +410,8 @@ fn refresh_vccz(data: &mut BlockData, target: &Target) {
         });
         (written > 0).then_some(written)
     });
-    let stale =
-        VCCZ_STALE_AFTER_SMEM[generation] || (VCCZ_STALE_AFTER_HALF[generation] && last_write != Some(2));
+    let stale = target.has(Features::VCCZ_STALE_AFTER_SMEM)
+        || (target.has(Features::VCCZ_STALE_AFTER_HALF) && last_write != Some(2));
     if stale {
         let vcc = Operand::preg(PReg::VCC_LO, 2);
         data.insts.push(Inst::new(Opcode::S_MOV_B64, [vcc, vcc]));

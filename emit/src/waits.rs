@@ -32,7 +32,7 @@ use crate::regs::{Access, for_each_access};
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{AsmSite, Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
-use mir::target::{Generation, Target, WaitCounts};
+use mir::target::{Features, Target, WaitCounts};
 use std::collections::BinaryHeap;
 
 /// Counters.
@@ -269,7 +269,7 @@ fn events(inst: &Inst, info: &OpcodeInfo, target: &Target) -> Events {
         // Cache invalidations have no result, and nothing says that they count everywhere: they never make an older
         // operation look older than it is.
         Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf | Format::Mimg if is_access => {
-            let late = info.flags.contains(OpFlags::EXPCNT) && STORES_READ_LATE[target.generation() as usize];
+            let late = info.flags.contains(OpFlags::EXPCNT) && target.has(Features::STORES_READ_LATE);
             Events { sources: late.then_some(Kind::Data), ..one(Kind::Vmem) }
         }
         Format::Exp => Events { kinds: [None; 2], sources: Some(Kind::Export) },
@@ -277,9 +277,6 @@ fn events(inst: &Inst, info: &OpcodeInfo, target: &Target) -> Events {
         _ => Events::default(),
     }
 }
-
-/// Whether vector memory stores read their data after issue and count in expcnt. Source: Southern Islands ISA, EXP_CNT.
-const STORES_READ_LATE: [bool; Generation::COUNT] = [true, false, false, false, false];
 
 /// Waits to insert in a block: (index of the instruction that they precede, or the block's length; immediate).
 type Plan = Vec<(u32, u16)>;

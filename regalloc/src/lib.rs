@@ -90,8 +90,9 @@ const VCC_PAIR: u16 = access::VCC;
 ///
 /// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4.
 pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
-    let granule = target.processor.vgpr_granule.max(1);
-    (256 / waves.clamp(1, target.processor.max_waves_per_simd) / granule * granule).max(granule)
+    let limits = target.limits();
+    let granule = limits.vgpr_granule;
+    (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
 }
 
 /// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
@@ -407,7 +408,7 @@ impl Plan {
             }
             choices[n] = choice;
         }
-        spill::insert(f, &self.numbering, &choices, &places, &mut spills);
+        spill::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
         Ok(spills)
     }
 }
@@ -518,16 +519,16 @@ impl Waves<'_> {
     fn fit(&self, high: u16) -> u32 {
         let used = u32::from(high + self.apart);
         match self.kind {
-            Kind::Sgpr => self.target.processor.waves_that_fit(used, 1),
-            _ => self.target.processor.waves_that_fit(1, used),
+            Kind::Sgpr => self.target.limits().waves_that_fit(used, 1),
+            _ => self.target.limits().waves_that_fit(1, used),
         }
     }
 
     /// Registers with which `waves` fit.
     fn limit(&self, waves: u32) -> u16 {
-        let p = &self.target.processor;
+        let p = self.target.limits();
         let limit = match self.kind {
-            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule.max(1) * p.sgpr_granule.max(1),
+            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule * p.sgpr_granule,
             _ => vgpr_budget(self.target, waves),
         };
         (limit as u16).saturating_sub(self.apart)
@@ -645,6 +646,7 @@ fn place_lane_registers(f: &mut Function, lanes: u16) -> Result<()> {
 
 /// Which registers there are.
 struct Limits {
+    hardware: &'static mir::target::Limits,
     sgprs: u16,
     vgprs: u16,
     /// SGPRs that are not to be used at all.
@@ -654,7 +656,8 @@ struct Limits {
 impl Limits {
     fn new(f: &Function, target: &Target, options: &Options) -> Self {
         let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
-        let vgprs = vgpr_budget(target, waves).min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(256));
+        let vgprs = vgpr_budget(target, waves)
+            .min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs));
         let mut sgprs = target.processor.numbered_sgprs();
         if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
             // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
@@ -677,7 +680,7 @@ impl Limits {
                 barred = barred.or(&Mask::run(n, 1));
             }
         }
-        Self { sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
+        Self { hardware: target.limits(), sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
     }
 
     fn scalar_file(&self, live: &Liveness) -> File {

@@ -30,7 +30,7 @@ use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::Target;
+use mir::target::{Limits, Target};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -500,12 +500,13 @@ pub(crate) fn places(
 /// Stores and reloads what has a place.
 pub(crate) fn insert(
     f: &mut Function,
+    limits: &Limits,
     numbering: &Numbering,
     choices: &[Choice; 2],
     places: &FxHashMap<VReg, Place>,
     spills: &mut Spills,
 ) {
-    reload::insert(f, numbering, choices, places, spills);
+    reload::insert(f, limits, numbering, choices, places, spills);
     if let Some(base) = spills.scratch_base {
         f.frame.push(FrameSlotData {
             size_bytes: spills.scratch_end - base,

@@ -11,7 +11,6 @@
 use super::Selector;
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
-use mir::target::Generation;
 use mir::target::operands::inline_constant;
 use smallvec::SmallVec;
 
@@ -78,7 +77,7 @@ impl<'a> Selector<'a> {
             mods.neg = swap_low_bits(mods.neg);
         }
         // The constant bus. A lane mask that is read takes its place whatever register it gets.
-        let limit = if self.target.generation() >= Generation::Gfx10 { 2 } else { 1 };
+        let limit = self.target.limits().constant_bus;
         let mut bus: SmallVec<[Operand; 3]> = SmallVec::new();
         let has_mask = info.operands.iter().any(|o| o.kind == OperandKind::LaneMask);
         for (i, desc) in info.operands.iter().enumerate() {

@@ -454,3 +454,39 @@ pub(super) const fn place_operands<const N: usize>(
     }
     operands
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Opcode;
+    use crate::target::OffsetRange;
+
+    /// The ranges of [`crate::target::OffsetRanges`] are what the fields hold.
+    #[test]
+    fn offset_fields_hold_their_ranges() {
+        for generation in [Generation::Gfx6, Generation::Gfx7, Generation::Gfx8, Generation::Gfx9] {
+            let field = |op: Opcode, what: Mod| {
+                let layout = layout(op.info(), Encoding::Auto, generation)?;
+                layout.mods.iter().find(|(m, _)| *m == what).map(|(_, field)| i32::from(field.width))
+            };
+            let unsigned =
+                |width: Option<i32>| OffsetRange { min: 0, max: width.map_or(0, |w| (1 << w) - 1) };
+            let signed = |width: Option<i32>| match width {
+                Some(w) => OffsetRange { min: -(1 << (w - 1)), max: (1 << (w - 1)) - 1 },
+                None => OffsetRange { min: 0, max: 0 },
+            };
+            let ranges = generation.limits().offsets;
+            assert_eq!(unsigned(field(Opcode::BUFFER_LOAD_DWORD, Mod::Offset)), ranges.buffer);
+            assert_eq!(unsigned(field(Opcode::DS_READ_B32, Mod::DsOffset)), ranges.ds);
+            assert_eq!(unsigned(field(Opcode::FLAT_LOAD_DWORD, Mod::Offset)), ranges.flat);
+            assert_eq!(signed(field(Opcode::GLOBAL_LOAD_DWORD, Mod::SignedOffset)), ranges.global);
+            // Scalar memory: dwords at first, then bytes; the sign of GFX9 is not used.
+            let smem = match field(Opcode::S_LOAD_DWORD, Mod::SmemValue) {
+                Some(8) => 0xff * 4 + 3,
+                Some(20 | 21) => (1 << 20) - 1,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(OffsetRange { min: 0, max: smem }, ranges.smem);
+        }
+    }
+}

@@ -1,10 +1,12 @@
 //! What differs between generations and processors, as data.
 
 pub mod hazards;
+mod limits;
 pub mod messages;
 pub mod operands;
 mod processors;
 mod waits;
 
+pub use limits::*;
 pub use processors::*;
 pub use waits::*;

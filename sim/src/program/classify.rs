@@ -67,7 +67,7 @@ pub fn denormals(op: Opcode, info: &OpcodeInfo, target: &Target) -> Denormals {
         | V_PACK_B32_F16 => Denormals::Keep,
         V_MIN_F32 | V_MAX_F32 | V_MIN_F16 | V_MAX_F16 | V_MIN_F64 | V_MAX_F64 | V_MIN3_F32 | V_MAX3_F32
         | V_MED3_F32 | V_MIN_LEGACY_F32 | V_MAX_LEGACY_F32
-            if !target.has(Features::ADD_NO_CARRY) =>
+            if !target.has(Features::MIN_MAX_DENORMAL_MODES) =>
         {
             Denormals::Keep
         }

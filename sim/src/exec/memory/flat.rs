@@ -9,14 +9,13 @@ use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::Format;
 use mir::machine::PReg;
-use mir::target::{Features, Generation};
+use mir::target::{Features, FlatScratch};
 
 impl Exec<'_> {
     /// FLAT_SCRATCH as an address.
     fn flat_scratch(&self, w: &Wave) -> Result<u64> {
-        let generation = self.launch.target.generation();
         let v = self.address_scalar(w, PReg::FLAT_SCRATCH_LO.0, 2, "FLAT_SCRATCH")?;
-        Ok(if generation >= Generation::Gfx9 {
+        Ok(if self.launch.target.limits().flat_scratch == FlatScratch::Address {
             v
         } else {
             // The high dword is the offset from the hidden base in units of 256 bytes.

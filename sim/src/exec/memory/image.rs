@@ -15,7 +15,7 @@ use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::Opcode;
 use mir::machine::{ModFlags, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// How `_pck` instructions, which convert nothing, fill registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,9 +120,9 @@ impl Exec<'_> {
             13 => (2, true),
             other => return Err(refuse(format!("images of type {other}"))),
         };
-        let gfx9 = self.launch.target.generation() >= Generation::Gfx9;
+        let rules = self.launch.target.limits().images;
         let tiling = get(116, 5);
-        if tiling != if gfx9 { 0 } else { 8 } {
+        if tiling != u64::from(rules.linear) {
             return Err(refuse(format!("image layout {tiling}: linear images alone")));
         }
         let format = Format { data: get(52, 6) as u8, number: get(58, 4) as u8 };
@@ -130,7 +130,7 @@ impl Exec<'_> {
             return Err(refuse(format!("image format {}, {}", format.data, format.number)));
         }
         let width = get(64, 14) as u32 + 1;
-        let pitch = get(141, if gfx9 { 16 } else { 14 }) + 1;
+        let pitch = get(141, rules.pitch_bits.into()) + 1;
         Ok(Image {
             base: get(0, 40) << 8,
             format,
@@ -169,7 +169,7 @@ impl Exec<'_> {
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
-        if self.launch.target.generation() == Generation::Gfx6 && (atomic || mem.kind == MemKind::Store) {
+        if self.launch.target.has(Features::STORES_READ_LATE) && (atomic || mem.kind == MemKind::Store) {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
             w.waits.issue(Counter::Exp, EventKind::Export, &[data]);
         }

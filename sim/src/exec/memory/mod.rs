@@ -17,7 +17,7 @@ use crate::timing;
 use crate::wave::{LANES, Wave};
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 mod buffer;
 mod dma;
@@ -440,8 +440,8 @@ impl Exec<'_> {
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
             None => {}
         }
-        // GFX6 reads store data late; GDS does so everywhere.
-        let late = self.launch.target.generation() == Generation::Gfx6
+        // GDS reads its data late everywhere.
+        let late = self.launch.target.has(Features::STORES_READ_LATE)
             && memory_event(op) == Some(EventKind::Vmem)
             || memory_event(op) == Some(EventKind::Gds);
         if let (true, Some(n)) = (late && mem.kind != MemKind::Load, data) {

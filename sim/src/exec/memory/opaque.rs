@@ -18,7 +18,7 @@ use crate::report::Result;
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::machine::{ModFlags, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// Where texels are.
 const TEXELS: u64 = 0x6a00_0000_0000;
@@ -141,7 +141,7 @@ impl Exec<'_> {
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
-        if self.launch.target.generation() == Generation::Gfx6
+        if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
         {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };

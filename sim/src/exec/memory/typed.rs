@@ -12,7 +12,7 @@ use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{Format as Encoding, OpFlags};
 use mir::machine::PReg;
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// How the components of an instruction are held in registers.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl Exec<'_> {
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &loads);
-        if mem.kind == MemKind::Store && self.launch.target.generation() == Generation::Gfx6 {
+        if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }
         Ok(())
