@@ -250,6 +250,77 @@ bitflags::bitflags! {
         const NO_D16 = 1 << 47;
         /// Takes any number of sources.
         const VARIADIC = 1 << 46;
+        /// DS with two addresses whose offsets count 64 elements.
+        const ST64 = 1 << 48;
+        /// DS whose second operand is in LDS too (`src2`).
+        const DS_SRC2 = 1 << 49;
+        /// What is loaded is sign-extended to a dword.
+        const SIGN_EXTENDS = 1 << 50;
+        /// Comparison with a mask of classes (`v_cmp_class`).
+        const CLASS = 1 << 51;
+        /// Writes a part of its result before it has read all sources. Source: LLVM VOP3Instructions.td, `@earlyclobber`.
+        const EARLY_CLOBBER = 1 << 52;
+    }
+}
+
+/// What a read-modify-write instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the ISA manuals' own names")]
+pub enum Rmw {
+    Swap,
+    CmpSwap,
+    Add,
+    Sub,
+    Rsub,
+    Smin,
+    Umin,
+    Smax,
+    Umax,
+    And,
+    Or,
+    Xor,
+    Inc,
+    Dec,
+    Mskor,
+    Fadd,
+    Fmin,
+    Fmax,
+    FcmpSwap,
+    Wrap,
+}
+
+bitflags::bitflags! {
+    /// What an image instruction takes besides coordinates, and what it asks.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct ImageParts: u16 {
+        /// Goes through a sampler.
+        const SAMPLED = 1 << 0;
+        /// Texel offsets (`_o`).
+        const OFFSET = 1 << 1;
+        /// Bias of the level of detail (`_b`).
+        const BIAS = 1 << 2;
+        /// Value to compare with (`_c`).
+        const COMPARE = 1 << 3;
+        /// Derivatives (`_d`, `_cd`).
+        const DERIVATIVES = 1 << 4;
+        /// Level of detail (`_l`).
+        const LOD = 1 << 5;
+        /// Level of detail is 0 (`_lz`).
+        const LOD_ZERO = 1 << 6;
+        /// Least level of detail (`_cl`).
+        const LOD_CLAMP = 1 << 7;
+        /// Asks for the level of detail.
+        const LOD_QUERY = 1 << 8;
+        /// Asks for the size.
+        const SIZE_QUERY = 1 << 9;
+        /// Level of a texel (`_mip`).
+        const MIP = 1 << 10;
+        /// Texels without conversion (`_pck`).
+        const PACKED = 1 << 11;
+        /// `image_gather4h`.
+        const HORIZONTAL = 1 << 12;
+        /// What tells the level of detail apart from the differences between the lanes of a quad.
+        const EXPLICIT_LOD = Self::DERIVATIVES.bits() | Self::LOD.bits() | Self::LOD_ZERO.bits();
     }
 }
 
@@ -277,6 +348,10 @@ pub struct OpcodeInfo {
     /// The fewest address registers that an image instruction reads: one coordinate in 16 bits, and what else it needs (offset, bias,
     /// comparison value, derivatives). How many it does read depends on its resource.
     pub least_address: u8,
+    /// What a read-modify-write instruction does.
+    pub rmw: Option<Rmw>,
+    /// What an image instruction takes and asks.
+    pub image: ImageParts,
 }
 
 impl OpcodeInfo {
