@@ -56,7 +56,7 @@ mod webs;
 
 use graph::{Graph, Numbering};
 use liveness::{Kind, Liveness};
-use mir::isa::Opcode;
+use mir::isa::{Implicit, Opcode};
 use mir::machine::{Function, Operand, PReg, Reg, RegFile, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -728,8 +728,8 @@ fn resources(f: &mut Function, lanes: u16) {
                     count(reg, operand.dwords);
                 }
             }
-            for reg in inst.op.info().implicit_defs().chain(inst.op.info().implicit_uses()) {
-                count(reg, 1);
+            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers() {
+                count(reg, dwords as u8);
             }
         }
     }

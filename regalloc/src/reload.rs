@@ -11,11 +11,11 @@
 //!
 //! Cost: linear in the code, with a logarithm for the order of giving up.
 
-use crate::access::{Access, access, registers, vreg_of};
+use crate::access::{registers, vreg_of};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{
     Condition, Function, Inst, MemRef, Modifiers, Operand, RegFile, Terminator, VReg, VRegFlags,
 };
@@ -199,7 +199,7 @@ impl Walk<'_> {
         let mut stores: SmallVec<[(VReg, u32); 2]> = SmallVec::new();
         for &(n, v, next) in &spilled {
             let Some(operand) = inst.operands[n].as_reg().copied() else { continue };
-            if access(inst, n) == Access::Def {
+            if inst.operand_access(n) == OperandAccess::Def {
                 if matches!(self.places.get(&v), Some(Place::Again(_))) {
                     return;
                 }
@@ -580,8 +580,8 @@ fn scc_live(insts: &[Inst], term: Terminator) -> Vec<bool> {
     let mut live = matches!(term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
     let mut out = vec![live; insts.len() + 1];
     for (k, inst) in insts.iter().enumerate().rev() {
-        let flags = inst.op.info().flags;
-        live = flags.contains(OpFlags::SCC_USE) || live && !flags.contains(OpFlags::SCC_DEF);
+        let implicit = inst.facts().implicit;
+        live = implicit.contains(Implicit::SCC_USE) || live && !implicit.contains(Implicit::SCC_DEF);
         out[k] = live;
     }
     out

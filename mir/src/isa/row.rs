@@ -1,7 +1,6 @@
 //! What a row of the instruction table says.
 
 use super::format::Slot;
-use crate::machine::PReg;
 use crate::target::{Features, Generation, Target};
 
 /// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
@@ -355,26 +354,6 @@ pub struct OpcodeInfo {
 }
 
 impl OpcodeInfo {
-    /// Registers written besides the operands, apart from EXEC.
-    #[inline]
-    pub fn implicit_defs(&self) -> impl Iterator<Item = PReg> {
-        let flags = self.flags;
-        [(OpFlags::SCC_DEF, PReg::SCC), (OpFlags::VCC_DEF, PReg::VCC_LO)]
-            .into_iter()
-            .filter(move |(flag, _)| flags.contains(*flag))
-            .map(|(_, reg)| reg)
-    }
-
-    /// Registers read besides the operands, apart from EXEC.
-    #[inline]
-    pub fn implicit_uses(&self) -> impl Iterator<Item = PReg> {
-        let flags = self.flags;
-        [(OpFlags::SCC_USE, PReg::SCC), (OpFlags::VCC_USE, PReg::VCC_LO), (OpFlags::M0_USE, PReg::M0)]
-            .into_iter()
-            .filter(move |(flag, _)| flags.contains(*flag))
-            .map(|(_, reg)| reg)
-    }
-
     /// Assembly name on `generation`, without encoding suffix.
     pub fn name_on(&self, generation: Generation) -> &'static str {
         self.old_names.iter().find(|(g, _)| *g == generation).map_or(self.name, |(_, name)| name)
