@@ -75,10 +75,8 @@ pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
     if inst.encoding != Encoding::Auto {
         return inst.encoding;
     }
-    match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp => {}
-        Format::Vop3 | Format::Vop3p => return Encoding::E64,
-        _ => return Encoding::Auto,
+    if let [only] = info.format.encodings() {
+        return *only;
     }
     match inst.mods.ext {
         Extension::Sdwa(_) => return Encoding::Sdwa,
@@ -254,10 +252,7 @@ impl Encoder<'_> {
     }
 
     fn is_vector(&self) -> bool {
-        matches!(
-            self.info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-        )
+        self.info.format.is_vector_alu()
     }
 
     fn put(&mut self, field: Field, value: u64, name: &str) -> Result<()> {
@@ -704,15 +699,8 @@ impl Encoder<'_> {
 
     /// Whether all fields of modifiers are zero.
     fn is_plain(&self) -> bool {
-        let scalar = matches!(
-            self.info.format,
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp
-        );
-        let vector = matches!(
-            self.info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p
-        );
-        (scalar || vector)
+        let format = self.info.format;
+        (format.is_scalar_alu() || (format.is_vector_alu() && format != Format::Vintrp))
             && !matches!(self.encoding, Encoding::Sdwa | Encoding::Dpp)
             && self.inst.mods == Modifiers::default()
     }

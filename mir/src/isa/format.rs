@@ -179,7 +179,9 @@ pub enum Mod {
 pub struct Layout {
     /// Dwords without literal.
     pub dwords: u8,
-    /// Bits that are always set.
+    /// Bits that are the same in every instruction of the layout...
+    pub fixed_mask: u64,
+    /// ...and what they are.
     pub fixed: u64,
     /// Opcode number.
     pub op: Field,
@@ -249,7 +251,8 @@ const fn make(
         used |= mods[i].1.mask();
         i += 1;
     }
-    Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used, ignored: 0 }
+    let (fixed_mask, fixed) = (prefix_field.mask(), prefix_field.put(prefix.0));
+    Layout { dwords, fixed_mask, fixed, op, slots: table, mods, flags, used, ignored: 0 }
 }
 
 /// Several lists of modifiers as one of `N`.
@@ -297,6 +300,7 @@ const fn extend(
     }
     Layout {
         dwords: 2,
+        fixed_mask: base.fixed_mask | old_src0.mask(),
         fixed: base.fixed | old_src0.put(marker as u64),
         op: base.op,
         slots,
@@ -404,11 +408,7 @@ pub(super) const fn place_operands<const N: usize>(
     format: Format,
     mut operands: [OperandDesc; N],
 ) -> [OperandDesc; N] {
-    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp);
-    let vector = matches!(
-        format,
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-    );
+    let (scalar, vector) = (format.is_scalar_alu(), format.is_vector_alu());
     let (mut defs, mut sources) = (0, 0);
     let mut i = 0;
     while i < N {

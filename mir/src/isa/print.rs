@@ -7,7 +7,7 @@
 
 use super::encode::choose;
 use super::format::Slot;
-use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{
     Block, Dpp, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
     SdwaSel, SdwaUnused, SymbolId,
@@ -88,8 +88,8 @@ fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'st
         return "";
     }
     match (info.format, encoding) {
-        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E32) if long => "_e32",
-        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64) if short => "_e64",
+        (format, Encoding::E32) if long && format.has_short_encoding() => "_e32",
+        (format, Encoding::E64) if short && format.has_short_encoding() => "_e64",
         // LLVM leaves it out here.
         (Format::Vopc, Encoding::Sdwa) if generation <= Generation::Gfx8 => "",
         (_, Encoding::Sdwa) => "_sdwa",
@@ -166,11 +166,9 @@ impl<N: Names> DisplayInst<'_, N> {
         operand: &Operand,
     ) -> fmt::Result {
         let mods = &self.inst.mods;
-        let vector = matches!(
-            info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vintrp | Format::Vop3p
-        );
-        if !vector || (info.format == Format::Vop3p && !info.flags.contains(OpFlags::MIX)) {
+        if !info.format.is_vector_alu()
+            || (info.format == Format::Vop3p && !info.flags.contains(OpFlags::MIX))
+        {
             return self.plain(f, operand, desc.ty);
         }
         let number = source_number(info, index);
@@ -346,7 +344,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 if info.flags.contains(OpFlags::DS_TWO) {
                     number(f, " offset0:", i64::from(mods.offset))?;
                     number(f, " offset1:", i64::from(mods.offset1))?;
-                } else if info.name == "ds_swizzle_b32" {
+                } else if self.inst.op == Opcode::DS_SWIZZLE_B32 {
                     swizzle(f, mods.offset as u16, self.generation)?;
                 } else {
                     number(f, " offset:", i64::from(mods.offset))?;

@@ -1,6 +1,7 @@
 //! What a row of the instruction table says.
 
 use super::format::Slot;
+use crate::machine::Encoding;
 use crate::target::{Features, Generation, Target};
 
 /// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
@@ -37,6 +38,46 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether its instructions are those of the vector ALU.
+    #[inline]
+    pub const fn is_vector_alu(self) -> bool {
+        use Format::*;
+        matches!(self, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp)
+    }
+
+    /// Whether its instructions are those of the scalar ALU, program control included.
+    #[inline]
+    pub const fn is_scalar_alu(self) -> bool {
+        use Format::*;
+        matches!(self, Sop1 | Sop2 | Sopc | Sopk | Sopp)
+    }
+
+    /// The encodings of its instructions, in LLVM's order of preference.
+    #[inline]
+    pub const fn encodings(self) -> &'static [Encoding] {
+        use Format::*;
+        match self {
+            Vop1 | Vop2 | Vopc | Vintrp => &[Encoding::E32, Encoding::E64, Encoding::Sdwa, Encoding::Dpp],
+            Vop3 | Vop3p => &[Encoding::E64],
+            _ => &[Encoding::Auto],
+        }
+    }
+
+    /// Whether its instructions have several encodings.
+    #[inline]
+    pub const fn has_short_encoding(self) -> bool {
+        self.encodings().len() > 1
+    }
+
+    /// The `seg` field of the formats that share the encoding of FLAT.
+    pub const fn segment(self) -> u8 {
+        match self {
+            Self::Scratch => 1,
+            Self::Global => 2,
+            _ => 0,
+        }
+    }
+
     /// Whether its instructions access memory (LDS, scratch and resources included).
     pub fn is_memory(self) -> bool {
         use Format::*;
@@ -259,6 +300,8 @@ bitflags::bitflags! {
         const CLASS = 1 << 51;
         /// Writes a part of its result before it has read all sources. Source: LLVM VOP3Instructions.td, `@earlyclobber`.
         const EARLY_CLOBBER = 1 << 52;
+        /// The sources are the other way round than in the operation without `rev`.
+        const REVERSED = 1 << 53;
     }
 }
 

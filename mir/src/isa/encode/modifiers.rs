@@ -87,11 +87,7 @@ impl Encoder<'_> {
                     abs &= !3;
                     source(1, mods.abs)
                 }
-                Mod::Segment => match self.info.format {
-                    Format::Scratch => 1,
-                    Format::Global => 2,
-                    _ => 0,
-                },
+                Mod::Segment => self.info.format.segment().into(),
                 Mod::SmemImm | Mod::SmemSgpr | Mod::SmemSgprEnable | Mod::SmemValue => {
                     offset = 0;
                     continue;

@@ -310,8 +310,8 @@ mod tests {
         use Format::*;
         for &op in Opcode::ALL {
             let info = op.info();
-            let vector = matches!(info.format, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp);
-            let scalar = matches!(info.format, Sop1 | Sop2 | Sopc | Sopk | Sopp | Pseudo);
+            let vector = info.format.is_vector_alu();
+            let scalar = info.format.is_scalar_alu() || info.format == Pseudo;
             let rate = OpFlags::TRANS.union(OpFlags::F64_RATE);
             assert!(vector || !info.flags.intersects(rate), "{op:?}");
             let scc = OpFlags::SCC_DEF.union(OpFlags::SCC_USE);

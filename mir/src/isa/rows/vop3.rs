@@ -92,9 +92,9 @@ macro_rules! vop3 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_MUL_LO_U32, Vop3, [0x169, 0x169, 0x285, 0x285, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32), COMMUTES | F64_RATE);
     row!(V_MUL_HI_U32, Vop3, [0x16a, 0x16a, 0x286, 0x286, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32), COMMUTES | F64_RATE);
     row!(V_MUL_HI_I32, Vop3, [0x16c, 0x16c, 0x287, 0x287, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32), COMMUTES | F64_RATE);
-    row!(V_LSHLREV_B64, Vop3, [-1, -1, 0x28f, 0x28f, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE);
-    row!(V_LSHRREV_B64, Vop3, [-1, -1, 0x290, 0x290, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE);
-    row!(V_ASHRREV_I64, Vop3, [-1, -1, 0x291, 0x291, -1], d(V, 2, I64) s(VS, 1, B32) s(VS, 2, I64), F64_RATE);
+    row!(V_LSHLREV_B64, Vop3, [-1, -1, 0x28f, 0x28f, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE | REVERSED);
+    row!(V_LSHRREV_B64, Vop3, [-1, -1, 0x290, 0x290, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE | REVERSED);
+    row!(V_ASHRREV_I64, Vop3, [-1, -1, 0x291, 0x291, -1], d(V, 2, I64) s(VS, 1, B32) s(VS, 2, I64), F64_RATE | REVERSED);
     row!(V_TRIG_PREOP_F64, Vop3, [0x174, 0x174, 0x292, 0x292, -1], d(V, 2, F64) s(VS, 2, F64) s(VS, 1, I32), FLOAT_MODS | F64_RATE);
     row!(V_CVT_PKNORM_I16_F16, Vop3, [-1, -1, -1, 0x299, -1], d(V, 1, V2I16) s(VS, 1, F16) s(VS, 1, F16), FLOAT_MODS | NO_OMOD | OP_SEL);
     row!(V_CVT_PKNORM_U16_F16, Vop3, [-1, -1, -1, 0x29a, -1], d(V, 1, V2I16) s(VS, 1, F16) s(VS, 1, F16), FLOAT_MODS | NO_OMOD | OP_SEL);
