@@ -40,8 +40,8 @@ pub(super) fn widen(format: Format, x: u32) -> u32 {
 
 impl Exec<'_> {
     fn layout(&self, op: &Op) -> Layout {
-        let name = op.info.name;
-        let components = name.rsplit('_').next().map_or(1, str::len).min(4);
+        let data = op.inst.facts().data().and_then(|i| op.info.operands.get(i));
+        let components = usize::from(data.map_or(1, |desc| desc.dwords));
         let high = op.info.flags.contains(OpFlags::D16_HI);
         let d16 = high || op.info.flags.contains(OpFlags::D16);
         let packed = d16 && self.launch.target.has(Features::PACKED_D16);
