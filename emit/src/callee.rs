@@ -18,7 +18,6 @@
 //!
 //! Source: `mir::abi::call`; the order of steps is that of llc 22.
 
-use crate::regs::for_each_access;
 use mir::abi::call::{FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved};
 use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::Opcode;
@@ -59,7 +58,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let calls = !f.calls.is_empty() || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
-            for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 for reg in (0..access.dwords).map(|n| access.first.plus(n)).filter(|_| access.write) {
                     if let Some(n) = reg.vgpr_index() {
                         written[usize::from(n)] = true;

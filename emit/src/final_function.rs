@@ -1,10 +1,10 @@
 //! Finished functions: nothing is left to decide, only to write. [`finish`] makes them.
 
-use crate::{exec, frame, hazards, indexed, inline_asm, lanes, regs, relax, scratch, waits};
+use crate::{exec, frame, hazards, indexed, inline_asm, lanes, relax, scratch, waits};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::ir::{Module, SymbolRef};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::Opcode;
 use mir::machine::{Condition, Function, Inst, Operand, PReg, Reg, RelocKind, Terminator};
 use mir::target::{Os, Target};
 use mir::{Diagnostic, Result};
@@ -144,8 +144,7 @@ fn count_registers(f: &mut Function) {
         let hidden = f.asm_sites.iter().flat_map(|site| &site.inside);
         let hidden = hidden.take(if block == f.layout[0] { usize::MAX } else { 0 });
         for inst in f.blocks[block].insts.iter().chain(hidden) {
-            vcc |= inst.op.info().flags.intersects(OpFlags::VCC_DEF | OpFlags::VCC_USE);
-            regs::for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 let (first, dwords) = (access.first, u32::from(access.dwords));
                 if let Some(n) = first.vgpr_index() {
                     vgprs = vgprs.max(u32::from(n) + dwords);

@@ -14,8 +14,8 @@
 
 use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
-use mir::isa::{OpFlags, Opcode};
-use mir::machine::{EntryValue, Function, Inst, ModFlags, Operand, PReg};
+use mir::isa::Opcode;
+use mir::machine::{EntryValue, Function, Inst, Operand, PReg};
 use mir::target::{Features, FlatScratch, Target};
 use mir::{Diagnostic, Result};
 
@@ -115,9 +115,7 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
     if target.has(Features::LDS_NO_M0) {
         return;
     }
-    let is_access = |inst: &Inst| {
-        inst.op.info().flags.contains(OpFlags::M0_LDS) && !inst.mods.flags.contains(ModFlags::GDS)
-    };
+    let is_access = |inst: &Inst| inst.needs_lds_limit();
     let set = || Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(-1)]);
     let mut accesses = false;
     let mut clobbered = false;
@@ -152,7 +150,7 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
 
 fn writes_m0(inst: &Inst) -> bool {
     let mut writes = inst.op == Opcode::CALL;
-    crate::regs::for_each_access(inst, |access| {
+    inst.for_each_access(|access| {
         writes |= access.write && access.range().contains(&usize::from(PReg::M0.0))
     });
     writes

@@ -18,7 +18,6 @@ mod indexed;
 mod inline_asm;
 mod lanes;
 pub mod object;
-mod regs;
 pub mod relax;
 mod scratch;
 pub mod waits;

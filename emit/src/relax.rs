@@ -14,7 +14,7 @@
 
 use crate::CodeReloc;
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Format, Opcode, encode};
+use mir::isa::{Opcode, Unit, encode};
 use mir::machine::{Block, Condition, Edge, Function, Inst, Operand, Terminator};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -108,7 +108,7 @@ pub(crate) fn fold_empty_blocks(f: &mut Function) {
 fn expand_pseudos(f: &mut Function) {
     for &block in &f.layout {
         let insts = &mut f.blocks[block].insts;
-        if insts.iter().all(|inst| inst.op.info().format != Format::Pseudo) {
+        if insts.iter().all(|inst| inst.facts().unit != Unit::Pseudo) {
             continue;
         }
         for inst in std::mem::take(insts) {

@@ -5,7 +5,7 @@
 //! gives it the form that the simulator knows and shows that the processor has it. Pseudo instructions are done by [`super::execute`].
 
 use super::registers::{Numbering, Place, Whole};
-use mir::isa::{Format, OpFlags, Opcode, Role};
+use mir::isa::{Format, Opcode, Role};
 use mir::machine::{
     Block, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, RelocKind,
     Terminator, VReg,
@@ -383,7 +383,7 @@ impl<'a> Preparer<'a> {
         let mut words = Vec::new();
         mir::isa::encode(&new, self.target, &mut words)?;
         let (decoded, size) = sim::decode::decode(&words, self.target).map_err(Diagnostic::defect)?;
-        let lds = info.flags.contains(OpFlags::M0_LDS) && !inst.mods.flags.contains(ModFlags::GDS);
+        let lds = inst.needs_lds_limit();
         Ok(Real {
             op: Op::new(decoded, size, self.target),
             reads,

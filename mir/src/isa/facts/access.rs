@@ -86,7 +86,7 @@ impl Implicit {
             }
             i += 1;
         }
-        if !unit.is_scalar() && !flags.contains(OpFlags::IGNORES_EXEC) {
+        if unit.is_vector() && !flags.contains(OpFlags::IGNORES_EXEC) {
             all = all.union(Self::EXEC_USE);
         }
         if matches!(info.format, Format::Flat | Format::Scratch) {

@@ -375,7 +375,8 @@ impl Inst {
         self.op.facts()
     }
 
-    /// Whether EXEC decides what the instruction does: as the mask of its lanes, or as data.
+    /// Whether EXEC decides what the instruction does: as the mask of its lanes, or as data. Of a pseudo instruction that is copies between
+    /// registers, these decide.
     #[inline]
     pub fn reads_exec(&self) -> bool {
         self.facts().implicit.contains(Implicit::EXEC_USE)
@@ -390,6 +391,24 @@ impl Inst {
             Some(Memory { kind: MemoryKind::Lds, .. }) => self.mods.flags.contains(ModFlags::GDS),
             _ => false,
         }
+    }
+
+    /// Whether the instruction is checked against an LDS limit in M0, where the target has one.
+    #[inline]
+    pub fn needs_lds_limit(&self) -> bool {
+        self.op.info().flags.contains(OpFlags::M0_LDS) && !self.mods.flags.contains(ModFlags::GDS)
+    }
+
+    /// Whether control goes elsewhere, so that other code follows.
+    #[inline]
+    pub fn leaves(&self) -> bool {
+        self.op.info().flags.contains(OpFlags::BRANCH) && self.op != Opcode::S_ENDPGM
+    }
+
+    /// Whether vector memory writes LDS.
+    #[inline]
+    pub fn loads_to_lds(&self) -> bool {
+        self.op.info().flags.contains(OpFlags::LDS_DMA) || self.mods.flags.contains(ModFlags::LDS)
     }
 
     /// The data operand of a memory instruction ([`OpFacts::data`]).
