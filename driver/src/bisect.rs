@@ -9,8 +9,9 @@
 //!
 //! For tests of this very thing, code can be damaged between two steps ([`Damage`]).
 
+use crate::compile::{Errors, Observer, compile_observed};
 use crate::options::CompileOptions;
-use crate::pipeline::{Errors, Observer, Step, compile_observed};
+use crate::pass::Pass;
 use emit::FinalFunction;
 use interpret::compare::{Describe, Difference, Exact, Nearly, Tolerance, compare};
 use interpret::dispatch::Source;
@@ -38,6 +39,9 @@ pub struct Run<'a> {
     /// Most instructions that each stage may execute.
     pub fuel: u64,
 }
+
+/// A pass, by its name.
+pub type Step = &'static str;
 
 /// Changes code after a step.
 pub type Damage<'a> = dyn FnMut(Step, &mut machine::Function) + Send + 'a;
@@ -95,15 +99,13 @@ impl Verdict {
 const LONGER: u64 = 64;
 
 /// The stages that can be run.
-const STAGES: [Step; 7] = [
-    Step::Ir,
-    Step::Simplified,
-    Step::Selected,
-    Step::Structured,
-    Step::Legalized,
-    Step::Allocated,
-    Step::Final,
-];
+const STAGES: [Step; 7] = [READ, LEGAL, "select", "linearise", "memory-model", "allocate", BYTES];
+/// The pass behind which IR is as it was read.
+const READ: Step = "apply-options";
+/// The pass behind which IR is legal and settled.
+const LEGAL: Step = "lay-out-lds";
+/// The pass behind which there are bytes.
+const BYTES: Step = "encode";
 
 /// What the steps made.
 #[derive(Default)]
@@ -119,14 +121,21 @@ struct Collector<'a, 'd> {
 }
 
 impl Observer for Collector<'_, '_> {
-    fn module(&self, step: Step, module: &Module) {
+    fn module(&self, pass: &'static Pass, module: &Module) {
+        if ![READ, LEGAL].contains(&pass.name) {
+            return;
+        }
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        snapshots.modules.insert(step, module.clone());
+        snapshots.modules.insert(pass.name, module.clone());
     }
 
-    fn function(&self, step: Step, function: &mut machine::Function) {
+    fn function(&self, pass: &'static Pass, function: &mut machine::Function) {
+        let step = pass.name;
         if let Some(damage) = self.damage.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             damage(step, function);
+        }
+        if !STAGES.contains(&step) {
+            return;
         }
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.functions.insert((step, function.source.as_u32()), function.clone());
@@ -158,12 +167,8 @@ pub fn bisect(
     damage: Option<&mut Damage<'_>>,
 ) -> Result<Verdict, Errors> {
     let one = |error| vec![error];
-    let options = CompileOptions {
-        file_type: crate::FileType::Obj,
-        print_after: None,
-        stop_after: None,
-        ..options.clone()
-    };
+    let options =
+        CompileOptions { file_type: crate::FileType::Obj, start: None, stop: None, ..options.clone() };
     let module = &named(module);
     let damaged = damage.is_some();
     let (snapshots, result) = compiled(module, &options, damage);
@@ -219,7 +224,7 @@ impl Stages<'_> {
         let entry = KernelEntry::new(&kernel.function);
         // The addresses are the same in every run.
         let prepared = self.prepared(&mut self.run.memory.clone(), &config)?;
-        let module = self.snapshots.modules.get(&Step::Simplified);
+        let module = self.snapshots.modules.get(LEGAL);
         let address = |symbol: SymbolRef, got: bool| {
             let module = module?;
             let name = match symbol {
@@ -236,12 +241,10 @@ impl Stages<'_> {
         let mut last: Option<(Step, Outcome, Box<Describe<'_>>)> = None;
         for step in STAGES {
             let ran = match step {
-                Step::Ir | Step::Simplified | Step::Uniformity => {
-                    self.run_ir(step, &kernel.function, &address, &config)
-                }
-                Step::Final => match &refused {
+                READ | LEGAL => self.run_ir(step, &kernel.function, &address, &config),
+                BYTES => match &refused {
                     Some(message) => {
-                        let before = last.as_ref().map_or(Step::Ir, |l| l.0);
+                        let before = last.as_ref().map_or(READ, |l| l.0);
                         let change = Change::Refused(message.clone());
                         verdict.culprit.get_or_insert(Culprit { step, before, change });
                         Err(message.clone())
@@ -268,8 +271,8 @@ impl Stages<'_> {
                     (None, None) => {
                         // Only IR as read leaves the results of some operations open.
                         let tolerance: &dyn Tolerance = match *before {
-                            Step::Ir if old.approximate => &Nearly::APPROXIMATE,
-                            Step::Ir => &Nearly::NANS,
+                            READ if old.approximate => &Nearly::APPROXIMATE,
+                            READ => &Nearly::NANS,
                             _ => &Exact,
                         };
                         compare((old, &**old_describe), (&outcome, &*describe), tolerance).map(Change::Memory)
@@ -332,7 +335,7 @@ impl Stages<'_> {
         address: &dyn Fn(SymbolRef, bool) -> Option<u64>,
         config: &Config,
     ) -> Result<(Outcome, Box<Describe<'s>>), String> {
-        let module = self.snapshots.modules.get(&step).ok_or("the step was not reached")?;
+        let module = self.snapshots.modules.get(step).ok_or("the step was not reached")?;
         let place = |f: &machine::Function, symbol: SymbolRef| match symbol {
             SymbolRef::Global(global) => {
                 f.lds.globals.iter().find(|(g, _)| *g == global).map(|(_, offset)| u64::from(*offset))
@@ -348,7 +351,7 @@ impl Stages<'_> {
         };
         let source = Source {
             module,
-            legal: step == Step::Simplified,
+            legal: step == LEGAL,
             kernel: kernel.source,
             symbol: &symbol,
             implicit_offset: kernel.kernarg.implicit_offset,
@@ -375,7 +378,7 @@ impl Stages<'_> {
         if functions.is_empty() {
             return Err("the step was not reached".to_owned());
         }
-        let module = self.snapshots.modules.get(&Step::Simplified);
+        let module = self.snapshots.modules.get(LEGAL);
         let target_of = |f: &machine::Function| {
             let source = module.and_then(|module| module.functions.get(f.source));
             source
@@ -408,14 +411,14 @@ fn write_stop(f: &mut fmt::Formatter<'_>, stop: &Stop) -> fmt::Result {
 
 impl fmt::Display for Culprit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} differs from {}: {}", self.step.name(), self.before.name(), self.change)
+        write!(f, "{} differs from {}: {}", self.step, self.before, self.change)
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (step, ran) in &self.stages {
-            write!(f, "{:12}", step.name())?;
+            write!(f, "{:12}", step)?;
             match ran {
                 Ran::Finished => writeln!(f, "ran")?,
                 Ran::Stopped(stop) => {

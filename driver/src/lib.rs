@@ -12,11 +12,17 @@
 #![forbid(unsafe_code)]
 
 pub mod bisect;
+mod compile;
 mod features;
 mod incompatible;
 pub mod options;
+pub mod pass;
 pub mod pipeline;
+mod prepare;
 pub mod stats;
 
-pub use options::{CompileOptions, FileType};
-pub use pipeline::{Output, Step, compile, compile_module, compile_reading};
+pub use compile::{
+    Errors, Observer, Output, compile, compile_module, compile_observed, compile_reading, finish, legalize,
+};
+pub use options::{CompileOptions, FileType, PassSet, Place};
+pub use pass::Pass;

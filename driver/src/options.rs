@@ -1,7 +1,8 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
-use crate::pipeline::Step;
+use crate::pass::position;
+use crate::pipeline::PASSES;
 use mir::ir::{Function, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
@@ -16,6 +17,39 @@ pub enum FileType {
     Obj,
     /// Nothing; compile only.
     Null,
+}
+
+/// The place before or behind a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(usize);
+
+impl Place {
+    /// Before the pass called `name`; `None` where there is none.
+    pub fn before(name: &str) -> Option<Self> {
+        let place = position(PASSES, name);
+        (place < PASSES.len()).then_some(Self(place))
+    }
+
+    /// Behind the pass called `name`; `None` where there is none.
+    pub fn after(name: &str) -> Option<Self> {
+        Self::before(name).map(|place| Self(place.0 + 1))
+    }
+}
+
+/// A choice of passes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassSet {
+    /// All of them.
+    pub all: bool,
+    /// These, by name.
+    pub names: Vec<String>,
+}
+
+impl PassSet {
+    /// Whether the pass called `name` is among them.
+    pub fn covers(&self, name: &str) -> bool {
+        self.all || self.names.iter().any(|known| known == name)
+    }
 }
 
 /// Options of one compilation. The defaults are llc's.
@@ -35,12 +69,18 @@ pub struct CompileOptions {
     pub file_type: FileType,
     /// Code object version where given on the command line.
     pub code_object_version: Option<u8>,
-    /// Verify after every step.
+    /// Verify behind every pass.
     pub verify: bool,
-    /// Dump the result of this step as text.
-    pub print_after: Option<Step>,
-    /// Stop after this step; the output is its dump.
-    pub stop_after: Option<Step>,
+    /// Passes whose input is printed.
+    pub print_before: PassSet,
+    /// Passes whose result is printed.
+    pub print_after: PassSet,
+    /// Functions that are printed; empty means all.
+    pub print_functions: Vec<String>,
+    /// Where to start, in the text of a program: what [`Self::stop`] writes.
+    pub start: Option<Place>,
+    /// Where to stop; the output is the text of the program.
+    pub stop: Option<Place>,
     /// Threads; 0 takes all cores.
     pub threads: usize,
     /// Attributes for every defined function that does not have its own of that name.
@@ -62,8 +102,11 @@ impl Default for CompileOptions {
             file_type: FileType::default(),
             code_object_version: None,
             verify: false,
-            print_after: None,
-            stop_after: None,
+            print_before: PassSet::default(),
+            print_after: PassSet::default(),
+            print_functions: Vec::new(),
+            start: None,
+            stop: None,
             threads: 0,
             function_attributes: Vec::new(),
             contract_all: false,
@@ -73,6 +116,25 @@ impl Default for CompileOptions {
 }
 
 impl CompileOptions {
+    /// Whether the input is the text of a program between two passes.
+    pub fn starts_from_text(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// The passes that run, by their places in the list. One whose result the text of a program does not hold runs again.
+    pub fn passes(&self) -> std::ops::Range<usize> {
+        let mut start = self.start.map_or(0, |place| place.0);
+        while start > 0 && PASSES[start - 1].is_derived() {
+            start -= 1;
+        }
+        start..self.stop.map_or(PASSES.len(), |place| place.0).max(start)
+    }
+
+    /// Whether dumps show the function called `name`.
+    pub fn prints_function(&self, name: &str) -> bool {
+        self.print_functions.is_empty() || self.print_functions.iter().any(|known| known == name)
+    }
+
     /// The target that these options and the module's `triple` and code object version flag describe.
     ///
     /// # Errors

@@ -1,13 +1,12 @@
-//! Instruction selection: from IR to machine IR in SSA form.
+//! Instruction selection, and what makes wave-level code of it: legal IR in, machine code over virtual registers out.
+//!
+//! | pass | from | to |
+//! |---|---|---|
+//! | [`select`] | legal IR | selected: SSA on the thread graph |
+//! | [`linearise`] | selected | linear: the wave graph beside the thread graph, EXEC code |
+//! | [`memory_model`] | linear | modelled: cache bits, invalidates, required waits |
 #![forbid(unsafe_code)]
 
-mod lds;
+pub mod linearise;
 pub mod memory_model;
-mod options;
 pub mod select;
-pub mod simplify;
-pub mod structure;
-pub mod uniformity;
-mod waterfall;
-
-pub use options::Options;

@@ -12,6 +12,9 @@ pub mod diag;
 pub mod ir;
 pub mod isa;
 pub mod machine;
+mod options;
 pub mod target;
+pub mod text;
 
 pub use diag::{Diagnostic, ErrorKind, Result};
+pub use options::CodegenOptions;

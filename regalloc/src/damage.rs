@@ -209,7 +209,7 @@ fn harm_is_noticed() {
             for n in [0, 1, 3, 6, 11, 20, 37] {
                 let damage = Damage { kind, n: n + seed as usize % 3, broken: None, done: false };
                 let mut allocator = Allocator { damage: Some(damage), ..Allocator::default() };
-                let result = allocator.allocate(before.clone(), &target, &options);
+                let result = allocator.allocated(before.clone(), &target, &options);
                 let Some(after) = allocator.damage.and_then(|d| d.broken) else {
                     assert!(result.is_ok(), "{kind:?} {seed} {n}: {result:?}");
                     break;

@@ -551,7 +551,7 @@ fn run(seed: u64, allocator: &mut Allocator) {
     let max_vgprs = [None, Some(24), Some(64)][random.below(3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
     let options = Options { regalloc2: random.below(2) == 0, ..options };
-    let after = match allocator.allocate(before.clone(), &target, &options) {
+    let after = match allocator.allocated(before.clone(), &target, &options) {
         Ok(after) => after,
         Err(error) => panic!("seed {seed}, {shape:?}, {target}: {error}"),
     };
@@ -597,7 +597,7 @@ fn large_functions_cost_linear_time() {
         let run = |allocator: &mut Allocator| {
             let f = f.clone();
             let start = cpu_time();
-            let done = allocator.allocate(f, &target("gfx900"), &options).expect("allocation");
+            let done = allocator.allocated(f, &target("gfx900"), &options).expect("allocation");
             (cpu_time() - start, done)
         };
         let (mut time, done) = run(&mut allocator);

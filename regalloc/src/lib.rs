@@ -101,7 +101,7 @@ fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
 }
 
 /// Allocates registers for `f`.
-pub fn allocate(f: Function, target: &Target, options: &Options) -> Result<Function> {
+pub fn allocate(f: &mut Function, target: &Target, options: &Options) -> Result<()> {
     Allocator::default().allocate(f, target, options)
 }
 
@@ -121,10 +121,14 @@ pub struct Allocator {
 
 impl Allocator {
     /// Allocates registers for `f`.
-    pub fn allocate(&mut self, mut f: Function, target: &Target, options: &Options) -> Result<Function> {
-        let name = f.name.clone();
-        self.run(&mut f, target, options).map_err(|d| d.in_function(&name))?;
-        Ok(f)
+    pub fn allocate(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {
+        self.run(f, target, options).map_err(|d| d.in_function(&f.name))
+    }
+
+    /// What [`Self::allocate`] makes of `f`.
+    #[cfg(test)]
+    fn allocated(&mut self, mut f: Function, target: &Target, options: &Options) -> Result<Function> {
+        self.allocate(&mut f, target, options).map(|()| f)
     }
 
     fn run(&mut self, f: &mut Function, target: &Target, options: &Options) -> Result<()> {

@@ -512,8 +512,8 @@ impl Physical {
 
 #[cfg(test)]
 mod tests {
+    use crate::Options;
     use crate::fuzz::target;
-    use crate::{Options, allocate};
     use mir::isa::Opcode;
     use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator};
 
@@ -546,7 +546,7 @@ mod tests {
         }
         f.blocks[block].term = Terminator::EndProgram;
         let options = Options { verify: true, ..Options::default() };
-        let done = allocate(f, &target("gfx900"), &options).unwrap();
+        let done = crate::Allocator::default().allocated(f, &target("gfx900"), &options).unwrap();
         assert_eq!(done.resources.vgprs, 6);
     }
 
@@ -575,7 +575,7 @@ mod tests {
         f.blocks[block].term = Terminator::EndProgram;
         // The second call reads what the first left in v0.
         let options = Options { verify: true, ..Options::default() };
-        let done = allocate(f, &target("gfx900"), &options).unwrap();
+        let done = crate::Allocator::default().allocated(f, &target("gfx900"), &options).unwrap();
         let insts = &done.blocks[done.layout[0]].insts;
         let add = insts.iter().find(|inst| inst.op == Opcode::V_ADD_F32).unwrap();
         let kept = add.operands[1..].iter().filter_map(|o| o.as_reg()).any(|r| match r.reg {

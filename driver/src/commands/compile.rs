@@ -1,14 +1,15 @@
 //! `gcnc INPUT`: what llc does.
 
 use super::{code_flags, report, status};
-use gcnc::{CompileOptions, FileType, Step};
+use gcnc::pipeline::PASSES;
+use gcnc::{CompileOptions, FileType, Output, PassSet, Place};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// LLVM IR, bitcode or text; `-` reads standard input.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "list_passes")]
     input: Option<PathBuf>,
     /// Target triple; overrides the module's.
     #[arg(long, default_value = "")]
@@ -34,15 +35,8 @@ pub struct Args {
     /// Code object version, 3 to 6.
     #[arg(long, value_name = "N")]
     amdhsa_code_object_version: Option<u8>,
-    /// Verify after every step.
-    #[arg(long)]
-    verify_machineinstrs: bool,
-    /// Dump the result of a step.
-    #[arg(long, value_name = "STEP", value_parser = step)]
-    print_after: Option<Step>,
-    /// Stop after a step and write its result as text.
-    #[arg(long, value_name = "STEP", value_parser = step)]
-    stop_after: Option<Step>,
+    #[command(flatten)]
+    passes: PassArgs,
     #[command(flatten)]
     code: code_flags::CodeFlags,
     /// Print numbers about each function on standard output.
@@ -53,6 +47,63 @@ pub struct Args {
     threads: usize,
 }
 
+/// What happens between passes.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Passes")]
+struct PassArgs {
+    /// Verify behind every pass.
+    #[arg(long)]
+    verify_machineinstrs: bool,
+    /// Print what these passes work on, on standard error.
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = pass)]
+    print_before: Vec<String>,
+    /// Print what these passes leave, on standard error.
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = pass)]
+    print_after: Vec<String>,
+    /// Print before every pass.
+    #[arg(long)]
+    print_before_all: bool,
+    /// Print after every pass.
+    #[arg(long)]
+    print_after_all: bool,
+    /// Print these functions alone.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    filter_print_funcs: Vec<String>,
+    /// Start before a pass; the input is what `--stop-before` or `--stop-after` wrote.
+    #[arg(long, value_name = "PASS", value_parser = before, conflicts_with_all = ["start_after", "run_pass"])]
+    start_before: Option<Place>,
+    /// Start behind a pass; the input is what `--stop-before` or `--stop-after` wrote.
+    #[arg(long, value_name = "PASS", value_parser = after, conflicts_with = "run_pass")]
+    start_after: Option<Place>,
+    /// Stop before a pass and write the program as text.
+    #[arg(long, value_name = "PASS", value_parser = before, conflicts_with_all = ["stop_after", "run_pass"])]
+    stop_before: Option<Place>,
+    /// Stop behind a pass and write the program as text.
+    #[arg(long, value_name = "PASS", value_parser = after, conflicts_with = "run_pass")]
+    stop_after: Option<Place>,
+    /// Run one pass on the text of a program and write its text.
+    #[arg(long, value_name = "PASS", value_parser = pass)]
+    run_pass: Option<String>,
+    /// Print the time spent in each pass, on standard error.
+    #[arg(long)]
+    time_passes: bool,
+    /// List all passes in their order, with what they need and leave.
+    #[arg(long)]
+    list_passes: bool,
+}
+
+impl PassArgs {
+    fn start(&self) -> Option<Place> {
+        let run = self.run_pass.as_deref().and_then(Place::before);
+        self.start_before.or(self.start_after).or(run)
+    }
+
+    fn stop(&self) -> Option<Place> {
+        let run = self.run_pass.as_deref().and_then(Place::after);
+        self.stop_before.or(self.stop_after).or(run)
+    }
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum FileTypeArg {
     Asm,
@@ -60,14 +111,49 @@ enum FileTypeArg {
     Null,
 }
 
-fn step(name: &str) -> Result<Step, String> {
-    Step::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Step::ALL.iter().map(|step| step.name()).collect();
-        format!("one of {}", names.join(", "))
-    })
+fn unknown_pass() -> String {
+    let names: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
+    format!("one of {}", names.join(", "))
+}
+
+fn pass(name: &str) -> Result<String, String> {
+    before(name).map(|_| name.to_owned())
+}
+
+fn before(name: &str) -> Result<Place, String> {
+    Place::before(name).ok_or_else(unknown_pass)
+}
+
+fn after(name: &str) -> Result<Place, String> {
+    Place::after(name).ok_or_else(unknown_pass)
+}
+
+/// The list of passes as a table.
+fn list_passes() {
+    for pass in PASSES {
+        let level = if pass.from_level > 0 { format!("  from -O{}", pass.from_level) } else { String::new() };
+        let line = format!("{:24} {:?} -> {:?}{level}", pass.name, pass.needs, pass.leaves);
+        println!("{}", line.replace("Machine(", "").replace(')', ""));
+    }
+}
+
+/// Seconds and share of each pass, the sum over all threads.
+fn print_times(output: &Output) {
+    let times = output.pass_times();
+    let total: f64 = times.iter().map(|(_, time)| time.as_secs_f64()).sum();
+    eprintln!("  seconds  share  pass");
+    for (pass, time) in times.iter() {
+        let seconds = time.as_secs_f64();
+        eprintln!("{seconds:9.6} {:5.1}%  {pass}", seconds / total.max(f64::MIN_POSITIVE) * 100.0);
+    }
+    eprintln!("{total:9.6} 100.0%  all");
 }
 
 pub fn main(args: &Args) -> i32 {
+    if args.passes.list_passes {
+        list_passes();
+        return status::OK;
+    }
     let input = args.input.as_deref().unwrap_or(Path::new("-"));
     let name = input.to_string_lossy();
     let bytes = match read(input) {
@@ -77,6 +163,7 @@ pub fn main(args: &Args) -> i32 {
             return status::REFUSED;
         }
     };
+    let passes = &args.passes;
     let options = CompileOptions {
         triple: args.mtriple.clone(),
         march: args.march.clone(),
@@ -89,9 +176,12 @@ pub fn main(args: &Args) -> i32 {
             FileTypeArg::Null => FileType::Null,
         },
         code_object_version: args.amdhsa_code_object_version,
-        verify: args.verify_machineinstrs,
-        print_after: args.print_after,
-        stop_after: args.stop_after,
+        verify: passes.verify_machineinstrs,
+        print_before: PassSet { all: passes.print_before_all, names: passes.print_before.clone() },
+        print_after: PassSet { all: passes.print_after_all, names: passes.print_after.clone() },
+        print_functions: passes.filter_print_funcs.clone(),
+        start: passes.start(),
+        stop: passes.stop(),
         threads: args.threads,
         function_attributes: args.code.function_attributes(),
         contract_all: args.code.contract_all(),
@@ -107,12 +197,15 @@ pub fn main(args: &Args) -> i32 {
         eprintln!("gcnc: warning: {name}: {warning}");
     }
     eprint!("{}", output.dump);
-    if args.filetype as u8 != FileTypeArg::Null as u8 || args.stop_after.is_some() {
+    if args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some() {
         let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
         if let Err(error) = write(&path, &output.bytes) {
             eprintln!("gcnc: error: {}: {error}", path.display());
             return status::REFUSED;
         }
+    }
+    if passes.time_passes {
+        print_times(&output);
     }
     if args.stats.is_some() {
         let mut out = std::io::stdout().lock();

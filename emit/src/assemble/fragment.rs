@@ -11,7 +11,7 @@ use mir::{Diagnostic, ErrorKind};
 
 /// A word that depends on a symbol outside.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FragmentReloc {
+pub struct FragmentReloc {
     /// Index of the word.
     pub word: u32,
     /// Name of the symbol.
@@ -24,7 +24,7 @@ pub(crate) struct FragmentReloc {
 
 /// Assembled text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Fragment {
+pub struct Fragment {
     /// Its code.
     pub words: Vec<u32>,
     /// The instructions, with the indices of their first words.
@@ -36,10 +36,10 @@ pub(crate) struct Fragment {
 }
 
 /// What is wrong, in which line (from 1).
-pub(crate) type Fault = (u32, Box<Diagnostic>);
+pub type Fault = (u32, Box<Diagnostic>);
 
 /// Assembles `text`.
-pub(crate) fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
+pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
     let text = without_block_comments(text);
     let arena = bumpalo::Bump::new();
     let mut assembler = Assembler::new(target);

@@ -31,7 +31,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use symbols::Symbols;
 
-pub(crate) use fragment::{Fragment, fragment};
+pub use fragment::{Fault, Fragment, FragmentReloc, fragment};
 
 /// Errors after which reading stops.
 const MAX_ERRORS: usize = 20;

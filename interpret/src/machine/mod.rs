@@ -84,7 +84,7 @@ impl<'a> Program<'a> {
         target_of: &dyn Fn(&Function) -> Target,
         symbols: &Symbols<'_>,
     ) -> Self {
-        let threads = functions.iter().any(|f| !f.is_structured());
+        let threads = functions.iter().any(|f| !f.is_linear());
         let mut next_site = 0;
         let mut prepared = Vec::with_capacity(functions.len());
         let mut by_address = FxHashMap::default();

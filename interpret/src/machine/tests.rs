@@ -165,7 +165,7 @@ fn diamond() -> (Kernel, [Block; 4], VReg) {
 #[test]
 fn lanes_take_their_own_ways_and_meet_again() {
     let (k, ..) = diamond();
-    mir::machine::verify(&k.f, mir::machine::Stage::Selected).unwrap();
+    mir::machine::verify(&k.f).unwrap();
     let want: Vec<u32> = (0..64).map(|l| if l < 40 { 7 } else { 9 }).collect();
     assert_eq!(k.values(), want);
 }
@@ -274,7 +274,7 @@ fn copies_sequences_and_indexed_accesses() {
 /// The diamond, structured by hand: both sides in a row, the second one for the lanes that the first leaves out.
 fn structured() -> (Kernel, [Block; 4]) {
     let (mut k, blocks @ [entry, yes, no, join], mask) = diamond();
-    k.f.structured = true;
+    k.f.stage = mir::machine::Stage::Linear;
     let saved = k.f.new_vreg(RegFile::Sgpr, 2);
     let (whole, saved) = (Operand::vreg(mask, 2), Operand::vreg(saved, 2));
     let exec = Operand::preg(PReg::EXEC_LO, 2);
@@ -303,7 +303,7 @@ fn structured() -> (Kernel, [Block; 4]) {
 #[test]
 fn structured_code_follows_the_wave_graph() {
     let (k, _) = structured();
-    mir::machine::verify(&k.f, mir::machine::Stage::Structured).unwrap();
+    mir::machine::verify(&k.f).unwrap();
     assert_eq!(k.values(), diamond().0.values());
 }
 

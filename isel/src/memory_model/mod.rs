@@ -4,7 +4,7 @@
 //! independently. An atomic that orders other accesses therefore needs waits before (release), waits and an invalidate
 //! after (acquire), and loads that see other compute units bypass the cache (GLC). Idea: the table of the AMDGPU usage
 //! guide is data, [`ROWS`], in the guide's own order (load, store, read-modify-write, fence; by ordering, scope, address
-//! space); [`legalize`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
+//! space); [`apply`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
 //!
 //! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide.
 //!
@@ -174,7 +174,7 @@ static ROWS: &[Row] = rows! {
 
 /// Adds to `f` what the HSA memory model demands on `target`: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers
 /// are replaced.
-pub fn legalize(f: &mut Function, target: &Target) {
+pub fn apply(f: &mut Function, target: &Target) {
     legalize_for(f, target, Model::Hsa);
 }
 

@@ -1,12 +1,12 @@
-//! Buffer and image intrinsics in the form of [`crate::simplify::legal_memory`].
+//! Buffer and image intrinsics in the form of [`mir::ir::legal`].
 //!
 //! The instruction follows from the name's facts, the control bits and the number of dwords; what the target lacks is refused by
 //! the intrinsic's name. Resources, samplers and scalar offsets are uniform here (loops over their values have been made
 //! before).
 
 use super::{Rep, Selector};
-use crate::simplify::legal_memory::{Control, position};
 use mir::diag::{Diagnostic, Result};
+use mir::ir::legal::{Control, position};
 use mir::ir::{
     AddrSpace, BufferAction, BufferDesc, BufferIntrinsic, ImageAction, ImageIntrinsic, InstData, MemAccess,
     MemFlags, Value,

@@ -1,4 +1,4 @@
-//! Intrinsics: everything in `simplify::legal_intrinsics`.
+//! Intrinsics: everything in [`mir::ir::legal`].
 //!
 //! Most are one instruction on plain sources and stand in tables; the rest has a rule each.
 

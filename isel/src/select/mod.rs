@@ -54,11 +54,11 @@ mod value;
 mod vector;
 mod wave;
 
-use crate::Options;
-use crate::uniformity::Uniformity;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use mir::CodegenOptions as Options;
 use mir::abi::FloatMode;
+use mir::analysis::Uniformity;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};

@@ -1,15 +1,15 @@
 //! Small legal functions and the code that must come of them; every result also passes the machine verifier.
 
 use super::select;
-use crate::Options;
-use crate::uniformity::Uniformity;
+use mir::CodegenOptions as Options;
+use mir::analysis::Uniformity;
 use mir::ir::{
     AddrSpace, BinaryOp, Block, CallConv, CastOp, Const, Func, Function, GlobalData, InstFlags, InstKind,
     IntPredicate, Intrinsic, Linkage, MemAccess, MemFlags, Module, SymbolRef, Target as Goto, Type, Value,
     Visibility,
 };
 use mir::isa::Opcode;
-use mir::machine::{self, ModFlags, Operand, Stage, Terminator};
+use mir::machine::{self, ModFlags, Operand, Terminator};
 use mir::target::Target;
 
 const GLOBAL_PTR: Type = Type::ptr(AddrSpace::GLOBAL);
@@ -83,7 +83,7 @@ impl Build {
         let func = module.functions.push(self.f);
         let target = Target::new(Target::processor_by_name(processor).expect("a known processor"));
         let code = try_select(&module, func, &target).expect("legal input");
-        if let Err(error) = machine::verify(&code, Stage::Selected) {
+        if let Err(error) = machine::verify(&code) {
             panic!("{error}\n{code}");
         }
         code

@@ -2,7 +2,7 @@
 //! exports, ordered counts, wave sync.
 
 use super::Selector;
-use crate::structure::lanes;
+use crate::linearise::exec_regions;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
@@ -57,10 +57,10 @@ impl<'a> Selector<'a> {
             | Intrinsic::InterpP2F16 => self.interpolate(data, intrinsic, args),
             Intrinsic::Export => self.export(args, false),
             Intrinsic::ExportCompr => self.export(args, true),
-            Intrinsic::StrictWwm => self.lanes_result(data, args[0], lanes::WHOLE_WAVE),
-            Intrinsic::StrictWqm => self.lanes_result(data, args[0], lanes::WHOLE_QUADS),
+            Intrinsic::StrictWwm => self.lanes_result(data, args[0], exec_regions::WHOLE_WAVE),
+            Intrinsic::StrictWqm => self.lanes_result(data, args[0], exec_regions::WHOLE_QUADS),
             Intrinsic::Wqm if self.f.call_conv == CallConv::AmdgpuPs => {
-                self.lanes_result(data, args[0], lanes::QUADS)
+                self.lanes_result(data, args[0], exec_regions::QUADS)
             }
             // Needs nothing by itself, and whole quads are a matter of pixel shaders.
             Intrinsic::Wqm | Intrinsic::Softwqm => self.copy_value(data, args[0]),

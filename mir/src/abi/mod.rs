@@ -4,6 +4,7 @@ pub mod call;
 pub mod descriptor;
 pub mod float_mode;
 pub mod kernarg;
+pub mod lds;
 pub mod metadata;
 pub mod shader;
 

@@ -72,7 +72,7 @@ impl Liveness {
     pub fn of_machine(f: &Function, graph: &impl Graph, file: RegFile) -> Self {
         let wanted =
             |reg: VReg| f.vregs.get(reg).is_some_and(|data| data.wave_level() == (file == RegFile::Sgpr));
-        let structured = f.is_structured();
+        let structured = f.is_linear();
         let mut def = vec![u32::MAX; f.vregs.len()];
         // (register, block, at the end) in block order; grouped by register below.
         let mut uses: Vec<(VReg, u32, bool)> = Vec::new();

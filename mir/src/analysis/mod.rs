@@ -12,6 +12,7 @@
 //! | [`Loops`] | forest of natural loops, depth, exits, latches; irreducible edges | near linear |
 //! | [`Liveness`] | registers live into and out of blocks | linear in the sum of live ranges |
 //! | [`Reaching`] | SSA form of a variable with several definitions | near linear in definitions, meeting points and uses |
+//! | [`Uniformity`] | which values and branches of IR differ between lanes | linear |
 //!
 //! Nothing here recurses: kernels with tens of thousands of nested blocks exist.
 
@@ -21,6 +22,7 @@ mod liveness;
 mod loops;
 mod order;
 mod reaching;
+mod uniformity;
 
 pub use dominators::{Dominators, Frontiers};
 pub use graph::{Csr, Graph};
@@ -28,3 +30,4 @@ pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};
 pub use order::Order;
 pub use reaching::{Reaching, ReachingSolver, Solution};
+pub use uniformity::Uniformity;

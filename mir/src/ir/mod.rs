@@ -23,6 +23,7 @@ mod asm;
 mod function;
 mod inst;
 mod intrinsic;
+pub mod legal;
 mod lex;
 mod module;
 mod parse;

@@ -486,6 +486,27 @@ impl Verifier<'_> {
     }
 }
 
+impl Function {
+    /// What `inst` is and at which types, for messages: `i32 = binary i32, i32`.
+    pub fn describe(&self, types: &TypeTable, inst: Inst) -> String {
+        let data = &self.insts[inst];
+        let what = match &data.kind {
+            InstKind::Intrinsic { intrinsic, .. } => format!("call llvm.{}", intrinsic.name()),
+            InstKind::InlineAsm { asm, .. } => match self.inline_asm.get(*asm) {
+                Some(asm) => format!("asm {:?}, {:?}", asm.text, asm.constraints),
+                None => "asm".to_owned(),
+            },
+            kind => {
+                let debug = format!("{kind:?}");
+                debug.split([' ', '{', '(']).next().unwrap_or_default().to_lowercase()
+            }
+        };
+        let mut operands = Vec::new();
+        data.kind.for_each_value(|v| operands.push(types.display(self.ty(v)).to_string()));
+        format!("{} = {what} {}", types.display(data.ty), operands.join(", "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

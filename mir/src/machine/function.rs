@@ -489,8 +489,8 @@ pub struct Function {
     pub max_flat_workgroup_size: u32,
     /// Filled in by allocation and frame layout.
     pub resources: Resources,
-    /// Set by structuring; see [`Function::is_structured`].
-    pub structured: bool,
+    /// How far it has come.
+    pub stage: super::Stage,
     /// VGPRs from v0 on that hold the result where the function returns.
     pub result_dwords: u8,
     /// Registers that hold the results of a shader where it ends.
@@ -527,7 +527,7 @@ impl Function {
             uses_flat_scratch: false,
             max_flat_workgroup_size: 1024,
             resources: Resources::default(),
-            structured: false,
+            stage: super::Stage::Selected,
             result_dwords: 0,
             shader_results: Vec::new(),
             frame_base: None,
@@ -543,10 +543,10 @@ impl Function {
         self.call_conv == CallConv::AmdgpuGfx
     }
 
-    /// Whether the wave graph exists: structuring, or a later step, is done.
+    /// Whether the wave graph exists: linearisation, or a later pass, is done.
     #[inline]
-    pub fn is_structured(&self) -> bool {
-        self.structured
+    pub fn is_linear(&self) -> bool {
+        self.stage > super::Stage::Selected
     }
 
     /// What the call instruction `inst` reads and writes; `None` for other instructions.

@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_scalar_behind_a_loop_that_lanes_leave_apart() {
-        assert_eq!(verify(&a_loop(false, false), Stage::Selected), Ok(()));
-        assert_eq!(verify(&a_loop(true, true), Stage::Selected), Ok(()));
-        let error = verify(&a_loop(true, false), Stage::Selected).expect_err("lanes leave apart");
+        assert_eq!(verify(&a_loop(false, false)), Ok(()));
+        assert_eq!(verify(&a_loop(true, true)), Ok(()));
+        let error = verify(&a_loop(true, false)).expect_err("lanes leave apart");
         assert!(error.to_string().contains("is read behind the loop of mbb1"), "{error}");
     }
 
@@ -187,8 +187,8 @@ mod tests {
             f.blocks[blocks[3]].term = Terminator::EndProgram;
             f
         };
-        assert_eq!(verify(&diamond(false), Stage::Selected), Ok(()));
-        let error = verify(&diamond(true), Stage::Selected).expect_err("two values meet");
+        assert_eq!(verify(&diamond(false)), Ok(()));
+        let error = verify(&diamond(true)).expect_err("two values meet");
         assert!(error.to_string().contains("where lanes meet that mbb0 has separated"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ use std::fmt;
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "function {}{}", self.name, if self.structured { ", structured" } else { "" })?;
+        writeln!(f, "function {}{}", self.name, if self.is_linear() { ", structured" } else { "" })?;
         for (value, physical, reg) in self.entry.registers() {
             if let Some(reg) = reg {
                 writeln!(f, "  {} = {value:?} in {physical}", Named(self, reg))?;
@@ -72,7 +72,7 @@ impl Function {
         for (i, edge) in data.thread_succs.iter().enumerate() {
             thread += if i == 0 { "" } else { ", " };
             thread += &edge.block.to_string();
-            let sargs = data.thread_sargs.get(i).filter(|_| !self.structured).map_or(&[][..], |s| s);
+            let sargs = data.thread_sargs.get(i).filter(|_| !self.is_linear()).map_or(&[][..], |s| s);
             if !edge.args.is_empty() || !sargs.is_empty() {
                 thread += &format!("({}", Regs(None, &edge.args));
                 if !sargs.is_empty() {
@@ -81,7 +81,7 @@ impl Function {
                 thread += ")";
             }
         }
-        if self.structured {
+        if self.is_linear() {
             write!(f, "  wave {term}")?;
             for (i, edge) in data.wave_succs.iter().enumerate() {
                 write!(f, "{}{}", if i == 0 { " -> " } else { ", " }, edge.block)?;

@@ -22,17 +22,23 @@ use cranelift_entity::EntityRef;
 pub enum Stage {
     /// Virtual registers in SSA, thread graph only.
     Selected,
-    /// Virtual registers, SSA on both graphs.
-    Structured,
+    /// Virtual registers, SSA on both graphs; EXEC code in heads and tails.
+    Linear,
+    /// The same, with cache bits, invalidates and the waits that the memory model asks for.
+    Modelled,
     /// Physical registers, wave graph.
     Allocated,
-    /// Frame, waits, NOPs and branches settled.
+    /// Prolog and epilogs are there, stack objects have their places.
+    Framed,
+    /// All waits are there; from here on mitigations of hazards are added.
+    Waited,
+    /// Blocks end in branch instructions.
     Final,
 }
 
-/// Checks everything that must hold of `f` at `stage`; the error is a `Defect` naming block and instruction.
-pub fn verify(f: &Function, stage: Stage) -> Result<()> {
-    let verifier = Verifier { f, stage };
+/// Checks everything that must hold of `f` at its stage; the error is a `Defect` naming block and instruction.
+pub fn verify(f: &Function) -> Result<()> {
+    let verifier = Verifier { f, stage: f.stage };
     verifier.run().map_err(|d| d.in_function(&f.name))
 }
 
@@ -58,7 +64,7 @@ impl Verifier<'_> {
                 None => d.at(block),
             })?;
         }
-        if self.stage <= Stage::Structured { self.ssa() } else { Ok(()) }
+        if self.stage <= Stage::Modelled { self.ssa() } else { Ok(()) }
     }
 
     fn layout(&self) -> Result<()> {
@@ -101,12 +107,14 @@ impl Verifier<'_> {
                 }
                 self.early_args(data)?;
             }
-            Stage::Structured => {
+            Stage::Linear | Stage::Modelled => {
                 self.arity(data, data.wave_succs.len())?;
                 self.edges(&data.thread_succs, RegFile::Vgpr)?;
                 self.edges(&data.wave_succs, RegFile::Sgpr)?;
             }
-            Stage::Allocated | Stage::Final => self.arity(data, data.wave_succs.len())?,
+            Stage::Allocated | Stage::Framed | Stage::Waited | Stage::Final => {
+                self.arity(data, data.wave_succs.len())?
+            }
         }
         let mut scc_written = false;
         for (i, inst) in data.insts.iter().enumerate() {
@@ -189,7 +197,7 @@ impl Verifier<'_> {
     fn inst(&self, inst: &Inst, in_body: bool, scc_written: bool) -> Result<()> {
         let info = inst.op.info();
         let is_scalar = !inst.facts().unit.is_vector();
-        if self.stage <= Stage::Structured {
+        if self.stage <= Stage::Modelled {
             if in_body && writes_exec(inst) {
                 return Err(defect("EXEC is written in the body of a block"));
             }
@@ -221,7 +229,7 @@ impl Verifier<'_> {
             return if inst.operands.len() >= rows { Ok(()) } else { Err(defect("too few operands")) };
         }
         let optional = info.operands.iter().filter(|o| o.kind == OperandKind::OptionalImm).count();
-        let ties = if self.stage <= Stage::Structured {
+        let ties = if self.stage <= Stage::Modelled {
             info.operands.iter().filter(|o| o.role == Role::DefUse).count()
         } else {
             0
@@ -236,7 +244,7 @@ impl Verifier<'_> {
                     || inst.mods.flags.intersects(ModFlags::TFE | ModFlags::LWE)
             }
         };
-        let extra = usize::from(preserved && self.stage <= Stage::Structured);
+        let extra = usize::from(preserved && self.stage <= Stage::Modelled);
         let range = (rows + ties).saturating_sub(optional)..=rows + ties + extra;
         if range.contains(&inst.operands.len()) {
             Ok(())
@@ -247,7 +255,7 @@ impl Verifier<'_> {
 
     fn reg(&self, reg: &RegOperand) -> Result<()> {
         match reg.reg {
-            Reg::Virtual(_) if self.stage > Stage::Structured => {
+            Reg::Virtual(_) if self.stage > Stage::Modelled => {
                 Err(defect("virtual register after allocation"))
             }
             Reg::Virtual(vreg) => match self.f.vregs.get(vreg) {
@@ -306,7 +314,7 @@ impl Verifier<'_> {
         let thread = Csr::thread(self.f);
         let thread_order = Order::reverse_post_order(&thread);
         let thread_dom = Dominators::new(&thread, &thread_order);
-        let structured = self.stage == Stage::Structured;
+        let structured = self.stage > Stage::Selected;
         let wave = structured.then(|| Csr::wave(self.f));
         let wave_order = wave.as_ref().map(Order::reverse_post_order);
         let wave_dom = wave.as_ref().zip(wave_order.as_ref()).map(|(g, o)| Dominators::new(g, o));
@@ -432,13 +440,15 @@ mod tests {
     }
 
     fn error(f: &Function, stage: Stage) -> String {
-        verify(f, stage).expect_err("a broken function passed").to_string()
+        let mut f = f.clone();
+        f.stage = stage;
+        verify(&f).expect_err("a broken function passed").to_string()
     }
 
     #[test]
     fn good_function_passes() {
         let (f, ..) = function();
-        verify(&f, Stage::Selected).unwrap();
+        verify(&f).unwrap();
     }
 
     #[test]
@@ -462,7 +472,7 @@ mod tests {
             .push(Inst::new(Opcode::S_MOV_B64, [Operand::preg(PReg::EXEC_LO, 2), Operand::Imm(0)]));
         assert!(error(&f, Stage::Selected).contains("EXEC is written in the body"));
         f.blocks[entry].tail_start -= 1;
-        verify(&f, Stage::Structured).unwrap();
+        verify(&f).unwrap();
         f.blocks[entry].insts.truncate(2);
         f.blocks[entry].insts.insert(
             1,
@@ -485,7 +495,7 @@ mod tests {
         assert!(error(&f, Stage::Selected).contains("1 arguments for the 0 parameters"));
         let param = f.new_vreg(RegFile::Vgpr, 1);
         f.blocks[next].vparams.push(param);
-        verify(&f, Stage::Selected).unwrap();
+        verify(&f).unwrap();
         f.blocks[entry].thread_succs[0].args[0] = s;
         assert!(error(&f, Stage::Selected).contains("does not fit"));
     }

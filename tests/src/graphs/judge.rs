@@ -109,7 +109,7 @@ fn compile<'a>(programs: impl Iterator<Item = &'a Program>, setting: &Setting) -
 }
 
 /// What the compiler wrote.
-fn written(output: Result<gcnc::Output, gcnc::pipeline::Errors>) -> Result<Vec<u8>, String> {
+fn written(output: Result<gcnc::Output, gcnc::Errors>) -> Result<Vec<u8>, String> {
     output.map(|output| output.bytes).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         format!("refused: {}", lines.join("; "))

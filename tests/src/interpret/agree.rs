@@ -224,9 +224,8 @@ fn function(
     let mut legal = Vec::new();
     for level in [0, 2] {
         let mut module = read.module.clone();
-        let settings =
-            isel::Options { opt_level: level, contract_all: options.contract_all, ..Default::default() };
-        match isel::simplify::run(&mut module, &read.target, &settings) {
+        let settings = mir::CodegenOptions { opt_level: level, contract_all: options.contract_all };
+        match gcnc::legalize(&mut module, &read.target, &settings) {
             Ok(()) => legal.push((level, read.with(module, true))),
             Err(error) => {
                 *out.stopped.entry(format!("refused: {}", error.message)).or_default() += 1;

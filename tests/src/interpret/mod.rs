@@ -88,12 +88,9 @@ impl Interpreter {
     /// A refusal, as text.
     pub fn simplified(input: &[u8], options: &gcnc::CompileOptions) -> Result<Self, String> {
         let mut this = Self::as_read(input, options)?;
-        let settings = isel::Options {
-            opt_level: options.opt_level,
-            contract_all: options.contract_all,
-            ..isel::Options::default()
-        };
-        isel::simplify::run(&mut this.module, &this.target, &settings).map_err(|error| error.to_string())?;
+        let settings =
+            mir::CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
+        gcnc::legalize(&mut this.module, &this.target, &settings).map_err(|error| error.to_string())?;
         this.legal = true;
         Ok(this)
     }

@@ -283,7 +283,7 @@ fn load(bytes: &[u8]) -> Result<CodeObject, String> {
 
 fn compile_module(module: Module, options: CompileOptions) -> Result<CodeObject, String> {
     let result = timed(move || {
-        gcnc::pipeline::compile_module(module, &options)
+        gcnc::compile_module(module, &options)
             .map(|output| output.bytes)
             .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))
     });

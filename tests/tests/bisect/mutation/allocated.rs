@@ -3,7 +3,6 @@
 use super::Kind;
 use super::places::*;
 use super::{selected, structured};
-use gcnc::Step;
 use mir::abi::call::is_callee_saved;
 use mir::isa::{Format, OpFlags, Opcode, Role};
 use mir::machine::{BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator, writes_exec};
@@ -47,7 +46,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {
-    Kind { name, step: Step::Allocated, breaks, mutate }
+    Kind { name, step: "allocate", breaks, mutate }
 }
 
 fn register(operand: &Operand) -> Option<PReg> {

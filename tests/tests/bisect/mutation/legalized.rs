@@ -3,7 +3,6 @@
 use super::Kind;
 use super::places::*;
 use super::{selected, structured};
-use gcnc::Step;
 use mir::isa::{Format, OpFlags};
 use mir::machine::{Function, Inst, Operand, RegFile};
 
@@ -20,7 +19,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {
-    Kind { name, step: Step::Legalized, breaks, mutate }
+    Kind { name, step: "memory-model", breaks, mutate }
 }
 
 fn offset(f: &mut Function, pick: &mut Pick) {

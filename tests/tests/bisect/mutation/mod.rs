@@ -20,9 +20,10 @@ mod structured;
 
 use super::{Input, KERNELS, NAMES, SHAPE_NAMES, SHAPES, alone, module, options};
 use comfy_table::{CellAlignment, Table};
+use gcnc::bisect::Step;
 use gcnc::bisect::{Run, bisect};
-use gcnc::pipeline::{Observer, compile_observed};
-use gcnc::{CompileOptions, FileType, Step};
+use gcnc::{CompileOptions, FileType};
+use gcnc::{Observer, Pass, compile_observed};
 use mir::ir::Module;
 use mir::machine::Function;
 use places::Pick;
@@ -76,9 +77,9 @@ struct Mutator<'a> {
 }
 
 impl Observer for Mutator<'_> {
-    fn function(&self, step: Step, function: &mut Function) {
+    fn function(&self, pass: &'static Pass, function: &mut Function) {
         let (kind, pick) = &mut *self.mutant.lock().expect("no thread panics");
-        if step == kind.step {
+        if pass.name == kind.step {
             (kind.mutate)(function, pick);
         }
     }
@@ -88,9 +89,10 @@ impl Observer for Mutator<'_> {
 struct Counter(Mutex<Vec<usize>>);
 
 impl Observer for Counter {
-    fn function(&self, step: Step, function: &mut Function) {
+    fn function(&self, pass: &'static Pass, function: &mut Function) {
         let mut counts = self.0.lock().expect("no thread panics");
-        for (kind, count) in kinds().into_iter().zip(&mut *counts).filter(|(kind, _)| kind.step == step) {
+        for (kind, count) in kinds().into_iter().zip(&mut *counts).filter(|(kind, _)| kind.step == pass.name)
+        {
             let mut pick = Pick::none();
             (kind.mutate)(&mut function.clone(), &mut pick);
             *count += pick.seen;
@@ -145,7 +147,7 @@ impl Case {
         let run = Run { dispatch: &dispatch, memory: &memory, seed: input, fuel: FUEL };
         let mut pick = Pick::nth(place);
         let mut damage = |step: Step, f: &mut Function| {
-            if step == kind.step {
+            if pass.name == kind.step {
                 (kind.mutate)(f, &mut pick);
             }
         };

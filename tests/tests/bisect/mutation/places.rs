@@ -140,7 +140,7 @@ impl Values {
             }
         }
         let dominators = |graph: &Csr| Dominators::new(graph, &Order::reverse_post_order(graph));
-        let wave = f.is_structured().then(|| dominators(&Csr::wave(f)));
+        let wave = f.is_linear().then(|| dominators(&Csr::wave(f)));
         Self { defs, thread: dominators(&Csr::thread(f)), wave }
     }
 

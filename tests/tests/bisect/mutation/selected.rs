@@ -2,7 +2,6 @@
 
 use super::Kind;
 use super::places::*;
-use gcnc::Step;
 use mir::ir::MemFlags;
 use mir::isa::{Format, OpFlags, Opcode};
 use mir::machine::{
@@ -39,7 +38,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {
-    Kind { name, step: Step::Selected, breaks, mutate }
+    Kind { name, step: "select", breaks, mutate }
 }
 
 pub fn swap_divergent(f: &mut Function, pick: &mut Pick) {

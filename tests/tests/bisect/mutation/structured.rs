@@ -3,7 +3,6 @@
 use super::Kind;
 use super::places::*;
 use super::selected;
-use gcnc::Step;
 use mir::isa::Opcode;
 use mir::machine::{
     Block, BlockData, Condition, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, writes_exec,
@@ -36,7 +35,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {
-    Kind { name, step: Step::Structured, breaks, mutate }
+    Kind { name, step: "linearise", breaks, mutate }
 }
 
 fn tests_exec(data: &BlockData) -> bool {

@@ -1,0 +1,577 @@
+//! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in what goes wrong.
+
+use crate::options::CompileOptions;
+use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage};
+use crate::pipeline::PASSES;
+use crate::stats::{FunctionStats, PassTimes};
+use cranelift_entity::SecondaryMap;
+use emit::FinalFunction;
+use mir::analysis::Uniformity;
+use mir::ir::{self, CallConv, Func, Module, Type};
+use mir::target::Target;
+use mir::{CodegenOptions, Diagnostic, Result, machine};
+use rayon::prelude::*;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// Everything that went wrong, in the order of the module's functions. Never empty.
+pub type Errors = Vec<Box<Diagnostic>>;
+
+/// The result of a compilation.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// The file; where compilation stopped before the last pass, the text of the program.
+    pub bytes: Vec<u8>,
+    /// What was to be printed between passes.
+    pub dump: String,
+    /// One entry a compiled function.
+    pub functions: Vec<FunctionStats>,
+    /// Time of passes over the whole module, and of reading it.
+    pub times: PassTimes,
+    /// What the user should know although it compiled; one line each.
+    pub warnings: Vec<String>,
+}
+
+impl Output {
+    /// Time of each pass in the order of the list, summed over all functions (and so over threads).
+    pub fn pass_times(&self) -> PassTimes {
+        let mut sum = self.times.clone();
+        self.functions.iter().for_each(|function| sum.add_all(&function.times));
+        sum
+    }
+}
+
+/// Looks at what passes make of a program, and may change machine code between them. Functions are compiled at the same time.
+pub trait Observer: Sync {
+    /// The module behind `pass`, the last one of several that go over the functions one by one.
+    fn module(&self, _pass: &'static Pass, _module: &Module) {}
+    /// Machine code of a function behind `pass`.
+    fn function(&self, pass: &'static Pass, function: &mut machine::Function);
+    /// The functions before they are written.
+    fn finished(&self, _functions: &[FinalFunction]) {}
+}
+
+/// Compiles LLVM bitcode or text. `name` stands for the input in messages.
+///
+/// # Errors
+/// One diagnostic for each function that was refused; a bad function does not hide another's.
+pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Output, Errors> {
+    let start = Instant::now();
+    let program = if options.starts_from_text() {
+        let text =
+            std::str::from_utf8(input).map_err(|_| vec![Diagnostic::malformed("the text is not UTF-8")])?;
+        guarded("read", || mir::text::parse_program(text, name)).map_err(one)?
+    } else {
+        let reading = guarded("read", || frontend::read(input, name)).map_err(one)?;
+        if !reading.errors.is_empty() {
+            return Err(reading.errors);
+        }
+        mir::text::Program { module: reading.module, functions: Vec::new() }
+    };
+    let time = start.elapsed();
+    let mut output = compile_program(program, options, None)?;
+    output.times.add_first("read", time);
+    Ok(output)
+}
+
+/// Compiles what was read before, for instance from an LLVM module in memory.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> Result<Output, Errors> {
+    if !reading.errors.is_empty() {
+        return Err(reading.errors);
+    }
+    compile_module(reading.module, options)
+}
+
+/// Compiles a module that was read before.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_module(module: Module, options: &CompileOptions) -> Result<Output, Errors> {
+    compile_observed(module, options, None)
+}
+
+/// Compiles a module while `observer` looks on.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_observed(
+    module: Module,
+    options: &CompileOptions,
+    observer: Option<&dyn Observer>,
+) -> Result<Output, Errors> {
+    compile_program(mir::text::Program { module, functions: Vec::new() }, options, observer)
+}
+
+/// Brings a module to legal IR for `target`.
+///
+/// # Errors
+/// The first diagnostic.
+pub fn legalize(module: &mut Module, target: &Target, settings: &CodegenOptions) -> Result<()> {
+    let options = CompileOptions {
+        opt_level: settings.opt_level,
+        contract_all: settings.contract_all,
+        ..CompileOptions::default()
+    };
+    let cx = ModuleContext { options: &options, target, settings };
+    let begin = crate::pass::position(PASSES, "lower-variadics");
+    let end = crate::pass::position(PASSES, "uniformity");
+    let mut output = Output::default();
+    let done = Runner { cx, observer: None }.ir_passes(begin..end, module, &mut output);
+    done.map(|_| ()).map_err(first)
+}
+
+/// Brings allocated machine code of a function of a legal `module` to its bytes.
+///
+/// # Errors
+/// `Defect` where `f` is not allocated, else those of the passes.
+pub fn finish(mut f: machine::Function, module: &Module, target: &Target) -> Result<FinalFunction> {
+    let options = CompileOptions { verify: true, ..CompileOptions::default() };
+    let cx = ModuleContext { options: &options, target, settings: &CodegenOptions::default() };
+    f.stage = machine::Stage::Allocated;
+    machine::verify(&f)?;
+    let (func, begin) = (f.source, crate::pass::position(PASSES, "remove-identity-moves"));
+    let end = crate::pass::position(PASSES, "add-callees");
+    let runner = Runner { cx, observer: None };
+    let done = runner.function(&PASSES[begin..end], module, func, Form::Machine(Box::new(f)))?;
+    done.form.finished().ok_or_else(|| Diagnostic::defect("the last pass left no bytes"))
+}
+
+/// The first of several errors.
+fn first(errors: Errors) -> Box<Diagnostic> {
+    errors.into_iter().next().unwrap_or_else(|| Diagnostic::defect("refused without a reason"))
+}
+
+fn one(error: Box<Diagnostic>) -> Errors {
+    vec![error]
+}
+
+fn compile_program(
+    program: mir::text::Program,
+    options: &CompileOptions,
+    observer: Option<&dyn Observer>,
+) -> Result<Output, Errors> {
+    let mir::text::Program { mut module, functions } = program;
+    let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
+    let target = options.module_target(target, &module).map_err(one)?;
+    let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
+    let mut output = Output { warnings: options.warnings(&module), ..Output::default() };
+    let runner = Runner { cx: ModuleContext { options, target: &target, settings: &settings }, observer };
+    let passes = options.passes();
+
+    let of_ir = PASSES.iter().take_while(|pass| !pass.is_machine()).count();
+    let ir_times = runner.ir_passes(clamp(&passes, 0..of_ir), &mut module, &mut output)?;
+
+    let of_functions = of_ir
+        + PASSES[of_ir..].iter().take_while(|p| !matches!(p.run, Run::Program(_) | Run::Write(_))).count();
+    let bodies = bodies(&module, functions, passes.start > of_ir).map_err(one)?;
+    let sources: Vec<Func> = bodies.iter().map(|body| body.0).collect();
+    let forms = runner.function_passes(clamp(&passes, of_ir..of_functions), &module, bodies, &mut output)?;
+    for (func, stats) in sources.iter().zip(&mut output.functions) {
+        let own = std::mem::replace(&mut stats.times, ir_times[*func].clone());
+        stats.times.add_all(&own);
+    }
+    if passes.end <= of_functions {
+        output.bytes = program_text(&module, &forms).into_bytes();
+        return Ok(output);
+    }
+    let mut finals: Vec<FinalFunction> = forms.into_iter().filter_map(Form::finished).collect();
+    if let Some(observer) = observer {
+        observer.finished(&finals);
+    }
+    output.bytes = runner
+        .program_passes(clamp(&passes, of_functions..PASSES.len()), &module, &mut finals, &mut output)
+        .map_err(one)?;
+    Ok(output)
+}
+
+/// What of `all` is to run.
+fn clamp(passes: &Range<usize>, all: Range<usize>) -> Range<usize> {
+    let start = passes.start.clamp(all.start, all.end);
+    start..passes.end.clamp(start, all.end)
+}
+
+/// What there is of a function between two passes.
+enum Form {
+    /// IR in the module.
+    Ir,
+    Analysed(Box<Uniformity>),
+    Machine(Box<machine::Function>),
+    Final(Box<FinalFunction>),
+}
+
+impl Form {
+    fn finished(self) -> Option<FinalFunction> {
+        match self {
+            Self::Final(function) => Some(*function),
+            _ => None,
+        }
+    }
+
+    fn machine(&self) -> Option<&machine::Function> {
+        match self {
+            Self::Machine(f) => Some(f),
+            Self::Final(f) => Some(&f.function),
+            _ => None,
+        }
+    }
+}
+
+/// The functions that are to be compiled, as they are given.
+fn bodies(module: &Module, functions: Vec<machine::Function>, machine: bool) -> Result<Vec<(Func, Form)>> {
+    if machine {
+        let known = |f: &machine::Function| module.functions.get(f.source).is_some();
+        if let Some(f) = functions.iter().find(|f| !known(f)) {
+            return Err(Diagnostic::malformed("the function is not of this module").in_function(&f.name));
+        }
+        return Ok(functions.into_iter().map(|f| (f.source, Form::Machine(Box::new(f)))).collect());
+    }
+    let defined = module.functions.iter().filter(|(_, f)| !f.is_declaration());
+    Ok(defined.map(|(func, _)| (func, Form::Ir)).collect())
+}
+
+fn program_text(module: &Module, forms: &[Form]) -> String {
+    mir::text::print_program(module, forms.iter().filter_map(Form::machine))
+}
+
+/// A module with fewer instructions than this compiles on the caller's thread: waking others takes longer.
+const PARALLEL_INSTS: usize = 200;
+
+struct Runner<'a> {
+    cx: ModuleContext<'a>,
+    observer: Option<&'a dyn Observer>,
+}
+
+/// What passes leave beside their results.
+#[derive(Default)]
+struct Notes {
+    dump: String,
+    times: PassTimes,
+}
+
+impl Runner<'_> {
+    fn enabled(&self, pass: &Pass) -> bool {
+        self.cx.options.opt_level >= pass.from_level
+    }
+
+    /// IR passes. Neighbours that go over functions run one after the other on each function. Gives the time spent on each function.
+    fn ir_passes(
+        &self,
+        passes: Range<usize>,
+        module: &mut Module,
+        output: &mut Output,
+    ) -> Result<SecondaryMap<Func, PassTimes>, Errors> {
+        let mut notes = Notes::default();
+        let mut times: SecondaryMap<Func, PassTimes> = SecondaryMap::new();
+        let mut at = passes.start;
+        while at < passes.end {
+            let mut last = &PASSES[at];
+            if let Run::Module(run) = last.run {
+                if self.enabled(last) {
+                    self.print(last, "before", None, &mut notes, || module.to_string());
+                    timed(last, &mut notes, || run(module, &self.cx)).map_err(one)?;
+                    self.print(last, "after", None, &mut notes, || module.to_string());
+                    self.verify_module(last, module).map_err(one)?;
+                }
+                at += 1;
+            } else {
+                let of_functions = |pass: &&Pass| matches!(pass.run, Run::Function(_));
+                let end = at + PASSES[at..passes.end].iter().take_while(of_functions).count();
+                let funcs: Vec<Func> = module.functions.keys().collect();
+                let mut errors = Vec::new();
+                for func in funcs {
+                    if module.functions[func].is_declaration() {
+                        continue;
+                    }
+                    let mut of_function = Notes::default();
+                    if let Err(error) = self.ir_function(&PASSES[at..end], module, func, &mut of_function) {
+                        errors.push(error);
+                    }
+                    notes.dump.push_str(&of_function.dump);
+                    times[func].add_all(&of_function.times);
+                }
+                if !errors.is_empty() {
+                    return Err(errors);
+                }
+                last = &PASSES[end.max(at + 1) - 1];
+                at = end.max(at + 1);
+            }
+            if let Some(observer) = self.observer {
+                observer.module(last, module);
+            }
+        }
+        output.dump.push_str(&notes.dump);
+        output.times.add_all(&notes.times);
+        Ok(times)
+    }
+
+    fn ir_function(
+        &self,
+        passes: &'static [Pass],
+        module: &mut Module,
+        func: Func,
+        notes: &mut Notes,
+    ) -> Result<()> {
+        let empty = ir::Function::new(String::new(), CallConv::Device, Type::Void);
+        let mut function = std::mem::replace(&mut module.functions[func], empty);
+        let target = self.cx.target_of(&function)?;
+        let ModuleContext { options, settings, .. } = self.cx;
+        for pass in passes.iter().filter(|pass| self.enabled(pass)) {
+            let Run::Function(run) = pass.run else { continue };
+            let cx = FunctionContext { module, func, target: &target, options, settings };
+            self.print(pass, "before", Some(&function.name), notes, || function.display(module).to_string());
+            let name = function.name.clone();
+            timed(pass, notes, || run(&mut function, &cx)).map_err(|error| error.in_function(&name))?;
+            self.print(pass, "after", Some(&function.name), notes, || function.display(module).to_string());
+            if options.verify {
+                verify_ir(pass, module, &function, &target)?;
+            }
+        }
+        module.functions[func] = function;
+        Ok(())
+    }
+
+    fn verify_module(&self, pass: &Pass, module: &Module) -> Result<()> {
+        if self.cx.options.verify {
+            for function in module.functions.values().filter(|f| !f.is_declaration()) {
+                verify_ir(pass, module, function, &self.cx.target_of(function)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over each function, on as many threads as the options allow. Results are in the order of the module.
+    fn function_passes(
+        &self,
+        passes: Range<usize>,
+        module: &Module,
+        bodies: Vec<(Func, Form)>,
+        output: &mut Output,
+    ) -> Result<Vec<Form>, Errors> {
+        let run = |(func, form): (Func, Form)| self.function(&PASSES[passes.clone()], module, func, form);
+        let threads = self.cx.options.threads;
+        let insts = || bodies.iter().map(|&(f, _)| module.functions[f].insts.len()).sum::<usize>();
+        let compiled: Vec<Result<Compiled>> = if threads == 1 || bodies.len() <= 1 || insts() < PARALLEL_INSTS
+        {
+            bodies.into_iter().map(run).collect()
+        } else if threads == 0 {
+            bodies.into_par_iter().map(run).collect()
+        } else {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| {
+                one(Diagnostic::limit(format!("cannot start {threads} threads: {error}")))
+            })?;
+            pool.install(|| bodies.into_par_iter().map(run).collect())
+        };
+        let (mut forms, mut errors) = (Vec::with_capacity(compiled.len()), Vec::new());
+        for result in compiled {
+            match result {
+                Ok(function) => {
+                    output.dump.push_str(&function.dump);
+                    output.functions.extend(function.stats);
+                    forms.push(function.form);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(forms) } else { Err(errors) }
+    }
+
+    fn function(&self, passes: &'static [Pass], module: &Module, func: Func, form: Form) -> Result<Compiled> {
+        let name = &module.functions[func].name;
+        self.steps(passes, module, func, form).map_err(|error| error.in_function(name))
+    }
+
+    fn steps(
+        &self,
+        passes: &'static [Pass],
+        module: &Module,
+        func: Func,
+        mut form: Form,
+    ) -> Result<Compiled> {
+        let ir = &module.functions[func];
+        let target = self.cx.target_of(ir)?;
+        let ModuleContext { options, settings, .. } = self.cx;
+        let cx = FunctionContext { module, func, target: &target, options, settings };
+        crate::prepare::check_attributes(&cx)?;
+        let mut notes = Notes::default();
+        for pass in passes.iter().filter(|pass| self.enabled(pass)) {
+            self.print(pass, "before", Some(&ir.name), &mut notes, || describe(&cx, &form));
+            form = timed(pass, &mut notes, || step(pass, &cx, form))?;
+            if let Form::Machine(f) = &mut form {
+                if let Stage::Machine(stage) = pass.leaves {
+                    f.stage = stage;
+                }
+                if let Some(observer) = self.observer {
+                    observer.function(pass, f);
+                }
+                if options.verify {
+                    machine::verify(f).map_err(|error| broken(pass, error))?;
+                }
+            }
+            self.print(pass, "after", Some(&ir.name), &mut notes, || describe(&cx, &form));
+        }
+        let stats = match &form {
+            Form::Final(f) => {
+                Some(FunctionStats { times: notes.times, ..FunctionStats::new(f, self.cx.target) })
+            }
+            _ => None,
+        };
+        Ok(Compiled { form, dump: notes.dump, stats })
+    }
+
+    fn program_passes(
+        &self,
+        passes: Range<usize>,
+        module: &Module,
+        finals: &mut Vec<FinalFunction>,
+        output: &mut Output,
+    ) -> Result<Vec<u8>> {
+        let mut notes = Notes::default();
+        let mut bytes = None;
+        // What these passes make is derived from the text.
+        let text = (passes.end < PASSES.len())
+            .then(|| mir::text::print_program(module, finals.iter().map(|f| &f.function)).into_bytes());
+        for pass in &PASSES[passes] {
+            match pass.run {
+                Run::Program(run) => timed(pass, &mut notes, || run(finals, module, &self.cx))?,
+                Run::Write(run) => bytes = Some(timed(pass, &mut notes, || run(finals, module, &self.cx))?),
+                _ => return Err(Diagnostic::defect(format!("{} is not a pass over the program", pass.name))),
+            }
+            self.print(pass, "after", None, &mut notes, || descriptors(finals));
+        }
+        output.dump.push_str(&notes.dump);
+        output.times.add_all(&notes.times);
+        Ok(text.or(bytes).unwrap_or_default())
+    }
+
+    /// Prints `text` where the options ask for it.
+    fn print(
+        &self,
+        pass: &Pass,
+        when: &str,
+        function: Option<&str>,
+        notes: &mut Notes,
+        text: impl FnOnce() -> String,
+    ) {
+        let options = self.cx.options;
+        let printed = if when == "before" { &options.print_before } else { &options.print_after };
+        if printed.covers(pass.name) && function.is_none_or(|name| options.prints_function(name)) {
+            let name = function.unwrap_or("the module");
+            let _ = writeln!(notes.dump, "; {name} {when} {}\n{}", pass.name, text().trim_end());
+        }
+    }
+}
+
+/// A function behind the passes that ran.
+struct Compiled {
+    form: Form,
+    dump: String,
+    stats: Option<FunctionStats>,
+}
+
+/// Runs one pass on a function.
+fn step(pass: &Pass, cx: &FunctionContext<'_>, form: Form) -> Result<Form> {
+    Ok(match (&pass.run, form) {
+        (Run::Analysis(run), Form::Ir) => Form::Analysed(Box::new(run(cx))),
+        (Run::Select(run), Form::Analysed(uniformity)) => Form::Machine(Box::new(run(cx, &uniformity)?)),
+        (Run::Machine(run), Form::Machine(mut f)) => {
+            run(&mut f, cx)?;
+            Form::Machine(f)
+        }
+        (Run::Encode(run), Form::Machine(f)) => Form::Final(Box::new(run(*f, cx)?)),
+        (Run::Final(run), Form::Final(mut f)) => {
+            run(&mut f, cx)?;
+            Form::Final(f)
+        }
+        _ => return Err(Diagnostic::malformed(format!("the function has not come as far as {}", pass.name))),
+    })
+}
+
+/// A function as a dump shows it.
+fn describe(cx: &FunctionContext<'_>, form: &Form) -> String {
+    match form {
+        Form::Ir => cx.ir().display(cx.module).to_string(),
+        Form::Analysed(uniformity) => divergence(cx.module, cx.ir(), uniformity),
+        Form::Machine(f) => f.to_string(),
+        Form::Final(f) => format!("{}{}", f.function, descriptors(std::slice::from_ref(f))),
+    }
+}
+
+/// Descriptors and metadata of kernels, as comments.
+fn descriptors(functions: &[FinalFunction]) -> String {
+    let mut text = String::new();
+    for f in functions {
+        let _ =
+            writeln!(text, "; {}: {} bytes, {} relocations", f.function.name, f.code.len(), f.relocs.len());
+        if let Some(kernel) = &f.kernel {
+            for line in format!("{:#?}\n{:#?}", kernel.descriptor, kernel.metadata).lines() {
+                let _ = writeln!(text, ";   {line}");
+            }
+        }
+    }
+    text
+}
+
+/// The instructions of `ir`, each marked `divergent` or `uniform`.
+fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> String {
+    let mut text = String::new();
+    for &block in &ir.layout {
+        let _ = writeln!(text, "{block}:");
+        for &inst in &ir.blocks[block].insts {
+            let mark = match ir.insts[inst].result {
+                Some(value) if uniformity.is_divergent(value) => "divergent",
+                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => {
+                    "divergent"
+                }
+                _ => "uniform",
+            };
+            let _ = writeln!(text, "  {mark:9}  {}", ir.display_inst(module, inst));
+        }
+    }
+    text
+}
+
+/// Checks IR behind `pass`.
+fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
+    ir::verify(module, function).map_err(|errors| match errors.into_iter().next() {
+        Some(error) => broken(pass, Box::new(error)),
+        None => broken(pass, Diagnostic::defect("refused without a reason")),
+    })?;
+    if pass.leaves >= Stage::Expanded {
+        ir::legal::verify_legal(function, &module.types, target).map_err(|error| broken(pass, error))?;
+    }
+    Ok(())
+}
+
+/// What the verifier found behind `pass`.
+fn broken(pass: &Pass, error: Box<Diagnostic>) -> Box<Diagnostic> {
+    let mut defect = Diagnostic::defect(format!("after {}: {}", pass.name, error.message));
+    (defect.function, defect.inst) = (error.function, error.inst);
+    defect
+}
+
+/// Runs `body` in the name of `pass`.
+fn timed<T>(pass: &Pass, notes: &mut Notes, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let start = Instant::now();
+    let result = guarded(pass.name, body);
+    notes.times.add(pass.name, start.elapsed());
+    result
+}
+
+/// Runs `body`; a panic becomes a diagnostic that names the pass.
+fn guarded<T>(name: &str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    // A pass that panics leaves nothing behind that anybody looks at again: its inputs are dropped with the compilation.
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(Diagnostic::defect(format!("pass {name} panicked: {text}")))
+    })
+}

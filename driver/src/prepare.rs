@@ -1,0 +1,81 @@
+//! What options and attributes mean to passes: small adapters of the list in [`crate::pipeline`].
+
+use crate::options::FileType;
+use crate::pass::{FunctionContext, ModuleContext};
+use emit::FinalFunction;
+use mir::ir::Module;
+use mir::target::Os;
+use mir::{Diagnostic, Result};
+
+/// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which prologs build the scratch resource.
+pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
+    let options = cx.options;
+    for function in module.functions.values_mut().filter(|f| !f.is_declaration()) {
+        for (key, value) in &options.function_attributes {
+            function.attributes.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    // No system passes the resource there.
+    if cx.target.os == Os::Unknown {
+        for name in mir::abi::shader::SCRATCH_SYMBOLS {
+            if !module.globals.values().any(|global| global.name == name) {
+                module.globals.push(mir::ir::GlobalData::external(name));
+            }
+        }
+    }
+    if options.function_sections {
+        for function in module.functions.values_mut().filter(|f| f.section.is_empty()) {
+            function.section = format!(".text.{}", function.name);
+        }
+    }
+}
+
+/// Limits that the function's attributes set on register allocation.
+///
+/// # Errors
+/// `Malformed` where an attribute is not a number.
+pub fn register_limits(cx: &FunctionContext<'_>) -> Result<regalloc::Options> {
+    let ir = cx.ir();
+    let number = |key: &str| -> Result<Option<u32>> {
+        // `"amdgpu-waves-per-eu"="m,n"`: the lower bound is the one that limits registers.
+        let Some(text) = ir.attribute(key) else { return Ok(None) };
+        let first = text.split(',').next().unwrap_or_default().trim();
+        let malformed = |_| Diagnostic::malformed(format!("attribute \"{key}\" is not a number: \"{text}\""));
+        first.parse().map(Some).map_err(malformed)
+    };
+    Ok(regalloc::Options {
+        verify: cx.options.verify,
+        max_vgprs: number("amdgpu-num-vgpr")?,
+        max_sgprs: number("amdgpu-num-sgpr")?,
+        min_waves: number("amdgpu-waves-per-eu")?,
+        regalloc2: cx.options.opt_level >= 1,
+    })
+}
+
+/// Refuses attributes that later passes could not read.
+///
+/// # Errors
+/// `Malformed`, naming the attribute.
+pub fn check_attributes(cx: &FunctionContext<'_>) -> Result<()> {
+    register_limits(cx)?;
+    let Some(text) = cx.ir().attribute("amdgpu-max-num-workgroups") else { return Ok(()) };
+    let numbers: Vec<_> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
+    if numbers.len() == 3 && numbers.iter().all(|n| n.is_ok()) {
+        return Ok(());
+    }
+    Err(Diagnostic::malformed(format!(
+        "attribute \"amdgpu-max-num-workgroups\" is not three numbers: \"{text}\""
+    )))
+}
+
+/// The file that was asked for.
+///
+/// # Errors
+/// Those of the writers.
+pub fn write(functions: &[FinalFunction], module: &Module, cx: &ModuleContext<'_>) -> Result<Vec<u8>> {
+    match cx.options.file_type {
+        FileType::Asm => emit::emit_asm(module, functions, cx.target).map(String::into_bytes),
+        FileType::Obj => emit::emit_object(module, functions, cx.target),
+        FileType::Null => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,285 @@
+//! Builds the wave graph of a plan and writes the EXEC code.
+//!
+//! Heads set EXEC for their block; tails first add lanes to pending masks (reading EXEC as the body had it), then save EXEC and
+//! narrow it for a divergent branch. No tail of a uniform branch writes SCC: only `s_mov_b64` is put there.
+
+use super::plan::{Kind, Plan, Step};
+use super::scalars::{self, Val, Wave};
+use cranelift_entity::EntityRef;
+use mir::analysis::Graph;
+use mir::isa::Opcode;
+use mir::machine::{
+    Block, BlockData, Condition, Edge, Function, Inst, Operand, PReg, RegFile, Terminator, VReg, VRegData,
+    VRegFlags,
+};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// Gate of each block, by block number.
+pub(super) type Gates = Vec<Option<Block>>;
+
+const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
+
+/// Writes wave edges, parameters, heads and tails into `f`. The gates and the wave graph.
+pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
+    let conditions: Vec<Option<VReg>> = f
+        .blocks
+        .values()
+        .map(|data| if let Terminator::Divergent(mask) = data.term { Some(mask) } else { None })
+        .collect();
+    let gates = wave_edges(f, plan);
+    let wave = Wave::new(f);
+    scalars::pass_params(f, plan, &wave);
+    let mut masks = Masks { f, plan, gates: &gates, conditions: &conditions, saved: BTreeMap::new() };
+    let pending = masks.pending(&wave);
+    masks.choose_saves();
+    masks.heads(&pending);
+    masks.tails();
+    (gates, wave)
+}
+
+/// Makes gates, the layout, and wave edges without arguments.
+fn wave_edges(f: &mut Function, plan: &Plan) -> Gates {
+    let mut gates: Gates = vec![None; f.blocks.len()];
+    f.layout.clear();
+    let mut all_steps = Vec::with_capacity(plan.order.blocks().len());
+    for &block in plan.order.blocks() {
+        all_steps.push(plan.steps(f, block));
+    }
+    for &block in plan.order.blocks() {
+        let depth = plan.depth(block).min(255) as u8;
+        if plan.gate(block).is_some() {
+            let gate = f.blocks.push(BlockData { loop_depth: depth, ..BlockData::default() });
+            gates[block as usize] = Some(gate);
+            f.layout.push(gate);
+        }
+        f.layout.push(Block::from_u32(block));
+        f.blocks[Block::from_u32(block)].loop_depth = depth;
+    }
+    let enter =
+        |b: u32| Edge { block: gates[b as usize].unwrap_or(Block::from_u32(b)), args: SmallVec::new() };
+    for (&block, steps) in plan.order.blocks().iter().zip(all_steps) {
+        let data = &mut f.blocks[Block::from_u32(block)];
+        match steps {
+            [Some(Step::Always(a)), Some(Step::Always(b))] if a != b => {
+                data.wave_succs = [enter(a), enter(b)].into_iter().collect();
+            }
+            [Some(Step::Always(next)), _] | [_, Some(Step::Always(next))] => {
+                data.wave_succs = [enter(next)].into_iter().collect();
+                data.term = Terminator::Jump;
+            }
+            [Some(Step::IfAny(first, second)), _] => {
+                let backwards = plan.position(first) <= plan.position(block);
+                let (condition, edges) = if backwards {
+                    (Condition::Execnz, [enter(first), enter(second)])
+                } else {
+                    (Condition::Execz, [enter(second), enter(first)])
+                };
+                data.term = Terminator::Uniform(condition);
+                data.wave_succs = edges.into_iter().collect();
+            }
+            _ if matches!(data.term, Terminator::EndProgram | Terminator::Return) => {}
+            _ => data.term = Terminator::Unreachable,
+        }
+        if let (Some(gate), Some(skip)) = (gates[block as usize], plan.gate(block)) {
+            let data = &mut f.blocks[gate];
+            data.term = Terminator::Uniform(Condition::Execz);
+            data.wave_succs = [enter(skip), Edge { block: Block::from_u32(block), args: SmallVec::new() }]
+                .into_iter()
+                .collect();
+        }
+    }
+    gates
+}
+
+struct Masks<'a> {
+    f: &'a mut Function,
+    plan: &'a Plan,
+    gates: &'a Gates,
+    /// Branch mask of each divergent block.
+    conditions: &'a [Option<VReg>],
+    /// Register that holds EXEC of a block, set in its tail.
+    saved: BTreeMap<u32, VReg>,
+}
+
+impl Masks<'_> {
+    /// The block of the wave graph that sets EXEC for `block`.
+    fn setter(&self, block: u32) -> Block {
+        self.gates[block as usize].unwrap_or(Block::from_u32(block))
+    }
+
+    fn condition(&self, block: u32) -> Option<VReg> {
+        self.conditions.get(block as usize).copied().flatten()
+    }
+
+    /// Collects the lanes of every pending block; the mask that each one's setter reads.
+    fn pending(&mut self, wave: &Wave) -> BTreeMap<u32, VReg> {
+        let mut result = BTreeMap::new();
+        let mut solver = wave.solver();
+        for &block in self.plan.order.blocks() {
+            if self.plan.kind[block as usize] != Kind::Pending {
+                continue;
+            }
+            let setter = self.setter(block).as_u32();
+            let mut sources: Vec<(u32, VReg)> = Vec::new();
+            for &pred in self.plan.graph.preds(block) {
+                if self.plan.order.contains(pred)
+                    && pred != setter
+                    && sources.last().is_none_or(|s| s.0 != pred)
+                {
+                    sources.push((pred, self.f.vregs.push(MASK)));
+                }
+            }
+            let defs = sources.iter().map(|&(p, reg)| (p, Val::Reg(reg))).chain([(setter, Val::Zero)]);
+            let uses = sources.iter().map(|s| s.0).chain([setter]);
+            let variable = scalars::construct(self.f, wave, &mut solver, defs, uses, Val::Zero, MASK);
+            for &(source, to) in &sources {
+                let index = self.plan.graph.succs(source).iter().position(|&s| s == block).unwrap_or(0);
+                self.add_lanes(source, index, variable.at_start(source), to);
+            }
+            let mask = variable.at_start(setter);
+            let mask = scalars::in_register(self.f, self.f.layout[0].as_u32(), mask, MASK);
+            result.insert(block, mask);
+        }
+        result
+    }
+
+    /// At the end of `block`: `to` = `old` plus the lanes that go to successor `index`.
+    fn add_lanes(&mut self, block: u32, index: usize, old: Val, to: VReg) {
+        let lanes = match self.condition(block) {
+            None => exec(),
+            Some(condition) => {
+                let lanes = if matches!(old, Val::Reg(_)) { self.f.vregs.push(MASK) } else { to };
+                let op = if index == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
+                self.tail(block, Inst::new(op, [mask(lanes), exec(), mask(condition)]));
+                mask(lanes)
+            }
+        };
+        match old {
+            Val::Reg(old) => self.tail(block, Inst::new(Opcode::S_OR_B64, [mask(to), mask(old), lanes])),
+            _ if self.condition(block).is_none() => {
+                self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(to), lanes]));
+            }
+            _ => {}
+        }
+    }
+
+    /// The block at whose end the EXEC of `block` is saved: earlier ones that have it in a register already serve.
+    fn save_point(&self, mut block: u32) -> u32 {
+        while self.condition(block).is_none()
+            && let Kind::Restore(earlier) = self.plan.kind[block as usize]
+        {
+            block = earlier;
+        }
+        block
+    }
+
+    fn choose_saves(&mut self) {
+        for &block in self.plan.order.blocks() {
+            let from = match self.plan.kind[block as usize] {
+                Kind::Restore(m) if !self.plan.idle[block as usize] => self.save_point(m),
+                Kind::OtherSide(b, _) => b,
+                _ => continue,
+            };
+            if !self.saved.contains_key(&from) {
+                let reg = self.f.vregs.push(MASK);
+                self.saved.insert(from, reg);
+            }
+        }
+    }
+
+    fn heads(&mut self, pending: &BTreeMap<u32, VReg>) {
+        for &block in self.plan.order.blocks() {
+            let head = match self.plan.kind[block as usize] {
+                Kind::Restore(m) if !self.plan.idle[block as usize] => self
+                    .saved
+                    .get(&self.save_point(m))
+                    .map(|&s| Inst::new(Opcode::S_MOV_B64, [exec(), mask(s)])),
+                Kind::OtherSide(b, index) => {
+                    self.saved.get(&b).zip(self.condition(b)).map(|(&s, condition)| {
+                        let op = if index == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
+                        Inst::new(op, [exec(), mask(s), mask(condition)])
+                    })
+                }
+                Kind::Pending => {
+                    pending.get(&block).map(|&p| Inst::new(Opcode::S_MOV_B64, [exec(), mask(p)]))
+                }
+                Kind::Direct | Kind::Restore(_) => None,
+            };
+            if let Some(head) = head {
+                let data = &mut self.f.blocks[self.gates[block as usize].unwrap_or(Block::from_u32(block))];
+                data.insts.insert(0, head);
+                data.head_len = 1;
+                data.tail_start += 1;
+            }
+        }
+    }
+
+    fn tails(&mut self) {
+        for &block in self.plan.order.blocks() {
+            let saved = self.saved.get(&block).copied();
+            let Some(condition) = self.condition(block) else {
+                if let Some(saved) = saved {
+                    self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(saved), exec()]));
+                }
+                continue;
+            };
+            let side = self.narrowed(block);
+            match (saved, side) {
+                (Some(saved), Some(0)) => {
+                    self.tail(block, Inst::new(Opcode::S_AND_SAVEEXEC_B64, [mask(saved), mask(condition)]));
+                }
+                (saved, side) => {
+                    if let Some(saved) = saved {
+                        self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(saved), exec()]));
+                    }
+                    if let Some(side) = side {
+                        let op = if side == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
+                        self.tail(block, Inst::new(op, [exec(), exec(), mask(condition)]));
+                    }
+                }
+            }
+        }
+    }
+
+    fn narrowed(&self, block: u32) -> Option<usize> {
+        self.plan.narrowed_successor(block)
+    }
+
+    fn tail(&mut self, block: u32, inst: Inst) {
+        self.f.blocks[Block::from_u32(block)].insts.push(inst);
+    }
+}
+
+/// Moves the code of gates that have one predecessor, which only jumps there, into its tail.
+pub(super) fn fold_gates(f: &mut Function, gates: &Gates) {
+    let mut preds: Vec<(u32, Option<Block>)> = vec![(0, None); f.blocks.len()];
+    for &block in &f.layout {
+        for edge in &f.blocks[block].wave_succs {
+            let slot = &mut preds[edge.block.index()];
+            *slot = (slot.0 + 1, Some(block));
+        }
+    }
+    let mut folded = vec![false; f.blocks.len()];
+    for &gate in gates.iter().flatten() {
+        let (1, Some(pred)) = preds[gate.index()] else { continue };
+        if f.blocks[pred].term != Terminator::Jump || !f.blocks[gate].sparams.is_empty() {
+            continue;
+        }
+        let data = std::mem::take(&mut f.blocks[gate]);
+        let into = &mut f.blocks[pred];
+        into.insts.extend(data.insts);
+        into.term = data.term;
+        into.wave_succs = data.wave_succs;
+        folded[gate.index()] = true;
+    }
+    f.layout.retain(|b| !folded[b.index()]);
+}
+
+fn exec() -> Operand {
+    Operand::preg(PReg::EXEC_LO, 2)
+}
+
+fn mask(reg: VReg) -> Operand {
+    Operand::vreg(reg, 2)
+}

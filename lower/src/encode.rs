@@ -1,0 +1,307 @@
+//! Encoding: from branch instructions to code.
+//!
+//! Everything is encoded once; branch fields are patched when all offsets are known. Where a branch does not reach (±32,767 dwords),
+//! [`islands`](crate::islands) are placed, and everything is encoded again. Cost: linear.
+
+use crate::islands;
+use cranelift_entity::SecondaryMap;
+use emit::{CodeReloc, FinalFunction};
+use mir::isa::{Opcode, encode as encode_inst};
+use mir::machine::{Block, Function, Inst, Operand};
+use mir::target::Target;
+use mir::{Diagnostic, Result};
+
+/// Farthest displacement of a branch, in dwords from the next instruction.
+pub(crate) const REACH: i64 = 32767;
+
+/// Encoded instructions of a function.
+#[derive(Clone, Debug, Default)]
+struct Code {
+    /// Dwords.
+    words: Vec<u32>,
+    /// Places to relocate.
+    relocs: Vec<CodeReloc>,
+    /// Byte offsets where the source position changes, with the new one (index into `locs`).
+    positions: Vec<(u32, u32)>,
+}
+
+/// Encodes `f`, whose blocks end in branch instructions.
+///
+/// # Errors
+/// Those of the encoder; `Limit` where branches cannot be made to reach.
+pub fn encode(mut f: Function, target: &Target) -> Result<FinalFunction> {
+    let code = encode_code(&mut f, target)?;
+    Ok(FinalFunction {
+        code: code.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        relocs: code.relocs,
+        positions: code.positions,
+        kernel: None,
+        function: f,
+    })
+}
+
+fn encode_code(f: &mut Function, target: &Target) -> Result<Code> {
+    let mut encoded = encode_blocks(f, target)?;
+    if encoded.patch() {
+        return Ok(encoded.code);
+    }
+    islands::insert(f, &encoded.dwords)?;
+    let mut encoded = encode_blocks(f, target)?;
+    match encoded.patch() {
+        true => Ok(encoded.code),
+        false => Err(Diagnostic::defect("a branch does not reach its island")),
+    }
+}
+
+/// A branch to be patched: its word, its target.
+struct Fixup {
+    word: u32,
+    target: Block,
+}
+
+/// A function encoded but for the distances of its branches.
+struct Encoded {
+    code: Code,
+    fixups: Vec<Fixup>,
+    /// First word of each block.
+    starts: SecondaryMap<Block, u32>,
+    /// Words of each instruction, in the order of the layout.
+    dwords: Vec<u8>,
+}
+
+fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
+    let mut code = Code::default();
+    let mut fixups = Vec::new();
+    let count = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
+    let mut dwords = Vec::with_capacity(count);
+    code.words.reserve(count * 2);
+    let mut starts: SecondaryMap<Block, u32> = SecondaryMap::with_default(u32::MAX);
+    let mut loc = 0;
+    for &block in &f.layout {
+        starts[block] = code.words.len() as u32;
+        for inst in &f.blocks[block].insts {
+            let word = code.words.len() as u32;
+            if inst.loc != 0 && inst.loc != loc {
+                loc = inst.loc;
+                code.positions.push((word * 4, loc));
+            }
+            if let Some(&Operand::Block(to)) = inst.operands.first() {
+                fixups.push(Fixup { word, target: to });
+                encode_inst(&Inst::new(inst.op, [Operand::Imm(0)]), target, &mut code.words)?;
+                dwords.push(1);
+                continue;
+            }
+            let relocated = if inst.op == Opcode::DATA_DWORD {
+                let data = inst.operands.first();
+                code.words.push(data.and_then(Operand::as_imm).unwrap_or(0) as u32);
+                dwords.push(1);
+                matches!(data, Some(Operand::Symbol { .. })).then_some(0)
+            } else {
+                let encoded = encode_inst(inst, target, &mut code.words)?;
+                dwords.push(encoded.dwords);
+                encoded.relocated
+            };
+            if let Some(index) = relocated {
+                let symbol = inst.operands.iter().find_map(|operand| match *operand {
+                    Operand::Symbol { symbol, addend, kind } => Some((symbol, addend, kind)),
+                    _ => None,
+                });
+                let Some((symbol, addend, kind)) = symbol else {
+                    return Err(
+                        Diagnostic::defect("relocated literal without a symbol").at(inst.op.info().name)
+                    );
+                };
+                let Some(&symbol) = f.symbols.get(symbol) else {
+                    return Err(Diagnostic::defect("unknown symbol").at(inst.op.info().name));
+                };
+                let offset_bytes = (word + u32::from(index)) * 4;
+                code.relocs.push(CodeReloc { offset_bytes, symbol, addend, kind });
+            }
+        }
+    }
+    Ok(Encoded { code, fixups, starts, dwords })
+}
+
+impl Encoded {
+    /// Fills in the branches; false where one does not reach.
+    fn patch(&mut self) -> bool {
+        let Self { code, fixups, starts, .. } = self;
+        let displacement = |fixup: &Fixup| i64::from(starts[fixup.target]) - i64::from(fixup.word) - 1;
+        if !fixups.iter().all(|fixup| displacement(fixup).abs() <= REACH) {
+            return false;
+        }
+        for fixup in fixups.iter() {
+            let word = &mut code.words[fixup.word as usize];
+            *word = (*word & 0xffff_0000) | u32::from(displacement(fixup) as i16 as u16);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{blocks, branches, pseudos};
+    use cranelift_entity::EntityRef;
+    use mir::ir::{CallConv, Func};
+    use mir::machine::{Condition, Edge, PReg, Terminator};
+
+    fn layout_and_encode(f: &mut Function, target: &Target) -> Result<Code> {
+        blocks::fold_empty_blocks(f);
+        pseudos::expand(f);
+        branches::lower(f);
+        encode_code(f, target)
+    }
+
+    fn target() -> Target {
+        Target::new(Target::processor_by_name("gfx900").expect("gfx900 is in the table"))
+    }
+
+    fn function() -> Function {
+        Function::new("f", CallConv::Kernel, Func::new(0))
+    }
+
+    fn nop() -> Inst {
+        Inst::new(Opcode::S_NOP, [Operand::Imm(0)])
+    }
+
+    fn block(f: &mut Function, insts: usize) -> Block {
+        let block = f.add_block();
+        f.blocks[block].insts = vec![nop(); insts];
+        block
+    }
+
+    fn connect(f: &mut Function, from: Block, term: Terminator, to: &[Block]) {
+        f.blocks[from].term = term;
+        f.blocks[from].wave_succs =
+            to.iter().map(|&block| Edge { block, args: Default::default() }).collect();
+    }
+
+    /// Follows `code` from its start, taking conditional branches as `taken` says, for at most `steps` jumps; returns the
+    /// distinct words between jumps: what a path executes besides branches.
+    fn walk(code: &Code, taken: &[bool], steps: usize) -> Vec<usize> {
+        let mut at = 0usize;
+        let mut counts = vec![0];
+        let mut decisions = taken.iter().copied();
+        while counts.len() <= steps {
+            let word = code.words[at];
+            at += 1;
+            let displacement = (word & 0xffff) as i16 as isize;
+            match word >> 16 {
+                0xbf81 => break,
+                0xbf82 => at = at.checked_add_signed(displacement).expect("inside the code"),
+                0xbf84..=0xbf89 => {
+                    counts.push(0);
+                    if decisions.next() == Some(true) {
+                        at = at.checked_add_signed(displacement).expect("inside the code");
+                    }
+                }
+                _ => *counts.last_mut().expect("never empty") += 1,
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn falls_through_and_inverts() {
+        let mut f = function();
+        let (a, b, c) = (block(&mut f, 1), block(&mut f, 2), block(&mut f, 3));
+        connect(&mut f, a, Terminator::Uniform(Condition::Scc1), &[b, c]);
+        connect(&mut f, b, Terminator::Jump, &[c]);
+        connect(&mut f, c, Terminator::EndProgram, &[]);
+        let code = layout_and_encode(&mut f, &target()).expect("fits");
+        // nop; s_cbranch_scc0 +2; nop; nop; nop; nop; nop; s_endpgm
+        assert_eq!(code.words[1], 0xbf84_0002);
+        assert_eq!((code.words.len(), code.words[7]), (8, 0xbf81_0000));
+    }
+
+    #[test]
+    fn empty_blocks_fold_and_unreachable_ones_go() {
+        let mut f = function();
+        let a = block(&mut f, 1);
+        let empty: Vec<_> = (0..3).map(|_| block(&mut f, 0)).collect();
+        let dead = block(&mut f, 5);
+        let b = block(&mut f, 1);
+        connect(&mut f, a, Terminator::Uniform(Condition::Vccz), &[empty[0], b]);
+        connect(&mut f, empty[0], Terminator::Jump, &[empty[2]]);
+        connect(&mut f, empty[2], Terminator::Jump, &[empty[1]]);
+        connect(&mut f, empty[1], Terminator::Jump, &[b]);
+        connect(&mut f, dead, Terminator::Jump, &[b]);
+        connect(&mut f, b, Terminator::EndProgram, &[]);
+        let code = layout_and_encode(&mut f, &target()).expect("fits");
+        assert_eq!((f.layout.clone(), code.words.len()), (vec![a, b], 3));
+    }
+
+    #[test]
+    fn endless_loop_of_empty_blocks_stays() {
+        let mut f = function();
+        let (a, b) = (block(&mut f, 0), block(&mut f, 0));
+        connect(&mut f, a, Terminator::Jump, &[b]);
+        connect(&mut f, b, Terminator::Jump, &[a]);
+        let code = layout_and_encode(&mut f, &target()).expect("fits");
+        assert_eq!(code.words.last(), Some(&0xbf82_ffff));
+    }
+
+    #[test]
+    fn long_loop_hops_over_islands() {
+        for size in [32766, 32768, 40_000, 200_000] {
+            let mut f = function();
+            let (head, body, exit) = (block(&mut f, 7), block(&mut f, size), block(&mut f, 3));
+            connect(&mut f, head, Terminator::Uniform(Condition::Scc0), &[exit, body]);
+            connect(&mut f, body, Terminator::Jump, &[head]);
+            connect(&mut f, exit, Terminator::EndProgram, &[]);
+            let code = layout_and_encode(&mut f, &target()).expect("islands reach");
+            assert_eq!(walk(&code, &[false, false, true], 9), [7, size + 7, size + 7, 3], "{size}");
+            assert!(code.words.len() < size + 200);
+        }
+    }
+
+    #[test]
+    fn many_far_targets_share_sites() {
+        let mut f = function();
+        let heads: Vec<_> = (0..400).map(|_| block(&mut f, 1)).collect();
+        let middle = block(&mut f, 70_000);
+        let tails: Vec<_> = (0..400).map(|i| block(&mut f, i + 1)).collect();
+        for i in 0..400 {
+            let next = heads.get(i + 1).copied().unwrap_or(middle);
+            connect(&mut f, heads[i], Terminator::Uniform(Condition::Scc1), &[tails[i], next]);
+            connect(&mut f, tails[i], Terminator::EndProgram, &[]);
+        }
+        connect(&mut f, middle, Terminator::EndProgram, &[]);
+        let code = layout_and_encode(&mut f, &target()).expect("islands reach");
+        for i in [0, 1, 57, 399] {
+            let mut taken = vec![false; i];
+            taken.push(true);
+            let mut want = vec![1; i + 1];
+            want.push(i + 1);
+            assert_eq!(walk(&code, &taken, 500), want, "{i}");
+        }
+    }
+
+    #[test]
+    fn address_computations_stay_whole() {
+        let mut f = function();
+        let symbol = f.symbols.push(mir::ir::SymbolRef::Func(Func::new(0)));
+        let (head, exit) = (f.add_block(), block(&mut f, 1));
+        let half = |addend, kind| Operand::Symbol { symbol, addend, kind };
+        let address = Inst::new(
+            Opcode::PC_ADDRESS,
+            [
+                Operand::preg(PReg::sgpr(2), 2),
+                half(4, mir::machine::RelocKind::Rel32Lo),
+                half(12, mir::machine::RelocKind::Rel32Hi),
+            ],
+        );
+        f.blocks[head].insts = vec![address; 9_000];
+        connect(&mut f, head, Terminator::Uniform(Condition::Scc0), &[head, exit]);
+        connect(&mut f, exit, Terminator::EndProgram, &[]);
+        let code = layout_and_encode(&mut f, &target()).expect("islands reach");
+        assert_eq!(code.relocs.len(), 18_000);
+        let getpc = code.words.iter().enumerate().filter(|(_, word)| **word == 0xbe82_1c00);
+        let places: Vec<u32> = getpc.map(|(i, _)| i as u32 * 4).collect();
+        assert_eq!(places.len(), 9_000);
+        for (place, pair) in places.iter().zip(code.relocs.chunks(2)) {
+            assert_eq!((pair[0].offset_bytes, pair[1].offset_bytes), (place + 8, place + 16));
+        }
+    }
+}

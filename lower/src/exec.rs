@@ -1,0 +1,392 @@
+//! Control flow and EXEC code after allocation, when it is known which moves between blocks are real.
+//!
+//! Structuring prepares for moves at every place where values meet; most of those blocks end up empty. So:
+//!
+//! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go;
+//! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
+//! 3. moves behind a narrowed EXEC come before the branch that skips them where no lane is left: they do nothing then. A
+//!    loop so ends in one `s_cbranch_execnz`, and an `if` around an instruction or two needs no branch;
+//! 4. a copy of EXEC followed by its narrowing becomes one `s_and_saveexec_b64`.
+//!
+//! Invariant: the wave's path, but for blocks it runs through without lanes, and all registers read later stay the same. SCC
+//! written by EXEC code has no readers, so that code may go or change. The thread graph is not kept up: nothing reads it any more.
+//!
+//! Cost: linear, but for the sweeps that settle where EXEC is dead (two, three with loops).
+
+use crate::blocks::fold_empty_blocks;
+use cranelift_entity::SecondaryMap;
+use mir::isa::{Implicit, OpFlags, Opcode, Unit};
+use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, RegOperand, Terminator};
+use mir::target::Target;
+
+/// Instructions that are cheaper to run without lanes than to branch around (a taken branch costs about 16 cycles, a
+/// vector instruction 4; the branch saved on the other path counts too).
+const CHEAP_FORWARD: usize = 4;
+/// The same where a loop saves a branch in each iteration.
+const CHEAP_LOOP: usize = 16;
+
+/// Simplifies the wave graph and the EXEC code of an allocated function.
+pub fn simplify(f: &mut Function, target: &Target) {
+    remove_dead_writes(f);
+    fold_empty_blocks(f);
+    hoist_over_skips(f);
+    fold_empty_blocks(f);
+    merge_chains(f);
+    fuse_saves(f, target);
+}
+
+/// What an instruction, or a whole block, does first to EXEC.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    Reads,
+    /// Sets all of it, whatever it was.
+    Sets,
+    Neither,
+}
+
+fn is_exec(operand: &Operand) -> bool {
+    *operand == Operand::preg(PReg::EXEC_LO, 2)
+}
+
+fn first_of(inst: &Inst) -> First {
+    if matches!(inst.op, Opcode::IMPLICIT_DEF | Opcode::FENCE) {
+        return First::Neither;
+    }
+    let facts = inst.facts();
+    // What a pseudo instruction stands for is not there yet.
+    if facts.unit == Unit::Pseudo || facts.implicit.contains(Implicit::EXEC_USE) {
+        return First::Reads;
+    }
+    // Code elsewhere may look at EXEC.
+    let leaves = inst.leaves();
+    if leaves || inst.op == Opcode::S_TRAP {
+        return First::Reads;
+    }
+    let (mut reads, mut sets) = (false, false);
+    inst.for_each_access(|access| {
+        let touches = access.range().any(|r| r == PReg::EXEC_LO.0.into() || r == PReg::EXEC_HI.0.into());
+        reads |= access.read && (touches || access.range().contains(&PReg::EXECZ.0.into()));
+        // Writing a half keeps the other.
+        reads |= access.write && touches && access.dwords < 2;
+        sets |= access.write && access.first == PReg::EXEC_LO && access.dwords == 2;
+    });
+    match (reads, sets) {
+        (true, _) => First::Reads,
+        (false, true) => First::Sets,
+        (false, false) => First::Neither,
+    }
+}
+
+/// Whether `inst` does nothing but set EXEC (and SCC), so that it can go where EXEC is dead.
+fn only_sets_exec(inst: &Inst) -> bool {
+    let facts = inst.facts();
+    facts.unit == Unit::Salu
+        && !inst.op.info().flags.contains(OpFlags::BRANCH)
+        && !facts.implicit.contains(Implicit::EXEC_DEF)
+        && facts.def_count == 1
+        && inst.operands.first().is_some_and(is_exec)
+}
+
+/// Removes writes of EXEC that nothing depends on.
+fn remove_dead_writes(f: &mut Function) {
+    let mut effect: SecondaryMap<Block, First> = SecondaryMap::with_default(First::Neither);
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        let inside = data.insts.iter().map(first_of).find(|&first| first != First::Neither);
+        effect[block] = inside.unwrap_or(match data.term {
+            Terminator::Uniform(Condition::Execz | Condition::Execnz) | Terminator::Return => First::Reads,
+            Terminator::EndProgram | Terminator::Unreachable => First::Sets,
+            Terminator::Jump | Terminator::Uniform(_) => First::Neither,
+            Terminator::Divergent(_) => First::Reads,
+        });
+    }
+    // Blocks at whose start EXEC is live.
+    let mut live: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let live_out = |f: &Function, live: &SecondaryMap<Block, bool>, block: Block| {
+        let data = &f.blocks[block];
+        matches!(
+            data.term,
+            Terminator::Uniform(Condition::Execz | Condition::Execnz)
+                | Terminator::Return
+                | Terminator::Divergent(_)
+        ) || data.wave_succs.iter().any(|edge| live[edge.block])
+    };
+    loop {
+        let mut changed = false;
+        for &block in f.layout.iter().rev() {
+            let now = match effect[block] {
+                First::Reads => true,
+                First::Sets => false,
+                First::Neither => live_out(f, &live, block),
+            };
+            changed |= now != live[block];
+            live[block] = now;
+        }
+        if !changed {
+            break;
+        }
+    }
+    for i in 0..f.layout.len() {
+        let block = f.layout[i];
+        if !f.blocks[block].insts.iter().any(only_sets_exec) {
+            continue;
+        }
+        let mut is_live = live_out(f, &live, block);
+        let insts = &mut f.blocks[block].insts;
+        let mut keep = vec![true; insts.len()];
+        for (inst, keep) in insts.iter().zip(&mut keep).rev() {
+            if !is_live && only_sets_exec(inst) {
+                *keep = false;
+                continue;
+            }
+            match first_of(inst) {
+                First::Reads => is_live = true,
+                First::Sets => is_live = false,
+                First::Neither => {}
+            }
+        }
+        let mut keep = keep.into_iter();
+        insts.retain(|_| keep.next().unwrap_or(true));
+    }
+}
+
+/// Number of wave edges into each block; the way in counts for the entry.
+fn count_preds(f: &Function) -> SecondaryMap<Block, u32> {
+    let mut preds = SecondaryMap::new();
+    if let Some(&entry) = f.layout.first() {
+        preds[entry] = 1;
+    }
+    for &block in &f.layout {
+        for edge in &f.blocks[block].wave_succs {
+            preds[edge.block] += 1;
+        }
+    }
+    preds
+}
+
+/// Whether `inst` changes nothing where no lane is active: a vector instruction that writes VGPRs alone.
+fn is_nothing_without_lanes(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    let facts = inst.facts();
+    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
+    let mut vgprs_only = true;
+    inst.for_each_access(|access| vgprs_only &= !access.write || access.first.is_vgpr());
+    facts.unit == Unit::Valu
+        && vgprs_only
+        && facts.implicit.contains(Implicit::EXEC_USE)
+        && !facts.implicit.intersects(Implicit::DEFS)
+        && !info.flags.intersects(flags)
+        && inst.op != Opcode::V_READFIRSTLANE_B32
+}
+
+/// Moves short blocks that a branch skips where no lane is left in front of that branch.
+fn hoist_over_skips(f: &mut Function) {
+    let preds = count_preds(f);
+    let mut place: SecondaryMap<Block, u32> = SecondaryMap::new();
+    for (i, &block) in f.layout.iter().enumerate() {
+        place[block] = i as u32;
+    }
+    for i in 0..f.layout.len() {
+        let block = f.layout[i];
+        let data = &f.blocks[block];
+        let (index, skip) = match (data.term, &data.wave_succs[..]) {
+            (Terminator::Uniform(Condition::Execz), [skip, _]) => (1, skip.block),
+            (Terminator::Uniform(Condition::Execnz), [_, skip]) => (0, skip.block),
+            _ => continue,
+        };
+        let body = data.wave_succs[index].block;
+        let [next] = &f.blocks[body].wave_succs[..] else { continue };
+        let (next, inner) = (next.block, &f.blocks[body]);
+        let limit = if place[next] <= place[block] { CHEAP_LOOP } else { CHEAP_FORWARD };
+        if preds[body] != 1
+            || body == block
+            || inner.term != Terminator::Jump
+            || inner.insts.len() > limit
+            || !inner.insts.iter().all(is_nothing_without_lanes)
+        {
+            continue;
+        }
+        let insts = std::mem::take(&mut f.blocks[body].insts);
+        let data = &mut f.blocks[block];
+        data.insts.extend(insts);
+        data.wave_succs[index].block = next;
+        if next == skip {
+            data.wave_succs.truncate(1);
+            data.term = Terminator::Jump;
+        }
+        // Empty now and without predecessors; dropped with the other empty blocks.
+    }
+}
+
+/// Appends blocks to the sole predecessor that jumps to them.
+fn merge_chains(f: &mut Function) {
+    let preds = count_preds(f);
+    let mut merged: SecondaryMap<Block, bool> = SecondaryMap::new();
+    for i in 0..f.layout.len() {
+        let block = f.layout[i];
+        if merged[block] {
+            continue;
+        }
+        while f.blocks[block].term == Terminator::Jump
+            && let [edge] = &f.blocks[block].wave_succs[..]
+            && let next = edge.block
+            && next != block
+            && preds[next] == 1
+            && !merged[next]
+        {
+            let from = std::mem::take(&mut f.blocks[next]);
+            let into = &mut f.blocks[block];
+            into.insts.extend(from.insts);
+            into.term = from.term;
+            into.wave_succs = from.wave_succs;
+            merged[next] = true;
+        }
+    }
+    f.layout.retain(|&block| !merged[block]);
+}
+
+/// `s_mov_b64 S, exec; s_and_b64 exec, exec, c` → `s_and_saveexec_b64 S, c`, and the same for `s_andn2_b64` where there is
+/// `s_andn1_saveexec_b64` (EXEC = ~source & EXEC).
+fn fuse_saves(f: &mut Function, target: &Target) {
+    for &block in &f.layout {
+        f.blocks[block].insts.dedup_by(|narrow, copy| match fused_save(copy, narrow, target) {
+            Some(fused) => {
+                *copy = fused;
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+fn fused_save(copy: &Inst, narrow: &Inst, target: &Target) -> Option<Inst> {
+    let (Opcode::S_MOV_B64, &[Operand::Reg(saved), source]) = (copy.op, &copy.operands[..]) else {
+        return None;
+    };
+    let &[into, a, b] = &narrow.operands[..] else { return None };
+    let same = |x: Operand| is_exec(&x) || x == Operand::Reg(saved);
+    if !is_exec(&source) || !is_exec(&into) || is_exec(&Operand::Reg(saved)) {
+        return None;
+    }
+    let (op, condition) = match narrow.op {
+        Opcode::S_AND_B64 if same(a) => (Opcode::S_AND_SAVEEXEC_B64, b),
+        Opcode::S_AND_B64 if same(b) => (Opcode::S_AND_SAVEEXEC_B64, a),
+        Opcode::S_ANDN2_B64 if same(a) => (Opcode::S_ANDN1_SAVEEXEC_B64, b),
+        _ => return None,
+    };
+    let Operand::Reg(RegOperand { .. }) = condition else { return None };
+    if same(condition) || !op.info().exists_on(target) {
+        return None;
+    }
+    Some(Inst { loc: narrow.loc, ..Inst::new(op, [Operand::Reg(saved), condition]) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+    use mir::ir::{CallConv, Func};
+    use mir::machine::Edge;
+
+    const EXEC: Operand =
+        Operand::Reg(RegOperand { reg: mir::machine::Reg::Physical(PReg::EXEC_LO), sub: 0, dwords: 2 });
+
+    fn pair(n: u16) -> Operand {
+        Operand::preg(PReg::sgpr(n), 2)
+    }
+
+    fn vmov() -> Inst {
+        Inst::new(Opcode::V_MOV_B32, [Operand::preg(PReg::vgpr(0), 1), Operand::preg(PReg::vgpr(1), 1)])
+    }
+
+    fn narrow(op: Opcode) -> Inst {
+        Inst::new(op, [EXEC, EXEC, pair(4)])
+    }
+
+    fn save() -> Inst {
+        Inst::new(Opcode::S_MOV_B64, [pair(2), EXEC])
+    }
+
+    fn restore() -> Inst {
+        Inst::new(Opcode::S_MOV_B64, [EXEC, pair(2)])
+    }
+
+    /// Blocks with their instructions, terminator and successors, simplified for gfx900; what is left, in order.
+    fn simplified(blocks: &[(&[Inst], Terminator, &[u32])]) -> Vec<(Vec<Opcode>, Terminator)> {
+        let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
+        for (insts, term, succs) in blocks {
+            let block = f.add_block();
+            f.blocks[block].insts = insts.to_vec();
+            f.blocks[block].term = *term;
+            let edge = |&b: &u32| Edge { block: Block::from_u32(b), args: Default::default() };
+            f.blocks[block].wave_succs = succs.iter().map(edge).collect();
+        }
+        let target = Target::new(Target::processor_by_name("gfx900").expect("gfx900 is in the table"));
+        simplify(&mut f, &target);
+        f.layout
+            .iter()
+            .map(|&b| (f.blocks[b].insts.iter().map(|i| i.op).collect(), f.blocks[b].term))
+            .collect()
+    }
+
+    const EXECZ: Terminator = Terminator::Uniform(Condition::Execz);
+
+    #[test]
+    fn exec_is_not_restored_for_the_end() {
+        let left = simplified(&[
+            (&[save(), narrow(Opcode::S_AND_B64)], EXECZ, &[2, 1]),
+            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[2]),
+            (&[restore()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left.len(), 3);
+        assert!(left[2].0.is_empty());
+    }
+
+    #[test]
+    fn a_restore_that_somebody_needs_stays() {
+        let left = simplified(&[
+            (&[save(), narrow(Opcode::S_AND_B64)], EXECZ, &[2, 1]),
+            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[2]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left[0].0, [Opcode::S_AND_SAVEEXEC_B64]);
+        assert_eq!(left[2].0, [Opcode::S_MOV_B64, Opcode::V_MOV_B32]);
+    }
+
+    #[test]
+    fn moves_of_the_next_iteration_come_before_the_branch() {
+        let left = simplified(&[
+            (&[], Terminator::Jump, &[1]),
+            (&[vmov(), narrow(Opcode::S_ANDN2_B64)], EXECZ, &[3, 2]),
+            (&[vmov()], Terminator::Jump, &[1]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        let body = left.iter().find(|b| b.1 == EXECZ).expect("the loop is left");
+        assert_eq!(body.0, [Opcode::V_MOV_B32, Opcode::S_ANDN2_B64, Opcode::V_MOV_B32]);
+        assert_eq!(left.len(), 3);
+    }
+
+    #[test]
+    fn what_writes_sgprs_is_not_moved_before_a_branch() {
+        let compare =
+            Inst::new(Opcode::V_CMP_EQ_U32, [pair(8), Operand::Imm(0), Operand::preg(PReg::vgpr(0), 1)]);
+        let left = simplified(&[
+            (&[narrow(Opcode::S_AND_B64)], EXECZ, &[2, 1]),
+            (&[compare], Terminator::Jump, &[2]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left.len(), 3);
+        assert_eq!(left[1].0, [Opcode::V_CMP_EQ_U32]);
+    }
+
+    #[test]
+    fn an_empty_first_side_leaves_one_saveexec() {
+        let left = simplified(&[
+            (&[vmov(), save(), narrow(Opcode::S_ANDN2_B64)], Terminator::Jump, &[1]),
+            (&[Inst::new(Opcode::S_AND_B64, [EXEC, pair(2), pair(4)])], EXECZ, &[3, 2]),
+            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[3]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_AND_SAVEEXEC_B64]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Regions of other lanes become writes of EXEC.
+//!
+//! `LANES_BEGIN saved, mask` and `LANES_END` bracket instructions marked [`ModFlags::OTHER_LANES`], which run with the lanes of `mask`. What stands
+//! between them without a mark, moves and reloads that allocation inserted, runs with the lanes of the block. EXEC is written
+//! where the two meet, with `s_mov_b64`, which leaves SCC alone. Cost: linear.
+
+use mir::isa::{Opcode, Unit};
+use mir::machine::{Function, Inst, ModFlags, Operand, PReg};
+
+/// Expands all regions of an allocated function.
+pub fn expand(f: &mut Function) {
+    for &block in &f.layout {
+        let data = &mut f.blocks[block];
+        if !data.insts.iter().any(|inst| inst.op == Opcode::LANES_BEGIN) {
+            continue;
+        }
+        let old = std::mem::take(&mut data.insts);
+        data.insts.reserve(old.len() + 4);
+        let mut region: Option<[Operand; 2]> = None;
+        let mut other = false;
+        for mut inst in old {
+            match (inst.op, &inst.operands[..]) {
+                (Opcode::LANES_BEGIN, &[saved, mask]) => {
+                    data.insts.push(mov(&inst, saved, exec()));
+                    region = Some([saved, mask]);
+                    other = false;
+                    continue;
+                }
+                (Opcode::LANES_END, _) => {
+                    if let (true, Some([saved, _])) = (other, region) {
+                        data.insts.push(mov(&inst, exec(), saved));
+                    }
+                    region = None;
+                    other = false;
+                    continue;
+                }
+                _ => {}
+            }
+            let marked = inst.mods.flags.contains(ModFlags::OTHER_LANES);
+            inst.mods.flags.remove(ModFlags::OTHER_LANES);
+            if let Some([saved, mask]) = region
+                && depends_on_lanes(&inst)
+                && marked != other
+            {
+                data.insts.push(mov(&inst, exec(), if marked { mask } else { saved }));
+                other = marked;
+            }
+            data.insts.push(inst);
+        }
+    }
+}
+
+fn exec() -> Operand {
+    Operand::preg(PReg::EXEC_LO, 2)
+}
+
+fn mov(like: &Inst, dst: Operand, src: Operand) -> Inst {
+    Inst { loc: like.loc, ..Inst::new(Opcode::S_MOV_B64, [dst, src]) }
+}
+
+/// Whether EXEC decides what `inst` does.
+fn depends_on_lanes(inst: &Inst) -> bool {
+    // What a pseudo instruction stands for is not there yet.
+    inst.facts().unit == Unit::Pseudo || inst.reads_exec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+    use mir::ir::{CallConv, Func};
+
+    /// A move that allocation put into a region runs with the lanes of the block.
+    #[test]
+    fn moves_in_a_region_keep_their_lanes() {
+        let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
+        let block = f.add_block();
+        let (s, v) = (|n| Operand::preg(PReg::sgpr(n), 2), |n| Operand::preg(PReg::vgpr(n), 1));
+        let add = |marked: bool| {
+            let mut inst = Inst::new(Opcode::V_ADD_F32, [v(0), v(1), v(2)]);
+            inst.mods.flags.set(ModFlags::OTHER_LANES, marked);
+            inst
+        };
+        f.blocks[block].insts = vec![
+            Inst::new(Opcode::LANES_BEGIN, [s(4), Operand::Imm(-1)]),
+            add(true),
+            add(true),
+            Inst::new(Opcode::V_MOV_B32, [v(5), v(6)]),
+            add(true),
+            Inst::new(Opcode::LANES_END, [s(4), Operand::Imm(-1)]),
+            add(false),
+        ];
+        expand(&mut f);
+        let shown: Vec<&str> = f.blocks[block].insts.iter().map(|i| i.op.info().name).collect();
+        let mov = "s_mov_b64";
+        let (a, m) = ("v_add_f32", "v_mov_b32");
+        assert_eq!(shown, [mov, mov, a, a, mov, m, mov, a, mov, a]);
+        assert_eq!(f.blocks[block].insts[4].operands[1], s(4));
+        assert!(f.blocks[block].insts.iter().all(|i| i.mods.flags.is_empty()));
+    }
+}

@@ -1,0 +1,42 @@
+//! Machine passes behind allocation: from physical registers to encoded code.
+//!
+//! One file a pass, in the order in which they run:
+//!
+//! | pass | does |
+//! |---|---|
+//! | [`identity_moves`] | removes moves of a register to itself |
+//! | [`exec`] | removes and merges EXEC code and empty blocks, now that it is known which moves are real |
+//! | [`exec_regions`] | regions of other lanes become writes of EXEC |
+//! | [`frame`] | prolog and epilog: frame, saved registers, M0, FLAT_SCRATCH |
+//! | [`scratch`] | builds the scratch resource where no system passes it |
+//! | [`inline_asm`] | assembles inline assembly |
+//! | [`waits`] | `s_waitcnt` |
+//! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
+//! | [`hazards`] | `s_nop` |
+//! | [`registers`] | counts the registers that the code names |
+//! | [`blocks`] | folds empty blocks away |
+//! | [`pseudos`] | expands what stands for several instructions |
+//! | [`branches`] | terminators become branch instructions |
+//! | [`encode`] | bytes; islands where branches do not reach |
+//! | [`describe`] | descriptor and metadata of a kernel |
+//! | [`callgraph`] | adds to kernels what their callees take |
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod branches;
+mod callee;
+pub mod callgraph;
+pub mod describe;
+pub mod encode;
+pub mod exec;
+pub mod exec_regions;
+pub mod frame;
+pub mod hazards;
+pub mod identity_moves;
+pub mod indexed;
+pub mod inline_asm;
+mod islands;
+pub mod pseudos;
+pub mod registers;
+pub mod scratch;
+pub mod waits;

@@ -1,0 +1,245 @@
+//! Places of LDS and GDS variables.
+//!
+//! A kernel has its variables from offset 0 on (behind what `"amdgpu-lds-size"` reserves), largest alignment first, dynamic LDS at the end. A function
+//! that is called does not know its kernel: variables that such functions use are *shared*, at the same places in all kernels that
+//! call anything, in front of the kernels' own. Dynamic LDS that they use starts behind the largest of these kernels' static LDS, so
+//! that it is at the same place in all of them, too.
+//!
+//! Invariant: an address that a function has as a number holds in every kernel that reaches it. Cost: linear in the code, plus sorting.
+//!
+//! Source for `"amdgpu-lds-size"` and `"amdgpu-gds-size"`: LLVM's AMDGPUMachineFunction.
+
+use crate::ir::{AddrSpace, Const, Func, Function, Global, InstKind, Module, SymbolRef, Value, ValueDef};
+use crate::machine::LdsLayout;
+use rustc_hash::FxHashSet;
+
+/// What a function says about LDS.
+#[derive(Default)]
+struct Uses {
+    /// Variables, each once, in the order of the module.
+    fixed: Vec<Global>,
+    /// Variables of size 0: dynamic LDS.
+    dynamic: Vec<Global>,
+    /// Variables in GDS.
+    region: Vec<Global>,
+    /// Whether it calls anything.
+    calls: bool,
+}
+
+/// Fills `module.lds` for all functions that have a body.
+pub fn lay_out(module: &mut Module) {
+    let defined: Vec<Func> =
+        module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
+    if !module.globals.values().any(|g| matches!(g.space, AddrSpace::LOCAL | AddrSpace::REGION)) {
+        return;
+    }
+    let uses: Vec<(Func, Uses)> =
+        defined.iter().map(|&f| (f, Uses::of(module, &module.functions[f]))).collect();
+    let is_callee = |f: Func| module.functions[f].call_conv.is_callable();
+    let mut common = Uses::default();
+    for (_, uses) in uses.iter().filter(|(f, _)| is_callee(*f)) {
+        common.fixed.extend(&uses.fixed);
+        common.dynamic.extend(&uses.dynamic);
+        common.region.extend(&uses.region);
+    }
+    common.sort(module);
+    let callers = || uses.iter().filter(|(f, uses)| !is_callee(*f) && uses.calls);
+    let reserved = callers().map(|(f, _)| reserved(&module.functions[*f])).fold((0, 0), max_of);
+    let mut shared = LdsLayout { size_bytes: reserved.0, gds_bytes: reserved.1, ..LdsLayout::default() };
+    place(module, &common.fixed, &mut shared.size_bytes, &mut shared.globals);
+    place(module, &common.region, &mut shared.gds_bytes, &mut shared.globals);
+    let known: FxHashSet<Global> = common.fixed.iter().chain(&common.region).copied().collect();
+    let own = |uses: &Uses, layout: &mut LdsLayout| {
+        let mine = |list: &[Global]| list.iter().copied().filter(|g| !known.contains(g)).collect::<Vec<_>>();
+        place(module, &mine(&uses.fixed), &mut layout.size_bytes, &mut layout.globals);
+        place(module, &mine(&uses.region), &mut layout.gds_bytes, &mut layout.globals);
+    };
+    let static_size = |uses: &Uses| {
+        let mut layout = shared.clone();
+        own(uses, &mut layout);
+        layout.size_bytes
+    };
+    let behind =
+        if common.dynamic.is_empty() { 0 } else { callers().map(|(_, u)| static_size(u)).max().unwrap_or(0) };
+    let mut layouts = Vec::with_capacity(uses.len());
+    for (func, uses) in &uses {
+        let mut layout = if is_callee(*func) || uses.calls {
+            let mut layout = shared.clone();
+            if !is_callee(*func) {
+                own(uses, &mut layout);
+            }
+            layout.size_bytes = layout.size_bytes.max(behind);
+            place_dynamic(module, &common.dynamic, &mut layout);
+            layout
+        } else {
+            static_layout(module, &module.functions[*func], uses)
+        };
+        let mut mine = uses.dynamic.clone();
+        mine.retain(|g| !common.dynamic.contains(g) || !uses.calls && !is_callee(*func));
+        place_dynamic(module, &mine, &mut layout);
+        layouts.push((*func, layout));
+    }
+    module.lds.extend(layouts);
+}
+
+/// The layout of a function of a module for which nothing is laid out.
+pub fn layout_alone(module: &Module, function: &Function) -> LdsLayout {
+    let uses = Uses::of(module, function);
+    let mut layout = static_layout(module, function, &uses);
+    place_dynamic(module, &uses.dynamic, &mut layout);
+    layout
+}
+
+fn static_layout(module: &Module, function: &Function, uses: &Uses) -> LdsLayout {
+    let (size_bytes, gds_bytes) = reserved(function);
+    let mut layout = LdsLayout { size_bytes, gds_bytes, ..LdsLayout::default() };
+    place(module, &uses.fixed, &mut layout.size_bytes, &mut layout.globals);
+    place(module, &uses.region, &mut layout.gds_bytes, &mut layout.globals);
+    layout
+}
+
+/// Bytes of LDS and GDS that attributes reserve at the start.
+fn reserved(function: &Function) -> (u32, u32) {
+    let number = |key: &str| {
+        let text = function.attribute(key).and_then(|text| text.split(',').next());
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    };
+    (number("amdgpu-lds-size"), number("amdgpu-gds-size"))
+}
+
+fn max_of(a: (u32, u32), b: (u32, u32)) -> (u32, u32) {
+    (a.0.max(b.0), a.1.max(b.1))
+}
+
+/// Places `list` from `end` on, which moves behind it. Sizes saturate, so that what does not fit is seen by whoever checks the limit.
+fn place(module: &Module, list: &[Global], end: &mut u32, places: &mut Vec<(Global, u32)>) {
+    for &global in list {
+        let variable = &module.globals[global];
+        let at = u64::from(*end).next_multiple_of(1 << variable.align_log2.min(16));
+        places.push((global, at.min(u64::from(u32::MAX)) as u32));
+        *end = at.saturating_add(variable.size_bytes).min(u64::from(u32::MAX)) as u32;
+    }
+}
+
+/// All dynamic variables are the same memory, behind the static ones.
+fn place_dynamic(module: &Module, list: &[Global], layout: &mut LdsLayout) {
+    let Some(align) = list.iter().map(|&g| module.globals[g].align_log2).max() else { return };
+    let at =
+        u64::from(layout.size_bytes).next_multiple_of(1 << align.min(16)).min(u64::from(u32::MAX)) as u32;
+    layout.size_bytes = at;
+    layout.dynamic = true;
+    layout.globals.extend(list.iter().map(|&g| (g, at)));
+}
+
+impl Uses {
+    fn of(module: &Module, function: &Function) -> Self {
+        let mut uses = Self::default();
+        let mut seen: FxHashSet<Value> = FxHashSet::default();
+        let mut work: Vec<Value> = Vec::new();
+        for &block in &function.layout {
+            for &inst in &function.blocks[block].insts {
+                let kind = &function.insts[inst].kind;
+                uses.calls |= matches!(kind, InstKind::Call { .. });
+                kind.for_each_value(|value| {
+                    if matches!(
+                        function.values[value].def,
+                        ValueDef::Const(Const::Symbol(..) | Const::Elements(_))
+                    ) && seen.insert(value)
+                    {
+                        work.push(value);
+                    }
+                });
+            }
+        }
+        while let Some(value) = work.pop() {
+            match &function.values[value].def {
+                ValueDef::Const(Const::Elements(members)) => {
+                    work.extend(members.iter().copied().filter(|&member| seen.insert(member)));
+                }
+                ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => {
+                    let variable = &module.globals[*global];
+                    match (variable.space, variable.size_bytes) {
+                        (AddrSpace::LOCAL, 0) => uses.dynamic.push(*global),
+                        (AddrSpace::LOCAL, _) => uses.fixed.push(*global),
+                        (AddrSpace::REGION, _) => uses.region.push(*global),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        uses.sort(module);
+        uses
+    }
+
+    fn sort(&mut self, module: &Module) {
+        for list in [&mut self.fixed, &mut self.dynamic, &mut self.region] {
+            list.sort_by_key(|&g| (std::cmp::Reverse(module.globals[g].align_log2), g));
+            list.dedup();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three variables and a dynamic one, used by two functions, a kernel that calls one of them, and one that calls nothing.
+    fn module() -> Module {
+        let text = "\
+global @small internal addrspace(3) size 4 align 4
+global @large internal addrspace(3) size 100 align 16
+global @own internal addrspace(3) size 8 align 8
+global @dynamic external addrspace(3) size 0 align 32
+define device void @f(v0: i32) {
+block0:
+  store ptr addrspace(3) @large, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @dynamic, i32 1 addrspace(3) align 4
+  ret
+}
+define kernel void @calls() {
+block0:
+  store ptr addrspace(3) @own, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @small, i32 1 addrspace(3) align 4
+  call @f(i32 1)
+  ret
+}
+define kernel void @alone() {
+block0:
+  store ptr addrspace(3) @small, i32 1 addrspace(3) align 4
+  store ptr addrspace(3) @dynamic, i32 1 addrspace(3) align 4
+  ret
+}
+";
+        let mut module = crate::ir::parse_module(text, "test").unwrap_or_else(|e| panic!("{e}"));
+        lay_out(&mut module);
+        module
+    }
+
+    fn places(module: &Module, function: u32) -> (Vec<(u32, u32)>, u32, bool) {
+        let layout = &module.lds[&Func::from_u32(function)];
+        let mut places: Vec<_> = layout.globals.iter().map(|&(g, at)| (g.as_u32(), at)).collect();
+        places.sort_unstable();
+        (places, layout.size_bytes, layout.dynamic)
+    }
+
+    #[test]
+    fn shared_variables_have_one_place() {
+        let module = module();
+        // Of the function: @large at 0, and @dynamic behind what the calling kernel has.
+        assert_eq!(places(&module, 0), (vec![(1, 0), (3, 128)], 128, true));
+        assert_eq!(places(&module, 1), (vec![(0, 112), (1, 0), (2, 104), (3, 128)], 128, true));
+        // Who calls nothing has only what it uses.
+        assert_eq!(places(&module, 2), (vec![(0, 0), (3, 32)], 32, true));
+    }
+
+    #[test]
+    fn attributes_reserve_the_start() {
+        let mut module = module();
+        let alone = Func::from_u32(2);
+        module.functions[alone].attributes.insert("amdgpu-lds-size".into(), "64,64".into());
+        module.lds.clear();
+        lay_out(&mut module);
+        assert_eq!(places(&module, 2), (vec![(0, 64), (3, 96)], 96, true));
+    }
+}

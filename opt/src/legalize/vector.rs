@@ -1,0 +1,310 @@
+//! Vectors, structs and arrays: their members are parts, so most of this is picking.
+
+use super::{Legalizer, Parts};
+use crate::flow::Flows;
+use cranelift_entity::SecondaryMap;
+use mir::ir::legal::is_indexable;
+use mir::ir::*;
+use mir::{Diagnostic, Result};
+
+/// Fewest elements for which an indexed move beats comparisons and selections.
+const MIN_INDEXED_LANES: u32 = 4;
+
+/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are the same
+/// registers as, through insertions and parameters of blocks. Linear.
+pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
+    let mut whole = SecondaryMap::new();
+    let mut work: Vec<Value> = Vec::new();
+    // Pairs of values that share a register, both ways.
+    let mut same: Vec<(Value, Value)> = Vec::new();
+    for &block in &f.layout {
+        for &inst in &f.blocks[block].insts {
+            let data = &f.insts[inst];
+            match (&data.kind, data.result) {
+                (&InstKind::ExtractElement { vector, index }, _) if f.as_int(index).is_none() => {
+                    work.push(vector);
+                }
+                (&InstKind::InsertElement { vector, index, .. }, Some(result)) => {
+                    same.push((vector, result));
+                    if f.as_int(index).is_none() {
+                        work.push(result);
+                    }
+                }
+                (kind, _) => {
+                    for target in kind.targets() {
+                        let pairs = f.blocks[target.block].params.iter().zip(&target.args);
+                        same.extend(pairs.filter(|&(&p, _)| is_indexable(f.ty(p))).map(|(&p, &a)| (p, a)));
+                    }
+                }
+            }
+        }
+    }
+    if work.is_empty() {
+        return whole;
+    }
+    let both: Vec<_> = same.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let peers = Flows::new(&both);
+    while let Some(value) = work.pop() {
+        let fits = is_indexable(f.ty(value)) && f.ty(value).lanes() >= MIN_INDEXED_LANES;
+        if fits && !whole[value] && f.as_const(value).is_none() {
+            whole[value] = true;
+            work.extend_from_slice(peers.of(value));
+        }
+    }
+    whole
+}
+
+impl Legalizer<'_> {
+    /// Scalar type and parts for each lane of a value of a scalar or vector type.
+    pub(super) fn lanes(&mut self, value: Value) -> Result<(Scalar, Parts)> {
+        let ty = self.old.ty(value);
+        let scalar = ty.scalar().ok_or_else(|| Diagnostic::malformed("aggregate where a scalar belongs"))?;
+        Ok((scalar, self.parts(value)?))
+    }
+
+    pub(super) fn lower_select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Result<Parts> {
+        let conds = self.parts(cond)?;
+        // Pointers that are known to lie in one space stay there.
+        let same = self.spaces.of(if_true).is_some() && self.spaces.of(if_true) == self.spaces.of(if_false);
+        let (t, f) = if same {
+            (self.raw_parts(if_true)?, self.raw_parts(if_false)?)
+        } else {
+            (self.parts(if_true)?, self.parts(if_false)?)
+        };
+        if conds.is_empty() || t.len() != f.len() {
+            return Err(Diagnostic::malformed("select of values of different shapes"));
+        }
+        let per_lane = t.len() / conds.len();
+        Ok((0..t.len())
+            .map(|i| {
+                let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane.max(1)] };
+                self.b.select(cond, t[i], f[i])
+            })
+            .collect())
+    }
+
+    /// A vector that a variable index may address, in one register tuple.
+    pub(super) fn whole_vector(&mut self, vector: Value) -> Result<Value> {
+        if self.whole[vector] {
+            let (start, _) = self.parts[vector];
+            let found = self.arena.get(start as usize).copied();
+            return found.ok_or_else(|| Diagnostic::malformed("a vector without a definition"));
+        }
+        let parts = self.parts(vector)?;
+        Ok(self.b.vector(&parts))
+    }
+
+    fn is_indexed(&self, vector: Value) -> bool {
+        is_indexable(self.old.ty(vector)) && self.old.ty(vector).lanes() >= MIN_INDEXED_LANES
+    }
+
+    pub(super) fn lower_extract(&mut self, vector: Value, index: Value) -> Result<Parts> {
+        let constant = self.old.as_const(vector).is_some();
+        if self.old.as_int(index).is_none() && self.is_indexed(vector) && !constant {
+            let (index, vector) = (self.vector_index(index)?, self.whole_vector(vector)?);
+            let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
+            let kind = InstKind::ExtractElement { vector, index };
+            return Ok(Parts::from_slice(&[self.b.pure(kind, element, InstFlags::empty())]));
+        }
+        if self.whole[vector]
+            && let Some(at) = self.old.as_int(index)
+            && at < u64::from(self.old.ty(vector).lanes())
+        {
+            let vector = self.whole_vector(vector)?;
+            return Ok(Parts::from_slice(&[self.b.extract(vector, at as u32)]));
+        }
+        let (scalar, parts) = self.lanes(vector)?;
+        let each = self.element_parts(scalar);
+        let lanes = parts.len() / each;
+        if let Some(at) = self.old.as_int(index) {
+            let start = at as usize * each;
+            return match parts.get(start..start + each) {
+                Some(found) if (at as usize) < lanes => Ok(Parts::from_slice(found)),
+                _ => Ok((0..each).map(|i| self.poison_like(parts[i])).collect()),
+            };
+        }
+        let index = self.vector_index(index)?;
+        if constant {
+            // Constants are operands of the selections; in a tuple they would take registers first.
+            let mut result = Parts::from_slice(parts.get(..each).unwrap_or_default());
+            for (lane, members) in parts.chunks(each).enumerate().skip(1) {
+                let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
+                result =
+                    result.iter().zip(members).map(|(&old, &new)| self.b.select(hit, new, old)).collect();
+            }
+            return Ok(result);
+        }
+        if lanes > 16 && each == 1 {
+            return self.extract_through_stack(&parts, index);
+        }
+        // A tournament: each bit of the index halves what is left.
+        let mut left: Vec<Value> = parts.to_vec();
+        let mut bit = 0;
+        while left.len() > each {
+            let lanes = left.len() / each;
+            let masked = self.b.and_imm(index, 1 << bit);
+            let odd = self.b.icmp_imm(IntPredicate::Ne, masked, 0);
+            let mut next = Vec::with_capacity(lanes.div_ceil(2) * each);
+            for pair in left.chunks(2 * each) {
+                for i in 0..each {
+                    next.push(match pair.get(each + i) {
+                        Some(&second) => self.b.select(odd, second, pair[i]),
+                        None => pair[i],
+                    });
+                }
+            }
+            left = next;
+            bit += 1;
+        }
+        let result = Parts::from_slice(&left);
+        Ok(result)
+    }
+
+    pub(super) fn lower_insert(
+        &mut self,
+        result: Option<Value>,
+        vector: Value,
+        element: Value,
+        index: Value,
+    ) -> Result<Parts> {
+        if result.is_some_and(|r| self.whole[r]) {
+            let index = self.vector_index(index)?;
+            let (vector, element) = (self.whole_vector(vector)?, self.part(element)?);
+            let ty = self.b.ty(vector);
+            let kind = InstKind::InsertElement { vector, element, index };
+            return Ok(Parts::from_slice(&[self.b.pure(kind, ty, InstFlags::empty())]));
+        }
+        let (scalar, mut parts) = self.lanes(vector)?;
+        let each = self.element_parts(scalar);
+        let lanes = parts.len() / each;
+        let element = self.parts(element)?;
+        if element.len() != each {
+            return Err(Diagnostic::malformed("element of another type than the vector's"));
+        }
+        if let Some(at) = self.old.as_int(index) {
+            if (at as usize) < lanes {
+                parts[at as usize * each..][..each].copy_from_slice(&element);
+            }
+            return Ok(parts);
+        }
+        let index = self.vector_index(index)?;
+        for lane in 0..lanes {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
+            for i in 0..each {
+                let at = lane * each + i;
+                parts[at] = self.b.select(hit, element[i], parts[at]);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// A variable index as i32; out-of-range ones are poison, so high bits may go.
+    fn vector_index(&mut self, index: Value) -> Result<Value> {
+        let bits = self.old.ty(index).bits().unwrap_or(32) as u32;
+        let parts = self.parts(index)?;
+        let low = parts.first().copied().ok_or_else(|| Diagnostic::malformed("index without a value"))?;
+        let low = self.zero_extended(low, bits.min(64));
+        Ok(self.b.zext_or_trunc(low, Type::I32))
+    }
+
+    fn extract_through_stack(&mut self, parts: &[Value], index: Value) -> Result<Parts> {
+        // An index out of range must not leave the object.
+        let last = self.b.i32(parts.len() as u32 - 1);
+        let index = self.b.intrinsic(Intrinsic::Umin, &[index, last], Type::I32);
+        let ty = self.b.ty(parts[0]);
+        let narrow = if ty == Type::I1 { Type::I32 } else { ty };
+        let stride = narrow.scalar().map_or(4, |s| s.store_bytes()).max(4);
+        let slot = self.entry_alloca(stride * parts.len() as u64, stride.trailing_zeros() as u8);
+        let mem = MemAccess::plain(AddrSpace::PRIVATE, stride.min(4).trailing_zeros() as u8);
+        for (i, &part) in parts.iter().enumerate() {
+            let part = if ty == Type::I1 { self.b.cast(CastOp::ZExt, part, narrow) } else { part };
+            let ptr = self.b.ptr_offset(slot, i as i64 * stride as i64);
+            self.store_scalar(ptr, part, mem)?;
+        }
+        let kind = InstKind::PtrAdd { base: slot, index: Some(index), scale: stride as i64, offset: 0 };
+        let ptr = self.b.pure(kind, Type::ptr(AddrSpace::PRIVATE), InstFlags::empty());
+        let loaded = self.load_scalar(ptr, mem, narrow)?;
+        let loaded = if ty == Type::I1 { self.b.icmp_imm(IntPredicate::Ne, loaded, 0) } else { loaded };
+        Ok(Parts::from_slice(&[loaded]))
+    }
+
+    fn poison_like(&mut self, part: Value) -> Value {
+        let ty = self.b.ty(part);
+        self.b.poison(ty)
+    }
+
+    pub(super) fn lower_shuffle(
+        &mut self,
+        args: [Value; 2],
+        mask: &[Option<u32>],
+        ty: Type,
+    ) -> Result<Parts> {
+        let (scalar, mut parts) = self.lanes(args[0])?;
+        parts.extend(self.parts(args[1])?);
+        let each = self.element_parts(scalar);
+        let types = self.part_types(ty)?;
+        let mut out = Parts::new();
+        for (lane, source) in mask.iter().enumerate() {
+            for i in 0..each {
+                let part = source.and_then(|s| parts.get(s as usize * each + i).copied());
+                out.push(match (part, types.get(lane * each + i)) {
+                    (Some(part), _) => part,
+                    (None, Some(&ty)) => self.b.poison(ty),
+                    (None, None) => return Err(Diagnostic::malformed("shuffle mask longer than its result")),
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Where the member at `path` lies among the parts of a value of type `ty`.
+    fn member_range(&self, mut ty: Type, path: &[u32]) -> Result<std::ops::Range<usize>> {
+        let mut start = 0;
+        for &index in path {
+            let Type::Aggregate(agg) = ty else {
+                return Err(Diagnostic::malformed("index path into a scalar"));
+            };
+            match &self.ctx.module.types.aggregates[agg] {
+                Aggregate::Struct { fields, .. } => {
+                    for &(field, _) in fields.iter().take(index as usize) {
+                        start += self.part_types(field)?.len();
+                    }
+                    ty = fields
+                        .get(index as usize)
+                        .ok_or_else(|| Diagnostic::malformed("index past the end of a struct"))?
+                        .0;
+                }
+                Aggregate::Array { element, .. } => {
+                    start += self.part_types(*element)?.len() * index as usize;
+                    ty = *element;
+                }
+            }
+        }
+        Ok(start..start + self.part_types(ty)?.len())
+    }
+
+    pub(super) fn lower_extract_value(&mut self, aggregate: Value, path: &[u32]) -> Result<Parts> {
+        let range = self.member_range(self.old.ty(aggregate), path)?;
+        let parts = self.parts(aggregate)?;
+        parts
+            .get(range)
+            .map(Parts::from_slice)
+            .ok_or_else(|| Diagnostic::malformed("index path outside of the aggregate"))
+    }
+
+    pub(super) fn lower_insert_value(
+        &mut self,
+        aggregate: Value,
+        value: Value,
+        path: &[u32],
+    ) -> Result<Parts> {
+        let range = self.member_range(self.old.ty(aggregate), path)?;
+        let mut parts = self.parts(aggregate)?;
+        let value = self.parts(value)?;
+        match parts.get_mut(range) {
+            Some(slot) if slot.len() == value.len() => slot.copy_from_slice(&value),
+            _ => return Err(Diagnostic::malformed("inserted member does not fit the aggregate")),
+        }
+        Ok(parts)
+    }
+}
