@@ -18,7 +18,9 @@
 //!
 //! Source: `mir::abi::call`; the order of steps is that of llc 22.
 
-use mir::abi::call::{FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved};
+use mir::abi::call::{
+    FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved, is_linkage,
+};
 use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::Opcode;
 use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator};
@@ -74,7 +76,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let graphics = f.saves_as_graphics();
     // The resource of scratch, stack and frame pointer have their own treatment.
     let mut scalars: Vec<PReg> = (4..106)
-        .filter(|&n| scalars[usize::from(n)] && !(30..34).contains(&n))
+        .filter(|&n| scalars[usize::from(n)] && !is_linkage(PReg::sgpr(n)))
         .map(PReg::sgpr)
         .filter(|&r| is_callee_saved(r, graphics))
         .collect();

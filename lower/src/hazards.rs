@@ -14,7 +14,7 @@
 
 use crate::waits::{is_opaque, wave_rpo};
 use cranelift_entity::SecondaryMap;
-use mir::abi::call::is_callee_saved;
+use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
 use mir::isa::{Implicit, Opcode, OpcodeInfo, Role, Unit};
 use mir::machine::{
     AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator,
@@ -160,7 +160,7 @@ impl<'a> Rules<'a> {
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in state.iter() {
                     let register = PReg(recent.register);
-                    let given = inst.op == Opcode::CALL && register.0 < FIRST_OWN_SGPR;
+                    let given = inst.op == Opcode::CALL && register < FIRST_FREE_SGPR;
                     if given || is_callee_saved(register, false) || is_callee_saved(register, true) {
                         let row = self.rows.iter().find(|row| row.0 == recent.rule);
                         nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
@@ -233,9 +233,6 @@ impl<'a> Rules<'a> {
         nops
     }
 }
-
-/// SGPRs below this may hold arguments of calls.
-const FIRST_OWN_SGPR: u16 = 34;
 
 /// Whether code of another function follows.
 fn leaves(inst: &Inst) -> bool {

@@ -677,10 +677,11 @@ impl Limits {
             let graphics = f.saves_as_graphics();
             let given: Vec<PReg> = f.entry.registers().iter().map(|entry| entry.1).collect();
             let kept = |n: u16| {
-                let (roles, reg) = (n < 4 || n == 32 || n == 33, PReg::sgpr(n));
-                roles || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
+                let reg = PReg::sgpr(n);
+                mir::abi::call::is_reserved(reg)
+                    || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
             };
-            for n in (0..106).filter(|&n| kept(n)) {
+            for n in (0..PReg::SGPRS).filter(|&n| kept(n)) {
                 barred = barred.or(&Mask::run(n, 1));
             }
         }

@@ -59,14 +59,13 @@ impl<'a> Selector<'a> {
         if packed && mods.op_sel_hi == 0 {
             mods.op_sel_hi = 7;
         }
-        let has_short = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
-            && info.code(self.target.generation()).is_some();
+        let has_short = info.format.has_short_encoding() && info.code(self.target.generation()).is_some();
         let plain = mods.abs == 0
             && mods.neg == 0
             && mods.omod == 0
             && mods.op_sel == 0
             && !mods.flags.contains(mir::machine::ModFlags::CLAMP);
-        let two = matches!(info.format, Format::Vop2 | Format::Vopc) && ops.len() > first + 1;
+        let two = info.format.has_vgpr_src1() && ops.len() > first + 1;
         if two
             && info.flags.contains(OpFlags::COMMUTES)
             && !self.is_vgpr(&ops[first + 1])

@@ -69,6 +69,12 @@ impl Format {
         self.encodings().len() > 1
     }
 
+    /// Whether the short encoding has a second source, which must be a VGPR there.
+    #[inline]
+    pub const fn has_vgpr_src1(self) -> bool {
+        matches!(self, Self::Vop2 | Self::Vopc)
+    }
+
     /// The `seg` field of the formats that share the encoding of FLAT.
     pub const fn segment(self) -> u8 {
         match self {
@@ -417,7 +423,7 @@ impl OpcodeInfo {
     pub fn operand_kind(&self, index: usize, vop3: bool) -> Option<OperandKind> {
         let desc = self.operands.get(index)?;
         let relaxed = vop3
-            && matches!(self.format, Format::Vop2 | Format::Vopc)
+            && self.format.has_vgpr_src1()
             && desc.kind == OperandKind::Vgpr
             && desc.role == Role::Use
             && !self.flags.contains(OpFlags::IGNORES_EXEC);

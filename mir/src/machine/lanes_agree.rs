@@ -120,7 +120,7 @@ fn is_constant(f: &Function, inst: &Inst, defs: &[Option<u32>]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Condition, Edge, Operand, PReg, Stage, verify};
+    use super::super::{Condition, Edge, Operand, PReg, verify};
     use super::*;
     use crate::ir::{CallConv, Func};
     use crate::isa::Opcode;
