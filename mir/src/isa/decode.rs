@@ -384,9 +384,9 @@ impl Decoder<'_> {
         if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
             return Ok(Operand::Imm(constant));
         }
-        // Of the scalar sources of vector instructions, `v_writelane`'s value alone could come from LDS, until GFX7.
+        // Of the scalar sources of vector instructions, `v_writelane`'s value alone could come from LDS, and not everywhere.
         let lane = self.info.flags.contains(OpFlags::IGNORES_EXEC);
-        let lane_takes = desc.slot == Slot::Src0 && self.generation < Generation::Gfx8;
+        let lane_takes = desc.slot == Slot::Src0 && self.generation.encoding_rules().writelane_from_lds;
         if value == LDS_DIRECT && (self.encoding == Encoding::Auto || lane && !lane_takes) {
             return Err(self.bad(name, value));
         }
@@ -470,7 +470,7 @@ impl Decoder<'_> {
             if imm {
                 return Ok(Operand::Imm(value as i64 * 4));
             }
-            if value == u64::from(LITERAL) && self.generation == Generation::Gfx7 {
+            if value == u64::from(LITERAL) && self.generation.encoding_rules().smem_literal {
                 let literal = self.take_literal()?;
                 if literal <= 0xff {
                     self.mods.flags |= ModFlags::LIT0;

@@ -682,7 +682,7 @@ impl Encoder<'_> {
                 return self.put(value, dwords, "soffset");
             }
             return match u32::try_from(dwords) {
-                Ok(literal) if self.generation == Generation::Gfx7 => {
+                Ok(literal) if self.generation.encoding_rules().smem_literal => {
                     self.put(value, u64::from(LITERAL), "soffset")?;
                     self.set_literal(literal)
                 }

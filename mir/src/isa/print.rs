@@ -91,7 +91,7 @@ fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'st
         (format, Encoding::E32) if long && format.has_short_encoding() => "_e32",
         (format, Encoding::E64) if short && format.has_short_encoding() => "_e64",
         // LLVM leaves it out here.
-        (Format::Vopc, Encoding::Sdwa) if generation <= Generation::Gfx8 => "",
+        (Format::Vopc, Encoding::Sdwa) if !generation.encoding_rules().shows_sdwa_of_comparisons => "",
         (_, Encoding::Sdwa) => "_sdwa",
         (_, Encoding::Dpp) => "_dpp",
         _ => "",
@@ -304,8 +304,8 @@ impl<N: Names> DisplayInst<'_, N> {
     }
 
     fn smem_offset(&self, f: &mut Formatter<'_>, bytes: i64) -> fmt::Result {
-        // GFX6-7 count dwords, and so does their syntax.
-        let units = if self.generation <= Generation::Gfx7 { bytes / 4 } else { bytes };
+        // Text counts as the field does.
+        let units = bytes / self.generation.encoding_rules().smem_unit;
         // A literal dword where the short field would do.
         if self.inst.mods.flags.contains(ModFlags::LIT0) {
             return write!(f, "lit({units:#x})");
@@ -606,10 +606,10 @@ fn swizzle(f: &mut Formatter<'_>, offset: u16, generation: Generation) -> fmt::R
         let lane = |i: u16| offset >> (2 * i) & 3;
         return write!(f, " offset:swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
     }
-    if generation >= Generation::Gfx9 && offset & !0x1f == 0xe000 {
+    if generation.encoding_rules().swizzles_fft && offset & !0x1f == 0xe000 {
         return write!(f, " offset:swizzle(FFT,{})", offset & 31);
     }
-    if generation >= Generation::Gfx9 && offset & !0x7e0 == 0xc000 {
+    if generation.encoding_rules().swizzles_fft && offset & !0x7e0 == 0xc000 {
         return write!(f, " offset:swizzle(ROTATE,{},{})", offset >> 10 & 1, offset >> 5 & 31);
     }
     if offset & 0x8000 != 0 {
@@ -679,8 +679,7 @@ fn buffer_format(f: &mut Formatter<'_>, format: u8, generation: Generation) -> f
     }
     if number != 0 {
         let name = match NUMBER[usize::from(number)] {
-            "" if generation <= Generation::Gfx7 => "SNORM_OGL",
-            "" => "RESERVED_6",
+            "" => generation.encoding_rules().number_format_6,
             name => name,
         };
         write!(f, "{}BUF_NUM_FORMAT_{name}", if data != 1 { "," } else { "" })?;

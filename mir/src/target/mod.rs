@@ -1,5 +1,6 @@
 //! What differs between generations and processors, as data.
 
+mod encoding;
 pub mod hazards;
 mod limits;
 pub mod messages;
@@ -7,6 +8,7 @@ pub mod operands;
 mod processors;
 mod waits;
 
+pub use encoding::*;
 pub use limits::*;
 pub use processors::*;
 pub use waits::*;

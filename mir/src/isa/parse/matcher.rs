@@ -433,12 +433,13 @@ impl<'a> Candidate<'_, 'a> {
         if operand.is_modified() {
             return misfit(index, operand.at, "input modifier on an immediate");
         }
+        let rules = self.target.encoding_rules();
         match kind {
-            // GFX6-7 count dwords.
-            K::SmemOffset if self.target.generation() <= Generation::Gfx7 => match value.checked_mul(4) {
+            // Where the field counts dwords, the text does.
+            K::SmemOffset if rules.smem_unit > 1 => match value.checked_mul(rules.smem_unit) {
                 Some(bytes) if (0..1 << 34).contains(&bytes) => {
                     // Asked for as a literal, though the short field would hold it.
-                    if operand.literal && value <= 0xff && self.target.generation() == Generation::Gfx7 {
+                    if operand.literal && value <= 0xff && rules.smem_literal {
                         mods.flags |= ModFlags::LIT0;
                     }
                     Ok(Operand::Imm(bytes))
