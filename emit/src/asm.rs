@@ -283,7 +283,7 @@ fn write_descriptor(
     writeln!(out, "\t\t.amdhsa_next_free_vgpr {}", counts.vgprs)?;
     writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}")?;
     writeln!(out, "\t\t.amdhsa_reserve_vcc {}", u32::from(f.resources.vcc))?;
-    if target.has(Features::FLAT) {
+    if target.has_flat_scratch() {
         writeln!(out, "\t\t.amdhsa_reserve_flat_scratch {}", u32::from(f.resources.flat_scratch))?;
     }
     if target.has(Features::XNACK_MASK) {

@@ -133,7 +133,7 @@ impl<'a> Assembler<'a, '_> {
                 Field::NextFreeVgpr => vgprs = number,
                 Field::NextFreeSgpr => sgprs = number,
                 Field::ReserveVcc => vcc = flag()?,
-                Field::ReserveFlatScratch if !target.has(Features::FLAT) => {
+                Field::ReserveFlatScratch if !target.has_flat_scratch() => {
                     return Err(wrong(format!("flat_scratch does not exist on {target}")));
                 }
                 Field::ReserveFlatScratch => flat_scratch = flag()?,

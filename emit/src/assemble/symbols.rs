@@ -310,7 +310,7 @@ impl<'a> Symbols<'a> {
 ///
 /// LLVM's assembler also counts FLAT_SCRATCH, reserved by default, on GFX6, which has none.
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> i64 {
-    if flat_scratch && !target.has(Features::FLAT) {
+    if flat_scratch && !target.has_flat_scratch() {
         return 4;
     }
     let mut target = *target;

@@ -54,7 +54,7 @@ impl<'a> Selector<'a> {
     pub(super) fn vop_mods(&mut self, op: Opcode, operands: &[Operand], mut mods: Modifiers) {
         let info = op.info();
         let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
-        let first = info.def_count();
+        let first = usize::from(op.facts().def_count);
         let packed = info.format == Format::Vop3p;
         if packed && mods.op_sel_hi == 0 {
             mods.op_sel_hi = 7;

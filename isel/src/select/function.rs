@@ -84,7 +84,7 @@ impl<'a> Selector<'a> {
     pub(super) fn set_flat_scratch_up(&mut self) {
         if !self.mf.call_conv.is_callable()
             && mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
-            && self.target.has(Features::FLAT)
+            && self.target.has_flat_scratch()
         {
             self.mf.uses_flat_scratch = true;
         }

@@ -327,7 +327,7 @@ pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
     let used = |count, used: bool| if used { count } else { 0 };
     used(special.vcc, vcc)
         .max(used(special.xnack_mask, target.has(Features::XNACK)))
-        .max(used(special.flat_scratch, flat_scratch && target.has(Features::FLAT)))
+        .max(used(special.flat_scratch, flat_scratch))
 }
 
 #[cfg(test)]

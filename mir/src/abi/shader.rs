@@ -186,7 +186,7 @@ impl PsInputs {
 
 /// Whether flat instructions can reach scratch: the values for FLAT_SCRATCH come from the command processor alone.
 pub fn has_flat_scratch(convention: CallConv, target: &Target) -> bool {
-    scratch_source(convention, target) == ScratchSource::Given && target.has(Features::FLAT)
+    scratch_source(convention, target) == ScratchSource::Given && target.has_flat_scratch()
 }
 
 #[cfg(test)]

@@ -311,11 +311,6 @@ const fn extend(
     }
 }
 
-/// Whether `info` interpolates a parameter.
-fn interpolates(info: &OpcodeInfo) -> bool {
-    info.operands.iter().any(|o| o.kind == OperandKind::Attribute)
-}
-
 /// The layouts of one generation, where they differ from another's.
 struct Family {
     smem: &'static Layout,
@@ -411,7 +406,7 @@ pub fn layout(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> 
         (Format::Vintrp, Encoding::E32) => Some(family.vintrp),
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64)
         | (Format::Vop3, Encoding::E64 | Encoding::Auto) => {
-            if interpolates(info) {
+            if info.interpolates() {
                 family.vop3_interp
             } else if info.flags.contains(OpFlags::VOP3B) {
                 Some(family.vop3b)

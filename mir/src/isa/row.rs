@@ -431,9 +431,25 @@ impl OpcodeInfo {
     }
 
     /// Number of operands that are written (`Def` and `DefUse`); they come first.
-    #[inline]
-    pub fn def_count(&self) -> usize {
-        self.operands.iter().filter(|o| o.role != Role::Use).count()
+    pub const fn def_count(&self) -> usize {
+        let (mut count, mut i) = (0, 0);
+        while i < self.operands.len() {
+            count += !matches!(self.operands[i].role, Role::Use) as usize;
+            i += 1;
+        }
+        count
+    }
+
+    /// Whether it interpolates an attribute.
+    pub const fn interpolates(&self) -> bool {
+        let mut i = 0;
+        while i < self.operands.len() {
+            if matches!(self.operands[i].kind, OperandKind::Attribute) {
+                return true;
+            }
+            i += 1;
+        }
+        false
     }
 
     /// Opcode number in its base format on `generation`.

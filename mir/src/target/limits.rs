@@ -265,6 +265,12 @@ impl Target {
         self.generation().limits()
     }
 
+    /// Whether there is FLAT_SCRATCH.
+    #[inline]
+    pub fn has_flat_scratch(&self) -> bool {
+        self.limits().flat_scratch != FlatScratch::None
+    }
+
     /// Lanes of a wave.
     #[inline]
     pub fn wave_size(&self) -> u32 {

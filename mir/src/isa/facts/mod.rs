@@ -29,7 +29,7 @@ pub use events::*;
 pub use timing::{LatencyClass, Rate};
 
 use super::format::Slot;
-use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw, Role, ValueType};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, Rmw, ValueType};
 use crate::machine::{Inst, ModFlags, Operand, PReg, Reg};
 
 /// The unit that executes an instruction.
@@ -74,7 +74,7 @@ impl Unit {
             Format::Sopp => Self::Control,
             Format::Smem => Self::Smem,
             Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp => {
-                if interpolates(info) {
+                if info.interpolates() {
                     Self::Interp
                 } else {
                     Self::Valu
@@ -191,7 +191,7 @@ impl Memory {
         if flags.contains(OpFlags::ATOMIC) {
             action = action.union(MemoryAction::ATOMIC);
         }
-        if def_count(info) > 0 {
+        if info.def_count() > 0 {
             action = action.union(MemoryAction::RETURNS);
         }
         let two = flags.contains(OpFlags::DS_TWO);
@@ -311,7 +311,7 @@ impl OpFacts {
             implicit: Implicit::of(info, unit),
             memory: Memory::of(info),
             comparison: Comparison::of(info),
-            def_count: def_count(info),
+            def_count: info.def_count() as u8,
             events: EventClass::of(info),
             data: slot(info, Slot::Data0),
             soffset: slot(info, Slot::Soffset),
@@ -435,29 +435,6 @@ const fn slot(info: &OpcodeInfo, wanted: Slot) -> u8 {
         i += 1;
     }
     NONE
-}
-
-const fn def_count(info: &OpcodeInfo) -> u8 {
-    let (mut count, mut i) = (0, 0);
-    while i < info.operands.len() {
-        if !matches!(info.operands[i].role, Role::Use) {
-            count += 1;
-        }
-        i += 1;
-    }
-    count
-}
-
-/// Whether the row interpolates an attribute.
-const fn interpolates(info: &OpcodeInfo) -> bool {
-    let mut i = 0;
-    while i < info.operands.len() {
-        if matches!(info.operands[i].kind, OperandKind::Attribute) {
-            return true;
-        }
-        i += 1;
-    }
-    false
 }
 
 const fn is_float(ty: ValueType) -> bool {
