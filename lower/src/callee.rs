@@ -54,8 +54,8 @@ struct Holder {
 ///
 /// Errors: a frame of more bytes than an SGPR can hold for all lanes (`Limit`), no free VGPR for SGPRs (`Unsupported`).
 pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
-    let mut written = [false; 256];
-    let mut scalars = [false; 106];
+    let mut written = [false; PReg::VGPRS as usize];
+    let mut scalars = [false; PReg::SGPRS as usize];
     // The code may rely on the frame pointer though the calls that it is for have turned out to be unreachable.
     let calls = !f.calls.is_empty() || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
     for &block in &f.layout {
@@ -89,7 +89,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
         *end += 4;
         *end - 4
     };
-    for n in (0..256).filter(|&n| written[usize::from(n)]) {
+    for n in (0..PReg::VGPRS).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
         let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg, graphics)) {
             (true, true) => Lanes::All,
@@ -101,7 +101,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     }
     // Registers whose lanes hold SGPRs of the caller: free ones, or one that is saved anyway.
     let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
-    let mut free = (0..256).filter(free).map(PReg::vgpr);
+    let mut free = (0..PReg::VGPRS).filter(free).map(PReg::vgpr);
     let mut holders = Vec::new();
     for scalars in scalars.chunks(target.wave_size() as usize) {
         let mut holder = |reg, place| holders.push(Holder { reg, scalars: scalars.to_vec(), place });

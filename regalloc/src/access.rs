@@ -43,7 +43,7 @@ pub(crate) fn vreg_of(operand: &RegOperand) -> Option<mir::machine::VReg> {
 /// Registers of the allocated files that a callee may change, one of the graphics convention or another.
 pub(crate) fn clobbered(graphics: bool) -> Vec<(RegFile, u16)> {
     let scalar = (0..=VCC + 1).map(|n| (RegFile::Sgpr, n));
-    let vector = (0..256).map(|n| (RegFile::Vgpr, n));
+    let vector = (0..PReg::VGPRS).map(|n| (RegFile::Vgpr, n));
     let changes = |&(file, n): &(RegFile, u16)| !mir::abi::call::is_callee_saved(preg(file, n), graphics);
     // Between the numbered registers and VCC are those that have roles of their own.
     scalar

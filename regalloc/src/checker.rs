@@ -81,7 +81,7 @@ impl Checker<'_> {
     pub fn check(mut self) -> Result<()> {
         self.named = named(self.before);
         let blocks = self.numbering.order.len();
-        let mut whole_wave = vec![false; 256];
+        let mut whole_wave = vec![false; PReg::VGPRS.into()];
         for v in self.before.vregs.keys().filter(|&v| Kind::of(self.before, v) == Kind::WholeWave) {
             let first = self.reg_of[v.as_u32() as usize];
             for d in 0..u16::from(self.before.vregs[v].dwords) {

@@ -601,7 +601,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     if f.calls.is_empty() && f.asm_sites.is_empty() {
         return (0..lanes).map(|n| PReg::vgpr(first + n)).collect();
     }
-    let mut taken = [false; 256];
+    let mut taken = [false; PReg::VGPRS as usize];
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
             let spills = matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32);
@@ -609,7 +609,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
                 if let Reg::Physical(reg) = operand.reg {
                     let numbers = (0..u16::from(operand.dwords)).filter_map(|d| reg.plus(d).vgpr_index());
                     // The provisional numbers of those that are placed here.
-                    for n in numbers.filter(|&n| !(spills && n > 255 - lanes)) {
+                    for n in numbers.filter(|&n| !(spills && n >= PReg::VGPRS - lanes)) {
                         taken[usize::from(n)] = true;
                     }
                 }
@@ -618,7 +618,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     }
     let kept = |n: u16| f.calls.is_empty() || mir::abi::call::is_callee_saved(PReg::vgpr(n), false);
     let free = |n: &u16| !taken[usize::from(*n)] && kept(*n);
-    (0..256).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
+    (0..PReg::VGPRS).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
 }
 
 /// Numbers the registers that hold spilled SGPRs behind all others.
@@ -638,9 +638,9 @@ fn place_lane_registers(f: &mut Function, lanes: u16) -> Result<()> {
             for operand in &mut inst.operands {
                 if let Operand::Reg(reg) = operand
                     && let Reg::Physical(p) = reg.reg
-                    && let Some(n) = p.vgpr_index().filter(|&n| n > 255 - lanes)
+                    && let Some(n) = p.vgpr_index().filter(|&n| n >= PReg::VGPRS - lanes)
                 {
-                    reg.reg = places.get(usize::from(255 - n)).copied().unwrap_or(p).into();
+                    reg.reg = places.get(usize::from(PReg::VGPRS - 1 - n)).copied().unwrap_or(p).into();
                 }
             }
         }
@@ -716,7 +716,7 @@ fn resources(f: &mut Function, lanes: u16) {
     let mut count = |reg: PReg, dwords: u8| {
         let last = reg.plus(u16::from(dwords.max(1)) - 1);
         if let Some(n) = last.vgpr_index() {
-            if n > 255 - lanes {
+            if n >= PReg::VGPRS - lanes {
                 return;
             }
             vgprs = vgprs.max(n + 1);

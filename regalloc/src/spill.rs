@@ -83,7 +83,7 @@ impl Spills {
 
 /// The provisional register of lane register `n`.
 pub(crate) fn lane_register(n: u16) -> PReg {
-    PReg::vgpr(255 - n)
+    PReg::vgpr(PReg::VGPRS - 1 - n)
 }
 
 /// How many dwords may be alive at once in successive rounds.

@@ -51,6 +51,8 @@ impl PReg {
     pub const POPS_EXITING_WAVE_ID: Self = Self(148);
     /// Number of plain SGPRs.
     pub const SGPRS: u16 = 106;
+    /// Number of VGPRs.
+    pub const VGPRS: u16 = 256;
     const VGPR0: u16 = 512;
 
     /// Scalar register `n`, 0 to 105.
@@ -82,7 +84,7 @@ impl PReg {
     /// The number of a VGPR.
     #[inline]
     pub fn vgpr_index(self) -> Option<u16> {
-        (Self::VGPR0..Self::VGPR0 + 256).contains(&self.0).then(|| self.0 - Self::VGPR0)
+        (Self::VGPR0..Self::VGPR0 + Self::VGPRS).contains(&self.0).then(|| self.0 - Self::VGPR0)
     }
 
     /// The number of a trap temporary.
