@@ -121,7 +121,7 @@ struct Collector<'a, 'd> {
 }
 
 impl Observer for Collector<'_, '_> {
-    fn module(&self, pass: &'static Pass, module: &Module) {
+    fn module(&self, pass: &'static Pass, module: &mut Module) {
         if ![READ, LEGAL].contains(&pass.name) {
             return;
         }

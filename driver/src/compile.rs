@@ -43,10 +43,10 @@ impl Output {
     }
 }
 
-/// Looks at what passes make of a program, and may change machine code between them. Functions are compiled at the same time.
+/// Looks at what passes make of a program, and may change it between them. Functions are compiled at the same time.
 pub trait Observer: Sync {
     /// The module behind `pass`, the last one of several that go over the functions one by one.
-    fn module(&self, _pass: &'static Pass, _module: &Module) {}
+    fn module(&self, _pass: &'static Pass, _module: &mut Module) {}
     /// Machine code of a function behind `pass`.
     fn function(&self, pass: &'static Pass, function: &mut machine::Function);
     /// The functions before they are written.
@@ -538,14 +538,18 @@ fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> St
 
 /// Checks IR behind `pass`.
 fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    ir::verify(module, function).map_err(|errors| match errors.into_iter().next() {
+    let verify = if pass.leaves >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
+    verify(module, function).map_err(|errors| match errors.into_iter().next() {
         Some(error) => broken(pass, Box::new(error)),
         None => broken(pass, Diagnostic::defect("refused without a reason")),
     })?;
-    if pass.leaves >= Stage::Expanded {
-        ir::legal::verify_legal(function, &module.types, target).map_err(|error| broken(pass, error))?;
-    }
-    Ok(())
+    let types = &module.types;
+    let legal = match pass.leaves {
+        Stage::Read => Ok(()),
+        Stage::Expanded => ir::legal::verify_expanded(function, types, target),
+        _ => ir::legal::verify_legal(function, types, target),
+    };
+    legal.map_err(|error| broken(pass, error))
 }
 
 /// What the verifier found behind `pass`.

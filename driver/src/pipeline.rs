@@ -15,6 +15,7 @@ const SELECTED: Stage = Stage::Machine(M::Selected);
 const LINEAR: Stage = Stage::Machine(M::Linear);
 const MODELLED: Stage = Stage::Machine(M::Modelled);
 const ALLOCATED: Stage = Stage::Machine(M::Allocated);
+const WAVE: Stage = Stage::Machine(M::Wave);
 const FRAMED: Stage = Stage::Machine(M::Framed);
 const WAITED: Stage = Stage::Machine(M::Waited);
 const FINAL: Stage = Stage::Machine(M::Final);
@@ -50,9 +51,9 @@ pub const PASSES: &[Pass] = &[
     Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target); Ok(()) })),
     Pass::new("allocate", MODELLED, ALLOCATED, Machine(|f, cx| regalloc::allocate(f, cx.target, &prepare::register_limits(cx)?))),
     Pass::new("remove-identity-moves", ALLOCATED, ALLOCATED, Machine(|f, _| { lower::identity_moves::remove(f); Ok(()) })),
-    Pass::new("simplify-exec", ALLOCATED, ALLOCATED, Machine(|f, cx| { lower::exec::simplify(f, cx.target); Ok(()) })),
-    Pass::new("expand-exec-regions", ALLOCATED, ALLOCATED, Machine(|f, _| { lower::exec_regions::expand(f); Ok(()) })),
-    Pass::new("insert-prolog", ALLOCATED, FRAMED, Machine(|f, cx| lower::frame::insert_prolog(f, cx.target))),
+    Pass::new("simplify-exec", ALLOCATED, WAVE, Machine(|f, cx| { lower::exec::simplify(f, cx.target); Ok(()) })),
+    Pass::new("expand-exec-regions", WAVE, WAVE, Machine(|f, _| { lower::exec_regions::expand(f); Ok(()) })),
+    Pass::new("insert-prolog", WAVE, FRAMED, Machine(|f, cx| lower::frame::insert_prolog(f, cx.target))),
     Pass::new("build-scratch-resource", FRAMED, FRAMED, Machine(|f, cx| lower::scratch::build_resource(f, cx.module, cx.target))),
     Pass::new("expand-inline-asm", FRAMED, FRAMED, Machine(|f, cx| lower::inline_asm::expand(f, cx.module, cx.target))),
     Pass::new("insert-waits", FRAMED, WAITED, Machine(|f, cx| { lower::waits::insert_waits(f, cx.target); Ok(()) })),

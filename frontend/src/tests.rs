@@ -20,7 +20,8 @@ fn body(text: &str, name: &str) -> Vec<String> {
     let function = find(&module, name);
     let printed = function.display(&module).to_string();
     let lines = printed.lines().map(str::trim).skip_while(|line| !line.ends_with('{')).skip(1);
-    lines.take_while(|line| *line != "}").map(str::to_owned).collect()
+    let code = lines.take_while(|line| *line != "}" && !line.starts_with("constants "));
+    code.filter(|line| !line.starts_with("tables ")).map(str::to_owned).collect()
 }
 
 fn find<'m>(module: &'m Module, name: &str) -> &'m Function {
@@ -142,8 +143,8 @@ define float @f(float %x, ptr addrspace(1) %d, ptr addrspace(4) %s, i1 %c) stric
         "v4: float = intrinsic nnan contract fma(v0, float 0x7fa00000, float 0x3f800000) !fpmath 640",
         "intrinsic memcpy(v1, v2, i64 64, i1 0) !align 4 2",
         "v5: float = fadd strict v4, v0",
-        "v6: float = call @ext(v5)",
-        "v7: i32 = asm \"v_mov_b32 $0, $1\" \"=v,v\" sideeffect(v6)",
+        "v6: float = call @ext(v5) !site device [_]",
+        "v7: i32 = asm \"v_mov_b32 $0, $1\" \"=v,v\" sideeffect(v6) !site device [_]",
         "ret v6",
     ];
     assert_eq!(body(text, "f"), expected);

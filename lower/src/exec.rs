@@ -33,6 +33,9 @@ pub fn simplify(f: &mut Function, target: &Target) {
     fold_empty_blocks(f);
     merge_chains(f);
     fuse_saves(f, target);
+    for &block in &f.layout {
+        f.blocks[block].thread_succs.clear();
+    }
 }
 
 /// What an instruction, or a whole block, does first to EXEC.

@@ -14,6 +14,7 @@ pub mod measure;
 pub mod opt;
 pub mod piglit;
 pub mod random;
+pub mod round_trip;
 pub mod toolchain;
 
 use std::process::ExitCode;

@@ -9,7 +9,9 @@ use mir::ir::{
     AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, Ordering, SyncScope, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{Dpp, Encoding, EntryValue, Extension, Operand, PReg, Reg, VRegFlags};
+use mir::machine::{
+    Dpp, Encoding, EntryValue, Extension, ModFlags, Operand, PReg, Reg, VRegFlags, writes_exec,
+};
 use smallvec::SmallVec;
 
 /// Vector instructions whose sources are the arguments as they are.
@@ -382,7 +384,8 @@ impl<'a> Selector<'a> {
                 let register = self.named_register(args[1])?;
                 let x = self.sgpr(args[0]);
                 let op = if register.1 == 2 { S_MOV_B64 } else { S_MOV_B32 };
-                self.emit(op, [register.0, x]);
+                let inst = self.emit(op, [register.0, x]);
+                inst.mods.flags.set(ModFlags::SETS_EXEC, writes_exec(inst));
                 Ok(())
             }
             _ => self.lower_lanes_intrinsic(data, intrinsic, args),

@@ -278,6 +278,25 @@ fn value_kind(space: Option<AddrSpace>, qualifiers: &str, base_ty: &str) -> &'st
     }
 }
 
+/// Kinds of arguments that are in no table: explicit ones, slots that hold nothing, and what takes the place of another.
+const OTHER_KINDS: [&str; 9] = [
+    "by_value",
+    "global_buffer",
+    "dynamic_shared_pointer",
+    "image",
+    "sampler",
+    "pipe",
+    "queue",
+    "hidden_none",
+    "hidden_printf_buffer",
+];
+
+/// The [`KernelArg::value_kind`] that reads `name`.
+pub fn value_kind_named(name: &str) -> Option<&'static str> {
+    let hidden = HIDDEN_V2.iter().chain(HIDDEN_V5).map(|row| row.kind);
+    hidden.chain(OTHER_KINDS).find(|kind| *kind == name)
+}
+
 /// Which bytes behind `implicitarg.ptr` the code may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ImplicitUse {

@@ -458,12 +458,37 @@ impl Function {
             return value;
         }
         let value = self.values.push(ValueData { ty, def: ValueDef::Const(constant) });
+        self.note_constant(hash, value);
+        value
+    }
+
+    /// The value that stands for a constant, if there is one.
+    pub fn find_constant(&self, ty: Type, constant: &Const) -> Option<Value> {
+        let same = |&value: &Value| {
+            let data = &self.values[value];
+            data.ty == ty && matches!(&data.def, ValueDef::Const(known) if known == constant)
+        };
+        self.consts.find(FxBuildHasher.hash_one((ty, constant)), same).copied()
+    }
+
+    /// Makes `value`, which nothing defines yet, stand for a constant; false where another value does.
+    pub(super) fn define_constant(&mut self, value: Value, ty: Type, constant: Const) -> bool {
+        if self.find_constant(ty, &constant).is_some() {
+            return false;
+        }
+        let hash = FxBuildHasher.hash_one((ty, &constant));
+        self.values[value] = ValueData { ty, def: ValueDef::Const(constant) };
+        self.note_constant(hash, value);
+        true
+    }
+
+    /// Enters a constant into the table of those that there are.
+    fn note_constant(&mut self, hash: u64, value: Value) {
         let values = &self.values;
         self.consts.insert_unique(hash, value, |&value| match &values[value].def {
             ValueDef::Const(constant) => FxBuildHasher.hash_one((values[value].ty, constant)),
             _ => 0,
         });
-        value
     }
 
     /// An integer constant of type `ty` (up to 64 bits), truncated to its width.

@@ -276,9 +276,9 @@ pub struct EntryLayout {
 /// The entry values a function asks for, with the virtual register that holds each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryState {
-    values: std::collections::BTreeMap<EntryValue, Option<VReg>>,
+    pub(super) values: std::collections::BTreeMap<EntryValue, Option<VReg>>,
     /// Whether a caller, not the command processor, fills the registers.
-    called: bool,
+    pub(super) called: bool,
     /// What is special, where something is.
     pub layout: EntryLayout,
 }
@@ -457,7 +457,7 @@ pub struct Resources {
 }
 
 /// A machine function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Symbol name.
     pub name: String,

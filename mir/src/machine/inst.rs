@@ -175,6 +175,8 @@ bitflags::bitflags! {
         const ZERO_OFFSET = 1 << 22;
         /// Runs with the lanes of the region around it (`LANES_BEGIN`); gone before emission.
         const OTHER_LANES = 1 << 23;
+        /// Writes EXEC in the body of a block, since the program itself asks for it (`llvm.write_register`).
+        const SETS_EXEC = 1 << 24;
         /// Those that choose between encodings of the same operation and have no field of their own.
         const ANY_LAYOUT = Self::LIT0.bits() | Self::LIT1.bits() | Self::ZERO_OFFSET.bits();
     }

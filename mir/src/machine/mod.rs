@@ -35,4 +35,6 @@ pub use asm::*;
 pub use function::*;
 pub use inst::*;
 pub use reg::*;
+pub(crate) use text::parse_functions_at;
+pub use text::{parse_function, parse_functions};
 pub use verify::{Stage, verify, writes_exec};

@@ -99,6 +99,23 @@ impl PReg {
         self.vgpr_index().is_some()
     }
 
+    /// The register that prints as `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if let Some(&(reg, _)) = SPECIAL.iter().find(|(_, special)| *special == name) {
+            return Some(reg);
+        }
+        let numbered = |prefix: &str, count: u16| -> Option<u16> {
+            let digits = name.strip_prefix(prefix)?;
+            let plain = digits.bytes().all(|b| b.is_ascii_digit());
+            digits.parse().ok().filter(|&n| plain && n < count)
+        };
+        numbered("s", 106)
+            .map(Self::sgpr)
+            .or_else(|| numbered("v", 256).map(Self::vgpr))
+            .or_else(|| numbered("ttmp", 16).map(Self::ttmp))
+            .or_else(|| numbered("preg", u16::MAX).map(Self))
+    }
+
     /// The register `n` dwords further in the same tuple.
     #[inline]
     pub const fn plus(self, n: u16) -> Self {
@@ -142,6 +159,33 @@ impl fmt::Debug for PReg {
     }
 }
 
+/// Names of registers that are neither plain SGPRs, VGPRs nor trap temporaries.
+const SPECIAL: [(PReg, &str); 23] = [
+    (PReg::FLAT_SCRATCH_LO, "flat_scratch_lo"),
+    (PReg::FLAT_SCRATCH_HI, "flat_scratch_hi"),
+    (PReg::XNACK_MASK_LO, "xnack_mask_lo"),
+    (PReg::XNACK_MASK_HI, "xnack_mask_hi"),
+    (PReg::VCC_LO, "vcc_lo"),
+    (PReg::VCC_HI, "vcc_hi"),
+    (PReg::TBA_LO, "tba_lo"),
+    (PReg::TBA_HI, "tba_hi"),
+    (PReg::TMA_LO, "tma_lo"),
+    (PReg::TMA_HI, "tma_hi"),
+    (PReg::M0, "m0"),
+    (PReg::NULL, "null"),
+    (PReg::EXEC_LO, "exec_lo"),
+    (PReg::EXEC_HI, "exec_hi"),
+    (PReg::VCCZ, "src_vccz"),
+    (PReg::EXECZ, "src_execz"),
+    (PReg::SCC, "src_scc"),
+    (PReg::LDS_DIRECT, "src_lds_direct"),
+    (PReg::SHARED_BASE, "src_shared_base"),
+    (PReg::SHARED_LIMIT, "src_shared_limit"),
+    (PReg::PRIVATE_BASE, "src_private_base"),
+    (PReg::PRIVATE_LIMIT, "src_private_limit"),
+    (PReg::POPS_EXITING_WAVE_ID, "src_pops_exiting_wave_id"),
+];
+
 /// Prints a single register in LLVM's assembly syntax (`s5`, `v12`, `vcc_lo`, ...).
 impl fmt::Display for PReg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,33 +198,10 @@ impl fmt::Display for PReg {
         if let Some(n) = self.ttmp_index() {
             return write!(f, "ttmp{n}");
         }
-        let name = match *self {
-            Self::FLAT_SCRATCH_LO => "flat_scratch_lo",
-            Self::FLAT_SCRATCH_HI => "flat_scratch_hi",
-            Self::XNACK_MASK_LO => "xnack_mask_lo",
-            Self::XNACK_MASK_HI => "xnack_mask_hi",
-            Self::VCC_LO => "vcc_lo",
-            Self::VCC_HI => "vcc_hi",
-            Self::TBA_LO => "tba_lo",
-            Self::TBA_HI => "tba_hi",
-            Self::TMA_LO => "tma_lo",
-            Self::TMA_HI => "tma_hi",
-            Self::M0 => "m0",
-            Self::NULL => "null",
-            Self::EXEC_LO => "exec_lo",
-            Self::EXEC_HI => "exec_hi",
-            Self::VCCZ => "src_vccz",
-            Self::EXECZ => "src_execz",
-            Self::SCC => "src_scc",
-            Self::LDS_DIRECT => "src_lds_direct",
-            Self::SHARED_BASE => "src_shared_base",
-            Self::SHARED_LIMIT => "src_shared_limit",
-            Self::PRIVATE_BASE => "src_private_base",
-            Self::PRIVATE_LIMIT => "src_private_limit",
-            Self::POPS_EXITING_WAVE_ID => "src_pops_exiting_wave_id",
-            Self(other) => return write!(f, "preg{other}"),
-        };
-        f.write_str(name)
+        match SPECIAL.iter().find(|(reg, _)| reg == self) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "preg{}", self.0),
+        }
     }
 }
 

@@ -13,27 +13,58 @@ use super::{
 use super::{Operand, SdwaUnused, Terminator};
 use crate::analysis::{Csr, Dominators, Order};
 use crate::isa::format::Slot;
-use crate::isa::{Implicit, MemoryKind, OpFlags, OperandDesc, OperandKind, Role};
+use crate::isa::{Implicit, MemoryKind, OpFlags, Opcode, OperandDesc, OperandKind, Role};
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
 /// How far a machine function has come; see [`super`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Stage {
     /// Virtual registers in SSA, thread graph only.
+    #[default]
     Selected,
     /// Virtual registers, SSA on both graphs; EXEC code in heads and tails.
     Linear,
     /// The same, with cache bits, invalidates and the waits that the memory model asks for.
     Modelled,
-    /// Physical registers, wave graph.
+    /// Physical registers on both graphs; parameters are gone.
     Allocated,
+    /// The wave graph alone. Blocks have no parts any more: EXEC code is code like any other.
+    Wave,
     /// Prolog and epilogs are there, stack objects have their places.
     Framed,
     /// All waits are there; from here on mitigations of hazards are added.
     Waited,
     /// Blocks end in branch instructions.
     Final,
+}
+
+impl Stage {
+    /// All stages in order.
+    pub const ALL: [Self; 8] = [
+        Self::Selected,
+        Self::Linear,
+        Self::Modelled,
+        Self::Allocated,
+        Self::Wave,
+        Self::Framed,
+        Self::Waited,
+        Self::Final,
+    ];
+
+    /// Its word in the text of machine code.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Selected => "selected",
+            Self::Linear => "linear",
+            Self::Modelled => "modelled",
+            Self::Allocated => "allocated",
+            Self::Wave => "wave",
+            Self::Framed => "framed",
+            Self::Waited => "waited",
+            Self::Final => "final",
+        }
+    }
 }
 
 /// Checks everything that must hold of `f` at its stage; the error is a `Defect` naming block and instruction.
@@ -95,7 +126,8 @@ impl Verifier<'_> {
 
     fn block(&self, block: Block) -> Result<()> {
         let data = &self.f.blocks[block];
-        if data.head_len > data.tail_start || data.tail_start as usize > data.insts.len() {
+        let misfit = data.head_len > data.tail_start || data.tail_start as usize > data.insts.len();
+        if misfit && self.stage <= Stage::Allocated {
             return Err(defect("head, body and tail do not fit the instructions"));
         }
         match self.stage {
@@ -112,8 +144,9 @@ impl Verifier<'_> {
                 self.edges(&data.thread_succs, RegFile::Vgpr)?;
                 self.edges(&data.wave_succs, RegFile::Sgpr)?;
             }
-            Stage::Allocated | Stage::Framed | Stage::Waited | Stage::Final => {
-                self.arity(data, data.wave_succs.len())?
+            Stage::Allocated | Stage::Wave | Stage::Framed | Stage::Waited | Stage::Final => {
+                self.arity(data, data.wave_succs.len())?;
+                self.without_parameters(data)?;
             }
         }
         let mut scc_written = false;
@@ -123,7 +156,9 @@ impl Verifier<'_> {
                 .map_err(|d| d.at(format!("{block}: {}", self.f.display_inst(inst))))?;
             scc_written |= inst.facts().implicit.contains(Implicit::SCC_DEF);
         }
-        if let Terminator::Uniform(Condition::Scc0 | Condition::Scc1) = data.term {
+        if let Terminator::Uniform(Condition::Scc0 | Condition::Scc1) = data.term
+            && self.stage <= Stage::Allocated
+        {
             if !scc_written {
                 return Err(defect("the branch reads SCC, which no instruction of the block writes"));
             }
@@ -131,6 +166,20 @@ impl Verifier<'_> {
             if tail.iter().any(|inst| inst.facts().implicit.contains(Implicit::SCC_DEF)) {
                 return Err(defect("the tail overwrites SCC before the branch"));
             }
+        }
+        Ok(())
+    }
+
+    /// What allocation and the passes behind it have done away with.
+    fn without_parameters(&self, data: &BlockData) -> Result<()> {
+        if !data.vparams.is_empty() || !data.sparams.is_empty() {
+            return Err(defect("parameters of a block after allocation"));
+        }
+        if data.wave_succs.iter().chain(&data.thread_succs).any(|edge| !edge.args.is_empty()) {
+            return Err(defect("arguments of an edge after allocation"));
+        }
+        if self.stage > Stage::Allocated && !data.thread_succs.is_empty() {
+            return Err(defect("thread edges where the wave graph stands alone"));
         }
         Ok(())
     }
@@ -198,7 +247,7 @@ impl Verifier<'_> {
         let info = inst.op.info();
         let is_scalar = !inst.facts().unit.is_vector();
         if self.stage <= Stage::Modelled {
-            if in_body && writes_exec(inst) {
+            if in_body && writes_exec(inst) && !inst.mods.flags.contains(ModFlags::SETS_EXEC) {
                 return Err(defect("EXEC is written in the body of a block"));
             }
             if !in_body && (!is_scalar || inst.regs().any(|(_, reg)| self.file(reg) == Some(RegFile::Vgpr))) {
@@ -209,6 +258,7 @@ impl Verifier<'_> {
         {
             return Err(defect("reads SCC, which no instruction before it in the block writes"));
         }
+        self.still_there(inst)?;
         self.operand_count(inst)?;
         for (i, operand) in inst.operands.iter().enumerate() {
             if let Operand::Reg(reg) = operand {
@@ -218,6 +268,42 @@ impl Verifier<'_> {
             // VOP3 takes more than the short form; which one it will be is the encoder's choice.
             let kind = info.operand_kind(i, true).unwrap_or(desc.kind);
             self.operand(kind, operand_dwords(inst, desc), operand)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what an earlier pass must have expanded, and what a later one makes.
+    fn still_there(&self, inst: &Inst) -> Result<()> {
+        use Opcode as O;
+        let (first, last) = match inst.op {
+            O::LANES_RESULT
+            | O::SET_INACTIVE
+            | O::LIVE_LANES
+            | O::DEMOTE
+            | O::KILLED
+            | O::QUAD_VOTE
+            | O::ENTRY_LANES => (Stage::Selected, Stage::Selected),
+            O::LANES_BEGIN | O::LANES_END => (Stage::Linear, Stage::Wave),
+            O::COPY | O::REG_SEQUENCE => (Stage::Selected, Stage::Allocated),
+            O::INDEXED_READ
+            | O::INDEXED_WRITE
+            | O::CALL
+            | O::PC_ADDRESS
+            | O::IMPLICIT_DEF
+            | O::FENCE
+            | O::INLINE_ASM => (Stage::Selected, Stage::Waited),
+            O::DATA_DWORD => (Stage::Framed, Stage::Final),
+            _ => (Stage::Selected, Stage::Final),
+        };
+        if !(first..=last).contains(&self.stage) {
+            return Err(defect(format!("stands here at stage {:?}", self.stage)));
+        }
+        if inst.mods.flags.contains(ModFlags::OTHER_LANES) && self.stage >= Stage::Framed {
+            return Err(defect("runs with other lanes where EXEC is settled"));
+        }
+        let branches = inst.operands.iter().any(|operand| matches!(operand, Operand::Block(_)));
+        if branches && self.stage < Stage::Final {
+            return Err(defect("branch instruction before terminators are lowered"));
         }
         Ok(())
     }

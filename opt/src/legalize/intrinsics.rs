@@ -378,7 +378,17 @@ impl Legalizer<'_> {
                 let half = self.b.bitcast(narrow, Type::F16);
                 self.resize_float(half, Float::Half, float)
             }
-            AmdgcnClass | AmdgcnFcmp => {
+            AmdgcnFcmp => {
+                let rest: SmallVec<[Value; 3]> = SmallVec::from_slice(&args[1..]);
+                let mask = self.narrow_op(float, &[x], |this, v| {
+                    let mut all: SmallVec<[Value; 4]> = SmallVec::from_slice(v);
+                    all.extend(rest);
+                    Ok(this.wave_mask(intrinsic, &all))
+                })?;
+                let ty = self.part_types(Type::Scalar(result))?[0];
+                Ok(self.b.zext_or_trunc(mask, ty))
+            }
+            AmdgcnClass => {
                 let ty = self.part_types(Type::Scalar(result))?[0];
                 let rest: SmallVec<[Value; 3]> = SmallVec::from_slice(&args[1..]);
                 self.narrow_op(float, &[x], |this, v| {

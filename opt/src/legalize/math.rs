@@ -217,7 +217,9 @@ impl Legalizer<'_> {
                 return Err(Diagnostic::unsupported("llvm.powi of double, which has no expansion"));
             }
             let exponent = self.int_to_float(&[n], self.b.bits(n), true, Float::Single)?;
-            let odd = self.b.cast(CastOp::Trunc, n, Type::I1);
+            let (one, zero) = (self.b.int(self.b.ty(n), 1), self.b.int(self.b.ty(n), 0));
+            let lowest = self.b.binary(BinaryOp::And, n, one);
+            let odd = self.b.icmp(IntPredicate::Ne, lowest, zero);
             let wide = self.resize_float(x, float, Float::Single)?;
             let base = self.b.fabs(wide);
             let magnitude = self.power(base, exponent, Float::Single)?;

@@ -179,7 +179,7 @@ impl Legalizer<'_> {
     }
 
     /// A mask of lanes, one bit each.
-    fn wave_mask(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Value {
+    pub(super) fn wave_mask(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Value {
         let kind = InstKind::Intrinsic { intrinsic, args: SmallVec::from_slice(args) };
         match self.b.push(kind, Type::I64, InstFlags::empty()) {
             Some(mask) => mask,

@@ -9,4 +9,4 @@ mod verify;
 
 pub use intrinsics::*;
 pub use resource_access::*;
-pub use verify::{is_indexable, is_wide_product, verify_legal};
+pub use verify::{is_indexable, is_wide_product, verify_expanded, verify_legal};

@@ -29,7 +29,7 @@ impl Encoder<'_> {
         if atomic_without_result && pending.contains(ModFlags::GLC) {
             return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
         }
-        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT;
+        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT - ModFlags::SETS_EXEC;
         if !stray.is_empty() {
             return Err(Diagnostic::limit(format!("modifiers {stray:?} in this encoding")));
         }

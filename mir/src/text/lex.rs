@@ -1,15 +1,18 @@
-//! Tokens of the text form of the IR. A comment goes from `;` to the end of the line. Cost: linear.
+//! Tokens of the text form of both IRs. A comment goes from `;` to the end of the line. Cost: linear.
 
 use crate::diag::SourceLocation;
 use crate::{Diagnostic, Result};
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Tok {
+pub(crate) enum Tok {
     Word(String),
     Number(i128),
     Str(String),
+    /// `@name`
     Symbol(String),
+    /// `%5`, `%5.1`
+    Local(String),
     /// `#fn3`, `#global4`
     Numbered(String),
     Punct(char),
@@ -17,7 +20,7 @@ pub(super) enum Tok {
 }
 
 /// A token with its place, counted from 1.
-pub(super) struct Token {
+pub(crate) struct Token {
     pub tok: Tok,
     pub line: u32,
     pub column: u32,
@@ -66,11 +69,17 @@ pub(super) fn tokens(text: &str, file: &str) -> Result<Vec<Token>> {
                 run(&mut at, &is_word);
                 Tok::Numbered(text[start + 1..at].to_owned())
             }
+            b'%' => {
+                run(&mut at, &is_word);
+                Tok::Local(text[start + 1..at].to_owned())
+            }
+            b'-' if !bytes.get(at).is_some_and(u8::is_ascii_digit) => Tok::Punct('-'),
             b'-' | b'0'..=b'9' => {
                 run(&mut at, &is_word);
                 let digits = &text[start..at];
                 let number = match digits.strip_prefix("0x") {
-                    Some(hex) => i128::from_str_radix(hex, 16).ok(),
+                    Some(hex) if !hex.starts_with(['+', '-']) => i128::from_str_radix(hex, 16).ok(),
+                    Some(_) => None,
                     None => digits.parse().ok(),
                 };
                 Tok::Number(number.ok_or_else(|| error(file, line, column, format!("bad number {digits}")))?)

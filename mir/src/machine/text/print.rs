@@ -1,30 +1,15 @@
-//! Readable dumps of machine functions, at any stage. For people and tests; nothing parses it back.
-//!
-//! ```text
-//! function f, structured
-//! mbb1 (%4:v1 | %7:s2), depth 1:
-//!   head  exec = s_mov_b64 %7:s2
-//!         %5:v1 = v_add_u32 %4:v1, 1
-//!   tail  %8:s2 = s_and_saveexec_b64 %6:s2
-//!   wave execz -> mbb3, mbb2(%9)   thread -> mbb2(%5), mbb3
-//! ```
-//!
-//! Registers print with file and width in dwords; `%5.1:v1` is one dword from dword 1 of `%5`. Before structuring a thread
-//! edge shows its SGPR arguments after a bar.
+//! Writes machine code: blocks, instructions, operands.
 
-use super::{Block, Condition, Encoding, Function, Inst, Operand, Reg, RegOperand, Terminator, VReg};
-use super::{Extension, RegFile};
-use crate::ir::Ordering;
+use super::header::Header;
+use super::{MOD_FLAGS, file_letter, has_wave_graph};
+use crate::ir::{MEM_FLAGS, Ordering, SyncScope};
+use crate::machine::*;
+use crate::text::write_flags;
 use std::fmt;
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "function {}{}", self.name, if self.is_linear() { ", structured" } else { "" })?;
-        for (value, physical, reg) in self.entry.registers() {
-            if let Some(reg) = reg {
-                writeln!(f, "  {} = {value:?} in {physical}", Named(self, reg))?;
-            }
-        }
+        Header(self).fmt(f)?;
         for &block in &self.layout {
             self.fmt_block(f, block)?;
         }
@@ -54,6 +39,7 @@ impl Function {
         writeln!(f, ":")?;
         for (i, inst) in data.insts.iter().enumerate() {
             let part = match i as u32 {
+                _ if self.stage > Stage::Allocated => "",
                 i if i < data.head_len => "head",
                 i if i >= data.tail_start => "tail",
                 _ => "",
@@ -62,7 +48,7 @@ impl Function {
         }
         let term = match data.term {
             Terminator::Jump => "jump".to_owned(),
-            Terminator::Uniform(condition) => condition_name(condition).to_owned(),
+            Terminator::Uniform(condition) => condition.word().to_owned(),
             Terminator::Divergent(mask) => format!("divergent {}", Named(self, mask)),
             Terminator::EndProgram => "end".to_owned(),
             Terminator::Return => "return".to_owned(),
@@ -72,7 +58,7 @@ impl Function {
         for (i, edge) in data.thread_succs.iter().enumerate() {
             thread += if i == 0 { "" } else { ", " };
             thread += &edge.block.to_string();
-            let sargs = data.thread_sargs.get(i).filter(|_| !self.is_linear()).map_or(&[][..], |s| s);
+            let sargs = data.thread_sargs.get(i).map_or(&[][..], |s| s);
             if !edge.args.is_empty() || !sargs.is_empty() {
                 thread += &format!("({}", Regs(None, &edge.args));
                 if !sargs.is_empty() {
@@ -81,7 +67,7 @@ impl Function {
                 thread += ")";
             }
         }
-        if self.is_linear() {
+        if has_wave_graph(self, block) {
             write!(f, "  wave {term}")?;
             for (i, edge) in data.wave_succs.iter().enumerate() {
                 write!(f, "{}{}", if i == 0 { " -> " } else { ", " }, edge.block)?;
@@ -125,39 +111,48 @@ impl fmt::Display for DisplayInst<'_> {
             Encoding::Sdwa => "_sdwa",
             Encoding::Dpp => "_dpp",
         };
-        // The alias rows share their assembly name; the opcode's own tells them apart.
-        write!(
-            f,
-            "{}{}{suffix}",
-            if defs == 0 { "" } else { " = " },
-            format!("{:?}", inst.op).to_lowercase()
-        )?;
+        let equals = if defs == 0 { "" } else { " = " };
+        write!(f, "{equals}{}{suffix}", format!("{:?}", inst.op).to_lowercase())?;
         for (i, o) in inst.operands[defs..].iter().enumerate() {
             let n = defs + i;
-            let minus = if inst.mods.neg >> i & 1 != 0 { "-" } else { "" };
-            let bar = if inst.mods.abs >> i & 1 != 0 { "|" } else { "" };
-            let tie = if n >= inst.kept_operands() && inst.kept_operands() > defs { " tied" } else { "" };
-            write!(f, "{}{tie} {minus}{bar}{}{bar}", if i == 0 { "" } else { "," }, operand(o))?;
+            f.write_str(if i == 0 { " " } else { ", " })?;
+            f.write_str(if n >= inst.kept_operands() && inst.kept_operands() > defs { "tied " } else { "" })?;
+            let has = |bits: u8| i < 8 && bits >> i & 1 != 0;
+            let bar = if has(inst.mods.abs) { "|" } else { "" };
+            match (has(inst.mods.neg), o) {
+                // A minus sign belongs to the number.
+                (true, Operand::Imm(_)) if bar.is_empty() => write!(f, "-({})", operand(o))?,
+                (neg, _) => write!(f, "{}{bar}{}{bar}", if neg { "-" } else { "" }, operand(o))?,
+            }
         }
-        self.fmt_modifiers(f)?;
+        let shown = (1u16 << (inst.operands.len() - defs).min(8)) - 1;
+        self.fmt_modifiers(f, !shown as u8)?;
         if let Some(mem) = &inst.mem {
-            write!(f, " [{} bytes, space {}", mem.bytes, mem.access.space.0)?;
-            if mem.access.ordering != Ordering::NotAtomic {
-                write!(f, ", {:?} {:?}", mem.access.ordering, mem.access.scope)?;
+            let access = &mem.access;
+            let align = 1u64 << access.align_log2.min(63);
+            write!(f, " [{} bytes, space {}, align {align}", mem.bytes, access.space.0)?;
+            if access.ordering != Ordering::NotAtomic || access.scope != SyncScope::System {
+                write!(f, ", {} {}", access.ordering.word(), access.scope.word())?;
             }
-            for (name, _) in mem.access.flags.iter_names() {
-                write!(f, ", {}", name.to_lowercase())?;
+            for (_, word) in MEM_FLAGS.iter().filter(|(flag, _)| access.flags.contains(*flag)) {
+                write!(f, ", {word}")?;
             }
-            write!(f, "]")?;
+            f.write_str("]")?;
+        }
+        if inst.loc != 0 {
+            write!(f, " !loc {}", inst.loc)?;
         }
         Ok(())
     }
 }
 
 impl DisplayInst<'_> {
-    fn fmt_modifiers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Modifiers behind the operands. `unshown` are the bits of source modifiers that no operand shows.
+    fn fmt_modifiers(&self, f: &mut fmt::Formatter<'_>, unshown: u8) -> fmt::Result {
         let mods = &self.inst.mods;
         for (value, name) in [
+            (i64::from(mods.neg & unshown), "neg"),
+            (i64::from(mods.abs & unshown), "abs"),
             (i64::from(mods.neg_hi), "neg_hi"),
             (i64::from(mods.op_sel), "op_sel"),
             (i64::from(mods.op_sel_hi), "op_sel_hi"),
@@ -173,18 +168,18 @@ impl DisplayInst<'_> {
         match mods.ext {
             Extension::None => {}
             Extension::Sdwa(s) => {
-                write!(f, " dst:{:?}/{:?} src:{:?} sext:{}", s.dst_sel, s.dst_unused, s.src_sel, s.sext)?;
+                write!(f, " dst_sel:{} dst_unused:{}", s.dst_sel.word(), s.dst_unused.word())?;
+                write!(f, " src0_sel:{} src1_sel:{}", s.src_sel[0].word(), s.src_sel[1].word())?;
+                if s.sext != 0 {
+                    write!(f, " sext:{}", s.sext)?;
+                }
             }
             Extension::Dpp(d) => {
                 write!(f, " dpp:{:#x} row_mask:{:#x} bank_mask:{:#x}", d.ctrl, d.row_mask, d.bank_mask)?;
-                if d.bound_ctrl {
-                    write!(f, " bound_ctrl")?;
-                }
+                f.write_str(if d.bound_ctrl { " bound_ctrl" } else { "" })?;
             }
         }
-        for (name, _) in mods.flags.iter_names() {
-            write!(f, " {}", name.to_lowercase())?;
-        }
+        write_flags!(f, MOD_FLAGS, mods.flags);
         Ok(())
     }
 }
@@ -201,7 +196,7 @@ impl fmt::Display for DisplayOperand<'_> {
             Operand::Imm(value) if (-64..=1024).contains(&value) => write!(f, "{value}"),
             Operand::Imm(value) => write!(f, "{value:#x}"),
             Operand::Block(block) => write!(f, "{block}"),
-            Operand::Symbol { symbol, addend, kind } => write!(f, "{symbol}{addend:+}@{kind:?}"),
+            Operand::Symbol { symbol, addend, kind } => write!(f, "{symbol}{addend:+}{}", kind.suffix()),
             Operand::Off => write!(f, "off"),
         }
     }
@@ -222,23 +217,35 @@ impl DisplayOperand<'_> {
                     None => Ok(()),
                 }
             }
-            Reg::Physical(preg) if reg.dwords == 1 => write!(f, "{preg}"),
-            Reg::Physical(preg) => {
-                let name = preg.to_string();
-                match name.strip_suffix("_lo") {
-                    Some(pair) if reg.dwords == 2 => write!(f, "{pair}"),
-                    _ => {
-                        let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-                        let first: u32 = name[digits..].parse().unwrap_or(0);
-                        write!(f, "{}[{first}:{}]", &name[..digits], first + u32::from(reg.dwords) - 1)
-                    }
-                }
-            }
+            Reg::Physical(preg) => write!(f, "{}", Tuple(preg, reg.dwords)),
         }
     }
 }
 
-struct Named<'a>(&'a Function, VReg);
+/// Prints a physical tuple: `s5`, `v[0:3]`, `vcc`, and anything else as its first register and the width
+/// (`m0:2`).
+pub(super) struct Tuple(pub PReg, pub u8);
+
+impl fmt::Display for Tuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self(reg, dwords) = self;
+        let numbered = [('s', reg.sgpr_index()), ('v', reg.vgpr_index()), ('t', reg.ttmp_index())];
+        match numbered.into_iter().find_map(|(file, n)| Some((file, n?))) {
+            _ if dwords == 1 => write!(f, "{reg}"),
+            Some((file, n)) if dwords > 1 => {
+                let file = if file == 't' { "ttmp".to_owned() } else { file.to_string() };
+                write!(f, "{file}[{n}:{}]", n + u16::from(dwords) - 1)
+            }
+            _ => match reg.to_string().strip_suffix("_lo") {
+                Some(pair) if dwords == 2 => f.write_str(pair),
+                _ => write!(f, "{reg}:{dwords}"),
+            },
+        }
+    }
+}
+
+/// Prints a virtual register with file and width.
+pub(super) struct Named<'a>(pub &'a Function, pub VReg);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -261,61 +268,5 @@ impl fmt::Display for Regs<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn file_letter(file: RegFile) -> char {
-    match file {
-        RegFile::Sgpr => 's',
-        RegFile::Vgpr => 'v',
-    }
-}
-
-fn condition_name(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Scc0 => "scc0",
-        Condition::Scc1 => "scc1",
-        Condition::Vccz => "vccz",
-        Condition::Vccnz => "vccnz",
-        Condition::Execz => "execz",
-        Condition::Execnz => "execnz",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Edge, PReg};
-    use super::*;
-    use crate::ir::CallConv;
-    use crate::isa::Opcode;
-    use cranelift_entity::EntityRef;
-
-    #[test]
-    fn selected_block() {
-        let mut f = Function::new("f", CallConv::Kernel, crate::ir::Func::new(0));
-        let (a, b) = (f.add_block(), f.add_block());
-        let wide = f.new_vreg(RegFile::Vgpr, 2);
-        let mask = f.new_lane_mask();
-        let sum = f.new_vreg(RegFile::Vgpr, 1);
-        f.blocks[b].vparams.push(sum);
-        f.blocks[a].vparams.push(wide);
-        f.blocks[a].push(Inst::new(
-            Opcode::V_CMP_LT_U32,
-            [Operand::vreg(mask, 2), Operand::Imm(4096), Operand::sub(wide, 1, 1)],
-        ));
-        f.blocks[a]
-            .push(Inst::new(Opcode::S_MOV_B64, [Operand::preg(PReg::EXEC_LO, 2), Operand::vreg(mask, 2)]));
-        f.blocks[a].term = Terminator::Divergent(mask);
-        let edge = Edge { block: b, args: [wide].into_iter().collect() };
-        f.blocks[a].thread_succs = [edge.clone(), edge].into_iter().collect();
-        assert_eq!(
-            f.to_string(),
-            "function f\n\
-             mbb0 (%0:v2):\n        \
-             %1:s2 = v_cmp_lt_u32 0x1000, %0.1:v1\n        \
-             exec = s_mov_b64 %1:s2\n  \
-             divergent %1:s2 -> mbb1(%0), mbb1(%0)\n\
-             mbb1 (%2:v1):\n  unreachable\n"
-        );
     }
 }
