@@ -163,7 +163,7 @@ impl Decoder<'_> {
         let flags = self.mods.flags;
         let returns = info.flags.contains(OpFlags::ATOMIC)
             && flags.contains(ModFlags::GLC)
-            && matches!(info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+            && info.format.returns_by_glc();
         if returns && let Some(other) = alias(op, OpFlags::RTN) {
             self.mods.flags -= ModFlags::GLC;
             return other;
@@ -397,7 +397,7 @@ impl Decoder<'_> {
     fn vgpr_width(&self, desc: &OperandDesc) -> u8 {
         let flags = self.mods.flags;
         match (self.info.format, desc.slot) {
-            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+            (format, Slot::Addr) if format.is_buffer() => {
                 if flags.contains(ModFlags::ADDR64) {
                     2
                 } else {
@@ -412,7 +412,7 @@ impl Decoder<'_> {
                 }
             }
             (Format::Scratch, Slot::Addr) => u8::from(self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f),
-            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => {
+            (format, Slot::Data0) if format.is_buffer() => {
                 // Packed data take half of what unpacked ones do.
                 let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
                 let packed = formatted && self.packed_d16;

@@ -454,7 +454,7 @@ impl Encoder<'_> {
     fn vgpr_width(&self, slot: Slot, dwords: u8) -> Result<u8> {
         let flags = self.inst.mods.flags;
         Ok(match (self.info.format, slot) {
-            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+            (format, Slot::Addr) if format.is_buffer() => {
                 self.check_address(1)?;
                 if flags.contains(ModFlags::ADDR64) {
                     2
@@ -470,7 +470,7 @@ impl Encoder<'_> {
                 self.check_address(1)?;
                 1
             }
-            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => dwords + u8::from(flags.contains(ModFlags::TFE)),
+            (format, Slot::Data0) if format.is_buffer() => dwords + u8::from(flags.contains(ModFlags::TFE)),
             // Either of an image's two warnings has a dword behind the data.
             (Format::Mimg, Slot::Data0) => dwords + u8::from(flags.intersects(ModFlags::TFE | ModFlags::LWE)),
             _ => dwords,
@@ -481,7 +481,7 @@ impl Encoder<'_> {
     fn flexible(&self, slot: Slot) -> bool {
         match self.info.format {
             Format::Mimg => matches!(slot, Slot::Data0 | Slot::Addr),
-            Format::Mubuf | Format::Mtbuf => {
+            format if format.is_buffer() => {
                 slot == Slot::Data0 && self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16)
             }
             _ => false,
@@ -492,7 +492,7 @@ impl Encoder<'_> {
     fn check_address(&self, given: u8) -> Result<()> {
         let flags = self.inst.mods.flags;
         let wanted = match self.info.format {
-            Format::Mubuf | Format::Mtbuf => {
+            format if format.is_buffer() => {
                 u8::from(flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN | ModFlags::ADDR64))
             }
             // A scratch access has one of the two addresses.

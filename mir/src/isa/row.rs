@@ -75,6 +75,19 @@ impl Format {
         matches!(self, Self::Vop2 | Self::Vopc)
     }
 
+    /// Whether its atomic instructions return the old value where `glc` is set.
+    #[inline]
+    pub const fn returns_by_glc(self) -> bool {
+        use Format::*;
+        matches!(self, Mubuf | Flat | Global | Smem)
+    }
+
+    /// Whether its instructions access memory through a buffer resource, lane by lane.
+    #[inline]
+    pub const fn is_buffer(self) -> bool {
+        matches!(self, Self::Mubuf | Self::Mtbuf)
+    }
+
     /// The `seg` field of the formats that share the encoding of FLAT.
     pub const fn segment(self) -> u8 {
         match self {

@@ -25,7 +25,7 @@ impl Encoder<'_> {
         }
         let atomic_without_result = flags.contains(OpFlags::ATOMIC)
             && !flags.contains(OpFlags::RTN)
-            && matches!(self.info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+            && self.info.format.returns_by_glc();
         if atomic_without_result && pending.contains(ModFlags::GLC) {
             return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
         }
