@@ -13,7 +13,8 @@ impl Encoder<'_> {
     pub(super) fn mods(&mut self) -> Result<()> {
         let mods = &self.inst.mods;
         let flags = self.info.flags;
-        let mut pending = mods.flags;
+        // What the verifier of machine code is told has no bits.
+        let mut pending = mods.flags - ModFlags::SETS_EXEC;
         if flags.contains(OpFlags::RTN) {
             pending |= ModFlags::GLC;
         }
@@ -29,7 +30,7 @@ impl Encoder<'_> {
         if atomic_without_result && pending.contains(ModFlags::GLC) {
             return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
         }
-        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT - ModFlags::SETS_EXEC;
+        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT;
         if !stray.is_empty() {
             return Err(Diagnostic::limit(format!("modifiers {stray:?} in this encoding")));
         }
