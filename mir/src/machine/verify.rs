@@ -126,6 +126,9 @@ impl Verifier<'_> {
 
     fn block(&self, block: Block) -> Result<()> {
         let data = &self.f.blocks[block];
+        if self.stage > Stage::Selected && !data.thread_sargs.is_empty() {
+            return Err(defect("SGPR arguments on thread edges after linearisation"));
+        }
         let misfit = data.head_len > data.tail_start || data.tail_start as usize > data.insts.len();
         if misfit && self.stage <= Stage::Allocated {
             return Err(defect("head, body and tail do not fit the instructions"));
