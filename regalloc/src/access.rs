@@ -49,6 +49,6 @@ pub(crate) fn clobbered(graphics: bool) -> Vec<(RegFile, u16)> {
     scalar
         .chain(vector)
         .filter(changes)
-        .filter(|&(file, n)| file == RegFile::Vgpr || n < PReg::SGPRS || n >= VCC)
+        .filter(|&(file, n)| file == RegFile::Vgpr || !(PReg::SGPRS..VCC).contains(&n))
         .collect()
 }

@@ -321,7 +321,7 @@ impl Checker<'_> {
                 written.push((reg.plus(d), value_of(operand, d)));
             }
         }
-        for (reg, _, _) in (old.facts().implicit & Implicit::DEFS - Implicit::SCC_DEF).registers() {
+        for (reg, _, _) in (old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF)).registers() {
             let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
             let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
             written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
@@ -532,7 +532,7 @@ fn pair(first: PReg) -> impl Iterator<Item = PReg> {
 
 /// Registers that the row of `inst` implies to be read, EXEC as the mask of lanes apart.
 fn implicit_uses(inst: &Inst) -> impl Iterator<Item = PReg> {
-    let uses = inst.facts().implicit & Implicit::LISTED - Implicit::DEFS;
+    let uses = inst.facts().implicit & (Implicit::LISTED - Implicit::DEFS);
     uses.registers().flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
 }
 

@@ -352,7 +352,7 @@ impl Op {
         let valu = matches!(class, Class::Valu | Class::Compare(_) | Class::CompareClass | Class::Lane)
             && !matches!(inst.op, Opcode::V_NOP);
         let vmem = matches!(class, Class::Buffer | Class::Image | Class::Flat);
-        let cycles = facts.rate.cycles(target).into();
+        let cycles = facts.rate.cycles(target);
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));
         let dpp = inst.mods.dpp().map(|d| Box::new(Permutation::new(d)));
