@@ -56,7 +56,7 @@ mod webs;
 
 use graph::{Graph, Numbering};
 use liveness::{Kind, Liveness};
-use mir::isa::Opcode;
+use mir::isa::{Implicit, Opcode};
 use mir::machine::{Function, Operand, PReg, Reg, RegFile, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -90,8 +90,9 @@ const VCC_PAIR: u16 = access::VCC;
 ///
 /// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4.
 pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
-    let granule = target.processor.vgpr_granule.max(1);
-    (256 / waves.clamp(1, target.processor.max_waves_per_simd) / granule * granule).max(granule)
+    let limits = target.limits();
+    let granule = limits.vgpr_granule;
+    (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
 }
 
 /// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
@@ -411,7 +412,7 @@ impl Plan {
             }
             choices[n] = choice;
         }
-        spill::insert(f, &self.numbering, &choices, &places, &mut spills);
+        spill::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
         Ok(spills)
     }
 }
@@ -522,16 +523,16 @@ impl Waves<'_> {
     fn fit(&self, high: u16) -> u32 {
         let used = u32::from(high + self.apart);
         match self.kind {
-            Kind::Sgpr => self.target.processor.waves_that_fit(used, 1),
-            _ => self.target.processor.waves_that_fit(1, used),
+            Kind::Sgpr => self.target.limits().waves_that_fit(used, 1),
+            _ => self.target.limits().waves_that_fit(1, used),
         }
     }
 
     /// Registers with which `waves` fit.
     fn limit(&self, waves: u32) -> u16 {
-        let p = &self.target.processor;
+        let p = self.target.limits();
         let limit = match self.kind {
-            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule.max(1) * p.sgpr_granule.max(1),
+            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule * p.sgpr_granule,
             _ => vgpr_budget(self.target, waves),
         };
         (limit as u16).saturating_sub(self.apart)
@@ -600,7 +601,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     if f.calls.is_empty() && f.asm_sites.is_empty() {
         return (0..lanes).map(|n| PReg::vgpr(first + n)).collect();
     }
-    let mut taken = [false; 256];
+    let mut taken = [false; PReg::VGPRS as usize];
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
             let spills = matches!(inst.op, Opcode::V_WRITELANE_B32 | Opcode::V_READLANE_B32);
@@ -608,7 +609,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
                 if let Reg::Physical(reg) = operand.reg {
                     let numbers = (0..u16::from(operand.dwords)).filter_map(|d| reg.plus(d).vgpr_index());
                     // The provisional numbers of those that are placed here.
-                    for n in numbers.filter(|&n| !(spills && n > 255 - lanes)) {
+                    for n in numbers.filter(|&n| !(spills && n >= PReg::VGPRS - lanes)) {
                         taken[usize::from(n)] = true;
                     }
                 }
@@ -617,7 +618,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     }
     let kept = |n: u16| f.calls.is_empty() || mir::abi::call::is_callee_saved(PReg::vgpr(n), false);
     let free = |n: &u16| !taken[usize::from(*n)] && kept(*n);
-    (0..256).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
+    (0..PReg::VGPRS).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
 }
 
 /// Numbers the registers that hold spilled SGPRs behind all others.
@@ -637,9 +638,9 @@ fn place_lane_registers(f: &mut Function, lanes: u16) -> Result<()> {
             for operand in &mut inst.operands {
                 if let Operand::Reg(reg) = operand
                     && let Reg::Physical(p) = reg.reg
-                    && let Some(n) = p.vgpr_index().filter(|&n| n > 255 - lanes)
+                    && let Some(n) = p.vgpr_index().filter(|&n| n >= PReg::VGPRS - lanes)
                 {
-                    reg.reg = places.get(usize::from(255 - n)).copied().unwrap_or(p).into();
+                    reg.reg = places.get(usize::from(PReg::VGPRS - 1 - n)).copied().unwrap_or(p).into();
                 }
             }
         }
@@ -649,6 +650,7 @@ fn place_lane_registers(f: &mut Function, lanes: u16) -> Result<()> {
 
 /// Which registers there are.
 struct Limits {
+    hardware: &'static mir::target::Limits,
     sgprs: u16,
     vgprs: u16,
     /// SGPRs that are not to be used at all.
@@ -658,7 +660,8 @@ struct Limits {
 impl Limits {
     fn new(f: &Function, target: &Target, options: &Options) -> Self {
         let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
-        let vgprs = vgpr_budget(target, waves).min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(256));
+        let vgprs = vgpr_budget(target, waves)
+            .min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs));
         let mut sgprs = target.processor.numbered_sgprs();
         if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
             // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
@@ -674,14 +677,15 @@ impl Limits {
             let graphics = f.saves_as_graphics();
             let given: Vec<PReg> = f.entry.registers().iter().map(|entry| entry.1).collect();
             let kept = |n: u16| {
-                let (roles, reg) = (n < 4 || n == 32 || n == 33, PReg::sgpr(n));
-                roles || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
+                let reg = PReg::sgpr(n);
+                mir::abi::call::is_reserved(reg)
+                    || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
             };
-            for n in (0..106).filter(|&n| kept(n)) {
+            for n in (0..PReg::SGPRS).filter(|&n| kept(n)) {
                 barred = barred.or(&Mask::run(n, 1));
             }
         }
-        Self { sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
+        Self { hardware: target.limits(), sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
     }
 
     fn scalar_file(&self, live: &Liveness) -> File {
@@ -712,7 +716,7 @@ fn resources(f: &mut Function, lanes: u16) {
     let mut count = |reg: PReg, dwords: u8| {
         let last = reg.plus(u16::from(dwords.max(1)) - 1);
         if let Some(n) = last.vgpr_index() {
-            if n > 255 - lanes {
+            if n >= PReg::VGPRS - lanes {
                 return;
             }
             vgprs = vgprs.max(n + 1);
@@ -729,8 +733,8 @@ fn resources(f: &mut Function, lanes: u16) {
                     count(reg, operand.dwords);
                 }
             }
-            for reg in inst.op.info().implicit_defs().chain(inst.op.info().implicit_uses()) {
-                count(reg, 1);
+            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers() {
+                count(reg, dwords as u8);
             }
         }
     }

@@ -11,30 +11,28 @@
 //!
 //! Cost: linear in the code, with a logarithm for the order of giving up.
 
-use crate::access::{Access, access, registers, vreg_of};
+use crate::access::{registers, vreg_of};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{
     Condition, Function, Inst, MemRef, Modifiers, Operand, RegFile, Terminator, VReg, VRegFlags,
 };
+use mir::target::Limits;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
-/// Largest immediate offset of MUBUF.
-const MAX_OFFSET: u32 = 4095;
 /// Instructions for which a register with the high part of an offset is kept.
 const FAR_REACH: usize = 32;
-/// Bytes of the frame's base for a byte of a lane.
-const WAVE_LANES: i64 = 64;
 /// No further use in the block.
 const NEVER: u32 = u32::MAX;
 
 /// Writes stores and reloads for everything in `places`.
 pub(crate) fn insert(
     f: &mut Function,
+    limits: &Limits,
     numbering: &Numbering,
     choices: &[Choice; 2],
     places: &FxHashMap<VReg, Place>,
@@ -44,6 +42,7 @@ pub(crate) fn insert(
     let mut stores = Vec::new();
     for i in 0..numbering.order.len() {
         let mut walk = Walk {
+            limits,
             numbering,
             choices,
             places,
@@ -96,6 +95,7 @@ struct Held {
 
 /// The walk over one block.
 struct Walk<'a> {
+    limits: &'a Limits,
     numbering: &'a Numbering,
     choices: &'a [Choice; 2],
     places: &'a FxHashMap<VReg, Place>,
@@ -199,7 +199,7 @@ impl Walk<'_> {
         let mut stores: SmallVec<[(VReg, u32); 2]> = SmallVec::new();
         for &(n, v, next) in &spilled {
             let Some(operand) = inst.operands[n].as_reg().copied() else { continue };
-            if access(inst, n) == Access::Def {
+            if inst.operand_access(n) == OperandAccess::Def {
                 if matches!(self.places.get(&v), Some(Place::Again(_))) {
                     return;
                 }
@@ -521,9 +521,10 @@ impl Walk<'_> {
 
     /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
-        let (soffset, offset) = if offset > MAX_OFFSET {
-            let base = self.far_base(f, offset & !MAX_OFFSET, loc);
-            (Operand::vreg(base, 1), offset & MAX_OFFSET)
+        let max = self.limits.offsets.buffer.max as u32;
+        let (soffset, offset) = if offset > max {
+            let base = self.far_base(f, offset & !max, loc);
+            (Operand::vreg(base, 1), offset & max)
         } else {
             (f.frame_base.map_or(Operand::Imm(0), |base| Operand::preg(base, 1)), offset)
         };
@@ -550,7 +551,7 @@ impl Walk<'_> {
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
         // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * WAVE_LANES);
+        let high = Operand::Imm(i64::from(high) * i64::from(self.limits.wave_size));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;
@@ -579,8 +580,8 @@ fn scc_live(insts: &[Inst], term: Terminator) -> Vec<bool> {
     let mut live = matches!(term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
     let mut out = vec![live; insts.len() + 1];
     for (k, inst) in insts.iter().enumerate().rev() {
-        let flags = inst.op.info().flags;
-        live = flags.contains(OpFlags::SCC_USE) || live && !flags.contains(OpFlags::SCC_DEF);
+        let implicit = inst.facts().implicit;
+        live = implicit.contains(Implicit::SCC_USE) || live && !implicit.contains(Implicit::SCC_DEF);
         out[k] = live;
     }
     out
