@@ -8,7 +8,9 @@
 use crate::instructions;
 use crate::llvm::{BlockRef, InstRef, LLVMOpcode, LLVMValueKind, ValueRef};
 use crate::module::{Meaning, Reader};
-use mir::ir::{Block, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Target, Type, Value};
+use mir::ir::{
+    Block, BlockCall, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Type, Value,
+};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -210,10 +212,10 @@ impl<'m> Body<'_, 'm> {
     }
 
     /// The branch target for LLVM's `block`, with the arguments for its phis.
-    pub(crate) fn target(&mut self, block: BlockRef<'m>) -> Result<Target> {
+    pub(crate) fn target(&mut self, block: BlockRef<'m>) -> Result<BlockCall> {
         let to =
             *self.blocks.get(&block).ok_or_else(|| Diagnostic::malformed("branch to a block elsewhere"))?;
-        let mut target = Target::to(to);
+        let mut target = BlockCall::to(to);
         let params = self.function.blocks[to].params.len();
         if params == 0 {
             return Ok(target);

@@ -11,8 +11,9 @@ use crate::constants::Folded;
 use crate::llvm::{LLVMValueKind, ValueRef};
 use crate::module::Reader;
 use mir::ir::{
-    AddrSpace, CallConv, Callee, Const, Function, Global, GlobalData, Initializer, InitializerRelocation,
-    InstKind, IntPredicate, Linkage, MemAccess, Module, SymbolRef, Target, Type, Value, Visibility,
+    AddrSpace, BlockCall, CallConv, Callee, Const, Function, Global, GlobalData, Initializer,
+    InitializerRelocation, InstKind, IntPredicate, Linkage, MemAccess, Module, SymbolRef, Type, Value,
+    Visibility,
 };
 use mir::{Diagnostic, Result};
 
@@ -148,9 +149,9 @@ fn walk(table: &Table, start: Global, end: Global) -> Function {
     let step = |f: &mut Function, offset| {
         f.append(head, InstKind::PtrAdd { base: at, index: None, scale: 0, offset }, pointer)
     };
-    let to_head = |value| Target { block: head, args: std::iter::once(value).collect() };
+    let to_head = |value| BlockCall { block: head, args: std::iter::once(value).collect() };
     if let Some(cond) = same(&mut f, entry, [from, to]) {
-        let kind = InstKind::Branch { cond, if_true: Target::to(done), if_false: to_head(from) };
+        let kind = InstKind::Branch { cond, if_true: BlockCall::to(done), if_false: to_head(from) };
         f.append(entry, kind, Type::Void);
     }
     let before = if table.forward { at } else { result(step(&mut f, -8), at) };
@@ -162,7 +163,7 @@ fn walk(table: &Table, start: Global, end: Global) -> Function {
     }
     let next = if table.forward { result(step(&mut f, 8), at) } else { before };
     if let Some(cond) = same(&mut f, head, [next, to]) {
-        let kind = InstKind::Branch { cond, if_true: Target::to(done), if_false: to_head(next) };
+        let kind = InstKind::Branch { cond, if_true: BlockCall::to(done), if_false: to_head(next) };
         f.append(head, kind, Type::Void);
     }
     f.append(done, InstKind::Ret { value: None }, Type::Void);

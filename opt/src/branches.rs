@@ -130,7 +130,7 @@ impl Cleaner<'_> {
         }
     }
 
-    fn branch(&mut self, block: Block, inst: Inst, cond: Value, targets: [Target; 2]) -> bool {
+    fn branch(&mut self, block: Block, inst: Inst, cond: Value, targets: [BlockCall; 2]) -> bool {
         let cond = self.replaced.resolve(cond);
         if let Some(c) = self.func.as_int(cond) {
             let [if_true, if_false] = targets;
@@ -163,13 +163,13 @@ impl Cleaner<'_> {
         false
     }
 
-    fn same(&mut self, a: &Target, b: &Target) -> bool {
+    fn same(&mut self, a: &BlockCall, b: &BlockCall) -> bool {
         a.block == b.block
             && a.args.iter().zip(&b.args).all(|(&x, &y)| self.replaced.resolve(x) == self.replaced.resolve(y))
     }
 
     /// Counts the edge to `new` instead of the one to `old`.
-    fn retarget(&mut self, old: &Target, new: &Target) {
+    fn retarget(&mut self, old: &BlockCall, new: &BlockCall) {
         self.threaded = true;
         self.preds[new.block] += 1;
         for &arg in &new.args {
@@ -178,7 +178,7 @@ impl Cleaner<'_> {
         self.drop_edge(old);
     }
 
-    fn drop_edge(&mut self, target: &Target) {
+    fn drop_edge(&mut self, target: &BlockCall) {
         let mut lost: SmallVec<[Block; 4]> = SmallVec::from_slice(&[target.block]);
         while let Some(block) = lost.pop() {
             self.preds[block] -= 1;
@@ -192,7 +192,7 @@ impl Cleaner<'_> {
     // ---- threading
 
     /// Where an edge from `block` to `target` leads in the end, if that is further on and known.
-    fn threaded(&mut self, block: Block, target: &Target) -> Option<Target> {
+    fn threaded(&mut self, block: Block, target: &BlockCall) -> Option<BlockCall> {
         let through = target.block;
         let &[inst] = &self.func.blocks[through].insts[..] else { return None };
         // Loops keep their headers and latches; entered behind the header, they could become irreducible.
@@ -228,13 +228,13 @@ impl Cleaner<'_> {
                 None => arg,
             });
         }
-        Some(Target { block: next.block, args })
+        Some(BlockCall { block: next.block, args })
     }
 
     // ---- merging
 
     /// Appends the only successor, if this is its only predecessor.
-    fn merge(&mut self, block: Block, target: &Target) -> bool {
+    fn merge(&mut self, block: Block, target: &BlockCall) -> bool {
         let next = target.block;
         if self.preds[next] != 1 || next == block || next == self.func.entry() {
             return false;
@@ -260,9 +260,9 @@ impl Cleaner<'_> {
     // ---- if-conversion
 
     /// Turns a branch over small arms into selects.
-    fn convert(&mut self, block: Block, inst: Inst, cond: Value, targets: &[Target; 2]) -> bool {
+    fn convert(&mut self, block: Block, inst: Inst, cond: Value, targets: &[BlockCall; 2]) -> bool {
         // Arms that can be run unconditionally, with the edge by which they leave.
-        let mut arms: [Option<Target>; 2] = [None, None];
+        let mut arms: [Option<BlockCall>; 2] = [None, None];
         let mut cost = 0;
         for (arm, target) in arms.iter_mut().zip(targets) {
             *arm = self.arm(target, &mut cost);
@@ -323,13 +323,13 @@ impl Cleaner<'_> {
             self.uses[value] += 1;
             joined.push(value);
         }
-        self.func.insts[inst].kind = InstKind::Jump { target: Target { block: join, args: joined } };
+        self.func.insts[inst].kind = InstKind::Jump { target: BlockCall { block: join, args: joined } };
         self.func.blocks[block].insts.push(inst);
         true
     }
 
     /// The edge by which a block leaves that may be run unconditionally; adds its cost.
-    fn arm(&mut self, target: &Target, cost: &mut u32) -> Option<Target> {
+    fn arm(&mut self, target: &BlockCall, cost: &mut u32) -> Option<BlockCall> {
         let block = target.block;
         if self.preds[block] != 1 || !self.func.blocks[block].params.is_empty() {
             return None;

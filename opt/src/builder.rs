@@ -15,7 +15,7 @@ use super::fold;
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
 use mir::ir::*;
-use mir::target::Target as Machine;
+use mir::target::Target;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
@@ -44,7 +44,7 @@ pub struct Builder<'a> {
     /// The function.
     pub func: Function,
     /// What it is compiled for.
-    pub machine: &'a Machine,
+    pub machine: &'a Target,
     /// Where instructions go.
     pub block: Block,
     /// Source position for new instructions.
@@ -61,7 +61,7 @@ pub struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// A builder of `func`, which has no blocks yet.
-    pub fn new(func: Function, machine: &'a Machine) -> Self {
+    pub fn new(func: Function, machine: &'a Target) -> Self {
         Self {
             func,
             machine,
@@ -731,12 +731,12 @@ impl<'a> Builder<'a> {
 
     /// Ends the current block with a jump.
     pub fn jump(&mut self, block: Block, args: &[Value]) {
-        let target = Target { block, args: SmallVec::from_slice(args) };
+        let target = BlockCall { block, args: SmallVec::from_slice(args) };
         self.push(InstKind::Jump { target }, Type::Void, InstFlags::empty());
     }
 
     /// Ends the current block with a two-way branch.
-    pub fn branch(&mut self, cond: Value, if_true: Target, if_false: Target) {
+    pub fn branch(&mut self, cond: Value, if_true: BlockCall, if_false: BlockCall) {
         self.push(InstKind::Branch { cond, if_true, if_false }, Type::Void, InstFlags::empty());
     }
 }

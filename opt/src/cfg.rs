@@ -45,7 +45,7 @@ impl Cfg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mir::ir::{CallConv, InstKind, Target, Type};
+    use mir::ir::{BlockCall, CallConv, InstKind, Type};
 
     #[test]
     fn diamond_in_a_loop() {
@@ -55,11 +55,11 @@ mod tests {
         let branch = |f: &mut Function, from: usize, to: &[usize]| {
             let kind = match *to {
                 [] => InstKind::Ret { value: None },
-                [t] => InstKind::Jump { target: Target::to(blocks[t]) },
+                [t] => InstKind::Jump { target: BlockCall::to(blocks[t]) },
                 [t, e, ..] => InstKind::Branch {
                     cond: c,
-                    if_true: Target::to(blocks[t]),
-                    if_false: Target::to(blocks[e]),
+                    if_true: BlockCall::to(blocks[t]),
+                    if_false: BlockCall::to(blocks[e]),
                 },
             };
             f.append(blocks[from], kind, Type::Void);

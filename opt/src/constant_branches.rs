@@ -31,16 +31,16 @@ pub fn fold(func: &mut Function) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mir::ir::{CallConv, Target, Type};
+    use mir::ir::{BlockCall, CallConv, Type};
 
     #[test]
     fn the_dead_edge_and_its_blocks_go() {
         let mut f = Function::new("f", CallConv::Kernel, Type::Void);
         let [entry, dead, end] = std::array::from_fn(|_| f.add_block());
         let no = f.int(Type::I1, 0);
-        let kind = InstKind::Branch { cond: no, if_true: Target::to(dead), if_false: Target::to(end) };
+        let kind = InstKind::Branch { cond: no, if_true: BlockCall::to(dead), if_false: BlockCall::to(end) };
         f.append(entry, kind, Type::Void);
-        f.append(dead, InstKind::Jump { target: Target::to(entry) }, Type::Void);
+        f.append(dead, InstKind::Jump { target: BlockCall::to(entry) }, Type::Void);
         f.append(end, InstKind::Ret { value: None }, Type::Void);
         assert!(fold(&mut f));
         assert_eq!(f.layout, [entry, end]);

@@ -91,11 +91,11 @@ mod tests {
         let dead = f.add_block_param(head, Type::I32);
         let zero = f.int(Type::I32, 0);
         let one = f.int(Type::I32, 1);
-        let to = |block, arg| Target { block, args: std::iter::once(arg).collect() };
+        let to = |block, arg| BlockCall { block, args: std::iter::once(arg).collect() };
         f.append(entry, InstKind::Jump { target: to(head, zero) }, Type::Void);
         let next =
             f.append(head, InstKind::Binary { op: BinaryOp::Add, args: [dead, one] }, Type::I32).unwrap();
-        let kind = InstKind::Branch { cond: c, if_true: to(head, next), if_false: Target::to(exit) };
+        let kind = InstKind::Branch { cond: c, if_true: to(head, next), if_false: BlockCall::to(exit) };
         f.append(head, kind, Type::Void);
         f.append(exit, InstKind::Ret { value: None }, Type::Void);
         remove_dead(&mut f);

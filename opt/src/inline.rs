@@ -402,7 +402,7 @@ impl Inliner<'_> {
             match &mut kind {
                 InstKind::Ret { value } => {
                     let args: SmallVec<[Value; 4]> = value.iter().copied().collect();
-                    kind = InstKind::Jump { target: Target { block: after, args } };
+                    kind = InstKind::Jump { target: BlockCall { block: after, args } };
                 }
                 InstKind::InlineAsm { asm: id, .. } => {
                     if let Some(new) = asm[*id] {
@@ -433,7 +433,7 @@ impl Inliner<'_> {
         self.hoisted[hoisted..].reverse();
         let first = blocks[body.entry()].unwrap_or(after);
         let jump = self.caller.make_inst(
-            InstKind::Jump { target: Target::to(first) },
+            InstKind::Jump { target: BlockCall::to(first) },
             Type::Void,
             InstFlags::empty(),
         );

@@ -10,7 +10,7 @@
 
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
-use mir::target::{Features, Target as Machine};
+use mir::target::{Features, Target};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
@@ -31,7 +31,7 @@ struct Member {
 }
 
 /// Merges accesses in all blocks of a legal function.
-pub fn merge_memory(func: &mut Function, machine: &Machine) {
+pub fn merge_memory(func: &mut Function, machine: &Target) {
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let mut any = false;
     for i in 0..func.layout.len() {
@@ -53,7 +53,7 @@ fn address(func: &Function, ptr: Value) -> (Base, i64) {
 fn merge_block(
     func: &mut Function,
     block: Block,
-    machine: &Machine,
+    machine: &Target,
     replaced: &mut SecondaryMap<Value, Option<Value>>,
 ) -> bool {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
@@ -167,7 +167,7 @@ fn merge_block(
 }
 
 /// How many members from the first on make one access.
-fn run_length(func: &Function, group: &[Member], store: bool, machine: &Machine) -> usize {
+fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) -> usize {
     let first = group[0];
     let align = 1i64 << first.mem.align_log2.min(6);
     let uniform = first.mem.space == AddrSpace::CONSTANT

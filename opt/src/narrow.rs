@@ -230,7 +230,7 @@ mod tests {
         let (entry, body, exit) = (f.add_block(), f.add_block(), f.add_block());
         let counter = f.add_block_param(body, Type::I64);
         let (zero, step, limit) = (f.int(Type::I64, 0), f.int(Type::I64, 64), f.int(Type::I32, 1 << 20));
-        let start = Target { block: body, args: [zero].into_iter().collect() };
+        let start = BlockCall { block: body, args: [zero].into_iter().collect() };
         f.append(entry, InstKind::Jump { target: start }, Type::Void);
         let add = InstKind::Binary { op: BinaryOp::Add, args: [counter, step] };
         let next = f.append(body, add, Type::I64).expect("a sum");
@@ -238,8 +238,8 @@ mod tests {
         let low = f.append(body, low, Type::I32).expect("a half");
         let less = InstKind::Icmp { predicate: IntPredicate::Ult, args: [low, limit] };
         let cond = f.append(body, less, Type::I1).expect("a condition");
-        let again = Target { block: body, args: [next].into_iter().collect() };
-        f.append(body, InstKind::Branch { cond, if_true: again, if_false: Target::to(exit) }, Type::Void);
+        let again = BlockCall { block: body, args: [next].into_iter().collect() };
+        f.append(body, InstKind::Branch { cond, if_true: again, if_false: BlockCall::to(exit) }, Type::Void);
         f.append(exit, InstKind::Ret { value: None }, Type::Void);
         narrow(&mut f);
         assert_eq!((f.ty(counter), f.ty(next)), (Type::I32, Type::I32));

@@ -120,7 +120,7 @@ fn add_guard(func: &mut Function, preds: &mut Preds, entries: &[Block]) {
     let mut here = guard;
     for (number, (&entry, args)) in entries.iter().zip(&params).enumerate() {
         preds[entry].push(here);
-        let target = Target { block: entry, args: args.clone() };
+        let target = BlockCall { block: entry, args: args.clone() };
         if number + 1 == entries.len() {
             func.append(here, InstKind::Jump { target }, Type::Void);
             break;
@@ -139,7 +139,7 @@ fn add_guard(func: &mut Function, preds: &mut Preds, entries: &[Block]) {
         let next = if last_two { entries[number + 1] } else { func.add_block() };
         let args = if last_two { params[number + 1].clone() } else { SmallVec::new() };
         preds[next].push(here);
-        let kind = InstKind::Branch { cond, if_true: target, if_false: Target { block: next, args } };
+        let kind = InstKind::Branch { cond, if_true: target, if_false: BlockCall { block: next, args } };
         func.append(here, kind, Type::Void);
         if last_two {
             break;
@@ -202,7 +202,10 @@ impl Search {
                     self.low[*parent] = self.low[*parent].min(self.low[block]);
                 }
                 if self.low[block] == self.visited[block] {
-                    let start = stack.iter().rposition(|&b| b == block).unwrap_or(0);
+                    let start = stack
+                        .iter()
+                        .rposition(|&b| b == block)
+                        .expect("a block is on the stack until its component is known");
                     let component = stack.split_off(start);
                     component.iter().for_each(|&b| self.open[b] = false);
                     if component.len() > 1 || func.successors(block).any(|succ| succ == block) {

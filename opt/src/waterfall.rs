@@ -17,12 +17,12 @@
 use mir::analysis::Uniformity;
 use mir::ir::legal::scalar_arguments;
 use mir::ir::*;
-use mir::target::Target as Machine;
+use mir::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Rewrites every access of `f` with a scalar operand that differs between lanes.
-pub fn expand(f: &mut Function, machine: &Machine) {
+pub fn expand(f: &mut Function, machine: &Target) {
     let concerns = |f: &Function, inst: Inst| match &f.insts[inst].kind {
         InstKind::Intrinsic { intrinsic, .. } => !scalar_arguments(*intrinsic).is_empty(),
         _ => false,
@@ -86,7 +86,7 @@ fn make_loop(
 ) -> Block {
     let [head, access, latch, rest] = [(); 4].map(|()| f.add_block());
     let loc = f.locs[inst];
-    let to = |block: Block, args: &[Value]| Target { block, args: SmallVec::from_slice(args) };
+    let to = |block: Block, args: &[Value]| BlockCall { block, args: SmallVec::from_slice(args) };
     let append = |f: &mut Function, block: Block, kind: InstKind, ty: Type| {
         let value = f.append(block, kind, ty);
         if let Some(&last) = f.blocks[block].insts.last() {

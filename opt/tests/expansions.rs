@@ -8,7 +8,7 @@ use interp::Run;
 use mir::CodegenOptions as Options;
 use mir::ir::legal::verify_legal;
 use mir::ir::*;
-use mir::target::Target as Machine;
+use mir::target::Target;
 use smallvec::SmallVec;
 
 /// A kernel `(out, x, y)` that stores what `body` makes of `x` and `y`.
@@ -32,7 +32,7 @@ fn kernel_in(ty: Type, body: impl FnOnce(&mut Function, Block, Value, Value) -> 
 }
 
 fn legal(mut module: Module, cpu: &str, opt_level: u8) -> Function {
-    let machine = Machine::new(Machine::processor_by_name(cpu).unwrap());
+    let machine = Target::new(Target::processor_by_name(cpu).unwrap());
     let options = Options { opt_level, ..Options::default() };
     legalize(&mut module, &machine, &options).unwrap();
     let func = module.functions.values().next().unwrap().clone();
@@ -285,7 +285,7 @@ fn switch(ty: Type, cases: &[(u64, u32)], default_happens: bool) -> Module {
         let result = f.add_block_param(join, Type::I32);
         let leave = |f: &mut Function, block, number: u32| {
             let number = f.int(Type::I32, u64::from(number));
-            let target = Target { block: join, args: std::iter::once(number).collect() };
+            let target = BlockCall { block: join, args: std::iter::once(number).collect() };
             f.append(block, InstKind::Jump { target }, Type::Void);
         };
         let mut blocks: Vec<(u32, Block)> = Vec::new();
@@ -298,7 +298,7 @@ fn switch(ty: Type, cases: &[(u64, u32)], default_happens: bool) -> Module {
                 blocks.push((number, block));
                 block
             });
-            table.push((at, Target::to(block)));
+            table.push((at, BlockCall::to(block)));
         }
         let default = f.add_block();
         if default_happens {
@@ -306,7 +306,7 @@ fn switch(ty: Type, cases: &[(u64, u32)], default_happens: bool) -> Module {
         } else {
             f.append(default, InstKind::Unreachable, Type::Void);
         }
-        let kind = InstKind::Switch { value: x, cases: table.into(), default: Target::to(default) };
+        let kind = InstKind::Switch { value: x, cases: table.into(), default: BlockCall::to(default) };
         f.append(entry, kind, Type::Void);
         (join, result)
     })

@@ -6,7 +6,7 @@ mod interp;
 use interp::Run;
 use mir::CodegenOptions as Options;
 use mir::ir::*;
-use mir::target::Target as Machine;
+use mir::target::Target;
 
 /// The kernel `(out, x: i64)` with this body, promoted (nothing may be left on the stack) and verified; gives what
 /// it stores to `out` as i64 for `x`.
@@ -21,7 +21,7 @@ fn run(body: &str, x: u64) -> u64 {
     let insts = promoted.layout.iter().flat_map(|&b| &promoted.blocks[b].insts);
     let left = |&i: &Inst| matches!(promoted.insts[i].kind, InstKind::Alloca { .. });
     assert!(!insts.clone().any(left), "{}", promoted.display(&module));
-    let machine = Machine::new(Machine::processor_by_name("gfx900").unwrap());
+    let machine = Target::new(Target::processor_by_name("gfx900").unwrap());
     gcnc::legalize(&mut module, &machine, &Options::default()).unwrap();
     let legal = module.functions.values().next().unwrap();
     verify(&module, legal).unwrap();

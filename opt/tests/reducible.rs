@@ -20,7 +20,7 @@ fn program(edges: &[(usize, usize)]) -> Function {
         blocks.iter().map(|&b| [f.add_block_param(b, Type::I32), f.add_block_param(b, Type::I32)]).collect();
     let result = f.add_block_param(end, Type::I32);
     let (seed, steps) = (f.int(Type::I32, 0x1357_9bdf), f.int(Type::I32, 200));
-    let first = Target { block: blocks[0], args: SmallVec::from_slice(&[seed, steps]) };
+    let first = BlockCall { block: blocks[0], args: SmallVec::from_slice(&[seed, steps]) };
     f.append(entry, InstKind::Jump { target: first }, Type::Void);
     for (i, &(a, b)) in edges.iter().enumerate() {
         let [number, left] = params[i];
@@ -36,14 +36,14 @@ fn program(edges: &[(usize, usize)]) -> Function {
         let done = InstKind::Icmp { predicate: IntPredicate::Eq, args: [left, zero] };
         let done = f.append(blocks[i], done, Type::I1).unwrap();
         let choose = f.add_block();
-        let if_true = Target { block: end, args: SmallVec::from_slice(&[mixed]) };
-        let kind = InstKind::Branch { cond: done, if_true, if_false: Target::to(choose) };
+        let if_true = BlockCall { block: end, args: SmallVec::from_slice(&[mixed]) };
+        let kind = InstKind::Branch { cond: done, if_true, if_false: BlockCall::to(choose) };
         f.append(blocks[i], kind, Type::Void);
         let sign = InstKind::Icmp { predicate: IntPredicate::Slt, args: [mixed, zero] };
         let sign = f.append(choose, sign, Type::I1).unwrap();
         let to = |target: usize| match blocks.get(target) {
-            Some(&block) => Target { block, args: SmallVec::from_slice(&[mixed, left]) },
-            None => Target { block: end, args: SmallVec::from_slice(&[mixed]) },
+            Some(&block) => BlockCall { block, args: SmallVec::from_slice(&[mixed, left]) },
+            None => BlockCall { block: end, args: SmallVec::from_slice(&[mixed]) },
         };
         f.append(choose, InstKind::Branch { cond: sign, if_true: to(a), if_false: to(b) }, Type::Void);
     }

@@ -47,7 +47,7 @@ impl Numbering {
 
     /// Number of positions.
     pub fn len(&self) -> u32 {
-        self.start.last().copied().unwrap_or(0)
+        *self.start.last().expect("there is one start more than blocks")
     }
 
     /// Layout index of `block`, if it is laid out.
@@ -128,7 +128,7 @@ impl Graph {
         for i in 2..offsets.len() {
             offsets[i] += offsets[i - 1];
         }
-        let mut preds = vec![0u32; offsets.last().copied().unwrap_or(0) as usize];
+        let mut preds = vec![0u32; *offsets.last().expect("there is one offset more than blocks") as usize];
         for (i, &block) in numbering.order.iter().enumerate() {
             for edge in edges(&f.blocks[block], file) {
                 if let Some(target) = numbering.index(edge.block) {

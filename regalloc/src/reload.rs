@@ -335,11 +335,11 @@ impl Walk<'_> {
     fn load_slot(&mut self, f: &mut Function, place: &Place, d: u8, to: VReg, loc: u32) {
         match place {
             Place::Scratch(offsets) => {
-                let offset = offsets.get(usize::from(d)).copied().unwrap_or(0);
+                let offset = offsets[usize::from(d)];
                 self.scratch(f, Opcode::BUFFER_LOAD_DWORD, Operand::vreg(to, 1), offset, loc);
             }
             Place::Lanes(lanes) => {
-                let lane = lanes.get(usize::from(d)).copied().unwrap_or(0);
+                let lane = lanes[usize::from(d)];
                 let register = lane_register((lane / 64) as u16);
                 let lane = Operand::Imm(i64::from(lane % 64));
                 let operands = [Operand::vreg(to, 1), Operand::preg(register, 1), lane];
@@ -353,13 +353,13 @@ impl Walk<'_> {
     fn store_slot(&mut self, f: &mut Function, place: &Place, d: u8, from: Operand, loc: u32) {
         match place {
             Place::Lanes(lanes) => {
-                let lane = lanes.get(usize::from(d)).copied().unwrap_or(0);
+                let lane = lanes[usize::from(d)];
                 let register = lane_register((lane / 64) as u16);
                 let lane = Operand::Imm(i64::from(lane % 64));
                 self.push(Opcode::V_WRITELANE_B32, [Operand::preg(register, 1), from, lane], loc);
             }
             Place::Scratch(offsets) => {
-                let offset = offsets.get(usize::from(d)).copied().unwrap_or(0);
+                let offset = offsets[usize::from(d)];
                 self.scratch(f, Opcode::BUFFER_STORE_DWORD, from, offset, loc);
             }
             Place::Again(_) => {}

@@ -105,7 +105,12 @@ impl<'a> Assembler<'a, '_> {
     ) -> std::result::Result<[u8; DESCRIPTOR_BYTES], (Origin, String)> {
         let target = self.target;
         let mut values = vec![0; KernelDescriptor::FIELDS.len()];
-        let index = |name: &str| KernelDescriptor::FIELDS.iter().position(|f| f.name == name).unwrap_or(0);
+        let index = |name: &str| {
+            KernelDescriptor::FIELDS
+                .iter()
+                .position(|f| f.name == name)
+                .expect("fields are called by their names")
+        };
         for (name, default) in
             [("float_denorm_mode_16_64", 3), ("dx10_clamp", 1), ("ieee_mode", 1), ("workgroup_id_x", 1)]
         {

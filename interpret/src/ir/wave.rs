@@ -14,7 +14,7 @@ use crate::record::MAX_CALLS;
 use cranelift_entity::EntityRef;
 use mir::abi::call::Place;
 use mir::abi::{FloatMode, kernarg};
-use mir::ir::{AddrSpace, Block, Func, Function, Inst, InstKind, Module, Target, Value, ValueDef};
+use mir::ir::{AddrSpace, Block, BlockCall, Func, Function, Inst, InstKind, Module, Value, ValueDef};
 use std::sync::Arc;
 
 /// Alignment of the stack where a function starts, in bytes.
@@ -284,7 +284,7 @@ impl Wave {
     }
 
     /// The lanes of `mask` take an edge.
-    fn follow(&mut self, f: &Function, target: &Target, mask: u64) {
+    fn follow(&mut self, f: &Function, target: &BlockCall, mask: u64) {
         let Some(activation) = self.stack.last_mut() else { return };
         if mask == 0 {
             return;

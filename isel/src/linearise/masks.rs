@@ -134,7 +134,13 @@ impl Masks<'_> {
             let uses = sources.iter().map(|s| s.0).chain([setter]);
             let variable = scalars::construct(self.f, wave, &mut solver, defs, uses, Val::Zero, MASK);
             for &(source, to) in &sources {
-                let index = self.plan.graph.succs(source).iter().position(|&s| s == block).unwrap_or(0);
+                let index = self
+                    .plan
+                    .graph
+                    .succs(source)
+                    .iter()
+                    .position(|&s| s == block)
+                    .expect("lanes come along edges");
                 self.add_lanes(source, index, variable.at_start(source), to);
             }
             let mask = variable.at_start(setter);

@@ -117,11 +117,11 @@ fn random_ir(rng: &mut Random, succs: &[Vec<u32>]) -> (ir::Function, Vec<Option<
             continue;
         }
         let seen = visible(&values, b);
-        let targets: Vec<ir::Target> = succs[b]
+        let targets: Vec<ir::BlockCall> = succs[b]
             .iter()
             .map(|&s| {
                 let params = f.blocks[blocks[s as usize]].params.clone();
-                let mut target = ir::Target::to(blocks[s as usize]);
+                let mut target = ir::BlockCall::to(blocks[s as usize]);
                 for (i, &param) in params.iter().enumerate() {
                     // The first parameter of a loop counts its iterations, so that conditions change.
                     let arg = if i == 0 && loops.is_back_edge(b as u32, s) {
@@ -298,7 +298,7 @@ impl Select<'_> {
         v(reg)
     }
 
-    fn edge(&mut self, b: Block, target: &ir::Target) {
+    fn edge(&mut self, b: Block, target: &ir::BlockCall) {
         let mut edge = Edge { block: Block::from_u32(target.block.as_u32()), args: Default::default() };
         let mut sargs = smallvec::SmallVec::new();
         for (&arg, &param) in target.args.iter().zip(&self.ir.blocks[target.block].params) {

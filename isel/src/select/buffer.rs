@@ -112,7 +112,9 @@ impl<'a> Selector<'a> {
     }
 
     fn control(&self, value: Value) -> Control {
-        Control::from_bits_retain(self.const_int(value).unwrap_or(0) as u32)
+        Control::from_bits_retain(
+            self.const_int(value).expect("legal accesses have constant control bits") as u32
+        )
     }
 
     /// `value`, an inline constant or SGPR.
@@ -408,7 +410,9 @@ impl<'a> Selector<'a> {
         let (value, dst) = self.result(data)?;
         let bits = data.ty.bits().unwrap_or(32) as u32;
         let resource = self.sgpr(args[0]);
-        let control = Control::from_cache(self.const_int(args[2]).unwrap_or(0) as u64);
+        let control = Control::from_cache(
+            self.const_int(args[2]).expect("legal accesses have constant control bits") as u64,
+        );
         let scalar = match bits {
             32 => Some(S_BUFFER_LOAD_DWORD),
             64 => Some(S_BUFFER_LOAD_DWORDX2),

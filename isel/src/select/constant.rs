@@ -80,7 +80,7 @@ impl<'a> Selector<'a> {
                 self.sequence(out, &parts);
                 out
             }
-            _ => Operand::Imm(0),
+            other => unreachable!("{value} is no constant but {other:?}"),
         }
     }
 

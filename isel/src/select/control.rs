@@ -9,7 +9,7 @@
 use super::compare::Scc;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{Block, InstData, InstKind, Target, Value};
+use mir::ir::{Block, BlockCall, InstData, InstKind, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{Condition, Edge, Operand, Reg, Terminator, VReg};
 use smallvec::SmallVec;
@@ -44,7 +44,7 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Terminator> {
+    fn lower_branch(&mut self, cond: Value, if_true: &BlockCall, if_false: &BlockCall) -> Result<Terminator> {
         // Every other edge stays: uniformity has seen it, and which lanes run together follows from it.
         if if_true == if_false {
             self.add_edge(if_true)?;
@@ -77,7 +77,7 @@ impl<'a> Selector<'a> {
     }
 
     /// Appends an edge with the arguments that the target takes.
-    fn add_edge(&mut self, target: &Target) -> Result<()> {
+    fn add_edge(&mut self, target: &BlockCall) -> Result<()> {
         let f = self.f;
         let params = &f.blocks[target.block].params;
         if params.len() != target.args.len() {

@@ -55,7 +55,7 @@ impl<'a> Selector<'a> {
             return self.lower_float_binary(data, dst, op, args);
         }
         let ops = int_ops(op).ok_or_else(|| Diagnostic::unsupported("division left for selection"))?;
-        let bits = data.ty.bits().unwrap_or(0);
+        let bits = data.ty.bits().expect("operands of arithmetic are scalars or vectors");
         let packed = matches!(data.ty, Type::Vector(..));
         let scalar = self.values[value].rep == Rep::Sgpr;
         match (bits, scalar) {

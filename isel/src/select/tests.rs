@@ -4,8 +4,8 @@ use super::select;
 use mir::CodegenOptions as Options;
 use mir::analysis::Uniformity;
 use mir::ir::{
-    AddrSpace, BinaryOp, Block, CallConv, CastOp, Const, Func, Function, GlobalData, InstFlags, InstKind,
-    IntPredicate, Intrinsic, Linkage, MemAccess, MemFlags, Module, SymbolRef, Target as Goto, Type, Value,
+    AddrSpace, BinaryOp, Block, BlockCall, CallConv, CastOp, Const, Func, Function, GlobalData, InstFlags,
+    InstKind, IntPredicate, Intrinsic, Linkage, MemAccess, MemFlags, Module, SymbolRef, Type, Value,
     Visibility,
 };
 use mir::isa::Opcode;
@@ -216,10 +216,10 @@ fn branches_by_uniformity() {
         let cond = b.push(InstKind::Icmp { predicate: IntPredicate::Eq, args: [x, zero] }, Type::I1);
         let out = b.argument(GLOBAL_PTR, 0);
         let (then, end) = (b.f.add_block(), b.f.add_block());
-        b.effect(InstKind::Branch { cond, if_true: Goto::to(then), if_false: Goto::to(end) });
+        b.effect(InstKind::Branch { cond, if_true: BlockCall::to(then), if_false: BlockCall::to(end) });
         b.block = then;
         b.store(out, x);
-        b.effect(InstKind::Jump { target: Goto::to(end) });
+        b.effect(InstKind::Jump { target: BlockCall::to(end) });
         b.block = end;
         b.effect(InstKind::Ret { value: None });
         let code = b.select("gfx900");
@@ -280,13 +280,13 @@ fn value_of_the_last_iteration_is_kept_for_each_lane() {
     let (head, exit) = (b.f.add_block(), b.f.add_block());
     let i = b.f.add_block_param(head, Type::I32);
     let (zero, one) = (b.int(0), b.int(1));
-    let jump = |value| Goto { block: head, args: [value].into_iter().collect() };
+    let jump = |value| BlockCall { block: head, args: [value].into_iter().collect() };
     b.effect(InstKind::Jump { target: jump(zero) });
     b.block = head;
     let next = b.binary(BinaryOp::Add, i, one);
     let product = b.binary(BinaryOp::Mul, next, n);
     let cond = b.push(InstKind::Icmp { predicate: IntPredicate::Ult, args: [next, id] }, Type::I1);
-    b.effect(InstKind::Branch { cond, if_true: jump(next), if_false: Goto::to(exit) });
+    b.effect(InstKind::Branch { cond, if_true: jump(next), if_false: BlockCall::to(exit) });
     b.block = exit;
     b.store(out, product);
     b.effect(InstKind::Ret { value: None });

@@ -14,12 +14,12 @@ impl<'a> Selector<'a> {
     /// An element that is no alias: 16- and 8-bit ones above bit 0 of their dword, and parts used in other blocks.
     pub(super) fn lower_extract(&mut self, data: &InstData, vector: Value, index: Value) -> Result<()> {
         let (value, dst) = self.result(data)?;
-        let bits = data.ty.bits().unwrap_or(0);
+        let bits = data.ty.bits().expect("elements are scalars");
         let Some(index) = self.const_int(index) else {
             return self.read_indexed(dst, vector, index, bits as u32);
         };
         let at_bit = index.saturating_mul(bits as i64);
-        let total = self.f.ty(vector).bits().unwrap_or(0) as i64;
+        let total = self.f.ty(vector).bits().expect("elements are those of a vector") as i64;
         let scalar = self.values[value].rep == Rep::Sgpr;
         let dwords = self.dwords(value);
         if at_bit < 0 || at_bit >= total {
@@ -299,7 +299,7 @@ impl<'a> Selector<'a> {
             };
             sum = Some(match sum {
                 None => x,
-                Some(Operand::Imm(a)) if x.as_imm().is_some() => Operand::Imm(a | x.as_imm().unwrap_or(0)),
+                Some(Operand::Imm(a)) if let Operand::Imm(b) = x => Operand::Imm(a | b),
                 Some(old) => {
                     let out = self.new_reg(!scalar, 1);
                     if scalar {

@@ -584,7 +584,7 @@ impl Function {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{BinaryOp, Target};
+    use crate::ir::{BinaryOp, BlockCall};
 
     #[test]
     fn constants_are_shared_and_walks_agree() {
@@ -595,7 +595,7 @@ mod tests {
         let (a, b) = (f.int(Type::I32, 7), f.int(Type::I32, 7 | 1 << 40));
         assert_eq!(a, b);
         let sum = f.append(entry, InstKind::Binary { op: BinaryOp::Add, args: [x, a] }, Type::I32).unwrap();
-        let target = Target { block: exit, args: [sum].into_iter().collect() };
+        let target = BlockCall { block: exit, args: [sum].into_iter().collect() };
         f.append(entry, InstKind::Jump { target }, Type::Void);
         f.append(exit, InstKind::Ret { value: Some(p) }, Type::Void);
         assert_eq!(f.successors(entry).collect::<Vec<_>>(), [exit]);

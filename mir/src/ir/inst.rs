@@ -323,14 +323,14 @@ impl MemAccess {
 
 /// A branch target with the arguments for its block parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct BlockCall {
     /// Where to go.
     pub block: Block,
     /// One value for each parameter of `block`, in order.
     pub args: SmallVec<[Value; 4]>,
 }
 
-impl Target {
+impl BlockCall {
     /// A target without arguments.
     #[inline]
     pub fn to(block: Block) -> Self {
@@ -525,26 +525,26 @@ pub enum InstKind {
     },
     /// Unconditional branch.
     Jump {
-        /// Target.
-        target: Target,
+        /// BlockCall.
+        target: BlockCall,
     },
     /// Two-way branch on an i1.
     Branch {
         /// Condition.
         cond: Value,
-        /// Target where the condition holds.
-        if_true: Target,
-        /// Target where it does not.
-        if_false: Target,
+        /// BlockCall where the condition holds.
+        if_true: BlockCall,
+        /// BlockCall where it does not.
+        if_false: BlockCall,
     },
     /// Multi-way branch.
     Switch {
         /// Integer of any width up to 64 bits.
         value: Value,
         /// Case values (zero-extended bits) and targets.
-        cases: Box<[(u64, Target)]>,
-        /// Target for all other values.
-        default: Target,
+        cases: Box<[(u64, BlockCall)]>,
+        /// BlockCall for all other values.
+        default: BlockCall,
     },
     /// Leaves the function.
     Ret {
@@ -674,7 +674,7 @@ impl InstKind {
 
     /// Branch targets in order; empty for everything but branches.
     #[inline]
-    pub fn targets(&self) -> SmallVec<[&Target; 2]> {
+    pub fn targets(&self) -> SmallVec<[&BlockCall; 2]> {
         match self {
             Self::Jump { target } => SmallVec::from_slice(&[target]),
             Self::Branch { if_true, if_false, .. } => SmallVec::from_slice(&[if_true, if_false]),
@@ -686,7 +686,7 @@ impl InstKind {
     }
 
     /// Mutable branch targets in the order of [`Self::targets`].
-    pub fn targets_mut(&mut self) -> SmallVec<[&mut Target; 2]> {
+    pub fn targets_mut(&mut self) -> SmallVec<[&mut BlockCall; 2]> {
         match self {
             Self::Jump { target } => std::iter::once(target).collect(),
             Self::Branch { if_true, if_false, .. } => [if_true, if_false].into_iter().collect(),

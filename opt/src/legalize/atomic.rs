@@ -161,7 +161,7 @@ impl Legalizer<'_> {
     ) -> Result<Parts> {
         let is_private = self.b.intrinsic(Intrinsic::IsPrivate, &[ptr], Type::I1);
         let (own, other, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
-        self.b.branch(is_private, Target::to(own), Target::to(other));
+        self.b.branch(is_private, BlockCall::to(own), BlockCall::to(other));
         let scope = self.b.scope.take();
         self.b.block = own;
         let place = self.b.cast(CastOp::AddrSpaceCast, ptr, Type::ptr(AddrSpace::PRIVATE));
@@ -256,7 +256,11 @@ impl Legalizer<'_> {
         self.b.block = head;
         let new = update(self, expected)?;
         let (seen, same) = swap(self, expected, new)?;
-        self.b.branch(same, Target::to(done), Target { block: head, args: std::iter::once(seen).collect() });
+        self.b.branch(
+            same,
+            BlockCall::to(done),
+            BlockCall { block: head, args: std::iter::once(seen).collect() },
+        );
         self.b.block = done;
         self.b.scope = scope;
         Ok(seen)

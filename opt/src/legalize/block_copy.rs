@@ -161,7 +161,7 @@ impl Legalizer<'_> {
         let (d, s) = (address(self, dest), address(self, from));
         let up = self.b.icmp(IntPredicate::Ult, d, s);
         let (forward, backward, done) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
-        self.b.branch(up, Target::to(forward), Target::to(backward));
+        self.b.branch(up, BlockCall::to(forward), BlockCall::to(backward));
         let scope = self.b.scope.take();
         self.b.block = forward;
         self.copy_block(dest, source, len, None)?;
@@ -253,7 +253,7 @@ impl Legalizer<'_> {
         let i = self.b.func.add_block_param(head, ty);
         self.b.block = head;
         let more = self.b.icmp(more, i, end);
-        self.b.branch(more, Target::to(work), Target::to(done));
+        self.b.branch(more, BlockCall::to(work), BlockCall::to(done));
         self.b.block = work;
         let next = body(self, i)?;
         self.b.jump(head, &[next]);

@@ -15,7 +15,7 @@ struct Cluster {
 
 impl Legalizer<'_> {
     /// A branch target of the new function, arguments split.
-    pub(super) fn target(&mut self, target: &Target) -> Result<Target> {
+    pub(super) fn target(&mut self, target: &BlockCall) -> Result<BlockCall> {
         let old = self.old;
         let block = self.blocks[target.block]
             .ok_or_else(|| Diagnostic::malformed("branch to a block outside of the function"))?;
@@ -45,10 +45,15 @@ impl Legalizer<'_> {
         if args.len() != self.b.func.blocks[block].params.len() {
             return Err(Diagnostic::malformed("branch argument of another type than the parameter"));
         }
-        Ok(Target { block, args })
+        Ok(BlockCall { block, args })
     }
 
-    pub(super) fn lower_branch(&mut self, cond: Value, if_true: &Target, if_false: &Target) -> Result<Parts> {
+    pub(super) fn lower_branch(
+        &mut self,
+        cond: Value,
+        if_true: &BlockCall,
+        if_false: &BlockCall,
+    ) -> Result<Parts> {
         // No way is better than the other: both stay, as in LLVM, and a bit of the wave's mode decides.
         let cond = match self.old.as_const(cond) {
             Some(Const::Undef | Const::Poison) => self.any_condition()?,
@@ -80,8 +85,8 @@ impl Legalizer<'_> {
     pub(super) fn lower_switch(
         &mut self,
         value: Value,
-        cases: &[(u64, Target)],
-        default: &Target,
+        cases: &[(u64, BlockCall)],
+        default: &BlockCall,
     ) -> Result<Parts> {
         let bits = self.old.ty(value).bits().unwrap_or(32) as u32;
         if bits > 64 {
@@ -164,8 +169,8 @@ impl Legalizer<'_> {
                     work.push((low, from, middle, (least, border - 1)));
                     self.terminate(InstKind::Branch {
                         cond,
-                        if_true: Target::to(low),
-                        if_false: Target::to(high),
+                        if_true: BlockCall::to(low),
+                        if_false: BlockCall::to(high),
                     })
                 }
             };
@@ -181,7 +186,7 @@ impl Legalizer<'_> {
     }
 
     /// Whether `x` is in one of three or more runs within 32 values that all lead to one target.
-    fn bit_test(&mut self, x: Value, clusters: &[Cluster], targets: &[Target]) -> Option<Value> {
+    fn bit_test(&mut self, x: Value, clusters: &[Cluster], targets: &[BlockCall]) -> Option<Value> {
         let (first, last) = (clusters.first()?, clusters.last()?);
         if clusters.len() < 3 || last.high - first.low >= 32 || targets.iter().any(|t| t != &targets[0]) {
             return None;
@@ -207,7 +212,7 @@ impl Legalizer<'_> {
 }
 
 /// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one target.
-fn close_gaps(clusters: &mut Vec<Cluster>, cases: &[(u64, Target)], most: u64) {
+fn close_gaps(clusters: &mut Vec<Cluster>, cases: &[(u64, BlockCall)], most: u64) {
     let mut next = 0;
     for cluster in clusters.iter_mut() {
         cluster.low = next;

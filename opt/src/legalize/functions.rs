@@ -513,7 +513,7 @@ impl Legalizer<'_> {
         let mine = self.b.icmp_imm(IntPredicate::Eq, differs, 0);
         let undefined = (ty != Type::Void).then(|| self.b.poison(ty));
         let without: SmallVec<[Value; 4]> = undefined.into_iter().collect();
-        self.b.branch(mine, Target::to(call), Target { block: latch, args: without });
+        self.b.branch(mine, BlockCall::to(call), BlockCall { block: latch, args: without });
         self.b.block = call;
         let first = self.b.join64(first_low, first_high);
         let result = self.push_call(Callee::Indirect(first), words, ty, layout);
@@ -524,7 +524,7 @@ impl Legalizer<'_> {
         let one = self.b.icmp_imm(IntPredicate::Eq, a, 0);
         let other = self.b.icmp_imm(IntPredicate::Eq, b, 0);
         let called = self.b.and(one, other);
-        self.b.branch(called, Target::to(done), Target::to(head));
+        self.b.branch(called, BlockCall::to(done), BlockCall::to(head));
         self.b.block = done;
         self.b.scope = scope;
         result

@@ -572,7 +572,7 @@ impl Legalizer<'_> {
     pub(super) fn lower_fixed_point(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
         use Intrinsic::*;
         let &[x, y, scale] = args else { return Err(Diagnostic::malformed("too few arguments")) };
-        let scale = self.old.as_int(scale).unwrap_or(0) as u32;
+        let scale = self.old.as_int(scale).expect("the scale is an immediate argument") as u32;
         let (scalar, x) = self.lanes(x)?;
         let y = self.parts(y)?;
         let Scalar::Int(bits) = scalar else {

@@ -22,8 +22,8 @@ impl Legalizer<'_> {
             None => {}
         }
         let (inside, join) = (self.b.new_block(), self.b.new_block());
-        let around = Target { block: join, args: SmallVec::from_slice(otherwise) };
-        self.b.branch(cond, Target::to(inside), around);
+        let around = BlockCall { block: join, args: SmallVec::from_slice(otherwise) };
+        self.b.branch(cond, BlockCall::to(inside), around);
         let scope = self.b.scope.take();
         self.b.block = inside;
         let result = body(self)?;

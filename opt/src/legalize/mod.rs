@@ -61,7 +61,7 @@ use mir::abi::FloatMode;
 use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::machine::KernargLayout;
-use mir::target::{Features, Target as Machine};
+use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -74,7 +74,7 @@ struct Context<'a> {
     /// The module, for types and symbols.
     pub module: &'a Module,
     /// What is compiled for.
-    pub machine: &'a Machine,
+    pub machine: &'a Target,
     /// User's settings.
     pub options: &'a Options,
     /// The structs `{ T, i1 }` that `cmpxchg` and `div.scale` return, by T.
@@ -136,7 +136,7 @@ pub fn declare_types(module: &mut Module) {
 ///
 /// # Errors
 /// `Unsupported`, `Malformed` or `Limit`, naming the instruction.
-pub fn run(function: &mut Function, module: &Module, target: &Machine, options: &Options) -> Result<()> {
+pub fn run(function: &mut Function, module: &Module, target: &Target, options: &Options) -> Result<()> {
     let pair = |ty| Some((ty, module.types.find_struct(&[ty, Type::I1])?));
     let pairs = PAIRED.into_iter().filter_map(pair).collect();
     *function = legalize(&Context { module, machine: target, options, pairs }, function)?;

@@ -49,7 +49,7 @@ impl Legalizer<'_> {
         self.b.jump(head, &[mx, distance]);
         self.b.block = head;
         let more = self.b.icmp_imm(IntPredicate::Sgt, left, u64::from(piece));
-        self.b.branch(more, Target::to(body), Target::to(done));
+        self.b.branch(more, BlockCall::to(body), BlockCall::to(done));
         self.b.block = body;
         let step = self.b.i32(piece);
         let next = self.remainder_step(rest, step, my, reciprocal)?;

@@ -231,7 +231,7 @@ impl Legalizer<'_> {
     /// on without them.
     fn kill(&mut self, cond: Value) {
         let (on, dead) = (self.b.new_block(), self.b.new_block());
-        self.b.branch(cond, Target::to(on), Target::to(dead));
+        self.b.branch(cond, BlockCall::to(on), BlockCall::to(dead));
         self.b.block = dead;
         self.effect(Intrinsic::Kill, &[]);
         match self.return_block {
@@ -302,7 +302,7 @@ impl Legalizer<'_> {
         let minus = self.b.add_imm(left, -1);
         let fewer = self.b.and(left, minus);
         let more = self.b.icmp_imm(IntPredicate::Ne, fewer, 0);
-        let target = |block, args: &[Value]| Target { block, args: SmallVec::from_slice(args) };
+        let target = |block, args: &[Value]| BlockCall { block, args: SmallVec::from_slice(args) };
         self.b.branch(more, target(head, &[next, fewer]), target(done, &[next]));
         self.b.block = done;
         self.b.scope = scope;
@@ -409,7 +409,7 @@ impl Legalizer<'_> {
         let status = self.b.push(kind, Type::I32, InstFlags::empty());
         let status = status.ok_or_else(|| Diagnostic::defect("s.getreg without a result"))?;
         let again = self.b.icmp_imm(IntPredicate::Ne, status, 0);
-        self.b.branch(again, Target::to(head), Target::to(done));
+        self.b.branch(again, BlockCall::to(head), BlockCall::to(done));
         self.b.block = done;
         self.b.scope = scope;
         Ok(Parts::new())

@@ -331,7 +331,7 @@ impl Legalizer<'_> {
         if let Some(words) = words
             && words.iter().map(|word| word.count_ones()).sum::<u32>() == 1
         {
-            let at = words.iter().position(|&word| word != 0).unwrap_or(0);
+            let at = words.iter().position(|&word| word != 0).expect("one bit is set");
             let log = 64 * at as u32 + words[at].trailing_zeros();
             let q = self.wide_shift_imm(BinaryOp::LShr, x, log);
             let ones = self.wide_ones(log, n);
@@ -406,7 +406,7 @@ impl Legalizer<'_> {
         let r: Parts = (0..n).map(|_| self.b.func.add_block_param(head, Type::I64)).collect();
         self.b.block = head;
         let more = self.b.icmp_imm(Ne, left, 0);
-        self.b.branch(more, Target::to(body), Target::to(done));
+        self.b.branch(more, BlockCall::to(body), BlockCall::to(done));
 
         self.b.block = body;
         // (carry, r, q) <<= 1

@@ -226,7 +226,7 @@ impl<'a> Rewriter<'a> {
 
     fn block_operation(&mut self, inst: Inst, intrinsic: Intrinsic, args: &[Value]) {
         let &[to, from, len, ..] = args else { return };
-        let bytes = self.func.as_int(len).unwrap_or(0);
+        let bytes = self.func.as_int(len).expect("promoted operations are of constant length");
         let aligns = self.func.mem_aligns.get(&inst).copied().unwrap_or_default();
         let (a, b) = (self.places.place(to), self.places.place(from));
         if matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline) {

@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
             let mut next = None;
             for &inst in &self.func.blocks[block].insts {
                 let data = &self.func.insts[inst];
-                let go = |this: &mut Self, target: &Target| {
+                let go = |this: &mut Self, target: &BlockCall| {
                     let args: Vec<u128> = target.args.iter().map(|&a| this.get(a)).collect();
                     for (&param, arg) in this.func.blocks[target.block].params.iter().zip(args) {
                         this.values.insert(param, arg);

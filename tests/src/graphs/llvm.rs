@@ -3,8 +3,8 @@
 //! It covers what [`super::lower`] makes, and says so where it meets something else.
 
 use mir::ir::{
-    AddrSpace, AtomicOp, BinaryOp, Block, CallConv, Callee, CastOp, Const, FuncFlags, Function, InstKind,
-    IntPredicate, Linkage, MemAccess, MemFlags, Module, Ordering, ParamFlags, SymbolRef, SyncScope, Target,
+    AddrSpace, AtomicOp, BinaryOp, Block, BlockCall, CallConv, Callee, CastOp, Const, FuncFlags, Function,
+    InstKind, IntPredicate, Linkage, MemAccess, MemFlags, Module, Ordering, ParamFlags, SymbolRef, SyncScope,
     Type, Value, ValueDef,
 };
 use std::collections::BTreeSet;
@@ -123,7 +123,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn targets(&self, block: Block) -> Vec<&Target> {
+    fn targets(&self, block: Block) -> Vec<&BlockCall> {
         let terminator = self.f.terminator(block);
         terminator.map_or(Vec::new(), |inst| self.f.insts[inst].kind.targets().to_vec())
     }
@@ -149,7 +149,7 @@ impl Printer<'_> {
     }
 
     fn inst(&mut self, kind: &InstKind, result: Type) -> Result<String, String> {
-        let label = |target: &Target| format!("label %b{}", target.block.as_u32());
+        let label = |target: &BlockCall| format!("label %b{}", target.block.as_u32());
         Ok(match kind {
             InstKind::Binary { op, args: [a, b] } => {
                 let op = match op {

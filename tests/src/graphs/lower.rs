@@ -7,9 +7,9 @@ use super::callees::{called, traced};
 use super::program::*;
 use super::ssa::{ENTRY, From, Node, head, nodes, order};
 use mir::ir::{
-    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, CallConv, Callee, CastOp, Const, Func, Function, Global,
-    GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage, MemAccess, MemFlags,
-    Module, Ordering, ParamFlags, SymbolRef, SyncScope, Target, Type, Value,
+    AddrSpace, AtomicOp, BinaryOp, Block as IrBlock, BlockCall, CallConv, Callee, CastOp, Const, Func,
+    Function, Global, GlobalData, Initializer, InstFlags, InstKind, IntPredicate, Intrinsic, Linkage,
+    MemAccess, MemFlags, Module, Ordering, ParamFlags, SymbolRef, SyncScope, Type, Value,
 };
 
 /// Bytes of LDS of a lane: a dword for each variable, the trace, and what lanes exchange.
@@ -67,8 +67,8 @@ pub(super) fn append(f: &mut Function, block: IrBlock, kind: InstKind, ty: Type)
     f.insts[inst].result.unwrap_or(Value::from_u32(0))
 }
 
-pub(super) fn to(block: IrBlock, args: &[Value]) -> Target {
-    Target { block, args: args.iter().copied().collect() }
+pub(super) fn to(block: IrBlock, args: &[Value]) -> BlockCall {
+    BlockCall { block, args: args.iter().copied().collect() }
 }
 
 pub(super) fn atomic(space: AddrSpace) -> MemAccess {
@@ -301,7 +301,7 @@ impl<'a> Lowering<'a> {
                     let cond = self.icmp(IntPredicate::Slt, left, one);
                     value = self.push(InstKind::Select { cond, if_true: way, if_false: value }, Type::I32);
                 }
-                let mut targets: Vec<Target> = to.iter().map(|&to| self.target(head(to))).collect();
+                let mut targets: Vec<BlockCall> = to.iter().map(|&to| self.target(head(to))).collect();
                 let Some(default) = targets.pop() else { return };
                 let cases = targets.into_iter().enumerate().map(|(at, target)| (at as u64, target)).collect();
                 self.push(InstKind::Switch { value, cases, default }, Type::Void);
@@ -334,11 +334,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// The jump target of `node` with the arguments that it takes from here.
-    fn target(&mut self, node: usize) -> Target {
+    fn target(&mut self, node: usize) -> BlockCall {
         let here = self.nodes[self.node].out;
         let next = &self.nodes[node];
         let args = (0..6).filter(|&var| next.params[var].is_some()).filter_map(|var| here[var]).collect();
-        Target { block: next.ir.unwrap_or(self.block), args }
+        BlockCall { block: next.ir.unwrap_or(self.block), args }
     }
 
     /// Takes a unit of fuel and returns what is left.

@@ -1,7 +1,7 @@
 //! Cases for each way in which divergence spreads, and a check of joins against their definition.
 
 use super::*;
-use crate::ir::{BinaryOp, CallConv, InstFlags, IntPredicate, Target as Edge, Type};
+use crate::ir::{BinaryOp, BlockCall, CallConv, InstFlags, IntPredicate, Type};
 use smallvec::SmallVec;
 
 fn target() -> Target {
@@ -37,12 +37,13 @@ impl Build {
     }
 
     fn jump(&mut self, from: Block, to: Block, args: &[Value]) {
-        let target = Edge { block: to, args: args.iter().copied().collect() };
+        let target = BlockCall { block: to, args: args.iter().copied().collect() };
         self.f.append(from, InstKind::Jump { target }, Type::Void);
     }
 
     fn branch(&mut self, from: Block, cond: Value, yes: (Block, &[Value]), no: (Block, &[Value])) {
-        let edge = |(block, args): (Block, &[Value])| Edge { block, args: args.iter().copied().collect() };
+        let edge =
+            |(block, args): (Block, &[Value])| BlockCall { block, args: args.iter().copied().collect() };
         let kind = InstKind::Branch { cond, if_true: edge(yes), if_false: edge(no) };
         let inst = self.f.make_inst(kind, Type::Void, InstFlags::empty());
         self.f.blocks[from].insts.push(inst);

@@ -2,11 +2,11 @@
 
 use super::{PACKED, is_legal, typed_by_argument};
 use crate::ir::*;
-use crate::target::{Features, Target as Machine};
+use crate::target::{Features, Target};
 use crate::{Diagnostic, Result};
 
 /// Checks that `func` holds only what `docs/design.md`, "Legal IR", and [`super`] allow.
-pub fn verify_legal(func: &Function, types: &TypeTable, machine: &Machine) -> Result<()> {
+pub fn verify_legal(func: &Function, types: &TypeTable, machine: &Target) -> Result<()> {
     verify_expanded(func, types, machine)?;
     for &block in &func.layout {
         let constant = |inst: &Inst| match &func.insts[*inst].kind {
@@ -26,7 +26,7 @@ pub fn verify_legal(func: &Function, types: &TypeTable, machine: &Machine) -> Re
 ///
 /// # Errors
 /// A `Defect` that names the instruction.
-pub fn verify_expanded(func: &Function, types: &TypeTable, machine: &Machine) -> Result<()> {
+pub fn verify_expanded(func: &Function, types: &TypeTable, machine: &Target) -> Result<()> {
     for &block in &func.layout {
         for &param in &func.blocks[block].params {
             // What a narrow load leaves may be carried on as it is; its upper bits are unspecified.
@@ -50,12 +50,12 @@ pub fn verify_expanded(func: &Function, types: &TypeTable, machine: &Machine) ->
     Ok(())
 }
 
-fn has_16bit(machine: &Machine) -> bool {
+fn has_16bit(machine: &Target) -> bool {
     machine.has(Features::INST_16BIT)
 }
 
 /// Types that values may have between instructions: registers.
-fn is_value_type(ty: Type, machine: &Machine) -> bool {
+fn is_value_type(ty: Type, machine: &Target) -> bool {
     match ty {
         Type::Scalar(Scalar::Int(bits)) => matches!(bits, 1 | 32 | 64) || bits == 16 && has_16bit(machine),
         Type::Scalar(Scalar::Float(_)) => true,
@@ -65,20 +65,20 @@ fn is_value_type(ty: Type, machine: &Machine) -> bool {
     }
 }
 
-fn is_arithmetic_int(ty: Type, machine: &Machine) -> bool {
+fn is_arithmetic_int(ty: Type, machine: &Target) -> bool {
     ty.is_int(32) || ty.is_int(64) || ty.is_int(16) && has_16bit(machine)
 }
 
-fn is_arithmetic_float(ty: Type, machine: &Machine) -> bool {
+fn is_arithmetic_float(ty: Type, machine: &Target) -> bool {
     matches!(ty, Type::F32 | Type::F64) || ty == Type::F16 && has_16bit(machine)
 }
 
-fn is_packed(ty: Type, machine: &Machine) -> bool {
+fn is_packed(ty: Type, machine: &Target) -> bool {
     machine.has(Features::PACKED_16BIT)
         && matches!(ty, Type::Vector(Scalar::Int(16) | Scalar::Float(Float::Half), 2))
 }
 
-fn check(func: &Function, inst: Inst, machine: &Machine) -> std::result::Result<(), &'static str> {
+fn check(func: &Function, inst: Inst, machine: &Target) -> std::result::Result<(), &'static str> {
     use InstKind as K;
     let data = &func.insts[inst];
     let ty = data.ty;
@@ -198,7 +198,7 @@ fn check_binary(
     ty: Type,
     func: &Function,
     kind: &InstKind,
-    machine: &Machine,
+    machine: &Target,
 ) -> std::result::Result<(), &'static str> {
     use BinaryOp::*;
     let packed = is_packed(ty, machine) && PACKED.contains(&op);
@@ -236,7 +236,7 @@ fn is_wide_product(func: &Function, kind: &InstKind) -> bool {
     args.iter().all(|&a| extended(a, CastOp::ZExt)) || args.iter().all(|&a| extended(a, CastOp::SExt))
 }
 
-fn check_cast(op: CastOp, from: Type, to: Type, machine: &Machine) -> std::result::Result<(), &'static str> {
+fn check_cast(op: CastOp, from: Type, to: Type, machine: &Target) -> std::result::Result<(), &'static str> {
     let int = |ty: Type| match ty {
         Type::Scalar(Scalar::Int(bits)) => Some(bits),
         _ => None,

@@ -78,10 +78,10 @@ impl Parser {
         Ok(args)
     }
 
-    fn target(&mut self, function: &mut Function) -> Result<Target> {
+    fn target(&mut self, function: &mut Function) -> Result<BlockCall> {
         let block = self.block_name()?;
         let args = if *self.peek() == Tok::Punct('(') { self.args(function)? } else { SmallVec::new() };
-        Ok(Target { block, args })
+        Ok(BlockCall { block, args })
     }
 
     fn mem_flags(&mut self) -> MemFlags {

@@ -54,7 +54,7 @@ impl DisplayInst<'_> {
         comma_separated(f, values, |f, &v| self.function.display_value(self.module, v).fmt(f))
     }
 
-    fn target(&self, f: &mut Formatter<'_>, target: &Target) -> fmt::Result {
+    fn target(&self, f: &mut Formatter<'_>, target: &BlockCall) -> fmt::Result {
         write!(f, "{}", target.block)?;
         if target.args.is_empty() {
             return Ok(());
