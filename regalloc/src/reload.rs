@@ -12,6 +12,7 @@
 //! Cost: linear in the code, with a logarithm for the order of giving up.
 
 use crate::access::{registers, vreg_of};
+use crate::files::{FILES, PerFile};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
@@ -34,7 +35,7 @@ pub(crate) fn insert(
     f: &mut Function,
     limits: &Limits,
     numbering: &Numbering,
-    choices: &[Choice; 2],
+    choices: &PerFile<Choice>,
     places: &FxHashMap<VReg, Place>,
     spills: &mut Spills,
 ) {
@@ -51,8 +52,8 @@ pub(crate) fn insert(
             stores: Vec::new(),
             out: Vec::new(),
             held: FxHashMap::default(),
-            used: [0; 2],
-            order: [BinaryHeap::new(), BinaryHeap::new()],
+            used: PerFile::default(),
+            order: PerFile::default(),
             scc_live: Vec::new(),
             at: 0,
             far: None,
@@ -97,7 +98,7 @@ struct Held {
 struct Walk<'a> {
     limits: &'a Limits,
     numbering: &'a Numbering,
-    choices: &'a [Choice; 2],
+    choices: &'a PerFile<Choice>,
     places: &'a FxHashMap<VReg, Place>,
     spills: &'a mut Spills,
     loaded: &'a mut FxHashSet<VReg>,
@@ -106,9 +107,9 @@ struct Walk<'a> {
     out: Vec<Inst>,
     held: FxHashMap<VReg, SmallVec<[Held; 1]>>,
     /// Dwords held by file.
-    used: [i32; 2],
+    used: PerFile<i32>,
     /// Held values by next use, the furthest first; entries may be stale.
-    order: [BinaryHeap<(u32, VReg)>; 2],
+    order: PerFile<BinaryHeap<(u32, VReg)>>,
     /// Whether SCC is read before it is written again, in front of each instruction of the block and at its end.
     scc_live: Vec<bool>,
     /// Number of the instruction in front of which the walk writes.
@@ -119,8 +120,8 @@ struct Walk<'a> {
     i: usize,
 }
 
-fn file_of(f: &Function, v: VReg) -> usize {
-    usize::from(f.vregs[v].file == RegFile::Vgpr)
+fn file_of(f: &Function, v: VReg) -> RegFile {
+    f.vregs[v].file
 }
 
 impl Walk<'_> {
@@ -193,7 +194,7 @@ impl Walk<'_> {
             .map(|(n, v)| (n, v, nexts.next().unwrap_or(NEVER)))
             .collect();
         let mut new = inst.clone();
-        if self.used != [0; 2] {
+        if self.used != PerFile::default() {
             self.shrink(f, position, &spilled);
         }
         let mut stores: SmallVec<[(VReg, u32); 2]> = SmallVec::new();
@@ -219,7 +220,7 @@ impl Walk<'_> {
             let dwords = f.vregs[v].dwords;
             self.hold(f, v, Held { reg: v, sub: 0, dwords, next });
         }
-        if self.used != [0; 2] {
+        if self.used != PerFile::default() {
             let defined: SmallVec<[(usize, VReg, u32); 4]> =
                 stores.iter().map(|&(v, next)| (0, v, next)).collect();
             self.shrink(f, position + 1, &defined);
@@ -228,7 +229,8 @@ impl Walk<'_> {
 
     /// Gives up what has no room at a position besides the `accessed` values, which the profile counts.
     fn shrink(&mut self, f: &Function, position: usize, accessed: &[(usize, VReg, u32)]) {
-        for (file, choice) in self.choices.iter().enumerate() {
+        for file in FILES {
+            let choice = &self.choices[file];
             let room = choice.budget - choice.profile.get(position).copied().unwrap_or(0);
             let counted = |held: &FxHashMap<VReg, SmallVec<[Held; 1]>>, v: VReg| {
                 held.get(&v).map_or(0, |h| h.iter().map(|h| i32::from(h.dwords)).sum::<i32>())

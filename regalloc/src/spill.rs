@@ -22,6 +22,7 @@
 //! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
 use crate::access::{registers, vreg_of};
+use crate::files::PerFile;
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
 use crate::reload;
@@ -502,7 +503,7 @@ pub(crate) fn insert(
     f: &mut Function,
     limits: &Limits,
     numbering: &Numbering,
-    choices: &[Choice; 2],
+    choices: &PerFile<Choice>,
     places: &FxHashMap<VReg, Place>,
     spills: &mut Spills,
 ) {
