@@ -3,14 +3,14 @@
 //! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
 //! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
 #![forbid(unsafe_code)]
-mod asm;
 pub mod assemble;
+mod assembly_text;
 pub mod disassemble;
 mod final_function;
 mod object;
 
-pub use asm::emit_asm;
 pub use assemble::assemble;
+pub use assembly_text::emit_asm;
 pub use disassemble::disassemble;
 pub use final_function::{CodeReloc, FinalFunction, Kernel};
 pub use object::emit_object;

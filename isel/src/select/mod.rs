@@ -30,7 +30,6 @@
 //! dense arrays.
 
 mod address;
-mod asm;
 mod atomic;
 mod buffer;
 mod compare;
@@ -40,9 +39,11 @@ mod convert;
 mod emit;
 mod float;
 mod function;
+mod inline_asm;
 mod int;
 mod int64;
 mod intrinsic;
+mod lane_intrinsics;
 mod memory;
 mod numeric;
 mod prepare;
@@ -52,7 +53,6 @@ mod shader;
 mod tests;
 mod value;
 mod vector;
-mod wave;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};

@@ -1,6 +1,6 @@
 //! Intrinsics: those of [`mir::ir::legal`] pass, lane by lane; all others are expanded here.
 
-use super::wave::is_wave_intrinsic;
+use super::target_intrinsics::is_wave_intrinsic;
 use super::{Legalizer, Parts};
 use mir::ir::legal::{is_legal, typed_by_argument};
 use mir::ir::*;

@@ -23,7 +23,7 @@
 //! Cost: linear in the instructions emitted.
 
 mod alloca;
-mod asm;
+mod asm_operands;
 mod atomic;
 mod block_copy;
 mod buffer;
@@ -46,9 +46,9 @@ mod remainder;
 mod shader;
 mod stack;
 mod store;
+mod target_intrinsics;
 mod vector;
 mod vector_intrinsics;
-mod wave;
 mod wide;
 mod wide_float;
 
@@ -129,7 +129,7 @@ pub fn declare_types(module: &mut Module) {
     for ty in PAIRED {
         module.types.struct_of(&[ty, Type::I1], false);
     }
-    asm::add_result_types(module);
+    asm_operands::add_result_types(module);
 }
 
 /// Rebuilds `function`, which is of a module with [`declare_types`] done, from legal types and operations.
