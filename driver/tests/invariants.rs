@@ -79,7 +79,7 @@ const fn mc(
 }
 
 /// The first instruction that `wanted` accepts.
-fn first<'a>(f: &'a mut Function, wanted: impl Fn(&Inst) -> bool) -> Option<&'a mut Inst> {
+fn first(f: &mut Function, wanted: impl Fn(&Inst) -> bool) -> Option<&mut Inst> {
     let place = f.layout.iter().find_map(|&b| Some((b, f.blocks[b].insts.iter().position(&wanted)?)))?;
     f.blocks[place.0].insts.get_mut(place.1)
 }
@@ -141,7 +141,7 @@ const CASES: &[Case] = &[
         "waterfall",
         |f| {
             let Some(last) = f.layout.pop() else { return false };
-            f.blocks[last].insts.len() > 0 && f.layout.len() > 1
+            !f.blocks[last].insts.is_empty() && f.layout.len() > 1
         },
         "not in the layout",
     ),

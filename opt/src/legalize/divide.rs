@@ -288,7 +288,7 @@ mod tests {
                     for x in [k, top - k.min(top), (top / divisor * divisor).saturating_sub(k), top / (k + 1)]
                     {
                         let x = x.min(top);
-                        assert_eq!((x * factor >> 32) >> shift, x / divisor, "{x} / {divisor}");
+                        assert_eq!(((x * factor) >> 32) >> shift, x / divisor, "{x} / {divisor}");
                     }
                 }
             }

@@ -58,7 +58,9 @@ fn expect_close(what: &str, got: &[f64], want: &[f64], tolerance: f64, scale: f6
     if got.len() != want.len() {
         return Err(format!("{what}: {} values instead of {}", got.len(), want.len()));
     }
-    let wrong = |(g, w): (&f64, &f64)| !((g - w).abs() <= tolerance * w.abs().max(scale));
+    // A NaN is near nothing.
+    let near = |g: &f64, w: &f64| (g - w).abs() <= tolerance * w.abs().max(scale);
+    let wrong = |(g, w): (&f64, &f64)| !near(g, w);
     match got.iter().zip(want).position(wrong) {
         Some(i) => Err(format!("{what}[{i}] is {} instead of {}", got[i], want[i])),
         None => Ok(()),

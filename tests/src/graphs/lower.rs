@@ -246,7 +246,7 @@ impl<'a> Lowering<'a> {
         }
         let block = (node - 1) / 2;
         let code = &program.blocks[block];
-        let is_tail = node % 2 == 0;
+        let is_tail = node.is_multiple_of(2);
         let (first, second) = match code.fuel {
             Fuel::Exit { at } => code.ops.split_at(usize::from(at)),
             _ => code.ops.split_at(code.ops.len()),

@@ -417,7 +417,7 @@ fn run(
     memory.remembered = Some(Default::default());
     memory.pattern_seed = seed;
     memory.undefined = OWN_SCRATCH;
-    let exec = if seed % 2 == 0 { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
+    let exec = if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
     let mut calls = 0;
     let mut names = |at: u64, w: &mut Wave, mem: &mut Memory| {
         external(subject, object.external_name(at).unwrap_or_default(), w, mem, &mut calls)

@@ -273,7 +273,7 @@ fn without_shaders(
 
 /// gcnc's object of a module, and of each function alone where the whole is refused.
 enum Ours {
-    Whole(CodeObject),
+    Whole(Box<CodeObject>),
     Parts,
 }
 
@@ -344,7 +344,7 @@ fn variant(
             whole = compile_module(module.clone(), options.clone());
         }
         let ours = match whole {
-            Ok(object) => Ours::Whole(object),
+            Ok(object) => Ours::Whole(Box::new(object)),
             Err(why) if plan.gcnc.is_some() => {
                 out.extend(skip(format!("gcnc refuses: {}", refusals::reason(&why))));
                 continue;
@@ -357,7 +357,7 @@ fn variant(
             }
             let alone;
             let gcnc = match &ours {
-                Ours::Whole(object) => object,
+                Ours::Whole(object) => &**object,
                 Ours::Parts => match compile_module(only(module, &|name| name == f.name), options.clone()) {
                     Ok(object) => {
                         alone = object;

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(single.difference([0, 1, 0x3ff0_0000], [0, 2, 0x3ff0_0000]), Difference::Real);
         let double = tolerance(Formats { double: true, ..Formats::default() });
         assert_eq!(double.difference([0, 1, 0x3ff0_0000], [0, 2, 0x3ff0_0000]), Difference::Close);
-        assert_eq!(double.difference([0, 1, 0x3ff0_0000], [0, 0x1_0000_00, 0x3ff0_0000]), Difference::Real);
+        assert_eq!(double.difference([0, 1, 0x3ff0_0000], [0, 0x0100_0000, 0x3ff0_0000]), Difference::Real);
         let half = tolerance(Formats { half: true, ..Formats::default() });
         assert_eq!(half.difference([0, 0x3c00_0000, 0], [0, 0x3c01_0000, 0]), Difference::Close);
         assert_eq!(half.difference([0, 0x3c00_0000, 0], [0, 0xbc00_0000, 0]), Difference::Real);

@@ -401,7 +401,7 @@ pub fn print(p: &mut Printer<'_>, dst: Val, op: Op, args: &[Val]) {
         }
         Op::Memory => {
             let slot = p.fresh("%slot");
-            let volatile = if dst % 2 == 0 { " volatile" } else { "" };
+            let volatile = if dst.is_multiple_of(2) { " volatile" } else { "" };
             p.line(&format!("  {slot} = alloca {name}, addrspace(5)"));
             p.line(&format!("  store{volatile} {name} {}, ptr addrspace(5) {slot}", v[0]));
             format!("load{volatile} {name}, ptr addrspace(5) {slot}")
