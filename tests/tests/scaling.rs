@@ -64,7 +64,7 @@ fn many_blocks(blocks: usize) -> String {
         );
         value += 4;
         block += 4;
-        let _ = write!(body, "block{end}(v{join}: i32):\n");
+        let _ = writeln!(body, "block{end}(v{join}: i32):");
         let _ = if diamond % 8 == 7 {
             let first = end - 31;
             value += 1;
@@ -138,7 +138,7 @@ fn nest(depth: usize, shape: Nest) -> String {
     for i in 0..depth {
         let above = if i == 0 { "entry".to_owned() } else { format!("h{}", i - 1) };
         let inside = if i == last { "inner".to_owned() } else { format!("h{}", i + 1) };
-        let _ = write!(text, "h{i}:\n");
+        let _ = writeln!(text, "h{i}:");
         if !matches!(shape, Nest::Ifs) {
             let _ = writeln!(text, "  %i{i} = phi i32 [ 0, %{above} ], [ %n{i}, %l{i} ]");
         }

@@ -166,7 +166,7 @@ fn case(ty: &str, bits: usize, space: Space, align: usize) -> Case {
     }
     let mut input = random_bytes(ITEMS * window, (bits * 64 + align) as u64);
     // Bits above an odd width are clear where a value of the type was stored.
-    if bits % 8 != 0 {
+    if !bits.is_multiple_of(8) {
         for item in 0..ITEMS {
             input[item * window + align + bytes - 1] &= (1u8 << (bits % 8)) - 1;
         }

@@ -235,7 +235,7 @@ fn own(elem: Elem, op: &str, space: Space, order: &str, number: usize) -> Case {
              %oko = getelementptr i8, ptr addrspace(1) %wo, i32 24\nstore i8 %okb, ptr addrspace(1) %oko\n"
         );
     } else {
-        let _ = write!(body, "%old = atomicrmw {op} {ptr} %at, {ty} %x {order}\n");
+        let _ = writeln!(body, "%old = atomicrmw {op} {ptr} %at, {ty} %x {order}");
     }
     let _ = write!(
         body,

@@ -125,16 +125,16 @@ fn copy(c: &Copy) -> Case {
     let (at_to, at_from) = if op == "memmove" && size % 2 == 1 { (32, 16) } else { (16, 32) };
     let (tt, ft) = (to.ptr(), from.ptr());
     let suffix = if op == "memset" { String::new() } else { format!(".{}", from.letters()) };
-    let _ = write!(body, "%d = getelementptr i8, {tt} {dst}, i32 {}\n", at_to + align % 16);
+    let _ = writeln!(body, "%d = getelementptr i8, {tt} {dst}, i32 {}", at_to + align % 16);
     if op == "memset" {
-        let _ = write!(body, "%bv = load i8, ptr addrspace(1) %gi\n");
+        let _ = writeln!(body, "%bv = load i8, ptr addrspace(1) %gi");
     } else {
-        let _ = write!(body, "%s = getelementptr i8, {ft} %src, i32 {}\n", at_from + align % 16);
+        let _ = writeln!(body, "%s = getelementptr i8, {ft} %src, i32 {}", at_from + align % 16);
     }
     let source = if op == "memset" { "i8 %bv".to_owned() } else { format!("{ft} align {align} %s") };
-    let _ = write!(
+    let _ = writeln!(
         body,
-        "call void @llvm.{op}.{}{suffix}.i{bits}({tt} align {align} %d, {source}, i{bits} {len}, i1 {volatile})\n",
+        "call void @llvm.{op}.{}{suffix}.i{bits}({tt} align {align} %d, {source}, i{bits} {len}, i1 {volatile})",
         to.letters()
     );
     if to != Space::Global {
@@ -143,7 +143,7 @@ fn copy(c: &Copy) -> Case {
     let input = random_bytes(ITEMS * WINDOW, size as u64 + 77);
     let mut expected = vec![0; input.len()];
     for item in 0..ITEMS {
-        let len = if variable { size - (item % GROUP & 7) } else { size };
+        let len = if variable { size - ((item % GROUP) & 7) } else { size };
         let own = &input[item * WINDOW..(item + 1) * WINDOW];
         let mut window = own.to_vec();
         let (t, f) = (at_to + align % 16, at_from + align % 16);
