@@ -147,7 +147,7 @@ impl Case {
         let run = Run { dispatch: &dispatch, memory: &memory, seed: input, fuel: FUEL };
         let mut pick = Pick::nth(place);
         let mut damage = |step: Step, f: &mut Function| {
-            if pass.name == kind.step {
+            if step == kind.step {
                 (kind.mutate)(f, &mut pick);
             }
         };
@@ -162,7 +162,7 @@ impl Case {
             _ => Fate::Missed(format!(
                 "{} ({}), {}, place {place}: {why}{text}",
                 kind.name,
-                kind.step.name(),
+                kind.step,
                 self.label()
             )),
         };
@@ -276,7 +276,7 @@ fn table(kinds: &[&Kind], cases: &[Case], of: &BTreeMap<usize, [usize; 4]>) -> (
         let places: usize = cases.iter().map(|case| case.places[k]).sum();
         let counts = of.get(&k).copied().unwrap_or_default();
         let tried: usize = counts.iter().sum();
-        let words = [kind.step.name(), kind.name, kind.breaks].map(str::to_owned);
+        let words = [kind.step, kind.name, kind.breaks].map(str::to_owned);
         let numbers = [places, tried].into_iter().chain(counts).map(|n| n.to_string());
         table.add_row(words.into_iter().chain(numbers));
         (0..4).for_each(|i| sums[i] += counts[i]);
