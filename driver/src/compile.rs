@@ -71,7 +71,7 @@ pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Out
         mir::text::Program { module: reading.module, functions: Vec::new() }
     };
     let time = start.elapsed();
-    let mut output = compile_program(program, options, None)?;
+    let mut output = run_passes(program, options, None)?;
     output.times.add_first("read", time);
     Ok(output)
 }
@@ -104,7 +104,16 @@ pub fn compile_observed(
     options: &CompileOptions,
     observer: Option<&dyn Observer>,
 ) -> Result<Output, Errors> {
-    compile_program(mir::text::Program { module, functions: Vec::new() }, options, observer)
+    run_passes(mir::text::Program { module, functions: Vec::new() }, options, observer)
+}
+
+/// Runs the passes that `options` choose over a program that has come as far as the first of them needs. Where they stop before the last
+/// pass, the output is the text of the program.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_program(program: mir::text::Program, options: &CompileOptions) -> Result<Output, Errors> {
+    run_passes(program, options, None)
 }
 
 /// Brings a module to legal IR for `target`.
@@ -150,7 +159,7 @@ fn one(error: Box<Diagnostic>) -> Errors {
     vec![error]
 }
 
-fn compile_program(
+fn run_passes(
     program: mir::text::Program,
     options: &CompileOptions,
     observer: Option<&dyn Observer>,
