@@ -526,20 +526,21 @@ fn descriptors(functions: &[FinalFunction]) -> String {
     text
 }
 
-/// The instructions of `ir`, each marked `divergent` or `uniform`.
+/// The parameters and instructions of `ir`, each marked `divergent` or `uniform`.
 fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> String {
     let mut text = String::new();
+    let word = |divergent| if divergent { "divergent" } else { "uniform" };
     for &block in &ir.layout {
         let _ = writeln!(text, "{block}:");
+        for &param in &ir.blocks[block].params {
+            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent(param)));
+        }
         for &inst in &ir.blocks[block].insts {
-            let mark = match ir.insts[inst].result {
-                Some(value) if uniformity.is_divergent(value) => "divergent",
-                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => {
-                    "divergent"
-                }
-                _ => "uniform",
+            let divergent = match ir.insts[inst].result {
+                Some(value) => uniformity.is_divergent(value),
+                None => ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block),
             };
-            let _ = writeln!(text, "  {mark:9}  {}", ir.display_inst(module, inst));
+            let _ = writeln!(text, "  {:9}  {}", word(divergent), ir.display_inst(module, inst));
         }
     }
     text
