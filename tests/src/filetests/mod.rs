@@ -6,13 +6,14 @@
 //! the text into the file instead. `tests/filetests/README.md` has the form.
 //!
 //! What an output does not show, since it would say the same in every file: lines of a header that the input
-//! has, too, stages, kernel arguments, and the numbers of constants. `; show: all` shows them.
+//! has, too, stages, kernel arguments, and the numbers of constants. `; show: all` shows them. Waits have the names of their counters.
 //!
 //! Cost: that of the passes; all files take about a second.
 
 mod case;
 mod diff;
 mod run;
+mod waits;
 
 use case::Case;
 use std::path::{Path, PathBuf};

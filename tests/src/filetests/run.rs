@@ -1,6 +1,7 @@
 //! Runs passes on the input of a file test, and shows what they leave.
 
 use super::case::Case;
+use super::waits;
 use gcnc::options::{PassSet, Place};
 use gcnc::pass::{Pass, Stage};
 use gcnc::pipeline::PASSES;
@@ -43,7 +44,8 @@ pub fn run(case: &Case, cpu: &str) -> Result<Outcome, String> {
     let mut options = CompileOptions { cpu: cpu.to_owned(), ..case.options.clone() };
     let passes = passes(case)?;
     let stage = passes.first().map(|pass| pass.needs);
-    let mut program = read(&case.input, stage)?;
+    let target = options.target("amdgcn-amd-amdhsa", None).map_err(|error| error.to_string())?;
+    let mut program = read(&waits::to_numbers(&case.input, &target), stage)?;
     if program.module.triple.is_empty() {
         program.module.triple = "amdgcn-amd-amdhsa".to_owned();
     }
@@ -87,6 +89,7 @@ pub fn run(case: &Case, cpu: &str) -> Result<Outcome, String> {
         None if printed || last.name == "write" => text,
         None => news(&before, &text),
     };
+    let shown = if last.name == "write" { shown } else { waits::to_names(&shown, &target) };
     Ok(Outcome::Text(shown.trim_end().to_owned()))
 }
 
