@@ -99,7 +99,8 @@ impl Verdict {
 const LONGER: u64 = 64;
 
 /// The stages that can be run.
-const STAGES: [Step; 7] = [READ, LEGAL, "select", "linearise", "memory-model", "allocate", BYTES];
+const STAGES: [Step; 8] =
+    [READ, LEGAL, "select", "linearise", "memory-model", "allocate", "remove-identity-moves", BYTES];
 /// The pass behind which IR is as it was read.
 const READ: Step = "apply-options";
 /// The pass behind which IR is legal and settled.
@@ -418,7 +419,7 @@ impl fmt::Display for Culprit {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (step, ran) in &self.stages {
-            write!(f, "{:12}", step)?;
+            write!(f, "{:22}", step)?;
             match ran {
                 Ran::Finished => writeln!(f, "ran")?,
                 Ran::Stopped(stop) => {

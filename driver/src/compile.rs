@@ -165,6 +165,7 @@ fn run_passes(
     observer: Option<&dyn Observer>,
 ) -> Result<Output, Errors> {
     let mir::text::Program { mut module, functions } = program;
+    crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
     let target = options.module_target(target, &module).map_err(one)?;
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
@@ -177,6 +178,13 @@ fn run_passes(
 
     let of_functions = of_ir
         + PASSES[of_ir..].iter().take_while(|p| !matches!(p.run, Run::Program(_) | Run::Write(_))).count();
+    let first = &PASSES[passes.start.min(PASSES.len() - 1)];
+    if let (Stage::Machine(needs), true) = (first.needs, options.starts_from_text())
+        && let Some(f) = functions.iter().find(|f| f.stage != needs)
+    {
+        let message = format!("{} needs stage {}, not {}", first.name, needs.word(), f.stage.word());
+        return Err(one(Diagnostic::malformed(message).in_function(&f.name)));
+    }
     let bodies = bodies(&module, functions, passes.start > of_ir).map_err(one)?;
     let sources: Vec<Func> = bodies.iter().map(|body| body.0).collect();
     let forms = runner.function_passes(clamp(&passes, of_ir..of_functions), &module, bodies, &mut output)?;
@@ -311,6 +319,8 @@ impl Runner<'_> {
             }
             if let Some(observer) = self.observer {
                 observer.module(last, module);
+                // It may have changed what was verified.
+                self.verify_module(last, module).map_err(one)?;
             }
         }
         output.dump.push_str(&notes.dump);

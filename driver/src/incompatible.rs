@@ -6,30 +6,41 @@
 
 use crate::options::CompileOptions;
 use mir::ir::{Callee, Const, Func, Function, InstKind, Module, SymbolRef, Type, Value, ValueDef};
-use mir::target::{Features, Processor, Target};
+use mir::target::{Features, Generation, Processor, Target};
 use std::collections::BTreeSet;
 
-/// Features by which functions are told apart, and what processor has each. `None`: no processor of GFX6 to GFX9 here.
+/// What a feature of LLVM's needs.
+#[derive(Clone, Copy)]
+enum Need {
+    /// No processor of GFX6 to GFX9 has it.
+    Never,
+    /// An ability.
+    Feature(Features),
+    /// The instructions of a generation.
+    Generation(Generation),
+}
+
+/// Features by which functions are told apart, and what each needs.
 ///
 /// Source: LLVM, AMDGPURemoveIncompatibleFunctions.cpp (names) and GCNProcessors.td.
-const NEEDED: &[(&str, Option<Features>)] = &[
-    ("16-bit-insts", Some(Features::INST_16BIT)),
-    ("dot1-insts", Some(Features::DOT_INSTS)),
-    ("dot10-insts", Some(Features::DOT_INSTS)),
-    ("dot2-insts", Some(Features::DOT_INSTS)),
-    ("dot3-insts", None),
-    ("dot4-insts", None),
-    ("dot5-insts", None),
-    ("dot6-insts", None),
-    ("dot7-insts", Some(Features::DOT_INSTS)),
-    ("dot8-insts", None),
-    ("dot9-insts", None),
-    ("dpp", Some(Features::DPP)),
-    ("gfx10-insts", None),
-    ("gfx11-insts", None),
-    ("gfx8-insts", Some(Features::INST_16BIT)),
-    ("gfx9-insts", Some(Features::GLOBAL)),
-    ("wavefrontsize32", None),
+const NEEDED: &[(&str, Need)] = &[
+    ("16-bit-insts", Need::Feature(Features::INST_16BIT)),
+    ("dot1-insts", Need::Feature(Features::DOT_INSTS)),
+    ("dot10-insts", Need::Feature(Features::DOT_INSTS)),
+    ("dot2-insts", Need::Feature(Features::DOT_INSTS)),
+    ("dot3-insts", Need::Never),
+    ("dot4-insts", Need::Never),
+    ("dot5-insts", Need::Never),
+    ("dot6-insts", Need::Never),
+    ("dot7-insts", Need::Feature(Features::DOT_INSTS)),
+    ("dot8-insts", Need::Never),
+    ("dot9-insts", Need::Never),
+    ("dpp", Need::Feature(Features::DPP)),
+    ("gfx10-insts", Need::Never),
+    ("gfx11-insts", Need::Never),
+    ("gfx8-insts", Need::Generation(Generation::Gfx8)),
+    ("gfx9-insts", Need::Generation(Generation::Gfx9)),
+    ("wavefrontsize32", Need::Never),
 ];
 
 /// Drops what the processor of the command line, or of the function itself, cannot run.
@@ -80,7 +91,11 @@ fn runs(function: &Function, options: &CompileOptions) -> bool {
 
 fn has(processor: &Processor, name: &str) -> bool {
     match NEEDED.binary_search_by_key(&name, |row| row.0) {
-        Ok(row) => NEEDED[row].1.is_some_and(|features| processor.features.contains(features)),
+        Ok(row) => match NEEDED[row].1 {
+            Need::Never => false,
+            Need::Feature(features) => processor.features.contains(features),
+            Need::Generation(first) => processor.generation >= first,
+        },
         Err(_) => true,
     }
 }

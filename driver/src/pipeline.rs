@@ -1,11 +1,12 @@
 //! The compiler on one page: every pass between the module as read and the bytes of the file, in the order in which they run.
 //!
+//! What comes before: the reader, and the choice of the target, for which functions of other processors are dropped (`incompatible`).
 //! The list is what runs ([`crate::compile`]); each entry can be timed, printed before and after, stopped at, started from and verified behind. A name is
 //! the one of the command line; the stages are what the pass needs and leaves. The order is checked when this file is compiled: by the stages, by
 //! what passes work on, and by [`CONSTRAINTS`].
 
 use crate::pass::{Constraint, Pass, Run, Stage, check_order};
-use crate::{incompatible, prepare};
+use crate::prepare;
 use Run::{Analysis, Encode, Final, Function, Machine, Module, Program, Select, Write};
 use Stage::{Described, Encoded, Expanded, Legal, Read, Written};
 use mir::analysis::Uniformity;
@@ -24,7 +25,6 @@ const FINAL: Stage = Stage::Machine(M::Final);
 /// All passes in order.
 pub const PASSES: &[Pass] = &[
     // The module as read: what the command line adds, and the calls that are to disappear.
-    Pass::new("drop-incompatible", Read, Read, Module(|m, cx| { incompatible::drop_incompatible(m, cx.options); Ok(()) })),
     Pass::new("apply-options", Read, Read, Module(|m, cx| { prepare::apply_options(m, cx); Ok(()) })),
     Pass::new("lower-variadics", Read, Read, Module(|m, _| { opt::variadic::lower(m); Ok(()) })),
     Pass::new("inline", Read, Read, Module(|m, _| opt::inline::inline_all(m))),
@@ -72,7 +72,6 @@ pub const PASSES: &[Pass] = &[
 
 /// What the stages do not say.
 pub const CONSTRAINTS: &[Constraint] = &[
-    ("drop-incompatible", "inline", "calls of dropped functions are gone"),
     ("apply-options", "inline", "attributes decide what is inlined"),
     ("lower-variadics", "inline", "a body with variable arguments is not inlined"),
     ("inline", "promote", "objects whose address was an argument become values"),

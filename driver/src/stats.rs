@@ -44,7 +44,7 @@ impl FunctionStats {
             vgprs: resources.vgprs,
             sgpr_spills: resources.sgpr_spills,
             vgpr_spills: resources.vgpr_spills,
-            occupancy: target.processor.waves_that_fit(sgprs, resources.vgprs),
+            occupancy: target.limits().waves_that_fit(sgprs, resources.vgprs),
             lds_bytes: f.function.lds.size_bytes,
             scratch_bytes: resources.scratch_bytes,
             code_bytes: f.code.len() as u32,

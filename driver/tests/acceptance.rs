@@ -540,3 +540,38 @@ r:
     let [set, used] = ["s_mov_b32 s33, s32", "s[0:3], s33"].map(|part| code.find(part));
     assert!(!code.contains("s_swappc") && (used.is_none() || set.is_some() && set < used), "{code}");
 }
+
+#[test]
+fn masks_of_32_lanes_are_the_low_half() {
+    let text = r#"
+declare i32 @llvm.amdgcn.fcmp.i32.f32(float, float, i32)
+declare i32 @llvm.amdgcn.fcmp.i32.f16(half, half, i32)
+define amdgpu_kernel void @k(ptr addrspace(1) %out, float %x, half %h) {
+  %y = load float, ptr addrspace(1) %out
+  %a = call i32 @llvm.amdgcn.fcmp.i32.f32(float %y, float %x, i32 1)
+  %b = call i32 @llvm.amdgcn.fcmp.i32.f16(half %h, half 1.0, i32 4)
+  %c = xor i32 %a, %b
+  store i32 %c, ptr addrspace(1) %out
+  ret void
+}
+"#;
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        // The whole mask is written, and verified to have a register pair.
+        assert!(listing(text, "amdgcn-amd-amdhsa", cpu, "k").contains("v_cmp_eq_f32"), "{cpu}");
+    }
+}
+
+#[test]
+fn powers_of_half_know_odd_exponents() {
+    let text = r#"
+declare half @llvm.powi.f16.i32(half, i32)
+define amdgpu_kernel void @k(ptr addrspace(1) %out, half %x, i32 %n) {
+  %y = call half @llvm.powi.f16.i32(half %x, i32 %n)
+  store half %y, ptr addrspace(1) %out
+  ret void
+}
+"#;
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        assert!(listing(text, "amdgcn-amd-amdhsa", cpu, "k").contains("v_log_f32"), "{cpu}");
+    }
+}

@@ -12,7 +12,7 @@ use mir::abi::{KernelDescriptor, metadata};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
 use mir::isa::{Names, Opcode};
 use mir::machine::{self, Block, Operand, RelocKind, SymbolId};
-use mir::target::{Features, Generation, Os, Target};
+use mir::target::{Features, Os, SGPR_BLOCK, Target};
 use mir::{Diagnostic, Result};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -267,26 +267,26 @@ fn write_descriptor(
 ) -> Written {
     writeln!(out, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n\t.amdhsa_kernel {name}")?;
     for (field, value) in KernelDescriptor::FIELDS.iter().zip(descriptor.values()) {
-        let has_fp16_overflow = target.generation() >= Generation::Gfx9;
+        let has_fp16_overflow = target.has(Features::FP16_OVERFLOW);
         if field.directive.is_empty() || (field.name == "fp16_ovfl" && !has_fp16_overflow) {
             continue;
         }
         writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
     }
     // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number does.
-    let unrounded = counts.sgprs().div_ceil(8).saturating_sub(1);
+    let unrounded = counts.sgprs().div_ceil(SGPR_BLOCK).saturating_sub(1);
     let sgprs = if unrounded == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
         counts.numbered_sgprs
     } else {
-        (8 * (descriptor.sgpr_blocks + 1)).saturating_sub(counts.extra_sgprs)
+        (SGPR_BLOCK * (descriptor.sgpr_blocks + 1)).saturating_sub(counts.extra_sgprs)
     };
     writeln!(out, "\t\t.amdhsa_next_free_vgpr {}", counts.vgprs)?;
     writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}")?;
     writeln!(out, "\t\t.amdhsa_reserve_vcc {}", u32::from(f.resources.vcc))?;
-    if target.has(Features::FLAT) {
+    if target.has_flat_scratch() {
         writeln!(out, "\t\t.amdhsa_reserve_flat_scratch {}", u32::from(f.resources.flat_scratch))?;
     }
-    if target.generation() >= Generation::Gfx8 {
+    if target.has(Features::XNACK_MASK) {
         writeln!(out, "\t\t.amdhsa_reserve_xnack_mask {}", u32::from(target.has(Features::XNACK)))?;
     }
     writeln!(out, "\t.end_amdhsa_kernel")?;

@@ -91,6 +91,9 @@ fn sample(target: &Target) -> (Module, Vec<FinalFunction>) {
         ];
         f.blocks[exit].insts = vec![Inst::new(Opcode::V_ADD_F32, [v(0, 1), v(1, 1), s(12, 1)])];
         let edge = |block| Edge { block, args: Default::default() };
+        for data in f.blocks.values_mut() {
+            data.tail_start = data.insts.len() as u32;
+        }
         f.blocks[entry].term = Terminator::Jump;
         f.blocks[entry].wave_succs.push(edge(body));
         f.blocks[body].term = Terminator::Uniform(Condition::Scc1);

@@ -18,16 +18,14 @@
 //!
 //! Source: `mir::abi::call`; the order of steps is that of llc 22.
 
-use crate::regs::for_each_access;
-use mir::abi::call::{FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved};
+use mir::abi::call::{
+    FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved, is_linkage,
+};
 use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::Opcode;
 use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
-
-/// Largest offset in an access to scratch, plus 1.
-const WINDOW: u32 = 4096;
 
 /// Which lanes of a register are saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,13 +54,13 @@ struct Holder {
 ///
 /// Errors: a frame of more bytes than an SGPR can hold for all lanes (`Limit`), no free VGPR for SGPRs (`Unsupported`).
 pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
-    let mut written = [false; 256];
-    let mut scalars = [false; 106];
+    let mut written = [false; PReg::VGPRS as usize];
+    let mut scalars = [false; PReg::SGPRS as usize];
     // The code may rely on the frame pointer though the calls that it is for have turned out to be unreachable.
     let calls = !f.calls.is_empty() || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
-            for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 for reg in (0..access.dwords).map(|n| access.first.plus(n)).filter(|_| access.write) {
                     if let Some(n) = reg.vgpr_index() {
                         written[usize::from(n)] = true;
@@ -78,7 +76,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let graphics = f.saves_as_graphics();
     // The resource of scratch, stack and frame pointer have their own treatment.
     let mut scalars: Vec<PReg> = (4..106)
-        .filter(|&n| scalars[usize::from(n)] && !(30..34).contains(&n))
+        .filter(|&n| scalars[usize::from(n)] && !is_linkage(PReg::sgpr(n)))
         .map(PReg::sgpr)
         .filter(|&r| is_callee_saved(r, graphics))
         .collect();
@@ -91,7 +89,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
         *end += 4;
         *end - 4
     };
-    for n in (0..256).filter(|&n| written[usize::from(n)]) {
+    for n in (0..PReg::VGPRS).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
         let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg, graphics)) {
             (true, true) => Lanes::All,
@@ -103,7 +101,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     }
     // Registers whose lanes hold SGPRs of the caller: free ones, or one that is saved anyway.
     let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
-    let mut free = (0..256).filter(free).map(PReg::vgpr);
+    let mut free = (0..PReg::VGPRS).filter(free).map(PReg::vgpr);
     let mut holders = Vec::new();
     for scalars in scalars.chunks(target.wave_size() as usize) {
         let mut holder = |reg, place| holders.push(Holder { reg, scalars: scalars.to_vec(), place });
@@ -187,8 +185,8 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
         }
         let mut window = 0;
         for s in group() {
-            move_window(&mut window, s.offset / WINDOW, target, &mut out);
-            out.push(access(op, s.reg, s.offset % WINDOW));
+            move_window(&mut window, s.offset / reach(target), target, &mut out);
+            out.push(access(op, s.reg, s.offset % reach(target)));
         }
         move_window(&mut window, 0, target, &mut out);
         if lanes != Lanes::Active {
@@ -198,12 +196,17 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
     out
 }
 
+/// Bytes of a lane that an access to scratch reaches without another base.
+fn reach(target: &Target) -> u32 {
+    target.limits().offsets.buffer.max as u32 + 1
+}
+
 /// Moves the stack pointer so that offsets of window `to` are within reach. SCC has no value here.
 fn move_window(window: &mut u32, to: u32, target: &Target, out: &mut Vec<Inst>) {
     if *window == to {
         return;
     }
-    let step = i64::from(WINDOW * target.wave_size());
+    let step = i64::from(reach(target) * target.wave_size());
     let distance = (i64::from(to) - i64::from(*window)) * step;
     let sp = Operand::preg(STACK_POINTER, 1);
     out.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(distance)]));

@@ -14,9 +14,8 @@
 //! Cost: linear, but for the sweeps that settle where EXEC is dead (two, three with loops).
 
 use crate::blocks::fold_empty_blocks;
-use crate::regs::for_each_access;
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Format, OpFlags, Opcode};
+use mir::isa::{Implicit, OpFlags, Opcode, Unit};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, RegOperand, Terminator};
 use mir::target::Target;
 
@@ -53,24 +52,21 @@ fn is_exec(operand: &Operand) -> bool {
 }
 
 fn first_of(inst: &Inst) -> First {
-    let info = inst.op.info();
     if matches!(inst.op, Opcode::IMPLICIT_DEF | Opcode::FENCE) {
         return First::Neither;
     }
-    let scalar = matches!(
-        info.format,
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem
-    );
-    if !scalar || info.flags.contains(OpFlags::EXEC_USE) {
+    let facts = inst.facts();
+    // What a pseudo instruction stands for is not there yet.
+    if facts.unit == Unit::Pseudo || facts.implicit.contains(Implicit::EXEC_USE) {
         return First::Reads;
     }
     // Code elsewhere may look at EXEC.
-    let leaves = info.flags.contains(OpFlags::BRANCH) && inst.op != Opcode::S_ENDPGM;
+    let leaves = inst.leaves();
     if leaves || inst.op == Opcode::S_TRAP {
         return First::Reads;
     }
     let (mut reads, mut sets) = (false, false);
-    for_each_access(inst, |access| {
+    inst.for_each_access(|access| {
         let touches = access.range().any(|r| r == PReg::EXEC_LO.0.into() || r == PReg::EXEC_HI.0.into());
         reads |= access.read && (touches || access.range().contains(&PReg::EXECZ.0.into()));
         // Writing a half keeps the other.
@@ -86,10 +82,11 @@ fn first_of(inst: &Inst) -> First {
 
 /// Whether `inst` does nothing but set EXEC (and SCC), so that it can go where EXEC is dead.
 fn only_sets_exec(inst: &Inst) -> bool {
-    let scalar = matches!(inst.op.info().format, Format::Sop1 | Format::Sop2);
-    scalar
-        && !inst.op.info().flags.contains(OpFlags::EXEC_DEF)
-        && inst.op.info().def_count() == 1
+    let facts = inst.facts();
+    facts.unit == Unit::Salu
+        && !inst.op.info().flags.contains(OpFlags::BRANCH)
+        && !facts.implicit.contains(Implicit::EXEC_DEF)
+        && facts.def_count == 1
         && inst.operands.first().is_some_and(is_exec)
 }
 
@@ -173,19 +170,16 @@ fn count_preds(f: &Function) -> SecondaryMap<Block, u32> {
 /// Whether `inst` changes nothing where no lane is active: a vector instruction that writes VGPRs alone.
 fn is_nothing_without_lanes(inst: &Inst) -> bool {
     let info = inst.op.info();
-    let vector = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p);
-    let flags = OpFlags::IGNORES_EXEC
-        | OpFlags::EXEC_DEF
-        | OpFlags::VCC_DEF
-        | OpFlags::SCC_DEF
-        | OpFlags::M0_DEF
-        | OpFlags::SIDE_EFFECTS
-        | OpFlags::MODE_DEF
-        | OpFlags::BRANCH
-        | OpFlags::BARRIER;
+    let facts = inst.facts();
+    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
     let mut vgprs_only = true;
-    for_each_access(inst, |access| vgprs_only &= !access.write || access.first.is_vgpr());
-    vector && vgprs_only && !info.flags.intersects(flags) && inst.op != Opcode::V_READFIRSTLANE_B32
+    inst.for_each_access(|access| vgprs_only &= !access.write || access.first.is_vgpr());
+    facts.unit == Unit::Valu
+        && vgprs_only
+        && facts.implicit.contains(Implicit::EXEC_USE)
+        && !facts.implicit.intersects(Implicit::DEFS)
+        && !info.flags.intersects(flags)
+        && inst.op != Opcode::V_READFIRSTLANE_B32
 }
 
 /// Moves short blocks that a branch skips where no lane is left in front of that branch.

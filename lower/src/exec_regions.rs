@@ -4,8 +4,8 @@
 //! between them without a mark, moves and reloads that allocation inserted, runs with the lanes of the block. EXEC is written
 //! where the two meet, with `s_mov_b64`, which leaves SCC alone. Cost: linear.
 
-use mir::isa::{Format, OpFlags, Opcode};
-use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg};
+use mir::isa::{Opcode, Unit};
+use mir::machine::{Function, Inst, ModFlags, Operand, PReg};
 
 /// Expands all regions of an allocated function.
 pub fn expand(f: &mut Function) {
@@ -60,13 +60,6 @@ fn mov(like: &Inst, dst: Operand, src: Operand) -> Inst {
 
 /// Whether EXEC decides what `inst` does.
 fn depends_on_lanes(inst: &Inst) -> bool {
-    use Format::*;
-    let info = inst.op.info();
-    match info.format {
-        Sop1 | Sop2 | Sopc | Sopk | Sopp | Smem => {
-            info.flags.contains(OpFlags::EXEC_USE)
-                || inst.regs().any(|(_, reg)| reg.reg == Reg::Physical(PReg::EXEC_LO))
-        }
-        _ => !info.flags.contains(OpFlags::IGNORES_EXEC),
-    }
+    // What a pseudo instruction stands for is not there yet.
+    inst.facts().unit == Unit::Pseudo || inst.reads_exec()
 }

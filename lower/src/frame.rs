@@ -14,29 +14,10 @@
 
 use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
-use mir::isa::{OpFlags, Opcode};
-use mir::machine::{EntryValue, Function, Inst, ModFlags, Operand, PReg};
-use mir::target::{Features, Generation, Target};
+use mir::isa::Opcode;
+use mir::machine::{EntryValue, Function, Inst, Operand, PReg};
+use mir::target::{Features, FlatScratch, Target};
 use mir::{Diagnostic, Result};
-
-/// How FLAT_SCRATCH describes the wave's scratch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FlatScratch {
-    /// There is none.
-    None,
-    /// LO: bytes of a lane, HI: offset in units of 256 bytes.
-    SizeAndOffset,
-    /// A 64-bit address.
-    Address,
-}
-
-const FLAT_SCRATCH: [FlatScratch; Generation::COUNT] = [
-    FlatScratch::None,
-    FlatScratch::SizeAndOffset,
-    FlatScratch::SizeAndOffset,
-    FlatScratch::Address,
-    FlatScratch::None,
-];
 
 /// Inserts the prolog of a kernel; other functions get theirs from their caller.
 ///
@@ -110,7 +91,7 @@ fn init_flat_scratch(f: &Function, target: &Target, prolog: &mut Vec<Inst>) -> R
     let init = entry_register(f, EntryValue::FlatScratchInit)?;
     let offset = entry_register(f, EntryValue::ScratchWaveOffset)?;
     let reg = |reg| Operand::preg(reg, 1);
-    match FLAT_SCRATCH[target.generation() as usize] {
+    match target.limits().flat_scratch {
         FlatScratch::None => {
             return Err(
                 Diagnostic::unsupported(format!("flat access to scratch on {target}")).in_function(&f.name)
@@ -134,9 +115,7 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
     if target.has(Features::LDS_NO_M0) {
         return;
     }
-    let is_access = |inst: &Inst| {
-        inst.op.info().flags.contains(OpFlags::M0_LDS) && !inst.mods.flags.contains(ModFlags::GDS)
-    };
+    let is_access = |inst: &Inst| inst.needs_lds_limit();
     let set = || Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(-1)]);
     let mut accesses = false;
     let mut clobbered = false;
@@ -171,7 +150,7 @@ fn insert_lds_limit(f: &mut Function, target: &Target, prolog: &mut Vec<Inst>) {
 
 fn writes_m0(inst: &Inst) -> bool {
     let mut writes = inst.op == Opcode::CALL;
-    crate::regs::for_each_access(inst, |access| {
+    inst.for_each_access(|access| {
         writes |= access.write && access.range().contains(&usize::from(PReg::M0.0))
     });
     writes

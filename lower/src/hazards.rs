@@ -12,17 +12,15 @@
 //!
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
-use crate::regs::for_each_access;
 use crate::waits::{is_opaque, wave_rpo};
 use cranelift_entity::SecondaryMap;
-use mir::abi::call::is_callee_saved;
-use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, Role};
+use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
+use mir::isa::{Implicit, Opcode, OpcodeInfo, Role, Unit};
 use mir::machine::{
-    AsmSite, Block, BlockData, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegOperand,
-    Terminator,
+    AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator,
 };
 use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
-use mir::target::{Generation, Target};
+use mir::target::{Features, Target};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
@@ -39,11 +37,6 @@ type State = SmallVec<[Recent; 8]>;
 
 /// Register of rows that match by class alone.
 const NO_REGISTER: u16 = u16::MAX;
-
-/// Whether scalar loads leave VCCZ stale, by generation. Source: Southern and Sea Islands errata as LLVM works around them.
-const VCCZ_STALE_AFTER_SMEM: [bool; Generation::COUNT] = [true, true, false, false, false];
-/// Whether scalar writes of one half of VCC leave VCCZ stale.
-const VCCZ_STALE_AFTER_HALF: [bool; Generation::COUNT] = [true, true, true, true, false];
 
 /// Inserts `s_nop` wherever [`HAZARDS`] asks for wait states that the code does not have.
 ///
@@ -117,10 +110,9 @@ impl<'a> Rules<'a> {
         let mut leaves_function = false;
         for &block in &f.layout {
             for inst in &f.blocks[block].insts {
-                let info = inst.op.info();
-                present |= class(inst, info);
+                present |= class(inst);
                 leaves_function |= leaves(inst);
-                zero_flags_read |= inst.operands[info.def_count().min(inst.operands.len())..].iter().any(
+                zero_flags_read |= inst.operands[usize::from(inst.facts().def_count).min(inst.operands.len())..].iter().any(
                     |operand| matches!(operand.as_reg(), Some(reg) if matches!(reg.reg, Reg::Physical(PReg::VCCZ | PReg::EXECZ))),
                 );
             }
@@ -129,7 +121,7 @@ impl<'a> Rules<'a> {
             // What stands inside may consume anything.
             leaves_function = true;
             for inst in &site.inside {
-                present |= class(inst, inst.op.info());
+                present |= class(inst);
             }
         }
         let matters = |hazard: &Hazard| {
@@ -152,7 +144,6 @@ impl<'a> Rules<'a> {
     fn visit(&self, data: &BlockData, state: &mut State) -> Vec<(u32, u8)> {
         let mut plan = Vec::new();
         for (index, inst) in data.insts.iter().enumerate() {
-            let info = inst.op.info();
             if is_opaque(inst, self.sites) {
                 let nops = self.pass_opaque(inst, state);
                 if nops > 0 {
@@ -160,16 +151,16 @@ impl<'a> Rules<'a> {
                 }
                 continue;
             }
-            if info.format == Format::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
+            if inst.facts().unit == Unit::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
                 continue;
             }
-            let class = class(inst, info);
+            let class = class(inst);
             let mut nops = 0;
             if leaves(inst) {
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in state.iter() {
                     let register = PReg(recent.register);
-                    let given = inst.op == Opcode::CALL && register.0 < FIRST_OWN_SGPR;
+                    let given = inst.op == Opcode::CALL && register < FIRST_FREE_SGPR;
                     if given || is_callee_saved(register, false) || is_callee_saved(register, true) {
                         let row = self.rows.iter().find(|row| row.0 == recent.rule);
                         nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
@@ -181,7 +172,7 @@ impl<'a> Rules<'a> {
                     if !class.intersects(hazard.consumer) || !state.iter().any(|recent| recent.rule == rule) {
                         continue;
                     }
-                    select(inst, info, hazard.consumed, false, |register| {
+                    select(inst, hazard.consumed, false, |register| {
                         for recent in state.iter() {
                             let same = recent.register == register
                                 || recent.register == NO_REGISTER
@@ -209,7 +200,7 @@ impl<'a> Rules<'a> {
     /// Notes what `inst` produces.
     fn produce(&self, inst: &Inst, state: &mut State) {
         let info = inst.op.info();
-        let class = class(inst, info);
+        let class = class(inst);
         if !class.intersects(self.producers) {
             return;
         }
@@ -217,7 +208,7 @@ impl<'a> Rules<'a> {
         for &(rule, hazard, _) in &self.rows {
             let possible = scalar || !produces_scalar(hazard.produced);
             if possible && class.intersects(hazard.producer) {
-                select(inst, info, hazard.produced, true, |register| {
+                select(inst, hazard.produced, true, |register| {
                     match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
                         Some(recent) => recent.age = 0,
                         None => state.push(Recent { rule, register, age: 0 }),
@@ -243,9 +234,6 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// SGPRs below this may hold arguments of calls.
-const FIRST_OWN_SGPR: u16 = 34;
-
 /// Whether code of another function follows.
 fn leaves(inst: &Inst) -> bool {
     matches!(inst.op, Opcode::CALL | Opcode::S_SETPC_B64)
@@ -259,8 +247,7 @@ fn produces_scalar(regs: HazardRegs) -> bool {
 
 /// Whether `inst` writes a register that is not a VGPR.
 fn writes_scalar(inst: &Inst, info: &OpcodeInfo) -> bool {
-    let implicit = OpFlags::SCC_DEF.union(OpFlags::VCC_DEF).union(OpFlags::M0_DEF).union(OpFlags::EXEC_DEF);
-    info.flags.intersects(implicit)
+    inst.facts().implicit.intersects(Implicit::DEFS & Implicit::LISTED)
         || inst.operands.iter().zip(info.operands).take_while(|(_, desc)| desc.role != Role::Use).any(
             |(operand, _)| match operand {
                 Operand::Reg(RegOperand { reg: Reg::Physical(reg), .. }) => !reg.is_vgpr(),
@@ -277,31 +264,24 @@ fn wait_states_of(inst: &Inst) -> u8 {
     }
 }
 
-fn class(inst: &Inst, info: &OpcodeInfo) -> HazardClass {
-    let mut class = match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp => {
-            HazardClass::VALU
-        }
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Pseudo => HazardClass::SALU,
-        Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Flat | Format::Global | Format::Scratch => {
-            HazardClass::VMEM
-        }
-        Format::Smem => HazardClass::SMEM,
-        Format::Ds => HazardClass::DS,
-        Format::Sopp | Format::Exp => HazardClass::empty(),
+fn class(inst: &Inst) -> HazardClass {
+    let facts = inst.facts();
+    let mut class = match facts.unit {
+        Unit::Valu | Unit::Interp => HazardClass::VALU,
+        Unit::Salu | Unit::Pseudo => HazardClass::SALU,
+        Unit::Vmem => HazardClass::VMEM,
+        Unit::Smem if facts.is_scalar_buffer() => HazardClass::SMEM | HazardClass::SMEM_BUFFER,
+        Unit::Smem => HazardClass::SMEM,
+        Unit::Ds => HazardClass::DS,
+        Unit::Control | Unit::Export => HazardClass::empty(),
     };
-    if info.format == Format::Smem
-        && info.operands.iter().any(|desc| desc.name == "sbase" && desc.dwords == 4)
-    {
-        class |= HazardClass::SMEM_BUFFER;
-    }
-    if info.flags.contains(OpFlags::M0_USE) || inst.mods.flags.intersects(ModFlags::GDS | ModFlags::LDS) {
+    if inst.reads_m0() {
         class |= HazardClass::M0_READER;
     }
     if inst.mods.dpp().is_some() {
         class |= HazardClass::DPP;
     }
-    if stores_late(inst, info) {
+    if stores_late(inst) {
         class |= HazardClass::WIDE_STORE;
     }
     class
@@ -316,21 +296,17 @@ fn class(inst: &Inst, info: &OpcodeInfo) -> HazardClass {
 }
 
 /// Whether a store takes its data in two cycles: more than 64 bits, and no SGPR as buffer offset to slow the address down.
-fn stores_late(inst: &Inst, info: &OpcodeInfo) -> bool {
-    let is_vmem = matches!(
-        info.format,
-        Format::Mubuf | Format::Mtbuf | Format::Mimg | Format::Flat | Format::Global | Format::Scratch
-    );
-    is_vmem && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC) && {
-        let operand =
-            |name| info.operands.iter().position(|desc| desc.name == name).and_then(|i| inst.operands.get(i));
-        let wide = operand("vdata").and_then(Operand::as_reg).is_some_and(|reg| reg.dwords > 2);
-        wide && operand("soffset").and_then(Operand::as_reg).is_none()
+fn stores_late(inst: &Inst) -> bool {
+    let facts = inst.facts();
+    facts.unit == Unit::Vmem && facts.writes_memory() && {
+        let wide = inst.data_operand().and_then(Operand::as_reg).is_some_and(|reg| reg.dwords > 2);
+        let soffset = facts.soffset().and_then(|i| inst.operands.get(i));
+        wide && soffset.and_then(Operand::as_reg).is_none()
     }
 }
 
 /// Calls `f` with the registers of `inst` that `regs` selects, as producer or as consumer.
-fn select(inst: &Inst, info: &OpcodeInfo, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
+fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
     let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
     let exec = PReg::EXEC_LO.0..PReg::EXEC_HI.0 + 1;
     let physical = |index: usize| match inst.operands.get(index) {
@@ -344,10 +320,11 @@ fn select(inst: &Inst, info: &OpcodeInfo, regs: HazardRegs, producing: bool, mut
     match regs {
         HazardRegs::Any => f(NO_REGISTER),
         HazardRegs::LaneSelect => physical(2).into_iter().flatten().for_each(f),
-        HazardRegs::DppSource => physical(info.def_count()).into_iter().flatten().for_each(f),
+        HazardRegs::DppSource => {
+            physical(usize::from(inst.facts().def_count)).into_iter().flatten().for_each(f)
+        }
         HazardRegs::StoreData => {
-            let data = info.operands.iter().position(|desc| desc.name == "vdata");
-            data.and_then(physical).into_iter().flatten().for_each(f);
+            inst.facts().data().and_then(physical).into_iter().flatten().for_each(f);
         }
         HazardRegs::HwReg => hwreg().into_iter().for_each(|imm| f((imm & 63) as u16)),
         HazardRegs::TrapSts => hwreg().filter(|imm| imm & 63 == 3).into_iter().for_each(|_| f(NO_REGISTER)),
@@ -370,7 +347,7 @@ fn select(inst: &Inst, info: &OpcodeInfo, regs: HazardRegs, producing: bool, mut
                 exec.for_each(f);
                 return;
             }
-            for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 let written = producing || regs == HazardRegs::VectorWritten;
                 if if written { !access.write } else { !access.read } {
                     return;
@@ -393,7 +370,7 @@ fn select(inst: &Inst, info: &OpcodeInfo, regs: HazardRegs, producing: bool, mut
                 }
             });
             // GDS and LDS DMA read M0 by a modifier, not by their row.
-            if regs == HazardRegs::M0 && !producing && !info.flags.contains(OpFlags::M0_USE) {
+            if regs == HazardRegs::M0 && !producing && !inst.facts().implicit.contains(Implicit::M0_USE) {
                 f(PReg::M0.0);
             }
         }
@@ -405,19 +382,18 @@ fn refresh_vccz(data: &mut BlockData, target: &Target) {
     if !matches!(data.term, Terminator::Uniform(Condition::Vccz | Condition::Vccnz)) {
         return;
     }
-    let generation = target.generation() as usize;
     let vcc = usize::from(PReg::VCC_LO.0)..usize::from(PReg::VCC_HI.0) + 1;
     let last_write = data.insts.iter().rev().find_map(|inst| {
         let mut written = 0;
-        for_each_access(inst, |access| {
+        inst.for_each_access(|access| {
             if access.write {
                 written += access.range().filter(|r| vcc.contains(r)).count();
             }
         });
         (written > 0).then_some(written)
     });
-    let stale =
-        VCCZ_STALE_AFTER_SMEM[generation] || (VCCZ_STALE_AFTER_HALF[generation] && last_write != Some(2));
+    let stale = target.has(Features::VCCZ_STALE_AFTER_SMEM)
+        || (target.has(Features::VCCZ_STALE_AFTER_HALF) && last_write != Some(2));
     if stale {
         let vcc = Operand::preg(PReg::VCC_LO, 2);
         data.insts.push(Inst::new(Opcode::S_MOV_B64, [vcc, vcc]));

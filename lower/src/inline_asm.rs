@@ -10,7 +10,7 @@
 
 use emit::assemble::{Fragment, fragment};
 use mir::ir::{Module, SymbolRef};
-use mir::isa::{OpFlags, Opcode, encode};
+use mir::isa::{Opcode, encode};
 use mir::machine::{AsmArgument, AsmSite, EntryValue, Function, Inst, Operand, PReg, Reg, RegOperand};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -132,7 +132,7 @@ fn assembled(
 fn is_plain(code: &Fragment, target: &Target) -> bool {
     let mut words = Vec::with_capacity(code.words.len());
     let alone = |inst: &Inst| {
-        let leaves = inst.op.info().flags.contains(OpFlags::BRANCH) && inst.op != Opcode::S_ENDPGM;
+        let leaves = inst.leaves();
         !leaves && inst.op != Opcode::S_GETPC_B64
     };
     !code.has_labels

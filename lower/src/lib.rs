@@ -38,6 +38,5 @@ pub mod inline_asm;
 mod islands;
 pub mod pseudos;
 pub mod registers;
-mod regs;
 pub mod scratch;
 pub mod waits;

@@ -1,13 +1,13 @@
 //! Expands instructions that the hardware does not have: calls, addresses relative to the program counter, and marks for earlier passes, which go.
 
-use mir::isa::{Format, Opcode};
+use mir::isa::{Opcode, Unit};
 use mir::machine::{Function, Inst, Operand, Reg};
 
 /// Expands what stands for several instructions, and drops what stands for none.
 pub fn expand(f: &mut Function) {
     for &block in &f.layout {
         let insts = &mut f.blocks[block].insts;
-        if insts.iter().all(|inst| inst.op.info().format != Format::Pseudo) {
+        if insts.iter().all(|inst| inst.facts().unit != Unit::Pseudo) {
             continue;
         }
         for inst in std::mem::take(insts) {

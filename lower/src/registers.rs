@@ -1,7 +1,5 @@
 //! Counts the registers that the code names, for descriptors and for callers.
 
-use crate::regs;
-use mir::isa::OpFlags;
 use mir::machine::{Condition, Function, PReg, Terminator};
 
 /// Counts the registers that the code names; the prolog and what allocation added are included.
@@ -16,8 +14,7 @@ pub fn count(f: &mut Function) {
         let hidden = f.asm_sites.iter().flat_map(|site| &site.inside);
         let hidden = hidden.take(if block == f.layout[0] { usize::MAX } else { 0 });
         for inst in f.blocks[block].insts.iter().chain(hidden) {
-            vcc |= inst.op.info().flags.intersects(OpFlags::VCC_DEF | OpFlags::VCC_USE);
-            regs::for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 let (first, dwords) = (access.first, u32::from(access.dwords));
                 if let Some(n) = first.vgpr_index() {
                     vgprs = vgprs.max(u32::from(n) + dwords);

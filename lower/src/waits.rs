@@ -28,48 +28,25 @@
 //!
 //! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT.
 
-use crate::regs::{Access, for_each_access};
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo};
-use mir::machine::{AsmSite, Block, Condition, Function, Inst, ModFlags, Operand, PReg, Terminator};
-use mir::target::{Generation, Target, WaitCounts};
+use mir::isa::{Access, Counter, EventKind, Events, Opcode};
+use mir::machine::{AsmSite, Block, Condition, Function, Inst, Operand, PReg, Terminator};
+use mir::target::{Target, WaitCounts};
 use std::collections::BinaryHeap;
 
-/// Counters.
-const VM: usize = 0;
-const LGKM: usize = 1;
-const EXP: usize = 2;
+const KINDS: usize = EventKind::COUNT;
 
-/// A kind of event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-enum Kind {
-    Vmem,
-    FlatVm,
-    Lds,
-    Gds,
-    Smem,
-    Message,
-    FlatLgkm,
-    Export,
-    /// Data of GDS operations and, on GFX6, of stores.
-    Data,
-}
-
-const KINDS: usize = 9;
-
-/// (counter, whether its events finish in order), by [`Kind`].
-const KIND_INFO: [(usize, bool); KINDS] = [
-    (VM, true),
-    (VM, false),
-    (LGKM, true),
-    (LGKM, true),
-    (LGKM, false),
-    (LGKM, false),
-    (LGKM, false),
-    (EXP, false),
-    (EXP, false),
-];
+/// (counter, whether its events finish in order), by [`EventKind`].
+const KIND_INFO: [(usize, bool); KINDS] = {
+    let mut table = [(0, false); KINDS];
+    let mut i = 0;
+    while i < KINDS {
+        let kind = EventKind::ALL[i];
+        table[kind as usize] = (kind.counter() as usize, kind.is_in_order());
+        i += 1;
+    }
+    table
+};
 
 /// Registers by [`PReg`] number, then one slot for LDS written by buffer loads.
 const LDS_DMA: usize = 768;
@@ -214,13 +191,13 @@ impl Tracker {
         Some(if in_order { (self.issued[kind] - last).min(self.max[counter] - 1) } else { 0 })
     }
 
-    fn event(&mut self, kind: Kind) {
+    fn event(&mut self, kind: EventKind) {
         let kind = kind as usize;
         self.issued[kind] += 1;
         self.counter_bound[KIND_INFO[kind].0] += 1;
     }
 
-    fn mark(&mut self, kind: Kind, slot: usize) {
+    fn mark(&mut self, kind: EventKind, slot: usize) {
         let key = kind as usize * SLOTS + slot;
         if std::mem::replace(&mut self.last[key], self.issued[kind as usize]) == 0 {
             self.touched.push(key as u16);
@@ -247,39 +224,6 @@ impl Tracker {
         (0..KINDS).map(|kind| u32::from(self.issued[kind] > self.done[kind]) << kind).sum()
     }
 }
-
-/// What a memory instruction counts as; at most two kinds, then the one that guards its sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Events {
-    kinds: [Option<Kind>; 2],
-    sources: Option<Kind>,
-}
-
-fn events(inst: &Inst, info: &OpcodeInfo, target: &Target) -> Events {
-    let one = |kind| Events { kinds: [Some(kind), None], sources: None };
-    let is_access = info.flags.intersects(OpFlags::LOAD | OpFlags::STORE | OpFlags::ATOMIC);
-    match info.format {
-        Format::Smem => one(Kind::Smem),
-        Format::Ds if !info.flags.contains(OpFlags::LGKM) => Events::default(),
-        Format::Ds if info.flags.contains(OpFlags::GDS_ONLY) || inst.mods.flags.contains(ModFlags::GDS) => {
-            Events { sources: Some(Kind::Data), ..one(Kind::Gds) }
-        }
-        Format::Ds => one(Kind::Lds),
-        Format::Flat => Events { kinds: [Some(Kind::FlatVm), Some(Kind::FlatLgkm)], sources: None },
-        // Cache invalidations have no result, and nothing says that they count everywhere: they never make an older
-        // operation look older than it is.
-        Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf | Format::Mimg if is_access => {
-            let late = info.flags.contains(OpFlags::EXPCNT) && STORES_READ_LATE[target.generation() as usize];
-            Events { sources: late.then_some(Kind::Data), ..one(Kind::Vmem) }
-        }
-        Format::Exp => Events { kinds: [None; 2], sources: Some(Kind::Export) },
-        Format::Sopp if info.flags.contains(OpFlags::LGKM) => one(Kind::Message),
-        _ => Events::default(),
-    }
-}
-
-/// Whether vector memory stores read their data after issue and count in expcnt. Source: Southern Islands ISA, EXP_CNT.
-const STORES_READ_LATE: [bool; Generation::COUNT] = [true, false, false, false, false];
 
 /// Waits to insert in a block: (index of the instruction that they precede, or the block's length; immediate).
 type Plan = Vec<(u32, u16)>;
@@ -375,7 +319,6 @@ fn visit(
         }
     };
     for (index, inst) in data.insts.iter().enumerate() {
-        let info = inst.op.info();
         if inst.op == Opcode::S_WAITCNT {
             if let Some(&Operand::Imm(imm)) = inst.operands.first() {
                 let WaitCounts { vm, exp, lgkm } = layout.decode(imm as u16);
@@ -385,7 +328,7 @@ fn visit(
             }
             continue;
         }
-        let events = events(inst, info, target);
+        let events = inst.counter_events(target);
         let mut needed = max;
         // A caller relies on nothing being in flight when it goes on.
         // Inside of opaque inline assembly anything may be accessed.
@@ -396,7 +339,7 @@ fn visit(
         // Most of the time nothing is in flight, or events of one kind.
         let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending() };
         if pending != 0 {
-            for_each_access(inst, |access| {
+            inst.for_each_access(|access| {
                 let mut kinds = pending;
                 while kinds != 0 {
                     let kind = kinds.trailing_zeros() as usize;
@@ -406,13 +349,12 @@ fn visit(
                     }
                 }
             });
-            let reads_lds = info.format == Format::Ds || info.format == Format::Flat;
-            if reads_lds && info.flags.intersects(OpFlags::LOAD | OpFlags::ATOMIC) {
-                require(tracker, Kind::Vmem as usize, LDS_DMA, &mut needed);
+            if inst.reads_lds() {
+                require(tracker, EventKind::Vmem as usize, LDS_DMA, &mut needed);
             }
         }
         flush(tracker, index, &mut required, needed);
-        record(tracker, inst, info, &events);
+        record(tracker, inst, &events);
         if inst.op == Opcode::CALL {
             // The callee waits for everything when it starts, and before it returns.
             tracker.apply([0; 3]);
@@ -459,22 +401,22 @@ fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut [u32; 3]) {
 
 /// Whether `access` must wait for events of `kind` on the same register.
 fn conflicts(kind: usize, access: &Access, events: &Events) -> bool {
-    if KIND_INFO[kind].0 == EXP {
+    if KIND_INFO[kind].0 == Counter::Exp as usize {
         return access.write;
     }
     // Results of vector memory loads arrive in order.
-    let same_queue = kind == Kind::Vmem as usize && events.kinds[0] == Some(Kind::Vmem);
+    let same_queue = kind == EventKind::Vmem as usize && events.kinds[0] == Some(EventKind::Vmem);
     access.read || !same_queue
 }
 
 /// Notes the events that `inst` starts.
-fn record(tracker: &mut Tracker, inst: &Inst, info: &OpcodeInfo, events: &Events) {
+fn record(tracker: &mut Tracker, inst: &Inst, events: &Events) {
     if *events == Events::default() {
         return;
     }
     events.kinds.iter().flatten().for_each(|&kind| tracker.event(kind));
     events.sources.into_iter().for_each(|kind| tracker.event(kind));
-    for_each_access(inst, |access| {
+    inst.for_each_access(|access| {
         if access.operand.is_none() {
             return;
         }
@@ -490,8 +432,8 @@ fn record(tracker: &mut Tracker, inst: &Inst, info: &OpcodeInfo, events: &Events
             access.range().for_each(|slot| tracker.mark(kind, slot));
         }
     });
-    if info.flags.contains(OpFlags::LDS_DMA) || inst.mods.flags.contains(ModFlags::LDS) {
-        tracker.mark(Kind::Vmem, LDS_DMA);
+    if inst.loads_to_lds() {
+        tracker.mark(EventKind::Vmem, LDS_DMA);
     }
 }
 

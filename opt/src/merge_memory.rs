@@ -184,7 +184,7 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Machine)
             4 => 8,
             _ => 0,
         },
-        AddrSpace::FLAT if !machine.has(Features::GLOBAL) => 0,
+        AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 0,
         _ if align < 4 => 0,
         _ if uniform => 64,
         _ => 16,

@@ -17,13 +17,13 @@
 //! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
 //! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
 
-use crate::access::{Access, access, early_clobber, file_index, is_copy, registers};
+use crate::access::{file_index, registers};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Kind;
 use crate::pack::UNBOUND;
 use crate::rewrite::{Event, Trace};
 use crate::spill::{Spills, lane_register};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{Condition, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -81,7 +81,7 @@ impl Checker<'_> {
     pub fn check(mut self) -> Result<()> {
         self.named = named(self.before);
         let blocks = self.numbering.order.len();
-        let mut whole_wave = vec![false; 256];
+        let mut whole_wave = vec![false; PReg::VGPRS.into()];
         for v in self.before.vregs.keys().filter(|&v| Kind::of(self.before, v) == Kind::WholeWave) {
             let first = self.reg_of[v.as_u32() as usize];
             for d in 0..u16::from(self.before.vregs[v].dwords) {
@@ -162,7 +162,7 @@ impl Checker<'_> {
             }
         }
         let mut expected =
-            old.insts.iter().enumerate().filter(|(_, x)| !is_copy(x.op) && x.op != Opcode::IMPLICIT_DEF);
+            old.insts.iter().enumerate().filter(|(_, x)| !x.op.is_copy() && x.op != Opcode::IMPLICIT_DEF);
         // EXEC is what it is at the entry until the first head sets it.
         let body_start = if i == 0 { 0 } else { new.head_len as usize };
         let mut j = 0;
@@ -225,10 +225,10 @@ impl Checker<'_> {
     fn original(&self, old: &Inst, new: &Inst, state: &mut State, check: bool) -> Result<()> {
         if check {
             for (k, operand) in registers(old) {
-                let position = match access(old, k) {
-                    Access::Def => continue,
-                    Access::Use => k,
-                    Access::Tied { def } => def,
+                let position = match old.operand_access(k) {
+                    OperandAccess::Def => continue,
+                    OperandAccess::Use => k,
+                    OperandAccess::Tied { def } => def,
                 };
                 let Some(Reg::Physical(reg)) =
                     new.operands.get(position).and_then(|o| o.as_reg()).map(|r| r.reg)
@@ -254,7 +254,7 @@ impl Checker<'_> {
                     }
                 }
             }
-            for reg in old.op.info().implicit_uses().flat_map(pair).filter(|&r| tracked(r)) {
+            for reg in implicit_uses(old).filter(|&r| tracked(r)) {
                 reads_physical(state, reg, old.op.info().name)?;
             }
         }
@@ -272,7 +272,7 @@ impl Checker<'_> {
                 state.insert(reg, SmallVec::from_slice(&[content(reg)]));
             }
         }
-        if check && (early_clobber(old, self.target) || old.asm_layout().is_some()) {
+        if check && (old.clobbers_early(self.target) || old.asm_layout().is_some()) {
             self.overwrites(old, new)?;
         }
         let slot = self.slot(old);
@@ -295,7 +295,7 @@ impl Checker<'_> {
         }
         // Another instruction may read a reloaded register as its first operand.
         if let Some(reloaded) = old.operands.first().and_then(|o| o.as_reg()).and_then(crate::access::vreg_of)
-            && access(old, 0) == Access::Def
+            && old.operand_access(0) == OperandAccess::Def
             && let Some(&(v, d)) = self.spills.reloads.get(&reloaded)
         {
             // The slot's values are read under the names of what was stored.
@@ -311,7 +311,7 @@ impl Checker<'_> {
         }
         let mut written: SmallVec<[(PReg, Value); 4]> = SmallVec::new();
         for (k, operand) in registers(old) {
-            if access(old, k) != Access::Def {
+            if old.operand_access(k) != OperandAccess::Def {
                 continue;
             }
             let Some(Reg::Physical(reg)) = new.operands.get(k).and_then(|o| o.as_reg()).map(|r| r.reg) else {
@@ -321,17 +321,10 @@ impl Checker<'_> {
                 written.push((reg.plus(d), value_of(operand, d)));
             }
         }
-        let flags = old.op.info().flags;
-        for (flag, reg) in [
-            (OpFlags::VCC_DEF, PReg::VCC_LO),
-            (OpFlags::EXEC_DEF, PReg::EXEC_LO),
-            (OpFlags::M0_DEF, PReg::M0),
-        ] {
-            if flags.contains(flag) {
-                let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
-                let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
-                written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
-            }
+        for (reg, _, _) in (old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF)).registers() {
+            let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
+            let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
+            written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
         }
         for (n, (reg, v)) in written.iter().enumerate() {
             if check && written[..n].iter().any(|(other, _)| other == reg) {
@@ -353,10 +346,10 @@ impl Checker<'_> {
             |operand: &RegOperand| old.asm_layout().is_none() || matches!(operand.reg, Reg::Virtual(_));
         let early = |k: usize| old.asm_layout().is_none_or(|layout| layout.is_early(k));
         let of = |is_def: bool| {
-            let wanted = move |k: usize| match access(old, k) {
-                Access::Def => is_def && early(k),
-                Access::Use => !is_def,
-                Access::Tied { .. } => false,
+            let wanted = move |k: usize| match old.operand_access(k) {
+                OperandAccess::Def => is_def && early(k),
+                OperandAccess::Use => !is_def,
+                OperandAccess::Tied { .. } => false,
             };
             let concerned =
                 move |(k, operand): &(usize, &RegOperand)| wanted(*k) && (is_def || chosen(operand));
@@ -537,6 +530,12 @@ fn pair(first: PReg) -> impl Iterator<Item = PReg> {
     std::iter::once(first).chain(wide.then(|| first.plus(1)))
 }
 
+/// Registers that the row of `inst` implies to be read, EXEC as the mask of lanes apart.
+fn implicit_uses(inst: &Inst) -> impl Iterator<Item = PReg> {
+    let uses = inst.facts().implicit & (Implicit::LISTED - Implicit::DEFS);
+    uses.registers().flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
+}
+
 /// Physical registers that the code reads.
 fn named(f: &Function) -> FxHashSet<PReg> {
     let mut out = FxHashSet::default();
@@ -544,12 +543,12 @@ fn named(f: &Function) -> FxHashSet<PReg> {
         for inst in &f.blocks[block].insts {
             for (k, operand) in registers(inst) {
                 if let Reg::Physical(first) = operand.reg
-                    && access(inst, k) != Access::Def
+                    && inst.operand_access(k) != OperandAccess::Def
                 {
                     out.extend((0..u16::from(operand.dwords)).map(|d| first.plus(d)));
                 }
             }
-            out.extend(inst.op.info().implicit_uses().flat_map(pair));
+            out.extend(implicit_uses(inst));
         }
         if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = f.blocks[block].term {
             out.extend(pair(PReg::VCC_LO));

@@ -631,7 +631,7 @@ fn copies(f: &Function) -> usize {
         n +=
             data.wave_succs.iter().chain(&data.thread_succs).flat_map(|e| &e.args).map(dwords).sum::<usize>();
         for inst in &data.insts {
-            let first = if crate::access::is_copy(inst.op) { 1 } else { inst.kept_operands() };
+            let first = if inst.op.is_copy() { 1 } else { inst.kept_operands() };
             n += inst
                 .operands
                 .iter()

@@ -10,9 +10,9 @@
 //!
 //! What the old code leaves undefined may be anything; what an instruction makes of it is what the new code makes of it.
 
-use crate::access::{Access, access, early_clobber, is_copy, preg, registers, vreg_of};
+use crate::access::{preg, registers, vreg_of};
 use crate::graph::{edges, params};
-use mir::isa::{OpFlags, Opcode, Role};
+use mir::isa::{Implicit, Opcode, OperandAccess, Role};
 use mir::machine::{Block, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
 use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -249,10 +249,10 @@ impl Run<'_> {
         let mut reads: Vec<(Dword, Dword, bool)> = Vec::new();
         let mut sources: FxHashSet<PReg> = FxHashSet::default();
         for (k, operand) in old.operands.iter().enumerate() {
-            let position = match access(old, k) {
-                Access::Def => continue,
-                Access::Use => k,
-                Access::Tied { def } => def,
+            let position = match old.operand_access(k) {
+                OperandAccess::Def => continue,
+                OperandAccess::Use => k,
+                OperandAccess::Tied { def } => def,
             };
             let Some(Operand::Reg(to)) = new.operands.get(position).copied() else { continue };
             let was = self.old.source(operand, to.dwords)?;
@@ -265,7 +265,7 @@ impl Run<'_> {
             }
         }
         let vcc = [PReg::VCC_LO, PReg::VCC_HI];
-        if info.flags.contains(OpFlags::VCC_USE) {
+        if old.facts().implicit.contains(Implicit::VCC_USE) {
             for reg in vcc {
                 if let (Some(was), Some(is)) = (self.old.physical(reg), self.new.physical(reg)) {
                     reads.push((*was, *is, false));
@@ -291,7 +291,7 @@ impl Run<'_> {
             std::array::from_fn(|lane| Some(mix(if vector { seen[lane] } else { all }, place) as u32))
         };
         for (k, operand) in registers(old) {
-            if access(old, k) != Access::Def {
+            if old.operand_access(k) != OperandAccess::Def {
                 continue;
             }
             let Some(Operand::Reg(to)) = new.operands.get(k).copied() else {
@@ -301,7 +301,7 @@ impl Run<'_> {
             if let Reg::Physical(first) = to.reg {
                 let mut regs = (0..u16::from(to.dwords)).map(|d| first.plus(d));
                 let tied = info.operands.get(k).is_some_and(|desc| desc.role == Role::DefUse);
-                if early_clobber(old, self.case.target) && regs.any(|r| sources.contains(&r)) && !tied {
+                if old.clobbers_early(self.case.target) && regs.any(|r| sources.contains(&r)) && !tied {
                     return fail("overwrites a source".into());
                 }
                 let align = crate::webs::alignment(RegFile::Sgpr, to.dwords);
@@ -313,7 +313,7 @@ impl Run<'_> {
             self.old.write(self.case.before, operand, 0, &values, &self.active);
             self.new.write(self.case.after, &to, 0, &values, &self.active);
         }
-        if info.flags.contains(OpFlags::VCC_DEF) {
+        if old.facts().implicit.contains(Implicit::VCC_DEF) {
             for (d, reg) in vcc.into_iter().enumerate() {
                 let operand = RegOperand { reg: reg.into(), sub: 0, dwords: 1 };
                 let values = [result(63, d as u8, false)];
@@ -348,7 +348,7 @@ fn moved(m: &mut Machine, f: &Function, inst: &Inst, active: &[usize]) -> Result
             let values = vec![[None; LANES]; usize::from(dst.dwords)];
             m.write(f, &dst, 0, &values, active);
         }
-        op if is_copy(op) => {
+        op if op.is_copy() => {
             let dst = reg(0)?;
             let mut values = Vec::new();
             for k in 1..inst.operands.len() {

@@ -9,9 +9,9 @@
 //! block's end, and the argument's range stops there. So the two share no position unless the argument lives on, and
 //! may share a register.
 
-use crate::access::{self, Access, VCC, access, file_index};
+use crate::access::{self, VCC, file_index};
 use crate::graph::{Graph, Numbering, edges, params};
-use mir::isa::OpFlags;
+use mir::isa::{Implicit, OperandAccess};
 use mir::machine::{Condition, Function, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -176,34 +176,34 @@ impl Scan {
             let data = &f.blocks[block];
             for (k, inst) in data.insts.iter().enumerate() {
                 let position = numbering.inst(i, k);
-                let flags = inst.op.info().flags;
-                if flags.contains(OpFlags::VCC_USE) {
+                let implicit = inst.facts().implicit;
+                if implicit.contains(Implicit::VCC_USE) {
                     physical.read(self, RegFile::Sgpr, VCC, position + 1);
                     physical.read(self, RegFile::Sgpr, VCC + 1, position + 1);
                 }
                 for (k, operand) in access::registers(inst) {
-                    let access = access(inst, k);
+                    let access = inst.operand_access(k);
                     match (operand.reg, access) {
-                        (Reg::Virtual(v), Access::Def) => {
-                            let early = access::defined_early(inst, k, target);
+                        (Reg::Virtual(v), OperandAccess::Def) => {
+                            let early = inst.defined_early(k, target);
                             self.define(v, i, position + u32::from(!early))?;
                         }
-                        (Reg::Virtual(v), Access::Use) => {
+                        (Reg::Virtual(v), OperandAccess::Use) => {
                             let dwords = dwords_of(operand);
                             self.uses.push((v, Use { block: i as u32, end: position + 1, dwords }));
                         }
-                        (Reg::Virtual(v), Access::Tied { .. }) => {
+                        (Reg::Virtual(v), OperandAccess::Tied { .. }) => {
                             let dwords = dwords_of(operand);
                             self.uses.push((v, Use { block: i as u32, end: position, dwords }));
                         }
-                        (Reg::Physical(reg), Access::Use | Access::Tied { .. }) => {
+                        (Reg::Physical(reg), OperandAccess::Use | OperandAccess::Tied { .. }) => {
                             if let Some((file, first)) = file_index(reg) {
                                 for d in 0..u16::from(operand.dwords) {
                                     physical.read(self, file, first + d, position + 1);
                                 }
                             }
                         }
-                        (Reg::Physical(_), Access::Def) => {}
+                        (Reg::Physical(_), OperandAccess::Def) => {}
                     }
                 }
                 if let Some(site) = f.call_site(inst) {
@@ -219,16 +219,16 @@ impl Scan {
                     }
                 }
                 for (k, operand) in access::registers(inst) {
-                    if let (Reg::Physical(reg), Access::Def) = (operand.reg, access(inst, k))
+                    if let (Reg::Physical(reg), OperandAccess::Def) = (operand.reg, inst.operand_access(k))
                         && let Some((file, first)) = file_index(reg)
                     {
-                        let early = access::defined_early(inst, k, target);
+                        let early = inst.defined_early(k, target);
                         for d in 0..u16::from(operand.dwords) {
                             physical.write(self, file, first + d, position + u32::from(!early), position + 2);
                         }
                     }
                 }
-                if flags.contains(OpFlags::VCC_DEF) {
+                if implicit.contains(Implicit::VCC_DEF) {
                     physical.write(self, RegFile::Sgpr, VCC, position + 1, position + 2);
                     physical.write(self, RegFile::Sgpr, VCC + 1, position + 1, position + 2);
                 }

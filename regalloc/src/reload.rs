@@ -11,32 +11,31 @@
 //!
 //! Cost: linear in the code, with a logarithm for the order of giving up.
 
-use crate::access::{Access, access, registers, vreg_of};
+use crate::access::{registers, vreg_of};
+use crate::files::{FILES, PerFile};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::ir::{AddrSpace, MemAccess};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{
     Condition, Function, Inst, MemRef, Modifiers, Operand, RegFile, Terminator, VReg, VRegFlags,
 };
+use mir::target::Limits;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
-/// Largest immediate offset of MUBUF.
-const MAX_OFFSET: u32 = 4095;
 /// Instructions for which a register with the high part of an offset is kept.
 const FAR_REACH: usize = 32;
-/// Bytes of the frame's base for a byte of a lane.
-const WAVE_LANES: i64 = 64;
 /// No further use in the block.
 const NEVER: u32 = u32::MAX;
 
 /// Writes stores and reloads for everything in `places`.
 pub(crate) fn insert(
     f: &mut Function,
+    limits: &Limits,
     numbering: &Numbering,
-    choices: &[Choice; 2],
+    choices: &PerFile<Choice>,
     places: &FxHashMap<VReg, Place>,
     spills: &mut Spills,
 ) {
@@ -44,6 +43,7 @@ pub(crate) fn insert(
     let mut stores = Vec::new();
     for i in 0..numbering.order.len() {
         let mut walk = Walk {
+            limits,
             numbering,
             choices,
             places,
@@ -52,8 +52,8 @@ pub(crate) fn insert(
             stores: Vec::new(),
             out: Vec::new(),
             held: FxHashMap::default(),
-            used: [0; 2],
-            order: [BinaryHeap::new(), BinaryHeap::new()],
+            used: PerFile::default(),
+            order: PerFile::default(),
             scc_live: Vec::new(),
             at: 0,
             far: None,
@@ -96,8 +96,9 @@ struct Held {
 
 /// The walk over one block.
 struct Walk<'a> {
+    limits: &'a Limits,
     numbering: &'a Numbering,
-    choices: &'a [Choice; 2],
+    choices: &'a PerFile<Choice>,
     places: &'a FxHashMap<VReg, Place>,
     spills: &'a mut Spills,
     loaded: &'a mut FxHashSet<VReg>,
@@ -106,9 +107,9 @@ struct Walk<'a> {
     out: Vec<Inst>,
     held: FxHashMap<VReg, SmallVec<[Held; 1]>>,
     /// Dwords held by file.
-    used: [i32; 2],
+    used: PerFile<i32>,
     /// Held values by next use, the furthest first; entries may be stale.
-    order: [BinaryHeap<(u32, VReg)>; 2],
+    order: PerFile<BinaryHeap<(u32, VReg)>>,
     /// Whether SCC is read before it is written again, in front of each instruction of the block and at its end.
     scc_live: Vec<bool>,
     /// Number of the instruction in front of which the walk writes.
@@ -119,8 +120,8 @@ struct Walk<'a> {
     i: usize,
 }
 
-fn file_of(f: &Function, v: VReg) -> usize {
-    usize::from(f.vregs[v].file == RegFile::Vgpr)
+fn file_of(f: &Function, v: VReg) -> RegFile {
+    f.vregs[v].file
 }
 
 impl Walk<'_> {
@@ -193,13 +194,13 @@ impl Walk<'_> {
             .map(|(n, v)| (n, v, nexts.next().unwrap_or(NEVER)))
             .collect();
         let mut new = inst.clone();
-        if self.used != [0; 2] {
+        if self.used != PerFile::default() {
             self.shrink(f, position, &spilled);
         }
         let mut stores: SmallVec<[(VReg, u32); 2]> = SmallVec::new();
         for &(n, v, next) in &spilled {
             let Some(operand) = inst.operands[n].as_reg().copied() else { continue };
-            if access(inst, n) == Access::Def {
+            if inst.operand_access(n) == OperandAccess::Def {
                 if matches!(self.places.get(&v), Some(Place::Again(_))) {
                     return;
                 }
@@ -219,7 +220,7 @@ impl Walk<'_> {
             let dwords = f.vregs[v].dwords;
             self.hold(f, v, Held { reg: v, sub: 0, dwords, next });
         }
-        if self.used != [0; 2] {
+        if self.used != PerFile::default() {
             let defined: SmallVec<[(usize, VReg, u32); 4]> =
                 stores.iter().map(|&(v, next)| (0, v, next)).collect();
             self.shrink(f, position + 1, &defined);
@@ -228,7 +229,8 @@ impl Walk<'_> {
 
     /// Gives up what has no room at a position besides the `accessed` values, which the profile counts.
     fn shrink(&mut self, f: &Function, position: usize, accessed: &[(usize, VReg, u32)]) {
-        for (file, choice) in self.choices.iter().enumerate() {
+        for file in FILES {
+            let choice = &self.choices[file];
             let room = choice.budget - choice.profile.get(position).copied().unwrap_or(0);
             let counted = |held: &FxHashMap<VReg, SmallVec<[Held; 1]>>, v: VReg| {
                 held.get(&v).map_or(0, |h| h.iter().map(|h| i32::from(h.dwords)).sum::<i32>())
@@ -521,9 +523,10 @@ impl Walk<'_> {
 
     /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
-        let (soffset, offset) = if offset > MAX_OFFSET {
-            let base = self.far_base(f, offset & !MAX_OFFSET, loc);
-            (Operand::vreg(base, 1), offset & MAX_OFFSET)
+        let max = self.limits.offsets.buffer.max as u32;
+        let (soffset, offset) = if offset > max {
+            let base = self.far_base(f, offset & !max, loc);
+            (Operand::vreg(base, 1), offset & max)
         } else {
             (f.frame_base.map_or(Operand::Imm(0), |base| Operand::preg(base, 1)), offset)
         };
@@ -550,7 +553,7 @@ impl Walk<'_> {
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
         // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * WAVE_LANES);
+        let high = Operand::Imm(i64::from(high) * i64::from(self.limits.wave_size));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;
@@ -579,8 +582,8 @@ fn scc_live(insts: &[Inst], term: Terminator) -> Vec<bool> {
     let mut live = matches!(term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
     let mut out = vec![live; insts.len() + 1];
     for (k, inst) in insts.iter().enumerate().rev() {
-        let flags = inst.op.info().flags;
-        live = flags.contains(OpFlags::SCC_USE) || live && !flags.contains(OpFlags::SCC_DEF);
+        let implicit = inst.facts().implicit;
+        live = implicit.contains(Implicit::SCC_USE) || live && !implicit.contains(Implicit::SCC_DEF);
         out[k] = live;
     }
     out

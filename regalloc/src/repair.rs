@@ -90,7 +90,7 @@ impl Repair<'_> {
     }
 
     fn owners(&self, at: &[u16]) -> Owners {
-        let mut owners: Owners = vec![Vec::new(); 256];
+        let mut owners: Owners = vec![Vec::new(); mir::machine::PReg::VGPRS.into()];
         for &(reg, range) in &self.file.fixed {
             owners[usize::from(reg)].push((range.start, range.end, FIXED));
         }

@@ -6,13 +6,13 @@
 //!
 //! Cost: linear.
 
-use crate::access::{self, Access, VCC, access, is_copy, preg};
+use crate::access::{self, VCC, preg};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Range;
 use crate::moves::{Move, Scratch, Source, sequence};
 use crate::occupancy::{Mask, Occupancy};
 use crate::pack::UNBOUND;
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, VReg};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -133,7 +133,7 @@ impl Rewriter<'_> {
                 continue;
             }
             self.inst(f, i, k, inst, &mut out)?;
-            if is_copy(inst.op) {
+            if inst.op.is_copy() {
                 event(&out, Event::Copy(k as u32));
             } else if self.traced {
                 origin.resize(out.len(), None);
@@ -225,7 +225,7 @@ impl Rewriter<'_> {
 
     fn inst(&self, f: &Function, i: usize, k: usize, inst: &Inst, out: &mut Vec<Inst>) -> Result<()> {
         let position = self.numbering.inst(i, k);
-        if is_copy(inst.op) {
+        if inst.op.is_copy() {
             let moves = self.copy(f, inst)?;
             let range = Range { start: position, end: position + 2 };
             let before = out.len();
@@ -238,7 +238,7 @@ impl Rewriter<'_> {
         let mut tied = Vec::new();
         for (n, operand) in access::registers(inst) {
             let physical = self.operand(f, operand)?;
-            if let Access::Tied { def } = access(inst, n) {
+            if let OperandAccess::Tied { def } = inst.operand_access(n) {
                 match inst.operands.get(def) {
                     Some(Operand::Reg(dst)) => {
                         let dst = self.operand(f, dst)?;
@@ -258,7 +258,7 @@ impl Rewriter<'_> {
         }
         for (n, operand) in inst.operands.iter().enumerate().skip(kept) {
             // A tied constant is moved into the register as well.
-            if let (Operand::Imm(value), Access::Tied { def }) = (operand, access(inst, n))
+            if let (Operand::Imm(value), OperandAccess::Tied { def }) = (operand, inst.operand_access(n))
                 && let Some(Operand::Reg(dst)) = inst.operands.get(def)
                 && let Reg::Physical(d) = self.operand(f, dst)?.reg
             {
@@ -352,13 +352,13 @@ impl Rewriter<'_> {
             let mut defined = false;
             for (n, operand) in access::registers(inst) {
                 if operand.reg == Reg::Physical(PReg::M0) {
-                    match access(inst, n) {
-                        Access::Def => defined = true,
+                    match inst.operand_access(n) {
+                        OperandAccess::Def => defined = true,
                         _ => return false,
                     }
                 }
             }
-            if inst.op.info().flags.contains(OpFlags::M0_USE) {
+            if inst.facts().implicit.contains(Implicit::M0_USE) {
                 return false;
             }
             if defined {

@@ -21,16 +21,17 @@
 //!
 //! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
-use crate::access::{Access, access, is_copy, registers, vreg_of};
+use crate::access::{registers, vreg_of};
+use crate::files::PerFile;
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
 use crate::reload;
-use mir::isa::Opcode;
+use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::Target;
+use mir::target::{Limits, Target};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -83,7 +84,7 @@ impl Spills {
 
 /// The provisional register of lane register `n`.
 pub(crate) fn lane_register(n: u16) -> PReg {
-    PReg::vgpr(255 - n)
+    PReg::vgpr(PReg::VGPRS - 1 - n)
 }
 
 /// How many dwords may be alive at once in successive rounds.
@@ -215,14 +216,14 @@ impl Accesses {
                 let early = numbering.inst(i, k);
                 for (n, operand) in registers(inst) {
                     let Some(v) = vreg_of(operand) else { continue };
-                    let range = match access(inst, n) {
-                        Access::Def if crate::access::defined_early(inst, n, target) => {
+                    let range = match inst.operand_access(n) {
+                        OperandAccess::Def if inst.defined_early(n, target) => {
                             Range { start: early, end: early + 2 }
                         }
-                        Access::Def => Range { start: early + 1, end: early + 2 },
-                        Access::Use => Range { start: early, end: early + 1 },
+                        OperandAccess::Def => Range { start: early + 1, end: early + 2 },
+                        OperandAccess::Use => Range { start: early, end: early + 1 },
                         // The definition that it is tied to is there already.
-                        Access::Tied { .. } => continue,
+                        OperandAccess::Tied { .. } => continue,
                     };
                     pairs.push((v.as_u32(), range));
                 }
@@ -373,7 +374,7 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
                 weight[i] += frequency;
                 // Vector registers are loaded and stored in bodies alone.
                 barred[i] |= kind == Kind::Vgpr && !body;
-                if access(inst, n) == Access::Def {
+                if inst.operand_access(n) == OperandAccess::Def {
                     again[i] = rematerialisable(f, inst);
                 }
             }
@@ -439,7 +440,7 @@ pub(crate) fn places(
     let mut definitions: FxHashMap<VReg, Box<Inst>> = FxHashMap::default();
     let wanted: rustc_hash::FxHashSet<VReg> = victims.iter().copied().collect();
     for &block in &numbering.order {
-        for inst in f.blocks[block].insts.iter().filter(|i| !is_copy(i.op)) {
+        for inst in f.blocks[block].insts.iter().filter(|i| !i.op.is_copy()) {
             if let Some(v) = inst.operands.first().and_then(|o| o.as_reg()).and_then(vreg_of)
                 && wanted.contains(&v)
                 && rematerialisable(f, inst)
@@ -500,12 +501,13 @@ pub(crate) fn places(
 /// Stores and reloads what has a place.
 pub(crate) fn insert(
     f: &mut Function,
+    limits: &Limits,
     numbering: &Numbering,
-    choices: &[Choice; 2],
+    choices: &PerFile<Choice>,
     places: &FxHashMap<VReg, Place>,
     spills: &mut Spills,
 ) {
-    reload::insert(f, numbering, choices, places, spills);
+    reload::insert(f, limits, numbering, choices, places, spills);
     if let Some(base) = spills.scratch_base {
         f.frame.push(FrameSlotData {
             size_bytes: spills.scratch_end - base,

@@ -31,9 +31,10 @@
 //! instead, regalloc2 took 5.3 microseconds more and left 673 moves more on hashcat. Whether units could also
 //! guide the order of packing is not tried.
 
-use crate::access::{Access, access, registers, vreg_of};
+use crate::access::{registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::Kind;
+use mir::isa::OperandAccess;
 use mir::machine::{Function, Inst, VReg};
 use regalloc2 as ra;
 
@@ -155,7 +156,7 @@ impl View {
                 for (n, operand) in registers(inst) {
                     let Some(v) = vreg_of(operand) else { continue };
                     let Some(slot) = seen.get_mut(number[v.as_u32() as usize] as usize) else { continue };
-                    if access(inst, n) == Access::Def {
+                    if inst.operand_access(n) == OperandAccess::Def {
                         last.push((k as u32, v));
                     } else if *slot != i as u32 {
                         *slot = i as u32;
@@ -201,8 +202,8 @@ impl View {
                 continue;
             };
             let Some(v) = vreg(v) else { continue };
-            let (kind, pos) = match access(inst, n) {
-                Access::Def => (ra::OperandKind::Def, ra::OperandPos::Late),
+            let (kind, pos) = match inst.operand_access(n) {
+                OperandAccess::Def => (ra::OperandKind::Def, ra::OperandPos::Late),
                 _ => (ra::OperandKind::Use, ra::OperandPos::Early),
             };
             self.operands.push(ra::Operand::new(v, ra::OperandConstraint::Any, kind, pos));

@@ -13,10 +13,9 @@
 //! a tuple too far ([`grown`]) is refused, and the moves stay. Ranges of a web are sorted and disjoint; the shorter list is
 //! searched in the longer one, and lists stop growing at [`MAX_RANGES`], so the cost is near linear.
 
-use crate::access::is_copy;
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
-use mir::isa::Opcode;
+use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{Function, Operand, Reg, RegFile, VReg};
 
 /// Widest web in dwords that is wider than all its members. Long chains of overlapping tuples are hard to place, scalar ones more
@@ -148,7 +147,7 @@ impl Webs {
     fn number_values(&mut self, f: &Function, numbering: &Numbering) {
         for &block in &numbering.order {
             for inst in &f.blocks[block].insts {
-                if !is_copy(inst.op) {
+                if !inst.op.is_copy() {
                     continue;
                 }
                 for part in copy_parts(f, inst) {
@@ -499,7 +498,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
         let data = &f.blocks[block];
         let depth = data.loop_depth;
         for inst in &data.insts {
-            if is_copy(inst.op) {
+            if inst.op.is_copy() {
                 for p in copy_parts(f, inst) {
                     if f.vregs[p.dst].file == f.vregs[p.src].file {
                         let offset = i16::from(p.at) - i16::from(p.sub);
@@ -509,7 +508,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
                 continue;
             }
             for (k, operand) in crate::access::registers(inst).filter(|(k, _)| *k >= inst.kept_operands()) {
-                let crate::access::Access::Tied { def } = crate::access::access(inst, k) else { continue };
+                let OperandAccess::Tied { def } = inst.operand_access(k) else { continue };
                 if let (Some(a), Reg::Virtual(b)) =
                     (inst.operands.get(def).and_then(|o| o.as_reg()), operand.reg)
                     && let Reg::Virtual(a) = a.reg

@@ -22,6 +22,7 @@
 //! | latencies | see [`LATENCY`] | chosen within what microbenchmarks of GCN give |
 
 use crate::strict::waits::EventKind;
+use mir::isa::LatencyClass;
 use serde::Serialize;
 
 /// SIMDs of a compute unit.
@@ -48,7 +49,12 @@ pub struct Latency {
 }
 
 /// The latencies of the model.
-pub const LATENCY: Latency = Latency { vector: 400, scalar: 120, lds: 64, other: 200 };
+pub const LATENCY: Latency = Latency {
+    vector: LatencyClass::VectorMemory.cycles() as u64,
+    scalar: LatencyClass::ScalarMemory.cycles() as u64,
+    lds: LatencyClass::Lds.cycles() as u64,
+    other: LatencyClass::Other.cycles() as u64,
+};
 
 /// Cycles from issue to the result of an event.
 pub fn latency(kind: EventKind) -> u64 {

@@ -94,7 +94,7 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
             instructions,
             sgprs: metadata.sgpr_count.into(),
             vgprs: metadata.vgpr_count.into(),
-            occupancy: u64::from(processor.waves_that_fit(metadata.sgpr_count, metadata.vgpr_count)),
+            occupancy: u64::from(processor.limits().waves_that_fit(metadata.sgpr_count, metadata.vgpr_count)),
             lds_bytes,
             scratch_bytes: u64::from(kernel.descriptor.private_segment_fixed_size),
             code_bytes,

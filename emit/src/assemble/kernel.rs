@@ -8,7 +8,7 @@ use super::symbols::extra_sgprs;
 use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, fail};
 use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::DESCRIPTOR_BYTES;
-use mir::target::{Features, Generation, Target};
+use mir::target::{FIXED_SGPRS, Features, SGPR_BLOCK, Target};
 use object::elf as raw;
 
 /// What a directive sets.
@@ -133,11 +133,11 @@ impl<'a> Assembler<'a, '_> {
                 Field::NextFreeVgpr => vgprs = number,
                 Field::NextFreeSgpr => sgprs = number,
                 Field::ReserveVcc => vcc = flag()?,
-                Field::ReserveFlatScratch if !target.has(Features::FLAT) => {
+                Field::ReserveFlatScratch if !target.has_flat_scratch() => {
                     return Err(wrong(format!("flat_scratch does not exist on {target}")));
                 }
                 Field::ReserveFlatScratch => flat_scratch = flag()?,
-                Field::ReserveXnackMask if target.generation() < Generation::Gfx8 => {
+                Field::ReserveXnackMask if !target.has(Features::XNACK_MASK) => {
                     return Err(wrong(format!("xnack_mask does not exist on {target}")));
                 }
                 Field::ReserveXnackMask => xnack = flag()?,
@@ -182,11 +182,11 @@ fn user_sgprs(values: &[u32]) -> u32 {
 
 /// The register blocks of a descriptor: granules of 4 VGPRs and 8 SGPRs, minus one.
 fn blocks(vgprs: u32, sgprs: u32, extra: i64, target: &Target) -> std::result::Result<(u32, u32), String> {
-    let limit = target.processor.addressable_sgprs;
+    let limits = target.limits();
+    let limit = limits.addressable_sgprs;
     let too_many = |count| Err(format!("{count} SGPRs, {target} can address {limit}"));
     let initialised_wrong = target.has(Features::SGPR_INIT_BUG);
-    // From GFX8 on the specials have a place of their own.
-    let apart = target.generation() >= Generation::Gfx8 && !initialised_wrong;
+    let apart = limits.special_sgprs.within_limit == 0 && !initialised_wrong;
     if apart && sgprs > limit {
         return too_many(sgprs);
     }
@@ -195,10 +195,10 @@ fn blocks(vgprs: u32, sgprs: u32, extra: i64, target: &Target) -> std::result::R
         return too_many(sgprs);
     }
     if initialised_wrong {
-        sgprs = 96;
+        sgprs = FIXED_SGPRS;
     }
-    if vgprs > 256 {
-        return Err(format!("{vgprs} VGPRs, the hardware has 256"));
+    if vgprs > limits.addressable_vgprs {
+        return Err(format!("{vgprs} VGPRs, the hardware has {}", limits.addressable_vgprs));
     }
-    Ok((vgprs.max(1).div_ceil(target.processor.vgpr_granule) - 1, sgprs.max(1).div_ceil(8) - 1))
+    Ok((vgprs.max(1).div_ceil(limits.vgpr_granule) - 1, sgprs.max(1).div_ceil(SGPR_BLOCK) - 1))
 }

@@ -7,7 +7,7 @@ use super::{Origin, Place, Value};
 use mir::isa::parse::Expr;
 use mir::isa::parse::expr::{Function, Node, apply};
 use mir::machine::RelocKind;
-use mir::target::{Features, Generation, Target};
+use mir::target::{Features, Target};
 use object::elf as raw;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -310,7 +310,7 @@ impl<'a> Symbols<'a> {
 ///
 /// LLVM's assembler also counts FLAT_SCRATCH, reserved by default, on GFX6, which has none.
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> i64 {
-    if flat_scratch && target.generation() == Generation::Gfx6 {
+    if flat_scratch && !target.has_flat_scratch() {
         return 4;
     }
     let mut target = *target;

@@ -14,7 +14,7 @@ use mir::Result;
 use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::RegisterCounts;
 use mir::ir::{CallConv, Function};
-use mir::target::{Features, Generation, Os, Target};
+use mir::target::{FIXED_SGPRS, Features, Os, Target};
 
 /// Section of the register values.
 pub(crate) const CONFIG_SECTION: &str = ".AMDGPU.config";
@@ -62,10 +62,9 @@ fn compute_registers(function: &FinalFunction, source: &Function, target: &Targe
     Ok([dword(48), dword(52)])
 }
 
-/// LDS in granules: 64 dwords on GFX6, 128 later.
+/// LDS in granules.
 fn lds_blocks(function: &FinalFunction, target: &Target) -> u32 {
-    let granule = if target.generation() == Generation::Gfx6 { 256 } else { 512 };
-    function.function.lds.size_bytes.div_ceil(granule)
+    function.function.lds.size_bytes.div_ceil(target.limits().lds_granule)
 }
 
 /// Scratch of a wave in units of 256 dwords, in bits 24:12.
@@ -139,7 +138,7 @@ pub(crate) fn header(
         target.processor.name.bytes().filter_map(|b| (b as char).to_digit(16)).map(|d| d as u16).collect();
     // `gfx900` has the digits f, 9, 0, 0.
     let version = |n: usize| digits.get(n + 1).copied().unwrap_or(0);
-    let sgprs = if target.has(Features::SGPR_INIT_BUG) { 96 } else { counts.sgprs() };
+    let sgprs = if target.has(Features::SGPR_INIT_BUG) { FIXED_SGPRS } else { counts.sgprs() };
     let mut out = [0; HEADER_BYTES];
     let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &1u32.to_le_bytes());

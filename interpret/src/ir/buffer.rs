@@ -5,7 +5,7 @@
 //!
 //! Resources that swizzle addresses or add the lane's number, and accesses that convert formats, are not executed.
 //!
-//! Source: Vega ISA, "Buffer Resource Descriptor" and "Buffer Addressing"; `isel::simplify::legal_memory` for the order of legal arguments.
+//! Source: Vega ISA, "Buffer Resource Descriptor" and "Buffer Addressing"; `mir::ir::legal::position` for the order of legal arguments.
 
 use super::exec::{Cx, Step, Stop};
 use super::int::sext;
@@ -13,7 +13,7 @@ use super::layout::masks;
 use super::memory::Place;
 use super::regs::lanes;
 use mir::ir::{AddrSpace, AtomicOp, BufferAction, BufferIntrinsic, Intrinsic, Scalar, Type, Value};
-use mir::target::Generation;
+use mir::target::BufferRules;
 
 /// Whether pointers into `space` are a resource and an offset.
 pub fn is_fat(space: AddrSpace) -> bool {
@@ -32,14 +32,14 @@ struct Offsets {
 }
 
 /// The address of an access of `bytes`; `None` where it is outside.
-fn address(resource: [u32; 4], at: Offsets, bytes: u64, generation: Generation) -> Step<Option<u64>> {
+fn address(resource: [u32; 4], at: Offsets, bytes: u64, rules: &BufferRules) -> Step<Option<u64>> {
     let [low, high, records, word3] = resource.map(u64::from);
     if high >> 31 != 0 || word3 >> 23 & 1 != 0 {
         return Err(Stop::unsupported("a buffer that swizzles addresses or adds the lane"));
     }
     let (base, stride) = ((low | high << 32) & ADDRESS, high >> 16 & 0x3fff);
     let inside = at.offset + stride * at.index;
-    let checked = if generation >= Generation::Gfx9 { at.soffset } else { 0 };
+    let checked = if rules.checks_soffset { at.soffset } else { 0 };
     if inside + bytes > records.saturating_sub(checked) {
         return Ok(None);
     }
@@ -92,8 +92,8 @@ impl Cx<'_, '_> {
         let [offset, second] = self.resource_dwords::<2>(ptr, 0, lane)?.map(u64::from);
         let resource = self.resource_dwords(ptr, if strided { 2 } else { 1 }, lane)?;
         let at = Offsets { index: if strided { second } else { 0 }, offset, soffset: 0 };
-        let generation = self.group.launch.target.generation();
-        Ok(address(resource, at, bytes, generation)?.map(Place::Global))
+        let rules = &self.group.launch.target.limits().buffers;
+        Ok(address(resource, at, bytes, rules)?.map(Place::Global))
     }
 
     /// A load through a fat pointer.
@@ -202,7 +202,7 @@ impl Cx<'_, '_> {
         let offset = self.arg(args, if legal { 2 } else { desc.offset() })?;
         let soffset = self.arg(args, if legal { 3 } else { desc.soffset() })?;
         let data = (data_args > 0).then(|| self.value(args, data_at)).transpose()?;
-        let generation = self.group.launch.target.generation();
+        let rules = &self.group.launch.target.limits().buffers;
         let accessed = data.map_or(ty, |v| self.ty(v));
         let bytes = self.module.types.store_bytes(accessed);
         for l in lanes(self.mask) {
@@ -212,7 +212,7 @@ impl Cx<'_, '_> {
                 offset: number(offset)?,
                 soffset: number(soffset)?,
             };
-            let place = address(self.resource_dwords(resource, 0, l)?, at, bytes, generation)?;
+            let place = address(self.resource_dwords(resource, 0, l)?, at, bytes, rules)?;
             let place = place.map(Place::Global);
             match desc.action {
                 BufferAction::Load | BufferAction::AtomicLoad => self.load_or_zero(place, l, ty, dst)?,
@@ -246,7 +246,7 @@ impl Cx<'_, '_> {
     /// `s.buffer.load`: resource, offset.
     pub fn scalar_buffer_load(&mut self, args: &[Value], ty: Type, dst: usize) -> Step<()> {
         let (resource, offset) = (self.value(args, 0)?, self.arg(args, 1)?);
-        let generation = self.group.launch.target.generation();
+        let rules = &self.group.launch.target.limits().buffers;
         for l in lanes(self.mask) {
             let [low, high, records, word3] = self.resource_dwords(resource, 0, l)?;
             // Without a stride records are bytes, with one their product counts; each dword by itself.
@@ -255,7 +255,7 @@ impl Cx<'_, '_> {
             let plain = [low, high & 0xffff, size, word3 & !(1 << 23)];
             let at =
                 Offsets { offset: self.defined(offset, l, "a buffer offset")? & !3, ..Offsets::default() };
-            let place = address(plain, at, self.module.types.store_bytes(ty), generation)?;
+            let place = address(plain, at, self.module.types.store_bytes(ty), rules)?;
             self.load_or_zero(place.map(Place::Global), l, ty, dst)?;
         }
         Ok(())
@@ -282,18 +282,23 @@ impl Cx<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mir::target::Generation;
 
     #[test]
     fn range_and_stride() {
         let raw = [0x1000, 0x1, 16, 0];
         let at = |index, offset, soffset| Offsets { index, offset, soffset };
-        let find = |resource, at, bytes| address(resource, at, bytes, Generation::Gfx9).unwrap();
+        let find =
+            |resource, at, bytes| address(resource, at, bytes, &Generation::Gfx9.limits().buffers).unwrap();
         assert_eq!(find(raw, at(0, 12, 0), 4), Some(0x1_0000_100c));
         assert_eq!(find(raw, at(0, 13, 0), 4), None);
         assert_eq!(find(raw, at(0, 12, 4), 4), None);
-        assert_eq!(address(raw, at(0, 12, 4), 4, Generation::Gfx8).unwrap(), Some(0x1_0000_1010));
+        assert_eq!(
+            address(raw, at(0, 12, 4), 4, &Generation::Gfx8.limits().buffers).unwrap(),
+            Some(0x1_0000_1010)
+        );
         let strided = [0x1000, 8 << 16, 64, 0];
         assert_eq!(find(strided, at(3, 4, 0), 4), Some(0x1000 + 28));
-        assert!(address([0, 1 << 31, 64, 0], at(0, 0, 0), 4, Generation::Gfx9).is_err());
+        assert!(address([0, 1 << 31, 64, 0], at(0, 0, 0), 4, &Generation::Gfx9.limits().buffers).is_err());
     }
 }

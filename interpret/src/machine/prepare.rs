@@ -5,7 +5,7 @@
 //! gives it the form that the simulator knows and shows that the processor has it. Pseudo instructions are done by [`super::execute`].
 
 use super::registers::{Numbering, Place, Whole};
-use mir::isa::{Format, OpFlags, Opcode, Role};
+use mir::isa::{Opcode, Role, Unit};
 use mir::machine::{
     Block, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, RelocKind,
     Terminator, VReg,
@@ -265,7 +265,7 @@ impl<'a> Preparer<'a> {
                 target: [self.source(operand(1)?, 0), self.source(operand(1)?, 1)],
                 site: operand(2)?.as_imm().and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX),
             },
-            op if op.info().format == Format::Pseudo => {
+            op if op.facts().unit == Unit::Pseudo => {
                 return Err(Diagnostic::unsupported(format!("{op:?}")));
             }
             _ => Action::Real(Box::new(self.real(inst)?)),
@@ -383,7 +383,7 @@ impl<'a> Preparer<'a> {
         let mut words = Vec::new();
         mir::isa::encode(&new, self.target, &mut words)?;
         let (decoded, size) = sim::decode::decode(&words, self.target).map_err(Diagnostic::defect)?;
-        let lds = info.flags.contains(OpFlags::M0_LDS) && !inst.mods.flags.contains(ModFlags::GDS);
+        let lds = inst.needs_lds_limit();
         Ok(Real {
             op: Op::new(decoded, size, self.target),
             reads,

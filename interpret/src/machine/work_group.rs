@@ -7,7 +7,7 @@ use crate::record::{LdsHistory, Outcome, Recorder, Site, Trace};
 use mir::abi::call::STACK_POINTER;
 use mir::ir::Func;
 use mir::machine::{EntryValue, Function, PReg, RegFile};
-use mir::target::Generation;
+use mir::target::{FlatScratch, Target};
 use sim::exec::Exec;
 use sim::wave::{LANES, Wave};
 use sim::{Memory, Prepared};
@@ -47,7 +47,7 @@ impl KernelEntry {
 
     /// A wave at the start of `f`, a stage of the kernel, made from one that is as the command processor leaves it. What the prolog would do is
     /// done.
-    fn start(&self, hardware: &Wave, f: &Function, generation: Generation, seed: u64) -> Wave {
+    fn start(&self, hardware: &Wave, f: &Function, target: &Target, seed: u64) -> Wave {
         let mut wave = hardware.clone();
         wave.reset(seed, 256);
         wave.set_pair(PReg::EXEC_LO, hardware.exec(), 0);
@@ -72,7 +72,7 @@ impl KernelEntry {
             (self.flat_scratch, self.register(EntryValue::FlatScratchInit), offset)
         {
             let init = hardware.pair(init);
-            let value = if generation >= Generation::Gfx9 {
+            let value = if target.limits().flat_scratch == FlatScratch::Address {
                 init.wrapping_add(offset.into())
             } else {
                 // Size in the low dword, offset in units of 256 bytes in the high one.
@@ -130,7 +130,7 @@ fn group(
         return Err(fault(&at, Cause::Malformed("the kernel is not in the program".into())));
     };
     let kernel = program.functions[index].function;
-    let (seed, generation) = (prepared.config().seed, prepared.launch().target.generation());
+    let (seed, target) = (prepared.config().seed, &prepared.launch().target);
     trace.start_group(state.lds.len());
     history.start(&state);
     let trace = &*trace;
@@ -144,7 +144,7 @@ fn group(
     let mut waves = Vec::with_capacity(hardware.len());
     for wave in &hardware {
         at.wave.set(wave.index);
-        let wave = entry.start(wave, kernel, generation, seed);
+        let wave = entry.start(wave, kernel, target, seed);
         waves.push(Runner::new(program, wave, index, seed).map_err(|cause| fault(&at, cause))?);
     }
     let mut states = vec![Pause::Turn; waves.len()];

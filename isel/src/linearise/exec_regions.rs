@@ -26,7 +26,7 @@
 use super::scalars::{self, Val, Wave};
 use cranelift_entity::SecondaryMap;
 use mir::ir::CallConv;
-use mir::isa::{Format, OpFlags, Opcode};
+use mir::isa::{ImageParts, OpFlags, Opcode, Unit};
 use mir::machine::{
     Block, BlockData, Condition, Edge, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, Terminator,
     VReg, VRegData, VRegFlags,
@@ -48,20 +48,11 @@ fn exec() -> Operand {
 
 /// Whether `inst` works lane by lane.
 fn is_vector(inst: &Inst, f: &Function) -> bool {
-    use Format::*;
-    match inst.op.info().format {
-        Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp | Ds | Mubuf | Mtbuf | Mimg | Flat | Global | Scratch
-        | Exp => true,
-        Pseudo => inst.regs().any(|(is_def, reg)| {
-            is_def && matches!(reg.reg, Reg::Virtual(v) if f.vregs[v].file == RegFile::Vgpr)
-        }),
-        _ => false,
-    }
-}
-
-fn reads_exec(inst: &Inst) -> bool {
-    inst.op.info().flags.contains(OpFlags::EXEC_USE)
-        || inst.regs().any(|(is_def, reg)| !is_def && reg.reg == Reg::Physical(PReg::EXEC_LO))
+    inst.facts().unit.is_vector()
+        || inst.facts().unit == Unit::Pseudo
+            && inst.regs().any(|(is_def, reg)| {
+                is_def && matches!(reg.reg, Reg::Virtual(v) if f.vregs[v].file == RegFile::Vgpr)
+            })
 }
 
 /// What lanes a marked instruction runs in.
@@ -117,10 +108,7 @@ pub(super) fn strict(f: &mut Function) {
     while let Some((reg, wanted)) = work.pop() {
         let Some((block, i)) = defs[reg] else { continue };
         let inst = &f.blocks[block].insts[i as usize];
-        let info = inst.op.info();
-        if matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE)
-            || info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
-        {
+        if matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE) || inst.facts().writes_memory() {
             continue;
         }
         let mark = &mut lanes[block][i as usize];
@@ -157,9 +145,9 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
     let mut end = 0;
     for (mut inst, &want) in old.into_iter().zip(lanes) {
         let vector = is_vector(&inst, f);
-        let concerned = want != Lanes::Own && (vector || reads_exec(&inst));
+        let concerned = want != Lanes::Own && (vector || inst.reads_exec());
         let breaks = !concerned
-            && (vector || reads_exec(&inst) || inst.op.info().flags.contains(OpFlags::SIDE_EFFECTS))
+            && (vector || inst.reads_exec() || inst.op.info().flags.contains(OpFlags::SIDE_EFFECTS))
             || concerned && open.is_some_and(|(l, ..)| l != want);
         if breaks && let Some((_, saved, mask)) = open.take() {
             out.insert(end, Inst::new(Opcode::LANES_END, [saved, mask]));
@@ -218,21 +206,17 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
 fn needs_quads(inst: &Inst) -> bool {
     match inst.op {
         Opcode::LANES_RESULT => inst.operands.get(2) == Some(&Operand::Imm(QUADS)),
-        op if op.info().format == Format::Mimg => {
-            let name = op.info().name;
-            let sampled =
-                ["image_sample", "image_gather4", "image_get_lod"].iter().any(|p| name.starts_with(p));
-            sampled && !name.split('_').any(|part| matches!(part, "d" | "cd" | "l" | "lz"))
+        op => {
+            let parts = op.info().image;
+            parts.contains(ImageParts::SAMPLED) && !parts.intersects(ImageParts::EXPLICIT_LOD)
         }
-        _ => false,
     }
 }
 
 /// Whether `inst` must not act in helper lanes.
 fn is_exact(inst: &Inst) -> bool {
-    let info = inst.op.info();
-    info.format == Format::Exp
-        || info.format != Format::Smem && info.flags.intersects(OpFlags::STORE | OpFlags::ATOMIC)
+    let facts = inst.facts();
+    facts.unit == Unit::Export || facts.unit.is_vector() && facts.writes_memory()
 }
 
 /// What a shader asks about its lanes.

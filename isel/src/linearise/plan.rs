@@ -17,7 +17,7 @@ use super::normalise::Shape;
 use super::positions::{Positions, Set};
 use cranelift_entity::EntityRef;
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
-use mir::isa::{Format, OpFlags};
+use mir::isa::{OpFlags, Unit};
 use mir::machine::{Block, Function, Terminator};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -414,10 +414,8 @@ impl Plan {
                 | OpFlags::IGNORES_EXEC
                 | OpFlags::BRANCH
                 | OpFlags::MODE_DEF;
-            matches!(
-                info.format,
-                Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc | Format::Pseudo
-            ) && !info.flags.intersects(bad)
+            matches!(inst.facts().unit, Unit::Valu | Unit::Pseudo)
+                && !info.flags.intersects(bad)
                 && inst.op != mir::isa::Opcode::V_READFIRSTLANE_B32
         };
         data.term == Terminator::Jump

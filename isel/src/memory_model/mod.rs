@@ -13,7 +13,7 @@
 //! Source: User Guide for AMDGPU Back-end, LLVM 8, "Memory Model GFX6-GFX9".
 
 use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
-use mir::isa::{Format, OpFlags, Opcode};
+use mir::isa::{MemoryAction, Opcode, Unit};
 use mir::machine::{Function, Inst, ModFlags, Operand};
 use mir::target::{Os, Target, WaitCounts};
 
@@ -211,7 +211,6 @@ fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<In
         out.extend((inst.op != Opcode::FENCE).then_some(inst));
         return;
     };
-    let info = inst.op.info();
     let Some(op) = kind_of(inst.op) else {
         out.push(inst);
         return;
@@ -225,10 +224,7 @@ fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<In
                 && access.space != AddrSpace::FLAT);
     let loc = inst.loc;
     push_wait(out, target, sequence.before, apart, loc);
-    let through_cache = matches!(
-        info.format,
-        Format::Mubuf | Format::Mtbuf | Format::Flat | Format::Global | Format::Scratch
-    );
+    let through_cache = inst.facts().memory.is_some_and(|memory| memory.kind.has_cache_bits());
     let volatile = access.flags.contains(MemFlags::VOLATILE);
     if through_cache && op != Op::Rmw {
         let streaming = access.flags.contains(MemFlags::NONTEMPORAL);
@@ -258,16 +254,16 @@ fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<In
 
 /// The table's kind of `op`; scalar loads and everything that is no memory access have none.
 fn kind_of(op: Opcode) -> Option<Op> {
-    let info = op.info();
     if op == Opcode::FENCE {
-        Some(Op::Fence)
-    } else if info.format == Format::Smem {
-        None
-    } else if info.flags.contains(OpFlags::ATOMIC) {
+        return Some(Op::Fence);
+    }
+    let facts = op.facts();
+    let action = facts.memory.filter(|_| facts.unit != Unit::Smem)?.action;
+    if action.contains(MemoryAction::ATOMIC) {
         Some(Op::Rmw)
-    } else if info.flags.contains(OpFlags::STORE) {
+    } else if action.contains(MemoryAction::STORE) {
         Some(Op::Store)
-    } else if info.flags.contains(OpFlags::LOAD) {
+    } else if action.contains(MemoryAction::LOAD) {
         Some(Op::Load)
     } else {
         None

@@ -308,17 +308,15 @@ impl<'a> Selector<'a> {
     pub(super) fn global_address(&mut self, ptr: Value, space: AddrSpace, span: i64) -> GlobalAddress {
         let has_global = self.target.has(Features::GLOBAL);
         let flat = !has_global || space == AddrSpace::FLAT;
-        // Source: Vega ISA, "Flat instruction format": 13-bit signed offset for GLOBAL, 12-bit unsigned for FLAT; none on GFX7-8.
-        let range = match (has_global, flat) {
-            (false, _) => 0..1,
-            (true, true) => 0..4096 - span,
-            (true, false) => -4096..4096 - span,
-        };
+        let offsets = &self.target.limits().offsets;
+        let field = if flat { offsets.flat } else { offsets.global };
+        // Where there is no field the later pieces have addresses of their own.
+        let span = if field.max == 0 { 0 } else { span };
         let (root, offset) = self.split_offset(ptr);
         // Base from SGPRs, offset of 32 bits from a VGPR.
         if !flat
             && let Some((base, index, own)) = self.scalar_base(root)
-            && range.contains(&offset.wrapping_add(own))
+            && field.contains(offset.wrapping_add(own), span)
         {
             let offset = offset.wrapping_add(own);
             let saddr = self.src(base);
@@ -331,13 +329,13 @@ impl<'a> Selector<'a> {
             return GlobalAddress { vaddr, saddr, offset: offset as i32, flat };
         }
         let base = self.src(root);
-        let (kept, moved) = if range.contains(&offset) {
+        let (kept, moved) = if field.contains(offset, span) {
             (offset, 0)
-        } else if has_global {
-            let kept = (offset & 0xfff).min(4095 - span).max(0);
-            (kept, offset - kept)
         } else {
-            (0, offset)
+            // The field's positive part is a row of ones.
+            let max = i64::from(field.max);
+            let kept = (offset & max).min(max - span).max(0);
+            (kept, offset - kept)
         };
         let base = self.add_constant_64(base, moved, false);
         if !flat && self.is_sgpr(&base) {
@@ -378,8 +376,10 @@ impl<'a> Selector<'a> {
     /// A 32-bit address in a VGPR and the bytes left for the instruction's offset field, which holds 0 to `max`.
     pub(super) fn place_address(&mut self, ptr: Value, space: AddrSpace, max: i64) -> (Option<Operand>, i64) {
         // Old targets check the register against the limit before the offset is added, so it must not be negative.
-        let folds = self.target.has(Features::LDS_NO_M0)
-            || space == AddrSpace::LOCAL && self.target.has(Features::FLAT);
+        let folds = self.target.has(match space {
+            AddrSpace::LOCAL => Features::DS_CHECKS_SUM,
+            _ => Features::SCRATCH_CHECKS_SUM,
+        });
         let (root, mut offset) = self.split_offset(ptr);
         if let Some(place) = self.const_int(root) {
             let at = i64::from(place.wrapping_add(offset) as u32);

@@ -285,9 +285,8 @@ impl<'a> Selector<'a> {
         let exists = |reg: &PReg| match reg.sgpr_index() {
             Some(n) => u32::from(n) < sgprs,
             None => {
-                let generation = self.target.generation();
                 let kept = reg.is_vgpr() || *reg <= PReg::VCC_HI || *reg == PReg::M0;
-                kept && mir::target::operands::register_code(*reg, generation).is_some()
+                kept && self.has_register(*reg)
             }
         };
         let all = (0..u16::from(register.dwords.unwrap_or(1))).map(|n| register.first.plus(n));

@@ -156,7 +156,7 @@ impl<'a> Selector<'a> {
         if !self.exists(pair[0]) {
             return Err(Diagnostic::unsupported("atomic operation that the target does not have"));
         }
-        let (base, offset) = self.ds_address(ptr, 0xffff);
+        let (base, offset) = self.ds_address(ptr, self.target.limits().offsets.ds.max.into());
         let mut operands = smallvec::SmallVec::<[Operand; 4]>::new();
         let mut returned = self.returned(data);
         // An exchange always returns.

@@ -14,11 +14,8 @@ use mir::ir::{
 use mir::isa::Opcode::{self, *};
 use mir::isa::ValueType;
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 use smallvec::SmallVec;
-
-/// Largest immediate offset of a buffer access.
-const MAX_OFFSET: i64 = 4095;
 
 /// Bytes and dwords: 1, 2, 4, 8, 12, 16 bytes.
 const LOADS: [Opcode; 6] = [
@@ -129,23 +126,24 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// The offset `value` as VGPR and immediate, of which the largest is `MAX_OFFSET - span`.
+    /// The offset `value` as VGPR and immediate, which is followed by accesses up to `span` bytes on.
     fn buffer_offset(&mut self, value: Value, span: i64) -> (Option<Operand>, i64) {
         if self.is_undef(value) {
             return (None, 0);
         }
-        let fits = 0..MAX_OFFSET + 1 - span;
+        let field = self.target.limits().offsets.buffer;
+        let max = i64::from(field.max);
         if let Some(constant) = self.const_int(value) {
             let constant = i64::from(constant as u32);
-            if fits.contains(&constant) {
+            if field.contains(constant, span) {
                 return (None, constant);
             }
             // Neighbouring accesses share the register.
-            let low = if constant & MAX_OFFSET <= MAX_OFFSET - span { constant & MAX_OFFSET } else { 0 };
+            let low = if constant & max <= max - span { constant & max } else { 0 };
             return (Some(self.in_vgpr(Operand::Imm(i64::from((constant - low) as i32)), 1)), low);
         }
         let (root, offset) = self.split_offset(value);
-        if fits.contains(&offset) {
+        if field.contains(offset, span) {
             return (Some(self.vgpr(root)), offset);
         }
         (Some(self.vgpr(value)), 0)
@@ -232,7 +230,7 @@ impl<'a> Selector<'a> {
         };
         let op = op.ok_or_else(|| self.refuse(&desc.name))?;
         let three = matches!(op, BUFFER_LOAD_DWORDX3 | BUFFER_STORE_DWORDX3);
-        if three && self.target.generation() < Generation::Gfx7 {
+        if three && !self.target.has(Features::DWORDX3) {
             return self.three_dwords(data, desc, args, control);
         }
         if !self.exists(op) {
@@ -297,7 +295,7 @@ impl<'a> Selector<'a> {
         }
         let value = self.vgpr(args[position::BUFFER_DATA]);
         let [low, high] = [self.sub(&value, 0, 2), self.sub(&value, 2, 1)];
-        if i64::from(place.offset) + 8 > MAX_OFFSET {
+        if !self.target.limits().offsets.buffer.contains(place.offset.into(), 8) {
             return Err(self.refuse(&desc.name));
         }
         self.emit(BUFFER_STORE_DWORDX2, [low, place.vaddr, place.resource, place.soffset]);
@@ -422,13 +420,12 @@ impl<'a> Selector<'a> {
         if let Some(op) = scalar
             && self.values[value].rep == Rep::Sgpr
         {
-            // Source: the manuals' SMRD and SMEM encodings: 8 bits of dwords on GFX6-7, 20 bits of bytes from GFX8.
-            let limit = if self.target.generation() >= Generation::Gfx8 { 1 << 20 } else { 1 << 10 };
+            let field = self.target.limits().offsets.smem;
             let offset = match self.scalar_src(args[1]) {
-                Operand::Imm(o) if (0..limit).contains(&o) && o % 4 == 0 => Operand::Imm(o),
+                Operand::Imm(o) if field.contains(o, 0) && o % 4 == 0 => Operand::Imm(o),
                 other => self.in_sgpr(other, 1),
             };
-            let glc = control.contains(Control::GLC) && self.target.generation() >= Generation::Gfx8;
+            let glc = control.contains(Control::GLC) && self.target.has(Features::SMEM_GLC);
             let inst = self.emit(op, [dst, resource, offset]);
             if glc {
                 inst.mods.flags |= ModFlags::GLC;
@@ -576,7 +573,7 @@ impl<'a> Selector<'a> {
             return Err(self.refuse("amdgcn.global.load.lds"));
         }
         let imm = self.immediate(imm)?;
-        if !(-4096..4096).contains(&imm) {
+        if !self.target.limits().offsets.global.contains(imm, 0) {
             return Err(Diagnostic::malformed(format!("llvm.amdgcn.global.load.lds: offset {imm}")));
         }
         let control = Control::from_cache(self.immediate(cache)? as u64);

@@ -8,7 +8,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{AddrSpace, BinaryOp, CastOp, Float, InstData, InstKind, Type, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, Operand, PReg};
-use mir::target::{Features, Generation, Os};
+use mir::target::{Features, Os};
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -326,11 +326,10 @@ impl<'a> Selector<'a> {
         (self.entry_value(EntryValue::KernargSegmentPtr), i64::from(self.mf.kernarg.implicit_offset))
     }
 
-    /// A byte offset as a scalar load takes it. Source: the manuals' SMRD and SMEM encodings, 8 bits of dwords on GFX6-7.
+    /// A byte offset as a scalar load takes it.
     fn scalar_load_offset(&mut self, bytes: i64) -> Operand {
-        let limit = if self.target.generation() >= Generation::Gfx8 { 1 << 20 } else { 1 << 10 };
         let offset = Operand::Imm(bytes);
-        if (0..limit).contains(&bytes) { offset } else { self.in_sgpr(offset, 1) }
+        if self.target.limits().offsets.smem.contains(bytes, 0) { offset } else { self.in_sgpr(offset, 1) }
     }
 
     fn place_to_flat(&mut self, dst: Operand, arg: Value, from: AddrSpace, scalar: bool) -> Result<()> {

@@ -11,7 +11,6 @@
 use super::Selector;
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
-use mir::target::Generation;
 use mir::target::operands::inline_constant;
 use smallvec::SmallVec;
 
@@ -55,19 +54,18 @@ impl<'a> Selector<'a> {
     pub(super) fn vop_mods(&mut self, op: Opcode, operands: &[Operand], mut mods: Modifiers) {
         let info = op.info();
         let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
-        let first = info.def_count();
+        let first = usize::from(op.facts().def_count);
         let packed = info.format == Format::Vop3p;
         if packed && mods.op_sel_hi == 0 {
             mods.op_sel_hi = 7;
         }
-        let has_short = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
-            && info.code(self.target.generation()).is_some();
+        let has_short = info.format.has_short_encoding() && info.code(self.target.generation()).is_some();
         let plain = mods.abs == 0
             && mods.neg == 0
             && mods.omod == 0
             && mods.op_sel == 0
             && !mods.flags.contains(mir::machine::ModFlags::CLAMP);
-        let two = matches!(info.format, Format::Vop2 | Format::Vopc) && ops.len() > first + 1;
+        let two = info.format.has_vgpr_src1() && ops.len() > first + 1;
         if two
             && info.flags.contains(OpFlags::COMMUTES)
             && !self.is_vgpr(&ops[first + 1])
@@ -78,7 +76,7 @@ impl<'a> Selector<'a> {
             mods.neg = swap_low_bits(mods.neg);
         }
         // The constant bus. A lane mask that is read takes its place whatever register it gets.
-        let limit = if self.target.generation() >= Generation::Gfx10 { 2 } else { 1 };
+        let limit = self.target.limits().constant_bus;
         let mut bus: SmallVec<[Operand; 3]> = SmallVec::new();
         let has_mask = info.operands.iter().any(|o| o.kind == OperandKind::LaneMask);
         for (i, desc) in info.operands.iter().enumerate() {

@@ -315,8 +315,8 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// `canonicalize`: `max x, x` keeps every value; where denormals are flushed a multiplication flushes too, so does `max`
-    /// on GFX9 alone, hence the multiplication elsewhere.
+    /// `canonicalize`: `max x, x` keeps every value; where denormals are flushed a multiplication flushes too, `max`
+    /// not everywhere, hence the multiplication elsewhere.
     pub(super) fn lower_canonicalize(&mut self, data: &InstData, arg: Value) -> Result<()> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(data.ty)?;
@@ -326,7 +326,7 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         let a = self.float_src(arg);
-        if self.target.has(mir::target::Features::LDS_NO_M0) {
+        if self.target.has(mir::target::Features::MIN_MAX_DENORMAL_MODES) {
             let opcode = by_float(MAX, float)?;
             self.float_op(opcode, dst, &[a, a]);
         } else {

@@ -84,7 +84,7 @@ impl<'a> Selector<'a> {
     pub(super) fn set_flat_scratch_up(&mut self) {
         if !self.mf.call_conv.is_callable()
             && mir::abi::shader::has_flat_scratch(self.mf.call_conv, self.target)
-            && self.target.has(Features::FLAT)
+            && self.target.has_flat_scratch()
         {
             self.mf.uses_flat_scratch = true;
         }
@@ -189,7 +189,8 @@ impl<'a> Selector<'a> {
     fn store_argument(&mut self, value: Operand, at: u32) -> Result<()> {
         let resource = Operand::preg(SCRATCH_RESOURCE, 4);
         let mut stack = Operand::preg(STACK_POINTER, 1);
-        let high = at & !0xfff;
+        let field = self.target.limits().offsets.buffer.max as u32;
+        let high = at & !field;
         if high > 0 {
             let base = self.new_sgpr(1);
             let distance = i64::from(high) * i64::from(self.target.wave_size());
@@ -198,7 +199,7 @@ impl<'a> Selector<'a> {
         }
         let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
         let inst = self.emit(BUFFER_STORE_DWORD, [value, Operand::Off, resource, stack]);
-        inst.mods.offset = (at & 0xfff) as i32;
+        inst.mods.offset = (at & field) as i32;
         inst.mem = Some(MemRef { access, bytes: 4 });
         Ok(())
     }

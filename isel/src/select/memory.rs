@@ -228,12 +228,7 @@ impl<'a> Selector<'a> {
         };
         let base = self.src(root);
         let mut base = self.in_sgpr(base, 2);
-        // Source: "SMEM encoding": 20 bits of bytes on GFX8, 21 signed on GFX9 (20 used); 8 bits of dwords on GFX6-7.
-        let fits = if self.target.has(Features::INST_16BIT) {
-            (0..1 << 20).contains(&offset)
-        } else {
-            (0..1 << 10).contains(&offset)
-        };
+        let fits = self.target.limits().offsets.smem.contains(offset, 0);
         // The hardware drops the two lowest bits of the base and of the offset, not of their sum.
         let aligned = offset % 4 == 0;
         let soffset = if fits && aligned {
@@ -325,7 +320,7 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let mut address = address;
         // Without an offset field the later pieces need their own address.
-        if at > 0 && !self.target.has(Features::GLOBAL) {
+        if at > 0 && self.target.limits().offsets.flat.max == 0 {
             let out = self.new_vgpr(2);
             self.vector_add64(out, address.vaddr, Operand::Imm(i64::from(at)));
             address.vaddr = out;
@@ -459,7 +454,7 @@ impl<'a> Selector<'a> {
     /// Finds loads of single dwords from LDS that `ds_read2_b32` can do together: same base, places at most 255 dwords
     /// apart, nothing between that writes LDS or synchronises. The later one moves up to the earlier.
     pub(super) fn pair_lds_loads(&mut self, block: mir::ir::Block) {
-        if !self.target.has(Features::LDS_NO_M0) && !self.target.has(Features::FLAT) {
+        if !self.target.has(Features::DS_CHECKS_SUM) {
             return;
         }
         let f = self.f;
@@ -571,7 +566,8 @@ impl<'a> Selector<'a> {
 
     fn ds_load(&mut self, dst: Operand, ptr: Value, mem: MemAccess, bytes: u32, signed: bool) -> Result<()> {
         let pieces = self.ds_pieces(bytes, mem.align_log2);
-        let (base, offset) = self.ds_address(ptr, 0xffff - i64::from(bytes));
+        let (base, offset) =
+            self.ds_address(ptr, i64::from(self.target.limits().offsets.ds.max) - i64::from(bytes));
         let mut parts = SmallVec::<[Operand; 4]>::new();
         let mut at = offset;
         for &(piece, two) in &pieces {
@@ -601,7 +597,8 @@ impl<'a> Selector<'a> {
             Some(whole) => self.in_vgpr(whole, 1),
             None => self.vgpr(value),
         };
-        let (base, offset) = self.ds_address(ptr, 0xffff - i64::from(bytes));
+        let (base, offset) =
+            self.ds_address(ptr, i64::from(self.target.limits().offsets.ds.max) - i64::from(bytes));
         let mut at = offset;
         for &(piece, two) in &pieces {
             let from = ((at - offset) / 4) as u8;
@@ -657,8 +654,8 @@ impl<'a> Selector<'a> {
     // Scratch.
 
     fn scratch_address(&mut self, ptr: Value, bytes: u32) -> (Option<Operand>, i64) {
-        // 12 bits of offset; every dword of the access must be reachable.
-        let max = 4095;
+        // Every dword of the access must be reachable.
+        let max = i64::from(self.target.limits().offsets.buffer.max);
         if self.mf.frame_base.is_some() {
             let (root, offset) = self.split_offset(ptr);
             if let Some(&place) = self.allocas.get(&root) {

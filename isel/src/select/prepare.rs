@@ -432,7 +432,7 @@ impl<'a> Selector<'a> {
             None => mir::abi::lds::layout_alone(self.module, self.f),
         };
         let size = self.mf.lds.size_bytes;
-        let limit = self.target.processor.lds_bytes;
+        let limit = self.target.limits().lds_bytes;
         if size > limit {
             return Err(Diagnostic::limit(format!(
                 "local memory of {size} bytes exceeds the {limit} bytes of a work-group on {}",

@@ -6,7 +6,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{InstData, Intrinsic, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, Operand, PReg};
-use mir::target::{Generation, Os};
+use mir::target::Os;
 
 impl<'a> Selector<'a> {
     /// Whether an id comes in trap temporaries.
@@ -49,13 +49,13 @@ impl<'a> Selector<'a> {
         self.target.os == Os::AmdHsa && self.target.has(mir::target::Features::TRAP_HANDLER)
     }
 
-    /// HSA: the trap handler finds the queue by its doorbell on GFX9, before that in s\[0:1\]. Elsewhere the wave just ends.
+    /// HSA: the trap handler finds the queue by its doorbell, or else in s\[0:1\]. Elsewhere the wave just ends.
     pub(super) fn trap(&mut self) -> Result<()> {
         if !self.traps_are_handled() {
             self.emit(S_ENDPGM, [Operand::Imm(0)]);
             return Ok(());
         }
-        if self.target.generation() < Generation::Gfx9 || self.target.code_object_version < 4 {
+        if !self.target.has(mir::target::Features::TRAP_FINDS_QUEUE) || self.target.code_object_version < 4 {
             let queue = self.queue_of_trap();
             self.emit(S_MOV_B64, [Operand::preg(PReg::sgpr(0), 2), queue]);
         }
@@ -74,7 +74,7 @@ impl<'a> Selector<'a> {
             "m0" => PReg::M0,
             "exec" | "exec_lo" => PReg::EXEC_LO,
             "exec_hi" => PReg::EXEC_HI,
-            _ if !self.target.has(mir::target::Features::FLAT) => {
+            _ if !self.target.has_flat_scratch() => {
                 return Err(Diagnostic::unsupported(format!(
                     "invalid register \"{name}\" for {}",
                     self.target

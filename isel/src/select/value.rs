@@ -31,6 +31,11 @@ impl<'a> Selector<'a> {
         op.info().exists_on(self.target)
     }
 
+    /// Whether the target has the register `reg`.
+    pub(super) fn has_register(&self, reg: PReg) -> bool {
+        mir::target::operands::register_code(reg, self.target.generation()).is_some()
+    }
+
     // Registers.
 
     pub(super) fn new_vgpr(&mut self, dwords: u8) -> Operand {

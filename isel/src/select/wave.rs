@@ -7,7 +7,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -23,7 +23,7 @@ impl<'a> Selector<'a> {
                 self.emit(S_GETPC_B64, [dst]);
                 Ok(())
             }
-            Intrinsic::PopsExitingWaveId if self.target.generation() == Generation::Gfx9 => {
+            Intrinsic::PopsExitingWaveId if self.has_register(PReg::POPS_EXITING_WAVE_ID) => {
                 let (_, dst) = self.result(data)?;
                 self.emit(S_MOV_B32, [dst, Operand::preg(PReg::POPS_EXITING_WAVE_ID, 1)]);
                 Ok(())

@@ -28,12 +28,28 @@ use crate::machine::{EntryValue, PReg};
 
 /// Scratch resource.
 pub const SCRATCH_RESOURCE: PReg = PReg::sgpr(0);
+/// Pointer to the dispatch packet.
+pub const DISPATCH_PTR: PReg = PReg::sgpr(4);
+/// Pointer to the queue.
+pub const QUEUE_PTR: PReg = PReg::sgpr(6);
+/// Pointer to the hidden arguments.
+pub const IMPLICITARG_PTR: PReg = PReg::sgpr(8);
+/// Number of the dispatch.
+pub const DISPATCH_ID: PReg = PReg::sgpr(10);
+/// Work-group ids.
+pub const WORKGROUP_IDS: [PReg; 3] = [PReg::sgpr(12), PReg::sgpr(13), PReg::sgpr(14)];
+/// Number of the kernel among those that use LDS variables of functions.
+pub const LDS_KERNEL_ID: PReg = PReg::sgpr(15);
 /// Return address.
 pub const RETURN_ADDRESS: PReg = PReg::sgpr(30);
 /// Stack pointer.
 pub const STACK_POINTER: PReg = PReg::sgpr(32);
 /// Frame pointer.
 pub const FRAME_POINTER: PReg = PReg::sgpr(33);
+/// Work-item ids, ten bits each.
+pub const WORKITEM_IDS: PReg = PReg::vgpr(WORKITEM_IDS_VGPR);
+/// The first SGPR that holds no argument and has no role of its own.
+pub const FIRST_FREE_SGPR: PReg = FRAME_POINTER.plus(1);
 /// Where the stack pointer may point, in bytes of a lane.
 pub const STACK_ALIGN_BYTES: u32 = 16;
 /// Most dwords of a result in registers.
@@ -102,7 +118,7 @@ pub struct Places {
 }
 
 /// VGPR that holds the work-item ids.
-const WORKITEM_IDS: u16 = 31;
+const WORKITEM_IDS_VGPR: u16 = 31;
 /// SGPRs for arguments.
 const SGPRS: std::ops::Range<u16> = 16..30;
 /// Without handed-on values (`amdgpu_gfx`) there are more.
@@ -112,7 +128,7 @@ impl Places {
     /// Nothing placed yet. Functions of the graphics convention (`amdgpu_gfx`) get no ids, so that more registers are free.
     pub fn new(graphics: bool) -> Self {
         let sgprs = if graphics { GFX_SGPRS } else { SGPRS };
-        let vgprs = if graphics { WORKITEM_IDS + 1 } else { WORKITEM_IDS };
+        let vgprs = if graphics { WORKITEM_IDS_VGPR + 1 } else { WORKITEM_IDS_VGPR };
         Self { next_vgpr: 0, next_sgpr: sgprs.start, stack_bytes: 0, vgprs }
     }
 
@@ -146,19 +162,30 @@ impl Places {
 pub fn register_of(value: EntryValue) -> Option<PReg> {
     Some(match value {
         EntryValue::PrivateSegmentBuffer => SCRATCH_RESOURCE,
-        EntryValue::DispatchPtr => PReg::sgpr(4),
-        EntryValue::QueuePtr => PReg::sgpr(6),
-        EntryValue::ImplicitargPtr => PReg::sgpr(8),
-        EntryValue::DispatchId => PReg::sgpr(10),
-        EntryValue::WorkgroupIdX => PReg::sgpr(12),
-        EntryValue::WorkgroupIdY => PReg::sgpr(13),
-        EntryValue::WorkgroupIdZ => PReg::sgpr(14),
-        EntryValue::LdsKernelId => PReg::sgpr(15),
+        EntryValue::DispatchPtr => DISPATCH_PTR,
+        EntryValue::QueuePtr => QUEUE_PTR,
+        EntryValue::ImplicitargPtr => IMPLICITARG_PTR,
+        EntryValue::DispatchId => DISPATCH_ID,
+        EntryValue::WorkgroupIdX => WORKGROUP_IDS[0],
+        EntryValue::WorkgroupIdY => WORKGROUP_IDS[1],
+        EntryValue::WorkgroupIdZ => WORKGROUP_IDS[2],
+        EntryValue::LdsKernelId => LDS_KERNEL_ID,
         EntryValue::ReturnAddress => RETURN_ADDRESS,
-        EntryValue::PackedWorkitemIds => PReg::vgpr(WORKITEM_IDS),
+        EntryValue::PackedWorkitemIds => WORKITEM_IDS,
         EntryValue::Argument(reg) => reg,
         _ => return None,
     })
+}
+
+/// Whether `reg` has a role in all functions: the scratch resource, stack and frame pointer.
+pub fn is_reserved(reg: PReg) -> bool {
+    matches!(reg, STACK_POINTER | FRAME_POINTER)
+        || (SCRATCH_RESOURCE..SCRATCH_RESOURCE.plus(4)).contains(&reg)
+}
+
+/// Whether `reg` is how caller and callee find each other: the return address, stack and frame pointer.
+pub fn is_linkage(reg: PReg) -> bool {
+    (RETURN_ADDRESS..FIRST_FREE_SGPR).contains(&reg)
 }
 
 /// Whether a callee leaves `reg` as it found it. VGPRs: from v40 on, groups of eight take turns. SGPRs, but for s[30:33] and the scratch

@@ -8,7 +8,7 @@
 use super::FloatMode;
 use crate::ir;
 use crate::machine::{EntryValue, Function, Resources};
-use crate::target::{FIXED_SGPRS, Features, Generation, Target};
+use crate::target::{FIXED_SGPRS, Features, Target};
 use crate::{Diagnostic, Result};
 
 /// Bytes of a descriptor.
@@ -289,34 +289,33 @@ impl RegisterCounts {
 
     /// `GRANULATED_WORKITEM_VGPR_COUNT`. Source: usage guide, compute_pgm_rsrc1.
     pub fn vgpr_blocks(&self, target: &Target) -> Result<u32> {
-        if self.vgprs > 256 {
-            return Err(Diagnostic::limit(format!("{} VGPRs are used, the hardware has 256", self.vgprs)));
+        let limits = target.limits();
+        if self.vgprs > limits.addressable_vgprs {
+            let limit = limits.addressable_vgprs;
+            return Err(Diagnostic::limit(format!(
+                "{} VGPRs are used, the hardware has {limit}",
+                self.vgprs
+            )));
         }
-        Ok(self.vgprs.div_ceil(target.processor.vgpr_granule).saturating_sub(1))
+        Ok(self.vgprs.div_ceil(limits.vgpr_granule).saturating_sub(1))
     }
 
     /// `GRANULATED_WAVEFRONT_SGPR_COUNT`: always in units of eight, but rounded to the granule of allocation, which is
     /// sixteen on GFX9 (GFX8 allocates sixteen too, its field is not rounded). LLVM 16 and 22 leave out the rounding; the hardware then rounds.
     /// Source: usage guide, compute_pgm_rsrc1.
     pub fn sgpr_blocks(&self, target: &Target) -> Result<u32> {
-        let processor = target.processor;
+        let limits = target.limits();
         let fixed = target.has(Features::SGPR_INIT_BUG);
-        let (used, limit) = match target.generation() {
-            _ if fixed => (self.sgprs(), FIXED_SGPRS),
-            Generation::Gfx6 | Generation::Gfx7 => (self.sgprs(), processor.addressable_sgprs),
-            _ => (self.numbered_sgprs, processor.addressable_sgprs),
-        };
+        let limit = if fixed { FIXED_SGPRS } else { limits.addressable_sgprs };
+        let within = fixed || limits.special_sgprs.within_limit > 0;
+        let used = if within { self.sgprs() } else { self.numbered_sgprs };
         if used > limit {
             let message = format!("{used} SGPRs are used, {target} can address {limit}");
             return Err(Diagnostic::limit(message));
         }
         // Erratum of the first GFX8 processors: the SPI initialises SGPRs right only for this allocation.
         let count = if fixed { FIXED_SGPRS } else { self.sgprs() };
-        Ok(match target.generation() {
-            Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => count.div_ceil(8).saturating_sub(1),
-            Generation::Gfx9 => 2 * count.div_ceil(16).saturating_sub(1),
-            Generation::Gfx10 => 0,
-        })
+        Ok(limits.sgpr_blocks(count))
     }
 }
 
@@ -324,15 +323,11 @@ impl RegisterCounts {
 ///
 /// Source: usage guide, "Code Object V3 Metadata" (`.sgpr_count`); order of the registers: ISA manuals, "SGPR allocation".
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
-    let flat_scratch = flat_scratch && target.has(Features::FLAT);
-    match target.generation() {
-        Generation::Gfx6 | Generation::Gfx10 => 2 * u32::from(vcc),
-        Generation::Gfx7 if flat_scratch => 4,
-        Generation::Gfx7 => 2 * u32::from(vcc),
-        Generation::Gfx8 | Generation::Gfx9 if flat_scratch => 6,
-        Generation::Gfx8 | Generation::Gfx9 if target.has(Features::XNACK) => 4,
-        Generation::Gfx8 | Generation::Gfx9 => 2 * u32::from(vcc),
-    }
+    let special = target.limits().special_sgprs;
+    let used = |count, used: bool| if used { count } else { 0 };
+    used(special.vcc, vcc)
+        .max(used(special.xnack_mask, target.has(Features::XNACK)))
+        .max(used(special.flat_scratch, flat_scratch))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@
 
 use crate::ir::{CallConv, Float, Scalar};
 use crate::machine::{PReg, RegFile};
-use crate::target::{Features, Generation, Os, Target};
+use crate::target::{Features, Os, Target};
 
 /// Argument registers, as many as LLVM gives out.
 pub const MAX_SGPRS: u16 = 44;
@@ -59,7 +59,7 @@ pub fn is_shader(convention: CallConv) -> bool {
 
 /// Whether the first eight SGPRs are those of two stages that the hardware runs as one (GFX9).
 fn is_merged(convention: CallConv, target: &Target) -> bool {
-    matches!(convention, CallConv::AmdgpuHs | CallConv::AmdgpuGs) && target.generation() >= Generation::Gfx9
+    matches!(convention, CallConv::AmdgpuHs | CallConv::AmdgpuGs) && target.has(Features::MERGED_SHADERS)
 }
 
 /// Where waves of `convention` find scratch.
@@ -94,8 +94,7 @@ pub fn first_argument_sgpr(convention: CallConv, target: &Target) -> u16 {
 /// Source: ISA manuals, "Buffer Resource Descriptor"; GFX9 has no element size, and where lanes are added (`ADD_TID_ENABLE`) GFX8 and GFX9 take
 /// the data format's bits for those of the stride.
 pub fn resource_tail(target: &Target) -> [u32; 2] {
-    const LAST: [u32; Generation::COUNT] = [0x00e8_f000, 0x00e8_f000, 0x00e8_0000, 0x00e0_0000, 0x00e0_0000];
-    [u32::MAX, LAST[target.generation() as usize]]
+    [u32::MAX, target.limits().buffers.scratch_dword3]
 }
 
 /// The file of a result's dwords that hold a scalar or an element of `scalar`.
@@ -187,7 +186,7 @@ impl PsInputs {
 
 /// Whether flat instructions can reach scratch: the values for FLAT_SCRATCH come from the command processor alone.
 pub fn has_flat_scratch(convention: CallConv, target: &Target) -> bool {
-    scratch_source(convention, target) == ScratchSource::Given && target.has(Features::FLAT)
+    scratch_source(convention, target) == ScratchSource::Given && target.has_flat_scratch()
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn accepts_clamp(info: &OpcodeInfo, encoding: Encoding, generation: Generation) 
     let to_float = info.operands.first().is_some_and(|o| matches!(o.ty, T::F16 | T::F32 | T::F64 | T::V2F16));
     (encoding == Encoding::Sdwa && !info.operands.is_empty())
         || (((float && info.format != Format::Vop3p) || info.flags.contains(OpFlags::INT_CLAMP))
-            && (generation >= Generation::Gfx8 || to_float))
+            && (generation.encoding_rules().clamps_integers || to_float))
 }
 
 /// One-bit modifiers that this row lacks though its format has them.

@@ -8,17 +8,21 @@
 //! Never panics: any dwords give an instruction or a [`DecodeError`]. Cost: linear in operands and modifier fields.
 
 mod modifiers;
+mod tables;
 
 use super::encode::{encodes_to, scalar_tuple_fits};
 use super::format::{Field, Layout, Mod, Slot, layout};
 use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{Encoding, Inst, ModFlags, Modifiers, Operand, PReg};
 use crate::target::operands::{
-    DPP, LITERAL, SDWA, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
+    LITERAL, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
 };
 use crate::target::{Features, Generation, Target};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
+use tables::{Shape, alias};
+
+/// Source field value of `src_lds_direct`, which vector instructions alone read.
+const LDS_DIRECT: u64 = 254;
 
 /// Why dwords are no instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -61,137 +65,6 @@ pub enum DecodeError {
     Contradictory(Opcode),
 }
 
-/// Opcodes by number in their format.
-struct Tables {
-    /// Index: [`table_index`] of the format; then the number; then up to two rows, told apart by what they require.
-    opcodes: Vec<Vec<[Option<Opcode>; 2]>>,
-}
-
-const TABLES: usize = 21;
-
-/// Source field value of `src_lds_direct`, which vector instructions alone read.
-const LDS_DIRECT: u64 = 254;
-
-/// VOP3 numbers have a table of their own.
-fn table_index(format: Format) -> usize {
-    format as usize
-}
-
-fn tables(generation: Generation) -> &'static Tables {
-    static TABLES_OF: [OnceLock<Tables>; Generation::COUNT] = [const { OnceLock::new() }; Generation::COUNT];
-    TABLES_OF[generation as usize].get_or_init(|| {
-        let mut opcodes: Vec<Vec<[Option<Opcode>; 2]>> = vec![Vec::new(); TABLES];
-        let mut add = |format: Format, code: u16, op: Opcode| {
-            let Some(table) = opcodes.get_mut(table_index(format)) else { return };
-            if table.len() <= usize::from(code) {
-                table.resize(usize::from(code) + 1, [None; 2]);
-            }
-            let slot = &mut table[usize::from(code)];
-            if slot[0].is_none() {
-                slot[0] = Some(op);
-            } else {
-                slot[1] = Some(op);
-            }
-        };
-        for &op in Opcode::ALL {
-            let info = op.info();
-            // The rows of an alias group follow from the plain row and its modifiers.
-            if info.flags.contains(OpFlags::RTN) || (info.flags.contains(OpFlags::LDS_DMA | OpFlags::LOAD)) {
-                continue;
-            }
-            if let (Some(code), false) = (info.code(generation), info.format == Format::Vop3) {
-                add(info.format, code, op);
-            }
-            if let Some(code) = info.vop3_code(generation) {
-                add(Format::Vop3, code, op);
-            }
-        }
-        Tables { opcodes }
-    })
-}
-
-/// The row of an alias group that has all of `flags`.
-fn alias(op: Opcode, flags: OpFlags) -> Option<Opcode> {
-    // Alias rows stand right behind their base row, and are few.
-    let mut index = op as usize;
-    for _ in 0..3 {
-        index += 1;
-        let other = *Opcode::ALL.get(index)?;
-        if other.info().name == op.info().name && other.info().flags.contains(flags) {
-            return Some(other);
-        }
-    }
-    None
-}
-
-fn find(format: Format, code: u64, target: &Target) -> Result<Opcode, DecodeError> {
-    let candidates = tables(target.generation())
-        .opcodes
-        .get(table_index(format))
-        .and_then(|t| t.get(code as usize))
-        .copied()
-        .unwrap_or([None; 2]);
-    candidates
-        .into_iter()
-        .flatten()
-        .find(|op| target.has(op.info().requires))
-        .ok_or(DecodeError::UnknownOpcode { format, code: code as u16 })
-}
-
-/// What the top bits of the first dword say: format, encoding, opcode field.
-fn identify(word: u32, generation: Generation) -> Option<(Format, Encoding, Field)> {
-    let f = |pos, width| Field { pos, width };
-    let old = generation <= Generation::Gfx7;
-    if word >> 31 == 0 {
-        let encoding = match word & 0x1ff {
-            x if x == u32::from(SDWA) && !old => Encoding::Sdwa,
-            x if x == u32::from(DPP) && !old => Encoding::Dpp,
-            _ => Encoding::E32,
-        };
-        return Some(match word >> 25 & 0x3f {
-            0x3f => (Format::Vop1, encoding, f(9, 8)),
-            0x3e => (Format::Vopc, encoding, f(17, 8)),
-            _ => (Format::Vop2, encoding, f(25, 6)),
-        });
-    }
-    if word >> 30 == 0b10 {
-        return Some(match word >> 23 & 0x1ff {
-            0x17d => (Format::Sop1, Encoding::Auto, f(8, 8)),
-            0x17e => (Format::Sopc, Encoding::Auto, f(16, 7)),
-            0x17f => (Format::Sopp, Encoding::Auto, f(16, 7)),
-            _ if word >> 28 == 0b1011 => (Format::Sopk, Encoding::Auto, f(23, 5)),
-            _ => (Format::Sop2, Encoding::Auto, f(23, 7)),
-        });
-    }
-    let top = word >> 26;
-    Some(match (top, old) {
-        (0b110000 | 0b110001, true) => (Format::Smem, Encoding::Auto, f(22, 5)),
-        (0b110000, false) => (Format::Smem, Encoding::Auto, f(18, 8)),
-        (0b110001, false) | (0b111110, true) => (Format::Exp, Encoding::Auto, f(0, 0)),
-        (0b110010, true) | (0b110101, false) => (Format::Vintrp, Encoding::E32, f(16, 2)),
-        (0b110100, true) => (Format::Vop3, Encoding::E64, f(17, 9)),
-        (0b110100, false) if word >> 23 == 0x1a7 => (Format::Vop3p, Encoding::E64, f(16, 7)),
-        (0b110100, false) => (Format::Vop3, Encoding::E64, f(16, 10)),
-        (0b110110, true) => (Format::Ds, Encoding::Auto, f(18, 8)),
-        (0b110110, false) => (Format::Ds, Encoding::Auto, f(17, 8)),
-        (0b110111, _) => {
-            let format = match word >> 14 & 3 {
-                _ if generation < Generation::Gfx9 => Format::Flat,
-                0 => Format::Flat,
-                1 => Format::Scratch,
-                2 => Format::Global,
-                _ => return None,
-            };
-            (format, Encoding::Auto, f(18, 7))
-        }
-        (0b111000, _) => (Format::Mubuf, Encoding::Auto, f(18, 7)),
-        (0b111010, true) => (Format::Mtbuf, Encoding::Auto, f(16, 3)),
-        (0b111010, false) => (Format::Mtbuf, Encoding::Auto, f(15, 4)),
-        (0b111100, _) => (Format::Mimg, Encoding::Auto, f(18, 7)),
-        _ => return None,
-    })
-}
-
 /// Decodes the instruction at the start of `words`; also returns its length in dwords.
 ///
 /// The result has physical registers and constants in canonical form
@@ -215,9 +88,9 @@ pub fn decode_lenient(words: &[u32], target: &Target) -> Result<(Inst, usize), D
 fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, usize), DecodeError> {
     let generation = target.generation();
     let &first = words.first().ok_or(DecodeError::Truncated)?;
-    let (format, encoding, op_field) =
-        identify(first, generation).ok_or(DecodeError::UnknownFormat(first))?;
-    let op = find(format, op_field.get(u64::from(first)), target)?;
+    let &Shape { format, encoding, op: op_field, .. } =
+        tables::identify(first, generation).ok_or(DecodeError::UnknownFormat(first))?;
+    let op = tables::find(format, op_field.get(u64::from(first)), target)?;
     let info = op.info();
     let layout = layout(info, encoding, generation)
         .ok_or(DecodeError::UnknownOpcode { format, code: op_field.get(u64::from(first)) as u16 })?;
@@ -254,10 +127,9 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
     }
     decoder.check_reserved()?;
     let length = usize::from(layout.dwords) + usize::from(decoder.literal.is_some());
-    let several = matches!(info.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp);
     let inst = Inst {
         op,
-        encoding: if several { encoding } else { Encoding::Auto },
+        encoding: if info.format.has_short_encoding() { encoding } else { Encoding::Auto },
         operands,
         mods: decoder.mods,
         mem: None,
@@ -291,7 +163,7 @@ impl Decoder<'_> {
         let flags = self.mods.flags;
         let returns = info.flags.contains(OpFlags::ATOMIC)
             && flags.contains(ModFlags::GLC)
-            && matches!(info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+            && info.format.returns_by_glc();
         if returns && let Some(other) = alias(op, OpFlags::RTN) {
             self.mods.flags -= ModFlags::GLC;
             return other;
@@ -512,9 +384,9 @@ impl Decoder<'_> {
         if let Some(constant) = inline_constant_value(value as u16, desc.ty, self.generation) {
             return Ok(Operand::Imm(constant));
         }
-        // Of the scalar sources of vector instructions, `v_writelane`'s value alone could come from LDS, until GFX7.
+        // Of the scalar sources of vector instructions, `v_writelane`'s value alone could come from LDS, and not everywhere.
         let lane = self.info.flags.contains(OpFlags::IGNORES_EXEC);
-        let lane_takes = desc.slot == Slot::Src0 && self.generation < Generation::Gfx8;
+        let lane_takes = desc.slot == Slot::Src0 && self.generation.encoding_rules().writelane_from_lds;
         if value == LDS_DIRECT && (self.encoding == Encoding::Auto || lane && !lane_takes) {
             return Err(self.bad(name, value));
         }
@@ -525,7 +397,7 @@ impl Decoder<'_> {
     fn vgpr_width(&self, desc: &OperandDesc) -> u8 {
         let flags = self.mods.flags;
         match (self.info.format, desc.slot) {
-            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+            (format, Slot::Addr) if format.is_buffer() => {
                 if flags.contains(ModFlags::ADDR64) {
                     2
                 } else {
@@ -540,7 +412,7 @@ impl Decoder<'_> {
                 }
             }
             (Format::Scratch, Slot::Addr) => u8::from(self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f),
-            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => {
+            (format, Slot::Data0) if format.is_buffer() => {
                 // Packed data take half of what unpacked ones do.
                 let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
                 let packed = formatted && self.packed_d16;
@@ -598,7 +470,7 @@ impl Decoder<'_> {
             if imm {
                 return Ok(Operand::Imm(value as i64 * 4));
             }
-            if value == u64::from(LITERAL) && self.generation == Generation::Gfx7 {
+            if value == u64::from(LITERAL) && self.generation.encoding_rules().smem_literal {
                 let literal = self.take_literal()?;
                 if literal <= 0xff {
                     self.mods.flags |= ModFlags::LIT0;

@@ -75,10 +75,8 @@ pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
     if inst.encoding != Encoding::Auto {
         return inst.encoding;
     }
-    match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp => {}
-        Format::Vop3 | Format::Vop3p => return Encoding::E64,
-        _ => return Encoding::Auto,
+    if let [only] = info.format.encodings() {
+        return *only;
     }
     match inst.mods.ext {
         Extension::Sdwa(_) => return Encoding::Sdwa,
@@ -254,10 +252,7 @@ impl Encoder<'_> {
     }
 
     fn is_vector(&self) -> bool {
-        matches!(
-            self.info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-        )
+        self.info.format.is_vector_alu()
     }
 
     fn put(&mut self, field: Field, value: u64, name: &str) -> Result<()> {
@@ -459,7 +454,7 @@ impl Encoder<'_> {
     fn vgpr_width(&self, slot: Slot, dwords: u8) -> Result<u8> {
         let flags = self.inst.mods.flags;
         Ok(match (self.info.format, slot) {
-            (Format::Mubuf | Format::Mtbuf, Slot::Addr) => {
+            (format, Slot::Addr) if format.is_buffer() => {
                 self.check_address(1)?;
                 if flags.contains(ModFlags::ADDR64) {
                     2
@@ -475,7 +470,7 @@ impl Encoder<'_> {
                 self.check_address(1)?;
                 1
             }
-            (Format::Mubuf | Format::Mtbuf, Slot::Data0) => dwords + u8::from(flags.contains(ModFlags::TFE)),
+            (format, Slot::Data0) if format.is_buffer() => dwords + u8::from(flags.contains(ModFlags::TFE)),
             // Either of an image's two warnings has a dword behind the data.
             (Format::Mimg, Slot::Data0) => dwords + u8::from(flags.intersects(ModFlags::TFE | ModFlags::LWE)),
             _ => dwords,
@@ -486,7 +481,7 @@ impl Encoder<'_> {
     fn flexible(&self, slot: Slot) -> bool {
         match self.info.format {
             Format::Mimg => matches!(slot, Slot::Data0 | Slot::Addr),
-            Format::Mubuf | Format::Mtbuf => {
+            format if format.is_buffer() => {
                 slot == Slot::Data0 && self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16)
             }
             _ => false,
@@ -497,7 +492,7 @@ impl Encoder<'_> {
     fn check_address(&self, given: u8) -> Result<()> {
         let flags = self.inst.mods.flags;
         let wanted = match self.info.format {
-            Format::Mubuf | Format::Mtbuf => {
+            format if format.is_buffer() => {
                 u8::from(flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN | ModFlags::ADDR64))
             }
             // A scratch access has one of the two addresses.
@@ -687,7 +682,7 @@ impl Encoder<'_> {
                 return self.put(value, dwords, "soffset");
             }
             return match u32::try_from(dwords) {
-                Ok(literal) if self.generation == Generation::Gfx7 => {
+                Ok(literal) if self.generation.encoding_rules().smem_literal => {
                     self.put(value, u64::from(LITERAL), "soffset")?;
                     self.set_literal(literal)
                 }
@@ -704,15 +699,8 @@ impl Encoder<'_> {
 
     /// Whether all fields of modifiers are zero.
     fn is_plain(&self) -> bool {
-        let scalar = matches!(
-            self.info.format,
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp
-        );
-        let vector = matches!(
-            self.info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p
-        );
-        (scalar || vector)
+        let format = self.info.format;
+        (format.is_scalar_alu() || (format.is_vector_alu() && format != Format::Vintrp))
             && !matches!(self.encoding, Encoding::Sdwa | Encoding::Dpp)
             && self.inst.mods == Modifiers::default()
     }

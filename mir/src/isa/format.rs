@@ -179,7 +179,9 @@ pub enum Mod {
 pub struct Layout {
     /// Dwords without literal.
     pub dwords: u8,
-    /// Bits that are always set.
+    /// Bits that are the same in every instruction of the layout...
+    pub fixed_mask: u64,
+    /// ...and what they are.
     pub fixed: u64,
     /// Opcode number.
     pub op: Field,
@@ -249,7 +251,8 @@ const fn make(
         used |= mods[i].1.mask();
         i += 1;
     }
-    Layout { dwords, fixed: prefix_field.put(prefix.0), op, slots: table, mods, flags, used, ignored: 0 }
+    let (fixed_mask, fixed) = (prefix_field.mask(), prefix_field.put(prefix.0));
+    Layout { dwords, fixed_mask, fixed, op, slots: table, mods, flags, used, ignored: 0 }
 }
 
 /// Several lists of modifiers as one of `N`.
@@ -297,6 +300,7 @@ const fn extend(
     }
     Layout {
         dwords: 2,
+        fixed_mask: base.fixed_mask | old_src0.mask(),
         fixed: base.fixed | old_src0.put(marker as u64),
         op: base.op,
         slots,
@@ -307,72 +311,117 @@ const fn extend(
     }
 }
 
-/// Whether `info` interpolates a parameter.
-fn interpolates(info: &OpcodeInfo) -> bool {
-    info.operands.iter().any(|o| o.kind == OperandKind::Attribute)
+/// The layouts of one generation, where they differ from another's.
+struct Family {
+    smem: &'static Layout,
+    /// VOP1, VOP2, VOPC with SDWA, and the flags of which an instruction has one where it has that encoding.
+    sdwa: Option<([&'static Layout; 3], OpFlags)>,
+    dpp: Option<[&'static Layout; 2]>,
+    vintrp: &'static Layout,
+    vop3a: &'static Layout,
+    vop3b: &'static Layout,
+    vop3_interp: Option<&'static Layout>,
+    vop3p: Option<&'static Layout>,
+    ds: &'static Layout,
+    mubuf: &'static Layout,
+    mtbuf: &'static Layout,
+    mimg: &'static Layout,
+    flat: &'static Layout,
+    /// `global_*` and `scratch_*`.
+    global: Option<&'static Layout>,
+    exp: &'static Layout,
 }
 
+const FAMILY_6: Family = Family {
+    smem: &SMRD,
+    sdwa: None,
+    dpp: None,
+    vintrp: &VINTRP_6,
+    vop3a: &VOP3A_6,
+    vop3b: &VOP3B_6,
+    vop3_interp: None,
+    vop3p: None,
+    ds: &DS_6,
+    mubuf: &MUBUF_6,
+    mtbuf: &MTBUF_6,
+    mimg: &MIMG_6,
+    flat: &FLAT_7,
+    global: None,
+    exp: &EXP_6,
+};
+
+const FAMILY_8: Family = Family {
+    smem: &SMEM8,
+    sdwa: Some(([&VOP1_SDWA_8, &VOP2_SDWA_8, &VOPC_SDWA_8], OpFlags::SDWA.union(OpFlags::SDWA8))),
+    dpp: Some([&VOP1_DPP, &VOP2_DPP]),
+    vintrp: &VINTRP_8,
+    vop3a: &VOP3A_8,
+    vop3b: &VOP3B_8,
+    vop3_interp: Some(&VOP3_INTERP),
+    ds: &DS_8,
+    mubuf: &MUBUF_8,
+    mtbuf: &MTBUF_8,
+    mimg: &MIMG_8,
+    exp: &EXP_8,
+    ..FAMILY_6
+};
+
+const FAMILY_9: Family = Family {
+    smem: &SMEM9,
+    sdwa: Some(([&VOP1_SDWA_9, &VOP2_SDWA_9, &VOPC_SDWA_9], OpFlags::SDWA)),
+    vop3a: &VOP3A_9,
+    vop3p: Some(&VOP3P),
+    mimg: &MIMG_9,
+    flat: &FLAT_9,
+    global: Some(&GLOBAL_9),
+    ..FAMILY_8
+};
+
+/// GFX10 is not described.
+static FAMILIES: [Option<Family>; Generation::COUNT] =
+    [Some(FAMILY_6), Some(FAMILY_6), Some(FAMILY_8), Some(FAMILY_9), None];
+
 /// The layout of `info` in `encoding` on `generation`; `encoding` matters for VOP1, VOP2, VOPC and VINTRP and must not be `Auto`
-/// there. `None` where that encoding does not exist. GFX10 is not described.
+/// there. `None` where that encoding does not exist.
 pub fn layout(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> Option<&'static Layout> {
-    use Generation::*;
-    let g = generation;
-    let by = |old: &'static Layout, new: &'static Layout| Some(if g <= Gfx7 { old } else { new });
-    if g > Gfx9 {
-        return None;
-    }
-    let sdwa = |gfx8: &'static Layout, gfx9: &'static Layout| match g {
-        Gfx8 if info.flags.intersects(OpFlags::SDWA.union(OpFlags::SDWA8)) => Some(gfx8),
-        Gfx9 if info.flags.contains(OpFlags::SDWA) => Some(gfx9),
-        _ => None,
-    };
-    let dpp = |layout: &'static Layout| (g >= Gfx8 && info.flags.contains(OpFlags::DPP)).then_some(layout);
+    let family = FAMILIES[generation as usize].as_ref()?;
+    let sdwa =
+        |n: usize| family.sdwa.filter(|(_, flags)| info.flags.intersects(*flags)).map(|(all, _)| all[n]);
+    let dpp = |n: usize| family.dpp.filter(|_| info.flags.contains(OpFlags::DPP)).map(|all| all[n]);
     match (info.format, encoding) {
         (Format::Sop1, _) => Some(&SOP1),
         (Format::Sop2, _) => Some(&SOP2),
         (Format::Sopc, _) => Some(&SOPC),
         (Format::Sopk, _) => Some(&SOPK),
         (Format::Sopp, _) => Some(&SOPP),
-        (Format::Smem, _) => Some(match g {
-            Gfx6 | Gfx7 => &SMRD,
-            Gfx8 => &SMEM8,
-            _ => &SMEM9,
-        }),
+        (Format::Smem, _) => Some(family.smem),
         (Format::Vop1, Encoding::E32) => Some(&VOP1),
         (Format::Vop2, Encoding::E32) => Some(&VOP2),
         (Format::Vopc, Encoding::E32) => Some(&VOPC),
-        (Format::Vop1, Encoding::Sdwa) => sdwa(&VOP1_SDWA_8, &VOP1_SDWA_9),
-        (Format::Vop2, Encoding::Sdwa) => sdwa(&VOP2_SDWA_8, &VOP2_SDWA_9),
-        (Format::Vopc, Encoding::Sdwa) => sdwa(&VOPC_SDWA_8, &VOPC_SDWA_9),
-        (Format::Vop1, Encoding::Dpp) => dpp(&VOP1_DPP),
-        (Format::Vop2, Encoding::Dpp) => dpp(&VOP2_DPP),
-        (Format::Vintrp, Encoding::E32) => by(&VINTRP_6, &VINTRP_8),
+        (Format::Vop1, Encoding::Sdwa) => sdwa(0),
+        (Format::Vop2, Encoding::Sdwa) => sdwa(1),
+        (Format::Vopc, Encoding::Sdwa) => sdwa(2),
+        (Format::Vop1, Encoding::Dpp) => dpp(0),
+        (Format::Vop2, Encoding::Dpp) => dpp(1),
+        (Format::Vintrp, Encoding::E32) => Some(family.vintrp),
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64)
         | (Format::Vop3, Encoding::E64 | Encoding::Auto) => {
-            if interpolates(info) {
-                (g >= Gfx8).then_some(&VOP3_INTERP)
+            if info.interpolates() {
+                family.vop3_interp
             } else if info.flags.contains(OpFlags::VOP3B) {
-                by(&VOP3B_6, &VOP3B_8)
+                Some(family.vop3b)
             } else {
-                Some(match g {
-                    Gfx6 | Gfx7 => &VOP3A_6,
-                    Gfx8 => &VOP3A_8,
-                    _ => &VOP3A_9,
-                })
+                Some(family.vop3a)
             }
         }
-        (Format::Vop3p, Encoding::Auto | Encoding::E64) => (g >= Gfx9).then_some(&VOP3P),
-        (Format::Ds, _) => by(&DS_6, &DS_8),
-        (Format::Mubuf, _) => by(&MUBUF_6, &MUBUF_8),
-        (Format::Mtbuf, _) => by(&MTBUF_6, &MTBUF_8),
-        (Format::Mimg, _) => Some(match g {
-            Gfx6 | Gfx7 => &MIMG_6,
-            Gfx8 => &MIMG_8,
-            _ => &MIMG_9,
-        }),
-        (Format::Flat, _) => Some(if g >= Gfx9 { &FLAT_9 } else { &FLAT_7 }),
-        (Format::Global | Format::Scratch, _) => (g >= Gfx9).then_some(&GLOBAL_9),
-        (Format::Exp, _) => by(&EXP_6, &EXP_8),
+        (Format::Vop3p, Encoding::Auto | Encoding::E64) => family.vop3p,
+        (Format::Ds, _) => Some(family.ds),
+        (Format::Mubuf, _) => Some(family.mubuf),
+        (Format::Mtbuf, _) => Some(family.mtbuf),
+        (Format::Mimg, _) => Some(family.mimg),
+        (Format::Flat, _) => Some(family.flat),
+        (Format::Global | Format::Scratch, _) => family.global,
+        (Format::Exp, _) => Some(family.exp),
         _ => None,
     }
 }
@@ -404,11 +453,7 @@ pub(super) const fn place_operands<const N: usize>(
     format: Format,
     mut operands: [OperandDesc; N],
 ) -> [OperandDesc; N] {
-    let scalar = matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp);
-    let vector = matches!(
-        format,
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-    );
+    let (scalar, vector) = (format.is_scalar_alu(), format.is_vector_alu());
     let (mut defs, mut sources) = (0, 0);
     let mut i = 0;
     while i < N {
@@ -453,4 +498,40 @@ pub(super) const fn place_operands<const N: usize>(
         i += 1;
     }
     operands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Opcode;
+    use crate::target::OffsetRange;
+
+    /// The ranges of [`crate::target::OffsetRanges`] are what the fields hold.
+    #[test]
+    fn offset_fields_hold_their_ranges() {
+        for generation in [Generation::Gfx6, Generation::Gfx7, Generation::Gfx8, Generation::Gfx9] {
+            let field = |op: Opcode, what: Mod| {
+                let layout = layout(op.info(), Encoding::Auto, generation)?;
+                layout.mods.iter().find(|(m, _)| *m == what).map(|(_, field)| i32::from(field.width))
+            };
+            let unsigned =
+                |width: Option<i32>| OffsetRange { min: 0, max: width.map_or(0, |w| (1 << w) - 1) };
+            let signed = |width: Option<i32>| match width {
+                Some(w) => OffsetRange { min: -(1 << (w - 1)), max: (1 << (w - 1)) - 1 },
+                None => OffsetRange { min: 0, max: 0 },
+            };
+            let ranges = generation.limits().offsets;
+            assert_eq!(unsigned(field(Opcode::BUFFER_LOAD_DWORD, Mod::Offset)), ranges.buffer);
+            assert_eq!(unsigned(field(Opcode::DS_READ_B32, Mod::DsOffset)), ranges.ds);
+            assert_eq!(unsigned(field(Opcode::FLAT_LOAD_DWORD, Mod::Offset)), ranges.flat);
+            assert_eq!(signed(field(Opcode::GLOBAL_LOAD_DWORD, Mod::SignedOffset)), ranges.global);
+            // Scalar memory: dwords at first, then bytes; the sign of GFX9 is not used.
+            let smem = match field(Opcode::S_LOAD_DWORD, Mod::SmemValue) {
+                Some(8) => 0xff * 4 + 3,
+                Some(20 | 21) => (1 << 20) - 1,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(OffsetRange { min: 0, max: smem }, ranges.smem);
+        }
+    }
 }

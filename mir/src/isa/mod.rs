@@ -12,6 +12,7 @@
 pub mod accept;
 mod decode;
 mod encode;
+pub mod facts;
 pub mod format;
 pub mod parse;
 mod print;
@@ -20,6 +21,10 @@ mod rows;
 
 pub use decode::*;
 pub use encode::*;
+pub use facts::{
+    Access, Comparison, Counter, EventKind, Events, Implicit, LatencyClass, Memory, MemoryAction, MemoryKind,
+    OpFacts, OperandAccess, Rate, Relation, Unit,
+};
 pub use print::*;
 pub use row::*;
 pub use rows::Opcode;

@@ -7,7 +7,7 @@
 
 use super::encode::choose;
 use super::format::Slot;
-use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{
     Block, Dpp, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
     SdwaSel, SdwaUnused, SymbolId,
@@ -88,10 +88,10 @@ fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'st
         return "";
     }
     match (info.format, encoding) {
-        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E32) if long => "_e32",
-        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64) if short => "_e64",
+        (format, Encoding::E32) if long && format.has_short_encoding() => "_e32",
+        (format, Encoding::E64) if short && format.has_short_encoding() => "_e64",
         // LLVM leaves it out here.
-        (Format::Vopc, Encoding::Sdwa) if generation <= Generation::Gfx8 => "",
+        (Format::Vopc, Encoding::Sdwa) if !generation.encoding_rules().shows_sdwa_of_comparisons => "",
         (_, Encoding::Sdwa) => "_sdwa",
         (_, Encoding::Dpp) => "_dpp",
         _ => "",
@@ -166,11 +166,9 @@ impl<N: Names> DisplayInst<'_, N> {
         operand: &Operand,
     ) -> fmt::Result {
         let mods = &self.inst.mods;
-        let vector = matches!(
-            info.format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vintrp | Format::Vop3p
-        );
-        if !vector || (info.format == Format::Vop3p && !info.flags.contains(OpFlags::MIX)) {
+        if !info.format.is_vector_alu()
+            || (info.format == Format::Vop3p && !info.flags.contains(OpFlags::MIX))
+        {
             return self.plain(f, operand, desc.ty);
         }
         let number = source_number(info, index);
@@ -306,8 +304,8 @@ impl<N: Names> DisplayInst<'_, N> {
     }
 
     fn smem_offset(&self, f: &mut Formatter<'_>, bytes: i64) -> fmt::Result {
-        // GFX6-7 count dwords, and so does their syntax.
-        let units = if self.generation <= Generation::Gfx7 { bytes / 4 } else { bytes };
+        // Text counts as the field does.
+        let units = bytes / self.generation.encoding_rules().smem_unit;
         // A literal dword where the short field would do.
         if self.inst.mods.flags.contains(ModFlags::LIT0) {
             return write!(f, "lit({units:#x})");
@@ -346,7 +344,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 if info.flags.contains(OpFlags::DS_TWO) {
                     number(f, " offset0:", i64::from(mods.offset))?;
                     number(f, " offset1:", i64::from(mods.offset1))?;
-                } else if info.name == "ds_swizzle_b32" {
+                } else if self.inst.op == Opcode::DS_SWIZZLE_B32 {
                     swizzle(f, mods.offset as u16, self.generation)?;
                 } else {
                     number(f, " offset:", i64::from(mods.offset))?;
@@ -608,10 +606,10 @@ fn swizzle(f: &mut Formatter<'_>, offset: u16, generation: Generation) -> fmt::R
         let lane = |i: u16| offset >> (2 * i) & 3;
         return write!(f, " offset:swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
     }
-    if generation >= Generation::Gfx9 && offset & !0x1f == 0xe000 {
+    if generation.encoding_rules().swizzles_fft && offset & !0x1f == 0xe000 {
         return write!(f, " offset:swizzle(FFT,{})", offset & 31);
     }
-    if generation >= Generation::Gfx9 && offset & !0x7e0 == 0xc000 {
+    if generation.encoding_rules().swizzles_fft && offset & !0x7e0 == 0xc000 {
         return write!(f, " offset:swizzle(ROTATE,{},{})", offset >> 10 & 1, offset >> 5 & 31);
     }
     if offset & 0x8000 != 0 {
@@ -681,8 +679,7 @@ fn buffer_format(f: &mut Formatter<'_>, format: u8, generation: Generation) -> f
     }
     if number != 0 {
         let name = match NUMBER[usize::from(number)] {
-            "" if generation <= Generation::Gfx7 => "SNORM_OGL",
-            "" => "RESERVED_6",
+            "" => generation.encoding_rules().number_format_6,
             name => name,
         };
         write!(f, "{}BUF_NUM_FORMAT_{name}", if data != 1 { "," } else { "" })?;

@@ -1,7 +1,7 @@
 //! What a row of the instruction table says.
 
 use super::format::Slot;
-use crate::machine::PReg;
+use crate::machine::Encoding;
 use crate::target::{Features, Generation, Target};
 
 /// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
@@ -38,6 +38,65 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether its instructions are those of the vector ALU.
+    #[inline]
+    pub const fn is_vector_alu(self) -> bool {
+        use Format::*;
+        matches!(self, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp)
+    }
+
+    /// Whether its instructions are those of the scalar ALU, program control included.
+    #[inline]
+    pub const fn is_scalar_alu(self) -> bool {
+        use Format::*;
+        matches!(self, Sop1 | Sop2 | Sopc | Sopk | Sopp)
+    }
+
+    /// The encodings of its instructions, in LLVM's order of preference.
+    #[inline]
+    pub const fn encodings(self) -> &'static [Encoding] {
+        use Format::*;
+        match self {
+            Vop1 | Vop2 | Vopc | Vintrp => &[Encoding::E32, Encoding::E64, Encoding::Sdwa, Encoding::Dpp],
+            Vop3 | Vop3p => &[Encoding::E64],
+            _ => &[Encoding::Auto],
+        }
+    }
+
+    /// Whether its instructions have several encodings.
+    #[inline]
+    pub const fn has_short_encoding(self) -> bool {
+        self.encodings().len() > 1
+    }
+
+    /// Whether the short encoding has a second source, which must be a VGPR there.
+    #[inline]
+    pub const fn has_vgpr_src1(self) -> bool {
+        matches!(self, Self::Vop2 | Self::Vopc)
+    }
+
+    /// Whether its atomic instructions return the old value where `glc` is set.
+    #[inline]
+    pub const fn returns_by_glc(self) -> bool {
+        use Format::*;
+        matches!(self, Mubuf | Flat | Global | Smem)
+    }
+
+    /// Whether its instructions access memory through a buffer resource, lane by lane.
+    #[inline]
+    pub const fn is_buffer(self) -> bool {
+        matches!(self, Self::Mubuf | Self::Mtbuf)
+    }
+
+    /// The `seg` field of the formats that share the encoding of FLAT.
+    pub const fn segment(self) -> u8 {
+        match self {
+            Self::Scratch => 1,
+            Self::Global => 2,
+            _ => 0,
+        }
+    }
+
     /// Whether its instructions access memory (LDS, scratch and resources included).
     pub fn is_memory(self) -> bool {
         use Format::*;
@@ -250,6 +309,79 @@ bitflags::bitflags! {
         const NO_D16 = 1 << 47;
         /// Takes any number of sources.
         const VARIADIC = 1 << 46;
+        /// DS with two addresses whose offsets count 64 elements.
+        const ST64 = 1 << 48;
+        /// DS whose second operand is in LDS too (`src2`).
+        const DS_SRC2 = 1 << 49;
+        /// What is loaded is sign-extended to a dword.
+        const SIGN_EXTENDS = 1 << 50;
+        /// Comparison with a mask of classes (`v_cmp_class`).
+        const CLASS = 1 << 51;
+        /// Writes a part of its result before it has read all sources. Source: LLVM VOP3Instructions.td, `@earlyclobber`.
+        const EARLY_CLOBBER = 1 << 52;
+        /// The sources are the other way round than in the operation without `rev`.
+        const REVERSED = 1 << 53;
+    }
+}
+
+/// What a read-modify-write instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the ISA manuals' own names")]
+pub enum Rmw {
+    Swap,
+    CmpSwap,
+    Add,
+    Sub,
+    Rsub,
+    Smin,
+    Umin,
+    Smax,
+    Umax,
+    And,
+    Or,
+    Xor,
+    Inc,
+    Dec,
+    Mskor,
+    Fadd,
+    Fmin,
+    Fmax,
+    FcmpSwap,
+    Wrap,
+}
+
+bitflags::bitflags! {
+    /// What an image instruction takes besides coordinates, and what it asks.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct ImageParts: u16 {
+        /// Goes through a sampler.
+        const SAMPLED = 1 << 0;
+        /// Texel offsets (`_o`).
+        const OFFSET = 1 << 1;
+        /// Bias of the level of detail (`_b`).
+        const BIAS = 1 << 2;
+        /// Value to compare with (`_c`).
+        const COMPARE = 1 << 3;
+        /// Derivatives (`_d`, `_cd`).
+        const DERIVATIVES = 1 << 4;
+        /// Level of detail (`_l`).
+        const LOD = 1 << 5;
+        /// Level of detail is 0 (`_lz`).
+        const LOD_ZERO = 1 << 6;
+        /// Least level of detail (`_cl`).
+        const LOD_CLAMP = 1 << 7;
+        /// Asks for the level of detail.
+        const LOD_QUERY = 1 << 8;
+        /// Asks for the size.
+        const SIZE_QUERY = 1 << 9;
+        /// Level of a texel (`_mip`).
+        const MIP = 1 << 10;
+        /// Texels without conversion (`_pck`).
+        const PACKED = 1 << 11;
+        /// `image_gather4h`.
+        const HORIZONTAL = 1 << 12;
+        /// What tells the level of detail apart from the differences between the lanes of a quad.
+        const EXPLICIT_LOD = Self::DERIVATIVES.bits() | Self::LOD.bits() | Self::LOD_ZERO.bits();
     }
 }
 
@@ -277,29 +409,13 @@ pub struct OpcodeInfo {
     /// The fewest address registers that an image instruction reads: one coordinate in 16 bits, and what else it needs (offset, bias,
     /// comparison value, derivatives). How many it does read depends on its resource.
     pub least_address: u8,
+    /// What a read-modify-write instruction does.
+    pub rmw: Option<Rmw>,
+    /// What an image instruction takes and asks.
+    pub image: ImageParts,
 }
 
 impl OpcodeInfo {
-    /// Registers written besides the operands, apart from EXEC.
-    #[inline]
-    pub fn implicit_defs(&self) -> impl Iterator<Item = PReg> {
-        let flags = self.flags;
-        [(OpFlags::SCC_DEF, PReg::SCC), (OpFlags::VCC_DEF, PReg::VCC_LO)]
-            .into_iter()
-            .filter(move |(flag, _)| flags.contains(*flag))
-            .map(|(_, reg)| reg)
-    }
-
-    /// Registers read besides the operands, apart from EXEC.
-    #[inline]
-    pub fn implicit_uses(&self) -> impl Iterator<Item = PReg> {
-        let flags = self.flags;
-        [(OpFlags::SCC_USE, PReg::SCC), (OpFlags::VCC_USE, PReg::VCC_LO), (OpFlags::M0_USE, PReg::M0)]
-            .into_iter()
-            .filter(move |(flag, _)| flags.contains(*flag))
-            .map(|(_, reg)| reg)
-    }
-
     /// Assembly name on `generation`, without encoding suffix.
     pub fn name_on(&self, generation: Generation) -> &'static str {
         self.old_names.iter().find(|(g, _)| *g == generation).map_or(self.name, |(_, name)| name)
@@ -320,7 +436,7 @@ impl OpcodeInfo {
     pub fn operand_kind(&self, index: usize, vop3: bool) -> Option<OperandKind> {
         let desc = self.operands.get(index)?;
         let relaxed = vop3
-            && matches!(self.format, Format::Vop2 | Format::Vopc)
+            && self.format.has_vgpr_src1()
             && desc.kind == OperandKind::Vgpr
             && desc.role == Role::Use
             && !self.flags.contains(OpFlags::IGNORES_EXEC);
@@ -328,9 +444,25 @@ impl OpcodeInfo {
     }
 
     /// Number of operands that are written (`Def` and `DefUse`); they come first.
-    #[inline]
-    pub fn def_count(&self) -> usize {
-        self.operands.iter().filter(|o| o.role != Role::Use).count()
+    pub const fn def_count(&self) -> usize {
+        let (mut count, mut i) = (0, 0);
+        while i < self.operands.len() {
+            count += !matches!(self.operands[i].role, Role::Use) as usize;
+            i += 1;
+        }
+        count
+    }
+
+    /// Whether it interpolates an attribute.
+    pub const fn interpolates(&self) -> bool {
+        let mut i = 0;
+        while i < self.operands.len() {
+            if matches!(self.operands[i].kind, OperandKind::Attribute) {
+                return true;
+            }
+            i += 1;
+        }
+        false
     }
 
     /// Opcode number in its base format on `generation`.

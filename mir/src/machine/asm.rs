@@ -130,7 +130,7 @@ impl Inst {
     pub fn defs_end(&self) -> usize {
         match self.asm_layout() {
             Some(layout) => layout.defs_end,
-            None => self.op.info().def_count(),
+            None => usize::from(self.facts().def_count),
         }
     }
 

@@ -120,7 +120,7 @@ fn is_constant(f: &Function, inst: &Inst, defs: &[Option<u32>]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Condition, Edge, Operand, PReg, Stage, verify};
+    use super::super::{Condition, Edge, Operand, PReg, verify};
     use super::*;
     use crate::ir::{CallConv, Func};
     use crate::isa::Opcode;
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_scalar_behind_a_loop_that_lanes_leave_apart() {
-        assert_eq!(verify(&a_loop(false, false), Stage::Selected), Ok(()));
-        assert_eq!(verify(&a_loop(true, true), Stage::Selected), Ok(()));
-        let error = verify(&a_loop(true, false), Stage::Selected).expect_err("lanes leave apart");
+        assert_eq!(verify(&a_loop(false, false)), Ok(()));
+        assert_eq!(verify(&a_loop(true, true)), Ok(()));
+        let error = verify(&a_loop(true, false)).expect_err("lanes leave apart");
         assert!(error.to_string().contains("is read behind the loop of mbb1"), "{error}");
     }
 

@@ -1,14 +1,17 @@
 //! The machine IR: GCN instructions over virtual, later physical, registers.
 //!
 //! One [`Function`] type serves from selection to emission; what holds at each stage is checked by
-//! the verifier of that stage:
+//! the verifier of that stage ([`Stage`]):
 //!
 //! | stage | registers | control flow |
 //! |---|---|---|
 //! | selected | virtual, SSA | thread graph only; [`Terminator::Divergent`] allowed |
-//! | structured | virtual, SSA on both graphs | thread graph and wave graph; EXEC written only in block heads and tails |
-//! | allocated | physical | wave graph; parameters gone |
-//! | final | physical | branches are instructions' offsets; frame, waits and NOPs settled |
+//! | linear, modelled | virtual, SSA on both graphs | thread graph and wave graph; EXEC written only in block heads and tails |
+//! | allocated | physical | the same; parameters gone |
+//! | wave | physical | wave graph alone; blocks have no parts any more |
+//! | framed | physical | prolog and epilogs are there |
+//! | waited | physical | waits are there, mitigations of hazards follow |
+//! | final | physical | blocks end in branch instructions; no pseudo instruction is left |
 //!
 //! # Two graphs
 //!

@@ -49,6 +49,10 @@ impl PReg {
     pub const PRIVATE_BASE: Self = Self(144);
     pub const PRIVATE_LIMIT: Self = Self(146);
     pub const POPS_EXITING_WAVE_ID: Self = Self(148);
+    /// Number of plain SGPRs.
+    pub const SGPRS: u16 = 106;
+    /// Number of VGPRs.
+    pub const VGPRS: u16 = 256;
     const VGPR0: u16 = 512;
 
     /// Scalar register `n`, 0 to 105.
@@ -74,13 +78,13 @@ impl PReg {
     /// The number of a plain SGPR (0 to 105).
     #[inline]
     pub fn sgpr_index(self) -> Option<u16> {
-        (self.0 < 106).then_some(self.0)
+        (self.0 < Self::SGPRS).then_some(self.0)
     }
 
     /// The number of a VGPR.
     #[inline]
     pub fn vgpr_index(self) -> Option<u16> {
-        (Self::VGPR0..Self::VGPR0 + 256).contains(&self.0).then(|| self.0 - Self::VGPR0)
+        (Self::VGPR0..Self::VGPR0 + Self::VGPRS).contains(&self.0).then(|| self.0 - Self::VGPR0)
     }
 
     /// The number of a trap temporary.
@@ -114,7 +118,7 @@ impl PReg {
 
     /// The register `n` dwords further in the same tuple.
     #[inline]
-    pub fn plus(self, n: u16) -> Self {
+    pub const fn plus(self, n: u16) -> Self {
         Self(self.0 + n)
     }
 }

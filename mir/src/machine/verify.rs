@@ -12,7 +12,8 @@ use super::{
 };
 use super::{Operand, SdwaUnused, Terminator};
 use crate::analysis::{Csr, Dominators, Order};
-use crate::isa::{Format, OpFlags, Opcode, OperandDesc, OperandKind, Role};
+use crate::isa::format::Slot;
+use crate::isa::{Implicit, MemoryKind, OpFlags, Opcode, OperandDesc, OperandKind, Role};
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
@@ -74,7 +75,7 @@ pub fn verify(f: &Function) -> Result<()> {
 
 /// Whether `inst` writes EXEC, by its row or by an operand.
 pub fn writes_exec(inst: &Inst) -> bool {
-    inst.op.info().flags.contains(OpFlags::EXEC_DEF)
+    inst.facts().implicit.contains(Implicit::EXEC_DEF)
         || inst
             .regs()
             .any(|(is_def, reg)| is_def && matches!(reg.reg, Reg::Physical(PReg::EXEC_LO | PReg::EXEC_HI)))
@@ -125,6 +126,9 @@ impl Verifier<'_> {
 
     fn block(&self, block: Block) -> Result<()> {
         let data = &self.f.blocks[block];
+        if self.stage > Stage::Selected && !data.thread_sargs.is_empty() {
+            return Err(defect("SGPR arguments on thread edges after linearisation"));
+        }
         let misfit = data.head_len > data.tail_start || data.tail_start as usize > data.insts.len();
         if misfit && self.stage <= Stage::Allocated {
             return Err(defect("head, body and tail do not fit the instructions"));
@@ -153,7 +157,7 @@ impl Verifier<'_> {
             let in_body = (data.head_len..data.tail_start).contains(&(i as u32));
             self.inst(inst, in_body, scc_written)
                 .map_err(|d| d.at(format!("{block}: {}", self.f.display_inst(inst))))?;
-            scc_written |= inst.op.info().flags.contains(OpFlags::SCC_DEF);
+            scc_written |= inst.facts().implicit.contains(Implicit::SCC_DEF);
         }
         if let Terminator::Uniform(Condition::Scc0 | Condition::Scc1) = data.term
             && self.stage <= Stage::Allocated
@@ -162,7 +166,7 @@ impl Verifier<'_> {
                 return Err(defect("the branch reads SCC, which no instruction of the block writes"));
             }
             let tail = &data.insts[data.tail_start as usize..];
-            if tail.iter().any(|inst| inst.op.info().flags.contains(OpFlags::SCC_DEF)) {
+            if tail.iter().any(|inst| inst.facts().implicit.contains(Implicit::SCC_DEF)) {
                 return Err(defect("the tail overwrites SCC before the branch"));
             }
         }
@@ -244,16 +248,7 @@ impl Verifier<'_> {
 
     fn inst(&self, inst: &Inst, in_body: bool, scc_written: bool) -> Result<()> {
         let info = inst.op.info();
-        let is_scalar = matches!(
-            info.format,
-            Format::Sop1
-                | Format::Sop2
-                | Format::Sopc
-                | Format::Sopk
-                | Format::Sopp
-                | Format::Smem
-                | Format::Pseudo
-        );
+        let is_scalar = !inst.facts().unit.is_vector();
         if self.stage <= Stage::Modelled {
             if in_body && writes_exec(inst) && !inst.mods.flags.contains(ModFlags::SETS_EXEC) {
                 return Err(defect("EXEC is written in the body of a block"));
@@ -262,7 +257,8 @@ impl Verifier<'_> {
                 return Err(defect("vector instruction in the head or tail of a block"));
             }
         }
-        if info.flags.contains(OpFlags::SCC_USE) && !scc_written && self.stage <= Stage::Allocated {
+        if inst.facts().implicit.contains(Implicit::SCC_USE) && !scc_written && self.stage <= Stage::Allocated
+        {
             return Err(defect("reads SCC, which no instruction before it in the block writes"));
         }
         self.still_there(inst)?;
@@ -494,26 +490,24 @@ fn defect(message: impl Into<String>) -> Box<Diagnostic> {
 /// Width of an operand in this use. A VGPR beside an SGPR base of a global access is a 32-bit offset; the address of a buffer access is
 /// one dword, unless it is a 64-bit address or an index and an offset.
 fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
-    let info = inst.op.info();
-    let flags = inst.mods.flags;
-    match info.format {
-        Format::Global | Format::Scratch if desc.name == "vaddr" => {
-            let saddr =
-                info.operands.iter().position(|o| o.name == "saddr").and_then(|k| inst.operands.get(k));
+    let (facts, flags) = (inst.facts(), inst.mods.flags);
+    let Some(memory) = facts.memory else { return desc.dwords };
+    match (memory.kind, desc.slot) {
+        (MemoryKind::Global | MemoryKind::Scratch, Slot::Addr) => {
+            let saddr = facts.saddr().and_then(|k| inst.operands.get(k));
             if matches!(saddr, Some(Operand::Reg(_))) { 1 } else { desc.dwords }
         }
-        Format::Mubuf | Format::Mtbuf if desc.kind == OperandKind::VgprOrOff => {
+        (MemoryKind::Buffer | MemoryKind::TypedBuffer, Slot::Addr) => {
             let pair = flags.contains(ModFlags::ADDR64) || flags.contains(ModFlags::OFFEN | ModFlags::IDXEN);
             if pair { 2 } else { 1 }
         }
         // Channels, texture fail and packing decide.
-        Format::Mubuf | Format::Mtbuf
-            if desc.name == "vdata"
-                && (flags.contains(ModFlags::TFE) || info.flags.contains(OpFlags::D16)) =>
+        (MemoryKind::Buffer | MemoryKind::TypedBuffer, Slot::Data0)
+            if flags.contains(ModFlags::TFE) || inst.op.info().flags.contains(OpFlags::D16) =>
         {
             0
         }
-        Format::Mimg if desc.kind == OperandKind::Vgpr => 0,
+        (MemoryKind::Image, Slot::Data0 | Slot::Addr) => 0,
         _ => desc.dwords,
     }
 }

@@ -132,9 +132,9 @@ const FLOATS: [(u16, u32, u64); 9] = [
 
 const FIRST_FLOAT: u16 = 240;
 
-/// How many of [`FLOATS`] the generation has: 1/(2π) came with GFX8.
+/// How many of [`FLOATS`] the generation has.
 fn float_count(generation: Generation) -> usize {
-    if generation >= Generation::Gfx8 { 9 } else { 8 }
+    FLOATS.len() - usize::from(!generation.encoding_rules().has_inverse_2pi)
 }
 
 /// Width in bits of a constant of type `ty`, 0 where constants are not defined.
@@ -185,7 +185,7 @@ pub fn inline_constant(value: i64, ty: ValueType, generation: Generation) -> Opt
         T::B16 | T::I16 | T::U16 => floats.iter().position(|f| i64::from(f.1) == value),
         T::V2I16 => floats.iter().position(|f| f.1 == value as u32),
         // Before there were 16-bit instructions, a half was the low half of a 32-bit constant.
-        T::F16 if generation < Generation::Gfx8 => None,
+        T::F16 if !generation.encoding_rules().has_halves => None,
         T::F16 => floats.iter().position(|f| f.0 == value as u16),
         T::V2F16 => floats.iter().position(|f| u32::from(f.0) == value as u32),
         T::Data => None,
@@ -209,7 +209,7 @@ pub fn inline_constant_value(code: u16, ty: ValueType, generation: Generation) -
     let floats = &FLOATS[..float_count(generation)];
     let &(half, single, double) = floats.get(usize::from(code.checked_sub(FIRST_FLOAT)?))?;
     Some(match ty {
-        T::F16 if generation < Generation::Gfx8 => i64::from(single as u16),
+        T::F16 if !generation.encoding_rules().has_halves => i64::from(single as u16),
         T::F16 | T::V2F16 => i64::from(half),
         // 16-bit integer operands read the low half of the f32 pattern; see `inline_constant`.
         T::B16 | T::I16 | T::U16 => i64::from(single),

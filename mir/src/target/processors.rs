@@ -77,7 +77,7 @@ bitflags::bitflags! {
         const VGPR_INDEX_MODE = 1 << 22;
         /// Must declare 96 SGPRs (SPI erratum of Tonga and Iceland).
         const SGPR_INIT_BUG = 1 << 23;
-        /// `s_load` and MUBUF accept dword x3.
+        /// MUBUF and FLAT accept dword x3.
         const DWORDX3 = 1 << 24;
         /// DS `add_f32` and friends.
         const DS_ADD_F32 = 1 << 25;
@@ -105,6 +105,42 @@ bitflags::bitflags! {
         const ARCHITECTED_SGPRS = 1 << 36;
         /// `v_sin` and `v_cos` take any number of turns; elsewhere 256 at most either way.
         const ANY_TURNS = 1 << 37;
+        /// `v_trunc_f64`, `v_ceil_f64`, `v_floor_f64` and `v_rndne_f64`.
+        const ROUND_F64 = 1 << 38;
+        /// `v_frexp_*` give infinities and NaNs themselves and an exponent of 0; elsewhere rubbish.
+        const FREXP_OF_INFINITY = 1 << 39;
+        /// `v_min_f*`, `v_max_f*` and `v_med3_f32` flush denormals where MODE says so; elsewhere they keep them.
+        const MIN_MAX_DENORMAL_MODES = 1 << 40;
+        /// The address of a DS instruction is checked with its offset added; elsewhere the register must be within LDS by itself.
+        const DS_CHECKS_SUM = 1 << 41;
+        /// The same for scratch through MUBUF.
+        const SCRATCH_CHECKS_SUM = 1 << 42;
+        /// Scalar loads accept `glc`.
+        const SMEM_GLC = 1 << 43;
+        /// Buffer and image formats of 16 bits a channel in registers.
+        const D16_FORMATS = 1 << 44;
+        /// Image addresses of 16 bits a coordinate.
+        const IMAGE_A16 = 1 << 45;
+        /// Global wave sync that fails while memory is being moved is repeated by the hardware.
+        const GWS_REPLAY = 1 << 46;
+        /// MODE has FP16_OVFL in bit 23.
+        const FP16_OVERFLOW = 1 << 47;
+        /// Local and export (hull), export and geometry shaders run as one.
+        const MERGED_SHADERS = 1 << 48;
+        /// The trap handler finds the queue by its doorbell; elsewhere the wave hands it over.
+        const TRAP_FINDS_QUEUE = 1 << 49;
+        /// XNACK_MASK.
+        const XNACK_MASK = 1 << 50;
+        /// Erratum: scalar loads leave VCCZ stale.
+        const VCCZ_STALE_AFTER_SMEM = 1 << 51;
+        /// Erratum: scalar writes of one half of VCC leave VCCZ stale.
+        const VCCZ_STALE_AFTER_HALF = 1 << 52;
+        /// Memory stores read their data late and count in expcnt until they have.
+        const STORES_READ_LATE = 1 << 53;
+        /// A clock of constant speed (`s_memrealtime`).
+        const STEADY_CLOCK = 1 << 54;
+        /// FLAT accesses of several dwords work in scratch, where lanes are interleaved by dwords.
+        const WIDE_FLAT_SCRATCH = 1 << 55;
     }
 }
 
@@ -123,22 +159,13 @@ pub struct Processor {
     pub features: Features,
     /// Whether it is part of an APU.
     pub apu: bool,
-    /// LDS bytes of a work-group.
-    pub lds_bytes: u32,
-    /// SGPRs that a wave can address, specials apart.
-    pub addressable_sgprs: u32,
-    /// SGPRs of a SIMD.
-    pub total_sgprs: u32,
-    /// SGPR allocation granule.
-    pub sgpr_granule: u32,
-    /// VGPR allocation granule.
-    pub vgpr_granule: u32,
-    /// Waves that a SIMD can hold.
-    pub max_waves_per_simd: u32,
 }
 
 const fn gfx6() -> Features {
     Features::ADDR64
+        .union(Features::VCCZ_STALE_AFTER_SMEM)
+        .union(Features::VCCZ_STALE_AFTER_HALF)
+        .union(Features::STORES_READ_LATE)
 }
 
 const fn gfx7() -> Features {
@@ -147,6 +174,11 @@ const fn gfx7() -> Features {
         .union(Features::DS_B128)
         .union(Features::DWORDX3)
         .union(Features::UNALIGNED_ACCESS)
+        .union(Features::ROUND_F64)
+        .union(Features::FREXP_OF_INFINITY)
+        .union(Features::DS_CHECKS_SUM)
+        .union(Features::VCCZ_STALE_AFTER_SMEM)
+        .union(Features::VCCZ_STALE_AFTER_HALF)
 }
 
 const fn gfx8() -> Features {
@@ -159,6 +191,14 @@ const fn gfx8() -> Features {
         .union(Features::DWORDX3)
         .union(Features::DS_ADD_F32)
         .union(Features::UNALIGNED_ACCESS)
+        .union(Features::ROUND_F64)
+        .union(Features::FREXP_OF_INFINITY)
+        .union(Features::DS_CHECKS_SUM)
+        .union(Features::SMEM_GLC)
+        .union(Features::D16_FORMATS)
+        .union(Features::XNACK_MASK)
+        .union(Features::VCCZ_STALE_AFTER_HALF)
+        .union(Features::STEADY_CLOCK)
 }
 
 const fn gfx9() -> Features {
@@ -176,34 +216,35 @@ const fn gfx9() -> Features {
         .union(Features::XNACK_SUPPORTED)
         .union(Features::PACKED_D16)
         .union(Features::ANY_TURNS)
+        .union(Features::MIN_MAX_DENORMAL_MODES)
+        .union(Features::SCRATCH_CHECKS_SUM)
+        .union(Features::IMAGE_A16)
+        .union(Features::GWS_REPLAY)
+        .union(Features::FP16_OVERFLOW)
+        .union(Features::MERGED_SHADERS)
+        .union(Features::TRAP_FINDS_QUEUE)
+        .union(Features::WIDE_FLAT_SCRATCH)
 }
 
 /// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).
 pub const FIXED_SGPRS: u32 = 96;
 
 impl Processor {
-    /// SGPRs that code may use by number. Up to GFX7 the special ones at the end of the allocation (VCC, from GFX7 on FLAT_SCRATCH) count
-    /// within the limit of what is addressable; so they do where the allocation is fixed, with XNACK_MASK.
+    /// SGPRs that code may use by number. Where the special ones at the end of the allocation count within the limit of what is addressable
+    /// these are fewer; so they are, by all six specials, where the allocation is fixed.
     ///
     /// Source: ISA manuals, "SGPR allocation"; LLVM's limits for these processors.
     pub fn numbered_sgprs(&self) -> u32 {
-        let specials = match self.generation {
-            _ if self.features.contains(Features::SGPR_INIT_BUG) => return FIXED_SGPRS - 6,
-            Generation::Gfx6 => 2,
-            Generation::Gfx7 => 4,
-            _ => 0,
-        };
-        self.addressable_sgprs - specials
+        let limits = self.limits();
+        if self.features.contains(Features::SGPR_INIT_BUG) {
+            return FIXED_SGPRS - limits.special_sgprs.flat_scratch;
+        }
+        limits.addressable_sgprs - limits.special_sgprs.within_limit
     }
 
-    /// Waves of a kernel with so many registers that a SIMD can hold.
-    ///
-    /// Source: AMDGPU usage guide, "Kernel Descriptor" (granules); ISA manuals, "Occupancy": 256 VGPRs a lane and SIMD.
-    pub fn waves_that_fit(&self, sgprs: u32, vgprs: u32) -> u32 {
-        let fit = |total: u32, used: u32, granule: u32| total / used.max(1).next_multiple_of(granule.max(1));
-        fit(256, vgprs, self.vgpr_granule)
-            .min(fit(self.total_sgprs, sgprs, self.sgpr_granule))
-            .min(self.max_waves_per_simd)
+    /// Sizes of the processor's generation.
+    pub fn limits(&self) -> &'static super::Limits {
+        self.generation.limits()
     }
 }
 
@@ -225,12 +266,6 @@ macro_rules! processor {
             elf_mach: $mach,
             features: $features,
             apu: is_apu!($($apu)?),
-            lds_bytes: if matches!(Generation::$generation, Generation::Gfx6) { 32768 } else { 65536 },
-            addressable_sgprs: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 104 } else { 102 },
-            total_sgprs: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 512 } else { 800 },
-            sgpr_granule: if matches!(Generation::$generation, Generation::Gfx6 | Generation::Gfx7) { 8 } else { 16 },
-            vgpr_granule: 4,
-            max_waves_per_simd: 10,
         }
     };
 }
@@ -312,11 +347,6 @@ impl Target {
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.
     pub fn generation(&self) -> Generation {
         self.processor.generation
-    }
-
-    /// Lanes of a wave.
-    pub fn wave_size(&self) -> u32 {
-        64
     }
 }
 

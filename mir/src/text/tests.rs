@@ -47,7 +47,7 @@ declare amdgpu_ps noundef i32 @f(v0: i32, v1: i32 ...)
     ps_inputs 0x3 0x1
     arguments_end 5
 
-function k, structured
+function k, linear
   sym0 = #fn1
 mbb0:
   wave end

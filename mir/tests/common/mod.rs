@@ -43,12 +43,8 @@ pub fn target(processor: &str) -> Target {
 
 /// The encodings of `info` on `generation` that its format tells apart, or [`Encoding::Auto`] alone.
 pub fn encodings(info: &OpcodeInfo, generation: Generation) -> Vec<Encoding> {
-    use Encoding::{Auto, Dpp, E32, E64, Sdwa};
-    let candidates: &[Encoding] = match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp => &[E32, E64, Sdwa, Dpp],
-        Format::Vop3 | Format::Vop3p => &[E64],
-        _ => &[Auto],
-    };
+    use Encoding::E64;
+    let candidates = info.format.encodings();
     let exists = |encoding: Encoding| {
         let number = if encoding == E64 && info.format != Format::Vop3p {
             info.vop3_code(generation)

@@ -280,9 +280,13 @@ impl Legalizer<'_> {
                 };
                 let in_file =
                     |index: Option<u16>, count: u32| index.is_none_or(|n| u32::from(n) + width <= count);
-                let exists = in_file(register.first.vgpr_index(), 256)
-                    && in_file(register.first.sgpr_index(), self.ctx.machine.processor.numbered_sgprs())
-                    && mir::target::operands::register_code(register.first, self.ctx.machine.generation())
+                let exists =
+                    in_file(register.first.vgpr_index(), self.ctx.machine.limits().addressable_vgprs)
+                        && in_file(register.first.sgpr_index(), self.ctx.machine.processor.numbered_sgprs())
+                        && mir::target::operands::register_code(
+                            register.first,
+                            self.ctx.machine.generation(),
+                        )
                         .is_some();
                 if !(fits && aligned && exists && (bits <= 64 || self.has_class(ty))) {
                     return Err(none());

@@ -13,7 +13,7 @@ impl Legalizer<'_> {
     /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as one integer.
     pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
         let bits = self.atomic_bits(ty)?;
-        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::GLOBAL) {
+        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
             let types = self.part_types(ty)?;
             return self.by_privacy(ptr, mem, &types, |this, ptr, mem| match mem.space {
                 AddrSpace::PRIVATE => this.load_parts(ptr, mem_plain(mem), ty),
@@ -47,7 +47,7 @@ impl Legalizer<'_> {
         ty: Type,
     ) -> Result<()> {
         let bits = self.atomic_bits(ty)?;
-        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::GLOBAL) {
+        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
             let store = |this: &mut Self, ptr, mem: MemAccess| match mem.space {
                 AddrSpace::PRIVATE => this.store_parts(ptr, mem_plain(mem), ty, parts),
                 _ => this.atomic_store_at(ptr, mem, parts, ty),

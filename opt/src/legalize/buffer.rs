@@ -3,7 +3,7 @@
 use super::{Legalizer, Parts};
 use mir::ir::legal::Control;
 use mir::ir::*;
-use mir::target::{Features, Generation};
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -226,7 +226,7 @@ impl Legalizer<'_> {
         let bits = u64::from(data.scalar.bits()) * u64::from(lanes);
         if formatted {
             if data.d16 {
-                if self.ctx.machine.generation() < Generation::Gfx8 {
+                if !self.ctx.machine.has(Features::D16_FORMATS) {
                     return Err(self.unsupported_here(name, "16-bit channels"));
                 }
                 let words = if self.packs_d16() { lanes.div_ceil(2) } else { lanes };
@@ -318,7 +318,7 @@ impl Legalizer<'_> {
             !matches!(desc.action, ImageAction::Atomic(_)),
         )?;
         let lanes = data.ty.lanes();
-        if data.d16 && self.ctx.machine.generation() < Generation::Gfx8 {
+        if data.d16 && !self.ctx.machine.has(Features::D16_FORMATS) {
             return Err(self.unsupported_here(&desc.name, "16-bit channels"));
         }
         control.set(Control::D16, data.d16);
@@ -430,7 +430,7 @@ impl Legalizer<'_> {
         let coord_start = front + gradients;
         let a16 = args.get(coord_start).is_some_and(|&v| narrow(self, v));
         let g16 = gradients > 0 && args.get(front).is_some_and(|&v| narrow(self, v));
-        if (a16 || g16) && self.ctx.machine.generation() < Generation::Gfx9 {
+        if (a16 || g16) && !self.ctx.machine.has(Features::IMAGE_A16) {
             return Err(self.unsupported_here(&desc.name, "16-bit addresses"));
         }
         if gradients > 0 && a16 != g16 {

@@ -9,7 +9,7 @@
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
-use mir::target::Generation;
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 
 /// Operand of `s_getreg`/`s_setreg`: bits `offset .. offset + width` of register `id`.
@@ -111,10 +111,10 @@ impl Legalizer<'_> {
         ty: Type,
     ) -> Result<Parts> {
         use Intrinsic::*;
-        // GFX9 has FP16_OVFL in bit 23.
-        let gfx9 = self.ctx.machine.generation() >= Generation::Gfx9;
-        let mode_bits = if gfx9 { 24 } else { 23 };
-        let kept = if gfx9 { 0x87_f3ff } else { 0x7_f3ff };
+        // FP16_OVFL is bit 23.
+        let overflow = self.ctx.machine.has(Features::FP16_OVERFLOW);
+        let mode_bits = if overflow { 24 } else { 23 };
+        let kept = if overflow { 0x87_f3ff } else { 0x7_f3ff };
         let wrong = || Diagnostic::unsupported(format!("llvm.{} at this type", intrinsic.name()));
         match intrinsic {
             GetRounding => {

@@ -14,7 +14,7 @@
 use super::{Legalizer, Parts};
 use mir::ir::legal::Control;
 use mir::ir::*;
-use mir::target::{Features, Generation};
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -165,7 +165,7 @@ impl Legalizer<'_> {
         let left = (bytes - done).min(if done % 4 == 0 { 16 } else { 4 - done % 4 });
         let align = 1u64 << mem.align_log2.min(4);
         let any = self.ctx.machine.has(Features::UNALIGNED_ACCESS);
-        let three = self.ctx.machine.generation() > Generation::Gfx6;
+        let three = self.ctx.machine.has(Features::DWORDX3);
         let sizes: &[u64] = if three { &[16, 12, 8, 4, 2, 1] } else { &[16, 8, 4, 2, 1] };
         let fits = |size: u64| size <= left && (any || align >= size.min(4));
         sizes.iter().copied().find(|&size| fits(size)).unwrap_or(1)

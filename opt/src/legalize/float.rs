@@ -239,8 +239,7 @@ impl Legalizer<'_> {
     /// `floor`, `ceil`, `trunc` or `rint` of a native format.
     pub(super) fn round_value(&mut self, intrinsic: Intrinsic, x: Value) -> Result<Value> {
         let ty = self.b.ty(x);
-        // GFX6 lacks the binary64 ones; it is also the one generation without flat instructions.
-        if ty == Type::F64 && !self.ctx.machine.has(Features::FLAT) {
+        if ty == Type::F64 && !self.ctx.machine.has(Features::ROUND_F64) {
             return Ok(self.round_double(intrinsic, x));
         }
         Ok(self.b.intrinsic(intrinsic, &[x], ty))

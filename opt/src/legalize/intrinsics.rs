@@ -4,7 +4,7 @@ use super::wave::is_wave_intrinsic;
 use super::{Legalizer, Parts};
 use mir::ir::legal::{is_legal, typed_by_argument};
 use mir::ir::*;
-use mir::target::{Features, Generation};
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -74,8 +74,8 @@ impl Legalizer<'_> {
             R600ReadNgroupsX | R600ReadNgroupsY | R600ReadNgroupsZ | R600ReadGlobalSizeX
             | R600ReadGlobalSizeY | R600ReadGlobalSizeZ | R600ReadLocalSizeX | R600ReadLocalSizeY
             | R600ReadLocalSizeZ => self.lower_header_read(intrinsic),
-            // There is no clock of constant speed before GFX8; LLVM reads 0 as well.
-            Readsteadycounter if self.ctx.machine.generation() < Generation::Gfx8 => {
+            // Without a clock of constant speed LLVM reads 0 as well.
+            Readsteadycounter if !self.ctx.machine.has(Features::STEADY_CLOCK) => {
                 Ok(Parts::from_slice(&[self.b.zero(Type::I64)]))
             }
             ImplicitargPtr if self.old.call_conv.is_callable() => {
@@ -571,11 +571,11 @@ impl Legalizer<'_> {
             };
             let wanted = types.last().copied().unwrap_or(Type::I32);
             let exponent = self.b.sext_or_trunc(exponent, wanted);
-            // GFX6's instruction leaves rubbish for infinities; elsewhere this folds into nothing worse than a compare.
+            // The compare is dead code where the instruction itself takes care of infinities.
             let mask = self.b.i32(0x1f8);
             let finite = self.b.intrinsic(Intrinsic::AmdgcnClass, &[wide, mask], Type::I1);
             let zero = self.b.zero(wanted);
-            let (mantissa, exponent) = if self.ctx.machine.has(Features::FLAT) {
+            let (mantissa, exponent) = if self.ctx.machine.has(Features::FREXP_OF_INFINITY) {
                 (mantissa, exponent)
             } else {
                 (self.b.select(finite, mantissa, x), self.b.select(finite, exponent, zero))

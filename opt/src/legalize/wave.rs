@@ -4,7 +4,7 @@
 use super::{Legalizer, Parts};
 use mir::ir::legal::is_legal;
 use mir::ir::*;
-use mir::target::Generation;
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
@@ -382,14 +382,14 @@ impl Legalizer<'_> {
         Ok(self.b.push(kind, Type::I32, InstFlags::empty()).into_iter().collect())
     }
 
-    /// Global wave sync: `[value,] resource`. Before GFX9 the instruction may fail while memory is being moved: it is
-    /// repeated until the trap status is clean.
+    /// Global wave sync: `[value,] resource`. Where the hardware does not repeat what fails while memory is being moved,
+    /// it is repeated until the trap status is clean.
     fn global_wave_sync(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
         let mut all: SmallVec<[Value; 4]> = SmallVec::new();
         for &arg in args {
             all.push(self.part(arg)?);
         }
-        if self.ctx.machine.generation() >= Generation::Gfx9 {
+        if self.ctx.machine.has(Features::GWS_REPLAY) {
             self.effect(intrinsic, &all);
             return Ok(Parts::new());
         }

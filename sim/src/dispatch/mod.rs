@@ -21,7 +21,7 @@ use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
 use crate::wave::LANES;
 use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
-use mir::target::{Generation, Target};
+use mir::target::Target;
 use rayon::prelude::*;
 
 /// High dword of the LDS aperture.
@@ -180,19 +180,15 @@ fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch)
 }
 
 /// VGPRs that the descriptor allocates, in granules of 4.
-fn allocated_vgprs(kernel: &Kernel) -> u32 {
-    (kernel.descriptor.vgpr_blocks + 1) * 4
-}
-
-fn allocated_sgprs(kernel: &Kernel, generation: Generation) -> u32 {
-    let granules = kernel.descriptor.sgpr_blocks;
-    if generation >= Generation::Gfx9 { (granules / 2 + 1) * 16 } else { (granules + 1) * 8 }
+/// Dword 3 of the resource of scratch, without a data format: swizzled, 64 lanes, elements of 4 bytes, lane ids added.
+fn scratch_dword3(target: &Target) -> u32 {
+    target.limits().buffers.scratch_dword3 & !0xffff
 }
 
 fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -> u32 {
-    let p = target.processor;
-    let by_vgprs = 256 / allocated_vgprs(kernel);
-    let by_sgprs = p.total_sgprs / allocated_sgprs(kernel, target.generation()).max(1);
+    let p = target.limits();
+    let by_vgprs = p.total_vgprs / p.allocated_vgprs(kernel.descriptor.vgpr_blocks);
+    let by_sgprs = p.total_sgprs / p.allocated_sgprs(kernel.descriptor.sgpr_blocks);
     let groups = if lds == 0 { u32::MAX } else { p.lds_bytes / lds.max(1) };
     let by_lds = groups.saturating_mul(waves_per_group) / 4;
     by_vgprs.min(by_sgprs).min(by_lds.max(1)).min(p.max_waves_per_simd)
@@ -220,8 +216,8 @@ fn launch(kernel: &Kernel, target: &Target, setup: &Setup, scratch_base: u64) ->
         hidden_private_base: scratch_base & !0xff_ffff,
         gds: setup.gds.address(),
         scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
-        sgprs: allocated_sgprs(kernel, target.generation()),
-        vgprs: allocated_vgprs(kernel),
+        sgprs: target.limits().allocated_sgprs(kernel.descriptor.sgpr_blocks),
+        vgprs: target.limits().allocated_vgprs(kernel.descriptor.vgpr_blocks),
     }
 }
 

@@ -11,6 +11,7 @@
 //! An undefined symbol of the object has an address of its own outside the image ([`crate::load`]); a jump there calls [`Setting::external`]. Exports are
 //! stores to [`EXPORTS`].
 
+use super::scratch_dword3;
 use super::start::start_wave;
 use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, bad, launch, prepare};
 use crate::exec::{Exec, Group, Launch};
@@ -21,9 +22,10 @@ use crate::report::{Config, Kind, Report, Result, Stats};
 use crate::strict::waits::Counter;
 use crate::wave::{LANES, Lanes, Status, Wave};
 use mir::abi::KernelDescriptor;
+use mir::abi::call;
 use mir::isa::Opcode;
 use mir::machine::PReg;
-use mir::target::{Generation, Target};
+use mir::target::{FlatScratch, Target};
 
 /// Offset from the image at which a function returns.
 const RETURN: u64 = 0x8000_0000;
@@ -175,7 +177,7 @@ fn wave_of(
             w.mode = setting.mode;
             w.set_pair(PReg::EXEC_LO, setting.exec, 0);
             if setting.entry == Entry::Function {
-                function_registers(&mut w, target.generation(), &launch, setup, scratch_base);
+                function_registers(&mut w, target, &launch, setup, scratch_base);
                 function_scratch(mem, setting, setup, scratch_base)?;
             }
         }
@@ -205,7 +207,7 @@ fn wave_of(
                 w.waits.wait(counter, 0);
             }
             (setting.external)(w.pc, &mut w, mem)?;
-            w.pc = w.pair(PReg::sgpr(30)).wrapping_sub(launch.image_base);
+            w.pc = w.pair(call::RETURN_ADDRESS).wrapping_sub(launch.image_base);
             continue;
         }
         let at = w.pc;
@@ -250,32 +252,33 @@ fn wave_of(
 }
 
 /// The registers that the calling convention gives every function.
-fn function_registers(w: &mut Wave, generation: Generation, launch: &Launch, setup: &Setup, scratch: u64) {
-    let mut pair = |n: u16, x: u64| {
-        w.set_s(PReg::sgpr(n), x as u32);
-        w.set_s(PReg::sgpr(n + 1), (x >> 32) as u32);
+fn function_registers(w: &mut Wave, target: &Target, launch: &Launch, setup: &Setup, scratch: u64) {
+    let mut pair = |first: PReg, x: u64| {
+        w.set_s(first, x as u32);
+        w.set_s(first.plus(1), (x >> 32) as u32);
     };
-    let word3 = 1 << 23 | 3 << 21 | if generation < Generation::Gfx9 { 1 << 19 } else { 0 };
-    pair(0, scratch & 0xffff_ffff_ffff | 1 << 63);
-    pair(2, 0xffff_f000 | word3 << 32);
-    pair(4, setup.packet.address());
-    pair(6, setup.queue.address());
-    pair(8, setup.extra.last().map_or(0, |block| block.address()));
-    pair(10, 1);
-    pair(30, launch.image_base.wrapping_add(RETURN));
-    for n in 12..=15 {
-        w.set_s(PReg::sgpr(n), 0);
+    let word3 = scratch_dword3(target);
+    pair(call::SCRATCH_RESOURCE, scratch & 0xffff_ffff_ffff | 1 << 63);
+    pair(call::SCRATCH_RESOURCE.plus(2), 0xffff_f000 | u64::from(word3) << 32);
+    pair(call::DISPATCH_PTR, setup.packet.address());
+    pair(call::QUEUE_PTR, setup.queue.address());
+    pair(call::IMPLICITARG_PTR, setup.extra.last().map_or(0, |block| block.address()));
+    pair(call::DISPATCH_ID, 1);
+    pair(call::RETURN_ADDRESS, launch.image_base.wrapping_add(RETURN));
+    for reg in call::WORKGROUP_IDS {
+        w.set_s(reg, 0);
     }
-    w.set_s(PReg::sgpr(32), STACK * LANES as u32);
-    w.set_s(PReg::sgpr(33), 0);
-    let flat = if generation >= Generation::Gfx9 {
+    w.set_s(call::LDS_KERNEL_ID, 0);
+    w.set_s(call::STACK_POINTER, STACK * LANES as u32);
+    w.set_s(call::FRAME_POINTER, 0);
+    let flat = if target.limits().flat_scratch == FlatScratch::Address {
         scratch
     } else {
         (scratch - launch.hidden_private_base) >> 8 << 32 | u64::from(FUNCTION_SCRATCH)
     };
     w.set_pair(PReg::FLAT_SCRATCH_LO, flat, 0);
     let ids: Lanes = std::array::from_fn(|l| l as u32);
-    w.set_v(31, ids);
+    w.set_v(call::WORKITEM_IDS.vgpr_index().map_or(0, usize::from), ids);
 }
 
 /// The implicit arguments of version 5. Source: AMDGPU usage guide, "Code Object V5 Metadata".

@@ -3,11 +3,12 @@
 //! Source: AMDGPU usage guide, "Initial Kernel Execution State".
 
 use super::Run;
+use super::scratch_dword3;
 use crate::exec::Group;
 use crate::report::Checks;
 use crate::wave::{LANES, Lanes, Wave};
 use mir::machine::PReg;
-use mir::target::Generation;
+use mir::target::FlatScratch;
 
 /// Registers of a wave at its start.
 pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_>, group: &Group) {
@@ -40,9 +41,7 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
     if desc.sgpr_private_segment_buffer != 0 {
         let bytes: u64 = setup.scratch.len() as u64 * 0x1_0000_0000;
         let [lo, hi] = pair(scratch_base);
-        // Swizzled, 64 lanes, elements of 4 bytes, lane ids added.
-        let word3 =
-            1 << 23 | 3 << 21 | if launch.target.generation() < Generation::Gfx9 { 1 << 19 } else { 0 };
+        let word3 = scratch_dword3(&launch.target);
         push(w, &[lo, hi & 0xffff | 1 << 31, bytes.min(0xffff_f000) as u32, word3]);
     }
     if desc.sgpr_dispatch_ptr != 0 {
@@ -58,7 +57,7 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
         push(w, &[1, 0]);
     }
     if desc.sgpr_flat_scratch_init != 0 {
-        if launch.target.generation() >= Generation::Gfx9 {
+        if launch.target.limits().flat_scratch == FlatScratch::Address {
             push(w, &pair(scratch_base));
         } else {
             push(w, &[(scratch_base - launch.hidden_private_base) as u32, desc.private_segment_fixed_size]);

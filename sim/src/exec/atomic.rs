@@ -1,80 +1,17 @@
 //! Read-modify-write operations, the same for LDS, buffers, flat and scalar memory.
 
 use crate::fp::{self, F32, F64};
+use mir::isa::Rmw;
 
-/// What an atomic does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the ISA manuals' own names")]
-pub enum AtomicOp {
-    Swap,
-    CmpSwap,
-    Add,
-    Sub,
-    Rsub,
-    Smin,
-    Umin,
-    Smax,
-    Umax,
-    And,
-    Or,
-    Xor,
-    Inc,
-    Dec,
-    Mskor,
-    Fadd,
-    Fmin,
-    Fmax,
-    FcmpSwap,
-    Wrap,
-}
-
-impl AtomicOp {
-    /// From the instruction's name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let rest = match name.split_once("atomic_") {
-            Some((_, rest)) => rest,
-            None => name.strip_prefix("ds_")?,
-        };
-        let (word, ty) = (rest.split('_').next()?, rest.rsplit('_').next()?);
-        let ds = name.starts_with("ds_");
-        Some(match word {
-            "swap" | "wrxchg" | "wrxchg2" | "wrxchg2st64" => Self::Swap,
-            "cmpswap" => Self::CmpSwap,
-            "cmpst" if ty.starts_with('f') => Self::FcmpSwap,
-            "cmpst" => Self::CmpSwap,
-            "add" if ds && ty.starts_with('f') => Self::Fadd,
-            "add" => Self::Add,
-            "sub" => Self::Sub,
-            "rsub" => Self::Rsub,
-            "smin" => Self::Smin,
-            "umin" => Self::Umin,
-            "smax" => Self::Smax,
-            "umax" => Self::Umax,
-            "min" | "max" if ds => match (word, ty.chars().next()?) {
-                ("min", 'i') => Self::Smin,
-                ("min", 'u') => Self::Umin,
-                ("min", _) => Self::Fmin,
-                (_, 'i') => Self::Smax,
-                (_, 'u') => Self::Umax,
-                _ => Self::Fmax,
-            },
-            "and" => Self::And,
-            "or" => Self::Or,
-            "xor" => Self::Xor,
-            "inc" => Self::Inc,
-            "dec" => Self::Dec,
-            "mskor" => Self::Mskor,
-            "fmin" => Self::Fmin,
-            "fmax" => Self::Fmax,
-            "fcmpswap" => Self::FcmpSwap,
-            "wrap" => Self::Wrap,
-            _ => return None,
-        })
-    }
-
+/// What [`Rmw`] operations compute.
+pub trait Apply {
     /// The new value of memory. `a` and `b` are the data operands: for compare-and-swap the new value and the value compared with,
     /// for masked or the mask and the bits.
-    pub fn apply(self, old: u64, a: u64, b: u64, wide: bool) -> u64 {
+    fn apply(self, old: u64, a: u64, b: u64, wide: bool) -> u64;
+}
+
+impl Apply for Rmw {
+    fn apply(self, old: u64, a: u64, b: u64, wide: bool) -> u64 {
         let mask = if wide { u64::MAX } else { 0xffff_ffff };
         let signed = |x: u64| if wide { x as i64 } else { i64::from(x as u32 as i32) };
         let fmt = if wide { F64 } else { F32 };
@@ -141,16 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_meaning() {
-        assert_eq!(AtomicOp::from_name("global_atomic_umin_x2"), Some(AtomicOp::Umin));
-        assert_eq!(AtomicOp::from_name("ds_min_rtn_i32"), Some(AtomicOp::Smin));
-        assert_eq!(AtomicOp::from_name("ds_add_f32"), Some(AtomicOp::Fadd));
-        assert_eq!(AtomicOp::from_name("ds_cmpst_rtn_b64"), Some(AtomicOp::CmpSwap));
-        assert_eq!(AtomicOp::from_name("s_buffer_atomic_inc"), Some(AtomicOp::Inc));
-        assert_eq!(AtomicOp::Inc.apply(5, 5, 0, false), 0);
-        assert_eq!(AtomicOp::Dec.apply(0, 7, 0, false), 7);
-        assert_eq!(AtomicOp::Smin.apply(0xffff_ffff, 1, 0, false), 0xffff_ffff);
-        assert_eq!(AtomicOp::Add.apply(0xffff_ffff, 1, 0, false), 0);
-        assert_eq!(AtomicOp::CmpSwap.apply(3, 9, 3, true), 9);
+    fn meaning() {
+        assert_eq!(Rmw::Inc.apply(5, 5, 0, false), 0);
+        assert_eq!(Rmw::Dec.apply(0, 7, 0, false), 7);
+        assert_eq!(Rmw::Smin.apply(0xffff_ffff, 1, 0, false), 0xffff_ffff);
+        assert_eq!(Rmw::Add.apply(0xffff_ffff, 1, 0, false), 0);
+        assert_eq!(Rmw::CmpSwap.apply(3, 9, 3, true), 9);
     }
 }

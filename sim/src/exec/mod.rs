@@ -34,7 +34,7 @@ use crate::strict::hazards::slot_register;
 use crate::strict::races::{Path, Races};
 use crate::strict::waits::{Counter, EventKind};
 use crate::wave::Wave;
-use mir::isa::{Format, OpFlags, Opcode};
+use mir::isa::{OpFlags, Opcode};
 use mir::machine::{ModFlags, PReg};
 use mir::target::{Features, Target};
 use valu::Out;
@@ -295,7 +295,7 @@ pub fn memory_event(op: &Op) -> Option<EventKind> {
         Class::Smem => EventKind::Smem,
         Class::Lds if op.flag(ModFlags::GDS) => EventKind::Gds,
         Class::Lds => EventKind::Lds,
-        Class::Flat if op.info.format == Format::Flat => EventKind::Flat,
+        Class::Flat if op.is_generic() => EventKind::Flat,
         Class::Buffer | Class::Image | Class::Flat => EventKind::Vmem,
         _ => return None,
     })

@@ -10,7 +10,7 @@ use super::{Exec, bit};
 use crate::program::{Denormals, Op, Permutation, Src};
 use crate::report::Result;
 use crate::wave::{LANES, Lanes, Wave};
-use mir::isa::{Format, OpFlags, ValueType};
+use mir::isa::{OpFlags, ValueType};
 use mir::machine::{PReg, SdwaSel};
 
 /// A value of up to 64 bits in each lane.
@@ -104,7 +104,7 @@ pub(super) fn shape(v: &mut Val, op: &Op, k: usize, exec: u64) {
             let sext = sdwa.sext >> k & 1 != 0;
             v.lo.iter_mut().for_each(|x| *x = extract(*x, sdwa.src_sel[k], sext));
         }
-    } else if op.srcs.get(k).is_some_and(|s| s.bits() == 16) && op.info.format != Format::Vop3p {
+    } else if op.srcs.get(k).is_some_and(|s| s.bits() == 16) && !op.is_packed() {
         let shift = u32::from(mods.op_sel >> k & 1) * 16;
         v.lo.iter_mut().for_each(|x| *x = *x >> shift & 0xffff);
     }
@@ -114,7 +114,7 @@ pub(super) fn shape(v: &mut Val, op: &Op, k: usize, exec: u64) {
 fn signs(v: &mut Val, op: &Op, k: usize) {
     let mods = &op.inst.mods;
     let (abs, neg) = (mods.abs >> k & 1 != 0, mods.neg >> k & 1 != 0);
-    if op.info.format == Format::Vop3p || !(abs || neg) {
+    if op.is_packed() || !(abs || neg) {
         return;
     }
     let bits = op.srcs.get(k).map_or(32, |s| s.bits());

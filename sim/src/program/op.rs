@@ -1,13 +1,15 @@
 //! An instruction made ready for execution.
 
-use super::classify::{accumulates, compare_class, denormals, memory, transparent};
-use crate::exec::atomic::AtomicOp;
+use super::classify::{accumulates, denormals, memory, transparent};
 use crate::exec::valu::{self, Kernel};
 use crate::exec::{self, Handler, lanes, salu};
 use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
 use crate::wave::LANES;
-use mir::isa::{Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType};
+use mir::isa::{
+    Comparison, Format, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw, Role, Unit,
+    ValueType,
+};
 use mir::machine::{Dpp, Inst, ModFlags, Operand, PReg, Reg, SdwaSel};
 use mir::target::{Features, Target};
 use smallvec::SmallVec;
@@ -93,9 +95,16 @@ pub enum MemKind {
     /// Store.
     Store,
     /// Read, modify, write.
-    Atomic(AtomicOp),
+    Atomic(Rmw),
     /// No access (cache control and the like).
     None,
+}
+
+impl MemKind {
+    /// Whether a value to compare with stands beside the data.
+    pub fn takes_comparand(self) -> bool {
+        matches!(self, Self::Atomic(Rmw::CmpSwap | Rmw::FcmpSwap))
+    }
 }
 
 /// A memory operation.
@@ -191,6 +200,21 @@ impl Op {
         }
     }
 
+    /// How memory is addressed.
+    pub fn memory_kind(&self) -> Option<MemoryKind> {
+        self.inst.facts().memory.map(|memory| memory.kind)
+    }
+
+    /// Whether it accesses memory by generic addresses.
+    pub fn is_generic(&self) -> bool {
+        self.memory_kind() == Some(MemoryKind::Flat)
+    }
+
+    /// Whether it works on two halves of a dword.
+    pub fn is_packed(&self) -> bool {
+        self.info.format == Format::Vop3p
+    }
+
     /// Whether a modifier is set.
     pub fn flag(&self, flag: ModFlags) -> bool {
         self.inst.mods.flags.contains(flag)
@@ -233,28 +257,24 @@ impl Op {
     pub fn new(inst: Inst, size: u8, target: &Target) -> Self {
         let info = inst.op.info();
         let flags = info.flags;
-        let mut class = match info.format {
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk
-                if salu::compute(inst.op, &salu::In::default()).is_some() =>
-            {
-                Class::Salu
-            }
-            Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp => Class::Special,
-            Format::Vopc => compare_class(info.name),
-            Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p
-                if lanes::handler(inst.op).is_some() =>
-            {
-                Class::Lane
-            }
-            Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p => Class::Valu,
-            Format::Smem => Class::Smem,
-            Format::Ds => Class::Lds,
-            Format::Mubuf | Format::Mtbuf => Class::Buffer,
-            Format::Mimg => Class::Image,
-            Format::Flat | Format::Global | Format::Scratch => Class::Flat,
-            _ => Class::Unsupported,
+        let facts = inst.op.facts();
+        let mut class = match (facts.unit, facts.comparison) {
+            (Unit::Salu, _) if salu::compute(inst.op, &salu::In::default()).is_some() => Class::Salu,
+            (Unit::Salu | Unit::Control, _) => Class::Special,
+            (_, Some(Comparison::Relation(relation))) => Class::Compare(relation.bits()),
+            (_, Some(Comparison::Class)) => Class::CompareClass,
+            (Unit::Valu | Unit::Interp, _) if lanes::handler(inst.op).is_some() => Class::Lane,
+            (Unit::Valu, _) => Class::Valu,
+            (Unit::Smem, _) => Class::Smem,
+            (Unit::Ds, _) => Class::Lds,
+            (Unit::Vmem, _) => match facts.memory.map(|m| m.kind) {
+                Some(MemoryKind::Buffer | MemoryKind::TypedBuffer) => Class::Buffer,
+                Some(MemoryKind::Image) => Class::Image,
+                _ => Class::Flat,
+            },
+            (Unit::Interp | Unit::Export | Unit::Pseudo, _) => Class::Unsupported,
         };
-        let mem = memory(info);
+        let mem = memory(inst.op);
         let kernel = if class == Class::Valu { valu::kernel(inst.op) } else { None };
         let run = exec::handler(inst.op, class, kernel.is_some(), mem.as_ref());
         let run = run.unwrap_or_else(|| {
@@ -296,17 +316,18 @@ impl Op {
         if accumulates(inst.op) {
             srcs.extend(accumulator);
         }
-        let vcc = RegRange { first: PReg::VCC_LO.0, len: 2 };
-        if flags.contains(OpFlags::VCC_USE) {
-            reads.push(vcc);
-            mask = mask.or(Some(PReg::VCC_LO.0));
-        }
-        if flags.contains(OpFlags::M0_USE) {
-            reads.push(RegRange { first: PReg::M0.0, len: 1 });
-        }
-        let exec = RegRange { first: PReg::EXEC_LO.0, len: 2 };
-        if flags.contains(OpFlags::EXEC_DEF) {
-            writes.push(exec);
+        for (first, dwords, written) in (facts.implicit & Implicit::LISTED).registers() {
+            let range = RegRange { first: first.0, len: dwords as u8 };
+            match (first, written) {
+                (PReg::EXEC_LO, true) => writes.push(range),
+                (PReg::VCC_LO, false) => {
+                    reads.push(range);
+                    mask = mask.or(Some(first.0));
+                }
+                (PReg::M0, false) => reads.push(range),
+                // SCC is followed apart; other writes are the executing function's.
+                _ => {}
+            }
         }
         let def_ty = info.operands.first().filter(|o| o.role != Role::Use).map(|o| o.ty);
         let dst16 = matches!(def_ty, Some(ValueType::F16 | ValueType::I16 | ValueType::U16 | ValueType::B16))
@@ -331,14 +352,7 @@ impl Op {
         let valu = matches!(class, Class::Valu | Class::Compare(_) | Class::CompareClass | Class::Lane)
             && !matches!(inst.op, Opcode::V_NOP);
         let vmem = matches!(class, Class::Buffer | Class::Image | Class::Flat);
-        let cycles = match class {
-            _ if flags.contains(OpFlags::TRANS) => 16,
-            _ if !flags.contains(OpFlags::F64_RATE) => 4,
-            // 32-bit multiplies share the flag.
-            _ if !info.operands.iter().any(|o| o.ty == ValueType::F64) => 16,
-            _ if target.has(Features::FAST_F64) => 8,
-            _ => 64,
-        };
+        let cycles = facts.rate.cycles(target);
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));
         let dpp = inst.mods.dpp().map(|d| Box::new(Permutation::new(d)));
@@ -388,12 +402,12 @@ impl Op {
             let first = PReg::vgpr(this.vgpr("vdata")?).0;
             vmem.then_some(RegRange { first, len: (mem.bytes / 4) as u8 })
         };
-        let facts = Facts {
+        let hazard_facts = Facts {
             valu,
             salu: class == Class::Salu || class == Class::Special,
             vmem,
             smem: class == Class::Smem,
-            sbuffer: class == Class::Smem && info.name.starts_with("s_buffer"),
+            sbuffer: facts.is_scalar_buffer(),
             reads: &this.reads,
             writes: &this.writes,
             lane_select: matches!(op, Opcode::V_READLANE_B32 | Opcode::V_WRITELANE_B32)
@@ -422,7 +436,7 @@ impl Op {
             rfe: matches!(op, Opcode::S_RFE_B64 | Opcode::S_RFE_RESTORE_B64),
             vskip: op == Opcode::S_SETVSKIP,
         };
-        this.effects = Effects::new(&facts, target.generation());
+        this.effects = Effects::new(&hazard_facts, target.generation());
         this
     }
 

@@ -13,7 +13,8 @@ impl Encoder<'_> {
     pub(super) fn mods(&mut self) -> Result<()> {
         let mods = &self.inst.mods;
         let flags = self.info.flags;
-        let mut pending = mods.flags;
+        // What the verifier of machine code is told has no bits.
+        let mut pending = mods.flags - ModFlags::SETS_EXEC;
         if flags.contains(OpFlags::RTN) {
             pending |= ModFlags::GLC;
         }
@@ -25,11 +26,11 @@ impl Encoder<'_> {
         }
         let atomic_without_result = flags.contains(OpFlags::ATOMIC)
             && !flags.contains(OpFlags::RTN)
-            && matches!(self.info.format, Format::Mubuf | Format::Flat | Format::Global | Format::Smem);
+            && self.info.format.returns_by_glc();
         if atomic_without_result && pending.contains(ModFlags::GLC) {
             return Err(Diagnostic::defect("glc on an atomic that returns nothing"));
         }
-        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT - ModFlags::SETS_EXEC;
+        let stray = pending - self.layout.flags - ModFlags::ANY_LAYOUT;
         if !stray.is_empty() {
             return Err(Diagnostic::limit(format!("modifiers {stray:?} in this encoding")));
         }
@@ -87,11 +88,7 @@ impl Encoder<'_> {
                     abs &= !3;
                     source(1, mods.abs)
                 }
-                Mod::Segment => match self.info.format {
-                    Format::Scratch => 1,
-                    Format::Global => 2,
-                    _ => 0,
-                },
+                Mod::Segment => self.info.format.segment().into(),
                 Mod::SmemImm | Mod::SmemSgpr | Mod::SmemSgprEnable | Mod::SmemValue => {
                     offset = 0;
                     continue;

@@ -2,10 +2,10 @@
 
 use super::modifier::{Collected, Seen};
 use crate::isa::format::Slot;
-use crate::isa::{Format, OpFlags, Opcode, Role, ValueType};
+use crate::isa::{Format, ImageParts, OpFlags, Opcode, Role, ValueType};
 use crate::machine::{Encoding, Inst, ModFlags, PReg, Reg, RegOperand, SdwaSel};
 use crate::target::operands::inline_constant;
-use crate::target::{Generation, Target};
+use crate::target::{Features, Target};
 use std::borrow::Cow;
 
 /// Checks `inst`, which was written with the modifiers `collected`.
@@ -17,8 +17,7 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
     if info.flags.contains(OpFlags::SDWA8) && inst.mods.sdwa().is_some_and(|s| s.dst_sel != SdwaSel::Dword) {
         return Err("the destination is also an addend and must be whole".into());
     }
-    if info.format == Format::Smem && info.name.contains("buffer") && target.generation() >= Generation::Gfx9
-    {
+    if inst.facts().is_scalar_buffer() {
         let offset = inst.operands.last().and_then(|o| o.as_imm()).unwrap_or(i64::from(inst.mods.offset));
         if offset < 0 {
             return Err("expected a 20-bit unsigned offset".into());
@@ -77,7 +76,7 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
 
 /// Whether the processor packs two 16-bit components of image and typed buffer data in a register; Tonga and its kin leave one in each.
 fn packs_halves(target: &Target) -> bool {
-    target.generation() >= Generation::Gfx9 || target.processor.name == "gfx810"
+    target.has(Features::PACKED_D16)
 }
 
 /// Registers in places where the assembler does not want them.
@@ -97,15 +96,12 @@ fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
     if lane_read && to == Some(PReg::M0.into()) {
         return Err("m0 cannot be the destination of a lane read".into());
     }
-    let vector = matches!(
-        info.format,
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-    );
+    let vector = info.format.is_vector_alu();
     let mut scalar: Option<RegOperand> = None;
     for (desc, operand) in info.operands.iter().zip(&inst.operands) {
         let Some(reg) = operand.as_reg() else { continue };
         if reg.reg == Reg::Physical(PReg::LDS_DIRECT) {
-            let reversed = ["brev_", "lrev_", "rrev_"].iter().any(|part| info.name.contains(part));
+            let reversed = info.flags.contains(OpFlags::REVERSED);
             let lane = inst.op == Opcode::V_WRITELANE_B32 && inst.encoding == Encoding::E64;
             if !vector || reversed || lane || matches!(inst.encoding, Encoding::Sdwa | Encoding::Dpp) {
                 return Err("lds_direct cannot be used with this instruction".into());
@@ -130,7 +126,7 @@ fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
 fn image(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
     let flags = inst.op.info().flags;
     let mods = &inst.mods;
-    if mods.flags.contains(ModFlags::D16) && inst.op.info().name.contains("_pck") {
+    if mods.flags.contains(ModFlags::D16) && inst.op.info().image.contains(ImageParts::PACKED) {
         return Err("d16 is not supported by this instruction".into());
     }
     if flags.contains(OpFlags::ATOMIC) && !matches!(mods.dmask, 1 | 3 | 15) {

@@ -37,7 +37,7 @@ pub fn integer(value: i64, ty: ValueType, generation: Generation) -> Result<i64,
         };
     }
     // GFX6-7 have no 16-bit operations: a half is the low half of 32 bits.
-    let bits = if is_half(ty) && generation >= Generation::Gfx8 { 16 } else { 32 };
+    let bits = if is_half(ty) && generation.encoding_rules().has_halves { 16 } else { 32 };
     if fits(value, bits) {
         Ok(canonical_constant(value, ty))
     } else {

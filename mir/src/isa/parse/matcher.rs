@@ -80,10 +80,7 @@ impl Table {
             .find_map(|(suffix, encoding)| Some((mnemonic.strip_suffix(suffix)?, *encoding)))?;
         let entry = self.0.get(name)?;
         // The other formats have one encoding, which counts as the short one.
-        let vector = matches!(
-            entry.rows.first()?.info().format,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vintrp
-        );
+        let vector = entry.rows.first()?.info().format.is_vector_alu();
         match (vector, encoding) {
             (true, encoding) => Some((entry, encoding)),
             (false, Encoding::E32) => Some((entry, Encoding::Auto)),
@@ -151,17 +148,6 @@ fn misfit<T>(
 const MODIFIERS: usize = 100;
 const ENCODER: usize = 200;
 
-/// The encodings of `info` in LLVM's order of preference.
-fn encodings(info: &OpcodeInfo) -> &'static [Encoding] {
-    match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp => {
-            &[Encoding::E32, Encoding::E64, Encoding::Sdwa, Encoding::Dpp]
-        }
-        Format::Vop3 | Format::Vop3p => &[Encoding::E64],
-        _ => &[Encoding::Auto],
-    }
-}
-
 /// The first candidate that `statement` fits, encoded.
 pub fn choose<'a>(
     entry: &Entry,
@@ -177,7 +163,7 @@ pub fn choose<'a>(
         if !target.has(info.requires) {
             continue;
         }
-        for &encoding in encodings(info) {
+        for &encoding in info.format.encodings() {
             if demanded != Encoding::Auto && demanded != encoding {
                 continue;
             }
@@ -229,7 +215,7 @@ impl<'a> Candidate<'_, 'a> {
     fn build(mut self, at: usize) -> Result<Parsed<'a>, Misfit> {
         let collected = &self.statement.mods;
         let info = self.info;
-        let stray = collected.seen - modifier::allowed(info, self.encoding, self.target);
+        let stray = collected.seen - modifier::allowed(self.op, self.encoding, self.target);
         if !stray.is_empty() {
             let names: Vec<_> = stray.iter_names().map(|(name, _)| name.to_ascii_lowercase()).collect();
             let message = format!("modifier {} is not supported by this instruction", names.join(", "));
@@ -447,12 +433,13 @@ impl<'a> Candidate<'_, 'a> {
         if operand.is_modified() {
             return misfit(index, operand.at, "input modifier on an immediate");
         }
+        let rules = self.target.encoding_rules();
         match kind {
-            // GFX6-7 count dwords.
-            K::SmemOffset if self.target.generation() <= Generation::Gfx7 => match value.checked_mul(4) {
+            // Where the field counts dwords, the text does.
+            K::SmemOffset if rules.smem_unit > 1 => match value.checked_mul(rules.smem_unit) {
                 Some(bytes) if (0..1 << 34).contains(&bytes) => {
                     // Asked for as a literal, though the short field would hold it.
-                    if operand.literal && value <= 0xff && self.target.generation() == Generation::Gfx7 {
+                    if operand.literal && value <= 0xff && rules.smem_literal {
                         mods.flags |= ModFlags::LIT0;
                     }
                     Ok(Operand::Imm(bytes))

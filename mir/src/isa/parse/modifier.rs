@@ -6,9 +6,11 @@
 use super::lexer::{Lexer, Token};
 use super::special::{self, Context};
 use super::{Failure, fail};
-use crate::isa::{Format, OpFlags, OpcodeInfo};
+use crate::isa::accept::{accepted, sources};
+use crate::isa::format::{Mod, layout};
+use crate::isa::{Format, OpFlags, Opcode};
 use crate::machine::{Dpp, Encoding, ModFlags, Sdwa, SdwaSel, SdwaUnused};
-use crate::target::{Generation, Target};
+use crate::target::Target;
 
 bitflags::bitflags! {
     /// Which modifiers were written.
@@ -58,10 +60,6 @@ bitflags::bitflags! {
         const NV = 1 << 39;
         const SWIZZLE = 1 << 40;
     }
-}
-
-impl Seen {
-    const DPP: Self = Self::DPP_CTRL.union(Self::ROW_MASK).union(Self::BANK_MASK).union(Self::BOUND_CTRL);
 }
 
 /// The modifiers of an instruction as written.
@@ -396,82 +394,57 @@ fn part(lexer: &mut Lexer<'_>, name: &str) -> Result<SdwaSel, Failure> {
     Ok(part)
 }
 
-/// The modifiers that `info` in `encoding` may be written with on `target`. Values, and that the instruction has the ability
-/// (clamp, abs), are checked elsewhere.
-pub fn allowed(info: &OpcodeInfo, encoding: Encoding, target: &Target) -> Seen {
-    let flags = info.flags;
-    let generation = target.generation();
-    let when = |condition: bool, seen: Seen| if condition { seen } else { Seen::empty() };
-    let plain = info.operands.is_empty();
-    match (info.format, encoding) {
-        (_, Encoding::Sdwa) => {
-            let dst = match info.format {
-                Format::Vopc => when(generation <= Generation::Gfx8, Seen::CLAMP),
-                _ => Seen::DST_SEL | Seen::DST_UNUSED | Seen::CLAMP,
-            };
-            let sources = Seen::SRC0_SEL | when(info.format != Format::Vop1, Seen::SRC1_SEL);
-            when(!plain, dst | sources | when(generation >= Generation::Gfx9, Seen::OMOD))
-        }
-        (_, Encoding::Dpp) => Seen::DPP,
-        (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vintrp, Encoding::E64) => {
-            let interpolates = info.operands.iter().any(|o| o.kind == crate::isa::OperandKind::Attribute);
-            Seen::CLAMP
-                | Seen::OMOD
-                | when(flags.contains(OpFlags::OP_SEL) && generation >= Generation::Gfx9, Seen::OP_SEL)
-                | when(interpolates && info.format != Format::Vintrp, Seen::HIGH)
-        }
-        (Format::Vop3p, _) => {
-            let selects = flags.intersects(OpFlags::FLOAT_MODS.union(OpFlags::MIX));
-            // Sums of products of integers have the negation bits too.
-            let negates = !flags.contains(OpFlags::MIX);
-            Seen::CLAMP
-                | when(selects, Seen::OP_SEL | Seen::OP_SEL_HI)
-                | when(negates, Seen::NEG_LO | Seen::NEG_HI)
-        }
-        (Format::Smem, _) if !plain && generation >= Generation::Gfx8 => {
-            Seen::GLC | when(generation >= Generation::Gfx9, Seen::OFFSET)
-        }
-        (Format::Ds, _) => {
-            let offsets = if flags.contains(OpFlags::DS_TWO) {
-                Seen::OFFSET0 | Seen::OFFSET1
-            } else if info.name == "ds_swizzle_b32" {
-                Seen::OFFSET | Seen::SWIZZLE
-            } else {
-                Seen::OFFSET
-            };
-            let gds = when(flags.contains(OpFlags::GDS_ONLY) || !flags.contains(OpFlags::NO_GDS), Seen::GDS);
-            offsets | gds
-        }
-        (Format::Mubuf | Format::Mtbuf, _) if !plain => {
-            let data = !flags.contains(OpFlags::LDS_DMA);
-            let loads = flags.contains(OpFlags::LOAD) && !flags.contains(OpFlags::ATOMIC);
-            Seen::OFFSET
-                | Seen::OFFEN
-                | Seen::IDXEN
-                | when(generation <= Generation::Gfx7, Seen::ADDR64)
-                | Seen::GLC
-                | Seen::SLC
-                | when(data && loads, Seen::TFE)
-                | when(!data, Seen::LDS)
-                | when(info.format == Format::Mtbuf, Seen::FORMAT | Seen::DFMT | Seen::NFMT)
-        }
-        (Format::Flat | Format::Global | Format::Scratch, _) => {
-            // Where there is no offset, 0 is one.
-            Seen::GLC | Seen::SLC | Seen::OFFSET | when(flags.contains(OpFlags::LDS_DMA), Seen::LDS)
-        }
-        (Format::Mimg, _) => {
-            Seen::DMASK
-                | Seen::UNORM
-                | Seen::GLC
-                | Seen::SLC
-                | Seen::TFE
-                | Seen::LWE
-                | Seen::DA
-                | when(generation <= Generation::Gfx8, Seen::R128)
-                | when(generation >= Generation::Gfx9, Seen::A16)
-                | when(generation >= Generation::Gfx8, Seen::D16)
-        }
-        (Format::Exp, _) => Seen::DONE | Seen::COMPR | Seen::VM,
-        _ => Seen::empty(),
+/// The modifiers that `op` in `encoding` may be written with on `target`: what the layout has fields for and the instruction takes
+/// ([`crate::isa::accept`]), but for what the assembler has no words for. Values are checked elsewhere.
+pub fn allowed(op: Opcode, encoding: Encoding, target: &Target) -> Seen {
+    let info = op.info();
+    let Some(layout) = layout(info, encoding, target.generation()) else { return Seen::empty() };
+    if info.operands.is_empty() && info.format != Format::Ds {
+        return Seen::empty();
     }
+    let flags = info.flags;
+    let accepted = accepted(info, encoding, layout, target.generation());
+    let when = |condition: bool, seen: Seen| if condition { seen } else { Seen::empty() };
+    let named = |flag: ModFlags| {
+        FLAGS.iter().filter(|(.., f)| flag.contains(*f)).fold(Seen::empty(), |all, (_, seen, _)| all | *seen)
+    };
+    let field = |what: Mod| match what {
+        // That a result can be clamped or scaled is a question of the operation, not of the syntax.
+        Mod::Flag(ModFlags::CLAMP) => Seen::CLAMP,
+        Mod::Omod => Seen::OMOD,
+        Mod::Flag(flag) => named(flag & accepted.flags),
+        Mod::OpSel => when(accepted.op_sel != 0, Seen::OP_SEL),
+        Mod::OpSelHi01 | Mod::OpSelHi2 => when(accepted.op_sel != 0, Seen::OP_SEL_HI),
+        // Elsewhere a sign stands before its source.
+        Mod::Neg | Mod::NegHi => when(accepted.neg_hi != 0, Seen::NEG_LO | Seen::NEG_HI),
+        Mod::Offset | Mod::SignedOffset | Mod::SmemSgprEnable => Seen::OFFSET,
+        Mod::DsOffset if flags.contains(OpFlags::DS_TWO) => Seen::OFFSET0 | Seen::OFFSET1,
+        Mod::DsOffset => Seen::OFFSET,
+        Mod::Dmask => match info.format {
+            Format::Mtbuf => Seen::FORMAT | Seen::DFMT | Seen::NFMT,
+            Format::Mimg => Seen::DMASK,
+            // Exports have `off` in the place of what is not enabled.
+            _ => Seen::empty(),
+        },
+        Mod::DstSel => Seen::DST_SEL,
+        Mod::DstUnused => Seen::DST_UNUSED,
+        Mod::SrcSel0 => Seen::SRC0_SEL,
+        Mod::SrcSel1 => when(sources(info).nth(1).is_some(), Seen::SRC1_SEL),
+        Mod::DppCtrl => Seen::DPP_CTRL,
+        Mod::RowMask => Seen::ROW_MASK,
+        Mod::BankMask => Seen::BANK_MASK,
+        Mod::BoundCtrl => Seen::BOUND_CTRL,
+        _ => Seen::empty(),
+    };
+    let mut all = layout.mods.iter().fold(Seen::empty(), |all, (what, _)| all | field(*what));
+    match info.format {
+        // Where there is no offset, 0 is one.
+        Format::Flat => all |= Seen::OFFSET,
+        Format::Ds if op == Opcode::DS_SWIZZLE_B32 => all |= Seen::SWIZZLE,
+        _ => {}
+    }
+    // A failed texture fetch shows in what is loaded.
+    let loads = flags.contains(OpFlags::LOAD) && !flags.contains(OpFlags::ATOMIC);
+    let fails = info.format == Format::Mimg || info.format == Format::Mubuf && loads;
+    all - Seen::NV - when(!fails, Seen::TFE)
 }

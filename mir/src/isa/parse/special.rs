@@ -433,8 +433,10 @@ pub fn swizzle(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Fail
             lexer.step();
             bit_mode(and, or, xor)
         }
-        "FFT" if context.generation() >= Generation::Gfx9 => 0xe000 | argument(lexer, 0..=31, "swizzle")?,
-        "ROTATE" if context.generation() >= Generation::Gfx9 => {
+        "FFT" if context.generation().encoding_rules().swizzles_fft => {
+            0xe000 | argument(lexer, 0..=31, "swizzle")?
+        }
+        "ROTATE" if context.generation().encoding_rules().swizzles_fft => {
             let direction = argument(lexer, 0..=1, "direction")?;
             0xc000 | direction << 10 | argument(lexer, 0..=31, "number of lanes")? << 5
         }
@@ -452,8 +454,7 @@ fn number_format(name: &str, generation: Generation) -> Option<u8> {
         "SSCALED" => 3,
         "UINT" => 4,
         "SINT" => 5,
-        "SNORM_OGL" if generation <= Generation::Gfx7 => 6,
-        "RESERVED_6" if generation >= Generation::Gfx8 => 6,
+        name if name == generation.encoding_rules().number_format_6 => 6,
         "FLOAT" => 7,
         _ => return None,
     })

@@ -1,7 +1,7 @@
 //! The rows, a file for each format, and what is made from them: [`Opcode`] and the array behind [`Opcode::info`].
 //!
 //! ```text
-//! row!(NAME, Format, [gfx6, gfx7, gfx8, gfx9, gfx10], OPERANDS, FLAGS [, vop3 [..]] [, old [..]] [, requires ..] [, bytes N] [, least N]);
+//! row!(NAME, Format, [gfx6, gfx7, gfx8, gfx9, gfx10], OPERANDS, FLAGS [, vop3 [..]] [, old [..]] [, requires ..] [, bytes N] [, least N] [, atomic ..] [, image ..]);
 //! ```
 //!
 //! * `NAME`: the mnemonic of the newest generation in upper case; `old` lists the names of older generations.
@@ -14,14 +14,14 @@
 //!   `IMM` other immediate, `ANY` register of any file. A `V` in the place of `src1` of VOP2 and VOPC is what the short
 //!   encoding takes; VOP3 takes any vector source there ([`OpcodeInfo::operand_kind`]).
 //! * `requires`: abilities that a processor of the generation may lack. `bytes`: memory accessed by a lane.
-//!   `least`: address registers of an image instruction with the fewest coordinates.
+//!   `least`: address registers of an image instruction with the fewest coordinates. `atomic`: [`Rmw`]. `image`: [`ImageParts`].
 //!
 //! Numbers: AMD's ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega; LLVM's assembler is the witness.
 
 use super::format::{Slot, place_operands};
 use super::row::{
-    Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind as K, Role, ValueType, assembly_name, lower_case,
-    vop3_codes,
+    Format, ImageParts, OpFlags, OpcodeInfo, OperandDesc, OperandKind as K, Rmw, Role, ValueType,
+    assembly_name, lower_case, vop3_codes,
 };
 use crate::target::{Features, Generation};
 use rustc_hash::FxHashMap;
@@ -129,6 +129,8 @@ macro_rules! option {
     ($row:ident requires $($feature:ident)+) => { $row.requires = Features::empty()$(.union(Features::$feature))+; };
     ($row:ident bytes $bytes:literal) => { $row.memory_bytes = $bytes; };
     ($row:ident least $dwords:literal) => { $row.least_address = $dwords; };
+    ($row:ident atomic $kind:ident) => { $row.rmw = Some(Rmw::$kind); };
+    ($row:ident image $($part:ident)+) => { $row.image = ImageParts::empty()$(.union(ImageParts::$part))+; };
 }
 
 macro_rules! define_opcodes {
@@ -149,7 +151,8 @@ macro_rules! define_opcodes {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
         }
 
-        static ROWS: [OpcodeInfo; Opcode::ALL.len()] = [$({
+        /// The rows, by opcode.
+        pub(super) static ROWS: [OpcodeInfo; Opcode::ALL.len()] = [$({
             const FLAGS: OpFlags = OpFlags::empty()$(.union(OpFlags::$flag))+;
             const NAME: [u8; stringify!($name).len()] = lower_case(stringify!($name));
             const CODES: [i16; Generation::COUNT] = $codes;
@@ -165,6 +168,8 @@ macro_rules! define_opcodes {
                 requires: Features::empty(),
                 memory_bytes: 0,
                 least_address: 1,
+                rmw: None,
+                image: ImageParts::empty(),
             };
             $(option!(row $key $($value)+);)*
             row
@@ -305,8 +310,8 @@ mod tests {
         use Format::*;
         for &op in Opcode::ALL {
             let info = op.info();
-            let vector = matches!(info.format, Vop1 | Vop2 | Vopc | Vop3 | Vop3p | Vintrp);
-            let scalar = matches!(info.format, Sop1 | Sop2 | Sopc | Sopk | Sopp | Pseudo);
+            let vector = info.format.is_vector_alu();
+            let scalar = info.format.is_scalar_alu() || info.format == Pseudo;
             let rate = OpFlags::TRANS.union(OpFlags::F64_RATE);
             assert!(vector || !info.flags.intersects(rate), "{op:?}");
             let scc = OpFlags::SCC_DEF.union(OpFlags::SCC_USE);

@@ -20,7 +20,7 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // The address of a symbol relative to the code: s_getpc_b64 dst; s_add_u32 dst.lo, dst.lo, src0; s_addc_u32 dst.hi, dst.hi, src1,
     // with nothing between. Addends of the two literals (+4, +12) count from the end of s_getpc_b64 already.
     row!(PC_ADDRESS, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst) s(SS, 1, B32, low) s(SS, 1, B32, high), SCC_DEF);
-    // Code that runs with other lanes than its block (`emit::lanes`): from here on marked instructions run with those of `mask`; EXEC is kept.
+    // Code that runs with other lanes than its block (`lower::exec_regions`): from here on marked instructions run with those of `mask`; EXEC is kept.
     row!(LANES_BEGIN, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
     row!(LANES_END, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
     // Before structuring: the result of a strict operation or of `wqm`; `set.inactive`; live lanes of a shader; lanes that become helpers but for

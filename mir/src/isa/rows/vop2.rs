@@ -9,7 +9,7 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_READLANE_B32, Vop2, [0x01, 0x01, -1, -1, -1], d(S, 1, B32) s(V, 1, B32) s(SS, 1, B32), IGNORES_EXEC | COPY, vop3 [-1, -1, 0x289, 0x289, -1]);
     row!(V_SUB_F32, Vop2, [0x04, 0x04, 0x02, 0x02, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | SDWA | DPP);
     row!(V_WRITELANE_B32, Vop2, [0x02, 0x02, -1, -1, -1], x(V, 1, B32) s(SS, 1, B32) s(SS, 1, B32), IGNORES_EXEC | COPY, vop3 [-1, -1, 0x28a, 0x28a, -1]);
-    row!(V_SUBREV_F32, Vop2, [0x05, 0x05, 0x03, 0x03, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | SDWA | DPP);
+    row!(V_SUBREV_F32, Vop2, [0x05, 0x05, 0x03, 0x03, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | SDWA | DPP | REVERSED);
     row!(V_MUL_LEGACY_F32, Vop2, [0x07, 0x07, 0x04, 0x04, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_MUL_F32, Vop2, [0x08, 0x08, 0x05, 0x05, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_MAC_LEGACY_F32, Vop2, [0x06, 0x06, -1, -1, -1], x(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | COMMUTES);
@@ -25,9 +25,9 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_MAX_LEGACY_F32, Vop2, [0x0e, 0x0e, -1, -1, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS);
     row!(V_MIN_U32, Vop2, [0x13, 0x13, 0x0e, 0x0e, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), COMMUTES | SDWA | DPP);
     row!(V_MAX_U32, Vop2, [0x14, 0x14, 0x0f, 0x0f, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), COMMUTES | SDWA | DPP);
-    row!(V_LSHRREV_B32, Vop2, [0x16, 0x16, 0x10, 0x10, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), SDWA | DPP);
-    row!(V_ASHRREV_I32, Vop2, [0x18, 0x18, 0x11, 0x11, -1], d(V, 1, I32) s(VS, 1, I32) s(V, 1, I32), SDWA | DPP);
-    row!(V_LSHLREV_B32, Vop2, [0x1a, 0x1a, 0x12, 0x12, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), SDWA | DPP);
+    row!(V_LSHRREV_B32, Vop2, [0x16, 0x16, 0x10, 0x10, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), SDWA | DPP | REVERSED);
+    row!(V_ASHRREV_I32, Vop2, [0x18, 0x18, 0x11, 0x11, -1], d(V, 1, I32) s(VS, 1, I32) s(V, 1, I32), SDWA | DPP | REVERSED);
+    row!(V_LSHLREV_B32, Vop2, [0x1a, 0x1a, 0x12, 0x12, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), SDWA | DPP | REVERSED);
     row!(V_AND_B32, Vop2, [0x1b, 0x1b, 0x13, 0x13, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), COMMUTES | SDWA | DPP);
     row!(V_OR_B32, Vop2, [0x1c, 0x1c, 0x14, 0x14, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), COMMUTES | SDWA | DPP);
     row!(V_LSHR_B32, Vop2, [0x15, 0x15, -1, -1, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), NONE);
@@ -39,14 +39,14 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_ADD_CO_U32, Vop2, [0x25, 0x25, 0x19, 0x19, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_add_i32"), (Gfx7, "v_add_i32"), (Gfx8, "v_add_u32")]);
     row!(V_LSHL_B32, Vop2, [0x19, 0x19, -1, -1, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), NONE);
     row!(V_SUB_CO_U32, Vop2, [0x26, 0x26, 0x1a, 0x1a, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_sub_i32"), (Gfx7, "v_sub_i32"), (Gfx8, "v_sub_u32")]);
-    row!(V_SUBREV_CO_U32, Vop2, [0x27, 0x27, 0x1b, 0x1b, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_subrev_i32"), (Gfx7, "v_subrev_i32"), (Gfx8, "v_subrev_u32")]);
+    row!(V_SUBREV_CO_U32, Vop2, [0x27, 0x27, 0x1b, 0x1b, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subrev_i32"), (Gfx7, "v_subrev_i32"), (Gfx8, "v_subrev_u32")]);
     row!(V_ADDC_CO_U32, Vop2, [0x28, 0x28, 0x1c, 0x1c, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_addc_u32"), (Gfx7, "v_addc_u32"), (Gfx8, "v_addc_u32")]);
     row!(V_SUBB_CO_U32, Vop2, [0x29, 0x29, 0x1d, 0x1d, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_subb_u32"), (Gfx7, "v_subb_u32"), (Gfx8, "v_subb_u32")]);
     row!(V_BFM_B32, Vop2, [0x1e, 0x1e, -1, -1, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), NONE, vop3 [0x11e, 0x11e, 0x293, 0x293, -1]);
-    row!(V_SUBBREV_CO_U32, Vop2, [0x2a, 0x2a, 0x1e, 0x1e, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_subbrev_u32"), (Gfx7, "v_subbrev_u32"), (Gfx8, "v_subbrev_u32")]);
+    row!(V_SUBBREV_CO_U32, Vop2, [0x2a, 0x2a, 0x1e, 0x1e, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subbrev_u32"), (Gfx7, "v_subbrev_u32"), (Gfx8, "v_subbrev_u32")]);
     row!(V_ADD_F16, Vop2, [-1, -1, 0x1f, 0x1f, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_SUB_F16, Vop2, [-1, -1, 0x20, 0x20, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | SDWA | DPP);
-    row!(V_SUBREV_F16, Vop2, [-1, -1, 0x21, 0x21, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | SDWA | DPP);
+    row!(V_SUBREV_F16, Vop2, [-1, -1, 0x21, 0x21, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | SDWA | DPP | REVERSED);
     row!(V_BCNT_U32_B32, Vop2, [0x22, 0x22, -1, -1, -1], d(V, 1, U32) s(VS, 1, B32) s(V, 1, B32), NONE, vop3 [0x122, 0x122, 0x28b, 0x28b, -1]);
     row!(V_MUL_F16, Vop2, [-1, -1, 0x22, 0x22, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_MAC_F16, Vop2, [-1, -1, 0x23, 0x23, -1], x(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | COMMUTES | SDWA8 | DPP);
@@ -56,12 +56,12 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_MADAK_F16, Vop2, [-1, -1, 0x25, 0x25, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16) s(LIT, 1, F16), COMMUTES | NO_VOP3);
     row!(V_ADD_U16, Vop2, [-1, -1, 0x26, 0x26, -1], d(V, 1, U16) s(VS, 1, U16) s(V, 1, U16), INT_CLAMP | COMMUTES | SDWA | DPP);
     row!(V_SUB_U16, Vop2, [-1, -1, 0x27, 0x27, -1], d(V, 1, U16) s(VS, 1, U16) s(V, 1, U16), INT_CLAMP | SDWA | DPP);
-    row!(V_SUBREV_U16, Vop2, [-1, -1, 0x28, 0x28, -1], d(V, 1, U16) s(VS, 1, U16) s(V, 1, U16), INT_CLAMP | SDWA | DPP);
+    row!(V_SUBREV_U16, Vop2, [-1, -1, 0x28, 0x28, -1], d(V, 1, U16) s(VS, 1, U16) s(V, 1, U16), INT_CLAMP | SDWA | DPP | REVERSED);
     row!(V_MUL_LO_U16, Vop2, [-1, -1, 0x29, 0x29, -1], d(V, 1, U16) s(VS, 1, U16) s(V, 1, U16), COMMUTES | SDWA | DPP);
-    row!(V_LSHLREV_B16, Vop2, [-1, -1, 0x2a, 0x2a, -1], d(V, 1, B16) s(VS, 1, B16) s(V, 1, B16), SDWA | DPP);
+    row!(V_LSHLREV_B16, Vop2, [-1, -1, 0x2a, 0x2a, -1], d(V, 1, B16) s(VS, 1, B16) s(V, 1, B16), SDWA | DPP | REVERSED);
     row!(V_LDEXP_F32, Vop2, [0x2b, 0x2b, -1, -1, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, I32), FLOAT_MODS, vop3 [0x12b, 0x12b, 0x288, 0x288, -1]);
-    row!(V_LSHRREV_B16, Vop2, [-1, -1, 0x2b, 0x2b, -1], d(V, 1, B16) s(VS, 1, B16) s(V, 1, B16), SDWA | DPP);
-    row!(V_ASHRREV_I16, Vop2, [-1, -1, 0x2c, 0x2c, -1], d(V, 1, I16) s(VS, 1, I16) s(V, 1, I16), SDWA | DPP);
+    row!(V_LSHRREV_B16, Vop2, [-1, -1, 0x2b, 0x2b, -1], d(V, 1, B16) s(VS, 1, B16) s(V, 1, B16), SDWA | DPP | REVERSED);
+    row!(V_ASHRREV_I16, Vop2, [-1, -1, 0x2c, 0x2c, -1], d(V, 1, I16) s(VS, 1, I16) s(V, 1, I16), SDWA | DPP | REVERSED);
     row!(V_CVT_PKACCUM_U8_F32, Vop2, [0x2c, 0x2c, -1, -1, -1], x(V, 1, B32) s(VS, 1, F32) s(V, 1, U32), FLOAT_MODS | NO_OMOD, vop3 [0x12c, 0x12c, 0x1f0, 0x1f0, -1]);
     row!(V_CVT_PKNORM_I16_F32, Vop2, [0x2d, 0x2d, -1, -1, -1], d(V, 1, V2I16) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | NO_OMOD, vop3 [0x12d, 0x12d, 0x294, 0x294, -1]);
     row!(V_MAX_F16, Vop2, [-1, -1, 0x2d, 0x2d, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | COMMUTES | SDWA | DPP);
@@ -77,7 +77,7 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_LDEXP_F16, Vop2, [-1, -1, 0x33, 0x33, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, I16), FLOAT_MODS | SDWA | DPP);
     row!(V_ADD_U32, Vop2, [-1, -1, -1, 0x34, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), INT_CLAMP | COMMUTES | SDWA | DPP);
     row!(V_SUB_U32, Vop2, [-1, -1, -1, 0x35, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), INT_CLAMP | SDWA | DPP);
-    row!(V_SUBREV_U32, Vop2, [-1, -1, -1, 0x36, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), INT_CLAMP | SDWA | DPP);
+    row!(V_SUBREV_U32, Vop2, [-1, -1, -1, 0x36, -1], d(V, 1, U32) s(VS, 1, U32) s(V, 1, U32), INT_CLAMP | SDWA | DPP | REVERSED);
     row!(V_FMAC_F32, Vop2, [-1, -1, -1, 0x3b, -1], x(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | COMMUTES | DPP, requires DL_INSTS);
     row!(V_XNOR_B32, Vop2, [-1, -1, -1, 0x3d, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), SDWA | DPP, requires DL_INSTS);
 } } }

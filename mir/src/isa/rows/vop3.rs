@@ -46,9 +46,9 @@ macro_rules! vop3 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_DIV_FMAS_F32, Vop3, [0x16f, 0x16f, 0x1e2, 0x1e2, -1], d(V, 1, F32) s(VS, 1, F32) s(VS, 1, F32) s(VS, 1, F32), FLOAT_MODS | COMMUTES | VCC_USE);
     row!(V_DIV_FMAS_F64, Vop3, [0x170, 0x170, 0x1e3, 0x1e3, -1], d(V, 2, F64) s(VS, 2, F64) s(VS, 2, F64) s(VS, 2, F64), FLOAT_MODS | COMMUTES | F64_RATE | VCC_USE);
     row!(V_MSAD_U8, Vop3, [0x171, 0x171, 0x1e4, 0x1e4, -1], d(V, 1, B32) s(VS, 1, B32) s(VS, 1, B32) s(VS, 1, B32), INT_CLAMP);
-    row!(V_QSAD_PK_U16_U8, Vop3, [-1, 0x172, 0x1e5, 0x1e5, -1], d(V, 2, B64) s(VS, 2, B64) s(VS, 1, B32) s(VS, 2, B64), INT_CLAMP | F64_RATE);
-    row!(V_MQSAD_PK_U16_U8, Vop3, [0x173, 0x173, 0x1e6, 0x1e6, -1], d(V, 2, B64) s(VS, 2, B64) s(VS, 1, B32) s(VS, 2, B64), INT_CLAMP | F64_RATE);
-    row!(V_MQSAD_U32_U8, Vop3, [-1, 0x175, 0x1e7, 0x1e7, -1], d(V, 4, Data) s(VS, 2, B64) s(VS, 1, B32) s(V, 4, Data), INT_CLAMP | F64_RATE);
+    row!(V_QSAD_PK_U16_U8, Vop3, [-1, 0x172, 0x1e5, 0x1e5, -1], d(V, 2, B64) s(VS, 2, B64) s(VS, 1, B32) s(VS, 2, B64), INT_CLAMP | F64_RATE | EARLY_CLOBBER);
+    row!(V_MQSAD_PK_U16_U8, Vop3, [0x173, 0x173, 0x1e6, 0x1e6, -1], d(V, 2, B64) s(VS, 2, B64) s(VS, 1, B32) s(VS, 2, B64), INT_CLAMP | F64_RATE | EARLY_CLOBBER);
+    row!(V_MQSAD_U32_U8, Vop3, [-1, 0x175, 0x1e7, 0x1e7, -1], d(V, 4, Data) s(VS, 2, B64) s(VS, 1, B32) s(V, 4, Data), INT_CLAMP | F64_RATE | EARLY_CLOBBER);
     row!(V_MAD_U64_U32, Vop3, [-1, 0x176, 0x1e8, 0x1e8, -1], d(V, 2, U64) d(M, 2, B64) s(VS, 1, U32) s(VS, 1, U32) s(VS, 2, U64), VOP3B | INT_CLAMP | COMMUTES | F64_RATE);
     row!(V_MAD_I64_I32, Vop3, [-1, 0x177, 0x1e9, 0x1e9, -1], d(V, 2, I64) d(M, 2, B64) s(VS, 1, I32) s(VS, 1, I32) s(VS, 2, I64), VOP3B | INT_CLAMP | COMMUTES | F64_RATE);
     row!(V_MAD_LEGACY_F16, Vop3, [-1, -1, 0x1ea, 0x1ea, -1], d(V, 1, F16) s(VS, 1, F16) s(VS, 1, F16) s(VS, 1, F16), FLOAT_MODS | COMMUTES, old [(Gfx8, "v_mad_f16")]);
@@ -92,9 +92,9 @@ macro_rules! vop3 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_MUL_LO_U32, Vop3, [0x169, 0x169, 0x285, 0x285, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32), COMMUTES | F64_RATE);
     row!(V_MUL_HI_U32, Vop3, [0x16a, 0x16a, 0x286, 0x286, -1], d(V, 1, U32) s(VS, 1, U32) s(VS, 1, U32), COMMUTES | F64_RATE);
     row!(V_MUL_HI_I32, Vop3, [0x16c, 0x16c, 0x287, 0x287, -1], d(V, 1, I32) s(VS, 1, I32) s(VS, 1, I32), COMMUTES | F64_RATE);
-    row!(V_LSHLREV_B64, Vop3, [-1, -1, 0x28f, 0x28f, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE);
-    row!(V_LSHRREV_B64, Vop3, [-1, -1, 0x290, 0x290, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE);
-    row!(V_ASHRREV_I64, Vop3, [-1, -1, 0x291, 0x291, -1], d(V, 2, I64) s(VS, 1, B32) s(VS, 2, I64), F64_RATE);
+    row!(V_LSHLREV_B64, Vop3, [-1, -1, 0x28f, 0x28f, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE | REVERSED);
+    row!(V_LSHRREV_B64, Vop3, [-1, -1, 0x290, 0x290, -1], d(V, 2, B64) s(VS, 1, B32) s(VS, 2, B64), F64_RATE | REVERSED);
+    row!(V_ASHRREV_I64, Vop3, [-1, -1, 0x291, 0x291, -1], d(V, 2, I64) s(VS, 1, B32) s(VS, 2, I64), F64_RATE | REVERSED);
     row!(V_TRIG_PREOP_F64, Vop3, [0x174, 0x174, 0x292, 0x292, -1], d(V, 2, F64) s(VS, 2, F64) s(VS, 1, I32), FLOAT_MODS | F64_RATE);
     row!(V_CVT_PKNORM_I16_F16, Vop3, [-1, -1, -1, 0x299, -1], d(V, 1, V2I16) s(VS, 1, F16) s(VS, 1, F16), FLOAT_MODS | NO_OMOD | OP_SEL);
     row!(V_CVT_PKNORM_U16_F16, Vop3, [-1, -1, -1, 0x29a, -1], d(V, 1, V2I16) s(VS, 1, F16) s(VS, 1, F16), FLOAT_MODS | NO_OMOD | OP_SEL);

@@ -8,9 +8,9 @@ macro_rules! vop3p { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { 
     row!(V_PK_MUL_LO_U16, Vop3p, [-1, -1, -1, 0x01, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
     row!(V_PK_ADD_I16, Vop3p, [-1, -1, -1, 0x02, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
     row!(V_PK_SUB_I16, Vop3p, [-1, -1, -1, 0x03, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
-    row!(V_PK_LSHLREV_B16, Vop3p, [-1, -1, -1, 0x04, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
-    row!(V_PK_LSHRREV_B16, Vop3p, [-1, -1, -1, 0x05, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
-    row!(V_PK_ASHRREV_I16, Vop3p, [-1, -1, -1, 0x06, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP);
+    row!(V_PK_LSHLREV_B16, Vop3p, [-1, -1, -1, 0x04, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | REVERSED);
+    row!(V_PK_LSHRREV_B16, Vop3p, [-1, -1, -1, 0x05, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | REVERSED);
+    row!(V_PK_ASHRREV_I16, Vop3p, [-1, -1, -1, 0x06, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | REVERSED);
     row!(V_PK_MAX_I16, Vop3p, [-1, -1, -1, 0x07, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
     row!(V_PK_MIN_I16, Vop3p, [-1, -1, -1, 0x08, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);
     row!(V_PK_MAD_U16, Vop3p, [-1, -1, -1, 0x09, -1], d(V, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16) s(VS, 1, V2I16), FLOAT_MODS | INT_CLAMP | COMMUTES);

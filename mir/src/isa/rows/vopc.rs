@@ -4,12 +4,12 @@
 
 #[rustfmt::skip]
 macro_rules! vopc { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$($more)*] $($rows)*
-    row!(V_CMP_CLASS_F32, Vopc, [0x88, 0x88, 0x10, 0x10, -1], d(M, 2, B64) s(VS, 1, F32) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA);
-    row!(V_CMPX_CLASS_F32, Vopc, [0x98, 0x98, 0x11, 0x11, -1], d(M, 2, B64) s(VS, 1, F32) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | EXEC_DEF);
-    row!(V_CMP_CLASS_F64, Vopc, [0xa8, 0xa8, 0x12, 0x12, -1], d(M, 2, B64) s(VS, 2, F64) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | F64_RATE);
-    row!(V_CMPX_CLASS_F64, Vopc, [0xb8, 0xb8, 0x13, 0x13, -1], d(M, 2, B64) s(VS, 2, F64) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | F64_RATE | EXEC_DEF);
-    row!(V_CMP_CLASS_F16, Vopc, [-1, -1, 0x14, 0x14, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA);
-    row!(V_CMPX_CLASS_F16, Vopc, [-1, -1, 0x15, 0x15, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | EXEC_DEF);
+    row!(V_CMP_CLASS_F32, Vopc, [0x88, 0x88, 0x10, 0x10, -1], d(M, 2, B64) s(VS, 1, F32) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | CLASS);
+    row!(V_CMPX_CLASS_F32, Vopc, [0x98, 0x98, 0x11, 0x11, -1], d(M, 2, B64) s(VS, 1, F32) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | EXEC_DEF | CLASS);
+    row!(V_CMP_CLASS_F64, Vopc, [0xa8, 0xa8, 0x12, 0x12, -1], d(M, 2, B64) s(VS, 2, F64) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | F64_RATE | CLASS);
+    row!(V_CMPX_CLASS_F64, Vopc, [0xb8, 0xb8, 0x13, 0x13, -1], d(M, 2, B64) s(VS, 2, F64) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | F64_RATE | EXEC_DEF | CLASS);
+    row!(V_CMP_CLASS_F16, Vopc, [-1, -1, 0x14, 0x14, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | CLASS);
+    row!(V_CMPX_CLASS_F16, Vopc, [-1, -1, 0x15, 0x15, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, U32), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | EXEC_DEF | CLASS);
     row!(V_CMP_F_F16, Vopc, [-1, -1, 0x20, 0x20, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | NO_OMOD | COMMUTES | SDWA);
     row!(V_CMP_LT_F16, Vopc, [-1, -1, 0x21, 0x21, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | NO_OMOD | SDWA);
     row!(V_CMP_EQ_F16, Vopc, [-1, -1, 0x22, 0x22, -1], d(M, 2, B64) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | NO_OMOD | COMMUTES | SDWA);

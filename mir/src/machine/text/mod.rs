@@ -87,7 +87,7 @@ const VREG_FLAGS: [(VRegFlags, &str); 3] = [
     (VRegFlags::PINNED, "pinned"),
 ];
 
-const MOD_FLAGS: [(ModFlags, &str); 24] = [
+const MOD_FLAGS: [(ModFlags, &str); 25] = [
     (ModFlags::CLAMP, "clamp"),
     (ModFlags::GLC, "glc"),
     (ModFlags::SLC, "slc"),
@@ -112,6 +112,7 @@ const MOD_FLAGS: [(ModFlags, &str); 24] = [
     (ModFlags::LIT1, "lit1"),
     (ModFlags::ZERO_OFFSET, "zero_offset"),
     (ModFlags::OTHER_LANES, "other_lanes"),
+    (ModFlags::SETS_EXEC, "sets_exec"),
 ];
 
 fn file_letter(file: RegFile) -> char {

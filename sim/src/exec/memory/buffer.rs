@@ -9,7 +9,6 @@ use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind};
 use crate::wave::{LANES, Wave};
 use mir::machine::ModFlags;
-use mir::target::Generation;
 
 /// Addresses have 48 bits and wrap around.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
@@ -32,7 +31,7 @@ impl Exec<'_> {
         let high = self.address_scalar(w, srsrc + 2, 2, "the buffer resource")?;
         let word3 = (high >> 32) as u32;
         let mut stride = low >> 48 & 0x3fff;
-        if word3 >> 23 & 1 != 0 && self.launch.target.generation() >= Generation::Gfx8 {
+        if word3 >> 23 & 1 != 0 && self.launch.target.limits().buffers.wide_stride {
             // With add-TID the data format holds more bits of the stride.
             stride |= u64::from(word3 >> 15 & 15) << 14;
         }
@@ -56,9 +55,9 @@ impl Exec<'_> {
         let resource = self.resource(w, op)?;
         let Resource { base, stride, swizzle, records, word3 } = resource;
         let add_tid = word3 >> 23 & 1 != 0;
-        let generation = self.launch.target.generation();
+        let rules = &self.launch.target.limits().buffers;
         let index_stride = 8u64 << (word3 >> 21 & 3);
-        let element = if generation >= Generation::Gfx9 { 4u64 } else { 2 << (word3 >> 19 & 3) };
+        let element = if rules.element_size { 2u64 << (word3 >> 19 & 3) } else { 4 };
         let soffset = self.offset_operand(w, op.operand("soffset"), "soffset")? & 0xffff_ffff;
         let (offen, idxen, addr64) =
             (op.flag(ModFlags::OFFEN), op.flag(ModFlags::IDXEN), op.flag(ModFlags::ADDR64));
@@ -85,7 +84,7 @@ impl Exec<'_> {
             let in_range = if stride == 0 || !swizzle {
                 let at = offset + stride * index;
                 at + u64::from(bytes)
-                    <= records.saturating_sub(if generation >= Generation::Gfx9 { soffset } else { 0 })
+                    <= records.saturating_sub(if rules.checks_soffset { soffset } else { 0 })
             } else {
                 index < records && offset < stride
             };

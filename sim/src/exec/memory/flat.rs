@@ -7,16 +7,15 @@ use crate::report::Result;
 use crate::strict::races::Path;
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
-use mir::isa::Format;
+use mir::isa::MemoryKind;
 use mir::machine::PReg;
-use mir::target::{Features, Generation};
+use mir::target::{Features, FlatScratch};
 
 impl Exec<'_> {
     /// FLAT_SCRATCH as an address.
     fn flat_scratch(&self, w: &Wave) -> Result<u64> {
-        let generation = self.launch.target.generation();
         let v = self.address_scalar(w, PReg::FLAT_SCRATCH_LO.0, 2, "FLAT_SCRATCH")?;
-        Ok(if generation >= Generation::Gfx9 {
+        Ok(if self.launch.target.limits().flat_scratch == FlatScratch::Address {
             v
         } else {
             // The high dword is the offset from the hidden base in units of 256 bytes.
@@ -37,8 +36,8 @@ impl Exec<'_> {
         let vaddr = op.vgpr("vaddr").map(usize::from);
         let saddr = op.sgpr("saddr").filter(|&r| PReg(r) != PReg::NULL);
         let mut places = [Place::Nowhere; LANES];
-        match op.info.format {
-            Format::Scratch => {
+        match op.memory_kind() {
+            Some(MemoryKind::Scratch) => {
                 let base = self.flat_scratch(w)?;
                 let s = match saddr {
                     Some(r) => self.address_scalar(w, r, 1, "saddr")?,
@@ -63,7 +62,7 @@ impl Exec<'_> {
                         None
                     }
                 };
-                let flat = op.info.format == Format::Flat;
+                let flat = op.is_generic();
                 let mut scratch = None;
                 for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
                     let lo = u64::from(w.v[n & 255][l]);
@@ -91,9 +90,8 @@ impl Exec<'_> {
         // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
         // answers in order with other vector memory.
         let to_memory = (0..LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
-        let in_order =
-            op.info.format == Format::Flat && to_memory && !self.launch.target.has(Features::GLOBAL);
-        self.path = if op.info.format == Format::Flat && !in_order { Path::Flat } else { Path::Vmem };
+        let in_order = op.is_generic() && to_memory && !self.launch.target.has(Features::GLOBAL);
+        self.path = if op.is_generic() && !in_order { Path::Flat } else { Path::Vmem };
         let result = self.access(w, g, op, &places, data, dst);
         self.path = Path::Ds;
         result?;

@@ -13,9 +13,9 @@ use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
-use mir::isa::Opcode;
+use mir::isa::{ImageParts, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// How `_pck` instructions, which convert nothing, fill registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +25,9 @@ enum Raw {
 }
 
 impl Raw {
-    fn of(name: &str) -> Option<Self> {
-        let rest = name.split_once("_pck")?.1;
-        Some(if rest == "_sgn" { Self::Signed } else { Self::Unsigned })
+    fn of(info: &OpcodeInfo) -> Option<Self> {
+        let signed = info.flags.contains(OpFlags::SIGN_EXTENDS);
+        info.image.contains(ImageParts::PACKED).then_some(if signed { Self::Signed } else { Self::Unsigned })
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
         | IMAGE_LOAD_MIP_PCK_SGN
         | IMAGE_STORE_PCK
         | IMAGE_STORE_MIP_PCK => |x, w, _, op| x.image(w, op),
-        _ if Form::of(op.info().name).is_some() => |x, w, _, op| x.image(w, op),
+        _ if Form::of(op.info()).is_some() => |x, w, _, op| x.image(w, op),
         _ if matches!(mem.kind, MemKind::Atomic(_)) => |x, w, _, op| x.image(w, op),
         _ => return None,
     })
@@ -120,9 +120,9 @@ impl Exec<'_> {
             13 => (2, true),
             other => return Err(refuse(format!("images of type {other}"))),
         };
-        let gfx9 = self.launch.target.generation() >= Generation::Gfx9;
+        let rules = self.launch.target.limits().images;
         let tiling = get(116, 5);
-        if tiling != if gfx9 { 0 } else { 8 } {
+        if tiling != u64::from(rules.linear) {
             return Err(refuse(format!("image layout {tiling}: linear images alone")));
         }
         let format = Format { data: get(52, 6) as u8, number: get(58, 4) as u8 };
@@ -130,7 +130,7 @@ impl Exec<'_> {
             return Err(refuse(format!("image format {}, {}", format.data, format.number)));
         }
         let width = get(64, 14) as u32 + 1;
-        let pitch = get(141, if gfx9 { 16 } else { 14 }) + 1;
+        let pitch = get(141, rules.pitch_bits.into()) + 1;
         Ok(Image {
             base: get(0, 40) << 8,
             format,
@@ -169,7 +169,7 @@ impl Exec<'_> {
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
-        if self.launch.target.generation() == Generation::Gfx6 && (atomic || mem.kind == MemKind::Store) {
+        if self.launch.target.has(Features::STORES_READ_LATE) && (atomic || mem.kind == MemKind::Store) {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
             w.waits.issue(Counter::Exp, EventKind::Export, &[data]);
         }
@@ -180,14 +180,14 @@ impl Exec<'_> {
     fn texel_of(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16, l: usize) -> Result<Option<u64>> {
         let read = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
         let n = image.coordinates();
-        if op.info.name.contains("_mip") && read(n) != 0 {
+        if op.info.image.contains(ImageParts::MIP) && read(n) != 0 {
             return Ok(None);
         }
         Ok(image.texel(std::array::from_fn(|k| if k < n { read(k) } else { 0 })))
     }
 
     fn coordinates_defined(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16) -> Result<()> {
-        let level = usize::from(op.info.name.contains("_mip"));
+        let level = usize::from(op.info.image.contains(ImageParts::MIP));
         (0..image.coordinates() + level).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
     }
 
@@ -217,7 +217,7 @@ impl Exec<'_> {
     fn image_load(&mut self, w: &mut Wave, op: &Op, image: &Image, vdata: u16, vaddr: u16) -> Result<u8> {
         let exec = w.exec();
         let size = op.inst.op == Opcode::IMAGE_GET_RESINFO;
-        let sampler = match Form::of(op.info.name) {
+        let sampler = match Form::of(op.info) {
             Some(form) => Some((form, self.sampler(w, op)?)),
             None => None,
         };
@@ -227,7 +227,7 @@ impl Exec<'_> {
             None => self.coordinates_defined(w, op, image, vaddr)?,
         }
         let gather = sampler.is_some_and(|(form, _)| form.gather);
-        let raw = Raw::of(op.info.name);
+        let raw = Raw::of(op.info);
         let mut texels = vec![[(0u32, 0u32); 4]; LANES];
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<Report>| r.at_lane(l);
@@ -295,7 +295,7 @@ impl Exec<'_> {
         self.coordinates_defined(w, op, image, vaddr)?;
         let d16 = op.flag(ModFlags::D16);
         let packed = d16 && self.launch.target.has(Features::PACKED_D16);
-        let raw = Raw::of(op.info.name).is_some();
+        let raw = Raw::of(op.info).is_some();
         for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
             let Some(at) = self.texel_of(w, op, image, vaddr, l)? else { continue };
             let mut components = [(0, 0); 4];
@@ -334,7 +334,7 @@ impl Exec<'_> {
     ) -> Result<u8> {
         let exec = w.exec();
         self.coordinates_defined(w, op, image, vaddr)?;
-        let swap = op.info.name.contains("cmpswap");
+        let swap = mem.kind.takes_comparand();
         let dwords = op.inst.mods.dmask.count_ones() as u16 / if swap { 2 } else { 1 };
         if !matches!(dwords, 1 | 2) || u32::from(dwords) * 4 != image.format.bytes() {
             return Err(unsupported(op));

@@ -5,18 +5,16 @@
 
 use super::super::{Exec, Group, Handler, unsupported};
 use super::{Data, Place, wide};
-use crate::exec::atomic::AtomicOp;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, PReg};
 use mir::target::Features;
 
 /// What executes `op`.
 pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
-    let name = op.info().name;
     Some(match op {
         Opcode::DS_SWIZZLE_B32 | Opcode::DS_PERMUTE_B32 | Opcode::DS_BPERMUTE_B32 | Opcode::DS_NOP => {
             |x, w, g, op| x.lds(w, g, op)
@@ -31,7 +29,7 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
         | Opcode::DS_GWS_SEMA_P
         | Opcode::DS_GWS_SEMA_RELEASE_ALL => |x, w, g, op| x.gws(w, g, op),
         _ if mem.kind == MemKind::None => return None,
-        _ if name.contains("src2") => |x, w, g, op| x.lds_src2(w, g, op),
+        _ if op.info().flags.contains(OpFlags::DS_SRC2) => |x, w, g, op| x.lds_src2(w, g, op),
         _ => |x, w, g, op| x.lds(w, g, op),
     })
 }
@@ -134,7 +132,7 @@ impl Exec<'_> {
                         };
                         let (a, b) = match (kind, mem.two != 0) {
                             (_, true) => (get(if which == 0 { data0 } else { data1 }), (0, 0)),
-                            (AtomicOp::CmpSwap | AtomicOp::FcmpSwap, _) => (get(data1), get(data0)),
+                            (Rmw::CmpSwap | Rmw::FcmpSwap, _) => (get(data1), get(data0)),
                             _ => (get(data0), get(data1)),
                         };
                         loaded[which][l] = self.atomic(w, g, mem, place, a, b).map_err(lane)?;
@@ -175,7 +173,7 @@ impl Exec<'_> {
         let offset = op.inst.mods.offset as u32 & 0xffff;
         let base = if op.flag(ModFlags::GDS) { 0 } else { self.defined_m0(w)? & 0xffff };
         let place = self.share_place(w, op, base.wrapping_add(offset) & !3, 4)?;
-        let kind = MemKind::Atomic(if consume { AtomicOp::Sub } else { AtomicOp::Add });
+        let kind = MemKind::Atomic(if consume { Rmw::Sub } else { Rmw::Add });
         let mem = Mem { kind, bytes: 4, signed: false, two: 0 };
         let old = self.atomic(w, g, mem, place, (u64::from(exec.count_ones()), 0), (0, 0))?;
         let (v, u) = old.word(0);

@@ -7,6 +7,7 @@
 //! `base + (o / 4) * 256 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
 
 use super::{Exec, Group, Handler, memory_event, unsupported};
+use crate::exec::atomic::Apply as _;
 use crate::memory::order::Issue;
 use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
@@ -15,9 +16,9 @@ use crate::strict::races::{Access, By, Path};
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::timing;
 use crate::wave::{LANES, Wave};
-use mir::isa::{OpFlags, Opcode};
+use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 mod buffer;
 mod dma;
@@ -379,10 +380,10 @@ impl Exec<'_> {
         let old = old.inspect_err(|_| self.atomic = false)?;
         let (x, xu) = if bytes == 8 { old.long(0) } else { wide(old.word(0)) };
         let new = kind.apply(x, a, b, bytes == 8);
-        use super::atomic::AtomicOp;
+
         let undef = match kind {
-            AtomicOp::Swap => au,
-            AtomicOp::CmpSwap | AtomicOp::FcmpSwap if x != b => xu | bu,
+            Rmw::Swap => au,
+            Rmw::CmpSwap | Rmw::FcmpSwap if x != b => xu | bu,
             _ if xu | au | bu & if needs_second(kind) { u64::MAX } else { 0 } != 0 => u64::MAX,
             _ => 0,
         };
@@ -440,8 +441,8 @@ impl Exec<'_> {
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
             None => {}
         }
-        // GFX6 reads store data late; GDS does so everywhere.
-        let late = self.launch.target.generation() == Generation::Gfx6
+        // GDS reads its data late everywhere.
+        let late = self.launch.target.has(Features::STORES_READ_LATE)
             && memory_event(op) == Some(EventKind::Vmem)
             || memory_event(op) == Some(EventKind::Gds);
         if let (true, Some(n)) = (late && mem.kind != MemKind::Load, data) {
@@ -513,9 +514,8 @@ fn wide((v, u): (u32, u32)) -> (u64, u64) {
     (u64::from(v), u64::from(u))
 }
 
-fn needs_second(kind: super::atomic::AtomicOp) -> bool {
-    use super::atomic::AtomicOp;
-    matches!(kind, AtomicOp::CmpSwap | AtomicOp::FcmpSwap | AtomicOp::Mskor | AtomicOp::Wrap)
+fn needs_second(kind: Rmw) -> bool {
+    matches!(kind, Rmw::CmpSwap | Rmw::FcmpSwap | Rmw::Mskor | Rmw::Wrap)
 }
 
 fn lds_bounds(what: &str, offset: u32, bytes: usize, g: &Group) -> Box<Report> {

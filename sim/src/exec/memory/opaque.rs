@@ -17,8 +17,9 @@ use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
 use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
+use mir::isa::{ImageParts, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// Where texels are.
 const TEXELS: u64 = 0x6a00_0000_0000;
@@ -50,12 +51,14 @@ impl Shape {
 type Part = (u8, usize, Option<u32>);
 
 /// The components of an address, and the number of dwords.
-fn parts(form: Form, kind: MemKind, name: &str, shape: Shape, a16: bool) -> (Vec<Part>, usize) {
+fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool) -> (Vec<Part>, usize) {
     let (mut out, mut at) = (Vec::new(), 0);
-    if name.contains("resinfo") {
+    let form = Form::of(info);
+    if info.image.contains(ImageParts::SIZE_QUERY) {
         return (vec![(b'm', 0, a16.then_some(0))], 1);
     }
-    let sampled = kind == MemKind::Load && Form::of(name).is_some();
+    let sampled = kind == MemKind::Load && form.is_some();
+    let form = form.unwrap_or_default();
     for (there, what, half) in
         [(form.offset, b'o', None), (form.bias, b'b', Some(0)), (form.compare, b'c', None)]
     {
@@ -78,7 +81,7 @@ fn parts(form: Form, kind: MemKind, name: &str, shape: Shape, a16: bool) -> (Vec
     let level = match (sampled, form.level, form.clamp) {
         (true, true, _) => Some(b'l'),
         (true, _, true) => Some(b'k'),
-        _ if name.contains("_mip") => Some(b'm'),
+        _ if info.image.contains(ImageParts::MIP) => Some(b'm'),
         _ => None,
     };
     run(shape.coordinates + usize::from(level.is_some()), b'x', level);
@@ -96,10 +99,9 @@ impl Exec<'_> {
         let images = self.cfg.opaque_images.unwrap_or_default();
         let ty = if images.ty != 0 { images.ty } else { field(&resource, 124, 4) as u8 };
         let shape = Shape::of(ty).ok_or_else(|| unsupported(op))?;
-        let name = op.info.name;
-        let form = Form::of(name);
+        let form = Form::of(op.info);
         let kind = if mem.kind == MemKind::None { MemKind::Load } else { mem.kind };
-        let (parts, dwords) = parts(form.unwrap_or_default(), kind, name, shape, op.flag(ModFlags::A16));
+        let (parts, dwords) = parts(op.info, kind, shape, op.flag(ModFlags::A16));
         (0..dwords).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))?;
         self.announce(w, op, mem.kind);
         let mut hash = resource.iter().fold(0x1357, |h, word| fnv1a(h, &word.to_le_bytes()));
@@ -115,7 +117,10 @@ impl Exec<'_> {
             hash = fnv1a(hash, &flags.map(u8::from));
             hash = fnv1a(hash, &[channel]);
         } else {
-            hash = fnv1a(hash, if name.contains("resinfo") { b"resinfo" } else { b"texel" });
+            hash = fnv1a(
+                hash,
+                if op.info.image.contains(ImageParts::SIZE_QUERY) { b"resinfo" } else { b"texel" },
+            );
         }
         let neighbours = images.quads && form.is_some_and(|f| !(f.level || f.zero || f.derivatives));
         let mut places = [0u64; LANES];
@@ -141,7 +146,7 @@ impl Exec<'_> {
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
-        if self.launch.target.generation() == Generation::Gfx6
+        if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
         {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
@@ -237,7 +242,7 @@ impl Exec<'_> {
         places: &[u64; LANES],
     ) -> Result<u8> {
         let exec = w.exec();
-        let swap = op.info.name.contains("cmpswap");
+        let swap = mem.kind.takes_comparand();
         let dwords = op.inst.mods.dmask.count_ones() as u16 / if swap { 2 } else { 1 };
         if !matches!(dwords, 1 | 2) {
             return Err(unsupported(op));
@@ -270,12 +275,13 @@ impl Exec<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mir::isa::Opcode;
 
     #[test]
     fn addresses_are_what_the_mnemonic_and_the_shape_say() {
         let names = |form: &str, ty: u8, a16: bool| {
-            let (parts, dwords) =
-                parts(Form::of(form).unwrap_or_default(), MemKind::Load, form, Shape::of(ty).unwrap(), a16);
+            let info = Opcode::by_name(form, mir::target::Generation::Gfx9).unwrap().info();
+            let (parts, dwords) = parts(info, MemKind::Load, Shape::of(ty).unwrap(), a16);
             (parts.iter().map(|p| char::from(p.0)).collect::<String>(), dwords)
         };
         assert_eq!(names("image_sample_c_b_cl_o", 9, false), ("obcxxk".to_owned(), 6));

@@ -1,6 +1,6 @@
 //! Sampled images: filters, address modes, depth comparison, levels of detail, gathers.
 //!
-//! What stands in the address registers follows from the mnemonic: offsets, bias, depth reference, derivatives, coordinates, level or
+//! What stands in the address registers follows from the opcode: offsets, bias, depth reference, derivatives, coordinates, level or
 //! clamp of the level, in this order. Images have one level here, so the level only chooses between the filters for magnification and
 //! minification. Sources: Vega ISA, "Image Sample" and "Sampler Descriptor". Weights are exact, while hardware has 8 bits of them.
 
@@ -9,9 +9,10 @@ use super::image::{Image, field};
 use crate::program::Op;
 use crate::report::{Kind, Report, Result};
 use crate::wave::{LANES, Wave};
+use mir::isa::{ImageParts, OpFlags, OpcodeInfo};
 use mir::machine::ModFlags;
 
-/// What a mnemonic says.
+/// What an opcode takes and gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Form {
     /// The four texels of a linear filter instead of their mean.
@@ -29,31 +30,20 @@ pub(super) struct Form {
 
 impl Form {
     /// `None` for what samples nothing, and for `image_gather4h`, whose footprint is not documented.
-    pub(super) fn of(name: &str) -> Option<Self> {
-        let mut form = Self::default();
-        let rest = if let Some(rest) = name.strip_prefix("image_sample") {
-            rest
-        } else if let Some(rest) = name.strip_prefix("image_gather4") {
-            form.gather = true;
-            rest
-        } else {
-            form.query = true;
-            name.strip_prefix("image_get_lod")?
-        };
-        for part in rest.split('_') {
-            match part {
-                "" => {}
-                "c" => form.compare = true,
-                "cl" => form.clamp = true,
-                "b" => form.bias = true,
-                "d" | "cd" => form.derivatives = true,
-                "l" => form.level = true,
-                "lz" => form.zero = true,
-                "o" => form.offset = true,
-                _ => return None,
-            }
-        }
-        Some(form)
+    pub(super) fn of(info: &OpcodeInfo) -> Option<Self> {
+        let parts = info.image;
+        let known = parts.contains(ImageParts::SAMPLED) && !parts.contains(ImageParts::HORIZONTAL);
+        known.then(|| Self {
+            gather: info.flags.contains(OpFlags::GATHER4),
+            query: parts.contains(ImageParts::LOD_QUERY),
+            offset: parts.contains(ImageParts::OFFSET),
+            bias: parts.contains(ImageParts::BIAS),
+            compare: parts.contains(ImageParts::COMPARE),
+            derivatives: parts.contains(ImageParts::DERIVATIVES),
+            level: parts.contains(ImageParts::LOD),
+            zero: parts.contains(ImageParts::LOD_ZERO),
+            clamp: parts.contains(ImageParts::LOD_CLAMP),
+        })
     }
 
     /// Address registers for an image, and where the coordinates are among them.
@@ -309,15 +299,15 @@ const _: () = assert!(LANES.is_multiple_of(4));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mir::isa::Opcode;
 
     #[test]
-    fn mnemonics_tell_the_address_registers() {
-        let form = Form::of("image_sample_c_b_cl_o").unwrap();
+    fn opcodes_tell_the_address_registers() {
+        let of = |name| Form::of(Opcode::by_name(name, mir::target::Generation::Gfx9).unwrap().info());
+        let form = of("image_sample_c_b_cl_o").unwrap();
         assert!(form.compare && form.bias && form.clamp && form.offset && !form.level && !form.gather);
-        assert!(
-            Form::of("image_gather4_lz").unwrap().zero && Form::of("image_sample_cd").unwrap().derivatives
-        );
-        assert_eq!((Form::of("image_gather4h"), Form::of("image_load")), (None, None));
+        assert!(of("image_gather4_lz").unwrap().zero && of("image_sample_cd").unwrap().derivatives);
+        assert_eq!((of("image_gather4h"), of("image_load")), (None, None));
         assert!(fixed(0x3f80, 14) == -0.5 && fixed(0x180, 14) == 1.5);
     }
 }

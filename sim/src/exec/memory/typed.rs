@@ -12,7 +12,7 @@ use crate::strict::waits::{Counter, EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{Format as Encoding, OpFlags};
 use mir::machine::PReg;
-use mir::target::{Features, Generation};
+use mir::target::Features;
 
 /// How the components of an instruction are held in registers.
 #[derive(Clone, Copy)]
@@ -40,8 +40,8 @@ pub(super) fn widen(format: Format, x: u32) -> u32 {
 
 impl Exec<'_> {
     fn layout(&self, op: &Op) -> Layout {
-        let name = op.info.name;
-        let components = name.rsplit('_').next().map_or(1, str::len).min(4);
+        let data = op.inst.facts().data().and_then(|i| op.info.operands.get(i));
+        let components = usize::from(data.map_or(1, |desc| desc.dwords));
         let high = op.info.flags.contains(OpFlags::D16_HI);
         let d16 = high || op.info.flags.contains(OpFlags::D16);
         let packed = d16 && self.launch.target.has(Features::PACKED_D16);
@@ -60,7 +60,7 @@ impl Exec<'_> {
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
         w.waits.issue(Counter::Vm, EventKind::Vmem, &loads);
-        if mem.kind == MemKind::Store && self.launch.target.generation() == Generation::Gfx6 {
+        if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }
         Ok(())

@@ -1,0 +1,304 @@
+//! Sizes that differ between generations: register files, fields of immediate offsets, layouts of what the hardware reads.
+//!
+//! A row is a generation; passes read `target.limits()` and never ask which row it is.
+//!
+//! Sources: ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega, "SGPR allocation", "Occupancy", "Microcode Formats" and "Buffer
+//! resource descriptor"; AMDGPU usage guide, "Kernel Descriptor".
+
+use super::{Generation, Target};
+
+/// Values of an immediate offset, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OffsetRange {
+    /// The least, in bytes.
+    pub min: i32,
+    /// The largest, in bytes.
+    pub max: i32,
+}
+
+impl OffsetRange {
+    /// There is no field: the offset is 0.
+    const NONE: Self = Self { min: 0, max: 0 };
+
+    /// Of a field of `bits` without sign that counts bytes.
+    const fn unsigned(bits: u32) -> Self {
+        Self { min: 0, max: (1 << bits) - 1 }
+    }
+
+    /// Of a field of `bits` in two's complement.
+    const fn signed(bits: u32) -> Self {
+        Self { min: -(1 << (bits - 1)), max: (1 << (bits - 1)) - 1 }
+    }
+
+    /// Whether an access at `offset` bytes, and one `span` bytes behind it, can be encoded.
+    #[inline]
+    pub fn contains(self, offset: i64, span: i64) -> bool {
+        i64::from(self.min) <= offset && offset <= i64::from(self.max) - span
+    }
+}
+
+/// Immediate offsets of memory instructions, by format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OffsetRanges {
+    /// Scalar memory. Sums are of whole dwords: the two lowest bits are dropped.
+    pub smem: OffsetRange,
+    /// MUBUF and MTBUF.
+    pub buffer: OffsetRange,
+    /// DS with one address.
+    pub ds: OffsetRange,
+    /// `flat_*`.
+    pub flat: OffsetRange,
+    /// `global_*` and `scratch_*`, where there are such.
+    pub global: OffsetRange,
+}
+
+/// What FLAT_SCRATCH holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlatScratch {
+    /// There is none.
+    None,
+    /// LO: bytes of a lane, HI: offset from a hidden base in units of 256 bytes.
+    SizeAndOffset,
+    /// A 64-bit address.
+    Address,
+}
+
+/// SGPRs at the end of a wave's allocation that have roles of their own; a deeper one implies those above it. 0 where there is none, or it
+/// has a place apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpecialSgprs {
+    /// SGPRs taken where VCC is used.
+    pub vcc: u32,
+    /// Where page faults are retried (XNACK_MASK).
+    pub xnack_mask: u32,
+    /// Where FLAT_SCRATCH is used.
+    pub flat_scratch: u32,
+    /// How many of them count within [`Limits::addressable_sgprs`].
+    pub within_limit: u32,
+}
+
+/// How a buffer resource is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferRules {
+    /// Bits 20:19 of dword 3 are the size of a swizzled element, 2 << n bytes; without them it is a dword.
+    pub element_size: bool,
+    /// With `ADD_TID_ENABLE` the data format's bits (18:15 of dword 3) are the stride's bits 17:14.
+    pub wide_stride: bool,
+    /// The range check of raw buffers counts `soffset`.
+    pub checks_soffset: bool,
+    /// Dword 3 of a resource for scratch: swizzled by lane, 64 lanes apart, elements of a dword.
+    pub scratch_dword3: u32,
+}
+
+/// How an image resource is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImageRules {
+    /// Number of the linear layout in the tiling field.
+    pub linear: u8,
+    /// Bits of the pitch.
+    pub pitch_bits: u8,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// Waves that a SIMD can hold.
+    pub max_waves_per_simd: u32,
+    /// SGPRs that a wave can address, specials apart.
+    pub addressable_sgprs: u32,
+    /// SGPRs of a SIMD.
+    pub total_sgprs: u32,
+    /// SGPRs are given out in multiples of this.
+    pub sgpr_granule: u32,
+    /// The count in a descriptor, in units of [`SGPR_BLOCK`], is rounded to this.
+    pub sgpr_block_granule: u32,
+    /// Specials at the end of the allocation.
+    pub special_sgprs: SpecialSgprs,
+    /// VGPRs that a wave can address.
+    pub addressable_vgprs: u32,
+    /// VGPRs of a lane on a SIMD.
+    pub total_vgprs: u32,
+    /// VGPRs are given out in multiples of this.
+    pub vgpr_granule: u32,
+    /// LDS bytes of a work-group.
+    pub lds_bytes: u32,
+    /// LDS is given out in multiples of so many bytes.
+    pub lds_granule: u32,
+    /// Scalar values (SGPRs, literals) that a vector instruction can read.
+    pub constant_bus: usize,
+    /// Immediate offsets.
+    pub offsets: OffsetRanges,
+    /// What FLAT_SCRATCH holds.
+    pub flat_scratch: FlatScratch,
+    /// How a buffer resource is read.
+    pub buffers: BufferRules,
+    /// How an image resource is read.
+    pub images: ImageRules,
+}
+
+/// SGPRs that one in the field of a descriptor stands for.
+pub const SGPR_BLOCK: u32 = 8;
+
+impl Limits {
+    /// The descriptor's field for a wave of `count` SGPRs, specials included: blocks, less one.
+    pub fn sgpr_blocks(&self, count: u32) -> u32 {
+        let granule = self.sgpr_block_granule;
+        count
+            .checked_div(granule)
+            .map_or(0, |_| (count.div_ceil(granule).max(1) - 1) * (granule / SGPR_BLOCK))
+    }
+
+    /// SGPRs that a wave has whose descriptor says `blocks`.
+    pub fn allocated_sgprs(&self, blocks: u32) -> u32 {
+        let granule = self.sgpr_block_granule.max(SGPR_BLOCK);
+        (blocks * SGPR_BLOCK / granule + 1) * granule
+    }
+
+    /// VGPRs that a wave has whose descriptor says `blocks`.
+    pub fn allocated_vgprs(&self, blocks: u32) -> u32 {
+        (blocks + 1) * self.vgpr_granule
+    }
+
+    /// Waves with so many registers each that a SIMD can hold.
+    pub fn waves_that_fit(&self, sgprs: u32, vgprs: u32) -> u32 {
+        let fit = |total: u32, used: u32, granule: u32| total / used.max(1).next_multiple_of(granule.max(1));
+        fit(self.total_vgprs, vgprs, self.vgpr_granule)
+            .min(fit(self.total_sgprs, sgprs, self.sgpr_granule))
+            .min(self.max_waves_per_simd)
+    }
+}
+
+const GFX6: Limits = Limits {
+    wave_size: 64,
+    max_waves_per_simd: 10,
+    addressable_sgprs: 104,
+    total_sgprs: 512,
+    sgpr_granule: 8,
+    sgpr_block_granule: 8,
+    special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 2 },
+    addressable_vgprs: 256,
+    total_vgprs: 256,
+    vgpr_granule: 4,
+    lds_bytes: 32 << 10,
+    lds_granule: 256,
+    constant_bus: 1,
+    offsets: OffsetRanges {
+        // 8 bits of dwords.
+        smem: OffsetRange { min: 0, max: 0xff * 4 + 3 },
+        buffer: OffsetRange::unsigned(12),
+        ds: OffsetRange::unsigned(16),
+        flat: OffsetRange::NONE,
+        global: OffsetRange::NONE,
+    },
+    flat_scratch: FlatScratch::None,
+    buffers: BufferRules {
+        element_size: true,
+        wide_stride: false,
+        checks_soffset: false,
+        scratch_dword3: 0x00e8_f000,
+    },
+    images: ImageRules { linear: 8, pitch_bits: 14 },
+};
+
+const GFX7: Limits = Limits {
+    special_sgprs: SpecialSgprs { flat_scratch: 4, within_limit: 4, ..GFX6.special_sgprs },
+    lds_bytes: 64 << 10,
+    lds_granule: 512,
+    flat_scratch: FlatScratch::SizeAndOffset,
+    ..GFX6
+};
+
+const GFX8: Limits = Limits {
+    addressable_sgprs: 102,
+    total_sgprs: 800,
+    sgpr_granule: 16,
+    special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6, within_limit: 0 },
+    offsets: OffsetRanges { smem: OffsetRange::unsigned(20), ..GFX7.offsets },
+    buffers: BufferRules { wide_stride: true, scratch_dword3: 0x00e8_0000, ..GFX7.buffers },
+    ..GFX7
+};
+
+const GFX9: Limits = Limits {
+    sgpr_block_granule: 16,
+    // Scalar memory has 21 bits in two's complement, but no access may start in front of its base.
+    offsets: OffsetRanges {
+        flat: OffsetRange::unsigned(12),
+        global: OffsetRange::signed(13),
+        ..GFX8.offsets
+    },
+    flat_scratch: FlatScratch::Address,
+    buffers: BufferRules {
+        element_size: false,
+        checks_soffset: true,
+        scratch_dword3: 0x00e0_0000,
+        ..GFX8.buffers
+    },
+    images: ImageRules { linear: 0, pitch_bits: 16 },
+    ..GFX8
+};
+
+/// Not in use yet: no processor has it.
+const GFX10: Limits = Limits {
+    sgpr_block_granule: 0,
+    special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
+    constant_bus: 2,
+    flat_scratch: FlatScratch::None,
+    ..GFX9
+};
+
+static LIMITS: [Limits; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX10];
+
+impl Generation {
+    /// Sizes of the generation.
+    #[inline]
+    pub fn limits(self) -> &'static Limits {
+        &LIMITS[self as usize]
+    }
+}
+
+impl Target {
+    /// Sizes of the target.
+    #[inline]
+    pub fn limits(&self) -> &'static Limits {
+        self.generation().limits()
+    }
+
+    /// Whether there is FLAT_SCRATCH.
+    #[inline]
+    pub fn has_flat_scratch(&self) -> bool {
+        self.limits().flat_scratch != FlatScratch::None
+    }
+
+    /// Lanes of a wave.
+    #[inline]
+    pub fn wave_size(&self) -> u32 {
+        self.limits().wave_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn register_blocks_hold_what_they_are_made_for() {
+        for generation in [Generation::Gfx6, Generation::Gfx7, Generation::Gfx8, Generation::Gfx9] {
+            let limits = generation.limits();
+            for count in 1..=limits.addressable_sgprs {
+                let blocks = limits.sgpr_blocks(count);
+                let allocated = limits.allocated_sgprs(blocks);
+                assert!(allocated >= count && allocated - count < limits.sgpr_block_granule);
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_include_their_ends() {
+        let global = Generation::Gfx9.limits().offsets.global;
+        assert!(global.contains(-4096, 0) && global.contains(4095, 0) && global.contains(4091, 4));
+        assert!(!global.contains(-4097, 0) && !global.contains(4096, 0) && !global.contains(4092, 4));
+        assert!(!Generation::Gfx8.limits().offsets.flat.contains(1, 0));
+    }
+}

@@ -1,0 +1,238 @@
+//! One attempt at binding all registers of a function.
+//!
+//! Webs are joined, then packed, file by file. Webs that find no place are taken apart where that may help, else the attempt fails and the function
+//! stays as it is. What is bound is rewritten, checked on request, and counted.
+
+use crate::files::{FILES, FileLimits, PerFile, available, kind_of};
+use crate::graph::{Graph, Numbering};
+use crate::liveness::{Kind, Liveness};
+use crate::occupancy::Mask;
+use crate::pack::{File, UNBOUND};
+use crate::resources::{note_whole_wave, place_lane_registers, resources};
+use crate::rewrite::{Bound, Rewriter};
+use crate::round::{Round, Waves};
+use crate::spill::Spills;
+use crate::webs::Webs;
+use crate::{Allocator, Options, checker, join};
+use mir::Result;
+use mir::machine::{Function, RegFile, VReg};
+use mir::target::Target;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+/// Why an attempt failed.
+pub(crate) struct Failure {
+    /// The file with too few registers.
+    pub file: RegFile,
+    /// Most dwords at once that found no place, if it came to that.
+    pub short: i32,
+}
+
+/// How often webs that found no place are taken apart before something is spilled.
+const JOIN_TRIES: usize = 2;
+/// SGPRs that count besides those of the packing: VCC, FLAT_SCRATCH and XNACK_MASK.
+const SPECIAL_SGPRS: u16 = 6;
+
+/// What an attempt knows of the function.
+pub(crate) struct Attempt<'a> {
+    target: &'a Target,
+    options: &'a Options,
+    numbering: Numbering,
+    wave: Graph,
+    thread: Graph,
+    /// Live ranges.
+    pub live: Rc<Liveness>,
+    /// What was spilled before; `None` where nothing was.
+    spills: Option<&'a Spills>,
+    files: PerFile<File>,
+}
+
+/// A register for everything.
+struct Binding {
+    /// The register of every virtual one.
+    reg_of: Vec<u16>,
+    /// Ordinary VGPRs, and all of them.
+    vgprs: std::ops::Range<u16>,
+}
+
+impl<'a> Attempt<'a> {
+    /// Numbers the code and computes its live ranges.
+    pub fn new(
+        f: &Function,
+        target: &'a Target,
+        options: &'a Options,
+        limits: &FileLimits,
+        spills: Option<&'a Spills>,
+    ) -> Result<Self> {
+        let numbering = Numbering::new(f);
+        let wave = Graph::new(f, &numbering, RegFile::Sgpr);
+        let thread = Graph::new(f, &numbering, RegFile::Vgpr);
+        let live = Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?);
+        let lanes = spills.map_or(0, Spills::lane_registers);
+        let files = PerFile { sgpr: limits.scalar_file(&live), vgpr: limits.vector_file(&live, lanes) };
+        Ok(Self { target, options, numbering, wave, thread, live, spills, files })
+    }
+
+    /// Binds everything, or tells which file has too few registers and leaves `f` as it is.
+    pub fn run(&self, f: &mut Function, memory: &mut Allocator) -> Result<Option<Failure>> {
+        match self.bind(f, memory) {
+            Ok(binding) => self.rewrite(f, memory, &binding).map(|()| None),
+            Err(failure) => Ok(Some(failure)),
+        }
+    }
+
+    /// VGPRs that hold spilled SGPRs.
+    fn lanes(&self) -> u16 {
+        self.spills.map_or(0, Spills::lane_registers)
+    }
+
+    fn bind(&self, f: &Function, memory: &mut Allocator) -> Result<Binding, Failure> {
+        let joiner = join::Joiner {
+            f,
+            live: &self.live,
+            numbering: &self.numbering,
+            wave: &self.wave,
+            thread: &self.thread,
+        };
+        // What regalloc2 said of the original code holds for what spilling left of it.
+        let mut ask = self.options.regalloc2 && self.spills.is_none();
+        if self.spills.is_none() {
+            memory.units.clear();
+        }
+        // Taking webs apart costs moves, which is better than spilling, but seldom helps where that has begun.
+        let tries_left = if self.spills.is_none() { JOIN_TRIES } else { 0 };
+        let mut apart: FxHashSet<VReg> = FxHashSet::default();
+        for tries in 0..=tries_left {
+            let (mut webs, open) = joiner.join(&mut memory.units, &apart, ask);
+            // What was found holds for what webs are joined again.
+            ask = false;
+            let hints = joiner.hints(&mut webs, &open);
+            let (live, numbering) = (&*self.live, &self.numbering);
+            let mut round = Round { f, live, numbering, webs: &mut webs, hints: &hints };
+            let mut at = vec![UNBOUND; f.vregs.len()];
+            let high = match self.pack(&mut round, memory, &mut at)? {
+                Ok(high) => high,
+                Err((file, failed)) => {
+                    let before = apart.len();
+                    round.dissolve(&failed, &mut apart);
+                    if tries == tries_left || apart.len() == before {
+                        return Err(Failure { file, short: round.overlap(&failed) });
+                    }
+                    continue;
+                }
+            };
+            let mut exclusive = self.files.vgpr.clone();
+            exclusive.allowed = exclusive.allowed.and_not(&Mask::run(0, high));
+            let packed = round.pack(Kind::WholeWave, &exclusive, 0, &mut memory.whole_wave, &mut at);
+            if !packed.failed.is_empty() {
+                // Ordinary registers must leave room.
+                return Err(Failure { file: RegFile::Vgpr, short: round.overlap(&packed.failed) });
+            }
+            let reg_of = registers_of(f, &mut webs, &at);
+            return Ok(Binding { reg_of, vgprs: high..packed.high.max(high) });
+        }
+        Err(Failure { file: RegFile::Sgpr, short: 0 })
+    }
+
+    /// Packs the ordinary registers of both files, tightly where more waves fit for it. Gives the VGPRs that are taken, or the webs that found no place.
+    fn pack(
+        &self,
+        round: &mut Round<'_>,
+        memory: &mut Allocator,
+        at: &mut [u16],
+    ) -> Result<Result<u16, (RegFile, Vec<VReg>)>, Failure> {
+        let mut most = PerFile::default();
+        for file in FILES {
+            most[file] = round.pressure(kind_of(file), &self.files[file]).into_iter().max().unwrap_or(0);
+        }
+        let crowded = |&file: &RegFile| most[file] > available(kind_of(file), &self.files[file]);
+        if let Some(file) = FILES.into_iter().find(crowded) {
+            return Err(Failure { file, short: 0 });
+        }
+        // More waves in one file are worth nothing if the other does not hold them.
+        let lanes = self.lanes();
+        let mut waves = Waves { target: self.target, kind: Kind::Vgpr, apart: lanes, bound: u32::MAX };
+        waves.bound = waves.fit(most.vgpr as u16);
+        let mut high = 0;
+        for file in FILES {
+            let (kind, registers) = (kind_of(file), &self.files[file]);
+            let occupancy = &mut memory.files[file];
+            let mut packed = round.pack(kind, registers, most[file], occupancy, at);
+            if packed.failed.is_empty() {
+                let apart = if file == RegFile::Sgpr { SPECIAL_SGPRS } else { lanes };
+                waves = Waves { kind, apart, ..waves };
+                packed = waves.improve(round, packed, most[file] as u16, registers, occupancy, at);
+                waves.bound = waves.bound.min(waves.fit(packed.high));
+            }
+            if !packed.failed.is_empty() {
+                return Ok(Err((file, packed.failed)));
+            }
+            high = packed.high;
+        }
+        Ok(Ok(high))
+    }
+
+    fn rewrite(&self, f: &mut Function, memory: &mut Allocator, binding: &Binding) -> Result<()> {
+        let reg_of = &binding.reg_of;
+        let taken = Mask::run(binding.vgprs.start, binding.vgprs.end - binding.vgprs.start);
+        let rewriter = Rewriter {
+            target: self.target,
+            numbering: &self.numbering,
+            wave: &self.wave,
+            thread: &self.thread,
+            reg_of,
+            sgprs: Bound { occupancy: &memory.files.sgpr, allowed: self.files.sgpr.allowed },
+            vgprs: Bound { occupancy: &memory.files.vgpr, allowed: self.files.vgpr.allowed.and_not(&taken) },
+            traced: self.options.verify,
+        };
+        let before = self.options.verify.then(|| f.clone());
+        #[cfg_attr(not(test), expect(unused_mut, reason = "tests break the result"))]
+        let mut traces = rewriter.run(f)?;
+        #[cfg(test)]
+        if let Some(damage) = &mut memory.damage {
+            damage.allocated(f, &mut traces);
+        }
+        let none = Spills::default();
+        let spills = self.spills.unwrap_or(&none);
+        if let Some(before) = &before {
+            checker::Checker {
+                target: self.target,
+                before,
+                after: f,
+                traces: &traces,
+                reg_of,
+                numbering: &self.numbering,
+                wave: &self.wave,
+                thread: &self.thread,
+                spills,
+                named: FxHashSet::default(),
+            }
+            .check()?;
+        }
+        note_whole_wave(f, reg_of);
+        // A register that broke a cycle of moves may lie above all others.
+        let lanes = self.lanes();
+        resources(f, lanes);
+        if lanes > 0 {
+            place_lane_registers(f, lanes)?;
+            resources(f, 0);
+        }
+        f.resources.sgpr_spills += spills.sgpr_dwords;
+        f.resources.vgpr_spills += spills.vgpr_dwords;
+        Ok(())
+    }
+}
+
+/// The register of every virtual register.
+fn registers_of(f: &Function, webs: &mut Webs, at: &[u16]) -> Vec<u16> {
+    f.vregs
+        .keys()
+        .map(|v| {
+            let (root, offset) = webs.find(v);
+            match at[root as usize] {
+                UNBOUND => UNBOUND,
+                first => first.saturating_add_signed(offset),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! The two register files, and which of their registers a function may take.
+
+use crate::Options;
+use crate::access;
+use crate::liveness::{Kind, Liveness};
+use crate::occupancy::Mask;
+use crate::pack::File;
+use mir::machine::{Function, PReg, RegFile};
+use mir::target::Target;
+use std::ops::{Index, IndexMut};
+
+/// Both files, in the order in which they are packed.
+pub(crate) const FILES: [RegFile; 2] = [RegFile::Sgpr, RegFile::Vgpr];
+
+/// Something for each register file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PerFile<T> {
+    /// For the scalar one.
+    pub sgpr: T,
+    /// For the vector one.
+    pub vgpr: T,
+}
+
+impl<T> Index<RegFile> for PerFile<T> {
+    type Output = T;
+
+    fn index(&self, file: RegFile) -> &T {
+        match file {
+            RegFile::Sgpr => &self.sgpr,
+            RegFile::Vgpr => &self.vgpr,
+        }
+    }
+}
+
+impl<T> IndexMut<RegFile> for PerFile<T> {
+    fn index_mut(&mut self, file: RegFile) -> &mut T {
+        match file {
+            RegFile::Sgpr => &mut self.sgpr,
+            RegFile::Vgpr => &mut self.vgpr,
+        }
+    }
+}
+
+/// The registers of `file` that ordinary packing is for.
+pub(crate) fn kind_of(file: RegFile) -> Kind {
+    match file {
+        RegFile::Sgpr => Kind::Sgpr,
+        RegFile::Vgpr => Kind::Vgpr,
+    }
+}
+
+/// Registers for SGPR indices: the plain ones and VCC.
+pub(crate) const VCC_PAIR: u16 = access::VCC;
+
+/// Registers that `file` has for anything.
+pub(crate) fn available(kind: Kind, file: &File) -> i32 {
+    file.allowed.and_not(&Mask::run(VCC_PAIR, u16::from(kind == Kind::Sgpr) * 2)).count() as i32
+}
+
+/// Most VGPRs that a kernel may use if `waves` of its waves are to fit on a SIMD.
+///
+/// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4.
+pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
+    let limits = target.limits();
+    let granule = limits.vgpr_granule;
+    (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
+}
+
+/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
+fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
+    f.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
+}
+
+/// Which registers there are.
+pub(crate) struct FileLimits {
+    pub hardware: &'static mir::target::Limits,
+    sgprs: u16,
+    vgprs: u16,
+    /// SGPRs that are not to be used at all.
+    barred: Mask,
+}
+
+impl FileLimits {
+    pub fn new(f: &Function, target: &Target, options: &Options) -> Self {
+        let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
+        let vgprs = vgpr_budget(target, waves)
+            .min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs));
+        let mut sgprs = target.processor.numbered_sgprs();
+        if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
+            // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
+            sgprs = sgprs.min(n.saturating_sub(6).max(16));
+        }
+        let mut barred = Mask::default();
+        if f.dynamic_stack {
+            barred.insert(mir::abi::call::STACK_POINTER.0);
+        }
+        if f.call_conv.is_callable() {
+            // What belongs to the caller and is not worth saving; with calls it is where values survive them.
+            let calls = !f.calls.is_empty();
+            let graphics = f.saves_as_graphics();
+            let given: Vec<PReg> = f.entry.registers().iter().map(|entry| entry.1).collect();
+            let kept = |n: u16| {
+                let reg = PReg::sgpr(n);
+                mir::abi::call::is_reserved(reg)
+                    || !calls && mir::abi::call::is_callee_saved(reg, graphics) && !given.contains(&reg)
+            };
+            for n in (0..PReg::SGPRS).filter(|&n| kept(n)) {
+                barred = barred.or(&Mask::run(n, 1));
+            }
+        }
+        Self { hardware: target.limits(), sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
+    }
+
+    pub fn scalar_file(&self, live: &Liveness) -> File {
+        let mut file =
+            File { allowed: Mask::run(0, self.sgprs).or(&Mask::run(VCC_PAIR, 2)), fixed: Vec::new() };
+        file.allowed = file.allowed.and_not(&self.barred);
+        restrict(&mut file, live, RegFile::Sgpr);
+        file
+    }
+
+    pub fn vector_file(&self, live: &Liveness, lanes: u16) -> File {
+        let mut file = File { allowed: Mask::run(0, self.vgprs.saturating_sub(lanes)), fixed: Vec::new() };
+        restrict(&mut file, live, RegFile::Vgpr);
+        file
+    }
+}
+
+fn restrict(file: &mut File, live: &Liveness, which: RegFile) {
+    for &(_, n) in live.reserved.iter().filter(|r| r.0 == which) {
+        file.allowed = file.allowed.and_not(&Mask::run(n, 1));
+    }
+    file.fixed.extend(live.fixed.iter().filter(|r| r.0 == which).map(|&(_, n, range)| (n, range)));
+}

@@ -1,0 +1,160 @@
+//! One try at packing the webs of a function.
+
+use crate::files::{VCC_PAIR, available, vgpr_budget};
+use crate::graph::Numbering;
+use crate::liveness::{Kind, Liveness};
+use crate::occupancy::{Mask, Occupancy};
+use crate::pack::{self, File, Hints, Item, Packing};
+use crate::webs::Webs;
+use crate::{repair, spill};
+use mir::machine::{Function, VReg};
+use mir::target::Target;
+
+/// One attempt.
+pub(crate) struct Round<'a> {
+    pub f: &'a Function,
+    pub live: &'a Liveness,
+    pub numbering: &'a Numbering,
+    pub webs: &'a mut Webs,
+    pub hints: &'a Hints,
+}
+
+impl Round<'_> {
+    /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
+    /// `most` dwords are alive at once.
+    pub fn pack(
+        &mut self,
+        kind: Kind,
+        file: &File,
+        most: i32,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
+        let mut items: Vec<Item> = pack::items(self.f, self.live, self.webs, kind);
+        let positions = self.numbering.len();
+        let mut packed = Packing::default();
+        // Where aligned tuples are crowded, they need their room first.
+        let crowded = kind == Kind::Sgpr && most * 6 > available(kind, file) * 5;
+        for order in usize::from(crowded)..2 {
+            if order == 1 {
+                items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
+            }
+            packed =
+                pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
+            if packed.failed.is_empty() {
+                return packed;
+            }
+        }
+        let repair = repair::Repair {
+            f: self.f,
+            live: self.live,
+            webs: self.webs,
+            items: &items,
+            file,
+            hints: self.hints,
+        };
+        if repair.run(&packed.failed, occupancy, at) {
+            packed.failed.clear();
+            packed.high = pack::high(self.f, &items, at);
+        }
+        packed
+    }
+
+    /// Dwords of `kind` alive at each position, those that the code names included.
+    pub fn pressure(&mut self, kind: Kind, file: &File) -> Vec<i32> {
+        let mut pieces = Vec::new();
+        for v in self.f.vregs.keys() {
+            if Kind::of(self.f, v) == kind && self.webs.find(v).0 == v.as_u32() {
+                self.webs.view(self.f, self.live, v).pieces(&mut pieces);
+            }
+        }
+        for &(n, range) in &file.fixed {
+            if file.allowed.contains(n) && (n < VCC_PAIR || kind != Kind::Sgpr) {
+                pieces.push((range, 1));
+            }
+        }
+        spill::pressure(self.numbering.len(), pieces.into_iter())
+    }
+
+    /// Most dwords of `webs` alive at once.
+    pub fn overlap(&self, webs: &[VReg]) -> i32 {
+        let mut pieces = Vec::new();
+        for &v in webs {
+            self.webs.view(self.f, self.live, v).pieces(&mut pieces);
+        }
+        spill::pressure(self.numbering.len(), pieces.into_iter()).into_iter().max().unwrap_or(0)
+    }
+
+    /// Keeps the members of failed webs out of joins from now on.
+    pub fn dissolve(&mut self, failed: &[VReg], apart: &mut rustc_hash::FxHashSet<VReg>) {
+        let roots: rustc_hash::FxHashSet<u32> = failed.iter().map(|v| v.as_u32()).collect();
+        let mut size = rustc_hash::FxHashMap::<u32, u32>::default();
+        for v in self.f.vregs.keys() {
+            *size.entry(self.webs.find(v).0).or_insert(0) += 1;
+        }
+        for v in self.f.vregs.keys() {
+            let (root, _) = self.webs.find(v);
+            if roots.contains(&root) && size.get(&root).is_some_and(|&n| n > 1) {
+                apart.insert(v);
+            }
+        }
+    }
+}
+
+/// Steps of a file's size in which more waves fit.
+pub(crate) struct Waves<'a> {
+    pub target: &'a Target,
+    pub kind: Kind,
+    /// Registers that count besides those of the packing.
+    pub apart: u16,
+    /// Waves that fit for other reasons.
+    pub bound: u32,
+}
+
+impl Waves<'_> {
+    /// Waves that fit with the first `high` registers.
+    pub fn fit(&self, high: u16) -> u32 {
+        let used = u32::from(high + self.apart);
+        match self.kind {
+            Kind::Sgpr => self.target.limits().waves_that_fit(used, 1),
+            _ => self.target.limits().waves_that_fit(1, used),
+        }
+    }
+
+    /// Registers with which `waves` fit.
+    fn limit(&self, waves: u32) -> u16 {
+        let p = self.target.limits();
+        let limit = match self.kind {
+            Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule * p.sgpr_granule,
+            _ => vgpr_budget(self.target, waves),
+        };
+        (limit as u16).saturating_sub(self.apart)
+    }
+
+    /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed` does.
+    pub fn improve(
+        &self,
+        round: &mut Round<'_>,
+        packed: Packing,
+        most: u16,
+        file: &File,
+        occupancy: &mut Occupancy,
+        at: &mut [u16],
+    ) -> Packing {
+        let (now, best) = (self.fit(packed.high), self.fit(most).min(self.bound));
+        if now >= best {
+            return packed;
+        }
+        let goals = [best, now + 1];
+        for &waves in &goals[usize::from(best == now + 1)..] {
+            let mut tight = file.clone();
+            let vcc = Mask::run(VCC_PAIR, u16::from(self.kind == Kind::Sgpr) * 2);
+            tight.allowed = tight.allowed.and(&Mask::run(0, self.limit(waves)).or(&vcc));
+            let packed = round.pack(self.kind, &tight, i32::from(most), occupancy, at);
+            if packed.failed.is_empty() {
+                return packed;
+            }
+        }
+        round.pack(self.kind, file, i32::from(most), occupancy, at)
+    }
+}
