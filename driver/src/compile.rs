@@ -71,7 +71,7 @@ pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Out
         mir::text::Program { module: reading.module, functions: Vec::new() }
     };
     let time = start.elapsed();
-    let mut output = compile_program(program, options, None)?;
+    let mut output = run_passes(program, options, None)?;
     output.times.add_first("read", time);
     Ok(output)
 }
@@ -104,7 +104,16 @@ pub fn compile_observed(
     options: &CompileOptions,
     observer: Option<&dyn Observer>,
 ) -> Result<Output, Errors> {
-    compile_program(mir::text::Program { module, functions: Vec::new() }, options, observer)
+    run_passes(mir::text::Program { module, functions: Vec::new() }, options, observer)
+}
+
+/// Runs the passes that `options` choose over a program that has come as far as the first of them needs. Where they stop before the last
+/// pass, the output is the text of the program.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_program(program: mir::text::Program, options: &CompileOptions) -> Result<Output, Errors> {
+    run_passes(program, options, None)
 }
 
 /// Brings a module to legal IR for `target`.
@@ -150,7 +159,7 @@ fn one(error: Box<Diagnostic>) -> Errors {
     vec![error]
 }
 
-fn compile_program(
+fn run_passes(
     program: mir::text::Program,
     options: &CompileOptions,
     observer: Option<&dyn Observer>,
@@ -527,20 +536,21 @@ fn descriptors(functions: &[FinalFunction]) -> String {
     text
 }
 
-/// The instructions of `ir`, each marked `divergent` or `uniform`.
+/// The parameters and instructions of `ir`, each marked `divergent` or `uniform`.
 fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> String {
     let mut text = String::new();
+    let word = |divergent| if divergent { "divergent" } else { "uniform" };
     for &block in &ir.layout {
         let _ = writeln!(text, "{block}:");
+        for &param in &ir.blocks[block].params {
+            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent(param)));
+        }
         for &inst in &ir.blocks[block].insts {
-            let mark = match ir.insts[inst].result {
-                Some(value) if uniformity.is_divergent(value) => "divergent",
-                None if ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block) => {
-                    "divergent"
-                }
-                _ => "uniform",
+            let divergent = match ir.insts[inst].result {
+                Some(value) => uniformity.is_divergent(value),
+                None => ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block),
             };
-            let _ = writeln!(text, "  {mark:9}  {}", ir.display_inst(module, inst));
+            let _ = writeln!(text, "  {:9}  {}", word(divergent), ir.display_inst(module, inst));
         }
     }
     text

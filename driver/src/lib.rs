@@ -22,7 +22,8 @@ mod prepare;
 pub mod stats;
 
 pub use compile::{
-    Errors, Observer, Output, compile, compile_module, compile_observed, compile_reading, finish, legalize,
+    Errors, Observer, Output, compile, compile_module, compile_observed, compile_program, compile_reading,
+    finish, legalize,
 };
 pub use options::{CompileOptions, FileType, PassSet, Place};
 pub use pass::Pass;

@@ -63,39 +63,3 @@ fn depends_on_lanes(inst: &Inst) -> bool {
     // What a pseudo instruction stands for is not there yet.
     inst.facts().unit == Unit::Pseudo || inst.reads_exec()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cranelift_entity::EntityRef;
-    use mir::ir::{CallConv, Func};
-
-    /// A move that allocation put into a region runs with the lanes of the block.
-    #[test]
-    fn moves_in_a_region_keep_their_lanes() {
-        let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
-        let block = f.add_block();
-        let (s, v) = (|n| Operand::preg(PReg::sgpr(n), 2), |n| Operand::preg(PReg::vgpr(n), 1));
-        let add = |marked: bool| {
-            let mut inst = Inst::new(Opcode::V_ADD_F32, [v(0), v(1), v(2)]);
-            inst.mods.flags.set(ModFlags::OTHER_LANES, marked);
-            inst
-        };
-        f.blocks[block].insts = vec![
-            Inst::new(Opcode::LANES_BEGIN, [s(4), Operand::Imm(-1)]),
-            add(true),
-            add(true),
-            Inst::new(Opcode::V_MOV_B32, [v(5), v(6)]),
-            add(true),
-            Inst::new(Opcode::LANES_END, [s(4), Operand::Imm(-1)]),
-            add(false),
-        ];
-        expand(&mut f);
-        let shown: Vec<&str> = f.blocks[block].insts.iter().map(|i| i.op.info().name).collect();
-        let mov = "s_mov_b64";
-        let (a, m) = ("v_add_f32", "v_mov_b32");
-        assert_eq!(shown, [mov, mov, a, a, mov, m, mov, a, mov, a]);
-        assert_eq!(f.blocks[block].insts[4].operands[1], s(4));
-        assert!(f.blocks[block].insts.iter().all(|i| i.mods.flags.is_empty()));
-    }
-}

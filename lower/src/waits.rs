@@ -442,238 +442,31 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cranelift_entity::EntityRef;
-    use mir::ir::{CallConv, Func};
-    use mir::machine::Edge;
-
-    fn target(name: &str) -> Target {
-        Target::new(Target::processor_by_name(name).expect("a processor of the table"))
-    }
-
-    fn s(n: u16, dwords: u8) -> Operand {
-        Operand::preg(PReg::sgpr(n), dwords)
-    }
-
-    fn v(n: u16, dwords: u8) -> Operand {
-        Operand::preg(PReg::vgpr(n), dwords)
-    }
-
-    fn s_load(dst: u16) -> Inst {
-        Inst::new(Opcode::S_LOAD_DWORD, [s(dst, 1), s(0, 2), Operand::Imm(0)])
-    }
-
-    fn load(dst: u16) -> Inst {
-        Inst::new(Opcode::GLOBAL_LOAD_DWORD, [v(dst, 1), v(100, 2), Operand::Off])
-    }
-
-    fn store(data: u16) -> Inst {
-        Inst::new(Opcode::GLOBAL_STORE_DWORD, [v(100, 2), v(data, 1), Operand::Off])
-    }
-
-    fn flat(dst: u16) -> Inst {
-        Inst::new(Opcode::FLAT_LOAD_DWORD, [v(dst, 1), v(100, 2)])
-    }
-
-    fn ds(dst: u16) -> Inst {
-        Inst::new(Opcode::DS_READ_B32, [v(dst, 1), v(102, 1)])
-    }
-
-    fn v_mov(dst: u16, src: Operand) -> Inst {
-        Inst::new(Opcode::V_MOV_B32, [v(dst, 1), src])
-    }
-
-    fn wait(imm: i64) -> Inst {
-        Inst::new(Opcode::S_WAITCNT, [Operand::Imm(imm)])
-    }
-
-    fn barrier() -> Inst {
-        Inst::new(Opcode::S_BARRIER, [])
-    }
-
-    fn function(blocks: &[(&[Inst], &[usize])]) -> Function {
-        let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
-        for (insts, succs) in blocks {
-            let block = f.add_block();
-            let data = &mut f.blocks[block];
-            data.insts = insts.to_vec();
-            data.wave_succs =
-                succs.iter().map(|&i| Edge { block: Block::new(i), args: Default::default() }).collect();
-            data.term = match succs.len() {
-                0 => Terminator::EndProgram,
-                1 => Terminator::Jump,
-                _ => Terminator::Uniform(Condition::Scc1),
-            };
-        }
-        f
-    }
-
-    /// Mnemonics of block `i` after insertion, waits as `vm/exp/lgkm` with `-` for no wait.
-    fn shown(f: &Function, i: usize, target: &Target) -> Vec<String> {
-        let max = target.waits().max();
-        f.blocks[Block::new(i)]
-            .insts
-            .iter()
-            .map(|inst| match (inst.op, &inst.operands[..]) {
-                (Opcode::S_WAITCNT, [Operand::Imm(imm)]) => {
-                    let counts = target.waits().decode(*imm as u16);
-                    let show = |n: u8, max: u8| if n == max { "-".to_owned() } else { n.to_string() };
-                    let fields =
-                        [show(counts.vm, max.vm), show(counts.exp, max.exp), show(counts.lgkm, max.lgkm)];
-                    fields.join("/")
-                }
-                _ => inst.op.info().name.to_owned(),
-            })
-            .collect()
-    }
-
-    fn straight(target_name: &str, insts: &[Inst]) -> Vec<String> {
-        let target = target(target_name);
-        let mut f = function(&[(insts, &[])]);
-        insert_waits(&mut f, &target);
-        // Only the waits, with the index of the instruction that they precede.
-        let mut at = 0;
-        let mut out = Vec::new();
-        for text in shown(&f, 0, &target) {
-            if text.contains('/') {
-                out.push(format!("{at}: {text}"));
-            } else {
-                at += 1;
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn in_order_loads_are_counted() {
-        let code = [load(0), load(1), load(2), v_mov(9, v(0, 1)), v_mov(9, v(2, 1)), v_mov(9, v(1, 1))];
-        assert_eq!(straight("gfx900", &code), ["3: 2/-/-", "4: 0/-/-"]);
-        // Stores count too, and need nothing themselves.
-        let code = [load(0), store(5), store(6), v_mov(5, v(9, 1)), v_mov(9, v(0, 1))];
-        assert_eq!(straight("gfx900", &code), ["4: 2/-/-"]);
-    }
-
-    #[test]
-    fn unordered_kinds_need_zero() {
-        let code = [s_load(4), s_load(5), v_mov(0, s(4, 1)), v_mov(0, s(5, 1))];
-        assert_eq!(straight("gfx900", &code), ["2: -/-/0"]);
-        let code = [load(0), flat(1), v_mov(9, v(0, 1)), v_mov(9, v(1, 1))];
-        assert_eq!(straight("gfx900", &code), ["2: 0/-/-", "3: -/-/0"]);
-        // LDS results stay in order among themselves whatever else counts in lgkmcnt.
-        let code = [ds(0), s_load(4), ds(1), v_mov(9, v(0, 1))];
-        assert_eq!(straight("gfx900", &code), ["3: -/-/1"]);
-    }
-
-    #[test]
-    fn overwriting_a_register_in_flight() {
-        assert_eq!(straight("gfx900", &[load(0), v_mov(0, v(9, 1))]), ["1: 0/-/-"]);
-        assert_eq!(straight("gfx900", &[load(0), load(0), v_mov(1, v(0, 1))]), ["2: 0/-/-"]);
-        assert_eq!(straight("gfx900", &[ds(0), load(0)]), ["1: -/-/0"]);
-        let atomic =
-            Inst::new(Opcode::BUFFER_ATOMIC_ADD_RTN, [v(0, 1), Operand::Off, s(4, 4), Operand::Imm(0)]);
-        assert_eq!(straight("gfx900", &[load(0), atomic]), ["1: 0/-/-"]);
-    }
-
-    #[test]
-    fn counts_are_clamped_to_the_field() {
-        let mut code = vec![load(0)];
-        code.extend((0..20).map(|_| store(5)));
-        code.push(v_mov(9, v(0, 1)));
-        assert_eq!(straight("gfx803", &code), ["21: 14/-/-"]);
-        assert_eq!(straight("gfx900", &code), ["21: 20/-/-"]);
-    }
-
-    #[test]
-    fn late_reads_of_stores_on_gfx6() {
-        let buffer = Inst::new(Opcode::BUFFER_STORE_DWORD, [v(5, 1), Operand::Off, s(4, 4), Operand::Imm(0)]);
-        let code = [buffer, v_mov(6, v(9, 1)), v_mov(5, v(9, 1))];
-        assert_eq!(straight("gfx600", &code), ["2: -/0/-"]);
-        assert!(straight("gfx700", &code).is_empty());
-    }
-
-    #[test]
-    fn required_waits_merge_and_vanish() {
-        let vm0 = target("gfx900").waits().encode(WaitCounts { vm: 0, exp: 7, lgkm: 15 });
-        // Nothing outstanding: gone.
-        assert!(straight("gfx900", &[wait(0), v_mov(0, v(1, 1))]).is_empty());
-        // A store that nobody reads is awaited because the memory model says so, once.
-        let code = [store(0), wait(vm0.into()), wait(vm0.into()), s_load(4)];
-        assert_eq!(straight("gfx900", &code), ["1: 0/-/-"]);
-        // Merged with what the next instruction needs.
-        let code = [store(0), s_load(4), wait(vm0.into()), v_mov(0, s(4, 1))];
-        assert_eq!(straight("gfx900", &code), ["2: 0/-/0"]);
-        // At the end of a block.
-        assert_eq!(straight("gfx900", &[store(0), wait(vm0.into())]), ["1: 0/-/-"]);
-    }
-
-    #[test]
-    fn barriers_wait_for_what_is_outstanding() {
-        assert_eq!(straight("gfx900", &[store(0), barrier(), barrier()]), ["1: 0/-/-"]);
-        assert!(straight("gfx900", &[barrier()]).is_empty());
-    }
-
-    #[test]
-    fn joins_take_the_stricter_wait() {
-        let target = target("gfx900");
-        let entry: &[Inst] = &[load(0)];
-        let (left, right): (&[Inst], &[Inst]) = (&[store(5), store(5)], &[store(5)]);
-        let join: &[Inst] = &[v_mov(9, v(0, 1))];
-        let mut f = function(&[(entry, &[1, 2]), (left, &[3]), (right, &[3]), (join, &[])]);
-        insert_waits(&mut f, &target);
-        assert_eq!(shown(&f, 3, &target), ["1/-/-", "v_mov_b32"]);
-        // One side has waited already.
-        let left: &[Inst] = &[v_mov(8, v(0, 1))];
-        let mut f = function(&[(entry, &[1, 2]), (left, &[3]), (right, &[3]), (join, &[])]);
-        insert_waits(&mut f, &target);
-        assert_eq!(shown(&f, 1, &target), ["0/-/-", "v_mov_b32"]);
-        assert_eq!(shown(&f, 3, &target), ["1/-/-", "v_mov_b32"]);
-    }
-
-    #[test]
-    fn loops_carry_loads_around() {
-        let target = target("gfx900");
-        let body: &[Inst] = &[v_mov(9, v(0, 1)), load(0), store(9)];
-        let mut f = function(&[(&[load(0)], &[1]), (body, &[1, 2]), (&[], &[])]);
-        insert_waits(&mut f, &target);
-        // Coming from before the loop nothing younger is outstanding, and the overwritten v9 is being stored by nobody.
-        assert_eq!(shown(&f, 1, &target), ["0/-/-", "v_mov_b32", "global_load_dword", "global_store_dword"]);
-        // A loop that only stores needs no wait at all.
-        let body: &[Inst] = &[store(9)];
-        let mut f = function(&[(&[], &[1]), (body, &[1, 2]), (&[], &[])]);
-        insert_waits(&mut f, &target);
-        assert_eq!(shown(&f, 1, &target), ["global_store_dword"]);
-    }
-
-    #[test]
-    fn branches_on_loaded_vcc_wait() {
-        let target = target("gfx900");
-        let load =
-            Inst::new(Opcode::S_LOAD_DWORDX2, [Operand::preg(PReg::VCC_LO, 2), s(0, 2), Operand::Imm(0)]);
-        let mut f = function(&[(&[load], &[1, 1]), (&[], &[])]);
-        f.blocks[Block::new(0)].term = Terminator::Uniform(Condition::Vccnz);
-        insert_waits(&mut f, &target);
-        assert_eq!(shown(&f, 0, &target), ["s_load_dwordx2", "-/-/0"]);
-    }
-
-    #[test]
-    fn functions_settle_what_their_caller_left() {
-        let target = target("gfx900");
-        let mut f = function(&[(&[v_mov(0, v(1, 1))], &[])]);
-        f.call_conv = CallConv::Device;
-        insert_waits(&mut f, &target);
-        assert_eq!(shown(&f, 0, &target), ["0/0/0", "v_mov_b32"]);
-    }
+    use mir::machine::parse_function;
+    use std::fmt::Write as _;
 
     /// Cost grows with the code, not with the square: twice the blocks, at most about twice the time.
     #[test]
     fn large_functions_are_quick() {
-        let body: Vec<Inst> = (0..8).flat_map(|i| [load(i), store(20 + i), v_mov(40, v(i, 1))]).collect();
-        let blocks: Vec<Vec<usize>> =
-            (0..5_000).map(|i| if i == 4_999 { vec![] } else { vec![i + 1, (i + 7).min(4_999)] }).collect();
-        let list: Vec<(&[Inst], &[usize])> = blocks.iter().map(|succs| (&body[..], &succs[..])).collect();
-        let mut f = function(&list);
+        const BLOCKS: usize = 5_000;
+        let mut text = String::from("function f, framed\n");
+        for i in 0..BLOCKS {
+            let _ = writeln!(text, "mbb{i}:");
+            for n in 0..8 {
+                let _ = writeln!(text, "  v{n} = global_load_dword v[100:101], off");
+                let _ = writeln!(text, "  global_store_dword v[100:101], v{}, off", 20 + n);
+                let _ = writeln!(text, "  v40 = v_mov_b32 v{n}");
+            }
+            let _ = match i + 1 {
+                BLOCKS => writeln!(text, "  wave end"),
+                next => writeln!(text, "  wave scc1 -> mbb{next}, mbb{}", (i + 7).min(BLOCKS - 1)),
+            };
+        }
+        let mut f = parse_function(&text, "test").expect("the text is right");
+        let target = Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"));
         let start = std::time::Instant::now();
-        insert_waits(&mut f, &target("gfx900"));
+        insert_waits(&mut f, &target);
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-        assert!(f.blocks.values().all(|data| data.insts.len() > body.len()));
+        assert!(f.blocks.values().all(|data| data.insts.len() > 24));
     }
 }

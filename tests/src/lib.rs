@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod corpus;
 pub mod examples;
+pub mod filetests;
 pub mod gpu;
 pub mod graphs;
 pub mod interpret;

@@ -141,6 +141,3 @@ fn divergent_graph(f: &mut Function) -> Result<()> {
     masks::fold_gates(f, &gates);
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;
