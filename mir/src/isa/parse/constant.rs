@@ -37,8 +37,8 @@ pub fn integer(value: i64, ty: ValueType, generation: Generation) -> Result<i64,
             None => Ok(i64::from(value as u32)),
         };
     }
-    // GFX6-7 have no 16-bit operations: a half is the low half of 32 bits.
-    let bits = if is_half(ty) && generation.encoding_rules().has_halves { 16 } else { 32 };
+    // LLVM holds halves to 16 bits on GFX6-7 too, where they are the low half of 32 bits.
+    let bits = if is_half(ty) { 16 } else { 32 };
     if fits(value, bits) {
         Ok(canonical_constant(value, ty))
     } else {

@@ -376,7 +376,7 @@ impl Parser<'_> {
                 data.thread_succs.push(Edge { block, args });
                 data.thread_sargs.push(sargs);
             }
-            if wave && data.thread_sargs.iter().all(|args| args.is_empty()) {
+            if (wave || self.f.is_linear()) && data.thread_sargs.iter().all(|args| args.is_empty()) {
                 data.thread_sargs.clear();
             }
         }
