@@ -190,7 +190,7 @@ fn run_passes(
     let forms = runner.function_passes(clamp(&passes, of_ir..of_functions), &module, bodies, &mut output)?;
     for (func, stats) in sources.iter().zip(&mut output.functions) {
         let own = std::mem::replace(&mut stats.times, ir_times[*func].clone());
-        stats.times.add_all(&own);
+        stats.times.append(own);
     }
     if passes.end <= of_functions {
         output.bytes = program_text(&module, &forms).into_bytes();
@@ -309,7 +309,7 @@ impl Runner<'_> {
                         errors.push(error);
                     }
                     notes.dump.push_str(&of_function.dump);
-                    times[func].add_all(&of_function.times);
+                    times[func].append(of_function.times);
                 }
                 if !errors.is_empty() {
                     return Err(errors);
@@ -337,14 +337,15 @@ impl Runner<'_> {
     ) -> Result<()> {
         let empty = ir::Function::new(String::new(), CallConv::Device, Type::Void);
         let mut function = std::mem::replace(&mut module.functions[func], empty);
+        let name = function.name.clone();
         let target = self.cx.target_of(&function)?;
         let ModuleContext { options, settings, .. } = self.cx;
         for pass in passes.iter().filter(|pass| self.enabled(pass)) {
             let Run::Function(run) = pass.run else { continue };
             let cx = FunctionContext { module, func, target: &target, options, settings };
             self.print(pass, "before", Some(&function.name), notes, || function.display(module).to_string());
-            let name = function.name.clone();
-            timed(pass, notes, || run(&mut function, &cx)).map_err(|error| error.in_function(&name))?;
+            let done = timed(pass, notes, || run(&mut function, &cx));
+            done.map_err(|error| error.in_function(&name))?;
             self.print(pass, "after", Some(&function.name), notes, || function.display(module).to_string());
             if options.verify {
                 verify_ir(pass, module, &function, &target)?;
@@ -583,7 +584,8 @@ fn broken(pass: &Pass, error: Diagnostic) -> Box<Diagnostic> {
 fn timed<T>(pass: &Pass, notes: &mut Notes, body: impl FnOnce() -> Result<T>) -> Result<T> {
     let start = Instant::now();
     let result = guarded(pass.name, body);
-    notes.times.add(pass.name, start.elapsed());
+    // Each pass runs once on what the notes are about.
+    notes.times.push(pass.name, start.elapsed());
     result
 }
 

@@ -69,6 +69,16 @@ impl PassTimes {
         }
     }
 
+    /// Adds `time` to a pass that has none yet.
+    pub fn push(&mut self, pass: &'static str, time: Duration) {
+        self.times.push((pass, time));
+    }
+
+    /// Puts the passes of `later`, which has none of these, behind them.
+    pub fn append(&mut self, later: Self) {
+        self.times.extend(later.times);
+    }
+
     /// Adds what was spent in `pass` before all others.
     pub fn add_first(&mut self, pass: &'static str, time: Duration) {
         self.times.insert(0, (pass, time));
