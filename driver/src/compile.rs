@@ -9,7 +9,7 @@ use emit::FinalFunction;
 use mir::analysis::Uniformity;
 use mir::ir::{self, CallConv, Func, Module, Type};
 use mir::target::Target;
-use mir::{CodegenOptions, Diagnostic, Result, machine};
+use mir::{CodegenOptions, Diagnostic, ErrorKind, Result, machine};
 use rayon::prelude::*;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -173,11 +173,6 @@ fn run_passes(
     let runner = Runner { cx: ModuleContext { options, target: &target, settings: &settings }, observer };
     let passes = options.passes();
 
-    let of_ir = PASSES.iter().take_while(|pass| !pass.is_machine()).count();
-    let ir_times = runner.ir_passes(clamp(&passes, 0..of_ir), &mut module, &mut output)?;
-
-    let of_functions = of_ir
-        + PASSES[of_ir..].iter().take_while(|p| !matches!(p.run, Run::Program(_) | Run::Write(_))).count();
     let first = &PASSES[passes.start.min(PASSES.len() - 1)];
     if let (Stage::Machine(needs), true) = (first.needs, options.starts_from_text())
         && let Some(f) = functions.iter().find(|f| f.stage != needs)
@@ -185,6 +180,14 @@ fn run_passes(
         let message = format!("{} needs stage {}, not {}", first.name, needs.word(), f.stage.word());
         return Err(one(Diagnostic::malformed(message).in_function(&f.name)));
     }
+    if options.starts_from_text() {
+        check_text(first, &module, &functions, &runner.cx).map_err(one)?;
+    }
+    let of_ir = PASSES.iter().take_while(|pass| !pass.is_machine()).count();
+    let ir_times = runner.ir_passes(clamp(&passes, 0..of_ir), &mut module, &mut output)?;
+
+    let of_functions = of_ir
+        + PASSES[of_ir..].iter().take_while(|p| !matches!(p.run, Run::Program(_) | Run::Write(_))).count();
     let bodies = bodies(&module, functions, passes.start > of_ir).map_err(one)?;
     let sources: Vec<Func> = bodies.iter().map(|body| body.0).collect();
     let forms = runner.function_passes(clamp(&passes, of_ir..of_functions), &module, bodies, &mut output)?;
@@ -204,6 +207,20 @@ fn run_passes(
         .program_passes(clamp(&passes, of_functions..PASSES.len()), &module, &mut finals, &mut output)
         .map_err(one)?;
     Ok(output)
+}
+
+/// Refuses the text of a program that does not hold what `first`, the pass that it starts with, may rely on.
+fn check_text(
+    first: &Pass,
+    module: &Module,
+    functions: &[machine::Function],
+    cx: &ModuleContext<'_>,
+) -> Result<()> {
+    let malformed = |error: Box<Diagnostic>| Box::new(Diagnostic { kind: ErrorKind::Malformed, ..*error });
+    for function in module.functions.values().filter(|f| !f.is_declaration()) {
+        check_ir(first.needs, module, function, &cx.target_of(function)?).map_err(malformed)?;
+    }
+    functions.iter().try_for_each(|f| machine::verify(f).map_err(malformed))
 }
 
 /// What of `all` is to run.
@@ -344,8 +361,11 @@ impl Runner<'_> {
             let Run::Function(run) = pass.run else { continue };
             let cx = FunctionContext { module, func, target: &target, options, settings };
             self.print(pass, "before", Some(&function.name), notes, || function.display(module).to_string());
-            let done = timed(pass, notes, || run(&mut function, &cx));
-            done.map_err(|error| error.in_function(&name))?;
+            if let Err(error) = timed(pass, notes, || run(&mut function, &cx)) {
+                // Others may still refer to it, and are looked at for errors of their own.
+                module.functions[func] = function;
+                return Err(error.in_function(&name));
+            }
             self.print(pass, "after", Some(&function.name), notes, || function.display(module).to_string());
             if options.verify {
                 verify_ir(pass, module, &function, &target)?;
@@ -559,18 +579,21 @@ fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> St
 
 /// Checks IR behind `pass`.
 fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    let verify = if pass.leaves >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
+    check_ir(pass.leaves, module, function, target).map_err(|error| broken(pass, *error))
+}
+
+/// Checks what must hold of IR at `stage`.
+fn check_ir(stage: Stage, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
+    let verify = if stage >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
     verify(module, function).map_err(|errors| match errors.into_iter().next() {
-        Some(error) => broken(pass, error),
-        None => broken(pass, *Diagnostic::defect("refused without a reason")),
+        Some(error) => Box::new(error),
+        None => Diagnostic::defect("refused without a reason"),
     })?;
-    let types = &module.types;
-    let legal = match pass.leaves {
+    match stage {
         Stage::Read => Ok(()),
-        Stage::Expanded => ir::legal::verify_expanded(function, types, target),
-        _ => ir::legal::verify_legal(function, types, target),
-    };
-    legal.map_err(|error| broken(pass, *error))
+        Stage::Expanded => ir::legal::verify_expanded(function, &module.types, target),
+        _ => ir::legal::verify_legal(function, &module.types, target),
+    }
 }
 
 /// What the verifier found behind `pass`.

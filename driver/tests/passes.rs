@@ -143,4 +143,9 @@ fn wrong_places_are_refused() {
     let (selected, _) = run(TEXT.as_bytes(), &["-mcpu=gfx900", "--stop-after=select"]);
     refused(&["-mcpu=gfx900", "--start-after=allocate"], &selected, "stage");
     refused(&["-mcpu=gfx900", "--start-before=allocate"], b"nonsense", "expected");
+    // Code that breaks a rule of its stage is the fault of who wrote it.
+    let broken = String::from_utf8(selected).unwrap().replacen("  end\n", "  jump\n", 1);
+    let output = gcnc(broken.as_bytes(), &["-mcpu=gfx900", "--start-after=select"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && stderr.contains("successors"), "{stderr}");
 }
