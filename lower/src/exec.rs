@@ -1,6 +1,6 @@
 //! Control flow and EXEC code after allocation, when it is known which moves between blocks are real.
 //!
-//! Structuring prepares for moves at every place where values meet; most of those blocks end up empty. So:
+//! Linearisation prepares for moves at every place where values meet; most of those blocks end up empty. So:
 //!
 //! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go;
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;

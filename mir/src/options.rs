@@ -1,6 +1,6 @@
 //! What the user may decide about code generation.
 
-/// Settings of simplification and selection; the same for all functions of a module.
+/// Settings of IR passes and selection; the same for all functions of a module.
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
     /// 0 to 3. Simplification does what legality needs at 0; from 1 on it also promotes stack objects, folds, shares

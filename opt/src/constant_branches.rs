@@ -2,7 +2,7 @@
 //!
 //! This is no optimisation and runs at every level. Which lanes run together, and so which values are uniform, follows from loops, and
 //! an edge that nobody takes can make a loop: a block behind the loop would count as a part of it, executed once an iteration. Everything
-//! behind simplification (uniformity, selection, linearisation) sees the same edges, so none may be dropped later. Legal IR therefore
+//! behind legalisation (uniformity, selection, linearisation) sees the same edges, so none may be dropped later. Legal IR therefore
 //! has no branch on a constant.
 //!
 //! Cost: linear, and next to nothing where there is no such branch.

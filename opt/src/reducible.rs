@@ -2,7 +2,7 @@
 //!
 //! # Problem
 //!
-//! Structuring, uniformity and allocation think in natural loops: a cycle is entered through its header alone. `goto` into a loop,
+//! Linearisation, uniformity and allocation think in natural loops: a cycle is entered through its header alone. `goto` into a loop,
 //! or jump threading before this compiler, leaves cycles with several entries.
 //!
 //! # Idea

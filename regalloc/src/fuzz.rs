@@ -1,6 +1,6 @@
 //! Random structured functions, allocated and checked.
 //!
-//! The generator writes what structuring may leave: nested conditionals and loops, uniform and divergent, SSA on both graphs. Divergent
+//! The generator writes what linearisation may leave: nested conditionals and loops, uniform and divergent, SSA on both graphs. Divergent
 //! conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n` runs n functions instead of a few.
 
 use crate::interpret::Case;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! prepare    machine::Inst -> Action, once: stand-ins for virtual registers, the simulator's Op
-//! registers  virtual registers: each lane's own before structuring, then the wave's
+//! registers  virtual registers: each lane's own before linearisation, then the wave's
 //! execute    one Action
 //! run        blocks, lanes, calls: a wave until it waits
 //! follow     whether lanes keep to the thread graph

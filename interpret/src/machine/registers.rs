@@ -1,8 +1,8 @@
 //! Registers of a function that is run: virtual ones here, physical ones in the simulator's [`Wave`].
 //!
-//! Before structuring every lane has registers of its own, scalar ones too: what an instance of a block writes, it writes for its lanes. A scalar
+//! Before linearisation every lane has registers of its own, scalar ones too: what an instance of a block writes, it writes for its lanes. A scalar
 //! that is read must be the same in all lanes that read it together, else selection has broken its promise of uniformity. A lane mask is one bit a
-//! lane; bits of lanes that do not take part are undefined. From structuring on a scalar is the wave's and has one value, kept in lane 0.
+//! lane; bits of lanes that do not take part are undefined. From linearisation on a scalar is the wave's and has one value, kept in lane 0.
 
 use cranelift_entity::EntityRef;
 use mir::machine::{Function, PReg, Reg, RegFile, RegOperand, VReg, VRegFlags};
@@ -116,7 +116,7 @@ pub(super) fn physical(reg: PReg) -> Place {
 pub(super) struct Registers {
     value: Vec<Lanes>,
     undef: Vec<Lanes>,
-    /// Lanes whose scalar, or whose bit of a mask, other lanes have overwritten since: from structuring on there is one register for all.
+    /// Lanes whose scalar, or whose bit of a mask, other lanes have overwritten since: from linearisation on there is one register for all.
     stale: Vec<u64>,
 }
 

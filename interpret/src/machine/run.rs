@@ -5,7 +5,7 @@
 //! start. Scalars and lane masks will be one register for all lanes: what an instance writes is gone for lanes that are not in it, and
 //! arguments of scalar parameters are read when the wave gets to their block.
 //!
-//! From structuring on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
+//! From linearisation on the wave has one place, EXEC is written by the code, and VGPR arguments move where allocation will put
 //! their moves: at the end of the body of a block with one successor, else at the start of the body of the target. EXEC must
 //! be such that every lane follows the thread graph from block to block up to an end; allocation relies on it.
 //!
@@ -193,7 +193,7 @@ impl<'p> Runner<'p> {
             }
             match step.action {
                 Action::LanesBegin { .. } if program.threads => {
-                    return Err(Cause::Malformed("a region of other lanes before structuring".into()));
+                    return Err(Cause::Malformed("a region of other lanes before linearisation".into()));
                 }
                 Action::LanesBegin { mask, .. } => self.region = Some(mask),
                 Action::LanesEnd => self.region = None,

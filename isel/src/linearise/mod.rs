@@ -70,7 +70,7 @@ use mir::machine::{Block, Edge, Function, Terminator};
 use normalise::Shape;
 use plan::Plan;
 
-/// Linearises `f`: selected code in, structured code out.
+/// Linearises `f`: selected code in, linear code out.
 ///
 /// Errors: `Unsupported` for irreducible control flow together with divergent branches and for several returns of a
 /// device function under divergent branches; `Defect` where a loop kept two back edges from one block.

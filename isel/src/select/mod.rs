@@ -371,7 +371,7 @@ impl<'a> Selector<'a> {
             InstKind::Call { callee, args } => self.lower_call(inst, data, *callee, args),
             InstKind::InlineAsm { asm, args } => self.lower_asm(data, *asm, args),
             InstKind::Shuffle { .. } | InstKind::InsertValue { .. } | InstKind::Switch { .. } => {
-                Err(Diagnostic::defect("simplification left an illegal operation"))
+                Err(Diagnostic::defect("legalisation left an illegal operation"))
             }
         }
     }

@@ -90,7 +90,7 @@ impl Condition {
     }
 }
 
-/// How the wave leaves a block. Successor numbers index [`BlockData::wave_succs`] (before structuring, when the wave graph
+/// How the wave leaves a block. Successor numbers index [`BlockData::wave_succs`] (before linearisation, when the wave graph
 /// does not exist yet, [`BlockData::thread_succs`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Terminator {
@@ -98,7 +98,7 @@ pub enum Terminator {
     Jump,
     /// To successor 0 where the condition holds, else to successor 1. All active lanes agree.
     Uniform(Condition),
-    /// Lanes whose bit in the mask (an SGPR pair) is set go to successor 0, the others to successor 1. Only before structuring.
+    /// Lanes whose bit in the mask (an SGPR pair) is set go to successor 0, the others to successor 1. Only before linearisation.
     Divergent(VReg),
     /// `s_endpgm`.
     EndProgram,
@@ -113,7 +113,7 @@ pub enum Terminator {
 pub struct BlockData {
     /// VGPR parameters, passed along thread edges.
     pub vparams: Vec<VReg>,
-    /// SGPR parameters: passed along thread edges' `sargs` before structuring, along wave edges after.
+    /// SGPR parameters: passed along thread edges' `sargs` before linearisation, along wave edges after.
     pub sparams: Vec<VReg>,
     /// Instructions.
     pub insts: Vec<Inst>,
@@ -125,9 +125,9 @@ pub struct BlockData {
     pub term: Terminator,
     /// Thread graph: where lanes go, with VGPR arguments.
     pub thread_succs: SmallVec<[Edge; 2]>,
-    /// SGPR arguments along the thread edges, in the order of `thread_succs`; only before structuring.
+    /// SGPR arguments along the thread edges, in the order of `thread_succs`; only before linearisation.
     pub thread_sargs: SmallVec<[SmallVec<[VReg; 4]>; 2]>,
-    /// Wave graph: where the wave goes, with SGPR arguments; empty before structuring.
+    /// Wave graph: where the wave goes, with SGPR arguments; empty before linearisation.
     pub wave_succs: SmallVec<[Edge; 2]>,
     /// Nesting depth in loops, for spill weights.
     pub loop_depth: u8,

@@ -2,7 +2,7 @@
 //!
 //! Checked here, cheapest first: block parts and edges; operands against their row (count, file, width); where EXEC may be
 //! written and SCC read; and, while registers are virtual, SSA: one definition, which dominates every use. VGPRs are
-//! checked on the thread graph, SGPRs and whole-wave VGPRs on the wave graph (before structuring there is only one). In selected code, also
+//! checked on the thread graph, SGPRs and whole-wave VGPRs on the wave graph (before linearisation there is only one). In selected code, also
 //! whether lanes agree on the scalars they read ([`super::lanes_agree`]).
 //! Cost: n log n. The first violation is returned as a [`ErrorKind::Defect`](crate::ErrorKind::Defect).
 
@@ -138,7 +138,7 @@ impl Verifier<'_> {
                 self.arity(data, data.thread_succs.len())?;
                 self.edges(&data.thread_succs, RegFile::Vgpr)?;
                 if !data.wave_succs.is_empty() {
-                    return Err(defect("wave edges before structuring"));
+                    return Err(defect("wave edges before linearisation"));
                 }
                 self.early_args(data)?;
             }
@@ -193,7 +193,7 @@ impl Verifier<'_> {
             Terminator::Uniform(_) => 2,
             Terminator::Divergent(mask) => {
                 if self.stage != Stage::Selected {
-                    return Err(defect("divergent branch after structuring"));
+                    return Err(defect("divergent branch after linearisation"));
                 }
                 match self.f.vregs.get(mask) {
                     Some(data) if data.file == RegFile::Sgpr && data.dwords == 2 => {}

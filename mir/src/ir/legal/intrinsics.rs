@@ -4,7 +4,7 @@
 //! expanded. Notes that go beyond LLVM's own definitions:
 //!
 //! * `ctlz`, `cttz` occur at i32 with `is_zero_poison` = true only and mean `ffbh_u32`, `ffbl_b32`: **zero gives
-//!   -1**, and simplification relies on it;
+//!   -1**, and legalisation relies on it;
 //! * `fshr` at i32 is `v_alignbit_b32`: the amount counts modulo 32;
 //! * `fmuladd` at float occurs only in functions that flush binary32 denormals and is `v_mad_f32`/`v_mac_f32`;
 //!   elsewhere it has become `fma`, or `fmul` and `fadd`;

@@ -1,4 +1,4 @@
-//! The definition of legal IR, as a check: what selection may rely on after simplification.
+//! The definition of legal IR, as a check: what selection may rely on after legalisation.
 
 use super::{PACKED, is_legal, typed_by_argument};
 use crate::ir::*;

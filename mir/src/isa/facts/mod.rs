@@ -1,6 +1,6 @@
 //! What passes ask about a machine instruction, in one place.
 //!
-//! Problem: waits, hazards, allocation, structuring, memory model and simulator want to know the same things: which unit executes an
+//! Problem: waits, hazards, allocation, linearisation, memory model and simulator want to know the same things: which unit executes an
 //! instruction, what it does to memory, which registers it touches besides its operands, what it counts in. Asked of formats and mnemonics
 //! at each place, the answers drift apart.
 //!

@@ -23,7 +23,7 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // Code that runs with other lanes than its block (`lower::exec_regions`): from here on marked instructions run with those of `mask`; EXEC is kept.
     row!(LANES_BEGIN, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
     row!(LANES_END, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
-    // Before structuring: the result of a strict operation or of `wqm`; `set.inactive`; live lanes of a shader; lanes that become helpers but for
+    // Before linearisation: the result of a strict operation or of `wqm`; `set.inactive`; live lanes of a shader; lanes that become helpers but for
     // those of `mask`; quads with a lane in `mask`; lanes at the entry.
     row!(LANES_RESULT, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(VS, 1, B32, src) s(IMM, 0, U32, lanes), SIDE_EFFECTS);
     row!(SET_INACTIVE, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(V, 1, B32, active) s(V, 1, B32, inactive), SIDE_EFFECTS);

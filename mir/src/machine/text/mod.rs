@@ -18,7 +18,7 @@
 //! ```
 //!
 //! * Registers are named with file (`s`, `v`) and width in dwords; `%5.1:v1` is one dword from dword 1 of
-//!   `%5`. Their flags and hints are in the header. Arguments of edges are names alone. Before structuring a
+//!   `%5`. Their flags and hints are in the header. Arguments of edges are names alone. Before linearisation a
 //!   thread edge has its SGPR arguments after a bar.
 //! * Numbers of blocks and registers are the entities' own. Blocks that are not in the layout, and registers
 //!   that nothing names, keep their numbers and lose their contents, which nobody reads.
