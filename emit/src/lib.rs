@@ -2,11 +2,13 @@
 //!
 //! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
 //! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
+//! [`link::link`] makes a loadable code object of several.
 #![forbid(unsafe_code)]
 pub mod assemble;
 mod assembly_text;
 pub mod disassemble;
 mod final_function;
+pub mod link;
 mod object;
 
 pub use assemble::assemble;
