@@ -42,13 +42,22 @@ pub(super) enum Field {
 /// What scanning the relocations found.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// What the table of addresses holds, in the order of first use.
+    /// What the table of addresses holds.
     pub got: Vec<Referent>,
     got_index: FxHashMap<Referent, usize>,
     pub relocs: Vec<DynamicReloc>,
 }
 
 impl Needs {
+    /// Puts the table in the order of the symbols, as LLVM's linker has it: names, then locals.
+    fn number_got(&mut self) {
+        self.got.sort_by_key(|&referent| match referent {
+            Referent::Global(id) => (0, id, 0),
+            Referent::Local(object, symbol) => (1, object, symbol),
+        });
+        self.got_index = self.got.iter().enumerate().map(|(i, &referent)| (referent, i)).collect();
+    }
+
     /// Index of `referent` in the table of addresses.
     pub fn got_entry(&self, referent: Referent) -> Option<usize> {
         self.got_index.get(&referent).copied()
@@ -157,6 +166,7 @@ pub(super) fn scan(
             }
         }
     }
+    needs.number_got();
     let entries: Vec<DynamicReloc> = needs
         .got
         .iter()

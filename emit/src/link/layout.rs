@@ -223,9 +223,19 @@ impl Sections {
     }
 }
 
-/// Gives every section its address and file offset, and makes the program headers. `order` are section indices in the order of the file.
-pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<Vec<ProgramHeader>> {
-    let mut runs: Vec<(Access, Vec<usize>)> = Vec::new();
+/// What is loaded with one kind of access.
+struct Load {
+    access: Access,
+    /// In the file.
+    offset: u64,
+    address: u64,
+    file_size: u64,
+    memory_size: u64,
+}
+
+/// Sections that follow each other with the same access. The headers are read even where no section is.
+fn runs(sections: &[OutputSection], order: &[usize]) -> Vec<(Access, Vec<usize>)> {
+    let mut runs: Vec<(Access, Vec<usize>)> = vec![(Access::Read, Vec::new())];
     for &index in order {
         let Some(access) = sections[index].rank.access() else { continue };
         match runs.last_mut() {
@@ -233,17 +243,24 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
             _ => runs.push((access, vec![index])),
         }
     }
-    // The headers are read even where no section is.
-    if runs.first().is_none_or(|(access, _)| *access != Access::Read) {
-        runs.insert(0, (Access::Read, Vec::new()));
-    }
+    runs
+}
+
+/// Gives every section its address and file offset, and makes the program headers. `order` are section indices in the order of the file.
+pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<Vec<ProgramHeader>> {
+    let runs = runs(sections, order);
     let has_relro = runs.iter().any(|(access, _)| *access == Access::Relro);
-    let notes: Vec<usize> = order.iter().copied().filter(|&s| sections[s].rank == Rank::Note).collect();
+    let has_notes = order.iter().any(|&s| sections[s].rank == Rank::Note);
+    // What has no bytes needs no segment.
+    let is_loaded = |(number, run): &(usize, &(Access, Vec<usize>))| {
+        *number == 0 || run.0 == Access::Relro || run.1.iter().any(|&s| sections[s].size > 0)
+    };
+    let loaded = runs.iter().enumerate().filter(is_loaded).count();
     // Program headers themselves, stack, dynamic table.
-    let count = runs.len() + 3 + usize::from(has_relro) + usize::from(!notes.is_empty());
-    let headers = FILE_HEADER + PROGRAM_HEADER * count as u64;
+    let count = loaded + 3 + usize::from(has_relro) + usize::from(has_notes);
 
     // `address = offset + gap`, but for zeroed memory; a segment on a new page widens the gap. `end` is the first address behind what is placed.
+    let headers = FILE_HEADER + PROGRAM_HEADER * count as u64;
     let (mut offset, mut gap, mut end) = (headers, 0u64, headers);
     let mut loads = Vec::with_capacity(runs.len());
     for (number, (access, members)) in runs.iter().enumerate() {
@@ -263,15 +280,23 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
             address += section.size;
             if !section.is_nobits() {
                 offset = section.address - gap;
-                section.offset = offset;
+            }
+            section.offset = offset;
+            if !section.is_nobits() {
                 offset += section.size;
-            } else {
-                section.offset = offset;
             }
             first.get_or_insert((section.offset, section.address));
         }
         let (file, memory) = first.unwrap_or((offset, address));
-        loads.push((*access, file, memory, offset - file, address - memory));
+        if number == 0 || address > memory {
+            loads.push(Load {
+                access: *access,
+                offset: file,
+                address: memory,
+                file_size: offset - file,
+                memory_size: address - memory,
+            });
+        }
         end = address;
     }
     for &index in order {
@@ -285,44 +310,50 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
     if offset > super::IMAGE_MAX {
         return Err(Diagnostic::limit(format!("the linked object has {offset} bytes")));
     }
+    let headers = program_headers(sections, order, &loads, count as u64);
+    match headers.len() == count {
+        true => Ok(headers),
+        false => Err(Diagnostic::defect("another number of segments than was laid out")),
+    }
+}
 
+fn program_headers(
+    sections: &[OutputSection],
+    order: &[usize],
+    loads: &[Load],
+    count: u64,
+) -> Vec<ProgramHeader> {
     let header = |p_type, p_flags, (p_offset, p_vaddr): (u64, u64), p_filesz, p_memsz, p_align| {
         ProgramHeader { p_type, p_flags, p_offset, p_vaddr, p_paddr: p_vaddr, p_filesz, p_memsz, p_align }
     };
     let rw = elf::PF_R | elf::PF_W;
-    let mut out = Vec::with_capacity(count);
-    let table = PROGRAM_HEADER * count as u64;
-    out.push(header(elf::PT_PHDR, elf::PF_R, (FILE_HEADER, FILE_HEADER), table, table, 8));
-    for &(access, file, memory, file_size, memory_size) in &loads {
-        let flags = match access {
+    let table = PROGRAM_HEADER * count;
+    let mut out = vec![header(elf::PT_PHDR, elf::PF_R, (FILE_HEADER, FILE_HEADER), table, table, 8)];
+    for load in loads {
+        let flags = match load.access {
             Access::Read => elf::PF_R,
             Access::Execute => elf::PF_R | elf::PF_X,
             Access::WriteExecute => rw | elf::PF_X,
             Access::Relro | Access::Write => rw,
         };
-        out.push(header(elf::PT_LOAD, flags, (file, memory), file_size, memory_size, PAGE));
+        let place = (load.offset, load.address);
+        out.push(header(elf::PT_LOAD, flags, place, load.file_size, load.memory_size, PAGE));
     }
-    if let Some(dynamic) = order.iter().map(|&s| &sections[s]).find(|s| s.rank == Rank::Dynamic) {
-        out.push(header(
-            elf::PT_DYNAMIC,
-            rw,
-            (dynamic.offset, dynamic.address),
-            dynamic.size,
-            dynamic.size,
-            8,
-        ));
+    let ordered = || order.iter().map(|&s| &sections[s]);
+    if let Some(dynamic) = ordered().find(|s| s.rank == Rank::Dynamic) {
+        let place = (dynamic.offset, dynamic.address);
+        out.push(header(elf::PT_DYNAMIC, rw, place, dynamic.size, dynamic.size, 8));
     }
-    for &(access, file, memory, file_size, memory_size) in &loads {
-        if access == Access::Relro {
-            out.push(header(elf::PT_GNU_RELRO, elf::PF_R, (file, memory), file_size, memory_size, 1));
-        }
+    for load in loads.iter().filter(|load| load.access == Access::Relro) {
+        let place = (load.offset, load.address);
+        out.push(header(elf::PT_GNU_RELRO, elf::PF_R, place, load.file_size, load.memory_size, 1));
     }
     out.push(header(elf::PT_GNU_STACK, rw, (0, 0), 0, 0, 0));
-    if let (Some(&first), Some(&last)) = (notes.first(), notes.last()) {
-        let (first, last) = (&sections[first], &sections[last]);
+    let notes = || ordered().filter(|s| s.rank == Rank::Note);
+    if let (Some(first), Some(last)) = (notes().next(), notes().last()) {
         let size = last.offset + last.size - first.offset;
-        let align = notes.iter().map(|&s| sections[s].align).fold(1, u64::max);
+        let align = notes().map(|s| s.align).fold(1, u64::max);
         out.push(header(elf::PT_NOTE, elf::PF_R, (first.offset, first.address), size, size, align));
     }
-    Ok(out)
+    out
 }
