@@ -3,6 +3,7 @@
 //! Everything is encoded once; branch fields are patched when all offsets are known. Where a branch does not reach (±32,767 dwords),
 //! [`islands`](crate::islands) are placed, and everything is encoded again. Cost: linear.
 
+use crate::branches::REACH;
 use crate::islands;
 use cranelift_entity::SecondaryMap;
 use emit::{CodeReloc, FinalFunction};
@@ -10,9 +11,6 @@ use mir::isa::{Opcode, encode as encode_inst};
 use mir::machine::{Block, Function, Inst, Operand};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
-
-/// Farthest displacement of a branch, in dwords from the next instruction.
-pub(crate) const REACH: i64 = 32767;
 
 /// Encoded instructions of a function.
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,7 @@
 //!
 //! Cost: linear in branches times rounds (2 or 3), each a binary search among the sites.
 
-use crate::branches::branch;
-use crate::encode::REACH;
+use crate::branches::{REACH, branch};
 use cranelift_entity::SecondaryMap;
 use mir::isa::Opcode;
 use mir::machine::{Block, BlockData, Function, Operand, Terminator};
