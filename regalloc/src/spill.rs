@@ -22,16 +22,14 @@
 //! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
 use crate::access::{registers, vreg_of};
-use crate::files::PerFile;
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
-use crate::reload;
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::{Limits, Target};
+use mir::target::Target;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -498,16 +496,8 @@ pub(crate) fn places(
     Ok(())
 }
 
-/// Stores and reloads what has a place.
-pub(crate) fn insert(
-    f: &mut Function,
-    limits: &Limits,
-    numbering: &Numbering,
-    choices: &PerFile<Choice>,
-    places: &FxHashMap<VReg, Place>,
-    spills: &mut Spills,
-) {
-    reload::insert(f, limits, numbering, choices, places, spills);
+/// Takes room in the frame for the slots that were given out.
+pub(crate) fn reserve(f: &mut Function, spills: &Spills) {
     if let Some(base) = spills.scratch_base {
         f.frame.push(FrameSlotData {
             size_bytes: spills.scratch_end - base,

@@ -3,6 +3,7 @@
 use crate::files::{FILES, FileLimits, PerFile, VCC_PAIR, available, kind_of};
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
+use crate::reload;
 use crate::spill::{self, Budget, Spills};
 use mir::Result;
 use mir::machine::{Function, RegFile};
@@ -107,7 +108,8 @@ impl SpillPlan {
             }
             choices[n] = choice;
         }
-        spill::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
+        reload::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
+        spill::reserve(f, &spills);
         Ok(spills)
     }
 }
