@@ -18,6 +18,7 @@ mod incompatible;
 pub mod options;
 pub mod pass;
 pub mod pipeline;
+mod places;
 mod prepare;
 pub mod stats;
 

@@ -1,8 +1,6 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
-use crate::pass::position;
-use crate::pipeline::PASSES;
 use mir::ir::{Function, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
@@ -22,20 +20,7 @@ pub enum FileType {
 
 /// The place before or behind a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(usize);
-
-impl Place {
-    /// Before the pass called `name`; `None` where there is none.
-    pub fn before(name: &str) -> Option<Self> {
-        let place = position(PASSES, name);
-        (place < PASSES.len()).then_some(Self(place))
-    }
-
-    /// Behind the pass called `name`; `None` where there is none.
-    pub fn after(name: &str) -> Option<Self> {
-        Self::before(name).map(|place| Self(place.0 + 1))
-    }
-}
+pub struct Place(pub(crate) usize);
 
 /// A choice of passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,15 +105,6 @@ impl CompileOptions {
     /// Whether the input is the text of a program between two passes.
     pub fn starts_from_text(&self) -> bool {
         self.start.is_some()
-    }
-
-    /// The passes that run, by their places in the list. One whose result the text of a program does not hold runs again.
-    pub fn passes(&self) -> std::ops::Range<usize> {
-        let mut start = self.start.map_or(0, |place| place.0);
-        while start > 0 && PASSES[start - 1].is_derived() {
-            start -= 1;
-        }
-        start..self.stop.map_or(PASSES.len(), |place| place.0).max(start)
     }
 
     /// Whether dumps show the function called `name`.
