@@ -5,8 +5,9 @@
 //! the block being built, made anew for each user, because one place need not dominate the next.
 
 use crate::body::Body;
+use crate::enums;
 use crate::llvm::{self, BlockRef, LLVMOpcode, LLVMTypeKind, LLVMValueKind, ValueRef};
-use crate::module::Reader;
+use crate::reader::Reader;
 use mir::ir::{CastOp, Const, InstFlags, InstKind, Scalar, SymbolRef, Type, Value};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -393,11 +394,11 @@ impl<'m> Body<'_, 'm> {
             (LLVMOpcode::LLVMInsertElement, &[vector, element, index]) => {
                 InstKind::InsertElement { vector, element, index }
             }
-            (_, &[arg]) => match crate::instructions::cast_op(opcode) {
+            (_, &[arg]) => match enums::cast_op(opcode) {
                 Some(op) => InstKind::Cast { op, arg },
                 None => return Err(refuse()),
             },
-            (_, &[a, b]) => match crate::instructions::binary_op(opcode) {
+            (_, &[a, b]) => match enums::binary_op(opcode) {
                 Some(op) => InstKind::Binary { op, args: [a, b] },
                 None => return Err(refuse()),
             },

@@ -17,12 +17,15 @@
 mod body;
 mod constants;
 mod constructors;
+mod enums;
 mod globals;
 mod instructions;
+mod kinds;
 mod llvm;
 mod metadata;
 mod module;
 mod parse;
+mod reader;
 mod strict;
 mod types;
 mod unnamed;

@@ -4,7 +4,7 @@
 //! steps may recurse over types.
 
 use crate::llvm::{LLVMTypeKind, TypeRef};
-use crate::module::Reader;
+use crate::reader::Reader;
 use mir::ir::{AddrSpace, Float, Scalar, Type};
 use mir::{Diagnostic, Result};
 

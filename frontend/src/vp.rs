@@ -224,7 +224,7 @@ impl<'m> Body<'_, 'm> {
         let kind = InstKind::Select { cond, if_true: vector, if_false: neutral };
         let chosen = self.emit(kind, vector_ty, InstFlags::empty())?;
         let reduce = |args: &[Value]| InstKind::Intrinsic { intrinsic, args: SmallVec::from_slice(args) };
-        let flags = crate::instructions::flags(inst);
+        let flags = crate::enums::flags(inst);
         Ok(match join {
             Join::Ordered => reduce(&[start, chosen]),
             Join::Binary(op) => {
