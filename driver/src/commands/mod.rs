@@ -105,6 +105,17 @@ fn needs_second_dash(text: &str) -> bool {
     }
 }
 
+/// Prints why the input is refused and returns the exit status for it.
+fn refused(what: &dyn std::fmt::Display) -> i32 {
+    eprintln!("gcnc: error: {what}");
+    status::REFUSED
+}
+
+/// The text of a file that describes a dispatch, or the exit status where it cannot be read.
+fn read_json(path: &std::path::Path) -> Result<String, i32> {
+    std::fs::read_to_string(path).map_err(|error| refused(&format!("{}: {error}", path.display())))
+}
+
 /// Prints a diagnostic the way scripts expect it and returns the exit status for it.
 fn report(file: &str, diagnostic: &mir::Diagnostic) -> i32 {
     let location = match &diagnostic.location {

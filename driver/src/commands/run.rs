@@ -1,6 +1,6 @@
 //! `gcnc run`: a kernel on the simulator.
 
-use super::{report, status};
+use super::{read_json, refused, report, status};
 use mir::target::Target;
 use sim::{RunError, RunOptions};
 use std::path::PathBuf;
@@ -37,14 +37,9 @@ pub fn main(args: &Args) -> i32 {
 }
 
 fn run(args: &Args) -> Result<i32, i32> {
-    let refused = |what: &dyn std::fmt::Display| {
-        eprintln!("gcnc: error: {what}");
-        status::REFUSED
-    };
     let name = args.object.display().to_string();
     let mut object = std::fs::read(&args.object).map_err(|error| refused(&format!("{name}: {error}")))?;
-    let json = std::fs::read_to_string(&args.dispatch)
-        .map_err(|error| refused(&format!("{}: {error}", args.dispatch.display())))?;
+    let json = read_json(&args.dispatch)?;
     if !object.starts_with(b"\x7fELF") {
         object = compile(args, &object, &name)?;
     }
