@@ -1,7 +1,7 @@
 //! What LLVM's back end accepts besides the obvious: constructor tables, names for the nameless, odd immediates, values that a system
 //! does not pass. Each test compiles text and looks at the instructions or symbols that come out.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{compile, compile_with, instructions, listing};

@@ -1,6 +1,6 @@
 //! Entry and end of kernels and shaders on all systems, as far as bytes tell: registers, sections, symbols.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{compile, compile_with, instructions};

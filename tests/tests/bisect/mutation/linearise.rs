@@ -1,4 +1,4 @@
-//! Mutations of structured code: wrong wave edges, wrong masks, wrong EXEC.
+//! Mutations of linear code: wrong wave edges, wrong masks, wrong EXEC.
 
 use super::Kind;
 use super::places::*;
@@ -25,11 +25,11 @@ pub const KINDS: &[Kind] = &[
     kind("EXEC from another mask", "other lanes are restored", restore_other),
     kind("EXEC not restored", "lanes stay away", drop_restore),
     kind("EXEC saved too late", "the lanes of one side are saved", save_late),
-    kind("mask without EXEC", "bits of other lanes count", selected::drop_ballot_and),
+    kind("mask without EXEC", "bits of other lanes count", select::drop_ballot_and),
     kind("mask not reset", "lanes of before wait still", keep_stale),
     kind("SGPR argument", "a wave edge passes another value", scalar_argument),
     kind("SGPR argument of another edge", "values of two ways are exchanged", argument_of_other_edge),
-    kind("VGPR argument", "a thread edge passes another value", selected::vector_argument),
+    kind("VGPR argument", "a thread edge passes another value", select::vector_argument),
     kind("thread edges swapped", "VGPR arguments of one side go to the other", swap_arguments),
     kind("instruction ahead of EXEC", "a block's first instruction runs with others' lanes", ahead_of_exec),
 ];

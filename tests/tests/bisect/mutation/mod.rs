@@ -12,11 +12,11 @@
 //! An input on which the object does something else is one on which the bisection must name the step, even where it does not on the first.
 //! The places tried are a sample that does not change from run to run; with `GCNC_MUTANTS=all` they are all there are.
 
-mod allocated;
-mod legalized;
+mod allocate;
+mod linearise;
+mod memory_model;
 mod places;
-mod selected;
-mod structured;
+mod select;
 
 use super::{Input, KERNELS, NAMES, SHAPE_NAMES, SHAPES, alone, module, options};
 use comfy_table::{CellAlignment, Table};
@@ -48,7 +48,7 @@ struct Kind {
 
 /// All kinds.
 fn kinds() -> Vec<&'static Kind> {
-    [selected::KINDS, structured::KINDS, legalized::KINDS, allocated::KINDS].into_iter().flatten().collect()
+    [select::KINDS, linearise::KINDS, memory_model::KINDS, allocate::KINDS].into_iter().flatten().collect()
 }
 
 /// Places of a kind that are tried.
