@@ -90,10 +90,17 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
                 continue;
             }
             let relocated = if inst.op == Opcode::DATA_DWORD {
-                let data = inst.operands.first();
-                code.words.push(data.and_then(Operand::as_imm).unwrap_or(0) as u32);
+                let (word, relocated) = match inst.operands.first() {
+                    Some(&Operand::Imm(value)) => (value as u32, None),
+                    Some(Operand::Symbol { .. }) => (0, Some(0)),
+                    _ => {
+                        let error = Diagnostic::defect("data that is neither number nor symbol");
+                        return Err(error.at(inst.op.info().name).in_function(&f.name));
+                    }
+                };
+                code.words.push(word);
                 dwords.push(1);
-                matches!(data, Some(Operand::Symbol { .. })).then_some(0)
+                relocated
             } else {
                 let encoded = encode_inst(inst, target, &mut code.words)?;
                 dwords.push(encoded.dwords);

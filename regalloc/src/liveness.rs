@@ -244,7 +244,11 @@ impl Scan {
                 for &reg in &f.shader_results {
                     let (file, n) = match (reg.vgpr_index(), reg.sgpr_index()) {
                         (Some(n), _) => (RegFile::Vgpr, n),
-                        (None, n) => (RegFile::Sgpr, n.unwrap_or_default()),
+                        (None, Some(n)) => (RegFile::Sgpr, n),
+                        (None, None) => {
+                            let error = Diagnostic::defect(format!("result of a shader in {reg}"));
+                            return Err(error.in_function(&f.name));
+                        }
                     };
                     physical.read(self, file, n, numbering.end(i));
                 }
