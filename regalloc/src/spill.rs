@@ -510,8 +510,7 @@ pub(crate) fn reserve(f: &mut Function, spills: &Spills) {
 
 /// First byte behind all frame objects.
 fn frame_end(f: &Function) -> u32 {
-    let objects = f.frame.values().filter_map(|s| Some(s.offset_bytes? + s.size_bytes)).max().unwrap_or(0);
-    objects.max(f.resources.scratch_bytes).next_multiple_of(4)
+    f.frame_end().max(f.resources.scratch_bytes).next_multiple_of(4)
 }
 
 /// Asks for the scratch resource, which from now on stays where the entry has it (in kernels of amdhsa: s[0:3]) throughout.
