@@ -161,7 +161,8 @@ impl<'m> Body<'_, 'm> {
 
     /// The access of a memory instruction whose pointer is operand `pointer`.
     fn access(&mut self, inst: InstRef<'m>, pointer: u32) -> Result<MemAccess> {
-        let space = inst.operand(pointer).map_or(0, |ptr| ptr.ty().address_space());
+        let pointer = inst.operand(pointer).ok_or_else(|| Diagnostic::malformed("missing pointer"))?;
+        let space = pointer.ty().address_space();
         let align_log2 = inst.alignment().max(1).ilog2() as u8;
         let mut mem = MemAccess::plain(mir::ir::AddrSpace(space), align_log2);
         mem.flags.set(MemFlags::VOLATILE, inst.volatile());
