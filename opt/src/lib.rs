@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod address_space;
+mod bits;
 pub mod branches;
 mod builder;
 mod builtins;

@@ -8,24 +8,12 @@
 mod cast;
 mod compare;
 
+use super::bits::{mask64, sext64};
 use super::builder::Builder;
 use cast::fold_cast;
 pub use compare::eval_icmp;
 use compare::{fold_fcmp, fold_icmp, fold_select};
 use mir::ir::*;
-
-/// Sign extension of the low `bits` of `value`.
-pub fn sext64(value: u64, bits: u32) -> i64 {
-    if bits == 0 || bits >= 64 {
-        return value as i64;
-    }
-    ((value << (64 - bits)) as i64) >> (64 - bits)
-}
-
-/// The low `bits` of `value`.
-pub fn mask64(value: u64, bits: u32) -> u64 {
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
-}
 
 /// Simplifies an instruction that is about to be made.
 pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {

@@ -4,10 +4,21 @@
 //! updated inside their dword.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
+
+/// The place of a byte or a half in a dword.
+pub(super) struct SubDword {
+    /// Bits below it.
+    shift: Value,
+    /// Bits of it.
+    bits: u32,
+    /// A mask of the dword's other bits.
+    others: Value,
+}
 
 impl Legalizer<'_> {
     /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as one integer.
@@ -437,7 +448,8 @@ impl Legalizer<'_> {
         mem: MemAccess,
         value_ty: Type,
     ) -> Result<Parts> {
-        let bits = value_ty.bits().unwrap_or(0) as u32;
+        let Some(bits) = value_ty.bits() else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
+        let bits = bits as u32;
         if mem.space == AddrSpace::PRIVATE {
             let old = self.load_parts(ptr, mem_plain(mem), value_ty)?;
             let [old_part] = old[..] else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
@@ -492,23 +504,35 @@ impl Legalizer<'_> {
         let kind = InstKind::PtrAdd { base: ptr, index: Some(back), scale: 1, offset: 0 };
         let dword = self.b.pure(kind, pointer_ty, InstFlags::empty());
         let mem = MemAccess { align_log2: 2, ..mem };
-        let ones = self.b.i32(super::super::fold::mask64(u64::MAX, bits) as u32);
-        let mask = self.b.binary(BinaryOp::Shl, ones, shift);
-        let keep = self.b.not(mask);
-        let field = |this: &mut Self, dword: Value| {
-            let field = this.b.binary(BinaryOp::LShr, dword, shift);
-            this.zero_extended(field, bits)
-        };
+        let field = self.sub_dword(shift, bits);
         let seen = self.update_loop(dword, mem, Type::I32, |this, expected| {
-            let old = field(this, expected);
+            let old = this.sub_dword_of(expected, &field);
             let new = update(this, old)?;
-            let new = this.zero_extended(new, bits);
-            let placed = this.b.binary(BinaryOp::Shl, new, shift);
-            let rest = this.b.and(expected, keep);
-            Ok(this.b.or(rest, placed))
+            Ok(this.with_sub_dword(expected, &field, new))
         })?;
-        let old = field(self, seen);
+        let old = self.sub_dword_of(seen, &field);
         Ok(self.parts_of_bits(old, ty))
+    }
+
+    /// The place `shift` bits from the bottom of a dword that holds `bits` bits.
+    pub(super) fn sub_dword(&mut self, shift: Value, bits: u32) -> SubDword {
+        let ones = self.b.i32(mask64(u64::MAX, bits) as u32);
+        let mask = self.b.binary(BinaryOp::Shl, ones, shift);
+        SubDword { shift, bits, others: self.b.not(mask) }
+    }
+
+    /// What is at a place of `dword`, with the bits above clear.
+    pub(super) fn sub_dword_of(&mut self, dword: Value, place: &SubDword) -> Value {
+        let moved = self.b.binary(BinaryOp::LShr, dword, place.shift);
+        self.zero_extended(moved, place.bits)
+    }
+
+    /// `dword` with the low bits of `new` at a place.
+    pub(super) fn with_sub_dword(&mut self, dword: Value, place: &SubDword, new: Value) -> Value {
+        let new = self.zero_extended(new, place.bits);
+        let placed = self.b.binary(BinaryOp::Shl, new, place.shift);
+        let rest = self.b.and(dword, place.others);
+        self.b.or(rest, placed)
     }
 }
 

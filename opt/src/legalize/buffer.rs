@@ -152,10 +152,10 @@ impl Legalizer<'_> {
             BufferAction::Atomic(op) => {
                 let data_ty = self.old.ty(args[0]);
                 let data = self.data_of(data_ty, false)?;
-                let bits = data_ty.bits().unwrap_or(0);
-                if !matches!(bits, 32 | 64) || op.starts_with('f') && data_ty.lanes() != 1 {
-                    return Err(self.unsupported_here(&desc.name, "data of this type"));
-                }
+                let bits = match data_ty.bits() {
+                    Some(bits @ (32 | 64)) if data_ty.lanes() == 1 || !op.starts_with('f') => bits,
+                    _ => return Err(self.unsupported_here(&desc.name, "data of this type")),
+                };
                 let mut values: SmallVec<[Value; 2]> = SmallVec::new();
                 for &arg in &args[..desc.data_args()] {
                     let words = self.data_words(arg, &data)?;

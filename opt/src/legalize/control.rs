@@ -1,6 +1,7 @@
 //! Branches, switches and inline assembly.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -110,7 +111,7 @@ impl Legalizer<'_> {
             }
         }
         if self.is_unreachable(default.block) {
-            close_gaps(&mut clusters, cases, super::super::fold::mask64(u64::MAX, bits));
+            close_gaps(&mut clusters, cases, mask64(u64::MAX, bits));
         }
         let default = self.target(default)?;
         let mut targets = Vec::with_capacity(clusters.len());
@@ -128,7 +129,7 @@ impl Legalizer<'_> {
         }
         // Work list of (block, range of clusters, bounds of the value) instead of recursion.
         let scope = self.b.scope;
-        let bounds = (0, super::super::fold::mask64(u64::MAX, bits));
+        let bounds = (0, mask64(u64::MAX, bits));
         let mut work = vec![(self.b.block, 0, clusters.len(), bounds)];
         while let Some((block, from, to, (least, most))) = work.pop() {
             self.b.block = block;

@@ -1,6 +1,7 @@
 //! Intrinsics on integers: extremes, counts, funnel shifts, saturation, overflow, reductions.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -194,7 +195,7 @@ impl Legalizer<'_> {
             return if left { high } else { low };
         }
         if let Some(c) = self.b.func.as_int(amount) {
-            let c = (super::super::fold::mask64(c, bits) % u64::from(bits)) as u32;
+            let c = (mask64(c, bits) % u64::from(bits)) as u32;
             if c == 0 {
                 return if left { high } else { low };
             }
@@ -265,7 +266,7 @@ impl Legalizer<'_> {
     fn saturating(&mut self, intrinsic: Intrinsic, x: Value, y: Value, bits: u32) -> Value {
         use Intrinsic::*;
         let ty = self.b.ty(x);
-        let limit = super::super::fold::mask64(u64::MAX, bits);
+        let limit = mask64(u64::MAX, bits);
         if bits == 1 {
             return match intrinsic {
                 UaddSat | SaddSat => self.b.or(x, y),
@@ -322,7 +323,7 @@ impl Legalizer<'_> {
         if bits == 1 {
             return x;
         }
-        let limit = super::super::fold::mask64(u64::MAX, bits);
+        let limit = mask64(u64::MAX, bits);
         let amount = self.zero_extended(y, bits);
         let clean = |this: &mut Self, v| {
             if signed { this.sign_extended(v, bits) } else { this.zero_extended(v, bits) }
@@ -475,7 +476,7 @@ impl Legalizer<'_> {
             }
             let native = matches!(float, Float::Single | Float::Double);
             let x = if native { x } else { self.resize_float(x, float, Float::Single)? };
-            let largest = super::super::fold::mask64(u64::MAX, if signed { bits - 1 } else { bits });
+            let largest = mask64(u64::MAX, if signed { bits - 1 } else { bits });
             if bits <= 32 {
                 let op = if signed { CastOp::FpToSi } else { CastOp::FpToUi };
                 let mut integer = self.b.cast(op, x, Type::I32);

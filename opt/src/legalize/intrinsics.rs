@@ -657,7 +657,9 @@ impl Legalizer<'_> {
                 control.push(parts);
             }
         }
-        let count = dwords.first().map_or(0, |d| d.len());
+        let Some(count) = dwords.first().map(SmallVec::len) else {
+            return Err(Diagnostic::malformed(format!("llvm.{} without data", intrinsic.name())));
+        };
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
         for word in 0..count {
             let (mut next_data, mut next_control) = (0, 0);

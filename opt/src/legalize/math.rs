@@ -5,6 +5,7 @@
 //! are the binary32 roundings of ln 2, log2 e and so on and of what the rounding left over.
 
 use super::Legalizer;
+use crate::bits::sext64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -227,7 +228,7 @@ impl Legalizer<'_> {
             let power = self.b.select(odd, signed, magnitude);
             return self.resize_float(power, Float::Single, float);
         };
-        let n = super::super::fold::sext64(c, self.b.bits(n));
+        let n = sext64(c, self.b.bits(n));
         let mut left = n.unsigned_abs();
         self.narrow_op(float, &[x], |this, args| {
             let mut square = args[0];

@@ -55,6 +55,7 @@ mod wide_float;
 use super::address_space::Spaces;
 use super::builder::Builder;
 use super::cfg::Cfg;
+use crate::bits::mask64;
 use cranelift_entity::SecondaryMap;
 use mir::CodegenOptions as Options;
 use mir::abi::FloatMode;
@@ -450,7 +451,9 @@ impl Legalizer<'_> {
         {
             return Ok((0..self.old.ty(value).lanes()).map(|i| self.b.extract(vector, i)).collect());
         }
-        Ok(self.arena.get(range).map(SmallVec::from_slice).unwrap_or_default())
+        let parts =
+            self.arena.get(range).ok_or_else(|| Diagnostic::defect(format!("parts of {value} are lost")))?;
+        Ok(SmallVec::from_slice(parts))
     }
 
     /// Parts of an old value with the types of [`Self::part_types`].
@@ -494,13 +497,16 @@ impl Legalizer<'_> {
                             out.push(self.b.int(Type::I64, if i == 0 { *bits } else { 0 }));
                         }
                     }
-                    width => {
-                        let carrier = self.carrier(width.unwrap_or(32) as u32);
+                    Some(width) => {
+                        let carrier = self.carrier(width as u32);
                         out.push(self.b.int(carrier, *bits));
                     }
+                    None => return Err(Diagnostic::malformed("a number as an aggregate")),
                 },
                 Const::Wide(words) => {
-                    for i in 0..ty.bits().unwrap_or(0).div_ceil(64) {
+                    let width = ty.bits().ok_or_else(|| Diagnostic::malformed("a number as an aggregate"))?;
+                    for i in 0..width.div_ceil(64) {
+                        // High words that are zero may be left out.
                         let word = words.get(i as usize).copied().unwrap_or(0);
                         out.push(self.b.int(Type::I64, word));
                     }
@@ -534,7 +540,7 @@ impl Legalizer<'_> {
         if bits >= self.b.bits(part) {
             return part;
         }
-        self.b.and_imm(part, super::fold::mask64(u64::MAX, bits))
+        self.b.and_imm(part, mask64(u64::MAX, bits))
     }
 
     /// The part with bits above `bits` equal to bit `bits - 1`.

@@ -7,6 +7,7 @@
 //! Cost: linear in the words emitted; products are quadratic in the number of words.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -68,7 +69,7 @@ impl Legalizer<'_> {
     pub(super) fn wide_ones(&mut self, bits: u32, words: usize) -> Parts {
         self.wide_constant(words, |i| {
             let left = bits.saturating_sub(64 * i as u32);
-            super::super::fold::mask64(u64::MAX, left.min(64))
+            mask64(u64::MAX, left.min(64))
         })
     }
 

@@ -16,6 +16,7 @@
 mod rewrite;
 
 use super::cfg::Cfg;
+use crate::bits::sext64;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use rewrite::Rewriter;
@@ -209,7 +210,7 @@ impl Analysis<'_> {
             None => Some(0),
             Some(index) => self.func.as_int(index).map(|c| {
                 let bits = self.func.ty(index).bits().unwrap_or(64) as u32;
-                super::fold::sext64(c, bits).wrapping_mul(scale)
+                sext64(c, bits).wrapping_mul(scale)
             }),
         };
         let to = steps.map(|s| (at as i64).wrapping_add(s).wrapping_add(offset));
