@@ -18,7 +18,8 @@ impl Place {
 }
 
 impl CompileOptions {
-    /// The passes that run, by their places in the list. One whose result the text of a program does not hold runs again.
+    /// The passes that run, by their places in the list. One whose result the text of a program does not hold
+    /// runs again.
     pub fn passes(&self) -> std::ops::Range<usize> {
         let mut start = self.start.map_or(0, |place| place.0);
         while start > 0 && PASSES[start - 1].is_derived() {

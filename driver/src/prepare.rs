@@ -7,7 +7,8 @@ use mir::ir::Module;
 use mir::target::Os;
 use mir::{Diagnostic, Result};
 
-/// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which prologs build the scratch resource.
+/// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which
+/// prologs build the scratch resource.
 pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
     let options = cx.options;
     for function in module.functions.values_mut().filter(|f| !f.is_declaration()) {
@@ -52,7 +53,8 @@ pub fn register_limits(cx: &FunctionContext<'_>) -> Result<regalloc::Options> {
     })
 }
 
-/// Attributes whose first number is read where nobody can refuse it: bytes that are reserved at the start of LDS and GDS.
+/// Attributes whose first number is read where nobody can refuse it: bytes that are reserved at the start of
+/// LDS and GDS.
 const RESERVED: [&str; 2] = ["amdgpu-lds-size", "amdgpu-gds-size"];
 
 /// Refuses attributes that later passes could not read.

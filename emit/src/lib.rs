@@ -1,7 +1,8 @@
 //! From finished functions to files, and from assembly text to objects.
 //!
-//! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
-//! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
+//! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata as
+//! an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`]
+//! text of an object.
 #![forbid(unsafe_code)]
 pub mod assemble;
 mod assembly_text;

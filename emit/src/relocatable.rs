@@ -1,4 +1,5 @@
-//! The relocatable object of a program: written directly, or, where the module has assembly of its own, through its text.
+//! The relocatable object of a program: written directly, or, where the module has assembly of its own,
+//! through its text.
 
 use crate::{FinalFunction, object};
 use mir::ir::Module;
@@ -10,7 +11,8 @@ use mir::{Diagnostic, Result};
 /// `functions` are finished definitions of `module`; their order is that of the code.
 ///
 /// # Errors
-/// `Unsupported` for code object version 2; those of the writer, and of the assembler for the module's own assembly.
+/// `Unsupported` for code object version 2; those of the writer, and of the assembler for the module's own
+/// assembly.
 pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
     if target.code_object_version < 3 {
         return Err(Diagnostic::unsupported("code object version 2"));
@@ -22,7 +24,8 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
     }
 }
 
-/// The object of a module with assembly of its own: all of it is written as text, which the assembler makes one object of.
+/// The object of a module with assembly of its own: all of it is written as text, which the assembler makes
+/// one object of.
 fn assembled(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
     let text = crate::emit_asm(module, functions, target)?;
     crate::assemble(&text, target).map_err(|errors| {

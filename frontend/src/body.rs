@@ -1,9 +1,10 @@
 //! Function bodies: two walks.
 //!
-//! The first makes a block for each of LLVM's, a block parameter for each phi and an empty instruction with its result
-//! for every other instruction, and sorts the phis' operands by edge. The second fills the instructions in. So an
-//! operand is found wherever it is defined, and a branch knows its arguments when it is reached; instructions that
-//! constant expressions among them need come out in front of that branch, in the predecessor.
+//! The first makes a block for each of LLVM's, a block parameter for each phi and an empty instruction with
+//! its result for every other instruction, and sorts the phis' operands by edge. The second fills the
+//! instructions in. So an operand is found wherever it is defined, and a branch knows its arguments when it
+//! is reached; instructions that constant expressions among them need come out in front of that branch, in
+//! the predecessor.
 
 use crate::enums;
 use crate::llvm::{BlockRef, InstRef, LLVMOpcode, LLVMValueKind, ValueRef};

@@ -1,11 +1,12 @@
 //! Constructors and destructors of a module: `@llvm.global_ctors` and `@llvm.global_dtors`.
 //!
-//! Each function of a table becomes an entry of a section `.init_array` or `.fini_array` (with its priority in the name, unless that is
-//! the default), which linkers join to one array. The runtime runs a kernel before all others and one after them; such a kernel walks over
-//! the joined array, whose ends are symbols of the linker. Modules that define kernels of these names keep theirs.
+//! Each function of a table becomes an entry of a section `.init_array` or `.fini_array` (with its priority
+//! in the name, unless that is the default), which linkers join to one array. The runtime runs a kernel
+//! before all others and one after them; such a kernel walks over the joined array, whose ends are symbols of
+//! the linker. Modules that define kernels of these names keep theirs.
 //!
-//! Sources: LLVM language reference, "The 'llvm.global_ctors' Global Variable"; what `llc` 22 writes for both tables; AMDGPU usage guide,
-//! kernel metadata `.kind`.
+//! Sources: LLVM language reference, "The 'llvm.global_ctors' Global Variable"; what `llc` 22 writes for both
+//! tables; AMDGPU usage guide, kernel metadata `.kind`.
 
 use mir::ir::{
     AddrSpace, BlockCall, CallConv, Callee, Const, Function, Global, GlobalData, InstKind, IntPredicate,

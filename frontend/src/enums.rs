@@ -1,4 +1,5 @@
-//! LLVM's enumerations in the IR's words: opcodes, predicates, orderings, flags, linkage, calling conventions.
+//! LLVM's enumerations in the IR's words: opcodes, predicates, orderings, flags, linkage, calling
+//! conventions.
 
 use crate::llvm::{
     InstRef, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMLinkage, LLVMOpcode,
@@ -35,7 +36,8 @@ pub(crate) fn binary_op(opcode: LLVMOpcode) -> Option<BinaryOp> {
     })
 }
 
-/// Conversions. `ptrtoaddr` is `ptrtoint` here: no pointer of these targets that has an integer form holds more.
+/// Conversions. `ptrtoaddr` is `ptrtoint` here: no pointer of these targets that has an integer form holds
+/// more.
 pub(crate) fn cast_op(opcode: LLVMOpcode) -> Option<CastOp> {
     use LLVMOpcode::*;
     Some(match opcode {

@@ -150,7 +150,8 @@ impl<'m> Reader<'m> {
     /// Aliases may stand for aliases, in any order: each pass resolves those whose target is known.
     fn aliases(&mut self, aliases: &[ValueRef<'m>]) {
         for &value in aliases {
-            // An alias of an alias names it directly, so following the chain is a loop; LLVM's verifier refuses cycles.
+            // An alias of an alias names it directly, so following the chain is a loop; LLVM's verifier
+            // refuses cycles.
             let mut chain = vec![value];
             while let Some(next) = chain.last().and_then(|last| last.aliasee())
                 && next.kind() == LLVMValueKind::LLVMGlobalAliasValueKind

@@ -191,14 +191,16 @@ impl<'m> Body<'_, 'm> {
         scope.ok_or_else(|| Diagnostic::unsupported("unknown synchronisation scope"))
     }
 
-    /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one is `last`,
-    /// an instruction that exists already and that the caller places, or a new one that is placed at once.
+    /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one
+    /// is `last`, an instruction that exists already and that the caller places, or a new one that is placed
+    /// at once.
     pub(crate) fn pointer_chain(&mut self, gep: ValueRef<'m>, ty: Type, last: Option<Inst>) -> Result<Value> {
         let steps = self.reader.steps(gep)?;
         let llvm_flags = gep.gep_flags();
         let nuw = when(llvm_flags & LLVMGEPFlagNUW != 0, InstFlags::NUW);
         let inbounds = when(llvm_flags & LLVMGEPFlagInBounds != 0, InstFlags::INBOUNDS);
-        // LLVM promises that each of its steps stays in bounds; ours are the same steps only in the same order.
+        // LLVM promises that each of its steps stays in bounds; ours are the same steps only in the same
+        // order.
         let partial = if steps.constant_last { inbounds | nuw } else { nuw };
         let single = steps.variable.len() < 2;
         let base = gep.operand(0).ok_or_else(|| Diagnostic::malformed("missing operand"))?;
@@ -381,7 +383,8 @@ impl<'m> Body<'_, 'm> {
         Ok(self.function.int(Type::I32, number))
     }
 
-    /// The address of the symbol that the metadata argument of `amdgcn.reloc.constant` names; what nobody has declared is external.
+    /// The address of the symbol that the metadata argument of `amdgcn.reloc.constant` names; what nobody has
+    /// declared is external.
     fn relocated_symbol(&mut self, mut metadata: impl Iterator<Item = ValueRef<'m>>) -> Result<Value> {
         let node = metadata.next().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
         let name = node.node_operands().first().copied().flatten().and_then(ValueRef::md_string);
@@ -453,7 +456,8 @@ impl<'m> Body<'_, 'm> {
         Ok(InstKind::Switch { value, cases: cases.into(), default })
     }
 
-    /// A branch to a block address, which is the block's number ([`Reader::block_address`]): a switch over those listed.
+    /// A branch to a block address, which is the block's number ([`Reader::block_address`]): a switch over
+    /// those listed.
     ///
     /// [`Reader::block_address`]: crate::module::Reader::block_address
     fn indirect_branch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {

@@ -39,7 +39,8 @@ pub(crate) struct Reader<'m> {
     pub meanings: SecondaryMap<Func, Meaning>,
     /// Numbers of metadata kinds in this context.
     pub kinds: MetadataKinds,
-    /// LLVM's numbers of synchronisation scopes, asked for by the first atomic operation; `true` for the `one-as` ones.
+    /// LLVM's numbers of synchronisation scopes, asked for by the first atomic operation; `true` for the
+    /// `one-as` ones.
     scopes: Vec<(u32, (SyncScope, bool))>,
     /// `Module::files` by name, and by scope node.
     pub files: FxHashMap<String, u32>,

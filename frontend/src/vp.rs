@@ -1,7 +1,8 @@
 //! Vector-predicated intrinsics (`llvm.vp.*`): operations on the lanes that a mask and a length select.
 //!
-//! The result of a lane that is not selected is poison, so arithmetic on all lanes is right; masks and lengths matter to reductions,
-//! merges and memory alone. So each intrinsic becomes the plain instructions that it stands for.
+//! The result of a lane that is not selected is poison, so arithmetic on all lanes is right; masks and
+//! lengths matter to reductions, merges and memory alone. So each intrinsic becomes the plain instructions
+//! that it stands for.
 
 use crate::body::Body;
 use crate::llvm::{InstRef, ValueRef};

@@ -1,13 +1,13 @@
 //! Building of IR with folding, known bits and common subexpressions on the fly.
 //!
-//! Passes that rewrite a function read the old one and emit into a [`Builder`], which owns the new one. What is
-//! emitted is first folded ([`super::fold`]), then looked up among the pure instructions that dominate the current
-//! block, and only then appended. So expansions may be written plainly: what they compute twice, or from
-//! constants, costs nothing.
+//! Passes that rewrite a function read the old one and emit into a [`Builder`], which owns the new one. What
+//! is emitted is first folded ([`super::fold`]), then looked up among the pure instructions that dominate the
+//! current block, and only then appended. So expansions may be written plainly: what they compute twice, or
+//! from constants, costs nothing.
 //!
-//! Common subexpressions: the table maps an instruction to its value and the *scope* in which it was made; a scope is
-//! a block of the old function, and dominance is a comparison of intervals in its dominator tree. Blocks that an
-//! expansion adds (loops, arms) have no scope: nothing made there is shared.
+//! Common subexpressions: the table maps an instruction to its value and the *scope* in which it was made; a
+//! scope is a block of the old function, and dominance is a comparison of intervals in its dominator tree.
+//! Blocks that an expansion adds (loops, arms) have no scope: nothing made there is shared.
 //!
 //! Cost: one hash look-up for each instruction.
 
@@ -210,7 +210,8 @@ impl<'a> Builder<'a> {
         self.float_bits(Type::F64, value.to_bits())
     }
 
-    /// Constant of a float type from a number that is exact there (small integers, powers of two within half's range).
+    /// Constant of a float type from a number that is exact there (small integers, powers of two within
+    /// half's range).
     pub fn float(&mut self, ty: Type, value: f64) -> Value {
         let bits = match ty {
             Type::F64 => value.to_bits(),

@@ -15,8 +15,8 @@ pub(crate) struct SpillPlan {
     numbering: Numbering,
     live: Rc<Liveness>,
     accesses: spill::Accesses,
-    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that share a
-    /// place frees nothing.
+    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that
+    /// share a place frees nothing.
     profiles: PerFile<Vec<i32>>,
 }
 

@@ -15,11 +15,13 @@ pub struct Args {
     /// What to run, as JSON.
     #[arg(long, value_name = "FILE")]
     dispatch: PathBuf,
-    /// Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: in-flight, undef-address, undef-branch,
-    /// hazard, misaligned, barrier, register-range, scratch-owner, race, stale, and, not in `all`: undef-store, buffer-range, race-global.
+    /// Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: in-flight,
+    /// undef-address, undef-branch, hazard, misaligned, barrier, register-range, scratch-owner, race, stale,
+    /// and, not in `all`: undef-store, buffer-range, race-global.
     #[arg(long)]
     strict: Option<String>,
-    /// Seed of the order in which waves run and of what undefined registers hold; 0: each wave runs as far as it can.
+    /// Seed of the order in which waves run and of what undefined registers hold; 0: each wave runs as far as
+    /// it can.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Print executed instructions, memory traffic and digests.

@@ -9,8 +9,8 @@
 //! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments (ERRATA E6) |
 //! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
 //!
-//! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not defined become
-//! undefined ones. Cost: linear in code, data and relocations.
+//! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not
+//! defined become undefined ones. Cost: linear in code, data and relocations.
 //!
 //! Sources: AMDGPU usage guide, "ELF Code Object"; section flags and fill as `llc` 16 writes them.
 
@@ -89,8 +89,9 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
 
 /// `e_flags`: the processor, and which switchable features the code was made for.
 ///
-/// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on; later versions tell "on",
-/// "off" and "either" from each other. Source: usage guide, "Header" and `EF_AMDGPU_*` tables.
+/// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on;
+/// later versions tell "on", "off" and "either" from each other. Source: usage guide, "Header" and
+/// `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
     let mut flags = target.processor.elf_mach;
     let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
@@ -217,7 +218,8 @@ impl<'a> Builder<'a> {
         };
         let section_name = if source.section.is_empty() { ".text" } else { &source.section };
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
-        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need whole dwords.
+        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need
+        // whole dwords.
         let align = if source.is_kernel() { 256 } else { 4 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
@@ -303,7 +305,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Turns the relocations collected so far into ELF's, with undefined symbols where nothing defines theirs.
+    /// Turns the relocations collected so far into ELF's, with undefined symbols where nothing defines
+    /// theirs.
     fn resolve_pending(&mut self) -> Result<()> {
         for pending in std::mem::take(&mut self.pending) {
             let (symbol, addend) = match self.defined.get(&pending.symbol).copied() {

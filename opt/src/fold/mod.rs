@@ -1,9 +1,9 @@
 //! Constant folding and algebraic identities, applied to every instruction before it is made.
 //!
-//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant. It returns
-//! a value that makes the instruction unnecessary, or leaves a simpler instruction in its place. Constants go to the right
-//! of commutative operations. Undef is folded only where any choice of bits gives the same answer or the
-//! result may be undef itself; an operand that is poison makes the result poison.
+//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant.
+//! It returns a value that makes the instruction unnecessary, or leaves a simpler instruction in its place.
+//! Constants go to the right of commutative operations. Undef is folded only where any choice of bits gives
+//! the same answer or the result may be undef itself; an operand that is poison makes the result poison.
 
 mod cast;
 mod compare;
@@ -401,7 +401,8 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
     }
 }
 
-/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of `global_*`.
+/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of
+/// `global_*`.
 fn reaches(ty: Type, offset: i64) -> bool {
     matches!(ty.addr_space(), Some(AddrSpace::GLOBAL)) && (-2048..2048).contains(&offset)
 }

@@ -1,7 +1,7 @@
 //! Atomic operations.
 //!
-//! Operations of 32 and 64 bits that the target has stay; others become loops of `cmpxchg`. Bytes and halves are
-//! updated inside their dword.
+//! Operations of 32 and 64 bits that the target has stay; others become loops of `cmpxchg`. Bytes and halves
+//! are updated inside their dword.
 
 use super::{Legalizer, Parts};
 use crate::bits::mask64;
@@ -21,7 +21,8 @@ pub(super) struct SubDword {
 }
 
 impl Legalizer<'_> {
-    /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as one integer.
+    /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as
+    /// one integer.
     pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
         let bits = self.atomic_bits(ty)?;
         if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
@@ -161,8 +162,8 @@ impl Legalizer<'_> {
         self.rmw_at(op, ptr, &operands, mem, ty)
     }
 
-    /// Does `access` where the generic pointer `ptr` points: scratch, which is interleaved by dwords, takes no access of 64 bits at once,
-    /// but is the lane's own. `types` are those of the results.
+    /// Does `access` where the generic pointer `ptr` points: scratch, which is interleaved by dwords, takes
+    /// no access of 64 bits at once, but is the lane's own. `types` are those of the results.
     fn by_privacy(
         &mut self,
         ptr: Value,
@@ -234,7 +235,8 @@ impl Legalizer<'_> {
         Ok(self.parts_of_bits(seen, ty))
     }
 
-    /// Replaces an integer in memory by `update` of itself: computes from what was read last, until nobody interfered. The value before.
+    /// Replaces an integer in memory by `update` of itself: computes from what was read last, until nobody
+    /// interfered. The value before.
     fn update_loop(
         &mut self,
         ptr: Value,
@@ -251,8 +253,9 @@ impl Legalizer<'_> {
         })
     }
 
-    /// The loop of compare-and-swap: `update` computes what should be there instead of what was found, first `first`; `swap` puts it there
-    /// and says what it found and whether that was expected. The result is what was found at last.
+    /// The loop of compare-and-swap: `update` computes what should be there instead of what was found, first
+    /// `first`; `swap` puts it there and says what it found and whether that was expected. The result is what
+    /// was found at last.
     pub(super) fn until_swapped(
         &mut self,
         first: Value,
@@ -277,7 +280,8 @@ impl Legalizer<'_> {
         Ok(seen)
     }
 
-    /// Whether one instruction does it, wherever the memory is: behind a bus, PCIe knows exchange and addition alone.
+    /// Whether one instruction does it, wherever the memory is: behind a bus, PCIe knows exchange and
+    /// addition alone.
     fn has_atomic(&self, op: AtomicOp, mem: MemAccess, ty: Type) -> bool {
         let lds = matches!(mem.space, AddrSpace::LOCAL | AddrSpace::REGION);
         let near = lds || mem.flags.contains(MemFlags::DEVICE_MEMORY);
@@ -469,7 +473,8 @@ impl Legalizer<'_> {
                 Ok(Parts::from_slice(&[old, same]))
             }
             8 | 16 => {
-                // Where the narrow value differs, memory is written back unchanged, which is a failure nobody sees.
+                // Where the narrow value differs, memory is written back unchanged, which is a failure nobody
+                // sees.
                 let wanted = self.zero_extended(expected, bits);
                 let wanted = self.b.zext_or_trunc(wanted, Type::I32);
                 let new = self.bits_of_parts(&[replacement], value_ty);
@@ -486,7 +491,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// An update of a byte or a half inside its aligned dword; `update` maps its bits, with those above clear.
+    /// An update of a byte or a half inside its aligned dword; `update` maps its bits, with those above
+    /// clear.
     fn narrow_atomic(
         &mut self,
         ptr: Value,

@@ -358,7 +358,8 @@ impl Legalizer<'_> {
             }
             ImageAction::Store => {
                 if dmask.count_ones() < lanes && lanes > 1 || dmask == 0 {
-                    // The instruction reads as many channels as the mask has bits; LLVM's verifier does not ask for more.
+                    // The instruction reads as many channels as the mask has bits; LLVM's verifier does not
+                    // ask for more.
                     let wanted = if data.d16 && self.packs_d16() {
                         dmask.count_ones().div_ceil(2)
                     } else {
@@ -421,8 +422,8 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    /// Dwords of an image's address, and whether coordinates have 16 bits. Those are packed in pairs; each derivative's row, offset, bias
-    /// and comparison value start a dword of their own.
+    /// Dwords of an image's address, and whether coordinates have 16 bits. Those are packed in pairs; each
+    /// derivative's row, offset, bias and comparison value start a dword of their own.
     fn image_address(&mut self, desc: &ImageDesc, args: &[Value]) -> Result<(Words, bool)> {
         let front = usize::from(desc.offset) + usize::from(desc.bias) + usize::from(desc.compare);
         let gradients = if desc.derivatives { desc.dim.gradients() } else { 0 };

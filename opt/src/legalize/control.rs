@@ -79,10 +79,12 @@ impl Legalizer<'_> {
         Ok(self.terminate(kind))
     }
 
-    /// A switch as a balanced tree of comparisons over runs of case values; depth is logarithmic in their number.
+    /// A switch as a balanced tree of comparisons over runs of case values; depth is logarithmic in their
+    /// number.
     ///
-    /// Bounds that comparisons further up imply are not tested again; where the default cannot happen, gaps between runs
-    /// belong to the run above. Several runs within 32 values that lead to one target are one test of a bit mask.
+    /// Bounds that comparisons further up imply are not tested again; where the default cannot happen, gaps
+    /// between runs belong to the run above. Several runs within 32 values that lead to one target are one
+    /// test of a bit mask.
     pub(super) fn lower_switch(
         &mut self,
         value: Value,
@@ -212,7 +214,8 @@ impl Legalizer<'_> {
     }
 }
 
-/// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one target.
+/// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one
+/// target.
 fn close_gaps(clusters: &mut Vec<Cluster>, cases: &[(u64, BlockCall)], most: u64) {
     let mut next = 0;
     for cluster in clusters.iter_mut() {

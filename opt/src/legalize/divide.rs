@@ -1,9 +1,9 @@
 //! Integer division, which the hardware does not have.
 //!
-//! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant Integers
-//! using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small operands need one
-//! correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two steps and two corrections.
-//! All of it is free of branches.
+//! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant
+//! Integers using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small
+//! operands need one correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two
+//! steps and two corrections. All of it is free of branches.
 
 use super::Legalizer;
 use crate::bits::{mask64, sext64};
@@ -71,8 +71,9 @@ impl Legalizer<'_> {
     }
 
     /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
-    /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp)
-    /// is below the distance 1/y to the next integer.
+    /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is
+    /// never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp) is below the
+    /// distance 1/y to the next integer.
     fn divide_u24(&mut self, x: Value, y: Value, known: u32, rem: bool) -> Value {
         let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
@@ -254,8 +255,8 @@ impl Legalizer<'_> {
     }
 }
 
-/// Factor and shift such that `x / divisor == (x * factor >> bits) >> shift` for all `x` below 2^`known`, if a factor
-/// below 2^`bits` exists. The rounded-up factor overshoots by `error`; the quotient is right while
+/// Factor and shift such that `x / divisor == (x * factor >> bits) >> shift` for all `x` below 2^`known`, if
+/// a factor below 2^`bits` exists. The rounded-up factor overshoots by `error`; the quotient is right while
 /// `x * error < 2^(bits + shift)`.
 fn magic(divisor: u64, bits: u32, known: u32) -> Option<(u64, u32)> {
     let largest = mask64(u64::MAX, known);

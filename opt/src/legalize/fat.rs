@@ -1,15 +1,17 @@
-//! Buffer fat pointers (address space 7) and strided ones (9): a resource with an offset, or with an index and an offset.
+//! Buffer fat pointers (address space 7) and strided ones (9): a resource with an offset, or with an index
+//! and an offset.
 //!
 //! | space | parts | in memory, from the lowest dword |
 //! |---|---|---|
 //! | 7 | resource, offset | offset, resource |
 //! | 9 | resource, index, offset | offset, index, resource |
 //!
-//! Arguments and results of functions are the parts in order. Arithmetic changes the offset alone; accesses are those of the buffer
-//! intrinsics, cut into what one instruction does. What has no instruction is a loop of compare-and-swap. An ordered atomic operation is
-//! an unordered one between fences.
+//! Arguments and results of functions are the parts in order. Arithmetic changes the offset alone; accesses
+//! are those of the buffer intrinsics, cut into what one instruction does. What has no instruction is a loop
+//! of compare-and-swap. An ordered atomic operation is an unordered one between fences.
 //!
-//! Source: LLVM's AMDGPU usage guide, "Buffer Fat Pointer" and "Buffer Strided Pointer"; AMDGPULowerBufferFatPointers.cpp for the layout.
+//! Source: LLVM's AMDGPU usage guide, "Buffer Fat Pointer" and "Buffer Strided Pointer";
+//! AMDGPULowerBufferFatPointers.cpp for the layout.
 
 use super::{Legalizer, Parts};
 use mir::ir::legal::Control;
@@ -55,7 +57,8 @@ impl Legalizer<'_> {
         Ok(Some(Fat { resource, index: middle.first().copied(), offset }))
     }
 
-    /// The dwords of a fat pointer's parts as they are in memory; its resource first where it is passed to a function.
+    /// The dwords of a fat pointer's parts as they are in memory; its resource first where it is passed to a
+    /// function.
     pub(super) fn fat_words(&mut self, parts: &[Value], in_memory: bool) -> SmallVec<[Value; 8]> {
         let Some((&resource, rest)) = parts.split_first() else { return SmallVec::new() };
         let vector = self.b.bitcast(resource, Type::Vector(Scalar::Int(32), 4));
@@ -159,7 +162,8 @@ impl Legalizer<'_> {
         control
     }
 
-    /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end with it at the latest.
+    /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end
+    /// with it at the latest.
     fn fat_piece(&self, mem: MemAccess, done: u64, bytes: u64) -> u64 {
         let mem = Self::at(mem, done);
         let left = (bytes - done).min(if done.is_multiple_of(4) { 16 } else { 4 - done % 4 });

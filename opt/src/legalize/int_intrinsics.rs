@@ -117,7 +117,8 @@ impl Legalizer<'_> {
         self.b.zext_or_trunc(count, carrier)
     }
 
-    /// `ctlz` and `cttz`. The instructions give -1 for zero, which as an unsigned number loses against any count.
+    /// `ctlz` and `cttz`. The instructions give -1 for zero, which as an unsigned number loses against any
+    /// count.
     fn count_zeros(&mut self, leading: bool, x: Value, zero_is_poison: Value, bits: u32) -> Value {
         let carrier = self.b.ty(x);
         if bits == 1 {
@@ -129,7 +130,8 @@ impl Legalizer<'_> {
         let mut x = self.zero_extended(x, bits);
         let width = if self.b.bits(x) == 64 { 64 } else { 32 };
         x = self.b.zext_or_trunc(x, Type::int(width));
-        // Narrow values move to the top for leading zeros; a bit above them ends the search for trailing ones.
+        // Narrow values move to the top for leading zeros; a bit above them ends the search for trailing
+        // ones.
         if leading && bits < width {
             x = self.b.shl_imm(x, width - bits);
         }
@@ -188,7 +190,8 @@ impl Legalizer<'_> {
         self.b.zext_or_trunc(moved, carrier)
     }
 
-    /// Shifts of two values side by side. Constant ones of 32 and 64 bits, which are most, are one `fshr` a dword.
+    /// Shifts of two values side by side. Constant ones of 32 and 64 bits, which are most, are one `fshr` a
+    /// dword.
     fn funnel_shift(&mut self, left: bool, high: Value, low: Value, amount: Value, bits: u32) -> Value {
         if bits == 1 {
             // The amount counts modulo 1.

@@ -440,8 +440,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Minimum and maximum of native formats. In IEEE mode the instructions return a quieted signalling NaN instead
-    /// of the other operand, so operands are quieted first.
+    /// Minimum and maximum of native formats. In IEEE mode the instructions return a quieted signalling NaN
+    /// instead of the other operand, so operands are quieted first.
     pub(super) fn lower_minmax(&mut self, intrinsic: Intrinsic, x: Value, y: Value) -> Result<Value> {
         use Intrinsic::*;
         let ty = self.b.ty(x);

@@ -11,14 +11,15 @@
 //! | float, pointer | itself |
 //! | vector, struct, array | the parts of its members in order |
 //!
-//! Bits of a part above the old type's width are **unspecified**; operations that would see them (comparison, right shift,
-//! division, extension) clear them first, and the [`Builder`]'s ranges drop what is clear anyway.
+//! Bits of a part above the old type's width are **unspecified**; operations that would see them (comparison,
+//! right shift, division, extension) clear them first, and the [`Builder`]'s ranges drop what is clear
+//! anyway.
 //!
 //! A vector that meets a variable index is kept whole along parameters and insertions ([`vector`]).
 //!
-//! Blocks are visited in reverse post-order, so a value's parts exist before its uses; parameters of blocks are split
-//! before any body is visited. Old blocks map one to one to new ones; expansions that need control flow
-//! continue in a fresh block.
+//! Blocks are visited in reverse post-order, so a value's parts exist before its uses; parameters of blocks
+//! are split before any body is visited. Old blocks map one to one to new ones; expansions that need control
+//! flow continue in a fresh block.
 //!
 //! Cost: linear in the instructions emitted.
 
@@ -122,7 +123,8 @@ struct Legalizer<'a> {
     block_aligns: [u8; 2],
 }
 
-/// Types at which `cmpxchg` and `div.scale` occur in legal IR; their results are structs that the module must know.
+/// Types at which `cmpxchg` and `div.scale` occur in legal IR; their results are structs that the module must
+/// know.
 const PAIRED: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
 
 /// Adds to the module the types that results of expansions have.
@@ -411,7 +413,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Types of the parts of an old value: a flat pointer into a known space is carried as a pointer of that space.
+    /// Types of the parts of an old value: a flat pointer into a known space is carried as a pointer of that
+    /// space.
     fn retyped(&self, value: Value) -> Result<SmallVec<[Type; 4]>> {
         match self.spaces.of(value) {
             Some(space) => Ok(smallvec![Type::ptr(space)]),

@@ -10,8 +10,8 @@ use mir::{Diagnostic, Result};
 /// Fewest elements for which an indexed move beats comparisons and selections.
 const MIN_INDEXED_LANES: u32 = 4;
 
-/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are the same
-/// registers as, through insertions and parameters of blocks. Linear.
+/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are
+/// the same registers as, through insertions and parameters of blocks. Linear.
 pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
     let mut whole = SecondaryMap::new();
     let mut work: Vec<Value> = Vec::new();

@@ -1,7 +1,8 @@
 //! Intrinsics on whole vectors: reductions, rearrangements, masks made of lane numbers.
 //!
-//! Lanes are parts, so rearranging them costs nothing. What counts lanes (`vector.compress`, `cttz.elts`) is a chain of selections.
-//! Cost: linear in the lanes but for `vector.compress` and `vector.match`, which are quadratic as what they compute is.
+//! Lanes are parts, so rearranging them costs nothing. What counts lanes (`vector.compress`, `cttz.elts`) is
+//! a chain of selections. Cost: linear in the lanes but for `vector.compress` and `vector.match`, which are
+//! quadratic as what they compute is.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -84,7 +85,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// `vector.*` that only moves lanes: `sources` says where each lane of the result comes from, counted over all arguments.
+    /// `vector.*` that only moves lanes: `sources` says where each lane of the result comes from, counted
+    /// over all arguments.
     fn pick_lanes(&mut self, args: &[Value], sources: impl Iterator<Item = usize>) -> Result<Parts> {
         let (mut parts, mut each) = (Parts::new(), 1);
         for &arg in args {

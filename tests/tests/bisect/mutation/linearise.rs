@@ -42,7 +42,8 @@ fn tests_exec(data: &BlockData) -> bool {
     matches!(data.term, Terminator::Uniform(Condition::Execz | Condition::Execnz))
 }
 
-/// A branch always takes successor `way`. The graph stays as it is: the tail ends with a comparison whose outcome is known.
+/// A branch always takes successor `way`. The graph stays as it is: the tail ends with a comparison whose
+/// outcome is known.
 fn force(f: &mut Function, block: Block, way: usize) {
     let data = &mut f.blocks[block];
     data.insts.push(Inst::new(Opcode::S_CMP_EQ_U32, [Operand::Imm(0), Operand::Imm(0)]));
@@ -105,7 +106,8 @@ fn exchange_ands(f: &mut Function, pick: &mut Pick) {
     inst.op = if inst.op == Opcode::S_AND_B64 { Opcode::S_ANDN2_B64 } else { Opcode::S_AND_B64 };
 }
 
-/// One side of an OR of masks is left out: the lanes that came (EXEC, or what was just made from it), or those that were there.
+/// One side of an OR of masks is left out: the lanes that came (EXEC, or what was just made from it), or
+/// those that were there.
 fn forget(f: &mut Function, pick: &mut Pick, new: bool) {
     let places =
         sites_in(f, |block, k| k as u32 >= block.tail_start && block.insts[k].op == Opcode::S_OR_B64);

@@ -1,4 +1,5 @@
-//! Mutations behind the memory model, as far as they show in what memory holds: caches are the strict simulator's affair.
+//! Mutations behind the memory model, as far as they show in what memory holds: caches are the strict
+//! simulator's affair.
 
 use super::Kind;
 use super::places::*;
