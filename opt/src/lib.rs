@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod address_space;
-mod bits;
+pub mod bits;
 pub mod branches;
 mod builder;
 mod builtins;

@@ -5,7 +5,8 @@
 //! not depend on more than the manuals promise.
 
 use mir::ir::*;
-use opt::fold::{eval_binary, eval_icmp, mask64, sext64};
+use opt::bits::{mask64, sext64};
+use opt::fold::{eval_binary, eval_icmp};
 use rustc_hash::FxHashMap;
 
 /// Address of the kernarg segment.
