@@ -1,21 +1,24 @@
 //! Proof of an allocation by symbolic execution on both graphs.
 //!
-//! Every physical dword holds a set of *values*: dwords of virtual registers of the code before allocation, and constants of moves.
-//! An instruction's definition puts its value into its register and removes it everywhere else, because a copy that an
-//! earlier iteration of a loop left is stale. A copy of the old code makes every holder of the source's value a holder of the
-//! destination's; so does passing an argument. Where edges meet, a register holds what it holds on all of them: scalar and whole-wave
-//! registers on the wave graph's edges, vector registers on the thread graph's. At every use the register must hold
-//! the value that the old code reads there.
+//! Every physical dword holds a set of *values*: dwords of virtual registers of the code before allocation,
+//! and constants of moves. An instruction's definition puts its value into its register and removes it
+//! everywhere else, because a copy that an earlier iteration of a loop left is stale. A copy of the old code
+//! makes every holder of the source's value a holder of the destination's; so does passing an argument. Where
+//! edges meet, a register holds what it holds on all of them: scalar and whole-wave registers on the wave
+//! graph's edges, vector registers on the thread graph's. At every use the register must hold the value that
+//! the old code reads there.
 //!
-//! What the old code itself keeps in a physical register (VCC for an implicit reader, M0, the scratch resource) is a value like others, with
-//! the register's name, and must be there where the old code reads it. Everything but registers must be as it was, in the same order,
-//! and lanes may move only in bodies of blocks.
+//! What the old code itself keeps in a physical register (VCC for an implicit reader, M0, the scratch
+//! resource) is a value like others, with the register's name, and must be there where the old code reads it.
+//! Everything but registers must be as it was, in the same order, and lanes may move only in bodies of
+//! blocks.
 //!
-//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A reloaded register is another name
-//! for what was spilled, and the slot must hold that.
+//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A
+//! reloaded register is another name for what was spilled, and the slot must hold that.
 //!
-//! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
-//! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
+//! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout
+//! order until nothing changes ends, after about as many sweeps as loops nest. The checker knows nothing of
+//! live ranges, webs or packing.
 
 use crate::access::{file_index, registers};
 use crate::graph::{Graph, Numbering, edges, params};
@@ -341,7 +344,8 @@ impl Checker<'_> {
 
     /// A `Defect` where a result that is written early shares a register with a source that is read late.
     fn overwrites(&self, old: &Inst, new: &Inst) -> Result<()> {
-        // Inline assembly says of each definition whether it is early; what names its registers itself may clobber an input.
+        // Inline assembly says of each definition whether it is early; what names its registers itself may
+        // clobber an input.
         let chosen =
             |operand: &RegOperand| old.asm_layout().is_none() || matches!(operand.reg, Reg::Virtual(_));
         let early = |k: usize| old.asm_layout().is_none_or(|layout| layout.is_early(k));

@@ -66,7 +66,8 @@ pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
     (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
 }
 
-/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
+/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be
+/// resident.
 fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
     f.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
 }

@@ -1,7 +1,8 @@
 //! Random structured functions, allocated and checked.
 //!
-//! The generator writes what linearisation may leave: nested conditionals and loops, uniform and divergent, SSA on both graphs. Divergent
-//! conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n` runs n functions instead of a few.
+//! The generator writes what linearisation may leave: nested conditionals and loops, uniform and divergent,
+//! SSA on both graphs. Divergent conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n`
+//! runs n functions instead of a few.
 
 use crate::interpret::Case;
 use crate::{Allocator, Options};
@@ -564,7 +565,8 @@ fn random_functions_are_allocated_right() {
     }
 }
 
-/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=name` prints it for that shape, empty for all).
+/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=name`
+/// prints it for that shape, empty for all).
 #[test]
 fn large_functions_cost_linear_time() {
     let bench = std::env::var("GCNC_BENCH").is_ok();

@@ -21,8 +21,8 @@ pub(crate) fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
     f.whole_wave_vgprs = out;
 }
 
-/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and where there is inline assembly, those that
-/// it does not name.
+/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and
+/// where there is inline assembly, those that it does not name.
 fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     let first = f.resources.vgprs as u16;
     if f.calls.is_empty() && f.asm_sites.is_empty() {

@@ -1,8 +1,11 @@
-//! libclc as input: Debian's library of OpenCL functions for `amdgcn-amd-amdhsa`, every function compiled as a function, and its mathematics run on the simulator.
+//! libclc as input: Debian's library of OpenCL functions for `amdgcn-amd-amdhsa`, every function compiled as
+//! a function, and its mathematics run on the simulator.
 //!
-//! The bitcode has some thousand functions that call each other. They are compiled as they stand, at each level and for each processor; functions that
-//! nothing calls are kept. A sample of the mathematics is called by the calling convention with 64 lanes of arguments, special values among them, and compared with the same
-//! function in `f64`. Bounds in units in the last place: OpenCL C 3.0, "Relative Error as ULPs", full profile.
+//! The bitcode has some thousand functions that call each other. They are compiled as they stand, at each
+//! level and for each processor; functions that nothing calls are kept. A sample of the mathematics is called
+//! by the calling convention with 64 lanes of arguments, special values among them, and compared with the
+//! same function in `f64`. Bounds in units in the last place: OpenCL C 3.0, "Relative Error as ULPs", full
+//! profile.
 
 use crate::llvm_suite::refusals::reason;
 use gcnc::{CompileOptions, FileType};

@@ -41,8 +41,8 @@ enum Command {
     Run(run::Args),
     /// Run a kernel after every step of the compiler and name the first step that changed what it does.
     ///
-    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to their end, 2 wrong
-    /// usage, 70 a defect of gcnc.
+    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two
+    /// stages ran to their end, 2 wrong usage, 70 a defect of gcnc.
     Bisect(bisect::Args),
     /// Assemble a file.
     As(assemble::Args),
@@ -78,8 +78,8 @@ pub fn main(args: Vec<OsString>) -> i32 {
     }
 }
 
-/// llc accepts long options with one dash; clap does not. Everything after a dash that is longer than a known short option
-/// with its value gets a second dash.
+/// llc accepts long options with one dash; clap does not. Everything after a dash that is longer than a known
+/// short option with its value gets a second dash.
 fn normalise(args: Vec<OsString>) -> Vec<OsString> {
     let mut only_files = false;
     args.into_iter()
@@ -93,8 +93,8 @@ fn normalise(args: Vec<OsString>) -> Vec<OsString> {
         .collect()
 }
 
-/// Whether `text` is a long option written with one dash. `-o FILE`, `-oFILE` and `-O2` are short options; of the names that begin with
-/// an `o`, only llc's own long ones are taken as such.
+/// Whether `text` is a long option written with one dash. `-o FILE`, `-oFILE` and `-O2` are short options; of
+/// the names that begin with an `o`, only llc's own long ones are taken as such.
 fn needs_second_dash(text: &str) -> bool {
     let Some(name) = text.strip_prefix('-') else { return false };
     match name.as_bytes() {
@@ -103,6 +103,17 @@ fn needs_second_dash(text: &str) -> bool {
         [b'o', ..] => false,
         _ => true,
     }
+}
+
+/// Prints why the input is refused and returns the exit status for it.
+fn refused(what: &dyn std::fmt::Display) -> i32 {
+    eprintln!("gcnc: error: {what}");
+    status::REFUSED
+}
+
+/// The text of a file that describes a dispatch, or the exit status where it cannot be read.
+fn read_json(path: &std::path::Path) -> Result<String, i32> {
+    std::fs::read_to_string(path).map_err(|error| refused(&format!("{}: {error}", path.display())))
 }
 
 /// Prints a diagnostic the way scripts expect it and returns the exit status for it.

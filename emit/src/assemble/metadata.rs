@@ -1,8 +1,9 @@
 //! `.amdgpu_metadata`: the YAML document of a code object's metadata, to MessagePack in a note.
 //!
-//! The document is YAML of the block style that compilers print: nested maps and sequences by indentation, scalars plain or quoted,
-//! `[]`, `{}`. Plain scalars that look like integers and booleans are such, everything else is a string. Maps are written sorted by key,
-//! integers in their shortest form, as LLVM does. Reading keeps its own stack.
+//! The document is YAML of the block style that compilers print: nested maps and sequences by indentation,
+//! scalars plain or quoted, `[]`, `{}`. Plain scalars that look like integers and booleans are such,
+//! everything else is a string. Maps are written sorted by key, integers in their shortest form, as LLVM
+//! does. Reading keeps its own stack.
 
 use super::{Assembler, Result, at, data, fail};
 use crate::object::write_note;
@@ -255,7 +256,8 @@ fn write(node: Node) -> mir::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A length: in the low bits of the `fixed` tag below its limit, else after the first of the `tags` (with its bytes) that holds it.
+/// A length: in the low bits of the `fixed` tag below its limit, else after the first of the `tags` (with its
+/// bytes) that holds it.
 fn length(out: &mut Vec<u8>, length: usize, fixed: (u8, usize), tags: &[(u8, usize)]) -> mir::Result<()> {
     if length < fixed.1 {
         out.push(fixed.0 | length as u8);

@@ -220,8 +220,9 @@ impl<'a> Selector<'a> {
         if !self.exists(op) {
             return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
         }
-        let clamp = args.get(3).and_then(|&v| self.const_int(v)).unwrap_or(0) & 1 != 0;
-        let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
+        let &[a, b, c, clamp] = args else { return Err(Diagnostic::malformed("four arguments expected")) };
+        let clamp = self.immediate(clamp)? & 1 != 0;
+        let [a, b, c] = [self.src(a), self.src(b), self.src(c)];
         let mut mods = Modifiers::default();
         if clamp {
             mods.flags |= ModFlags::CLAMP;

@@ -54,7 +54,9 @@ impl<'a> Selector<'a> {
     pub(super) fn lower_insert(&mut self, inst: Inst, data: &InstData) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let lanes = data.ty.lanes() as usize;
-        let bits = data.ty.scalar().map_or(0, |s| s.bits());
+        let element =
+            data.ty.scalar().ok_or_else(|| Diagnostic::defect("insertion into what is no vector"))?;
+        let bits = element.bits();
         if bits == 1 {
             return Err(Diagnostic::unsupported("vector of i1"));
         }

@@ -538,6 +538,12 @@ impl Function {
         }
     }
 
+    /// First byte behind all objects of the frame that have a place.
+    pub fn frame_end(&self) -> u32 {
+        let ends = self.frame.values().filter_map(|slot| Some(slot.offset_bytes? + slot.size_bytes));
+        ends.max().unwrap_or(0)
+    }
+
     /// Whether callers expect what the graphics convention saves.
     pub fn saves_as_graphics(&self) -> bool {
         self.call_conv == CallConv::AmdgpuGfx

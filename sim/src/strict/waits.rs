@@ -9,7 +9,7 @@
 //! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
 //! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
 
-use crate::timing::latency;
+use crate::timing::LATENCY;
 use mir::machine::PReg;
 use smallvec::SmallVec;
 
@@ -35,6 +35,16 @@ pub enum EventKind {
 impl EventKind {
     fn in_order(self) -> bool {
         !matches!(self, Self::Smem | Self::Flat | Self::Message)
+    }
+
+    /// Modelled cycles from issue to the result.
+    fn latency(self) -> u64 {
+        match self {
+            Self::Vmem | Self::Flat => LATENCY.vector,
+            Self::Smem => LATENCY.scalar,
+            Self::Lds => LATENCY.lds,
+            Self::Gds | Self::Message | Self::Export => LATENCY.other,
+        }
     }
 }
 
@@ -169,7 +179,7 @@ impl Waits {
                 }
             }
         }
-        let ready = self.now + latency(kind);
+        let ready = self.now + kind.latency();
         self.queues[q].events.push(Event { id, kind, ready, regs: regs.into() });
     }
 

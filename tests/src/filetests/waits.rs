@@ -1,4 +1,5 @@
-//! `s_waitcnt vmcnt(0) lgkmcnt(1)` in file tests: machine text has a number, whose fields differ between processors and which nobody can read.
+//! `s_waitcnt vmcnt(0) lgkmcnt(1)` in file tests: machine text has a number, whose fields differ between
+//! processors and which nobody can read.
 
 use mir::target::{Target, WaitCounts};
 

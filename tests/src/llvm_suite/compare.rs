@@ -1,11 +1,13 @@
 //! Whether gcnc's code and `llc`'s mean the same: both run on the simulator from the same seeded state.
 //!
-//! A kernel runs as one wave with arguments made from its metadata, a function and a shader by their calling convention ([`super::layout`]). Memory is unmapped: a load
-//! gives a function of its address, a store is remembered. Afterwards memory, LDS, what private pointers lead to, exports, the declared result
-//! and the registers that a callee preserves are compared.
+//! A kernel runs as one wave with arguments made from its metadata, a function and a shader by their calling
+//! convention ([`super::layout`]). Memory is unmapped: a load gives a function of its address, a store is
+//! remembered. Afterwards memory, LDS, what private pointers lead to, exports, the declared result and the
+//! registers that a callee preserves are compared.
 //!
-//! LLVM itself is the measure of what the IR leaves open: bits that are undefined after either of `llc -O0` and `llc -O2`, and places where these two differ,
-//! are not compared. Two NaNs are equal whatever their bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
+//! LLVM itself is the measure of what the IR leaves open: bits that are undefined after either of `llc -O0`
+//! and `llc -O2`, and places where these two differ, are not compared. Two NaNs are equal whatever their
+//! bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
 //! does what the simulator does not execute, the function is skipped.
 
 use super::layout::{self, Inputs, Part, Reg};
@@ -42,7 +44,8 @@ pub enum Verdict {
     Close(String),
     /// Something else differs, or gcnc's code alone breaks a check.
     Different(String),
-    /// Something differs in a function that uses `undef` or `poison`, which each compiler may take for what it likes.
+    /// Something differs in a function that uses `undef` or `poison`, which each compiler may take for what
+    /// it likes.
     Unclear(String),
     /// Says nothing, for this reason.
     Skipped(String),
@@ -315,7 +318,8 @@ fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatc
     })
 }
 
-/// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of the high ones.
+/// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of
+/// the high ones.
 fn preserved_sgpr(cc: CallConv, n: u16) -> bool {
     (4..30).contains(&n) && cc == CallConv::AmdgpuGfx
         || n >= 34 && is_callee_saved(PReg::sgpr(n), cc == CallConv::AmdgpuGfx)
@@ -340,8 +344,8 @@ fn extended(word: u32, ty: mir::ir::Type, flags: ParamFlags) -> u32 {
     }
 }
 
-/// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the registers that a
-/// caller must save.
+/// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the
+/// registers that a caller must save.
 fn external(
     subject: &Subject<'_>,
     name: &str,
@@ -682,7 +686,8 @@ pub fn compare_function(
     }
     let mut verdict = compare_once(subject, llc, gcnc, seed, trace);
     if matches!(verdict, Verdict::Different(_)) && is_partial(f) {
-        // Operands may have been where the operation is undefined; zeros and ones are fine, divisors are never zero.
+        // Operands may have been where the operation is undefined; zeros and ones are fine, divisors are
+        // never zero.
         verdict = match compare_once(subject, llc, gcnc, seed | TAME, trace) {
             Verdict::Different(what) => Verdict::Different(what),
             _ => Verdict::Skipped("differs where operands may be out of range".to_owned()),

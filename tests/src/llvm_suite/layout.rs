@@ -1,10 +1,12 @@
 //! Where the calling conventions put arguments and results, and arguments made from a seed.
 //!
-//! A value travels as parts of one dword: vectors by element (two 16-bit elements to a dword where the processor has 16-bit instructions),
-//! anything wider than a dword by dwords. Source: LLVM 22, `SITargetLowering::getRegisterTypeForCallingConv`, `AMDGPUCallingConv.td`.
+//! A value travels as parts of one dword: vectors by element (two 16-bit elements to a dword where the
+//! processor has 16-bit instructions), anything wider than a dword by dwords. Source: LLVM 22,
+//! `SITargetLowering::getRegisterTypeForCallingConv`, `AMDGPUCallingConv.td`.
 //!
-//! Values are such that code does something: small integers that end loops, moderate floats, pointers that are aligned and apart from each other by
-//! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
+//! Values are such that code does something: small integers that end loops, moderate floats, pointers that
+//! are aligned and apart from each other by lane, resources that describe a buffer. Bits above a narrow value
+//! are random unless an attribute says otherwise.
 
 use super::resources;
 use mir::abi::shader::{self, PS_INPUTS, PsInputs};
@@ -258,7 +260,8 @@ impl Places {
     }
 }
 
-/// Which parameters of a pixel shader have no registers, as nobody reads them, and whether two registers of an input that was added come first.
+/// Which parameters of a pixel shader have no registers, as nobody reads them, and whether two registers of
+/// an input that was added come first.
 fn left_out(f: &Function, target: &Target) -> Option<(Vec<bool>, bool)> {
     let mut out = vec![false; f.params.len()];
     if f.call_conv != CallConv::AmdgpuPs {

@@ -1,7 +1,7 @@
 //! Writes what stands before the code of a machine function, as far as it is not what [`Function::new`]
 //! makes.
 
-use super::print::{Named, Tuple};
+use super::registers::{Named, Tuple};
 use super::{ENTRY_VALUES, VREG_FLAGS};
 use crate::ir::{CallConv, CallConvWord, SourceLoc, SymbolRef};
 use crate::machine::*;
