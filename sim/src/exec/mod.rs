@@ -30,7 +30,7 @@ pub use modifiers::is_float;
 use crate::memory::Bus;
 use crate::program::{Class, Mem, Op};
 use crate::report::{Checks, Config, Kind, Report, Result, Stats};
-use crate::strict::hazards::slot_register;
+use crate::strict::hazards::{Needed, slot_register};
 use crate::strict::races::{Path, Races};
 use crate::strict::waits::EventKind;
 use crate::wave::Wave;
@@ -158,10 +158,11 @@ impl<'a> Exec<'a> {
             && self.checks(Checks::HAZARD)
         {
             let register = slot_register(slot).map(|r| format!(" ({r})")).unwrap_or_default();
-            return Err(Report::new(
-                Kind::Hazard,
-                format!("{missing} wait states missing: {}{register}", rule.name),
-            ));
+            let what = match rule.needed {
+                Needed::States(_) => format!("{missing} wait states missing"),
+                Needed::End(_) => "nothing has ended the hazard".to_owned(),
+            };
+            return Err(Report::new(Kind::Hazard, format!("{what}: {}{register}", rule.name)));
         }
         if self.checks(Checks::XNACK) {
             self.check_clause(w, op)?;
