@@ -9,6 +9,7 @@ use crate::strict::clause::Clause;
 use crate::strict::hazards::Clock;
 use crate::strict::waits::Waits;
 use mir::machine::PReg;
+use mir::target::WaitCounts;
 
 /// Lanes of a wave.
 pub const LANES: usize = 64;
@@ -73,8 +74,8 @@ fn garbage(seed: u64, n: u64) -> u32 {
 }
 
 impl Wave {
-    /// A wave whose counters count to `vm_max` and `lgkm_max`.
-    pub fn new(vm_max: u32, lgkm_max: u32) -> Self {
+    /// A wave whose counters count to `max`.
+    pub fn new(max: WaitCounts) -> Self {
         Self {
             s: [0; SCALARS],
             su: [!0; SCALARS],
@@ -87,7 +88,7 @@ impl Wave {
             pc: 0,
             status: Status::Running,
             index: 0,
-            waits: Waits::new(vm_max, lgkm_max),
+            waits: Waits::new(max),
             clock: Clock::default(),
             clause: Clause::default(),
             gpr_idx: false,
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn lanes_become_defined_one_by_one() {
-        let mut w = Wave::new(63, 15);
+        let mut w = Wave::new(WaitCounts::from([63, 7, 15, 0]));
         w.reset(1, 256);
         w.write_v(3, &[7; LANES], None, 0xff);
         assert_eq!((w.undef_at(3, 7), w.undef_at(3, 8)), (0, !0));

@@ -7,7 +7,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
-use mir::target::Features;
+use mir::target::{Counter, Features};
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -186,10 +186,10 @@ impl<'a> Selector<'a> {
         inst.mods.offset = offset as i32;
         inst.mods.flags |= ModFlags::GDS;
         // The operation is not done before its counter says so.
-        let layout = self.target.waits();
-        let max = layout.max();
-        let counts = mir::target::WaitCounts { lgkm: 0, vm: max.vm, exp: max.exp };
-        self.emit(S_WAITCNT, [Operand::Imm(i64::from(layout.encode(counts)))]);
+        let waits = self.target.waits();
+        for wait in waits.instructions(waits.max().with(Counter::Lgkm, 0)) {
+            self.emit(wait.op, wait.operands);
+        }
         Ok(())
     }
 

@@ -22,8 +22,8 @@ mod rows;
 pub use decode::*;
 pub use encode::*;
 pub use facts::{
-    Access, Comparison, Counter, EventKind, Events, Implicit, LatencyClass, Memory, MemoryAction, MemoryKind,
-    OpFacts, OperandAccess, Rate, Relation, Unit,
+    Access, Comparison, Events, Implicit, LatencyClass, Memory, MemoryAction, MemoryKind, OpFacts,
+    OperandAccess, Rate, Relation, Unit,
 };
 pub use print::*;
 pub use row::*;

@@ -27,8 +27,7 @@ pub(super) struct Workspace {
 impl Workspace {
     /// For the work-groups of `run`.
     pub(super) fn new(run: &Run<'_>) -> Self {
-        let counts = run.launch.target.waits().max();
-        let wave = || Wave::new(counts.vm.into(), counts.lgkm.into());
+        let wave = || Wave::new(run.launch.target.waits().max());
         Self {
             waves: (0..run.setup.shape.waves).map(|_| wave()).collect(),
             group: Group { lds: vec![0; run.setup.lds_bytes as usize], ..Group::default() },

@@ -19,13 +19,12 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
 use crate::program::{Op, Program};
 use crate::report::{Config, Kind, Report, Result, Stats};
-use crate::strict::waits::Counter;
 use crate::wave::{LANES, Lanes, Status, Wave};
 use mir::abi::KernelDescriptor;
 use mir::abi::call;
 use mir::isa::Opcode;
 use mir::machine::PReg;
-use mir::target::{FlatScratch, Target};
+use mir::target::{FlatScratch, Target, WaitCounts};
 
 /// Offset from the image at which a function returns.
 const RETURN: u64 = 0x8000_0000;
@@ -161,8 +160,7 @@ fn wave_of(
     for (at, byte) in group.lds.iter_mut().enumerate() {
         *byte = (setting.lds)(at as u32);
     }
-    let counts = target.waits().max();
-    let mut w = Wave::new(counts.vm.into(), counts.lgkm.into());
+    let mut w = Wave::new(target.waits().max());
     match setting.entry {
         Entry::Kernel(id) => {
             group.id = id;
@@ -203,9 +201,7 @@ fn wave_of(
     while !over(&w) {
         if object.is_external(w.pc) {
             // A function waits for everything first.
-            for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
-                w.waits.wait(counter, 0);
-            }
+            w.waits.wait_for(WaitCounts::ZERO);
             (setting.external)(w.pc, &mut w, mem)?;
             w.pc = w.pair(call::RETURN_ADDRESS).wrapping_sub(launch.image_base);
             continue;

@@ -435,6 +435,10 @@ impl Op {
             wide_store: wide_store(),
             rfe: matches!(op, Opcode::S_RFE_B64 | Opcode::S_RFE_RESTORE_B64),
             vskip: op == Opcode::S_SETVSKIP,
+            ds: class == Class::Lds,
+            lanes: facts.implicit.contains(Implicit::EXEC_USE),
+            waits: target.waits().waited_for(&this.inst),
+            depctr: (op == Opcode::S_WAITCNT_DEPCTR).then_some(this.imm as u16),
         };
         this.effects = Effects::new(&hazard_facts, target.generation());
         this

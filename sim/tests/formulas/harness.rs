@@ -78,8 +78,7 @@ pub struct Bench {
 impl Bench {
     /// A bench for `target`.
     pub fn new(target: Target) -> Self {
-        let counts = target.waits().max();
-        let mut wave = Wave::new(counts.vm.into(), counts.lgkm.into());
+        let mut wave = Wave::new(target.waits().max());
         wave.reset(1, 256);
         for n in 0..64 {
             wave.set_s(PReg::sgpr(n), 0);

@@ -1,6 +1,6 @@
 use super::super::ImageParts;
 use super::*;
-use crate::target::{PROCESSORS, Target};
+use crate::target::{Counter, PROCESSORS, Target};
 
 /// Mnemonics are the witness of relation, signedness and strides.
 #[test]
@@ -115,7 +115,9 @@ fn events_fit_the_counter_flags() {
             let events = Inst::new(op, []).counter_events(&target);
             let counts = |counter| {
                 let kinds = events.kinds.iter().flatten();
-                kinds.chain(&events.sources).any(|kind| kind.counter() == counter)
+                kinds
+                    .chain(&events.sources)
+                    .any(|&kind| target.waits().kind(kind).is_some_and(|of| of.0 == counter))
             };
             let access = op.facts().memory.is_none_or(|m| m.is_access());
             assert_eq!(counts(Counter::Vm), flags.contains(OpFlags::VM) && access, "{op:?}");

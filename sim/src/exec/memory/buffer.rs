@@ -6,9 +6,10 @@ use super::super::{Exec, Group, unsupported};
 use super::Place;
 use crate::program::{MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind};
+use crate::strict::waits::EventKind;
 use crate::wave::{LANES, Wave};
 use mir::machine::ModFlags;
+use mir::target::Counter;
 
 /// Addresses have 48 bits and wrap around.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;

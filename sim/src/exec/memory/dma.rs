@@ -8,9 +8,10 @@ use super::{Place, write_extended};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind};
+use crate::strict::waits::EventKind;
 use crate::wave::{LANES, Wave};
 use mir::isa::OpFlags;
+use mir::target::Counter;
 
 impl Exec<'_> {
     /// One transfer.

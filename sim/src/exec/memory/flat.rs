@@ -5,10 +5,11 @@ use super::Place;
 use crate::program::Op;
 use crate::report::Result;
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::MemoryKind;
 use mir::machine::PReg;
+use mir::target::Counter;
 use mir::target::{Features, FlatScratch};
 
 impl Exec<'_> {
@@ -97,7 +98,7 @@ impl Exec<'_> {
         result?;
         if in_order {
             let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
-            w.waits.issue(Counter::Vm, EventKind::Vmem, range.as_slice());
+            w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, range.as_slice());
             w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
         } else {
             self.in_flight(w, op, data, dst);

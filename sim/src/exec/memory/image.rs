@@ -11,10 +11,11 @@ use super::{Data, Place, wide};
 use crate::fp::{self, F16, F32, Round};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{ImageParts, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// How `_pck` instructions, which convert nothing, fill registers.
@@ -168,7 +169,7 @@ impl Exec<'_> {
         };
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
+        w.waits.issue(w.waits.vector_counter(written != 0), EventKind::Vmem, &regs);
         if self.launch.target.has(Features::STORES_READ_LATE) && (atomic || mem.kind == MemKind::Store) {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
             w.waits.issue(Counter::Exp, EventKind::Export, &[data]);

@@ -7,10 +7,11 @@ use super::super::{Exec, Group, Handler, unsupported};
 use super::{Data, Place, wide};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// What executes `op`.

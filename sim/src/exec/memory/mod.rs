@@ -13,11 +13,12 @@ use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result, Unmapped};
 use crate::strict::races::{Access, By, Path};
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::timing;
 use crate::wave::{LANES, Wave};
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
+use mir::target::Counter;
 use mir::target::Features;
 
 mod buffer;
@@ -433,9 +434,11 @@ impl Exec<'_> {
         let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: dwords(mem.bytes) });
         let regs = range.as_slice();
         match memory_event(op) {
-            Some(EventKind::Vmem) => w.waits.issue(Counter::Vm, EventKind::Vmem, regs),
+            Some(EventKind::Vmem) => {
+                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, regs);
+            }
             Some(EventKind::Flat) => {
-                w.waits.issue(Counter::Vm, EventKind::Flat, regs);
+                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Flat, regs);
                 w.waits.issue(Counter::Lgkm, EventKind::Flat, regs);
             }
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),

@@ -15,10 +15,11 @@ use super::{Data, Place, wide};
 use crate::memory::fnv1a;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{ImageParts, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// Where texels are.
@@ -145,7 +146,7 @@ impl Exec<'_> {
         };
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
+        w.waits.issue(w.waits.vector_counter(written != 0), EventKind::Vmem, &regs);
         if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
         {

@@ -7,9 +7,10 @@ use crate::memory::order::Issue;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::Wave;
 use mir::isa::Opcode;
+use mir::target::Counter;
 
 /// What executes `op`.
 pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {

@@ -8,10 +8,11 @@ use super::{Data, Place};
 use crate::fp::{self, F16, F32, Round};
 use crate::program::{MemKind, Op};
 use crate::report::Result;
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{LANES, Wave};
 use mir::isa::{Format as Encoding, OpFlags};
 use mir::machine::PReg;
+use mir::target::Counter;
 use mir::target::Features;
 
 /// How the components of an instruction are held in registers.
@@ -59,7 +60,7 @@ impl Exec<'_> {
             self.typed_access(w, op, mem.kind, vdata, layout)?;
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &loads);
+        w.waits.issue(w.waits.vector_counter(!loads.is_empty()), EventKind::Vmem, &loads);
         if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }
