@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::places::*;
-use super::selected;
+use super::select;
 use mir::isa::Opcode;
 use mir::machine::{
     Block, BlockData, Condition, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, writes_exec,
