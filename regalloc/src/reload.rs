@@ -553,7 +553,7 @@ impl Walk<'_> {
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
         // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * i64::from(self.limits.wave_size));
+        let high = Operand::Imm(i64::from(high) * i64::from(f.wave.lanes()));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;

@@ -156,7 +156,7 @@ fn errors_say_where_and_what() {
         ("module", 1, 1, "expected a function"),
         ("function f\n  nonsense 3\n", 2, 3, "expected a line of the header or a block"),
         ("function", 1, 9, "expected a name"),
-        ("function f, kernal", 1, 13, "expected a calling convention, 'source' or a stage"),
+        ("function f, kernal", 1, 13, "expected a calling convention, 'wave32', 'source' or a stage"),
         ("function f\nmbb0:\n  s_nop 0\n", 4, 1, "expected an instruction or a terminator"),
         ("function f\nmbb0:\n  s_nope 0\n  end\n", 3, 3, "expected an instruction"),
         ("function f\nmbb0:\n  s_nop %1\n  end\n", 3, 9, "expected file and width of %1 somewhere, as %1:v1"),
