@@ -342,8 +342,8 @@ impl Walk<'_> {
             }
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 let operands = [Operand::vreg(to, 1), Operand::preg(register, 1), lane];
                 self.push(Opcode::V_READLANE_B32, operands, loc);
             }
@@ -356,8 +356,8 @@ impl Walk<'_> {
         match place {
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 self.push(Opcode::V_WRITELANE_B32, [Operand::preg(register, 1), from, lane], loc);
             }
             Place::Scratch(offsets) => {
