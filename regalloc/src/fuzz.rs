@@ -109,10 +109,7 @@ impl Generator {
         self.live[0].extend([pair, id]);
         self.live[1].extend([x, y]);
         let mask = self.f.new_lane_mask();
-        self.emit(
-            Opcode::V_CMP_LT_U32,
-            vec![self.mask(mask), Operand::vreg(x, 1), Operand::vreg(y, 1)],
-        );
+        self.emit(Opcode::V_CMP_LT_U32, vec![self.mask(mask), Operand::vreg(x, 1), Operand::vreg(y, 1)]);
         self.masks.push(mask);
     }
 

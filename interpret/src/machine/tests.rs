@@ -11,6 +11,7 @@ use mir::machine::{
     Block, BlockData, CallSite, Condition, Edge, EntryValue, Inst, ModFlags, Modifiers, RegFile, Terminator,
     VReg,
 };
+use mir::target::{Features, WaveSize};
 use sim::report::Checks;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory, Prepared};
 
@@ -35,7 +36,11 @@ fn imm(value: i64) -> Operand {
 
 impl Kernel {
     fn new() -> Self {
-        let mut f = Function::new("k", CallConv::Kernel, Func::from_u32(0));
+        Self::of(WaveSize::W64)
+    }
+
+    fn of(wave: WaveSize) -> Self {
+        let mut f = Function { wave, ..Function::new("k", CallConv::Kernel, Func::from_u32(0)) };
         let (base, id) = (f.new_vreg(RegFile::Sgpr, 2), f.new_vreg(RegFile::Vgpr, 1));
         f.entry.request(EntryValue::KernargSegmentPtr, Some(base));
         f.entry.request(EntryValue::WorkitemIdX, Some(id));
@@ -86,11 +91,11 @@ impl Kernel {
     fn below(&mut self, block: Block, limit: i64) -> VReg {
         let mask = self.f.new_lane_mask();
         let id = v(self.id);
-        self.push(block, Opcode::V_CMP_GT_U32, &[Operand::vreg(mask, 2), imm(limit), id]);
+        self.push(block, Opcode::V_CMP_GT_U32, &[Operand::mask(mask, self.f.wave), imm(limit), id]);
         mask
     }
 
-    /// Runs one group of 64 lanes on a buffer of 64 dwords.
+    /// Runs one group of 64 work-items on a buffer of 64 dwords.
     fn run(&self) -> (Outcome, Vec<String>) {
         self.run_with(&[])
     }
@@ -105,7 +110,9 @@ impl Kernel {
             sgpr_blocks: 13,
             ..KernelDescriptor::default()
         };
-        let target = target();
+        // No processor of GFX9 has waves of 32 lanes, but nothing here depends on the generation.
+        let mut target = target();
+        target.features.set(Features::WAVEFRONTSIZE32, self.f.wave == WaveSize::W32);
         let object = CodeObject::from_code(target.processor, "k", &[0xbf81_0000], descriptor);
         let mut memory = Memory::new();
         let buffer = memory.add_buffer("buffer", vec![0; 256]);
@@ -147,7 +154,11 @@ impl Kernel {
 
 /// `id < 40 ? 7 : 9` through a parameter of the join.
 fn diamond() -> (Kernel, [Block; 4], VReg) {
-    let mut k = Kernel::new();
+    diamond_of(WaveSize::W64)
+}
+
+fn diamond_of(wave: WaveSize) -> (Kernel, [Block; 4], VReg) {
+    let mut k = Kernel::of(wave);
     let [entry, yes, no, join] = [(); 4].map(|()| k.block());
     let mask = k.below(entry, 40);
     k.to(entry, Terminator::Divergent(mask), &[(yes, &[]), (no, &[])]);
@@ -180,6 +191,79 @@ fn a_join_runs_once_with_all_lanes() {
     k.push(join, Opcode::V_MOV_B32, &[v(count), v(s)]);
     k.store(join, count);
     assert_eq!(k.values(), [64; 64]);
+}
+
+/// Two waves of 32 lanes: the first goes one way, the second both.
+#[test]
+fn waves_of_32_lanes() {
+    let (mut k, [_, yes, _, join], _) = diamond_of(WaveSize::W32);
+    mir::machine::verify(&k.f).unwrap();
+    let want: Vec<u32> = (0..64).map(|l| if l < 40 { 7 } else { 9 }).collect();
+    assert_eq!(k.values(), want);
+    let exec = Operand::exec(WaveSize::W32);
+    let counted = |k: &mut Kernel, block| {
+        let (s, count) = (k.sgpr(), k.vgpr());
+        k.push(block, Opcode::S_BCNT1_I32_B32, &[v(s), exec]);
+        k.push(block, Opcode::V_MOV_B32, &[v(count), v(s)]);
+        count
+    };
+    // What the first arm passes on is how many lanes it has.
+    let count = counted(&mut k, yes);
+    k.data(yes).thread_succs[0].args[0] = count;
+    let want: Vec<u32> = (0..64)
+        .map(|l| {
+            if l < 32 {
+                32
+            } else if l < 40 {
+                8
+            } else {
+                9
+            }
+        })
+        .collect();
+    assert_eq!(k.values(), want);
+    let all = counted(&mut k, join);
+    k.store(join, all);
+    assert_eq!(k.values(), [32; 64]);
+}
+
+/// From linearisation on the mask is the wave's, EXEC_LO what decides, and the other half nobody's.
+#[test]
+fn exec_of_32_lanes_is_one_register() {
+    let mut k = Kernel::of(WaveSize::W32);
+    k.f.stage = mir::machine::Stage::Linear;
+    let entry = k.block();
+    let (mask, out) = (k.below(entry, 8), k.vgpr());
+    k.push(entry, Opcode::V_CNDMASK_B32, &[v(out), imm(1), imm(2), Operand::mask(mask, WaveSize::W32)]);
+    k.store(entry, out);
+    k.to(entry, Terminator::EndProgram, &[]);
+    let head = Inst::new(Opcode::S_MOV_B32, [Operand::exec(WaveSize::W32), imm(0xffff)]);
+    let data = k.data(entry);
+    data.insts.insert(0, head);
+    (data.head_len, data.tail_start) = (1, data.tail_start + 1);
+    mir::machine::verify(&k.f).unwrap();
+    let of_lane = |l: u32| {
+        if l >= 16 {
+            0
+        } else if l < 8 {
+            2
+        } else {
+            1
+        }
+    };
+    // In the second wave no work-item is below 8.
+    let want: Vec<u32> = (0..64)
+        .map(|l| {
+            if l < 32 {
+                of_lane(l)
+            } else if l < 48 {
+                1
+            } else {
+                0
+            }
+        })
+        .collect();
+    assert_eq!(k.values(), want);
 }
 
 #[test]

@@ -355,4 +355,33 @@ mod tests {
         let sum = undefined(S_ADD_U32, &In { a: 0, b: 1, ..i }, &Undef { a: 1, ..u }, &run(S_ADD_U32, 0, 1));
         assert_eq!(sum, (3, false, 0));
     }
+
+    /// What is done to EXEC in 32 bits is what is done in 64, in the low half.
+    #[test]
+    fn exec_is_saved_in_either_width() {
+        let pairs = [
+            (S_AND_SAVEEXEC_B32, S_AND_SAVEEXEC_B64),
+            (S_OR_SAVEEXEC_B32, S_OR_SAVEEXEC_B64),
+            (S_XOR_SAVEEXEC_B32, S_XOR_SAVEEXEC_B64),
+            (S_ANDN2_SAVEEXEC_B32, S_ANDN2_SAVEEXEC_B64),
+            (S_ORN2_SAVEEXEC_B32, S_ORN2_SAVEEXEC_B64),
+            (S_NAND_SAVEEXEC_B32, S_NAND_SAVEEXEC_B64),
+            (S_NOR_SAVEEXEC_B32, S_NOR_SAVEEXEC_B64),
+            (S_XNOR_SAVEEXEC_B32, S_XNOR_SAVEEXEC_B64),
+            (S_ANDN1_SAVEEXEC_B32, S_ANDN1_SAVEEXEC_B64),
+            (S_ORN1_SAVEEXEC_B32, S_ORN1_SAVEEXEC_B64),
+            (S_ANDN1_WREXEC_B32, S_ANDN1_WREXEC_B64),
+            (S_ANDN2_WREXEC_B32, S_ANDN2_WREXEC_B64),
+        ];
+        let low = |x: u64| x & 0xffff_ffff;
+        for (narrow, wide) in pairs {
+            for (a, exec) in [(0x00ff_0f0f, 0x0f0f_00ff), (0, 0xffff_ffff), (0xffff_ffff, 0xffff_ffff)] {
+                let input = In { a, exec: 7 << 32 | exec, ..In::default() };
+                let (n, w) = (compute(narrow, &input).unwrap(), compute(wide, &input).unwrap());
+                let set = n.exec.unwrap();
+                assert_eq!((n.d, low(set)), (low(w.d), low(w.exec.unwrap())), "{narrow:?}");
+                assert_eq!((set >> 32, n.scc), (7, Some(low(set) != 0)), "{narrow:?}");
+            }
+        }
+    }
 }

@@ -267,3 +267,23 @@ fn physical_registers_have_names() {
         assert_eq!(PReg::from_name(name), None, "{name}");
     }
 }
+
+#[test]
+fn masks_of_32_lanes_are_read_and_judged() {
+    let text = "function f, wave32\n\
+        \x20 entry %0:v1 = workitem_id_x in v0\n\
+        mbb0:\n\
+        \x20 %1:s1 = v_cmp_lt_u32 0x1000, %0:v1\n\
+        \x20 divergent %1 -> mbb1, mbb2\n\
+        mbb1:\n\
+        \x20 jump -> mbb2\n\
+        mbb2:\n\
+        \x20 end\n";
+    let f = parsed(text);
+    assert_eq!(f.wave, crate::target::WaveSize::W32);
+    assert_eq!(parsed(&f.to_string()), f);
+    crate::machine::verify(&f).unwrap();
+    let wide = text.replace(", wave32", "");
+    let error = crate::machine::verify(&parsed(&wide)).unwrap_err().to_string();
+    assert!(error.contains("1 dwords wide, not 2"), "{error}");
+}
