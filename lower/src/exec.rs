@@ -278,11 +278,14 @@ fn fused_save(copy: &Inst, narrow: &Inst, wave: WaveSize, target: &Target) -> Op
         return None;
     }
     let is = |op: MaskOp| narrow.op == op.opcode(wave);
-    let (op, condition) = match () {
-        () if is(MaskOp::And) && same(a) => (MaskOp::AndSaveexec, b),
-        () if is(MaskOp::And) && same(b) => (MaskOp::AndSaveexec, a),
-        () if is(MaskOp::AndN2) && same(a) => (MaskOp::AndN1Saveexec, b),
-        () => return None,
+    let (op, condition) = if is(MaskOp::And) && same(a) {
+        (MaskOp::AndSaveexec, b)
+    } else if is(MaskOp::And) && same(b) {
+        (MaskOp::AndSaveexec, a)
+    } else if is(MaskOp::AndN2) && same(a) {
+        (MaskOp::AndN1Saveexec, b)
+    } else {
+        return None;
     };
     let op = op.opcode(wave);
     let Operand::Reg(RegOperand { .. }) = condition else { return None };
@@ -298,6 +301,7 @@ mod tests {
     use cranelift_entity::EntityRef;
     use mir::ir::{CallConv, Func};
     use mir::machine::Edge;
+    use mir::target::{Features, Generation, Processor};
 
     const EXEC: Operand =
         Operand::Reg(RegOperand { reg: mir::machine::Reg::Physical(PReg::EXEC_LO), sub: 0, dwords: 2 });
@@ -399,5 +403,30 @@ mod tests {
             (&[restore(), vmov()], Terminator::EndProgram, &[]),
         ]);
         assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_AND_SAVEEXEC_B64]);
+    }
+
+    /// What is one register for 32 lanes is half of EXEC for 64.
+    #[test]
+    fn exec_of_32_lanes_is_one_register() {
+        static PROCESSOR: Processor = Processor {
+            name: "waves of 32 lanes",
+            aliases: &[],
+            generation: Generation::Gfx10,
+            elf_mach: 0,
+            features: Features::WAVEFRONTSIZE32,
+            apu: false,
+        };
+        let (wave, exec) = (WaveSize::W32, Operand::exec(WaveSize::W32));
+        let one = |n| Operand::preg(PReg::sgpr(n), 1);
+        let copy = Inst::new(MaskOp::Mov.opcode(wave), [one(3), exec]);
+        let narrow = Inst::new(MaskOp::And.opcode(wave), [exec, exec, one(4)]);
+        let fused = fused_save(&copy, &narrow, wave, &Target::new(&PROCESSOR));
+        assert_eq!(fused, Some(Inst::new(Opcode::S_AND_SAVEEXEC_B32, [one(3), one(4)])));
+        // GFX9 has no such instruction.
+        let gfx9 = Target::new(Target::processor_by_name("gfx900").unwrap());
+        assert_eq!(fused_save(&copy, &narrow, wave, &gfx9), None);
+        let set = Inst::new(Opcode::S_MOV_B32, [exec, one(3)]);
+        assert!(first_of(&set, wave) == First::Sets && only_sets_exec(&set, wave));
+        assert!(first_of(&set, WaveSize::W64) == First::Reads && !only_sets_exec(&set, WaveSize::W64));
     }
 }

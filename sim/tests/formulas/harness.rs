@@ -2,7 +2,7 @@
 
 use mir::isa::{Format, Opcode, OperandKind, Role, encode};
 use mir::machine::{Encoding, Inst, Modifiers, Operand, PReg};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use sim::exec::{Exec, Group, Launch};
 use sim::program::Op;
 use sim::wave::{Lanes, MAX_LANES, Wave};

@@ -3,6 +3,7 @@
 use crate::harness::{Bench, Inputs, SCALAR_DEST, SCALARS, instruction, targets};
 use mir::isa::{Format, OpFlags, Opcode, Role};
 use mir::machine::{Encoding, Modifiers, PReg};
+use mir::target::WaveSize;
 use std::collections::BTreeSet;
 
 /// Destination, SCC, EXEC: what changes.

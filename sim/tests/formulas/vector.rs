@@ -103,7 +103,7 @@ fn check(target: Target, op: Opcode, v: Variant, tested: &mut Tested) {
     }
     // Denormals are kept, NaN stays in clamps.
     bench.wave.mode = 0xf0 | v.round as u32 | (v.round as u32) << 2 | u32::from(v.ieee) << 9;
-    let wide = info.operands.iter().any(|o| o.width == Width::Dwords(2) && o.kind != OperandKind::LaneMask);
+    let wide = info.operands.iter().any(|o| o.width == mir::isa::Width::Dwords(2));
     let accumulates = info.operands.first().is_some_and(|o| o.role == Role::DefUse);
     let mut inputs = Inputs::new(wide, 6, u64::from(info.name.len() as u32));
     while let Some(batch) = inputs.batch(wide) {
