@@ -6,7 +6,7 @@ use crate::compare::{Difference, Exact, compare};
 use crate::record::{Outcome, StopKind};
 use mir::abi::KernelDescriptor;
 use mir::ir::CallConv;
-use mir::isa::Opcode;
+use mir::isa::{MaskOp, Opcode};
 use mir::machine::{
     Block, BlockData, CallSite, Condition, Edge, EntryValue, Inst, ModFlags, Modifiers, RegFile, Terminator,
     VReg,
@@ -227,45 +227,6 @@ fn waves_of_32_lanes() {
     assert_eq!(k.values(), [32; 64]);
 }
 
-/// From linearisation on the mask is the wave's, EXEC_LO what decides, and the other half nobody's.
-#[test]
-fn exec_of_32_lanes_is_one_register() {
-    let mut k = Kernel::of(WaveSize::W32);
-    k.f.stage = mir::machine::Stage::Linear;
-    let entry = k.block();
-    let (mask, out) = (k.below(entry, 8), k.vgpr());
-    k.push(entry, Opcode::V_CNDMASK_B32, &[v(out), imm(1), imm(2), Operand::mask(mask, WaveSize::W32)]);
-    k.store(entry, out);
-    k.to(entry, Terminator::EndProgram, &[]);
-    let head = Inst::new(Opcode::S_MOV_B32, [Operand::exec(WaveSize::W32), imm(0xffff)]);
-    let data = k.data(entry);
-    data.insts.insert(0, head);
-    (data.head_len, data.tail_start) = (1, data.tail_start + 1);
-    mir::machine::verify(&k.f).unwrap();
-    let of_lane = |l: u32| {
-        if l >= 16 {
-            0
-        } else if l < 8 {
-            2
-        } else {
-            1
-        }
-    };
-    // In the second wave no work-item is below 8.
-    let want: Vec<u32> = (0..64)
-        .map(|l| {
-            if l < 32 {
-                of_lane(l)
-            } else if l < 48 {
-                1
-            } else {
-                0
-            }
-        })
-        .collect();
-    assert_eq!(k.values(), want);
-}
-
 #[test]
 fn a_scalar_that_lanes_disagree_on_is_reported() {
     let mut k = Kernel::new();
@@ -357,21 +318,23 @@ fn copies_sequences_and_indexed_accesses() {
 
 /// The diamond, structured by hand: both sides in a row, the second one for the lanes that the first leaves out.
 fn structured() -> (Kernel, [Block; 4]) {
-    let (mut k, blocks @ [entry, yes, no, join], mask) = diamond();
+    structured_of(WaveSize::W64)
+}
+
+fn structured_of(size: WaveSize) -> (Kernel, [Block; 4]) {
+    let (mut k, blocks @ [entry, yes, no, join], mask) = diamond_of(size);
     k.f.stage = mir::machine::Stage::Linear;
-    let saved = k.f.new_vreg(RegFile::Sgpr, 2);
-    let (whole, saved) = (Operand::vreg(mask, 2), Operand::vreg(saved, 2));
-    let exec = Operand::preg(PReg::EXEC_LO, 2);
+    let saved = k.f.new_vreg(RegFile::Sgpr, size.mask_dwords());
+    let (whole, saved) = (Operand::mask(mask, size), Operand::mask(saved, size));
+    let exec = Operand::exec(size);
+    let inst = |op: MaskOp, operands: &[Operand]| Inst::new(op.opcode(size), operands.iter().copied());
     let wave = |k: &mut Kernel, from: Block, to: Block| {
         k.data(from).wave_succs = [Edge { block: to, args: Default::default() }].into_iter().collect();
         k.data(from).term = Terminator::Jump;
         k.data(from).thread_sargs.clear();
     };
-    k.data(entry).insts.push(Inst::new(Opcode::S_AND_SAVEEXEC_B64, [saved, whole]));
-    let heads = [
-        (no, Inst::new(Opcode::S_ANDN2_B64, [exec, saved, whole])),
-        (join, Inst::new(Opcode::S_MOV_B64, [exec, saved])),
-    ];
+    k.data(entry).insts.push(inst(MaskOp::AndSaveexec, &[saved, whole]));
+    let heads = [(no, inst(MaskOp::AndN2, &[exec, saved, whole])), (join, inst(MaskOp::Mov, &[exec, saved]))];
     for (block, head) in heads {
         let data = k.data(block);
         data.insts.insert(0, head);
@@ -386,9 +349,11 @@ fn structured() -> (Kernel, [Block; 4]) {
 
 #[test]
 fn structured_code_follows_the_wave_graph() {
-    let (k, _) = structured();
-    mir::machine::verify(&k.f).unwrap();
-    assert_eq!(k.values(), diamond().0.values());
+    for size in WaveSize::ALL {
+        let (k, _) = structured_of(size);
+        mir::machine::verify(&k.f).unwrap();
+        assert_eq!(k.values(), diamond().0.values());
+    }
 }
 
 #[test]

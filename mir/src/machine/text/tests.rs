@@ -285,5 +285,5 @@ fn masks_of_32_lanes_are_read_and_judged() {
     crate::machine::verify(&f).unwrap();
     let wide = text.replace(", wave32", "");
     let error = crate::machine::verify(&parsed(&wide)).unwrap_err().to_string();
-    assert!(error.contains("1 dwords wide, not 2"), "{error}");
+    assert!(error.contains("is no lane mask"), "{error}");
 }
