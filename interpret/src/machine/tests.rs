@@ -333,7 +333,9 @@ fn structured_of(size: WaveSize) -> (Kernel, [Block; 4]) {
         k.data(from).term = Terminator::Jump;
         k.data(from).thread_sargs.clear();
     };
-    k.data(entry).insts.push(inst(MaskOp::AndSaveexec, &[saved, whole]));
+    // GFX9 has no `s_and_saveexec` of 32 lanes.
+    let tail = [inst(MaskOp::Mov, &[saved, exec]), inst(MaskOp::And, &[exec, exec, whole])];
+    k.data(entry).insts.extend(tail);
     let heads = [(no, inst(MaskOp::AndN2, &[exec, saved, whole])), (join, inst(MaskOp::Mov, &[exec, saved]))];
     for (block, head) in heads {
         let data = k.data(block);
