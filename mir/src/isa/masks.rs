@@ -1,7 +1,7 @@
 //! Operations on masks of lanes, by meaning: the instruction follows from the width that the target's waves give a mask.
 //!
-//! A mask has a bit a lane: an SGPR where waves have 32 lanes, a pair where they have 64 ([`WaveSize::mask_dwords`]). Code that computes with masks
-//! names a [`MaskOp`] and asks it for the opcode; a 64-bit *integer* is another thing and has `B64` always.
+//! A mask has a bit a lane: an SGPR where waves have 32 lanes, a pair where they have 64 ([`WaveSize::mask_dwords`]). Code that computes with
+//! masks names a [`MaskOp`] and asks it for the opcode; a 64-bit *integer* is another thing and has `B64` always.
 
 use super::Opcode::{self, *};
 use crate::target::WaveSize;

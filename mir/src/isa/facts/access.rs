@@ -162,8 +162,8 @@ impl Opcode {
 
 impl Inst {
     /// Calls `f` for each register access of an allocated instruction: operands, then implicit registers ([`Implicit::LISTED`]: not EXEC as
-    /// the mask of lanes). Virtual registers are passed over. Implied masks count as pairs whatever size waves have: who waits for a register or
-    /// counts registers is on the safe side so. [`Implicit::registers`] is exact.
+    /// the mask of lanes). Virtual registers are passed over. Implied masks count as pairs
+    /// whatever size waves have: who waits for a register or counts registers is on the safe side so. [`Implicit::registers`] is exact.
     #[inline]
     pub fn for_each_access(&self, mut f: impl FnMut(Access)) {
         if self.asm_layout().is_some() {
