@@ -28,7 +28,7 @@ use crate::rewrite::{Event, Trace};
 use crate::spill::{Spills, lane_register};
 use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{Condition, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use mir::{Diagnostic, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -206,8 +206,9 @@ impl Checker<'_> {
             j += 1;
         }
         if check && let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = old.term {
-            reads_physical(state, PReg::VCC_LO, "a branch")?;
-            reads_physical(state, PReg::VCC_HI, "a branch")?;
+            for reg in vcc(self.before.wave) {
+                reads_physical(state, reg, "a branch")?;
+            }
         }
         if check && old.term == Terminator::Return {
             for n in 0..self.before.result_dwords {
@@ -257,7 +258,7 @@ impl Checker<'_> {
                     }
                 }
             }
-            for reg in implicit_uses(old).filter(|&r| tracked(r)) {
+            for reg in implicit_uses(old, self.before.wave).filter(|&r| tracked(r)) {
                 reads_physical(state, reg, old.op.info().name)?;
             }
         }
@@ -324,9 +325,10 @@ impl Checker<'_> {
                 written.push((reg.plus(d), value_of(operand, d)));
             }
         }
-        for (reg, _, _) in (old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF)).registers() {
+        let implied = old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF);
+        for (first, dwords, _) in implied.registers(self.before.wave) {
             let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
-            let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
+            let regs: SmallVec<[PReg; 2]> = (0..dwords).map(|d| first.plus(d)).filter(missing).collect();
             written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
         }
         for (n, (reg, v)) in written.iter().enumerate() {
@@ -528,16 +530,15 @@ fn tracked(reg: PReg) -> bool {
     file_index(reg).is_some() || reg == PReg::M0
 }
 
-/// The registers that an implicit operand stands for.
-fn pair(first: PReg) -> impl Iterator<Item = PReg> {
-    let wide = matches!(first, PReg::VCC_LO | PReg::EXEC_LO);
-    std::iter::once(first).chain(wide.then(|| first.plus(1)))
+/// The registers of VCC as a mask.
+fn vcc(wave: WaveSize) -> impl Iterator<Item = PReg> {
+    (0..u16::from(wave.mask_dwords())).map(|d| PReg::VCC_LO.plus(d))
 }
 
 /// Registers that the row of `inst` implies to be read, EXEC as the mask of lanes apart.
-fn implicit_uses(inst: &Inst) -> impl Iterator<Item = PReg> {
+fn implicit_uses(inst: &Inst, wave: WaveSize) -> impl Iterator<Item = PReg> {
     let uses = inst.facts().implicit & (Implicit::LISTED - Implicit::DEFS);
-    uses.registers().flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
+    uses.registers(wave).flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
 }
 
 /// Physical registers that the code reads.
@@ -552,10 +553,10 @@ fn named(f: &Function) -> FxHashSet<PReg> {
                     out.extend((0..u16::from(operand.dwords)).map(|d| first.plus(d)));
                 }
             }
-            out.extend(implicit_uses(inst));
+            out.extend(implicit_uses(inst, f.wave));
         }
         if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = f.blocks[block].term {
-            out.extend(pair(PReg::VCC_LO));
+            out.extend(vcc(f.wave));
         }
     }
     // What is named and never read by an instruction: results.

@@ -270,7 +270,7 @@ impl Run<'_> {
         }
         let vcc = [PReg::VCC_LO, PReg::VCC_HI];
         if old.facts().implicit.contains(Implicit::VCC_USE) {
-            for reg in vcc {
+            for reg in vcc.into_iter().take(self.case.before.wave.mask_dwords().into()) {
                 if let (Some(was), Some(is)) = (self.old.physical(reg), self.new.physical(reg)) {
                     reads.push((*was, *is, false));
                 }

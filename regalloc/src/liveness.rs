@@ -173,6 +173,7 @@ impl Scan {
             }
         }
         let mut physical = Physical::default();
+        let vcc = VCC..VCC + u16::from(f.wave.mask_dwords());
         let mut clobbers: [Option<Vec<(RegFile, u16)>>; 2] = [None, None];
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
@@ -180,8 +181,7 @@ impl Scan {
                 let position = numbering.inst(i, k);
                 let implicit = inst.facts().implicit;
                 if implicit.contains(Implicit::VCC_USE) {
-                    physical.read(self, RegFile::Sgpr, VCC, position + 1);
-                    physical.read(self, RegFile::Sgpr, VCC + 1, position + 1);
+                    vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, position + 1));
                 }
                 for (k, operand) in access::registers(inst) {
                     let access = inst.operand_access(k);
@@ -231,13 +231,13 @@ impl Scan {
                     }
                 }
                 if implicit.contains(Implicit::VCC_DEF) {
-                    physical.write(self, RegFile::Sgpr, VCC, position + 1, position + 2);
-                    physical.write(self, RegFile::Sgpr, VCC + 1, position + 1, position + 2);
+                    for n in vcc.clone() {
+                        physical.write(self, RegFile::Sgpr, n, position + 1, position + 2);
+                    }
                 }
             }
             if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = data.term {
-                physical.read(self, RegFile::Sgpr, VCC, numbering.end(i));
-                physical.read(self, RegFile::Sgpr, VCC + 1, numbering.end(i));
+                vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, numbering.end(i)));
             }
             if data.term == Terminator::Return {
                 for n in 0..u16::from(f.result_dwords) {

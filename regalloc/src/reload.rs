@@ -345,8 +345,8 @@ impl Walk<'_> {
             }
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 let operands = [Operand::vreg(to, 1), Operand::preg(register, 1), lane];
                 self.push(Opcode::V_READLANE_B32, operands, loc);
             }
@@ -359,8 +359,8 @@ impl Walk<'_> {
         match place {
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 self.push(Opcode::V_WRITELANE_B32, [Operand::preg(register, 1), from, lane], loc);
             }
             Place::Scratch(offsets) => {
@@ -557,7 +557,7 @@ impl Walk<'_> {
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
         // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * i64::from(self.limits.wave_size));
+        let high = Operand::Imm(i64::from(high) * i64::from(f.wave.lanes()));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;

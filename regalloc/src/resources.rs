@@ -98,7 +98,7 @@ pub(crate) fn resources(f: &mut Function, lanes: u16) {
                     count(reg, operand.dwords);
                 }
             }
-            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers() {
+            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers(f.wave) {
                 count(reg, dwords as u8);
             }
         }

@@ -34,7 +34,7 @@ use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -55,6 +55,8 @@ pub(crate) enum Place {
 /// What was spilled.
 #[derive(Debug, Default)]
 pub(crate) struct Spills {
+    /// How many lanes a VGPR has.
+    pub wave: WaveSize,
     /// Lanes taken.
     pub lanes: u32,
     /// First byte of the frame that spills use.
@@ -74,9 +76,14 @@ pub(crate) struct Spills {
 }
 
 impl Spills {
+    /// Nothing is spilled yet, in waves of this size.
+    pub fn new(wave: WaveSize) -> Self {
+        Self { wave, ..Self::default() }
+    }
+
     /// VGPRs that hold spilled SGPRs.
     pub fn lane_registers(&self) -> u16 {
-        self.lanes.div_ceil(64) as u16
+        self.lanes.div_ceil(self.wave.lanes()) as u16
     }
 
     /// Whether a store at this offset is a spill.

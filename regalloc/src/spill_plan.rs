@@ -67,7 +67,7 @@ impl SpillPlan {
         budgets: &mut PerFile<Option<Budget>>,
         file: RegFile,
     ) -> Result<Spills> {
-        let mut spills = Spills::default();
+        let mut spills = Spills::new(f.wave);
         let mut places = rustc_hash::FxHashMap::default();
         let mut choices: PerFile<spill::Choice> = PerFile::default();
         let mut scratch = budgets.vgpr.is_some();

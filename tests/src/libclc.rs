@@ -11,7 +11,7 @@ use crate::llvm_suite::refusals::reason;
 use gcnc::{CompileOptions, FileType};
 use mir::target::Target;
 use sim::single::{Entry, Setting, run_single};
-use sim::wave::{LANES, Lanes};
+use sim::wave::{Lanes, MAX_LANES};
 use sim::{CodeObject, Config, Dispatch, Memory, Unmapped};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -188,7 +188,7 @@ pub fn largest_error(
     let finished =
         run_single(object, &mut memory, &mut setting, &config, &target).map_err(|r| r.to_string())?;
     let mut worst = (0.0, String::new());
-    for lane in 0..LANES {
+    for lane in 0..MAX_LANES {
         let (x, y) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
         let exact = match math.exact {
             One(f) => f(x.into()),

@@ -5,6 +5,7 @@ use super::Selector;
 use crate::linearise::exec_regions;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
+use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
 use mir::target::{Counter, Features};
@@ -74,7 +75,7 @@ impl<'a> Selector<'a> {
                 let (_, dst) = self.result(data)?;
                 let mask = self.mask(args[0])?;
                 let here = self.new_mask();
-                self.emit(S_AND_B64, [here, mask, Operand::preg(PReg::EXEC_LO, 2)]);
+                self.mask_sop(MaskOp::And, &[here, mask, self.exec()]);
                 self.emit(QUAD_VOTE, [dst, here]);
                 Ok(())
             }

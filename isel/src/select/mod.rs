@@ -170,7 +170,10 @@ pub fn select(
         target,
         float_mode: FloatMode::of(f),
         contract_all: options.contract_all,
-        mf: machine::Function::new(f.name.clone(), f.call_conv, func),
+        mf: machine::Function {
+            wave: target.wave(),
+            ..machine::Function::new(f.name.clone(), f.call_conv, func)
+        },
         blocks: SecondaryMap::new(),
         done: SecondaryMap::new(),
         values: SecondaryMap::with_capacity(f.values.len()),

@@ -351,7 +351,7 @@ impl<'a> Selector<'a> {
     pub(super) fn second_result(&mut self, aggregate: Value) -> Operand {
         self.reg_of(aggregate);
         if let Some(&reg) = self.seconds.get(&aggregate) {
-            return Operand::vreg(reg, 2);
+            return Operand::mask(reg, self.mf.wave);
         }
         let mask = self.new_mask();
         if let Some(mir::machine::Reg::Virtual(reg)) = mask.as_reg().map(|r| r.reg) {

@@ -188,7 +188,7 @@ impl Legalizer<'_> {
         }
     }
 
-    /// A mask of 64 lanes as an integer type of the program.
+    /// A mask of lanes, which is an integer of 64 bits in legal IR, as one of the program's types.
     fn mask_as(&mut self, mask: Value, ty: Type) -> Result<Parts> {
         let carrier = self.part_types(ty)?;
         match carrier[..] {

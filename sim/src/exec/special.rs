@@ -159,7 +159,7 @@ impl Exec<'_> {
                 w.scc == (op == S_CBRANCH_SCC1)
             }
             S_CBRANCH_VCCZ | S_CBRANCH_VCCNZ => {
-                let (v, u) = (w.vcc(), w.pair_undef(PReg::VCC_LO));
+                let (v, u) = (w.vcc(), w.mask_undef(PReg::VCC_LO));
                 if u != 0 && v & !u == 0 {
                     undefined("VCC")?;
                 }

@@ -24,7 +24,7 @@ use sim::load::OPEN_SCRATCH;
 use sim::memory::{FINITE, NONZERO, POINTERS, TAME, pattern_byte};
 use sim::report::OpaqueImages;
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
-use sim::wave::{LANES, Lanes, Wave};
+use sim::wave::{Lanes, MAX_LANES, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -356,10 +356,10 @@ fn external(
     let callee = subject.module.functions.values().find(|f| f.name == name);
     let parts = callee.and_then(|f| layout::parts(f, &subject.module.types, &subject.target));
     let (params, result) = parts.unwrap_or_default();
-    let mut digest: [u64; LANES] = [sim::memory::digest(name.as_bytes()); LANES];
+    let mut digest: [u64; MAX_LANES] = [sim::memory::digest(name.as_bytes()); MAX_LANES];
     let exec = w.exec();
     for (k, part) in params.iter().flatten().enumerate() {
-        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for lane in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let (value, undef) = match part.reg {
                 Reg::V(n) => (w.v[usize::from(n)][lane], w.undef_at(usize::from(n), lane)),
                 // Where these are depends on what the callee asks for.
@@ -378,7 +378,7 @@ fn external(
     let gfx = callee.is_some_and(|f| f.call_conv == CallConv::AmdgpuGfx);
     let garbage: Lanes = std::array::from_fn(|l| 0xdead_0000 | l as u32);
     for n in (0..256).filter(|n| !preserved_vgpr(*n)) {
-        w.write_v(n, &garbage, Some(&[!0; LANES]), exec);
+        w.write_v(n, &garbage, Some(&[!0; MAX_LANES]), exec);
     }
     let scalar = |w: &mut Wave, r: PReg| {
         w.set_s(r, 0xdead_beef);
@@ -482,7 +482,7 @@ fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(),
     if w.exec() != exec {
         return broken(format!("EXEC is {:x} on return, was {exec:x}", w.exec()));
     }
-    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * LANES as u32 {
+    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * MAX_LANES as u32 {
         return broken("s32 has changed".to_owned());
     }
     for &(n, value) in kept {
@@ -492,7 +492,7 @@ fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(),
         }
     }
     for n in (40..256).filter(|n| preserved_vgpr(*n)) {
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             if w.v[n][l] != 0x5b00_0000 | (n as u32) << 8 | l as u32 || w.undef_at(n, l) != 0 {
                 return broken(format!("v{n} has changed in lane {l}"));
             }
@@ -538,7 +538,7 @@ fn left(
     }
     if entry == Entry::Function {
         for (n, &(value, undef)) in finished.scratch.iter().enumerate() {
-            let (dword, lane) = ((n / LANES) as u64, (n % LANES) as u64);
+            let (dword, lane) = ((n / MAX_LANES) as u64, (n % MAX_LANES) as u64);
             if dword * 4 < 256 || exec >> lane & 1 == 0 {
                 continue;
             }
@@ -550,7 +550,7 @@ fn left(
     // Killed lanes have no result.
     let exec = if entry == Entry::Shader { exec & finished.wave.exec() } else { exec };
     for (k, &Part { reg, mask }) in inputs.result.iter().enumerate() {
-        let lanes = if matches!(reg, Reg::S(_)) { 1 } else { LANES };
+        let lanes = if matches!(reg, Reg::S(_)) { 1 } else { MAX_LANES };
         for lane in (0..lanes).filter(|l| lanes == 1 || exec >> l & 1 != 0) {
             let (value, undef) = match reg {
                 Reg::V(n) => (finished.wave.v[usize::from(n)][lane], finished.wave.undef_at(n.into(), lane)),

@@ -16,7 +16,7 @@ use mir::machine::{PReg, RegFile};
 use mir::target::{Features, Target};
 use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
-use sim::wave::{LANES, Lanes};
+use sim::wave::{Lanes, MAX_LANES};
 
 /// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,7 +367,7 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
     } else if params.first().and_then(|p| p.first()).is_some_and(|p| p.reg == Reg::V(1))
         || inputs.result.is_empty()
     {
-        inputs.vgprs.push((0, [3840; LANES]));
+        inputs.vgprs.push((0, [3840; MAX_LANES]));
     }
     for (argument, (param, parts)) in f.params.iter().zip(&params).enumerate() {
         let place = argument as u64 * 7919 + 1;
@@ -390,7 +390,7 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
             };
             leaves.iter().enumerate().flat_map(leaf).collect()
         };
-        let mut words: Vec<Vec<u32>> = (0..LANES).map(lane_words).collect();
+        let mut words: Vec<Vec<u32>> = (0..MAX_LANES).map(lane_words).collect();
         if let Some(ty) = resources::image_type(f, Some(param.value)) {
             // Its type is in the highest bits of the fourth dword.
             let typed = |word: &mut u32| *word = *word & 0x0fff_ffff | u32::from(ty) << 28;

@@ -42,7 +42,8 @@ impl Exec<'_> {
             return Ok(());
         }
         let sbase = op.sgpr("sbase").ok_or_else(|| unsupported(op))?;
-        let buffer = op.info.operands.iter().any(|o| o.name == "sbase" && o.dwords == 4);
+        let buffer =
+            op.info.operands.iter().any(|o| o.name == "sbase" && o.width == mir::isa::Width::Dwords(4));
         let mut offset = self.offset_operand(w, op.operand("soffset"), "the offset")?;
         offset = offset.wrapping_add(op.inst.mods.offset as i64 as u64);
         let mut base = self.address_scalar(w, sbase, 2, "the base")?;
