@@ -1,15 +1,16 @@
 //! Links LLVM statically and slim: only what reading IR needs.
 //!
-//! Linked dynamically, `libLLVM` costs every start 9 ms of relocations; the parts named here, linked statically and
-//! with unused sections dropped, cost 1.5 ms. `llvm-config` is looked for in `$LLVM_SYS_221_PREFIX/bin`, then in
-//! `PATH` as `llvm-config-22`, then in `/usr/lib/llvm-22/bin`.
+//! Linked dynamically, `libLLVM` costs every start 9 ms of relocations; the parts named here, linked
+//! statically and with unused sections dropped, cost 1.5 ms. `llvm-config` is looked for in
+//! `$LLVM_SYS_221_PREFIX/bin`, then in `PATH` as `llvm-config-22`, then in `/usr/lib/llvm-22/bin`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The parts of LLVM that the reader and its tests (`bitwriter`) call, in `llvm-config`'s words; `executionengine` brings
-/// what inkwell's own wrappers refer to. LLVM's references to zlib, zstd, libxml2 and z3 are all in code that is not
-/// reached: lld (unlike GNU ld) drops that code first and does not ask for them.
+/// The parts of LLVM that the reader and its tests (`bitwriter`) call, in `llvm-config`'s words;
+/// `executionengine` brings what inkwell's own wrappers refer to. LLVM's references to zlib, zstd, libxml2
+/// and z3 are all in code that is not reached: lld (unlike GNU ld) drops that code first and does not ask for
+/// them.
 const COMPONENTS: [&str; 6] = ["core", "bitreader", "bitwriter", "irreader", "executionengine", "support"];
 
 fn main() {

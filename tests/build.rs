@@ -1,4 +1,5 @@
-//! Links LLVM's AMDGPU code generator into the benchmarks, the rival that they measure. Nothing else contains it.
+//! Links LLVM's AMDGPU code generator into the benchmarks, the rival that they measure. Nothing else contains
+//! it.
 
 use std::process::Command;
 

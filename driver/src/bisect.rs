@@ -1,11 +1,13 @@
 //! Which step of the compiler changed what a kernel does.
 //!
-//! Problem: a kernel leaves wrong memory, and eight steps stand between its IR and its bytes. Idea: what each step makes can be run by itself
-//! (`interpret`). The same dispatch is run after every step, on the same memory at the same addresses; the first step whose result leaves something
-//! else than the one before is at fault, and the bytes that differ lead to the instructions that wrote them.
+//! Problem: a kernel leaves wrong memory, and eight steps stand between its IR and its bytes. Idea: what each
+//! step makes can be run by itself (`interpret`). The same dispatch is run after every step, on the same
+//! memory at the same addresses; the first step whose result leaves something else than the one before is at
+//! fault, and the bytes that differ lead to the instructions that wrote them.
 //!
-//! What an earlier stage leaves undefined, a later one may define as it likes. A stage that the interpreter cannot run is passed over: then
-//! two steps come into question instead of one, and the verdict says so ([`Culprit::before`]).
+//! What an earlier stage leaves undefined, a later one may define as it likes. A stage that the interpreter
+//! cannot run is passed over: then two steps come into question instead of one, and the verdict says so
+//! ([`Culprit::before`]).
 //!
 //! For tests of this very thing, code can be damaged between two steps ([`Damage`]).
 
@@ -173,7 +175,8 @@ pub fn bisect(
     let module = &named(module);
     let damaged = damage.is_some();
     let (snapshots, result) = compiled(module, &options, damage);
-    // Code that the damage made the compiler refuse has no bytes; earlier stages run at the addresses of the intact one.
+    // Code that the damage made the compiler refuse has no bytes; earlier stages run at the addresses of the
+    // intact one.
     let (refused, intact) = match result {
         Ok(bytes) => (None, (None, bytes)),
         Err(errors) if damaged => {
@@ -191,7 +194,8 @@ pub fn bisect(
     stages.judge(refused).map_err(one)
 }
 
-/// The module with a symbol for everything: private variables and functions have none, and nobody could say where they are.
+/// The module with a symbol for everything: private variables and functions have none, and nobody could say
+/// where they are.
 fn named(module: &Module) -> Module {
     let mut module = module.clone();
     let linkages = module.functions.values_mut().map(|f| &mut f.linkage);

@@ -1,4 +1,5 @@
-//! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in what goes wrong.
+//! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in
+//! what goes wrong.
 
 use crate::options::CompileOptions;
 use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage};
@@ -43,7 +44,8 @@ impl Output {
     }
 }
 
-/// Looks at what passes make of a program, and may change it between them. Functions are compiled at the same time.
+/// Looks at what passes make of a program, and may change it between them. Functions are compiled at the same
+/// time.
 pub trait Observer: Sync {
     /// The module behind `pass`, the last one of several that go over the functions one by one.
     fn module(&self, _pass: &'static Pass, _module: &mut Module) {}
@@ -107,8 +109,8 @@ pub fn compile_observed(
     run_passes(mir::text::Program { module, functions: Vec::new() }, options, observer)
 }
 
-/// Runs the passes that `options` choose over a program that has come as far as the first of them needs. Where they stop before the last
-/// pass, the output is the text of the program.
+/// Runs the passes that `options` choose over a program that has come as far as the first of them needs.
+/// Where they stop before the last pass, the output is the text of the program.
 ///
 /// # Errors
 /// As [`compile`].
@@ -292,7 +294,8 @@ impl Runner<'_> {
         self.cx.options.opt_level >= pass.from_level
     }
 
-    /// IR passes. Neighbours that go over functions run one after the other on each function. Gives the time spent on each function.
+    /// IR passes. Neighbours that go over functions run one after the other on each function. Gives the time
+    /// spent on each function.
     fn ir_passes(
         &self,
         passes: Range<usize>,
@@ -384,7 +387,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Passes over each function, on as many threads as the options allow. Results are in the order of the module.
+    /// Passes over each function, on as many threads as the options allow. Results are in the order of the
+    /// module.
     fn function_passes(
         &self,
         passes: Range<usize>,
@@ -614,7 +618,8 @@ fn timed<T>(pass: &Pass, notes: &mut Notes, body: impl FnOnce() -> Result<T>) ->
 
 /// Runs `body`; a panic becomes a diagnostic that names the pass.
 fn guarded<T>(name: &str, body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // A pass that panics leaves nothing behind that anybody looks at again: its inputs are dropped with the compilation.
+    // A pass that panics leaves nothing behind that anybody looks at again: its inputs are dropped with the
+    // compilation.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         let text = payload
             .downcast_ref::<String>()

@@ -1,15 +1,16 @@
 //! Target features: what `-mattr` and the attribute `"target-features"` switch.
 //!
-//! LLVM's names fall into three groups. A few change code here: [`SWITCHES`]. Those that state what a processor has, choose
-//! between equal instruction sequences, or tune LLVM's passes are known by name and change nothing ([`WITHOUT_EFFECT`]): what a
-//! processor has follows from its name alone, so that no list of features can ask for an instruction that it lacks. Wave sizes
-//! other than 64 are refused. Any other name is passed over with a warning, as LLVM does.
+//! LLVM's names fall into three groups. A few change code here: [`SWITCHES`]. Those that state what a
+//! processor has, choose between equal instruction sequences, or tune LLVM's passes are known by name and
+//! change nothing ([`WITHOUT_EFFECT`]): what a processor has follows from its name alone, so that no list of
+//! features can ask for an instruction that it lacks. Wave sizes other than 64 are refused. Any other name is
+//! passed over with a warning, as LLVM does.
 
 use mir::target::Features;
 use mir::{Diagnostic, Result};
 
-/// Features that change code, with the ability that each one stands for. `xnack` and `sramecc` are settings with three states
-/// and live in [`FeatureList`].
+/// Features that change code, with the ability that each one stands for. `xnack` and `sramecc` are settings
+/// with three states and live in [`FeatureList`].
 const SWITCHES: &[(&str, Features)] = &[
     ("unaligned-access-mode", Features::UNALIGNED_ACCESS.union(Features::UNALIGNED_DS)),
     ("unaligned-ds-access", Features::UNALIGNED_DS),
@@ -20,7 +21,8 @@ const SWITCHES: &[(&str, Features)] = &[
     ("architected-sgprs", Features::ARCHITECTED_SGPRS),
 ];
 
-/// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that older producers write.
+/// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that
+/// older producers write.
 #[rustfmt::skip]
 const WITHOUT_EFFECT: &[&str] = &[
     "1024-addressable-vgprs", "16-bit-insts", "45-bit-num-records-buffer-resource", "64-bit-literals", "DumpCode",

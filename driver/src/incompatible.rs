@@ -1,8 +1,9 @@
 //! Functions for other processors.
 //!
-//! Libraries hold variants of a function, each with the instructions that it needs among its `"target-features"`, and choose at run time.
-//! What the processor cannot run is dropped, as LLVM does: whoever refers to it gets null. Processors without a number (`generic`) keep
-//! everything. Cost: linear in the module where something is dropped, in the number of functions otherwise.
+//! Libraries hold variants of a function, each with the instructions that it needs among its
+//! `"target-features"`, and choose at run time. What the processor cannot run is dropped, as LLVM does:
+//! whoever refers to it gets null. Processors without a number (`generic`) keep everything. Cost: linear in
+//! the module where something is dropped, in the number of functions otherwise.
 
 use crate::options::CompileOptions;
 use mir::ir::{Callee, Const, Func, Function, InstKind, Module, SymbolRef, Type, Value, ValueDef};

@@ -7,8 +7,8 @@
 //! std::fs::write("kernel.o", output.bytes).unwrap();
 //! ```
 //!
-//! A compilation owns all that it uses: any number may run at once, and the bytes that come out do not depend on the number of
-//! threads. Every failure is a [`mir::Diagnostic`].
+//! A compilation owns all that it uses: any number may run at once, and the bytes that come out do not depend
+//! on the number of threads. Every failure is a [`mir::Diagnostic`].
 #![forbid(unsafe_code)]
 
 pub mod bisect;
@@ -18,6 +18,7 @@ mod incompatible;
 pub mod options;
 pub mod pass;
 pub mod pipeline;
+mod places;
 mod prepare;
 pub mod stats;
 

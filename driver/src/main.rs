@@ -5,14 +5,14 @@ mod commands;
 
 use std::process::ExitCode;
 
-/// A compilation of a small kernel makes a thousand small and middling allocations that live through one step; glibc's
-/// allocator took a third of the time.
+/// A compilation of a small kernel makes a thousand small and middling allocations that live through one
+/// step; glibc's allocator took a third of the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // A panic is a defect that the pipeline catches and reports with the function and the step; the hook's own text would
-    // only come in between.
+    // A panic is a defect that the pipeline catches and reports with the function and the step; the hook's
+    // own text would only come in between.
     std::panic::set_hook(Box::new(|_| {}));
     let status = commands::main(std::env::args_os().collect());
     // Freeing a large module takes time and serves nobody.

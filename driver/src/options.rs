@@ -1,8 +1,6 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
-use crate::pass::position;
-use crate::pipeline::PASSES;
 use mir::ir::{Function, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
@@ -24,20 +22,7 @@ pub enum FileType {
 
 /// The place before or behind a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(usize);
-
-impl Place {
-    /// Before the pass called `name`; `None` where there is none.
-    pub fn before(name: &str) -> Option<Self> {
-        let place = position(PASSES, name);
-        (place < PASSES.len()).then_some(Self(place))
-    }
-
-    /// Behind the pass called `name`; `None` where there is none.
-    pub fn after(name: &str) -> Option<Self> {
-        Self::before(name).map(|place| Self(place.0 + 1))
-    }
-}
+pub struct Place(pub(crate) usize);
 
 /// A choice of passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,15 +109,6 @@ impl CompileOptions {
         self.start.is_some()
     }
 
-    /// The passes that run, by their places in the list. One whose result the text of a program does not hold runs again.
-    pub fn passes(&self) -> std::ops::Range<usize> {
-        let mut start = self.start.map_or(0, |place| place.0);
-        while start > 0 && PASSES[start - 1].is_derived() {
-            start -= 1;
-        }
-        start..self.stop.map_or(PASSES.len(), |place| place.0).max(start)
-    }
-
     /// Whether dumps show the function called `name`.
     pub fn prints_function(&self, name: &str) -> bool {
         self.print_functions.is_empty() || self.print_functions.iter().any(|known| known == name)
@@ -141,7 +117,8 @@ impl CompileOptions {
     /// The target that these options and the module's `triple` and code object version flag describe.
     ///
     /// # Errors
-    /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, wave size or version.
+    /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, wave size or
+    /// version.
     pub fn target(&self, triple: &str, version_flag: Option<u32>) -> Result<Target> {
         let os = self.operating_system(triple)?;
         let version = match (self.code_object_version, version_flag) {
@@ -156,8 +133,9 @@ impl CompileOptions {
         self.target_of(os, version, &self.cpu, "")
     }
 
-    /// What `base`, which [`Self::target`] returned, becomes in a function with the attributes `"target-cpu"` and
-    /// `"target-features"`: its processor counts before the command line's, the command line's features after its own.
+    /// What `base`, which [`Self::target`] returned, becomes in a function with the attributes `"target-cpu"`
+    /// and `"target-features"`: its processor counts before the command line's, the command line's features
+    /// after its own.
     ///
     /// # Errors
     /// As [`Self::target`].
@@ -170,7 +148,8 @@ impl CompileOptions {
         self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))
     }
 
-    /// `target` with the settings that the functions of `module` agree on, where the command line leaves them open.
+    /// `target` with the settings that the functions of `module` agree on, where the command line leaves them
+    /// open.
     ///
     /// # Errors
     /// `Malformed` where functions ask for different settings.
@@ -226,7 +205,8 @@ impl CompileOptions {
         let list = FeatureList::read(names)?;
         let mut target = Target { os, code_object_version: version, ..Target::new(processor) };
         let features = &mut target.features;
-        // ROCm's driver switches unaligned accesses on and installs a trap handler; of others nothing is known.
+        // ROCm's driver switches unaligned accesses on and installs a trap handler; of others nothing is
+        // known.
         if os == Os::AmdHsa {
             features.insert(Features::TRAP_HANDLER);
         } else {
@@ -236,7 +216,8 @@ impl CompileOptions {
         // The mode is a permission; whether buffers and LDS can is a matter of the processor.
         let able = processor.features & (Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         features.remove((Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS) - able);
-        // Up to V3 a code object states what it was made for, which by default is what the processor is run with.
+        // Up to V3 a code object states what it was made for, which by default is what the processor is run
+        // with.
         let any = os != Os::AmdHsa || version >= 4;
         let settings = [
             (list.xnack, Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY),
@@ -271,12 +252,14 @@ impl CompileOptions {
 /// LLVM 22's.
 const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
 
-/// Systems that `target-lexicon` does not know, and the names that LLVM takes for AMDHSA with anything behind them, such as a version.
+/// Systems that `target-lexicon` does not know, and the names that LLVM takes for AMDHSA with anything behind
+/// them, such as a version.
 const NAMED_SYSTEMS: [(&str, Os); 3] =
     [("amdhsa", Os::AmdHsa), ("amdpal", Os::AmdPal), ("mesa3d", Os::Mesa3d)];
 
-/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name wherever it stands,
-/// which is why the parts are parsed one by one; systems without conventions of their own count as none.
+/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name
+/// wherever it stands, which is why the parts are parsed one by one; systems without conventions of their own
+/// count as none.
 fn operating_system(triple: &str) -> Result<Os> {
     let mut parts = triple.split('-');
     if parts.next().map(str::parse) != Some(Ok(Architecture::AmdGcn)) {

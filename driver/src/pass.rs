@@ -154,7 +154,8 @@ impl Pass {
         self.run.rank() > 0
     }
 
-    /// Whether the text of a program does not hold what the pass makes, so that a compilation that starts behind it runs it again.
+    /// Whether the text of a program does not hold what the pass makes, so that a compilation that starts
+    /// behind it runs it again.
     pub const fn is_derived(&self) -> bool {
         matches!(self.run, Run::Analysis(_) | Run::Encode(_) | Run::Final(_) | Run::Program(_))
     }
@@ -169,10 +170,11 @@ impl std::fmt::Debug for Pass {
 /// A reason why one pass comes after another besides the stages: `(first, then, why)`.
 pub type Constraint = (&'static str, &'static str, &'static str);
 
-/// Refuses a list of passes whose order is wrong, when the compiler is compiled: the message is the name of the pass that is out of place.
+/// Refuses a list of passes whose order is wrong, when the compiler is compiled: the message is the name of
+/// the pass that is out of place.
 ///
-/// Each pass must need the stage that the one before leaves and not go back; names are unique; IR comes before machine code, and that before
-/// bytes; `constraints` name passes that exist, in the right order.
+/// Each pass must need the stage that the one before leaves and not go back; names are unique; IR comes
+/// before machine code, and that before bytes; `constraints` name passes that exist, in the right order.
 pub const fn check_order(passes: &[Pass], constraints: &[Constraint]) {
     let mut i = 0;
     while i < passes.len() {

@@ -1,9 +1,11 @@
-//! The compiler on one page: every pass between the module as read and the bytes of the file, in the order in which they run.
+//! The compiler on one page: every pass between the module as read and the bytes of the file, in the order in
+//! which they run.
 //!
-//! What comes before: the reader, and the choice of the target, for which functions of other processors are dropped (`incompatible`).
-//! The list is what runs ([`crate::compile`]); each entry can be timed, printed before and after, stopped at, started from and verified behind. A name is
-//! the one of the command line; the stages are what the pass needs and leaves. The order is checked when this file is compiled: by the stages, by
-//! what passes work on, and by [`CONSTRAINTS`].
+//! What comes before: the reader, and the choice of the target, for which functions of other processors are
+//! dropped (`incompatible`). The list is what runs ([`crate::compile`]); each entry can be timed, printed
+//! before and after, stopped at, started from and verified behind. A name is the one of the command line; the
+//! stages are what the pass needs and leaves. The order is checked when this file is compiled: by the stages,
+//! by what passes work on, and by [`CONSTRAINTS`].
 
 use crate::pass::{Constraint, Pass, Run, Stage, check_order};
 use crate::prepare;

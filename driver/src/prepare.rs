@@ -8,7 +8,8 @@ use mir::ir::Module;
 use mir::target::Os;
 use mir::{Diagnostic, Result};
 
-/// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which prologs build the scratch resource.
+/// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which
+/// prologs build the scratch resource.
 pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
     let options = cx.options;
     for function in module.functions.values_mut().filter(|f| !f.is_declaration()) {
@@ -53,20 +54,34 @@ pub fn register_limits(cx: &FunctionContext<'_>) -> Result<regalloc::Options> {
     })
 }
 
+/// Attributes whose first number is read where nobody can refuse it: bytes that are reserved at the start of
+/// LDS and GDS.
+const RESERVED: [&str; 2] = ["amdgpu-lds-size", "amdgpu-gds-size"];
+
 /// Refuses attributes that later passes could not read.
 ///
 /// # Errors
 /// `Malformed`, naming the attribute.
 pub fn check_attributes(cx: &FunctionContext<'_>) -> Result<()> {
     register_limits(cx)?;
-    let Some(text) = cx.ir().attribute("amdgpu-max-num-workgroups") else { return Ok(()) };
-    let numbers: Vec<_> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
-    if numbers.len() == 3 && numbers.iter().all(|n| n.is_ok()) {
-        return Ok(());
+    let refuse = |key: &str, what: &str, text: &str| {
+        Err(Diagnostic::malformed(format!("attribute \"{key}\" is not {what}: \"{text}\"")))
+    };
+    let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
+    for key in RESERVED {
+        if let Some(text) = cx.ir().attribute(key)
+            && !text.split(',').next().is_some_and(is_number)
+        {
+            return refuse(key, "a number", text);
+        }
     }
-    Err(Diagnostic::malformed(format!(
-        "attribute \"amdgpu-max-num-workgroups\" is not three numbers: \"{text}\""
-    )))
+    let key = "amdgpu-max-num-workgroups";
+    match cx.ir().attribute(key) {
+        Some(text) if text.split(',').count() != 3 || !text.split(',').all(is_number) => {
+            refuse(key, "three numbers", text)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The file that was asked for.

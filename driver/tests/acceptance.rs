@@ -1,7 +1,8 @@
-//! What LLVM's back end accepts besides the obvious: constructor tables, names for the nameless, odd immediates, values that a system
-//! does not pass. Each test compiles text and looks at the instructions or symbols that come out.
+//! What LLVM's back end accepts besides the obvious: constructor tables, names for the nameless, odd
+//! immediates, values that a system does not pass. Each test compiles text and looks at the instructions or
+//! symbols that come out.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{compile, compile_with, instructions, listing};
@@ -276,7 +277,8 @@ define amdgpu_kernel void @k(ptr %p) {
     assert!(code.contains("s_load_dwordx2") && code.contains("s_cselect_b32"), "{code}");
 }
 
-/// Loads, stores and atomics through a resource with an offset; casts, arithmetic, choices, and the pointer itself in memory.
+/// Loads, stores and atomics through a resource with an offset; casts, arithmetic, choices, and the pointer
+/// itself in memory.
 #[test]
 fn buffer_pointers_are_resources_with_offsets() {
     let text = "
@@ -324,7 +326,8 @@ declare ptr @llvm.amdgcn.addrspacecast.nonnull.p0.p3(ptr addrspace(3))
     assert!(code.contains("global_store_dwordx2") && code.contains("shared_base"), "{code}");
 }
 
-/// Objects for HSA have addends of their own, those for other systems have them in the relocated field, which is all that Mesa reads.
+/// Objects for HSA have addends of their own, those for other systems have them in the relocated field, which
+/// is all that Mesa reads.
 #[test]
 fn addends_are_where_the_system_looks() {
     let text = "
@@ -481,8 +484,8 @@ exit:
     assert_eq!(code.matches("s_getpc_b64").count(), 1, "{code}");
 }
 
-/// `init.exec` acts from the start of its block on.
-/// The prolog builds the scratch resource where inline assembly does not change it; a frame that nothing accesses needs none.
+/// `init.exec` acts from the start of its block on. The prolog builds the scratch resource where inline
+/// assembly does not change it; a frame that nothing accesses needs none.
 #[test]
 fn inline_assembly_has_the_registers_that_it_names() {
     let spills = "

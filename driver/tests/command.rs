@@ -177,6 +177,23 @@ fn too_much_lds_is_refused_with_the_kernel_and_the_size() {
 }
 
 #[test]
+fn attributes_that_are_no_numbers_are_refused_by_name() {
+    for key in ["amdgpu-lds-size", "amdgpu-gds-size", "amdgpu-num-vgpr", "amdgpu-max-num-workgroups"] {
+        let text = KERNEL.replace(") {", &format!(") \"{key}\"=\"many\" {{"));
+        assert_refused(&gcnc(text.as_bytes(), GFX900), &format!("attribute \"{key}\" is not"));
+    }
+    let text = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @store(ptr addrspace(6) %p, ptr addrspace(1) %out) "amdgpu-32bit-address-high-bits"="many" {
+  %wide = addrspacecast ptr addrspace(6) %p to ptr addrspace(4)
+  store ptr addrspace(4) %wide, ptr addrspace(1) %out
+  ret void
+}
+"#;
+    assert_refused(&gcnc(text.as_bytes(), GFX900), "high bits of addresses: \"many\"");
+}
+
+#[test]
 fn register_that_does_not_exist_is_refused() {
     let text =
         KERNEL.replace("  ret void", "  call void asm sideeffect \"\", \"{v299}\"(i32 %x)\n  ret void");

@@ -1,6 +1,6 @@
 //! Entry and end of kernels and shaders on all systems, as far as bytes tell: registers, sections, symbols.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{compile, compile_with, instructions};
@@ -41,7 +41,8 @@ define amdgpu_gs void @gs(i32 inreg %a, i32 %b) {
 declare void @llvm.amdgcn.s.sleep(i32)
 ";
 
-/// As llc 22: unread inputs have no registers, what is returned stays in registers, and no `s_endpgm` follows.
+/// As llc 22: unread inputs have no registers, what is returned stays in registers, and no `s_endpgm`
+/// follows.
 #[test]
 fn shaders_pass_registers() {
     for cpu in ["gfx600", "gfx802", "gfx900"] {
@@ -74,7 +75,8 @@ fn scratch_is_found_on_every_system() {
     );
 }
 
-/// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes more at its start).
+/// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes
+/// more at its start).
 #[test]
 fn drivers_get_register_values() {
     let bytes = compile(SHADERS, "amdgcn--", "gfx900").unwrap();

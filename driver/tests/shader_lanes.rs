@@ -1,6 +1,6 @@
 //! Lanes of shaders: those that are killed, those that are set, those that help.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::listing;

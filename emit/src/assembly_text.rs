@@ -1,7 +1,7 @@
 //! Writes finished functions and the module's variables as assembly text.
 //!
-//! LLVM's assembler makes the same sections of the text as [`crate::emit_object`] writes directly: same order, same alignment,
-//! same descriptors and metadata. Cost: linear.
+//! LLVM's assembler makes the same sections of the text as [`crate::emit_object`] writes directly: same
+//! order, same alignment, same descriptors and metadata. Cost: linear.
 //!
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
 
@@ -264,7 +264,8 @@ fn write_code_section(out: &mut String, source: &mir::ir::Function) -> fmt::Resu
     }
 }
 
-/// The `.amdhsa_kernel` block. Register blocks are not directives: the assembler computes them from the register counts.
+/// The `.amdhsa_kernel` block. Register blocks are not directives: the assembler computes them from the
+/// register counts.
 fn write_descriptor(
     out: &mut String,
     name: &dyn Display,
@@ -281,7 +282,8 @@ fn write_descriptor(
         }
         writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
     }
-    // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number does.
+    // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number
+    // does.
     let unrounded = counts.sgprs().div_ceil(SGPR_BLOCK).saturating_sub(1);
     let sgprs = if unrounded == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
         counts.numbered_sgprs

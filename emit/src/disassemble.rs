@@ -1,7 +1,8 @@
 //! Code objects to text: symbols, labels, instructions with their encoding, relocations.
 //!
-//! Every section with code is decoded from start to end: instructions are as long as they say, what is none is shown as `.long`. Targets of
-//! branches get labels, which makes two passes. The processor is the one that the object's header names. Cost: linear.
+//! Every section with code is decoded from start to end: instructions are as long as they say, what is none
+//! is shown as `.long`. Targets of branches get labels, which makes two passes. The processor is the one that
+//! the object's header names. Cost: linear.
 
 use cranelift_entity::EntityRef;
 use mir::isa::{Names, OperandKind, decode};

@@ -10,9 +10,10 @@ pub mod disassemble;
 mod final_function;
 pub mod link;
 mod object;
+mod relocatable;
 
 pub use assemble::assemble;
 pub use assembly_text::emit_asm;
 pub use disassemble::disassemble;
 pub use final_function::{CodeReloc, FinalFunction, Kernel};
-pub use object::emit_object;
+pub use relocatable::emit_object;

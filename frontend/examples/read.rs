@@ -1,8 +1,8 @@
 //! Reads files and says what came of it: one line for each refusal, then counts and times.
 //!
-//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals; `--check` verifies the result
-//! and prints, parses and prints it again; `--print` shows it; `--repeat` copies each module ten times and counts the
-//! quickest.
+//! `read FILE...` or `read -` for names on standard input. `-q` leaves out the refusals; `--check` verifies
+//! the result and prints, parses and prints it again; `--print` shows it; `--repeat` copies each module ten
+//! times and counts the quickest.
 
 use frontend::Context;
 use std::collections::BTreeMap;

@@ -1,13 +1,14 @@
 //! Function bodies: two walks.
 //!
-//! The first makes a block for each of LLVM's, a block parameter for each phi and an empty instruction with its result
-//! for every other instruction, and sorts the phis' operands by edge. The second fills the instructions in. So an
-//! operand is found wherever it is defined, and a branch knows its arguments when it is reached; instructions that
-//! constant expressions among them need come out in front of that branch, in the predecessor.
+//! The first makes a block for each of LLVM's, a block parameter for each phi and an empty instruction with
+//! its result for every other instruction, and sorts the phis' operands by edge. The second fills the
+//! instructions in. So an operand is found wherever it is defined, and a branch knows its arguments when it
+//! is reached; instructions that constant expressions among them need come out in front of that branch, in
+//! the predecessor.
 
-use crate::instructions;
+use crate::enums;
 use crate::llvm::{BlockRef, InstRef, LLVMOpcode, LLVMValueKind, ValueRef};
-use crate::module::{Meaning, Reader};
+use crate::reader::{Meaning, Reader};
 use mir::ir::{
     Block, BlockCall, Func, Function, Inst, InstFlags, InstKind, SourceLoc, SymbolRef, Type, Value,
 };
@@ -145,7 +146,7 @@ impl<'m> Body<'_, 'm> {
         };
         if let Some(kind) = kind {
             self.function.insts[ours].kind = kind;
-            self.function.insts[ours].flags |= instructions::flags(inst);
+            self.function.insts[ours].flags |= enums::flags(inst);
         }
         self.function.blocks[self.block].insts.push(ours);
         if inst.opcode() == LLVMOpcode::LLVMInvoke {

@@ -1,12 +1,14 @@
 //! Constants: values of the function that uses them, or instructions in front of the use.
 //!
-//! LLVM's constants are a graph of any depth, so every walk here keeps its own stack. A constant that folds to plain data
-//! or to `symbol + offset` becomes a value once in a function. Any other constant expression becomes instructions in
-//! the block being built, made anew for each user, because one place need not dominate the next.
+//! LLVM's constants are a graph of any depth, so every walk here keeps its own stack. A constant that folds
+//! to plain data or to `symbol + offset` becomes a value once in a function. Any other constant expression
+//! becomes instructions in the block being built, made anew for each user, because one place need not
+//! dominate the next.
 
 use crate::body::Body;
+use crate::enums;
 use crate::llvm::{self, BlockRef, LLVMOpcode, LLVMTypeKind, LLVMValueKind, ValueRef};
-use crate::module::Reader;
+use crate::reader::Reader;
 use mir::ir::{CastOp, Const, InstFlags, InstKind, Scalar, SymbolRef, Type, Value};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -79,10 +81,12 @@ impl<'m> Reader<'m> {
         Ok(steps)
     }
 
-    /// Folds a chain of constant casts and offsets to a symbol or number plus bytes; `None` where it is something else.
+    /// Folds a chain of constant casts and offsets to a symbol or number plus bytes; `None` where it is
+    /// something else.
     ///
-    /// With `across_casts` the question is about stored bits: pointers and integers of one width are the same, and so
-    /// are flat, global and constant addresses. Without it only a pointer of the type asked for is an answer.
+    /// With `across_casts` the question is about stored bits: pointers and integers of one width are the
+    /// same, and so are flat, global and constant addresses. Without it only a pointer of the type asked for
+    /// is an answer.
     pub(crate) fn fold(&mut self, constant: ValueRef<'m>, across_casts: bool) -> Result<Option<Folded>> {
         let (mut at, mut offset) = (constant, 0i64);
         loop {
@@ -131,7 +135,8 @@ impl<'m> Reader<'m> {
                     | LLVMOpcode::LLVMIntToPtr,
                 ) if across_casts => {
                     let (from, to) = (self.ty(operand.ty())?, self.ty(at.ty())?);
-                    // A narrower integer holds the low bits; a wider pointer is known where the integer is a number.
+                    // A narrower integer holds the low bits; a wider pointer is known where the integer is a
+                    // number.
                     let narrows = to.bits() <= from.bits() && matches!(to, Type::Scalar(Scalar::Int(_)));
                     if matches!(from, Type::Vector(..)) || from.bits() != to.bits() && !narrows {
                         return Ok(match (operand.as_u64(), to) {
@@ -160,8 +165,8 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// What stands for a `blockaddress`: the block's number in its function, from 1. Nothing but `indirectbr` and comparison with null
-    /// may be done with such an address, and it means nothing outside its function.
+    /// What stands for a `blockaddress`: the block's number in its function, from 1. Nothing but `indirectbr`
+    /// and comparison with null may be done with such an address, and it means nothing outside its function.
     pub(crate) fn block_address(&mut self, constant: ValueRef<'m>) -> Result<i64> {
         let block = constant.block_address();
         self.block_number(block.ok_or_else(|| Diagnostic::malformed("address of no block"))?)
@@ -393,11 +398,11 @@ impl<'m> Body<'_, 'm> {
             (LLVMOpcode::LLVMInsertElement, &[vector, element, index]) => {
                 InstKind::InsertElement { vector, element, index }
             }
-            (_, &[arg]) => match crate::instructions::cast_op(opcode) {
+            (_, &[arg]) => match enums::cast_op(opcode) {
                 Some(op) => InstKind::Cast { op, arg },
                 None => return Err(refuse()),
             },
-            (_, &[a, b]) => match crate::instructions::binary_op(opcode) {
+            (_, &[a, b]) => match enums::binary_op(opcode) {
                 Some(op) => InstKind::Binary { op, args: [a, b] },
                 None => return Err(refuse()),
             },

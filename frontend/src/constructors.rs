@@ -1,31 +1,24 @@
 //! Constructors and destructors of a module: `@llvm.global_ctors` and `@llvm.global_dtors`.
 //!
-//! Each function of a table becomes an entry of a section `.init_array` or `.fini_array` (with its priority in the name, unless that is
-//! the default), which linkers join to one array. The runtime runs a kernel before all others and one after them; such a kernel walks over
-//! the joined array, whose ends are symbols of the linker. Modules that define kernels of these names keep theirs.
+//! Each function of a table becomes an entry of a section `.init_array` or `.fini_array` (with its priority
+//! in the name, unless that is the default), which linkers join to one array. The runtime runs a kernel
+//! before all others and one after them; such a kernel walks over the joined array, whose ends are symbols of
+//! the linker. Modules that define kernels of these names keep theirs.
 //!
-//! Sources: LLVM language reference, "The 'llvm.global_ctors' Global Variable"; what `llc` 22 writes for both tables; AMDGPU usage guide,
-//! kernel metadata `.kind`.
+//! Sources: LLVM language reference, "The 'llvm.global_ctors' Global Variable"; what `llc` 22 writes for both
+//! tables; AMDGPU usage guide, kernel metadata `.kind`.
 
-use crate::constants::Folded;
-use crate::llvm::{LLVMValueKind, ValueRef};
-use crate::module::Reader;
 use mir::ir::{
-    AddrSpace, BlockCall, CallConv, Callee, Const, Function, Global, GlobalData, Initializer,
-    InitializerRelocation, InstKind, IntPredicate, Linkage, MemAccess, Module, SymbolRef, Type, Value,
-    Visibility,
+    AddrSpace, BlockCall, CallConv, Callee, Const, Function, Global, GlobalData, InstKind, IntPredicate,
+    Linkage, MemAccess, Module, SymbolRef, Type, Value,
 };
-use mir::{Diagnostic, Result};
-
-/// Priority of entries that ask for none.
-const DEFAULT_PRIORITY: u64 = 65535;
 
 /// One of the two tables.
 pub(crate) struct Table {
     /// The variable.
-    name: &'static str,
+    pub name: &'static str,
     /// Section of its entries.
-    section: &'static str,
+    pub section: &'static str,
     /// Kernel that runs them.
     kernel: &'static str,
     /// Attribute by which the runtime finds the kernel.
@@ -59,49 +52,6 @@ pub(crate) static TABLES: [Table; 2] = [
 /// The table that the variable `name` is.
 pub(crate) fn table(name: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.name == name)
-}
-
-impl<'m> Reader<'m> {
-    /// Turns the entries of a table into variables of its sections.
-    pub(crate) fn constructor_entries(&mut self, table: &Table, value: ValueRef<'m>) -> Result<()> {
-        let Some(list) = value.initializer() else { return Ok(()) };
-        if list.kind() != LLVMValueKind::LLVMConstantArrayValueKind {
-            return Ok(());
-        }
-        let malformed = || Diagnostic::malformed(format!("entry of @{}", table.name));
-        let mut entries = Vec::new();
-        for index in 0..list.num_operands() {
-            let entry = list.operand(index).ok_or_else(malformed)?;
-            // A null function ends the list, and so does an entry without contents.
-            let (Some(priority), Some(function)) = (entry.operand(0), entry.operand(1)) else { break };
-            let priority = priority.as_u64().ok_or_else(malformed)?;
-            match self.fold(function, true)? {
-                Some(Folded::Symbol(symbol, 0)) => entries.push((priority, symbol)),
-                Some(Folded::Int(0)) => break,
-                _ => return Err(malformed()),
-            }
-        }
-        entries.sort_by_key(|entry| entry.0);
-        for (priority, symbol) in entries {
-            let section = match priority {
-                DEFAULT_PRIORITY => table.section.to_owned(),
-                priority => format!("{}.{priority}", table.section),
-            };
-            let relocation = InitializerRelocation { offset_bytes: 0, width_bytes: 8, symbol, addend: 0 };
-            self.module.globals.push(GlobalData {
-                name: String::new(),
-                linkage: Linkage::Private,
-                visibility: Visibility::Default,
-                space: AddrSpace::GLOBAL,
-                size_bytes: 8,
-                align_log2: 3,
-                is_constant: false,
-                section,
-                init: Some(Initializer { bytes: Vec::new(), relocations: vec![relocation] }),
-            });
-        }
-        Ok(())
-    }
 }
 
 /// Adds the kernel that runs the functions of `table`, unless the module has one of that name.

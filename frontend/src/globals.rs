@@ -1,13 +1,18 @@
 //! Variables, their initial contents, and aliases.
 
 use crate::constants::Folded;
-use crate::constructors;
+use crate::constructors::{self, Table};
+use crate::enums::{linkage, visibility};
 use crate::llvm::{LLVMValueKind, ValueRef};
-use crate::module::{Reader, linkage, visibility};
+use crate::reader::Reader;
 use mir::ir::{
-    AddrSpace, Aggregate, Alias, GlobalData, Initializer, InitializerRelocation, Scalar, SymbolRef, Type,
+    AddrSpace, Aggregate, Alias, GlobalData, Initializer, InitializerRelocation, Linkage, Scalar, SymbolRef,
+    Type, Visibility,
 };
 use mir::{Diagnostic, Result};
+
+/// Priority of constructors and destructors that ask for none.
+const DEFAULT_PRIORITY: u64 = 65535;
 
 /// Largest initial contents in bytes that are not zero to the end.
 const MAX_INIT_BYTES: u64 = 1 << 31;
@@ -66,7 +71,7 @@ impl<'m> Reader<'m> {
             }
             return Ok(());
         }
-        if name.starts_with("llvm.") && matches!(linkage(value), mir::ir::Linkage::Appending) {
+        if name.starts_with("llvm.") && matches!(linkage(value), Linkage::Appending) {
             // Tables for linkers and profilers (`llvm.global_ctors`, ...): only an entry makes a difference.
             let entries = value.initializer().map_or(0, |init| init.num_operands());
             let inert = name == "llvm.global.annotations" || entries == 0;
@@ -101,10 +106,52 @@ impl<'m> Reader<'m> {
         Ok(())
     }
 
+    /// Turns the entries of a table into variables of its sections.
+    fn constructor_entries(&mut self, table: &Table, value: ValueRef<'m>) -> Result<()> {
+        let Some(list) = value.initializer() else { return Ok(()) };
+        if list.kind() != LLVMValueKind::LLVMConstantArrayValueKind {
+            return Ok(());
+        }
+        let malformed = || Diagnostic::malformed(format!("entry of @{}", table.name));
+        let mut entries = Vec::new();
+        for index in 0..list.num_operands() {
+            let entry = list.operand(index).ok_or_else(malformed)?;
+            // A null function ends the list, and so does an entry without contents.
+            let (Some(priority), Some(function)) = (entry.operand(0), entry.operand(1)) else { break };
+            let priority = priority.as_u64().ok_or_else(malformed)?;
+            match self.fold(function, true)? {
+                Some(Folded::Symbol(symbol, 0)) => entries.push((priority, symbol)),
+                Some(Folded::Int(0)) => break,
+                _ => return Err(malformed()),
+            }
+        }
+        entries.sort_by_key(|entry| entry.0);
+        for (priority, symbol) in entries {
+            let section = match priority {
+                DEFAULT_PRIORITY => table.section.to_owned(),
+                priority => format!("{}.{priority}", table.section),
+            };
+            let relocation = InitializerRelocation { offset_bytes: 0, width_bytes: 8, symbol, addend: 0 };
+            self.module.globals.push(GlobalData {
+                name: String::new(),
+                linkage: Linkage::Private,
+                visibility: Visibility::Default,
+                space: AddrSpace::GLOBAL,
+                size_bytes: 8,
+                align_log2: 3,
+                is_constant: false,
+                section,
+                init: Some(Initializer { bytes: Vec::new(), relocations: vec![relocation] }),
+            });
+        }
+        Ok(())
+    }
+
     /// Aliases may stand for aliases, in any order: each pass resolves those whose target is known.
     fn aliases(&mut self, aliases: &[ValueRef<'m>]) {
         for &value in aliases {
-            // An alias of an alias names it directly, so following the chain is a loop; LLVM's verifier refuses cycles.
+            // An alias of an alias names it directly, so following the chain is a loop; LLVM's verifier
+            // refuses cycles.
             let mut chain = vec![value];
             while let Some(next) = chain.last().and_then(|last| last.aliasee())
                 && next.kind() == LLVMValueKind::LLVMGlobalAliasValueKind

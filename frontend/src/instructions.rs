@@ -1,190 +1,22 @@
-//! Instructions, one by one: opcode tables, operands, flags and what metadata adds.
+//! Instructions, one by one: operands, and what metadata adds.
 
 use crate::body::Body;
-use crate::llvm::{
-    InstRef, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMIntPredicate,
-    LLVMOpcode, LLVMRealPredicate, LLVMValueKind, ValueRef,
-};
-use crate::module::Meaning;
+use crate::enums::{self, binary_op, cast_op, float_predicate, int_predicate, ordering, rmw_op, when};
+use crate::llvm::{InstRef, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMOpcode, LLVMValueKind, ValueRef};
+use crate::reader::Meaning;
 use crate::strict::{self, Strict};
 use mir::ir::{
-    AtomicOp, BinaryOp, Callee, CastOp, FloatPredicate, Func, Inst, InstFlags, InstKind, IntPredicate,
-    Intrinsic, MemAccess, MemFlags, Ordering, Param, SymbolRef, SyncScope, Type, UnaryOp, Value,
+    Callee, CastOp, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic, MemAccess, MemFlags, Ordering,
+    Param, SymbolRef, SyncScope, Type, UnaryOp, Value,
 };
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
-
-/// Two-operand arithmetic.
-pub(crate) fn binary_op(opcode: LLVMOpcode) -> Option<BinaryOp> {
-    use LLVMOpcode::*;
-    Some(match opcode {
-        LLVMAdd => BinaryOp::Add,
-        LLVMSub => BinaryOp::Sub,
-        LLVMMul => BinaryOp::Mul,
-        LLVMUDiv => BinaryOp::UDiv,
-        LLVMSDiv => BinaryOp::SDiv,
-        LLVMURem => BinaryOp::URem,
-        LLVMSRem => BinaryOp::SRem,
-        LLVMShl => BinaryOp::Shl,
-        LLVMLShr => BinaryOp::LShr,
-        LLVMAShr => BinaryOp::AShr,
-        LLVMAnd => BinaryOp::And,
-        LLVMOr => BinaryOp::Or,
-        LLVMXor => BinaryOp::Xor,
-        LLVMFAdd => BinaryOp::FAdd,
-        LLVMFSub => BinaryOp::FSub,
-        LLVMFMul => BinaryOp::FMul,
-        LLVMFDiv => BinaryOp::FDiv,
-        LLVMFRem => BinaryOp::FRem,
-        _ => return None,
-    })
-}
-
-/// Conversions. `ptrtoaddr` is `ptrtoint` here: no pointer of these targets that has an integer form holds more.
-pub(crate) fn cast_op(opcode: LLVMOpcode) -> Option<CastOp> {
-    use LLVMOpcode::*;
-    Some(match opcode {
-        LLVMTrunc => CastOp::Trunc,
-        LLVMZExt => CastOp::ZExt,
-        LLVMSExt => CastOp::SExt,
-        LLVMFPTrunc => CastOp::FpTrunc,
-        LLVMFPExt => CastOp::FpExt,
-        LLVMFPToUI => CastOp::FpToUi,
-        LLVMFPToSI => CastOp::FpToSi,
-        LLVMUIToFP => CastOp::UiToFp,
-        LLVMSIToFP => CastOp::SiToFp,
-        LLVMPtrToInt | LLVMPtrToAddr => CastOp::PtrToInt,
-        LLVMIntToPtr => CastOp::IntToPtr,
-        LLVMBitCast => CastOp::BitCast,
-        LLVMAddrSpaceCast => CastOp::AddrSpaceCast,
-        _ => return None,
-    })
-}
-
-fn int_predicate(predicate: LLVMIntPredicate) -> IntPredicate {
-    use LLVMIntPredicate::*;
-    match predicate {
-        LLVMIntEQ => IntPredicate::Eq,
-        LLVMIntNE => IntPredicate::Ne,
-        LLVMIntUGT => IntPredicate::Ugt,
-        LLVMIntUGE => IntPredicate::Uge,
-        LLVMIntULT => IntPredicate::Ult,
-        LLVMIntULE => IntPredicate::Ule,
-        LLVMIntSGT => IntPredicate::Sgt,
-        LLVMIntSGE => IntPredicate::Sge,
-        LLVMIntSLT => IntPredicate::Slt,
-        LLVMIntSLE => IntPredicate::Sle,
-    }
-}
-
-fn float_predicate(predicate: LLVMRealPredicate) -> FloatPredicate {
-    use LLVMRealPredicate::*;
-    match predicate {
-        LLVMRealPredicateFalse => FloatPredicate::False,
-        LLVMRealOEQ => FloatPredicate::Oeq,
-        LLVMRealOGT => FloatPredicate::Ogt,
-        LLVMRealOGE => FloatPredicate::Oge,
-        LLVMRealOLT => FloatPredicate::Olt,
-        LLVMRealOLE => FloatPredicate::Ole,
-        LLVMRealONE => FloatPredicate::One,
-        LLVMRealORD => FloatPredicate::Ord,
-        LLVMRealUNO => FloatPredicate::Uno,
-        LLVMRealUEQ => FloatPredicate::Ueq,
-        LLVMRealUGT => FloatPredicate::Ugt,
-        LLVMRealUGE => FloatPredicate::Uge,
-        LLVMRealULT => FloatPredicate::Ult,
-        LLVMRealULE => FloatPredicate::Ule,
-        LLVMRealUNE => FloatPredicate::Une,
-        LLVMRealPredicateTrue => FloatPredicate::True,
-    }
-}
-
-fn ordering(ordering: LLVMAtomicOrdering) -> Ordering {
-    use LLVMAtomicOrdering::*;
-    match ordering {
-        LLVMAtomicOrderingNotAtomic => Ordering::NotAtomic,
-        LLVMAtomicOrderingUnordered => Ordering::Unordered,
-        LLVMAtomicOrderingMonotonic => Ordering::Monotonic,
-        LLVMAtomicOrderingAcquire => Ordering::Acquire,
-        LLVMAtomicOrderingRelease => Ordering::Release,
-        LLVMAtomicOrderingAcquireRelease => Ordering::AcqRel,
-        LLVMAtomicOrderingSequentiallyConsistent => Ordering::SeqCst,
-    }
-}
-
-fn rmw_op(op: LLVMAtomicRMWBinOp) -> AtomicOp {
-    use LLVMAtomicRMWBinOp::*;
-    match op {
-        LLVMAtomicRMWBinOpXchg => AtomicOp::Xchg,
-        LLVMAtomicRMWBinOpAdd => AtomicOp::Add,
-        LLVMAtomicRMWBinOpSub => AtomicOp::Sub,
-        LLVMAtomicRMWBinOpAnd => AtomicOp::And,
-        LLVMAtomicRMWBinOpNand => AtomicOp::Nand,
-        LLVMAtomicRMWBinOpOr => AtomicOp::Or,
-        LLVMAtomicRMWBinOpXor => AtomicOp::Xor,
-        LLVMAtomicRMWBinOpMax => AtomicOp::Max,
-        LLVMAtomicRMWBinOpMin => AtomicOp::Min,
-        LLVMAtomicRMWBinOpUMax => AtomicOp::UMax,
-        LLVMAtomicRMWBinOpUMin => AtomicOp::UMin,
-        LLVMAtomicRMWBinOpFAdd => AtomicOp::FAdd,
-        LLVMAtomicRMWBinOpFSub => AtomicOp::FSub,
-        LLVMAtomicRMWBinOpFMax => AtomicOp::FMax,
-        LLVMAtomicRMWBinOpFMin => AtomicOp::FMin,
-        LLVMAtomicRMWBinOpFMaximum => AtomicOp::FMaximum,
-        LLVMAtomicRMWBinOpFMinimum => AtomicOp::FMinimum,
-        LLVMAtomicRMWBinOpUIncWrap => AtomicOp::UIncWrap,
-        LLVMAtomicRMWBinOpUDecWrap => AtomicOp::UDecWrap,
-        LLVMAtomicRMWBinOpUSubCond => AtomicOp::USubCond,
-        LLVMAtomicRMWBinOpUSubSat => AtomicOp::USubSat,
-    }
-}
 
 /// The weakest ordering that is at least as strong as both.
 fn merged([success, failure]: [Ordering; 2]) -> Ordering {
     match (success, failure) {
         (Ordering::Release, Ordering::Acquire) => Ordering::AcqRel,
         (success, failure) => success.max(failure),
-    }
-}
-
-/// LLVM's fast-math bits (llvm-c/Core.h) and ours.
-const FAST_MATH: [(u32, InstFlags); 7] = [
-    (1, InstFlags::REASSOC),
-    (2, InstFlags::NNAN),
-    (4, InstFlags::NINF),
-    (8, InstFlags::NSZ),
-    (16, InstFlags::ARCP),
-    (32, InstFlags::CONTRACT),
-    (64, InstFlags::AFN),
-];
-
-fn fast_math(inst: InstRef<'_>) -> InstFlags {
-    let bits = inst.fast_math();
-    if bits == 0 {
-        return InstFlags::empty();
-    }
-    FAST_MATH.iter().filter(|(bit, _)| bits & bit != 0).fold(InstFlags::empty(), |all, &(_, flag)| all | flag)
-}
-
-fn when(condition: bool, flag: InstFlags) -> InstFlags {
-    if condition { flag } else { InstFlags::empty() }
-}
-
-/// Flags of an instruction.
-pub(crate) fn flags(inst: InstRef<'_>) -> InstFlags {
-    use LLVMOpcode::*;
-    match inst.opcode() {
-        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMTrunc => {
-            when(inst.nuw(), InstFlags::NUW) | when(inst.nsw(), InstFlags::NSW)
-        }
-        LLVMUDiv | LLVMSDiv | LLVMLShr | LLVMAShr => when(inst.exact(), InstFlags::EXACT),
-        LLVMOr => when(inst.disjoint(), InstFlags::DISJOINT),
-        LLVMZExt => when(inst.nneg(), InstFlags::NNEG),
-        LLVMUIToFP => when(inst.nneg(), InstFlags::NNEG) | fast_math(inst),
-        LLVMICmp => when(inst.same_sign(), InstFlags::SAMESIGN),
-        LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFRem | LLVMFNeg | LLVMFCmp | LLVMSelect
-        | LLVMCall | LLVMFPTrunc | LLVMFPExt => fast_math(inst),
-        _ => InstFlags::empty(),
     }
 }
 
@@ -329,7 +161,8 @@ impl<'m> Body<'_, 'm> {
 
     /// The access of a memory instruction whose pointer is operand `pointer`.
     fn access(&mut self, inst: InstRef<'m>, pointer: u32) -> Result<MemAccess> {
-        let space = inst.operand(pointer).map_or(0, |ptr| ptr.ty().address_space());
+        let pointer = inst.operand(pointer).ok_or_else(|| Diagnostic::malformed("missing pointer"))?;
+        let space = pointer.ty().address_space();
         let align_log2 = inst.alignment().max(1).ilog2() as u8;
         let mut mem = MemAccess::plain(mir::ir::AddrSpace(space), align_log2);
         mem.flags.set(MemFlags::VOLATILE, inst.volatile());
@@ -358,14 +191,16 @@ impl<'m> Body<'_, 'm> {
         scope.ok_or_else(|| Diagnostic::unsupported("unknown synchronisation scope"))
     }
 
-    /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one is `last`,
-    /// an instruction that exists already and that the caller places, or a new one that is placed at once.
+    /// Emits a `getelementptr` as a chain of [`InstKind::PtrAdd`], one for each variable index. The last one
+    /// is `last`, an instruction that exists already and that the caller places, or a new one that is placed
+    /// at once.
     pub(crate) fn pointer_chain(&mut self, gep: ValueRef<'m>, ty: Type, last: Option<Inst>) -> Result<Value> {
         let steps = self.reader.steps(gep)?;
         let llvm_flags = gep.gep_flags();
         let nuw = when(llvm_flags & LLVMGEPFlagNUW != 0, InstFlags::NUW);
         let inbounds = when(llvm_flags & LLVMGEPFlagInBounds != 0, InstFlags::INBOUNDS);
-        // LLVM promises that each of its steps stays in bounds; ours are the same steps only in the same order.
+        // LLVM promises that each of its steps stays in bounds; ours are the same steps only in the same
+        // order.
         let partial = if steps.constant_last { inbounds | nuw } else { nuw };
         let single = steps.variable.len() < 2;
         let base = gep.operand(0).ok_or_else(|| Diagnostic::malformed("missing operand"))?;
@@ -482,7 +317,7 @@ impl<'m> Body<'_, 'm> {
     /// Notes what the call, and the function that it names, say about convention and arguments.
     fn call_site(&mut self, inst: InstRef<'m>, ours: Inst, callee: Option<mir::ir::Func>) -> Result<()> {
         let mut site = mir::ir::CallSite {
-            call_conv: crate::module::call_conv(inst.call_conv()),
+            call_conv: enums::call_conv(inst.call_conv()),
             args: Vec::with_capacity(inst.num_args() as usize),
             ret_flags: mir::ir::ParamFlags::empty(),
             variadic: inst.variadic_callee(),
@@ -548,7 +383,8 @@ impl<'m> Body<'_, 'm> {
         Ok(self.function.int(Type::I32, number))
     }
 
-    /// The address of the symbol that the metadata argument of `amdgcn.reloc.constant` names; what nobody has declared is external.
+    /// The address of the symbol that the metadata argument of `amdgcn.reloc.constant` names; what nobody has
+    /// declared is external.
     fn relocated_symbol(&mut self, mut metadata: impl Iterator<Item = ValueRef<'m>>) -> Result<Value> {
         let node = metadata.next().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
         let name = node.node_operands().first().copied().flatten().and_then(ValueRef::md_string);
@@ -620,7 +456,8 @@ impl<'m> Body<'_, 'm> {
         Ok(InstKind::Switch { value, cases: cases.into(), default })
     }
 
-    /// A branch to a block address, which is the block's number ([`Reader::block_address`]): a switch over those listed.
+    /// A branch to a block address, which is the block's number ([`Reader::block_address`]): a switch over
+    /// those listed.
     ///
     /// [`Reader::block_address`]: crate::module::Reader::block_address
     fn indirect_branch(&mut self, inst: InstRef<'m>) -> Result<InstKind> {

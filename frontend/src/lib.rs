@@ -1,28 +1,31 @@
 //! Reads LLVM IR: bitcode or text into [`mir::ir::Module`], through LLVM's own parser and verifier.
 //!
-//! The copy is faithful: nothing is optimised and nothing is decided here, so that no later step touches LLVM. Three
-//! steps, each usable alone:
+//! The copy is faithful: nothing is optimised and nothing is decided here, so that no later step touches
+//! LLVM. Three steps, each usable alone:
 //!
 //! 1. [`parse`]: bytes → LLVM module, verified ([`parse_unverified`] leaves the verifier out);
 //! 2. [`read_llvm_module`]: LLVM module → `ir::Module`. Whoever has a module in memory starts here;
 //! 3. [`read_module`]: both, and the LLVM module is gone afterwards.
 //!
-//! What the IR cannot say (`callbr`, scalable vectors, target types, ...) is refused by name with function and
-//! instruction. A function that cannot be read is left as a declaration and its diagnostic put beside the module
-//! ([`Reading::errors`]), so that one bad function hides neither the others nor their errors.
+//! What the IR cannot say (`callbr`, scalable vectors, target types, ...) is refused by name with function
+//! and instruction. A function that cannot be read is left as a declaration and its diagnostic put beside the
+//! module ([`Reading::errors`]), so that one bad function hides neither the others nor their errors.
 //!
-//! The cost is linear: two walks over the instructions of a function, the first of which makes all results, so that
-//! operands are found whatever the order of blocks.
+//! The cost is linear: two walks over the instructions of a function, the first of which makes all results,
+//! so that operands are found whatever the order of blocks.
 
 mod body;
 mod constants;
 mod constructors;
+mod enums;
 mod globals;
 mod instructions;
+mod kinds;
 mod llvm;
 mod metadata;
 mod module;
 mod parse;
+mod reader;
 mod strict;
 mod types;
 mod unnamed;
@@ -72,8 +75,8 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Reading> {
     read_llvm_module(&module, name)
 }
 
-/// Copies a module that LLVM has in memory and that is valid ([`verify`]). Constants may be interned in its context;
-/// the module itself is left as it is.
+/// Copies a module that LLVM has in memory and that is valid ([`verify`]). Constants may be interned in its
+/// context; the module itself is left as it is.
 ///
 /// Errors: `Malformed` when it is meant for another target; the rest is in [`Reading::errors`].
 pub fn read_llvm_module(module: &LlvmModule<'_>, name: &str) -> Result<Reading> {

@@ -1,54 +1,8 @@
 //! Metadata: OpenCL's kernel descriptions, module flags, source files.
 
-use crate::llvm::{LLVMTypeKind, ModuleRef, TypeRef, ValueRef};
-use crate::module::Reader;
+use crate::llvm::{LLVMTypeKind, TypeRef, ValueRef};
+use crate::reader::Reader;
 use mir::ir::{Func, KernelArgInfo, SourceLoc};
-
-/// Numbers of the metadata kinds that the reader looks at.
-pub(crate) struct Kinds {
-    pub fpmath: u32,
-    pub invariant_load: u32,
-    pub nontemporal: u32,
-    pub noclobber: u32,
-    pub no_fine_grained: u32,
-    pub no_remote: u32,
-    pub loop_hints: u32,
-    arg_addr_space: u32,
-    arg_access_qual: u32,
-    arg_type: u32,
-    arg_base_type: u32,
-    arg_type_qual: u32,
-    arg_name: u32,
-    reqd_work_group_size: u32,
-    work_group_size_hint: u32,
-    vec_type_hint: u32,
-    lds_kernel_id: u32,
-}
-
-impl Kinds {
-    pub fn new(module: ModuleRef<'_>) -> Self {
-        let kind = |name| module.metadata_kind(name);
-        Self {
-            fpmath: kind("fpmath"),
-            invariant_load: kind("invariant.load"),
-            nontemporal: kind("nontemporal"),
-            noclobber: kind("amdgpu.noclobber"),
-            no_fine_grained: kind("amdgpu.no.fine.grained.memory"),
-            no_remote: kind("amdgpu.no.remote.memory"),
-            loop_hints: kind("llvm.loop"),
-            arg_addr_space: kind("kernel_arg_addr_space"),
-            arg_access_qual: kind("kernel_arg_access_qual"),
-            arg_type: kind("kernel_arg_type"),
-            arg_base_type: kind("kernel_arg_base_type"),
-            arg_type_qual: kind("kernel_arg_type_qual"),
-            arg_name: kind("kernel_arg_name"),
-            reqd_work_group_size: kind("reqd_work_group_size"),
-            work_group_size_hint: kind("work_group_size_hint"),
-            vec_type_hint: kind("vec_type_hint"),
-            lds_kernel_id: kind("llvm.amdgcn.lds.kernel.id"),
-        }
-    }
-}
 
 /// Number operands of a node; anything else counts as 0.
 fn numbers(node: ValueRef<'_>) -> Vec<u32> {

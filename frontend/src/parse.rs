@@ -6,8 +6,8 @@ use inkwell::module::Module;
 use mir::diag::SourceLocation;
 use mir::{Diagnostic, Result};
 
-/// Data layout of `amdgcn` targets as LLVM 22 writes it. Text without one means this, not LLVM's default for unknown
-/// targets, whose pointers and alignments differ.
+/// Data layout of `amdgcn` targets as LLVM 22 writes it. Text without one means this, not LLVM's default for
+/// unknown targets, whose pointers and alignments differ.
 pub const DATA_LAYOUT: &str = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-\
     p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-\
     v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9";
@@ -42,8 +42,8 @@ pub fn parse_unverified<'c>(context: &'c Context, bytes: &[u8], name: &str) -> R
     parsed.map_err(|message| parse_error(&message, bytes, name))
 }
 
-/// LLVM's verifier, whose complaint becomes a diagnostic. Broken debug information is no reason to refuse a module: it is
-/// taken out.
+/// LLVM's verifier, whose complaint becomes a diagnostic. Broken debug information is no reason to refuse a
+/// module: it is taken out.
 pub fn verify(module: &Module<'_>, name: &str) -> Result<()> {
     let Err(first) = module.verify() else { return Ok(()) };
     llvm::strip_debug_info(module);
@@ -82,8 +82,8 @@ fn is_bitcode(bytes: &[u8]) -> bool {
     bytes.starts_with(b"BC\xc0\xde") || bytes.starts_with(&[0xde, 0xc0, 0x17, 0x0b])
 }
 
-/// Text with the target's data layout where it has none or only a part of one (`"A5"`), and how far columns of the
-/// first line moved. The default that LLVM fills in differs in pointers and alignments.
+/// Text with the target's data layout where it has none or only a part of one (`"A5"`), and how far columns
+/// of the first line moved. The default that LLVM fills in differs in pointers and alignments.
 fn with_data_layout(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
     let line = bytes.split_inclusive(|&b| b == b'\n').find(|line| {
         let rest = line.trim_ascii_start().strip_prefix(b"target");

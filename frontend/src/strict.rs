@@ -1,8 +1,9 @@
-//! Strict floating point: `llvm.experimental.constrained.*` as plain operations that carry [`InstFlags::STRICT`].
+//! Strict floating point: `llvm.experimental.constrained.*` as plain operations that carry
+//! [`InstFlags::STRICT`].
 //!
-//! The rounding mode in the metadata is a promise about the mode register, which code generation does not need: an
-//! operation rounds as the register says. `fpexcept.ignore` with the default rounding leaves an ordinary operation.
-//! Source: LangRef, "Constrained Floating-Point Intrinsics".
+//! The rounding mode in the metadata is a promise about the mode register, which code generation does not
+//! need: an operation rounds as the register says. `fpexcept.ignore` with the default rounding leaves an
+//! ordinary operation. Source: LangRef, "Constrained Floating-Point Intrinsics".
 
 use crate::llvm::ValueRef;
 use mir::ir::{BinaryOp, CastOp, FloatPredicate, Intrinsic};
@@ -35,7 +36,8 @@ pub(crate) fn strict(name: &str) -> Option<Strict> {
         "fptoui" => Strict::Cast(CastOp::FpToUi),
         "sitofp" => Strict::Cast(CastOp::SiToFp),
         "uitofp" => Strict::Cast(CastOp::UiToFp),
-        // The signalling one differs in exception flags for quiet NaNs, which these comparisons do not raise either way.
+        // The signalling one differs in exception flags for quiet NaNs, which these comparisons do not raise
+        // either way.
         "fcmp" | "fcmps" => Strict::Compare,
         _ => Strict::Call(Intrinsic::from_name(name)?),
     })

@@ -1,10 +1,10 @@
 //! Types: LLVM's into the module's table, data layout applied.
 //!
-//! Iterative, because the nesting of types is the input's choice; deeper than [`MAX_DEPTH`] is refused, so that later
-//! steps may recurse over types.
+//! Iterative, because the nesting of types is the input's choice; deeper than [`MAX_DEPTH`] is refused, so
+//! that later steps may recurse over types.
 
 use crate::llvm::{LLVMTypeKind, TypeRef};
-use crate::module::Reader;
+use crate::reader::Reader;
 use mir::ir::{AddrSpace, Float, Scalar, Type};
 use mir::{Diagnostic, Result};
 

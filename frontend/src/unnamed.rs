@@ -1,8 +1,9 @@
 //! Names for functions and variables that have none.
 //!
-//! LLVM calls them `__unnamed_1`, `__unnamed_2`, ... in the order in which its code generator asks for their symbols: functions with
-//! callees before callers, each followed by what its code refers to, then variables with what their contents refer to. Where everything
-//! has a name, nothing happens. Cost: linear in the module.
+//! LLVM calls them `__unnamed_1`, `__unnamed_2`, ... in the order in which its code generator asks for their
+//! symbols: functions with callees before callers, each followed by what its code refers to, then variables
+//! with what their contents refer to. Where everything has a name, nothing happens. Cost: linear in the
+//! module.
 
 use cranelift_entity::SecondaryMap;
 use mir::ir::{Callee, Const, Func, Function, InstKind, Module, SymbolRef, Value, ValueDef};

@@ -1,7 +1,8 @@
 //! Vector-predicated intrinsics (`llvm.vp.*`): operations on the lanes that a mask and a length select.
 //!
-//! The result of a lane that is not selected is poison, so arithmetic on all lanes is right; masks and lengths matter to reductions,
-//! merges and memory alone. So each intrinsic becomes the plain instructions that it stands for.
+//! The result of a lane that is not selected is poison, so arithmetic on all lanes is right; masks and
+//! lengths matter to reductions, merges and memory alone. So each intrinsic becomes the plain instructions
+//! that it stands for.
 
 use crate::body::Body;
 use crate::llvm::{InstRef, ValueRef};
@@ -224,7 +225,7 @@ impl<'m> Body<'_, 'm> {
         let kind = InstKind::Select { cond, if_true: vector, if_false: neutral };
         let chosen = self.emit(kind, vector_ty, InstFlags::empty())?;
         let reduce = |args: &[Value]| InstKind::Intrinsic { intrinsic, args: SmallVec::from_slice(args) };
-        let flags = crate::instructions::flags(inst);
+        let flags = crate::enums::flags(inst);
         Ok(match join {
             Join::Ordered => reduce(&[start, chosen]),
             Join::Binary(op) => {

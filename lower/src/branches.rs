@@ -9,6 +9,9 @@ pub fn lower(f: &mut Function) {
     lower_terminators(f);
 }
 
+/// Farthest displacement of a branch, in dwords from the next instruction.
+pub(crate) const REACH: i64 = 32767;
+
 /// A branch to `target`.
 pub(crate) fn branch(op: Opcode, target: Block) -> Inst {
     Inst::new(op, [Operand::Block(target)])

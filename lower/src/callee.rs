@@ -22,7 +22,7 @@ use mir::abi::call::{
     FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved, is_linkage,
 };
 use mir::ir::{AddrSpace, MemAccess};
-use mir::isa::Opcode;
+use mir::isa::{MaskOp, Opcode};
 use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -170,8 +170,9 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
 
 /// Stores or loads of all saved registers.
 fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
-    let vcc = Operand::preg(PReg::VCC_LO, 2);
-    let exec = Operand::preg(PReg::EXEC_LO, 2);
+    let wave = target.wave();
+    let (vcc, exec) = (Operand::vcc(wave), Operand::exec(wave));
+    let change = |op: MaskOp, operands: [Operand; 2]| Inst::new(op.opcode(wave), operands);
     let mut out = Vec::new();
     for lanes in [Lanes::Active, Lanes::Inactive, Lanes::All] {
         let group = || saved.iter().filter(move |s| s.lanes == lanes);
@@ -180,8 +181,8 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
         }
         match lanes {
             Lanes::Active => {}
-            Lanes::Inactive => out.push(Inst::new(Opcode::S_XOR_SAVEEXEC_B64, [vcc, Operand::Imm(-1)])),
-            Lanes::All => out.push(Inst::new(Opcode::S_OR_SAVEEXEC_B64, [vcc, Operand::Imm(-1)])),
+            Lanes::Inactive => out.push(change(MaskOp::XorSaveexec, [vcc, Operand::Imm(-1)])),
+            Lanes::All => out.push(change(MaskOp::OrSaveexec, [vcc, Operand::Imm(-1)])),
         }
         let mut window = 0;
         for s in group() {
@@ -190,7 +191,7 @@ fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
         }
         move_window(&mut window, 0, target, &mut out);
         if lanes != Lanes::Active {
-            out.push(Inst::new(Opcode::S_MOV_B64, [exec, vcc]));
+            out.push(change(MaskOp::Mov, [exec, vcc]));
         }
     }
     out

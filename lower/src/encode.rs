@@ -3,6 +3,7 @@
 //! Everything is encoded once; branch fields are patched when all offsets are known. Where a branch does not reach (±32,767 dwords),
 //! [`islands`](crate::islands) are placed, and everything is encoded again. Cost: linear.
 
+use crate::branches::REACH;
 use crate::islands;
 use cranelift_entity::SecondaryMap;
 use emit::{CodeReloc, FinalFunction};
@@ -10,9 +11,6 @@ use mir::isa::{Opcode, encode as encode_inst};
 use mir::machine::{Block, Function, Inst, Operand};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
-
-/// Farthest displacement of a branch, in dwords from the next instruction.
-pub(crate) const REACH: i64 = 32767;
 
 /// Encoded instructions of a function.
 #[derive(Clone, Debug, Default)]
@@ -93,10 +91,17 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
                 continue;
             }
             let relocated = if inst.op == Opcode::DATA_DWORD {
-                let data = inst.operands.first();
-                code.words.push(data.and_then(Operand::as_imm).unwrap_or(0) as u32);
+                let (word, relocated) = match inst.operands.first() {
+                    Some(&Operand::Imm(value)) => (value as u32, None),
+                    Some(Operand::Symbol { .. }) => (0, Some(0)),
+                    _ => {
+                        let error = Diagnostic::defect("data that is neither number nor symbol");
+                        return Err(error.at(inst.op.info().name).in_function(&f.name));
+                    }
+                };
+                code.words.push(word);
                 dwords.push(1);
-                matches!(data, Some(Operand::Symbol { .. })).then_some(0)
+                relocated
             } else {
                 let encoded = encode_inst(inst, target, &mut code.words)?;
                 dwords.push(encoded.dwords);

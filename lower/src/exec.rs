@@ -15,9 +15,9 @@
 
 use crate::blocks::fold_empty_blocks;
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Implicit, OpFlags, Opcode, Unit};
+use mir::isa::{Implicit, MaskOp, OpFlags, Opcode, Unit};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, RegOperand, Terminator};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 
 /// Instructions that are cheaper to run without lanes than to branch around (a taken branch costs about 16 cycles, a
 /// vector instruction 4; the branch saved on the other path counts too).
@@ -47,11 +47,11 @@ enum First {
     Neither,
 }
 
-fn is_exec(operand: &Operand) -> bool {
-    *operand == Operand::preg(PReg::EXEC_LO, 2)
+fn is_exec(operand: &Operand, wave: WaveSize) -> bool {
+    *operand == Operand::exec(wave)
 }
 
-fn first_of(inst: &Inst) -> First {
+fn first_of(inst: &Inst, wave: WaveSize) -> First {
     if matches!(inst.op, Opcode::IMPLICIT_DEF | Opcode::FENCE) {
         return First::Neither;
     }
@@ -70,8 +70,9 @@ fn first_of(inst: &Inst) -> First {
         let touches = access.range().any(|r| r == PReg::EXEC_LO.0.into() || r == PReg::EXEC_HI.0.into());
         reads |= access.read && (touches || access.range().contains(&PReg::EXECZ.0.into()));
         // Writing a half keeps the other.
-        reads |= access.write && touches && access.dwords < 2;
-        sets |= access.write && access.first == PReg::EXEC_LO && access.dwords == 2;
+        let whole = access.dwords >= u16::from(wave.mask_dwords());
+        reads |= access.write && touches && !whole;
+        sets |= access.write && access.first == PReg::EXEC_LO && whole;
     });
     match (reads, sets) {
         (true, _) => First::Reads,
@@ -81,21 +82,23 @@ fn first_of(inst: &Inst) -> First {
 }
 
 /// Whether `inst` does nothing but set EXEC (and SCC), so that it can go where EXEC is dead.
-fn only_sets_exec(inst: &Inst) -> bool {
+fn only_sets_exec(inst: &Inst, wave: WaveSize) -> bool {
     let facts = inst.facts();
     facts.unit == Unit::Salu
         && !inst.op.info().flags.contains(OpFlags::BRANCH)
         && !facts.implicit.contains(Implicit::EXEC_DEF)
         && facts.def_count == 1
-        && inst.operands.first().is_some_and(is_exec)
+        && inst.operands.first().is_some_and(|operand| is_exec(operand, wave))
 }
 
 /// Removes writes of EXEC that nothing depends on.
 fn remove_dead_writes(f: &mut Function) {
+    let wave = f.wave;
     let mut effect: SecondaryMap<Block, First> = SecondaryMap::with_default(First::Neither);
     for &block in &f.layout {
         let data = &f.blocks[block];
-        let inside = data.insts.iter().map(first_of).find(|&first| first != First::Neither);
+        let inside =
+            data.insts.iter().map(|inst| first_of(inst, wave)).find(|&first| first != First::Neither);
         effect[block] = inside.unwrap_or(match data.term {
             Terminator::Uniform(Condition::Execz | Condition::Execnz) | Terminator::Return => First::Reads,
             Terminator::EndProgram | Terminator::Unreachable => First::Sets,
@@ -131,18 +134,18 @@ fn remove_dead_writes(f: &mut Function) {
     }
     for i in 0..f.layout.len() {
         let block = f.layout[i];
-        if !f.blocks[block].insts.iter().any(only_sets_exec) {
+        if !f.blocks[block].insts.iter().any(|inst| only_sets_exec(inst, wave)) {
             continue;
         }
         let mut is_live = live_out(f, &live, block);
         let insts = &mut f.blocks[block].insts;
         let mut keep = vec![true; insts.len()];
         for (inst, keep) in insts.iter().zip(&mut keep).rev() {
-            if !is_live && only_sets_exec(inst) {
+            if !is_live && only_sets_exec(inst, wave) {
                 *keep = false;
                 continue;
             }
-            match first_of(inst) {
+            match first_of(inst, wave) {
                 First::Reads => is_live = true,
                 First::Sets => is_live = false,
                 First::Neither => {}
@@ -251,8 +254,9 @@ fn merge_chains(f: &mut Function) {
 /// `s_mov_b64 S, exec; s_and_b64 exec, exec, c` → `s_and_saveexec_b64 S, c`, and the same for `s_andn2_b64` where there is
 /// `s_andn1_saveexec_b64` (EXEC = ~source & EXEC).
 fn fuse_saves(f: &mut Function, target: &Target) {
+    let wave = f.wave;
     for &block in &f.layout {
-        f.blocks[block].insts.dedup_by(|narrow, copy| match fused_save(copy, narrow, target) {
+        f.blocks[block].insts.dedup_by(|narrow, copy| match fused_save(copy, narrow, wave, target) {
             Some(fused) => {
                 *copy = fused;
                 true
@@ -262,21 +266,28 @@ fn fuse_saves(f: &mut Function, target: &Target) {
     }
 }
 
-fn fused_save(copy: &Inst, narrow: &Inst, target: &Target) -> Option<Inst> {
-    let (Opcode::S_MOV_B64, &[Operand::Reg(saved), source]) = (copy.op, &copy.operands[..]) else {
+fn fused_save(copy: &Inst, narrow: &Inst, wave: WaveSize, target: &Target) -> Option<Inst> {
+    let &[Operand::Reg(saved), source] = &copy.operands[..] else { return None };
+    if copy.op != MaskOp::Mov.opcode(wave) {
         return None;
-    };
+    }
     let &[into, a, b] = &narrow.operands[..] else { return None };
+    let is_exec = |x: &Operand| is_exec(x, wave);
     let same = |x: Operand| is_exec(&x) || x == Operand::Reg(saved);
     if !is_exec(&source) || !is_exec(&into) || is_exec(&Operand::Reg(saved)) {
         return None;
     }
-    let (op, condition) = match narrow.op {
-        Opcode::S_AND_B64 if same(a) => (Opcode::S_AND_SAVEEXEC_B64, b),
-        Opcode::S_AND_B64 if same(b) => (Opcode::S_AND_SAVEEXEC_B64, a),
-        Opcode::S_ANDN2_B64 if same(a) => (Opcode::S_ANDN1_SAVEEXEC_B64, b),
-        _ => return None,
+    let is = |op: MaskOp| narrow.op == op.opcode(wave);
+    let (op, condition) = if is(MaskOp::And) && same(a) {
+        (MaskOp::AndSaveexec, b)
+    } else if is(MaskOp::And) && same(b) {
+        (MaskOp::AndSaveexec, a)
+    } else if is(MaskOp::AndN2) && same(a) {
+        (MaskOp::AndN1Saveexec, b)
+    } else {
+        return None;
     };
+    let op = op.opcode(wave);
     let Operand::Reg(RegOperand { .. }) = condition else { return None };
     if same(condition) || !op.info().exists_on(target) {
         return None;
@@ -290,6 +301,7 @@ mod tests {
     use cranelift_entity::EntityRef;
     use mir::ir::{CallConv, Func};
     use mir::machine::Edge;
+    use mir::target::{Features, Generation, Processor};
 
     const EXEC: Operand =
         Operand::Reg(RegOperand { reg: mir::machine::Reg::Physical(PReg::EXEC_LO), sub: 0, dwords: 2 });
@@ -391,5 +403,30 @@ mod tests {
             (&[restore(), vmov()], Terminator::EndProgram, &[]),
         ]);
         assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_AND_SAVEEXEC_B64]);
+    }
+
+    /// What is one register for 32 lanes is half of EXEC for 64.
+    #[test]
+    fn exec_of_32_lanes_is_one_register() {
+        static PROCESSOR: Processor = Processor {
+            name: "waves of 32 lanes",
+            aliases: &[],
+            generation: Generation::Gfx10,
+            elf_mach: 0,
+            features: Features::WAVEFRONTSIZE32,
+            apu: false,
+        };
+        let (wave, exec) = (WaveSize::W32, Operand::exec(WaveSize::W32));
+        let one = |n| Operand::preg(PReg::sgpr(n), 1);
+        let copy = Inst::new(MaskOp::Mov.opcode(wave), [one(3), exec]);
+        let narrow = Inst::new(MaskOp::And.opcode(wave), [exec, exec, one(4)]);
+        let fused = fused_save(&copy, &narrow, wave, &Target::new(&PROCESSOR));
+        assert_eq!(fused, Some(Inst::new(Opcode::S_AND_SAVEEXEC_B32, [one(3), one(4)])));
+        // GFX9 has no such instruction.
+        let gfx9 = Target::new(Target::processor_by_name("gfx900").unwrap());
+        assert_eq!(fused_save(&copy, &narrow, wave, &gfx9), None);
+        let set = Inst::new(Opcode::S_MOV_B32, [exec, one(3)]);
+        assert!(first_of(&set, wave) == First::Sets && only_sets_exec(&set, wave));
+        assert!(first_of(&set, WaveSize::W64) == First::Reads && !only_sets_exec(&set, WaveSize::W64));
     }
 }

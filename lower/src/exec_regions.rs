@@ -2,13 +2,16 @@
 //!
 //! `LANES_BEGIN saved, mask` and `LANES_END` bracket instructions marked [`ModFlags::OTHER_LANES`], which run with the lanes of `mask`. What stands
 //! between them without a mark, moves and reloads that allocation inserted, runs with the lanes of the block. EXEC is written
-//! where the two meet, with `s_mov_b64`, which leaves SCC alone. Cost: linear.
+//! where the two meet, with a copy, which leaves SCC alone. Cost: linear.
 
-use mir::isa::{Opcode, Unit};
-use mir::machine::{Function, Inst, ModFlags, Operand, PReg};
+use mir::isa::{MaskOp, Opcode, Unit};
+use mir::machine::{Function, Inst, ModFlags, Operand};
 
 /// Expands all regions of an allocated function.
 pub fn expand(f: &mut Function) {
+    let (wave, exec) = (f.wave, Operand::exec(f.wave));
+    let mov =
+        |like: &Inst, dst, src| Inst { loc: like.loc, ..Inst::new(MaskOp::Mov.opcode(wave), [dst, src]) };
     for &block in &f.layout {
         let data = &mut f.blocks[block];
         if !data.insts.iter().any(|inst| inst.op == Opcode::LANES_BEGIN) {
@@ -21,14 +24,14 @@ pub fn expand(f: &mut Function) {
         for mut inst in old {
             match (inst.op, &inst.operands[..]) {
                 (Opcode::LANES_BEGIN, &[saved, mask]) => {
-                    data.insts.push(mov(&inst, saved, exec()));
+                    data.insts.push(mov(&inst, saved, exec));
                     region = Some([saved, mask]);
                     other = false;
                     continue;
                 }
                 (Opcode::LANES_END, _) => {
                     if let (true, Some([saved, _])) = (other, region) {
-                        data.insts.push(mov(&inst, exec(), saved));
+                        data.insts.push(mov(&inst, exec, saved));
                     }
                     region = None;
                     other = false;
@@ -42,20 +45,12 @@ pub fn expand(f: &mut Function) {
                 && depends_on_lanes(&inst)
                 && marked != other
             {
-                data.insts.push(mov(&inst, exec(), if marked { mask } else { saved }));
+                data.insts.push(mov(&inst, exec, if marked { mask } else { saved }));
                 other = marked;
             }
             data.insts.push(inst);
         }
     }
-}
-
-fn exec() -> Operand {
-    Operand::preg(PReg::EXEC_LO, 2)
-}
-
-fn mov(like: &Inst, dst: Operand, src: Operand) -> Inst {
-    Inst { loc: like.loc, ..Inst::new(Opcode::S_MOV_B64, [dst, src]) }
 }
 
 /// Whether EXEC decides what `inst` does.

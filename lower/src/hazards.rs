@@ -1,8 +1,12 @@
-//! Hazard NOPs: `s_nop` where the hardware does not keep dependent instructions apart.
+//! Hazards: `s_nop`, or another instruction that helps, where the hardware does not keep dependent instructions apart.
 //!
 //! The state at a point is a list of recent producers: (row of the table, register, wait states since). Joins take the union with the
 //! smallest distance. Since no distance exceeds five, states are short and die within a few instructions; the iteration
 //! over the wave graph therefore touches a block again only where a neighbour is that short.
+//!
+//! Some rows know no distance: a producer counts until one of certain instructions has passed. For each of these the state has the set of the
+//! registers in question; joins take unions and sets only grow, so this ends after about as many rounds as loops nest, too.
+//! Before control leaves the function the sets are emptied, so that a function begins with none.
 //!
 //! Also here: the branch on VCCZ, whose flag is stale where scalar instructions wrote half of VCC (GFX6 to GFX9) or scalar
 //! loads are about (GFX6, GFX7); rewriting VCC refreshes it.
@@ -12,6 +16,8 @@
 //!
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
+mod reg_set;
+
 use crate::waits::{is_opaque, wave_rpo};
 use cranelift_entity::SecondaryMap;
 use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
@@ -19,8 +25,9 @@ use mir::isa::{Implicit, Opcode, OpcodeInfo, Role, Unit};
 use mir::machine::{
     AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator,
 };
-use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
-use mir::target::{Features, Target};
+use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs, MAX_WAIT_STATES, Mitigation};
+use mir::target::{Features, Target, WaitModel};
+use reg_set::{NO_REGISTER, RegSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
 
@@ -33,12 +40,27 @@ struct Recent {
     age: u8,
 }
 
-type State = SmallVec<[Recent; 8]>;
+/// What is known at a point.
+#[derive(Clone, Debug, Default)]
+struct State {
+    recent: SmallVec<[Recent; 8]>,
+    /// What no instruction has ended yet, by row of [`Rules::mitigated`]; empty where nothing has been produced.
+    held: Vec<RegSet>,
+}
 
-/// Register of rows that match by class alone.
-const NO_REGISTER: u16 = u16::MAX;
+/// What is inserted before an instruction.
+#[derive(Clone, Copy, Debug)]
+enum Fix {
+    /// Wait states.
+    Nops(u8),
+    /// The filler of a row.
+    Filler(&'static Mitigation),
+}
 
-/// Inserts `s_nop` wherever [`HAZARDS`] asks for wait states that the code does not have.
+/// Insertions of a block: (index of the instruction that they precede, what).
+type Plan = Vec<(u32, Fix)>;
+
+/// Inserts what [`HAZARDS`] asks for and the code does not have.
 ///
 /// Needs physical registers and the wave graph.
 pub fn insert_nops(f: &mut Function, target: &Target) {
@@ -46,7 +68,7 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
         refresh_vccz(&mut f.blocks[block], target);
     }
     let rules = Rules::new(f, target);
-    if rules.rows.is_empty() {
+    if rules.rows.is_empty() && rules.mitigated.is_empty() {
         return;
     }
     let order = wave_rpo(f);
@@ -55,13 +77,14 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
         rank[block] = i as u32;
     }
     let mut states: SecondaryMap<Block, State> = SecondaryMap::new();
-    let mut plans: SecondaryMap<Block, Vec<(u32, u8)>> = SecondaryMap::new();
+    let mut plans: SecondaryMap<Block, Plan> = SecondaryMap::new();
     let mut queued: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
     let mut work: BinaryHeap<_> = (0..order.len() as u32).map(std::cmp::Reverse).collect();
     while let Some(std::cmp::Reverse(i)) = work.pop() {
         let block = order[i as usize];
         queued[block] = false;
         let mut state = states[block].clone();
+        state.held.resize(rules.mitigated.len(), RegSet::default());
         plans[block] = rules.visit(&f.blocks[block], &mut state);
         for edge in &f.blocks[block].wave_succs {
             let changed = join(&mut states[edge.block], &state);
@@ -71,22 +94,28 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
         }
     }
     for &block in &order {
-        rewrite(&mut f.blocks[block].insts, &plans[block]);
+        rewrite(&mut f.blocks[block].insts, &plans[block], target.waits());
     }
 }
 
 /// Joins `other` into `state`; true when it changed.
 fn join(state: &mut State, other: &State) -> bool {
     let mut changed = false;
-    for new in other {
-        match state.iter_mut().find(|old| (old.rule, old.register) == (new.rule, new.register)) {
+    if state.held.len() < other.held.len() {
+        state.held.resize(other.held.len(), RegSet::default());
+    }
+    for (mine, theirs) in state.held.iter_mut().zip(&other.held) {
+        changed |= mine.join(theirs);
+    }
+    for new in &other.recent {
+        match state.recent.iter_mut().find(|old| (old.rule, old.register) == (new.rule, new.register)) {
             Some(old) if old.age <= new.age => {}
             Some(old) => {
                 old.age = new.age;
                 changed = true;
             }
             None => {
-                state.push(*new);
+                state.recent.push(*new);
                 changed = true;
             }
         }
@@ -97,7 +126,11 @@ fn join(state: &mut State, other: &State) -> bool {
 /// The rows that matter for a function on a generation.
 struct Rules<'a> {
     sites: &'a [AsmSite],
+    waits: &'static WaitModel,
+    /// Rows with wait states: number, row, wait states.
     rows: Vec<(u8, &'static Hazard, u8)>,
+    /// Rows with mitigations.
+    mitigated: Vec<(&'static Hazard, &'static Mitigation)>,
     /// Classes that some row consumes or produces.
     consumers: HazardClass,
     producers: HazardClass,
@@ -108,7 +141,11 @@ impl<'a> Rules<'a> {
         let mut present = HazardClass::empty();
         let mut zero_flags_read = false;
         let mut leaves_function = false;
+        let generation = target.generation();
         for &block in &f.layout {
+            if reads_exec(&f.blocks[block].term) {
+                present |= HazardClass::CONTROL;
+            }
             for inst in &f.blocks[block].insts {
                 present |= class(inst);
                 leaves_function |= leaves(inst);
@@ -132,22 +169,30 @@ impl<'a> Rules<'a> {
         let rows: Vec<_> = HAZARDS
             .iter()
             .enumerate()
-            .map(|(i, hazard)| (i as u8, hazard, hazard.wait_states[target.generation() as usize]))
+            .map(|(i, hazard)| (i as u8, hazard, hazard.wait_states(generation)))
             .filter(|row| row.2 > 0 && matters(row.1))
             .collect();
-        let union =
-            |f: fn(&Hazard) -> HazardClass| rows.iter().fold(HazardClass::empty(), |all, row| all | f(row.1));
-        Self { sites: &f.asm_sites, consumers: union(|h| h.consumer), producers: union(|h| h.producer), rows }
+        let mitigated: Vec<_> = HAZARDS
+            .iter()
+            .filter_map(|hazard| Some((hazard, hazard.mitigation(generation)?)))
+            .filter(|row| matters(row.0))
+            .collect();
+        let all = || rows.iter().map(|row| row.1).chain(mitigated.iter().map(|row| row.0));
+        let consumers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.consumer);
+        let producers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.producer);
+        Self { sites: &f.asm_sites, waits: target.waits(), rows, mitigated, consumers, producers }
     }
 
-    /// Runs over a block; returns the NOPs it needs: (index of the instruction that they precede, wait states).
-    fn visit(&self, data: &BlockData, state: &mut State) -> Vec<(u32, u8)> {
-        let mut plan = Vec::new();
+    /// Runs over a block; returns what it needs.
+    fn visit(&self, data: &BlockData, state: &mut State) -> Plan {
+        let mut plan = Plan::new();
         for (index, inst) in data.insts.iter().enumerate() {
+            let index = index as u32;
             if is_opaque(inst, self.sites) {
+                self.end_all(state, index, &mut plan);
                 let nops = self.pass_opaque(inst, state);
                 if nops > 0 {
-                    plan.push((index as u32, nops));
+                    plan.push((index, Fix::Nops(nops)));
                 }
                 continue;
             }
@@ -157,8 +202,9 @@ impl<'a> Rules<'a> {
             let class = class(inst);
             let mut nops = 0;
             if leaves(inst) {
+                self.end_all(state, index, &mut plan);
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
-                for recent in state.iter() {
+                for recent in &state.recent {
                     let register = PReg(recent.register);
                     let given = inst.op == Opcode::CALL && register < FIRST_FREE_SGPR;
                     if given || is_callee_saved(register, false) || is_callee_saved(register, true) {
@@ -167,13 +213,16 @@ impl<'a> Rules<'a> {
                     }
                 }
             }
-            if !state.is_empty() && class.intersects(self.consumers) {
+            self.consume(inst, class, state, index, &mut plan);
+            if !state.recent.is_empty() && class.intersects(self.consumers) {
                 for &(rule, hazard, wait_states) in &self.rows {
-                    if !class.intersects(hazard.consumer) || !state.iter().any(|recent| recent.rule == rule) {
+                    if !class.intersects(hazard.consumer)
+                        || !state.recent.iter().any(|recent| recent.rule == rule)
+                    {
                         continue;
                     }
                     select(inst, hazard.consumed, false, |register| {
-                        for recent in state.iter() {
+                        for recent in &state.recent {
                             let same = recent.register == register
                                 || recent.register == NO_REGISTER
                                 || register == NO_REGISTER;
@@ -185,16 +234,77 @@ impl<'a> Rules<'a> {
                 }
             }
             if nops > 0 {
-                plan.push((index as u32, nops));
+                plan.push((index, Fix::Nops(nops)));
             }
             let passed = nops + wait_states_of(inst);
-            state.retain(|recent| {
+            state.recent.retain(|recent| {
                 recent.age = recent.age.saturating_add(passed);
-                recent.age < HAZARDS[usize::from(recent.rule)].wait_states.into_iter().max().unwrap_or(0)
+                recent.age < MAX_WAIT_STATES
             });
+            self.end(inst, class, state);
             self.produce(inst, state);
         }
+        for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
+            // What follows may be behind a branch.
+            if set.contains(RegSet::BEFORE_BRANCH) {
+                set.insert(NO_REGISTER);
+            }
+            if hazard.produced == HazardRegs::ExecRead && reads_exec(&data.term) {
+                EXEC.for_each(|register| set.insert(register));
+            }
+        }
         plan
+    }
+
+    /// Plans what ends the hazards without distance that `inst` of `class` consumes.
+    fn consume(&self, inst: &Inst, class: HazardClass, state: &mut State, index: u32, plan: &mut Plan) {
+        if self.mitigated.is_empty() || !class.intersects(self.consumers) {
+            return;
+        }
+        for (i, (hazard, mitigation)) in self.mitigated.iter().enumerate() {
+            let mut found = false;
+            if class.intersects(hazard.consumer) {
+                let set = state.held.get(i);
+                select(inst, hazard.consumed, false, |register| {
+                    found |= set.is_some_and(|set| set.contains(register));
+                });
+            }
+            if found {
+                self.fill(mitigation, state, index, plan);
+            }
+        }
+    }
+
+    /// Plans the filler of a row, and notes what it ends.
+    fn fill(&self, mitigation: &'static Mitigation, state: &mut State, index: u32, plan: &mut Plan) {
+        plan.push((index, Fix::Filler(mitigation)));
+        for inst in mitigation.insert.instructions(self.waits) {
+            self.end(&inst, class(&inst), state);
+        }
+    }
+
+    /// Plans what ends all hazards without distance, since code follows of which nothing is known.
+    fn end_all(&self, state: &mut State, index: u32, plan: &mut Plan) {
+        for (i, (_, mitigation)) in self.mitigated.iter().enumerate() {
+            if state.held.get(i).is_some_and(|set| !set.is_empty()) {
+                self.fill(mitigation, state, index, plan);
+            }
+        }
+    }
+
+    /// Notes which hazards without distance `inst` of `class` ends.
+    fn end(&self, inst: &Inst, mut class: HazardClass, state: &mut State) {
+        if state.held.is_empty() {
+            return;
+        }
+        if class.contains(HazardClass::VALU) && writes_scalar(inst, inst.op.info()) {
+            class |= HazardClass::VALU_SGPR;
+        }
+        for (set, (_, mitigation)) in state.held.iter_mut().zip(&self.mitigated) {
+            if mitigation.is_ended_by(inst, class, self.waits) {
+                *set = RegSet::default();
+            }
+        }
     }
 
     /// Notes what `inst` produces.
@@ -209,11 +319,16 @@ impl<'a> Rules<'a> {
             let possible = scalar || !produces_scalar(hazard.produced);
             if possible && class.intersects(hazard.producer) {
                 select(inst, hazard.produced, true, |register| {
-                    match state.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
+                    match state.recent.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
                         Some(recent) => recent.age = 0,
-                        None => state.push(Recent { rule, register, age: 0 }),
+                        None => state.recent.push(Recent { rule, register, age: 0 }),
                     }
                 });
+            }
+        }
+        for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
+            if class.intersects(hazard.producer) {
+                select(inst, hazard.produced, true, |register| set.insert(register));
             }
         }
     }
@@ -222,7 +337,7 @@ impl<'a> Rules<'a> {
     /// Returns the wait states in front of it.
     fn pass_opaque(&self, inst: &Inst, state: &mut State) -> u8 {
         let mut nops = 0;
-        for recent in state.drain(..) {
+        for recent in state.recent.drain(..) {
             let row = self.rows.iter().find(|row| row.0 == recent.rule);
             nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age));
         }
@@ -232,6 +347,14 @@ impl<'a> Rules<'a> {
         }
         nops
     }
+}
+
+/// The numbers of EXEC's halves.
+const EXEC: std::ops::Range<u16> = PReg::EXEC_LO.0..PReg::EXEC_HI.0 + 1;
+
+/// Whether a block ends with a branch on EXEC.
+fn reads_exec(term: &Terminator) -> bool {
+    matches!(term, Terminator::Uniform(Condition::Execz | Condition::Execnz))
 }
 
 /// Whether code of another function follows.
@@ -273,8 +396,12 @@ fn class(inst: &Inst) -> HazardClass {
         Unit::Smem if facts.is_scalar_buffer() => HazardClass::SMEM | HazardClass::SMEM_BUFFER,
         Unit::Smem => HazardClass::SMEM,
         Unit::Ds => HazardClass::DS,
-        Unit::Control | Unit::Export => HazardClass::empty(),
+        Unit::Export => HazardClass::EXPORT,
+        Unit::Control => HazardClass::CONTROL,
     };
+    if class == HazardClass::SALU && facts.def_count > 0 {
+        class |= HazardClass::SALU_RESULT;
+    }
     if inst.reads_m0() {
         class |= HazardClass::M0_READER;
     }
@@ -308,7 +435,7 @@ fn stores_late(inst: &Inst) -> bool {
 /// Calls `f` with the registers of `inst` that `regs` selects, as producer or as consumer.
 fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
     let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
-    let exec = PReg::EXEC_LO.0..PReg::EXEC_HI.0 + 1;
+    let exec = EXEC;
     let physical = |index: usize| match inst.operands.get(index) {
         Some(Operand::Reg(reg)) => match reg.reg {
             Reg::Physical(first) => Some(first.0..first.0 + u16::from(reg.dwords)),
@@ -319,6 +446,30 @@ fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)
     let hwreg = || inst.operands.iter().find_map(Operand::as_imm);
     match regs {
         HazardRegs::Any => f(NO_REGISTER),
+        HazardRegs::AcrossBranch => f(RegSet::BEFORE_BRANCH),
+        HazardRegs::ScalarRead
+        | HazardRegs::ScalarWritten
+        | HazardRegs::ExecRead
+        | HazardRegs::ExecWritten => {
+            let reading = matches!(regs, HazardRegs::ScalarRead | HazardRegs::ExecRead);
+            let only_exec = matches!(regs, HazardRegs::ExecRead | HazardRegs::ExecWritten);
+            let counts = |register: &u16| match only_exec {
+                true => exec.contains(register),
+                false => !PReg(*register).is_vgpr() && ![PReg::SCC, PReg::NULL].contains(&PReg(*register)),
+            };
+            inst.for_each_access(|access| {
+                if if reading { access.read } else { access.write } {
+                    access.range().map(|r| r as u16).filter(counts).for_each(&mut f);
+                }
+            });
+            // As the mask of its lanes, and M0 by a modifier, they are in no operand.
+            if reading && inst.facts().implicit.contains(Implicit::EXEC_USE) {
+                exec.clone().for_each(&mut f);
+            }
+            if regs == HazardRegs::ScalarRead && inst.reads_m0() {
+                f(PReg::M0.0);
+            }
+        }
         HazardRegs::LaneSelect => physical(2).into_iter().flatten().for_each(f),
         HazardRegs::DppSource => {
             physical(usize::from(inst.facts().def_count)).into_iter().flatten().for_each(f)
@@ -400,18 +551,29 @@ fn refresh_vccz(data: &mut BlockData, target: &Target) {
     }
 }
 
-fn rewrite(insts: &mut Vec<Inst>, plan: &[(u32, u8)]) {
+fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, waits: &WaitModel) {
     if plan.is_empty() {
         return;
     }
     let old = std::mem::take(insts);
     insts.reserve(old.len() + plan.len());
-    let mut nops = plan.iter().peekable();
+    let mut fixes = plan.iter().peekable();
     for (index, inst) in old.into_iter().enumerate() {
-        if let Some(&(_, count)) = nops.next_if(|(at, _)| *at as usize == index) {
-            let operand = Operand::Imm(i64::from(count) - 1);
-            insts.push(Inst { loc: inst.loc, ..Inst::new(Opcode::S_NOP, [operand]) });
+        while let Some(&(_, fix)) = fixes.next_if(|(at, _)| *at as usize == index) {
+            match fix {
+                Fix::Nops(count) => {
+                    let operand = Operand::Imm(i64::from(count) - 1);
+                    insts.push(Inst { loc: inst.loc, ..Inst::new(Opcode::S_NOP, [operand]) });
+                }
+                Fix::Filler(mitigation) => {
+                    let loc = inst.loc;
+                    insts.extend(mitigation.insert.instructions(waits).map(|inst| Inst { loc, ..inst }));
+                }
+            }
         }
         insts.push(inst);
     }
 }
+
+#[cfg(test)]
+mod tests;

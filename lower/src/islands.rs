@@ -7,8 +7,7 @@
 //!
 //! Cost: linear in branches times rounds (2 or 3), each a binary search among the sites.
 
-use crate::branches::branch;
-use crate::encode::REACH;
+use crate::branches::{REACH, branch};
 use cranelift_entity::SecondaryMap;
 use mir::isa::Opcode;
 use mir::machine::{Block, BlockData, Function, Operand, Terminator};
@@ -55,7 +54,7 @@ struct Islands {
 
 impl Islands {
     /// Chooses the sites and lists the branches; `dwords` has the words of each instruction.
-    fn new(f: &Function, dwords: &[u8]) -> Self {
+    fn new(f: &Function, dwords: &[u8]) -> Result<Self> {
         let mut out = Self {
             sites: Vec::new(),
             sources: Vec::new(),
@@ -74,7 +73,11 @@ impl Islands {
                     let place = Place::Branch { block, index, position };
                     out.sources.push(Source { place, target: to, hop: None });
                 }
-                position += u32::from(dwords.next().copied().unwrap_or(1));
+                let Some(&length) = dwords.next() else {
+                    let error = Diagnostic::defect("an instruction that was not encoded");
+                    return Err(error.at(inst.op.info().name).in_function(&f.name));
+                };
+                position += u32::from(length);
                 // Address computations count from s_getpc and must stay in one piece, and so must inline assembly.
                 let since_getpc =
                     insts[..=index].iter().rev().take(2).any(|inst| inst.op == Opcode::S_GETPC_B64);
@@ -86,7 +89,7 @@ impl Islands {
             }
         }
         out.recount();
-        out
+        Ok(out)
     }
 
     fn recount(&mut self) {
@@ -168,7 +171,7 @@ impl Islands {
 
 /// Splits blocks at island sites and redirects the branches that do not reach.
 pub(crate) fn insert(f: &mut Function, dwords: &[u8]) -> Result<()> {
-    let mut islands = Islands::new(f, dwords);
+    let mut islands = Islands::new(f, dwords)?;
     let mut rounds = 0;
     while islands.route()? {
         rounds += 1;

@@ -10,9 +10,9 @@
 //! | [`frame`] | prolog and epilog: frame, saved registers, M0, FLAT_SCRATCH |
 //! | [`scratch`] | builds the scratch resource where no system passes it |
 //! | [`inline_asm`] | assembles inline assembly |
-//! | [`waits`] | `s_waitcnt` |
+//! | [`waits`] | waits for memory (`s_waitcnt`) |
 //! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
-//! | [`hazards`] | `s_nop` |
+//! | [`hazards`] | `s_nop` and what else keeps dependent instructions apart |
 //! | [`registers`] | counts the registers that the code names |
 //! | [`blocks`] | folds empty blocks away |
 //! | [`pseudos`] | expands what stands for several instructions |
@@ -39,4 +39,6 @@ mod islands;
 pub mod pseudos;
 pub mod registers;
 pub mod scratch;
+#[cfg(test)]
+mod testing;
 pub mod waits;

@@ -1,8 +1,9 @@
-//! `s_waitcnt` insertion: no register is touched while a memory operation still writes (or, for exports, reads) it.
+//! Insertion of waits (`s_waitcnt`; `s_waitcnt_vscnt` where there is one): no register is touched while a memory operation still writes (or, for exports, reads) it.
 //!
 //! # What is known at a point
 //!
-//! Every memory operation is an *event* of one or two *kinds*; a kind belongs to one counter. Events of an in-order kind
+//! Every memory operation is an *event* of one or two *kinds*; a kind belongs to one counter, which counters there are says the target's
+//! [`mir::target::WaitModel`]. Events of an in-order kind
 //! finish oldest first, so the event with `a` younger ones of its kind is done once the counter is at most `a`: at most `a`
 //! operations are then outstanding at all, hence at most the `a` youngest of the kind. Kinds in any order (scalar memory,
 //! FLAT, messages, exports) are proven done by 0 alone. So the state is
@@ -22,7 +23,7 @@
 //! `s_barrier`, which GFX6 to GFX9 require, and around calls.
 //!
 //! Waits that are in the code already (memory model) are obligations: they are merged with ours, and a counter that
-//! cannot be that high any more is dropped from them. One `s_waitcnt` at most stands before an instruction.
+//! cannot be that high any more is dropped from them. One wait for each counter at most stands before an instruction.
 //!
 //! Cost: linear in instructions and operands for each round; a block's boundary state holds unfinished registers alone.
 //!
@@ -30,28 +31,22 @@
 
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Order};
-use mir::isa::{Access, Counter, EventKind, Events, Opcode};
-use mir::machine::{AsmSite, Block, Condition, Function, Inst, Operand, PReg, Terminator};
-use mir::target::{Target, WaitCounts};
+use mir::isa::{Access, Events, Opcode};
+use mir::machine::{AsmSite, Block, Condition, Function, Inst, PReg, Terminator};
+use mir::target::{Counter, EventKind, Target, WaitCounts, WaitModel};
 use std::collections::BinaryHeap;
 
 const KINDS: usize = EventKind::COUNT;
 
-/// (counter, whether its events finish in order), by [`EventKind`].
-const KIND_INFO: [(usize, bool); KINDS] = {
-    let mut table = [(0, false); KINDS];
-    let mut i = 0;
-    while i < KINDS {
-        let kind = EventKind::ALL[i];
-        table[kind as usize] = (kind.counter() as usize, kind.is_in_order());
-        i += 1;
-    }
-    table
-};
+/// A number for each counter, by its discriminant.
+type ByCounter<T> = [T; Counter::COUNT];
 
 /// Registers by [`PReg`] number, then one slot for LDS written by buffer loads.
 const LDS_DMA: usize = 768;
 const SLOTS: usize = 769;
+
+/// Counts of a wait for everything.
+const NOTHING_LEFT: ByCounter<u32> = [0; Counter::COUNT];
 
 /// Bounds and ages beyond this say nothing more.
 const CAP: u32 = 64;
@@ -65,7 +60,7 @@ struct State {
     /// (kind × SLOTS + slot, age), sorted.
     entries: Vec<(u16, u8)>,
     kind_bound: [u8; KINDS],
-    counter_bound: [u8; 3],
+    counter_bound: ByCounter<u8>,
 }
 
 impl State {
@@ -127,20 +122,27 @@ struct Tracker {
     issued: [u32; KINDS],
     /// Events up to here are done.
     done: [u32; KINDS],
-    counter_bound: [u32; 3],
-    max: [u32; 3],
+    counter_bound: ByCounter<u32>,
+    model: &'static WaitModel,
+    max: ByCounter<u32>,
+    /// (counter, whether its events finish in order), by [`EventKind`]; kinds that the target lacks have no events.
+    kinds: [(usize, bool); KINDS],
 }
 
 impl Tracker {
     fn new(target: &Target) -> Self {
-        let max = target.waits().max();
+        let model = target.waits();
         Self {
             last: vec![0; KINDS * SLOTS],
             touched: Vec::new(),
             issued: [BASE; KINDS],
             done: [BASE; KINDS],
-            counter_bound: [0; 3],
-            max: [max.vm.into(), max.lgkm.into(), max.exp.into()],
+            counter_bound: [0; Counter::COUNT],
+            model,
+            max: model.max().by_counter().map(u32::from),
+            kinds: EventKind::ALL.map(|kind| {
+                model.kind(kind).map_or((0, true), |(counter, in_order)| (counter as usize, in_order))
+            }),
         }
     }
 
@@ -187,7 +189,7 @@ impl Tracker {
         if last <= self.done[kind] {
             return None;
         }
-        let (counter, in_order) = KIND_INFO[kind];
+        let (counter, in_order) = self.kinds[kind];
         // The counter's maximum in the immediate means "no wait".
         Some(if in_order { (self.issued[kind] - last).min(self.max[counter] - 1) } else { 0 })
     }
@@ -195,7 +197,7 @@ impl Tracker {
     fn event(&mut self, kind: EventKind) {
         let kind = kind as usize;
         self.issued[kind] += 1;
-        self.counter_bound[KIND_INFO[kind].0] += 1;
+        self.counter_bound[self.kinds[kind].0] += 1;
     }
 
     fn mark(&mut self, kind: EventKind, slot: usize) {
@@ -206,8 +208,8 @@ impl Tracker {
     }
 
     /// What a wait for `counters` proves.
-    fn apply(&mut self, counters: [u32; 3]) {
-        for (kind, &(counter, in_order)) in KIND_INFO.iter().enumerate() {
+    fn apply(&mut self, counters: ByCounter<u32>) {
+        for (kind, &(counter, in_order)) in self.kinds.iter().enumerate() {
             let allowed = counters[counter];
             if allowed == 0 {
                 self.done[kind] = self.issued[kind];
@@ -220,16 +222,29 @@ impl Tracker {
         }
     }
 
+    /// Whether `access` of an instruction with `events` must wait for events of `kind` on the same register.
+    fn conflicts(&self, kind: usize, access: &Access, events: &Events) -> bool {
+        let (counter, in_order) = self.kinds[kind];
+        if counter == Counter::Exp as usize {
+            return access.write;
+        }
+        // Results of vector memory loads of a kind arrive in order.
+        let same_queue = counter == Counter::Vm as usize
+            && in_order
+            && events.kinds[0].is_some_and(|started| started as usize == kind);
+        access.read || !same_queue
+    }
+
     /// The kinds of which events may be unfinished, as bits.
     fn pending(&self) -> u32 {
         (0..KINDS).map(|kind| u32::from(self.issued[kind] > self.done[kind]) << kind).sum()
     }
 }
 
-/// Waits to insert in a block: (index of the instruction that they precede, or the block's length; immediate).
-type Plan = Vec<(u32, u16)>;
+/// Waits to insert in a block: (index of the instruction that they precede, or the block's length; what they wait for).
+type Plan = Vec<(u32, WaitCounts)>;
 
-/// Inserts `s_waitcnt` so that no instruction touches a register in flight. Existing ones are merged.
+/// Inserts waits so that no instruction touches a register in flight. Existing ones are merged.
 ///
 /// Needs physical registers and the wave graph.
 pub fn insert_waits(f: &mut Function, target: &Target) {
@@ -246,7 +261,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
     if let Some(&entry) = order.first() {
         // A caller may leave anything in flight; nothing is when a kernel starts.
         let bound = if f.call_conv.is_callable() { CAP as u8 } else { 0 };
-        states[entry] = State { reached: true, counter_bound: [bound; 3], ..State::default() };
+        states[entry] = State { reached: true, counter_bound: [bound; Counter::COUNT], ..State::default() };
         queued[entry] = true;
         work.push(std::cmp::Reverse(0));
     }
@@ -264,7 +279,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
         }
     }
     for &block in &order {
-        rewrite(&mut f.blocks[block].insts, &plans[block]);
+        rewrite(&mut f.blocks[block].insts, &plans[block], target.waits());
     }
 }
 
@@ -282,31 +297,28 @@ fn visit(
     target: &Target,
     wait_all_first: bool,
 ) -> Plan {
-    let layout = target.waits();
+    let model = tracker.model;
     let max = tracker.max;
     let mut plan = Plan::new();
-    let mut required = if wait_all_first { [0; 3] } else { max };
-    let mut flush = |tracker: &mut Tracker, index: usize, required: &mut [u32; 3], needed: [u32; 3]| {
-        let mut counters = [0; 3];
-        for c in 0..3 {
-            // An obligation that the bound already meets costs nothing.
-            let obligation = if tracker.counter_bound[c] > required[c] { required[c] } else { max[c] };
-            counters[c] = obligation.min(needed[c]);
-        }
-        *required = max;
-        if counters != max {
-            let [vm, lgkm, exp] = counters.map(|n| n as u8);
-            plan.push((index as u32, layout.encode(WaitCounts { vm, exp, lgkm })));
-            tracker.apply(counters);
-        }
-    };
+    let mut required = if wait_all_first { NOTHING_LEFT } else { max };
+    let mut flush =
+        |tracker: &mut Tracker, index: usize, required: &mut ByCounter<u32>, needed: ByCounter<u32>| {
+            let mut counters = NOTHING_LEFT;
+            for c in 0..Counter::COUNT {
+                // An obligation that the bound already meets costs nothing.
+                let obligation = if tracker.counter_bound[c] > required[c] { required[c] } else { max[c] };
+                counters[c] = obligation.min(needed[c]);
+            }
+            *required = max;
+            if counters != max {
+                plan.push((index as u32, counters.map(|n| n as u8).into()));
+                tracker.apply(counters);
+            }
+        };
     for (index, inst) in data.insts.iter().enumerate() {
-        if inst.op == Opcode::S_WAITCNT {
-            if let Some(&Operand::Imm(imm)) = inst.operands.first() {
-                let WaitCounts { vm, exp, lgkm } = layout.decode(imm as u16);
-                for (required, count) in required.iter_mut().zip([vm, lgkm, exp]) {
-                    *required = (*required).min(count.into());
-                }
+        if let Some(counts) = model.waited_for(inst) {
+            for (required, count) in required.iter_mut().zip(counts.by_counter()) {
+                *required = (*required).min(count.into());
             }
             continue;
         }
@@ -316,7 +328,7 @@ fn visit(
         // Inside of opaque inline assembly anything may be accessed.
         let opaque = is_opaque(inst, sites);
         if matches!(inst.op, Opcode::S_BARRIER | Opcode::S_SETPC_B64) || opaque {
-            required = [0; 3];
+            required = NOTHING_LEFT;
         }
         // Most of the time nothing is in flight, or events of one kind.
         let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending() };
@@ -326,7 +338,7 @@ fn visit(
                 while kinds != 0 {
                     let kind = kinds.trailing_zeros() as usize;
                     kinds &= kinds - 1;
-                    if conflicts(kind, &access, &events) {
+                    if tracker.conflicts(kind, &access, &events) {
                         access.range().for_each(|slot| require(tracker, kind, slot, &mut needed));
                     }
                 }
@@ -339,11 +351,11 @@ fn visit(
         record(tracker, inst, &events);
         if inst.op == Opcode::CALL {
             // The callee waits for everything when it starts, and before it returns.
-            tracker.apply([0; 3]);
+            tracker.apply(NOTHING_LEFT);
         }
         if opaque {
             // What it leaves in flight is its own business, but it counts.
-            tracker.counter_bound = [CAP; 3];
+            tracker.counter_bound = [CAP; Counter::COUNT];
         }
     }
     let mut needed = max;
@@ -359,7 +371,7 @@ fn visit(
             }
         }
         // What follows relies on nothing being in flight.
-        Terminator::Return => required = [0; 3],
+        Terminator::Return => required = NOTHING_LEFT,
         _ => {}
     }
     flush(tracker, data.insts.len(), &mut required, needed);
@@ -372,23 +384,13 @@ pub(crate) fn is_opaque(inst: &Inst, sites: &[AsmSite]) -> bool {
     site.is_some_and(|site| site.opaque)
 }
 
-fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut [u32; 3]) {
+fn require(tracker: &Tracker, kind: usize, slot: usize, needed: &mut ByCounter<u32>) {
     if slot < SLOTS
         && let Some(count) = tracker.need(kind, slot)
     {
-        let counter = KIND_INFO[kind].0;
+        let counter = tracker.kinds[kind].0;
         needed[counter] = needed[counter].min(count);
     }
-}
-
-/// Whether `access` must wait for events of `kind` on the same register.
-fn conflicts(kind: usize, access: &Access, events: &Events) -> bool {
-    if KIND_INFO[kind].0 == Counter::Exp as usize {
-        return access.write;
-    }
-    // Results of vector memory loads arrive in order.
-    let same_queue = kind == EventKind::Vmem as usize && events.kinds[0] == Some(EventKind::Vmem);
-    access.read || !same_queue
 }
 
 /// Notes the events that `inst` starts.
@@ -420,28 +422,29 @@ fn record(tracker: &mut Tracker, inst: &Inst, events: &Events) {
 }
 
 /// Replaces all waits of a block by those of `plan`.
-fn rewrite(insts: &mut Vec<Inst>, plan: &Plan) {
-    if plan.is_empty() && insts.iter().all(|inst| inst.op != Opcode::S_WAITCNT) {
+fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, model: &WaitModel) {
+    if plan.is_empty() && insts.iter().all(|inst| model.waited_for(inst).is_none()) {
         return;
     }
     let old = std::mem::take(insts);
     insts.reserve(old.len() + plan.len());
     let mut waits = plan.iter().peekable();
-    let wait = |imm: u16, loc| Inst { loc, ..Inst::new(Opcode::S_WAITCNT, [Operand::Imm(imm.into())]) };
+    let wait = |counts, loc| model.instructions(counts).map(move |inst| Inst { loc, ..inst });
     for (index, inst) in old.into_iter().enumerate() {
-        if let Some(&(_, imm)) = waits.next_if(|&&(at, _)| at as usize == index) {
-            insts.push(wait(imm, inst.loc));
+        if let Some(&(_, counts)) = waits.next_if(|&&(at, _)| at as usize == index) {
+            insts.extend(wait(counts, inst.loc));
         }
-        if inst.op != Opcode::S_WAITCNT {
+        if model.waited_for(&inst).is_none() {
             insts.push(inst);
         }
     }
-    insts.extend(waits.map(|&(_, imm)| wait(imm, 0)));
+    insts.extend(waits.flat_map(|&(_, counts)| wait(counts, 0)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::GFX10;
     use mir::machine::parse_function;
     use std::fmt::Write as _;
 
@@ -468,5 +471,35 @@ mod tests {
         insert_waits(&mut f, &target);
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
         assert!(f.blocks.values().all(|data| data.insts.len() > 24));
+    }
+
+    /// On GFX10 stores are waited for apart from loads; elsewhere with them.
+    #[test]
+    fn stores_have_a_counter() {
+        let text = "function f, framed\nmbb0:\n  \
+                    v0 = global_load_dword v[100:101], off\n  \
+                    global_store_dword v[100:101], v20, off\n  \
+                    global_store_dword v[100:101], v21, off\n  \
+                    v1 = v_mov_b32 v0\n  \
+                    s_barrier\n  \
+                    wave end\n";
+        let waits = |processor| {
+            let target = Target::new(processor);
+            let mut f = parse_function(text, "test").expect("the text is right");
+            insert_waits(&mut f, &target);
+            let block = f.layout[0];
+            let waits = f.blocks[block].insts.iter().enumerate();
+            let waits = waits.filter_map(|(at, inst)| Some((at, target.waits().waited_for(inst)?)));
+            let of = |counts: WaitCounts, counter| {
+                (counts[counter] < target.waits().max()[counter]).then(|| counts[counter])
+            };
+            waits
+                .map(|(at, counts)| (at, of(counts, Counter::Vm), of(counts, Counter::Vs)))
+                .collect::<Vec<_>>()
+        };
+        let gfx900 = Target::processor_by_name("gfx900").expect("a processor of the table");
+        assert_eq!(waits(gfx900), [(3, Some(2), None), (5, Some(0), None)]);
+        // The load is the youngest of its counter; the barrier waits for the stores alone.
+        assert_eq!(waits(&GFX10), [(3, Some(0), None), (5, None, Some(0))]);
     }
 }

@@ -15,7 +15,7 @@ use mir::machine::{
     Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, Sdwa, SdwaSel, SdwaUnused,
 };
 use mir::target::operands::{canonical_constant, inline_constant_value};
-use mir::target::{Generation, Target};
+use mir::target::{Generation, Target, WaveSize};
 
 /// Variants of each row and encoding.
 const VARIANTS: usize = 4;
@@ -354,7 +354,11 @@ impl Generator<'_> {
                         (Format::Mubuf | Format::Mtbuf, "vdata") => {
                             let packed = info.flags.contains(OpFlags::FORMATTED | OpFlags::D16)
                                 && self.generation >= Generation::Gfx9;
-                            let width = if packed { desc.dwords.div_ceil(2) } else { desc.dwords };
+                            let width = if packed {
+                                desc.dwords(WaveSize::W64).div_ceil(2)
+                            } else {
+                                desc.dwords(WaveSize::W64)
+                            };
                             width + u8::from(mods.flags.contains(ModFlags::TFE))
                         }
                         (Format::Global, "vaddr") => 2 - u8::from(has_saddr),
@@ -371,12 +375,12 @@ impl Generator<'_> {
                             width + u8::from(mods.flags.contains(ModFlags::TFE))
                         }
                         (Format::Mimg, "vaddr") => 4,
-                        _ => desc.dwords,
+                        _ => desc.dwords(WaveSize::W64),
                     };
                     if dwords == 0 { Operand::Off } else { self.vgpr(dwords) }
                 }
-                K::Sgpr => self.sgpr(desc.dwords),
-                K::SgprOrOff if has_saddr => self.sgpr(desc.dwords),
+                K::Sgpr => self.sgpr(desc.dwords(WaveSize::W64)),
+                K::SgprOrOff if has_saddr => self.sgpr(desc.dwords(WaveSize::W64)),
                 K::SgprOrOff => Operand::Off,
                 K::ScalarSrc if info.flags.contains(OpFlags::IGNORES_EXEC) => {
                     if self.bus.is_none() && self.random.u64(..2) == 0 {
@@ -387,22 +391,24 @@ impl Generator<'_> {
                         self.inline(desc.ty)
                     }
                 }
-                K::ScalarSrc => self.scalar_source(desc.dwords, desc.ty, info.name != "s_cbranch_g_fork"),
+                K::ScalarSrc => {
+                    self.scalar_source(desc.dwords(WaveSize::W64), desc.ty, info.name != "s_cbranch_g_fork")
+                }
                 K::VectorSrc => match self.encoding {
-                    Encoding::Dpp => self.vgpr(desc.dwords),
+                    Encoding::Dpp => self.vgpr(desc.dwords(WaveSize::W64)),
                     Encoding::Sdwa
                         if self.generation == Generation::Gfx8
                             || self.random.u64(..2) == 0
                             || self.bus.is_some() =>
                     {
-                        self.vgpr(desc.dwords)
+                        self.vgpr(desc.dwords(WaveSize::W64))
                     }
                     Encoding::Sdwa => {
-                        let operand = self.sgpr(desc.dwords);
+                        let operand = self.sgpr(desc.dwords(WaveSize::W64));
                         self.bus = Some(operand);
                         operand
                     }
-                    _ => self.vector_source(desc.dwords, desc.ty, literal),
+                    _ => self.vector_source(desc.dwords(WaveSize::W64), desc.ty, literal),
                 },
                 K::LaneMask => match (desc.role, self.encoding) {
                     (Role::Use, Encoding::E64) => mask_source.expect("chosen above"),

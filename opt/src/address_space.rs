@@ -1,11 +1,12 @@
 //! Which space a flat pointer points into.
 //!
-//! Flat accesses are slow, occupy both memory counters and stop the compiler from telling LDS from global memory. A
-//! flat pointer's space is known where it was cast from a specific one, or is a flat argument of a kernel (the host can pass
-//! global memory only), and stays known through arithmetic, `select`, `freeze` and block parameters whose inputs agree.
+//! Flat accesses are slow, occupy both memory counters and stop the compiler from telling LDS from global
+//! memory. A flat pointer's space is known where it was cast from a specific one, or is a flat argument of a
+//! kernel (the host can pass global memory only), and stays known through arithmetic, `select`, `freeze` and
+//! block parameters whose inputs agree.
 //!
-//! The analysis is optimistic: everything starts unknown, inputs are joined along a work list, and two different
-//! spaces join to flat. Each value changes at most twice. Cost: linear in uses of flat pointers.
+//! The analysis is optimistic: everything starts unknown, inputs are joined along a work list, and two
+//! different spaces join to flat. Each value changes at most twice. Cost: linear in uses of flat pointers.
 
 use super::flow::Flows;
 use cranelift_entity::SecondaryMap;
@@ -67,7 +68,8 @@ impl Spaces {
         }
         let mut flow = |this: &mut Self, work: &mut Vec<Value>, from: Value, to: Value| {
             match func.as_const(from) {
-                // Null and undefined pointers fit every space that global addresses fit; LDS has another null.
+                // Null and undefined pointers fit every space that global addresses fit; LDS has another
+                // null.
                 Some(Const::Undef | Const::Poison) => {}
                 Some(_) => start(this, work, to, Origin::Flat),
                 None => flows.push((from, to)),

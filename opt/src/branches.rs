@@ -1,15 +1,15 @@
 //! Clean-up of the control flow of legal IR, in place: fewer blocks, fewer divergent branches.
 //!
-//! One walk in post-order, so that successors are in their final form, does to each block what applies, as long as
-//! something does:
+//! One walk in post-order, so that successors are in their final form, does to each block what applies, as
+//! long as something does:
 //!
 //! * an edge to a block that only jumps on goes where that jump goes;
 //! * a branch whose edges agree, or whose condition is constant, is a jump;
 //! * an edge that decides the branch of a block without instructions goes straight to the target decided;
 //! * a block and its only successor, of which it is the only predecessor, become one;
-//! * a branch over one or two small arms becomes selects. A divergent branch costs about five scalar instructions
-//!   (EXEC saved, masked, tested, restored) and both arms run anyway; so arms of a handful of cheap instructions
-//!   that neither touch memory nor look at other lanes are better run unconditionally.
+//! * a branch over one or two small arms becomes selects. A divergent branch costs about five scalar
+//!   instructions (EXEC saved, masked, tested, restored) and both arms run anyway; so arms of a handful of
+//!   cheap instructions that neither touch memory nor look at other lanes are better run unconditionally.
 //!
 //! Back edges are left alone, so that loops keep one latch where they had one.
 //!
@@ -368,7 +368,8 @@ impl Cleaner<'_> {
     }
 }
 
-/// What it costs to run `inst` where its result may not be needed, in vector instructions; `None` where it must not.
+/// What it costs to run `inst` where its result may not be needed, in vector instructions; `None` where it
+/// must not.
 fn speculation_cost(func: &Function, inst: Inst) -> Option<u32> {
     let data = &func.insts[inst];
     if data.flags.contains(InstFlags::STRICT) {
@@ -463,7 +464,8 @@ mod tests {
 
     #[test]
     fn edge_that_decides_a_branch_is_threaded() {
-        // `a && b` in the shape of a front end without optimisation; the store keeps the arm from becoming a select.
+        // `a && b` in the shape of a front end without optimisation; the store keeps the arm from becoming a
+        // select.
         let module = cleaned(
             "block0:\n  br v2, block1, block2(i1 0)\nblock1:\n  store v3, v0 addrspace(1) align 4\n  \
              v4: i1 = icmp eq v0, v1\n  jump block2(v4)\nblock2(v5: i1):\n  br v5, block3, block4\n\

@@ -1,17 +1,18 @@
 //! Building of IR with folding, known bits and common subexpressions on the fly.
 //!
-//! Passes that rewrite a function read the old one and emit into a [`Builder`], which owns the new one. What is
-//! emitted is first folded ([`super::fold`]), then looked up among the pure instructions that dominate the current
-//! block, and only then appended. So expansions may be written plainly: what they compute twice, or from
-//! constants, costs nothing.
+//! Passes that rewrite a function read the old one and emit into a [`Builder`], which owns the new one. What
+//! is emitted is first folded ([`super::fold`]), then looked up among the pure instructions that dominate the
+//! current block, and only then appended. So expansions may be written plainly: what they compute twice, or
+//! from constants, costs nothing.
 //!
-//! Common subexpressions: the table maps an instruction to its value and the *scope* in which it was made; a scope is
-//! a block of the old function, and dominance is a comparison of intervals in its dominator tree. Blocks that an
-//! expansion adds (loops, arms) have no scope: nothing made there is shared.
+//! Common subexpressions: the table maps an instruction to its value and the *scope* in which it was made; a
+//! scope is a block of the old function, and dominance is a comparison of intervals in its dominator tree.
+//! Blocks that an expansion adds (loops, arms) have no scope: nothing made there is shared.
 //!
 //! Cost: one hash look-up for each instruction.
 
 use super::fold;
+use crate::bits::sext64;
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
 use mir::ir::*;
@@ -80,9 +81,9 @@ impl<'a> Builder<'a> {
         self.func.ty(value)
     }
 
-    /// Bits of a scalar value.
+    /// Bits of a value, as [`width`] counts them.
     pub fn bits(&self, value: Value) -> u32 {
-        self.ty(value).bits().unwrap_or(0) as u32
+        width(self.ty(value))
     }
 
     /// Emits a pure instruction: folded, shared or appended.
@@ -209,7 +210,8 @@ impl<'a> Builder<'a> {
         self.float_bits(Type::F64, value.to_bits())
     }
 
-    /// Constant of a float type from a number that is exact there (small integers, powers of two within half's range).
+    /// Constant of a float type from a number that is exact there (small integers, powers of two within
+    /// half's range).
     pub fn float(&mut self, ty: Type, value: f64) -> Value {
         let bits = match ty {
             Type::F64 => value.to_bits(),
@@ -367,7 +369,7 @@ impl<'a> Builder<'a> {
 
     /// Zero extension or truncation or nothing.
     pub fn zext_or_trunc(&mut self, arg: Value, ty: Type) -> Value {
-        let (from, to) = (self.bits(arg), ty.bits().unwrap_or(0) as u32);
+        let (from, to) = (self.bits(arg), width(ty));
         match from.cmp(&to) {
             std::cmp::Ordering::Less => self.cast(CastOp::ZExt, arg, ty),
             std::cmp::Ordering::Equal => arg,
@@ -377,7 +379,7 @@ impl<'a> Builder<'a> {
 
     /// Sign extension or truncation or nothing.
     pub fn sext_or_trunc(&mut self, arg: Value, ty: Type) -> Value {
-        let (from, to) = (self.bits(arg), ty.bits().unwrap_or(0) as u32);
+        let (from, to) = (self.bits(arg), width(ty));
         match from.cmp(&to) {
             std::cmp::Ordering::Less => self.cast(CastOp::SExt, arg, ty),
             std::cmp::Ordering::Equal => arg,
@@ -545,7 +547,7 @@ impl<'a> Builder<'a> {
     /// An i32 extended to i64, visibly: selection recognises wide products by their operands.
     fn extension(&mut self, arg: Value, signed: bool) -> Value {
         if let Some(c) = self.func.as_int(arg) {
-            return self.int(Type::I64, if signed { fold::sext64(c, 32) as u64 } else { c });
+            return self.int(Type::I64, if signed { sext64(c, 32) as u64 } else { c });
         }
         let op = if signed { CastOp::SExt } else { CastOp::ZExt };
         self.shared(InstKind::Cast { op, arg }, Type::I64, InstFlags::empty())
@@ -616,7 +618,7 @@ impl<'a> Builder<'a> {
     pub fn signed_bits(&self, value: Value) -> u32 {
         let bits = self.bits(value);
         if let Some(constant) = self.func.as_int(value) {
-            let signed = fold::sext64(constant, bits);
+            let signed = sext64(constant, bits);
             return 65 - if signed < 0 { signed.leading_ones() } else { signed.leading_zeros() };
         }
         self.ranges[value].map_or(bits, |r| u32::from(r.signed).min(bits))
@@ -653,6 +655,8 @@ impl<'a> Builder<'a> {
             }
             InstKind::Binary { op, args: [a, b] } => {
                 let amount = self.func.as_int(*b).filter(|&n| n < u64::from(width)).map(|n| n as u32);
+                // A shift to the right by an unknown amount may be one by nothing.
+                let least = amount.unwrap_or(0);
                 match op {
                     BinaryOp::And => {
                         unsigned = u(*a).min(u(*b));
@@ -678,12 +682,12 @@ impl<'a> Builder<'a> {
                         }
                     }
                     BinaryOp::LShr => {
-                        unsigned = u(*a).saturating_sub(amount.unwrap_or(0));
+                        unsigned = u(*a).saturating_sub(least);
                     }
                     BinaryOp::AShr => {
-                        signed = s(*a).saturating_sub(amount.unwrap_or(0)).max(1);
+                        signed = s(*a).saturating_sub(least).max(1);
                         if u(*a) < width {
-                            unsigned = u(*a).saturating_sub(amount.unwrap_or(0));
+                            unsigned = u(*a).saturating_sub(least);
                         }
                     }
                     _ => {}
@@ -739,6 +743,11 @@ impl<'a> Builder<'a> {
     pub fn branch(&mut self, cond: Value, if_true: BlockCall, if_false: BlockCall) {
         self.push(InstKind::Branch { cond, if_true, if_false }, Type::Void, InstFlags::empty());
     }
+}
+
+/// Bits of a scalar or a vector; 0 of an aggregate, on which no operation that asks for them is defined.
+pub(super) fn width(ty: Type) -> u32 {
+    ty.bits().map_or(0, |bits| bits as u32)
 }
 
 /// Whether equal instructions of this kind give equal results wherever they stand.

@@ -1,7 +1,8 @@
 //! Functions that OpenCL's media extensions declare and no library defines: calls become intrinsics.
 //!
-//! Sources: the extension specifications `cl_amd_media_ops` and `cl_amd_media_ops2`, which define each function by a
-//! formula; instructions by the Vega ISA manual, "VOP3". Names are in Itanium mangling, as clang writes them.
+//! Sources: the extension specifications `cl_amd_media_ops` and `cl_amd_media_ops2`, which define each
+//! function by a formula; instructions by the Vega ISA manual, "VOP3". Names are in Itanium mangling, as
+//! clang writes them.
 //!
 //! Cost: one look-up for each call of a declared function.
 
@@ -64,8 +65,8 @@ const TABLE: &[(&str, Formula)] = {
 
 /// Appends to `block` what a call of the declared function `name` computes; `None` for a function not known.
 ///
-/// The call's arguments have the types that the name says, or the module is not what it claims to be: then the
-/// call stays what it is.
+/// The call's arguments have the types that the name says, or the module is not what it claims to be: then
+/// the call stays what it is.
 pub fn expand(
     caller: &mut Function,
     block: Block,

@@ -1,8 +1,9 @@
 //! What functions need of their callers, over the whole call graph.
 //!
-//! A function asks for a handed-on value (work-item ids, pointers, ...) if its code reads it or if a function that it calls asks
-//! for it; who calls a function of which nothing is known hands on everything. The answer for a set of functions that call each other is one answer.
-//! Cost: linear in code and calls, but for the rounds that cycles take, bounded by the number of values.
+//! A function asks for a handed-on value (work-item ids, pointers, ...) if its code reads it or if a function
+//! that it calls asks for it; who calls a function of which nothing is known hands on everything. The answer
+//! for a set of functions that call each other is one answer. Cost: linear in code and calls, but for the
+//! rounds that cycles take, bounded by the number of values.
 
 use mir::Result;
 use mir::abi::call::Inputs;
@@ -56,7 +57,8 @@ pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<
 
 /// What one operation reads.
 fn own_inputs(function: &Function, kind: &InstKind, target: &Target) -> Inputs {
-    // Where the apertures are not in registers, the queue has them, and on systems without queues the hidden arguments.
+    // Where the apertures are not in registers, the queue has them, and on systems without queues the hidden
+    // arguments.
     let hidden = mir::abi::kernarg::has_hidden_apertures(function, target);
     let apertures = match target.os {
         _ if target.has(Features::APERTURE_REGS) => Inputs::empty(),

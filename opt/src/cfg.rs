@@ -33,7 +33,8 @@ impl Cfg {
         self.graph.preds(position as u32)
     }
 
-    /// Intervals of the dominator tree by position: a block dominates another iff its interval contains the other's.
+    /// Intervals of the dominator tree by position: a block dominates another iff its interval contains the
+    /// other's.
     pub fn scopes(&self) -> Vec<Scope> {
         let positions = self.rpo.len();
         let order = Order::from_blocks((0..positions as u32).collect(), positions);

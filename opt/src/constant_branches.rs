@@ -1,9 +1,10 @@
 //! Branches on a constant become jumps, and what nothing reaches any longer goes.
 //!
-//! This is no optimisation and runs at every level. Which lanes run together, and so which values are uniform, follows from loops, and
-//! an edge that nobody takes can make a loop: a block behind the loop would count as a part of it, executed once an iteration. Everything
-//! behind legalisation (uniformity, selection, linearisation) sees the same edges, so none may be dropped later. Legal IR therefore
-//! has no branch on a constant.
+//! This is no optimisation and runs at every level. Which lanes run together, and so which values are
+//! uniform, follows from loops, and an edge that nobody takes can make a loop: a block behind the loop would
+//! count as a part of it, executed once an iteration. Everything behind legalisation (uniformity, selection,
+//! linearisation) sees the same edges, so none may be dropped later. Legal IR therefore has no branch on a
+//! constant.
 //!
 //! Cost: linear, and next to nothing where there is no such branch.
 

@@ -1,8 +1,8 @@
 //! Removal of instructions whose results nobody uses, and of block parameters likewise.
 //!
-//! Everything is dead until something with an effect needs it: roots are effects and terminators' conditions; a
-//! block parameter that is live makes the arguments of all branches to its block live. So cycles of parameters that only
-//! feed each other go, too. Cost: linear.
+//! Everything is dead until something with an effect needs it: roots are effects and terminators' conditions;
+//! a block parameter that is live makes the arguments of all branches to its block live. So cycles of
+//! parameters that only feed each other go, too. Cost: linear.
 
 use super::flow::Flows;
 use cranelift_entity::EntityRef;

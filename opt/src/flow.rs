@@ -1,11 +1,13 @@
-//! Which values flow into which: a list of pairs grouped by its first member, for analyses along block parameters.
+//! Which values flow into which: a list of pairs grouped by its first member, for analyses along block
+//! parameters.
 
 use cranelift_entity::EntityRef;
 use mir::ir::{Function, Value};
 
 /// Pairs of values by the first one, in the order in which they were listed.
 pub struct Flows {
-    /// Where the group of each value starts in `to`; one more at the end. Values from some number on have no group.
+    /// Where the group of each value starts in `to`; one more at the end. Values from some number on have no
+    /// group.
     start: Vec<u32>,
     to: Vec<Value>,
 }
@@ -33,8 +35,8 @@ impl Flows {
         Self { start, to }
     }
 
-    /// The arguments of all branches by the parameter of a block of `func` that they go to, for parameters that
-    /// `wanted` names.
+    /// The arguments of all branches by the parameter of a block of `func` that they go to, for parameters
+    /// that `wanted` names.
     pub fn of_params(func: &Function, wanted: impl Fn(Value) -> bool) -> Self {
         let mut pairs = Vec::new();
         for &block in &func.layout {

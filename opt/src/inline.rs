@@ -1,14 +1,16 @@
 //! Inlining, and dropping of what nothing reaches.
 //!
-//! Calls cost about as much as fifty instructions and keep values out of the registers that a callee may change. So
+//! Calls cost about as much as fifty instructions and keep values out of the registers that a callee may
+//! change. So
 //!
 //! * kernels get copies of everything that they call, as far as that is possible and [`MAX_INLINED`] allows;
 //! * functions that others may call get copies of private callees that are small or have no other caller;
-//! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what calls itself again. At `-O0`
-//!   front ends ask so for everything (`optnone`), which says nothing.
+//! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what
+//!   calls itself again. At `-O0` front ends ask so for everything (`optnone`), which says nothing.
 //!
-//! Functions are visited callees first, so that a copy is of the final code. What is left without callers, is not visible
-//! outside and is referred to by nothing loses its body. Calls of declared functions stay, unless they are known ([`super::builtins`]).
+//! Functions are visited callees first, so that a copy is of the final code. What is left without callers, is
+//! not visible outside and is referred to by nothing loses its body. Calls of declared functions stay, unless
+//! they are known ([`super::builtins`]).
 //!
 //! Cost: linear in the code that results.
 
@@ -33,7 +35,8 @@ pub fn is_entry_point(func: &Function) -> bool {
 
 /// Whether other modules may call the function, so that it must be in the object.
 ///
-/// The copy of a kernel's body that clang leaves beside it (`__clang_ocl_kern_imp_NAME`) is for that kernel alone.
+/// The copy of a kernel's body that clang leaves beside it (`__clang_ocl_kern_imp_NAME`) is for that kernel
+/// alone.
 fn is_visible(module: &Module, func: &Function) -> bool {
     let emitted = matches!(
         func.linkage,
@@ -172,7 +175,8 @@ impl CallGraph {
     }
 }
 
-/// Functions with a body that `func` refers to, and how often. An address counts as two uses: calls through it are not seen.
+/// Functions with a body that `func` refers to, and how often. An address counts as two uses: calls through
+/// it are not seen.
 fn references(module: &Module, func: Func) -> Vec<(Func, u32)> {
     let function = &module.functions[func];
     let mut out = Vec::new();
@@ -267,7 +271,8 @@ impl Inliner<'_> {
     /// Whether a call of `callee`, which has a body, is to be replaced by a copy.
     fn wants(&self, callee: Func) -> bool {
         let body = &self.module.functions[callee];
-        // The function itself is not in the module while its calls are looked at, nor is what is compiled later on a cycle.
+        // The function itself is not in the module while its calls are looked at, nor is what is compiled
+        // later on a cycle.
         if body.layout.is_empty() || self.graph.recursive[callee] {
             return false;
         }
@@ -371,8 +376,8 @@ impl Inliner<'_> {
                 self.caller.append(after, restore, Type::Void);
             }
         }
-        // Values may be used before their definition is visited (in blocks that come earlier in the layout): all
-        // instructions first, then their operands.
+        // Values may be used before their definition is visited (in blocks that come earlier in the layout):
+        // all instructions first, then their operands.
         let mut copied: Vec<(Block, Inst, Inst)> = Vec::new();
         for &block in &body.layout {
             let Some(new_block) = blocks[block] else { continue };
@@ -419,7 +424,8 @@ impl Inliner<'_> {
                     }
                 }
             }
-            // A stack object of constant size at the callee's start is one for the whole kernel, not one for each turn of a loop.
+            // A stack object of constant size at the callee's start is one for the whole kernel, not one for
+            // each turn of a loop.
             let fixed =
                 matches!(&kind, InstKind::Alloca { count: None, .. }) && blocks[body.entry()] == Some(block);
             self.caller.insts[new].kind = kind;

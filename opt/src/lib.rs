@@ -1,12 +1,14 @@
 //! Passes over IR: from the faithful IR that `frontend` reads to the *legal* IR that selection accepts.
 //!
-//! One module a pass; the compiler's list of passes has their order. [`legalize`] is the large one: a rebuilding walk over a function that settles types,
-//! memory accesses and expansions, and folds and shares as it goes. `docs/design.md` defines legal IR, [`mir::ir::legal`] the details. Once the module is
-//! prepared ([`variadic`], [`inline`]), functions are independent of each other until [`callgraph`]. Every pass is linear, or nearly so, in the code that
-//! it leaves.
+//! One module a pass; the compiler's list of passes has their order. [`legalize`] is the large one: a
+//! rebuilding walk over a function that settles types, memory accesses and expansions, and folds and shares
+//! as it goes. `docs/design.md` defines legal IR, [`mir::ir::legal`] the details. Once the module is prepared
+//! ([`variadic`], [`inline`]), functions are independent of each other until [`callgraph`]. Every pass is
+//! linear, or nearly so, in the code that it leaves.
 #![forbid(unsafe_code)]
 
 mod address_space;
+pub mod bits;
 pub mod branches;
 mod builder;
 mod builtins;

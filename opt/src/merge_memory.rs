@@ -1,10 +1,10 @@
 //! Neighbouring memory accesses become one wide access.
 //!
-//! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a group may
-//! move up to its first member as long as no store, atomic, fence or barrier lies between (invariant
-//! memory does not care); stores move down to the group's last member as long as nothing that may read or write memory
-//! lies between. A group is closed by whatever would break that, then cut into runs of neighbours: up to four dwords,
-//! or 16 in kernarg and other uniform constant memory.
+//! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a
+//! group may move up to its first member as long as no store, atomic, fence or barrier lies between
+//! (invariant memory does not care); stores move down to the group's last member as long as nothing that may
+//! read or write memory lies between. A group is closed by whatever would break that, then cut into runs of
+//! neighbours: up to four dwords, or 16 in kernarg and other uniform constant memory.
 //!
 //! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups.
 
@@ -271,7 +271,8 @@ fn merge_loads(
     dropped: &mut [bool],
     replaced: &mut SecondaryMap<Value, Option<Value>>,
 ) {
-    // All addresses are sums with the base, which exists where the first access stands; the lowest address may not.
+    // All addresses are sums with the base, which exists where the first access stands; the lowest address
+    // may not.
     let Some(&earliest) = run.iter().min_by_key(|m| m.at) else { return };
     let like = earliest.inst;
     let mut out = Vec::new();

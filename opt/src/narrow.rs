@@ -1,10 +1,10 @@
 //! 64-bit integers of which only the low half matters become 32-bit ones.
 //!
-//! `get_global_id` computes in 64 bits and most kernels truncate the result, often behind loop counters that keep the
-//! producer from seeing it. Demand flows backwards: a value is *wide* if something reads its upper half, where additions,
-//! products, logic, left shifts, choices and block parameters read the upper halves of their operands only if they are
-//! wide themselves. What is not wide and made by one of these is computed in 32 bits; what other instructions make is
-//! truncated, which costs nothing. Cost: linear.
+//! `get_global_id` computes in 64 bits and most kernels truncate the result, often behind loop counters that
+//! keep the producer from seeing it. Demand flows backwards: a value is *wide* if something reads its upper
+//! half, where additions, products, logic, left shifts, choices and block parameters read the upper halves of
+//! their operands only if they are wide themselves. What is not wide and made by one of these is computed in
+//! 32 bits; what other instructions make is truncated, which costs nothing. Cost: linear.
 
 use super::flow::Flows;
 use cranelift_entity::SecondaryMap;

@@ -1,8 +1,8 @@
 //! Folding of block parameters that have one value only, and replacement of values everywhere.
 //!
-//! A parameter that gets the same value along all edges, itself aside, is that value. Sweeps in layout order repeat
-//! until nothing changes, which takes as many as loops nest; the number is bounded, what is left over is only
-//! superfluous. Cost: linear in branch arguments for each sweep.
+//! A parameter that gets the same value along all edges, itself aside, is that value. Sweeps in layout order
+//! repeat until nothing changes, which takes as many as loops nest; the number is bounded, what is left over
+//! is only superfluous. Cost: linear in branch arguments for each sweep.
 
 use super::flow::Flows;
 use cranelift_entity::SecondaryMap;

@@ -2,27 +2,28 @@
 //!
 //! # Problem
 //!
-//! Linearisation, uniformity and allocation think in natural loops: a cycle is entered through its header alone. `goto` into a loop,
-//! or jump threading before this compiler, leaves cycles with several entries.
+//! Linearisation, uniformity and allocation think in natural loops: a cycle is entered through its header
+//! alone. `goto` into a loop, or jump threading before this compiler, leaves cycles with several entries.
 //!
 //! # Idea
 //!
-//! Each strongly connected component with several entries gets a *guard*: every edge to an entry, from outside and from inside, leads to
-//! the guard instead, with a selector that says which entry was meant and with that entry's arguments; the guard branches
-//! on. It is the only entry of a loop then. What is left of the component without the guard, or without the header of a component
-//! that had one entry, is searched again, until nothing cyclic is left.
+//! Each strongly connected component with several entries gets a *guard*: every edge to an entry, from
+//! outside and from inside, leads to the guard instead, with a selector that says which entry was meant and
+//! with that entry's arguments; the guard branches on. It is the only entry of a loop then. What is left of
+//! the component without the guard, or without the header of a component that had one entry, is searched
+//! again, until nothing cyclic is left.
 //!
-//! Values need no repair. A block reaches a use along a new path only through a guard and one of the entries, and that entry could be
-//! entered from outside before; so what dominated the use then lies behind the entry and dominates it still, or lies outside the component and
-//! dominates all of it.
+//! Values need no repair. A block reaches a use along a new path only through a guard and one of the entries,
+//! and that entry could be entered from outside before; so what dominated the use then lies behind the entry
+//! and dominates it still, or lies outside the component and dominates all of it.
 //!
 //! # Cost
 //!
-//! A reducible function costs one search for loops. Otherwise blocks and edges times the depth of nested cycles; a guard has as many
-//! parameters as its entries together.
+//! A reducible function costs one search for loops. Otherwise blocks and edges times the depth of nested
+//! cycles; a guard has as many parameters as its entries together.
 //!
-//! Source: the loop nesting of P. Havlak, "Nesting of Reducible and Irreducible Loops", TOPLAS 1997, and the guard blocks
-//! of LLVM's `FixIrreducible` (facts only).
+//! Source: the loop nesting of P. Havlak, "Nesting of Reducible and Irreducible Loops", TOPLAS 1997, and the
+//! guard blocks of LLVM's `FixIrreducible` (facts only).
 
 use super::cfg::Cfg;
 use cranelift_entity::SecondaryMap;
@@ -154,7 +155,8 @@ struct Search {
     /// The number of the last set that a block was put into.
     mark: SecondaryMap<Block, u32>,
     marks: u32,
-    /// Number in the order of visits, from 1; 0 for blocks not visited yet. Reset by each search for its region.
+    /// Number in the order of visits, from 1; 0 for blocks not visited yet. Reset by each search for its
+    /// region.
     visited: SecondaryMap<Block, u32>,
     /// Lowest number reached.
     low: SecondaryMap<Block, u32>,

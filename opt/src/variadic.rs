@@ -1,7 +1,9 @@
-//! Functions with variable arguments become functions with one more parameter: a generic pointer to those arguments.
+//! Functions with variable arguments become functions with one more parameter: a generic pointer to those
+//! arguments.
 //!
-//! The caller puts them into a stack object, one behind the other, each at a multiple of four bytes. A list of arguments
-//! (`va_list`) is a pointer to the next one: `va_start` stores the parameter, `va_copy` copies it, `va_end` does nothing.
+//! The caller puts them into a stack object, one behind the other, each at a multiple of four bytes. A list
+//! of arguments (`va_list`) is a pointer to the next one: `va_start` stores the parameter, `va_copy` copies
+//! it, `va_end` does nothing.
 //!
 //! Runs first, so that nothing else knows of variable arguments. Cost: linear.
 //!

@@ -1,7 +1,8 @@
 //! Loops over the values of operands that the hardware takes from SGPRs.
 //!
-//! Problem: resources, samplers and scalar offsets are uniform in the instruction, but lanes may have different ones. Idea: a loop
-//! runs once for each value: the first lane's value is read, the lanes that have the same one make the access and leave.
+//! Problem: resources, samplers and scalar offsets are uniform in the instruction, but lanes may have
+//! different ones. Idea: a loop runs once for each value: the first lane's value is read, the lanes that have
+//! the same one make the access and leave.
 //!
 //! ```text
 //! head:  first = readfirstlane(resource)        dword by dword
@@ -11,8 +12,8 @@
 //! latch(x, done): branch done, rest, head
 //! ```
 //!
-//! The access stands inside the loop, so it runs once for each value; the latch collects results. Works on legal IR; cost: linear, and
-//! nothing where no operand differs.
+//! The access stands inside the loop, so it runs once for each value; the latch collects results. Works on
+//! legal IR; cost: linear, and nothing where no operand differs.
 
 use mir::analysis::Uniformity;
 use mir::ir::legal::scalar_arguments;

@@ -54,7 +54,7 @@ fn execute(func: &Function, bits: u32, x: u64, y: u64, rcp_error: i32, result_by
 }
 
 fn mask(bits: u32) -> u64 {
-    opt::fold::mask64(u64::MAX, bits)
+    opt::bits::mask64(u64::MAX, bits)
 }
 
 /// Edge cases and pseudo-random numbers of all magnitudes.
@@ -70,7 +70,7 @@ fn samples(bits: u32) -> Vec<u64> {
 }
 
 fn signed(x: u64, bits: u32) -> i64 {
-    opt::fold::sext64(x, bits)
+    opt::bits::sext64(x, bits)
 }
 
 fn binary(ty: Type, op: BinaryOp) -> Module {

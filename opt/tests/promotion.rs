@@ -8,8 +8,8 @@ use mir::CodegenOptions as Options;
 use mir::ir::*;
 use mir::target::Target;
 
-/// The kernel `(out, x: i64)` with this body, promoted (nothing may be left on the stack) and verified; gives what
-/// it stores to `out` as i64 for `x`.
+/// The kernel `(out, x: i64)` with this body, promoted (nothing may be left on the stack) and verified; gives
+/// what it stores to `out` as i64 for `x`.
 fn run(body: &str, x: u64) -> u64 {
     let text = format!("define kernel void @f(v0: ptr addrspace(1), v1: i64) {{\n{body}}}\n");
     let mut module = parse_module(&text, "test").unwrap();

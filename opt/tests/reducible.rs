@@ -9,8 +9,8 @@ use opt::reducible::{is_reducible, make_reducible};
 use proptest::prelude::*;
 use smallvec::SmallVec;
 
-/// A kernel of `edges.len()` blocks after the entry. Each gets a number and the steps left, mixes its own number in and
-/// goes on by the number's bits; at the end, or without steps left, the number is stored.
+/// A kernel of `edges.len()` blocks after the entry. Each gets a number and the steps left, mixes its own
+/// number in and goes on by the number's bits; at the end, or without steps left, the number is stored.
 fn program(edges: &[(usize, usize)]) -> Function {
     let mut f = Function::new("f", CallConv::Kernel, Type::Void);
     let entry = f.add_block();

@@ -1,10 +1,10 @@
-//! Registers as this crate numbers them, and what calls change. What an instruction does with its operands is the table's
-//! ([`mir::isa::facts`]); positions are those of [`crate::graph::Numbering`].
+//! Registers as this crate numbers them, and what calls change. What an instruction does with its operands is
+//! the table's ([`mir::isa::facts`]); positions are those of [`crate::graph::Numbering`].
 
 use mir::machine::{Inst, Operand, PReg, Reg, RegFile, RegOperand};
 
-/// A physical register of one of the allocated files, as the index that this crate uses: the number of an SGPR, 110 and
-/// 111 for VCC; the number of a VGPR.
+/// A physical register of one of the allocated files, as the index that this crate uses: the number of an
+/// SGPR, 110 and 111 for VCC; the number of a VGPR.
 pub(crate) fn file_index(reg: PReg) -> Option<(RegFile, u16)> {
     match reg.vgpr_index() {
         Some(n) => Some((RegFile::Vgpr, n)),

@@ -1,7 +1,8 @@
 //! One attempt at binding all registers of a function.
 //!
-//! Webs are joined, then packed, file by file. Webs that find no place are taken apart where that may help, else the attempt fails and the function
-//! stays as it is. What is bound is rewritten, checked on request, and counted.
+//! Webs are joined, then packed, file by file. Webs that find no place are taken apart where that may help,
+//! else the attempt fails and the function stays as it is. What is bound is rewritten, checked on request,
+//! and counted.
 
 use crate::files::{FILES, FileLimits, PerFile, available, kind_of};
 use crate::graph::{Graph, Numbering};
@@ -99,7 +100,8 @@ impl<'a> Attempt<'a> {
         if self.spills.is_none() {
             memory.units.clear();
         }
-        // Taking webs apart costs moves, which is better than spilling, but seldom helps where that has begun.
+        // Taking webs apart costs moves, which is better than spilling, but seldom helps where that has
+        // begun.
         let tries_left = if self.spills.is_none() { JOIN_TRIES } else { 0 };
         let mut apart: FxHashSet<VReg> = FxHashSet::default();
         for tries in 0..=tries_left {
@@ -134,7 +136,8 @@ impl<'a> Attempt<'a> {
         Err(Failure { file: RegFile::Sgpr, short: 0 })
     }
 
-    /// Packs the ordinary registers of both files, tightly where more waves fit for it. Gives the VGPRs that are taken, or the webs that found no place.
+    /// Packs the ordinary registers of both files, tightly where more waves fit for it. Gives the VGPRs that
+    /// are taken, or the webs that found no place.
     fn pack(
         &self,
         round: &mut Round<'_>,

@@ -1,21 +1,24 @@
 //! Proof of an allocation by symbolic execution on both graphs.
 //!
-//! Every physical dword holds a set of *values*: dwords of virtual registers of the code before allocation, and constants of moves.
-//! An instruction's definition puts its value into its register and removes it everywhere else, because a copy that an
-//! earlier iteration of a loop left is stale. A copy of the old code makes every holder of the source's value a holder of the
-//! destination's; so does passing an argument. Where edges meet, a register holds what it holds on all of them: scalar and whole-wave
-//! registers on the wave graph's edges, vector registers on the thread graph's. At every use the register must hold
-//! the value that the old code reads there.
+//! Every physical dword holds a set of *values*: dwords of virtual registers of the code before allocation,
+//! and constants of moves. An instruction's definition puts its value into its register and removes it
+//! everywhere else, because a copy that an earlier iteration of a loop left is stale. A copy of the old code
+//! makes every holder of the source's value a holder of the destination's; so does passing an argument. Where
+//! edges meet, a register holds what it holds on all of them: scalar and whole-wave registers on the wave
+//! graph's edges, vector registers on the thread graph's. At every use the register must hold the value that
+//! the old code reads there.
 //!
-//! What the old code itself keeps in a physical register (VCC for an implicit reader, M0, the scratch resource) is a value like others, with
-//! the register's name, and must be there where the old code reads it. Everything but registers must be as it was, in the same order,
-//! and lanes may move only in bodies of blocks.
+//! What the old code itself keeps in a physical register (VCC for an implicit reader, M0, the scratch
+//! resource) is a value like others, with the register's name, and must be there where the old code reads it.
+//! Everything but registers must be as it was, in the same order, and lanes may move only in bodies of
+//! blocks.
 //!
-//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A reloaded register is another name
-//! for what was spilled, and the slot must hold that.
+//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A
+//! reloaded register is another name for what was spilled, and the slot must hold that.
 //!
-//! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout order until nothing changes
-//! ends, after about as many sweeps as loops nest. The checker knows nothing of live ranges, webs or packing.
+//! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout
+//! order until nothing changes ends, after about as many sweeps as loops nest. The checker knows nothing of
+//! live ranges, webs or packing.
 
 use crate::access::{file_index, registers};
 use crate::graph::{Graph, Numbering, edges, params};
@@ -25,7 +28,7 @@ use crate::rewrite::{Event, Trace};
 use crate::spill::{Spills, lane_register};
 use mir::isa::{Implicit, Opcode, OperandAccess};
 use mir::machine::{Condition, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use mir::{Diagnostic, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -203,8 +206,9 @@ impl Checker<'_> {
             j += 1;
         }
         if check && let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = old.term {
-            reads_physical(state, PReg::VCC_LO, "a branch")?;
-            reads_physical(state, PReg::VCC_HI, "a branch")?;
+            for reg in vcc(self.before.wave) {
+                reads_physical(state, reg, "a branch")?;
+            }
         }
         if check && old.term == Terminator::Return {
             for n in 0..self.before.result_dwords {
@@ -254,7 +258,7 @@ impl Checker<'_> {
                     }
                 }
             }
-            for reg in implicit_uses(old).filter(|&r| tracked(r)) {
+            for reg in implicit_uses(old, self.before.wave).filter(|&r| tracked(r)) {
                 reads_physical(state, reg, old.op.info().name)?;
             }
         }
@@ -321,9 +325,10 @@ impl Checker<'_> {
                 written.push((reg.plus(d), value_of(operand, d)));
             }
         }
-        for (reg, _, _) in (old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF)).registers() {
+        let implied = old.facts().implicit & (Implicit::DEFS - Implicit::SCC_DEF);
+        for (first, dwords, _) in implied.registers(self.before.wave) {
             let missing = |reg: &PReg| !written.iter().any(|(other, _)| other == reg);
-            let regs: SmallVec<[PReg; 2]> = pair(reg).filter(missing).collect();
+            let regs: SmallVec<[PReg; 2]> = (0..dwords).map(|d| first.plus(d)).filter(missing).collect();
             written.extend(regs.into_iter().map(|reg| (reg, content(reg))));
         }
         for (n, (reg, v)) in written.iter().enumerate() {
@@ -341,7 +346,8 @@ impl Checker<'_> {
 
     /// A `Defect` where a result that is written early shares a register with a source that is read late.
     fn overwrites(&self, old: &Inst, new: &Inst) -> Result<()> {
-        // Inline assembly says of each definition whether it is early; what names its registers itself may clobber an input.
+        // Inline assembly says of each definition whether it is early; what names its registers itself may
+        // clobber an input.
         let chosen =
             |operand: &RegOperand| old.asm_layout().is_none() || matches!(operand.reg, Reg::Virtual(_));
         let early = |k: usize| old.asm_layout().is_none_or(|layout| layout.is_early(k));
@@ -524,16 +530,15 @@ fn tracked(reg: PReg) -> bool {
     file_index(reg).is_some() || reg == PReg::M0
 }
 
-/// The registers that an implicit operand stands for.
-fn pair(first: PReg) -> impl Iterator<Item = PReg> {
-    let wide = matches!(first, PReg::VCC_LO | PReg::EXEC_LO);
-    std::iter::once(first).chain(wide.then(|| first.plus(1)))
+/// The registers of VCC as a mask.
+fn vcc(wave: WaveSize) -> impl Iterator<Item = PReg> {
+    (0..u16::from(wave.mask_dwords())).map(|d| PReg::VCC_LO.plus(d))
 }
 
 /// Registers that the row of `inst` implies to be read, EXEC as the mask of lanes apart.
-fn implicit_uses(inst: &Inst) -> impl Iterator<Item = PReg> {
+fn implicit_uses(inst: &Inst, wave: WaveSize) -> impl Iterator<Item = PReg> {
     let uses = inst.facts().implicit & (Implicit::LISTED - Implicit::DEFS);
-    uses.registers().flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
+    uses.registers(wave).flat_map(|(first, dwords, _)| (0..dwords).map(move |d| first.plus(d)))
 }
 
 /// Physical registers that the code reads.
@@ -548,10 +553,10 @@ fn named(f: &Function) -> FxHashSet<PReg> {
                     out.extend((0..u16::from(operand.dwords)).map(|d| first.plus(d)));
                 }
             }
-            out.extend(implicit_uses(inst));
+            out.extend(implicit_uses(inst, f.wave));
         }
         if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = f.blocks[block].term {
-            out.extend(pair(PReg::VCC_LO));
+            out.extend(vcc(f.wave));
         }
     }
     // What is named and never read by an instruction: results.

@@ -1,8 +1,9 @@
 //! Broken allocations: what the checker must notice, by the judgement of [`crate::interpret`].
 //!
-//! An allocation is broken in one place. The interpreter runs it along several paths; where anything is read that differs from the code before
-//! allocation the damage does harm, and the checker must refuse it. Damage that the interpreter does not see
-//! (a value that nobody reads, a register that happens to hold the same) may pass.
+//! An allocation is broken in one place. The interpreter runs it along several paths; where anything is read
+//! that differs from the code before allocation the damage does harm, and the checker must refuse it. Damage
+//! that the interpreter does not see (a value that nobody reads, a register that happens to hold the same)
+//! may pass.
 
 use crate::fuzz::{Generator, Shape, target};
 use crate::interpret::Case;

@@ -49,7 +49,7 @@ pub(crate) fn kind_of(file: RegFile) -> Kind {
     }
 }
 
-/// Registers for SGPR indices: the plain ones and VCC.
+/// VCC among the indices of SGPRs.
 pub(crate) const VCC_PAIR: u16 = access::VCC;
 
 /// Registers that `file` has for anything.
@@ -66,7 +66,8 @@ pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
     (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
 }
 
-/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
+/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be
+/// resident.
 fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
     f.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
 }
@@ -74,7 +75,9 @@ fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
 /// Which registers there are.
 pub(crate) struct FileLimits {
     pub hardware: &'static mir::target::Limits,
+    /// Numbered ones, and registers of VCC behind them: a mask's, so that VCC_HI stays free where a mask is one SGPR.
     sgprs: u16,
+    vcc: u16,
     vgprs: u16,
     /// SGPRs that are not to be used at all.
     barred: Mask,
@@ -108,12 +111,18 @@ impl FileLimits {
                 barred = barred.or(&Mask::run(n, 1));
             }
         }
-        Self { hardware: target.limits(), sgprs: sgprs as u16, vgprs: vgprs as u16, barred }
+        Self {
+            hardware: target.limits(),
+            sgprs: sgprs as u16,
+            vcc: f.wave.mask_dwords().into(),
+            vgprs: vgprs as u16,
+            barred,
+        }
     }
 
     pub fn scalar_file(&self, live: &Liveness) -> File {
         let mut file =
-            File { allowed: Mask::run(0, self.sgprs).or(&Mask::run(VCC_PAIR, 2)), fixed: Vec::new() };
+            File { allowed: Mask::run(0, self.sgprs).or(&Mask::run(VCC_PAIR, self.vcc)), fixed: Vec::new() };
         file.allowed = file.allowed.and_not(&self.barred);
         restrict(&mut file, live, RegFile::Sgpr);
         file

@@ -1,16 +1,17 @@
 //! Random structured functions, allocated and checked.
 //!
-//! The generator writes what linearisation may leave: nested conditionals and loops, uniform and divergent, SSA on both graphs. Divergent
-//! conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n` runs n functions instead of a few.
+//! The generator writes what linearisation may leave: nested conditionals and loops, uniform and divergent,
+//! SSA on both graphs. Divergent conditionals run one side after the other on the wave graph. `GCNC_FUZZ=n`
+//! runs n functions instead of a few.
 
 use crate::interpret::Case;
 use crate::{Allocator, Options};
 use fastrand::Rng;
-use mir::isa::Opcode;
+use mir::isa::{MaskOp, Opcode};
 use mir::machine::{
     Block, Condition, Edge, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator, VReg,
 };
-use mir::target::Target;
+use mir::target::{Features, Target, WaveSize};
 use rustc_hash::FxHashSet;
 
 /// What the generator is to make.
@@ -50,6 +51,7 @@ impl Generator {
     pub fn with_divergent(seed: u64, shape: Shape) -> (Function, FxHashSet<Block>) {
         let mut f = Function::new("fuzz", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
         f.max_flat_workgroup_size = 256;
+        f.wave = wave_of(seed);
         let block = f.add_block();
         let mut g = Self {
             f,
@@ -70,6 +72,10 @@ impl Generator {
         (g.f, g.divergent)
     }
 
+    fn mask(&self, reg: VReg) -> Operand {
+        Operand::mask(reg, self.f.wave)
+    }
+
     /// Sets EXEC at the start of the block.
     fn head(&mut self) {
         self.set_exec();
@@ -88,8 +94,8 @@ impl Generator {
 
     fn set_exec(&mut self) {
         let mask = self.masks[self.random.usize(..self.masks.len())];
-        let exec = Operand::preg(PReg::EXEC_LO, 2);
-        self.emit(Opcode::S_OR_B64, vec![exec, exec, Operand::vreg(mask, 2)]);
+        let exec = Operand::exec(self.f.wave);
+        self.emit(MaskOp::Or.opcode(self.f.wave), vec![exec, exec, self.mask(mask)]);
     }
 
     fn entry(&mut self) {
@@ -104,10 +110,7 @@ impl Generator {
         self.live[0].extend([pair, id]);
         self.live[1].extend([x, y]);
         let mask = self.f.new_lane_mask();
-        self.emit(
-            Opcode::V_CMP_LT_U32,
-            vec![Operand::vreg(mask, 2), Operand::vreg(x, 1), Operand::vreg(y, 1)],
-        );
+        self.emit(Opcode::V_CMP_LT_U32, vec![self.mask(mask), Operand::vreg(x, 1), Operand::vreg(y, 1)]);
         self.masks.push(mask);
     }
 
@@ -230,24 +233,24 @@ impl Generator {
             11 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 let mask = self.f.new_lane_mask();
-                self.emit(V_CMP_LT_U32, vec![Operand::vreg(mask, 2), a, b]);
+                self.emit(V_CMP_LT_U32, vec![self.mask(mask), a, b]);
                 self.keep_mask(mask);
             }
             12 | 13 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 let mask = self.masks[self.random.usize(..self.masks.len())];
-                self.define(Vgpr, 1, V_CNDMASK_B32, vec![a, b, Operand::vreg(mask, 2)]);
+                self.define(Vgpr, 1, V_CNDMASK_B32, vec![a, b, self.mask(mask)]);
             }
             14 => {
                 let mask = self.masks[self.random.usize(..self.masks.len())];
-                self.emit(COPY, vec![Operand::preg(PReg::VCC_LO, 2), Operand::vreg(mask, 2)]);
+                self.emit(COPY, vec![Operand::vcc(self.f.wave), self.mask(mask)]);
                 let (a, b, c) = (self.value(Vgpr, 1), self.value(Vgpr, 1), self.value(Vgpr, 1));
                 self.define(Vgpr, 1, V_DIV_FMAS_F32, vec![a, b, c]);
             }
             15 => {
                 let (a, b) = (self.value(Vgpr, 1), self.value(Vgpr, 1));
                 let (v, mask) = (self.f.new_vreg(Vgpr, 1), self.f.new_lane_mask());
-                self.emit(V_ADD_CO_U32, vec![Operand::vreg(v, 1), Operand::vreg(mask, 2), a, b]);
+                self.emit(V_ADD_CO_U32, vec![Operand::vreg(v, 1), self.mask(mask), a, b]);
                 self.keep(v);
                 self.keep_mask(mask);
             }
@@ -528,6 +531,11 @@ pub(crate) fn target(name: &str) -> Target {
     Target::new(Target::processor_by_name(name).expect("known processor"))
 }
 
+/// Every other function is for waves of 32 lanes.
+fn wave_of(seed: u64) -> WaveSize {
+    WaveSize::ALL[seed as usize % 2]
+}
+
 fn run(seed: u64, allocator: &mut Allocator) {
     let mut random = Rng::with_seed(seed);
     let shape = Shape {
@@ -538,7 +546,9 @@ fn run(seed: u64, allocator: &mut Allocator) {
         straight: [2, 5, 20][random.usize(..3)],
     };
     let (before, divergent) = Generator::with_divergent(seed, shape);
-    let target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.usize(..4)]);
+    let mut target = target(["gfx900", "gfx803", "gfx600", "gfx902"][random.usize(..4)]);
+    // No processor of these generations; allocation sees nothing else of it.
+    target.features.set(Features::WAVEFRONTSIZE32, before.wave == WaveSize::W32);
     let max_vgprs = [None, Some(24), Some(64)][random.usize(..3)];
     let options = Options { verify: true, max_vgprs, ..Options::default() };
     let options = Options { regalloc2: random.usize(..2) == 0, ..options };
@@ -564,7 +574,8 @@ fn random_functions_are_allocated_right() {
     }
 }
 
-/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=name` prints it for that shape, empty for all).
+/// Registers used for straight code whose pressure is known, and time on large functions (`GCNC_BENCH=name`
+/// prints it for that shape, empty for all).
 #[test]
 fn large_functions_cost_linear_time() {
     let bench = std::env::var("GCNC_BENCH").is_ok();

@@ -1,9 +1,10 @@
 //! The linear numbering of a function's code and its two graphs as flat arrays.
 //!
-//! Every block of the layout takes a run of positions: two at its start, two between head and body, two for each instruction
-//! (*early*: operands are read; *late*: results are written) and two at its end. Live ranges are half-open ranges of positions. A range
-//! of positions is meaningful on either graph, because which blocks a value is live in was decided by the
-//! graph of its file before it is flattened; so a VGPR range has a hole where the wave runs blocks of other lanes.
+//! Every block of the layout takes a run of positions: two at its start, two between head and body, two for
+//! each instruction (*early*: operands are read; *late*: results are written) and two at its end. Live ranges
+//! are half-open ranges of positions. A range of positions is meaningful on either graph, because which
+//! blocks a value is live in was decided by the graph of its file before it is flattened; so a VGPR range has
+//! a hole where the wave runs blocks of other lanes.
 //!
 //! Moves along edges happen at fixed places:
 //!
@@ -63,13 +64,15 @@ impl Numbering {
         self.start[i + 1]
     }
 
-    /// Early position of instruction `k` of block `i`; with `k` the number of instructions, the end of the code.
+    /// Early position of instruction `k` of block `i`; with `k` the number of instructions, the end of the
+    /// code.
     pub fn inst(&self, i: usize, k: usize) -> u32 {
         let k = k as u32;
         self.start[i] + 2 + 2 * k + if k >= self.head[i] { 2 } else { 0 }
     }
 
-    /// Where moves at the end of block `i` are: arguments are read before this position, parameters are written from it on.
+    /// Where moves at the end of block `i` are: arguments are read before this position, parameters are
+    /// written from it on.
     pub fn moves_at_end(&self, i: usize, data: &BlockData, file: RegFile) -> u32 {
         match file {
             RegFile::Sgpr => self.end(i) - 1,
@@ -111,8 +114,8 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The graph of `file`. Edges to blocks outside the layout are a defect found by [`Numbering::index`] elsewhere; they are
-    /// left out here.
+    /// The graph of `file`. Edges to blocks outside the layout are a defect found by [`Numbering::index`]
+    /// elsewhere; they are left out here.
     pub fn new(f: &Function, numbering: &Numbering, file: RegFile) -> Self {
         let n = numbering.order.len();
         let mut offsets = vec![0u32; n + 2];

@@ -1,14 +1,18 @@
 //! Runs a function before and after allocation side by side on one wave of numbers.
 //!
-//! This is the judge of allocation and of the [`crate::checker`] in tests, and shares no idea with either: it knows no live
-//! ranges, no names of values, no trace of what became of what, and it starts from the code before spilling. Each lane follows the thread
-//! graph, the wave the wave graph, and which way they go is decided by a number.
+//! This is the judge of allocation and of the [`crate::checker`] in tests, and shares no idea with either: it
+//! knows no live ranges, no names of values, no trace of what became of what, and it starts from the code
+//! before spilling. Each lane follows the thread graph, the wave the wave graph, and which way they go is
+//! decided by a number.
 //!
-//! * Moves, exchanges, lanes read and written, scratch: done for what they are, on both sides, and not compared.
-//! * Everything else is *real*: both sides must execute the same real instructions in the same order with the same constants and
-//!   modifiers, and in every active lane read the same values. Results are numbers mixed from what was read.
+//! * Moves, exchanges, lanes read and written, scratch: done for what they are, on both sides, and not
+//!   compared.
+//! * Everything else is *real*: both sides must execute the same real instructions in the same order with the
+//!   same constants and modifiers, and in every active lane read the same values. Results are numbers mixed
+//!   from what was read.
 //!
-//! What the old code leaves undefined may be anything; what an instruction makes of it is what the new code makes of it.
+//! What the old code leaves undefined may be anything; what an instruction makes of it is what the new code
+//! makes of it.
 
 use crate::access::{preg, registers, vreg_of};
 use crate::graph::{edges, params};
@@ -266,7 +270,7 @@ impl Run<'_> {
         }
         let vcc = [PReg::VCC_LO, PReg::VCC_HI];
         if old.facts().implicit.contains(Implicit::VCC_USE) {
-            for reg in vcc {
+            for reg in vcc.into_iter().take(self.case.before.wave.mask_dwords().into()) {
                 if let (Some(was), Some(is)) = (self.old.physical(reg), self.new.physical(reg)) {
                     reads.push((*was, *is, false));
                 }

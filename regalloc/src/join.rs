@@ -1,9 +1,10 @@
 //! Which webs are joined, and what is left to wish for.
 //!
-//! Affinities are joined one after the other, those in the innermost loops first; each join may make another impossible. Where
-//! some remain that another order could have joined, the registers that they are about are *contested*: [`crate::units`]
-//! asks regalloc2 about these alone, joins everything once more with what it put together first, and the better
-//! of both, by the dwords that must move weighted by loop depth, is taken. So advice costs nothing where there is nothing to gain.
+//! Affinities are joined one after the other, those in the innermost loops first; each join may make another
+//! impossible. Where some remain that another order could have joined, the registers that they are about are
+//! *contested*: [`crate::units`] asks regalloc2 about these alone, joins everything once more with what it
+//! put together first, and the better of both, by the dwords that must move weighted by loop depth, is taken.
+//! So advice costs nothing where there is nothing to gain.
 
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
@@ -15,8 +16,8 @@ use mir::machine::{Function, Operand, Reg, VReg};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
-/// regalloc2 is not asked if contested registers have more live ranges than this for each position of the code, besides
-/// [`FEW_RANGES`]: its time follows them.
+/// regalloc2 is not asked if contested registers have more live ranges than this for each position of the
+/// code, besides [`FEW_RANGES`]: its time follows them.
 const RANGES_BY_POSITION: f32 = 0.25;
 const FEW_RANGES: f32 = 2000.0;
 
@@ -65,8 +66,8 @@ impl Joiner<'_> {
         open.iter().map(|a| dwords(a.a).min(dwords(a.b)) << (3 * u32::from(a.depth.min(12)))).sum()
     }
 
-    /// Registers whose affinities another order of joining might serve better, closed under parameters and arguments;
-    /// `None` if there are none or too many.
+    /// Registers whose affinities another order of joining might serve better, closed under parameters and
+    /// arguments; `None` if there are none or too many.
     fn contested(&self, webs: &Webs, all: &[Affinity], open: &[Affinity]) -> Option<Vec<bool>> {
         let hope: Vec<&Affinity> = open.iter().filter(|a| !webs.hopeless(self.f, self.live, a)).collect();
         if hope.is_empty() {

@@ -2,31 +2,36 @@
 //!
 //! # The problem
 //!
-//! A wave has about a hundred scalar registers and shares 256 vector registers a lane with the other waves of its SIMD: the fewer a
-//! kernel takes, the more waves hide its memory latency, in steps ([`vgpr_budget`]). Values are tuples of 1 to 32
-//! consecutive registers, aligned for SGPRs. And there are two control-flow graphs: a lane follows the thread graph, the wave
-//! executes the wave graph.
+//! A wave has about a hundred scalar registers and shares 256 vector registers a lane with the other waves of
+//! its SIMD: the fewer a kernel takes, the more waves hide its memory latency, in steps ([`vgpr_budget`]).
+//! Values are tuples of 1 to 32 consecutive registers, aligned for SGPRs. And there are two control-flow
+//! graphs: a lane follows the thread graph, the wave executes the wave graph.
 //!
 //! # The idea
 //!
 //! 1. [`graph`]: number the code in layout order.
-//! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the wave graph,
-//!    other VGPRs on the thread graph. Ranges are sets of positions, so that interference is exact for both.
+//! 2. [`liveness`]: live ranges of every register on the graph of its file: SGPRs and whole-wave VGPRs on the
+//!    wave graph, other VGPRs on the thread graph. Ranges are sets of positions, so that interference is
+//!    exact for both.
 //! 3. [`webs`] and [`join`]: join what moves connect, with the advice of regalloc2 ([`units`]).
 //! 4. [`pack`] and [`repair`]: bind webs to registers.
-//! 5. Where that is not possible, [`spill_plan`], [`spill`] and [`reload`]: bring pressure under a budget, then once more from 1.
+//! 5. Where that is not possible, [`spill_plan`], [`spill`] and [`reload`]: bring pressure under a budget,
+//!    then once more from 1.
 //! 6. [`rewrite`] and [`moves`]: physical operands, and the moves that remain.
 //! 7. [`checker`], on request: prove the result by symbolic execution on both graphs.
 //!
 //! # Invariants
 //!
-//! * EXEC changes only in heads and tails of blocks, and VGPR moves, spills and reloads stand in bodies. So each acts on exactly the
-//!   lanes that are in the block on the thread graph. Lanes that wait elsewhere keep what their own path left, even in a
-//!   register that this block uses for something else: its instructions do not touch inactive lanes.
-//! * That is why an ordinary VGPR interferes on the thread graph alone. A whole-wave VGPR is written in inactive lanes too; it
-//!   shares no register with ordinary ones.
-//! * No inserted move writes SCC, and where the place of a spill takes an addition, SCC is what it was after it.
-//! * Errors are values: what does not fit is `Unsupported`, what contradicts the contract of the input a `Defect`.
+//! * EXEC changes only in heads and tails of blocks, and VGPR moves, spills and reloads stand in bodies. So
+//!   each acts on exactly the lanes that are in the block on the thread graph. Lanes that wait elsewhere keep
+//!   what their own path left, even in a register that this block uses for something else: its instructions
+//!   do not touch inactive lanes.
+//! * That is why an ordinary VGPR interferes on the thread graph alone. A whole-wave VGPR is written in
+//!   inactive lanes too; it shares no register with ordinary ones.
+//! * No inserted move writes SCC, and where the place of a spill takes an addition, SCC is what it was after
+//!   it.
+//! * Errors are values: what does not fit is `Unsupported`, what contradicts the contract of the input a
+//!   `Defect`.
 //!
 //! # Cost
 //!

@@ -1,13 +1,15 @@
-//! Live ranges of virtual registers, each on its own graph, and busy ranges of physical registers that the code names.
+//! Live ranges of virtual registers, each on its own graph, and busy ranges of physical registers that the
+//! code names.
 //!
-//! Uses are grouped by register; from each block that needs the value at its start one walks predecessors up to
-//! the definition. In SSA that visits exactly the blocks where the value is live, so the cost is the size of the
-//! result. No sets by block are kept: the walk's marks are stamped with a number for each walk. A tuple whose dwords are
-//! read separately is walked for each dword too, so that each is free after its own last use.
+//! Uses are grouped by register; from each block that needs the value at its start one walks predecessors up
+//! to the definition. In SSA that visits exactly the blocks where the value is live, so the cost is the size
+//! of the result. No sets by block are kept: the walk's marks are stamped with a number for each walk. A
+//! tuple whose dwords are read separately is walked for each dword too, so that each is free after its own
+//! last use.
 //!
 //! A parameter is written by moves at the end of predecessors: its range has a piece from there to that
-//! block's end, and the argument's range stops there. So the two share no position unless the argument lives on, and
-//! may share a register.
+//! block's end, and the argument's range stops there. So the two share no position unless the argument lives
+//! on, and may share a register.
 
 use crate::access::{self, VCC, file_index};
 use crate::graph::{Graph, Numbering, edges, params};
@@ -171,6 +173,7 @@ impl Scan {
             }
         }
         let mut physical = Physical::default();
+        let vcc = VCC..VCC + u16::from(f.wave.mask_dwords());
         let mut clobbers: [Option<Vec<(RegFile, u16)>>; 2] = [None, None];
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
@@ -178,8 +181,7 @@ impl Scan {
                 let position = numbering.inst(i, k);
                 let implicit = inst.facts().implicit;
                 if implicit.contains(Implicit::VCC_USE) {
-                    physical.read(self, RegFile::Sgpr, VCC, position + 1);
-                    physical.read(self, RegFile::Sgpr, VCC + 1, position + 1);
+                    vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, position + 1));
                 }
                 for (k, operand) in access::registers(inst) {
                     let access = inst.operand_access(k);
@@ -229,13 +231,13 @@ impl Scan {
                     }
                 }
                 if implicit.contains(Implicit::VCC_DEF) {
-                    physical.write(self, RegFile::Sgpr, VCC, position + 1, position + 2);
-                    physical.write(self, RegFile::Sgpr, VCC + 1, position + 1, position + 2);
+                    for n in vcc.clone() {
+                        physical.write(self, RegFile::Sgpr, n, position + 1, position + 2);
+                    }
                 }
             }
             if let Terminator::Uniform(Condition::Vccz | Condition::Vccnz) = data.term {
-                physical.read(self, RegFile::Sgpr, VCC, numbering.end(i));
-                physical.read(self, RegFile::Sgpr, VCC + 1, numbering.end(i));
+                vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, numbering.end(i)));
             }
             if data.term == Terminator::Return {
                 for n in 0..u16::from(f.result_dwords) {
@@ -244,7 +246,11 @@ impl Scan {
                 for &reg in &f.shader_results {
                     let (file, n) = match (reg.vgpr_index(), reg.sgpr_index()) {
                         (Some(n), _) => (RegFile::Vgpr, n),
-                        (None, n) => (RegFile::Sgpr, n.unwrap_or_default()),
+                        (None, Some(n)) => (RegFile::Sgpr, n),
+                        (None, None) => {
+                            let error = Diagnostic::defect(format!("result of a shader in {reg}"));
+                            return Err(error.in_function(&f.name));
+                        }
                     };
                     physical.read(self, file, n, numbering.end(i));
                 }
@@ -550,7 +556,8 @@ mod tests {
         assert_eq!(done.resources.vgprs, 6);
     }
 
-    /// What lives across a call is where the callee leaves it alone; what is an argument is where the callee looks.
+    /// What lives across a call is where the callee leaves it alone; what is an argument is where the callee
+    /// looks.
     #[test]
     fn calls_change_what_is_not_callee_saved() {
         let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));

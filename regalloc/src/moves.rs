@@ -1,9 +1,10 @@
 //! Parallel moves: many dwords change places at once.
 //!
-//! A move whose destination nobody still has to read goes first. What remains are cycles, each of one file (a scalar
-//! destination never has a vector source). A cycle is broken with a free register where there is one, else by exchanging:
-//! `v_swap_b32` where the processor has it, else three `v_xor_b32`. Scalar cycles without a free register go through M0,
-//! which holds nothing at the ends of blocks. Nothing here writes SCC. Neighbouring scalar moves become `s_mov_b64`.
+//! A move whose destination nobody still has to read goes first. What remains are cycles, each of one file (a
+//! scalar destination never has a vector source). A cycle is broken with a free register where there is one,
+//! else by exchanging: `v_swap_b32` where the processor has it, else three `v_xor_b32`. Scalar cycles without
+//! a free register go through M0, which holds nothing at the ends of blocks. Nothing here writes SCC.
+//! Neighbouring scalar moves become `s_mov_b64`.
 //!
 //! Cost: linear in the moves but for looking for readers, which is a hash lookup.
 
@@ -45,8 +46,8 @@ enum Step {
     Swap(PReg, PReg),
 }
 
-/// Appends instructions that do all `moves` at once. Destinations are distinct. Means to break cycles are asked for
-/// only where there is one.
+/// Appends instructions that do all `moves` at once. Destinations are distinct. Means to break cycles are
+/// asked for only where there is one.
 pub(crate) fn sequence(
     moves: &[Move],
     scratch: impl Fn() -> Scratch,

@@ -1,8 +1,9 @@
 //! Which hardware registers are taken when: a tree over positions with register masks.
 //!
-//! Level 0 has a mask for each position; a node of level `l` stands for `8^l` positions. `cover` holds the registers
-//! taken in all of a node's positions by a range stored there, `any` those taken somewhere in it. A range touches at most
-//! 14 nodes a level, so asking for *all* registers free in a range, taking one and giving it back cost O(log n).
+//! Level 0 has a mask for each position; a node of level `l` stands for `8^l` positions. `cover` holds the
+//! registers taken in all of a node's positions by a range stored there, `any` those taken somewhere in it. A
+//! range touches at most 14 nodes a level, so asking for *all* registers free in a range, taking one and
+//! giving it back cost O(log n).
 
 use crate::liveness::Range;
 
@@ -188,8 +189,9 @@ impl Occupancy {
         });
         for l in 0..top {
             let shift = FANOUT_LOG2 * (l as u32 + 1);
-            // Every node of this level that the range meets may have lost registers; all but the two outer ones
-            // are canonical or below a canonical node of a higher level, where `any` was never set by this range.
+            // Every node of this level that the range meets may have lost registers; all but the two outer
+            // ones are canonical or below a canonical node of a higher level, where `any` was never set by
+            // this range.
             let (first, last) = (range.start >> shift, (range.end - 1) >> shift);
             let mut nodes = vec![first];
             if last != first {

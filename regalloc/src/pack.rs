@@ -1,9 +1,10 @@
 //! Binding webs to hardware registers.
 //!
-//! Webs are bound one after the other to the lowest tuple that is free in all their ranges, aligned as they need, preferring
-//! what saves a move: a fixed register that they are copied from or to, or the place beside a web that was not joined.
-//! Interference is exact, so the order is all that matters. By start, narrow webs fragment the file; by width, then start, wide
-//! tuples get their room first. The second is tried where the first fails, and [`crate::repair`] where it fails too.
+//! Webs are bound one after the other to the lowest tuple that is free in all their ranges, aligned as they
+//! need, preferring what saves a move: a fixed register that they are copied from or to, or the place beside
+//! a web that was not joined. Interference is exact, so the order is all that matters. By start, narrow webs
+//! fragment the file; by width, then start, wide tuples get their room first. The second is tried where the
+//! first fails, and [`crate::repair`] where it fails too.
 
 use crate::access::{VCC, file_index};
 use crate::liveness::{Kind, Liveness, Range};

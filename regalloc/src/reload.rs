@@ -1,11 +1,13 @@
 //! Stores and reloads of spilled values.
 //!
-//! One walk over each block keeps what it has loaded (or just defined) in registers as long as the pressure that
-//! the victims left allows, and gives up first what is used again last (Belady). Nothing stays loaded from block to block.
+//! One walk over each block keeps what it has loaded (or just defined) in registers as long as the pressure
+//! that the victims left allows, and gives up first what is used again last (Belady). Nothing stays loaded
+//! from block to block.
 //!
-//! A spilled parameter has no register: where its moves would be, the argument goes into its slot, from a register or through one
-//! from the argument's slot. An edge's moves happen at once, so a slot is written after all reads of it; cycles are
-//! broken by reading one slot early. A spilled argument of an ordinary parameter is loaded first of all.
+//! A spilled parameter has no register: where its moves would be, the argument goes into its slot, from a
+//! register or through one from the argument's slot. An edge's moves happen at once, so a slot is written
+//! after all reads of it; cycles are broken by reading one slot early. A spilled argument of an ordinary
+//! parameter is loaded first of all.
 //!
 //! A store whose value is never loaded, because all uses are near the definition, is taken out again.
 //!
@@ -110,7 +112,8 @@ struct Walk<'a> {
     used: PerFile<i32>,
     /// Held values by next use, the furthest first; entries may be stale.
     order: PerFile<BinaryHeap<(u32, VReg)>>,
-    /// Whether SCC is read before it is written again, in front of each instruction of the block and at its end.
+    /// Whether SCC is read before it is written again, in front of each instruction of the block and at its
+    /// end.
     scc_live: Vec<bool>,
     /// Number of the instruction in front of which the walk writes.
     at: usize,
@@ -342,8 +345,8 @@ impl Walk<'_> {
             }
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 let operands = [Operand::vreg(to, 1), Operand::preg(register, 1), lane];
                 self.push(Opcode::V_READLANE_B32, operands, loc);
             }
@@ -356,8 +359,8 @@ impl Walk<'_> {
         match place {
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
-                let register = lane_register((lane / 64) as u16);
-                let lane = Operand::Imm(i64::from(lane % 64));
+                let register = lane_register((lane / f.wave.lanes()) as u16);
+                let lane = Operand::Imm(i64::from(lane % f.wave.lanes()));
                 self.push(Opcode::V_WRITELANE_B32, [Operand::preg(register, 1), from, lane], loc);
             }
             Place::Scratch(offsets) => {
@@ -521,7 +524,8 @@ impl Walk<'_> {
         f.vregs.push(data)
     }
 
-    /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it goes.
+    /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it
+    /// goes.
     fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
         let max = self.limits.offsets.buffer.max as u32;
         let (soffset, offset) = if offset > max {
@@ -540,8 +544,8 @@ impl Walk<'_> {
         self.out.push(inst);
     }
 
-    /// A register with the part of an offset that no instruction can hold, `high`, from the frame's base on. Adding to a base writes SCC,
-    /// whose value is kept in a register meanwhile where it is still read.
+    /// A register with the part of an offset that no instruction can hold, `high`, from the frame's base on.
+    /// Adding to a base writes SCC, whose value is kept in a register meanwhile where it is still read.
     fn far_base(&mut self, f: &mut Function, high: u32, loc: u32) -> VReg {
         if let Some((last, base, made)) = self.far
             && last == high
@@ -553,7 +557,7 @@ impl Walk<'_> {
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
         // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * i64::from(self.limits.wave_size));
+        let high = Operand::Imm(i64::from(high) * i64::from(f.wave.lanes()));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;

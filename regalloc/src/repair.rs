@@ -1,8 +1,9 @@
 //! Places for webs that packing found none for: others make room.
 //!
-//! A file with room enough is often in pieces: what is free is not consecutive, or free in one half of a web's life only. So
-//! of all tuples that a web could have, the one whose owners weigh least is emptied, and the owners look for a new place, which may
-//! drive out others. Each web is driven out a few times at most and the number of steps is limited, so this ends.
+//! A file with room enough is often in pieces: what is free is not consecutive, or free in one half of a
+//! web's life only. So of all tuples that a web could have, the one whose owners weigh least is emptied, and
+//! the owners look for a new place, which may drive out others. Each web is driven out a few times at most
+//! and the number of steps is limited, so this ends.
 //!
 //! Owners by register are lists sorted by position, made only when something failed. Cost: for each step, the
 //! registers of the file times the ranges of the web, with a logarithm.
@@ -201,8 +202,8 @@ mod tests {
     use fastrand::Rng;
     use mir::machine::RegFile;
 
-    /// Random tuples in a file as large as what is alive at once, or two more, where not all can have a place: what is
-    /// repaired must be right.
+    /// Random tuples in a file as large as what is alive at once, or two more, where not all can have a
+    /// place: what is repaired must be right.
     #[test]
     fn what_is_driven_out_finds_another_place() {
         let (mut failed, mut repaired) = (0, 0);

@@ -21,8 +21,8 @@ pub(crate) fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
     f.whole_wave_vgprs = out;
 }
 
-/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and where there is inline assembly, those that
-/// it does not name.
+/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and
+/// where there is inline assembly, those that it does not name.
 fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     let first = f.resources.vgprs as u16;
     if f.calls.is_empty() && f.asm_sites.is_empty() {
@@ -98,7 +98,7 @@ pub(crate) fn resources(f: &mut Function, lanes: u16) {
                     count(reg, operand.dwords);
                 }
             }
-            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers() {
+            for (reg, dwords, _) in (inst.facts().implicit & Implicit::LISTED).registers(f.wave) {
                 count(reg, dwords as u8);
             }
         }

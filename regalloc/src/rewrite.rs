@@ -1,8 +1,9 @@
 //! Replaces virtual registers by the ones they were bound to and writes the moves that remain.
 //!
-//! Copies and `REG_SEQUENCE`s become parallel moves of the dwords that are not yet in place; tied operands that are
-//! elsewhere are moved before their instruction, and the extra operands go; arguments move at the places that
-//! [`crate::graph`] names; entry values move first of all. `IMPLICIT_DEF` disappears. Block parameters and arguments are cleared.
+//! Copies and `REG_SEQUENCE`s become parallel moves of the dwords that are not yet in place; tied operands
+//! that are elsewhere are moved before their instruction, and the extra operands go; arguments move at the
+//! places that [`crate::graph`] names; entry values move first of all. `IMPLICIT_DEF` disappears. Block
+//! parameters and arguments are cleared.
 //!
 //! Cost: linear.
 

@@ -131,7 +131,8 @@ impl Waves<'_> {
         (limit as u16).saturating_sub(self.apart)
     }
 
-    /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed` does.
+    /// Packs more tightly where `most`, the registers alive at once, would let more waves fit than `packed`
+    /// does.
     pub fn improve(
         &self,
         round: &mut Round<'_>,

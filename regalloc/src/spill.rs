@@ -1,37 +1,40 @@
 //! Spilling: which values leave the registers, and where they go.
 //!
-//! A value is chosen as a whole: it is stored right after its definition and [`crate::reload`] loads it again where it is used.
-//! A value that a move of a constant makes is made again instead (*rematerialised*). A spilled parameter is passed in
-//! memory. The code stays SSA, so that allocation simply runs again, on code whose pressure is known to fit.
+//! A value is chosen as a whole: it is stored right after its definition and [`crate::reload`] loads it again
+//! where it is used. A value that a move of a constant makes is made again instead (*rematerialised*). A
+//! spilled parameter is passed in memory. The code stays SSA, so that allocation simply runs again, on code
+//! whose pressure is known to fit.
 //!
-//! The pressure profile (dwords alive by position) is computed once. One sweep over the positions chooses victims where pressure
-//! exceeds the budget: of the values alive and not accessed there, the one whose uses, weighted by loop depth, are fewest for
-//! the positions of too much pressure that it covers. What a victim relieves is kept as differences by position: its ranges
-//! without its accesses, where it still is in a register.
+//! The pressure profile (dwords alive by position) is computed once. One sweep over the positions chooses
+//! victims where pressure exceeds the budget: of the values alive and not accessed there, the one whose uses,
+//! weighted by loop depth, are fewest for the positions of too much pressure that it covers. What a victim
+//! relieves is kept as differences by position: its ranges without its accesses, where it still is in a
+//! register.
 //!
-//! Tuples may need more room than dwords. If packing fails, the next round starts from the original code with a
-//! smaller budget ([`Budget`]), in the end with none: then registers hold only what one instruction accesses.
+//! Tuples may need more room than dwords. If packing fails, the next round starts from the original code with
+//! a smaller budget ([`Budget`]), in the end with none: then registers hold only what one instruction
+//! accesses.
 //!
-//! * SGPRs go to lanes of VGPRs that hold nothing else (`v_writelane`, `v_readlane`). Those act on a lane whatever EXEC says, and
-//!   no other instruction touches these registers, so they live on the wave graph as SGPRs do. They are numbered behind all other VGPRs;
-//!   until that is known they are physical registers counted down from v255 ([`lane_register`]).
+//! * SGPRs go to lanes of VGPRs that hold nothing else (`v_writelane`, `v_readlane`). Those act on a lane
+//!   whatever EXEC says, and no other instruction touches these registers, so they live on the wave graph as
+//!   SGPRs do. They are numbered behind all other VGPRs; until that is known they are physical registers
+//!   counted down from v255 ([`lane_register`]).
 //! * VGPRs go to scratch, dword by dword (the resource interleaves lanes by dword). Store and load stand in
-//!   bodies of blocks, so they act on exactly the lanes that are there on the thread graph: a lane that comes to the use came
-//!   through the definition and stored then; lanes that are elsewhere have slots of their own.
+//!   bodies of blocks, so they act on exactly the lanes that are there on the thread graph: a lane that comes
+//!   to the use came through the definition and stored then; lanes that are elsewhere have slots of their
+//!   own.
 //!
 //! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
 use crate::access::{registers, vreg_of};
-use crate::files::PerFile;
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
-use crate::reload;
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::{Limits, Target};
+use mir::target::{Target, WaveSize};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -52,6 +55,8 @@ pub(crate) enum Place {
 /// What was spilled.
 #[derive(Debug, Default)]
 pub(crate) struct Spills {
+    /// How many lanes a VGPR has.
+    pub wave: WaveSize,
     /// Lanes taken.
     pub lanes: u32,
     /// First byte of the frame that spills use.
@@ -71,9 +76,14 @@ pub(crate) struct Spills {
 }
 
 impl Spills {
+    /// Nothing is spilled yet, in waves of this size.
+    pub fn new(wave: WaveSize) -> Self {
+        Self { wave, ..Self::default() }
+    }
+
     /// VGPRs that hold spilled SGPRs.
     pub fn lane_registers(&self) -> u16 {
-        self.lanes.div_ceil(64) as u16
+        self.lanes.div_ceil(self.wave.lanes()) as u16
     }
 
     /// Whether a store at this offset is a spill.
@@ -103,8 +113,8 @@ impl Budget {
         Self { short, ..Self::default() }
     }
 
-    /// The next round's budget in a file of `registers` registers where `most` dwords are alive at once without
-    /// spills: by ever larger steps less, in the end nothing.
+    /// The next round's budget in a file of `registers` registers where `most` dwords are alive at once
+    /// without spills: by ever larger steps less, in the end nothing.
     pub fn next(&mut self, registers: i32, most: i32) -> i32 {
         let step = (registers / 32).max(1);
         let next = match self.last {
@@ -133,7 +143,8 @@ impl Budget {
     }
 }
 
-/// Dwords alive at each position, exactly: `pieces` are ranges of single dwords that never overlap in one web.
+/// Dwords alive at each position, exactly: `pieces` are ranges of single dwords that never overlap in one
+/// web.
 pub(crate) fn pressure(positions: u32, pieces: impl Iterator<Item = (Range, u8)>) -> Vec<i32> {
     let mut out = vec![0i32; positions as usize + 1];
     for (range, dwords) in pieces {
@@ -152,8 +163,8 @@ fn accumulate(differences: &mut [i32]) {
     }
 }
 
-/// Makes parameters of blocks with one predecessor copies, so that only joins have parameters whose moves stand in
-/// predecessors; tells whether there were any.
+/// Makes parameters of blocks with one predecessor copies, so that only joins have parameters whose moves
+/// stand in predecessors; tells whether there were any.
 pub(crate) fn copy_lone_parameters(
     f: &mut Function,
     numbering: &Numbering,
@@ -195,7 +206,8 @@ pub(crate) fn copy_lone_parameters(
     changed
 }
 
-/// Where registers are read and written, by register: pieces of positions in which even a spilled value is in a register.
+/// Where registers are read and written, by register: pieces of positions in which even a spilled value is in
+/// a register.
 pub(crate) struct Accesses {
     offsets: Vec<u32>,
     ranges: Vec<Range>,
@@ -273,7 +285,8 @@ fn gaps(ranges: &[Range], accesses: &[Range], from: u32, mut visit: impl FnMut(R
     }
 }
 
-/// Chooses registers of `kind` until `profile` is within `budget` wherever that is possible; `profile` becomes what is left.
+/// Chooses registers of `kind` until `profile` is within `budget` wherever that is possible; `profile`
+/// becomes what is left.
 pub(crate) fn choose(
     f: &Function,
     live: &Liveness,
@@ -498,16 +511,8 @@ pub(crate) fn places(
     Ok(())
 }
 
-/// Stores and reloads what has a place.
-pub(crate) fn insert(
-    f: &mut Function,
-    limits: &Limits,
-    numbering: &Numbering,
-    choices: &PerFile<Choice>,
-    places: &FxHashMap<VReg, Place>,
-    spills: &mut Spills,
-) {
-    reload::insert(f, limits, numbering, choices, places, spills);
+/// Takes room in the frame for the slots that were given out.
+pub(crate) fn reserve(f: &mut Function, spills: &Spills) {
     if let Some(base) = spills.scratch_base {
         f.frame.push(FrameSlotData {
             size_bytes: spills.scratch_end - base,
@@ -520,11 +525,11 @@ pub(crate) fn insert(
 
 /// First byte behind all frame objects.
 fn frame_end(f: &Function) -> u32 {
-    let objects = f.frame.values().filter_map(|s| Some(s.offset_bytes? + s.size_bytes)).max().unwrap_or(0);
-    objects.max(f.resources.scratch_bytes).next_multiple_of(4)
+    f.frame_end().max(f.resources.scratch_bytes).next_multiple_of(4)
 }
 
-/// Asks for the scratch resource, which from now on stays where the entry has it (in kernels of amdhsa: s[0:3]) throughout.
+/// Asks for the scratch resource, which from now on stays where the entry has it (in kernels of amdhsa:
+/// s[0:3]) throughout.
 fn request_scratch(f: &mut Function) {
     let old = f.entry.reg(EntryValue::PrivateSegmentBuffer);
     let mut entry = f.entry.emptied();

@@ -3,6 +3,7 @@
 use crate::files::{FILES, FileLimits, PerFile, VCC_PAIR, available, kind_of};
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
+use crate::reload;
 use crate::spill::{self, Budget, Spills};
 use mir::Result;
 use mir::machine::{Function, RegFile};
@@ -14,8 +15,8 @@ pub(crate) struct SpillPlan {
     numbering: Numbering,
     live: Rc<Liveness>,
     accesses: spill::Accesses,
-    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that share a
-    /// place frees nothing.
+    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that
+    /// share a place frees nothing.
     profiles: PerFile<Vec<i32>>,
 }
 
@@ -66,7 +67,7 @@ impl SpillPlan {
         budgets: &mut PerFile<Option<Budget>>,
         file: RegFile,
     ) -> Result<Spills> {
-        let mut spills = Spills::default();
+        let mut spills = Spills::new(f.wave);
         let mut places = rustc_hash::FxHashMap::default();
         let mut choices: PerFile<spill::Choice> = PerFile::default();
         let mut scratch = budgets.vgpr.is_some();
@@ -107,7 +108,8 @@ impl SpillPlan {
             }
             choices[n] = choice;
         }
-        spill::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
+        reload::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
+        spill::reserve(f, &spills);
         Ok(spills)
     }
 }

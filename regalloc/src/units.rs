@@ -1,22 +1,23 @@
 //! What regalloc2 makes of contested registers: its *units*.
 //!
-//! [`crate::join`] asks about registers that parameters, copies and tied operands connect and that cannot all share a place. regalloc2
-//! (Ion) runs once for each file, over that file's graph, and sees only these registers: their definitions and each block's last
-//! uses, so that it knows where they are alive, and no instruction without them. Every operand may be anywhere (`Any`), so nothing
-//! is split and nothing is ever too much: registers and spill slots are alike names of *units*, sets of values that are never alive at
-//! once. What Ion is good at is which parameters and arguments belong together: those that it put into one unit are joined
-//! before others of the same loop depth, and the packer decides the hardware registers.
+//! [`crate::join`] asks about registers that parameters, copies and tied operands connect and that cannot all
+//! share a place. regalloc2 (Ion) runs once for each file, over that file's graph, and sees only these
+//! registers: their definitions and each block's last uses, so that it knows where they are alive, and no
+//! instruction without them. Every operand may be anywhere (`Any`), so nothing is split and nothing is ever
+//! too much: registers and spill slots are alike names of *units*, sets of values that are never alive at
+//! once. What Ion is good at is which parameters and arguments belong together: those that it put into one
+//! unit are joined before others of the same loop depth, and the packer decides the hardware registers.
 //!
-//! regalloc2 knows no tuples, so one class serves all widths: a unit is as wide as its values. Edges that it calls critical get
-//! a block of their own in this view.
+//! regalloc2 knows no tuples, so one class serves all widths: a unit is as wide as its values. Edges that it
+//! calls critical get a block of their own in this view.
 //!
-//! An answer is advice: joins check interference themselves, the better of both results counts, and no answer (an
-//! error, too many live ranges) costs only moves. Cost: Ion's, in the live ranges of contested registers, and its memory is kept from run to
-//! run.
+//! An answer is advice: joins check interference themselves, the better of both results counts, and no answer
+//! (an error, too many live ranges) costs only moves. Cost: Ion's, in the live ranges of contested registers,
+//! and its memory is kept from run to run.
 //!
-//! Measured on real kernels for gfx900, each figure alone / with advice: microseconds of all of allocation for each instruction that
-//! comes in, on one core of a machine that others used too; moves between registers of one file that remain; the same
-//! weighted by 8 for each loop around them; VGPRs; spilled dwords.
+//! Measured on real kernels for gfx900, each figure alone / with advice: microseconds of all of allocation
+//! for each instruction that comes in, on one core of a machine that others used too; moves between registers
+//! of one file that remain; the same weighted by 8 for each loop around them; VGPRs; spilled dwords.
 //!
 //! | functions | instructions | time | moves | weighted | VGPRs | spills |
 //! |---|---|---|---|---|---|---|
@@ -26,10 +27,10 @@
 //! | 34 of hashcat, < 40,000 | 783,326 | 1.50 / 1.79 | 22,692 / 22,621 | 1,074,841 / 1,074,336 | 4,281 / 4,281 | 924 / 922 |
 //! | 10 of hashcat, more | 1,080,589 | 1.64 / 2.01 | 36,444 / 36,443 | 3,286,355 / 3,286,347 | 1,531 / 1,531 | 1,606 / 1,606 |
 //!
-//! The functions of hashcat are those of every twelfth module by size. One example (sha256's search) goes from 39 to 33 VGPRs, 6 to
-//! 7 waves; one function of hashcat (`m17500_s08`) saves 19 moves and needs 90 VGPRs for 84, 2 waves for 3. Seeing the whole file
-//! instead, regalloc2 took 5.3 microseconds more and left 673 moves more on hashcat. Whether units could also
-//! guide the order of packing is not tried.
+//! The functions of hashcat are those of every twelfth module by size. One example (sha256's search) goes
+//! from 39 to 33 VGPRs, 6 to 7 waves; one function of hashcat (`m17500_s08`) saves 19 moves and needs 90
+//! VGPRs for 84, 2 waves for 3. Seeing the whole file instead, regalloc2 took 5.3 microseconds more and left
+//! 673 moves more on hashcat. Whether units could also guide the order of packing is not tried.
 
 use crate::access::{registers, vreg_of};
 use crate::graph::{Graph, Numbering, edges, params};

@@ -1,25 +1,27 @@
 //! Webs: sets of registers and parts of tuples that share hardware registers.
 //!
-//! A *web* is a tuple of dwords in which each member register sits at a fixed offset; binding the web binds its members, and
-//! whatever connects two members (parameter and argument, tied operands, copies, parts of a `REG_SEQUENCE`) costs no move.
-//! Each dword of a web has its own live ranges, so parts of tuples die one by one.
+//! A *web* is a tuple of dwords in which each member register sits at a fixed offset; binding the web binds
+//! its members, and whatever connects two members (parameter and argument, tied operands, copies, parts of a
+//! `REG_SEQUENCE`) costs no move. Each dword of a web has its own live ranges, so parts of tuples die one by
+//! one.
 //!
-//! Two ranges conflict when they overlap *and* hold different values. A copy has the value of its source, dword by dword:
-//! as registers are SSA, wherever both are live both still hold it (the definition of the source dominates the copy's, so
-//! no path leads from the copy's definition through the source's to a use of the copy). So a part that lives on
-//! after it went into a tuple needs no second register.
+//! Two ranges conflict when they overlap *and* hold different values. A copy has the value of its source,
+//! dword by dword: as registers are SSA, wherever both are live both still hold it (the definition of the
+//! source dominates the copy's, so no path leads from the copy's definition through the source's to a use of
+//! the copy). So a part that lives on after it went into a tuple needs no second register.
 //!
-//! Who is joined first is decided by loop depth; a join that would overlap, break an alignment or grow
-//! a tuple too far ([`grown`]) is refused, and the moves stay. Ranges of a web are sorted and disjoint; the shorter list is
-//! searched in the longer one, and lists stop growing at [`MAX_RANGES`], so the cost is near linear.
+//! Who is joined first is decided by loop depth; a join that would overlap, break an alignment or grow a
+//! tuple too far ([`grown`]) is refused, and the moves stay. Ranges of a web are sorted and disjoint; the
+//! shorter list is searched in the longer one, and lists stop growing at [`MAX_RANGES`], so the cost is near
+//! linear.
 
 use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{Function, Operand, Reg, RegFile, VReg};
 
-/// Widest web in dwords that is wider than all its members. Long chains of overlapping tuples are hard to place, scalar ones more
-/// so because of their alignment.
+/// Widest web in dwords that is wider than all its members. Long chains of overlapping tuples are hard to
+/// place, scalar ones more so because of their alignment.
 fn grown(file: RegFile) -> i32 {
     match file {
         RegFile::Sgpr => 4,
@@ -104,7 +106,8 @@ pub(crate) struct Webs {
 
 const NONE: u32 = u32::MAX;
 
-/// The ranges of `ranges` from the first that ends behind `start` on. Cost: the logarithm of how many are skipped.
+/// The ranges of `ranges` from the first that ends behind `start` on. Cost: the logarithm of how many are
+/// skipped.
 fn skip(ranges: &[Range], start: u32) -> &[Range] {
     let mut step = 1;
     while ranges.get(step).is_some_and(|r| r.end <= start) {
@@ -342,8 +345,8 @@ impl Webs {
         web_a.align = align;
         web_a.phase = phase;
         self.merged[a] = web_a;
-        // The offset of a root is always 0: dword `low` of the old web a is dword 0 of the new one, so where b starts
-        // before a, b becomes the root.
+        // The offset of a root is always 0: dword `low` of the old web a is dword 0 of the new one, so where
+        // b starts before a, b becomes the root.
         if low < 0 {
             self.parent[ra as usize] = (rb, (-low) as i16);
             self.merged_of[rb as usize] = a as u32;
@@ -390,7 +393,8 @@ fn expand(web: &mut Merged) {
     }
 }
 
-/// Whether some piece of `a` overlaps a piece of `b` with another value in the dwords (of web a) of `values_at`.
+/// Whether some piece of `a` overlaps a piece of `b` with another value in the dwords (of web a) of
+/// `values_at`.
 fn conflict(
     a: &[Piece],
     b: &[Piece],

@@ -155,7 +155,7 @@ pub fn format_integers(i: usize, input: &[u32], out: &mut [u32]) {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Token { Number(i64), Plus, Times, Open, Close, End }
 #[derive(Debug)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "read by the derived Debug alone")]
 struct Record<'a> { name: &'a str, values: [i32; 3], flag: Option<bool>, token: Token }
 
 pub fn format_debug(i: usize, input: &[u32], out: &mut [u32]) {
@@ -274,9 +274,9 @@ pub fn hash_map(i: usize, input: &[u32], out: &mut [u32]) {
 }
 
 pub fn siphash(i: usize, input: &[u32], out: &mut [u32]) {
-    #[allow(deprecated)]
+    #[allow(deprecated, reason = "the one hasher that core has")]
     use core::hash::{Hash, Hasher, SipHasher};
-    #[allow(deprecated)]
+    #[allow(deprecated, reason = "the one hasher that core has")]
     let mut hasher = SipHasher::new_with_keys(i as u64, 77);
     input[..i % 9 + 1].hash(&mut hasher);
     ("text", Some(i as u8)).hash(&mut hasher);
@@ -463,7 +463,7 @@ pub fn big_struct(i: usize, input: &[u32], out: &mut [u32]) {
 
 pub fn many_arguments(i: usize, input: &[u32], out: &mut [u32]) {
     #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "more than registers pass is the point")]
     fn f(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64, j: u64, k: u64, l: u64, m: u64, n: u64, o: u64, p: u64, q: u64, r: u64, s: u8) -> u64 {
         [a, b, c, d, e, f, g, h, j, k, l, m, n, o, p, q, r].iter().fold(s.into(), |x, y| x.wrapping_mul(0x1_0000_01b3) ^ y)
     }

@@ -29,6 +29,7 @@ mod lines;
 pub mod load;
 pub mod memory;
 pub mod program;
+mod relocation;
 pub mod report;
 pub mod robustness;
 pub mod strict;

@@ -4,6 +4,7 @@
 //! relocatable object the addresses and the offsets of strings are relocations, which are applied to a copy of the section.
 //! Tables that are damaged say nothing: they are no reason to refuse an object. Cost: linear in the size of the tables.
 
+use crate::relocation;
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, DebugLineStr, DebugStr, EndianSlice, LittleEndian};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex};
@@ -11,10 +12,6 @@ use rustc_hash::FxHashMap;
 
 /// Most rows that are kept.
 const ROWS_MAX: usize = 1 << 22;
-/// Relocations of debug sections. Source: AMDGPU usage guide, "Relocation Records".
-const R_AMDGPU_ABS64: u32 = 3;
-const R_AMDGPU_ABS32: u32 = 6;
-const R_AMDGPU_ABS32_LO: u32 = 1;
 
 /// Line of the code from an address on; line 0 ends a sequence.
 #[derive(Clone, Copy, Debug)]
@@ -120,15 +117,15 @@ fn section(elf: &ElfFile64<'_>, name: &str, base: &FxHashMap<SectionIndex, u64>)
             continue;
         };
         let size = match r_type.0 {
-            R_AMDGPU_ABS64 => 8,
-            R_AMDGPU_ABS32 | R_AMDGPU_ABS32_LO => 4,
+            relocation::ABS64 => 8,
+            relocation::ABS32 | relocation::ABS32_LO => 4,
             _ => continue,
         };
         let Ok(symbol) = elf.symbol_by_index(index) else { continue };
         let start = symbol.section_index().and_then(|i| base.get(&i)).copied().unwrap_or(0);
         let value = start
             .wrapping_add(symbol.address())
-            .wrapping_add(crate::load::addend(&bytes, offset, &reloc) as u64);
+            .wrapping_add(relocation::addend(&bytes, offset, &reloc) as u64);
         let slot = usize::try_from(offset).ok().and_then(|at| bytes.get_mut(at..at.checked_add(size)?));
         if let Some(slot) = slot {
             slot.copy_from_slice(&value.to_le_bytes()[..size]);

@@ -7,6 +7,7 @@
 
 use crate::legacy;
 use crate::lines::Lines;
+use crate::relocation::{self, addend};
 use crate::report::{Kind, Report, Result};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::{KernelMeta, Metadata};
@@ -88,23 +89,6 @@ fn driver_symbol(name: &str) -> Option<u32> {
 /// The offset of an undefined symbol: far outside of the image, 64 KB apart.
 pub fn external_offset(name: &str) -> u64 {
     EXTERNALS + (crate::memory::digest(name.as_bytes()) >> 8 & 0xffff) * 0x1_0000
-}
-
-/// A relocation's addend, which the field in `data` holds where the relocation does not (`SHT_REL`).
-pub(crate) fn addend(data: &[u8], at: u64, relocation: &object::Relocation) -> i64 {
-    let RelocationFlags::Elf { r_type } = relocation.flags() else { return relocation.addend() };
-    if !relocation.has_implicit_addend() {
-        return relocation.addend();
-    }
-    let field = |width: usize| {
-        let at = usize::try_from(at).ok()?;
-        data.get(at..at.checked_add(width)?)
-    };
-    match r_type.0 {
-        3 | 5 | 13 => field(8).and_then(|f| f.try_into().ok()).map_or(0, i64::from_le_bytes),
-        14 => field(2).and_then(|f| f.try_into().ok()).map_or(0, |f| i16::from_le_bytes(f).into()),
-        _ => field(4).and_then(|f| f.try_into().ok()).map_or(0, |f| i32::from_le_bytes(f).into()),
-    }
 }
 
 fn bad(message: impl Into<String>) -> Box<Report> {
@@ -334,7 +318,7 @@ impl CodeObject {
                         return Err(bad(format!("undefined symbol {}", symbol.name().unwrap_or("?"))));
                     }
                 };
-                let entry = if matches!(r_type.0, 7..=9) {
+                let entry = if matches!(r_type.0, relocation::GOTPCREL..=relocation::GOTPCREL32_HI) {
                     let next = self.image.len() as u64;
                     let at = *self.got.entry(target).or_insert(next);
                     if at == next {
@@ -372,33 +356,32 @@ impl CodeObject {
     }
 
     /// Applies one relocation; `value` is symbol plus addend relative to the image, `got` the GOT entry plus addend.
-    /// Source: AMDGPU usage guide, "Relocation Records".
     fn relocate(&mut self, place: u64, r_type: u32, value: i64, got: Option<i64>) -> Result<()> {
         let rel = value.wrapping_sub(place as i64);
         let got_rel = got.unwrap_or(value).wrapping_sub(place as i64);
         match r_type {
-            0 => Ok(()),
-            1 | 6 => {
+            relocation::NONE => Ok(()),
+            relocation::ABS32_LO | relocation::ABS32 => {
                 self.patches.push((place, Patch::Abs32Lo(value)));
                 Ok(())
             }
-            2 => {
+            relocation::ABS32_HI => {
                 self.patches.push((place, Patch::Abs32Hi(value)));
                 Ok(())
             }
-            3 | 13 => {
+            relocation::ABS64 | relocation::RELATIVE64 => {
                 self.patches.push((place, Patch::Abs64(value)));
                 Ok(())
             }
-            4 | 10 => self.patch_u32(place, rel as u32),
-            5 => {
+            relocation::REL32 | relocation::REL32_LO => self.patch_u32(place, rel as u32),
+            relocation::REL64 => {
                 self.patch_u32(place, rel as u32)?;
                 self.patch_u32(place + 4, (rel >> 32) as u32)
             }
-            7 | 8 => self.patch_u32(place, got_rel as u32),
-            9 => self.patch_u32(place, (got_rel >> 32) as u32),
-            11 => self.patch_u32(place, (rel >> 32) as u32),
-            14 => {
+            relocation::GOTPCREL | relocation::GOTPCREL32_LO => self.patch_u32(place, got_rel as u32),
+            relocation::GOTPCREL32_HI => self.patch_u32(place, (got_rel >> 32) as u32),
+            relocation::REL32_HI => self.patch_u32(place, (rel >> 32) as u32),
+            relocation::REL16 => {
                 let imm = (rel.wrapping_sub(4) / 4) as i16;
                 let slot =
                     usize::try_from(place).ok().and_then(|at| self.image.get_mut(at..at.checked_add(2)?));

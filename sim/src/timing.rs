@@ -21,7 +21,6 @@
 //! | memory bandwidth | 16 bytes a cycle and compute unit | chosen: some 500 GB/s at 1.5 GHz over 20 units |
 //! | latencies | see [`LATENCY`] | chosen within what microbenchmarks of GCN give |
 
-use crate::strict::waits::EventKind;
 use mir::isa::LatencyClass;
 use serde::Serialize;
 
@@ -55,16 +54,6 @@ pub const LATENCY: Latency = Latency {
     lds: LatencyClass::Lds.cycles() as u64,
     other: LatencyClass::Other.cycles() as u64,
 };
-
-/// Cycles from issue to the result of an event.
-pub fn latency(kind: EventKind) -> u64 {
-    match kind {
-        EventKind::Vmem | EventKind::Flat => LATENCY.vector,
-        EventKind::Smem => LATENCY.scalar,
-        EventKind::Lds => LATENCY.lds,
-        EventKind::Gds | EventKind::Message | EventKind::Export => LATENCY.other,
-    }
-}
 
 /// Cycles of the LDS unit for accesses of `dwords` at these byte offsets (`None`: the lane is inactive): half a wave at a time, and each bank
 /// gives one dword a cycle.

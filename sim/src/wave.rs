@@ -9,11 +9,12 @@ use crate::strict::clause::Clause;
 use crate::strict::hazards::Clock;
 use crate::strict::waits::Waits;
 use mir::machine::PReg;
+use mir::target::{WaitCounts, WaveSize};
 
-/// Lanes of a wave.
-pub const LANES: usize = 64;
+/// Lanes that a wave has at most, and places for them in every VGPR and mask.
+pub const MAX_LANES: usize = 64;
 /// One value a lane.
-pub type Lanes = [u32; LANES];
+pub type Lanes = [u32; MAX_LANES];
 /// Scalar registers by [`PReg`] number.
 pub const SCALARS: usize = 160;
 
@@ -33,6 +34,8 @@ pub enum Status {
 /// A wave.
 #[derive(Clone, Debug)]
 pub struct Wave {
+    /// Lanes that it has; bits of masks beyond are 0.
+    pub size: WaveSize,
     /// Scalar registers.
     pub s: [u32; SCALARS],
     /// Their undefined bits.
@@ -73,21 +76,22 @@ fn garbage(seed: u64, n: u64) -> u32 {
 }
 
 impl Wave {
-    /// A wave whose counters count to `vm_max` and `lgkm_max`.
-    pub fn new(vm_max: u32, lgkm_max: u32) -> Self {
+    /// A wave of `size` whose counters count to `max`.
+    pub fn new(size: WaveSize, max: WaitCounts) -> Self {
         Self {
+            size,
             s: [0; SCALARS],
             su: [!0; SCALARS],
             scc: false,
             scc_undef: true,
-            v: vec![[0; LANES]; 256],
-            vu: vec![[!0; LANES]; 256],
+            v: vec![[0; MAX_LANES]; 256],
+            vu: vec![[!0; MAX_LANES]; 256],
             v_undef: [!0; 256],
             mode: 0,
             pc: 0,
             status: Status::Running,
             index: 0,
-            waits: Waits::new(vm_max, lgkm_max),
+            waits: Waits::new(max),
             clock: Clock::default(),
             clause: Clause::default(),
             gpr_idx: false,
@@ -133,12 +137,42 @@ impl Wave {
     /// EXEC.
     #[inline]
     pub fn exec(&self) -> u64 {
-        self.pair(PReg::EXEC_LO)
+        self.mask(PReg::EXEC_LO)
+    }
+
+    /// Sets EXEC; lanes that the wave does not have are left out.
+    #[inline]
+    pub fn set_exec(&mut self, lanes: u64) {
+        self.set_mask(PReg::EXEC_LO, lanes, 0);
     }
 
     /// VCC.
     pub fn vcc(&self) -> u64 {
-        self.pair(PReg::VCC_LO)
+        self.mask(PReg::VCC_LO)
+    }
+
+    /// A mask of lanes: a scalar register, or a pair where the wave has 64 lanes.
+    #[inline]
+    pub fn mask(&self, reg: PReg) -> u64 {
+        self.pair(reg) & self.size.all_lanes()
+    }
+
+    /// Undefined bits of a mask of lanes.
+    #[inline]
+    pub fn mask_undef(&self, reg: PReg) -> u64 {
+        self.pair_undef(reg) & self.size.all_lanes()
+    }
+
+    /// Writes a mask of lanes and nothing behind it.
+    #[inline]
+    pub fn set_mask(&mut self, reg: PReg, value: u64, undef: u64) {
+        match self.size {
+            WaveSize::W64 => self.set_pair(reg, value, undef),
+            WaveSize::W32 => {
+                let i = usize::from(reg.0).min(SCALARS - 1);
+                (self.s[i], self.su[i]) = (value as u32, undef as u32);
+            }
+        }
     }
 
     /// A pair of scalar registers.
@@ -194,7 +228,7 @@ impl Wave {
         } else {
             let select = spread(mask);
             let v = &mut self.v[n];
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 v[l] = v[l] & !select[l] | value[l] & select[l];
             }
             Some(select)
@@ -206,7 +240,7 @@ impl Wave {
         match select {
             None => *vu = *u,
             Some(select) => {
-                for l in 0..LANES {
+                for l in 0..MAX_LANES {
                     vu[l] = vu[l] & !select[l] | u[l] & select[l];
                 }
             }
@@ -223,7 +257,7 @@ impl Wave {
     pub fn undef_of(&self, n: usize) -> Lanes {
         let n = n & 255;
         if self.v_undef[n] == 0 {
-            return [0; LANES];
+            return [0; MAX_LANES];
         }
         let select = spread(self.v_undef[n]);
         std::array::from_fn(|l| self.vu[n][l] & select[l])
@@ -235,17 +269,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn masks_of_32_lanes_are_one_register() {
+        let mut w = Wave::new(WaveSize::W32, WaitCounts::from([63, 7, 15, 0]));
+        w.set_s(PReg::EXEC_HI, 7);
+        w.set_exec(u64::MAX);
+        assert_eq!((w.exec(), w.s[usize::from(PReg::EXEC_HI.0)]), (0xffff_ffff, 7));
+        w.set_mask(PReg::VCC_LO, 5, 2);
+        w.set_s(PReg::VCC_HI, 9);
+        assert_eq!((w.vcc(), w.mask_undef(PReg::VCC_LO), w.pair(PReg::VCC_LO)), (5, 2, 9 << 32 | 5));
+    }
+
+    #[test]
     fn lanes_become_defined_one_by_one() {
-        let mut w = Wave::new(63, 15);
+        let mut w = Wave::new(WaveSize::W64, WaitCounts::from([63, 7, 15, 0]));
         w.reset(1, 256);
-        w.write_v(3, &[7; LANES], None, 0xff);
+        w.write_v(3, &[7; MAX_LANES], None, 0xff);
         assert_eq!((w.undef_at(3, 7), w.undef_at(3, 8)), (0, !0));
-        let mut u = [0; LANES];
+        let mut u = [0; MAX_LANES];
         u[1] = 0xf0;
-        w.write_v(3, &[9; LANES], Some(&u), 0x3);
+        w.write_v(3, &[9; MAX_LANES], Some(&u), 0x3);
         assert_eq!((w.v[3][0], w.v[3][2], w.undef_at(3, 1), w.v_undef[3]), (9, 7, 0xf0, !0xff | 2));
         assert_eq!(w.undef_of(3)[..3], [0, 0xf0, 0]);
-        w.write_v(3, &[9; LANES], None, !0);
-        assert_eq!(w.undef_of(3), [0; LANES]);
+        w.write_v(3, &[9; MAX_LANES], None, !0);
+        assert_eq!(w.undef_of(3), [0; MAX_LANES]);
     }
 }

@@ -1,8 +1,9 @@
 //! Compile time per IR instruction: gcnc and LLVM in one process on the same parsed modules.
 //!
-//! `cargo bench -p gcnc-tests`. Modules: every example, and of hashcat's kernels those in `$GCNC_CACHE/hashcat-bitcode` (`tests/corpus`
-//! makes them) that are named below. gcnc's time includes the translation from LLVM's module; LLVM's is
-//! `LLVMTargetMachineEmitToMemoryBuffer` on a fresh copy of the module.
+//! `cargo bench -p gcnc-tests`. Modules: every example, and of hashcat's kernels those in
+//! `$GCNC_CACHE/hashcat-bitcode` (`tests/corpus` makes them) that are named below. gcnc's time includes the
+//! translation from LLVM's module; LLVM's is `LLVMTargetMachineEmitToMemoryBuffer` on a fresh copy of the
+//! module.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use inkwell::OptimizationLevel;
@@ -69,8 +70,8 @@ fn modules() -> Vec<(String, PathBuf)> {
     out
 }
 
-/// clang emits beside every kernel a second copy of its body that nothing calls. gcnc does not compile it; LLVM would, so
-/// it is removed for both.
+/// clang emits beside every kernel a second copy of its body that nothing calls. gcnc does not compile it;
+/// LLVM would, so it is removed for both.
 fn remove_dead_copies(module: &Module) {
     let dead: Vec<_> = module
         .get_functions()

@@ -1,12 +1,14 @@
-//! Runs hashcat's kernels as gcnc and as `llc` compiled them on the simulator with the same inputs and compares what they leave in memory.
+//! Runs hashcat's kernels as gcnc and as `llc` compiled them on the simulator with the same inputs and
+//! compares what they leave in memory.
 //!
-//! A fast hash's kernel stores nothing unless the digest is the one searched for, which random input never gives. So modules
-//! are compiled from a view of hashcat's sources ([`observed_sources`]) in which comparing a digest means mixing it into a buffer; everything
-//! before, the hash itself, stays as it is.
+//! A fast hash's kernel stores nothing unless the digest is the one searched for, which random input never
+//! gives. So modules are compiled from a view of hashcat's sources ([`observed_sources`]) in which comparing
+//! a digest means mixing it into a buffer; everything before, the hash itself, stays as it is.
 //!
-//! Arguments are random but such that loops end: lengths, counts and positions are small. What remains wild is harmless, as unmapped
-//! memory reads as a function of its address ([`sim::Unmapped::Hash`]). Where `llc`'s object breaks a check itself or uses up
-//! its budget, the input says nothing about gcnc and the kernel is skipped. Bits that are undefined after `llc`'s run are not compared.
+//! Arguments are random but such that loops end: lengths, counts and positions are small. What remains wild
+//! is harmless, as unmapped memory reads as a function of its address ([`sim::Unmapped::Hash`]). Where
+//! `llc`'s object breaks a check itself or uses up its budget, the input says nothing about gcnc and the
+//! kernel is skipped. Bits that are undefined after `llc`'s run are not compared.
 
 use crate::measure::{self, Compiler};
 use crate::{corpus, toolchain};
@@ -15,7 +17,8 @@ use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory, Report, Unmapped}
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Work-items that hashcat's kernels see in `gid_max`; not a multiple of the group, so that lanes leave early.
+/// Work-items that hashcat's kernels see in `gid_max`; not a multiple of the group, so that lanes leave
+/// early.
 const ITEMS: u32 = 100;
 /// Work-items of a group, the value of `FIXED_LOCAL_SIZE`.
 const GROUP: u32 = 64;
@@ -62,7 +65,8 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// What replaces the comparison of a digest: it is mixed into the buffer of results, 4 dwords for each work-item.
+/// What replaces the comparison of a digest: it is mixed into the buffer of results, 4 dwords for each
+/// work-item.
 const OBSERVE: &str = "
 #define GCNC_OBSERVE(a,b,c,d) { \\
   GLOBAL_AS u32 *seen = d_return_buf + 4 * (gid & 127); \\
@@ -82,7 +86,8 @@ const OBSERVE: &str = "
 #define MATCHES_NONE_VS(a,b) 0
 ";
 
-/// A view of hashcat's sources below `folder` in which digests are observable: links to all files but the few that compare.
+/// A view of hashcat's sources below `folder` in which digests are observable: links to all files but the few
+/// that compare.
 pub fn observed_sources(hashcat: &Path, folder: &Path) -> Result<(), String> {
     let (from, to) = (hashcat.join("OpenCL"), folder.join("OpenCL"));
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
@@ -138,7 +143,8 @@ fn contents(index: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
     rng.fill(&mut bytes);
     let len = bytes.len();
     match index {
-        // `pws`, `combs_buf`: 64 dwords of text, then the length (not 0: some kernels divide by it). What is beyond the length is zero, as kernels rely on.
+        // `pws`, `combs_buf`: 64 dwords of text, then the length (not 0: some kernels divide by it). What is
+        // beyond the length is zero, as kernels rely on.
         0 | 2 => {
             for item in 0..len / 260 {
                 let length = rng.u32(1..32);
@@ -148,7 +154,8 @@ fn contents(index: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
                 put(&mut bytes, item * 65 + 64, length);
             }
         }
-        // `rules_buf`: 32 commands a rule, ended by zero. Two letters that take no parameter and one that takes one.
+        // `rules_buf`: 32 commands a rule, ended by zero. Two letters that take no parameter and one that
+        // takes one.
         1 => {
             for (dword, _) in (0..len).step_by(4).enumerate() {
                 let command =
@@ -164,7 +171,8 @@ fn contents(index: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
                 numbers.iter().enumerate().for_each(|(k, &number)| put(&mut bytes, base + 128 + k, number));
             }
         }
-        // `tmps`, `hooks`, `esalt_bufs`: mostly data, but with many small numbers, as any of them may be a length.
+        // `tmps`, `hooks`, `esalt_bufs`: mostly data, but with many small numbers, as any of them may be a
+        // length.
         4 | 5 | 18 => {
             for dword in 0..len / 4 {
                 match rng.u32(0..4) {
@@ -285,7 +293,8 @@ pub fn both_objects(
     Ok((object(Compiler::Gcnc)?, object(Compiler::Llc)?))
 }
 
-/// Compares `count` kernels, spread evenly over `sources`, and hands each result to `seen` as soon as it is known.
+/// Compares `count` kernels, spread evenly over `sources`, and hands each result to `seen` as soon as it is
+/// known.
 pub fn compare(
     gcnc: &Path,
     hashcat: &Path,

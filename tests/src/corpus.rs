@@ -1,7 +1,7 @@
 //! hashcat's OpenCL kernels as input: real, large, register-hungry programs.
 //!
-//! Each source file is one module. clang makes bitcode of it once (kept in the cache), then gcnc compiles the bitcode in a
-//! process of its own, so that a crash or a hang is an outcome like any other.
+//! Each source file is one module. clang makes bitcode of it once (kept in the cache), then gcnc compiles the
+//! bitcode in a process of its own, so that a crash or a hang is an outcome like any other.
 
 use crate::toolchain;
 use rayon::prelude::*;
@@ -85,7 +85,8 @@ fn macros(stem: &str) -> Vec<String> {
         .collect()
 }
 
-/// The bitcode of `source`, made by clang unless it is in `cache` already; `None` where clang rejects the file.
+/// The bitcode of `source`, made by clang unless it is in `cache` already; `None` where clang rejects the
+/// file.
 pub fn bitcode(hashcat: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
     let stem = source.file_stem()?.to_string_lossy().into_owned();
     let (bitcode, rejected) = (cache.join(format!("{stem}.bc")), cache.join(format!("{stem}.rejected")));

@@ -1,4 +1,5 @@
-//! A GPU as a host program sees it, backed by the simulator or the interpreter of IR: buffers, launches, results.
+//! A GPU as a host program sees it, backed by the simulator or the interpreter of IR: buffers, launches,
+//! results.
 
 use crate::interpret::Interpreter;
 use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
@@ -93,7 +94,8 @@ pub fn args_of<T>(buffers: &[Buffer<T>]) -> Vec<Arg> {
     buffers.iter().map(|&buffer| buffer.into()).collect()
 }
 
-/// The first of three buffers after `kernel(out, a, b)` ran on `items` work-items in groups of 64. `out` starts as zeros.
+/// The first of three buffers after `kernel(out, a, b)` ran on `items` work-items in groups of 64. `out`
+/// starts as zeros.
 ///
 /// # Errors
 /// The simulator's report.
@@ -123,8 +125,8 @@ pub fn run_on_two(
 /// Work-items of [`run_words`].
 pub const ITEMS: u32 = 64;
 
-/// Compiles `text` with every check of the compiler on and runs kernel `k(out, in)` on one wave, `in` holding `input`: what each work-item leaves in
-/// its dword of `out`, which starts as zeros.
+/// Compiles `text` with every check of the compiler on and runs kernel `k(out, in)` on one wave, `in` holding
+/// `input`: what each work-item leaves in its dword of `out`, which starts as zeros.
 ///
 /// # Panics
 /// Where the compiler refuses the text or the simulator reports something, as it serves tests alone.
@@ -183,7 +185,8 @@ pub struct Gpu {
     pub rng: fastrand::Rng,
     /// Launches so far.
     pub launches: Vec<Launch>,
-    /// Whether a launch executed operations whose results may differ in the last places; known of the interpreter alone.
+    /// Whether a launch executed operations whose results may differ in the last places; known of the
+    /// interpreter alone.
     pub approximate: bool,
     /// Is shown every launch before it runs, with memory as it is then; an error ends the program.
     pub watch: Option<Box<Watch>>,

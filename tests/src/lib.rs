@@ -19,7 +19,8 @@ pub mod toolchain;
 
 use std::process::ExitCode;
 
-/// What a program of this crate ends with: `Ok` says whether all was well, an error is printed after the program's name.
+/// What a program of this crate ends with: `Ok` says whether all was well, an error is printed after the
+/// program's name.
 pub fn exit(program: &str, result: Result<bool, String>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,

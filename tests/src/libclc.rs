@@ -1,14 +1,17 @@
-//! libclc as input: Debian's library of OpenCL functions for `amdgcn-amd-amdhsa`, every function compiled as a function, and its mathematics run on the simulator.
+//! libclc as input: Debian's library of OpenCL functions for `amdgcn-amd-amdhsa`, every function compiled as
+//! a function, and its mathematics run on the simulator.
 //!
-//! The bitcode has some thousand functions that call each other. They are compiled as they stand, at each level and for each processor; functions that
-//! nothing calls are kept. A sample of the mathematics is called by the calling convention with 64 lanes of arguments, special values among them, and compared with the same
-//! function in `f64`. Bounds in units in the last place: OpenCL C 3.0, "Relative Error as ULPs", full profile.
+//! The bitcode has some thousand functions that call each other. They are compiled as they stand, at each
+//! level and for each processor; functions that nothing calls are kept. A sample of the mathematics is called
+//! by the calling convention with 64 lanes of arguments, special values among them, and compared with the
+//! same function in `f64`. Bounds in units in the last place: OpenCL C 3.0, "Relative Error as ULPs", full
+//! profile.
 
 use crate::llvm_suite::refusals::reason;
 use gcnc::{CompileOptions, FileType};
 use mir::target::Target;
 use sim::single::{Entry, Setting, run_single};
-use sim::wave::{LANES, Lanes};
+use sim::wave::{Lanes, MAX_LANES};
 use sim::{CodeObject, Config, Dispatch, Memory, Unmapped};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -185,7 +188,7 @@ pub fn largest_error(
     let finished =
         run_single(object, &mut memory, &mut setting, &config, &target).map_err(|r| r.to_string())?;
     let mut worst = (0.0, String::new());
-    for lane in 0..LANES {
+    for lane in 0..MAX_LANES {
         let (x, y) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
         let exact = match math.exact {
             One(f) => f(x.into()),

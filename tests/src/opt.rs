@@ -1,7 +1,8 @@
 //! Random pipelines of LLVM's passes: code of other shapes, with the same meaning.
 //!
-//! Generators write what they think of; passes that rotate, unswitch, peel and thread jumps make of it what they did not think of. What opt
-//! is wrong about would be a difference too, so a finding with passes is compared with llc's code before anybody looks for it in gcnc.
+//! Generators write what they think of; passes that rotate, unswitch, peel and thread jumps make of it what
+//! they did not think of. What opt is wrong about would be a difference too, so a finding with passes is
+//! compared with llc's code before anybody looks for it in gcnc.
 
 use crate::toolchain;
 use fastrand::Rng;

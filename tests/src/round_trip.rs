@@ -23,8 +23,8 @@ pub struct Findings {
     pub wrong: Vec<String>,
 }
 
-/// Compiles `module` twice, the second time from the text after every step, and compares.
-/// Also damages each text `damage` times, and parses that: whatever it makes of it, the parser does not panic.
+/// Compiles `module` twice, the second time from the text after every step, and compares. Also damages each
+/// text `damage` times, and parses that: whatever it makes of it, the parser does not panic.
 pub fn check(module: &Module, options: &CompileOptions, damage: u32) -> Findings {
     let options = CompileOptions { file_type: FileType::Obj, threads: 1, ..options.clone() };
     let plain = gcnc::compile_module(module.clone(), &options);

@@ -1,5 +1,5 @@
-//! The tools around gcnc: clang to make bitcode, `llc` to compare with, `ld.lld` to link. Each is a Debian package that
-//! `scripts/setup` installs.
+//! The tools around gcnc: clang to make bitcode, `llc` to compare with, `ld.lld` to link. Each is a Debian
+//! package that `scripts/setup` installs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +36,8 @@ pub fn clang(source: &Path, bitcode: &Path, cpu: &str, level: u8, extra: &[&str]
     run(&mut command).map(drop)
 }
 
-/// Compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22 writes.
+/// Compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22
+/// writes.
 pub fn llc(bitcode: &Path, object: &Path, cpu: &str, level: u8) -> Result<(), String> {
     let mut command = Command::new("llc-22");
     command

@@ -1,7 +1,8 @@
-//! Calls: functions of one module called by kernels of another, each compiled by gcnc and by `llc`, in all four combinations. Linked
-//! by `ld.lld` and run on the simulator, all must leave the same memory; so both follow one calling convention, and what a callee may not
-//! change survives. `callee.ll` has recursion, arguments on the stack, `byval`, `sret`, results too large for registers, narrow and
-//! wide types, handed-on ids, calls through pointers, uniform arguments, frames, and values in registers across calls.
+//! Calls: functions of one module called by kernels of another, each compiled by gcnc and by `llc`, in all
+//! four combinations. Linked by `ld.lld` and run on the simulator, all must leave the same memory; so both
+//! follow one calling convention, and what a callee may not change survives. `callee.ll` has recursion,
+//! arguments on the stack, `byval`, `sret`, results too large for registers, narrow and wide types, handed-on
+//! ids, calls through pointers, uniform arguments, frames, and values in registers across calls.
 
 use gcnc_tests::{gpu, toolchain};
 use sim::CodeObject;
@@ -190,7 +191,8 @@ declare void @llvm.amdgcn.s.barrier()
     same_as_llc(text, "gfx803");
 }
 
-/// Objects of variable size, the same and not the same in all lanes, beside calls and an object of large alignment.
+/// Objects of variable size, the same and not the same in all lanes, beside calls and an object of large
+/// alignment.
 #[test]
 fn stack_objects_of_variable_size() {
     let text = "

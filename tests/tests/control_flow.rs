@@ -1,4 +1,5 @@
-//! Loops whose back edges, exits and masks are shared in unusual ways. Each kernel runs on the simulator; what it leaves is computed here as well.
+//! Loops whose back edges, exits and masks are shared in unusual ways. Each kernel runs on the simulator;
+//! what it leaves is computed here as well.
 
 use gcnc_tests::gpu::{ITEMS, run_words};
 
@@ -10,8 +11,9 @@ fn check(text: &str, input: &[u32], expected: &[u32]) {
     }
 }
 
-/// A block is the latch of two loops, one inside the other: lanes that leave the inner loop for the header of the outer one must run that again.
-/// No values pass along the edges, so they are not split for other reasons.
+/// A block is the latch of two loops, one inside the other: lanes that leave the inner loop for the header of
+/// the outer one must run that again. No values pass along the edges, so they are not split for other
+/// reasons.
 const SHARED_LATCH: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
@@ -47,8 +49,8 @@ fn one_latch_of_two_loops() {
     }
 }
 
-/// A loop behind a loop that an edge which is never taken makes a part of it: what is `i1` in the first one is used in the second by lanes that
-/// came there in different iterations.
+/// A loop behind a loop that an edge which is never taken makes a part of it: what is `i1` in the first one
+/// is used in the second by lanes that came there in different iterations.
 const FALSE_PART: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
@@ -98,7 +100,8 @@ fn an_edge_never_taken_makes_no_loop() {
     check(FALSE_PART, &[0], &[1; ITEMS as usize]);
 }
 
-/// The mode of the descriptor and what the code expects of it must be the same where operands and results are treated apart.
+/// The mode of the descriptor and what the code expects of it must be the same where operands and results are
+/// treated apart.
 const QUOTIENT: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 {
@@ -143,7 +146,8 @@ fn quotients_where_operands_and_results_are_treated_apart() {
     }
 }
 
-/// Where all lanes of a pixel shader are killed, it exports nothing from a block of its own: what sets EXEC for the export is no place for it.
+/// Where all lanes of a pixel shader are killed, it exports nothing from a block of its own: what sets EXEC
+/// for the export is no place for it.
 #[test]
 fn a_kill_that_takes_all_lanes() {
     let text = r#"

@@ -1,4 +1,5 @@
-//! Every file below `tests/filetests`: `BLESS=1` writes what passes leave into the files, which is to be read before it is committed.
+//! Every file below `tests/filetests`: `BLESS=1` writes what passes leave into the files, which is to be read
+//! before it is committed.
 
 use gcnc::pipeline::PASSES;
 use gcnc_tests::filetests::{check, files};

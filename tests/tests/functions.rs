@@ -1,5 +1,6 @@
-//! Functions and their stack: frames larger than an offset reaches, objects of variable size in loops, variable arguments, `invoke`, and
-//! addresses that are folded across the end of a loop. Each kernel runs on the simulator, and its results are computed here as well.
+//! Functions and their stack: frames larger than an offset reaches, objects of variable size in loops,
+//! variable arguments, `invoke`, and addresses that are folded across the end of a loop. Each kernel runs on
+//! the simulator, and its results are computed here as well.
 
 use gcnc_tests::gpu::{ITEMS, run_words as run};
 use std::fmt::Write;
@@ -19,7 +20,8 @@ fn check(processors: &[&str], text: &str, input: &[u32], expected: &[u32]) {
     }
 }
 
-/// A function (or a kernel) with an object of 8 KiB, a uniform condition that lives in SCC, and more values than registers.
+/// A function (or a kernel) with an object of 8 KiB, a uniform condition that lives in SCC, and more values
+/// than registers.
 fn large_frame(function: bool, values: usize) -> String {
     let mut body = String::from(
         "  %big = alloca [2048 x i32], addrspace(5)\n  %end = getelementptr i32, ptr addrspace(5) %big, i32 2047\n\
@@ -65,8 +67,8 @@ fn spills_behind_large_objects_are_found_again() {
     }
 }
 
-/// Two objects for each turn of a loop, one of a size that differs between lanes, which leave the loop at different times. All turns together take more than the
-/// stack has.
+/// Two objects for each turn of a loop, one of a size that differs between lanes, which leave the loop at
+/// different times. All turns together take more than the stack has.
 const GROWING: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 declare ptr addrspace(5) @llvm.stacksave.p5()
@@ -175,7 +177,8 @@ fn each_turn_of_a_loop_has_its_own_object() {
     }
 }
 
-/// The sum of variable arguments by `va_arg`, by pointers, through a copy of the list, and over calls that might unwind.
+/// The sum of variable arguments by `va_arg`, by pointers, through a copy of the list, and over calls that
+/// might unwind.
 const VARIABLE: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 declare i32 @llvm.amdgcn.workitem.id.x()
@@ -251,7 +254,8 @@ fn variable_arguments_arrive() {
     check(&["gfx900", "gfx803"], VARIABLE, &[0], &expected);
 }
 
-/// Lanes leave the loop at different turns; the place behind the last one written is uniform in the loop, but not after it.
+/// Lanes leave the loop at different turns; the place behind the last one written is uniform in the loop, but
+/// not after it.
 const BEHIND: &str = r#"
 target triple = "amdgcn-amd-amdhsa"
 declare i32 @llvm.amdgcn.workitem.id.x()

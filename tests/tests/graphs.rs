@@ -1,6 +1,7 @@
 //! Kernels over all small control-flow graphs and over random ones compute what they must, at both levels.
 //!
-//! `GCNC_GRAPHS=all` asks for the long run: every graph of five blocks and a million random programs, some hours.
+//! `GCNC_GRAPHS=all` asks for the long run: every graph of five blocks and a million random programs, some
+//! hours.
 
 use gcnc_tests::graphs::program::{LANES, STRIDE};
 use gcnc_tests::graphs::{
@@ -72,7 +73,8 @@ fn setting(level: u8) -> Setting {
     Setting { cpu: "gfx900".to_owned(), level, verify: true, passes: None, compiler: Compiler::Gcnc }
 }
 
-/// The judge itself: kernels that do something else than the programs that are evaluated are found, whatever it is.
+/// The judge itself: kernels that do something else than the programs that are evaluated are found, whatever
+/// it is.
 #[test]
 fn wrong_results_are_found() {
     let mut found = 0;
@@ -96,8 +98,8 @@ fn wrong_results_are_found() {
     assert!(found > 5, "{found}");
 }
 
-/// LLVM's text of a module, read again, is compiled to the same code. (Not where a switch has several cases of one target: the reader orders them
-/// its own way.)
+/// LLVM's text of a module, read again, is compiled to the same code. (Not where a switch has several cases
+/// of one target: the reader orders them its own way.)
 #[test]
 fn text_says_what_the_module_does() {
     for (seed, graph) in (0u64..).zip(graphs::graphs(3).step_by(13)) {
@@ -148,7 +150,8 @@ fn straight(ops: Vec<Op>, ends: Vec<graphs::End>) -> Program {
     program
 }
 
-/// Lanes that went another way do not take part; those that are in the same round do, whichever way they came.
+/// Lanes that went another way do not take part; those that are in the same round do, whichever way they
+/// came.
 #[test]
 fn evaluation_knows_who_is_together() {
     use graphs::program::{Pick, Source};
@@ -235,7 +238,8 @@ fn interpreted(program: &Program, inputs: Inputs, simplified: bool) -> Result<Ve
     Ok(memory.read_u32s(out))
 }
 
-/// Two references judge each other: the direct evaluation, and the interpreter of IR with its own account of who is together.
+/// Two references judge each other: the direct evaluation, and the interpreter of IR with its own account of
+/// who is together.
 #[test]
 fn references_agree() {
     let all = if long() { vec![(1, 1), (2, 1), (3, 1), (4, 1)] } else { vec![(2, 1), (3, 7), (4, 331)] };

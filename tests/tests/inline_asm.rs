@@ -1,7 +1,8 @@
-//! Inline assembly: kernels run on the simulator, on processors of all generations, at two levels of optimisation, with the allocation checked.
+//! Inline assembly: kernels run on the simulator, on processors of all generations, at two levels of
+//! optimisation, with the allocation checked.
 //!
-//! Each kernel reads `a[i]` and writes `out[i]`; the test knows the function. Texts that need what a processor lacks are not run there. What LLVM refuses is
-//! refused by name.
+//! Each kernel reads `a[i]` and writes `out[i]`; the test knows the function. Texts that need what a
+//! processor lacks are not run there. What LLVM refuses is refused by name.
 
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 

@@ -1,4 +1,5 @@
-//! The interpreter of IR against results computed beside programs, against the simulator, and against the CPU's results of the examples.
+//! The interpreter of IR against results computed beside programs, against the simulator, and against the
+//! CPU's results of the examples.
 
 use gcnc_tests::examples::EXAMPLES;
 use gcnc_tests::gpu::Gpu;
@@ -61,7 +62,8 @@ fn wrong_programs_are_found() {
     assert!(!findings.is_empty());
 }
 
-/// `out` after kernel `k` of a program with calls ran, by whatever executes it; `None` where it takes too long.
+/// `out` after kernel `k` of a program with calls ran, by whatever executes it; `None` where it takes too
+/// long.
 fn run_calls(
     execute: &dyn Fn(&mut Memory, &Dispatch) -> Result<(), String>,
 ) -> Result<Option<Vec<u8>>, String> {
@@ -100,7 +102,8 @@ fn programs_with_calls_leave_the_memory_of_their_objects() {
     }
 }
 
-/// The examples give the CPU's results as read and simplified, and the very bytes of the simulator where nothing is approximate.
+/// The examples give the CPU's results as read and simplified, and the very bytes of the simulator where
+/// nothing is approximate.
 #[test]
 fn examples_compute_what_they_must() {
     let problems: Vec<String> = EXAMPLES

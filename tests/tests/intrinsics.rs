@@ -1,5 +1,6 @@
-//! Kernels over intrinsics of the target (`intrinsics.ll`), as gcnc and as `llc` compiled them for one processor of each generation: the same inputs
-//! must leave the same memory. On GFX6 and GFX7, where `llc` makes no object of some, the results are those of GFX9.
+//! Kernels over intrinsics of the target (`intrinsics.ll`), as gcnc and as `llc` compiled them for one
+//! processor of each generation: the same inputs must leave the same memory. On GFX6 and GFX7, where `llc`
+//! makes no object of some, the results are those of GFX9.
 
 use gcnc_tests::{gpu, toolchain};
 use sim::CodeObject;
@@ -39,7 +40,8 @@ fn module(generation: char) -> (String, Vec<String>) {
             };
             let Some((callee, args)) = call.split_once('(') else { continue };
             let args = args.trim_end().trim_end_matches(')');
-            // The type of an argument is all but its last word; commas inside types stand in no argument here.
+            // The type of an argument is all but its last word; commas inside types stand in no argument
+            // here.
             let types: Vec<&str> = args
                 .split(", ")
                 .filter(|a| !a.is_empty())

@@ -1,4 +1,5 @@
-//! The comparison of gcnc's code with `llc`'s: it agrees where both compile the same, and it notices when they do not.
+//! The comparison of gcnc's code with `llc`'s: it agrees where both compile the same, and it notices when
+//! they do not.
 
 use gcnc_tests::llvm_suite::cases::target_of;
 use gcnc_tests::llvm_suite::compare::{Subject, Verdict, compare_function};

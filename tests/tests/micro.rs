@@ -1,7 +1,9 @@
-//! Small kernels, one operation each, as gcnc and as `llc` compiled them: the same inputs must leave the same memory.
+//! Small kernels, one operation each, as gcnc and as `llc` compiled them: the same inputs must leave the same
+//! memory.
 //!
-//! Each kernel has three buffers: `out`, and the inputs `a` and `b` of random bits in which corner values are frequent. Results of
-//! operations that need not be rounded correctly are compared within units in the last place.
+//! Each kernel has three buffers: `out`, and the inputs `a` and `b` of random bits in which corner values are
+//! frequent. Results of operations that need not be rounded correctly are compared within units in the last
+//! place.
 
 use gcnc_tests::{gpu, measure::Compiler, toolchain};
 use sim::CodeObject;
@@ -67,7 +69,8 @@ fn micros() -> Vec<Micro> {
         for (name, expression) in
             [("add", "a[i] + b[i]"), ("mul", "a[i] * b[i]"), ("cmp", "a[i] < b[i] ? a[i] : b[i]")]
         {
-            // A vector comparison has the signed type; through select on unsigned ones that fails to type, so min serves there.
+            // A vector comparison has the signed type; through select on unsigned ones that fails to type, so
+            // min serves there.
             let expression = if name == "cmp" { "min(a[i], b[i])" } else { expression };
             add(&format!("{ty}_{name}"), ty, &format!("out[i] = {expression};"), Exact);
         }

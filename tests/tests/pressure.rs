@@ -4,8 +4,8 @@ use gcnc_tests::gpu::{Gpu, args_of};
 use gcnc_tests::toolchain;
 use std::fmt::Write;
 
-/// Compiles OpenCL C text with clang and gcnc at `level` and returns the simulator with the linked object, and the
-/// statistics of the only kernel.
+/// Compiles OpenCL C text with clang and gcnc at `level` and returns the simulator with the linked object,
+/// and the statistics of the only kernel.
 fn build(source: &str, level: u8) -> (Gpu, gcnc::stats::FunctionStats) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel.cl");
@@ -27,7 +27,8 @@ fn build(source: &str, level: u8) -> (Gpu, gcnc::stats::FunctionStats) {
     (Gpu::new(&toolchain::link(&object).unwrap()).unwrap(), stats)
 }
 
-/// All `count` values of a lane are loaded before the first is used; volatile keeps clang from moving the loads.
+/// All `count` values of a lane are loaded before the first is used; volatile keeps clang from moving the
+/// loads.
 fn vector_kernel(count: usize) -> String {
     let mut text = String::from(
         "kernel __attribute__((reqd_work_group_size(64, 1, 1)))\n\

@@ -1,8 +1,9 @@
 //! Compile time grows with the size of a function, not faster.
 //!
-//! Generated kernels of n and 10 n instructions, in one block, in many, in deep nests and wide switches, go through the parser and all steps. A step that is quadratic
-//! somewhere makes the larger one a hundred times as slow; what is accepted is 40 times, which leaves room for caches
-//! (without load it is 13 to 17) and for a busy machine.
+//! Generated kernels of n and 10 n instructions, in one block, in many, in deep nests and wide switches, go
+//! through the parser and all steps. A step that is quadratic somewhere makes the larger one a hundred times
+//! as slow; what is accepted is 40 times, which leaves room for caches (without load it is 13 to 17) and for
+//! a busy machine.
 
 use gcnc::{CompileOptions, FileType};
 use std::fmt::Write as _;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Most times that ten times the code may take.
 const LIMIT: f64 = 40.0;
-/// The same for nests. The masks of all loops around are alive in the innermost one, so live ranges alone grow with the square of the depth, a hundred
-/// times; what was cubic took a thousand.
+/// The same for nests. The masks of all loops around are alive in the innermost one, so live ranges alone
+/// grow with the square of the depth, a hundred times; what was cubic took a thousand.
 const NEST_LIMIT: f64 = 150.0;
 
 fn kernel(body: &str) -> String {

@@ -1,4 +1,5 @@
-//! Types and vector intrinsics that OpenCL C does not write, as LLVM IR: what gcnc and `llc` make of a kernel must leave the same memory.
+//! Types and vector intrinsics that OpenCL C does not write, as LLVM IR: what gcnc and `llc` make of a kernel
+//! must leave the same memory.
 //!
 //! Every kernel has two buffers of 512 bytes a lane, `out` and `in`; `%o` and `%p` point to the lane's part.
 

@@ -1,6 +1,6 @@
 //! `gcnc bisect`: which step of the compiler changed what a kernel does.
 
-use super::{report, status};
+use super::{read_json, refused, report, status};
 use gcnc::bisect::{Run, bisect};
 use std::path::PathBuf;
 
@@ -32,14 +32,9 @@ pub fn main(args: &Args) -> i32 {
 }
 
 fn run(args: &Args) -> Result<i32, i32> {
-    let refused = |what: &dyn std::fmt::Display| {
-        eprintln!("gcnc: error: {what}");
-        status::REFUSED
-    };
     let name = args.input.display().to_string();
     let input = std::fs::read(&args.input).map_err(|error| refused(&format!("{name}: {error}")))?;
-    let json = std::fs::read_to_string(&args.dispatch)
-        .map_err(|error| refused(&format!("{}: {error}", args.dispatch.display())))?;
+    let json = read_json(&args.dispatch)?;
     let described =
         sim::Described::from_json(&json, args.dispatch.parent()).map_err(|error| refused(&error))?;
     let options =

@@ -1,8 +1,8 @@
 //! llc's flags that change code, and what becomes of those that only tune LLVM's own passes.
 //!
-//! Most of the former set a default for a function attribute: a function that has the attribute keeps its own. The latter have no
-//! meaning here; with `--llc-compat` each is passed over with a warning, otherwise it is refused by name like any
-//! unknown option.
+//! Most of the former set a default for a function attribute: a function that has the attribute keeps its
+//! own. The latter have no meaning here; with `--llc-compat` each is passed over with a warning, otherwise it
+//! is refused by name like any unknown option.
 
 use std::ffi::{OsStr, OsString};
 
@@ -42,7 +42,8 @@ pub struct CodeFlags {
     /// Denormals of 32-bit floats.
     #[arg(long, value_enum, value_name = "MODE")]
     denormal_fp_math_f32: Option<Denormals>,
-    /// `fast` fuses multiplications and additions wherever it pays, `on` and `off` where their flags allow it.
+    /// `fast` fuses multiplications and additions wherever it pays, `on` and `off` where their flags allow
+    /// it.
     #[arg(long, value_enum, value_name = "MODE")]
     fp_contract: Option<Contract>,
     /// Assume that reassociation and other inexact changes are welcome.
@@ -113,9 +114,11 @@ impl CodeFlags {
     }
 }
 
-/// Takes out of `args`, where they hold `--llc-compat`, the options that `command` does not know, and warns of each.
+/// Takes out of `args`, where they hold `--llc-compat`, the options that `command` does not know, and warns
+/// of each.
 ///
-/// A value behind a blank cannot be told from an input file, so only `-flag` and `-flag=value` are passed over.
+/// A value behind a blank cannot be told from an input file, so only `-flag` and `-flag=value` are passed
+/// over.
 pub fn drop_unknown(args: Vec<OsString>, command: &clap::Command) -> (Vec<OsString>, Vec<String>) {
     let compat = |arg: &OsString| arg == OsStr::new("--llc-compat");
     let before_files = args.iter().position(|arg| arg == "--").unwrap_or(args.len());

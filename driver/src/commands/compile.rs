@@ -229,7 +229,8 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// Writes through a temporary file in the same folder, so that a failure leaves no half-written output behind.
+/// Writes through a temporary file in the same folder, so that a failure leaves no half-written output
+/// behind.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path == Path::new("-") {
         return std::io::stdout().lock().write_all(bytes);

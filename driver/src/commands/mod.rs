@@ -42,8 +42,8 @@ enum Command {
     Run(run::Args),
     /// Run a kernel after every step of the compiler and name the first step that changed what it does.
     ///
-    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two stages ran to their end, 2 wrong
-    /// usage, 70 a defect of gcnc.
+    /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two
+    /// stages ran to their end, 2 wrong usage, 70 a defect of gcnc.
     Bisect(bisect::Args),
     /// Assemble a file.
     As(assemble::Args),
@@ -123,6 +123,17 @@ fn needs_second_dash(text: &str) -> bool {
         [b'o', ..] => false,
         _ => true,
     }
+}
+
+/// Prints why the input is refused and returns the exit status for it.
+fn refused(what: &dyn std::fmt::Display) -> i32 {
+    eprintln!("gcnc: error: {what}");
+    status::REFUSED
+}
+
+/// The text of a file that describes a dispatch, or the exit status where it cannot be read.
+fn read_json(path: &std::path::Path) -> Result<String, i32> {
+    std::fs::read_to_string(path).map_err(|error| refused(&format!("{}: {error}", path.display())))
 }
 
 /// Prints a diagnostic the way scripts expect it and returns the exit status for it.

@@ -1,6 +1,6 @@
 //! `gcnc run`: a kernel on the simulator.
 
-use super::{report, status};
+use super::{read_json, refused, report, status};
 use mir::target::Target;
 use sim::{RunError, RunOptions};
 use std::path::PathBuf;
@@ -15,11 +15,13 @@ pub struct Args {
     /// What to run, as JSON.
     #[arg(long, value_name = "FILE")]
     dispatch: PathBuf,
-    /// Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: in-flight, undef-address, undef-branch,
-    /// hazard, misaligned, barrier, register-range, scratch-owner, race, stale, and, not in `all`: undef-store, buffer-range, race-global.
+    /// Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: in-flight,
+    /// undef-address, undef-branch, hazard, misaligned, barrier, register-range, scratch-owner, race, stale,
+    /// and, not in `all`: undef-store, buffer-range, race-global.
     #[arg(long)]
     strict: Option<String>,
-    /// Seed of the order in which waves run and of what undefined registers hold; 0: each wave runs as far as it can.
+    /// Seed of the order in which waves run and of what undefined registers hold; 0: each wave runs as far as
+    /// it can.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Print executed instructions, memory traffic and digests.
@@ -37,14 +39,9 @@ pub fn main(args: &Args) -> i32 {
 }
 
 fn run(args: &Args) -> Result<i32, i32> {
-    let refused = |what: &dyn std::fmt::Display| {
-        eprintln!("gcnc: error: {what}");
-        status::REFUSED
-    };
     let name = args.object.display().to_string();
     let mut object = std::fs::read(&args.object).map_err(|error| refused(&format!("{name}: {error}")))?;
-    let json = std::fs::read_to_string(&args.dispatch)
-        .map_err(|error| refused(&format!("{}: {error}", args.dispatch.display())))?;
+    let json = read_json(&args.dispatch)?;
     if !object.starts_with(b"\x7fELF") {
         object = compile(args, &object, &name)?;
     }

@@ -144,7 +144,8 @@ impl<'a> Assembler<'a, '_> {
         id
     }
 
-    /// `.section name [, "flags" [, @type]]`. Entry sizes and groups are refused; merging strings is an optimisation and left out.
+    /// `.section name [, "flags" [, @type]]`. Entry sizes and groups are refused; merging strings is an
+    /// optimisation and left out.
     fn section_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
         let (name, _) = symbol_name(lexer)?;
         let mut flags = None;
@@ -229,7 +230,8 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    /// `.comm name, size [, power of alignment]`: space that the linker reserves; `.lcomm name, size`: space in `.bss`, known here alone.
+    /// `.comm name, size [, power of alignment]`: space that the linker reserves; `.lcomm name, size`: space
+    /// in `.bss`, known here alone.
     fn common(&mut self, lexer: &mut Lexer<'a>, local: bool) -> Result {
         let (name, at) = symbol_name(lexer)?;
         comma(lexer)?;
@@ -288,7 +290,8 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx900:xnack+"`: the processor must be the target's; features are taken over.
+    /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx900:xnack+"`: the processor must be the target's; features are
+    /// taken over.
     fn target_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
         let Token::Str(id) = lexer.token else { return fail(lexer.start, "expected a string") };
         let at = lexer.start;

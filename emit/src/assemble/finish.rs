@@ -207,7 +207,8 @@ impl<'a> Assembler<'a, '_> {
         sizes
     }
 
-    /// Writes symbols and relocations. Local symbols are referred to by their section; names that begin with `.L` stay out of the table.
+    /// Writes symbols and relocations. Local symbols are referred to by their section; names that begin with
+    /// `.L` stay out of the table.
     fn symbol_table(&mut self, pending: Vec<Pending>, sizes: &[u64]) -> Result<()> {
         let mut used = vec![false; self.symbols.all.len()];
         pending.iter().for_each(|p| used[p.symbol.0] = true);

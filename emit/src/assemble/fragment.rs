@@ -1,7 +1,7 @@
 //! Inline assembly: a piece of text inside of a function.
 //!
-//! It is read as a file is, into the text section alone. What comes out is its words, the instructions in them, and what the linker has to fill in; labels are
-//! the text's own, so branches inside are settled here.
+//! It is read as a file is, into the text section alone. What comes out is its words, the instructions in
+//! them, and what the linker has to fill in; labels are the text's own, so branches inside are settled here.
 
 use super::symbols::{Base, Definition};
 use super::{Assembler, Patch, PatchKind, macros, without_block_comments};

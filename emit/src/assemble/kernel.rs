@@ -1,8 +1,8 @@
 //! `.amdhsa_kernel`: the directives that make a kernel descriptor.
 //!
-//! Values may depend on symbols that later lines define, so the descriptor is packed at the end; until then 64 zero bytes hold its
-//! place. Defaults and the arithmetic of register blocks are those of LLVM's assembler. The entry offset is the kernel's address minus the
-//! descriptor's.
+//! Values may depend on symbols that later lines define, so the descriptor is packed at the end; until then
+//! 64 zero bytes hold its place. Defaults and the arithmetic of register blocks are those of LLVM's
+//! assembler. The entry offset is the kernel's address minus the descriptor's.
 
 use super::symbols::extra_sgprs;
 use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, fail};

@@ -1,4 +1,5 @@
-//! What macros, repetitions, conditionals and numbered labels make is what their expansion, written by hand, makes.
+//! What macros, repetitions, conditionals and numbered labels make is what their expansion, written by hand,
+//! makes.
 
 use super::assemble;
 use mir::target::Target;

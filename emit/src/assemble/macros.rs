@@ -1,13 +1,16 @@
 //! Macros, repetitions, conditionals and numbered labels: what makes other lines out of the lines of a file.
 //!
-//! An [`Expander`] gives the assembler one line after the other. It keeps a stack of texts: the file, and in it the bodies that are being
-//! expanded, each written once with its arguments in place. Directives that choose or make lines (`.macro`, `.rept`, `.irp`, `.if` and their kin) are
-//! obeyed here; what they ask of symbols the assembler answers. `1:`, `1b` and `1f` become private labels.
+//! An [`Expander`] gives the assembler one line after the other. It keeps a stack of texts: the file, and in
+//! it the bodies that are being expanded, each written once with its arguments in place. Directives that
+//! choose or make lines (`.macro`, `.rept`, `.irp`, `.if` and their kin) are obeyed here; what they ask of
+//! symbols the assembler answers. `1:`, `1b` and `1f` become private labels.
 //!
-//! Syntax is LLVM's: `\name`, `\()`, `\@` (macros expanded so far) and `\+` (round of a repetition); arguments separated by commas or blanks,
-//! by position or name, with defaults, `:req` and `:vararg`. Lines of an expansion are reported at the line that asked for it.
+//! Syntax is LLVM's: `\name`, `\()`, `\@` (macros expanded so far) and `\+` (round of a repetition);
+//! arguments separated by commas or blanks, by position or name, with defaults, `:req` and `:vararg`. Lines
+//! of an expansion are reported at the line that asked for it.
 //!
-//! Cost: linear in the lines that come out, which [`TEXT_MAX`] bounds, so texts that multiply themselves end in an error.
+//! Cost: linear in the lines that come out, which [`TEXT_MAX`] bounds, so texts that multiply themselves end
+//! in an error.
 
 use super::{Assembler, Result, fail};
 use bumpalo::Bump;
@@ -124,7 +127,8 @@ impl<'a> Expander<'a> {
         self.conditions.first().map(|c| (c.line, "missing .endif"))
     }
 
-    /// Obeys a line that chooses or makes others; gives back what the assembler must read, in which numbered labels have names.
+    /// Obeys a line that chooses or makes others; gives back what the assembler must read, in which numbered
+    /// labels have names.
     pub(super) fn expand(
         &mut self,
         line: &'a str,
@@ -475,7 +479,8 @@ fn unquoted(text: &str) -> &str {
     }
 }
 
-/// The first argument of a list, and the rest. Commas separate arguments, and blanks between what is no operator.
+/// The first argument of a list, and the rest. Commas separate arguments, and blanks between what is no
+/// operator.
 fn argument(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let operator = |b: u8| b"+-*/%&|^<>=!~".contains(&b);

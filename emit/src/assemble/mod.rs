@@ -1,15 +1,16 @@
 //! The assembler of whole files: directives, labels and sections around [`mir::isa::parse`].
 //!
-//! One pass over the lines appends bytes to sections and notes what depends on symbols ([`Patch`]); instruction sizes never do, so a
-//! label's offset is final when it is read. At the end symbols that are expressions are evaluated ([`symbols`]), the patches are
-//! applied or become relocations, kernel descriptors are packed ([`kernel`]), and the object is written by the writer that compiled code
-//! uses.
+//! One pass over the lines appends bytes to sections and notes what depends on symbols ([`Patch`]);
+//! instruction sizes never do, so a label's offset is final when it is read. At the end symbols that are
+//! expressions are evaluated ([`symbols`]), the patches are applied or become relocations, kernel descriptors
+//! are packed ([`kernel`]), and the object is written by the writer that compiled code uses.
 //!
-//! What compilers print for AMD GPUs is understood, and what people write: macros, conditionals, repetitions and numbered labels ([`macros`]). Debug line
-//! directives (`.loc`, `.file`, `.cfi_*`) are read over: no debug sections are written for them.
+//! What compilers print for AMD GPUs is understood, and what people write: macros, conditionals, repetitions
+//! and numbered labels ([`macros`]). Debug line directives (`.loc`, `.file`, `.cfi_*`) are read over: no
+//! debug sections are written for them.
 //!
-//! Cost: linear in the text, apart from the sort of relocations. Every error has line and column; reading goes on after an error, so a
-//! file is refused with all that is wrong with it, up to [`MAX_ERRORS`].
+//! Cost: linear in the text, apart from the sort of relocations. Every error has line and column; reading
+//! goes on after an error, so a file is refused with all that is wrong with it, up to [`MAX_ERRORS`].
 
 mod data;
 mod directive;

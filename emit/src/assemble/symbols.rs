@@ -1,7 +1,8 @@
 //! The symbol table and the values of expressions.
 //!
-//! A symbol is a label, an expression (`.set`), or undefined. An expression evaluates to a number plus at most one symbol minus at most one
-//! ([`Sum`]); the difference of two labels of a section is a number. Evaluation keeps its own stack: chains of `.set` may be long.
+//! A symbol is a label, an expression (`.set`), or undefined. An expression evaluates to a number plus at
+//! most one symbol minus at most one ([`Sum`]); the difference of two labels of a section is a number.
+//! Evaluation keeps its own stack: chains of `.set` may be long.
 
 use super::{Origin, Place, Value};
 use mir::isa::parse::Expr;
@@ -306,7 +307,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// SGPRs beyond the numbered ones. `.amdhsa_reserve_xnack_mask` decides about XNACK, whatever the target's setting.
+/// SGPRs beyond the numbered ones. `.amdhsa_reserve_xnack_mask` decides about XNACK, whatever the target's
+/// setting.
 ///
 /// LLVM's assembler also counts FLAT_SCRATCH, reserved by default, on GFX6, which has none.
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> i64 {

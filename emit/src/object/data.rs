@@ -1,15 +1,16 @@
 //! Variables of the module in data sections.
 //!
-//! A variable goes to the section it names, else by its nature: constants without addresses to `.rodata`, with addresses to
-//! `.data.rel.ro`, zeros to `.bss`, the rest to `.data`. A named section takes type and flags from its first variable;
-//! zeros are stored in it like any other contents.
+//! A variable goes to the section it names, else by its nature: constants without addresses to `.rodata`,
+//! with addresses to `.data.rel.ro`, zeros to `.bss`, the rest to `.data`. A named section takes type and
+//! flags from its first variable; zeros are stored in it like any other contents.
 
 use super::{Builder, Pending, reloc};
 use mir::ir::{AddrSpace, Global, GlobalData, Initializer, Linkage, SymbolRef};
 use mir::{Diagnostic, Result};
 use object::elf as raw;
 
-/// Name, type and flags of the section for `global`; decided by nature alone, without regard to its own section name.
+/// Name, type and flags of the section for `global`; decided by nature alone, without regard to its own
+/// section name.
 pub(crate) fn section_of(global: &GlobalData, init: &Initializer) -> (&'static str, bool) {
     let zero = init.bytes.iter().all(|&byte| byte == 0) && init.relocations.is_empty();
     match (global.is_constant, init.relocations.is_empty(), zero) {

@@ -1,8 +1,8 @@
 //! An ELF relocatable object as sections and symbols, and its bytes.
 //!
-//! [`Image`] is what the parts of the object writer fill in; [`Image::write`] lays it out through the `object` crate: header,
-//! section contents, relocations, symbols (locals first, as ELF demands), strings, section headers. The result depends on the
-//! image alone. Cost: linear.
+//! [`Image`] is what the parts of the object writer fill in; [`Image::write`] lays it out through the
+//! `object` crate: header, section contents, relocations, symbols (locals first, as ELF demands), strings,
+//! section headers. The result depends on the image alone. Cost: linear.
 
 use mir::{Diagnostic, Result};
 use object::elf;
@@ -73,8 +73,8 @@ impl Section {
         if self.is_nobits() { self.nobits_size } else { self.data.len() as u64 }
     }
 
-    /// Pads to a multiple of `align` with repetitions of `fill` and raises the section's alignment; returns the offset.
-    /// The size must be a multiple of the length of `fill`.
+    /// Pads to a multiple of `align` with repetitions of `fill` and raises the section's alignment; returns
+    /// the offset. The size must be a multiple of the length of `fill`.
     pub fn align_to(&mut self, align: u64, fill: &[u8]) -> u64 {
         self.align = self.align.max(align);
         let end = self.size().next_multiple_of(align.max(1));
@@ -151,8 +151,8 @@ impl Image {
         ElfSymbolId(self.symbols.len() - 1)
     }
 
-    /// Whether relocations hold their addends (`SHT_RELA`): in objects for HSA. Elsewhere the relocated field does (`SHT_REL`),
-    /// the only kind that Mesa's loader reads.
+    /// Whether relocations hold their addends (`SHT_RELA`): in objects for HSA. Elsewhere the relocated field
+    /// does (`SHT_REL`), the only kind that Mesa's loader reads.
     fn has_explicit_addends(&self) -> bool {
         self.os_abi == OS_ABI_HSA
     }

@@ -1,13 +1,13 @@
-//! What objects of other systems than amdhsa hold besides code: register values for the driver, Mesa's kernel headers, a note with the name of
-//! the instruction set.
+//! What objects of other systems than amdhsa hold besides code: register values for the driver, Mesa's kernel
+//! headers, a note with the name of the instruction set.
 //!
-//! * `.AMDGPU.config` (no system, Mesa): for each function, pairs of a register's address and its value. Addresses below 0x1000 are no
-//!   registers but numbers: 4 and 8 are spilled SGPRs and VGPRs.
+//! * `.AMDGPU.config` (no system, Mesa): for each function, pairs of a register's address and its value.
+//!   Addresses below 0x1000 are no registers but numbers: 4 and 8 are spilled SGPRs and VGPRs.
 //! * `amd_kernel_code_t` (Mesa's kernels): 256 bytes in front of the code, as in code objects V2.
 //! * The note `NT_AMD_HSA_ISA_NAME`.
 //!
-//! Sources: AMDGPU usage guide, "Code Object V2 Note Records"; HSA runtime's public header `amd_hsa_kernel_code.h`; register manuals for the addresses;
-//! sections as llc 22 writes them.
+//! Sources: AMDGPU usage guide, "Code Object V2 Note Records"; HSA runtime's public header
+//! `amd_hsa_kernel_code.h`; register manuals for the addresses; sections as llc 22 writes them.
 
 use crate::FinalFunction;
 use mir::Result;
@@ -53,7 +53,8 @@ pub(crate) fn has_config(target: &Target) -> bool {
     matches!(target.os, Os::Unknown | Os::Mesa3d)
 }
 
-/// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`, with the size of LDS, which on amdhsa comes from elsewhere.
+/// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`, with the size of LDS, which on
+/// amdhsa comes from elsewhere.
 fn compute_registers(function: &FinalFunction, source: &Function, target: &Target) -> Result<[u32; 2]> {
     let mut descriptor = KernelDescriptor::for_kernel(&function.function, source, target)?;
     descriptor.granulated_lds_size = lds_blocks(function, target);
@@ -131,7 +132,8 @@ pub(crate) fn header(
     let counts = RegisterCounts::of_kernel(f, target);
     let [rsrc1, rsrc2] = compute_registers(function, source, target)?;
     let packed = descriptor.pack()?;
-    // User SGPRs as in later descriptors; scratch in elements of a dword (1 in bits 18:17), 64-bit pointers (bit 19), replay (bit 22).
+    // User SGPRs as in later descriptors; scratch in elements of a dword (1 in bits 18:17), 64-bit pointers
+    // (bit 19), replay (bit 22).
     let replay = u32::from(target.has(Features::XNACK));
     let properties = u32::from(packed[56]) | 1 << 17 | 1 << 19 | replay << 22;
     let digits: Vec<u16> =

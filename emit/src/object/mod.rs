@@ -9,8 +9,8 @@
 //! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments (ERRATA E6) |
 //! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
 //!
-//! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not defined become
-//! undefined ones. Cost: linear in code, data and relocations.
+//! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not
+//! defined become undefined ones. Cost: linear in code, data and relocations.
 //!
 //! Sources: AMDGPU usage guide, "ELF Code Object"; section flags and fill as `llc` 16 writes them.
 
@@ -34,16 +34,8 @@ use rustc_hash::FxHashMap;
 /// `s_nop 0`, the filler of code.
 pub(crate) const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
 
-/// The relocatable object of `functions` and of the variables of `module`.
-///
-/// `functions` are finished definitions of `module`; their order is that of the code.
-pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
-    if target.code_object_version < 3 {
-        return Err(Diagnostic::unsupported("code object version 2"));
-    }
-    if !module.inline_asm.trim().is_empty() {
-        return assembled(module, functions, target);
-    }
+/// The relocatable object of `functions` and of the variables of `module`, whose assembly is not looked at.
+pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
     let mut builder = Builder::new(module, target);
     for function in functions {
         builder.add_function(function)?;
@@ -61,23 +53,11 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
     builder.image.write()
 }
 
-/// The object of a module with assembly of its own: all of it is written as text, which the assembler makes one object of.
-fn assembled(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
-    let text = crate::emit_asm(module, functions, target)?;
-    crate::assemble(&text, target).map_err(|errors| {
-        let first = errors.into_iter().next();
-        let error = first.unwrap_or_else(|| Diagnostic::defect("the assembler failed without a reason"));
-        let line =
-            error.location.as_ref().and_then(|at| text.lines().nth(at.line.saturating_sub(1) as usize));
-        let place = line.map_or_else(String::new, |line| format!(" in \"{}\"", line.trim()));
-        Diagnostic::new(error.kind, format!("module assembly: {}{place}", error.message))
-    })
-}
-
 /// `e_flags`: the processor, and which switchable features the code was made for.
 ///
-/// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on; later versions tell "on",
-/// "off" and "either" from each other. Source: usage guide, "Header" and `EF_AMDGPU_*` tables.
+/// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on;
+/// later versions tell "on", "off" and "either" from each other. Source: usage guide, "Header" and
+/// `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
     let mut flags = target.processor.elf_mach;
     let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
@@ -204,7 +184,8 @@ impl<'a> Builder<'a> {
         };
         let section_name = if source.section.is_empty() { ".text" } else { &source.section };
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
-        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need whole dwords.
+        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need
+        // whole dwords.
         let align = if source.is_kernel() { 256 } else { 4 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
@@ -290,7 +271,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Turns the relocations collected so far into ELF's, with undefined symbols where nothing defines theirs.
+    /// Turns the relocations collected so far into ELF's, with undefined symbols where nothing defines
+    /// theirs.
     fn resolve_pending(&mut self) -> Result<()> {
         for pending in std::mem::take(&mut self.pending) {
             let (symbol, addend) = match self.defined.get(&pending.symbol).copied() {
@@ -554,7 +536,7 @@ mod tests {
         if let Some(kernel) = &mut second.kernel {
             kernel.metadata.symbol = "k2.kd".into();
         }
-        let bytes = emit_object(&module, &[function.clone(), second], &target(3)).expect("emits");
+        let bytes = write(&module, &[function.clone(), second], &target(3)).expect("emits");
         let file = object::File::parse(&*bytes).expect("an ELF file");
         assert_eq!(
             file.flags(),
@@ -610,7 +592,7 @@ mod tests {
         let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
         for version in [3, 4, 5, 6] {
             let (module, function) = sample(version);
-            let bytes = emit_object(&module, &[function], &target(version)).expect("emits");
+            let bytes = write(&module, &[function], &target(version)).expect("emits");
             std::fs::write(path("a.o"), bytes).expect("writable");
             let args = ["--notes", "-h", "-S", "-r", "-s", &path("a.o")];
             let Some((ok, text)) = run("llvm-readobj-22", &args) else { return };
@@ -661,7 +643,7 @@ mod tests {
             kernel.metadata.sgpr_count = their_metadata.kernels[0].sgpr_count;
             kernel.metadata.vgpr_count = their_metadata.kernels[0].vgpr_count;
         }
-        let bytes = emit_object(&module, &[function], &target(3)).expect("emits");
+        let bytes = write(&module, &[function], &target(3)).expect("emits");
         let ours = object::File::parse(&*bytes).expect("an ELF file");
         assert_eq!(note(&ours), their_note);
     }

@@ -1,11 +1,13 @@
-//! Safe access to LLVM's C interface, for what inkwell lacks or panics on. All unsafe code of the crate is here and in the modules below.
+//! Safe access to LLVM's C interface, for what inkwell lacks or panics on. All unsafe code of the crate is
+//! here and in the modules below.
 //!
-//! A wrapper (`ValueRef`, `TypeRef`, ...) is a copyable non-null pointer to an object that the module borrowed for `'m`
-//! owns. LLVM's C functions cast without checking, so the rule that makes this module safe is: **a wrapper method calls
-//! only functions that are defined for every object its type can hold; where a function wants a narrower kind, the
-//! method checks the kind first** and answers with a neutral value otherwise. An [`InstRef`] carries its opcode so that
-//! these checks cost a comparison. No method changes the module; a few intern constants or names in its context, which
-//! `'m` borrows too and which is not shared between threads (inkwell's `Context` is not `Sync`).
+//! A wrapper (`ValueRef`, `TypeRef`, ...) is a copyable non-null pointer to an object that the module
+//! borrowed for `'m` owns. LLVM's C functions cast without checking, so the rule that makes this module safe
+//! is: **a wrapper method calls only functions that are defined for every object its type can hold; where a
+//! function wants a narrower kind, the method checks the kind first** and answers with a neutral value
+//! otherwise. An [`InstRef`] carries its opcode so that these checks cost a comparison. No method changes the
+//! module; a few intern constants or names in its context, which `'m` borrows too and which is not shared
+//! between threads (inkwell's `Context` is not `Sync`).
 
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::*;
@@ -39,7 +41,8 @@ macro_rules! wrapper {
 
         impl $name<'_> {
             #[allow(dead_code, reason = "not every kind of pointer can be null")]
-            /// Wraps a pointer that LLVM returned; `None` for null. The caller promises that it lives for the lifetime.
+            /// Wraps a pointer that LLVM returned; `None` for null. The caller promises that it lives for the
+            /// lifetime.
             fn wrap(raw: $raw) -> Option<Self> {
                 (!raw.is_null()).then_some(Self(raw, PhantomData))
             }
@@ -121,19 +124,20 @@ extern "C" fn keep_first_error(info: LLVMDiagnosticInfoRef, slot: *mut c_void) {
 }
 
 extern "C" fn fatal_error(reason: *const c_char) {
-    // LLVM ends the process when this returns. Unwinding through its frames is not possible: say whose fault it is.
-    // SAFETY: LLVM passes a zero-terminated string.
+    // LLVM ends the process when this returns. Unwinding through its frames is not possible: say whose fault
+    // it is. SAFETY: LLVM passes a zero-terminated string.
     let reason = unsafe { std::ffi::CStr::from_ptr(reason) };
     eprintln!("gcnc: error: LLVM cannot go on reading this input: {}", reason.to_string_lossy());
 }
 
-/// Settles, once in a process, what LLVM does by default where input is bad: a handler for fatal errors, and no
-/// automatic upgrade of debug information, whose own run of the verifier ends the process when the module is broken (we
-/// run the verifier ourselves, and take broken debug information away).
+/// Settles, once in a process, what LLVM does by default where input is bad: a handler for fatal errors, and
+/// no automatic upgrade of debug information, whose own run of the verifier ends the process when the module
+/// is broken (we run the verifier ourselves, and take broken debug information away).
 fn settle() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let args = [c"gcnc".as_ptr(), c"-disable-auto-upgrade-debug-info".as_ptr()];
-    // SAFETY: the handler lives for ever and is thread-safe; the strings are zero-terminated; `Once` serialises.
+    // SAFETY: the handler lives for ever and is thread-safe; the strings are zero-terminated; `Once`
+    // serialises.
     ONCE.call_once(|| unsafe {
         LLVMInstallFatalErrorHandler(Some(fatal_error));
         LLVMParseCommandLineOptions(args.len() as c_int, args.as_ptr(), c"".as_ptr());
@@ -153,8 +157,9 @@ pub fn parse<'c>(context: &'c Context, bytes: &[u8], name: &str) -> Result<Modul
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, &name);
     let (mut module, mut error, mut reported) = (null_mut(), null_mut(), String::new());
     let raw = context.raw();
-    // SAFETY: all pointers are live; the handler's slot outlives the parse and is taken away after it. This form of the
-    // function leaves the buffer to us. Without a handler LLVM would end the process on an error diagnostic.
+    // SAFETY: all pointers are live; the handler's slot outlives the parse and is taken away after it. This
+    // form of the function leaves the buffer to us. Without a handler LLVM would end the process on an error
+    // diagnostic.
     let failed = unsafe {
         LLVMContextSetDiagnosticHandler(raw, Some(keep_first_error), (&raw mut reported).cast());
         let failed = LLVMParseIRInContext2(raw, buffer.as_mut_ptr(), &mut module, &mut error);
@@ -262,7 +267,8 @@ impl<'m> ModuleRef<'m> {
         unsafe { LLVMGetSyncScopeID(self.context(), name.as_ptr().cast(), name.len()) }
     }
 
-    /// The integer constant with the bits of the floating-point constant `value` (exact, signalling NaNs too).
+    /// The integer constant with the bits of the floating-point constant `value` (exact, signalling NaNs
+    /// too).
     pub fn float_bits(self, value: ValueRef<'m>) -> Option<u64> {
         let bits = match value.ty().kind() {
             LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => 16,

@@ -85,8 +85,9 @@ impl<'m> ValueRef<'m> {
 
     /// Bytes of a constant array or vector of simple elements, in the host's (little-endian) order.
     pub fn raw_data(self) -> Option<&'m [u8]> {
-        // SAFETY: `LLVMIsAConstantDataSequential` is a checked cast. LLVM stores the length through its second argument,
-        // a `size_t*` that llvm-sys declares as `usize`; the data lives as long as the context.
+        // SAFETY: `LLVMIsAConstantDataSequential` is a checked cast. LLVM stores the length through its
+        // second argument, a `size_t*` that llvm-sys declares as `usize`; the data lives as long as the
+        // context.
         unsafe {
             if LLVMIsAConstantDataSequential(self.0).is_null() {
                 return None;
@@ -339,7 +340,8 @@ impl<'m> ValueRef<'m> {
 
     /// Operands of a metadata node; absent ones are `None`.
     pub fn node_operands(self) -> Vec<Option<ValueRef<'m>>> {
-        // SAFETY: `LLVMIsAMDNode` is a checked cast (a constant in metadata is none); the array has the right length.
+        // SAFETY: `LLVMIsAMDNode` is a checked cast (a constant in metadata is none); the array has the right
+        // length.
         unsafe {
             if LLVMIsAMDNode(self.0).is_null() {
                 return Vec::new();
@@ -353,7 +355,8 @@ impl<'m> ValueRef<'m> {
     /// Text of a metadata string.
     pub fn md_string(self) -> Option<String> {
         let mut len = 0;
-        // SAFETY: `LLVMGetMDString` returns null for anything but a string; guarded because it casts to metadata first.
+        // SAFETY: `LLVMGetMDString` returns null for anything but a string; guarded because it casts to
+        // metadata first.
         unsafe {
             if LLVMIsAMDString(self.0).is_null() {
                 return None;

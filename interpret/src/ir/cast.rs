@@ -5,7 +5,7 @@
 use super::exec::{Cx, Step, Stop};
 use super::float::format;
 use super::layout::{ones, scalar_words, word_mask};
-use super::regs::{LANES, lanes};
+use super::regs::{MAX_LANES, lanes};
 use super::wide;
 use mir::ir::{AddrSpace, CastOp, Float, InstFlags, Scalar, Type, Value};
 use num_bigint::{BigInt, BigUint};
@@ -109,7 +109,7 @@ impl Cx<'_, '_> {
             }
         }
         for i in from_words..to_words {
-            self.regs.write(dst + i, self.mask, &[0; LANES]);
+            self.regs.write(dst + i, self.mask, &[0; MAX_LANES]);
         }
         if op == CastOp::SExt {
             self.extend_sign([to_bits, from_bits], dst, a);

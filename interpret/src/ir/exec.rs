@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::host::{Cause, Fault, Site};
 use super::layout::{ones, scalar_words, word_mask};
-use super::regs::{Flat, LANES, Lanes, Regs, lanes};
+use super::regs::{Flat, Lanes, MAX_LANES, Regs, lanes};
 use super::wave::State;
 use mir::ir::{
     Block, Callee, Func, Function, Inst, InstFlags, InstKind, Module, Scalar, Type, UnaryOp, Value,
@@ -165,8 +165,8 @@ impl Cx<'_, '_> {
     /// `dst = f(a)` on words of which the result is undefined as a whole where `a` is.
     pub fn map1(&mut self, dst: usize, a: usize, width: u64, f: impl Fn(u64) -> u64) {
         let x = &self.regs.v[a];
-        let mut out = [0; LANES];
-        for l in 0..LANES {
+        let mut out = [0; MAX_LANES];
+        for l in 0..MAX_LANES {
             out[l] = f(x[l]) & width;
         }
         self.put(dst, &out, &[a], width);
@@ -175,8 +175,8 @@ impl Cx<'_, '_> {
     /// `dst = f(a, b)` on words of which the result is undefined as a whole where an operand is.
     pub fn map2(&mut self, dst: usize, [a, b]: [usize; 2], width: u64, f: impl Fn(u64, u64) -> u64) {
         let (x, y) = (&self.regs.v[a], &self.regs.v[b]);
-        let mut out = [0; LANES];
-        for l in 0..LANES {
+        let mut out = [0; MAX_LANES];
+        for l in 0..MAX_LANES {
             out[l] = f(x[l], y[l]) & width;
         }
         self.put(dst, &out, &[a, b], width);
@@ -185,8 +185,8 @@ impl Cx<'_, '_> {
     /// `dst = f(a, b, c)` on words of which the result is undefined as a whole where an operand is.
     pub fn map3(&mut self, dst: usize, from: [usize; 3], width: u64, f: impl Fn(u64, u64, u64) -> u64) {
         let [x, y, z] = from.map(|s| &self.regs.v[s]);
-        let mut out = [0; LANES];
-        for l in 0..LANES {
+        let mut out = [0; MAX_LANES];
+        for l in 0..MAX_LANES {
             out[l] = f(x[l], y[l], z[l]) & width;
         }
         self.put(dst, &out, &from, width);
@@ -351,9 +351,9 @@ impl Cx<'_, '_> {
 
     /// A sum: bits from the lowest undefined one on are undefined.
     fn regs_add(&mut self, dst: usize, a: usize, b: Option<usize>, width: u64, f: impl Fn(u64, u64) -> u64) {
-        let (x, y) = (self.regs.v[a], b.map_or([0; LANES], |b| self.regs.v[b]));
-        let mut out = [0; LANES];
-        for l in 0..LANES {
+        let (x, y) = (self.regs.v[a], b.map_or([0; MAX_LANES], |b| self.regs.v[b]));
+        let mut out = [0; MAX_LANES];
+        for l in 0..MAX_LANES {
             out[l] = f(x[l], y[l]) & width;
         }
         let any = self.regs.any(a) | b.map_or(0, |b| self.regs.any(b));

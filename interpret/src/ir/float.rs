@@ -8,7 +8,7 @@
 
 use super::exec::{Cx, Step, Stop};
 use super::layout::ones;
-use super::regs::LANES;
+use super::regs::MAX_LANES;
 use mir::ir::{BinaryOp, Float, FloatPredicate, InstFlags, Scalar, Type, Value};
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float as _, Round as ApRound};
@@ -255,7 +255,7 @@ impl Cx<'_, '_> {
             });
             if matches!(predicate, FloatPredicate::False | FloatPredicate::True) {
                 let answer = u64::from(predicate == FloatPredicate::True);
-                self.regs.write(dst + i, self.mask, &[answer; LANES]);
+                self.regs.write(dst + i, self.mask, &[answer; MAX_LANES]);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::host::{Barrier, Cause, Fault, Host, Launch, Outcome, Site};
-use super::regs::{Flat, LANES, Regs};
+use super::regs::{Flat, MAX_LANES, Regs};
 use super::wave::{Status, Wave};
 use cranelift_entity::EntityRef;
 use mir::ir::{Func, Module};
@@ -48,7 +48,7 @@ impl Functions<'_> {
         for (word, symbol, offset, mask) in flat.symbols() {
             match host.symbol(func, symbol) {
                 Some(address) => {
-                    regs.write(word, u64::MAX, &[address.wrapping_add(offset as u64) & mask; LANES]);
+                    regs.write(word, u64::MAX, &[address.wrapping_add(offset as u64) & mask; MAX_LANES]);
                 }
                 None => regs.set_undef(word, u64::MAX, mask),
             }
@@ -87,7 +87,7 @@ pub fn run(
         return Err(Fault { cause: Cause::Malformed("the work-group is too large".to_owned()), site: None });
     };
     let mut waves = Vec::new();
-    for index in 0..items.div_ceil(LANES as u32) {
+    for index in 0..items.div_ceil(launch.target.wave_size()) {
         let wave = Wave::start(&mut group, kernel, index, items);
         waves.push(wave.map_err(|cause| Fault { cause, site: None })?);
     }

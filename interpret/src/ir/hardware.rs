@@ -4,7 +4,7 @@
 
 use super::exec::{Cx, Step};
 use super::layout::ones;
-use super::regs::{LANES, Lanes, lanes};
+use super::regs::{Lanes, MAX_LANES, lanes};
 use mir::ir::{Float, Intrinsic, Scalar, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::isa::{Role, ValueType};
@@ -92,8 +92,8 @@ fn dot_op(intrinsic: Intrinsic) -> Option<Opcode> {
 
 /// Sources of 64 bits, as two dwords.
 struct Source {
-    lo: [u32; LANES],
-    hi: [u32; LANES],
+    lo: [u32; MAX_LANES],
+    hi: [u32; MAX_LANES],
 }
 
 fn flush(ty: ValueType, x: u64) -> u64 {
@@ -112,11 +112,11 @@ impl Cx<'_, '_> {
     /// The bits of a value of up to 64, elements side by side, and the lanes where some are undefined.
     pub fn packed_bits(&self, value: Value) -> Step<(Lanes, u64)> {
         let (scalar, elements) = self.elements(value)?;
-        let mut out = [0; LANES];
+        let mut out = [0; MAX_LANES];
         let mut undefined = 0;
         for (i, &at) in elements.iter().enumerate() {
             let shift = i as u32 * scalar.bits();
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 out[l] |= self.regs.v[at][l].checked_shl(shift).unwrap_or(0);
             }
             for l in lanes(self.regs.any(at)) {
@@ -265,7 +265,7 @@ impl Cx<'_, '_> {
 
     fn div_fmas(&mut self, args: &[Value], ty: Type, dst: usize) -> Step<()> {
         let mut undefined = 0;
-        let mut sources = [[0; LANES]; 4];
+        let mut sources = [[0; MAX_LANES]; 4];
         for (n, source) in sources.iter_mut().enumerate() {
             let (bits, unknown) = self.packed_bits(self.value(args, n)?)?;
             undefined |= unknown;

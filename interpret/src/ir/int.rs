@@ -5,7 +5,7 @@
 
 use super::exec::{Cx, Step};
 use super::layout::{ones, scalar_words};
-use super::regs::{LANES, Lanes, lanes};
+use super::regs::{Lanes, MAX_LANES, lanes};
 use mir::ir::{BinaryOp, InstFlags, IntPredicate, Scalar, Type, Value};
 use smallvec::SmallVec;
 
@@ -136,7 +136,7 @@ pub fn compare(predicate: IntPredicate, x: u64, y: u64, bits: u32) -> bool {
 /// `f` of each lane.
 #[inline(always)]
 fn zip(out: &mut Lanes, x: &Lanes, y: &Lanes, f: impl Fn(u64, u64) -> u64) {
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         out[l] = f(x[l], y[l]);
     }
 }
@@ -200,7 +200,7 @@ impl Cx<'_, '_> {
     fn narrow(&mut self, op: BinaryOp, flags: InstFlags, bits: u32, dst: usize, [a, b]: [usize; 2]) {
         let width = ones(bits);
         let (x, y) = (&self.regs.v[a], &self.regs.v[b]);
-        let mut out = [0; LANES];
+        let mut out = [0; MAX_LANES];
         // The usual ones by themselves, so that their loops vectorise.
         match op {
             BinaryOp::Add => zip(&mut out, x, y, |x, y| x.wrapping_add(y) & width),
@@ -252,7 +252,7 @@ impl Cx<'_, '_> {
                 continue;
             }
             let (x, y) = (self.regs.v[a], self.regs.v[b]);
-            let mut out = [0; LANES];
+            let mut out = [0; MAX_LANES];
             compare_lanes(predicate, &mut out, &x, &y, bits);
             self.regs.write(dst + i, self.mask, &out);
             for l in lanes((self.regs.any(a) | self.regs.any(b)) & self.mask) {
@@ -298,7 +298,7 @@ mod tests {
             for bits in [1, 7, 32, 63, 64] {
                 let [x, y]: [Lanes; 2] =
                     [(); 2].map(|()| std::array::from_fn(|_| (rng.u64(..) >> rng.u32(0..64)) & ones(bits)));
-                let mut out = [0; LANES];
+                let mut out = [0; MAX_LANES];
                 compare_lanes(predicate, &mut out, &x, &y, bits);
                 let want = std::array::from_fn(|l| u64::from(compare(predicate, x[l], y[l], bits)));
                 assert_eq!(out, want, "{predicate:?} i{bits}");

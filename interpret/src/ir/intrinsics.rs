@@ -3,7 +3,7 @@
 use super::exec::{Cx, Flow, Step, Stop};
 use super::host::Cause;
 use super::layout::ones;
-use super::regs::{LANES, lanes};
+use super::regs::{MAX_LANES, lanes};
 use mir::ir::{AddrSpace, InstFlags, Intrinsic, IntrinsicProps, Type, Value};
 
 impl Cx<'_, '_> {
@@ -91,14 +91,14 @@ impl Cx<'_, '_> {
             ImplicitargPtr => launch.implicitarg,
             KernargSegmentPtr => launch.kernarg,
             Groupstaticsize => launch.static_lds_bytes.into(),
-            Wavefrontsize => LANES as u64,
+            Wavefrontsize => launch.target.wave_size().into(),
             WaveId => self.wave.index.into(),
             GetDynamicAreaOffset => 0,
             AllowRuntimeCheck | AllowUbsanCheck | WidenableCondition => 1,
             _ => return self.place_of_pointer(intrinsic, args, ty, dst),
         };
         let width = ones(self.scalar_of(ty)?.bits());
-        self.regs.write(dst, self.mask, &[same & width; LANES]);
+        self.regs.write(dst, self.mask, &[same & width; MAX_LANES]);
         Ok(true)
     }
 
@@ -133,12 +133,12 @@ impl Cx<'_, '_> {
             }
             IsConstant => {
                 let known = self.f.as_const(self.value(args, 0)?).is_some();
-                self.regs.write(dst, self.mask, &[u64::from(known); LANES]);
+                self.regs.write(dst, self.mask, &[u64::from(known); MAX_LANES]);
             }
             Objectsize => {
                 let minimum = self.immediate(args, 1)? & 1 != 0;
                 let size = if minimum { 0 } else { ones(self.scalar_of(ty)?.bits()) };
-                self.regs.write(dst, self.mask, &[size; LANES]);
+                self.regs.write(dst, self.mask, &[size; MAX_LANES]);
             }
             // Time passes as it likes.
             Readcyclecounter
@@ -151,16 +151,16 @@ impl Cx<'_, '_> {
             | Addressofreturnaddress
             | Sponentry => {
                 let scalar = self.scalar_of(ty)?;
-                self.regs.write(dst, self.mask, &[0; LANES]);
+                self.regs.write(dst, self.mask, &[0; MAX_LANES]);
                 self.poison(dst, scalar, self.mask);
             }
             SGetreg => {
                 let value = self.read_mode(self.immediate(args, 0)?)?;
-                self.regs.write(dst, self.mask, &[value; LANES]);
+                self.regs.write(dst, self.mask, &[value; MAX_LANES]);
             }
             SSetreg => self.write_mode(args)?,
             LdsKernelId => match self.f.kernel.lds_kernel_id {
-                Some(id) => self.regs.write(dst, self.mask, &[id.into(); LANES]),
+                Some(id) => self.regs.write(dst, self.mask, &[id.into(); MAX_LANES]),
                 None => return Ok(false),
             },
             R600ReadNgroupsX | R600ReadNgroupsY | R600ReadNgroupsZ | R600ReadGlobalSizeX

@@ -12,7 +12,7 @@ use super::exec::{Cx, Step, Stop};
 use super::float::{compare as compare_floats, format};
 use super::int::compare;
 use super::layout::ones;
-use super::regs::{LANES, Regs, lanes};
+use super::regs::{MAX_LANES, Regs, lanes};
 use mir::ir::{FloatPredicate, IntPredicate, Intrinsic, Scalar, Type, Value};
 use sim::exec::lanes::{dpp_rows, dpp_sources};
 use sim::fp;
@@ -53,11 +53,11 @@ impl Cx<'_, '_> {
         use Intrinsic::*;
         match intrinsic {
             Readfirstlane => {
-                let first = self.mask.trailing_zeros() as usize & 63;
+                let first = self.lane_number(self.mask.trailing_zeros().into());
                 self.gather(args, 0, dst, |_| Some(first), false)?;
             }
             Readlane => {
-                let lane = self.uniform(self.arg(args, 1)?, "a lane number")? as usize & 63;
+                let lane = self.lane_number(self.uniform(self.arg(args, 1)?, "a lane number")?);
                 self.gather(args, 0, dst, |_| Some(lane), false)?;
             }
             Writelane => self.write_lane(args, dst)?,
@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
             MbcntLo | MbcntHi => {
                 let high = intrinsic == MbcntHi;
                 let (mask, base) = (self.arg(args, 0)?, self.arg(args, 1)?);
-                let mut out = [0; LANES];
+                let mut out = [0; MAX_LANES];
                 for (l, out) in out.iter_mut().enumerate() {
                     let below = if high { ones(l as u32) >> 32 } else { ones(l as u32) & 0xffff_ffff };
                     let count = (self.regs.v[mask][l] & below).count_ones();
@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
                 let value = self.value(args, 0)?;
                 self.regs.copy(dst, self.slot(value), self.flat.words_of(value), self.mask);
             }
-            PsLive | LiveMask => self.regs.write(dst, self.mask, &[1; LANES]),
+            PsLive | LiveMask => self.regs.write(dst, self.mask, &[1; MAX_LANES]),
             DsAppend | DsConsume => self.count_lanes(intrinsic, args, dst)?,
             WaveReduceAdd | WaveReduceSub | WaveReduceMin | WaveReduceMax | WaveReduceUmin
             | WaveReduceUmax | WaveReduceAnd | WaveReduceOr | WaveReduceXor | WaveReduceFadd
@@ -135,7 +135,7 @@ impl Cx<'_, '_> {
 
     fn write_lane(&mut self, args: &[Value], dst: usize) -> Step<()> {
         let (value, old) = (self.value(args, 0)?, self.arg(args, 2)?);
-        let lane = self.uniform(self.arg(args, 1)?, "a lane number")? as usize & 63;
+        let lane = self.lane_number(self.uniform(self.arg(args, 1)?, "a lane number")?);
         let first = self.mask.trailing_zeros() as usize & 63;
         let (slot, count) = (self.slot(value), self.flat.words_of(value));
         let words: Vec<(u64, u64)> =
@@ -147,6 +147,11 @@ impl Cx<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The lane that a number names: the hardware looks at as many bits as it has lanes for.
+    fn lane_number(&self, number: u64) -> usize {
+        number as usize & (self.group.launch.target.wave_size() as usize - 1)
     }
 
     /// A mask of the lanes whose condition holds.
@@ -176,7 +181,7 @@ impl Cx<'_, '_> {
             undef |= u64::from(self.regs.undef(x, l) | self.regs.undef(y, l) != 0) << l;
         }
         let width = ones(self.scalar_of(ty)?.bits());
-        self.regs.write(dst, self.mask, &[mask & width; LANES]);
+        self.regs.write(dst, self.mask, &[mask & width; MAX_LANES]);
         self.regs.set_undef(dst, self.mask, undef & width);
         Ok(())
     }
@@ -184,9 +189,9 @@ impl Cx<'_, '_> {
     /// `ds.bpermute` reads from the lane that the address says, `ds.permute` sends there.
     fn permute(&mut self, intrinsic: Intrinsic, args: &[Value], dst: usize) -> Step<()> {
         let address = self.arg(args, 0)?;
-        let mut from = [None; LANES];
+        let mut from = [None; MAX_LANES];
         for l in lanes(self.mask) {
-            let other = (self.defined(address, l, "a lane number")? >> 2 & 63) as usize;
+            let other = self.lane_number(self.defined(address, l, "a lane number")? >> 2);
             if intrinsic == Intrinsic::DsBpermute {
                 from[l] = Some(other);
             } else {
@@ -254,7 +259,7 @@ impl Cx<'_, '_> {
             if intrinsic == Intrinsic::DsAppend { old.wrapping_add(count) } else { old.wrapping_sub(count) };
         let all = if unknown == 0 { [0; 4] } else { [0xff; 4] };
         self.store_bytes(place, lane, &new.to_le_bytes(), &all)?;
-        self.regs.write(dst, self.mask, &[old.into(); LANES]);
+        self.regs.write(dst, self.mask, &[old.into(); MAX_LANES]);
         self.regs.set_undef(dst, self.mask, unknown.into());
         Ok(())
     }
@@ -300,7 +305,7 @@ impl Cx<'_, '_> {
                 _ => return Err(Stop::unsupported(format!("llvm.{}", intrinsic.name()))),
             });
         }
-        self.regs.write(dst, self.mask, &[sum.unwrap_or(0) & ones(bits); LANES]);
+        self.regs.write(dst, self.mask, &[sum.unwrap_or(0) & ones(bits); MAX_LANES]);
         if undefined {
             self.poison(dst, scalar, self.mask);
         }

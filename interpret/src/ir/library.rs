@@ -10,7 +10,7 @@
 use super::exec::{Cx, Step, Stop};
 use super::float::{flush, format, square_root};
 use super::layout::ones;
-use super::regs::{LANES, lanes};
+use super::regs::{MAX_LANES, lanes};
 use mir::ir::{Float, InstFlags, Intrinsic, Scalar, Type, Value};
 use sim::fp::{self, F64, Fmt, Round};
 
@@ -225,8 +225,8 @@ impl Cx<'_, '_> {
             return self.each1(args, dst, |cx, dst, x| cx.sign_bits(dst, x, |x| x & !sign, !sign));
         }
         self.each2(args, dst, |cx, dst, [x, s]| {
-            let mut out = [0; LANES];
-            for l in 0..LANES {
+            let mut out = [0; MAX_LANES];
+            for l in 0..MAX_LANES {
                 out[l] = cx.regs.v[x][l] & !sign | cx.regs.v[s][l] & sign;
             }
             let any = (cx.regs.any(x) | cx.regs.any(s)) & cx.mask;
@@ -377,7 +377,7 @@ impl Cx<'_, '_> {
             if single != double {
                 return Err(Stop::unsupported("different rounding modes of formats"));
             }
-            self.regs.write(dst, self.mask, &[llvm_number(single); LANES]);
+            self.regs.write(dst, self.mask, &[llvm_number(single); MAX_LANES]);
             return Ok(());
         }
         let number = self.uniform(self.arg(args, 0)?, "the rounding mode")?;

@@ -9,7 +9,7 @@ use super::exec::{Cx, Step, Stop};
 use super::group::Group;
 use super::host::{Cause, Launch, Space, Store};
 use super::layout::{self, ones, scalar_words, word_mask};
-use super::regs::{LANES, lanes};
+use super::regs::{MAX_LANES, lanes};
 use mir::ir::{AddrSpace, Function, Scalar, Type, TypeTable, Value};
 use smallvec::SmallVec;
 
@@ -382,7 +382,7 @@ impl Cx<'_, '_> {
 
     /// The stack pointers of the lanes.
     pub fn save_stack(&mut self, dst: usize, width: u64) {
-        let sp: [u64; LANES] = std::array::from_fn(|l| u64::from(self.wave.sp[l]) & width);
+        let sp: [u64; MAX_LANES] = std::array::from_fn(|l| u64::from(self.wave.sp[l]) & width);
         self.regs.write(dst, self.mask, &sp);
     }
 

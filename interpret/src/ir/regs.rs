@@ -11,10 +11,10 @@ use mir::analysis::Csr;
 use mir::ir::{Function, Module, Value, ValueDef};
 
 /// Lanes of a wave.
-pub const LANES: usize = 64;
+pub const MAX_LANES: usize = 64;
 
 /// A word of each lane.
-pub type Lanes = [u64; LANES];
+pub type Lanes = [u64; MAX_LANES];
 
 /// Most words of a function: beyond lie arrays of many kilobytes as values.
 const MAX_WORDS: usize = 1 << 18;
@@ -125,14 +125,14 @@ impl Regs {
     /// Registers for `flat` that hold its constants.
     pub fn new(flat: &Flat) -> Self {
         let mut this = Self {
-            v: vec![[0; LANES]; flat.words],
-            u: vec![[0; LANES]; flat.words],
+            v: vec![[0; MAX_LANES]; flat.words],
+            u: vec![[0; MAX_LANES]; flat.words],
             any: vec![0; flat.words],
         };
         for (slot, constant) in &flat.constants {
             for (i, &(value, undef)) in constant.words.iter().enumerate() {
                 let at = *slot as usize + i;
-                this.v[at] = [value; LANES];
+                this.v[at] = [value; MAX_LANES];
                 this.set_undef(at, u64::MAX, undef);
             }
         }
@@ -158,7 +158,7 @@ impl Regs {
         if mask == u64::MAX {
             *dst = *value;
         } else {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let m = 0u64.wrapping_sub(mask >> l & 1);
                 dst[l] = dst[l] & !m | value[l] & m;
             }

@@ -4,7 +4,7 @@ use super::exec::{Cx, Step, Stop};
 use super::host::Cause;
 use super::layout::{ones, scalar_words, word_mask};
 use super::memory::space_of;
-use super::regs::{LANES, lanes};
+use super::regs::{MAX_LANES, lanes};
 use mir::ir::{BinaryOp, InstFlags, IntPredicate, Intrinsic, Scalar, Type, Value};
 
 /// How the elements of a vector become one.
@@ -157,9 +157,9 @@ impl Cx<'_, '_> {
                 for i in 0..ty.lanes() as usize {
                     let value = i as u64 & word_mask(scalar.bits(), 0);
                     let at = dst + i * scalar_words(scalar);
-                    self.regs.write(at, self.mask, &[value; LANES]);
+                    self.regs.write(at, self.mask, &[value; MAX_LANES]);
                     for w in 1..scalar_words(scalar) {
-                        self.regs.write(at + w, self.mask, &[0; LANES]);
+                        self.regs.write(at + w, self.mask, &[0; MAX_LANES]);
                     }
                 }
             }

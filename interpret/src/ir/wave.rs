@@ -8,7 +8,7 @@ use super::exec::{Cx, Flow, Step, Stop};
 use super::group::Group;
 use super::host::{Cause, Fault, Site};
 use super::memory::Scratch;
-use super::regs::{Flat, LANES, Regs, lanes};
+use super::regs::{Flat, MAX_LANES, Regs, lanes};
 use crate::convergence::{Position, Schedule};
 use crate::record::MAX_CALLS;
 use cranelift_entity::EntityRef;
@@ -33,13 +33,13 @@ pub struct State {
     /// Number in the work-group.
     pub index: u32,
     /// Ids of the work-items.
-    pub ids: [[u32; LANES]; 3],
+    pub ids: [[u32; MAX_LANES]; 3],
     /// MODE.
     pub mode: u32,
     /// Scratch of each lane.
     pub scratch: Vec<Scratch>,
     /// Stack pointer of each lane, in bytes.
-    pub sp: [u32; LANES],
+    pub sp: [u32; MAX_LANES],
 }
 
 /// A function that is being executed by some lanes.
@@ -54,7 +54,7 @@ struct Activation {
     at: usize,
     /// All lanes that have called it, and their stack pointers before.
     lanes: u64,
-    sp: [u32; LANES],
+    sp: [u32; MAX_LANES],
     /// Calls that lanes of the group make once the one under way has ended: their pointers lead to several functions.
     calls: Vec<(Func, u64)>,
 }
@@ -71,9 +71,10 @@ pub struct Wave {
 impl Wave {
     /// Wave `index` of a work-group of `items` work-items, about to start `kernel`.
     pub fn start(group: &mut Group<'_>, kernel: Func, index: u32, items: u32) -> Result<Self, Cause> {
-        let first = index * LANES as u32;
-        let count = (items - first).min(LANES as u32);
-        let live = u64::MAX >> (LANES as u32 - count);
+        let lanes = group.launch.target.wave_size();
+        let first = index * lanes;
+        let count = (items - first).min(lanes);
+        let live = u64::MAX >> (MAX_LANES as u32 - count);
         let [x, y, _] = group.launch.size.map(|n| n.max(1));
         let item = |l: usize| first + l as u32;
         let ids = [
@@ -86,8 +87,8 @@ impl Wave {
             index,
             ids,
             mode: FloatMode::of(f).register(),
-            scratch: (0..LANES).map(|_| Scratch::default()).collect(),
-            sp: [Scratch::BASE; LANES],
+            scratch: (0..MAX_LANES).map(|_| Scratch::default()).collect(),
+            sp: [Scratch::BASE; MAX_LANES],
         };
         let mut this = Self { status: Status::Running, state, stack: Vec::new(), moving: Regs::default() };
         this.push(group, kernel, live)?;
@@ -145,13 +146,13 @@ impl Wave {
             };
             let at = group.launch.kernarg + u64::from(place.offset_bytes);
             if param.indirect.is_some() {
-                regs.write(slot, u64::MAX, &[at & masks.first().copied().unwrap_or(0); LANES]);
+                regs.write(slot, u64::MAX, &[at & masks.first().copied().unwrap_or(0); MAX_LANES]);
                 continue;
             }
             let bytes = module.types.store_bytes(ty) as usize;
             let (mut data, mut undef) = (vec![0; bytes], vec![0; bytes]);
             group.bus.load(at, &mut data, &mut undef).map_err(Cause::Memory)?;
-            for lane in 0..LANES {
+            for lane in 0..MAX_LANES {
                 super::memory::unpack(&module.types, ty, &data, &undef, |word, value, undef| {
                     regs.write_lane(slot + word, lane, value, undef);
                 });
@@ -408,7 +409,7 @@ impl Wave {
         inst: Inst,
         callee: &Function,
         mask: u64,
-    ) -> Result<Vec<(usize, [u64; LANES])>, Cause> {
+    ) -> Result<Vec<(usize, [u64; MAX_LANES])>, Cause> {
         let mut copies = Vec::new();
         let (InstKind::Call { args, .. }, Some(caller)) = (&f.insts[inst].kind, self.stack.last()) else {
             return Ok(copies);
@@ -429,7 +430,7 @@ impl Wave {
             let space = f.ty(arg).addr_space().unwrap_or(AddrSpace::PRIVATE);
             let high =
                 if space == AddrSpace::FLAT { u64::from(group.launch.private_aperture) << 32 } else { 0 };
-            let mut addresses = [0; LANES];
+            let mut addresses = [0; MAX_LANES];
             let (mut data, mut undef) = (vec![0; bytes], vec![0; bytes]);
             for l in lanes(mask) {
                 if caller.regs.undef(slot, l) != 0 {

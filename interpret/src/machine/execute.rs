@@ -7,7 +7,7 @@ use mir::machine::{Condition, PReg};
 use sim::exec::{Exec, Group};
 use sim::program::Src;
 use sim::report::Kind;
-use sim::wave::{LANES, Lanes};
+use sim::wave::{Lanes, MAX_LANES};
 use smallvec::SmallVec;
 
 /// What follows an instruction.
@@ -23,8 +23,8 @@ pub(super) enum Flow {
 fn vector(state: &State<'_>, source: Source) -> Result<(Lanes, Lanes), Cause> {
     Ok(match source {
         Source::Register(place) => state.vector(place)?,
-        Source::Constant(value) => ([value; LANES], [0; LANES]),
-        Source::Undefined => (std::array::from_fn(|l| garbage(state.seed, l as u32)), [!0; LANES]),
+        Source::Constant(value) => ([value; MAX_LANES], [0; MAX_LANES]),
+        Source::Undefined => (std::array::from_fn(|l| garbage(state.seed, l as u32)), [!0; MAX_LANES]),
     })
 }
 
@@ -83,7 +83,7 @@ pub(super) fn execute(
             // The additions leave a carry that nobody may rely on.
             state.wave.scc_undef = true;
         }
-        Action::LanesBegin { saved, .. } => set_pair(state, *saved, lanes, 0),
+        Action::LanesBegin { saved, .. } => state.set_mask(*saved, lanes),
         Action::Call { target, link, site } => {
             let (target, undef) = pair(state, *target)?;
             if undef != 0 {
@@ -160,7 +160,7 @@ fn execute_real(
         // What the instruction does not write is nobody's.
         match transfer.stand_in.vgpr_index().map(usize::from) {
             Some(n) => {
-                state.wave.vu[n & 255] = [!0; LANES];
+                state.wave.vu[n & 255] = [!0; MAX_LANES];
                 state.wave.v_undef[n & 255] = !0;
             }
             None => state.wave.su[usize::from(transfer.stand_in.0)] = !0,
@@ -172,7 +172,7 @@ fn execute_real(
                 let (value, mut undef) = vector(state, transfer.outside)?;
                 if state.threads && !real.named_lane {
                     // Lanes that do not take part are somewhere else: nobody may look at them.
-                    (0..LANES).filter(|l| lanes >> l & 1 == 0).for_each(|l| undef[l] = !0);
+                    (0..MAX_LANES).filter(|l| lanes >> l & 1 == 0).for_each(|l| undef[l] = !0);
                 }
                 state.wave.write_v(n, &value, Some(&undef), !0);
             }
@@ -222,7 +222,7 @@ fn named_lanes(state: &State<'_>, real: &Real, lanes: u64) -> u64 {
         Some(Src::K(value)) => value,
         _ => return lanes,
     };
-    lanes | 1 << (lane & 63)
+    lanes | 1 << (lane & u64::from(state.wave.size.lanes() - 1))
 }
 
 /// Whether a branch is taken.
@@ -236,7 +236,7 @@ pub(super) fn holds(state: &State<'_>, condition: Condition) -> Result<bool, Cau
             wave.scc == (condition == Condition::Scc1)
         }
         Condition::Vccz | Condition::Vccnz => {
-            let (value, undef) = (wave.vcc(), wave.pair_undef(PReg::VCC_LO));
+            let (value, undef) = (wave.vcc(), wave.mask_undef(PReg::VCC_LO));
             if undef != 0 && value & !undef == 0 {
                 return Err(undefined(Kind::UndefBranch, "the branch depends on VCC, which is undefined"));
             }

@@ -4,12 +4,12 @@
 use super::Code;
 use super::fault::Cause;
 use super::prepare::BlockCode;
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 
 /// Where each lane of the wave is by the thread graph.
 pub(super) struct Lanes {
     /// The block that it ran last; [`NOWHERE`] before the first.
-    last: [u32; LANES],
+    last: [u32; MAX_LANES],
     /// Those that entered the function.
     entered: u64,
 }
@@ -19,12 +19,12 @@ const NOWHERE: u32 = u32::MAX;
 impl Lanes {
     /// `lanes` enter a function.
     pub fn entering(lanes: u64) -> Self {
-        Self { last: [NOWHERE; LANES], entered: lanes }
+        Self { last: [NOWHERE; MAX_LANES], entered: lanes }
     }
 
     /// The lanes of `exec` run block `at`, which each must have reached along the thread graph.
     pub fn arrive(&mut self, code: &Code<'_>, at: u32, exec: u64) -> Result<(), Cause> {
-        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for lane in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let last = self.last[lane];
             if !leads(code, last, at) {
                 return Err(Cause::Astray { lane, from: (last != NOWHERE).then_some(last), to: Some(at) });
@@ -38,7 +38,7 @@ impl Lanes {
     pub fn end(&self, code: &Code<'_>, at: u32) -> Result<(), Cause> {
         let idle = |at: u32| code.blocks.get(at as usize).is_some_and(BlockCode::has_empty_body);
         let ended = |last: u32| last == at || idle(at) && leads(code, last, at);
-        match (0..LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
+        match (0..MAX_LANES).find(|&l| self.entered >> l & 1 != 0 && !ended(self.last[l])) {
             Some(lane) => {
                 let from = (self.last[lane] != NOWHERE).then_some(self.last[lane]);
                 Err(Cause::Astray { lane, from, to: None })

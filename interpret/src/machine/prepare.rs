@@ -4,13 +4,13 @@
 //! that the function names nowhere; values are copied there before and from there after. The instruction is encoded and decoded again, which
 //! gives it the form that the simulator knows and shows that the processor has it. Pseudo instructions are done by [`super::execute`].
 
-use super::registers::{Numbering, Place, Whole};
+use super::registers::{MaskPlaces, Numbering, Place, Whole};
 use mir::isa::{Opcode, Role, Unit};
 use mir::machine::{
     Block, Condition, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, RelocKind,
     Terminator, VReg,
 };
-use mir::target::{Features, Target};
+use mir::target::{Features, Target, WaveSize};
 use mir::{Diagnostic, Result, ir};
 use rustc_hash::FxHashSet;
 use sim::program::Op;
@@ -75,7 +75,7 @@ pub(super) enum Action {
     },
     /// From here on marked instructions run with the lanes of `mask`.
     LanesBegin {
-        saved: [Place; 2],
+        saved: MaskPlaces,
         mask: [Source; 2],
     },
     LanesEnd,
@@ -102,7 +102,7 @@ pub(super) enum Exit {
     Jump,
     Uniform(Condition),
     /// Lanes whose bit is set take the first edge.
-    Divergent([Place; 2]),
+    Divergent(MaskPlaces),
     End,
     /// To the address in these registers; `None` where the code of a driver follows.
     Return(Option<[Source; 2]>),
@@ -197,7 +197,9 @@ impl<'a> Preparer<'a> {
         Some(match self.f.blocks[block].term {
             Terminator::Jump => Exit::Jump,
             Terminator::Uniform(condition) => Exit::Uniform(condition),
-            Terminator::Divergent(mask) => Exit::Divergent(self.pair(&Operand::vreg(mask, 2)).ok()?),
+            Terminator::Divergent(mask) => {
+                Exit::Divergent(self.mask(&Operand::mask(mask, self.f.wave)).ok()?)
+            }
             Terminator::EndProgram => Exit::End,
             Terminator::Return => {
                 let last = self.f.blocks[block].insts.last();
@@ -255,10 +257,9 @@ impl<'a> Preparer<'a> {
                     offset: inst.mods.offset,
                 }
             }
-            Opcode::LANES_BEGIN => Action::LanesBegin {
-                saved: self.pair(operand(0)?)?,
-                mask: [self.source(operand(1)?, 0), self.source(operand(1)?, 1)],
-            },
+            Opcode::LANES_BEGIN => {
+                Action::LanesBegin { saved: self.mask(operand(0)?)?, mask: self.mask_source(operand(1)?) }
+            }
             Opcode::LANES_END => Action::LanesEnd,
             Opcode::CALL => Action::Call {
                 link: self.pair(operand(0)?)?,
@@ -309,6 +310,22 @@ impl<'a> Preparer<'a> {
         };
         let places = (0..reg.dwords).map(|d| self.numbering.place(reg, d));
         places.collect::<Option<_>>().ok_or_else(|| Diagnostic::malformed("a register does not exist"))
+    }
+
+    fn mask(&self, operand: &Operand) -> Result<MaskPlaces> {
+        match self.places(operand)?.as_slice() {
+            &[low] if self.f.wave == WaveSize::W32 => Ok(MaskPlaces { low, high: None }),
+            &[low, high] if self.f.wave == WaveSize::W64 => Ok(MaskPlaces { low, high: Some(high) }),
+            _ => Err(Diagnostic::malformed("an operand is no mask of lanes")),
+        }
+    }
+
+    fn mask_source(&self, operand: &Operand) -> [Source; 2] {
+        let high = match self.f.wave {
+            WaveSize::W32 => Source::Constant(0),
+            WaveSize::W64 => self.source(operand, 1),
+        };
+        [self.source(operand, 0), high]
     }
 
     fn pair(&self, operand: &Operand) -> Result<[Place; 2]> {

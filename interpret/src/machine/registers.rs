@@ -6,7 +6,7 @@
 
 use cranelift_entity::EntityRef;
 use mir::machine::{Function, PReg, Reg, RegFile, RegOperand, VReg, VRegFlags};
-use sim::wave::{LANES, Lanes, Wave};
+use sim::wave::{Lanes, MAX_LANES, Wave};
 
 /// One dword of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub(super) enum Place {
     Scalar(u32),
     /// Dword of a virtual VGPR.
     Vector(u32),
-    /// Half of a lane mask whose lanes' bits are in this dword.
+    /// A dword of a lane mask whose lanes' bits are in this dword: whether it is the high one.
     Mask(u32, bool),
     /// Physical scalar register.
     PhysicalScalar(PReg),
@@ -28,6 +28,13 @@ impl Place {
     pub fn is_vector(self) -> bool {
         matches!(self, Self::Vector(_) | Self::PhysicalVector(_))
     }
+}
+
+/// The dwords of a lane mask, of which the high one exists where waves have 64 lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MaskPlaces {
+    pub low: Place,
+    pub high: Option<Place>,
 }
 
 /// Where the virtual registers of a function are kept.
@@ -124,7 +131,11 @@ impl Registers {
     /// All undefined.
     pub fn new(numbering: &Numbering) -> Self {
         let dwords = numbering.dwords();
-        Self { value: vec![[0; LANES]; dwords], undef: vec![[!0; LANES]; dwords], stale: vec![0; dwords] }
+        Self {
+            value: vec![[0; MAX_LANES]; dwords],
+            undef: vec![[!0; MAX_LANES]; dwords],
+            stale: vec![0; dwords],
+        }
     }
 
     /// `lanes` have written scalar `n`: other lanes' values of it are gone where theirs differ.
@@ -169,7 +180,7 @@ pub(super) fn garbage(seed: u64, n: u32) -> u32 {
 }
 
 fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |l| mask >> l & 1 != 0)
+    (0..MAX_LANES).filter(move |l| mask >> l & 1 != 0)
 }
 
 impl State<'_> {
@@ -224,10 +235,10 @@ impl State<'_> {
     /// The bits of 32 lanes of a mask, of which those of inactive lanes are undefined.
     fn mask_half(&self, n: u32, high: bool, lanes: u64) -> (u32, u32) {
         let (values, undefs) = (&self.registers.value[n as usize], &self.registers.undef[n as usize]);
-        let start = if high { LANES / 2 } else { 0 };
+        let start = if high { MAX_LANES / 2 } else { 0 };
         let lanes = lanes & !self.registers.stale[n as usize];
         let (mut value, mut undef) = (garbage(self.seed, n * 2 + u32::from(high)), !0u32);
-        for k in 0..LANES / 2 {
+        for k in 0..MAX_LANES / 2 {
             let lane = start + k;
             if lanes >> lane & 1 != 0 && undefs[lane] & 1 == 0 {
                 value = value & !(1 << k) | (values[lane] & 1) << k;
@@ -238,9 +249,18 @@ impl State<'_> {
     }
 
     /// The bits of a lane mask for the active lanes, and which of them are undefined.
-    pub fn mask(&self, places: [Place; 2]) -> Result<(u64, u64), Disagreement> {
-        let [(lo, lo_undef), (hi, hi_undef)] = [self.scalar(places[0])?, self.scalar(places[1])?];
+    pub fn mask(&self, places: MaskPlaces) -> Result<(u64, u64), Disagreement> {
+        let (lo, lo_undef) = self.scalar(places.low)?;
+        let (hi, hi_undef) = places.high.map_or(Ok((0, 0)), |high| self.scalar(high))?;
         Ok((u64::from(lo) | u64::from(hi) << 32, u64::from(lo_undef) | u64::from(hi_undef) << 32))
+    }
+
+    /// Writes a lane mask that is the wave's, or the active lanes' bits of one.
+    pub fn set_mask(&mut self, places: MaskPlaces, value: u64) {
+        self.set_scalar(places.low, value as u32, 0);
+        if let Some(high) = places.high {
+            self.set_scalar(high, (value >> 32) as u32, 0);
+        }
     }
 
     /// A value for each lane; a scalar's is the same for all.
@@ -252,7 +272,7 @@ impl State<'_> {
             }
             _ => {
                 let (value, undef) = self.scalar(place)?;
-                ([value; LANES], [undef; LANES])
+                ([value; MAX_LANES], [undef; MAX_LANES])
             }
         })
     }
@@ -274,8 +294,8 @@ impl State<'_> {
                 registers.undef[n as usize][0] = undef;
             }
             Place::Mask(n, high) => {
-                let start = if high { LANES / 2 } else { 0 };
-                for lane in lanes_of(lanes).filter(|l| l / (LANES / 2) == usize::from(high)) {
+                let start = if high { MAX_LANES / 2 } else { 0 };
+                for lane in lanes_of(lanes).filter(|l| l / (MAX_LANES / 2) == usize::from(high)) {
                     registers.value[n as usize][lane] = value >> (lane - start) & 1;
                     registers.undef[n as usize][lane] = undef >> (lane - start) & 1;
                 }
@@ -287,7 +307,7 @@ impl State<'_> {
                 self.wave.su[i] = undef;
             }
             Place::Vector(_) | Place::PhysicalVector(_) => {
-                self.set_vector(place, &[value; LANES], &[undef; LANES], lanes);
+                self.set_vector(place, &[value; MAX_LANES], &[undef; MAX_LANES], lanes);
             }
         }
     }
@@ -333,16 +353,16 @@ impl State<'_> {
     fn raw(&self, param: Whole, argument: Whole, d: u32) -> (Lanes, Lanes) {
         let at = |k: u32| {
             let both = (self.registers.value.get(k as usize), self.registers.undef.get(k as usize));
-            let (Some(value), Some(undef)) = both else { return ([0; LANES], [!0; LANES]) };
+            let (Some(value), Some(undef)) = both else { return ([0; MAX_LANES], [!0; MAX_LANES]) };
             let mut undef = *undef;
             let stale = self.registers.stale.get(k as usize).copied().unwrap_or(0);
             lanes_of(stale).for_each(|l| undef[l] = !0);
             (*value, undef)
         };
         match (param.kind, argument.kind) {
-            // A pair that is passed as a lane mask: each lane takes its bit.
+            // Scalars that are passed as a lane mask: each lane takes its bit.
             (Kind::Mask, Kind::Scalar) => {
-                let halves = [at(argument.first), at(argument.first + 1)];
+                let halves = [at(argument.first), at(argument.first + u32::from(argument.dwords > 1))];
                 let bit = |which: fn(&(Lanes, Lanes)) -> &Lanes| {
                     std::array::from_fn(|l| which(&halves[l / 32])[l] >> (l % 32) & 1)
                 };
@@ -350,7 +370,7 @@ impl State<'_> {
             }
             (Kind::Scalar, Kind::Mask) => {
                 let (value, undef) = self.mask_half(argument.first, d != 0, self.wave.exec());
-                ([value; LANES], [undef; LANES])
+                ([value; MAX_LANES], [undef; MAX_LANES])
             }
             (Kind::Mask, _) => at(argument.first),
             _ => at(argument.first + d),

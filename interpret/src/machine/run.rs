@@ -23,7 +23,7 @@ use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER, is_callee_sav
 use mir::machine::PReg;
 use sim::exec::{Exec, Group};
 use sim::report::Kind;
-use sim::wave::{LANES, Status, Wave};
+use sim::wave::{MAX_LANES, Status, Wave};
 use std::cell::Cell;
 
 /// Why a wave does not go on.
@@ -185,11 +185,11 @@ impl<'p> Runner<'p> {
             let other = self.region.filter(|_| step.other_lanes);
             if let Some(mask) = other {
                 let (mask, _) = pair(&state, mask)?;
-                state.wave.set_pair(PReg::EXEC_LO, mask, 0);
+                state.wave.set_exec(mask);
             }
             let flow = execute(&mut state, &mut shared.exec, &mut shared.group, &step.action)?;
             if other.is_some() {
-                state.wave.set_pair(PReg::EXEC_LO, own, 0);
+                state.wave.set_exec(own);
             }
             match step.action {
                 Action::LanesBegin { .. } if program.threads => {
@@ -235,7 +235,7 @@ impl<'p> Runner<'p> {
                     on_way.retain(|(mask, way)| {
                         let here = mask & lanes != 0;
                         if here {
-                            state.wave.set_pair(PReg::EXEC_LO, *mask, 0);
+                            state.wave.set_exec(*mask);
                             state.pass(&way.scalars, *mask);
                         }
                         !here
@@ -248,7 +248,7 @@ impl<'p> Runner<'p> {
                 None => return self.leave(),
             },
         };
-        self.wave.set_pair(PReg::EXEC_LO, lanes, 0);
+        self.wave.set_exec(lanes);
         let Some(block) = code.blocks.get(position.block() as usize) else { return Err(no_block()) };
         let count = block.steps.len();
         let (done, flow) = self.steps(shared, block, next, count)?;
@@ -429,7 +429,7 @@ impl<'p> Runner<'p> {
             let [sp, fp] = [STACK_POINTER, FRAME_POINTER].map(|reg| usize::from(reg.0));
             let wave = &mut self.wave;
             (wave.s[fp], wave.su[fp]) = (wave.s[sp], wave.su[sp]);
-            wave.s[sp] = wave.s[sp].wrapping_add(code.frame_bytes.wrapping_mul(LANES as u32));
+            wave.s[sp] = wave.s[sp].wrapping_add(code.frame_bytes.wrapping_mul(wave.size.lanes()));
         }
         self.enter(index, Some((caller, results)))
     }
@@ -444,7 +444,7 @@ impl<'p> Runner<'p> {
         let graphics = self.program.functions[frame.code].function.saves_as_graphics();
         let lanes = caller.exec();
         let wave = &mut self.wave;
-        wave.set_pair(PReg::EXEC_LO, lanes, 0);
+        wave.set_exec(lanes);
         for n in 0..=PReg::VCC_HI.0 {
             let reg = PReg(n);
             let i = usize::from(n);
@@ -471,7 +471,7 @@ impl<'p> Runner<'p> {
             wave.write_v(i, &caller.v[i], Some(&undef), !lanes);
             if n >= u16::from(results) {
                 let value = wave.v[i];
-                wave.write_v(i, &value, Some(&[!0; LANES]), lanes);
+                wave.write_v(i, &value, Some(&[!0; MAX_LANES]), lanes);
             }
         }
         Ok(())

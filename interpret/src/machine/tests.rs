@@ -6,11 +6,12 @@ use crate::compare::{Difference, Exact, compare};
 use crate::record::{Outcome, StopKind};
 use mir::abi::KernelDescriptor;
 use mir::ir::CallConv;
-use mir::isa::Opcode;
+use mir::isa::{MaskOp, Opcode};
 use mir::machine::{
     Block, BlockData, CallSite, Condition, Edge, EntryValue, Inst, ModFlags, Modifiers, RegFile, Terminator,
     VReg,
 };
+use mir::target::{Features, WaveSize};
 use sim::report::Checks;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory, Prepared};
 
@@ -35,7 +36,11 @@ fn imm(value: i64) -> Operand {
 
 impl Kernel {
     fn new() -> Self {
-        let mut f = Function::new("k", CallConv::Kernel, Func::from_u32(0));
+        Self::of(WaveSize::W64)
+    }
+
+    fn of(wave: WaveSize) -> Self {
+        let mut f = Function { wave, ..Function::new("k", CallConv::Kernel, Func::from_u32(0)) };
         let (base, id) = (f.new_vreg(RegFile::Sgpr, 2), f.new_vreg(RegFile::Vgpr, 1));
         f.entry.request(EntryValue::KernargSegmentPtr, Some(base));
         f.entry.request(EntryValue::WorkitemIdX, Some(id));
@@ -86,11 +91,11 @@ impl Kernel {
     fn below(&mut self, block: Block, limit: i64) -> VReg {
         let mask = self.f.new_lane_mask();
         let id = v(self.id);
-        self.push(block, Opcode::V_CMP_GT_U32, &[Operand::vreg(mask, 2), imm(limit), id]);
+        self.push(block, Opcode::V_CMP_GT_U32, &[Operand::mask(mask, self.f.wave), imm(limit), id]);
         mask
     }
 
-    /// Runs one group of 64 lanes on a buffer of 64 dwords.
+    /// Runs one group of 64 work-items on a buffer of 64 dwords.
     fn run(&self) -> (Outcome, Vec<String>) {
         self.run_with(&[])
     }
@@ -105,7 +110,9 @@ impl Kernel {
             sgpr_blocks: 13,
             ..KernelDescriptor::default()
         };
-        let target = target();
+        // No processor of GFX9 has waves of 32 lanes, but nothing here depends on the generation.
+        let mut target = target();
+        target.features.set(Features::WAVEFRONTSIZE32, self.f.wave == WaveSize::W32);
         let object = CodeObject::from_code(target.processor, "k", &[0xbf81_0000], descriptor);
         let mut memory = Memory::new();
         let buffer = memory.add_buffer("buffer", vec![0; 256]);
@@ -147,7 +154,11 @@ impl Kernel {
 
 /// `id < 40 ? 7 : 9` through a parameter of the join.
 fn diamond() -> (Kernel, [Block; 4], VReg) {
-    let mut k = Kernel::new();
+    diamond_of(WaveSize::W64)
+}
+
+fn diamond_of(wave: WaveSize) -> (Kernel, [Block; 4], VReg) {
+    let mut k = Kernel::of(wave);
     let [entry, yes, no, join] = [(); 4].map(|()| k.block());
     let mask = k.below(entry, 40);
     k.to(entry, Terminator::Divergent(mask), &[(yes, &[]), (no, &[])]);
@@ -180,6 +191,40 @@ fn a_join_runs_once_with_all_lanes() {
     k.push(join, Opcode::V_MOV_B32, &[v(count), v(s)]);
     k.store(join, count);
     assert_eq!(k.values(), [64; 64]);
+}
+
+/// Two waves of 32 lanes: the first goes one way, the second both.
+#[test]
+fn waves_of_32_lanes() {
+    let (mut k, [_, yes, _, join], _) = diamond_of(WaveSize::W32);
+    mir::machine::verify(&k.f).unwrap();
+    let want: Vec<u32> = (0..64).map(|l| if l < 40 { 7 } else { 9 }).collect();
+    assert_eq!(k.values(), want);
+    let exec = Operand::exec(WaveSize::W32);
+    let counted = |k: &mut Kernel, block| {
+        let (s, count) = (k.sgpr(), k.vgpr());
+        k.push(block, Opcode::S_BCNT1_I32_B32, &[v(s), exec]);
+        k.push(block, Opcode::V_MOV_B32, &[v(count), v(s)]);
+        count
+    };
+    // What the first arm passes on is how many lanes it has.
+    let count = counted(&mut k, yes);
+    k.data(yes).thread_succs[0].args[0] = count;
+    let want: Vec<u32> = (0..64)
+        .map(|l| {
+            if l < 32 {
+                32
+            } else if l < 40 {
+                8
+            } else {
+                9
+            }
+        })
+        .collect();
+    assert_eq!(k.values(), want);
+    let all = counted(&mut k, join);
+    k.store(join, all);
+    assert_eq!(k.values(), [32; 64]);
 }
 
 #[test]
@@ -273,21 +318,25 @@ fn copies_sequences_and_indexed_accesses() {
 
 /// The diamond, structured by hand: both sides in a row, the second one for the lanes that the first leaves out.
 fn structured() -> (Kernel, [Block; 4]) {
-    let (mut k, blocks @ [entry, yes, no, join], mask) = diamond();
+    structured_of(WaveSize::W64)
+}
+
+fn structured_of(size: WaveSize) -> (Kernel, [Block; 4]) {
+    let (mut k, blocks @ [entry, yes, no, join], mask) = diamond_of(size);
     k.f.stage = mir::machine::Stage::Linear;
-    let saved = k.f.new_vreg(RegFile::Sgpr, 2);
-    let (whole, saved) = (Operand::vreg(mask, 2), Operand::vreg(saved, 2));
-    let exec = Operand::preg(PReg::EXEC_LO, 2);
+    let saved = k.f.new_vreg(RegFile::Sgpr, size.mask_dwords());
+    let (whole, saved) = (Operand::mask(mask, size), Operand::mask(saved, size));
+    let exec = Operand::exec(size);
+    let inst = |op: MaskOp, operands: &[Operand]| Inst::new(op.opcode(size), operands.iter().copied());
     let wave = |k: &mut Kernel, from: Block, to: Block| {
         k.data(from).wave_succs = [Edge { block: to, args: Default::default() }].into_iter().collect();
         k.data(from).term = Terminator::Jump;
         k.data(from).thread_sargs.clear();
     };
-    k.data(entry).insts.push(Inst::new(Opcode::S_AND_SAVEEXEC_B64, [saved, whole]));
-    let heads = [
-        (no, Inst::new(Opcode::S_ANDN2_B64, [exec, saved, whole])),
-        (join, Inst::new(Opcode::S_MOV_B64, [exec, saved])),
-    ];
+    // GFX9 has no `s_and_saveexec` of 32 lanes.
+    let tail = [inst(MaskOp::Mov, &[saved, exec]), inst(MaskOp::And, &[exec, exec, whole])];
+    k.data(entry).insts.extend(tail);
+    let heads = [(no, inst(MaskOp::AndN2, &[exec, saved, whole])), (join, inst(MaskOp::Mov, &[exec, saved]))];
     for (block, head) in heads {
         let data = k.data(block);
         data.insts.insert(0, head);
@@ -302,9 +351,11 @@ fn structured() -> (Kernel, [Block; 4]) {
 
 #[test]
 fn structured_code_follows_the_wave_graph() {
-    let (k, _) = structured();
-    mir::machine::verify(&k.f).unwrap();
-    assert_eq!(k.values(), diamond().0.values());
+    for size in WaveSize::ALL {
+        let (k, _) = structured_of(size);
+        mir::machine::verify(&k.f).unwrap();
+        assert_eq!(k.values(), diamond().0.values());
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use mir::ir::Func;
 use mir::machine::{EntryValue, Function, PReg, RegFile};
 use mir::target::{FlatScratch, Target};
 use sim::exec::Exec;
-use sim::wave::{LANES, Wave};
+use sim::wave::Wave;
 use sim::{Memory, Prepared};
 
 /// Instructions of a turn: a wave that waits for another by looking at memory must let it run.
@@ -36,7 +36,7 @@ impl KernelEntry {
             func: kernel.source,
             values: kernel.entry.registers().into_iter().map(|(value, first, _)| (value, first)).collect(),
             flat_scratch: kernel.uses_flat_scratch,
-            stack_pointer: stack.then(|| kernel.resources.scratch_bytes.wrapping_mul(LANES as u32)),
+            stack_pointer: stack.then(|| kernel.resources.scratch_bytes.wrapping_mul(kernel.wave.lanes())),
         }
     }
 
@@ -50,7 +50,7 @@ impl KernelEntry {
     fn start(&self, hardware: &Wave, f: &Function, target: &Target, seed: u64) -> Wave {
         let mut wave = hardware.clone();
         wave.reset(seed, 256);
-        wave.set_pair(PReg::EXEC_LO, hardware.exec(), 0);
+        wave.set_exec(hardware.exec());
         let offset = self.register(EntryValue::ScratchWaveOffset).map(|reg| hardware.s[usize::from(reg.0)]);
         for (value, first, _) in f.entry.registers() {
             let Some(from) = self.register(value) else { continue };

@@ -2,7 +2,7 @@
 //!
 //! # Problem
 //!
-//! A value for `strict.wwm` must be computed in all 64 lanes, in the lanes of started quads for `strict.wqm`, whatever lanes the
+//! A value for `strict.wwm` must be computed in all lanes of the wave, in the lanes of started quads for `strict.wqm`, whatever lanes the
 //! program is in. In a pixel shader that takes derivatives the program itself runs with *helper* lanes, which fill up quads, and memory must not be
 //! written from them.
 //!
@@ -26,14 +26,13 @@
 use super::scalars::{self, Val, Wave};
 use cranelift_entity::SecondaryMap;
 use mir::ir::CallConv;
-use mir::isa::{ImageParts, OpFlags, Opcode, Unit};
+use mir::isa::{ImageParts, MaskOp, OpFlags, Opcode, Unit};
 use mir::machine::{
     Block, BlockData, Condition, Edge, Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, Terminator,
     VReg, VRegData, VRegFlags,
 };
+use mir::target::WaveSize;
 use mir::{Diagnostic, Result};
-
-const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
 
 /// Last operand of `LANES_RESULT`.
 pub(crate) const WHOLE_WAVE: i64 = 0;
@@ -42,8 +41,15 @@ pub(crate) const WHOLE_QUADS: i64 = 1;
 /// Whole quads in pixel shaders: the whole shader runs so.
 pub(crate) const QUADS: i64 = 2;
 
-fn exec() -> Operand {
-    Operand::preg(PReg::EXEC_LO, 2)
+/// A mask that stays in its register until it is used last.
+fn pinned(size: WaveSize) -> VRegData {
+    let mask = VRegData::mask(size);
+    VRegData { flags: mask.flags | VRegFlags::PINNED, ..mask }
+}
+
+/// The instruction that does `op` to masks.
+fn mask_inst<const N: usize>(size: WaveSize, op: MaskOp, operands: [Operand; N]) -> Inst {
+    Inst::new(op.opcode(size), operands)
 }
 
 /// Whether `inst` works lane by lane.
@@ -131,14 +137,15 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
     if lanes.iter().all(|&l| l == Lanes::Own) && !f.blocks[block].insts.iter().any(is_strict) {
         return;
     }
+    let (size, exec) = (f.wave, Operand::exec(f.wave));
     let old = std::mem::take(&mut f.blocks[block].insts);
     let mut out: Vec<Inst> = Vec::with_capacity(old.len() + 8);
     // Whole quads of the block's lanes; SCC is free where a block starts.
     let mut quads = None;
     if lanes.contains(&Lanes::Quads) {
-        let mask = f.vregs.push(VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK });
-        out.push(Inst::new(Opcode::S_WQM_B64, [Operand::vreg(mask, 2), exec()]));
-        quads = Some(Operand::vreg(mask, 2));
+        let mask = f.vregs.push(pinned(size));
+        out.push(mask_inst(size, MaskOp::Wqm, [Operand::mask(mask, size), exec]));
+        quads = Some(Operand::mask(mask, size));
     }
     let mut open: Option<(Lanes, Operand, Operand)> = None;
     // Length of `out` up to the last marked instruction of the open region.
@@ -153,8 +160,8 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
             out.insert(end, Inst::new(Opcode::LANES_END, [saved, mask]));
         }
         if concerned && open.is_none() {
-            let saved = f.vregs.push(VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK });
-            let saved = Operand::vreg(saved, 2);
+            let saved = f.vregs.push(pinned(size));
+            let saved = Operand::mask(saved, size);
             let mask = match want {
                 Lanes::Quads => quads.unwrap_or(Operand::Imm(-1)),
                 _ => Operand::Imm(-1),
@@ -244,6 +251,7 @@ pub(super) fn survey(f: &Function) -> Option<Quads> {
 
 /// Live lanes of a shader, on the wave graph.
 pub(super) fn live(f: &mut Function, quads: &Quads) {
+    let (size, exec) = (f.wave, Operand::exec(f.wave));
     let entry = f.layout[0];
     let pixel = f.call_conv == CallConv::AmdgpuPs;
     let has = |f: &Function, block: Block, op: Opcode| f.blocks[block].insts.iter().any(|i| i.op == op);
@@ -257,7 +265,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     if tracked {
         for &block in &f.layout.clone() {
             if block == entry || f.blocks[block].insts.iter().any(changes_live) {
-                let reg = f.vregs.push(MASK);
+                let reg = f.new_lane_mask();
                 last[block] = Some(reg);
                 defs.push((block.as_u32(), Val::Reg(reg)));
             }
@@ -268,7 +276,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     let mut solver = wave.solver();
     let variable = tracked.then(|| {
         let uses = uses.iter().copied().filter(|&b| b != entry.as_u32());
-        scalars::construct(f, &wave, &mut solver, defs, uses, Val::Zero, MASK)
+        scalars::construct(f, &wave, &mut solver, defs, uses, Val::Zero, VRegData::mask(size))
     });
     for block in f.layout.clone() {
         let start = match &variable {
@@ -286,7 +294,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
         if tracked && ends && !f.shader_results.is_empty() {
             let at_end = last[block].or(start);
             if let Some(live) = at_end {
-                let and = Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]);
+                let and = mask_inst(size, MaskOp::And, [exec, exec, Operand::mask(live, size)]);
                 f.blocks[block].insts.push(and);
             }
         }
@@ -303,6 +311,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
 /// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left. A
 /// shader with a result ends there, as what follows it has nothing to go on with. EXEC, which says what pixels are valid, is zero.
 fn null_export(f: &mut Function, block: Block, live: VReg) {
+    let (size, exec) = (f.wave, Operand::exec(f.wave));
     let export = || {
         let mut inst =
             Inst::new(Opcode::EXP, [Operand::Imm(9), Operand::Off, Operand::Off, Operand::Off, Operand::Off]);
@@ -317,21 +326,21 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
             let to = |block| Edge { block, args: Default::default() };
             let [check, last] =
                 [(); 2].map(|()| f.blocks.push(BlockData { loop_depth: depth, ..BlockData::default() }));
-            let any = f.vregs.push(MASK);
-            let mask = Operand::vreg(live, 2);
+            let any = f.new_lane_mask();
+            let mask = Operand::mask(live, size);
             let data = &mut f.blocks[check];
-            data.push(Inst::new(Opcode::S_OR_B64, [Operand::vreg(any, 2), mask, mask]));
+            data.push(mask_inst(size, MaskOp::Or, [Operand::mask(any, size), mask, mask]));
             data.term = Terminator::Uniform(Condition::Scc0);
             data.wave_succs = [to(last), edge.clone()].into_iter().collect();
-            let saved = (!ends_here).then(|| Operand::vreg(f.vregs.push(MASK), 2));
+            let saved = (!ends_here).then(|| Operand::mask(f.new_lane_mask(), size));
             let data = &mut f.blocks[last];
             // EXEC changes in the head and in the tail.
-            data.insts.extend(saved.map(|saved| Inst::new(Opcode::S_MOV_B64, [saved, exec()])));
-            data.insts.push(Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]));
+            data.insts.extend(saved.map(|saved| mask_inst(size, MaskOp::Mov, [saved, exec])));
+            data.insts.push(mask_inst(size, MaskOp::Mov, [exec, Operand::Imm(0)]));
             data.head_len = data.insts.len() as u32;
             data.insts.push(export());
             data.tail_start = data.insts.len() as u32;
-            data.insts.extend(saved.map(|saved| Inst::new(Opcode::S_MOV_B64, [exec(), saved])));
+            data.insts.extend(saved.map(|saved| mask_inst(size, MaskOp::Mov, [exec, saved])));
             if ends_here {
                 data.term = Terminator::Unreachable;
             } else {
@@ -360,8 +369,8 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
             }
             let end_data = &mut f.blocks[end];
             end_data.insts.push(match ends_here {
-                true => Inst::new(Opcode::S_MOV_B64, [exec(), Operand::Imm(0)]),
-                false => Inst::new(Opcode::S_AND_B64, [exec(), exec(), Operand::vreg(live, 2)]),
+                true => mask_inst(size, MaskOp::Mov, [exec, Operand::Imm(0)]),
+                false => mask_inst(size, MaskOp::And, [exec, exec, Operand::mask(live, size)]),
             });
             end_data.head_len = 1;
             end_data.insts.push(export());
@@ -412,25 +421,25 @@ fn exact_block(
     if !starts_tracking && !data.insts[head..tail].iter().any(concerned) {
         return;
     }
+    let (size, exec) = (f.wave, Operand::exec(f.wave));
     let old = std::mem::take(&mut f.blocks[block].insts);
     let mut out: Vec<Inst> = Vec::with_capacity(old.len() + 8);
-    let mut live = start.map(|reg| Operand::vreg(reg, 2));
+    let mut live = start.map(|reg| Operand::mask(reg, size));
     let mut demotions = old[head..tail].iter().filter(|i| changes_live(i)).count();
     let mut exact: Option<Operand> = None;
-    let pinned = VRegData { flags: MASK.flags | VRegFlags::PINNED, ..MASK };
-    let new = |f: &mut Function| Operand::vreg(f.vregs.push(pinned), 2);
+    let new = |f: &mut Function| Operand::mask(f.vregs.push(pinned(size)), size);
     let mut insts = old.into_iter();
     out.extend(insts.by_ref().take(head));
     if entry && tracked {
         let first = match last {
-            Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+            Some(reg) if demotions == 0 => Operand::mask(reg, size),
             _ => new(f),
         };
         // EXEC is written in the head: what the entry brings in VGPRs is moved behind it, helper lanes included.
-        out.push(Inst::new(Opcode::S_MOV_B64, [first, exec()]));
+        out.push(mask_inst(size, MaskOp::Mov, [first, exec]));
         live = Some(first);
         if opens {
-            out.push(Inst::new(Opcode::S_WQM_B64, [exec(), exec()]));
+            out.push(mask_inst(size, MaskOp::Wqm, [exec, exec]));
         }
         f.blocks[block].head_len = out.len() as u32;
     }
@@ -442,11 +451,11 @@ fn exact_block(
         };
         match inst.op {
             Opcode::LIVE_LANES => {
-                let source = live.unwrap_or(exec());
-                push(&mut out, Inst::new(Opcode::S_MOV_B64, [inst.operands[0], source]));
+                let source = live.unwrap_or(exec);
+                push(&mut out, mask_inst(size, MaskOp::Mov, [inst.operands[0], source]));
             }
             Opcode::QUAD_VOTE => {
-                push(&mut out, Inst::new(Opcode::S_WQM_B64, [inst.operands[0], inst.operands[1]]));
+                push(&mut out, mask_inst(size, MaskOp::Wqm, [inst.operands[0], inst.operands[1]]));
             }
             Opcode::LANES_RESULT => {
                 push(&mut out, Inst::new(Opcode::V_MOV_B32, [inst.operands[0], inst.operands[1]]));
@@ -454,14 +463,14 @@ fn exact_block(
             Opcode::DEMOTE => {
                 demotions -= 1;
                 let after = match last {
-                    Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+                    Some(reg) if demotions == 0 => Operand::mask(reg, size),
                     _ => new(f),
                 };
                 // Lanes here whose condition does not hold.
                 let gone = new(f);
-                push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [gone, exec(), inst.operands[0]]));
-                let before = live.unwrap_or(exec());
-                push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [after, before, gone]));
+                push(&mut out, mask_inst(size, MaskOp::AndN2, [gone, exec, inst.operands[0]]));
+                let before = live.unwrap_or(exec);
+                push(&mut out, mask_inst(size, MaskOp::AndN2, [after, before, gone]));
                 live = Some(after);
                 exact = None;
             }
@@ -470,10 +479,10 @@ fn exact_block(
                 // Other shaders have no live lanes to keep.
                 if let (true, Some(before)) = (tracked, live) {
                     let after = match last {
-                        Some(reg) if demotions == 0 => Operand::vreg(reg, 2),
+                        Some(reg) if demotions == 0 => Operand::mask(reg, size),
                         _ => new(f),
                     };
-                    push(&mut out, Inst::new(Opcode::S_ANDN2_B64, [after, before, exec()]));
+                    push(&mut out, mask_inst(size, MaskOp::AndN2, [after, before, exec]));
                     live = Some(after);
                     exact = None;
                 }
@@ -483,8 +492,8 @@ fn exact_block(
                     Some(mask) => mask,
                     None => {
                         let mask = new(f);
-                        let live = live.unwrap_or(exec());
-                        push(&mut out, Inst::new(Opcode::S_AND_B64, [mask, exec(), live]));
+                        let live = live.unwrap_or(exec);
+                        push(&mut out, mask_inst(size, MaskOp::And, [mask, exec, live]));
                         exact = Some(mask);
                         mask
                     }
@@ -507,6 +516,7 @@ fn exact_block(
 
 /// Moves what sets the lanes to the head of its block: at the start of the entry, behind what else is in the heads of others.
 pub(super) fn entry(f: &mut Function) -> Result<()> {
+    let (size, exec) = (f.wave, Operand::exec(f.wave));
     let entry = f.layout[0];
     for block in f.layout.clone() {
         let Some(at) = f.blocks[block].insts.iter().position(|i| i.op == Opcode::ENTRY_LANES) else {
@@ -523,7 +533,11 @@ pub(super) fn entry(f: &mut Function) -> Result<()> {
         };
         match lanes {
             Operand::Imm(mask) if (-16..=64).contains(&mask) => {
-                head.push(Inst::new(Opcode::S_MOV_B64, [exec(), lanes]));
+                head.push(mask_inst(size, MaskOp::Mov, [exec, lanes]));
+            }
+            Operand::Imm(mask) if size == WaveSize::W32 => {
+                let low = Operand::Imm(i64::from(mask as i32));
+                head.push(mask_inst(size, MaskOp::Mov, [exec, low]));
             }
             Operand::Imm(mask) => {
                 for (reg, half) in [(PReg::EXEC_LO, mask as i32), (PReg::EXEC_HI, (mask >> 32) as i32)] {
@@ -532,14 +546,14 @@ pub(super) fn entry(f: &mut Function) -> Result<()> {
                 }
             }
             input => {
-                // The lowest `count` lanes, 0 to 64; a field of 64 bits is none.
-                let count = f.vregs.push(VRegData { dwords: 1, flags: VRegFlags::empty(), ..MASK });
+                // The lowest `count` lanes, none to all; a field of as many bits as there are lanes is none.
+                let count = f.new_vreg(RegFile::Sgpr, 1);
                 let count = Operand::vreg(count, 1);
                 let field = Operand::Imm(shift & 31 | 7 << 16);
                 head.push(Inst::new(Opcode::S_BFE_U32, [count, input, field]));
-                head.push(Inst::new(Opcode::S_BFM_B64, [exec(), count, Operand::Imm(0)]));
-                head.push(Inst::new(Opcode::S_CMP_EQ_U32, [count, Operand::Imm(64)]));
-                head.push(Inst::new(Opcode::S_CMOV_B64, [exec(), Operand::Imm(-1), exec()]));
+                head.push(mask_inst(size, MaskOp::LowBits, [exec, count, Operand::Imm(0)]));
+                head.push(Inst::new(Opcode::S_CMP_EQ_U32, [count, Operand::Imm(size.lanes().into())]));
+                head.push(mask_inst(size, MaskOp::Cmov, [exec, Operand::Imm(-1), exec]));
             }
         }
         let data = &mut f.blocks[block];

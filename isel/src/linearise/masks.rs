@@ -1,24 +1,19 @@
 //! Builds the wave graph of a plan and writes the EXEC code.
 //!
 //! Heads set EXEC for their block; tails first add lanes to pending masks (reading EXEC as the body had it), then save EXEC and
-//! narrow it for a divergent branch. No tail of a uniform branch writes SCC: only `s_mov_b64` is put there.
+//! narrow it for a divergent branch. No tail of a uniform branch writes SCC: only a copy is put there.
 
 use super::plan::{Kind, Plan, Step};
 use super::scalars::{self, Val, Wave};
 use cranelift_entity::EntityRef;
 use mir::analysis::Graph;
-use mir::isa::Opcode;
-use mir::machine::{
-    Block, BlockData, Condition, Edge, Function, Inst, Operand, PReg, RegFile, Terminator, VReg, VRegData,
-    VRegFlags,
-};
+use mir::isa::MaskOp;
+use mir::machine::{Block, BlockData, Condition, Edge, Function, Inst, Operand, Terminator, VReg, VRegData};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Gate of each block, by block number.
 pub(super) type Gates = Vec<Option<Block>>;
-
-const MASK: VRegData = VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None };
 
 /// Writes wave edges, parameters, heads and tails into `f`. The gates and the wave graph.
 pub(super) fn build(f: &mut Function, plan: &Plan) -> (Gates, Wave) {
@@ -103,6 +98,22 @@ struct Masks<'a> {
 }
 
 impl Masks<'_> {
+    fn template(&self) -> VRegData {
+        VRegData::mask(self.f.wave)
+    }
+
+    fn exec(&self) -> Operand {
+        Operand::exec(self.f.wave)
+    }
+
+    fn mask(&self, reg: VReg) -> Operand {
+        Operand::mask(reg, self.f.wave)
+    }
+
+    fn inst<const N: usize>(&self, op: MaskOp, operands: [Operand; N]) -> Inst {
+        Inst::new(op.opcode(self.f.wave), operands)
+    }
+
     /// The block of the wave graph that sets EXEC for `block`.
     fn setter(&self, block: u32) -> Block {
         self.gates[block as usize].unwrap_or(Block::from_u32(block))
@@ -127,12 +138,13 @@ impl Masks<'_> {
                     && pred != setter
                     && sources.last().is_none_or(|s| s.0 != pred)
                 {
-                    sources.push((pred, self.f.vregs.push(MASK)));
+                    sources.push((pred, self.f.new_lane_mask()));
                 }
             }
             let defs = sources.iter().map(|&(p, reg)| (p, Val::Reg(reg))).chain([(setter, Val::Zero)]);
             let uses = sources.iter().map(|s| s.0).chain([setter]);
-            let variable = scalars::construct(self.f, wave, &mut solver, defs, uses, Val::Zero, MASK);
+            let variable =
+                scalars::construct(self.f, wave, &mut solver, defs, uses, Val::Zero, self.template());
             for &(source, to) in &sources {
                 let index = self
                     .plan
@@ -144,7 +156,7 @@ impl Masks<'_> {
                 self.add_lanes(source, index, variable.at_start(source), to);
             }
             let mask = variable.at_start(setter);
-            let mask = scalars::in_register(self.f, self.f.layout[0].as_u32(), mask, MASK);
+            let mask = scalars::in_register(self.f, self.f.layout[0].as_u32(), mask, self.template());
             result.insert(block, mask);
         }
         result
@@ -153,18 +165,18 @@ impl Masks<'_> {
     /// At the end of `block`: `to` = `old` plus the lanes that go to successor `index`.
     fn add_lanes(&mut self, block: u32, index: usize, old: Val, to: VReg) {
         let lanes = match self.condition(block) {
-            None => exec(),
+            None => self.exec(),
             Some(condition) => {
-                let lanes = if matches!(old, Val::Reg(_)) { self.f.vregs.push(MASK) } else { to };
-                let op = if index == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
-                self.tail(block, Inst::new(op, [mask(lanes), exec(), mask(condition)]));
-                mask(lanes)
+                let lanes = if matches!(old, Val::Reg(_)) { self.f.new_lane_mask() } else { to };
+                let op = if index == 0 { MaskOp::And } else { MaskOp::AndN2 };
+                self.tail(block, self.inst(op, [self.mask(lanes), self.exec(), self.mask(condition)]));
+                self.mask(lanes)
             }
         };
         match old {
-            Val::Reg(old) => self.tail(block, Inst::new(Opcode::S_OR_B64, [mask(to), mask(old), lanes])),
+            Val::Reg(old) => self.tail(block, self.inst(MaskOp::Or, [self.mask(to), self.mask(old), lanes])),
             _ if self.condition(block).is_none() => {
-                self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(to), lanes]));
+                self.tail(block, self.inst(MaskOp::Mov, [self.mask(to), lanes]));
             }
             _ => {}
         }
@@ -188,7 +200,7 @@ impl Masks<'_> {
                 _ => continue,
             };
             if !self.saved.contains_key(&from) {
-                let reg = self.f.vregs.push(MASK);
+                let reg = self.f.new_lane_mask();
                 self.saved.insert(from, reg);
             }
         }
@@ -200,15 +212,15 @@ impl Masks<'_> {
                 Kind::Restore(m) if !self.plan.idle[block as usize] => self
                     .saved
                     .get(&self.save_point(m))
-                    .map(|&s| Inst::new(Opcode::S_MOV_B64, [exec(), mask(s)])),
+                    .map(|&s| self.inst(MaskOp::Mov, [self.exec(), self.mask(s)])),
                 Kind::OtherSide(b, index) => {
                     self.saved.get(&b).zip(self.condition(b)).map(|(&s, condition)| {
-                        let op = if index == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
-                        Inst::new(op, [exec(), mask(s), mask(condition)])
+                        let op = if index == 0 { MaskOp::And } else { MaskOp::AndN2 };
+                        self.inst(op, [self.exec(), self.mask(s), self.mask(condition)])
                     })
                 }
                 Kind::Pending => {
-                    pending.get(&block).map(|&p| Inst::new(Opcode::S_MOV_B64, [exec(), mask(p)]))
+                    pending.get(&block).map(|&p| self.inst(MaskOp::Mov, [self.exec(), self.mask(p)]))
                 }
                 Kind::Direct | Kind::Restore(_) => None,
             };
@@ -226,22 +238,25 @@ impl Masks<'_> {
             let saved = self.saved.get(&block).copied();
             let Some(condition) = self.condition(block) else {
                 if let Some(saved) = saved {
-                    self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(saved), exec()]));
+                    self.tail(block, self.inst(MaskOp::Mov, [self.mask(saved), self.exec()]));
                 }
                 continue;
             };
             let side = self.narrowed(block);
             match (saved, side) {
                 (Some(saved), Some(0)) => {
-                    self.tail(block, Inst::new(Opcode::S_AND_SAVEEXEC_B64, [mask(saved), mask(condition)]));
+                    self.tail(
+                        block,
+                        self.inst(MaskOp::AndSaveexec, [self.mask(saved), self.mask(condition)]),
+                    );
                 }
                 (saved, side) => {
                     if let Some(saved) = saved {
-                        self.tail(block, Inst::new(Opcode::S_MOV_B64, [mask(saved), exec()]));
+                        self.tail(block, self.inst(MaskOp::Mov, [self.mask(saved), self.exec()]));
                     }
                     if let Some(side) = side {
-                        let op = if side == 0 { Opcode::S_AND_B64 } else { Opcode::S_ANDN2_B64 };
-                        self.tail(block, Inst::new(op, [exec(), exec(), mask(condition)]));
+                        let op = if side == 0 { MaskOp::And } else { MaskOp::AndN2 };
+                        self.tail(block, self.inst(op, [self.exec(), self.exec(), self.mask(condition)]));
                     }
                 }
             }
@@ -280,12 +295,4 @@ pub(super) fn fold_gates(f: &mut Function, gates: &Gates) {
         folded[gate.index()] = true;
     }
     f.layout.retain(|b| !folded[b.index()]);
-}
-
-fn exec() -> Operand {
-    Operand::preg(PReg::EXEC_LO, 2)
-}
-
-fn mask(reg: VReg) -> Operand {
-    Operand::vreg(reg, 2)
 }

@@ -7,9 +7,9 @@
 use super::plan::Plan;
 use cranelift_entity::EntityRef;
 use mir::analysis::{Csr, Dominators, Graph, Order, Reaching, ReachingSolver, Solution};
-use mir::isa::Opcode;
+use mir::isa::{MaskOp, Opcode};
 use mir::machine::{
-    Block, BlockData, Edge, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, VRegData,
+    Block, BlockData, Edge, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, VRegData, VRegFlags,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -132,7 +132,9 @@ pub(super) fn in_register(f: &mut Function, block: u32, value: Val, template: VR
     let reg = f.vregs.push(VRegData { hint: None, ..template });
     let dst = Operand::vreg(reg, template.dwords);
     let inst = match value {
-        Val::Zero if template.dwords == 2 => Inst::new(Opcode::S_MOV_B64, [dst, Operand::Imm(0)]),
+        Val::Zero if template.flags.contains(VRegFlags::LANE_MASK) => {
+            Inst::new(MaskOp::Mov.opcode(f.wave), [dst, Operand::Imm(0)])
+        }
         _ => Inst::new(Opcode::IMPLICIT_DEF, [dst]),
     };
     f.blocks[Block::from_u32(block)].insts.push(inst);

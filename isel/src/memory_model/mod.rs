@@ -14,8 +14,8 @@
 
 use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
 use mir::isa::{MemoryAction, Opcode, Unit};
-use mir::machine::{Function, Inst, ModFlags, Operand};
-use mir::target::{Os, Target, WaitCounts};
+use mir::machine::{Function, Inst, ModFlags};
+use mir::target::{Counter, Os, Target};
 
 /// Which happens-before relations a program relies on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -316,16 +316,15 @@ fn push_wait(out: &mut Vec<Inst>, target: &Target, wait: Wait, apart: bool, loc:
         Wait::Vl => (true, true),
         Wait::VlShared => (true, !apart),
     };
-    if !vm && !lgkm {
-        return;
+    let mut counts = target.waits().max();
+    if vm {
+        // Stores are counted apart on some generations.
+        counts = counts.with(Counter::Vm, 0).with(Counter::Vs, 0);
     }
-    let layout = target.waits();
-    let max = layout.max();
-    let counts =
-        WaitCounts { vm: if vm { 0 } else { max.vm }, lgkm: if lgkm { 0 } else { max.lgkm }, exp: max.exp };
-    let mut inst = Inst::new(Opcode::S_WAITCNT, [Operand::Imm(i64::from(layout.encode(counts)))]);
-    inst.loc = loc;
-    out.push(inst);
+    if lgkm {
+        counts = counts.with(Counter::Lgkm, 0);
+    }
+    out.extend(target.waits().instructions(counts).map(|inst| Inst { loc, ..inst }));
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::*;
 use mir::ir::{CallConv, Func};
-use mir::machine::{MemRef, RegFile, Terminator, VReg};
-use mir::target::Generation;
+use mir::machine::{MemRef, Operand, RegFile, Terminator, VReg};
+use mir::target::{Counter, Generation};
 
 /// Row, instruction, ordering, scopes, spaces, sequence. `~`: the lgkmcnt part is left out for OpenCL. `op` is the access.
 #[rustfmt::skip]
@@ -129,9 +129,8 @@ fn run(op: Opcode, access: MemAccess, target: &Target, model: Model) -> String {
         .map(|inst| match inst.op {
             Opcode::S_WAITCNT => {
                 let counts = target.waits().decode(inst.operands[0].as_imm().unwrap() as u16);
-                let max = target.waits().max();
-                assert_eq!(counts.exp, max.exp);
-                match (counts.vm == 0, counts.lgkm == 0) {
+                assert_eq!(counts[Counter::Exp], target.waits().max()[Counter::Exp]);
+                match (counts[Counter::Vm] == 0, counts[Counter::Lgkm] == 0) {
                     (true, true) => "VL",
                     (true, false) => "VM",
                     _ => "LG",

@@ -110,6 +110,14 @@ fn ds_float(op: AtomicOp, bits: u64) -> Option<Pair> {
     })
 }
 
+/// Bits of the data of an atomic operation: one or two dwords.
+fn atomic_bits(ty: Type) -> Result<u64> {
+    match ty.bits() {
+        Some(bits @ (32 | 64)) => Ok(bits),
+        _ => Err(Diagnostic::unsupported("atomic operation of this width")),
+    }
+}
+
 impl<'a> Selector<'a> {
     pub(super) fn lower_atomic_rmw(
         &mut self,
@@ -119,10 +127,7 @@ impl<'a> Selector<'a> {
         operand: Value,
         mem: MemAccess,
     ) -> Result<()> {
-        let bits = self.f.ty(operand).bits().unwrap_or(0);
-        if !matches!(bits, 32 | 64) {
-            return Err(Diagnostic::unsupported("atomic operation of this width"));
-        }
+        let bits = atomic_bits(self.f.ty(operand))?;
         let wide = usize::from(bits == 64);
         let unknown = || Diagnostic::unsupported("atomic operation that the target does not have");
         let returned = self.returned(data);
@@ -237,10 +242,7 @@ impl<'a> Selector<'a> {
         replacement: Value,
         mem: MemAccess,
     ) -> Result<()> {
-        let bits = self.f.ty(expected).bits().unwrap_or(0);
-        if !matches!(bits, 32 | 64) {
-            return Err(Diagnostic::unsupported("atomic operation of this width"));
-        }
+        let bits = atomic_bits(self.f.ty(expected))?;
         let [old, new] = [self.vgpr(expected), self.vgpr(replacement)];
         if matches!(mem.space, AddrSpace::LOCAL | AddrSpace::REGION) {
             let pair =
@@ -281,14 +283,13 @@ impl<'a> Selector<'a> {
     /// `amdgcn.ds.fadd`, `fmin`, `fmax`: pointer, value; the other arguments say ordering and scope.
     pub(super) fn lower_ds_float(&mut self, data: &InstData, op: AtomicOp, args: &[Value]) -> Result<()> {
         let [ptr, value, ..] = args else { return Err(Diagnostic::malformed("too few arguments")) };
-        let ty = self.f.ty(*value);
-        let bits = ty.bits().unwrap_or(0);
         let space = self.f.ty(*ptr).addr_space().unwrap_or(AddrSpace::LOCAL);
-        let pair = match ty {
-            Type::Scalar(Scalar::Float(_)) => ds_float(op, bits),
+        let bits = match self.f.ty(*value) {
+            Type::Scalar(Scalar::Float(float)) => Some(u64::from(float.bits())),
             _ => None,
-        }
-        .ok_or_else(|| Diagnostic::unsupported("LDS operation on this type"))?;
+        };
+        let operation = bits.and_then(|bits| Some((bits, ds_float(op, bits)?)));
+        let (bits, pair) = operation.ok_or_else(|| Diagnostic::unsupported("LDS operation on this type"))?;
         let x = self.vgpr(*value);
         let mem = MemAccess {
             ordering: mir::ir::Ordering::Monotonic,

@@ -9,8 +9,9 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{
     BinaryOp, CastOp, Float, FloatPredicate, InstData, InstKind, IntPredicate, Scalar, Type, Value,
 };
+use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
-use mir::machine::{Modifiers, Operand, PReg};
+use mir::machine::{Modifiers, Operand};
 
 /// How SCC holds a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,21 +169,21 @@ impl<'a> Selector<'a> {
         if ty == Type::I1 {
             let [a, b] = [self.mask(args[0])?, self.mask(args[1])?];
             let op = match predicate {
-                IntPredicate::Eq => S_XNOR_B64,
-                IntPredicate::Ne => S_XOR_B64,
+                IntPredicate::Eq => MaskOp::Xnor,
+                IntPredicate::Ne => MaskOp::Xor,
                 // false < true unsigned; true is -1 signed.
-                IntPredicate::Ugt | IntPredicate::Slt => S_ANDN2_B64,
-                IntPredicate::Uge | IntPredicate::Sle => S_ORN2_B64,
+                IntPredicate::Ugt | IntPredicate::Slt => MaskOp::AndN2,
+                IntPredicate::Uge | IntPredicate::Sle => MaskOp::OrN2,
                 IntPredicate::Ult | IntPredicate::Sgt => {
-                    self.sop(S_ANDN2_B64, &[dst, b, a]);
+                    self.mask_sop(MaskOp::AndN2, &[dst, b, a]);
                     return Ok(());
                 }
                 IntPredicate::Ule | IntPredicate::Sge => {
-                    self.sop(S_ORN2_B64, &[dst, b, a]);
+                    self.mask_sop(MaskOp::OrN2, &[dst, b, a]);
                     return Ok(());
                 }
             };
-            self.sop(op, &[dst, a, b]);
+            self.mask_sop(op, &[dst, a, b]);
             return Ok(());
         }
         let (a, b, bits) = if bits < 32 && !self.exists(V_CMP_EQ_U16) || bits < 16 {
@@ -208,7 +209,7 @@ impl<'a> Selector<'a> {
         };
         if let FloatPredicate::True | FloatPredicate::False = predicate {
             let all = if predicate == FloatPredicate::True { -1 } else { 0 };
-            self.sop(S_MOV_B64, &[dst, Operand::Imm(all)]);
+            self.mask_sop(MaskOp::Mov, &[dst, Operand::Imm(all)]);
             return Ok(());
         }
         let (mut a, mut b) = (self.float_src(args[0]), self.float_src(args[1]));
@@ -273,7 +274,7 @@ impl<'a> Selector<'a> {
     /// SCC = any active lane's bit set. Bits of inactive lanes are unspecified, hence the `and`.
     fn scc_of_mask(&mut self, mask: Operand) -> Scc {
         let dead = self.new_mask();
-        self.sop(S_AND_B64, &[dead, mask, Operand::preg(PReg::EXEC_LO, 2)]);
+        self.mask_sop(MaskOp::And, &[dead, mask, self.exec()]);
         Scc::True
     }
 
@@ -281,7 +282,7 @@ impl<'a> Selector<'a> {
     pub(super) fn mask(&mut self, cond: Value) -> Result<Operand> {
         if let Some(constant) = self.const_int(cond) {
             let dst = self.new_mask();
-            self.sop(S_MOV_B64, &[dst, Operand::Imm(if constant & 1 != 0 { -1 } else { 0 })]);
+            self.mask_sop(MaskOp::Mov, &[dst, Operand::Imm(if constant & 1 != 0 { -1 } else { 0 })]);
             return Ok(dst);
         }
         let (root, _) = self.root(cond);
@@ -292,12 +293,12 @@ impl<'a> Selector<'a> {
             return Ok(dst);
         }
         match self.values[root].rep {
-            Rep::Mask => Ok(Operand::vreg(self.reg_of(root), 2)),
+            Rep::Mask => Ok(Operand::mask(self.reg_of(root), self.mf.wave)),
             _ => {
                 let scc = self.scc(cond)?;
                 let dst = self.new_mask();
                 let [t, f] = if scc == Scc::True { [-1, 0] } else { [0, -1] };
-                self.sop(S_CSELECT_B64, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+                self.mask_sop(MaskOp::Select, &[dst, Operand::Imm(t), Operand::Imm(f)]);
                 Ok(dst)
             }
         }
@@ -411,9 +412,9 @@ impl<'a> Selector<'a> {
                 let [c, f] = [self.mask(cond)?, self.mask(if_false)?];
                 // true: c | f; false: f & ~c
                 if t & 1 != 0 {
-                    self.sop(S_OR_B64, &[dst, c, f])
+                    self.mask_sop(MaskOp::Or, &[dst, c, f])
                 } else {
-                    self.sop(S_ANDN2_B64, &[dst, f, c])
+                    self.mask_sop(MaskOp::AndN2, &[dst, f, c])
                 }
                 Ok(())
             }
@@ -421,22 +422,22 @@ impl<'a> Selector<'a> {
                 let [c, t] = [self.mask(cond)?, self.mask(if_true)?];
                 // false: c & t; true: t | ~c
                 if f & 1 == 0 {
-                    self.sop(S_AND_B64, &[dst, c, t])
+                    self.mask_sop(MaskOp::And, &[dst, c, t])
                 } else {
-                    self.sop(S_ORN2_B64, &[dst, t, c])
+                    self.mask_sop(MaskOp::OrN2, &[dst, t, c])
                 }
                 Ok(())
             }
             _ if uniform => {
                 let [t, f] = [self.mask(if_true)?, self.mask(if_false)?];
-                self.scalar_select(S_CSELECT_B64, dst, cond, t, f)
+                self.scalar_select(MaskOp::Select.opcode(self.mf.wave), dst, cond, t, f)
             }
             _ => {
                 let [c, t, f] = [self.mask(cond)?, self.mask(if_true)?, self.mask(if_false)?];
                 let [yes, no] = [self.new_mask(), self.new_mask()];
-                self.sop(S_AND_B64, &[yes, c, t]);
-                self.sop(S_ANDN2_B64, &[no, f, c]);
-                self.sop(S_OR_B64, &[dst, yes, no]);
+                self.mask_sop(MaskOp::And, &[yes, c, t]);
+                self.mask_sop(MaskOp::AndN2, &[no, f, c]);
+                self.mask_sop(MaskOp::Or, &[dst, yes, no]);
                 Ok(())
             }
         }

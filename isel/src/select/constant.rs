@@ -48,7 +48,7 @@ impl<'a> Selector<'a> {
                 for (i, &element) in elements.iter().enumerate() {
                     let part = self.const_bits(self.f.as_const(element)?, self.f.ty(element))?;
                     let mask = if step >= 64 { u64::MAX } else { (1 << step) - 1 };
-                    bits |= (part & mask).checked_shl(step * i as u32).unwrap_or(0);
+                    bits |= (part & mask).checked_shl(step * i as u32)?;
                 }
                 Some(bits)
             }

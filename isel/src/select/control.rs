@@ -63,7 +63,7 @@ impl<'a> Selector<'a> {
             self.add_edge(targets[0])?;
             self.add_edge(targets[1])?;
             let mask = self.mask(cond)?;
-            return Ok(Terminator::Divergent(self.whole_reg(mask, 2)));
+            return Ok(Terminator::Divergent(self.whole_reg(mask, self.mf.wave.mask_dwords())));
         }
         self.add_edge(targets[0])?;
         self.add_edge(targets[1])?;
@@ -165,7 +165,10 @@ impl<'a> Selector<'a> {
                 Rep::Mask => {
                     let bit = self.mf.new_vreg(mir::machine::RegFile::Vgpr, 1);
                     self.mf.blocks[machine_block].vparams.push(bit);
-                    self.vop(V_CMP_NE_U32, &[Operand::vreg(reg, 2), Operand::Imm(0), Operand::vreg(bit, 1)]);
+                    self.vop(
+                        V_CMP_NE_U32,
+                        &[Operand::mask(reg, self.mf.wave), Operand::Imm(0), Operand::vreg(bit, 1)],
+                    );
                 }
                 Rep::Sgpr | Rep::Bool => self.mf.blocks[machine_block].sparams.push(reg),
             }

@@ -255,8 +255,12 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             (AddrSpace::CONSTANT_32BIT, _) if to.pointer_bits() == 64 => {
-                let high =
-                    self.f.attribute("amdgpu-32bit-address-high-bits").and_then(parse_number).unwrap_or(0);
+                let high = self.f.attribute("amdgpu-32bit-address-high-bits");
+                // Without the attribute such addresses lie in the first 4 GB.
+                let high = high.map_or(Ok(0), |text| {
+                    let malformed = || Diagnostic::malformed(format!("high bits of addresses: \"{text}\""));
+                    parse_number(text).ok_or_else(malformed)
+                })?;
                 let x = self.src(arg);
                 let high = Operand::Imm(i64::from(high as i32));
                 let parts = [x, high].map(|p| if scalar { self.in_sgpr(p, 1) } else { self.in_vgpr(p, 1) });

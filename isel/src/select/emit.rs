@@ -9,7 +9,7 @@
 //! than that, which bounds the pressure.
 
 use super::Selector;
-use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
+use mir::isa::{Format, MaskOp, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
 use mir::target::operands::inline_constant;
 use smallvec::SmallVec;
@@ -92,7 +92,7 @@ impl<'a> Selector<'a> {
         let vop3_exists = info.vop3_code(self.target.generation()).is_some();
         for i in first..ops.len() {
             let Some(desc) = info.operands.get(i) else { break };
-            let dwords = desc.dwords.max(1);
+            let dwords = desc.dwords(self.mf.wave).max(1);
             if desc.role == Role::Use && desc.kind == OperandKind::Vgpr && (!is_source(i) || !vop3_exists) {
                 ops[i] = self.in_vgpr(ops[i], dwords);
                 continue;
@@ -114,7 +114,7 @@ impl<'a> Selector<'a> {
             }
             let others_short =
                 (first + 1..ops.len()).all(|k| k == i || !is_source(k) || self.is_vgpr(&ops[k]));
-            let dwords = info.operands[i].dwords.max(1);
+            let dwords = info.operands[i].dwords(self.mf.wave).max(1);
             if has_short
                 && plain
                 && i == first
@@ -153,19 +153,29 @@ impl<'a> Selector<'a> {
                     if !self.is_literal_at(op, i, &ops[i]) {
                         continue;
                     }
-                    if desc.dwords >= 2 || literal.is_some_and(|l| l as i32 != value as i32) {
-                        ops[i] = self.in_sgpr(ops[i], desc.dwords.max(1));
+                    if desc.dwords(self.mf.wave) >= 2 || literal.is_some_and(|l| l as i32 != value as i32) {
+                        ops[i] = self.in_sgpr(ops[i], desc.dwords(self.mf.wave).max(1));
                     } else {
                         literal = Some(value);
                     }
                 }
-                OperandKind::Sgpr => ops[i] = self.in_sgpr(ops[i], desc.dwords.max(1)),
+                OperandKind::Sgpr => ops[i] = self.in_sgpr(ops[i], desc.dwords(self.mf.wave).max(1)),
                 _ => {}
             }
         }
         let mut inst = Inst::with_operands(op, ops, Modifiers::default());
         inst.loc = self.loc;
         self.cur.push(inst);
+    }
+
+    /// Appends a scalar instruction that does `op` to masks of lanes.
+    pub(super) fn mask_sop(&mut self, op: MaskOp, operands: &[Operand]) {
+        self.sop(op.opcode(self.mf.wave), operands);
+    }
+
+    /// EXEC.
+    pub(super) fn exec(&self) -> Operand {
+        Operand::exec(self.mf.wave)
     }
 
     /// Whether `operand` at position `index` of `op` is a constant that has no inline form.

@@ -8,7 +8,9 @@
 
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{AsmOperand, AsmPlace, AsmRole, Const, InlineAsmId, InstData, SymbolRef, Type, Value};
+use mir::ir::{
+    AsmOperand, AsmPlace, AsmRegister, AsmRole, Const, InlineAsmId, InstData, SymbolRef, Type, Value,
+};
 use mir::isa::Opcode::*;
 use mir::machine::{
     AsmArgument, AsmSite, FIRST_ASM_OPERAND, MAX_ASM_OUTPUTS, Operand, PReg, RegFile, inline_asm,
@@ -62,7 +64,7 @@ impl<'a> Selector<'a> {
         let scalar = match &data.kind {
             mir::ir::InstKind::InlineAsm { .. } => self.asm_result_is_scalar(result, 0)?,
             mir::ir::InstKind::ExtractValue { aggregate, path } => {
-                self.asm_result_is_scalar(*aggregate, path.first().copied().unwrap_or(0))?
+                self.asm_result_is_scalar(*aggregate, *path.first()?)?
             }
             _ => return None,
         };
@@ -289,8 +291,7 @@ impl<'a> Selector<'a> {
                 kept && self.has_register(*reg)
             }
         };
-        let all = (0..u16::from(register.dwords.unwrap_or(1))).map(|n| register.first.plus(n));
-        all.filter(exists).collect()
+        (0..clobbered_dwords(register)).map(|n| register.first.plus(n)).filter(exists).collect()
     }
 
     /// Flat instructions in the text may be given the address of something on the stack.
@@ -302,10 +303,15 @@ impl<'a> Selector<'a> {
     }
 }
 
+/// Dwords of a register that is changed: a name without a width, which the operand's type would decide, is one register.
+fn clobbered_dwords(register: &AsmRegister) -> u16 {
+    register.dwords.map_or(1, u16::from)
+}
+
 /// SGPRs up to the last that an entry names.
 fn sgprs_named(entry: &AsmOperand) -> u32 {
     let Some(AsmPlace::Register(register)) = entry.places.first() else { return 0 };
-    let last = register.first.plus(u16::from(register.dwords.unwrap_or(1)).saturating_sub(1));
+    let last = register.first.plus(clobbered_dwords(register).saturating_sub(1));
     last.sgpr_index().map_or(0, |n| u32::from(n) + 1)
 }
 

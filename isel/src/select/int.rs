@@ -7,6 +7,7 @@ use super::compare::Scc;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{BinaryOp, CastOp, InstData, InstKind, Intrinsic, Type, Value};
+use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
@@ -496,7 +497,7 @@ impl<'a> Selector<'a> {
         }
         if matches!(op, BinaryOp::Xor) && self.is_const_value(args[1], -1) {
             let a = self.mask(args[0])?;
-            self.sop(S_NOT_B64, &[dst, a]);
+            self.mask_sop(MaskOp::Not, &[dst, a]);
             return Ok(());
         }
         // a & ~b, a | ~b
@@ -508,19 +509,22 @@ impl<'a> Selector<'a> {
                     && self.values[not].uses == 1
                 {
                     let [a, b] = [self.mask(a)?, self.mask(b)?];
-                    self.sop(if op == BinaryOp::And { S_ANDN2_B64 } else { S_ORN2_B64 }, &[dst, a, b]);
+                    self.mask_sop(
+                        if op == BinaryOp::And { MaskOp::AndN2 } else { MaskOp::OrN2 },
+                        &[dst, a, b],
+                    );
                     return Ok(());
                 }
             }
         }
         let [a, b] = [self.mask(args[0])?, self.mask(args[1])?];
         let opcode = match op {
-            BinaryOp::And => S_AND_B64,
-            BinaryOp::Or => S_OR_B64,
-            BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub => S_XOR_B64,
+            BinaryOp::And => MaskOp::And,
+            BinaryOp::Or => MaskOp::Or,
+            BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub => MaskOp::Xor,
             _ => return Err(Diagnostic::unsupported("arithmetic on i1")),
         };
-        self.sop(opcode, &[dst, a, b]);
+        self.mask_sop(opcode, &[dst, a, b]);
         Ok(())
     }
 }

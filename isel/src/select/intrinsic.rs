@@ -8,10 +8,12 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{
     AddrSpace, AtomicOp, FloatPredicate, InstData, IntPredicate, Intrinsic, Ordering, SyncScope, Value,
 };
+use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::{
     Dpp, Encoding, EntryValue, Extension, ModFlags, Operand, PReg, Reg, VRegFlags, writes_exec,
 };
+use mir::target::WaveSize;
 use smallvec::SmallVec;
 
 /// Vector instructions whose sources are the arguments as they are.
@@ -116,7 +118,8 @@ impl<'a> Selector<'a> {
         intrinsic: Intrinsic,
         args: &[Value],
     ) -> Result<()> {
-        if let Some(op) = plain_op(intrinsic) {
+        let counts_none = intrinsic == Intrinsic::MbcntHi && self.mf.wave == WaveSize::W32;
+        if let Some(op) = plain_op(intrinsic).filter(|_| !counts_none) {
             let (_, dst) = self.result(data)?;
             return self.plain(op, dst, args).map_err(|_| self.lacks(intrinsic));
         }
@@ -246,6 +249,8 @@ impl<'a> Selector<'a> {
     /// Instructions across lanes, and those that act on the wave.
     fn lower_wave_intrinsic(&mut self, data: &InstData, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
         match intrinsic {
+            // No lane below has a number of 32 or more.
+            Intrinsic::MbcntHi if self.mf.wave == WaveSize::W32 => self.copy_value(data, args[1]),
             Intrinsic::Readfirstlane => {
                 let (_, dst) = self.result(data)?;
                 let x = self.vgpr(args[0]);
@@ -262,22 +267,24 @@ impl<'a> Selector<'a> {
             Intrinsic::Writelane => self.write_lane(data, args),
             Intrinsic::Ballot => {
                 let (_, dst) = self.result(data)?;
-                let exec = Operand::preg(PReg::EXEC_LO, 2);
+                let (out, exec) = (self.mask_of_result(dst), self.exec());
                 match self.const_int(args[0]) {
                     Some(bit) => {
                         let value = if bit & 1 != 0 { exec } else { Operand::Imm(0) };
-                        self.emit(S_MOV_B64, [dst, value]);
+                        self.mask_sop(MaskOp::Mov, &[out, value]);
                     }
                     None => {
                         let mask = self.mask(args[0])?;
-                        self.sop(S_AND_B64, &[dst, mask, exec]);
+                        self.mask_sop(MaskOp::And, &[out, mask, exec]);
                     }
                 }
+                self.widen_mask(dst, out);
                 Ok(())
             }
             Intrinsic::InverseBallot => {
                 let (_, dst) = self.result(data)?;
                 let mask = self.sgpr(args[0]);
+                let mask = self.sub(&mask, 0, self.mf.wave.mask_dwords());
                 self.emit(COPY, [dst, mask]);
                 Ok(())
             }
@@ -496,7 +503,10 @@ impl<'a> Selector<'a> {
                 .ok()
                 .and_then(|i| all.get(i))
                 .ok_or_else(|| Diagnostic::malformed("unknown predicate"))?;
-            return self.vector_int_compare(dst, *predicate, pair);
+            let out = self.mask_of_result(dst);
+            self.vector_int_compare(out, *predicate, pair)?;
+            self.widen_mask(dst, out);
+            return Ok(());
         }
         use FloatPredicate::*;
         let all = [False, Oeq, Ogt, Oge, Olt, Ole, One, Ord, Uno, Ueq, Ugt, Uge, Ult, Ule, Une, True];
@@ -505,7 +515,26 @@ impl<'a> Selector<'a> {
             self.emit(IMPLICIT_DEF, [dst]);
             return Ok(());
         };
-        self.vector_float_compare(dst, *predicate, pair)
+        let out = self.mask_of_result(dst);
+        self.vector_float_compare(out, *predicate, pair)?;
+        self.widen_mask(dst, out);
+        Ok(())
+    }
+
+    /// Where to put a mask of lanes that the program wants as the integer `dst` of 64 bits: there, if a mask is so wide.
+    fn mask_of_result(&mut self, dst: Operand) -> Operand {
+        match self.mf.wave {
+            WaveSize::W64 => dst,
+            WaveSize::W32 => self.new_mask(),
+        }
+    }
+
+    /// Lanes that a wave does not have are zeros of the integer.
+    fn widen_mask(&mut self, dst: Operand, mask: Operand) {
+        if self.mf.wave == WaveSize::W32 {
+            let high = self.in_sgpr(Operand::Imm(0), 1);
+            self.sequence(dst, &[mask, high]);
+        }
     }
 
     /// `mov.dpp(x, ctrl, row_mask, bank_mask, bound_ctrl)`; `update.dpp` has the old value in front.

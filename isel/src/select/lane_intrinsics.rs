@@ -5,9 +5,10 @@ use super::Selector;
 use crate::linearise::exec_regions;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
+use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
-use mir::target::Features;
+use mir::target::{Counter, Features};
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -74,7 +75,7 @@ impl<'a> Selector<'a> {
                 let (_, dst) = self.result(data)?;
                 let mask = self.mask(args[0])?;
                 let here = self.new_mask();
-                self.emit(S_AND_B64, [here, mask, Operand::preg(PReg::EXEC_LO, 2)]);
+                self.mask_sop(MaskOp::And, &[here, mask, self.exec()]);
                 self.emit(QUAD_VOTE, [dst, here]);
                 Ok(())
             }
@@ -186,10 +187,10 @@ impl<'a> Selector<'a> {
         inst.mods.offset = offset as i32;
         inst.mods.flags |= ModFlags::GDS;
         // The operation is not done before its counter says so.
-        let layout = self.target.waits();
-        let max = layout.max();
-        let counts = mir::target::WaitCounts { lgkm: 0, vm: max.vm, exp: max.exp };
-        self.emit(S_WAITCNT, [Operand::Imm(i64::from(layout.encode(counts)))]);
+        let waits = self.target.waits();
+        for wait in waits.instructions(waits.max().with(Counter::Lgkm, 0)) {
+            self.emit(wait.op, wait.operands);
+        }
         Ok(())
     }
 

@@ -170,7 +170,10 @@ pub fn select(
         target,
         float_mode: FloatMode::of(f),
         contract_all: options.contract_all,
-        mf: machine::Function::new(f.name.clone(), f.call_conv, func),
+        mf: machine::Function {
+            wave: target.wave(),
+            ..machine::Function::new(f.name.clone(), f.call_conv, func)
+        },
         blocks: SecondaryMap::new(),
         done: SecondaryMap::new(),
         values: SecondaryMap::with_capacity(f.values.len()),
@@ -235,8 +238,7 @@ impl<'a> Selector<'a> {
 
     /// Asks for what the prolog needs to set scratch up, if the function has any.
     fn request_scratch(&mut self) -> Result<()> {
-        let end =
-            self.mf.frame.values().map(|s| s.offset_bytes.unwrap_or(0) + s.size_bytes).max().unwrap_or(0);
+        let end = self.mf.frame_end();
         self.mf.resources.scratch_bytes = end;
         if self.mf.call_conv.is_callable() {
             return Ok(());

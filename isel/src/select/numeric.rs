@@ -4,8 +4,9 @@ use super::float::by_float;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{InstData, Intrinsic, Type, Value};
+use mir::isa::MaskOp;
 use mir::isa::Opcode::*;
-use mir::machine::{ModFlags, Modifiers, Operand, PReg};
+use mir::machine::{ModFlags, Modifiers, Operand};
 
 impl<'a> Selector<'a> {
     /// GFX8 and later have no clamping `v_rsq`: the result is clamped to the finite range.
@@ -172,7 +173,7 @@ impl<'a> Selector<'a> {
         let [n, d] = [self.src(args[0]), self.src(args[1])];
         let scaled = if self.immediate(args[2])? & 1 != 0 { n } else { d };
         let flag = match self.seconds.get(&value) {
-            Some(&reg) => Operand::vreg(reg, 2),
+            Some(&reg) => Operand::mask(reg, self.mf.wave),
             None => self.new_mask(),
         };
         // The two operands that are the same must stay the same register.
@@ -196,7 +197,7 @@ impl<'a> Selector<'a> {
             self.in_vgpr(x, dwords)
         });
         let mask = self.mask(args[3])?;
-        self.emit(S_MOV_B64, [Operand::preg(PReg::VCC_LO, 2), mask]);
+        self.mask_sop(MaskOp::Mov, &[Operand::vcc(self.mf.wave), mask]);
         self.emit(op, [dst, sources[0], sources[1], sources[2]]);
         Ok(())
     }
@@ -220,8 +221,9 @@ impl<'a> Selector<'a> {
         if !self.exists(op) {
             return Err(Diagnostic::unsupported(format!("{} on {}", op.info().name, self.target)));
         }
-        let clamp = args.get(3).and_then(|&v| self.const_int(v)).unwrap_or(0) & 1 != 0;
-        let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
+        let &[a, b, c, clamp] = args else { return Err(Diagnostic::malformed("four arguments expected")) };
+        let clamp = self.immediate(clamp)? & 1 != 0;
+        let [a, b, c] = [self.src(a), self.src(b), self.src(c)];
         let mut mods = Modifiers::default();
         if clamp {
             mods.flags |= ModFlags::CLAMP;

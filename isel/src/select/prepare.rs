@@ -161,16 +161,17 @@ impl<'a> Selector<'a> {
 
     /// Whether the scalar unit can compute `data`, given scalar operands.
     fn has_scalar_form(&self, data: &InstData) -> bool {
-        let bits = data.ty.bits().unwrap_or(0);
+        // The scalar unit knows no aggregates.
+        let at_most = |bits| data.ty.bits().is_some_and(|own| own <= bits);
         let vector = matches!(data.ty, Type::Vector(..));
         match &data.kind {
             InstKind::Binary { op, .. } => match op {
-                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => bits <= 64,
-                BinaryOp::Mul => !vector && (bits <= 32 || self.exists(Opcode::S_MUL_HI_U32)),
+                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => at_most(64),
+                BinaryOp::Mul => !vector && (at_most(32) || self.exists(Opcode::S_MUL_HI_U32)),
                 BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr => !vector,
                 _ => false,
             },
-            InstKind::Unary { op: UnaryOp::FNeg, .. } => bits <= 64,
+            InstKind::Unary { op: UnaryOp::FNeg, .. } => at_most(64),
             InstKind::Unary { op: UnaryOp::Freeze, .. } => true,
             InstKind::Cast { op, .. } => matches!(
                 op,
@@ -182,10 +183,10 @@ impl<'a> Selector<'a> {
                     | CastOp::BitCast
                     | CastOp::AddrSpaceCast
             ),
-            InstKind::Select { .. } => bits <= 64,
+            InstKind::Select { .. } => at_most(64),
             InstKind::PtrAdd { scale, index, .. } => {
                 index.is_none()
-                    || bits <= 32
+                    || at_most(32)
                     || scale.unsigned_abs().is_power_of_two()
                     || self.exists(Opcode::S_MUL_HI_U32)
             }
@@ -196,7 +197,7 @@ impl<'a> Selector<'a> {
             }
             InstKind::Intrinsic { intrinsic, args } => match intrinsic {
                 Intrinsic::Smin | Intrinsic::Smax | Intrinsic::Umin | Intrinsic::Umax => !vector,
-                Intrinsic::Fabs => bits <= 64,
+                Intrinsic::Fabs => at_most(64),
                 Intrinsic::Ctpop
                 | Intrinsic::Ctlz
                 | Intrinsic::Cttz
@@ -235,7 +236,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::ReadRegister
                 | Intrinsic::ReadVolatileRegister
                 | Intrinsic::SWqm => true,
-                Intrinsic::SBufferLoad => matches!(bits, 32 | 64 | 128 | 256 | 512),
+                Intrinsic::SBufferLoad => matches!(data.ty.bits(), Some(32 | 64 | 128 | 256 | 512)),
                 Intrinsic::Ubfe | Intrinsic::Sbfe => {
                     self.const_int(args[1]).is_some() && self.const_int(args[2]).is_some()
                 }
@@ -399,12 +400,7 @@ impl<'a> Selector<'a> {
             },
         };
         let Some(result) = data.result.filter(|&r| self.values[r].uses > 0) else { return Ok(()) };
-        let used: u64 = self
-            .mf
-            .frame
-            .values()
-            .last()
-            .map_or(0, |slot| u64::from(slot.offset_bytes.unwrap_or(0)) + u64::from(slot.size_bytes));
+        let used = u64::from(self.mf.frame_end());
         let align_log2 = align_log2.max(2);
         let offset = used.next_multiple_of(1u64.checked_shl(align_log2.into()).unwrap_or(u64::MAX));
         let size = size.saturating_mul(count);

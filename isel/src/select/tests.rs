@@ -79,9 +79,13 @@ impl Build {
 
     /// Selects and verifies.
     fn select(self, processor: &str) -> machine::Function {
+        self.select_for(Target::new(Target::processor_by_name(processor).expect("a known processor")))
+    }
+
+    /// The same for what no processor is yet.
+    fn select_for(self, target: Target) -> machine::Function {
         let mut module = self.module;
         let func = module.functions.push(self.f);
-        let target = Target::new(Target::processor_by_name(processor).expect("a known processor"));
         let code = try_select(&module, func, &target).expect("legal input");
         if let Err(error) = machine::verify(&code) {
             panic!("{error}\n{code}");
@@ -481,4 +485,34 @@ fn dwords_of_lds_behind_one_base_come_together() {
             assert_eq!(i32::from(read.mods.offset1) - read.mods.offset, 17);
         }
     }
+}
+
+/// Masks of a wave of 32 lanes are single SGPRs; as integers of the program they have zeros above.
+#[test]
+fn masks_of_32_lanes() {
+    let mut b = Build::new();
+    let (id, limit) = (b.id(), b.argument(Type::I32, 8));
+    let low = b.push(InstKind::Icmp { predicate: IntPredicate::Ult, args: [id, limit] }, Type::I1);
+    let seven = b.int(7);
+    let other = b.push(InstKind::Icmp { predicate: IntPredicate::Ugt, args: [id, seven] }, Type::I1);
+    let both = b.binary(BinaryOp::And, low, other);
+    let mask = b.intrinsic(Intrinsic::Ballot, Type::I64, &[both]);
+    let lanes = b.intrinsic(Intrinsic::InverseBallot, Type::I1, &[mask]);
+    let zero = b.int(0);
+    let chosen = b.push(InstKind::Select { cond: lanes, if_true: seven, if_false: zero }, Type::I32);
+    let below = b.intrinsic(Intrinsic::MbcntHi, Type::I32, &[chosen, chosen]);
+    let high = b.push(InstKind::Cast { op: CastOp::Trunc, arg: mask }, Type::I32);
+    let sum = b.binary(BinaryOp::Add, below, high);
+    let out = b.argument(GLOBAL_PTR, 0);
+    let ptr = b.index(out, id, 4, 0);
+    b.store(ptr, sum);
+    b.effect(InstKind::Ret { value: None });
+    let mut target = Target::new(Target::processor_by_name("gfx900").expect("a known processor"));
+    target.features |= mir::target::Features::WAVEFRONTSIZE32;
+    let code = b.select_for(target);
+    let ops = opcodes(&code);
+    assert!(ops.contains(&Opcode::S_AND_B32) && !ops.contains(&Opcode::S_AND_B64), "{code}");
+    assert!(!ops.contains(&Opcode::V_MBCNT_HI_U32_B32), "{code}");
+    let masks = code.vregs.values().filter(|v| v.flags.contains(machine::VRegFlags::LANE_MASK));
+    assert!(masks.clone().count() > 2 && masks.clone().all(|v| v.dwords == 1), "{code}");
 }

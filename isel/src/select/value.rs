@@ -50,7 +50,7 @@ impl<'a> Selector<'a> {
     pub(super) fn new_mask(&mut self) -> Operand {
         let reg = self.mf.new_lane_mask();
         self.mf.vregs[reg].hint = Some(PReg::VCC_LO);
-        Operand::vreg(reg, 2)
+        Operand::mask(reg, self.mf.wave)
     }
 
     /// A register like that of a value: VGPRs or SGPRs by `rep`.
@@ -101,7 +101,7 @@ impl<'a> Selector<'a> {
 
     fn rep_dwords(&self, value: Value) -> u8 {
         match self.values[value].rep {
-            Rep::Mask => 2,
+            Rep::Mask => self.mf.wave.mask_dwords(),
             Rep::Bool => 1,
             Rep::Sgpr | Rep::Vgpr => self.dwords(value),
         }

@@ -54,7 +54,9 @@ impl<'a> Selector<'a> {
     pub(super) fn lower_insert(&mut self, inst: Inst, data: &InstData) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let lanes = data.ty.lanes() as usize;
-        let bits = data.ty.scalar().map_or(0, |s| s.bits());
+        let element =
+            data.ty.scalar().ok_or_else(|| Diagnostic::defect("insertion into what is no vector"))?;
+        let bits = element.bits();
         if bits == 1 {
             return Err(Diagnostic::unsupported("vector of i1"));
         }
@@ -349,7 +351,7 @@ impl<'a> Selector<'a> {
     pub(super) fn second_result(&mut self, aggregate: Value) -> Operand {
         self.reg_of(aggregate);
         if let Some(&reg) = self.seconds.get(&aggregate) {
-            return Operand::vreg(reg, 2);
+            return Operand::mask(reg, self.mf.wave);
         }
         let mask = self.new_mask();
         if let Some(mir::machine::Reg::Virtual(reg)) = mask.as_reg().map(|r| r.reg) {

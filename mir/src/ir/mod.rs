@@ -19,8 +19,8 @@
 //! Every instruction has at most one result. The last instruction of a block is its only terminator
 //! ([`InstKind::is_terminator`]). Entities are dense `u32` indices and are never reused within a function.
 
-mod asm;
 mod function;
+mod inline_asm;
 mod inst;
 mod intrinsic;
 pub mod legal;
@@ -30,8 +30,8 @@ mod text;
 mod types;
 mod verify;
 
-pub use asm::*;
 pub use function::*;
+pub use inline_asm::*;
 pub use inst::*;
 pub use intrinsic::*;
 pub use module::*;

@@ -17,7 +17,7 @@ use crate::machine::{Encoding, Inst, ModFlags, Modifiers, Operand, PReg};
 use crate::target::operands::{
     LITERAL, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
 };
-use crate::target::{Features, Generation, Target};
+use crate::target::{Features, Generation, Target, WaveSize};
 use smallvec::SmallVec;
 use tables::{Shape, alias};
 
@@ -101,6 +101,7 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
     let mut decoder = Decoder {
         info,
         generation,
+        wave: target.wave(),
         encoding,
         layout,
         packed_d16: target.has(Features::PACKED_D16),
@@ -141,6 +142,7 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
 struct Decoder<'a> {
     info: &'static OpcodeInfo,
     generation: Generation,
+    wave: WaveSize,
     encoding: Encoding,
     layout: &'static Layout,
     /// 16-bit data stand two to a register.
@@ -196,7 +198,7 @@ impl Decoder<'_> {
         let kind = self.info.operand_kind(index, relaxed).unwrap_or(desc.kind);
         match kind {
             K::Vgpr if field.width == 9 => match value {
-                256.. => self.vgpr(value - 256, desc.dwords, name),
+                256.. => self.vgpr(value - 256, desc.dwords(self.wave), name),
                 LDS_DIRECT if desc.role == Role::Use && !self.info.flags.contains(OpFlags::M0_USE) => {
                     Ok(Operand::preg(PReg::LDS_DIRECT, 1))
                 }
@@ -221,12 +223,12 @@ impl Decoder<'_> {
                 if (code > 127 && desc.role != Role::Use) || code == LDS_DIRECT || memory {
                     return Err(self.bad(name, value));
                 }
-                self.scalar(code, desc.dwords, name)
+                self.scalar(code, desc.dwords(self.wave), name)
             }
             K::SgprOrOff => match value {
                 0x7f => Ok(Operand::Off),
-                0x7e if desc.dwords == 2 => Err(self.bad(name, value)),
-                _ => self.scalar(value, desc.dwords, name),
+                0x7e if desc.dwords(self.wave) == 2 => Err(self.bad(name, value)),
+                _ => self.scalar(value, desc.dwords(self.wave), name),
             },
             K::ScalarSrc | K::VectorSrc => self.source(field, value, kind, desc),
             K::Soffset => match inline_constant_value(value as u16, ValueType::U32, self.generation) {
@@ -236,19 +238,19 @@ impl Decoder<'_> {
             },
             K::LaneMask => {
                 if field.width == 0 {
-                    return Ok(Operand::preg(PReg::VCC_LO, 2));
+                    return Ok(Operand::vcc(self.wave));
                 }
                 if self.encoding == Encoding::Sdwa {
                     let explicit = self.field_of(Mod::ScalarDst).is_some_and(|f| f.get(self.bits) != 0);
                     return match (explicit, value) {
-                        (true, _) => self.scalar(value, 2, name),
-                        _ => self.unused(Operand::preg(PReg::VCC_LO, 2), name, value),
+                        (true, _) => self.scalar(value, desc.dwords(self.wave), name),
+                        _ => self.unused(Operand::vcc(self.wave), name, value),
                     };
                 }
                 if value > 127 {
                     return Err(self.bad(name, value));
                 }
-                self.scalar(value, 2, name)
+                self.scalar(value, desc.dwords(self.wave), name)
             }
             K::Literal => {
                 let literal = self.take_literal()?;
@@ -346,16 +348,16 @@ impl Decoder<'_> {
         let name = desc.name;
         let vector = kind == OperandKind::VectorSrc;
         match self.encoding {
-            Encoding::Dpp => return self.vgpr(value, desc.dwords, name),
+            Encoding::Dpp => return self.vgpr(value, desc.dwords(self.wave), name),
             Encoding::Sdwa => {
                 let what = if desc.slot == Slot::Src0 { Mod::Scalar0 } else { Mod::Scalar1 };
                 let scalar = self.field_of(what).is_some_and(|f| f.get(self.bits) != 0);
                 if !scalar {
-                    return self.vgpr(value, desc.dwords, name);
+                    return self.vgpr(value, desc.dwords(self.wave), name);
                 }
                 return match inline_constant_value(value as u16, desc.ty, self.generation) {
                     Some(constant) => Ok(Operand::Imm(constant)),
-                    None => self.scalar(value, desc.dwords, name),
+                    None => self.scalar(value, desc.dwords(self.wave), name),
                 };
             }
             _ => {}
@@ -364,7 +366,7 @@ impl Decoder<'_> {
             if !vector {
                 return Err(self.bad(name, value));
             }
-            return self.vgpr(value - 256, desc.dwords, name);
+            return self.vgpr(value - 256, desc.dwords(self.wave), name);
         }
         if value == u64::from(LITERAL) {
             let allowed = match self.encoding {
@@ -390,7 +392,7 @@ impl Decoder<'_> {
         if value == LDS_DIRECT && (self.encoding == Encoding::Auto || lane && !lane_takes) {
             return Err(self.bad(name, value));
         }
-        self.scalar(value, desc.dwords, name)
+        self.scalar(value, desc.dwords(self.wave), name)
     }
 
     /// Width of a VGPR operand of this instruction, 0 where it is absent.
@@ -416,13 +418,13 @@ impl Decoder<'_> {
                 // Packed data take half of what unpacked ones do.
                 let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
                 let packed = formatted && self.packed_d16;
-                let dwords = if packed { desc.dwords.div_ceil(2) } else { desc.dwords };
+                let dwords = if packed { desc.dwords(self.wave).div_ceil(2) } else { desc.dwords(self.wave) };
                 dwords + u8::from(flags.contains(ModFlags::TFE))
             }
             (Format::Mimg, Slot::Data0) => self.image_data_width(desc),
             // How many address registers an image instruction reads depends on its resource: the fewest are shown, as LLVM does.
             (Format::Mimg, Slot::Addr) => self.info.least_address,
-            _ => desc.dwords,
+            _ => desc.dwords(self.wave),
         }
     }
 
@@ -440,16 +442,16 @@ impl Decoder<'_> {
         // The fewest registers that the instruction can have.
         let least = match (atomic, gather) {
             // One element, or two that are compared and swapped, of one or two dwords each.
-            (true, _) => desc.dwords / 2,
+            (true, _) => desc.dwords(self.wave) / 2,
             (_, true) => 2,
             _ => 1,
         };
         let width = match (atomic, packed) {
             (true, _) => channels + status,
-            (_, true) => channels.div_ceil(2).min(desc.dwords) + status,
-            _ => channels.min(desc.dwords) + status,
+            (_, true) => channels.div_ceil(2).min(desc.dwords(self.wave)) + status,
+            _ => channels.min(desc.dwords(self.wave)) + status,
         };
-        if atomic && !(least..=desc.dwords + 1).contains(&width) {
+        if atomic && !(least..=desc.dwords(self.wave) + 1).contains(&width) {
             return least;
         }
         // Too many registers are shown as the fewest, as LLVM does.

@@ -10,13 +10,13 @@
 mod modifiers;
 
 use super::format::{Field, Layout, Mod, Slot, layout};
-use super::{Format, OpFlags, OpcodeInfo, OperandKind, Role, ValueType};
+use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::diag::{Diagnostic, Result};
 use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand};
 use crate::target::operands::{
     LITERAL, constant_of_literal, inline_constant, literal_of_constant, register_code,
 };
-use crate::target::{Generation, Target};
+use crate::target::{Generation, Target, WaveSize};
 
 /// What [`encode`] appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +102,7 @@ struct Encoder<'a> {
     inst: &'a Inst,
     target: &'a Target,
     generation: Generation,
+    wave: WaveSize,
     encoding: Encoding,
     layout: &'static Layout,
     bits: u64,
@@ -130,6 +131,7 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
         inst,
         target,
         generation,
+        wave: target.wave(),
         encoding,
         layout,
         bits: layout.fixed | layout.op.put(u64::from(code)),
@@ -270,7 +272,7 @@ impl Encoder<'_> {
                     return self.check_address(0);
                 }
                 let reg = self.register(operand, name)?;
-                let width = self.vgpr_width(desc.slot, desc.dwords)?;
+                let width = self.vgpr_width(desc.slot, desc.dwords(self.wave))?;
                 let lds = reg.0 == PReg::LDS_DIRECT && field.width == 9;
                 let Some(n) = reg.0.vgpr_index() else {
                     if lds {
@@ -289,7 +291,7 @@ impl Encoder<'_> {
             }
             K::Sgpr => {
                 let reg = self.register(operand, name)?;
-                let code = self.scalar_code(reg, desc.dwords, name)?;
+                let code = self.scalar_code(reg, desc.dwords(self.wave), name)?;
                 // The destination of a lane read stands in a VGPR field.
                 if code > 127 && desc.role != Role::Use {
                     return Err(bad("a read-only register", name));
@@ -306,15 +308,21 @@ impl Encoder<'_> {
                     return self.put(field, 0x7f, name);
                 }
                 let reg = self.register(operand, name)?;
-                let code = self.scalar_code(reg, desc.dwords, name)?;
-                if code > 126 || (reg.0 == PReg::EXEC_LO && desc.dwords > 1) {
+                let code = self.scalar_code(reg, desc.dwords(self.wave), name)?;
+                if code > 126 || (reg.0 == PReg::EXEC_LO && desc.dwords(self.wave) > 1) {
                     return Err(bad("this register", name));
                 }
                 self.put(field, u64::from(code), name)
             }
             K::ScalarSrc | K::VectorSrc => {
-                let code =
-                    self.source(operand, desc.dwords, desc.ty, desc.slot, desc.kind == K::ScalarSrc, name)?;
+                let code = self.source(
+                    operand,
+                    desc.dwords(self.wave),
+                    desc.ty,
+                    desc.slot,
+                    desc.kind == K::ScalarSrc,
+                    name,
+                )?;
                 self.put_source(field, desc.slot, code, name)
             }
             K::Soffset => {
@@ -330,10 +338,10 @@ impl Encoder<'_> {
             }
             K::LaneMask => {
                 if field.width == 0 || (desc.slot == Slot::Vdst && self.encoding == Encoding::Sdwa) {
-                    return self.implied_mask(operand, field, desc.role, name);
+                    return self.implied_mask(operand, field, desc, name);
                 }
                 let reg = self.register(operand, name)?;
-                let code = self.scalar_code(reg, 2, name)?;
+                let code = self.scalar_code(reg, desc.dwords(self.wave), name)?;
                 if desc.role == Role::Use {
                     self.use_bus(code)?;
                 }
@@ -623,15 +631,21 @@ impl Encoder<'_> {
     }
 
     /// A lane mask without a field of its own: VCC, or the destination of an SDWA comparison.
-    fn implied_mask(&mut self, operand: &Operand, field: Field, role: Role, name: &str) -> Result<()> {
-        if is_register(operand, PReg::VCC_LO) {
-            return if role == Role::Use { self.use_bus(106) } else { Ok(()) };
+    fn implied_mask(
+        &mut self,
+        operand: &Operand,
+        field: Field,
+        desc: &OperandDesc,
+        name: &str,
+    ) -> Result<()> {
+        if *operand == Operand::vcc(self.wave) {
+            return if desc.role == Role::Use { self.use_bus(106) } else { Ok(()) };
         }
         let Some((_, bit)) = self.layout.mods.iter().find(|(m, _)| *m == Mod::ScalarDst) else {
             return Err(bad("a mask other than vcc", name));
         };
         let reg = self.register(operand, name)?;
-        let code = self.scalar_code(reg, 2, name)?;
+        let code = self.scalar_code(reg, desc.dwords(self.wave), name)?;
         self.bits |= bit.put(1);
         self.put(field, u64::from(code), name)
     }

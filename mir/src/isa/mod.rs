@@ -14,6 +14,7 @@ mod decode;
 mod encode;
 pub mod facts;
 pub mod format;
+mod masks;
 pub mod parse;
 mod print;
 mod row;
@@ -22,9 +23,10 @@ mod rows;
 pub use decode::*;
 pub use encode::*;
 pub use facts::{
-    Access, Comparison, Counter, EventKind, Events, Implicit, LatencyClass, Memory, MemoryAction, MemoryKind,
-    OpFacts, OperandAccess, Rate, Relation, Unit,
+    Access, Comparison, Events, Implicit, LatencyClass, Memory, MemoryAction, MemoryKind, OpFacts,
+    OperandAccess, Rate, Relation, Unit,
 };
+pub use masks::MaskOp;
 pub use print::*;
 pub use row::*;
 pub use rows::Opcode;

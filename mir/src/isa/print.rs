@@ -249,13 +249,9 @@ impl<N: Names> DisplayInst<'_, N> {
         let max = layout.max();
         let all = counts == max;
         let mut separator = "";
-        for (name, count, max) in [
-            ("vmcnt", counts.vm, max.vm),
-            ("expcnt", counts.exp, max.exp),
-            ("lgkmcnt", counts.lgkm, max.lgkm),
-        ] {
-            if count != max || all {
-                write!(f, "{separator}{name}({count})")?;
+        for counter in layout.fields() {
+            if counts[counter] != max[counter] || all {
+                write!(f, "{separator}{}({})", counter.name(), counts[counter])?;
                 separator = " ";
             }
         }

@@ -2,7 +2,7 @@
 
 use super::format::Slot;
 use crate::machine::Encoding;
-use crate::target::{Features, Generation, Target};
+use crate::target::{Features, Generation, Target, WaveSize};
 
 /// Microcode formats, by the manuals' names. An instruction with several encodings has its shortest one here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -127,7 +127,7 @@ pub enum OperandKind {
     ScalarSrc,
     /// Vector source: VGPR, or anything a scalar source may be (subject to the constant bus and literal limits).
     VectorSrc,
-    /// Lane mask: VCC in short encodings, any SGPR pair in VOP3.
+    /// Lane mask: VCC in short encodings, any SGPRs in VOP3.
     LaneMask,
     /// Signed 16-bit immediate.
     Simm16,
@@ -189,6 +189,26 @@ pub enum ValueType {
     Data,
 }
 
+/// How wide an operand is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Width {
+    /// Dwords (sub-dword types take 1); 0 where the register says it.
+    Dwords(u8),
+    /// One bit a lane.
+    Mask,
+}
+
+impl Width {
+    /// Dwords where waves have the size `wave`.
+    #[inline]
+    pub const fn dwords(self, wave: WaveSize) -> u8 {
+        match self {
+            Self::Dwords(dwords) => dwords,
+            Self::Mask => wave.mask_dwords(),
+        }
+    }
+}
+
 /// One explicit operand of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OperandDesc {
@@ -196,14 +216,22 @@ pub struct OperandDesc {
     pub role: Role,
     /// What may stand there.
     pub kind: OperandKind,
-    /// Width in dwords (sub-dword types take 1).
-    pub dwords: u8,
+    /// How wide it is.
+    pub width: Width,
     /// How the bits are understood.
     pub ty: ValueType,
     /// Name in the manual's field list and in assembly (`vdst`, `src0`, `saddr`), for messages.
     pub name: &'static str,
     /// Where it is encoded.
     pub slot: Slot,
+}
+
+impl OperandDesc {
+    /// Width in dwords where waves have the size `wave`.
+    #[inline]
+    pub const fn dwords(&self, wave: WaveSize) -> u8 {
+        self.width.dwords(wave)
+    }
 }
 
 bitflags::bitflags! {

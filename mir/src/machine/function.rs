@@ -2,6 +2,7 @@
 
 use super::{Inst, PReg, RegFile, VReg};
 use crate::ir::{AddrSpace, CallConv, SourceLoc, SymbolRef};
+use crate::target::WaveSize;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 
@@ -26,7 +27,7 @@ bitflags::bitflags! {
     pub struct VRegFlags: u8 {
         /// A VGPR whose inactive lanes matter (written or read across lanes): it lives on the wave graph.
         const WHOLE_WAVE = 1 << 0;
-        /// An SGPR pair that holds one bit a lane.
+        /// SGPRs that hold one bit a lane.
         const LANE_MASK = 1 << 1;
         /// Stays in its register from definition to last use: emission reads it in between.
         const PINNED = 1 << 2;
@@ -47,6 +48,12 @@ pub struct VRegData {
 }
 
 impl VRegData {
+    /// A mask of lanes.
+    #[inline]
+    pub const fn mask(wave: WaveSize) -> Self {
+        Self { file: RegFile::Sgpr, dwords: wave.mask_dwords(), flags: VRegFlags::LANE_MASK, hint: None }
+    }
+
     /// Whether it belongs to the wave, so that its liveness follows the wave graph: SGPRs and whole-wave VGPRs.
     #[inline]
     pub fn wave_level(&self) -> bool {
@@ -98,7 +105,7 @@ pub enum Terminator {
     Jump,
     /// To successor 0 where the condition holds, else to successor 1. All active lanes agree.
     Uniform(Condition),
-    /// Lanes whose bit in the mask (an SGPR pair) is set go to successor 0, the others to successor 1. Only before linearisation.
+    /// Lanes whose bit in the mask is set go to successor 0, the others to successor 1. Only before linearisation.
     Divergent(VReg),
     /// `s_endpgm`.
     EndProgram,
@@ -465,6 +472,8 @@ pub struct Function {
     pub call_conv: CallConv,
     /// The IR function it was made from.
     pub source: crate::ir::Func,
+    /// Lanes of the waves that run it, which decides how wide masks are.
+    pub wave: WaveSize,
     /// Virtual registers.
     pub vregs: PrimaryMap<VReg, VRegData>,
     /// All blocks ever made.
@@ -509,12 +518,13 @@ pub struct Function {
 }
 
 impl Function {
-    /// An empty function.
+    /// An empty function for waves of 64 lanes.
     pub fn new(name: impl Into<String>, call_conv: CallConv, source: crate::ir::Func) -> Self {
         Self {
             name: name.into(),
             call_conv,
             source,
+            wave: WaveSize::default(),
             vregs: PrimaryMap::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
@@ -536,6 +546,12 @@ impl Function {
             asm_sites: Vec::new(),
             whole_wave_vgprs: Vec::new(),
         }
+    }
+
+    /// First byte behind all objects of the frame that have a place.
+    pub fn frame_end(&self) -> u32 {
+        let ends = self.frame.values().filter_map(|slot| Some(slot.offset_bytes? + slot.size_bytes));
+        ends.max().unwrap_or(0)
     }
 
     /// Whether callers expect what the graphics convention saves.
@@ -562,9 +578,9 @@ impl Function {
         self.vregs.push(VRegData { file, dwords, flags: VRegFlags::empty(), hint: None })
     }
 
-    /// A new SGPR pair that holds one bit a lane.
+    /// A new register that holds one bit a lane.
     pub fn new_lane_mask(&mut self) -> VReg {
-        self.vregs.push(VRegData { file: RegFile::Sgpr, dwords: 2, flags: VRegFlags::LANE_MASK, hint: None })
+        self.vregs.push(VRegData::mask(self.wave))
     }
 
     /// A new block at the end of the layout.

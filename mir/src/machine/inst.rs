@@ -2,6 +2,7 @@
 
 use super::{Block, PReg, Reg, SymbolId, VReg};
 use crate::isa::Opcode;
+use crate::target::WaveSize;
 use smallvec::SmallVec;
 
 /// A register read or written by an instruction: `dwords` registers from dword `sub` of `reg` on.
@@ -86,6 +87,24 @@ impl Operand {
     #[inline]
     pub fn preg(reg: PReg, dwords: u8) -> Self {
         Self::Reg(RegOperand { reg: reg.into(), sub: 0, dwords })
+    }
+
+    /// EXEC.
+    #[inline]
+    pub fn exec(wave: WaveSize) -> Self {
+        Self::preg(PReg::EXEC_LO, wave.mask_dwords())
+    }
+
+    /// VCC as a mask of lanes.
+    #[inline]
+    pub fn vcc(wave: WaveSize) -> Self {
+        Self::preg(PReg::VCC_LO, wave.mask_dwords())
+    }
+
+    /// All of `reg`, which is a mask of lanes.
+    #[inline]
+    pub fn mask(reg: VReg, wave: WaveSize) -> Self {
+        Self::vreg(reg, wave.mask_dwords())
     }
 
     /// The register, if the operand is one.

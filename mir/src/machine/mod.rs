@@ -26,7 +26,7 @@
 //! term                         wave-level branch
 //! ```
 
-mod asm;
+mod asm_layout;
 mod function;
 mod inst;
 mod lanes_agree;
@@ -34,7 +34,7 @@ mod reg;
 mod text;
 mod verify;
 
-pub use asm::*;
+pub use asm_layout::*;
 pub use function::*;
 pub use inst::*;
 pub use reg::*;

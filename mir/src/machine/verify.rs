@@ -14,6 +14,7 @@ use super::{Operand, SdwaUnused, Terminator};
 use crate::analysis::{Csr, Dominators, Order};
 use crate::isa::format::Slot;
 use crate::isa::{Implicit, MemoryKind, OpFlags, Opcode, OperandDesc, OperandKind, Role};
+use crate::target::WaveSize;
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
 
@@ -196,7 +197,7 @@ impl Verifier<'_> {
                     return Err(defect("divergent branch after linearisation"));
                 }
                 match self.f.vregs.get(mask) {
-                    Some(data) if data.file == RegFile::Sgpr && data.dwords == 2 => {}
+                    Some(data) if data.file == RegFile::Sgpr && data.dwords == self.f.wave.mask_dwords() => {}
                     _ => return Err(defect(format!("{mask} is no lane mask"))),
                 }
                 2
@@ -270,7 +271,7 @@ impl Verifier<'_> {
             let Some(desc) = info.operands.get(i) else { continue };
             // VOP3 takes more than the short form; which one it will be is the encoder's choice.
             let kind = info.operand_kind(i, true).unwrap_or(desc.kind);
-            self.operand(kind, operand_dwords(inst, desc), operand)?;
+            self.operand(kind, operand_dwords(inst, desc, self.f.wave), operand)?;
         }
         Ok(())
     }
@@ -489,13 +490,13 @@ fn defect(message: impl Into<String>) -> Box<Diagnostic> {
 
 /// Width of an operand in this use. A VGPR beside an SGPR base of a global access is a 32-bit offset; the address of a buffer access is
 /// one dword, unless it is a 64-bit address or an index and an offset.
-fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
+fn operand_dwords(inst: &Inst, desc: &OperandDesc, wave: WaveSize) -> u8 {
     let (facts, flags) = (inst.facts(), inst.mods.flags);
-    let Some(memory) = facts.memory else { return desc.dwords };
+    let Some(memory) = facts.memory else { return desc.dwords(wave) };
     match (memory.kind, desc.slot) {
         (MemoryKind::Global | MemoryKind::Scratch, Slot::Addr) => {
             let saddr = facts.saddr().and_then(|k| inst.operands.get(k));
-            if matches!(saddr, Some(Operand::Reg(_))) { 1 } else { desc.dwords }
+            if matches!(saddr, Some(Operand::Reg(_))) { 1 } else { desc.dwords(wave) }
         }
         (MemoryKind::Buffer | MemoryKind::TypedBuffer, Slot::Addr) => {
             let pair = flags.contains(ModFlags::ADDR64) || flags.contains(ModFlags::OFFEN | ModFlags::IDXEN);
@@ -508,7 +509,7 @@ fn operand_dwords(inst: &Inst, desc: &OperandDesc) -> u8 {
             0
         }
         (MemoryKind::Image, Slot::Data0 | Slot::Addr) => 0,
-        _ => desc.dwords,
+        _ => desc.dwords(wave),
     }
 }
 

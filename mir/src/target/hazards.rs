@@ -1,14 +1,18 @@
 //! Hazards that the hardware does not resolve: an instruction must not follow another one too closely.
 //!
 //! A *wait state* is an issued instruction; `s_nop n` counts n + 1. A row says which instructions produce the hazard in which
-//! registers, which consume it, and how many wait states must lie between them on each generation (0: the hardware takes care).
-//! Producer and consumer conflict where the registers selected on both sides overlap; a side that selects no registers matches
+//! registers, which consume it, and what must lie between them ([`Remedy`]): on each generation a number of wait states (0: the hardware takes
+//! care), or one of certain instructions however far apart the two are. Producer and consumer conflict where the registers selected on both sides overlap; a side that selects no registers matches
 //! by class alone.
 //!
 //! Sources: ISA manuals, "Manually inserted wait states (NOPs)" of Southern Islands, Sea Islands, GCN3 and Vega;
-//! `llc -run-pass=post-RA-hazard-rec` as witness where they disagree.
+//! `llc -run-pass=post-RA-hazard-rec` as witness where they disagree. GFX10, which no manual lists completely: README-ISA of Mesa's ACO, "RDNA / GFX10
+//! hazards", and LLVM's tests of its recogniser (`smem-war-hazard.mir`, `vmem-to-salu-hazard.mir`, `vcmpx-exec-war-hazard.mir`, `lds-branch-vmem-hazard.mir`).
 
-use super::Generation;
+use super::{Counter, Generation};
+use crate::isa::Opcode;
+use crate::machine::{Inst, Operand, PReg, Reg, RegOperand};
+use crate::target::WaitModel;
 
 bitflags::bitflags! {
     /// What an instruction is, as far as hazards care.
@@ -42,6 +46,14 @@ bitflags::bitflags! {
         const RFE = 1 << 12;
         /// LDS or GDS.
         const DS = 1 << 13;
+        /// Scalar ALU that writes a register, so that it goes all the way through the unit.
+        const SALU_RESULT = 1 << 14;
+        /// Exports.
+        const EXPORT = 1 << 15;
+        /// Program control: messages, branches.
+        const CONTROL = 1 << 16;
+        /// Vector ALU that writes a scalar register.
+        const VALU_SGPR = 1 << 17;
     }
 }
 
@@ -50,6 +62,16 @@ bitflags::bitflags! {
 pub enum HazardRegs {
     /// None: the class alone counts.
     Any,
+    /// None; the producer counts once the wave has left its block by a branch.
+    AcrossBranch,
+    /// SGPRs, VCC, M0 and other scalar registers that it reads, EXEC as the mask of its lanes too.
+    ScalarRead,
+    /// SGPRs, VCC, M0 and other scalar registers that it writes.
+    ScalarWritten,
+    /// EXEC, read as a mask or as data.
+    ExecRead,
+    /// EXEC, written.
+    ExecWritten,
     /// SGPRs, VCC and other scalar registers that it writes (producer) or reads (consumer).
     Scalar,
     /// SGPRs that select the lane.
@@ -80,6 +102,73 @@ pub enum HazardRegs {
     Vskip,
 }
 
+/// What must stand between producer and consumer.
+#[derive(Clone, Copy, Debug)]
+pub enum Remedy {
+    /// Wait states, by generation.
+    WaitStates([u8; Generation::COUNT]),
+    /// One of certain instructions, at any distance.
+    Mitigation(Mitigation),
+}
+
+/// The instructions that end a hazard.
+#[derive(Clone, Copy, Debug)]
+pub struct Mitigation {
+    /// Generations that have the hazard.
+    pub on: &'static [Generation],
+    /// What is inserted before the consumer where nothing else has ended it.
+    pub insert: Filler,
+    /// What ends it: any of these.
+    pub by: &'static [Mitigator],
+}
+
+/// What is inserted to end a hazard.
+#[derive(Clone, Copy, Debug)]
+pub enum Filler {
+    /// This instruction.
+    Instruction(Opcode, &'static [Operand]),
+    /// A wait until the counter is 0.
+    Wait(Counter),
+}
+
+/// What ends a hazard.
+#[derive(Clone, Copy, Debug)]
+pub enum Mitigator {
+    /// An instruction of one of the classes.
+    Class(HazardClass),
+    /// An instruction that waits until all of the counters are 0.
+    Waits(&'static [Counter]),
+    /// `s_waitcnt_depctr` with none of these bits: the dependency counters there are 0.
+    Depctr(i64),
+}
+
+impl Mitigation {
+    /// Whether `inst`, which is of `class`, ends the hazard.
+    pub fn is_ended_by(&self, inst: &Inst, class: HazardClass, waits: &WaitModel) -> bool {
+        self.by.iter().any(|by| match by {
+            Mitigator::Class(classes) => class.intersects(*classes),
+            Mitigator::Waits(counters) => {
+                waits.waited_for(inst).is_some_and(|counts| counters.iter().all(|&c| counts[c] == 0))
+            }
+            Mitigator::Depctr(bits) => {
+                let imm = inst.operands.first().and_then(Operand::as_imm);
+                inst.op == Opcode::S_WAITCNT_DEPCTR && imm.is_some_and(|imm| imm & bits == 0)
+            }
+        })
+    }
+}
+
+impl Filler {
+    /// The instructions.
+    pub fn instructions(&self, waits: &WaitModel) -> impl Iterator<Item = Inst> {
+        let (inst, counts) = match *self {
+            Self::Instruction(op, operands) => (Some(Inst::new(op, operands.iter().copied())), waits.max()),
+            Self::Wait(counter) => (None, waits.max().with(counter, 0)),
+        };
+        inst.into_iter().chain(waits.instructions(counts))
+    }
+}
+
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Hazard {
@@ -93,27 +182,89 @@ pub struct Hazard {
     pub consumer: HazardClass,
     /// Its registers.
     pub consumed: HazardRegs,
-    /// Wait states by generation.
-    pub wait_states: [u8; Generation::COUNT],
+    /// What must stand between them.
+    pub remedy: Remedy,
 }
+
+impl Hazard {
+    /// Wait states that are needed on `generation`; 0 also where something else is.
+    pub fn wait_states(&self, generation: Generation) -> u8 {
+        match self.remedy {
+            Remedy::WaitStates(states) => states[generation as usize],
+            Remedy::Mitigation(_) => 0,
+        }
+    }
+
+    /// What ends the hazard on `generation`, where that is no number of wait states.
+    pub fn mitigation(&self, generation: Generation) -> Option<&Mitigation> {
+        match &self.remedy {
+            Remedy::Mitigation(mitigation) if mitigation.on.contains(&generation) => Some(mitigation),
+            _ => None,
+        }
+    }
+}
+
+/// `s_waitcnt_depctr` until vector memory has read its sources (field `vm_vsrc`, bits 4:2).
+const VM_VSRC_ZERO: &[Operand] = &[Operand::Imm(0xffe3)];
+const VM_VSRC: i64 = 0x1c;
+/// `s_waitcnt_depctr` until the scalar ALU has written its results (field `sa_sdst`, bit 0).
+const SA_SDST_ZERO: &[Operand] = &[Operand::Imm(0xfffe)];
+const SA_SDST: i64 = 1;
+/// Operands of `s_mov_b32 null, 0`.
+const NULL_ZERO: &[Operand] =
+    &[Operand::Reg(RegOperand { reg: Reg::Physical(PReg::NULL), sub: 0, dwords: 1 }), Operand::Imm(0)];
+
+const GFX10: &[Generation] = &[Generation::Gfx10];
+
+/// VMEM reads its scalar operands late. ACO: VMEMtoScalarWriteHazard.
+const AFTER_VMEM_READS: Mitigation = Mitigation {
+    on: GFX10,
+    insert: Filler::Instruction(Opcode::S_WAITCNT_DEPCTR, VM_VSRC_ZERO),
+    by: &[
+        Mitigator::Class(HazardClass::VALU),
+        Mitigator::Waits(&[Counter::Vm, Counter::Exp, Counter::Lgkm]),
+        Mitigator::Depctr(VM_VSRC),
+    ],
+};
+/// So does SMEM. ACO: SMEMtoVectorWriteHazard.
+const AFTER_SMEM_READS: Mitigation = Mitigation {
+    on: GFX10,
+    insert: Filler::Instruction(Opcode::S_MOV_B32, NULL_ZERO),
+    by: &[Mitigator::Class(HazardClass::SALU_RESULT), Mitigator::Waits(&[Counter::Lgkm])],
+};
+/// A comparison may write EXEC before others have read it. ACO: VcmpxExecWARHazard.
+const AFTER_EXEC_READS: Mitigation = Mitigation {
+    on: GFX10,
+    insert: Filler::Instruction(Opcode::S_WAITCNT_DEPCTR, SA_SDST_ZERO),
+    by: &[Mitigator::Class(HazardClass::VALU_SGPR), Mitigator::Depctr(SA_SDST)],
+};
+/// LDS and vector memory across a branch. ACO: LdsBranchVmemWARHazard.
+const BETWEEN_MEMORIES: Mitigation =
+    Mitigation { on: GFX10, insert: Filler::Wait(Counter::Vs), by: &[Mitigator::Waits(&[Counter::Vs])] };
 
 /// The largest number of wait states in [`HAZARDS`].
 pub const MAX_WAIT_STATES: u8 = 5;
 
 macro_rules! hazard {
-    ($name:literal, $producer:ident $produced:ident, $($consumer:ident)|+ $consumed:ident, $states:expr) => {
+    ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $mitigation:ident) => {
+        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::Mitigation($mitigation))
+    };
+    ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $states:expr) => {
+        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::WaitStates($states))
+    };
+    (@ $name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $remedy:expr) => {
         Hazard {
             name: $name,
-            producer: HazardClass::$producer,
+            producer: HazardClass::empty()$(.union(HazardClass::$producer))+,
             produced: HazardRegs::$produced,
             consumer: HazardClass::empty()$(.union(HazardClass::$consumer))+,
             consumed: HazardRegs::$consumed,
-            wait_states: $states,
+            remedy: $remedy,
         }
     };
 }
 
-/// All hazards. Columns: GFX6, 7, 8, 9, 10.
+/// All hazards. Columns: GFX6, 7, 8, 9, 10, or what ends the hazard.
 #[rustfmt::skip]
 pub static HAZARDS: &[Hazard] = &[
     hazard!("VALU writes SGPR, VMEM reads it",               VALU Scalar,         VMEM Scalar,              [0, 0, 5, 5, 0]),
@@ -130,6 +281,11 @@ pub static HAZARDS: &[Hazard] = &[
     hazard!("wide store, VALU overwrites its data",          WIDE_STORE StoreData, VALU VectorWritten,      [0, 1, 1, 1, 0]),
     hazard!("VALU writes SGPR, SMRD reads it",               VALU Scalar,         SMEM Scalar,              [4, 0, 0, 0, 0]),
     hazard!("SALU writes SGPR, s_buffer_load reads it",      SALU Scalar,         SMEM_BUFFER Scalar,       [4, 0, 0, 0, 0]),
+    hazard!("VMEM or DS reads SGPR, scalar writes it",       VMEM | DS ScalarRead, SALU | SMEM ScalarWritten, AFTER_VMEM_READS),
+    hazard!("SMEM reads SGPR, VALU writes it",               SMEM ScalarRead,     VALU ScalarWritten,       AFTER_SMEM_READS),
+    hazard!("EXEC read outside of VALU, VALU writes it",     SALU | SMEM | VMEM | DS | EXPORT | CONTROL ExecRead, VALU ExecWritten, AFTER_EXEC_READS),
+    hazard!("DS, a branch, then VMEM",                       DS AcrossBranch,     VMEM Any,                 BETWEEN_MEMORIES),
+    hazard!("VMEM, a branch, then DS",                       VMEM AcrossBranch,   DS Any,                   BETWEEN_MEMORIES),
 ];
 
 #[cfg(test)]
@@ -138,11 +294,30 @@ mod tests {
 
     #[test]
     fn wait_states_are_bounded() {
-        let largest = HAZARDS.iter().flat_map(|h| h.wait_states).max();
-        assert_eq!(largest, Some(MAX_WAIT_STATES));
+        let states = |h: &Hazard| Generation::ALL.map(|generation| h.wait_states(generation));
+        assert_eq!(HAZARDS.iter().flat_map(states).max(), Some(MAX_WAIT_STATES));
         for hazard in HAZARDS {
-            assert!(hazard.wait_states.iter().any(|&n| n > 0), "{}", hazard.name);
+            let mitigated = Generation::ALL.iter().any(|&generation| hazard.mitigation(generation).is_some());
+            assert!(states(hazard).iter().any(|&n| n > 0) || mitigated, "{}", hazard.name);
             assert!(!hazard.producer.is_empty() && !hazard.consumer.is_empty(), "{}", hazard.name);
+        }
+    }
+
+    /// What is inserted ends the hazard, and an `s_nop` does not.
+    #[test]
+    fn fillers_mitigate() {
+        let waits = Generation::Gfx10.waits();
+        for hazard in HAZARDS {
+            let Some(mitigation) = hazard.mitigation(Generation::Gfx10) else { continue };
+            // Of the fillers the move alone is of a class that counts.
+            let class = |inst: &Inst| match inst.op {
+                Opcode::S_MOV_B32 => HazardClass::SALU | HazardClass::SALU_RESULT,
+                _ => HazardClass::CONTROL,
+            };
+            let mut filled = mitigation.insert.instructions(waits);
+            assert!(filled.any(|inst| mitigation.is_ended_by(&inst, class(&inst), waits)), "{}", hazard.name);
+            let nop = Inst::new(Opcode::S_NOP, [Operand::Imm(0)]);
+            assert!(!mitigation.is_ended_by(&nop, class(&nop), waits), "{}", hazard.name);
         }
     }
 }

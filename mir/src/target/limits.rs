@@ -5,7 +5,7 @@
 //! Sources: ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega, "SGPR allocation", "Occupancy", "Microcode Formats" and "Buffer
 //! resource descriptor"; AMDGPU usage guide, "Kernel Descriptor".
 
-use super::{Generation, Target};
+use super::{Generation, Target, WaveSize};
 
 /// Values of an immediate offset, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,8 +102,8 @@ pub struct ImageRules {
 /// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Lanes of a wave.
-    pub wave_size: u32,
+    /// Lanes that a wave can have; features choose ([`Target::wave`]).
+    pub wave_sizes: &'static [WaveSize],
     /// Waves that a SIMD can hold.
     pub max_waves_per_simd: u32,
     /// SGPRs that a wave can address, specials apart.
@@ -171,7 +171,7 @@ impl Limits {
 }
 
 const GFX6: Limits = Limits {
-    wave_size: 64,
+    wave_sizes: &[WaveSize::W64],
     max_waves_per_simd: 10,
     addressable_sgprs: 104,
     total_sgprs: 512,
@@ -241,6 +241,7 @@ const GFX9: Limits = Limits {
 
 /// Not in use yet: no processor has it.
 const GFX10: Limits = Limits {
+    wave_sizes: &WaveSize::ALL,
     sgpr_block_granule: 0,
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
     constant_bus: 2,
@@ -269,12 +270,6 @@ impl Target {
     #[inline]
     pub fn has_flat_scratch(&self) -> bool {
         self.limits().flat_scratch != FlatScratch::None
-    }
-
-    /// Lanes of a wave.
-    #[inline]
-    pub fn wave_size(&self) -> u32 {
-        self.limits().wave_size
     }
 }
 

@@ -7,8 +7,10 @@ mod limits;
 pub(crate) mod messages;
 pub mod operands;
 mod processors;
+mod wave;
 
 pub use counters::*;
 pub use encoding::*;
 pub use limits::*;
 pub use processors::*;
+pub use wave::*;

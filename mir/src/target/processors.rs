@@ -141,6 +141,8 @@ bitflags::bitflags! {
         const STEADY_CLOCK = 1 << 54;
         /// FLAT accesses of several dwords work in scratch, where lanes are interleaved by dwords.
         const WIDE_FLAT_SCRATCH = 1 << 55;
+        /// Waves have 32 lanes. Only where the generation leaves the choice ([`super::Limits::wave_sizes`]).
+        const WAVEFRONTSIZE32 = 1 << 56;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Conversions: chains of them, and conversions of constants.
 
 use super::*;
+use crate::builder::width;
 
 pub(super) fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, ty: Type) -> Option<Value> {
     if is_poison(b, *arg) {
@@ -17,7 +18,7 @@ pub(super) fn fold_cast(b: &mut Builder<'_>, op: &mut CastOp, arg: &mut Value, t
             _ => None,
         };
     }
-    let to_bits = ty.bits().unwrap_or(0) as u32;
+    let to_bits = width(ty);
     if let (Type::Scalar(Scalar::Int(from_bits)), Type::Scalar(Scalar::Int(_))) = (from, ty)
         && let Some(c) = b.func.as_int(*arg)
         && to_bits <= 64

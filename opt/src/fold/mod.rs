@@ -1,31 +1,19 @@
 //! Constant folding and algebraic identities, applied to every instruction before it is made.
 //!
-//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant. It returns
-//! a value that makes the instruction unnecessary, or leaves a simpler instruction in its place. Constants go to the right
-//! of commutative operations. Undef is folded only where any choice of bits gives the same answer or the
-//! result may be undef itself; an operand that is poison makes the result poison.
+//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant.
+//! It returns a value that makes the instruction unnecessary, or leaves a simpler instruction in its place.
+//! Constants go to the right of commutative operations. Undef is folded only where any choice of bits gives
+//! the same answer or the result may be undef itself; an operand that is poison makes the result poison.
 
 mod cast;
 mod compare;
 
+use super::bits::{mask64, sext64};
 use super::builder::Builder;
 use cast::fold_cast;
 pub use compare::eval_icmp;
 use compare::{fold_fcmp, fold_icmp, fold_select};
 use mir::ir::*;
-
-/// Sign extension of the low `bits` of `value`.
-pub fn sext64(value: u64, bits: u32) -> i64 {
-    if bits == 0 || bits >= 64 {
-        return value as i64;
-    }
-    ((value << (64 - bits)) as i64) >> (64 - bits)
-}
-
-/// The low `bits` of `value`.
-pub fn mask64(value: u64, bits: u32) -> u64 {
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
-}
 
 /// Simplifies an instruction that is about to be made.
 pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
@@ -413,7 +401,8 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
     }
 }
 
-/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of `global_*`.
+/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of
+/// `global_*`.
 fn reaches(ty: Type, offset: i64) -> bool {
     matches!(ty.addr_space(), Some(AddrSpace::GLOBAL)) && (-2048..2048).contains(&offset)
 }

@@ -6,8 +6,8 @@ use mir::ir::*;
 use mir::{Diagnostic, Result};
 
 impl Legalizer<'_> {
-    /// A stack object of `count` (one, where there is none) times `size_bytes`, as a pointer of type `ty`. Of known size in the entry block it has
-    /// a place in the frame.
+    /// A stack object of `count` (one, where there is none) times `size_bytes`, as a pointer of type `ty`. Of
+    /// known size in the entry block it has a place in the frame.
     ///
     /// Errors: an object of more than 16 MiB (`Limit`).
     pub(super) fn lower_alloca(
@@ -92,7 +92,8 @@ impl Legalizer<'_> {
         }]))
     }
 
-    /// The largest value of `size` in any active lane, bit by bit from the top; sizes are below what scratch can hold.
+    /// The largest value of `size` in any active lane, bit by bit from the top; sizes are below what scratch
+    /// can hold.
     fn most_of_all_lanes(&mut self, size: Value) -> Value {
         let mut most = self.b.i32(0);
         let mut candidates = self.b.bool(true);

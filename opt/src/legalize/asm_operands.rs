@@ -1,11 +1,12 @@
 //! Inline assembly: operands as dwords, places settled.
 //!
-//! In legal IR each operand in registers is one `i32`, or a vector of them, whatever type it had; constants are `i64`, but for addresses of
-//! symbols. Several results are a struct of such dwords, whose members are extracted right behind. The constraint string is written anew with
-//! one code for each entry (the one that LLVM would choose), so that selection has nothing to decide.
+//! In legal IR each operand in registers is one `i32`, or a vector of them, whatever type it had; constants
+//! are `i64`, but for addresses of symbols. Several results are a struct of such dwords, whose members are
+//! extracted right behind. The constraint string is written anew with one code for each entry (the one that
+//! LLVM would choose), so that selection has nothing to decide.
 //!
-//! What is refused here is what LLVM refuses, in its words: a type that no register class of that file has, a constant that the code does not allow,
-//! a tuple of another width than the operand. Cost: linear in dwords.
+//! What is refused here is what LLVM refuses, in its words: a type that no register class of that file has, a
+//! constant that the code does not allow, a tuple of another width than the operand. Cost: linear in dwords.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -44,7 +45,8 @@ pub fn add_result_types(module: &mut Module) {
     }
 }
 
-/// The types of all outputs: those of the result, and what the addresses of indirect ones are said to point to.
+/// The types of all outputs: those of the result, and what the addresses of indirect ones are said to point
+/// to.
 fn outputs(types: &TypeTable, function: &Function, inst: Inst, data: &InstData) -> Result<Vec<Type>> {
     let InstKind::InlineAsm { asm, .. } = data.kind else { return Ok(Vec::new()) };
     let Some(asm) = function.inline_asm.get(asm) else {
@@ -256,7 +258,8 @@ impl Legalizer<'_> {
         Ok(Settled { code, dwords })
     }
 
-    /// The register code chosen for an operand of type `ty`, and its dwords. `what` begins the message where there is none.
+    /// The register code chosen for an operand of type `ty`, and its dwords. `what` begins the message where
+    /// there is none.
     fn registers(&self, operand: &AsmOperand, ty: Type, what: &str) -> Result<(String, u32)> {
         let none = || Diagnostic::unsupported(format!("{what} '{}'", operand.code));
         let bits = ty.bits().ok_or_else(none)? as u32;
@@ -269,7 +272,8 @@ impl Legalizer<'_> {
             Some(AsmPlace::Class(RegFile::Sgpr) | AsmPlace::Anything) => Ok(("s".to_owned(), dwords)),
             Some(AsmPlace::Register(register)) => {
                 let width = register.dwords.map_or(dwords, u32::from);
-                // A single register takes the type as it is, in as many registers as it needs; what names its width must have it.
+                // A single register takes the type as it is, in as many registers as it needs; what names its
+                // width must have it.
                 let fits = match register.dwords {
                     Some(named) => u32::from(named) * 32 == bits || register.first == PReg::SCC,
                     None => !matches!(ty, Type::Vector(..)) || bits == 32,
@@ -348,8 +352,8 @@ impl Legalizer<'_> {
         )))
     }
 
-    /// A constant as LLVM sees it: integers sign-extended, floating point as its bits; with the width of its scalars. Elements of a vector
-    /// must be equal.
+    /// A constant as LLVM sees it: integers sign-extended, floating point as its bits; with the width of its
+    /// scalars. Elements of a vector must be equal.
     fn constant_bits(&self, arg: Value) -> Option<(i64, u32, bool)> {
         let ty = self.old.ty(arg);
         let bits = ty.scalar()?.bits();
@@ -397,7 +401,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Whether `value` is an inline constant for operands of `bits` bits, as integer or as floating-point number.
+    /// Whether `value` is an inline constant for operands of `bits` bits, as integer or as floating-point
+    /// number.
     fn is_inline_value(&self, value: i64, bits: u32) -> bool {
         use mir::isa::ValueType;
         let ty = match bits {

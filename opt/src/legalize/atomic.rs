@@ -1,16 +1,28 @@
 //! Atomic operations.
 //!
-//! Operations of 32 and 64 bits that the target has stay; others become loops of `cmpxchg`. Bytes and halves are
-//! updated inside their dword.
+//! Operations of 32 and 64 bits that the target has stay; others become loops of `cmpxchg`. Bytes and halves
+//! are updated inside their dword.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
+/// The place of a byte or a half in a dword.
+pub(super) struct SubDword {
+    /// Bits below it.
+    shift: Value,
+    /// Bits of it.
+    bits: u32,
+    /// A mask of the dword's other bits.
+    others: Value,
+}
+
 impl Legalizer<'_> {
-    /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as one integer.
+    /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as
+    /// one integer.
     pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
         let bits = self.atomic_bits(ty)?;
         if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
@@ -150,8 +162,8 @@ impl Legalizer<'_> {
         self.rmw_at(op, ptr, &operands, mem, ty)
     }
 
-    /// Does `access` where the generic pointer `ptr` points: scratch, which is interleaved by dwords, takes no access of 64 bits at once,
-    /// but is the lane's own. `types` are those of the results.
+    /// Does `access` where the generic pointer `ptr` points: scratch, which is interleaved by dwords, takes
+    /// no access of 64 bits at once, but is the lane's own. `types` are those of the results.
     fn by_privacy(
         &mut self,
         ptr: Value,
@@ -223,7 +235,8 @@ impl Legalizer<'_> {
         Ok(self.parts_of_bits(seen, ty))
     }
 
-    /// Replaces an integer in memory by `update` of itself: computes from what was read last, until nobody interfered. The value before.
+    /// Replaces an integer in memory by `update` of itself: computes from what was read last, until nobody
+    /// interfered. The value before.
     fn update_loop(
         &mut self,
         ptr: Value,
@@ -240,8 +253,9 @@ impl Legalizer<'_> {
         })
     }
 
-    /// The loop of compare-and-swap: `update` computes what should be there instead of what was found, first `first`; `swap` puts it there
-    /// and says what it found and whether that was expected. The result is what was found at last.
+    /// The loop of compare-and-swap: `update` computes what should be there instead of what was found, first
+    /// `first`; `swap` puts it there and says what it found and whether that was expected. The result is what
+    /// was found at last.
     pub(super) fn until_swapped(
         &mut self,
         first: Value,
@@ -266,7 +280,8 @@ impl Legalizer<'_> {
         Ok(seen)
     }
 
-    /// Whether one instruction does it, wherever the memory is: behind a bus, PCIe knows exchange and addition alone.
+    /// Whether one instruction does it, wherever the memory is: behind a bus, PCIe knows exchange and
+    /// addition alone.
     fn has_atomic(&self, op: AtomicOp, mem: MemAccess, ty: Type) -> bool {
         let lds = matches!(mem.space, AddrSpace::LOCAL | AddrSpace::REGION);
         let near = lds || mem.flags.contains(MemFlags::DEVICE_MEMORY);
@@ -437,7 +452,8 @@ impl Legalizer<'_> {
         mem: MemAccess,
         value_ty: Type,
     ) -> Result<Parts> {
-        let bits = value_ty.bits().unwrap_or(0) as u32;
+        let Some(bits) = value_ty.bits() else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
+        let bits = bits as u32;
         if mem.space == AddrSpace::PRIVATE {
             let old = self.load_parts(ptr, mem_plain(mem), value_ty)?;
             let [old_part] = old[..] else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
@@ -457,7 +473,8 @@ impl Legalizer<'_> {
                 Ok(Parts::from_slice(&[old, same]))
             }
             8 | 16 => {
-                // Where the narrow value differs, memory is written back unchanged, which is a failure nobody sees.
+                // Where the narrow value differs, memory is written back unchanged, which is a failure nobody
+                // sees.
                 let wanted = self.zero_extended(expected, bits);
                 let wanted = self.b.zext_or_trunc(wanted, Type::I32);
                 let new = self.bits_of_parts(&[replacement], value_ty);
@@ -474,7 +491,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// An update of a byte or a half inside its aligned dword; `update` maps its bits, with those above clear.
+    /// An update of a byte or a half inside its aligned dword; `update` maps its bits, with those above
+    /// clear.
     fn narrow_atomic(
         &mut self,
         ptr: Value,
@@ -492,23 +510,35 @@ impl Legalizer<'_> {
         let kind = InstKind::PtrAdd { base: ptr, index: Some(back), scale: 1, offset: 0 };
         let dword = self.b.pure(kind, pointer_ty, InstFlags::empty());
         let mem = MemAccess { align_log2: 2, ..mem };
-        let ones = self.b.i32(super::super::fold::mask64(u64::MAX, bits) as u32);
-        let mask = self.b.binary(BinaryOp::Shl, ones, shift);
-        let keep = self.b.not(mask);
-        let field = |this: &mut Self, dword: Value| {
-            let field = this.b.binary(BinaryOp::LShr, dword, shift);
-            this.zero_extended(field, bits)
-        };
+        let field = self.sub_dword(shift, bits);
         let seen = self.update_loop(dword, mem, Type::I32, |this, expected| {
-            let old = field(this, expected);
+            let old = this.sub_dword_of(expected, &field);
             let new = update(this, old)?;
-            let new = this.zero_extended(new, bits);
-            let placed = this.b.binary(BinaryOp::Shl, new, shift);
-            let rest = this.b.and(expected, keep);
-            Ok(this.b.or(rest, placed))
+            Ok(this.with_sub_dword(expected, &field, new))
         })?;
-        let old = field(self, seen);
+        let old = self.sub_dword_of(seen, &field);
         Ok(self.parts_of_bits(old, ty))
+    }
+
+    /// The place `shift` bits from the bottom of a dword that holds `bits` bits.
+    pub(super) fn sub_dword(&mut self, shift: Value, bits: u32) -> SubDword {
+        let ones = self.b.i32(mask64(u64::MAX, bits) as u32);
+        let mask = self.b.binary(BinaryOp::Shl, ones, shift);
+        SubDword { shift, bits, others: self.b.not(mask) }
+    }
+
+    /// What is at a place of `dword`, with the bits above clear.
+    pub(super) fn sub_dword_of(&mut self, dword: Value, place: &SubDword) -> Value {
+        let moved = self.b.binary(BinaryOp::LShr, dword, place.shift);
+        self.zero_extended(moved, place.bits)
+    }
+
+    /// `dword` with the low bits of `new` at a place.
+    pub(super) fn with_sub_dword(&mut self, dword: Value, place: &SubDword, new: Value) -> Value {
+        let new = self.zero_extended(new, place.bits);
+        let placed = self.b.binary(BinaryOp::Shl, new, place.shift);
+        let rest = self.b.and(dword, place.others);
+        self.b.or(rest, placed)
     }
 }
 

@@ -1,10 +1,12 @@
 //! `memcpy`, `memmove`, `memset` and their kin.
 //!
-//! Short blocks of known size are loaded whole, then stored. Others become loops over *units*, the widest access that the alignment on
-//! both sides and the address spaces allow, with a rest below one unit: unrolled where its size is known, else a loop over bytes.
+//! Short blocks of known size are loaded whole, then stored. Others become loops over *units*, the widest
+//! access that the alignment on both sides and the address spaces allow, with a rest below one unit: unrolled
+//! where its size is known, else a loop over bytes.
 //!
-//! Blocks of `memmove` may overlap: where the destination lies above the source the loops run downwards, the rest first. Each unit is
-//! loaded before it is stored, and what it overwrites of the source has been read by then.
+//! Blocks of `memmove` may overlap: where the destination lies above the source the loops run downwards, the
+//! rest first. Each unit is loaded before it is stored, and what it overwrites of the source has been read by
+//! then.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -223,7 +225,8 @@ impl Legalizer<'_> {
         })
     }
 
-    /// Runs `body` for `start - step`, `start - 2 * step`, ... down to `end`, which is a whole number of steps below.
+    /// Runs `body` for `start - step`, `start - 2 * step`, ... down to `end`, which is a whole number of
+    /// steps below.
     fn downward_loop(
         &mut self,
         start: Value,
@@ -238,7 +241,8 @@ impl Legalizer<'_> {
         })
     }
 
-    /// Runs `body`, which gives the next index, while the index compares with `end` as `more` says; goes on in a new block.
+    /// Runs `body`, which gives the next index, while the index compares with `end` as `more` says; goes on
+    /// in a new block.
     fn loop_while(
         &mut self,
         start: Value,

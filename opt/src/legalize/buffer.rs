@@ -152,10 +152,10 @@ impl Legalizer<'_> {
             BufferAction::Atomic(op) => {
                 let data_ty = self.old.ty(args[0]);
                 let data = self.data_of(data_ty, false)?;
-                let bits = data_ty.bits().unwrap_or(0);
-                if !matches!(bits, 32 | 64) || op.starts_with('f') && data_ty.lanes() != 1 {
-                    return Err(self.unsupported_here(&desc.name, "data of this type"));
-                }
+                let bits = match data_ty.bits() {
+                    Some(bits @ (32 | 64)) if data_ty.lanes() == 1 || !op.starts_with('f') => bits,
+                    _ => return Err(self.unsupported_here(&desc.name, "data of this type")),
+                };
                 let mut values: SmallVec<[Value; 2]> = SmallVec::new();
                 for &arg in &args[..desc.data_args()] {
                     let words = self.data_words(arg, &data)?;
@@ -358,7 +358,8 @@ impl Legalizer<'_> {
             }
             ImageAction::Store => {
                 if dmask.count_ones() < lanes && lanes > 1 || dmask == 0 {
-                    // The instruction reads as many channels as the mask has bits; LLVM's verifier does not ask for more.
+                    // The instruction reads as many channels as the mask has bits; LLVM's verifier does not
+                    // ask for more.
                     let wanted = if data.d16 && self.packs_d16() {
                         dmask.count_ones().div_ceil(2)
                     } else {
@@ -421,8 +422,8 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    /// Dwords of an image's address, and whether coordinates have 16 bits. Those are packed in pairs; each derivative's row, offset, bias
-    /// and comparison value start a dword of their own.
+    /// Dwords of an image's address, and whether coordinates have 16 bits. Those are packed in pairs; each
+    /// derivative's row, offset, bias and comparison value start a dword of their own.
     fn image_address(&mut self, desc: &ImageDesc, args: &[Value]) -> Result<(Words, bool)> {
         let front = usize::from(desc.offset) + usize::from(desc.bias) + usize::from(desc.compare);
         let gradients = if desc.derivatives { desc.dim.gradients() } else { 0 };

@@ -1,6 +1,7 @@
 //! Branches, switches and inline assembly.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
@@ -78,10 +79,12 @@ impl Legalizer<'_> {
         Ok(self.terminate(kind))
     }
 
-    /// A switch as a balanced tree of comparisons over runs of case values; depth is logarithmic in their number.
+    /// A switch as a balanced tree of comparisons over runs of case values; depth is logarithmic in their
+    /// number.
     ///
-    /// Bounds that comparisons further up imply are not tested again; where the default cannot happen, gaps between runs
-    /// belong to the run above. Several runs within 32 values that lead to one target are one test of a bit mask.
+    /// Bounds that comparisons further up imply are not tested again; where the default cannot happen, gaps
+    /// between runs belong to the run above. Several runs within 32 values that lead to one target are one
+    /// test of a bit mask.
     pub(super) fn lower_switch(
         &mut self,
         value: Value,
@@ -110,7 +113,7 @@ impl Legalizer<'_> {
             }
         }
         if self.is_unreachable(default.block) {
-            close_gaps(&mut clusters, cases, super::super::fold::mask64(u64::MAX, bits));
+            close_gaps(&mut clusters, cases, mask64(u64::MAX, bits));
         }
         let default = self.target(default)?;
         let mut targets = Vec::with_capacity(clusters.len());
@@ -128,7 +131,7 @@ impl Legalizer<'_> {
         }
         // Work list of (block, range of clusters, bounds of the value) instead of recursion.
         let scope = self.b.scope;
-        let bounds = (0, super::super::fold::mask64(u64::MAX, bits));
+        let bounds = (0, mask64(u64::MAX, bits));
         let mut work = vec![(self.b.block, 0, clusters.len(), bounds)];
         while let Some((block, from, to, (least, most))) = work.pop() {
             self.b.block = block;
@@ -211,7 +214,8 @@ impl Legalizer<'_> {
     }
 }
 
-/// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one target.
+/// Extends each run down to the one below and the last one up to `most`, then joins neighbours with one
+/// target.
 fn close_gaps(clusters: &mut Vec<Cluster>, cases: &[(u64, BlockCall)], most: u64) {
     let mut next = 0;
     for cluster in clusters.iter_mut() {

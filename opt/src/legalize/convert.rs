@@ -1,8 +1,9 @@
 //! Conversions between floating point and integers of up to 64 bits.
 //!
-//! The hardware converts 32 bits. An i64 is normalised first: what is cut off leaves a sticky last bit, so that the
-//! conversion of the leading digits rounds as one of all of them would, and `ldexp` puts the exponent back. In the other
-//! direction two conversions of 32 bits make an i64. Wider integers are in `wide_float`.
+//! The hardware converts 32 bits. An i64 is normalised first: what is cut off leaves a sticky last bit, so
+//! that the conversion of the leading digits rounds as one of all of them would, and `ldexp` puts the
+//! exponent back. In the other direction two conversions of 32 bits make an i64. Wider integers are in
+//! `wide_float`.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -68,7 +69,8 @@ impl Legalizer<'_> {
                 let high = self.b.intrinsic(Intrinsic::Ldexp, &[high, thirty_two], Type::F64);
                 Ok(self.b.fadd(high, low))
             }
-            // Integers in half's range are exact in binary32; bfloat's are not, so binary32 is rounded to odd.
+            // Integers in half's range are exact in binary32; bfloat's are not, so binary32 is rounded to
+            // odd.
             Float::Single | Float::Half | Float::BFloat => {
                 let single = self.long_to_single(clean, signed, float == Float::BFloat);
                 self.resize_float(single, Float::Single, float)
@@ -76,8 +78,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// i64 to binary32: the leading 32 bits with a sticky last one are converted, then scaled back. With `odd`, 24 of
-    /// them, which are exact.
+    /// i64 to binary32: the leading 32 bits with a sticky last one are converted, then scaled back. With
+    /// `odd`, 24 of them, which are exact.
     fn long_to_single(&mut self, x: Value, signed: bool, odd: bool) -> Value {
         let sign = self.b.ashr_imm(x, 63);
         let magnitude = if signed {
@@ -104,7 +106,8 @@ impl Legalizer<'_> {
         self.b.select(is_negative, negative, value)
     }
 
-    /// The high dword of `digits`, with a sticky last bit for the low one, in binary32; with `odd` so that nothing is rounded.
+    /// The high dword of `digits`, with a sticky last bit for the low one, in binary32; with `odd` so that
+    /// nothing is rounded.
     fn digits_to_single(&mut self, digits: Value, odd: bool) -> Value {
         let (low, high) = self.b.split64(digits);
         let one = self.b.i32(1);
@@ -145,8 +148,8 @@ impl Legalizer<'_> {
         Ok(Parts::from_slice(&[self.float_to_long(x, signed)?]))
     }
 
-    /// Two conversions of 32 bits each: floor(x / 2^32) and the rest. binary32 has too few digits for the rest of a
-    /// negative number, so its sign is taken out first.
+    /// Two conversions of 32 bits each: floor(x / 2^32) and the rest. binary32 has too few digits for the
+    /// rest of a negative number, so its sign is taken out first.
     pub(super) fn float_to_long(&mut self, x: Value, signed: bool) -> Result<Value> {
         let ty = self.b.ty(x);
         let truncated = self.round_value(Intrinsic::Trunc, x)?;

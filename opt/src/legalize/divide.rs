@@ -1,11 +1,12 @@
 //! Integer division, which the hardware does not have.
 //!
-//! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant Integers
-//! using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small operands need one
-//! correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two steps and two corrections.
-//! All of it is free of branches.
+//! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant
+//! Integers using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small
+//! operands need one correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two
+//! steps and two corrections. All of it is free of branches.
 
 use super::Legalizer;
+use crate::bits::{mask64, sext64};
 use mir::ir::*;
 
 impl Legalizer<'_> {
@@ -70,8 +71,9 @@ impl Legalizer<'_> {
     }
 
     /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
-    /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp)
-    /// is below the distance 1/y to the next integer.
+    /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is
+    /// never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp) is below the
+    /// distance 1/y to the next integer.
     fn divide_u24(&mut self, x: Value, y: Value, known: u32, rem: bool) -> Value {
         let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
@@ -154,9 +156,8 @@ impl Legalizer<'_> {
     fn divide_by_constant(&mut self, x: Value, divisor: u64, signed: bool, rem: bool) -> Value {
         let bits = self.b.bits(x);
         let ty = self.b.ty(x);
-        let signed_divisor = super::super::fold::sext64(divisor, bits);
-        let magnitude =
-            if signed { super::super::fold::mask64(signed_divisor.unsigned_abs(), bits) } else { divisor };
+        let signed_divisor = sext64(divisor, bits);
+        let magnitude = if signed { mask64(signed_divisor.unsigned_abs(), bits) } else { divisor };
         let q = if signed {
             let q = self.signed_quotient(x, magnitude, bits);
             if signed_divisor < 0 { self.b.neg(q) } else { q }
@@ -233,11 +234,10 @@ impl Legalizer<'_> {
         // Smallest shift at which the rounded-up factor is exact enough for |x| <= 2^31.
         let (mut factor, mut shift) = (0u64, 0);
         for s in 0..32 {
-            let m = (1u64 << 32).checked_shl(s).unwrap_or(0);
             let f = ((1u128 << (32 + s)) / u128::from(magnitude)) as u64 + 1;
             let error = u128::from(f) * u128::from(magnitude) - (1u128 << (32 + s));
             (factor, shift) = (f, s);
-            if error < 1 << (s + 1) || m == 0 {
+            if error < 1 << (s + 1) {
                 break;
             }
         }
@@ -255,11 +255,11 @@ impl Legalizer<'_> {
     }
 }
 
-/// Factor and shift such that `x / divisor == (x * factor >> bits) >> shift` for all `x` below 2^`known`, if a factor
-/// below 2^`bits` exists. The rounded-up factor overshoots by `error`; the quotient is right while
+/// Factor and shift such that `x / divisor == (x * factor >> bits) >> shift` for all `x` below 2^`known`, if
+/// a factor below 2^`bits` exists. The rounded-up factor overshoots by `error`; the quotient is right while
 /// `x * error < 2^(bits + shift)`.
 fn magic(divisor: u64, bits: u32, known: u32) -> Option<(u64, u32)> {
-    let largest = super::super::fold::mask64(u64::MAX, known);
+    let largest = mask64(u64::MAX, known);
     for shift in 0..bits.min(63) {
         let power = 1u128 << (bits + shift);
         let factor = power / u128::from(divisor) + 1;

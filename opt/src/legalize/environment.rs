@@ -1,9 +1,10 @@
-//! The floating-point environment: rounding and denormal modes in the MODE register, exception flags in TRAPSTS.
+//! The floating-point environment: rounding and denormal modes in the MODE register, exception flags in
+//! TRAPSTS.
 //!
-//! MODE holds two bits of rounding for binary32 and two for binary16 and binary64 (0 nearest, 1 up, 2 down, 3 to zero),
-//! then two bits of denormal mode for each. LLVM's `FLT_ROUNDS` numbers the modes in another way and names the twelve
-//! pairs of two different modes 8 to 19 (usage guide, `llvm.get.rounding`). Translation is a shift of a constant
-//! that holds four bits for each mode.
+//! MODE holds two bits of rounding for binary32 and two for binary16 and binary64 (0 nearest, 1 up, 2 down, 3
+//! to zero), then two bits of denormal mode for each. LLVM's `FLT_ROUNDS` numbers the modes in another way
+//! and names the twelve pairs of two different modes 8 to 19 (usage guide, `llvm.get.rounding`). Translation
+//! is a shift of a constant that holds four bits for each mode.
 //!
 //! Operations between two writes of MODE are strict: the builder neither folds nor shares them.
 
@@ -204,7 +205,8 @@ impl Legalizer<'_> {
         result
     }
 
-    /// Whether binary32 denormals are flushed wherever they occur, or do not matter: instructions that always flush will do.
+    /// Whether binary32 denormals are flushed wherever they occur, or do not matter: instructions that always
+    /// flush will do.
     pub(super) fn flushes_single(&self) -> bool {
         self.ignores_denormals || self.mode.single.all_flushed()
     }

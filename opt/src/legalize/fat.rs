@@ -1,15 +1,17 @@
-//! Buffer fat pointers (address space 7) and strided ones (9): a resource with an offset, or with an index and an offset.
+//! Buffer fat pointers (address space 7) and strided ones (9): a resource with an offset, or with an index
+//! and an offset.
 //!
 //! | space | parts | in memory, from the lowest dword |
 //! |---|---|---|
 //! | 7 | resource, offset | offset, resource |
 //! | 9 | resource, index, offset | offset, index, resource |
 //!
-//! Arguments and results of functions are the parts in order. Arithmetic changes the offset alone; accesses are those of the buffer
-//! intrinsics, cut into what one instruction does. What has no instruction is a loop of compare-and-swap. An ordered atomic operation is
-//! an unordered one between fences.
+//! Arguments and results of functions are the parts in order. Arithmetic changes the offset alone; accesses
+//! are those of the buffer intrinsics, cut into what one instruction does. What has no instruction is a loop
+//! of compare-and-swap. An ordered atomic operation is an unordered one between fences.
 //!
-//! Source: LLVM's AMDGPU usage guide, "Buffer Fat Pointer" and "Buffer Strided Pointer"; AMDGPULowerBufferFatPointers.cpp for the layout.
+//! Source: LLVM's AMDGPU usage guide, "Buffer Fat Pointer" and "Buffer Strided Pointer";
+//! AMDGPULowerBufferFatPointers.cpp for the layout.
 
 use super::{Legalizer, Parts};
 use mir::ir::legal::Control;
@@ -55,7 +57,8 @@ impl Legalizer<'_> {
         Ok(Some(Fat { resource, index: middle.first().copied(), offset }))
     }
 
-    /// The dwords of a fat pointer's parts as they are in memory; its resource first where it is passed to a function.
+    /// The dwords of a fat pointer's parts as they are in memory; its resource first where it is passed to a
+    /// function.
     pub(super) fn fat_words(&mut self, parts: &[Value], in_memory: bool) -> SmallVec<[Value; 8]> {
         let Some((&resource, rest)) = parts.split_first() else { return SmallVec::new() };
         let vector = self.b.bitcast(resource, Type::Vector(Scalar::Int(32), 4));
@@ -98,7 +101,7 @@ impl Legalizer<'_> {
             return self.parts(arg);
         }
         if from != Some(AddrSpace::BUFFER_RESOURCE) || self.old.ty(arg).lanes() != 1 {
-            let from = from.map_or(0, |space| space.0);
+            let from = from.ok_or_else(|| Diagnostic::malformed("cast of what is no pointer"))?.0;
             return Err(Diagnostic::unsupported(format!("cast from address space {from} to {}", to.0)));
         }
         let resource = self.part(arg)?;
@@ -159,7 +162,8 @@ impl Legalizer<'_> {
         control
     }
 
-    /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end with it at the latest.
+    /// Bytes of the next piece of an access of `bytes`, of which `done` are done; pieces below a dword end
+    /// with it at the latest.
     fn fat_piece(&self, mem: MemAccess, done: u64, bytes: u64) -> u64 {
         let mem = Self::at(mem, done);
         let left = (bytes - done).min(if done.is_multiple_of(4) { 16 } else { 4 - done % 4 });
@@ -168,6 +172,7 @@ impl Legalizer<'_> {
         let three = self.ctx.machine.has(Features::DWORDX3);
         let sizes: &[u64] = if three { &[16, 12, 8, 4, 2, 1] } else { &[16, 8, 4, 2, 1] };
         let fits = |size: u64| size <= left && (any || align >= size.min(4));
+        // A byte always fits.
         sizes.iter().copied().find(|&size| fits(size)).unwrap_or(1)
     }
 
@@ -352,10 +357,11 @@ impl Legalizer<'_> {
         ty: Type,
     ) -> Result<Parts> {
         let operands = self.parts(value)?;
-        let bits = ty.bits().unwrap_or(0) as u32;
-        if !matches!(bits, 8 | 16 | 32 | 64) {
-            return Err(Diagnostic::unsupported(format!("atomic operation on {bits} bits")));
-        }
+        let bits = match ty.bits() {
+            Some(bits @ (8 | 16 | 32 | 64)) => bits as u32,
+            Some(bits) => return Err(Diagnostic::unsupported(format!("atomic operation on {bits} bits"))),
+            None => return Err(Diagnostic::unsupported("atomic operation on an aggregate")),
+        };
         self.fence_before(mem, true);
         let update = |this: &mut Self, old: Value| {
             let old = this.parts_of_bits(old, ty);
@@ -382,22 +388,13 @@ impl Legalizer<'_> {
         let shift = self.b.and_imm(at.offset, 3);
         let shift = self.b.shl_imm(shift, 3);
         let dword = Fat { offset: self.b.and_imm(at.offset, 0xffff_fffc), ..at.clone() };
-        let ones = self.b.i32(super::super::fold::mask64(u64::MAX, bits) as u32);
-        let mask = self.b.binary(BinaryOp::Shl, ones, shift);
-        let keep = self.b.not(mask);
-        let field = |this: &mut Self, dword: Value| {
-            let field = this.b.binary(BinaryOp::LShr, dword, shift);
-            this.zero_extended(field, bits)
-        };
+        let field = self.sub_dword(shift, bits);
         let seen = self.fat_update(&dword, mem, Type::I32, |this, expected| {
-            let old = field(this, expected);
+            let old = this.sub_dword_of(expected, &field);
             let new = update(this, old)?;
-            let new = this.zero_extended(new, bits);
-            let placed = this.b.binary(BinaryOp::Shl, new, shift);
-            let rest = this.b.and(expected, keep);
-            Ok(this.b.or(rest, placed))
+            Ok(this.with_sub_dword(expected, &field, new))
         })?;
-        Ok(field(self, seen))
+        Ok(self.sub_dword_of(seen, &field))
     }
 
     /// `cmpxchg` through a fat pointer.
@@ -411,7 +408,8 @@ impl Legalizer<'_> {
         let ty = self.old.ty(expected);
         let [expected, replacement] = [self.part(expected)?, self.part(replacement)?];
         let [expected, replacement] = [self.b.as_integer(expected), self.b.as_integer(replacement)];
-        let bits = ty.bits().unwrap_or(0) as u32;
+        let Some(bits) = ty.bits() else { return Err(Diagnostic::unsupported("cmpxchg of this type")) };
+        let bits = bits as u32;
         self.fence_before(mem, true);
         let (seen, same) = match bits {
             32 | 64 => self.fat_swap(at, expected, replacement, mem)?,

@@ -1,8 +1,9 @@
 //! Floating point: arithmetic, comparison, conversion, division and square root.
 //!
-//! Half precision works in binary32 where the target has no 16-bit instructions, bfloat16 always. Accuracy follows
-//! the producer's promises: `!fpmath` and fast-math flags choose between the hardware's approximations and the correctly
-//! rounded sequences that the ISA manuals give for `v_div_*` and `v_sqrt`/`v_rsq`.
+//! Half precision works in binary32 where the target has no 16-bit instructions, bfloat16 always. Accuracy
+//! follows the producer's promises: `!fpmath` and fast-math flags choose between the hardware's
+//! approximations and the correctly rounded sequences that the ISA manuals give for `v_div_*` and
+//! `v_sqrt`/`v_rsq`.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -220,8 +221,8 @@ impl Legalizer<'_> {
         })
     }
 
-    /// binary64 to binary32 such that a second rounding to fewer bits is as good as one: truncated, with the last
-    /// bit set where anything was lost (Boldo, Melquiond: "When double rounding is odd").
+    /// binary64 to binary32 such that a second rounding to fewer bits is as good as one: truncated, with the
+    /// last bit set where anything was lost (Boldo, Melquiond: "When double rounding is odd").
     fn round_to_odd(&mut self, x: Value) -> Value {
         let nearest = self.b.cast(CastOp::FpTrunc, x, Type::F32);
         let back = self.b.cast(CastOp::FpExt, nearest, Type::F64);
@@ -480,8 +481,8 @@ impl Legalizer<'_> {
         if self.flags.contains(InstFlags::AFN) || self.fpmath_ulp_256 >= ONE_ULP && self.flushes_single() {
             return self.b.intrinsic(Intrinsic::AmdgcnSqrt, &[x], Type::F32);
         }
-        // Small numbers are scaled up by 2^64 (the root by 2^32): the instruction flushes denormals, and where the mode
-        // does, residues of 2^-47 of the operand must not be denormal either.
+        // Small numbers are scaled up by 2^64 (the root by 2^32): the instruction flushes denormals, and
+        // where the mode does, residues of 2^-47 of the operand must not be denormal either.
         let limit = self.b.f32(2f32.powi(-60));
         let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
         let up = self.b.f32(2f32.powi(64));

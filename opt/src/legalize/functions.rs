@@ -1,10 +1,11 @@
 //! Parameters and results of functions that are called: values as the dwords of the calling convention.
 //!
-//! A value is split into its scalars and vectors, each into dwords: a scalar of at most 32 bits is one (bits above its width are
-//! unspecified unless an attribute says how they extend it), a wider one several, elements of 16 bits share a dword where the
-//! target computes with them; elsewhere `half` and `bfloat` travel as `float`. In legal IR each dword of the arguments is a
-//! parameter of its own, named by its register, arguments on the stack are loads from a stack object that is laid out first, and the result
-//! is one vector of dwords.
+//! A value is split into its scalars and vectors, each into dwords: a scalar of at most 32 bits is one (bits
+//! above its width are unspecified unless an attribute says how they extend it), a wider one several,
+//! elements of 16 bits share a dword where the target computes with them; elsewhere `half` and `bfloat`
+//! travel as `float`. In legal IR each dword of the arguments is a parameter of its own, named by its
+//! register, arguments on the stack are loads from a stack object that is laid out first, and the result is
+//! one vector of dwords.
 //!
 //! Cost: linear in dwords.
 
@@ -18,7 +19,8 @@ use smallvec::{SmallVec, smallvec};
 /// Dwords of a value, all `i32`.
 pub(super) type Dwords = SmallVec<[Value; 8]>;
 
-/// Stack objects of a function start at this alignment of the frame; larger ones need a frame that is aligned anew.
+/// Stack objects of a function start at this alignment of the frame; larger ones need a frame that is aligned
+/// anew.
 pub(super) const FRAME_ALIGN_LOG2: u8 = 4;
 
 /// Largest argument that is copied to the stack.
@@ -498,7 +500,8 @@ impl Legalizer<'_> {
     /// latch: lanes that have called leave
     /// ```
     ///
-    /// The condition is computed anew in the latch, so that the call stays inside of the loop, where `first` is the same in all lanes.
+    /// The condition is computed anew in the latch, so that the call stays inside of the loop, where `first`
+    /// is the same in all lanes.
     fn call_each(&mut self, target: Value, words: &[Value], ty: Type, layout: CallLayout) -> Option<Value> {
         let (low, high) = self.b.split64(target);
         let [head, call, latch, done] = [(); 4].map(|()| self.b.new_block());

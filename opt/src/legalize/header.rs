@@ -6,7 +6,8 @@ use mir::ir::*;
 use mir::{Diagnostic, Result};
 
 impl Legalizer<'_> {
-    /// `llvm.r600.read.*`: numbers of work-groups, of work-items, sizes of work-groups, in this order, three each.
+    /// `llvm.r600.read.*`: numbers of work-groups, of work-items, sizes of work-groups, in this order, three
+    /// each.
     pub(super) fn lower_header_read(&mut self, intrinsic: Intrinsic) -> Result<Parts> {
         use Intrinsic::*;
         const ORDER: [Intrinsic; 9] = [

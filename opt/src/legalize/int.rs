@@ -1,7 +1,7 @@
 //! Integer arithmetic, comparison and conversions.
 //!
-//! An operation works on the carriers of its operands. Addition, subtraction, multiplication, logic and left shifts
-//! need nothing from the unspecified upper bits; the others get them cleared or sign-filled first.
+//! An operation works on the carriers of its operands. Addition, subtraction, multiplication, logic and left
+//! shifts need nothing from the unspecified upper bits; the others get them cleared or sign-filled first.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -303,7 +303,8 @@ impl Legalizer<'_> {
                 if kept || from == Some(to) {
                     return part;
                 }
-                // That the host passes global memory alone says nothing about a pointer that the program knows to be of another space.
+                // That the host passes global memory alone says nothing about a pointer that the program
+                // knows to be of another space.
                 let flat = self.old.ty(arg).addr_space() == Some(AddrSpace::FLAT)
                     && matches!(to, AddrSpace::LOCAL | AddrSpace::PRIVATE)
                     && matches!(from, Some(AddrSpace::GLOBAL | AddrSpace::CONSTANT));

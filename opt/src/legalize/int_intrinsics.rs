@@ -1,6 +1,7 @@
 //! Intrinsics on integers: extremes, counts, funnel shifts, saturation, overflow, reductions.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -116,7 +117,8 @@ impl Legalizer<'_> {
         self.b.zext_or_trunc(count, carrier)
     }
 
-    /// `ctlz` and `cttz`. The instructions give -1 for zero, which as an unsigned number loses against any count.
+    /// `ctlz` and `cttz`. The instructions give -1 for zero, which as an unsigned number loses against any
+    /// count.
     fn count_zeros(&mut self, leading: bool, x: Value, zero_is_poison: Value, bits: u32) -> Value {
         let carrier = self.b.ty(x);
         if bits == 1 {
@@ -128,7 +130,8 @@ impl Legalizer<'_> {
         let mut x = self.zero_extended(x, bits);
         let width = if self.b.bits(x) == 64 { 64 } else { 32 };
         x = self.b.zext_or_trunc(x, Type::int(width));
-        // Narrow values move to the top for leading zeros; a bit above them ends the search for trailing ones.
+        // Narrow values move to the top for leading zeros; a bit above them ends the search for trailing
+        // ones.
         if leading && bits < width {
             x = self.b.shl_imm(x, width - bits);
         }
@@ -187,14 +190,15 @@ impl Legalizer<'_> {
         self.b.zext_or_trunc(moved, carrier)
     }
 
-    /// Shifts of two values side by side. Constant ones of 32 and 64 bits, which are most, are one `fshr` a dword.
+    /// Shifts of two values side by side. Constant ones of 32 and 64 bits, which are most, are one `fshr` a
+    /// dword.
     fn funnel_shift(&mut self, left: bool, high: Value, low: Value, amount: Value, bits: u32) -> Value {
         if bits == 1 {
             // The amount counts modulo 1.
             return if left { high } else { low };
         }
         if let Some(c) = self.b.func.as_int(amount) {
-            let c = (super::super::fold::mask64(c, bits) % u64::from(bits)) as u32;
+            let c = (mask64(c, bits) % u64::from(bits)) as u32;
             if c == 0 {
                 return if left { high } else { low };
             }
@@ -265,7 +269,7 @@ impl Legalizer<'_> {
     fn saturating(&mut self, intrinsic: Intrinsic, x: Value, y: Value, bits: u32) -> Value {
         use Intrinsic::*;
         let ty = self.b.ty(x);
-        let limit = super::super::fold::mask64(u64::MAX, bits);
+        let limit = mask64(u64::MAX, bits);
         if bits == 1 {
             return match intrinsic {
                 UaddSat | SaddSat => self.b.or(x, y),
@@ -322,7 +326,7 @@ impl Legalizer<'_> {
         if bits == 1 {
             return x;
         }
-        let limit = super::super::fold::mask64(u64::MAX, bits);
+        let limit = mask64(u64::MAX, bits);
         let amount = self.zero_extended(y, bits);
         let clean = |this: &mut Self, v| {
             if signed { this.sign_extended(v, bits) } else { this.zero_extended(v, bits) }
@@ -475,7 +479,7 @@ impl Legalizer<'_> {
             }
             let native = matches!(float, Float::Single | Float::Double);
             let x = if native { x } else { self.resize_float(x, float, Float::Single)? };
-            let largest = super::super::fold::mask64(u64::MAX, if signed { bits - 1 } else { bits });
+            let largest = mask64(u64::MAX, if signed { bits - 1 } else { bits });
             if bits <= 32 {
                 let op = if signed { CastOp::FpToSi } else { CastOp::FpToUi };
                 let mut integer = self.b.cast(op, x, Type::I32);

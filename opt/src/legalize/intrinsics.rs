@@ -440,8 +440,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Minimum and maximum of native formats. In IEEE mode the instructions return a quieted signalling NaN instead
-    /// of the other operand, so operands are quieted first.
+    /// Minimum and maximum of native formats. In IEEE mode the instructions return a quieted signalling NaN
+    /// instead of the other operand, so operands are quieted first.
     pub(super) fn lower_minmax(&mut self, intrinsic: Intrinsic, x: Value, y: Value) -> Result<Value> {
         use Intrinsic::*;
         let ty = self.b.ty(x);
@@ -657,7 +657,9 @@ impl Legalizer<'_> {
                 control.push(parts);
             }
         }
-        let count = dwords.first().map_or(0, |d| d.len());
+        let Some(count) = dwords.first().map(SmallVec::len) else {
+            return Err(Diagnostic::malformed(format!("llvm.{} without data", intrinsic.name())));
+        };
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
         for word in 0..count {
             let (mut next_data, mut next_control) = (0, 0);

@@ -1,7 +1,7 @@
 //! Memory accesses under a mask of lanes of a vector: `masked.load` and its kin.
 //!
-//! A lane whose bit is not known is accessed behind a branch; vectors whose bits are all one value are accessed as a whole.
-//! Cost: linear in the lanes.
+//! A lane whose bit is not known is accessed behind a branch; vectors whose bits are all one value are
+//! accessed as a whole. Cost: linear in the lanes.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -102,7 +102,8 @@ impl Legalizer<'_> {
         })
     }
 
-    /// Accesses every lane under its bit. `place` gives the address of a lane and is told the bit of the lane before.
+    /// Accesses every lane under its bit. `place` gives the address of a lane and is told the bit of the lane
+    /// before.
     fn each_lane(
         &mut self,
         bits: &[Value],

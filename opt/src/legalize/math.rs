@@ -1,10 +1,11 @@
 //! Elementary functions from the hardware's base-2 approximations.
 //!
-//! `v_exp_f32`, `v_log_f32`, `v_sin_f32` are accurate to about 1 ulp over limited ranges and flush denormals; what is
-//! around them here extends ranges and, without `afn`, precision (products with constants split in two). Constants
-//! are the binary32 roundings of ln 2, log2 e and so on and of what the rounding left over.
+//! `v_exp_f32`, `v_log_f32`, `v_sin_f32` are accurate to about 1 ulp over limited ranges and flush denormals;
+//! what is around them here extends ranges and, without `afn`, precision (products with constants split in
+//! two). Constants are the binary32 roundings of ln 2, log2 e and so on and of what the rounding left over.
 
 use super::Legalizer;
+use crate::bits::sext64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -31,7 +32,8 @@ impl Legalizer<'_> {
                 intrinsic.name()
             ))),
             Float::Half | Float::BFloat => {
-                // binary32 approximations are more than exact enough, and half has no numbers that they flush.
+                // binary32 approximations are more than exact enough, and half has no numbers that they
+                // flush.
                 let wide = self.resize_float(x, float, Float::Single)?;
                 let (flags, ignores) = (self.flags, self.ignores_denormals);
                 if float == Float::Half {
@@ -80,8 +82,8 @@ impl Legalizer<'_> {
         self.b.fmul(power, scale)
     }
 
-    /// 2^(x * factor): the product in two pieces, its integer part put in by `ldexp`. `range` is where the result
-    /// is neither zero nor infinite.
+    /// 2^(x * factor): the product in two pieces, its integer part put in by `ldexp`. `range` is where the
+    /// result is neither zero nor infinite.
     fn exp(&mut self, x: Value, factor: f64, range: (f32, f32)) -> Value {
         let Split { high, low } = Split::new(factor);
         let (c, cc) = (self.b.f32(high), self.b.f32(low));
@@ -227,7 +229,7 @@ impl Legalizer<'_> {
             let power = self.b.select(odd, signed, magnitude);
             return self.resize_float(power, Float::Single, float);
         };
-        let n = super::super::fold::sext64(c, self.b.bits(n));
+        let n = sext64(c, self.b.bits(n));
         let mut left = n.unsigned_abs();
         self.narrow_op(float, &[x], |this, args| {
             let mut square = args[0];

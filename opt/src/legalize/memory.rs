@@ -1,8 +1,8 @@
 //! Loads and pointer arithmetic; `store.rs` has the way back, `alloca.rs` stack objects.
 //!
-//! An access is cut into pieces that the target does in one instruction each; see [`Legalizer::widest`]. Members
-//! of 32 and 64 bits are accessed at their type, narrower ones of a vector as packed dwords. What lies apart
-//! here is put together again by `merge_memory`, which sees neighbours of other instructions, too.
+//! An access is cut into pieces that the target does in one instruction each; see [`Legalizer::widest`].
+//! Members of 32 and 64 bits are accessed at their type, narrower ones of a vector as packed dwords. What
+//! lies apart here is put together again by `merge_memory`, which sees neighbours of other instructions, too.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -89,7 +89,8 @@ impl Legalizer<'_> {
     /// The most bytes that one access with this alignment may have.
     ///
     /// Scratch is swizzled in dwords (the private element size of amdhsa descriptors is 4), so lanes access
-    /// one dword at a time, and none that crosses two elements; flat accesses may go there, where GFX9 splits wide ones itself.
+    /// one dword at a time, and none that crosses two elements; flat accesses may go there, where GFX9 splits
+    /// wide ones itself.
     pub(super) fn widest(&self, mem: MemAccess) -> u64 {
         let align = 1u64 << mem.align_log2.min(6);
         let machine = self.ctx.machine;
@@ -305,8 +306,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Bytes of the next access when `left` bytes are left: a power of two, or 12, at most [`Self::widest`], and a
-    /// multiple of `unit`.
+    /// Bytes of the next access when `left` bytes are left: a power of two, or 12, at most [`Self::widest`],
+    /// and a multiple of `unit`.
     pub(super) fn chunk(&self, left: u64, mem: MemAccess, unit: u64) -> u64 {
         let widest = self.widest(mem);
         let mut size = widest.min(16);
@@ -430,7 +431,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// What is known about a pointer's alignment from its definition: stack objects, variables, constant offsets.
+    /// What is known about a pointer's alignment from its definition: stack objects, variables, constant
+    /// offsets.
     pub(super) fn pointer_align(&self, ptr: Value) -> u8 {
         let (mut ptr, mut align) = (ptr, 6u8);
         for _ in 0..16 {

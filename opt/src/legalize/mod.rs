@@ -11,14 +11,15 @@
 //! | float, pointer | itself |
 //! | vector, struct, array | the parts of its members in order |
 //!
-//! Bits of a part above the old type's width are **unspecified**; operations that would see them (comparison, right shift,
-//! division, extension) clear them first, and the [`Builder`]'s ranges drop what is clear anyway.
+//! Bits of a part above the old type's width are **unspecified**; operations that would see them (comparison,
+//! right shift, division, extension) clear them first, and the [`Builder`]'s ranges drop what is clear
+//! anyway.
 //!
 //! A vector that meets a variable index is kept whole along parameters and insertions ([`vector`]).
 //!
-//! Blocks are visited in reverse post-order, so a value's parts exist before its uses; parameters of blocks are split
-//! before any body is visited. Old blocks map one to one to new ones; expansions that need control flow
-//! continue in a fresh block.
+//! Blocks are visited in reverse post-order, so a value's parts exist before its uses; parameters of blocks
+//! are split before any body is visited. Old blocks map one to one to new ones; expansions that need control
+//! flow continue in a fresh block.
 //!
 //! Cost: linear in the instructions emitted.
 
@@ -55,6 +56,7 @@ mod wide_float;
 use super::address_space::Spaces;
 use super::builder::Builder;
 use super::cfg::Cfg;
+use crate::bits::mask64;
 use cranelift_entity::SecondaryMap;
 use mir::CodegenOptions as Options;
 use mir::abi::FloatMode;
@@ -121,7 +123,8 @@ struct Legalizer<'a> {
     block_aligns: [u8; 2],
 }
 
-/// Types at which `cmpxchg` and `div.scale` occur in legal IR; their results are structs that the module must know.
+/// Types at which `cmpxchg` and `div.scale` occur in legal IR; their results are structs that the module must
+/// know.
 const PAIRED: [Type; 4] = [Type::I32, Type::I64, Type::F32, Type::F64];
 
 /// Adds to the module the types that results of expansions have.
@@ -410,7 +413,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Types of the parts of an old value: a flat pointer into a known space is carried as a pointer of that space.
+    /// Types of the parts of an old value: a flat pointer into a known space is carried as a pointer of that
+    /// space.
     fn retyped(&self, value: Value) -> Result<SmallVec<[Type; 4]>> {
         match self.spaces.of(value) {
             Some(space) => Ok(smallvec![Type::ptr(space)]),
@@ -450,7 +454,9 @@ impl Legalizer<'_> {
         {
             return Ok((0..self.old.ty(value).lanes()).map(|i| self.b.extract(vector, i)).collect());
         }
-        Ok(self.arena.get(range).map(SmallVec::from_slice).unwrap_or_default())
+        let parts =
+            self.arena.get(range).ok_or_else(|| Diagnostic::defect(format!("parts of {value} are lost")))?;
+        Ok(SmallVec::from_slice(parts))
     }
 
     /// Parts of an old value with the types of [`Self::part_types`].
@@ -494,13 +500,16 @@ impl Legalizer<'_> {
                             out.push(self.b.int(Type::I64, if i == 0 { *bits } else { 0 }));
                         }
                     }
-                    width => {
-                        let carrier = self.carrier(width.unwrap_or(32) as u32);
+                    Some(width) => {
+                        let carrier = self.carrier(width as u32);
                         out.push(self.b.int(carrier, *bits));
                     }
+                    None => return Err(Diagnostic::malformed("a number as an aggregate")),
                 },
                 Const::Wide(words) => {
-                    for i in 0..ty.bits().unwrap_or(0).div_ceil(64) {
+                    let width = ty.bits().ok_or_else(|| Diagnostic::malformed("a number as an aggregate"))?;
+                    for i in 0..width.div_ceil(64) {
+                        // High words that are zero may be left out.
                         let word = words.get(i as usize).copied().unwrap_or(0);
                         out.push(self.b.int(Type::I64, word));
                     }
@@ -534,7 +543,7 @@ impl Legalizer<'_> {
         if bits >= self.b.bits(part) {
             return part;
         }
-        self.b.and_imm(part, super::fold::mask64(u64::MAX, bits))
+        self.b.and_imm(part, mask64(u64::MAX, bits))
     }
 
     /// The part with bits above `bits` equal to bit `bits - 1`.

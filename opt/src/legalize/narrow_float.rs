@@ -1,9 +1,10 @@
 //! half and bfloat where the target has no instructions for them.
 //!
-//! Arithmetic goes through binary32 ([`Legalizer::narrow_op`]): with 24 digits, rounding twice gives what rounding once does
-//! for `+`, `-`, `*`, `/` and the square root of formats of at most 11 digits (Figueroa: "When is double rounding
-//! innocuous?"). What looks at bits alone (sign, class) stays in integers, because conversions quiet NaNs
-//! and make denormals normal. A fused multiplication and addition needs more digits and goes through binary64.
+//! Arithmetic goes through binary32 ([`Legalizer::narrow_op`]): with 24 digits, rounding twice gives what
+//! rounding once does for `+`, `-`, `*`, `/` and the square root of formats of at most 11 digits (Figueroa:
+//! "When is double rounding innocuous?"). What looks at bits alone (sign, class) stays in integers, because
+//! conversions quiet NaNs and make denormals normal. A fused multiplication and addition needs more digits
+//! and goes through binary64.
 
 use super::Legalizer;
 use mir::ir::*;
@@ -88,8 +89,9 @@ impl Legalizer<'_> {
 
     /// `fma` of a format without instructions, rounded once.
     ///
-    /// The product is exact in binary64. For half the sum is as well, unless the product is too small to decide anything
-    /// but the direction from a value that half can hold. For bfloat, whose range is wide, the sum is rounded to odd.
+    /// The product is exact in binary64. For half the sum is as well, unless the product is too small to
+    /// decide anything but the direction from a value that half can hold. For bfloat, whose range is wide,
+    /// the sum is rounded to odd.
     pub(super) fn narrow_fma(&mut self, args: &[Value], float: Float) -> Result<Value> {
         let mut wide = [args[0]; 3];
         for (to, &from) in wide.iter_mut().zip(args) {

@@ -1,16 +1,18 @@
 //! `frem`: the exact remainder, by long division in pieces.
 //!
-//! With the mantissas of both operands in [0.5, 1) and n the distance of their exponents, the remainder is that of
-//! `mx * 2^n` by `my`, scaled back. Each turn of the loop brings [`piece`] more digits of the quotient: scale
-//! the rest, estimate the quotient with a reciprocal, take it away with one exact `fma`. The estimate is off by one at most,
-//! and an addition corrects that. All rests are multiples of the mantissas' last digit, so nothing is ever rounded.
-//! Under `afn` it is `x - trunc(x / y) * y`, which is off as soon as the quotient has more digits than the format.
+//! With the mantissas of both operands in [0.5, 1) and n the distance of their exponents, the remainder is
+//! that of `mx * 2^n` by `my`, scaled back. Each turn of the loop brings [`piece`] more digits of the
+//! quotient: scale the rest, estimate the quotient with a reciprocal, take it away with one exact `fma`. The
+//! estimate is off by one at most, and an addition corrects that. All rests are multiples of the mantissas'
+//! last digit, so nothing is ever rounded. Under `afn` it is `x - trunc(x / y) * y`, which is off as soon as
+//! the quotient has more digits than the format.
 
 use super::Legalizer;
 use mir::Result;
 use mir::ir::*;
 
-/// How many digits of the quotient one step finds: half the format's, so that the reciprocal's error stays far below one unit.
+/// How many digits of the quotient one step finds: half the format's, so that the reciprocal's error stays
+/// far below one unit.
 fn piece(ty: Type) -> u32 {
     if ty == Type::F64 { 26 } else { 12 }
 }

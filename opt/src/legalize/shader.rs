@@ -1,7 +1,9 @@
-//! Parameters and results of graphics shaders: values as dwords in the registers that `mir::abi::shader` gives out.
+//! Parameters and results of graphics shaders: values as dwords in the registers that `mir::abi::shader`
+//! gives out.
 //!
-//! In legal IR each dword of the arguments that somebody reads is a parameter of its own, named by its register; each dword of the result is
-//! an operand of `gcnc.shader.result` in the one block that returns. Interpolation inputs that nobody reads are left out. Cost: linear in dwords.
+//! In legal IR each dword of the arguments that somebody reads is a parameter of its own, named by its
+//! register; each dword of the result is an operand of `gcnc.shader.result` in the one block that returns.
+//! Interpolation inputs that nobody reads are left out. Cost: linear in dwords.
 
 use super::functions::Dwords;
 use super::{Legalizer, Parts};
@@ -75,7 +77,8 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// Marks the inputs of a pixel shader that are left out; whether two VGPRs of the first input come before the arguments.
+    /// Marks the inputs of a pixel shader that are left out; whether two VGPRs of the first input come before
+    /// the arguments.
     fn interpolation_inputs(
         &self,
         used: &SecondaryMap<Value, bool>,

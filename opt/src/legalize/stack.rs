@@ -1,12 +1,14 @@
 //! The stack pointer inside of a function: objects that each execution makes anew, saving and restoring.
 //!
-//! Objects of known size in the entry block have places in the frame. One of variable size, or one that is made elsewhere where the function
-//! has cycles, is put behind everything that is on the stack, and is gone when the function returns or the stack pointer
-//! goes back to what it was. A function without such objects has nothing to save.
+//! Objects of known size in the entry block have places in the frame. One of variable size, or one that is
+//! made elsewhere where the function has cycles, is put behind everything that is on the stack, and is gone
+//! when the function returns or the stack pointer goes back to what it was. A function without such objects
+//! has nothing to save.
 //!
-//! The stack pointer is the wave's, but lanes run apart: where some of the lanes that saved it wait elsewhere, their objects
-//! live on, and to put it back would give their place to what the others call. So it goes back only where all lanes that saved it are
-//! there; otherwise the stack stays as large as it is until a later restoring or the function's end.
+//! The stack pointer is the wave's, but lanes run apart: where some of the lanes that saved it wait
+//! elsewhere, their objects live on, and to put it back would give their place to what the others call. So it
+//! goes back only where all lanes that saved it are there; otherwise the stack stays as large as it is until
+//! a later restoring or the function's end.
 //!
 //! Cost: linear.
 
@@ -42,8 +44,8 @@ impl Legalizer<'_> {
         self.grows_stack |= !self.renewed.is_empty();
     }
 
-    /// Notes the address that an instruction makes of another one; where it does anything else with it but access memory, objects of earlier
-    /// turns may be found again, so that each needs a place of its own.
+    /// Notes the address that an instruction makes of another one; where it does anything else with it but
+    /// access memory, objects of earlier turns may be found again, so that each needs a place of its own.
     fn follow_addresses(&mut self, data: &InstData, objects: &mut FxHashMap<Value, Inst>) {
         let derived = match &data.kind {
             InstKind::PtrAdd { base, .. } | InstKind::Cast { op: CastOp::AddrSpaceCast, arg: base } => {

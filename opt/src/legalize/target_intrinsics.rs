@@ -1,5 +1,5 @@
-//! Intrinsics of the AMDGPU target that are more than one operation: reductions over the lanes, killing lanes, resources,
-//! dispatch queries of older ABIs, and arithmetic that LLVM expands.
+//! Intrinsics of the AMDGPU target that are more than one operation: reductions over the lanes, killing
+//! lanes, resources, dispatch queries of older ABIs, and arithmetic that LLVM expands.
 
 use super::{Legalizer, Parts};
 use mir::ir::legal::is_legal;
@@ -39,7 +39,8 @@ pub(super) fn is_wave_intrinsic(intrinsic: Intrinsic) -> bool {
         )
 }
 
-/// How lanes are combined, and the value that changes nothing (integers: sign-extended; floats: the bits of single).
+/// How lanes are combined, and the value that changes nothing (integers: sign-extended; floats: the bits of
+/// single).
 #[derive(Clone, Copy)]
 enum Reduction {
     Binary(BinaryOp),
@@ -187,7 +188,7 @@ impl Legalizer<'_> {
         }
     }
 
-    /// A mask of 64 lanes as an integer type of the program.
+    /// A mask of lanes, which is an integer of 64 bits in legal IR, as one of the program's types.
     fn mask_as(&mut self, mask: Value, ty: Type) -> Result<Parts> {
         let carrier = self.part_types(ty)?;
         match carrier[..] {
@@ -227,8 +228,8 @@ impl Legalizer<'_> {
         self.mask_as(mask, ty)
     }
 
-    /// Lanes whose condition does not hold end here: they branch to the end of the function, so that every later join goes
-    /// on without them.
+    /// Lanes whose condition does not hold end here: they branch to the end of the function, so that every
+    /// later join goes on without them.
     fn kill(&mut self, cond: Value) {
         let (on, dead) = (self.b.new_block(), self.b.new_block());
         self.b.branch(cond, BlockCall::to(on), BlockCall::to(dead));
@@ -309,7 +310,8 @@ impl Legalizer<'_> {
         Ok(result)
     }
 
-    /// `a / b` with an error of 2.5 ulp: the divisor is brought into the range of `v_rcp_f32` without denormals.
+    /// `a / b` with an error of 2.5 ulp: the divisor is brought into the range of `v_rcp_f32` without
+    /// denormals.
     fn divide_fast(&mut self, a: Value, b: Value) -> Value {
         let magnitude = self.b.fabs(b);
         let large = self.b.f32(f32::from_bits(0x6f80_0000));
@@ -353,7 +355,8 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    /// `ds.ordered.add`, `ds.ordered.swap`: M0, value, ordering, scope, volatile, index, release, done. Legal: M0, value, offset.
+    /// `ds.ordered.add`, `ds.ordered.swap`: M0, value, ordering, scope, volatile, index, release, done.
+    /// Legal: M0, value, offset.
     fn ordered_count(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
         let [m0, value, _, _, _, index, release, done] = *args else {
             return Err(Diagnostic::malformed("eight arguments expected"));
@@ -382,8 +385,8 @@ impl Legalizer<'_> {
         Ok(self.b.push(kind, Type::I32, InstFlags::empty()).into_iter().collect())
     }
 
-    /// Global wave sync: `[value,] resource`. Where the hardware does not repeat what fails while memory is being moved,
-    /// it is repeated until the trap status is clean.
+    /// Global wave sync: `[value,] resource`. Where the hardware does not repeat what fails while memory is
+    /// being moved, it is repeated until the trap status is clean.
     fn global_wave_sync(&mut self, intrinsic: Intrinsic, args: &[Value]) -> Result<Parts> {
         let mut all: SmallVec<[Value; 4]> = SmallVec::new();
         for &arg in args {

@@ -10,8 +10,8 @@ use mir::{Diagnostic, Result};
 /// Fewest elements for which an indexed move beats comparisons and selections.
 const MIN_INDEXED_LANES: u32 = 4;
 
-/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are the same
-/// registers as, through insertions and parameters of blocks. Linear.
+/// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are
+/// the same registers as, through insertions and parameters of blocks. Linear.
 pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
     let mut whole = SecondaryMap::new();
     let mut work: Vec<Value> = Vec::new();
@@ -71,13 +71,13 @@ impl Legalizer<'_> {
         } else {
             (self.parts(if_true)?, self.parts(if_false)?)
         };
-        if conds.is_empty() || t.len() != f.len() {
+        if conds.is_empty() || t.len() != f.len() || !t.len().is_multiple_of(conds.len()) {
             return Err(Diagnostic::malformed("select of values of different shapes"));
         }
         let per_lane = t.len() / conds.len();
         Ok((0..t.len())
             .map(|i| {
-                let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane.max(1)] };
+                let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane] };
                 self.b.select(cond, t[i], f[i])
             })
             .collect())
@@ -126,8 +126,10 @@ impl Legalizer<'_> {
         let index = self.vector_index(index)?;
         if constant {
             // Constants are operands of the selections; in a tuple they would take registers first.
-            let mut result = Parts::from_slice(parts.get(..each).unwrap_or_default());
-            for (lane, members) in parts.chunks(each).enumerate().skip(1) {
+            let mut elements = parts.chunks(each).enumerate();
+            let first = elements.next().ok_or_else(|| Diagnostic::malformed("vector without elements"))?;
+            let mut result = Parts::from_slice(first.1);
+            for (lane, members) in elements {
                 let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
                 result =
                     result.iter().zip(members).map(|(&old, &new)| self.b.select(hit, new, old)).collect();

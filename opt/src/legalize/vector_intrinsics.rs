@@ -1,7 +1,8 @@
 //! Intrinsics on whole vectors: reductions, rearrangements, masks made of lane numbers.
 //!
-//! Lanes are parts, so rearranging them costs nothing. What counts lanes (`vector.compress`, `cttz.elts`) is a chain of selections.
-//! Cost: linear in the lanes but for `vector.compress` and `vector.match`, which are quadratic as what they compute is.
+//! Lanes are parts, so rearranging them costs nothing. What counts lanes (`vector.compress`, `cttz.elts`) is
+//! a chain of selections. Cost: linear in the lanes but for `vector.compress` and `vector.match`, which are
+//! quadratic as what they compute is.
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
@@ -84,7 +85,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// `vector.*` that only moves lanes: `sources` says where each lane of the result comes from, counted over all arguments.
+    /// `vector.*` that only moves lanes: `sources` says where each lane of the result comes from, counted
+    /// over all arguments.
     fn pick_lanes(&mut self, args: &[Value], sources: impl Iterator<Item = usize>) -> Result<Parts> {
         let (mut parts, mut each) = (Parts::new(), 1);
         for &arg in args {
@@ -154,16 +156,20 @@ impl Legalizer<'_> {
                     _ => 8,
                 };
                 let m = n / k;
-                self.pick_lanes(args, (0..n).map(|i| i % m.max(1) * k + i / m.max(1)))
+                if m * k != n || m == 0 {
+                    return Err(Diagnostic::malformed("deinterleave of a vector that has no such parts"));
+                }
+                self.pick_lanes(args, (0..n).map(|i| i % m * k + i / m))
             }
             Stepvector => {
                 let types = self.part_types(ty)?;
-                let each = types.len() / (ty.lanes() as usize).max(1);
+                let scalar = ty.scalar().ok_or_else(|| Diagnostic::malformed("steps without a type"))?;
+                let each = self.element_parts(scalar);
                 Ok(types
                     .iter()
                     .enumerate()
                     .map(|(i, &ty)| {
-                        let number = if i % each.max(1) == 0 { i / each.max(1) } else { 0 };
+                        let number = if i % each == 0 { i / each } else { 0 };
                         self.b.int(ty, number as u64)
                     })
                     .collect())

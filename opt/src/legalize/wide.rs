@@ -1,12 +1,14 @@
 //! Integers of more than 64 bits: arithmetic, comparison and intrinsics, word by word.
 //!
-//! A wide integer is a list of i64 words, the lowest first. Bits of the last word above the width are unspecified, as those of
-//! every carrier are; [`Legalizer::wide_clean`] clears or sign-fills them where an operation would see them.
-//! Everything is unrolled over the words but division, which is a loop over the bits of the quotient.
+//! A wide integer is a list of i64 words, the lowest first. Bits of the last word above the width are
+//! unspecified, as those of every carrier are; [`Legalizer::wide_clean`] clears or sign-fills them where an
+//! operation would see them. Everything is unrolled over the words but division, which is a loop over the
+//! bits of the quotient.
 //!
 //! Cost: linear in the words emitted; products are quadratic in the number of words.
 
 use super::{Legalizer, Parts};
+use crate::bits::mask64;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -68,7 +70,7 @@ impl Legalizer<'_> {
     pub(super) fn wide_ones(&mut self, bits: u32, words: usize) -> Parts {
         self.wide_constant(words, |i| {
             let left = bits.saturating_sub(64 * i as u32);
-            super::super::fold::mask64(u64::MAX, left.min(64))
+            mask64(u64::MAX, left.min(64))
         })
     }
 
@@ -112,7 +114,8 @@ impl Legalizer<'_> {
         self.wide_chain(x, y, None, |this, a, b| (this.b.sub(a, b), this.b.icmp(IntPredicate::Ult, a, b)))
     }
 
-    /// Words by `word`, which gives a result and a carry; the carry of one word is the second operand of another step on the next.
+    /// Words by `word`, which gives a result and a carry; the carry of one word is the second operand of
+    /// another step on the next.
     fn wide_chain(
         &mut self,
         x: &[Value],
@@ -187,7 +190,8 @@ impl Legalizer<'_> {
         out
     }
 
-    /// Shifts by words with selects on the number of whole words, then by bits. `amount` is an i64 below `bits`.
+    /// Shifts by words with selects on the number of whole words, then by bits. `amount` is an i64 below
+    /// `bits`.
     pub(super) fn wide_shift(&mut self, op: BinaryOp, x: &[Value], amount: Value, bits: u32) -> Parts {
         let n = x.len();
         let left = op == BinaryOp::Shl;
@@ -371,8 +375,8 @@ impl Legalizer<'_> {
         (quotient, remainder)
     }
 
-    /// Long division bit by bit. Starts where the quotient may have its first bit: so many rounds as the dividend has bits more
-    /// than the divisor, and one.
+    /// Long division bit by bit. Starts where the quotient may have its first bit: so many rounds as the
+    /// dividend has bits more than the divisor, and one.
     fn divide_by_bits(&mut self, x: &[Value], y: &[Value]) -> (Parts, Parts) {
         use IntPredicate::*;
         let n = x.len();
@@ -433,8 +437,9 @@ impl Legalizer<'_> {
 
     // ---- intrinsics
 
-    /// Leading or trailing zeros as i32, all of `bits` where there is no one (unless `exact`). The instructions give -1 for a
-    /// zero dword, which as an unsigned number loses against any count and stays -1 under `or`.
+    /// Leading or trailing zeros as i32, all of `bits` where there is no one (unless `exact`). The
+    /// instructions give -1 for a zero dword, which as an unsigned number loses against any count and stays
+    /// -1 under `or`.
     pub(super) fn wide_zeros(&mut self, leading: bool, x: &[Value], bits: u32, exact: bool) -> Value {
         let n = x.len() as u32;
         let x = if leading {
@@ -637,7 +642,8 @@ impl Legalizer<'_> {
 
     // ---- fixed point
 
-    /// `smul.fix` and its kin at any width: the product shifted right by `scale`, rounded down, at twice the width.
+    /// `smul.fix` and its kin at any width: the product shifted right by `scale`, rounded down, at twice the
+    /// width.
     pub(super) fn fixed_multiply(
         &mut self,
         x: &[Value],
@@ -719,7 +725,8 @@ impl Legalizer<'_> {
         }])
     }
 
-    /// The low `bits` bits of clean words as parts, the nearest number where that is not the value and `saturate` is asked for.
+    /// The low `bits` bits of clean words as parts, the nearest number where that is not the value and
+    /// `saturate` is asked for.
     fn fixed_result(&mut self, x: &[Value], bits: u32, signed: bool, saturate: bool) -> Parts {
         let mut result = Parts::from_slice(x);
         if saturate {

@@ -1,7 +1,8 @@
 //! Conversions between floating point and integers of more than 64 bits.
 //!
-//! Towards floating point, the leading bits of the magnitude with a sticky last one are converted and scaled: they round as all bits
-//! would. Towards integers everything is exact: the significand of a double is shifted by its exponent.
+//! Towards floating point, the leading bits of the magnitude with a sticky last one are converted and scaled:
+//! they round as all bits would. Towards integers everything is exact: the significand of a double is shifted
+//! by its exponent.
 
 use super::{Legalizer, Parts};
 use mir::Result;

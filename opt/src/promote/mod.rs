@@ -1,21 +1,23 @@
 //! Promotion of stack objects to SSA values.
 //!
-//! An object qualifies while every use of its address is known: plain loads and stores, block copies and fills of
-//! constant length, all at constant offsets. The ends of all accesses cut the object into *variables*, intervals
-//! of bytes; copies between two objects carry cuts from one to the other. A variable has the type of an access that
-//! covers it exactly, else it is an integer. An access over several variables is put together from them.
+//! An object qualifies while every use of its address is known: plain loads and stores, block copies and
+//! fills of constant length, all at constant offsets. The ends of all accesses cut the object into
+//! *variables*, intervals of bytes; copies between two objects carry cuts from one to the other. A variable
+//! has the type of an access that covers it exactly, else it is an integer. An access over several variables
+//! is put together from them.
 //!
-//! A read without a write before it in its block gets a value that stands for what reaches the block; once all blocks are
-//! rewritten, [`mir::analysis::ReachingSolver`] says for each variable what that is and which blocks need a parameter.
-//! Parameters that are equal nevertheless, because variables are copies of each other, are folded away
-//! ([`super::params`]). A read before any write is undefined.
+//! A read without a write before it in its block gets a value that stands for what reaches the block; once
+//! all blocks are rewritten, [`mir::analysis::ReachingSolver`] says for each variable what that is and which
+//! blocks need a parameter. Parameters that are equal nevertheless, because variables are copies of each
+//! other, are folded away ([`super::params`]). A read before any write is undefined.
 //!
-//! Cost: linear in instructions and near linear in the blocks that write or read a variable and those where its values
-//! meet; blocks that a variable only lives through cost nothing.
+//! Cost: linear in instructions and near linear in the blocks that write or read a variable and those where
+//! its values meet; blocks that a variable only lives through cost nothing.
 
 mod rewrite;
 
 use super::cfg::Cfg;
+use crate::bits::sext64;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use rewrite::Rewriter;
@@ -209,7 +211,7 @@ impl Analysis<'_> {
             None => Some(0),
             Some(index) => self.func.as_int(index).map(|c| {
                 let bits = self.func.ty(index).bits().unwrap_or(64) as u32;
-                super::fold::sext64(c, bits).wrapping_mul(scale)
+                sext64(c, bits).wrapping_mul(scale)
             }),
         };
         let to = steps.map(|s| (at as i64).wrapping_add(s).wrapping_add(offset));

@@ -1,11 +1,12 @@
 //! A small interpreter of scalar IR, for tests of expansions.
 //!
-//! Runs a kernel whose arguments lie in a byte array and collects the bytes that it stores. Approximations of the
-//! hardware, accurate to 1 ulp, are rounded up, down or to nearest as the test chooses: an expansion must not
-//! depend on more than the manuals promise.
+//! Runs a kernel whose arguments lie in a byte array and collects the bytes that it stores. Approximations of
+//! the hardware, accurate to 1 ulp, are rounded up, down or to nearest as the test chooses: an expansion must
+//! not depend on more than the manuals promise.
 
 use mir::ir::*;
-use opt::fold::{eval_binary, eval_icmp, mask64, sext64};
+use opt::bits::{mask64, sext64};
+use opt::fold::{eval_binary, eval_icmp};
 use rustc_hash::FxHashMap;
 
 /// Address of the kernarg segment.
@@ -222,7 +223,8 @@ impl<'a> Run<'a> {
             Bitreverse => u128::from((u(0) as u32).reverse_bits()),
             Fshr => u128::from(((u(0) << 32 | u(1)) >> (u(2) & 31)) as u32),
             Rcp => {
-                // Less than 1 ulp off, so one of the two neighbours; powers of two are exact on all generations.
+                // Less than 1 ulp off, so one of the two neighbours; powers of two are exact on all
+                // generations.
                 let exact = 1.0 / self.f64(args[0]);
                 let nearest = exact as f32;
                 let up = f64::from(nearest) > exact;

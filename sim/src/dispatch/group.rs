@@ -10,7 +10,7 @@ use crate::load::Kernel;
 use crate::memory::Bus;
 use crate::report::{Checks, Kind, Report, Result, Stats};
 use crate::strict::races::Races;
-use crate::wave::{LANES, Status, Wave};
+use crate::wave::{Status, Wave};
 
 /// Instructions of a turn with seed 0.
 const LONG_TURN: u32 = 20_000;
@@ -27,8 +27,8 @@ pub(super) struct Workspace {
 impl Workspace {
     /// For the work-groups of `run`.
     pub(super) fn new(run: &Run<'_>) -> Self {
-        let counts = run.launch.target.waits().max();
-        let wave = || Wave::new(counts.vm.into(), counts.lgkm.into());
+        let target = &run.launch.target;
+        let wave = || Wave::new(target.wave(), target.waits().max());
         Self {
             waves: (0..run.setup.shape.waves).map(|_| wave()).collect(),
             group: Group { lds: vec![0; run.setup.lds_bytes as usize], ..Group::default() },
@@ -97,7 +97,7 @@ impl Workspace {
         group.lds_undef.resize(group.lds.len(), 0xff);
         let size: [u32; 3] = std::array::from_fn(|k| d.group[k].min(d.grid[k] - id[k] * d.group[k]));
         let items = size.iter().product::<u32>();
-        let live = items.div_ceil(LANES as u32) as usize;
+        let live = items.div_ceil(run.launch.target.wave_size()) as usize;
         let waves = waves.get_mut(..live).unwrap_or_default();
         let checks = run.cfg.checks;
         let lds = if checks.contains(Checks::RACE) { group.lds.len() } else { 0 };

@@ -18,10 +18,9 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Delta, History, Memory, RegionKind, View, Written};
 use crate::program::Program;
 use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
-use crate::wave::LANES;
 use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use rayon::prelude::*;
 
 /// High dword of the LDS aperture.
@@ -95,14 +94,14 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(d: &Dispatch) -> Result<Self> {
+    fn new(d: &Dispatch, wave: WaveSize) -> Result<Self> {
         if d.group.contains(&0) || d.grid.contains(&0) {
             return Err(bad("a grid or group size is zero"));
         }
         let items = d.group.iter().try_fold(1u32, |p, &g| p.checked_mul(g)).filter(|&n| n <= 1024);
         let items = items.ok_or_else(|| bad("a work-group has more than 1024 work-items"))?;
         let groups = std::array::from_fn(|k| d.grid[k].div_ceil(d.group[k]));
-        Ok(Self { groups, waves: items.div_ceil(LANES as u32) })
+        Ok(Self { groups, waves: items.div_ceil(wave.lanes()) })
     }
 }
 
@@ -134,7 +133,7 @@ pub fn run_on(
         r
     };
     mem.unmapped = cfg.unmapped;
-    let setup = prepare(object, kernel, mem, d).map_err(at_kernel)?;
+    let setup = prepare(object, kernel, mem, d, target.wave()).map_err(at_kernel)?;
     let result = run_groups(kernel, mem, d, cfg, target, &setup);
     let all = [setup.image, setup.kernarg, setup.packet, setup.queue, setup.gds];
     for id in all.into_iter().chain(setup.extra).chain(setup.scratch) {
@@ -143,8 +142,14 @@ pub fn run_on(
     result.map_err(at_kernel)
 }
 
-fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch) -> Result<Setup> {
-    let shape = Shape::new(d)?;
+fn prepare(
+    object: &CodeObject,
+    kernel: &Kernel,
+    mem: &mut Memory,
+    d: &Dispatch,
+    wave: WaveSize,
+) -> Result<Setup> {
+    let (shape, lanes) = (Shape::new(d, wave)?, wave.lanes());
     let image_data = object.image_at(mem.next_address())?;
     let image = mem.map("code object", RegionKind::Code, image_data, object.is_writable());
     let queue = mem.map("queue", RegionKind::Runtime, queue(), false);
@@ -162,14 +167,14 @@ fn prepare(object: &CodeObject, kernel: &Kernel, mem: &mut Memory, d: &Dispatch)
     if lane > 1 << 20 {
         return Err(bad("more than a megabyte of scratch a lane"));
     }
-    if lane * LANES as u64 * u64::from(shape.waves) > SCRATCH_MAX {
+    if lane * u64::from(lanes) * u64::from(shape.waves) > SCRATCH_MAX {
         return Err(bad(format!("{lane} bytes of scratch a lane in {} waves", shape.waves)));
     }
     let gds = mem.map("GDS", RegionKind::Runtime, vec![0; 65536], true);
     mem.set_undefined(gds);
     let mut scratch = Vec::new();
     if lane > 0 {
-        let bytes = (lane.next_multiple_of(4) * LANES as u64) as usize;
+        let bytes = (lane.next_multiple_of(4) * u64::from(lanes)) as usize;
         for slot in 0..shape.waves {
             let id =
                 mem.map(&format!("scratch of wave {slot}"), RegionKind::Scratch(slot), vec![0; bytes], true);

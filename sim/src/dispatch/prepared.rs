@@ -11,7 +11,7 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Memory};
 use crate::program::Program;
 use crate::report::{Config, Result};
-use crate::wave::{LANES, Wave};
+use crate::wave::Wave;
 use mir::target::Target;
 
 /// A dispatch whose memory is mapped.
@@ -41,7 +41,7 @@ impl<'a> Prepared<'a> {
             .kernel(&dispatch.kernel)
             .ok_or_else(|| bad(format!("no kernel {} in the object", dispatch.kernel)))?;
         memory.unmapped = config.unmapped;
-        let setup = prepare(object, kernel, memory, dispatch)?;
+        let setup = prepare(object, kernel, memory, dispatch, target.wave())?;
         let scratch_base = setup.scratch_base(memory);
         let launch = launch(kernel, target, &setup, scratch_base);
         let program = Program::new(memory.bytes(setup.image).to_vec(), *target);
@@ -74,7 +74,7 @@ impl<'a> Prepared<'a> {
 
     /// Number of waves of work-group `id`.
     pub fn waves(&self, id: [u32; 3]) -> u32 {
-        self.size(id).iter().product::<u32>().div_ceil(LANES as u32)
+        self.size(id).iter().product::<u32>().div_ceil(self.launch.target.wave_size())
     }
 
     /// The waves of work-group `id` and what they share, as they start. Scratch becomes undefined.

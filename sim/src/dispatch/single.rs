@@ -19,13 +19,12 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
 use crate::program::{Op, Program};
 use crate::report::{Config, Kind, Report, Result, Stats};
-use crate::strict::waits::Counter;
-use crate::wave::{LANES, Lanes, Status, Wave};
+use crate::wave::{Lanes, MAX_LANES, Status, Wave};
 use mir::abi::KernelDescriptor;
 use mir::abi::call;
 use mir::isa::Opcode;
 use mir::machine::PReg;
-use mir::target::{FlatScratch, Target};
+use mir::target::{FlatScratch, Target, WaitCounts};
 
 /// Offset from the image at which a function returns.
 const RETURN: u64 = 0x8000_0000;
@@ -127,7 +126,7 @@ pub fn run_single(
     let mut dispatch = setting.dispatch.clone();
     dispatch.dynamic_lds = 65536u32.saturating_sub(static_lds);
     mem.unmapped = cfg.unmapped;
-    let mut setup = prepare(object, &kernel, mem, &dispatch).map_err(named)?;
+    let mut setup = prepare(object, &kernel, mem, &dispatch, target.wave()).map_err(named)?;
     if setting.entry == Entry::Function {
         let block = implicit_arguments(&dispatch, setup.queue.address());
         setup.extra.push(mem.map("implicit arguments", RegionKind::Runtime, block, false));
@@ -161,8 +160,7 @@ fn wave_of(
     for (at, byte) in group.lds.iter_mut().enumerate() {
         *byte = (setting.lds)(at as u32);
     }
-    let counts = target.waits().max();
-    let mut w = Wave::new(counts.vm.into(), counts.lgkm.into());
+    let mut w = Wave::new(target.wave(), target.waits().max());
     match setting.entry {
         Entry::Kernel(id) => {
             group.id = id;
@@ -175,10 +173,10 @@ fn wave_of(
             w.reset(cfg.seed, 256);
             w.pc = kernel.entry;
             w.mode = setting.mode;
-            w.set_pair(PReg::EXEC_LO, setting.exec, 0);
+            w.set_exec(setting.exec);
             if setting.entry == Entry::Function {
                 function_registers(&mut w, target, &launch, setup, scratch_base);
-                function_scratch(mem, setting, setup, scratch_base)?;
+                function_scratch(mem, setting, setup, scratch_base, target.wave_size())?;
             }
         }
     }
@@ -203,9 +201,7 @@ fn wave_of(
     while !over(&w) {
         if object.is_external(w.pc) {
             // A function waits for everything first.
-            for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
-                w.waits.wait(counter, 0);
-            }
+            w.waits.wait_for(WaitCounts::ZERO);
             (setting.external)(w.pc, &mut w, mem)?;
             w.pc = w.pair(call::RETURN_ADDRESS).wrapping_sub(launch.image_base);
             continue;
@@ -242,7 +238,7 @@ fn wave_of(
     }
     let mut scratch = Vec::new();
     if setting.entry == Entry::Function {
-        let dwords = STACK as usize / 4 * LANES;
+        let dwords = STACK as usize / 4 * target.wave_size() as usize;
         let (mut bytes, mut undef) = (vec![0; dwords * 4], vec![0; dwords * 4]);
         mem.load(scratch_base, &mut bytes, &mut undef)?;
         let word = |b: &[u8]| b.iter().rev().fold(0u32, |x, &b| x << 8 | u32::from(b));
@@ -269,7 +265,7 @@ fn function_registers(w: &mut Wave, target: &Target, launch: &Launch, setup: &Se
         w.set_s(reg, 0);
     }
     w.set_s(call::LDS_KERNEL_ID, 0);
-    w.set_s(call::STACK_POINTER, STACK * LANES as u32);
+    w.set_s(call::STACK_POINTER, STACK * target.wave_size());
     w.set_s(call::FRAME_POINTER, 0);
     let flat = if target.limits().flat_scratch == FlatScratch::Address {
         scratch
@@ -296,14 +292,20 @@ fn implicit_arguments(dispatch: &Dispatch, queue: u64) -> Vec<u8> {
     block
 }
 
-fn function_scratch(mem: &mut Memory, setting: &Setting<'_>, setup: &Setup, base: u64) -> Result<()> {
+fn function_scratch(
+    mem: &mut Memory,
+    setting: &Setting<'_>,
+    setup: &Setup,
+    base: u64,
+    lanes: u32,
+) -> Result<()> {
     if setup.scratch.is_empty() {
         return Ok(());
     }
     for dword in 0..FUNCTION_SCRATCH / 4 {
-        for lane in 0..LANES {
+        for lane in 0..lanes as usize {
             if let Some(value) = (setting.scratch)(lane, dword * 4) {
-                let at = base + u64::from(dword) * 4 * LANES as u64 + 4 * lane as u64;
+                let at = base + u64::from(dword) * 4 * u64::from(lanes) + 4 * lane as u64;
                 mem.store(at, &value.to_le_bytes(), &[0; 4])?;
             }
         }
@@ -316,7 +318,7 @@ fn export(w: &Wave, mem: &mut Memory, at: u64) -> Result<()> {
     let (low, sources) = (mem.load_u32(at)?, mem.load_u32(at + 4)?);
     let target = u64::from(low >> 4 & 63);
     let compressed = low >> 10 & 1 != 0;
-    for lane in (0..LANES).filter(|l| w.exec() >> l & 1 != 0) {
+    for lane in (0..MAX_LANES).filter(|l| w.exec() >> l & 1 != 0) {
         for component in (0..4usize).filter(|c| low >> c & 1 != 0) {
             let register =
                 (sources >> (8 * if compressed { component / 2 } else { component }) & 0xff) as usize;

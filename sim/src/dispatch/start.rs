@@ -6,7 +6,7 @@ use super::Run;
 use super::scratch_dword3;
 use crate::exec::Group;
 use crate::report::Checks;
-use crate::wave::{LANES, Lanes, Wave};
+use crate::wave::{Lanes, MAX_LANES, Wave};
 use mir::machine::PReg;
 use mir::target::FlatScratch;
 
@@ -25,10 +25,11 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
         | desc.dx10_clamp << 8
         | desc.ieee_mode << 9;
     let total = size.iter().product::<u32>();
-    let first = index * LANES as u32;
-    let active = total.saturating_sub(first).min(LANES as u32);
-    let exec = if active >= 64 { u64::MAX } else { (1 << active) - 1 };
-    w.set_pair(PReg::EXEC_LO, exec, 0);
+    let lanes = w.size.lanes();
+    let first = index * lanes;
+    let active = total.saturating_sub(first).min(lanes);
+    let exec = if active >= lanes { w.size.all_lanes() } else { (1 << active) - 1 };
+    w.set_exec(exec);
     let slot = setup.scratch.get(index as usize).map_or(0, |b| b.address() - scratch_base);
     let mut next = 0u16;
     let mut push = |w: &mut Wave, values: &[u32]| {
@@ -85,8 +86,8 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
     if desc.private_segment_wavefront_offset != 0 {
         push(w, slot as u32);
     }
-    let mut ids: [Lanes; 3] = [[0; LANES]; 3];
-    for l in 0..LANES as u32 {
+    let mut ids: [Lanes; 3] = [[0; MAX_LANES]; 3];
+    for l in 0..MAX_LANES as u32 {
         // Lanes beyond the work-group are never active.
         let item = first + l;
         ids[0][l as usize] = item % size[0];

@@ -7,7 +7,7 @@ use super::valu::{In, mask_of};
 use crate::fp::{self, F16, F32, F64};
 use crate::program::{Class, Op};
 use crate::report::Result;
-use crate::wave::{LANES, Wave};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{OpFlags, ValueType};
 use std::cmp::Ordering;
 
@@ -33,7 +33,7 @@ impl Exec<'_> {
         };
         let mut mask_undef = 0;
         if fetched.undef {
-            for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+            for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
                 let wide = |k: usize| u64::from(self.u[k].lo[l]) | u64::from(self.u[k].hi[l]) << 32;
                 let (ua, ub) = (wide(0), wide(1));
                 let certain = ua | ub == 0 || !undecided(op, ty, (i.w(0, l), i.w(1, l)), (ua, ub));

@@ -4,18 +4,18 @@ use super::valu::msad8;
 use super::{Exec, Handler, unsupported};
 use crate::program::{Op, Src};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::wave::{LANES, Wave};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::Opcode;
 use mir::machine::{ModFlags, PReg};
 
 /// For each lane the lane that DPP reads, and the lanes whose source exists.
 ///
 /// Source: Vega ISA, "DPP_CTRL Enumerations". A row is 16 lanes.
-pub fn dpp_sources(ctrl: u16) -> ([u8; LANES], u64) {
-    let mut from = [0u8; LANES];
+pub fn dpp_sources(ctrl: u16) -> ([u8; MAX_LANES], u64) {
+    let mut from = [0u8; MAX_LANES];
     let mut valid = 0u64;
     let n = i32::from(ctrl & 15);
-    for l in 0..LANES as i32 {
+    for l in 0..MAX_LANES as i32 {
         let (row, in_row) = (l & !15, l & 15);
         let source = match ctrl {
             0x000..=0x0ff => Some((l & !3) + i32::from(ctrl >> (2 * (l & 3)) & 3)),
@@ -42,7 +42,7 @@ pub fn dpp_sources(ctrl: u16) -> ([u8; LANES], u64) {
 
 /// The lanes that the row and bank masks enable.
 pub fn dpp_rows(row_mask: u8, bank_mask: u8) -> u64 {
-    (0..LANES).fold(0, |m, l| {
+    (0..MAX_LANES).fold(0, |m, l| {
         let on = row_mask >> (l / 16) & 1 != 0 && bank_mask >> (l / 4 % 4) & 1 != 0;
         m | u64::from(on) << l
     })
@@ -107,7 +107,7 @@ impl Exec<'_> {
             _ => return Err(unsupported(op)),
         };
         let Some((reg, _)) = op.vdst else { return Err(unsupported(op)) };
-        let (v, u) = ([value as u32; LANES], [undef as u32; LANES]);
+        let (v, u) = ([value as u32; MAX_LANES], [undef as u32; MAX_LANES]);
         w.write_v(usize::from(reg), &v, Some(&u), 1 << lane);
         Ok(())
     }
@@ -133,9 +133,9 @@ impl Exec<'_> {
             }
             Some(Src::S(r)) => {
                 let (v, u) = self.scalar(w, r, 1);
-                w.write_v(dst, &[v as u32; LANES], Some(&[u as u32; LANES]), exec);
+                w.write_v(dst, &[v as u32; MAX_LANES], Some(&[u as u32; MAX_LANES]), exec);
             }
-            Some(Src::K(k)) => w.write_v(dst, &[k as u32; LANES], None, exec),
+            Some(Src::K(k)) => w.write_v(dst, &[k as u32; MAX_LANES], None, exec),
             None => return Err(unsupported(op)),
         }
         Ok(())
@@ -148,12 +148,12 @@ impl Exec<'_> {
             return Err(unsupported(op));
         };
         let clamp = op.flag(ModFlags::CLAMP);
-        let mut out = [[0; LANES]; 4];
-        let mut undef = [[0; LANES]; 4];
+        let mut out = [[0; MAX_LANES]; 4];
+        let mut undef = [[0; MAX_LANES]; 4];
         let i = fetched.inputs(&self.s, w);
         for k in 0..4 {
             let n = (usize::from(sums) + k) & 255;
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let sad = msad8((i.w(0, l) >> (8 * k)) as u32, i.lo[1][l]);
                 let old = w.v[n][l];
                 out[k][l] = if clamp { old.saturating_add(sad) } else { old.wrapping_add(sad) };
@@ -183,10 +183,11 @@ impl Exec<'_> {
             Some(Src::K(k)) => (k, 0),
             _ => return Err(unsupported(op)),
         };
-        if undef & 63 != 0 && self.checks(Checks::UNDEF_ADDRESS) {
+        let number = u64::from(w.size.lanes() - 1);
+        if undef & number != 0 && self.checks(Checks::UNDEF_ADDRESS) {
             return Err(Report::new(Kind::UndefAddress, "the lane select is undefined"));
         }
-        Ok((lane & 63) as usize)
+        Ok((lane & number) as usize)
     }
 
     /// `ds_swizzle`, `ds_permute`, `ds_bpermute`: lanes exchange values without touching LDS.
@@ -196,7 +197,7 @@ impl Exec<'_> {
         let (dst, addr) = (usize::from(dst), usize::from(addr) & 255);
         let data = usize::from(op.vgpr("data0").unwrap_or(addr as u16)) & 255;
         let offset = op.inst.mods.offset as u32;
-        let mut from = [None; LANES];
+        let mut from = [None; MAX_LANES];
         match op.inst.op {
             Opcode::DS_SWIZZLE_B32 => {
                 for (l, slot) in from.iter_mut().enumerate() {
@@ -212,11 +213,11 @@ impl Exec<'_> {
             }
             _ => {
                 self.defined_lanes(w, addr, exec)?;
-                for l in 0..LANES {
+                for l in 0..MAX_LANES {
                     if exec >> l & 1 == 0 {
                         continue;
                     }
-                    let other = (w.v[addr][l].wrapping_add(offset) >> 2 & 63) as usize;
+                    let other = (w.v[addr][l].wrapping_add(offset) >> 2 & (w.size.lanes() - 1)) as usize;
                     if op.inst.op == Opcode::DS_BPERMUTE_B32 {
                         from[l] = Some(other);
                     } else {
@@ -226,8 +227,8 @@ impl Exec<'_> {
                 }
             }
         }
-        let (mut v, mut u) = ([0; LANES], [0; LANES]);
-        for l in 0..LANES {
+        let (mut v, mut u) = ([0; MAX_LANES], [0; MAX_LANES]);
+        for l in 0..MAX_LANES {
             // What an inactive lane holds is not read: zero.
             if let Some(s) = from[l].filter(|&s| exec >> s & 1 != 0) {
                 v[l] = w.v[data][s];
@@ -244,7 +245,7 @@ impl Exec<'_> {
         if undef == 0 || !self.checks(Checks::UNDEF_ADDRESS) {
             return Ok(());
         }
-        match (0..LANES).find(|&l| undef >> l & 1 != 0 && w.vu[n & 255][l] != 0) {
+        match (0..MAX_LANES).find(|&l| undef >> l & 1 != 0 && w.vu[n & 255][l] != 0) {
             Some(l) => {
                 Err(Report::new(Kind::UndefAddress, format!("the address in v{n} is undefined")).at_lane(l))
             }

@@ -30,9 +30,9 @@ pub use modifiers::is_float;
 use crate::memory::Bus;
 use crate::program::{Class, Mem, Op};
 use crate::report::{Checks, Config, Kind, Report, Result, Stats};
-use crate::strict::hazards::slot_register;
+use crate::strict::hazards::{Needed, slot_register};
 use crate::strict::races::{Path, Races};
-use crate::strict::waits::{Counter, EventKind};
+use crate::strict::waits::EventKind;
 use crate::wave::Wave;
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{ModFlags, PReg};
@@ -158,10 +158,11 @@ impl<'a> Exec<'a> {
             && self.checks(Checks::HAZARD)
         {
             let register = slot_register(slot).map(|r| format!(" ({r})")).unwrap_or_default();
-            return Err(Report::new(
-                Kind::Hazard,
-                format!("{missing} wait states missing: {}{register}", rule.name),
-            ));
+            let what = match rule.needed {
+                Needed::States(_) => format!("{missing} wait states missing"),
+                Needed::End(_) => "nothing has ended the hazard".to_owned(),
+            };
+            return Err(Report::new(Kind::Hazard, format!("{what}: {}{register}", rule.name)));
         }
         if self.checks(Checks::XNACK) {
             self.check_clause(w, op)?;
@@ -238,16 +239,11 @@ impl<'a> Exec<'a> {
     }
 
     fn check_flight(&self, w: &Wave, op: &Op) -> Result<()> {
-        let name = |c: Counter| match c {
-            Counter::Vm => "vmcnt",
-            Counter::Lgkm => "lgkmcnt",
-            Counter::Exp => "expcnt",
-        };
         for r in &op.reads {
             for reg in r.first..r.first + u16::from(r.len) {
                 if let Some(c) = w.waits.blocks_read(reg) {
                     let message =
-                        format!("{} is read while a load to it is in flight ({})", PReg(reg), name(c));
+                        format!("{} is read while a load to it is in flight ({})", PReg(reg), c.name());
                     return Err(Report::new(Kind::InFlight, message));
                 }
             }
@@ -259,7 +255,7 @@ impl<'a> Exec<'a> {
                     let message = format!(
                         "{} is written while a memory operation on it is in flight ({})",
                         PReg(reg),
-                        name(c)
+                        c.name()
                     );
                     return Err(Report::new(Kind::InFlight, message));
                 }

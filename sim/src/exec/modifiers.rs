@@ -4,7 +4,7 @@ use super::Exec;
 use super::valu::Env;
 use crate::fp::{self, F16, F32, F64, Round};
 use crate::program::{Denormals, Op};
-use crate::wave::{LANES, Lanes, Wave};
+use crate::wave::{Lanes, MAX_LANES, Wave};
 use mir::isa::{OpFlags, Opcode, ValueType};
 use mir::machine::{ModFlags, SdwaSel, SdwaUnused};
 
@@ -84,7 +84,7 @@ pub(super) fn flush(ty: ValueType, lo: &mut Lanes, hi: &mut Lanes) {
             lo.iter_mut().for_each(|x| *x = fp::flush16(*x & 0xffff) | fp::flush16(*x >> 16) << 16);
         }
         _ => {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let x = fp::flush64(u64::from(lo[l]) | u64::from(hi[l]) << 32);
                 lo[l] = x as u32;
                 hi[l] = (x >> 32) as u32;
@@ -160,7 +160,7 @@ impl Exec<'_> {
             ValueType::F16 => lo.iter_mut().for_each(|x| *x = half(*x)),
             ValueType::V2F16 => lo.iter_mut().for_each(|x| *x = half(*x) | half(*x >> 16) << 16),
             _ => {
-                for l in 0..LANES {
+                for l in 0..MAX_LANES {
                     let x = finish.apply(F64, u64::from(lo[l]) | u64::from(hi[l]) << 32);
                     lo[l] = x as u32;
                     hi[l] = (x >> 32) as u32;
@@ -179,7 +179,7 @@ impl Exec<'_> {
                 }
                 return;
             }
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 self.o.lo[l] = insert(self.o.lo[l], w.v[reg][l], sdwa.dst_sel, sdwa.dst_unused);
                 if undef {
                     self.ou.lo[l] = insert(self.ou.lo[l], old_undef[l], sdwa.dst_sel, sdwa.dst_unused);
@@ -194,7 +194,7 @@ impl Exec<'_> {
         let high = op.inst.mods.op_sel & 8 != 0
             || matches!(op.inst.op, Opcode::V_MAD_MIXHI_F16 | Opcode::V_FMA_MIXHI_F16);
         let keep = flags.contains(OpFlags::OP_SEL) || flags.contains(OpFlags::MIX);
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let put = |x: u32, old: u32| match (keep, high) {
                 (false, _) => x & 0xffff,
                 (true, false) => x & 0xffff | old & 0xffff_0000,

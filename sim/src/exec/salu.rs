@@ -61,6 +61,16 @@ fn save_exec(old: u64, new: u64) -> Option<Out> {
     Some(Out { d: old, scc: Some(new != 0), exec: Some(new) })
 }
 
+/// The same of the low 32 lanes; the others stay as they are.
+fn save_exec_low(old: u64, new: u32) -> Option<Out> {
+    let exec = old & !0xffff_ffff | u64::from(new);
+    Some(Out { d: old & 0xffff_ffff, scc: Some(new != 0), exec: Some(exec) })
+}
+
+fn write_exec_low(old: u64, new: u32) -> Option<Out> {
+    Some(Out { d: u64::from(new), ..save_exec_low(old, new)? })
+}
+
 fn shl_add(a: u32, shift: u32, b: u32) -> Option<Out> {
     let sum = (u64::from(a) << shift) + u64::from(b);
     with_scc(sum as u32, sum >> 32 != 0)
@@ -89,7 +99,7 @@ fn bfe(x: u64, control: u64, bits: u32, signed: bool) -> u64 {
 
 /// The operation; `None` for what is no scalar ALU operation (or is executed elsewhere).
 pub fn compute(op: Opcode, i: &In) -> Option<Out> {
-    let (a, b) = (i.a as u32, i.b as u32);
+    let (a, b, exec) = (i.a as u32, i.b as u32, i.exec as u32);
     let (sa, sb) = (a as i32, b as i32);
     match op {
         S_MOV_B32 | S_MOVK_I32 => value32(if op == S_MOVK_I32 { b } else { a }),
@@ -133,6 +143,18 @@ pub fn compute(op: Opcode, i: &In) -> Option<Out> {
         S_ORN1_SAVEEXEC_B64 => save_exec(i.exec, !i.a | i.exec),
         S_ANDN1_WREXEC_B64 => save_exec(!i.a & i.exec, !i.a & i.exec),
         S_ANDN2_WREXEC_B64 => save_exec(i.a & !i.exec, i.a & !i.exec),
+        S_AND_SAVEEXEC_B32 => save_exec_low(i.exec, a & exec),
+        S_OR_SAVEEXEC_B32 => save_exec_low(i.exec, a | exec),
+        S_XOR_SAVEEXEC_B32 => save_exec_low(i.exec, a ^ exec),
+        S_ANDN2_SAVEEXEC_B32 => save_exec_low(i.exec, a & !exec),
+        S_ORN2_SAVEEXEC_B32 => save_exec_low(i.exec, a | !exec),
+        S_NAND_SAVEEXEC_B32 => save_exec_low(i.exec, !(a & exec)),
+        S_NOR_SAVEEXEC_B32 => save_exec_low(i.exec, !(a | exec)),
+        S_XNOR_SAVEEXEC_B32 => save_exec_low(i.exec, !(a ^ exec)),
+        S_ANDN1_SAVEEXEC_B32 => save_exec_low(i.exec, !a & exec),
+        S_ORN1_SAVEEXEC_B32 => save_exec_low(i.exec, !a | exec),
+        S_ANDN1_WREXEC_B32 => write_exec_low(i.exec, !a & exec),
+        S_ANDN2_WREXEC_B32 => write_exec_low(i.exec, a & !exec),
         S_QUADMASK_B32 => nonzero32(quad_mask(u64::from(a)) as u32),
         S_QUADMASK_B64 => nonzero(quad_mask(i.a)),
         S_ABS_I32 => nonzero32(sa.wrapping_abs() as u32),
@@ -332,5 +354,34 @@ mod tests {
         );
         let sum = undefined(S_ADD_U32, &In { a: 0, b: 1, ..i }, &Undef { a: 1, ..u }, &run(S_ADD_U32, 0, 1));
         assert_eq!(sum, (3, false, 0));
+    }
+
+    /// What is done to EXEC in 32 bits is what is done in 64, in the low half.
+    #[test]
+    fn exec_is_saved_in_either_width() {
+        let pairs = [
+            (S_AND_SAVEEXEC_B32, S_AND_SAVEEXEC_B64),
+            (S_OR_SAVEEXEC_B32, S_OR_SAVEEXEC_B64),
+            (S_XOR_SAVEEXEC_B32, S_XOR_SAVEEXEC_B64),
+            (S_ANDN2_SAVEEXEC_B32, S_ANDN2_SAVEEXEC_B64),
+            (S_ORN2_SAVEEXEC_B32, S_ORN2_SAVEEXEC_B64),
+            (S_NAND_SAVEEXEC_B32, S_NAND_SAVEEXEC_B64),
+            (S_NOR_SAVEEXEC_B32, S_NOR_SAVEEXEC_B64),
+            (S_XNOR_SAVEEXEC_B32, S_XNOR_SAVEEXEC_B64),
+            (S_ANDN1_SAVEEXEC_B32, S_ANDN1_SAVEEXEC_B64),
+            (S_ORN1_SAVEEXEC_B32, S_ORN1_SAVEEXEC_B64),
+            (S_ANDN1_WREXEC_B32, S_ANDN1_WREXEC_B64),
+            (S_ANDN2_WREXEC_B32, S_ANDN2_WREXEC_B64),
+        ];
+        let low = |x: u64| x & 0xffff_ffff;
+        for (narrow, wide) in pairs {
+            for (a, exec) in [(0x00ff_0f0f, 0x0f0f_00ff), (0, 0xffff_ffff), (0xffff_ffff, 0xffff_ffff)] {
+                let input = In { a, exec: 7 << 32 | exec, ..In::default() };
+                let (n, w) = (compute(narrow, &input).unwrap(), compute(wide, &input).unwrap());
+                let set = n.exec.unwrap();
+                assert_eq!((n.d, low(set)), (low(w.d), low(w.exec.unwrap())), "{narrow:?}");
+                assert_eq!((set >> 32, n.scc), (7, Some(low(set) != 0)), "{narrow:?}");
+            }
+        }
     }
 }

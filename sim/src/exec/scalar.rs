@@ -22,7 +22,7 @@ impl Exec<'_> {
                 Report::new(Kind::UndefBranch, format!("EXEC gets undefined bits 0x{undef:x}")).at_lane(lane)
             );
         }
-        w.set_pair(PReg::EXEC_LO, value, 0);
+        w.set_exec(value);
         Ok(())
     }
 
@@ -105,7 +105,7 @@ pub(super) fn scalar_of(launch: &Launch, w: &Wave, reg: u16, dwords: u8) -> (u64
     };
     match PReg(reg) {
         PReg::VCCZ => {
-            let (v, u) = (w.vcc(), w.pair_undef(PReg::VCC_LO));
+            let (v, u) = (w.vcc(), w.mask_undef(PReg::VCC_LO));
             (u64::from(v == 0), u64::from(u != 0 && v & !u == 0))
         }
         PReg::EXECZ => (u64::from(w.exec() == 0), 0),

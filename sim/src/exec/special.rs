@@ -3,11 +3,12 @@
 use super::{Exec, Handler, unsupported};
 use crate::program::{Op, Src};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind};
+use crate::strict::waits::EventKind;
 use crate::wave::{Status, Wave};
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 use mir::machine::PReg;
+use mir::target::Counter;
 
 /// What executes `op`.
 pub fn handler(op: Opcode) -> Option<Handler> {
@@ -120,9 +121,7 @@ impl Exec<'_> {
     fn waitcnt(&mut self, w: &mut Wave, op: &Op) {
         let counts = self.launch.target.waits().decode(op.imm as u16);
         self.stats.waitcnt += 1;
-        let until = [(Counter::Vm, counts.vm), (Counter::Exp, counts.exp), (Counter::Lgkm, counts.lgkm)]
-            .map(|(counter, n)| w.waits.wait(counter, n.into()));
-        w.time = until.into_iter().fold(w.time, u64::max);
+        w.time = w.time.max(w.waits.wait_for(counts));
         if let Some(order) = self.mem.order() {
             order.waited(w.index, w.waits.done_by_path());
         }
@@ -130,11 +129,7 @@ impl Exec<'_> {
 
     /// Whether a wait has anything to wait for.
     pub fn would_wait(&self, w: &Wave, op: &Op) -> bool {
-        let counts = self.launch.target.waits().decode(op.imm as u16);
-        op.inst.op == S_WAITCNT
-            && [(Counter::Vm, counts.vm), (Counter::Exp, counts.exp), (Counter::Lgkm, counts.lgkm)]
-                .into_iter()
-                .any(|(counter, n)| w.waits.outstanding(counter) > u32::from(n))
+        op.inst.op == S_WAITCNT && w.waits.exceeds(self.launch.target.waits().decode(op.imm as u16))
     }
 
     fn branch(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
@@ -164,7 +159,7 @@ impl Exec<'_> {
                 w.scc == (op == S_CBRANCH_SCC1)
             }
             S_CBRANCH_VCCZ | S_CBRANCH_VCCNZ => {
-                let (v, u) = (w.vcc(), w.pair_undef(PReg::VCC_LO));
+                let (v, u) = (w.vcc(), w.mask_undef(PReg::VCC_LO));
                 if u != 0 && v & !u == 0 {
                     undefined("VCC")?;
                 }

@@ -7,7 +7,7 @@
 use super::valu::{Env, In, ZERO};
 use super::{Exec, PATTERNS};
 use crate::program::{Op, Src};
-use crate::wave::{LANES, Wave};
+use crate::wave::{MAX_LANES, Wave};
 
 use super::scalar::scalar_of;
 
@@ -28,8 +28,8 @@ impl Exec<'_> {
                 }
                 Src::S(r) => {
                     let x = scalar_of(self.launch, w, r, s.dwords).1;
-                    u.lo = [x as u32; LANES];
-                    u.hi = [(x >> 32) as u32; LANES];
+                    u.lo = [x as u32; MAX_LANES];
+                    u.hi = [(x >> 32) as u32; MAX_LANES];
                 }
                 Src::K(_) => {}
             }
@@ -48,7 +48,7 @@ impl Exec<'_> {
         let mask = fetched.mask_undef;
         let Some(kernel) = op.kernel.filter(|_| op.transparent) else {
             self.ou.mask = mask;
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let any = self.u.iter().fold(0, |acc, s| acc | s.lo[l] | s.hi[l]) != 0 || mask >> l & 1 != 0;
                 let u = if any { !0 } else { 0 };
                 self.ou.lo[l] = u;
@@ -65,7 +65,7 @@ impl Exec<'_> {
             for k in 0..3 {
                 let p = pattern.rotate_left(k as u32 * 21);
                 let (u, j) = (&self.u[k], &mut self.j[k]);
-                for l in 0..LANES {
+                for l in 0..MAX_LANES {
                     j.lo[l] = i.lo[k][l] & !u.lo[l] | p as u32 & u.lo[l];
                     j.hi[l] = i.hi[k][l] & !u.hi[l] | (p >> 32) as u32 & u.hi[l];
                 }
@@ -78,7 +78,7 @@ impl Exec<'_> {
             };
             self.o2.mask = 0;
             kernel(&other, &mut self.o2, env);
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 self.ou.lo[l] |= self.o.lo[l] ^ self.o2.lo[l];
                 self.ou.hi[l] |= self.o.hi[l] ^ self.o2.hi[l];
             }

@@ -9,7 +9,7 @@ use super::valu::{In, ZERO};
 use super::{Exec, bit};
 use crate::program::{Denormals, Op, Permutation, Src};
 use crate::report::Result;
-use crate::wave::{LANES, Lanes, Wave};
+use crate::wave::{Lanes, MAX_LANES, Wave};
 use mir::isa::{OpFlags, ValueType};
 use mir::machine::{PReg, SdwaSel};
 
@@ -24,7 +24,7 @@ pub struct Val {
 
 impl Default for Val {
     fn default() -> Self {
-        Self { lo: [0; LANES], hi: [0; LANES] }
+        Self { lo: [0; MAX_LANES], hi: [0; MAX_LANES] }
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn shape(v: &mut Val, op: &Op, k: usize, exec: u64) {
     if let (Some(p), 0) = (&op.dpp, k) {
         let valid = valid_lanes(p, exec);
         let old = v.clone();
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let from = usize::from(p.from[l]) & 63;
             v.lo[l] = old.lo[from] & bit(valid, l);
             v.hi[l] = old.hi[from] & bit(valid, l);
@@ -166,12 +166,12 @@ impl Exec<'_> {
                 Src::S(r) => {
                     let (x, u) = scalar_of(self.launch, w, r, s.dwords);
                     undef |= u != 0;
-                    v.lo = [x as u32; LANES];
-                    v.hi = [(x >> 32) as u32; LANES];
+                    v.lo = [x as u32; MAX_LANES];
+                    v.hi = [(x >> 32) as u32; MAX_LANES];
                 }
                 Src::K(c) => {
-                    v.lo = [c as u32; LANES];
-                    v.hi = [(c >> 32) as u32; LANES];
+                    v.lo = [c as u32; MAX_LANES];
+                    v.hi = [(c >> 32) as u32; MAX_LANES];
                 }
             }
             if changes {
@@ -186,13 +186,13 @@ impl Exec<'_> {
         let active = exec & lanes;
         let (mut mask, mut mask_undef) = (0, 0);
         if let Some(reg) = op.mask {
-            mask = w.pair(PReg(reg));
-            mask_undef = w.pair_undef(PReg(reg)) & active;
+            mask = w.mask(PReg(reg));
+            mask_undef = w.mask_undef(PReg(reg)) & active;
         }
         if undef || mask_undef != 0 {
             self.fetch_undefined(w, op);
             undef = mask_undef != 0
-                || (0..LANES).any(|l| {
+                || (0..MAX_LANES).any(|l| {
                     active >> l & 1 != 0 && self.u.iter().fold(0, |acc, s| acc | s.lo[l] | s.hi[l]) != 0
                 });
         }

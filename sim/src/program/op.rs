@@ -5,7 +5,7 @@ use crate::exec::valu::{self, Kernel};
 use crate::exec::{self, Handler, lanes, salu};
 use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
-use crate::wave::LANES;
+use crate::wave::MAX_LANES;
 use mir::isa::{
     Comparison, Format, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw, Role, Unit,
     ValueType,
@@ -235,7 +235,7 @@ fn preg(operand: &Operand) -> Option<(PReg, u8)> {
 #[derive(Clone, Debug)]
 pub struct Permutation {
     /// For each lane the lane that it reads.
-    pub from: [u8; LANES],
+    pub from: [u8; MAX_LANES],
     /// Lanes whose source exists.
     pub exists: u64,
     /// Lanes that the row and bank masks enable.
@@ -310,13 +310,17 @@ impl Op {
                 srcs.push(Source { src, dwords, ty: desc.ty });
             } else if let Operand::Imm(value) = *operand {
                 imm = value;
-                srcs.push(Source { src: Src::K(value as u64), dwords: desc.dwords.max(1), ty: desc.ty });
+                srcs.push(Source {
+                    src: Src::K(value as u64),
+                    dwords: desc.dwords(target.wave()).max(1),
+                    ty: desc.ty,
+                });
             }
         }
         if accumulates(inst.op) {
             srcs.extend(accumulator);
         }
-        for (first, dwords, written) in (facts.implicit & Implicit::LISTED).registers() {
+        for (first, dwords, written) in (facts.implicit & Implicit::LISTED).registers(target.wave()) {
             let range = RegRange { first: first.0, len: dwords as u8 };
             match (first, written) {
                 (PReg::EXEC_LO, true) => writes.push(range),
@@ -435,6 +439,10 @@ impl Op {
             wide_store: wide_store(),
             rfe: matches!(op, Opcode::S_RFE_B64 | Opcode::S_RFE_RESTORE_B64),
             vskip: op == Opcode::S_SETVSKIP,
+            ds: class == Class::Lds,
+            lanes: facts.implicit.contains(Implicit::EXEC_USE),
+            waits: target.waits().waited_for(&this.inst),
+            depctr: (op == Opcode::S_WAITCNT_DEPCTR).then_some(this.imm as u16),
         };
         this.effects = Effects::new(&hazard_facts, target.generation());
         this

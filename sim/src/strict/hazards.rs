@@ -1,7 +1,7 @@
 //! Wait states that hardware leaves to the programmer.
 //!
 //! Each rule names a producer, a consumer and the number of *wait states* (issued instructions, `s_nop n` counting n + 1)
-//! that must lie between them. The table was written from the manuals' lists of "manually inserted wait states" and shares nothing with
+//! that must lie between them, or that nothing but certain instructions ends it. The table was written from the manuals' lists of "manually inserted wait states" and shares nothing with
 //! the pass of the compiler that inserts them.
 //!
 //! When an instruction is decoded, the rules become two lists: *slots* whose clock it sets, and slots whose clock it compares.
@@ -9,7 +9,7 @@
 
 use super::waits::RegRange;
 use mir::machine::PReg;
-use mir::target::Generation;
+use mir::target::{Counter, Generation, WaitCounts};
 use smallvec::SmallVec;
 
 /// A rule, as reported.
@@ -17,9 +17,32 @@ use smallvec::SmallVec;
 pub struct Rule {
     /// What must not follow what too closely.
     pub name: &'static str,
-    /// Wait states by generation (GFX6 to GFX10); 0 where the hardware takes care.
-    pub states: [u8; Generation::COUNT],
+    /// What must lie between them.
+    pub needed: Needed,
 }
+
+/// What a rule asks for.
+#[derive(Clone, Copy, Debug)]
+pub enum Needed {
+    /// Wait states by generation (GFX6 to GFX10); 0 where the hardware takes care.
+    States([u8; Generation::COUNT]),
+    /// An instruction that ends the hazard ([`Facts::ends`]), on these generations.
+    End(&'static [Generation]),
+}
+
+impl Needed {
+    /// Wait states on `generation`, [`UNTIL_ENDED`], or 0.
+    fn on(self, generation: Generation) -> u8 {
+        match self {
+            Self::States(states) => states[generation as usize],
+            Self::End(generations) if generations.contains(&generation) => UNTIL_ENDED,
+            Self::End(_) => 0,
+        }
+    }
+}
+
+/// Stands for wait states in a check that no number of them satisfies.
+pub const UNTIL_ENDED: u8 = u8::MAX;
 
 macro_rules! rules {
     ($($id:ident: $name:literal, $states:expr, $source:literal;)*) => {
@@ -31,26 +54,31 @@ macro_rules! rules {
         /// The rules, with their sources in the last column.
         pub static RULES: &[Rule] = &[$({
             const _SOURCE: &str = $source;
-            Rule { name: $name, states: $states }
+            Rule { name: $name, needed: $states }
         }),*];
     };
 }
 
+const GFX10: &[Generation] = &[Generation::Gfx10];
+
 rules! {
-    SetregGetreg: "s_setreg, then s_getreg of the same register", [1, 1, 2, 2, 0], "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
-    SetregSetreg: "s_setreg, then s_setreg of the same register", [1, 1, 2, 2, 0], "LLVM's hazard recogniser; ERRATA E8";
-    ValuSgprVmem: "VALU writes an SGPR, then VMEM reads it", [0, 0, 5, 5, 0], "GCN3 and Vega ISA";
-    ValuSgprLaneSelect: "VALU writes an SGPR, then v_readlane or v_writelane selects the lane by it", [4, 4, 4, 4, 0], "all manuals";
-    ValuVccDivFmas: "VALU writes VCC, then v_div_fmas", [4, 4, 4, 4, 0], "all manuals";
-    ValuExecDpp: "VALU writes EXEC, then a DPP operation", [0, 0, 5, 5, 0], "GCN3 and Vega ISA";
-    ValuVgprDpp: "VALU writes a VGPR, then a DPP operation reads it", [0, 0, 2, 2, 0], "GCN3 and Vega ISA";
-    ValuMaskAsData: "VALU writes VCC or EXEC, then VALU reads VCCZ or EXECZ as data", [5, 5, 5, 5, 0], "all manuals";
-    SaluM0Use: "SALU writes M0, then an LDS add-TID, LDS DMA, s_movrel, v_interp, GDS or s_sendmsg uses it", [0, 0, 1, 1, 0], "GCN3 and Vega ISA";
-    StoreData: "a store of more than 64 bits, then a VALU write of its data", [0, 1, 1, 1, 0], "all manuals; not where soffset is an SGPR";
-    SgprSmrd: "VALU writes an SGPR, then SMRD reads it", [4, 0, 0, 0, 0], "Southern Islands ISA";
-    SaluSgprSbuffer: "SALU writes an SGPR, then s_buffer_load reads it", [4, 0, 0, 0, 0], "Southern Islands ISA";
-    TrapstsRfe: "s_setreg TRAPSTS, then s_rfe", [1, 1, 1, 1, 0], "all manuals";
-    SetregVskip: "s_setreg of MODE.vskip, then a vector operation", [2, 2, 2, 2, 0], "all manuals";
+    SetregGetreg: "s_setreg, then s_getreg of the same register", Needed::States([1, 1, 2, 2, 0]), "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
+    SetregSetreg: "s_setreg, then s_setreg of the same register", Needed::States([1, 1, 2, 2, 0]), "LLVM's hazard recogniser; ERRATA E8";
+    ValuSgprVmem: "VALU writes an SGPR, then VMEM reads it", Needed::States([0, 0, 5, 5, 0]), "GCN3 and Vega ISA";
+    ValuSgprLaneSelect: "VALU writes an SGPR, then v_readlane or v_writelane selects the lane by it", Needed::States([4, 4, 4, 4, 0]), "all manuals";
+    ValuVccDivFmas: "VALU writes VCC, then v_div_fmas", Needed::States([4, 4, 4, 4, 0]), "all manuals";
+    ValuExecDpp: "VALU writes EXEC, then a DPP operation", Needed::States([0, 0, 5, 5, 0]), "GCN3 and Vega ISA";
+    ValuVgprDpp: "VALU writes a VGPR, then a DPP operation reads it", Needed::States([0, 0, 2, 2, 0]), "GCN3 and Vega ISA";
+    ValuMaskAsData: "VALU writes VCC or EXEC, then VALU reads VCCZ or EXECZ as data", Needed::States([5, 5, 5, 5, 0]), "all manuals";
+    SaluM0Use: "SALU writes M0, then an LDS add-TID, LDS DMA, s_movrel, v_interp, GDS or s_sendmsg uses it", Needed::States([0, 0, 1, 1, 0]), "GCN3 and Vega ISA";
+    StoreData: "a store of more than 64 bits, then a VALU write of its data", Needed::States([0, 1, 1, 1, 0]), "all manuals; not where soffset is an SGPR";
+    SgprSmrd: "VALU writes an SGPR, then SMRD reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
+    SaluSgprSbuffer: "SALU writes an SGPR, then s_buffer_load reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
+    TrapstsRfe: "s_setreg TRAPSTS, then s_rfe", Needed::States([1, 1, 1, 1, 0]), "all manuals";
+    VmemSgprScalar: "VMEM or DS reads an SGPR, M0 or EXEC, then a scalar instruction writes it", Needed::End(GFX10), "ACO README-ISA, VMEMtoScalarWriteHazard";
+    SmemSgprValu: "SMEM reads an SGPR, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, SMEMtoVectorWriteHazard";
+    ExecValu: "EXEC is read outside of the VALU, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, VcmpxExecWARHazard";
+    SetregVskip: "s_setreg of MODE.vskip, then a vector operation", Needed::States([2, 2, 2, 2, 0]), "all manuals";
 }
 
 const VALU_SGPR: u16 = 0;
@@ -58,8 +86,11 @@ const SALU_SGPR: u16 = 160;
 const VALU_VGPR: u16 = 320;
 const STORE_VGPR: u16 = 576;
 const SETREG: u16 = 832;
+const VMEM_READ: u16 = 896;
+const SMEM_READ: u16 = 1056;
+const EXEC_READ: u16 = 1216;
 /// Number of slots.
-pub const SLOTS: usize = 896;
+pub const SLOTS: usize = 1217;
 
 /// A comparison that an instruction makes: (slot, wait states, rule).
 pub type Check = (u16, u8, RuleId);
@@ -71,6 +102,8 @@ pub struct Effects {
     pub sets: SmallVec<[u16; 4]>,
     /// Slots compared.
     pub checks: SmallVec<[Check; 2]>,
+    /// Rules whose hazards it ends.
+    pub ends: SmallVec<[RuleId; 2]>,
 }
 
 /// What the rules need to know of an instruction.
@@ -108,6 +141,14 @@ pub struct Facts<'a> {
     pub rfe: bool,
     /// `s_setreg` touches MODE.vskip.
     pub vskip: bool,
+    /// LDS or GDS.
+    pub ds: bool,
+    /// Reads EXEC as the mask of its lanes.
+    pub lanes: bool,
+    /// What it waits for.
+    pub waits: Option<WaitCounts>,
+    /// Immediate of `s_waitcnt_depctr`.
+    pub depctr: Option<u16>,
 }
 
 fn each(ranges: &[RegRange]) -> impl Iterator<Item = u16> {
@@ -122,7 +163,7 @@ impl Effects {
         let vgpr0 = PReg::vgpr(0).0;
         let exec = PReg::EXEC_LO.0;
         let mut check = |slot: u16, rule: RuleId| {
-            let states = RULES[rule as usize].states[generation as usize];
+            let states = RULES[rule as usize].needed.on(generation);
             if states != 0 {
                 out.checks.push((slot, states, rule));
             }
@@ -174,6 +215,18 @@ impl Effects {
         if f.valu || f.vmem {
             check(SETREG + 63, RuleId::SetregVskip);
         }
+        if (f.salu || f.smem) && !f.valu {
+            each(f.writes).filter(|&r| sgpr(r)).for_each(|r| check(VMEM_READ + r, RuleId::VmemSgprScalar));
+        }
+        if f.valu {
+            for r in each(f.writes).filter(|&r| sgpr(r)) {
+                check(SMEM_READ + r, RuleId::SmemSgprValu);
+                if r == exec {
+                    check(EXEC_READ, RuleId::ExecValu);
+                }
+            }
+        }
+        out.mitigations(f, generation);
         for r in each(f.writes) {
             if f.valu && sgpr(r) {
                 out.sets.push(VALU_SGPR + r);
@@ -194,6 +247,40 @@ impl Effects {
         }
         out
     }
+
+    /// Late reads, and what ends the hazards after them.
+    fn mitigations(&mut self, f: &Facts<'_>, generation: Generation) {
+        let needed = |rule: RuleId| RULES[rule as usize].needed.on(generation) == UNTIL_ENDED;
+        let sgpr = |r: &u16| *r < 160;
+        let exec = [PReg::EXEC_LO.0, PReg::EXEC_HI.0];
+        let zero = |counters: &[Counter]| f.waits.is_some_and(|w| counters.iter().all(|&c| w[c] == 0));
+        let depctr = |bits: u16| f.depctr.is_some_and(|imm| imm & bits == 0);
+        if needed(RuleId::VmemSgprScalar) {
+            if f.vmem || f.ds {
+                self.sets.extend(each(f.reads).filter(sgpr).map(|r| VMEM_READ + r));
+                self.sets.extend(exec.map(|r| VMEM_READ + r));
+            }
+            if f.valu || zero(&[Counter::Vm, Counter::Exp, Counter::Lgkm]) || depctr(0b11100) {
+                self.ends.push(RuleId::VmemSgprScalar);
+            }
+        }
+        if needed(RuleId::SmemSgprValu) {
+            if f.smem {
+                self.sets.extend(each(f.reads).filter(sgpr).map(|r| SMEM_READ + r));
+            }
+            if f.salu && !f.writes.is_empty() || zero(&[Counter::Lgkm]) {
+                self.ends.push(RuleId::SmemSgprValu);
+            }
+        }
+        if needed(RuleId::ExecValu) {
+            if !f.valu && (f.lanes || each(f.reads).any(|r| exec.contains(&r))) {
+                self.sets.push(EXEC_READ);
+            }
+            if f.valu && each(f.writes).any(|r| sgpr(&r)) || depctr(1) {
+                self.ends.push(RuleId::ExecValu);
+            }
+        }
+    }
 }
 
 /// The clock of a wave in wait states, and when each slot was last set.
@@ -201,11 +288,13 @@ impl Effects {
 pub struct Clock {
     now: u64,
     set: Vec<u64>,
+    /// When the hazards of a rule were last ended.
+    ended: [u64; RULES.len()],
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { now: 64, set: vec![0; SLOTS] }
+        Self { now: 64, set: vec![0; SLOTS], ended: [0; RULES.len()] }
     }
 }
 
@@ -214,6 +303,7 @@ impl Clock {
     pub fn reset(&mut self) {
         self.now = 64;
         self.set.fill(0);
+        self.ended.fill(0);
     }
 
     /// Issues an instruction with `effects` that takes `states` wait states. `Err`: the rule it violates and the states that are missing.
@@ -222,9 +312,16 @@ impl Clock {
         let mut result = Ok(());
         for &(slot, need, rule) in &effects.checks {
             let between = self.now - self.set[usize::from(slot)];
-            if between < u64::from(need) {
+            if need == UNTIL_ENDED {
+                if self.set[usize::from(slot)] > self.ended[rule as usize] {
+                    result = Err((&RULES[rule as usize], 1, slot));
+                }
+            } else if between < u64::from(need) {
                 result = Err((&RULES[rule as usize], need - between as u8, slot));
             }
+        }
+        for &rule in &effects.ends {
+            self.ended[rule as usize] = self.now;
         }
         self.now += states;
         for &slot in &effects.sets {
@@ -241,6 +338,9 @@ pub fn slot_register(slot: u16) -> Option<PReg> {
         160..320 => Some(PReg(slot - SALU_SGPR)),
         320..576 => Some(PReg::vgpr(slot - VALU_VGPR)),
         576..832 => Some(PReg::vgpr(slot - STORE_VGPR)),
+        VMEM_READ..SMEM_READ => Some(PReg(slot - VMEM_READ)),
+        SMEM_READ..EXEC_READ => Some(PReg(slot - SMEM_READ)),
+        EXEC_READ => Some(PReg::EXEC_LO),
         _ => None,
     }
 }
@@ -248,6 +348,7 @@ pub fn slot_register(slot: u16) -> Option<PReg> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mir::target::hazards::{HAZARDS, Hazard, HazardRegs};
 
     #[test]
     fn wait_states_are_counted() {
@@ -269,12 +370,53 @@ mod tests {
         assert!(gfx6.checks.iter().all(|c| c.2 != RuleId::ValuSgprVmem));
     }
 
+    /// Not a rule of the simulator: whether a block is left by a branch is known when it runs.
+    fn across_branch(hazard: &Hazard) -> bool {
+        hazard.produced == HazardRegs::AcrossBranch
+    }
+
+    /// The hazard stays until an instruction ends it, whatever the distance.
+    #[test]
+    fn late_reads() {
+        let registers = [RegRange { first: 4, len: 2 }];
+        let on = |facts: Facts<'_>| Effects::new(&facts, Generation::Gfx10);
+        let load = on(Facts { smem: true, reads: &registers, ..Facts::default() });
+        let write = on(Facts { valu: true, writes: &registers, ..Facts::default() });
+        let salu = on(Facts { salu: true, writes: &[RegRange { first: 9, len: 1 }], ..Facts::default() });
+        let wait = Generation::Gfx10.waits().max().with(Counter::Lgkm, 0);
+        let wait = on(Facts { waits: Some(wait), ..Facts::default() });
+        for (between, ends) in [(&Effects::default(), false), (&salu, true), (&wait, true)] {
+            let mut clock = Clock::default();
+            clock.issue(&load, 1).unwrap();
+            clock.issue(between, 1000).unwrap();
+            assert_eq!(clock.issue(&write, 1).is_ok(), ends);
+        }
+        let vmem = on(Facts { vmem: true, lanes: true, reads: &registers, ..Facts::default() });
+        let exec = [RegRange { first: PReg::EXEC_LO.0, len: 2 }];
+        let set_exec = on(Facts { salu: true, writes: &exec, ..Facts::default() });
+        let compare = on(Facts { valu: true, writes: &exec, ..Facts::default() });
+        let mut clock = Clock::default();
+        clock.issue(&vmem, 1).unwrap();
+        assert!(clock.issue(&set_exec, 1).is_err() && clock.issue(&compare, 1).is_err());
+        for depctr in [0xffe3, 0xfffe] {
+            clock.issue(&on(Facts { depctr: Some(depctr), ..Facts::default() }), 1).unwrap();
+        }
+        assert!(clock.issue(&set_exec, 1).is_ok());
+        let gfx9 = Facts { smem: true, reads: &registers, ..Facts::default() };
+        assert!(Effects::new(&gfx9, Generation::Gfx9).sets.is_empty());
+    }
+
     /// The compiler's table was written apart from this one: both must name the same hazards with the same wait states.
     #[test]
     fn the_compilers_table_agrees() {
-        let key = |states: &[u8; Generation::COUNT]| *states;
-        let mut ours: Vec<_> = RULES.iter().map(|r| key(&r.states)).collect();
-        let mut theirs: Vec<_> = mir::target::hazards::HAZARDS.iter().map(|h| key(&h.wait_states)).collect();
+        let ours = RULES.iter().map(|r| Generation::ALL.map(|generation| r.needed.on(generation)));
+        let theirs = HAZARDS.iter().filter(|h| !across_branch(h)).map(|h| {
+            Generation::ALL.map(|generation| match h.mitigation(generation) {
+                Some(_) => UNTIL_ENDED,
+                None => h.wait_states(generation),
+            })
+        });
+        let (mut ours, mut theirs): (Vec<_>, Vec<_>) = (ours.collect(), theirs.collect());
         ours.sort_unstable();
         theirs.sort_unstable();
         assert_eq!(ours, theirs);
@@ -296,7 +438,8 @@ mod tests {
             (RuleId::StoreData, [0, 1, 1, 1]),
         ];
         for (rule, states) in expect {
-            assert_eq!(RULES[rule as usize].states[..4], states, "{rule:?}");
+            let ours = Generation::ALL.map(|generation| RULES[rule as usize].needed.on(generation));
+            assert_eq!(ours[..4], states, "{rule:?}");
         }
     }
 }

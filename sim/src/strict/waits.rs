@@ -9,8 +9,9 @@
 //! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
 //! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
 
-use crate::timing::latency;
+use crate::timing::LATENCY;
 use mir::machine::PReg;
+use mir::target::{Counter, WaitCounts};
 use smallvec::SmallVec;
 
 /// What an event is, which decides the order in which it completes.
@@ -33,20 +34,21 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    const COUNT: usize = 7;
+
     fn in_order(self) -> bool {
         !matches!(self, Self::Smem | Self::Flat | Self::Message)
     }
-}
 
-/// The counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counter {
-    /// Vector memory.
-    Vm,
-    /// LDS, GDS, scalar memory, messages.
-    Lgkm,
-    /// Exports; store data on GFX6.
-    Exp,
+    /// Modelled cycles from issue to the result.
+    fn latency(self) -> u64 {
+        match self {
+            Self::Vmem | Self::Flat => LATENCY.vector,
+            Self::Smem => LATENCY.scalar,
+            Self::Lds => LATENCY.lds,
+            Self::Gds | Self::Message | Self::Export => LATENCY.other,
+        }
+    }
 }
 
 /// A range of registers in the numbering of [`PReg`].
@@ -80,27 +82,25 @@ struct Queue {
 /// State of the counters of a wave.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    queues: [Queue; 3],
+    queues: [Queue; Counter::COUNT],
     next_id: u32,
     live: u32,
-    vm_max: u32,
-    lgkm_max: u32,
-    issued: [u32; 8],
+    max: WaitCounts,
+    issued: [u32; EventKind::COUNT],
     /// The wave's time.
     now: u64,
 }
 
 impl Waits {
-    /// Counters that count to `vm_max` and `lgkm_max`, at zero.
-    pub fn new(vm_max: u32, lgkm_max: u32) -> Self {
-        let queue = || Queue { events: Vec::new(), pending: vec![0; REGS] };
+    /// Counters that count to `max`, at zero.
+    pub fn new(max: WaitCounts) -> Self {
+        let queue = |_| Queue { events: Vec::new(), pending: vec![0; REGS] };
         Self {
-            queues: [queue(), queue(), queue()],
+            queues: Counter::ALL.map(queue),
             next_id: 1,
             live: 0,
-            vm_max,
-            lgkm_max,
-            issued: [0; 8],
+            max,
+            issued: [0; EventKind::COUNT],
             now: 0,
         }
     }
@@ -113,7 +113,7 @@ impl Waits {
         }
         self.live = 0;
         self.next_id = 1;
-        self.issued = [0; 8];
+        self.issued = [0; EventKind::COUNT];
         self.now = 0;
     }
 
@@ -147,15 +147,11 @@ impl Waits {
 
     /// Registers that a memory operation of `kind` writes (`Vm`, `Lgkm`) or reads late (`Exp`).
     pub fn issue(&mut self, counter: Counter, kind: EventKind, regs: &[RegRange]) {
-        let max = match counter {
-            Counter::Vm => self.vm_max,
-            Counter::Lgkm => self.lgkm_max,
-            Counter::Exp => 7,
-        };
+        let max = u32::from(self.max[counter]);
         let q = counter as usize;
         if self.queues[q].events.len() as u32 >= max {
             // The hardware does not issue while the counter is at its maximum.
-            self.wait(counter, max - 1);
+            self.wait(counter, max.saturating_sub(1));
         }
         let id = self.next_id;
         self.next_id += 1;
@@ -169,8 +165,23 @@ impl Waits {
                 }
             }
         }
-        let ready = self.now + latency(kind);
+        let ready = self.now + kind.latency();
         self.queues[q].events.push(Event { id, kind, ready, regs: regs.into() });
+    }
+
+    /// The wave has waited for all of `counts`. Returns when the model has that happen.
+    pub fn wait_for(&mut self, counts: WaitCounts) -> u64 {
+        counts.iter().map(|(counter, n)| self.wait(counter, n.into())).max().unwrap_or(0)
+    }
+
+    /// The counter of a vector memory instruction: stores have one of their own on some generations.
+    pub fn vector_counter(&self, returns: bool) -> Counter {
+        if returns || self.max[Counter::Vs] == 0 { Counter::Vm } else { Counter::Vs }
+    }
+
+    /// Whether a wait for `counts` has anything to wait for.
+    pub fn exceeds(&self, counts: WaitCounts) -> bool {
+        counts.iter().any(|(counter, n)| self.outstanding(counter) > u32::from(n))
     }
 
     /// The wave has waited until `counter <= n`. Returns when the model has that happen.
@@ -200,7 +211,7 @@ impl Waits {
             return until;
         }
         // Count each in-order kind, then let its oldest go.
-        let mut left = [0u32; 8];
+        let mut left = [0u32; EventKind::COUNT];
         for e in events.iter() {
             left[e.kind as usize] += 1;
         }
@@ -226,18 +237,12 @@ impl Waits {
     /// The counter that must be waited for before `reg` may be read.
     pub fn blocks_read(&self, reg: u16) -> Option<Counter> {
         let at = |c: Counter| self.queues[c as usize].pending.get(usize::from(reg)).is_some_and(|p| *p != 0);
-        if at(Counter::Vm) {
-            Some(Counter::Vm)
-        } else if at(Counter::Lgkm) {
-            Some(Counter::Lgkm)
-        } else {
-            None
-        }
+        [Counter::Vm, Counter::Lgkm].into_iter().find(|&counter| at(counter))
     }
 
     /// The counter that must be waited for before `reg` may be written, by an event of `kind` or (`None`) at once.
     pub fn blocks_write(&self, reg: u16, kind: Option<EventKind>) -> Option<Counter> {
-        for counter in [Counter::Vm, Counter::Lgkm, Counter::Exp] {
+        for counter in Counter::ALL {
             let queue = &self.queues[counter as usize];
             let Some(&id) = queue.pending.get(usize::from(reg)) else { continue };
             if id == 0 {
@@ -262,13 +267,18 @@ pub fn vgpr(n: u16) -> u16 {
 mod tests {
     use super::*;
 
+    /// GFX9's, but for vmcnt.
+    fn max(vm: u8) -> WaitCounts {
+        WaitCounts::from([vm, 7, 15, 0])
+    }
+
     fn one(first: u16) -> [RegRange; 1] {
         [RegRange { first, len: 1 }]
     }
 
     #[test]
     fn vector_memory_completes_in_order() {
-        let mut w = Waits::new(63, 15);
+        let mut w = Waits::new(max(63));
         w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(1)));
         w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(2)));
         assert_eq!(w.blocks_read(vgpr(1)), Some(Counter::Vm));
@@ -283,7 +293,7 @@ mod tests {
 
     #[test]
     fn scalar_loads_need_zero() {
-        let mut w = Waits::new(63, 15);
+        let mut w = Waits::new(max(63));
         w.issue(Counter::Lgkm, EventKind::Smem, &one(4));
         w.issue(Counter::Lgkm, EventKind::Lds, &one(vgpr(0)));
         w.issue(Counter::Lgkm, EventKind::Lds, &one(vgpr(1)));
@@ -300,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_full_counter_stalls() {
-        let mut w = Waits::new(2, 15);
+        let mut w = Waits::new(max(2));
         for i in 0..3 {
             w.issue(Counter::Vm, EventKind::Vmem, &one(vgpr(i)));
         }

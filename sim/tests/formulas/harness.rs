@@ -2,10 +2,10 @@
 
 use mir::isa::{Format, Opcode, OperandKind, Role, encode};
 use mir::machine::{Encoding, Inst, Modifiers, Operand, PReg};
-use mir::target::Target;
+use mir::target::{Target, WaveSize};
 use sim::exec::{Exec, Group, Launch};
 use sim::program::Op;
-use sim::wave::{LANES, Lanes, Wave};
+use sim::wave::{Lanes, MAX_LANES, Wave};
 use sim::{Config, Memory, Report};
 
 /// First VGPR of source `k`.
@@ -44,13 +44,15 @@ pub fn instruction(op: Opcode, mods: Modifiers, encoding: Encoding) -> Option<In
                 OperandKind::LaneMask if defined => Operand::preg(PReg::sgpr(MASK_OUT), 2),
                 OperandKind::LaneMask if encoding == Encoding::E32 => Operand::preg(PReg::VCC_LO, 2),
                 OperandKind::LaneMask => Operand::preg(PReg::sgpr(MASK_IN), 2),
-                OperandKind::Vgpr if defined => Operand::preg(PReg::vgpr(DEST), desc.dwords),
+                OperandKind::Vgpr if defined => Operand::preg(PReg::vgpr(DEST), desc.dwords(WaveSize::W64)),
                 OperandKind::Vgpr | OperandKind::VectorSrc => {
-                    Operand::preg(PReg::vgpr(*vectors.next()?), desc.dwords)
+                    Operand::preg(PReg::vgpr(*vectors.next()?), desc.dwords(WaveSize::W64))
                 }
-                OperandKind::Sgpr if scalar && defined => Operand::preg(PReg::sgpr(SCALAR_DEST), desc.dwords),
+                OperandKind::Sgpr if scalar && defined => {
+                    Operand::preg(PReg::sgpr(SCALAR_DEST), desc.dwords(WaveSize::W64))
+                }
                 OperandKind::Sgpr | OperandKind::ScalarSrc if scalar => {
-                    Operand::preg(PReg::sgpr(*scalars.next()?), desc.dwords)
+                    Operand::preg(PReg::sgpr(*scalars.next()?), desc.dwords(WaveSize::W64))
                 }
                 _ => return None,
             })
@@ -78,12 +80,11 @@ pub struct Bench {
 impl Bench {
     /// A bench for `target`.
     pub fn new(target: Target) -> Self {
-        let counts = target.waits().max();
-        let mut wave = Wave::new(counts.vm.into(), counts.lgkm.into());
+        let mut wave = Wave::new(target.wave(), target.waits().max());
         wave.reset(1, 256);
         for n in 0..64 {
             wave.set_s(PReg::sgpr(n), 0);
-            wave.set_v(usize::from(n), [0; LANES]);
+            wave.set_v(usize::from(n), [0; MAX_LANES]);
         }
         wave.set_pair(PReg::EXEC_LO, u64::MAX, 0);
         wave.set_pair(PReg::VCC_LO, 0, 0);
@@ -127,7 +128,7 @@ impl Bench {
     }
 
     /// Sets a VGPR, or two.
-    pub fn set_wide(&mut self, n: u16, values: &[u64; LANES]) {
+    pub fn set_wide(&mut self, n: u16, values: &[u64; MAX_LANES]) {
         self.wave.set_v(usize::from(n), values.map(|x| x as u32));
         self.wave.set_v(usize::from(n) + 1, values.map(|x| (x >> 32) as u32));
     }
@@ -218,7 +219,12 @@ impl Inputs {
             edges.extend([0x3f80_0000_0000_0000, 0x4190_0000_0123_4567]);
         }
         let pairs = edges.len() * edges.len();
-        Self { state: fastrand::Rng::with_seed(seed), edges, next: 0, left: pairs.div_ceil(LANES) + batches }
+        Self {
+            state: fastrand::Rng::with_seed(seed),
+            edges,
+            next: 0,
+            left: pairs.div_ceil(MAX_LANES) + batches,
+        }
     }
 
     fn random(&mut self, wide: bool) -> u64 {
@@ -235,10 +241,10 @@ impl Inputs {
     }
 
     /// The next batch of three operands.
-    pub fn batch(&mut self, wide: bool) -> Option<[[u64; LANES]; 3]> {
+    pub fn batch(&mut self, wide: bool) -> Option<[[u64; MAX_LANES]; 3]> {
         self.left = self.left.checked_sub(1)?;
-        let mut out = [[0; LANES]; 3];
-        for l in 0..LANES {
+        let mut out = [[0; MAX_LANES]; 3];
+        for l in 0..MAX_LANES {
             let n = self.edges.len();
             let edges = (self.next < n * n).then(|| [self.edges[self.next % n], self.edges[self.next / n]]);
             self.next += 1;

@@ -4,7 +4,7 @@ use crate::harness::{Bench, DEST, targets};
 use mir::isa::Opcode;
 use mir::machine::{Inst, ModFlags, Operand, PReg};
 use mir::target::{Generation, Target};
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 
 const SIZE: usize = 8;
 
@@ -113,7 +113,7 @@ fn address_modes_filters_and_offsets() {
             let shift = |_| 2 | 0x3f << 8;
             set(&mut bench, &[&shift, &|l| normal(place(l).0), &|l| normal(place(l).1)]);
             go(&mut bench, image(Opcode::IMAGE_SAMPLE_LZ_O, 1, 3, true));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let (x, y) = place(l);
                 let want = bilinear(x, y, |i, j| addressed(mode, i + 2, j - 1).into());
                 let got = f64::from(f32::from_bits(bench.lanes(DEST)[l]));
@@ -130,7 +130,7 @@ fn the_level_of_detail_chooses_the_filter() {
         // Linear near by, nearest far away.
         set_image(&mut bench, base, CLAMP, 0, [1, 0]);
         let expect = |bench: &Bench, far: &dyn Fn(usize) -> bool, what: &str| {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let (x, y) = place(l);
                 let at = |i, j| f64::from(addressed(CLAMP, i, j));
                 let want = if far(l) { at(x.floor() as i64, y.floor() as i64) } else { bilinear(x, y, at) };
@@ -154,7 +154,7 @@ fn the_level_of_detail_chooses_the_filter() {
         let row = |l: usize| normal(place(l & !3).1);
         set(&mut bench, &[&together, &row, &odd]);
         go(&mut bench, image(Opcode::IMAGE_SAMPLE_CL, 1, 3, true));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let (px, py) = place(l & !3);
             let at = |i, j| f64::from(addressed(CLAMP, i, j));
             let want =
@@ -194,14 +194,14 @@ fn depth_comparison_and_gathers() {
             go(&mut bench, image(Opcode::IMAGE_SAMPLE_C_LZ, 1, 3, true));
             let passes =
                 |l: usize, i: i64, j: i64| f64::from(u8::from(holds(reference(l), addressed(CLAMP, i, j))));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let want = bilinear(place(l).0, place(l).1, |i, j| passes(l, i, j));
                 let got = f64::from(f32::from_bits(bench.lanes(DEST)[l]));
                 assert!((got - want).abs() < 1e-5, "{target} compare {compare} lane {l}: {got} {want}");
             }
             go(&mut bench, image(Opcode::IMAGE_GATHER4_C_LZ, 4, 3, true));
             for (k, (dx, dy)) in [(0, 1), (1, 1), (1, 0), (0, 0)].into_iter().enumerate() {
-                for l in 0..LANES {
+                for l in 0..MAX_LANES {
                     let (i, j) =
                         ((place(l).0 - 0.5).floor() as i64 + dx, (place(l).1 - 0.5).floor() as i64 + dy);
                     let got = f32::from_bits(bench.lanes(DEST + k as u16)[l]);
@@ -211,7 +211,7 @@ fn depth_comparison_and_gathers() {
         }
         set(&mut bench, &[&x, &y]);
         go(&mut bench, image(Opcode::IMAGE_GATHER4_LZ, 4, 2, true));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let (i, j) = ((place(l).0 - 0.5).floor() as i64, (place(l).1 - 0.5).floor() as i64);
             assert_eq!(f32::from_bits(bench.lanes(DEST + 3)[l]), addressed(CLAMP, i, j), "{target} lane {l}");
         }
@@ -227,7 +227,7 @@ fn raw_texels_status_and_halves() {
         let mut load = image(Opcode::IMAGE_LOAD_PCK, 2, 2, false);
         load.mods.flags = ModFlags::UNORM | ModFlags::TFE;
         go(&mut bench, load);
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let want = texel(l as i64 % 8, l as i64 / 8).to_bits();
             assert_eq!((bench.lanes(DEST)[l], bench.lanes(DEST + 1)[l]), (want, 0), "{target} lane {l}");
         }
@@ -241,13 +241,13 @@ fn raw_texels_status_and_halves() {
             let mut load = image(Opcode::IMAGE_LOAD, 1, 2, false);
             load.mods.flags = ModFlags::UNORM | ModFlags::D16;
             go(&mut bench, load);
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let want = sim::fp::f64_to_f16(texel(7 - l as i64 % 8, l as i64 / 8).into()) as u32;
                 assert_eq!(bench.lanes(DEST)[l], want, "{target} lane {l}");
             }
             let mut store = image(Opcode::IMAGE_STORE, 1, 2, false);
             store.mods.flags = ModFlags::UNORM | ModFlags::D16;
-            bench.wave.set_v(usize::from(DEST), [0x3e00; LANES]);
+            bench.wave.set_v(usize::from(DEST), [0x3e00; MAX_LANES]);
             go(&mut bench, store);
             let mut load = image(Opcode::IMAGE_LOAD_PCK, 1, 2, false);
             load.mods.flags = ModFlags::UNORM;
@@ -276,7 +276,7 @@ fn formatted_transfers_to_lds() {
         let mut inst = Inst::new(op, operands);
         inst.mods.flags = ModFlags::IDXEN;
         go(&mut bench, inst);
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let at = 64 + 4 * l;
             let got = f32::from_le_bytes(bench.group.lds[at..at + 4].try_into().expect("four bytes"));
             assert_eq!(got, (3 * l) as f32 / 255.0, "{target} lane {l}");

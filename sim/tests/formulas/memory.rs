@@ -4,7 +4,7 @@ use crate::harness::{Bench, DEST, targets};
 use mir::isa::Opcode;
 use mir::machine::{Inst, ModFlags, Operand, PReg};
 use mir::target::Features;
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 
 fn v(n: u16) -> Operand {
     Operand::preg(PReg::vgpr(n), 1)
@@ -41,7 +41,7 @@ fn lds_operations_on_two_places() {
     for target in targets() {
         let mut bench = Bench::new(target);
         set_lds(&mut bench, 0..1024);
-        let addresses: [u64; LANES] = std::array::from_fn(|l| 4 * l as u64);
+        let addresses: [u64; MAX_LANES] = std::array::from_fn(|l| 4 * l as u64);
         bench.set_wide(10, &addresses);
         let mut add = Inst::new(Opcode::DS_ADD_SRC2_U32, [v(10)]);
         add.mods.offset = 100;
@@ -67,7 +67,7 @@ fn gds_is_memory_of_the_dispatch() {
     bench.set_gds(region.address());
     bench.wave.set_s(PReg::M0, 16 << 16 | 128);
     bench.set_wide(10, &std::array::from_fn(|l| 4 * (l as u64 % 2)));
-    bench.set_wide(14, &[3; LANES]);
+    bench.set_wide(14, &[3; MAX_LANES]);
     let mut add = Inst::new(Opcode::DS_ADD_RTN_U32, [v(DEST), v(10), v(14)]);
     add.mods.flags = ModFlags::GDS;
     go(&mut bench, add.clone());
@@ -110,7 +110,7 @@ fn formats_of_buffers() {
         let mut load = Inst::new(Opcode::BUFFER_LOAD_FORMAT_XYZW, operands(4));
         load.mods.flags = ModFlags::OFFEN;
         go(&mut bench, load);
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             for c in 0..4 {
                 let want = (4 * l + 3 - c) as f32 / 255.0;
                 assert_eq!(bench.lanes(DEST + c as u16)[l], want.to_bits(), "{target} lane {l}");
@@ -122,7 +122,7 @@ fn formats_of_buffers() {
         typed.mods.dmask = 5 | 5 << 4;
         go(&mut bench, typed);
         let half = |at: usize| i32::from(i16::from_le_bytes([at as u8, at as u8 + 1]));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             assert_eq!(bench.lanes(DEST)[l] as i32, half(4 * l));
             assert_eq!(bench.lanes(DEST + 1)[l] as i32, half(4 * l + 2));
         }
@@ -161,7 +161,7 @@ fn flat_reaches_lds_and_memory() {
         };
         bench.set_wide(10, &std::array::from_fn(address));
         go(&mut bench, Inst::new(Opcode::FLAT_LOAD_DWORD, [v(DEST), Operand::preg(PReg::vgpr(10), 2)]));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let want = if l % 2 == 0 { 1000 + l as u32 } else { 0x0707_0707 };
             assert_eq!(bench.lanes(DEST)[l], want);
         }
@@ -204,15 +204,15 @@ fn images_load_store_and_sample() {
             inst
         };
         let unorm = |x: u8| f32::from(x) / 255.0;
-        let x: [u64; LANES] = std::array::from_fn(|l| l as u64 % 9);
-        let y: [u64; LANES] = std::array::from_fn(|l| l as u64 / 8);
+        let x: [u64; MAX_LANES] = std::array::from_fn(|l| l as u64 % 9);
+        let y: [u64; MAX_LANES] = std::array::from_fn(|l| l as u64 / 8);
         let set = |bench: &mut Bench, f: &dyn Fn(u64) -> u64| {
             bench.wave.set_v(10, x.map(|v| f(v) as u32));
             bench.wave.set_v(11, y.map(|v| f(v) as u32));
         };
         set(&mut bench, &|v| v);
         go(&mut bench, image(Opcode::IMAGE_LOAD, 2, 0b1010, false));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let (px, py) = (x[l] as usize, y[l] as usize);
             for (r, c) in [(0, 1), (1, 3)] {
                 let want = if px < 8 { unorm(texel(px, py, c)) } else { 0.0 };
@@ -225,7 +225,7 @@ fn images_load_store_and_sample() {
             bench.wave.set_v(10, x.map(|v| (v as f32 + shift).to_bits()));
             bench.wave.set_v(11, y.map(|v| (v as f32 + 0.5).to_bits()));
             go(&mut bench, image(Opcode::IMAGE_SAMPLE_LZ, 1, 1, true));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let at = |px: usize| unorm(texel(px.min(7), y[l] as usize, 0));
                 let px = x[l] as usize;
                 let want = if shift == 1.0 { (at(px) + at(px + 1)) / 2.0 } else { at(px) };
@@ -235,7 +235,7 @@ fn images_load_store_and_sample() {
         }
         set(&mut bench, &|v| v);
         for c in 0..4 {
-            bench.wave.set_v(usize::from(DEST) + c, [(c as f32 / 3.0).to_bits(); LANES]);
+            bench.wave.set_v(usize::from(DEST) + c, [(c as f32 / 3.0).to_bits(); MAX_LANES]);
         }
         go(&mut bench, image(Opcode::IMAGE_STORE, 4, 15, false));
         assert_eq!(bench.memory.bytes(id)[..8], [0, 85, 170, 255, 0, 85, 170, 255], "{target}");

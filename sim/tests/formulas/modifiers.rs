@@ -6,13 +6,13 @@ use mir::machine::{
     Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Sdwa, SdwaSel, SdwaUnused,
 };
 use mir::target::{Features, Generation, Target};
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 
 fn on(name: &str) -> Target {
     Target::new(Target::processor_by_name(name).expect("in the table"))
 }
 
-fn noise(seed: u64) -> [u64; LANES] {
+fn noise(seed: u64) -> [u64; MAX_LANES] {
     let mut rng = fastrand::Rng::with_seed(seed);
     std::array::from_fn(|_| rng.u64(..))
 }
@@ -51,7 +51,7 @@ fn sub_dword_operands() {
                         bench.set_wide(SOURCES[1], &y);
                         bench.set_wide(DEST, &old);
                         bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-                        for l in 0..LANES {
+                        for l in 0..MAX_LANES {
                             let (p, q) = (part(x[l], a, sext & 1 != 0), part(y[l], b, sext & 2 != 0));
                             let r = if op == Opcode::V_ADD_U32 {
                                 p + q
@@ -148,7 +148,7 @@ fn halves_by_op_sel() {
             }
             bench.set_wide(DEST, &old);
             bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let half = |k: usize| x[k][l] >> (if op_sel >> k & 1 != 0 { 16 } else { 0 }) & 0xffff;
                 let r = (half(0) * half(1) + half(2)) & 0xffff;
                 let want = if op_sel & 8 != 0 { r << 16 | old[l] & 0xffff } else { r | old[l] & 0xffff_0000 };
@@ -170,12 +170,14 @@ fn halves_by_op_sel() {
             let ready = bench.prepare(&inst).expect("encodes");
             // Small integers: products are exact.
             let value = |k: u64| 0x3c00u64 + k * 0x400;
-            let x: [u64; LANES] = std::array::from_fn(|l| value(l as u64 % 4) | value(l as u64 % 3) << 16);
-            let y: [u64; LANES] = std::array::from_fn(|l| value(l as u64 % 5) | value(l as u64 % 2) << 16);
+            let x: [u64; MAX_LANES] =
+                std::array::from_fn(|l| value(l as u64 % 4) | value(l as u64 % 3) << 16);
+            let y: [u64; MAX_LANES] =
+                std::array::from_fn(|l| value(l as u64 % 5) | value(l as u64 % 2) << 16);
             bench.set_wide(SOURCES[0], &x);
             bench.set_wide(SOURCES[1], &y);
             bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let part =
                     |x: u64, k: u32, sel: u8| (x >> (16 * (u32::from(sel >> k) & 1)) & 0x7fff) - 0x3c00;
                 let sign = |neg: u8| u64::from((neg & 1) ^ (neg >> 1 & 1)) << 15;
@@ -197,8 +199,8 @@ fn modes_of_floating_point_results() {
         let inst =
             instruction(op, Modifiers { omod, flags, ..Modifiers::default() }, Encoding::E64).expect("plain");
         let ready = bench.prepare(&inst).expect("encodes");
-        bench.set_wide(SOURCES[0], &[u64::from(a); LANES]);
-        bench.set_wide(SOURCES[1], &[u64::from(b); LANES]);
+        bench.set_wide(SOURCES[0], &[u64::from(a); MAX_LANES]);
+        bench.set_wide(SOURCES[1], &[u64::from(b); MAX_LANES]);
         bench.wave.mode = mode;
         bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
         bench.lanes(DEST)[17]
@@ -227,8 +229,8 @@ fn modes_of_floating_point_results() {
         let mods = Modifiers { op_sel_hi: 3, ..Modifiers::default() };
         let inst = instruction(Opcode::V_PK_MUL_F16, mods, Encoding::Auto).expect("plain");
         let ready = bench.prepare(&inst).expect("encodes");
-        bench.set_wide(SOURCES[0], &[a; LANES]);
-        bench.set_wide(SOURCES[1], &[b; LANES]);
+        bench.set_wide(SOURCES[0], &[a; MAX_LANES]);
+        bench.set_wide(SOURCES[1], &[b; MAX_LANES]);
         bench.wave.mode = mode;
         bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
         bench.lanes(DEST)[17]
@@ -260,12 +262,12 @@ fn lanes_exchange_values() {
         go(&mut bench, Inst::new(Opcode::V_WRITELANE_B32, [v(DEST), s(50), Operand::Imm(0)]));
         assert_eq!((bench.lanes(DEST)[0], bench.lanes(DEST)[1]), (x[37] as u32, 0));
         if Opcode::DS_BPERMUTE_B32.info().exists_on(&target) {
-            let address: [u64; LANES] = std::array::from_fn(|l| 4 * ((l as u64 * 7 + 3) % 64));
+            let address: [u64; MAX_LANES] = std::array::from_fn(|l| 4 * ((l as u64 * 7 + 3) % 64));
             bench.set_wide(SOURCES[1], &address);
             for op in [Opcode::DS_BPERMUTE_B32, Opcode::DS_PERMUTE_B32] {
-                bench.set_wide(DEST, &[9; LANES]);
+                bench.set_wide(DEST, &[9; MAX_LANES]);
                 go(&mut bench, Inst::new(op, [v(DEST), v(SOURCES[1]), v(SOURCES[0])]));
-                for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+                for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
                     let from = if op == Opcode::DS_BPERMUTE_B32 {
                         (l * 7 + 3) % 64
                     } else {
@@ -280,7 +282,7 @@ fn lanes_exchange_values() {
         swizzle.mods.offset = 0x401f;
         bench.wave.set_pair(PReg::EXEC_LO, u64::MAX, 0);
         go(&mut bench, swizzle);
-        assert!((0..LANES).all(|l| bench.lanes(DEST)[l] == x[l ^ 16] as u32));
+        assert!((0..MAX_LANES).all(|l| bench.lanes(DEST)[l] == x[l ^ 16] as u32));
         if Opcode::V_MOVRELS_B32.info().exists_on(&target) {
             bench.wave.set_s(PReg::M0, 4);
             go(&mut bench, Inst::new(Opcode::V_MOVRELS_B32, [v(DEST), v(SOURCES[0] - 4)]));

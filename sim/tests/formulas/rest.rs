@@ -8,7 +8,7 @@ use mir::target::Target;
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert};
 use sim::program::Op;
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 
 fn v(n: u16) -> Operand {
     Operand::preg(PReg::vgpr(n), 1)
@@ -44,7 +44,7 @@ fn each(
         bench.wave.set_pair(PReg::VCC_LO, mask, 0);
         bench.wave.set_pair(PReg::sgpr(MASK_IN), mask, 0);
         bench.run(&op).unwrap_or_else(|r| panic!("{target} {}: {r}", op.text(&target)));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let x = [0, 1, 2].map(|k| batch[k][l]);
             if let Err(why) = check(&bench, l, x, mask >> l & 1 != 0) {
                 panic!("{target} {} lane {l}, {x:x?}: {why}", op.text(&target));
@@ -122,11 +122,11 @@ fn division_is_scaled_as_the_manual_says() {
                 let mut inputs = Inputs::new(wide, 20, 7);
                 while let Some([a, b, c]) = inputs.batch(wide) {
                     // Edge cases are pairs of the first two.
-                    let x: [[u64; 3]; LANES] = std::array::from_fn(|l| pick([c[l], a[l], b[l]]));
+                    let x: [[u64; 3]; MAX_LANES] = std::array::from_fn(|l| pick([c[l], a[l], b[l]]));
                     (0..3).for_each(|k| bench.set_wide(SOURCES[k], &std::array::from_fn(|l| x[l][k])));
                     bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
                     let (mask, _) = op.sdst.expect("it writes a mask");
-                    for l in 0..LANES {
+                    for l in 0..MAX_LANES {
                         let flag = bench.wave.pair(PReg(mask)) >> l & 1 != 0;
                         let (result, want) = if wide {
                             let (want, flag) = div_scale::<Double>(x[l], (768, 128, 53));
@@ -329,7 +329,7 @@ fn sums_of_differences_in_four_dwords() {
             bench.set_wide(SOURCES[2], &c);
             bench.set_wide(SOURCES[2] + 2, &a);
             bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let (window, pattern) = (a[l].to_le_bytes(), (b[l] as u32).to_le_bytes());
                 let old = [c[l] as u32, (c[l] >> 32) as u32, a[l] as u32, (a[l] >> 32) as u32];
                 for k in 0..4 {
@@ -367,7 +367,7 @@ fn swaps_and_moves_by_index() {
         let active = |l: usize| exec >> l & 1 != 0;
         let copied = |l: usize| if active(l) { b[l] as u32 } else { a[l] as u32 };
         if let Some([x, y]) = run(Opcode::V_SWAP_B32, [40, 50], 0) {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 assert_eq!(
                     (x[l], y[l]),
                     if active(l) { (b[l] as u32, a[l] as u32) } else { (a[l] as u32, b[l] as u32) }
@@ -381,7 +381,7 @@ fn swaps_and_moves_by_index() {
             (Opcode::V_MOVRELSD_B32, [33, 43]),
         ] {
             if let Some([x, y]) = run(op, operands, 7) {
-                assert!((0..LANES).all(|l| x[l] == copied(l) && y[l] == b[l] as u32), "{target} {op:?}");
+                assert!((0..MAX_LANES).all(|l| x[l] == copied(l) && y[l] == b[l] as u32), "{target} {op:?}");
             }
         }
     }
@@ -398,10 +398,10 @@ fn mixed_precision_reads_halves_and_takes_absolute_values() {
             let Some(inst) = instruction(op, mods, Encoding::E64) else { continue };
             let Some(op) = bench.prepare(&inst) else { continue };
             bench.wave.mode = 0xc0;
-            bench.set_wide(SOURCES[0], &[(-2.5f32).to_bits().into(); LANES]);
-            bench.set_wide(SOURCES[1], &[0x3e00_ffff; LANES]);
-            bench.set_wide(SOURCES[2], &[0x0000_3400; LANES]);
-            bench.set_wide(DEST, &[0x1234_5678; LANES]);
+            bench.set_wide(SOURCES[0], &[(-2.5f32).to_bits().into(); MAX_LANES]);
+            bench.set_wide(SOURCES[1], &[0x3e00_ffff; MAX_LANES]);
+            bench.set_wide(SOURCES[2], &[0x0000_3400; MAX_LANES]);
+            bench.set_wide(DEST, &[0x1234_5678; MAX_LANES]);
             bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
             // 2.5 * 1.5 + 0.25 = 4; the dword of c, a denormal as a float, is not flushed.
             assert_eq!(bench.lanes(DEST)[5], 0x1234_4400, "{target} {}", op.text(&target));

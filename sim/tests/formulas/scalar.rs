@@ -3,6 +3,7 @@
 use crate::harness::{Bench, Inputs, SCALAR_DEST, SCALARS, instruction, targets};
 use mir::isa::{Format, OpFlags, Opcode, Role};
 use mir::machine::{Encoding, Modifiers, PReg};
+use mir::target::WaveSize;
 use std::collections::BTreeSet;
 
 /// Destination, SCC, EXEC: what changes.
@@ -169,7 +170,11 @@ fn scalar_instructions_follow_the_formulas() {
                         break;
                     };
                     bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-                    let dwords = info.operands.first().filter(|o| o.role != Role::Use).map(|o| o.dwords);
+                    let dwords = info
+                        .operands
+                        .first()
+                        .filter(|o| o.role != Role::Use)
+                        .map(|o| o.dwords(WaveSize::W64));
                     let d = bench.wave.pair(PReg::sgpr(SCALAR_DEST));
                     let context = || format!("{target} {}: {a:x}, {b:x}, {old:x}", ready.text(&target));
                     if let Some(w) = want.d {

@@ -6,7 +6,7 @@ use crate::integer::{self, Case};
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Encoding, ModFlags, Modifiers, PReg};
 use mir::target::Target;
-use sim::wave::LANES;
+use sim::wave::MAX_LANES;
 use std::collections::BTreeSet;
 
 /// Instructions whose formulas are in `rest`.
@@ -103,21 +103,21 @@ fn check(target: Target, op: Opcode, v: Variant, tested: &mut Tested) {
     }
     // Denormals are kept, NaN stays in clamps.
     bench.wave.mode = 0xf0 | v.round as u32 | (v.round as u32) << 2 | u32::from(v.ieee) << 9;
-    let wide = info.operands.iter().any(|o| o.dwords == 2 && o.kind != OperandKind::LaneMask);
+    let wide = info.operands.iter().any(|o| o.width == mir::isa::Width::Dwords(2));
     let accumulates = info.operands.first().is_some_and(|o| o.role == Role::DefUse);
     let mut inputs = Inputs::new(wide, 6, u64::from(info.name.len() as u32));
     while let Some(batch) = inputs.batch(wide) {
         for (k, reg) in SOURCES.iter().enumerate() {
             bench.set_wide(*reg, &batch[k]);
         }
-        bench.set_wide(DEST, &if accumulates { batch[2] } else { [0xdead_beef; LANES] });
+        bench.set_wide(DEST, &if accumulates { batch[2] } else { [0xdead_beef; MAX_LANES] });
         let mask = batch[0][0].rotate_left(7) ^ batch[1][5].wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bench.wave.set_pair(PReg::sgpr(MASK_IN), mask, 0);
         bench.wave.set_pair(PReg::VCC_LO, mask, 0);
         bench.wave.set_s(PReg::M0, 0);
         bench.wave.set_pair(PReg::EXEC_LO, u64::MAX, 0);
         bench.run(&op).unwrap_or_else(|r| panic!("{target} {}: {r}", op.text(&target)));
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             let mut x = [0, 1, 2].map(|k| batch[k][l]);
             for (k, ty) in sources.iter().enumerate() {
                 let bits: u32 = match ty {
@@ -187,7 +187,7 @@ fn check(target: Target, op: Opcode, v: Variant, tested: &mut Tested) {
         }
         if info.format == Format::Vopc {
             tested.names.insert(info.name);
-            tested.lanes += LANES as u64;
+            tested.lanes += MAX_LANES as u64;
         }
     }
 }

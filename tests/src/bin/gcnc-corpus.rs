@@ -25,8 +25,9 @@ struct Args {
     /// Print a line for each module.
     #[arg(long)]
     verbose: bool,
-    /// Instead run so many kernels, spread over the modules, as gcnc and as llc compiled them on the simulator with the same random
-    /// inputs, and compare all buffers. Fails where they differ or where only gcnc's object breaks a strict check.
+    /// Instead run so many kernels, spread over the modules, as gcnc and as llc compiled them on the
+    /// simulator with the same random inputs, and compare all buffers. Fails where they differ or where only
+    /// gcnc's object breaks a strict check.
     #[arg(long, value_name = "N")]
     compare: Option<usize>,
     /// Seed of the inputs and of the choice of kernels for `--compare`.

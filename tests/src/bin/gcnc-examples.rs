@@ -1,4 +1,5 @@
-//! The main job: every example through clang, gcnc and the simulator, compared with the CPU, with llc-22 beside it.
+//! The main job: every example through clang, gcnc and the simulator, compared with the CPU, with llc-22
+//! beside it.
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};

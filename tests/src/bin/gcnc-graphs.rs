@@ -15,8 +15,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Compiles and runs kernels over control-flow graphs, and compares with what they must compute.
 ///
-/// Without --random, takes every graph of up to --blocks blocks once: each block ends in a jump or in a uniform or divergent branch, and each graph is
-/// dressed in four ways. What goes wrong is made smaller and printed. Exit status 1 where anything does.
+/// Without --random, takes every graph of up to --blocks blocks once: each block ends in a jump or in a
+/// uniform or divergent branch, and each graph is dressed in four ways. What goes wrong is made smaller and
+/// printed. Exit status 1 where anything does.
 #[derive(Parser)]
 struct Args {
     /// Blocks of the largest graphs, 1 to 6. All smaller ones are taken too.
@@ -25,7 +26,8 @@ struct Args {
     /// Blocks of the smallest graphs.
     #[arg(long, default_value_t = 1)]
     from: usize,
-    /// This many random programs instead, with switches, several returns, calls, operations across lanes, barriers and kills.
+    /// This many random programs instead, with switches, several returns, calls, operations across lanes,
+    /// barriers and kills.
     #[arg(long, value_name = "COUNT")]
     random: Option<u64>,
     /// Blocks of a random graph, at most.
@@ -49,10 +51,12 @@ struct Args {
     /// Verifies every step for one module in so many; 0 for none.
     #[arg(long, default_value_t = 16)]
     verify: u64,
-    /// Sends modules through random passes of opt-22 first; programs with operations across lanes are left out.
+    /// Sends modules through random passes of opt-22 first; programs with operations across lanes are left
+    /// out.
     #[arg(long)]
     opt: bool,
-    /// Compiles with llc-22 instead: its code is a judge of the simulator and of what programs are expected to compute.
+    /// Compiles with llc-22 instead: its code is a judge of the simulator and of what programs are expected
+    /// to compute.
     #[arg(long)]
     llc: bool,
     /// Folder for the programs that go wrong, as LLVM IR with the dispatch for `gcnc run`.

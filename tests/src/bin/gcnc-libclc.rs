@@ -6,7 +6,8 @@ use gcnc_tests::toolchain::LIBCLC;
 use sim::CodeObject;
 use std::process::ExitCode;
 
-/// Compiles libclc for several processors, counts refusals, and runs a sample of its functions on the simulator.
+/// Compiles libclc for several processors, counts refusals, and runs a sample of its functions on the
+/// simulator.
 #[derive(Parser)]
 struct Args {
     /// Processors.

@@ -1,4 +1,5 @@
-//! LLVM's AMDGPU code generator tests for GFX6 to GFX9: what gcnc accepts of them, and whether it means the same as `llc`.
+//! LLVM's AMDGPU code generator tests for GFX6 to GFX9: what gcnc accepts of them, and whether it means the
+//! same as `llc`.
 
 use clap::Parser;
 use gcnc_tests::llvm_suite::compare::Verdict;
@@ -15,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Compiles LLVM's own AMDGPU tests with gcnc and judges the objects.
 #[derive(Parser)]
 struct Args {
-    /// Folder llvm/test/CodeGen/AMDGPU; else below the cache, else fetched there from Debian's source package.
+    /// Folder llvm/test/CodeGen/AMDGPU; else below the cache, else fetched there from Debian's source
+    /// package.
     #[arg(long)]
     tests: Option<PathBuf>,
     /// Cache of fetched and generated files; else $GCNC_CACHE, else the temporary folder.

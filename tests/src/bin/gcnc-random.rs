@@ -27,7 +27,8 @@ struct Args {
     /// Programs with calls instead, one a seed, whose functions are called and inlined.
     #[arg(long)]
     calls: bool,
-    /// Programs over random control-flow graphs instead, one a seed, of at most --size blocks; `gcnc-graphs` does more with them.
+    /// Programs over random control-flow graphs instead, one a seed, of at most --size blocks; `gcnc-graphs`
+    /// does more with them.
     #[arg(long)]
     graphs: bool,
     /// Sends programs through random passes of opt-22 first.

@@ -3,8 +3,8 @@
 use super::expect_equal;
 use crate::gpu::{Gpu, args};
 
-/// Fractional bits of the cube roots of the first 64 primes, computed rather than copied: an independent witness of the
-/// kernel's table.
+/// Fractional bits of the cube roots of the first 64 primes, computed rather than copied: an independent
+/// witness of the kernel's table.
 fn sha256_constants() -> [u32; 64] {
     let mut constants = [0; 64];
     let primes = (2u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0));

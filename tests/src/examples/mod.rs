@@ -1,5 +1,5 @@
-//! The example programs: each is an OpenCL C file under `examples/` and a host program here that makes data, launches the
-//! kernels and compares every output with a plain CPU computation.
+//! The example programs: each is an OpenCL C file under `examples/` and a host program here that makes data,
+//! launches the kernels and compares every output with a plain CPU computation.
 
 mod crypto;
 mod images;
@@ -52,8 +52,8 @@ fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, got: &[T], want: &[T
     }
 }
 
-/// Compares with a tolerance relative to the larger of the expected value and `scale`; contraction and the order of sums
-/// are the compiler's choice.
+/// Compares with a tolerance relative to the larger of the expected value and `scale`; contraction and the
+/// order of sums are the compiler's choice.
 fn expect_close(what: &str, got: &[f64], want: &[f64], tolerance: f64, scale: f64) -> Result<(), String> {
     if got.len() != want.len() {
         return Err(format!("{what}: {} values instead of {}", got.len(), want.len()));

@@ -37,8 +37,8 @@ pub struct Case {
     pub processors: Vec<String>,
     /// Options besides processor and passes.
     pub options: CompileOptions,
-    /// Words of which a line of the output must have one to be shown; none shows all lines but the usual ones,
-    /// `all` really all.
+    /// Words of which a line of the output must have one to be shown; none shows all lines but the usual
+    /// ones, `all` really all.
     pub show: Vec<String>,
     /// The program, with its lines where they are in the file.
     pub input: String,

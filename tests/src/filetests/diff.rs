@@ -1,6 +1,7 @@
 //! Where two texts differ, line by line.
 
-/// The lines of both texts in one list: `-` is expected and missing, `+` there and not expected. Cost: quadratic in the lines that differ.
+/// The lines of both texts in one list: `-` is expected and missing, `+` there and not expected. Cost:
+/// quadratic in the lines that differ.
 pub fn lines(expected: &str, got: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), got.lines().collect());
     // Length of the longest common part of a[i..] and b[j..].

@@ -1,12 +1,13 @@
 //! File tests: the text of a program before a pass, and what the pass must make of it.
 //!
-//! Problem: most of what a pass must do can be said in ten lines of its input and its output, and whoever finds
-//! a wrong output has just these. Idea: a file holds both; the runner parses the input, verifies it, runs the
-//! passes that the first lines name, with the verifier behind each, and compares text. With `BLESS=1` it writes
-//! the text into the file instead. `tests/filetests/README.md` has the form.
+//! Problem: most of what a pass must do can be said in ten lines of its input and its output, and whoever
+//! finds a wrong output has just these. Idea: a file holds both; the runner parses the input, verifies it,
+//! runs the passes that the first lines name, with the verifier behind each, and compares text. With
+//! `BLESS=1` it writes the text into the file instead. `tests/filetests/README.md` has the form.
 //!
 //! What an output does not show, since it would say the same in every file: lines of a header that the input
-//! has, too, stages, kernel arguments, and the numbers of constants. `; show: all` shows them. Waits have the names of their counters.
+//! has, too, stages, kernel arguments, and the numbers of constants. `; show: all` shows them. Waits have the
+//! names of their counters.
 //!
 //! Cost: that of the passes; all files take about a second.
 

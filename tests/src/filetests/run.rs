@@ -111,7 +111,8 @@ fn passes(case: &Case) -> Result<&'static [Pass], String> {
     }
 }
 
-/// Reads a program at `stage`, which titles of machine functions need not name. Where there is no module, one is made up.
+/// Reads a program at `stage`, which titles of machine functions need not name. Where there is no module, one
+/// is made up.
 fn read(input: &str, stage: Option<Stage>) -> Result<Program, String> {
     let mut text = String::new();
     let mut has_module = false;
@@ -170,8 +171,8 @@ fn verify(program: &Program, stage: Option<Stage>, options: &CompileOptions) -> 
     Ok(())
 }
 
-/// What `after` says that `before` does not: of machine functions the code and new lines of the header, of a module all functions that differ
-/// and new lines outside of them.
+/// What `after` says that `before` does not: of machine functions the code and new lines of the header, of a
+/// module all functions that differ and new lines outside of them.
 fn news(before: &str, after: &str) -> String {
     let old: HashSet<&str> = before.lines().collect();
     let mut shown = String::new();

@@ -1,6 +1,7 @@
-//! `s_waitcnt vmcnt(0) lgkmcnt(1)` in file tests: machine text has a number, whose fields differ between processors and which nobody can read.
+//! `s_waitcnt vmcnt(0) lgkmcnt(1)` in file tests: machine text has a number, whose fields differ between
+//! processors and which nobody can read.
 
-use mir::target::{Target, WaitCounts};
+use mir::target::Target;
 
 const MNEMONIC: &str = "s_waitcnt ";
 
@@ -13,15 +14,11 @@ pub fn to_names(text: &str, target: &Target) -> String {
             None => operand.parse().ok()?,
         };
         let counts = target.waits().decode(number);
-        let fields = [
-            ("vmcnt", counts.vm, max.vm),
-            ("expcnt", counts.exp, max.exp),
-            ("lgkmcnt", counts.lgkm, max.lgkm),
-        ];
-        let named: Vec<String> = fields
-            .iter()
-            .filter(|(_, count, max)| count != max)
-            .map(|(name, count, _)| format!("{name}({count})"))
+        let named: Vec<String> = target
+            .waits()
+            .fields()
+            .filter(|&counter| counts[counter] != max[counter])
+            .map(|counter| format!("{}({})", counter.name(), counts[counter]))
             .collect();
         (!named.is_empty()).then(|| named.join(" "))
     })
@@ -30,18 +27,13 @@ pub fn to_names(text: &str, target: &Target) -> String {
 /// `text` with the counters of all waits as a number.
 pub fn to_numbers(text: &str, target: &Target) -> String {
     replaced(text, |operand| {
-        let WaitCounts { mut vm, mut exp, mut lgkm } = target.waits().max();
+        let mut counts = target.waits().max();
         for field in operand.split(' ').filter(|field| !field.is_empty()) {
             let (name, count) = field.strip_suffix(')')?.split_once('(')?;
             let count = count.parse().ok()?;
-            match name {
-                "vmcnt" => vm = count,
-                "expcnt" => exp = count,
-                "lgkmcnt" => lgkm = count,
-                _ => return None,
-            }
+            counts = counts.with(target.waits().fields().find(|counter| counter.name() == name)?, count);
         }
-        Some(target.waits().encode(WaitCounts { vm, exp, lgkm }).to_string())
+        Some(target.waits().encode(counts).to_string())
     })
 }
 

@@ -1,12 +1,15 @@
 //! Gives the blocks of a graph something to do and its branches something to ask, by a seed.
 //!
-//! Over many seeds every combination comes up: which blocks define a mask and which only hand it on, which variables are phis and which are in
-//! memory, where fuel is tested, which values are used at the end. What must hold always is that the program ends, in one of two ways:
+//! Over many seeds every combination comes up: which blocks define a mask and which only hand it on, which
+//! variables are phis and which are in memory, where fuel is tested, which values are used at the end. What
+//! must hold always is that the program ends, in one of two ways:
 //!
-//! * *exits*: each block, or each target of an edge that closes a cycle, leaves for the exit when it has used up the fuel;
-//! * else each branch turns to the target from where the exit is nearest once fuel is used up. Uniform branches on the argument do not, as that
-//!   would make them divergent; each of them always goes the same way, and it is made sure that the exit stays in reach.
-//!   Blocks from which the graph has no way to the exit leave as above.
+//! * *exits*: each block, or each target of an edge that closes a cycle, leaves for the exit when it has used
+//!   up the fuel;
+//! * else each branch turns to the target from where the exit is nearest once fuel is used up. Uniform
+//!   branches on the argument do not, as that would make them divergent; each of them always goes the same
+//!   way, and it is made sure that the exit stays in reach. Blocks from which the graph has no way to the
+//!   exit leave as above.
 
 use super::program::*;
 use fastrand::Rng;
@@ -41,8 +44,9 @@ impl Style {
     }
 }
 
-/// Makes a branch one that may go everywhere. Which lanes are together follows from loops, and a loop may be one by an edge that is never taken;
-/// the compiler drops such edges where it knows, so with operations across lanes there must be none.
+/// Makes a branch one that may go everywhere. Which lanes are together follows from loops, and a loop may be
+/// one by an edge that is never taken; the compiler drops such edges where it knows, so with operations
+/// across lanes there must be none.
 fn use_all_edges(block: &mut Block, end: &End) {
     let asked = block.ops.iter_mut().filter_map(|op| match op {
         Op::Test { cond, .. } | Op::Ballot { cond, .. } => Some(cond),
@@ -126,8 +130,8 @@ fn small(rng: &mut Rng, source: Source) -> Pick {
     Pick { source, shift, mask }
 }
 
-/// A question after a few bits of `source`. One in twelve has always the same answer, which only known bits tell: the other edge of such a branch is
-/// there as long as nobody looks at them.
+/// A question after a few bits of `source`. One in twelve has always the same answer, which only known bits
+/// tell: the other edge of such a branch is there as long as nobody looks at them.
 fn below(rng: &mut Rng, source: Source) -> Cond {
     let from = small(rng, source);
     Cond::Below(

@@ -1,13 +1,15 @@
 //! Every control-flow graph of a given number of blocks, once.
 //!
-//! A graph has an entry that leads to block 0, the blocks, and an exit. A block ends in a jump, or in a branch to two different places that is uniform
-//! or divergent; places are the blocks and the exit. Two graphs are the same if renumbering the blocks, all but block 0, makes one
-//! the other; the order of a branch's two targets does not count ([`super::dress`] puts them in either order). Every block is
+//! A graph has an entry that leads to block 0, the blocks, and an exit. A block ends in a jump, or in a
+//! branch to two different places that is uniform or divergent; places are the blocks and the exit. Two
+//! graphs are the same if renumbering the blocks, all but block 0, makes one the other; the order of a
+//! branch's two targets does not count ([`super::dress`] puts them in either order). Every block is
 //! reachable; the exit need not be.
 //!
-//! A block's end is a number, a graph the sequence of those of its blocks. All sequences are counted through; one is a graph to emit if all blocks are
-//! reachable and no renumbering makes a smaller sequence. Nothing is stored, so the cost is the number of sequences, 36^5 for five
-//! blocks, times some ten nanoseconds; renumberings mostly fail at their first block.
+//! A block's end is a number, a graph the sequence of those of its blocks. All sequences are counted through;
+//! one is a graph to emit if all blocks are reachable and no renumbering makes a smaller sequence. Nothing is
+//! stored, so the cost is the number of sequences, 36^5 for five blocks, times some ten nanoseconds;
+//! renumberings mostly fail at their first block.
 
 use super::program::{End, Graph};
 

@@ -1,9 +1,10 @@
 //! What a program must compute, block by block and lane by lane, without the compiler's IR.
 //!
-//! Lanes have nothing to do with each other but for the operations across lanes, where it matters which lanes are in a block together: those
-//! that agree on how often all loops around the block have been around. [`Nest`] finds these loops, which are well defined where control flow
-//! is reducible, and an order of all *visits* (a block, and the counts of the loops around it) in which every step
-//! leads to a later visit. So the lanes at the earliest visit are all that will ever be there, and go first, together.
+//! Lanes have nothing to do with each other but for the operations across lanes, where it matters which lanes
+//! are in a block together: those that agree on how often all loops around the block have been around.
+//! [`Nest`] finds these loops, which are well defined where control flow is reducible, and an order of all
+//! *visits* (a block, and the counts of the loops around it) in which every step leads to a later visit. So
+//! the lanes at the earliest visit are all that will ever be there, and go first, together.
 
 use super::program::*;
 use std::collections::BTreeMap;
@@ -341,8 +342,9 @@ impl Lane {
     }
 }
 
-/// The loops of a reducible graph. A visit is written as the position of what holds the block among the parts of the graph in topological
-/// order, then, where that is a loop, how often it has been around, then the same inside of the loop.
+/// The loops of a reducible graph. A visit is written as the position of what holds the block among the parts
+/// of the graph in topological order, then, where that is a loop, how often it has been around, then the same
+/// inside of the loop.
 pub struct Nest {
     /// Of each block: the positions, from the outermost.
     positions: Vec<Vec<u32>>,
@@ -351,7 +353,8 @@ pub struct Nest {
 }
 
 impl Nest {
-    /// Of `graph`, by components that are strongly connected, inside of them without the edges to their header, and so on.
+    /// Of `graph`, by components that are strongly connected, inside of them without the edges to their
+    /// header, and so on.
     ///
     /// # Errors
     /// A graph that is not reducible.

@@ -57,7 +57,8 @@ pub struct Finding {
     pub index: usize,
 }
 
-/// Compiles `programs` as one module (pixel shaders as another), runs each on its inputs, and compares with [`evaluate`].
+/// Compiles `programs` as one module (pixel shaders as another), runs each on its inputs, and compares with
+/// [`evaluate`].
 pub fn check(programs: &[(Program, Inputs)], setting: &Setting) -> Vec<Finding> {
     check_against(&evaluate, programs, setting)
 }

@@ -1,7 +1,7 @@
 //! A program as the compiler's IR, in SSA form.
 //!
-//! Each block becomes one IR block, or two where it leaves in the middle ([`super::ssa`] says which, and where they have parameters); its operations
-//! become instructions one by one, as they stand.
+//! Each block becomes one IR block, or two where it leaves in the middle ([`super::ssa`] says which, and
+//! where they have parameters); its operations become instructions one by one, as they stand.
 
 use super::callees::{called, traced};
 use super::program::*;
@@ -15,7 +15,8 @@ use mir::ir::{
 /// Bytes of LDS of a lane: a dword for each variable, the trace, and what lanes exchange.
 const LDS_BYTES: i64 = 32;
 
-/// The kernels or pixel shaders `k0`, `k1` and so on of `programs`, which are all one or all the other, as a module.
+/// The kernels or pixel shaders `k0`, `k1` and so on of `programs`, which are all one or all the other, as a
+/// module.
 pub fn lower(programs: &[&Program]) -> Module {
     let shaders = programs.iter().any(|program| program.is_shader());
     let mut module = Module {

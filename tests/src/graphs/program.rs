@@ -2,7 +2,8 @@
 //!
 //! The meaning of a program is what [`super::evaluate`] does. All arithmetic wraps; nothing is undefined.
 
-/// Where control goes behind a block. Places are numbers of blocks; the number behind the last block is the exit.
+/// Where control goes behind a block. Places are numbers of blocks; the number behind the last block is the
+/// exit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// To one place.
@@ -313,7 +314,8 @@ pub enum Op {
         /// Lanes further, below 64.
         by: u8,
     },
-    /// `dst = dst + src of the lane 64 further`, counting around, through LDS with barriers; all lanes of the work-group are here.
+    /// `dst = dst + src of the lane 64 further`, counting around, through LDS with barriers; all lanes of the
+    /// work-group are here.
     Exchange {
         /// A number.
         dst: Var,
@@ -459,7 +461,8 @@ pub const TRACE: usize = 7;
 pub const LDS_TRACE: usize = 9;
 /// Index of the first variable that lives in global memory.
 pub const HOMES: usize = 10;
-/// What [`Var::X`] and [`Var::Y`] start with: lane times the first number plus the argument, xored with the same shifted right by the second.
+/// What [`Var::X`] and [`Var::Y`] start with: lane times the first number plus the argument, xored with the
+/// same shifted right by the second.
 pub const START: [(u32, u8); 2] = [(0x9e37_79b1, 5), (0x85eb_ca6b, 11)];
 /// What [`Var::U`] starts with is the argument, xored with this.
 pub const START_U: u32 = 0x5bd1_e995;

@@ -1,4 +1,5 @@
-//! Random graphs of many blocks, with switches and several returns, and programs over them with all that programs may have.
+//! Random graphs of many blocks, with switches and several returns, and programs over them with all that
+//! programs may have.
 
 use super::dress::{Style, dress};
 use super::evaluate::evaluate;

@@ -1,7 +1,8 @@
 //! Makes a program that goes wrong smaller as long as it still goes wrong.
 //!
-//! One simplification at a time is tried, the greatest first: a block left out, an edge that leads to the exit instead, a branch made a jump, an operation
-//! left out, a variable moved to SSA values. A program that does not end any more counts as not wrong. Cost: some hundred runs, twenty seconds at most.
+//! One simplification at a time is tried, the greatest first: a block left out, an edge that leads to the
+//! exit instead, a branch made a jump, an operation left out, a variable moved to SSA values. A program that
+//! does not end any more counts as not wrong. Cost: some hundred runs, twenty seconds at most.
 
 use super::evaluate::evaluate;
 use super::program::*;

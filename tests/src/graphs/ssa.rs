@@ -1,8 +1,9 @@
 //! Which IR blocks a program has, and where each has the variables from that live in SSA values.
 //!
-//! A variable gets a parameter where different values of it meet, and none where one value dominates: what is defined in a loop and used behind it
-//! without a phi is a case of its own for code generation. Where parameters go follows from a fixed point: the value of a variable at the start of a
-//! block is that at the end of its predecessors as long as they agree, else the block's parameter. Cost: blocks times parameters.
+//! A variable gets a parameter where different values of it meet, and none where one value dominates: what is
+//! defined in a loop and used behind it without a phi is a case of its own for code generation. Where
+//! parameters go follows from a fixed point: the value of a variable at the start of a block is that at the
+//! end of its predecessors as long as they agree, else the block's parameter. Cost: blocks times parameters.
 
 use super::program::*;
 use mir::ir::{Block as IrBlock, Value};
@@ -41,7 +42,8 @@ pub(super) fn head(block: u8) -> usize {
     1 + 2 * usize::from(block)
 }
 
-/// The IR blocks of a program: the entry, two for each block (the second without predecessors where it is not needed), the exit.
+/// The IR blocks of a program: the entry, two for each block (the second without predecessors where it is not
+/// needed), the exit.
 pub(super) fn nodes(program: &Program) -> Vec<Node> {
     let exit = program.graph.exit();
     let mut nodes: Vec<Node> = (0..=head(exit)).map(|_| Node::default()).collect();
@@ -73,8 +75,8 @@ pub(super) fn nodes(program: &Program) -> Vec<Node> {
 
 /// Finds where each node has the variables from that live in SSA values.
 ///
-/// Values are handed on along edges until predecessors disagree somewhere. The first such node in the order has a parameter, and all begins anew: what
-/// looked like two values further on may have been this one.
+/// Values are handed on along edges until predecessors disagree somewhere. The first such node in the order
+/// has a parameter, and all begins anew: what looked like two values further on may have been this one.
 pub(super) fn sources(program: &Program, nodes: &mut [Node]) {
     let order = order(nodes);
     let mut preds = vec![Vec::new(); nodes.len()];

@@ -1,8 +1,10 @@
 //! Whether a module means the same as read and simplified.
 //!
-//! Each function with a body becomes a kernel of one wave: its arguments are loaded from memory, other ones for each lane, pointers lead to places of the
-//! lane's own; its result is stored. Memory is unmapped: a load gives a function of its address, a store is remembered. What is defined as read must be
-//! the same after legalisation at both levels, bit by bit, any NaN for a NaN; runs in which something approximate was executed are not compared.
+//! Each function with a body becomes a kernel of one wave: its arguments are loaded from memory, other ones
+//! for each lane, pointers lead to places of the lane's own; its result is stored. Memory is unmapped: a load
+//! gives a function of its address, a store is remembered. What is defined as read must be the same after
+//! legalisation at both levels, bit by bit, any NaN for a NaN; runs in which something approximate was
+//! executed are not compared.
 
 use super::Interpreter;
 use mir::ir::{

@@ -1,7 +1,9 @@
-//! The cases of LLVM's AMDGPU code generator tests: every `llc` invocation for a GFX6 to GFX9 processor, once.
+//! The cases of LLVM's AMDGPU code generator tests: every `llc` invocation for a GFX6 to GFX9 processor,
+//! once.
 //!
-//! Inputs that a RUN line makes with `sed`, `opt`, `llvm-as` and their like are made the same way and kept in the cache. The tests come from the Debian
-//! source package of LLVM 19 ([`tests_folder`]); nothing of them is part of this project.
+//! Inputs that a RUN line makes with `sed`, `opt`, `llvm-as` and their like are made the same way and kept in
+//! the cache. The tests come from the Debian source package of LLVM 19 ([`tests_folder`]); nothing of them is
+//! part of this project.
 
 use super::runlines::{Llc, Stage, pipelines, run_lines};
 use mir::target::{Generation, Os, Target};

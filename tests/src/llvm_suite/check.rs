@@ -1,4 +1,5 @@
-//! Whether an object is what was asked for: the symbols and kernel descriptors that `llc`'s has, only instructions of the processor, no side effects lost.
+//! Whether an object is what was asked for: the symbols and kernel descriptors that `llc`'s has, only
+//! instructions of the processor, no side effects lost.
 
 use mir::isa;
 use mir::target::{PROCESSORS, Target};

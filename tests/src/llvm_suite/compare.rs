@@ -1,11 +1,13 @@
 //! Whether gcnc's code and `llc`'s mean the same: both run on the simulator from the same seeded state.
 //!
-//! A kernel runs as one wave with arguments made from its metadata, a function and a shader by their calling convention ([`super::layout`]). Memory is unmapped: a load
-//! gives a function of its address, a store is remembered. Afterwards memory, LDS, what private pointers lead to, exports, the declared result
-//! and the registers that a callee preserves are compared.
+//! A kernel runs as one wave with arguments made from its metadata, a function and a shader by their calling
+//! convention ([`super::layout`]). Memory is unmapped: a load gives a function of its address, a store is
+//! remembered. Afterwards memory, LDS, what private pointers lead to, exports, the declared result and the
+//! registers that a callee preserves are compared.
 //!
-//! LLVM itself is the measure of what the IR leaves open: bits that are undefined after either of `llc -O0` and `llc -O2`, and places where these two differ,
-//! are not compared. Two NaNs are equal whatever their bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
+//! LLVM itself is the measure of what the IR leaves open: bits that are undefined after either of `llc -O0`
+//! and `llc -O2`, and places where these two differ, are not compared. Two NaNs are equal whatever their
+//! bits, as are two addresses of the code object. Where `llc`'s code breaks a check itself, does not end, or
 //! does what the simulator does not execute, the function is skipped.
 
 use super::layout::{self, Inputs, Part, Reg};
@@ -22,7 +24,7 @@ use sim::load::OPEN_SCRATCH;
 use sim::memory::{FINITE, NONZERO, POINTERS, TAME, pattern_byte};
 use sim::report::OpaqueImages;
 use sim::single::{Entry, Finished, STACK, Setting, run_single};
-use sim::wave::{LANES, Lanes, Wave};
+use sim::wave::{Lanes, MAX_LANES, Wave};
 use sim::{Arg, Checks, CodeObject, Config, Dispatch, Kind, Memory, Unmapped};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +44,8 @@ pub enum Verdict {
     Close(String),
     /// Something else differs, or gcnc's code alone breaks a check.
     Different(String),
-    /// Something differs in a function that uses `undef` or `poison`, which each compiler may take for what it likes.
+    /// Something differs in a function that uses `undef` or `poison`, which each compiler may take for what
+    /// it likes.
     Unclear(String),
     /// Says nothing, for this reason.
     Skipped(String),
@@ -315,7 +318,8 @@ fn kernel_dispatch(object: &CodeObject, name: &str, seed: u64) -> Result<Dispatc
     })
 }
 
-/// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of the high ones.
+/// Whether a function of this convention leaves an SGPR alone; those of graphics (`amdgpu_gfx`) have fewer of
+/// the high ones.
 fn preserved_sgpr(cc: CallConv, n: u16) -> bool {
     (4..30).contains(&n) && cc == CallConv::AmdgpuGfx
         || n >= 34 && is_callee_saved(PReg::sgpr(n), cc == CallConv::AmdgpuGfx)
@@ -340,8 +344,8 @@ fn extended(word: u32, ty: mir::ir::Type, flags: ParamFlags) -> u32 {
     }
 }
 
-/// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the registers that a
-/// caller must save.
+/// What an external function does: notes its arguments, gives results made of them, and leaves nothing in the
+/// registers that a caller must save.
 fn external(
     subject: &Subject<'_>,
     name: &str,
@@ -352,10 +356,10 @@ fn external(
     let callee = subject.module.functions.values().find(|f| f.name == name);
     let parts = callee.and_then(|f| layout::parts(f, &subject.module.types, &subject.target));
     let (params, result) = parts.unwrap_or_default();
-    let mut digest: [u64; LANES] = [sim::memory::digest(name.as_bytes()); LANES];
+    let mut digest: [u64; MAX_LANES] = [sim::memory::digest(name.as_bytes()); MAX_LANES];
     let exec = w.exec();
     for (k, part) in params.iter().flatten().enumerate() {
-        for lane in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for lane in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let (value, undef) = match part.reg {
                 Reg::V(n) => (w.v[usize::from(n)][lane], w.undef_at(usize::from(n), lane)),
                 // Where these are depends on what the callee asks for.
@@ -374,7 +378,7 @@ fn external(
     let gfx = callee.is_some_and(|f| f.call_conv == CallConv::AmdgpuGfx);
     let garbage: Lanes = std::array::from_fn(|l| 0xdead_0000 | l as u32);
     for n in (0..256).filter(|n| !preserved_vgpr(*n)) {
-        w.write_v(n, &garbage, Some(&[!0; LANES]), exec);
+        w.write_v(n, &garbage, Some(&[!0; MAX_LANES]), exec);
     }
     let scalar = |w: &mut Wave, r: PReg| {
         w.set_s(r, 0xdead_beef);
@@ -478,7 +482,7 @@ fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(),
     if w.exec() != exec {
         return broken(format!("EXEC is {:x} on return, was {exec:x}", w.exec()));
     }
-    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * LANES as u32 {
+    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * MAX_LANES as u32 {
         return broken("s32 has changed".to_owned());
     }
     for &(n, value) in kept {
@@ -488,7 +492,7 @@ fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(),
         }
     }
     for n in (40..256).filter(|n| preserved_vgpr(*n)) {
-        for l in 0..LANES {
+        for l in 0..MAX_LANES {
             if w.v[n][l] != 0x5b00_0000 | (n as u32) << 8 | l as u32 || w.undef_at(n, l) != 0 {
                 return broken(format!("v{n} has changed in lane {l}"));
             }
@@ -534,7 +538,7 @@ fn left(
     }
     if entry == Entry::Function {
         for (n, &(value, undef)) in finished.scratch.iter().enumerate() {
-            let (dword, lane) = ((n / LANES) as u64, (n % LANES) as u64);
+            let (dword, lane) = ((n / MAX_LANES) as u64, (n % MAX_LANES) as u64);
             if dword * 4 < 256 || exec >> lane & 1 == 0 {
                 continue;
             }
@@ -546,7 +550,7 @@ fn left(
     // Killed lanes have no result.
     let exec = if entry == Entry::Shader { exec & finished.wave.exec() } else { exec };
     for (k, &Part { reg, mask }) in inputs.result.iter().enumerate() {
-        let lanes = if matches!(reg, Reg::S(_)) { 1 } else { LANES };
+        let lanes = if matches!(reg, Reg::S(_)) { 1 } else { MAX_LANES };
         for lane in (0..lanes).filter(|l| lanes == 1 || exec >> l & 1 != 0) {
             let (value, undef) = match reg {
                 Reg::V(n) => (finished.wave.v[usize::from(n)][lane], finished.wave.undef_at(n.into(), lane)),
@@ -682,7 +686,8 @@ pub fn compare_function(
     }
     let mut verdict = compare_once(subject, llc, gcnc, seed, trace);
     if matches!(verdict, Verdict::Different(_)) && is_partial(f) {
-        // Operands may have been where the operation is undefined; zeros and ones are fine, divisors are never zero.
+        // Operands may have been where the operation is undefined; zeros and ones are fine, divisors are
+        // never zero.
         verdict = match compare_once(subject, llc, gcnc, seed | TAME, trace) {
             Verdict::Different(what) => Verdict::Different(what),
             _ => Verdict::Skipped("differs where operands may be out of range".to_owned()),

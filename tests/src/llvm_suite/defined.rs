@@ -1,10 +1,13 @@
 //! Tests whose undefined operands have become values.
 //!
-//! A third of LLVM's tests use `undef` where any value would do: as the pointer of a store, as a condition. What such code does is nobody's business, so nothing could be
-//! compared. Here each undefined scalar of an instruction becomes a value that neither compiler can know, a volatile load from an address of its own; pointers become
-//! constant addresses, vectors and elements of constant ones (masks of shuffles too) zeros. Operands of other constants stay.
+//! A third of LLVM's tests use `undef` where any value would do: as the pointer of a store, as a condition.
+//! What such code does is nobody's business, so nothing could be compared. Here each undefined scalar of an
+//! instruction becomes a value that neither compiler can know, a volatile load from an address of its own;
+//! pointers become constant addresses, vectors and elements of constant ones (masks of shuffles too) zeros.
+//! Operands of other constants stay.
 //!
-//! The text is read line by line, in which LLVM prints one instruction; where that fails, the result does not parse, and the caller keeps to the original.
+//! The text is read line by line, in which LLVM prints one instruction; where that fails, the result does not
+//! parse, and the caller keeps to the original.
 
 use std::fmt::Write as _;
 

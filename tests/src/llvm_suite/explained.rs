@@ -1,4 +1,5 @@
-//! The table of explained differences: where gcnc's code and `llc`'s do different things and both may, or `llc` is wrong.
+//! The table of explained differences: where gcnc's code and `llc`'s do different things and both may, or
+//! `llc` is wrong.
 
 use std::path::Path;
 

@@ -1,10 +1,12 @@
 //! Where the calling conventions put arguments and results, and arguments made from a seed.
 //!
-//! A value travels as parts of one dword: vectors by element (two 16-bit elements to a dword where the processor has 16-bit instructions),
-//! anything wider than a dword by dwords. Source: LLVM 22, `SITargetLowering::getRegisterTypeForCallingConv`, `AMDGPUCallingConv.td`.
+//! A value travels as parts of one dword: vectors by element (two 16-bit elements to a dword where the
+//! processor has 16-bit instructions), anything wider than a dword by dwords. Source: LLVM 22,
+//! `SITargetLowering::getRegisterTypeForCallingConv`, `AMDGPUCallingConv.td`.
 //!
-//! Values are such that code does something: small integers that end loops, moderate floats, pointers that are aligned and apart from each other by
-//! lane, resources that describe a buffer. Bits above a narrow value are random unless an attribute says otherwise.
+//! Values are such that code does something: small integers that end loops, moderate floats, pointers that
+//! are aligned and apart from each other by lane, resources that describe a buffer. Bits above a narrow value
+//! are random unless an attribute says otherwise.
 
 use super::resources;
 use mir::abi::shader::{self, PS_INPUTS, PsInputs};
@@ -14,7 +16,7 @@ use mir::machine::{PReg, RegFile};
 use mir::target::{Features, Target};
 use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
-use sim::wave::{LANES, Lanes};
+use sim::wave::{Lanes, MAX_LANES};
 
 /// A register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +260,8 @@ impl Places {
     }
 }
 
-/// Which parameters of a pixel shader have no registers, as nobody reads them, and whether two registers of an input that was added come first.
+/// Which parameters of a pixel shader have no registers, as nobody reads them, and whether two registers of
+/// an input that was added come first.
 fn left_out(f: &Function, target: &Target) -> Option<(Vec<bool>, bool)> {
     let mut out = vec![false; f.params.len()];
     if f.call_conv != CallConv::AmdgpuPs {
@@ -364,7 +367,7 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
     } else if params.first().and_then(|p| p.first()).is_some_and(|p| p.reg == Reg::V(1))
         || inputs.result.is_empty()
     {
-        inputs.vgprs.push((0, [3840; LANES]));
+        inputs.vgprs.push((0, [3840; MAX_LANES]));
     }
     for (argument, (param, parts)) in f.params.iter().zip(&params).enumerate() {
         let place = argument as u64 * 7919 + 1;
@@ -387,7 +390,7 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
             };
             leaves.iter().enumerate().flat_map(leaf).collect()
         };
-        let mut words: Vec<Vec<u32>> = (0..LANES).map(lane_words).collect();
+        let mut words: Vec<Vec<u32>> = (0..MAX_LANES).map(lane_words).collect();
         if let Some(ty) = resources::image_type(f, Some(param.value)) {
             // Its type is in the highest bits of the fourth dword.
             let typed = |word: &mut u32| *word = *word & 0x0fff_ffff | u32::from(ty) << 28;

@@ -1,8 +1,10 @@
-//! LLVM's own AMDGPU code generator tests as input: what is accepted, whether it is right, and whether it means what `llc` says.
+//! LLVM's own AMDGPU code generator tests as input: what is accepted, whether it is right, and whether it
+//! means what `llc` says.
 //!
 //! * [`cases`] finds the `llc` invocations of the tests, which are fetched and never part of this project;
 //! * [`judge`] compiles one with gcnc in this process and checks the object beside `llc`'s ([`check`]);
-//! * [`compare`] runs kernels, functions and shaders of both compilers' objects on the simulator from the same seeded state.
+//! * [`compare`] runs kernels, functions and shaders of both compilers' objects on the simulator from the
+//!   same seeded state.
 //!
 //! `llc-22` is run once for each input and kept ([`llc`]).
 
@@ -151,7 +153,8 @@ pub struct Plan {
     pub gcnc: Option<PathBuf>,
 }
 
-/// Whether a shader, or a function for shaders, is among the defined functions; kernels beside them only exist without an operating system.
+/// Whether a shader, or a function for shaders, is among the defined functions; kernels beside them only
+/// exist without an operating system.
 fn has_shader(module: &Module) -> bool {
     module.functions.values().any(|f| !f.is_declaration() && is_shader(f.call_conv))
 }
@@ -170,8 +173,8 @@ fn only(module: &Module, keep: &dyn Fn(&str) -> bool) -> Module {
     module
 }
 
-/// Compares each function of a case that both compilers take and the simulator can execute. Functions about which undefined operands leave nothing to say are compared
-/// again with values in their place.
+/// Compares each function of a case that both compilers take and the simulator can execute. Functions about
+/// which undefined operands leave nothing to say are compared again with values in their place.
 pub fn compare_case(case: &Case, llc: &Llc, work: &Path, plan: &Plan) -> Vec<Comparison> {
     let mut results = compare_text(case, llc, work, plan, &|_| true);
     let open = |r: &Comparison| match &r.verdict {

@@ -30,7 +30,8 @@ fn resource_type(dim: ImageDim) -> u8 {
     }
 }
 
-/// The type of all images that `f` accesses, or of those whose resource is `value`; `None` where there is none or more than one.
+/// The type of all images that `f` accesses, or of those whose resource is `value`; `None` where there is
+/// none or more than one.
 pub fn image_type(f: &Function, value: Option<Value>) -> Option<u8> {
     let mut found = None;
     for inst in f.insts.values() {

@@ -1,7 +1,8 @@
 //! RUN lines of LLVM's tests: what `llc` is asked to do with what.
 //!
-//! A RUN line is a shell command after `RUN:`; a backslash at its end continues it on the next RUN line. Here it becomes pipelines of stages,
-//! a stage being its words and where its standard input and output go. `%s` is the test, `%S` and `%p` its folder, `%t` a temporary name.
+//! A RUN line is a shell command after `RUN:`; a backslash at its end continues it on the next RUN line. Here
+//! it becomes pipelines of stages, a stage being its words and where its standard input and output go. `%s`
+//! is the test, `%S` and `%p` its folder, `%t` a temporary name.
 
 /// A command of a pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -202,7 +203,8 @@ const SPACED: [&str; 16] = [
 ];
 
 impl Llc {
-    /// Reads the words behind `llc`. Options that change neither what must compile nor its meaning are passed over.
+    /// Reads the words behind `llc`. Options that change neither what must compile nor its meaning are passed
+    /// over.
     pub fn parse(argv: &[String]) -> Self {
         let mut llc = Self { opt: 2, ..Self::default() };
         let mut words = argv.iter();

@@ -14,7 +14,8 @@ pub enum Difference {
     Real,
 }
 
-/// The floating-point formats of what a function and those that it calls leave behind: results, what they store, export, and hand on.
+/// The floating-point formats of what a function and those that it calls leave behind: results, what they
+/// store, export, and hand on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Formats {
     half: bool,

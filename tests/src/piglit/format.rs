@@ -1,7 +1,9 @@
-//! The configuration comment of a piglit OpenCL program: what to build, which kernels to run, on what, and what must come out.
+//! The configuration comment of a piglit OpenCL program: what to build, which kernels to run, on what, and
+//! what must come out.
 //!
-//! A program begins with `/*! ... !*/`: a `[config]` section with defaults, then one `[test]` section for each run. A key and its
-//! value stand on a line, `#` starts a comment, a backslash continues the line. Source: piglit, `tests/cl/doc_program.cl`.
+//! A program begins with `/*! ... !*/`: a `[config]` section with defaults, then one `[test]` section for
+//! each run. A key and its value stand on a line, `#` starts a comment, a backslash continues the line.
+//! Source: piglit, `tests/cl/doc_program.cl`.
 
 /// The scalar types of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! piglit's OpenCL programs: thousands of runs whose results somebody else wrote down.
 //!
-//! clang makes bitcode of each program, gcnc or llc an object, the simulator runs its kernels with all strict checks, and the buffers are compared with
-//! what the program's comment expects. Where gcnc's result is unexpected, llc's object runs too: if it leaves the very same bytes, the fault is
-//! the library's (libclc) or the test's.
+//! clang makes bitcode of each program, gcnc or llc an object, the simulator runs its kernels with all strict
+//! checks, and the buffers are compared with what the program's comment expects. Where gcnc's result is
+//! unexpected, llc's object runs too: if it leaves the very same bytes, the fault is the library's (libclc)
+//! or the test's.
 
 mod format;
 
@@ -55,7 +56,8 @@ pub fn programs(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Builds the program at `path` at `-O{level}` for `cpu` and runs its tests. `scratch` is a folder of its own.
+/// Builds the program at `path` at `-O{level}` for `cpu` and runs its tests. `scratch` is a folder of its
+/// own.
 pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let single = |outcome| vec![Report { name: stem.clone(), outcome }];

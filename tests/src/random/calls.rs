@@ -1,13 +1,16 @@
-//! Random programs with calls: functions that call later ones, with arguments of every kind, on the stack, by value and behind `sret`.
+//! Random programs with calls: functions that call later ones, with arguments of every kind, on the stack, by
+//! value and behind `sret`.
 //!
-//! A program is written twice, once with functions that are called and once with functions that are copied into their callers; both, at all
-//! levels, must leave the same memory. Conditions and trip counts differ between lanes, values live across calls, nothing is undefined.
+//! A program is written twice, once with functions that are called and once with functions that are copied
+//! into their callers; both, at all levels, must leave the same memory. Conditions and trip counts differ
+//! between lanes, values live across calls, nothing is undefined.
 
 use crate::opt;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::fmt::Write;
 
-/// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an address.
+/// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an
+/// address.
 const PARAMS: [&str; 15] = [
     "i32",
     "i32",
@@ -439,8 +442,8 @@ fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// Compiles and runs a program in all ways, after `passes` of opt where they are given (and not where opt fails); the first that fails, or
-/// differs from the first of all.
+/// Compiles and runs a program in all ways, after `passes` of opt where they are given (and not where opt
+/// fails); the first that fails, or differs from the first of all.
 ///
 /// # Errors
 /// What is wrong, with the way.

@@ -1,9 +1,10 @@
 //! Random programs: LLVM IR whose results are computed beside it, compiled by gcnc and run on the simulator.
 //!
-//! A program is a tree of statements over typed values: integer and floating-point operations, branches and loops whose conditions differ
-//! between lanes, arrays with variable indices, uniform arguments. [`generate`] makes one from a seed, [`print`] writes it as LLVM IR, [`evaluate`]
-//! says what each lane must store. Nothing in it is undefined: shift amounts, divisors, indices and trip counts are bounded where they are used,
-//! and NaNs compare as one.
+//! A program is a tree of statements over typed values: integer and floating-point operations, branches and
+//! loops whose conditions differ between lanes, arrays with variable indices, uniform arguments. [`generate`]
+//! makes one from a seed, [`print`] writes it as LLVM IR, [`evaluate`] says what each lane must store.
+//! Nothing in it is undefined: shift amounts, divisors, indices and trip counts are bounded where they are
+//! used, and NaNs compare as one.
 //!
 //! A program that goes wrong is reported with only what the first wrong output depends on.
 
@@ -180,7 +181,8 @@ pub enum Stmt {
         /// An `i32`.
         value: Val,
     },
-    /// Two or more ways to a join: a branch over an `i1` (arm 0 where true) or a switch over an `i32` (arm `value % 4`, the last for the rest).
+    /// Two or more ways to a join: a branch over an `i1` (arm 0 where true) or a switch over an `i32` (arm
+    /// `value % 4`, the last for the rest).
     Branch {
         /// Condition.
         on: Val,
@@ -256,7 +258,8 @@ impl Program {
         if self.typed { TYPED_OUTPUT } else { OUTPUT }
     }
 
-    /// Random inputs of the kind that makes differences: small numbers, edges, repeated values, moderate floats.
+    /// Random inputs of the kind that makes differences: small numbers, edges, repeated values, moderate
+    /// floats.
     pub fn inputs(&self, rng: &mut fastrand::Rng) -> Inputs {
         let uniform = self.uniform.iter().map(|&v| random_bits(self.types[v], rng)).collect();
         let mut lanes = vec![0; LANES * self.lane_input()];
@@ -334,8 +337,9 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Compiles `programs` as one module for `cpu` at `-O{level}`, runs each and compares. `scratch` is a folder of its own. The module goes through
-/// `passes` of opt first where they are given; where opt fails, there are no findings.
+/// Compiles `programs` as one module for `cpu` at `-O{level}`, runs each and compares. `scratch` is a folder
+/// of its own. The module goes through `passes` of opt first where they are given; where opt fails, there are
+/// no findings.
 ///
 /// # Errors
 /// A refusal or a crash of the compiler, as text.

@@ -1,4 +1,5 @@
-//! Integer operations at any width, on numbers without bounds: what LLVM IR says they are, and nothing cleverer.
+//! Integer operations at any width, on numbers without bounds: what LLVM IR says they are, and nothing
+//! cleverer.
 
 use num_bigint::{BigInt, BigUint, Sign};
 
@@ -44,7 +45,8 @@ fn limits(bits: u32, is_signed: bool) -> (BigInt, BigInt) {
     }
 }
 
-/// Two-operand instructions and intrinsics; shifts have amounts below the width, divisors are not zero and do not overflow.
+/// Two-operand instructions and intrinsics; shifts have amounts below the width, divisors are not zero and do
+/// not overflow.
 pub fn binary(name: &str, bits: u32, x: &BigUint, y: &BigUint) -> BigUint {
     let (sx, sy, ux, uy) = (signed(x, bits), signed(y, bits), unsigned(x), unsigned(y));
     let clamp = |value: BigInt, is_signed: bool| {

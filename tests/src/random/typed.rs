@@ -1,7 +1,8 @@
 //! Values that the host has no type for: integers of odd widths, vectors of them, aggregates.
 //!
-//! A value is one number: the lanes of a vector side by side, lane 0 in the lowest bits, as in memory. A program has a *palette* of a few
-//! types that belong together (vectors of one element or of one length, the integer of the same size), so that operations find operands.
+//! A value is one number: the lanes of a vector side by side, lane 0 in the lowest bits, as in memory. A
+//! program has a *palette* of a few types that belong together (vectors of one element or of one length, the
+//! integer of the same size), so that operations find operands.
 
 use super::generate::{new, operand, pick};
 use super::numbers as n;

@@ -1,7 +1,9 @@
-//! Floating point on every generation: small kernels compiled by gcnc, run on the simulator, compared with software arithmetic.
+//! Floating point on every generation: small kernels compiled by gcnc, run on the simulator, compared with
+//! software arithmetic.
 //!
-//! Each kernel applies one operation to [`ITEMS`] elements of three arrays in which corner values are frequent. What IEEE 754 defines must
-//! agree in every bit (but for the payloads of NaNs), approximations within the error that LLVM's documentation allows.
+//! Each kernel applies one operation to [`ITEMS`] elements of three arrays in which corner values are
+//! frequent. What IEEE 754 defines must agree in every bit (but for the payloads of NaNs), approximations
+//! within the error that LLVM's documentation allows.
 
 /// Runs `$body` with the soft-float type of a format as `F`.
 macro_rules! with_format {

@@ -435,7 +435,8 @@ fn integers(t: &mut Table, fmt: Fmt) {
     }
 }
 
-/// Functions that are approximations: float within the error of LLVM's expansions, half correctly rounded but for one unit.
+/// Functions that are approximations: float within the error of LLVM's expansions, half correctly rounded but
+/// for one unit.
 fn elementary(t: &mut Table, fmt: Fmt) {
     if fmt == Fmt::Double {
         return;

@@ -1,7 +1,8 @@
 //! Loads and stores of every type at every alignment in every address space.
 //!
-//! A lane has a window of memory: a source half and a destination half. The window is copied into the space in question, a value is loaded
-//! from one half and stored to the other at the same alignment, then the window is copied to `out`.
+//! A lane has a window of memory: a source half and a destination half. The window is copied into the space
+//! in question, a value is loaded from one half and stored to the other at the same alignment, then the
+//! window is copied to `out`.
 
 use super::{Case, GROUP, GROUPS, ITEMS, check, has_flat, processors, random_bytes, report};
 use std::fmt::Write as _;
@@ -291,7 +292,8 @@ fn offsets() {
     report(&findings, cases.len());
 }
 
-/// Stack objects far beyond what an immediate offset reaches, and LDS close to its end, with constant and variable offsets.
+/// Stack objects far beyond what an immediate offset reaches, and LDS close to its end, with constant and
+/// variable offsets.
 #[test]
 fn large_objects() {
     let mut cases = Vec::new();
@@ -332,7 +334,8 @@ fn large_objects() {
         );
     }
     for (index, at) in [0, 1020, 1024, 4096, 20000, 28000].into_iter().enumerate() {
-        // The base alone would be negative: LDS is checked before the offset is added on the first generation.
+        // The base alone would be negative: LDS is checked before the offset is added on the first
+        // generation.
         add(
             &mut cases,
             &format!("local_negative_{index}"),

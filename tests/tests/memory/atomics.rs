@@ -1,4 +1,5 @@
-//! Atomic operations of every width and kind: the result of each lane on a cell of its own, and cells that all lanes share.
+//! Atomic operations of every width and kind: the result of each lane on a cell of its own, and cells that
+//! all lanes share.
 
 use super::{Case, GROUP, GROUPS, ITEMS, check, has_flat, processors, random_bytes, report};
 use mir::half;
@@ -324,7 +325,8 @@ fn shared(elem: Elem, op: &str, space: Space, order: &str, number: usize) -> Opt
     };
     let values: Vec<u64> = (0..ITEMS).map(operand).collect();
     let input = bytes_of(&values, elem);
-    // A group's cells are 8 bytes apart; in memory at the start of `out` and 64 bytes on for the second group.
+    // A group's cells are 8 bytes apart; in memory at the start of `out` and 64 bytes on for the second
+    // group.
     let (ptr, cells) = match space {
         Space::Global => (
             "ptr addrspace(1)",

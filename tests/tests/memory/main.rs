@@ -1,8 +1,9 @@
-//! Memory on every generation: kernels written as LLVM IR, compiled by gcnc, run on the simulator with all strict checks, and compared
-//! with results that are computed here.
+//! Memory on every generation: kernels written as LLVM IR, compiled by gcnc, run on the simulator with all
+//! strict checks, and compared with results that are computed here.
 //!
-//! Each kernel has the signature `(ptr addrspace(1) %out, ptr addrspace(1) %in)` and starts with `%lid` (work-item in the group),
-//! `%wg` and `%id` (work-item in the grid). A [`Case`] says what `out` must hold for a given `in`.
+//! Each kernel has the signature `(ptr addrspace(1) %out, ptr addrspace(1) %in)` and starts with `%lid`
+//! (work-item in the group), `%wg` and `%id` (work-item in the grid). A [`Case`] says what `out` must hold
+//! for a given `in`.
 
 mod access;
 mod atomics;

@@ -6,10 +6,10 @@
 //! An operand is read early and written late, so a result may take the register of a source that dies, unless
 //! [`Inst::defined_early`] says otherwise.
 
-use super::super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, Role};
+use super::super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, Role, Width};
 use super::{MemoryKind, Unit, is_float};
 use crate::machine::{Inst, Operand, PReg, Reg};
-use crate::target::{Features, Target};
+use crate::target::{Features, Target, WaveSize};
 
 bitflags::bitflags! {
     /// Registers that an instruction touches besides its operands.
@@ -50,17 +50,17 @@ bitflags::bitflags! {
     }
 }
 
-/// First register, dwords and whether it is written, in the order of the bits of [`Implicit::REGISTERS`].
-const REGISTERS: [(PReg, u16, bool); 9] = [
-    (PReg::SCC, 1, false),
-    (PReg::VCC_LO, 2, false),
-    (PReg::M0, 1, false),
-    (PReg::SCC, 1, true),
-    (PReg::VCC_LO, 2, true),
-    (PReg::M0, 1, true),
-    (PReg::EXEC_LO, 2, true),
-    (PReg::EXEC_LO, 2, false),
-    (PReg::FLAT_SCRATCH_LO, 2, false),
+/// First register, width and whether it is written, in the order of the bits of [`Implicit::REGISTERS`].
+const REGISTERS: [(PReg, Width, bool); 9] = [
+    (PReg::SCC, Width::Dwords(1), false),
+    (PReg::VCC_LO, Width::Mask, false),
+    (PReg::M0, Width::Dwords(1), false),
+    (PReg::SCC, Width::Dwords(1), true),
+    (PReg::VCC_LO, Width::Mask, true),
+    (PReg::M0, Width::Dwords(1), true),
+    (PReg::EXEC_LO, Width::Mask, true),
+    (PReg::EXEC_LO, Width::Mask, false),
+    (PReg::FLAT_SCRATCH_LO, Width::Dwords(2), false),
 ];
 
 impl Implicit {
@@ -103,14 +103,14 @@ impl Implicit {
         all
     }
 
-    /// The registers: first one, dwords, whether it is written. MODE is none.
+    /// The registers: first one, dwords, whether it is written. MODE is none; of VCC and EXEC a wave of 32 lanes has the low halves.
     #[inline]
-    pub fn registers(self) -> impl Iterator<Item = (PReg, u16, bool)> {
+    pub fn registers(self, wave: WaveSize) -> impl Iterator<Item = (PReg, u16, bool)> {
         let mut bits = self.bits() & Self::REGISTERS.bits();
         std::iter::from_fn(move || {
-            let register = REGISTERS.get(bits.trailing_zeros() as usize)?;
+            let &(first, width, write) = REGISTERS.get(bits.trailing_zeros() as usize)?;
             bits &= bits - 1;
-            Some(*register)
+            Some((first, u16::from(width.dwords(wave)), write))
         })
     }
 }
@@ -162,7 +162,8 @@ impl Opcode {
 
 impl Inst {
     /// Calls `f` for each register access of an allocated instruction: operands, then implicit registers ([`Implicit::LISTED`]: not EXEC as
-    /// the mask of lanes). Virtual registers are passed over.
+    /// the mask of lanes). Virtual registers are passed over. Implied masks count as pairs
+    /// whatever size waves have: who waits for a register or counts registers is on the safe side so. [`Implicit::registers`] is exact.
     #[inline]
     pub fn for_each_access(&self, mut f: impl FnMut(Access)) {
         if self.asm_layout().is_some() {
@@ -187,7 +188,7 @@ impl Inst {
                 f(Access { first, dwords: u16::from(reg.dwords), read, write, operand: Some(i) });
             }
         }
-        for (first, dwords, write) in (self.facts().implicit & Implicit::LISTED).registers() {
+        for (first, dwords, write) in (self.facts().implicit & Implicit::LISTED).registers(WaveSize::W64) {
             f(Access { first, dwords, read: !write, write, operand: None });
         }
     }

@@ -1,83 +1,13 @@
 //! What instructions count in while they are under way.
 //!
+//! Which counter an event is in, and in which order events finish, is the generation's ([`crate::target::WaitModel`]).
+//!
 //! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT.
 
-use super::super::{Format, OpFlags, OpcodeInfo};
+use super::super::{Format, ImageParts, OpFlags, OpcodeInfo};
 use super::MemoryKind;
-use crate::machine::Inst;
-use crate::target::{Features, Target};
-
-/// A counter of `s_waitcnt`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Counter {
-    /// Vector memory.
-    Vm,
-    /// LDS, GDS, scalar memory, messages.
-    Lgkm,
-    /// Exports, GDS, data of stores that are read late.
-    Exp,
-}
-
-impl Counter {
-    /// Number of counters.
-    pub const COUNT: usize = 3;
-}
-
-/// A kind of operation that is under way after its instruction; it counts in one counter.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum EventKind {
-    /// Vector memory.
-    Vmem,
-    /// FLAT, as vector memory.
-    FlatVm,
-    /// LDS.
-    Lds,
-    /// GDS.
-    Gds,
-    /// Scalar memory.
-    Smem,
-    /// Messages.
-    Message,
-    /// FLAT, as LDS.
-    FlatLgkm,
-    /// Exports.
-    Export,
-    /// Data of GDS operations and of stores that read them late.
-    Data,
-}
-
-impl EventKind {
-    /// Number of kinds.
-    pub const COUNT: usize = 9;
-    /// All kinds, in the order of their discriminants.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Vmem,
-        Self::FlatVm,
-        Self::Lds,
-        Self::Gds,
-        Self::Smem,
-        Self::Message,
-        Self::FlatLgkm,
-        Self::Export,
-        Self::Data,
-    ];
-
-    /// The counter.
-    pub const fn counter(self) -> Counter {
-        match self {
-            Self::Vmem | Self::FlatVm => Counter::Vm,
-            Self::Lds | Self::Gds | Self::Smem | Self::Message | Self::FlatLgkm => Counter::Lgkm,
-            Self::Export | Self::Data => Counter::Exp,
-        }
-    }
-
-    /// Whether operations of the kind finish oldest first.
-    pub const fn is_in_order(self) -> bool {
-        matches!(self, Self::Vmem | Self::Lds | Self::Gds)
-    }
-}
+use crate::machine::{Inst, ModFlags};
+use crate::target::{EventKind, Features, Target};
 
 /// What an instruction counts as: at most two kinds, and the one that guards registers it reads late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,10 +25,15 @@ pub(super) enum EventClass {
     Smem,
     /// LDS or GDS, as the modifier says.
     Ds,
-    Flat,
-    /// Whether it is a store that some processors read the data of late.
+    /// Whether something is loaded into registers.
+    Flat {
+        returns: bool,
+    },
+    /// Whether it is a store that some processors read the data of late, and what it does besides.
     Vmem {
         stores: bool,
+        returns: bool,
+        sampled: bool,
     },
     Export,
     Message,
@@ -108,14 +43,17 @@ impl EventClass {
     pub const fn of(info: &OpcodeInfo) -> Self {
         let flags = info.flags;
         let is_access = flags.intersects(OpFlags::LOAD.union(OpFlags::STORE).union(OpFlags::ATOMIC));
+        // A load to LDS is counted as a load.
+        let returns = info.def_count() > 0 || flags.contains(OpFlags::LDS_DMA.union(OpFlags::LOAD));
         match info.format {
             Format::Smem => Self::Smem,
             Format::Ds if flags.contains(OpFlags::LGKM) => Self::Ds,
-            Format::Flat => Self::Flat,
+            Format::Flat => Self::Flat { returns },
             // Cache invalidations have no result, and nothing says that they count everywhere: they never make an older
             // operation look older than it is.
             Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf | Format::Mimg if is_access => {
-                Self::Vmem { stores: flags.contains(OpFlags::EXPCNT) }
+                let sampled = info.image.contains(ImageParts::SAMPLED);
+                Self::Vmem { stores: flags.contains(OpFlags::EXPCNT), returns, sampled }
             }
             Format::Exp => Self::Export,
             Format::Sopp if flags.contains(OpFlags::LGKM) => Self::Message,
@@ -128,6 +66,7 @@ impl Inst {
     /// What the instruction counts as on `target`.
     #[inline]
     pub fn counter_events(&self, target: &Target) -> Events {
+        let model = target.waits();
         let one = |kind| Events { kinds: [Some(kind), None], sources: None };
         match self.facts().events {
             EventClass::None => Events::default(),
@@ -136,16 +75,33 @@ impl Inst {
                 Events { sources: Some(EventKind::Data), ..one(EventKind::Gds) }
             }
             EventClass::Ds => one(EventKind::Lds),
-            EventClass::Flat => {
-                Events { kinds: [Some(EventKind::FlatVm), Some(EventKind::FlatLgkm)], sources: None }
+            EventClass::Flat { returns } => {
+                let returns = self.returns(returns);
+                let store = model.finest(EventKind::FlatStore, EventKind::FlatVm);
+                let kind = if returns { EventKind::FlatVm } else { store };
+                Events { kinds: [Some(kind), Some(EventKind::FlatLgkm)], sources: None }
             }
-            EventClass::Vmem { stores } => {
+            EventClass::Vmem { stores, returns, sampled } => {
                 let late = stores && target.has(Features::STORES_READ_LATE);
-                Events { sources: late.then_some(EventKind::Data), ..one(EventKind::Vmem) }
+                let kind = match (self.returns(returns), sampled) {
+                    (false, _) => model.finest(EventKind::Store, EventKind::Vmem),
+                    (true, true) => model.finest(EventKind::Sampled, EventKind::Vmem),
+                    (true, false) => EventKind::Vmem,
+                };
+                Events { sources: late.then_some(EventKind::Data), ..one(kind) }
             }
             EventClass::Export => Events { kinds: [None; 2], sources: Some(EventKind::Export) },
             EventClass::Message => one(EventKind::Message),
         }
+    }
+
+    /// Whether a vector memory instruction brings something back. An image atomic writes its data operand in every case, and returns where `glc` says so.
+    fn returns(&self, row_does: bool) -> bool {
+        let atomic = self.op.info().flags.contains(OpFlags::ATOMIC);
+        row_does
+            && (!atomic
+                || self.mods.flags.contains(ModFlags::GLC)
+                || self.op.info().flags.contains(OpFlags::RTN))
     }
 
     /// Whether the instruction may read LDS that a buffer load writes.

@@ -29,7 +29,7 @@ pub use events::*;
 pub use timing::{LatencyClass, Rate};
 
 use super::format::Slot;
-use super::{Format, OpFlags, Opcode, OpcodeInfo, Rmw, ValueType};
+use super::{Format, OpFlags, Opcode, OpcodeInfo, Rmw, ValueType, Width};
 use crate::machine::{Inst, ModFlags, Operand, PReg, Reg};
 
 /// The unit that executes an instruction.
@@ -123,7 +123,8 @@ impl MemoryKind {
         Some(match info.format {
             Format::Smem => {
                 let base = slot(info, Slot::Sbase);
-                let by_resource = base != NONE && info.operands[base as usize].dwords == RESOURCE_DWORDS;
+                let by_resource = base != NONE
+                    && matches!(info.operands[base as usize].width, Width::Dwords(RESOURCE_DWORDS));
                 if by_resource { Self::ScalarBuffer } else { Self::Scalar }
             }
             Format::Mubuf => Self::Buffer,

@@ -1,6 +1,6 @@
 use super::super::ImageParts;
 use super::*;
-use crate::target::{PROCESSORS, Target};
+use crate::target::{Counter, PROCESSORS, Target, WaveSize};
 
 /// Mnemonics are the witness of relation, signedness and strides.
 #[test]
@@ -115,7 +115,9 @@ fn events_fit_the_counter_flags() {
             let events = Inst::new(op, []).counter_events(&target);
             let counts = |counter| {
                 let kinds = events.kinds.iter().flatten();
-                kinds.chain(&events.sources).any(|kind| kind.counter() == counter)
+                kinds
+                    .chain(&events.sources)
+                    .any(|&kind| target.waits().kind(kind).is_some_and(|of| of.0 == counter))
             };
             let access = op.facts().memory.is_none_or(|m| m.is_access());
             assert_eq!(counts(Counter::Vm), flags.contains(OpFlags::VM) && access, "{op:?}");
@@ -129,7 +131,8 @@ fn events_fit_the_counter_flags() {
 /// Implicit registers are listed once each, in the table's order.
 #[test]
 fn implicit_registers() {
-    let of = |op: Opcode| (op.facts().implicit & Implicit::LISTED).registers().collect::<Vec<_>>();
+    let of =
+        |op: Opcode| (op.facts().implicit & Implicit::LISTED).registers(WaveSize::W64).collect::<Vec<_>>();
     assert_eq!(of(Opcode::S_ADDC_U32), [(PReg::SCC, 1, false), (PReg::SCC, 1, true)]);
     assert_eq!(of(Opcode::V_DIV_FMAS_F32), [(PReg::VCC_LO, 2, false)]);
     assert_eq!(of(Opcode::S_AND_SAVEEXEC_B64), [(PReg::SCC, 1, true), (PReg::EXEC_LO, 2, true)]);

@@ -43,7 +43,7 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
             return Err("addr64 goes with neither offen nor idxen".into());
         }
         Format::Mubuf | Format::Mtbuf if flags.contains(OpFlags::FORMATTED | OpFlags::D16) => {
-            let info = info.operands.first().map_or(0, |desc| desc.dwords);
+            let info = info.operands.first().map_or(0, |desc| desc.dwords(target.wave()));
             let wanted = if packs_halves(target) { info.div_ceil(2) } else { info };
             let tfe = u8::from(inst.mods.flags.contains(ModFlags::TFE));
             if inst.operands.first().and_then(|o| o.as_reg()).is_none_or(|reg| reg.dwords != wanted + tfe) {

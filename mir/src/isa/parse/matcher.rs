@@ -392,7 +392,7 @@ impl<'a> Candidate<'_, 'a> {
                 if kind == K::ExportSrc && tuple.dwords != 1 {
                     return wrong("an export source is a single register");
                 }
-                let dwords = if tuple.dwords == 0 { desc.dwords } else { tuple.dwords };
+                let dwords = if tuple.dwords == 0 { desc.dwords(self.target.wave()) } else { tuple.dwords };
                 Ok(Operand::preg(tuple.first, dwords))
             }
             Value::Off => match kind {

@@ -11,7 +11,7 @@ use crate::isa::print::DATA_FORMATS;
 use crate::target::messages::{
     MSG_GS, MSG_GS_DONE, MSG_SYSMSG, hwreg_immediate, hwreg_number, message_number, operation_number,
 };
-use crate::target::{Generation, Target, WaitCounts};
+use crate::target::{Generation, Target};
 
 /// What the readers need to know besides the text.
 pub struct Context<'k> {
@@ -112,23 +112,23 @@ fn waitcnt(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Failure>
         let at = lexer.start;
         let counter = name(lexer, "expected a counter name")?;
         let (counter, saturates) = counter.strip_suffix("_sat").map_or((counter, false), |name| (name, true));
-        type Field = fn(&mut WaitCounts) -> &mut u8;
-        let field: Field = match counter {
-            "vmcnt" => |c| &mut c.vm,
-            "expcnt" => |c| &mut c.exp,
-            "lgkmcnt" => |c| &mut c.lgkm,
-            _ if lexer.token != Token::Op(b'(') => return fail(lexer.start, "expected a left parenthesis"),
-            _ => return fail(at, format!("invalid counter name {counter}")),
+        let field = match layout.fields().find(|field| field.name() == counter) {
+            Some(field) => field,
+            None if lexer.token != Token::Op(b'(') => {
+                return fail(lexer.start, "expected a left parenthesis");
+            }
+            None => return fail(at, format!("invalid counter name {counter}")),
         };
         open(lexer)?;
         let value_at = lexer.start;
         let value = context.integer(lexer)?;
-        let limit = *field(&mut { max });
-        *field(&mut counts) = match u8::try_from(value) {
+        let limit = max[field];
+        let count = match u8::try_from(value) {
             Ok(value) if value <= limit => value,
             _ if saturates => limit,
             _ => return fail(value_at, format!("too large value for {counter}")),
         };
+        counts = counts.with(field, count);
         close(lexer)?;
         if (lexer.skip(b'&') || lexer.skip(b',')) && !matches!(lexer.token, Token::Name(_)) {
             return fail(lexer.start, "expected a counter name");

@@ -8,7 +8,7 @@
 //! * The five numbers are opcodes in `Format`, −1 where the format has no such instruction. VOP1, VOP2, VOPC and VINTRP rows have
 //!   a VOP3 encoding at the usual distance from them unless `vop3` gives other numbers or the flag `NO_VOP3` denies it.
 //! * Operands in the order of the assembly text, `()` for none: `d` written, `s` read, `x` both; then
-//!   (kind, dwords, type[, name]). Kinds: `V` VGPR, `VS` vector source, `S` SGPR, `SS` scalar source, `M` lane mask, `SIMM` 16-bit
+//!   (kind, dwords, type[, name]), with `MASK` for the dwords of a mask of lanes. Kinds: `V` VGPR, `VS` vector source, `S` SGPR, `SS` scalar source, `M` lane mask, `SIMM` 16-bit
 //!   immediate, `OPT` the same, omitted where 0, `LABEL`, `WAIT`, `HWREG`, `MSG`, `SOFF` scalar memory offset, `SO` buffer
 //!   soffset, `VOFF`/`SOFFS` optional VGPR/SGPR address, `LIT` mandatory literal, `ATTR`, `SLOT`, `TGT`, `XS` export source,
 //!   `IMM` other immediate, `ANY` register of any file. A `V` in the place of `src1` of VOP2 and VOPC is what the short
@@ -20,7 +20,7 @@
 
 use super::format::{Slot, place_operands};
 use super::row::{
-    Format, ImageParts, OpFlags, OpcodeInfo, OperandDesc, OperandKind as K, Rmw, Role, ValueType,
+    Format, ImageParts, OpFlags, OpcodeInfo, OperandDesc, OperandKind as K, Rmw, Role, ValueType, Width,
     assembly_name, lower_case, vop3_codes,
 };
 use crate::target::{Features, Generation};
@@ -91,6 +91,15 @@ macro_rules! kind {
     (ANY) => { K::AnyReg };
 }
 
+macro_rules! width {
+    (MASK) => {
+        Width::Mask
+    };
+    ($dwords:literal) => {
+        Width::Dwords($dwords)
+    };
+}
+
 macro_rules! operand_name {
     () => {
         ""
@@ -101,11 +110,11 @@ macro_rules! operand_name {
 }
 
 macro_rules! operand {
-    ($role:ident ($kind:ident, $dwords:literal, $ty:ident $(, $name:ident)?)) => {
+    ($role:ident ($kind:ident, $width:tt, $ty:ident $(, $name:ident)?)) => {
         OperandDesc {
             role: role!($role),
             kind: kind!($kind),
-            dwords: $dwords,
+            width: width!($width),
             ty: ValueType::$ty,
             name: operand_name!($($name)?),
             slot: Slot::Implied,

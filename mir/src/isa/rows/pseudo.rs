@@ -21,17 +21,17 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // with nothing between. Addends of the two literals (+4, +12) count from the end of s_getpc_b64 already.
     row!(PC_ADDRESS, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst) s(SS, 1, B32, low) s(SS, 1, B32, high), SCC_DEF);
     // Code that runs with other lanes than its block (`lower::exec_regions`): from here on marked instructions run with those of `mask`; EXEC is kept.
-    row!(LANES_BEGIN, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
-    row!(LANES_END, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, saved) s(SS, 2, B64, mask), SIDE_EFFECTS | EXEC_USE);
+    row!(LANES_BEGIN, Pseudo, [-1, -1, -1, -1, -1], d(S, MASK, B64, saved) s(SS, MASK, B64, mask), SIDE_EFFECTS | EXEC_USE);
+    row!(LANES_END, Pseudo, [-1, -1, -1, -1, -1], s(S, MASK, B64, saved) s(SS, MASK, B64, mask), SIDE_EFFECTS | EXEC_USE);
     // Before linearisation: the result of a strict operation or of `wqm`; `set.inactive`; live lanes of a shader; lanes that become helpers but for
     // those of `mask`; quads with a lane in `mask`; lanes at the entry.
     row!(LANES_RESULT, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(VS, 1, B32, src) s(IMM, 0, U32, lanes), SIDE_EFFECTS);
     row!(SET_INACTIVE, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(V, 1, B32, active) s(V, 1, B32, inactive), SIDE_EFFECTS);
-    row!(LIVE_LANES, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst), SIDE_EFFECTS | EXEC_USE);
-    row!(DEMOTE, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, mask), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
+    row!(LIVE_LANES, Pseudo, [-1, -1, -1, -1, -1], d(S, MASK, B64, dst), SIDE_EFFECTS | EXEC_USE);
+    row!(DEMOTE, Pseudo, [-1, -1, -1, -1, -1], s(S, MASK, B64, mask), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
     // The lanes of the block are killed: it leads to the end.
     row!(KILLED, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
-    row!(QUAD_VOTE, Pseudo, [-1, -1, -1, -1, -1], d(S, 2, B64, dst) s(S, 2, B64, mask), SIDE_EFFECTS | SCC_DEF);
+    row!(QUAD_VOTE, Pseudo, [-1, -1, -1, -1, -1], d(S, MASK, B64, dst) s(S, MASK, B64, mask), SIDE_EFFECTS | SCC_DEF);
     row!(ENTRY_LANES, Pseudo, [-1, -1, -1, -1, -1], s(SS, 0, B64, lanes) s(IMM, 0, U32, shift), SIDE_EFFECTS);
 } } }
 pub(super) use pseudo;

@@ -57,6 +57,19 @@ macro_rules! sop1 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(S_ORN1_SAVEEXEC_B64, Sop1, [-1, -1, -1, 0x34, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
     row!(S_ANDN1_WREXEC_B64, Sop1, [-1, -1, -1, 0x35, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
     row!(S_ANDN2_WREXEC_B64, Sop1, [-1, -1, -1, 0x36, -1], d(S, 2, B64) s(SS, 2, B64), SCC_DEF | EXEC_DEF | EXEC_USE);
+    // For waves of 32 lanes.
+    row!(S_AND_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x3c], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_OR_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x3d], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_XOR_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x3e], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN2_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x3f], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ORN2_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x40], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_NAND_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x41], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_NOR_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x42], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_XNOR_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x43], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN1_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x44], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ORN1_SAVEEXEC_B32, Sop1, [-1, -1, -1, -1, 0x45], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN1_WREXEC_B32, Sop1, [-1, -1, -1, -1, 0x46], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
+    row!(S_ANDN2_WREXEC_B32, Sop1, [-1, -1, -1, -1, 0x47], d(S, 1, B32) s(SS, 1, B32), SCC_DEF | EXEC_DEF | EXEC_USE);
     row!(S_BITREPLICATE_B64_B32, Sop1, [-1, -1, -1, 0x37, -1], d(S, 2, B64) s(SS, 1, B32), NONE);
 } } }
 pub(super) use sop1;

@@ -24,6 +24,10 @@ macro_rules! sopk { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(S_GETREG_B32, Sopk, [0x12, 0x12, 0x11, 0x11, -1], d(S, 1, B32) s(HWREG, 0, U16), MODE_USE | SIDE_EFFECTS);
     row!(S_SETREG_B32, Sopk, [0x13, 0x13, 0x12, 0x12, -1], s(HWREG, 0, U16) s(S, 1, B32), MODE_USE | MODE_DEF | SIDE_EFFECTS);
     row!(S_SETREG_IMM32_B32, Sopk, [0x15, 0x15, 0x14, 0x14, -1], s(HWREG, 0, U16) s(LIT, 1, B32), MODE_USE | MODE_DEF | SIDE_EFFECTS);
+    row!(S_WAITCNT_VSCNT, Sopk, [-1, -1, -1, -1, 0x17], s(S, 1, B32) s(SIMM, 0, U16), SIDE_EFFECTS);
+    row!(S_WAITCNT_VMCNT, Sopk, [-1, -1, -1, -1, 0x18], s(S, 1, B32) s(SIMM, 0, U16), SIDE_EFFECTS);
+    row!(S_WAITCNT_EXPCNT, Sopk, [-1, -1, -1, -1, 0x19], s(S, 1, B32) s(SIMM, 0, U16), SIDE_EFFECTS);
+    row!(S_WAITCNT_LGKMCNT, Sopk, [-1, -1, -1, -1, 0x1a], s(S, 1, B32) s(SIMM, 0, U16), SIDE_EFFECTS);
     row!(S_CALL_B64, Sopk, [-1, -1, -1, 0x15, -1], d(S, 2, B64) s(LABEL, 0, I16), BRANCH);
 } } }
 pub(super) use sopk;

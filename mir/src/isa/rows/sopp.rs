@@ -4,7 +4,7 @@
 
 #[rustfmt::skip]
 macro_rules! sopp { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$($more)*] $($rows)*
-    row!(S_NOP, Sopp, [0x00, 0x00, 0x00, 0x00, -1], s(SIMM, 0, U16), SIDE_EFFECTS);
+    row!(S_NOP, Sopp, [0x00, 0x00, 0x00, 0x00, 0x00], s(SIMM, 0, U16), SIDE_EFFECTS);
     row!(S_ENDPGM, Sopp, [0x01, 0x01, 0x01, 0x01, -1], s(OPT, 0, U16), BRANCH | SIDE_EFFECTS);
     row!(S_BRANCH, Sopp, [0x02, 0x02, 0x02, 0x02, -1], s(LABEL, 0, I16), BRANCH);
     row!(S_WAKEUP, Sopp, [-1, -1, 0x03, 0x03, -1], (), SIDE_EFFECTS);
@@ -16,7 +16,7 @@ macro_rules! sopp { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(S_CBRANCH_EXECNZ, Sopp, [0x09, 0x09, 0x09, 0x09, -1], s(LABEL, 0, I16), EXEC_USE | BRANCH);
     row!(S_BARRIER, Sopp, [0x0a, 0x0a, 0x0a, 0x0a, -1], (), SIDE_EFFECTS | BARRIER);
     row!(S_SETKILL, Sopp, [0x0b, 0x0b, 0x0b, 0x0b, -1], s(SIMM, 0, U16), SIDE_EFFECTS);
-    row!(S_WAITCNT, Sopp, [0x0c, 0x0c, 0x0c, 0x0c, -1], s(WAIT, 0, U16), SIDE_EFFECTS);
+    row!(S_WAITCNT, Sopp, [0x0c, 0x0c, 0x0c, 0x0c, 0x0c], s(WAIT, 0, U16), SIDE_EFFECTS);
     row!(S_SETHALT, Sopp, [0x0d, 0x0d, 0x0d, 0x0d, -1], s(SIMM, 0, U16), SIDE_EFFECTS);
     row!(S_SLEEP, Sopp, [0x0e, 0x0e, 0x0e, 0x0e, -1], s(SIMM, 0, U16), SIDE_EFFECTS);
     row!(S_SETPRIO, Sopp, [0x0f, 0x0f, 0x0f, 0x0f, -1], s(SIMM, 0, U16), SIDE_EFFECTS);
@@ -34,6 +34,7 @@ macro_rules! sopp { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(S_ENDPGM_SAVED, Sopp, [-1, -1, 0x1b, 0x1b, -1], (), BRANCH | SIDE_EFFECTS);
     row!(S_SET_GPR_IDX_OFF, Sopp, [-1, -1, 0x1c, 0x1c, -1], (), MODE_USE | MODE_DEF | SIDE_EFFECTS);
     row!(S_SET_GPR_IDX_MODE, Sopp, [-1, -1, 0x1d, 0x1d, -1], s(SIMM, 0, U16), M0_DEF | MODE_USE | MODE_DEF | SIDE_EFFECTS);
+    row!(S_WAITCNT_DEPCTR, Sopp, [-1, -1, -1, -1, 0x23], s(SIMM, 0, U16), SIDE_EFFECTS);
     row!(S_ENDPGM_ORDERED_PS_DONE, Sopp, [-1, -1, -1, 0x1e, -1], (), BRANCH | SIDE_EFFECTS);
 } } }
 pub(super) use sopp;

@@ -4,7 +4,7 @@
 
 #[rustfmt::skip]
 macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [$($more)*] $($rows)*
-    row!(V_CNDMASK_B32, Vop2, [0x00, 0x00, 0x00, 0x00, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32) s(M, 2, B64), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | DPP | COPY);
+    row!(V_CNDMASK_B32, Vop2, [0x00, 0x00, 0x00, 0x00, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32) s(M, MASK, B64), FLOAT_MODS | NO_CLAMP | NO_OMOD | SDWA | DPP | COPY);
     row!(V_ADD_F32, Vop2, [0x03, 0x03, 0x01, 0x01, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_READLANE_B32, Vop2, [0x01, 0x01, -1, -1, -1], d(S, 1, B32) s(V, 1, B32) s(SS, 1, B32), IGNORES_EXEC | COPY, vop3 [-1, -1, 0x289, 0x289, -1]);
     row!(V_SUB_F32, Vop2, [0x04, 0x04, 0x02, 0x02, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32), FLOAT_MODS | SDWA | DPP);
@@ -36,14 +36,14 @@ macro_rules! vop2 { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! { [
     row!(V_ASHR_I32, Vop2, [0x17, 0x17, -1, -1, -1], d(V, 1, I32) s(VS, 1, I32) s(V, 1, I32), NONE);
     row!(V_MADMK_F32, Vop2, [0x20, 0x20, 0x17, 0x17, -1], d(V, 1, F32) s(VS, 1, F32) s(LIT, 1, F32) s(V, 1, F32), NO_VOP3);
     row!(V_MADAK_F32, Vop2, [0x21, 0x21, 0x18, 0x18, -1], d(V, 1, F32) s(VS, 1, F32) s(V, 1, F32) s(LIT, 1, F32), COMMUTES | NO_VOP3);
-    row!(V_ADD_CO_U32, Vop2, [0x25, 0x25, 0x19, 0x19, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_add_i32"), (Gfx7, "v_add_i32"), (Gfx8, "v_add_u32")]);
+    row!(V_ADD_CO_U32, Vop2, [0x25, 0x25, 0x19, 0x19, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_add_i32"), (Gfx7, "v_add_i32"), (Gfx8, "v_add_u32")]);
     row!(V_LSHL_B32, Vop2, [0x19, 0x19, -1, -1, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), NONE);
-    row!(V_SUB_CO_U32, Vop2, [0x26, 0x26, 0x1a, 0x1a, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_sub_i32"), (Gfx7, "v_sub_i32"), (Gfx8, "v_sub_u32")]);
-    row!(V_SUBREV_CO_U32, Vop2, [0x27, 0x27, 0x1b, 0x1b, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subrev_i32"), (Gfx7, "v_subrev_i32"), (Gfx8, "v_subrev_u32")]);
-    row!(V_ADDC_CO_U32, Vop2, [0x28, 0x28, 0x1c, 0x1c, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_addc_u32"), (Gfx7, "v_addc_u32"), (Gfx8, "v_addc_u32")]);
-    row!(V_SUBB_CO_U32, Vop2, [0x29, 0x29, 0x1d, 0x1d, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_subb_u32"), (Gfx7, "v_subb_u32"), (Gfx8, "v_subb_u32")]);
+    row!(V_SUB_CO_U32, Vop2, [0x26, 0x26, 0x1a, 0x1a, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_sub_i32"), (Gfx7, "v_sub_i32"), (Gfx8, "v_sub_u32")]);
+    row!(V_SUBREV_CO_U32, Vop2, [0x27, 0x27, 0x1b, 0x1b, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subrev_i32"), (Gfx7, "v_subrev_i32"), (Gfx8, "v_subrev_u32")]);
+    row!(V_ADDC_CO_U32, Vop2, [0x28, 0x28, 0x1c, 0x1c, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32) s(M, MASK, B64), VOP3B | INT_CLAMP | COMMUTES | SDWA | DPP, old [(Gfx6, "v_addc_u32"), (Gfx7, "v_addc_u32"), (Gfx8, "v_addc_u32")]);
+    row!(V_SUBB_CO_U32, Vop2, [0x29, 0x29, 0x1d, 0x1d, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32) s(M, MASK, B64), VOP3B | INT_CLAMP | SDWA | DPP, old [(Gfx6, "v_subb_u32"), (Gfx7, "v_subb_u32"), (Gfx8, "v_subb_u32")]);
     row!(V_BFM_B32, Vop2, [0x1e, 0x1e, -1, -1, -1], d(V, 1, B32) s(VS, 1, B32) s(V, 1, B32), NONE, vop3 [0x11e, 0x11e, 0x293, 0x293, -1]);
-    row!(V_SUBBREV_CO_U32, Vop2, [0x2a, 0x2a, 0x1e, 0x1e, -1], d(V, 1, U32) d(M, 2, B64) s(VS, 1, U32) s(V, 1, U32) s(M, 2, B64), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subbrev_u32"), (Gfx7, "v_subbrev_u32"), (Gfx8, "v_subbrev_u32")]);
+    row!(V_SUBBREV_CO_U32, Vop2, [0x2a, 0x2a, 0x1e, 0x1e, -1], d(V, 1, U32) d(M, MASK, B64) s(VS, 1, U32) s(V, 1, U32) s(M, MASK, B64), VOP3B | INT_CLAMP | SDWA | DPP | REVERSED, old [(Gfx6, "v_subbrev_u32"), (Gfx7, "v_subbrev_u32"), (Gfx8, "v_subbrev_u32")]);
     row!(V_ADD_F16, Vop2, [-1, -1, 0x1f, 0x1f, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | COMMUTES | SDWA | DPP);
     row!(V_SUB_F16, Vop2, [-1, -1, 0x20, 0x20, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | SDWA | DPP);
     row!(V_SUBREV_F16, Vop2, [-1, -1, 0x21, 0x21, -1], d(V, 1, F16) s(VS, 1, F16) s(V, 1, F16), FLOAT_MODS | SDWA | DPP | REVERSED);

@@ -1,10 +1,11 @@
 //! Writes what stands before the code of a machine function, as far as it is not what [`Function::new`]
 //! makes.
 
-use super::print::{Named, Tuple};
+use super::registers::{Named, Tuple};
 use super::{ENTRY_VALUES, VREG_FLAGS};
 use crate::ir::{CallConv, CallConvWord, SourceLoc, SymbolRef};
 use crate::machine::*;
+use crate::target::WaveSize;
 use crate::text::{Quoted, comma_separated, write_lds};
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Formatter};
@@ -49,6 +50,9 @@ impl Header<'_> {
         }
         if function.call_conv != CallConv::Kernel {
             write!(f, ", {}", CallConvWord(function.call_conv))?;
+        }
+        if function.wave != WaveSize::default() {
+            write!(f, ", wave{}", function.wave.lanes())?;
         }
         if function.source.index() != 0 {
             write!(f, ", source {}", Symbol(SymbolRef::Func(function.source)))?;

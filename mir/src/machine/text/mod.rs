@@ -36,6 +36,7 @@ mod parse;
 mod parse_header;
 mod parse_inst;
 mod print;
+mod registers;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,7 @@
 use super::has_wave_graph;
 use crate::ir::{CALL_CONVS, CallConv, Func, Module};
 use crate::machine::*;
+use crate::target::WaveSize;
 use crate::text::{Cursor, Reader, Tok, numbered};
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
@@ -121,20 +122,23 @@ impl Parser<'_> {
         };
         self.skip();
         let (mut source, mut call_conv) = (Func::from_u32(0), CallConv::Kernel);
+        let mut wave = WaveSize::default();
         let mut reached = Stage::default();
         while self.eat(',') {
             if let Some(stage) = Stage::ALL.into_iter().find(|stage| self.eat_word(stage.word())) {
                 reached = stage;
+            } else if self.eat_word("wave32") {
+                wave = WaveSize::W32;
             } else if self.eat_word("source") {
                 source = self.func()?;
             } else if self.eat_word("cc") {
                 call_conv = CallConv::Other(self.number()?);
             } else {
                 let find = |word: &str| CALL_CONVS.iter().find(|(_, w)| *w == word).map(|(conv, _)| *conv);
-                call_conv = self.required("a calling convention, 'source' or a stage", find)?;
+                call_conv = self.required("a calling convention, 'wave32', 'source' or a stage", find)?;
             }
         }
-        self.f = Function::new(name, call_conv, source);
+        self.f = Function { wave, ..Function::new(name, call_conv, source) };
         self.f.stage = reached;
         Ok(())
     }

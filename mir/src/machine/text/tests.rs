@@ -156,7 +156,7 @@ fn errors_say_where_and_what() {
         ("module", 1, 1, "expected a function"),
         ("function f\n  nonsense 3\n", 2, 3, "expected a line of the header or a block"),
         ("function", 1, 9, "expected a name"),
-        ("function f, kernal", 1, 13, "expected a calling convention, 'source' or a stage"),
+        ("function f, kernal", 1, 13, "expected a calling convention, 'wave32', 'source' or a stage"),
         ("function f\nmbb0:\n  s_nop 0\n", 4, 1, "expected an instruction or a terminator"),
         ("function f\nmbb0:\n  s_nope 0\n  end\n", 3, 3, "expected an instruction"),
         ("function f\nmbb0:\n  s_nop %1\n  end\n", 3, 9, "expected file and width of %1 somewhere, as %1:v1"),
@@ -266,4 +266,24 @@ fn physical_registers_have_names() {
     for name in ["s106", "v256", "ttmp16", "s", "s-1", "s+1", "vcc", "preg", ""] {
         assert_eq!(PReg::from_name(name), None, "{name}");
     }
+}
+
+#[test]
+fn masks_of_32_lanes_are_read_and_judged() {
+    let text = "function f, wave32\n\
+        \x20 entry %0:v1 = workitem_id_x in v0\n\
+        mbb0:\n\
+        \x20 %1:s1 = v_cmp_lt_u32 0x1000, %0:v1\n\
+        \x20 divergent %1 -> mbb1, mbb2\n\
+        mbb1:\n\
+        \x20 jump -> mbb2\n\
+        mbb2:\n\
+        \x20 end\n";
+    let f = parsed(text);
+    assert_eq!(f.wave, crate::target::WaveSize::W32);
+    assert_eq!(parsed(&f.to_string()), f);
+    crate::machine::verify(&f).unwrap();
+    let wide = text.replace(", wave32", "");
+    let error = crate::machine::verify(&parsed(&wide)).unwrap_err().to_string();
+    assert!(error.contains("is no lane mask"), "{error}");
 }

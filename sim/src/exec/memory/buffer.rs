@@ -6,9 +6,10 @@ use super::super::{Exec, Group, unsupported};
 use super::Place;
 use crate::program::{MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::EventKind;
+use crate::wave::{MAX_LANES, Wave};
 use mir::machine::ModFlags;
+use mir::target::Counter;
 
 /// Addresses have 48 bits and wrap around.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
@@ -50,7 +51,7 @@ impl Exec<'_> {
         w: &Wave,
         op: &Op,
         bytes: u32,
-    ) -> Result<([Place; LANES], Resource)> {
+    ) -> Result<([Place; MAX_LANES], Resource)> {
         let exec = w.exec();
         let resource = self.resource(w, op)?;
         let Resource { base, stride, swizzle, records, word3 } = resource;
@@ -70,8 +71,8 @@ impl Exec<'_> {
             }
         }
         let inst_offset = op.inst.mods.offset as u64;
-        let mut places = [Place::Nowhere; LANES];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut places = [Place::Nowhere; MAX_LANES];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let reg = |k: usize| vaddr.map_or(0, |n| u64::from(w.v[(n + k) & 255][l]));
             if addr64 {
                 let address = (reg(0) | reg(1) << 32).wrapping_add(base).wrapping_add(soffset + inst_offset);
@@ -98,9 +99,9 @@ impl Exec<'_> {
             }
             places[l] = if !swizzle {
                 Place::Memory(base.wrapping_add(soffset).wrapping_add(offset + stride * index) & ADDRESS_BITS)
-            } else if element == 4 && index_stride == 64 {
-                let (msb, lsb) = (index / 64, index % 64);
-                let column = base.wrapping_add(soffset).wrapping_add(msb * stride * 64 + lsb * 4);
+            } else if element == 4 && index_stride == u64::from(w.size.lanes()) {
+                let (msb, lsb) = (index / index_stride, index % index_stride);
+                let column = base.wrapping_add(soffset).wrapping_add(msb * stride * index_stride + lsb * 4);
                 Place::Swizzled { base: column, offset: offset as u32 }
             } else {
                 let (imsb, ilsb) = (index / index_stride, index % index_stride);

@@ -8,9 +8,10 @@ use super::{Place, write_extended};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::EventKind;
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::OpFlags;
+use mir::target::Counter;
 
 impl Exec<'_> {
     /// One transfer.
@@ -41,12 +42,12 @@ impl Exec<'_> {
         g: &mut Group,
         op: &Op,
         mem: Mem,
-        places: &[Place; LANES],
+        places: &[Place; MAX_LANES],
         m0: u32,
         (to_lds, format): (bool, Option<(Format, u32)>),
     ) -> Result<()> {
         let exec = w.exec();
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<crate::report::Report>| r.at_lane(l);
             let lds = Place::Lds(m0.wrapping_add(op.inst.mods.offset as u32).wrapping_add(4 * l as u32));
             let (from, to) = if to_lds { (places[l], lds) } else { (lds, places[l]) };

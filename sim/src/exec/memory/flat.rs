@@ -5,10 +5,11 @@ use super::Place;
 use crate::program::Op;
 use crate::report::Result;
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind, RegRange};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::{EventKind, RegRange};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::MemoryKind;
 use mir::machine::PReg;
+use mir::target::Counter;
 use mir::target::{Features, FlatScratch};
 
 impl Exec<'_> {
@@ -35,7 +36,7 @@ impl Exec<'_> {
         let offset = op.inst.mods.offset as i64 as u64;
         let vaddr = op.vgpr("vaddr").map(usize::from);
         let saddr = op.sgpr("saddr").filter(|&r| PReg(r) != PReg::NULL);
-        let mut places = [Place::Nowhere; LANES];
+        let mut places = [Place::Nowhere; MAX_LANES];
         match op.memory_kind() {
             Some(MemoryKind::Scratch) => {
                 let base = self.flat_scratch(w)?;
@@ -64,7 +65,7 @@ impl Exec<'_> {
                 };
                 let flat = op.is_generic();
                 let mut scratch = None;
-                for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+                for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
                     let lo = u64::from(w.v[n & 255][l]);
                     let address = match s {
                         Some(s) => s.wrapping_add(lo),
@@ -89,7 +90,7 @@ impl Exec<'_> {
         self.check_alignment(&places, mem, exec)?;
         // Without global_* instructions a compiler that knows the address space uses FLAT for memory, which then
         // answers in order with other vector memory.
-        let to_memory = (0..LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
+        let to_memory = (0..MAX_LANES).all(|l| exec >> l & 1 == 0 || matches!(places[l], Place::Memory(_)));
         let in_order = op.is_generic() && to_memory && !self.launch.target.has(Features::GLOBAL);
         self.path = if op.is_generic() && !in_order { Path::Flat } else { Path::Vmem };
         let result = self.access(w, g, op, &places, data, dst);
@@ -97,7 +98,7 @@ impl Exec<'_> {
         result?;
         if in_order {
             let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
-            w.waits.issue(Counter::Vm, EventKind::Vmem, range.as_slice());
+            w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, range.as_slice());
             w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
         } else {
             self.in_flight(w, op, data, dst);

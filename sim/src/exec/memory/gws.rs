@@ -7,9 +7,10 @@
 use super::super::{Exec, Group, unsupported};
 use crate::program::Op;
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind};
+use crate::strict::waits::EventKind;
 use crate::wave::{Status, Wave};
 use mir::isa::Opcode;
+use mir::target::Counter;
 
 /// A resource.
 #[derive(Clone, Copy, Debug, Default)]

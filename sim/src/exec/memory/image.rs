@@ -11,10 +11,11 @@ use super::{Data, Place, wide};
 use crate::fp::{self, F16, F32, Round};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind, RegRange};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::{EventKind, RegRange};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{ImageParts, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// How `_pck` instructions, which convert nothing, fill registers.
@@ -168,7 +169,7 @@ impl Exec<'_> {
         };
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
+        w.waits.issue(w.waits.vector_counter(written != 0), EventKind::Vmem, &regs);
         if self.launch.target.has(Features::STORES_READ_LATE) && (atomic || mem.kind == MemKind::Store) {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
             w.waits.issue(Counter::Exp, EventKind::Export, &[data]);
@@ -228,8 +229,8 @@ impl Exec<'_> {
         }
         let gather = sampler.is_some_and(|(form, _)| form.gather);
         let raw = Raw::of(op.info);
-        let mut texels = vec![[(0u32, 0u32); 4]; LANES];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut texels = vec![[(0u32, 0u32); 4]; MAX_LANES];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<Report>| r.at_lane(l);
             texels[l] = if size {
                 let n = image.coordinates();
@@ -256,8 +257,8 @@ impl Exec<'_> {
         };
         let registers = if packed { components.len().div_ceil(2) } else { components.len() };
         for r in 0..registers {
-            let (mut v, mut u) = ([0; LANES], [0; LANES]);
-            for l in 0..LANES {
+            let (mut v, mut u) = ([0; MAX_LANES], [0; MAX_LANES]);
+            for l in 0..MAX_LANES {
                 let get = |k: usize| components.get(k).map_or((0, 0), |&c| narrow(texels[l][c]));
                 (v[l], u[l]) = if packed {
                     let (lo, hi) = (get(2 * r), get(2 * r + 1));
@@ -271,7 +272,7 @@ impl Exec<'_> {
         let status = usize::from(op.flag(ModFlags::TFE));
         if status != 0 {
             // All pages are resident.
-            w.write_v(usize::from(vdata) + registers, &[0; LANES], None, exec);
+            w.write_v(usize::from(vdata) + registers, &[0; MAX_LANES], None, exec);
         }
         Ok((registers + status) as u8)
     }
@@ -296,7 +297,7 @@ impl Exec<'_> {
         let d16 = op.flag(ModFlags::D16);
         let packed = d16 && self.launch.target.has(Features::PACKED_D16);
         let raw = Raw::of(op.info).is_some();
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let Some(at) = self.texel_of(w, op, image, vaddr, l)? else { continue };
             let mut components = [(0, 0); 4];
             let mut given = 0;
@@ -340,8 +341,8 @@ impl Exec<'_> {
             return Err(unsupported(op));
         }
         let mem = Mem { bytes: u32::from(dwords) * 4, ..mem };
-        let mut old = vec![Data::default(); LANES];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut old = vec![Data::default(); MAX_LANES];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let Some(at) = self.texel_of(w, op, image, vaddr, l)? else { continue };
             let get = |first: u16| {
                 let d = Self::lane_data(w, first, dwords.into(), l);

@@ -7,10 +7,11 @@ use super::super::{Exec, Group, Handler, unsupported};
 use super::{Data, Place, wide};
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
-use crate::strict::waits::{Counter, EventKind, RegRange};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::{EventKind, RegRange};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// What executes `op`.
@@ -58,7 +59,7 @@ impl Exec<'_> {
         } else if op.info.flags.contains(OpFlags::M0_LDS) && !self.launch.target.has(Features::LDS_NO_M0) {
             limit = self.defined_m0(w)?;
         }
-        let mut base = [0u32; LANES];
+        let mut base = [0u32; MAX_LANES];
         match op.vgpr("addr") {
             Some(n) => {
                 self.defined_lanes(w, usize::from(n), exec)?;
@@ -86,13 +87,13 @@ impl Exec<'_> {
             mem.bytes.next_power_of_two().min(16)
         };
         // The compare value and the new value stand the other way round than in buffer atomics.
-        let mut loaded = vec![[Data::default(); LANES]; offsets.len()];
+        let mut loaded = vec![[Data::default(); MAX_LANES]; offsets.len()];
         let bytes = mem.bytes as usize;
         for &offset in offsets {
             let places = std::array::from_fn(|l| Place::Lds(base[l].wrapping_add(offset)));
             self.count_busy(exec, &places, mem.bytes);
         }
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             self.note_lane(l, mem.kind);
             for (which, &offset) in offsets.iter().enumerate() {
                 let at = base[l].wrapping_add(offset);
@@ -177,7 +178,7 @@ impl Exec<'_> {
         let mem = Mem { kind, bytes: 4, signed: false, two: 0 };
         let old = self.atomic(w, g, mem, place, (u64::from(exec.count_ones()), 0), (0, 0))?;
         let (v, u) = old.word(0);
-        w.write_v(usize::from(dst), &[v; LANES], Some(&[u; LANES]), exec);
+        w.write_v(usize::from(dst), &[v; MAX_LANES], Some(&[u; MAX_LANES]), exec);
         self.count_in_flight(w, op, 1);
         Ok(())
     }
@@ -195,8 +196,8 @@ impl Exec<'_> {
         };
         let exec = w.exec();
         self.defined_lanes(w, usize::from(addr), exec)?;
-        let mut out = [([0; LANES], [0; LANES]); 2];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut out = [([0; MAX_LANES], [0; MAX_LANES]); 2];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             for (k, (v, u)) in out.iter_mut().enumerate() {
                 let lane = |r: Box<Report>| r.at_lane(l);
                 let at = (w.v[usize::from(addr) & 255][l].wrapping_add(op.inst.mods.offset as u32) & !7)
@@ -228,7 +229,7 @@ impl Exec<'_> {
         self.defined_lanes(w, usize::from(addr), exec)?;
         let offset = op.inst.mods.offset as u32 & 0xffff;
         let bytes = mem.bytes as usize;
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let address = w.v[usize::from(addr) & 255][l];
             let (a, distance) = if offset & 0x8000 != 0 {
                 (address & 0x1_fffc, address >> 17 | address >> 16 & 0x8000)

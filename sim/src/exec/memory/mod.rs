@@ -3,8 +3,8 @@
 //! Memory is accessed when the instruction is issued; the destination registers are marked as in flight until a wait proves them. An
 //! access is made lane by lane in the order of the lanes.
 //!
-//! Scratch is *swizzled*: the dwords of the 64 lanes lie side by side, so that byte `o` of lane `l` is at
-//! `base + (o / 4) * 256 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
+//! Scratch is *swizzled*: the dwords of a wave's n lanes lie side by side, so that byte `o` of lane `l` is at
+//! `base + (o / 4) * n * 4 + l * 4 + o % 4`. A multi-dword access is made dword by dword there.
 
 use super::{Exec, Group, Handler, memory_event, unsupported};
 use crate::exec::atomic::Apply as _;
@@ -13,11 +13,12 @@ use crate::memory::{Cache, RegionKind};
 use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result, Unmapped};
 use crate::strict::races::{Access, By, Path};
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::timing;
-use crate::wave::{LANES, Wave};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
+use mir::target::Counter;
 use mir::target::Features;
 
 mod buffer;
@@ -111,19 +112,25 @@ impl Exec<'_> {
         Ok(())
     }
 
+    /// Bytes of scratch from a lane's dword to its next.
+    fn scratch_row(&self) -> u64 {
+        u64::from(self.launch.target.wave_size()) * 4
+    }
+
     /// Counts what the accesses keep busy in the model.
-    fn count_busy(&mut self, exec: u64, places: &[Place; LANES], bytes: u32) {
-        let lds: [Option<u32>; LANES] = std::array::from_fn(|l| match places[l] {
+    fn count_busy(&mut self, exec: u64, places: &[Place; MAX_LANES], bytes: u32) {
+        let lds: [Option<u32>; MAX_LANES] = std::array::from_fn(|l| match places[l] {
             Place::Lds(at) if exec >> l & 1 != 0 => Some(at),
             _ => None,
         });
         if lds.iter().any(Option::is_some) {
             self.stats.busy.lds_cycles += timing::lds_cycles(&lds, bytes.div_ceil(4));
         }
-        let addresses = (0..LANES).filter(|l| exec >> l & 1 != 0).filter_map(|l| match places[l] {
+        let row = self.scratch_row();
+        let addresses = (0..MAX_LANES).filter(|l| exec >> l & 1 != 0).filter_map(|l| match places[l] {
             Place::Memory(at) => Some(at),
             // The lanes' dwords lie side by side.
-            Place::Swizzled { base, offset } => Some(base + u64::from(offset / 4) * 256),
+            Place::Swizzled { base, offset } => Some(base + u64::from(offset / 4) * row),
             Place::Lds(_) | Place::Nowhere => None,
         });
         if places.iter().any(|p| matches!(p, Place::Memory(_) | Place::Swizzled { .. })) {
@@ -213,11 +220,11 @@ impl Exec<'_> {
             Place::Swizzled { base, offset } => {
                 self.stats.bytes_loaded += bytes as u64;
                 self.stats.bytes_scratch += bytes as u64;
-                let mut at = 0;
+                let (mut at, row) = (0, self.scratch_row());
                 while at < bytes {
                     let o = offset.wrapping_add(at as u32);
                     let n = (4 - (o & 3) as usize).min(bytes - at);
-                    let address = base.wrapping_add(u64::from(o >> 2) * 256 + u64::from(o & 3));
+                    let address = base.wrapping_add(u64::from(o >> 2) * row + u64::from(o & 3));
                     self.check_owner(w, address)?;
                     self.mem.load(address, &mut data.bytes[at..at + n], &mut data.undef[at..at + n])?;
                     at += n;
@@ -265,11 +272,11 @@ impl Exec<'_> {
             Place::Swizzled { base, offset } => {
                 self.stats.bytes_stored += bytes as u64;
                 self.stats.bytes_scratch += bytes as u64;
-                let mut at = 0;
+                let (mut at, row) = (0, self.scratch_row());
                 while at < bytes {
                     let o = offset.wrapping_add(at as u32);
                     let n = (4 - (o & 3) as usize).min(bytes - at);
-                    let address = base.wrapping_add(u64::from(o >> 2) * 256 + u64::from(o & 3));
+                    let address = base.wrapping_add(u64::from(o >> 2) * row + u64::from(o & 3));
                     self.check_owner(w, address)?;
                     self.mem.store(address, &data.bytes[at..at + n], &data.undef[at..at + n])?;
                     at += n;
@@ -311,17 +318,17 @@ impl Exec<'_> {
         w: &mut Wave,
         g: &mut Group,
         op: &Op,
-        places: &[Place; LANES],
+        places: &[Place; MAX_LANES],
         data: Option<u16>,
         dst: Option<u16>,
     ) -> Result<()> {
         let Some(mem) = op.mem else { return Err(unsupported(op)) };
         let exec = w.exec();
         let bytes = mem.bytes as usize;
-        let mut loaded = [Data::default(); LANES];
+        let mut loaded = [Data::default(); MAX_LANES];
         self.announce(w, op, mem.kind);
         self.count_busy(exec, places, mem.bytes);
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let place = places[l];
             let lane = |r: Box<Report>| r.at_lane(l);
             self.note_lane(l, mem.kind);
@@ -396,13 +403,21 @@ impl Exec<'_> {
     }
 
     /// Writes loaded data to VGPRs from `dst` on, extended as the instruction says.
-    fn write_loaded(&self, w: &mut Wave, op: &Op, mem: Mem, dst: u16, loaded: &[Data; LANES], bytes: usize) {
+    fn write_loaded(
+        &self,
+        w: &mut Wave,
+        op: &Op,
+        mem: Mem,
+        dst: u16,
+        loaded: &[Data; MAX_LANES],
+        bytes: usize,
+    ) {
         let exec = w.exec();
         let flags = op.info.flags;
         for k in 0..bytes.div_ceil(4) {
             let n = (usize::from(dst) + k) & 255;
-            let (mut v, mut u) = ([0; LANES], [0; LANES]);
-            for l in 0..LANES {
+            let (mut v, mut u) = ([0; MAX_LANES], [0; MAX_LANES]);
+            for l in 0..MAX_LANES {
                 let mut data = loaded[l];
                 if k == 0 {
                     write_extended(&mut data, mem);
@@ -420,7 +435,7 @@ impl Exec<'_> {
                     }
                 }
             }
-            let any = (0..LANES).any(|l| u[l] != 0 && exec >> l & 1 != 0);
+            let any = (0..MAX_LANES).any(|l| u[l] != 0 && exec >> l & 1 != 0);
             w.write_v(n, &v, any.then_some(&u), exec);
         }
     }
@@ -433,9 +448,11 @@ impl Exec<'_> {
         let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: dwords(mem.bytes) });
         let regs = range.as_slice();
         match memory_event(op) {
-            Some(EventKind::Vmem) => w.waits.issue(Counter::Vm, EventKind::Vmem, regs),
+            Some(EventKind::Vmem) => {
+                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, regs);
+            }
             Some(EventKind::Flat) => {
-                w.waits.issue(Counter::Vm, EventKind::Flat, regs);
+                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Flat, regs);
                 w.waits.issue(Counter::Lgkm, EventKind::Flat, regs);
             }
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
@@ -472,14 +489,14 @@ impl Exec<'_> {
     }
 
     /// Reports what the processor does not do unaligned: memory by its mode, scratch never across two elements, since the next one of the
-    /// lane is 256 bytes on.
-    fn check_alignment(&self, places: &[Place; LANES], mem: Mem, exec: u64) -> Result<()> {
+    /// lane is behind those of all others.
+    fn check_alignment(&self, places: &[Place; MAX_LANES], mem: Mem, exec: u64) -> Result<()> {
         if !self.checks(Checks::MISALIGNED) {
             return Ok(());
         }
         let unaligned = self.launch.target.has(Features::UNALIGNED_ACCESS);
         let align = u64::from(mem.bytes.next_power_of_two().min(4));
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let (at, wrong) = match places[l] {
                 Place::Memory(a) => (a, !unaligned && a % align != 0),
                 Place::Swizzled { offset, .. } => {

@@ -15,10 +15,11 @@ use super::{Data, Place, wide};
 use crate::memory::fnv1a;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::Result;
-use crate::strict::waits::{Counter, EventKind, RegRange};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::{EventKind, RegRange};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{ImageParts, OpcodeInfo};
 use mir::machine::{ModFlags, PReg};
+use mir::target::Counter;
 use mir::target::Features;
 
 /// Where texels are.
@@ -123,8 +124,8 @@ impl Exec<'_> {
             );
         }
         let neighbours = images.quads && form.is_some_and(|f| !(f.level || f.zero || f.derivatives));
-        let mut places = [0u64; LANES];
-        for l in (0..LANES).filter(|l| w.exec() >> l & 1 != 0) {
+        let mut places = [0u64; MAX_LANES];
+        for l in (0..MAX_LANES).filter(|l| w.exec() >> l & 1 != 0) {
             let mut h = self.hash_address(w, &parts, vaddr, l, hash);
             if neighbours {
                 for other in (0..4).map(|k| l & !3 | k).filter(|&k| k != l) {
@@ -145,7 +146,7 @@ impl Exec<'_> {
         };
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &regs);
+        w.waits.issue(w.waits.vector_counter(written != 0), EventKind::Vmem, &regs);
         if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
         {
@@ -185,15 +186,15 @@ impl Exec<'_> {
         op: &Op,
         gather: bool,
         vdata: u16,
-        places: &[u64; LANES],
+        places: &[u64; MAX_LANES],
     ) -> Result<u8> {
         let exec = w.exec();
         let dmask = if op.inst.mods.dmask & 15 == 0 { 1 } else { op.inst.mods.dmask };
         let components: Vec<u64> = (0..4).filter(|c| gather || dmask >> c & 1 != 0).collect();
         let (d16, packed) = (op.flag(ModFlags::D16), self.is_packed(op));
         let registers = if packed { components.len().div_ceil(2) } else { components.len() };
-        let (mut v, mut u) = (vec![[0; LANES]; registers], vec![[0; LANES]; registers]);
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let (mut v, mut u) = (vec![[0; MAX_LANES]; registers], vec![[0; MAX_LANES]; registers]);
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             for (k, c) in components.iter().enumerate() {
                 let place = Place::Memory(places[l] + 4 * c);
                 let data = self.load_place(w, &mut Group::default(), place, 4).map_err(|r| r.at_lane(l))?;
@@ -210,15 +211,15 @@ impl Exec<'_> {
         let status = usize::from(op.flag(ModFlags::TFE));
         if status != 0 {
             // All pages are resident.
-            w.write_v(usize::from(vdata) + registers, &[0; LANES], None, exec);
+            w.write_v(usize::from(vdata) + registers, &[0; MAX_LANES], None, exec);
         }
         Ok((registers + status) as u8)
     }
 
-    fn opaque_store(&mut self, w: &Wave, op: &Op, vdata: u16, places: &[u64; LANES]) -> Result<()> {
+    fn opaque_store(&mut self, w: &Wave, op: &Op, vdata: u16, places: &[u64; MAX_LANES]) -> Result<()> {
         let (d16, packed) = (op.flag(ModFlags::D16), self.is_packed(op));
         let dmask = if op.inst.mods.dmask & 15 == 0 { 1 } else { op.inst.mods.dmask };
-        for l in (0..LANES).filter(|l| w.exec() >> l & 1 != 0) {
+        for l in (0..MAX_LANES).filter(|l| w.exec() >> l & 1 != 0) {
             self.note_lane(l, MemKind::Store);
             for (k, c) in (0..4u64).filter(|c| dmask >> c & 1 != 0).enumerate() {
                 let n = usize::from(vdata) + if packed { k / 2 } else { k };
@@ -239,7 +240,7 @@ impl Exec<'_> {
         op: &Op,
         mem: Mem,
         vdata: u16,
-        places: &[u64; LANES],
+        places: &[u64; MAX_LANES],
     ) -> Result<u8> {
         let exec = w.exec();
         let swap = mem.kind.takes_comparand();
@@ -248,8 +249,8 @@ impl Exec<'_> {
             return Err(unsupported(op));
         }
         let mem = Mem { bytes: u32::from(dwords) * 4, ..mem };
-        let mut old = vec![Data::default(); LANES];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut old = vec![Data::default(); MAX_LANES];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             self.note_lane(l, mem.kind);
             let get = |first: u16| {
                 let d = Self::lane_data(w, first, dwords.into(), l);

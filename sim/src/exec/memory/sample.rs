@@ -8,7 +8,7 @@ use super::super::{Exec, unsupported};
 use super::image::{Image, field};
 use crate::program::Op;
 use crate::report::{Kind, Report, Result};
-use crate::wave::{LANES, Wave};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{ImageParts, OpFlags, OpcodeInfo};
 use mir::machine::ModFlags;
 
@@ -294,7 +294,7 @@ impl Exec<'_> {
 }
 
 /// Lanes of a wave come in quads.
-const _: () = assert!(LANES.is_multiple_of(4));
+const _: () = assert!(MAX_LANES.is_multiple_of(4));
 
 #[cfg(test)]
 mod tests {

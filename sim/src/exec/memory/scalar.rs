@@ -7,9 +7,10 @@ use crate::memory::order::Issue;
 use crate::program::{Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::races::Path;
-use crate::strict::waits::{Counter, EventKind, RegRange};
+use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::Wave;
 use mir::isa::Opcode;
+use mir::target::Counter;
 
 /// What executes `op`.
 pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
@@ -41,7 +42,8 @@ impl Exec<'_> {
             return Ok(());
         }
         let sbase = op.sgpr("sbase").ok_or_else(|| unsupported(op))?;
-        let buffer = op.info.operands.iter().any(|o| o.name == "sbase" && o.dwords == 4);
+        let buffer =
+            op.info.operands.iter().any(|o| o.name == "sbase" && o.width == mir::isa::Width::Dwords(4));
         let mut offset = self.offset_operand(w, op.operand("soffset"), "the offset")?;
         offset = offset.wrapping_add(op.inst.mods.offset as i64 as u64);
         let mut base = self.address_scalar(w, sbase, 2, "the base")?;

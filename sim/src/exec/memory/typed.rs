@@ -8,10 +8,11 @@ use super::{Data, Place};
 use crate::fp::{self, F16, F32, Round};
 use crate::program::{MemKind, Op};
 use crate::report::Result;
-use crate::strict::waits::{Counter, EventKind, RegRange};
-use crate::wave::{LANES, Wave};
+use crate::strict::waits::{EventKind, RegRange};
+use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{Format as Encoding, OpFlags};
 use mir::machine::PReg;
+use mir::target::Counter;
 use mir::target::Features;
 
 /// How the components of an instruction are held in registers.
@@ -41,7 +42,7 @@ pub(super) fn widen(format: Format, x: u32) -> u32 {
 impl Exec<'_> {
     fn layout(&self, op: &Op) -> Layout {
         let data = op.inst.facts().data().and_then(|i| op.info.operands.get(i));
-        let components = usize::from(data.map_or(1, |desc| desc.dwords));
+        let components = usize::from(data.map_or(1, |desc| desc.dwords(self.launch.target.wave())));
         let high = op.info.flags.contains(OpFlags::D16_HI);
         let d16 = high || op.info.flags.contains(OpFlags::D16);
         let packed = d16 && self.launch.target.has(Features::PACKED_D16);
@@ -59,7 +60,7 @@ impl Exec<'_> {
             self.typed_access(w, op, mem.kind, vdata, layout)?;
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
-        w.waits.issue(Counter::Vm, EventKind::Vmem, &loads);
+        w.waits.issue(w.waits.vector_counter(!loads.is_empty()), EventKind::Vmem, &loads);
         if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }
@@ -98,8 +99,8 @@ impl Exec<'_> {
         self.announce(w, op, kind);
         let mut no_lds = Group::default();
         let bytes = format.bytes() as usize;
-        let mut loaded = vec![[(0u32, 0u32); LANES]; layout.components];
-        for l in (0..LANES).filter(|l| exec >> l & 1 != 0) {
+        let mut loaded = vec![[(0u32, 0u32); MAX_LANES]; layout.components];
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let lane = |r: Box<crate::report::Report>| r.at_lane(l);
             self.note_lane(l, kind);
             if kind == MemKind::Load {
@@ -143,12 +144,12 @@ impl Exec<'_> {
     }
 }
 
-fn write_components(w: &mut Wave, vdata: u16, layout: Layout, loaded: &[[(u32, u32); LANES]]) {
+fn write_components(w: &mut Wave, vdata: u16, layout: Layout, loaded: &[[(u32, u32); MAX_LANES]]) {
     let exec = w.exec();
     for r in 0..layout.registers() {
         let n = (usize::from(vdata) + r) & 255;
-        let (mut v, mut u) = ([0; LANES], [0; LANES]);
-        for l in 0..LANES {
+        let (mut v, mut u) = ([0; MAX_LANES], [0; MAX_LANES]);
+        for l in 0..MAX_LANES {
             (v[l], u[l]) = if !layout.packed {
                 loaded[r][l]
             } else {

@@ -4,7 +4,7 @@
 
 use super::{Env, In, Kernel, Out, f, m1, m2, m3, mad, norm16, sin_turns, unorm16};
 use crate::fp::{self, F16, F32, F64, Round, f16_to_f32};
-use crate::wave::LANES;
+use crate::wave::MAX_LANES;
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 
@@ -121,7 +121,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
             }
         },
         V_CVT_F32_F64 => |i, o, e| {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 o.lo[l] = fp::convert(F64, F32, i.w(0, l), 0, e.round32) as u32;
             }
         },
@@ -135,7 +135,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_MAX3_F32 => |i, o, e| m3(i, o, |a, b, c| extreme3(a, b, c, true, e.ieee)),
         V_DIV_SCALE_F32 => |i, o, _| {
             o.mask = 0;
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let [a, b, c] = i.lo.map(|s| u64::from(s[l]));
                 let (d, vcc) = fp::div_scale(F32, a, b, c);
                 o.lo[l] = d as u32;
@@ -143,7 +143,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
             }
         },
         V_DIV_FMAS_F32 => |i, o, e| {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let [a, b, c] = i.lo.map(|s| u64::from(s[l]));
                 o.lo[l] = fp::div_fmas(F32, a, b, c, i.mask >> l & 1 != 0, e.round32) as u32;
             }
@@ -172,7 +172,7 @@ fn fix_nans(i: &In<'_>, o: &mut Out, sources: usize) {
     if !o.lo.iter().fold(false, |any, x| any | nan(*x)) {
         return;
     }
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         if nan(o.lo[l]) {
             let source = (0..sources).map(|k| i.lo[k][l]).find(|x| nan(*x));
             o.lo[l] = source.map_or(0x7fc0_0000, |x| x | 0x40_0000);

@@ -2,7 +2,7 @@
 
 use super::{In, Kernel, Out, m1, m2, m3, mask_of, med, norm16, s16, sat_i, sat_u, unorm16, z16};
 use crate::fp::f16_to_f32;
-use crate::wave::LANES;
+use crate::wave::MAX_LANES;
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 
@@ -124,7 +124,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_MUL_HI_I32 => |i, o, _| m2(i, o, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
         V_CNDMASK_B32 => |i, o, _| {
             let lanes = super::spread(i.mask);
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 o.lo[l] = i.lo[0][l] & !lanes[l] | i.lo[1][l] & lanes[l];
             }
         },
@@ -147,7 +147,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
 /// Set bits of the first source below each lane.
 #[inline(always)]
 fn mbcnt(i: &In<'_>, o: &mut Out, below: impl Fn(usize) -> u32) {
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         o.lo[l] = (i.lo[0][l] & below(l)).count_ones().wrapping_add(i.lo[1][l]);
     }
 }
@@ -155,8 +155,8 @@ fn mbcnt(i: &In<'_>, o: &mut Out, below: impl Fn(usize) -> u32) {
 /// Operations with a carry: `op` gives the 33-bit result as a signed number, negative for a borrow.
 #[inline(always)]
 fn carry(i: &In<'_>, o: &mut Out, op: impl Fn(u32, u32, u32) -> (u32, bool)) {
-    let mut over = [false; LANES];
-    for l in 0..LANES {
+    let mut over = [false; MAX_LANES];
+    for l in 0..MAX_LANES {
         let bit = (i.mask >> l) as u32 & 1;
         (o.lo[l], over[l]) = op(i.lo[0][l], i.lo[1][l], bit);
     }

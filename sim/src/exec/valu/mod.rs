@@ -19,14 +19,14 @@ mod wide;
 pub(super) use int::msad8;
 
 use crate::fp::{self, Round, f16_to_f32, f32_to_f16};
-use crate::wave::{LANES, Lanes};
+use crate::wave::{Lanes, MAX_LANES};
 use mir::isa::{OpFlags, Opcode};
 
 /// An operation on all lanes.
 pub type Kernel = fn(&In<'_>, &mut Out, &Env);
 
 /// No bits in any lane.
-pub static ZERO: Lanes = [0; LANES];
+pub static ZERO: Lanes = [0; MAX_LANES];
 
 /// Fetched sources, in order; a source that is also the destination comes last.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ pub struct Out {
 
 impl Default for Out {
     fn default() -> Self {
-        Self { lo: [0; LANES], hi: [0; LANES], mask: 0 }
+        Self { lo: [0; MAX_LANES], hi: [0; MAX_LANES], mask: 0 }
     }
 }
 
@@ -103,7 +103,7 @@ fn f(x: u32) -> f32 {
 #[inline(always)]
 fn m1(i: &In<'_>, o: &mut Out, op: impl Fn(u32) -> u32) {
     let a = i.lo[0];
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         o.lo[l] = op(a[l]);
     }
 }
@@ -111,7 +111,7 @@ fn m1(i: &In<'_>, o: &mut Out, op: impl Fn(u32) -> u32) {
 #[inline(always)]
 fn m2(i: &In<'_>, o: &mut Out, op: impl Fn(u32, u32) -> u32) {
     let [a, b, _] = i.lo;
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         o.lo[l] = op(a[l], b[l]);
     }
 }
@@ -119,7 +119,7 @@ fn m2(i: &In<'_>, o: &mut Out, op: impl Fn(u32, u32) -> u32) {
 #[inline(always)]
 fn m3(i: &In<'_>, o: &mut Out, op: impl Fn(u32, u32, u32) -> u32) {
     let [a, b, c] = i.lo;
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         o.lo[l] = op(a[l], b[l], c[l]);
     }
 }
@@ -132,21 +132,21 @@ fn put_wide(o: &mut Out, l: usize, d: u64) {
 
 #[inline(always)]
 fn w1(i: &In<'_>, o: &mut Out, op: impl Fn(u64) -> u64) {
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         put_wide(o, l, op(i.w(0, l)));
     }
 }
 
 #[inline(always)]
 fn w2(i: &In<'_>, o: &mut Out, op: impl Fn(u64, u64) -> u64) {
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         put_wide(o, l, op(i.w(0, l), i.w(1, l)));
     }
 }
 
 #[inline(always)]
 fn w3(i: &In<'_>, o: &mut Out, op: impl Fn(u64, u64, u64) -> u64) {
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         put_wide(o, l, op(i.w(0, l), i.w(1, l), i.w(2, l)));
     }
 }
@@ -155,8 +155,8 @@ fn w3(i: &In<'_>, o: &mut Out, op: impl Fn(u64, u64, u64) -> u64) {
 #[inline(always)]
 pub fn mask_of(holds: impl Fn(usize) -> bool) -> u64 {
     // Bytes of 0 or 1 vectorise; eight of them become bits by a multiplication that moves byte k to bit 56 + k.
-    let mut bytes = [0u8; LANES];
-    for l in 0..LANES {
+    let mut bytes = [0u8; MAX_LANES];
+    for l in 0..MAX_LANES {
         bytes[l] = u8::from(holds(l));
     }
     bytes.as_chunks::<8>().0.iter().enumerate().fold(0, |mask, (k, b)| {
@@ -167,7 +167,7 @@ pub fn mask_of(holds: impl Fn(usize) -> bool) -> u64 {
 /// All ones in the lanes of `mask`, zero elsewhere.
 #[inline(always)]
 pub fn spread(mask: u64) -> Lanes {
-    let mut out = [0; LANES];
+    let mut out = [0; MAX_LANES];
     for (half, lanes) in out.chunks_exact_mut(32).enumerate() {
         let m = (mask >> (32 * half)) as u32;
         for (l, x) in lanes.iter_mut().enumerate() {

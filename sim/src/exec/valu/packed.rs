@@ -5,7 +5,7 @@
 
 use super::{Env, In, Kernel, Out, f, fma16, half, m3, mad, s16, sat_i, sat_u, z16};
 use crate::fp::{self, F16, F32, Round, f16_to_f32};
-use crate::wave::LANES;
+use crate::wave::MAX_LANES;
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 
@@ -84,7 +84,7 @@ fn halves(i: &In<'_>, o: &mut Out, e: &Env, float: bool, one: impl Fn(u32, u32, 
         let h = if sel >> source & 1 != 0 { x >> 16 } else { x & 0xffff };
         if float && neg >> source & 1 != 0 { h ^ 0x8000 } else { h }
     };
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         let [a, b, c] = i.lo.map(|s| s[l]);
         let part = |high| one(half(a, 0, high), half(b, 1, high), half(c, 2, high)) & 0xffff;
         o.lo[l] = part(false) | part(true) << 16;

@@ -3,7 +3,7 @@
 use super::int::{msad8, sad8};
 use super::{Env, In, Kernel, Out, f, put_wide, w1, w2, w3};
 use crate::fp::{self, F64, Round};
-use crate::wave::LANES;
+use crate::wave::MAX_LANES;
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 
@@ -65,14 +65,14 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_MQSAD_PK_U16_U8 => |i, o, e| w3(i, o, |a, b, x| qsad(a, b as u32, x, msad8, e.clamp)),
         V_DIV_SCALE_F64 => |i, o, _| {
             o.mask = 0;
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let (d, vcc) = fp::div_scale(F64, i.w(0, l), i.w(1, l), i.w(2, l));
                 put_wide(o, l, d);
                 o.mask |= u64::from(vcc) << l;
             }
         },
         V_DIV_FMAS_F64 => |i, o, e| {
-            for l in 0..LANES {
+            for l in 0..MAX_LANES {
                 let vcc = i.mask >> l & 1 != 0;
                 put_wide(o, l, fp::div_fmas(F64, i.w(0, l), i.w(1, l), i.w(2, l), vcc, e.round64));
             }
@@ -99,7 +99,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
 #[inline(always)]
 fn mad64(i: &In<'_>, o: &mut Out, op: impl Fn(u32, u32, u64) -> (u64, bool)) {
     o.mask = 0;
-    for l in 0..LANES {
+    for l in 0..MAX_LANES {
         let (d, over) = op(i.lo[0][l], i.lo[1][l], i.w(2, l));
         put_wide(o, l, d);
         o.mask |= u64::from(over) << l;

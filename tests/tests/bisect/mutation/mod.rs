@@ -1,22 +1,26 @@
 //! Code changed after one step: exactly that step must be named.
 //!
-//! A *kind* of mutation is a row of a table: the step after which it is done, what it breaks, and a function that does it at a place of its choice. Each
-//! kind is tried at places of all kernels where it fits, one a compilation, and the verdict of the bisection is compared with what the object that
-//! comes out of it does:
+//! A *kind* of mutation is a row of a table: the step after which it is done, what it breaks, and a function
+//! that does it at a place of its choice. Each kind is tried at places of all kernels where it fits, one a
+//! compilation, and the verdict of the bisection is compared with what the object that comes out of it does:
 //!
 //! * named: the bisection says that this step is at fault;
-//! * without effect: it finds nothing, and the object leaves on all inputs the memory that the intact one leaves;
-//! * by order: the object leaves other memory only if waves take their turns in another order, which is a race. No stage is looked at for those;
-//! * missed: it finds nothing, but the object does something else; or it names another step. There must be none.
+//! * without effect: it finds nothing, and the object leaves on all inputs the memory that the intact one
+//!   leaves;
+//! * by order: the object leaves other memory only if waves take their turns in another order, which is a
+//!   race. No stage is looked at for those;
+//! * missed: it finds nothing, but the object does something else; or it names another step. There must be
+//!   none.
 //!
-//! An input on which the object does something else is one on which the bisection must name the step, even where it does not on the first.
-//! The places tried are a sample that does not change from run to run; with `GCNC_MUTANTS=all` they are all there are.
+//! An input on which the object does something else is one on which the bisection must name the step, even
+//! where it does not on the first. The places tried are a sample that does not change from run to run; with
+//! `GCNC_MUTANTS=all` they are all there are.
 
-mod allocated;
-mod legalized;
+mod allocate;
+mod linearise;
+mod memory_model;
 mod places;
-mod selected;
-mod structured;
+mod select;
 
 use super::{Input, KERNELS, NAMES, SHAPE_NAMES, SHAPES, alone, module, options};
 use comfy_table::{CellAlignment, Table};
@@ -48,7 +52,7 @@ struct Kind {
 
 /// All kinds.
 fn kinds() -> Vec<&'static Kind> {
-    [selected::KINDS, structured::KINDS, legalized::KINDS, allocated::KINDS].into_iter().flatten().collect()
+    [select::KINDS, linearise::KINDS, memory_model::KINDS, allocate::KINDS].into_iter().flatten().collect()
 }
 
 /// Places of a kind that are tried.
@@ -57,7 +61,8 @@ const SAMPLE: usize = 24;
 /// Inputs on which the object is run where the bisection finds nothing on the first.
 const INPUTS: u64 = 5;
 
-/// Most instructions of a stage; [`gcnc::bisect`] takes more for an endless loop where the intact code takes fewer than a sixty-fourth of it.
+/// Most instructions of a stage; [`gcnc::bisect`] takes more for an endless loop where the intact code takes
+/// fewer than a sixty-fourth of it.
 const FUEL: u64 = 300_000;
 
 /// A kernel for a processor, at a level of optimisation.

@@ -6,7 +6,8 @@ use mir::machine::{Block, BlockData, Function, Inst, Operand, PReg, Reg, VReg, V
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Chooses one of the places where a mutation fits, and counts them. The places of all functions of a module are in one row.
+/// Chooses one of the places where a mutation fits, and counts them. The places of all functions of a module
+/// are in one row.
 #[derive(Debug)]
 pub struct Pick {
     wanted: usize,

@@ -1,8 +1,9 @@
-//! Mutations behind the memory model, as far as they show in what memory holds: caches are the strict simulator's affair.
+//! Mutations behind the memory model, as far as they show in what memory holds: caches are the strict
+//! simulator's affair.
 
 use super::Kind;
 use super::places::*;
-use super::{selected, structured};
+use super::{linearise, select};
 use mir::isa::{Format, OpFlags};
 use mir::machine::{Function, Inst, Operand, RegFile};
 
@@ -12,10 +13,10 @@ pub const KINDS: &[Kind] = &[
     kind("address", "an access to the address of another", address),
     kind("data", "another value is stored", data),
     kind("store left out", "memory is not written", drop_store),
-    kind("atomic operation", "another read-modify-write operation", selected::atomic),
-    kind("constant", "another constant", selected::constant),
-    kind("EXEC not narrowed", "lanes that went the other way run as well", structured::drop_narrowing),
-    kind("EXEC not restored", "lanes stay away", structured::drop_restore),
+    kind("atomic operation", "another read-modify-write operation", select::atomic),
+    kind("constant", "another constant", select::constant),
+    kind("EXEC not narrowed", "lanes that went the other way run as well", linearise::drop_narrowing),
+    kind("EXEC not restored", "lanes stay away", linearise::drop_restore),
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {

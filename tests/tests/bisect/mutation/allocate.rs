@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::places::*;
-use super::{selected, structured};
+use super::{linearise, select};
 use mir::abi::call::is_callee_saved;
 use mir::isa::{Format, OpFlags, Opcode, Role};
 use mir::machine::{BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator, writes_exec};
@@ -39,10 +39,10 @@ pub const KINDS: &[Kind] = &[
     kind("spilled SGPRs overwritten", "the VGPR that holds them is used for something else", overwrite_lanes),
     kind("value across a call", "a register that callees may change", across_call),
     kind("SCC overwritten", "an instruction between the writer and the reader", overwrite_scc),
-    kind("constant", "another constant", selected::constant),
-    kind("wave edge", "the wave always goes to the same successor", structured::wave_edge),
-    kind("EXEC not narrowed", "lanes that went the other way run as well", structured::drop_narrowing),
-    kind("EXEC not restored", "lanes stay away", structured::drop_restore),
+    kind("constant", "another constant", select::constant),
+    kind("wave edge", "the wave always goes to the same successor", linearise::wave_edge),
+    kind("EXEC not narrowed", "lanes that went the other way run as well", linearise::drop_narrowing),
+    kind("EXEC not restored", "lanes stay away", linearise::drop_restore),
 ];
 
 const fn kind(name: &'static str, breaks: &'static str, mutate: super::Mutate) -> Kind {
@@ -162,7 +162,7 @@ fn exchange_sources(f: &mut Function, pick: &mut Pick) {
         let n = first_source(inst);
         inst.operands[n..n + 2].iter().all(|o| o.as_reg().is_some())
     };
-    let Some(site) = pick.among(sites(f, |inst| selected::unordered(inst) && registers(inst))) else {
+    let Some(site) = pick.among(sites(f, |inst| select::unordered(inst) && registers(inst))) else {
         return;
     };
     let inst = at(f, site);

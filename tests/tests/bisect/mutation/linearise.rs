@@ -1,8 +1,8 @@
-//! Mutations of structured code: wrong wave edges, wrong masks, wrong EXEC.
+//! Mutations of linear code: wrong wave edges, wrong masks, wrong EXEC.
 
 use super::Kind;
 use super::places::*;
-use super::selected;
+use super::select;
 use mir::isa::Opcode;
 use mir::machine::{
     Block, BlockData, Condition, Function, Inst, Operand, Reg, RegFile, Terminator, VReg, writes_exec,
@@ -25,11 +25,11 @@ pub const KINDS: &[Kind] = &[
     kind("EXEC from another mask", "other lanes are restored", restore_other),
     kind("EXEC not restored", "lanes stay away", drop_restore),
     kind("EXEC saved too late", "the lanes of one side are saved", save_late),
-    kind("mask without EXEC", "bits of other lanes count", selected::drop_ballot_and),
+    kind("mask without EXEC", "bits of other lanes count", select::drop_ballot_and),
     kind("mask not reset", "lanes of before wait still", keep_stale),
     kind("SGPR argument", "a wave edge passes another value", scalar_argument),
     kind("SGPR argument of another edge", "values of two ways are exchanged", argument_of_other_edge),
-    kind("VGPR argument", "a thread edge passes another value", selected::vector_argument),
+    kind("VGPR argument", "a thread edge passes another value", select::vector_argument),
     kind("thread edges swapped", "VGPR arguments of one side go to the other", swap_arguments),
     kind("instruction ahead of EXEC", "a block's first instruction runs with others' lanes", ahead_of_exec),
 ];
@@ -42,7 +42,8 @@ fn tests_exec(data: &BlockData) -> bool {
     matches!(data.term, Terminator::Uniform(Condition::Execz | Condition::Execnz))
 }
 
-/// A branch always takes successor `way`. The graph stays as it is: the tail ends with a comparison whose outcome is known.
+/// A branch always takes successor `way`. The graph stays as it is: the tail ends with a comparison whose
+/// outcome is known.
 fn force(f: &mut Function, block: Block, way: usize) {
     let data = &mut f.blocks[block];
     data.insts.push(Inst::new(Opcode::S_CMP_EQ_U32, [Operand::Imm(0), Operand::Imm(0)]));
@@ -105,7 +106,8 @@ fn exchange_ands(f: &mut Function, pick: &mut Pick) {
     inst.op = if inst.op == Opcode::S_AND_B64 { Opcode::S_ANDN2_B64 } else { Opcode::S_AND_B64 };
 }
 
-/// One side of an OR of masks is left out: the lanes that came (EXEC, or what was just made from it), or those that were there.
+/// One side of an OR of masks is left out: the lanes that came (EXEC, or what was just made from it), or
+/// those that were there.
 fn forget(f: &mut Function, pick: &mut Pick, new: bool) {
     let places =
         sites_in(f, |block, k| k as u32 >= block.tail_start && block.insts[k].op == Opcode::S_OR_B64);
