@@ -115,9 +115,9 @@ impl State {
 
 /// The state inside a block, in dense tables that are reused from block to block.
 struct Tracker {
-    /// Sequence number of the youngest event, by kind × SLOTS + slot.
-    last: Vec<u32>,
-    /// Keys that may be non-zero in `last`.
+    /// Sequence number of the youngest event, by kind and slot; empty for kinds that have had none.
+    last: [Vec<u32>; KINDS],
+    /// Keys (kind × SLOTS + slot) that may be non-zero in `last`.
     touched: Vec<u16>,
     issued: [u32; KINDS],
     /// Events up to here are done.
@@ -133,7 +133,7 @@ impl Tracker {
     fn new(target: &Target) -> Self {
         let model = target.waits();
         Self {
-            last: vec![0; KINDS * SLOTS],
+            last: std::array::from_fn(|_| Vec::new()),
             touched: Vec::new(),
             issued: [BASE; KINDS],
             done: [BASE; KINDS],
@@ -148,7 +148,7 @@ impl Tracker {
 
     fn load(&mut self, state: &State) {
         for key in self.touched.drain(..) {
-            self.last[usize::from(key)] = 0;
+            self.last[usize::from(key) / SLOTS][usize::from(key) % SLOTS] = 0;
         }
         for kind in 0..KINDS {
             self.issued[kind] = BASE;
@@ -156,8 +156,7 @@ impl Tracker {
         }
         self.counter_bound = state.counter_bound.map(u32::from);
         for &(key, age) in &state.entries {
-            self.last[usize::from(key)] = BASE - u32::from(age);
-            self.touched.push(key);
+            self.set_last(usize::from(key) / SLOTS, usize::from(key) % SLOTS, BASE - u32::from(age));
         }
     }
 
@@ -166,7 +165,7 @@ impl Tracker {
         let mut entries = Vec::new();
         for &key in &self.touched {
             let kind = usize::from(key) / SLOTS;
-            let last = self.last[usize::from(key)];
+            let last = self.last[kind][usize::from(key) % SLOTS];
             if last > self.done[kind] {
                 entries.push((key, (self.issued[kind] - last).min(CAP - 1) as u8));
             }
@@ -185,7 +184,7 @@ impl Tracker {
 
     /// Whether a register has an unfinished event of `kind`, and the counter value that proves it done.
     fn need(&self, kind: usize, slot: usize) -> Option<u32> {
-        let last = self.last[kind * SLOTS + slot];
+        let last = *self.last[kind].get(slot)?;
         if last <= self.done[kind] {
             return None;
         }
@@ -201,9 +200,16 @@ impl Tracker {
     }
 
     fn mark(&mut self, kind: EventKind, slot: usize) {
-        let key = kind as usize * SLOTS + slot;
-        if std::mem::replace(&mut self.last[key], self.issued[kind as usize]) == 0 {
-            self.touched.push(key as u16);
+        self.set_last(kind as usize, slot, self.issued[kind as usize]);
+    }
+
+    fn set_last(&mut self, kind: usize, slot: usize, number: u32) {
+        let last = &mut self.last[kind];
+        if last.is_empty() {
+            last.resize(SLOTS, 0);
+        }
+        if std::mem::replace(&mut last[slot], number) == 0 {
+            self.touched.push((kind * SLOTS + slot) as u16);
         }
     }
 

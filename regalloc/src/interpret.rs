@@ -244,7 +244,7 @@ impl Run<'_> {
         if (old.op, old.mods) != (new.op, new.mods) {
             return fail(format!("became {} {:?}", new.op.info().name, new.mods));
         }
-        for k in 0..info.operands.len() {
+        for k in 0..old.kept_operands() {
             let (a, b) = (old.operands.get(k), new.operands.get(k));
             if a.and_then(Operand::as_reg).is_none() && a != b {
                 return fail(format!("operand {k} was {a:?} and is {b:?}"));

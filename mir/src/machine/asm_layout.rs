@@ -134,12 +134,13 @@ impl Inst {
         }
     }
 
-    /// Number of operands that the instruction keeps: behind them stand those that are tied to definitions.
+    /// Number of operands that the instruction keeps, those of its row and further registers of an image's address: behind them stand those
+    /// that are tied to definitions.
     #[inline]
     pub fn kept_operands(&self) -> usize {
         match self.asm_layout() {
             Some(layout) => layout.uses_end,
-            None => self.op.info().operands.len(),
+            None => self.op.info().operands.len() + usize::from(self.mods.address_parts),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use super::{Operand, SdwaUnused, Terminator};
 use crate::analysis::{Csr, Dominators, Order};
 use crate::isa::format::Slot;
-use crate::isa::{Implicit, MemoryKind, OpFlags, Opcode, OperandDesc, OperandKind, Role};
+use crate::isa::{Format, Implicit, MemoryKind, OpFlags, Opcode, OperandDesc, OperandKind, Role};
 use crate::target::WaveSize;
 use crate::{Diagnostic, Result};
 use cranelift_entity::EntityRef;
@@ -335,6 +335,19 @@ impl Verifier<'_> {
             }
         };
         let extra = usize::from(preserved && self.stage <= Stage::Modelled);
+        let parts = usize::from(inst.mods.address_parts);
+        let is_part = |operand: &Operand| match operand.as_reg().map(|r| (r.reg, r.dwords)) {
+            Some((Reg::Virtual(v), 1)) => self.f.vregs.get(v).is_some_and(|data| data.file == RegFile::Vgpr),
+            Some((Reg::Physical(register), 1)) => register.is_vgpr(),
+            _ => false,
+        };
+        let listed = inst.operands.get(rows..rows + parts);
+        if parts > 0
+            && (info.format != Format::Mimg || !listed.is_some_and(|parts| parts.iter().all(is_part)))
+        {
+            return Err(defect("parts of an address that are no single VGPRs of an image instruction"));
+        }
+        let rows = rows + parts;
         let range = (rows + ties).saturating_sub(optional)..=rows + ties + extra;
         if range.contains(&inst.operands.len()) {
             Ok(())

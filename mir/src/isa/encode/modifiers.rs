@@ -125,6 +125,9 @@ impl Encoder<'_> {
             };
             self.put(field, value, "modifier")?;
         }
+        if mods.address_parts != 0 {
+            return Err(Diagnostic::limit("an address of several registers, which this generation lacks"));
+        }
         let rest = abs | neg | neg_hi | op_sel | op_sel_hi | omod | offset1 | dmask;
         if rest != 0 || offset != 0 {
             return Err(Diagnostic::limit("a modifier that this encoding lacks"));

@@ -8,7 +8,7 @@
 
 use super::super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, Role, Width};
 use super::{MemoryKind, Unit, is_float};
-use crate::machine::{Inst, Operand, PReg, Reg};
+use crate::machine::{Inst, Operand, PReg, Reg, RegOperand};
 use crate::target::{Features, Target, WaveSize};
 
 bitflags::bitflags! {
@@ -188,6 +188,12 @@ impl Inst {
                 f(Access { first, dwords: u16::from(reg.dwords), read, write, operand: Some(i) });
             }
         }
+        let parts = info.operands.len()..self.operands.len().min(self.kept_operands());
+        for (i, operand) in parts.clone().zip(self.operands.get(parts).unwrap_or_default()) {
+            if let Operand::Reg(RegOperand { reg: Reg::Physical(first), dwords, .. }) = *operand {
+                f(Access { first, dwords: u16::from(dwords), read: true, write: false, operand: Some(i) });
+            }
+        }
         for (first, dwords, write) in (self.facts().implicit & Implicit::LISTED).registers(WaveSize::W64) {
             f(Access { first, dwords, read: !write, write, operand: None });
         }
@@ -210,7 +216,8 @@ impl Inst {
         match row.get(k) {
             Some(desc) if desc.role == Role::Use => OperandAccess::Use,
             Some(_) => OperandAccess::Def,
-            None => OperandAccess::Tied { def: tied_def(row, k - row.len()) },
+            None if k < self.kept_operands() => OperandAccess::Use,
+            None => OperandAccess::Tied { def: tied_def(row, k - self.kept_operands()) },
         }
     }
 
@@ -223,7 +230,8 @@ impl Inst {
         }
         let row = self.op.info().operands;
         let tied = !self.op.is_copy()
-            && (row.len()..self.operands.len()).any(|extra| tied_def(row, extra - row.len()) == k);
+            && (self.kept_operands()..self.operands.len())
+                .any(|extra| tied_def(row, extra - self.kept_operands()) == k);
         tied || self.clobbers_early(target)
     }
 

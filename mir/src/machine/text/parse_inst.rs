@@ -101,11 +101,11 @@ impl Parser<'_> {
             let s = if expected == 1 { "" } else { "s" };
             return Err(self.fail_at(at, format!("expected {expected} definition{s} before '='")));
         }
-        if let Some((_, at)) = tied.filter(|&(n, _)| n < inst.kept_operands()) {
-            return Err(self.fail_at(at, "this operand is tied to no definition"));
-        }
         while self.is_on(line) {
             self.fact(&mut inst)?;
+        }
+        if let Some((_, at)) = tied.filter(|&(n, _)| n < inst.kept_operands()) {
+            return Err(self.fail_at(at, "this operand is tied to no definition"));
         }
         Ok(inst)
     }
@@ -281,7 +281,8 @@ impl Parser<'_> {
                     _ => dpp.bank_mask = self.number()?,
                 }
             }
-            "neg" | "abs" | "neg_hi" | "op_sel" | "op_sel_hi" | "omod" | "offset1" | "dmask" => {
+            "neg" | "abs" | "neg_hi" | "op_sel" | "op_sel_hi" | "omod" | "offset1" | "dmask"
+            | "address_parts" => {
                 self.expect(':')?;
                 let value: u8 = self.number()?;
                 match word.as_str() {
@@ -292,7 +293,8 @@ impl Parser<'_> {
                     "op_sel_hi" => mods.op_sel_hi = value,
                     "omod" => mods.omod = value,
                     "offset1" => mods.offset1 = value,
-                    _ => mods.dmask = value,
+                    "dmask" => mods.dmask = value,
+                    _ => mods.address_parts = value,
                 }
             }
             "offset" => {

@@ -161,6 +161,7 @@ impl DisplayInst<'_> {
             (i64::from(mods.offset), "offset"),
             (i64::from(mods.offset1), "offset1"),
             (i64::from(mods.dmask), "dmask"),
+            (i64::from(mods.address_parts), "address_parts"),
         ] {
             if value != 0 {
                 write!(f, " {name}:{value}")?;
