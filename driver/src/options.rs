@@ -14,6 +14,8 @@ pub enum FileType {
     Asm,
     /// Relocatable ELF.
     Obj,
+    /// A loadable shared object: the relocatable one, linked.
+    Hsaco,
     /// Nothing; compile only.
     Null,
 }

@@ -3,6 +3,7 @@
 use crate::options::FileType;
 use crate::pass::{FunctionContext, ModuleContext};
 use emit::FinalFunction;
+use emit::link::{Input, LinkOptions};
 use mir::ir::Module;
 use mir::target::Os;
 use mir::{Diagnostic, Result};
@@ -91,6 +92,11 @@ pub fn write(functions: &[FinalFunction], module: &Module, cx: &ModuleContext<'_
     match cx.options.file_type {
         FileType::Asm => emit::emit_asm(module, functions, cx.target).map(String::into_bytes),
         FileType::Obj => emit::emit_object(module, functions, cx.target),
+        FileType::Hsaco => {
+            let object = emit::emit_object(module, functions, cx.target)?;
+            let input = Input { name: "the object", bytes: &object, whole_archive: false };
+            emit::link::link(&[input], &LinkOptions::default())
+        }
         FileType::Null => Ok(Vec::new()),
     }
 }

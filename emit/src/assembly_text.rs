@@ -6,7 +6,8 @@
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
 
 use crate::FinalFunction;
-use crate::object::{data, legacy, module_metadata};
+use crate::object::{data, legacy, module_metadata, resources};
+use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelDescriptor, metadata};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
@@ -77,8 +78,15 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
     }
     if target.os == Os::AmdHsa {
         let bytes = module_metadata(module, functions, target).to_bytes()?;
-        let yaml = metadata::to_yaml(&bytes)?;
+        let yaml = mir::abi::Document::from_msgpack(&bytes)?.to_yaml();
         write!(out, "\t.amdgpu_metadata\n{yaml}\n\t.end_amdgpu_metadata\n")?;
+        if let Some(bytes) = resources(functions)? {
+            writeln!(out, "\t.section {RESOURCES_SECTION},\"e\",@progbits")?;
+            for line in bytes.chunks(16) {
+                let values: Vec<String> = line.iter().map(|byte| byte.to_string()).collect();
+                writeln!(out, "\t.byte {}", values.join(","))?;
+            }
+        }
     } else {
         writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target))?;
     }

@@ -47,7 +47,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<String> {
             let name = symbol.name().ok().filter(|name| !name.is_empty());
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let name = name.unwrap_or("section");
-            let addend = crate::object::addend(code, offset, &relocation);
+            let addend = crate::object::reloc::addend(code, offset, &relocation);
             relocations.insert(offset, format!("{} {name}{addend:+}", relocation_name(r_type.0)));
         }
         text.write(&mut out, &symbols, &relocations, &target);

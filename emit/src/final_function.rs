@@ -1,6 +1,7 @@
 //! Finished functions: nothing is left to decide, only to write.
 
 use mir::abi::KernelDescriptor;
+use mir::abi::call_graph::Node;
 use mir::abi::metadata::KernelMeta;
 use mir::ir::SymbolRef;
 use mir::machine::{Function, RelocKind};
@@ -40,4 +41,6 @@ pub struct FinalFunction {
     pub positions: Vec<(u32, u32)>,
     /// Present for kernels.
     pub kernel: Option<Kernel>,
+    /// What the linker must know of it, in modules that call what they do not define or define what others call.
+    pub node: Option<Node>,
 }

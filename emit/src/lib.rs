@@ -1,13 +1,14 @@
 //! From finished functions to files, and from assembly text to objects.
 //!
-//! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata as
-//! an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`]
-//! text of an object.
+//! [`emit_object`] writes finished functions with the module's variables, kernel descriptors and metadata
+//! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
+//! [`link::link`] makes a loadable code object of several.
 #![forbid(unsafe_code)]
 pub mod assemble;
 mod assembly_text;
 pub mod disassemble;
 mod final_function;
+pub mod link;
 mod object;
 mod relocatable;
 

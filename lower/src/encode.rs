@@ -34,6 +34,7 @@ pub fn encode(mut f: Function, target: &Target) -> Result<FinalFunction> {
         relocs: code.relocs,
         positions: code.positions,
         kernel: None,
+        node: None,
         function: f,
     })
 }

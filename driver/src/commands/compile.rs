@@ -109,6 +109,8 @@ enum FileTypeArg {
     Asm,
     Obj,
     Null,
+    /// A loadable code object.
+    Hsaco,
 }
 
 fn unknown_pass() -> String {
@@ -173,6 +175,7 @@ pub fn main(args: &Args) -> i32 {
         file_type: match args.filetype {
             FileTypeArg::Asm => FileType::Asm,
             FileTypeArg::Obj => FileType::Obj,
+            FileTypeArg::Hsaco => FileType::Hsaco,
             FileTypeArg::Null => FileType::Null,
         },
         code_object_version: args.amdhsa_code_object_version,
@@ -255,6 +258,7 @@ fn default_output(input: &Path, file_type: FileTypeArg) -> PathBuf {
     }
     input.with_extension(match file_type {
         FileTypeArg::Obj => "o",
+        FileTypeArg::Hsaco => "hsaco",
         _ => "s",
     })
 }

@@ -5,6 +5,7 @@ mod bisect;
 mod code_flags;
 mod compile;
 mod disasm;
+mod link;
 mod mc;
 mod run;
 
@@ -46,6 +47,8 @@ enum Command {
     Bisect(bisect::Args),
     /// Assemble a file.
     As(assemble::Args),
+    /// Link objects, archives and IR into a loadable code object, with ld.lld's flags.
+    Link(link::Args),
     /// Show the code of an object.
     Disasm(disasm::Args),
     /// Assemble or disassemble single instructions, one a line.
@@ -54,6 +57,13 @@ enum Command {
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
 pub fn main(args: Vec<OsString>) -> i32 {
+    let args = match link::response_files(args) {
+        Ok(args) => args,
+        Err(message) => {
+            eprintln!("gcnc: error: {message}");
+            return status::USAGE;
+        }
+    };
     let (args, warnings) = code_flags::drop_unknown(normalise(args), &Cli::command());
     for warning in warnings {
         eprintln!("gcnc: warning: {warning}");
@@ -72,20 +82,24 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Run(args)) => run::main(&args),
         Some(Command::Bisect(args)) => bisect::main(&args),
         Some(Command::As(args)) => assemble::main(&args),
+        Some(Command::Link(args)) => link::main(&args),
         Some(Command::Disasm(args)) => disasm::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }
 }
 
-/// llc accepts long options with one dash; clap does not. Everything after a dash that is longer than a known
-/// short option with its value gets a second dash.
+/// llc and linkers accept long options with one dash; clap does not. Everything after a dash that is longer than a known short option
+/// with its value gets a second dash.
 fn normalise(args: Vec<OsString>) -> Vec<OsString> {
     let mut only_files = false;
+    let linking = args.get(1).is_some_and(|command| command == "link");
     args.into_iter()
         .map(|arg| {
             only_files |= arg == "--";
             match arg.to_str() {
+                // `-lNAME`, `-LDIR`, `-melf64_amdgpu`, `-zdefs`: a linker's short options with their values.
+                Some(text) if linking && has_attached_value(text) => arg,
                 Some(text) if !only_files && needs_second_dash(text) => OsString::from(format!("-{text}")),
                 _ => arg,
             }
@@ -93,8 +107,14 @@ fn normalise(args: Vec<OsString>) -> Vec<OsString> {
         .collect()
 }
 
-/// Whether `text` is a long option written with one dash. `-o FILE`, `-oFILE` and `-O2` are short options; of
-/// the names that begin with an `o`, only llc's own long ones are taken as such.
+/// Whether `text` is a short option of a linker with its value.
+fn has_attached_value(text: &str) -> bool {
+    let long = ["-library", "-lto-", "-mllvm"].iter().any(|name| text.starts_with(name));
+    !long && ["-l", "-L", "-m", "-z"].iter().any(|name| text.starts_with(name))
+}
+
+/// Whether `text` is a long option written with one dash. `-o FILE`, `-oFILE` and `-O2` are short options; of the names that begin with
+/// an `o`, only llc's own long ones are taken as such.
 fn needs_second_dash(text: &str) -> bool {
     let Some(name) = text.strip_prefix('-') else { return false };
     match name.as_bytes() {

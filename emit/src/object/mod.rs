@@ -17,56 +17,19 @@
 pub(crate) mod data;
 pub(crate) mod elf;
 pub(crate) mod legacy;
+pub(crate) mod reloc;
 
 use crate::FinalFunction;
 use elf::{ElfSymbol, ElfSymbolId, Image, Place, Relocation, Section, SectionId};
+use mir::abi::call_graph::{self, Node, RESOURCES_SECTION};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES};
 use mir::abi::{Metadata, metadata};
 use mir::ir::{Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
-use object::{RelocationFlags, elf as raw};
+use object::elf as raw;
 use rustc_hash::FxHashMap;
-
-/// `R_AMDGPU_*` numbers. Source: usage guide, "Relocation Records".
-pub(crate) mod reloc {
-    pub const ABS32_LO: u32 = 1;
-    pub const ABS32_HI: u32 = 2;
-    pub const ABS64: u32 = 3;
-    pub const REL32: u32 = 4;
-    pub const REL64: u32 = 5;
-    pub const ABS32: u32 = 6;
-    pub const GOTPCREL32_LO: u32 = 8;
-    pub const GOTPCREL32_HI: u32 = 9;
-    pub const REL32_LO: u32 = 10;
-    pub const REL32_HI: u32 = 11;
-    pub const RELATIVE64: u32 = 13;
-    pub const REL16: u32 = 14;
-
-    /// Bytes of the relocated field.
-    pub const fn width_bytes(kind: u32) -> usize {
-        match kind {
-            ABS64 | REL64 | RELATIVE64 => 8,
-            REL16 => 2,
-            _ => 4,
-        }
-    }
-}
-
-/// A relocation's addend, which the field in `data` holds where the relocation does not.
-pub(crate) fn addend(data: &[u8], offset: u64, relocation: &object::Relocation) -> i64 {
-    let RelocationFlags::Elf { r_type } = relocation.flags() else { return relocation.addend() };
-    if !relocation.has_implicit_addend() {
-        return relocation.addend();
-    }
-    let width = reloc::width_bytes(r_type.0);
-    let field = usize::try_from(offset).ok().and_then(|at| data.get(at..at.checked_add(width)?));
-    let mut bytes = [0; 8];
-    bytes[..width].copy_from_slice(field.unwrap_or(&[0; 8][..width]));
-    let unused = 64 - 8 * width as u32;
-    i64::from_le_bytes(bytes) << unused >> unused
-}
 
 /// `s_nop 0`, the filler of code.
 pub(crate) const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
@@ -81,7 +44,10 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
     builder.add_aliases()?;
     builder.resolve_pending()?;
     match target.os {
-        Os::AmdHsa => builder.add_metadata(functions)?,
+        Os::AmdHsa => {
+            builder.add_metadata(functions)?;
+            builder.add_resources(functions)?;
+        }
         _ => builder.add_driver_data(functions)?,
     }
     builder.image.write()
@@ -397,6 +363,20 @@ impl<'a> Builder<'a> {
         write_note(&mut contents.data, metadata::NOTE_NAME, metadata::NOTE_TYPE, &bytes);
         Ok(())
     }
+
+    fn add_resources(&mut self, functions: &[FinalFunction]) -> Result<()> {
+        if let Some(bytes) = resources(functions)? {
+            let section = self.section(RESOURCES_SECTION, raw::SHT_PROGBITS, raw::SHF_EXCLUDE);
+            self.image.sections[section.0].data = bytes;
+        }
+        Ok(())
+    }
+}
+
+/// What `functions` take, for the linker; nothing where it has no use for it.
+pub(crate) fn resources(functions: &[FinalFunction]) -> Result<Option<Vec<u8>>> {
+    let nodes: Option<Vec<Node>> = functions.iter().map(|f| f.node.clone()).collect();
+    nodes.filter(|nodes| !nodes.is_empty()).map(|nodes| call_graph::to_bytes(&nodes)).transpose()
 }
 
 /// The metadata of the object that holds `functions`.

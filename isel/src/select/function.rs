@@ -133,10 +133,11 @@ impl<'a> Selector<'a> {
                 }
             }
         }
-        let known = match callee {
-            Callee::Func(func) => Some(func).filter(|&func| !self.module.functions[func].is_declaration()),
+        let named = match callee {
+            Callee::Func(func) => Some(func),
             Callee::Indirect(_) => None,
         };
+        let known = named.filter(|&func| !self.module.functions[func].is_declaration());
         if self.mf.entry.layout.builds_scratch && !self.mf.call_conv.is_callable() {
             // The prolog builds it elsewhere.
             let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
@@ -177,7 +178,7 @@ impl<'a> Selector<'a> {
         });
         let stack_bytes = ends.max().unwrap_or(0);
         let graphics = layout.graphics;
-        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, callee: known });
+        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, callee: named });
         self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
         if result_dwords > 0 {
             let (_, dst) = self.result(data)?;

@@ -2,7 +2,7 @@
 //!
 //! The structs below are the map, member by member; serde writes and reads them. Members stand in the order of their keys'
 //! bytes, since LLVM sorts map keys, and `rmp-serde` uses the shortest form of each value, so the note has LLVM's bytes.
-//! [`to_yaml`] prints any such map, ours or a stranger's.
+//! [`super::Document`] is any such map, ours or a stranger's.
 //!
 //! Reading accepts unknown keys (vendors add their own) and missing optional ones.
 //!
@@ -15,7 +15,6 @@ use crate::machine::{Function, KernelArg};
 use crate::target::{Features, Target};
 use crate::{Diagnostic, Result};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Owner name of the note.
 pub const NOTE_NAME: &str = "AMDGPU";
@@ -336,197 +335,10 @@ fn address_space(space: AddrSpace) -> Option<&'static str> {
     })
 }
 
-/// Any MessagePack value that metadata may hold.
-#[derive(Clone, Debug, PartialEq)]
-enum Node {
-    Nil,
-    Bool(bool),
-    Int(i128),
-    Float(f64),
-    Text(String),
-    List(Vec<Node>),
-    Map(Vec<(Node, Node)>),
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Node;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a metadata value")
-            }
-
-            fn visit_unit<E>(self) -> std::result::Result<Node, E> {
-                Ok(Node::Nil)
-            }
-
-            fn visit_bool<E>(self, value: bool) -> std::result::Result<Node, E> {
-                Ok(Node::Bool(value))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> std::result::Result<Node, E> {
-                Ok(Node::Int(value.into()))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> std::result::Result<Node, E> {
-                Ok(Node::Int(value.into()))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> std::result::Result<Node, E> {
-                Ok(Node::Float(value))
-            }
-
-            fn visit_str<E>(self, value: &str) -> std::result::Result<Node, E> {
-                Ok(Node::Text(value.to_owned()))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut seq: A,
-            ) -> std::result::Result<Node, A::Error> {
-                let mut list = Vec::new();
-                while let Some(item) = seq.next_element()? {
-                    list.push(item);
-                }
-                Ok(Node::List(list))
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> std::result::Result<Node, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Node::Map(entries))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-/// The YAML document of MessagePack metadata, `---` and `...` included, as `.amdgpu_metadata` holds it.
-pub fn to_yaml(bytes: &[u8]) -> Result<String> {
-    let node: Node = rmp_serde::from_slice(bytes)
-        .map_err(|e| Diagnostic::malformed(format!("metadata is unreadable: {e}")))?;
-    let mut out = String::from("---\n");
-    write_node(&mut out, &node, 0);
-    out.push_str("...\n");
-    Ok(out)
-}
-
-/// Writes `node` where the cursor stands at `indent`. The depth is bounded by the reader's recursion limit.
-fn write_node(out: &mut String, node: &Node, indent: usize) {
-    match node {
-        Node::Map(entries) => {
-            for (i, (key, value)) in entries.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(&" ".repeat(indent));
-                }
-                let start = out.len();
-                write_scalar(out, key);
-                out.push(':');
-                match value {
-                    Node::Map(inner) if !inner.is_empty() => {
-                        out.push('\n');
-                        out.push_str(&" ".repeat(indent + 2));
-                        write_node(out, value, indent + 2);
-                    }
-                    Node::List(inner) if !inner.is_empty() => {
-                        out.push('\n');
-                        out.push_str(&" ".repeat(indent + 2));
-                        write_node(out, value, indent + 2);
-                    }
-                    _ => {
-                        // Values stand in one column.
-                        let width = out.len() - start;
-                        out.push_str(&" ".repeat(17usize.saturating_sub(width).max(1)));
-                        write_scalar(out, value);
-                        out.push('\n');
-                    }
-                }
-            }
-        }
-        Node::List(items) => {
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(&" ".repeat(indent));
-                }
-                out.push_str("- ");
-                match item {
-                    Node::Map(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
-                    Node::List(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
-                    _ => {
-                        write_scalar(out, item);
-                        out.push('\n');
-                    }
-                }
-            }
-        }
-        _ => {
-            write_scalar(out, node);
-            out.push('\n');
-        }
-    }
-}
-
-fn write_scalar(out: &mut String, node: &Node) {
-    use fmt::Write;
-    let _ = match node {
-        Node::Nil => write!(out, "null"),
-        Node::Bool(value) => write!(out, "{value}"),
-        Node::Int(value) => write!(out, "{value}"),
-        Node::Float(value) => write!(out, "{value:?}"),
-        Node::Text(text) => {
-            write_text(out, text);
-            Ok(())
-        }
-        Node::List(_) => write!(out, "[]"),
-        Node::Map(_) => write!(out, "{{}}"),
-    };
-}
-
-/// Plain where no reader can take it for something else, else quoted.
-fn write_text(out: &mut String, text: &str) {
-    use fmt::Write;
-    let plain_char =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-' | '+' | '/' | '(' | ')');
-    let reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
-    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.'))
-        && text.chars().all(plain_char)
-        && !text.starts_with("..")
-        && !text[1..].starts_with(|c: char| text.starts_with('.') && c.is_ascii_digit())
-        && !reserved.contains(&text.trim_start_matches('.').to_ascii_lowercase().as_str());
-    if plain {
-        out.push_str(text);
-        return;
-    }
-    if !text.chars().any(char::is_control) {
-        out.push('\'');
-        out.push_str(&text.replace('\'', "''"));
-        out.push('\'');
-        return;
-    }
-    out.push('"');
-    for c in text.chars() {
-        let _ = match c {
-            '"' | '\\' => write!(out, "\\{c}"),
-            '\n' => write!(out, "\\n"),
-            '\t' => write!(out, "\\t"),
-            c if (c as u32) < 0x100 && c.is_control() => write!(out, "\\x{:02X}", c as u32),
-            c if c.is_control() => write!(out, "\\u{:04X}", c as u32),
-            c => write!(out, "{c}"),
-        };
-    }
-    out.push('"');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::Document;
     use crate::ir::{CallConv, KernelArgInfo, Type};
     use crate::machine::Resources;
     use cranelift_entity::EntityRef;
@@ -593,40 +405,29 @@ mod tests {
     /// LLVM writes sorted keys; ours must be sorted at every level.
     #[test]
     fn keys_are_sorted() {
-        fn check(node: &Node) {
+        fn check(node: &Document) {
             match node {
-                Node::Map(entries) => {
+                Document::Map(entries) => {
                     let keys: Vec<_> = entries.iter().map(|(key, _)| format!("{key:?}")).collect();
                     assert!(keys.is_sorted(), "{keys:?}");
                     entries.iter().for_each(|(_, value)| check(value));
                 }
-                Node::List(items) => items.iter().for_each(check),
+                Document::List(items) => items.iter().for_each(check),
                 _ => {}
             }
         }
         let bytes = sample(5).to_bytes().expect("writable");
-        check(&rmp_serde::from_slice(&bytes).expect("readable"));
+        check(&Document::from_msgpack(&bytes).expect("readable"));
     }
 
     #[test]
-    fn yaml_quotes_what_is_ambiguous() {
-        let yaml = to_yaml(&sample(4).to_bytes().expect("writable")).expect("readable");
+    fn yaml_is_llvms() {
+        let yaml =
+            Document::from_msgpack(&sample(4).to_bytes().expect("writable")).expect("readable").to_yaml();
         assert!(yaml.contains("  - .args:\n      - .actual_access:  read_only\n"), "{yaml}");
         assert!(yaml.contains("        .type_name:      'float*'\n"), "{yaml}");
         assert!(yaml.contains("amdhsa.printf:\n  - \"1:1:4:%d\\n\"\n"), "{yaml}");
         assert!(yaml.contains("amdhsa.target:   'amdgcn-amd-amdhsa--gfx900:xnack-'\n"), "{yaml}");
-        for (text, want) in [
-            ("no", "'no'"),
-            ("a'b c", "'a''b c'"),
-            ("12", "'12'"),
-            ("", "''"),
-            (".5", "'.5'"),
-            ("k.kd", "k.kd"),
-        ] {
-            let mut out = String::new();
-            write_text(&mut out, text);
-            assert_eq!(out, want);
-        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Binary interfaces of code objects: kernel arguments, kernel descriptors, metadata.
 
 pub mod call;
+pub mod call_graph;
 pub mod descriptor;
+pub mod document;
 pub mod float_mode;
 pub mod kernarg;
 pub mod lds;
@@ -9,5 +11,6 @@ pub mod metadata;
 pub mod shader;
 
 pub use descriptor::KernelDescriptor;
+pub use document::Document;
 pub use float_mode::FloatMode;
 pub use metadata::Metadata;

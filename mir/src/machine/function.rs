@@ -440,7 +440,7 @@ pub struct CallSite {
     pub stack_bytes: u32,
     /// Whether the callee is of the graphics convention, which saves other registers.
     pub graphics: bool,
-    /// The function called, where it is known.
+    /// The function called, where it has a name; another object may define it.
     pub callee: Option<crate::ir::Func>,
 }
 
