@@ -267,6 +267,28 @@ fn kernels_count_what_they_call() {
     }
 }
 
+/// The same in the headers of Mesa's kernels.
+#[test]
+fn kernels_of_mesa_count_what_they_call() {
+    let bytes = common::compile(CALLS, "amdgcn-mesa-mesa3d", "gfx803").expect("compiled");
+    let (bounded, recursive) = (header(&bytes, "bounded"), header(&bytes, "recursive"));
+    assert!(bounded.workitem_vgpr_count >= 51 && bounded.granulated_workitem_vgpr_count >= 12);
+    assert!((20..4096).contains(&bounded.workitem_private_segment_byte_size));
+    assert_eq!((bounded.is_dynamic_callstack, recursive.is_dynamic_callstack), (0, 1));
+    // What `.AMDGPU.config` says of the kernel is the same: the value of COMPUTE_PGM_RSRC1.
+    let file = parse(&bytes);
+    let config = file.section_by_name(".AMDGPU.config").expect("register values");
+    let words: Vec<u32> = config
+        .data()
+        .expect("in the file")
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
+        .collect();
+    let packed = bounded.pack().expect("fits");
+    let rsrc1 = u32::from_le_bytes(packed[48..52].try_into().expect("four bytes"));
+    assert!(words.windows(2).any(|pair| pair == [0xb848, rsrc1]));
+}
+
 /// Fields of the header that depend on which registers are taken, how much is spilled, and what is known of callees: LLVM 14 assumes a call stack
 /// without bound where this compiler finds one.
 const OF_ALLOCATION: [&str; 6] = [

@@ -362,7 +362,7 @@ fn every_error_has_its_place() {
         ),
         (" .long a-b\na:\n .data\nb:\n", "two sections"),
         (" .amdgcn_target \"amdgcn-amd-amdhsa--gfx906\"\n", "is not amdgcn-amd-amdhsa--gfx900"),
-        (" .amdgpu_metadata\n a: *b\n .end_amdgpu_metadata\n", "metadata line 1: an alias"),
+        (" .amdgpu_metadata\n a: *b\n .end_amdgpu_metadata\n", "metadata line 1"),
         (" s_branch far\n .zero 1000000\nfar:\n", "branch distance"),
         (" .zero 0x7fffffffffffffff\n", "too large"),
         (" .p2align 31\n .byte 1\n .p2align 31\n", "too large"),
