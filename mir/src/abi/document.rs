@@ -298,7 +298,7 @@ fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
                         out.push_str(&" ".repeat(indent + 2));
                         write_node(out, value, indent + 2, rows);
                     }
-                    Document::List(inner) if !inner.is_empty() && !(rows && are_numbers(inner)) => {
+                    Document::List(inner) if !(inner.is_empty() || rows && are_numbers(inner)) => {
                         out.push('\n');
                         out.push_str(&" ".repeat(indent + 2));
                         write_node(out, value, indent + 2, rows);
