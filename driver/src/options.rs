@@ -121,16 +121,33 @@ impl CompileOptions {
     /// version.
     pub fn target(&self, triple: &str, version_flag: Option<u32>) -> Result<Target> {
         let os = self.operating_system(triple)?;
-        let version = match (self.code_object_version, version_flag) {
+        let version = match (self.asked_version()?, version_flag) {
             (Some(version), _) => version,
-            // The flag counts in hundreds. Versions below 4 were chosen on the command line alone.
+            // The flag counts in hundreds.
             (None, Some(flag)) => u8::try_from(flag / 100).unwrap_or(u8::MAX),
             (None, None) => DEFAULT_CODE_OBJECT_VERSION,
         };
-        if !(3..=6).contains(&version) {
+        if !(2..=6).contains(&version) {
             return Err(Diagnostic::unsupported(format!("code object version {version}")));
         }
         self.target_of(os, version, &self.cpu, "")
+    }
+
+    /// The code object version that the command line asks for: by number, or as LLVM did before there was a number, by the feature
+    /// `code-object-v3`, which switches between V2 and V3.
+    fn asked_version(&self) -> Result<Option<u8>> {
+        let names = self.attributes.iter().map(|name| name.trim());
+        let feature = names.rev().find_map(|name| match name {
+            "-code-object-v3" => Some(2),
+            "+code-object-v3" | "code-object-v3" => Some(3),
+            _ => None,
+        });
+        match (self.code_object_version, feature) {
+            (Some(version), Some(other)) if version != other => Err(Diagnostic::malformed(format!(
+                "code object version {version} and the feature code-object-v3, which asks for {other}"
+            ))),
+            (version, feature) => Ok(version.or(feature)),
+        }
     }
 
     /// What `base`, which [`Self::target`] returned, becomes in a function with the attributes `"target-cpu"`
@@ -290,6 +307,32 @@ mod tests {
             target.has(Features::UNALIGNED_ACCESS) && !target.has(Features::XNACK),
             "gfx803 cannot replay"
         );
+    }
+
+    #[test]
+    fn versions_are_numbers_flags_or_a_feature() {
+        let version = |number: Option<u8>, attribute: &str, flag: Option<u32>| {
+            let options = CompileOptions {
+                cpu: "gfx900".into(),
+                code_object_version: number,
+                attributes: vec![attribute.into()],
+                ..Default::default()
+            };
+            options.target("amdgcn-amd-amdhsa", flag).map(|target| target.code_object_version)
+        };
+        assert_eq!([version(Some(2), "", None), version(None, "", Some(200))], [Ok(2), Ok(2)]);
+        assert_eq!(
+            [version(None, "-code-object-v3", None), version(None, "+code-object-v3", None)],
+            [Ok(2), Ok(3)]
+        );
+        assert_eq!(
+            [version(None, "-code-object-v3", Some(500)), version(Some(2), "-code-object-v3", None)],
+            [Ok(2), Ok(2)]
+        );
+        let error = version(Some(4), "-code-object-v3", None).unwrap_err();
+        assert!(error.message.contains("code-object-v3"), "{error}");
+        assert!(version(Some(2), "+code-object-v3", None).is_err());
+        assert!([Some(1), Some(7)].into_iter().all(|number| version(number, "", None).is_err()));
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! LLVM's assembler makes the same sections of the text as [`crate::emit_object`] writes directly: same
 //! order, same alignment, same descriptors and metadata. Cost: linear.
 //!
-//! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
+//! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives", "HSA Code Object Directives" (V2).
 
 use crate::FinalFunction;
-use crate::object::{data, legacy, module_metadata, resources};
+use crate::object::{data, has_descriptors, legacy, module_metadata, resources, v2};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
-use mir::abi::{KernelDescriptor, metadata};
+use mir::abi::{KernelCode, KernelDescriptor, kernel_code, metadata, metadata_v2};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
 use mir::isa::{Names, Opcode};
 use mir::machine::{self, Block, Operand, RelocKind, SymbolId};
@@ -49,11 +49,14 @@ impl From<Box<Diagnostic>> for Failure {
 type Written = std::result::Result<(), Failure>;
 
 fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], target: &Target) -> Written {
-    if target.code_object_version < 3 {
-        return Err(Diagnostic::unsupported("code object version 2").into());
-    }
     writeln!(out, "\t.text")?;
-    if matches!(target.os, Os::AmdHsa | Os::AmdPal) {
+    if v2::applies(target) {
+        let [major, minor] = metadata_v2::VERSION;
+        writeln!(out, "\t.hsa_code_object_version {major},{minor}")?;
+        let [major, minor, stepping] = v2::isa_version(kernel_code::v2_isa(target)?, target.processor);
+        let [vendor, arch] = metadata_v2::VENDOR_AND_ARCHITECTURE;
+        writeln!(out, "\t.hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{arch}\"")?;
+    } else if matches!(target.os, Os::AmdHsa | Os::AmdPal) {
         writeln!(out, "\t.amdgcn_target \"{}\"", metadata::target_id(target))?;
     }
     if target.os == Os::AmdHsa && target.code_object_version >= 4 {
@@ -76,19 +79,25 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         write_binding(out, &name, alias.linkage, alias.visibility)?;
         writeln!(out, "\t.set {name}, {}{}", SymbolName(module, alias.target), Addend(alias.offset))?;
     }
-    if target.os == Os::AmdHsa {
+    if v2::applies(target) {
+        writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target)?)?;
+        let yaml = v2::metadata(module, functions, target);
+        write!(out, "\t.amd_amdgpu_hsa_metadata\n{yaml}\n\t.end_amd_amdgpu_hsa_metadata\n")?;
+    } else if target.os == Os::AmdHsa {
         let bytes = module_metadata(module, functions, target).to_bytes()?;
         let yaml = mir::abi::Document::from_msgpack(&bytes)?.to_yaml();
         write!(out, "\t.amdgpu_metadata\n{yaml}\n\t.end_amdgpu_metadata\n")?;
-        if let Some(bytes) = resources(functions)? {
-            writeln!(out, "\t.section {RESOURCES_SECTION},\"e\",@progbits")?;
-            for line in bytes.chunks(16) {
-                let values: Vec<String> = line.iter().map(|byte| byte.to_string()).collect();
-                writeln!(out, "\t.byte {}", values.join(","))?;
-            }
-        }
     } else {
-        writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target))?;
+        writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target)?)?;
+    }
+    if target.os == Os::AmdHsa
+        && let Some(bytes) = resources(functions)?
+    {
+        writeln!(out, "\t.section {RESOURCES_SECTION},\"e\",@progbits")?;
+        for line in bytes.chunks(16) {
+            let values: Vec<String> = line.iter().map(|byte| byte.to_string()).collect();
+            writeln!(out, "\t.byte {}", values.join(","))?;
+        }
     }
     Ok(())
 }
@@ -222,15 +231,14 @@ fn write_function(
         words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;
         write_code_section(out, source)?;
     }
-    let protected = source.is_kernel() && target.os == Os::AmdHsa;
+    let protected = source.is_kernel() && has_descriptors(target);
     let visibility = if protected { Visibility::Protected } else { source.visibility };
     write_binding(out, &name, source.linkage, visibility)?;
     writeln!(out, "\t.p2align {}", if source.is_kernel() { 8 } else { 2 })?;
     if legacy::has_header(function, target) {
         writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
         writeln!(out, "{name}:")?;
-        let header = legacy::header(function, source, target)?;
-        write_bytes(out, &|at| header.get(at).copied().unwrap_or(0), 0..header.len())?;
+        write_header(out, &legacy::header(function, source, target)?)?;
     } else {
         writeln!(out, "\t.type {name},@function")?;
         writeln!(out, "{name}:")?;
@@ -249,12 +257,21 @@ fn write_function(
     }
     writeln!(out, ".Lfunc_end{number}:\n\t.size {name}, .Lfunc_end{number}-{name}")?;
     match &function.kernel {
-        Some(kernel) if target.os == Os::AmdHsa => {
+        Some(kernel) if has_descriptors(target) => {
             let counts = RegisterCounts::of_kernel(f, target);
             write_descriptor(out, &name, &kernel.descriptor, f, counts, target)
         }
         _ => Ok(()),
     }
+}
+
+/// The `.amd_kernel_code_t` block.
+fn write_header(out: &mut String, header: &KernelCode) -> fmt::Result {
+    writeln!(out, "\t.amd_kernel_code_t")?;
+    for (field, value) in KernelCode::FIELDS.iter().zip(header.values()).filter(|(f, _)| !f.key.is_empty()) {
+        writeln!(out, "\t\t{} = {}", field.key, field.decode(value))?;
+    }
+    writeln!(out, "\t.end_amd_kernel_code_t")
 }
 
 fn write_code_section(out: &mut String, source: &mir::ir::Function) -> fmt::Result {

@@ -11,12 +11,8 @@ use mir::{Diagnostic, Result};
 /// `functions` are finished definitions of `module`; their order is that of the code.
 ///
 /// # Errors
-/// `Unsupported` for code object version 2; those of the writer, and of the assembler for the module's own
-/// assembly.
+/// Those of the writer, and of the assembler for the module's own assembly.
 pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
-    if target.code_object_version < 3 {
-        return Err(Diagnostic::unsupported("code object version 2"));
-    }
     if module.inline_asm.trim().is_empty() {
         object::write(module, functions, target)
     } else {

@@ -1,4 +1,4 @@
-//! What callees take is added to every kernel: [`mir::abi::call_graph`] over the functions of the module.
+//! What callees take is added to every kernel and shader: [`mir::abi::call_graph`] over the functions of the module.
 //!
 //! Cost: linear in functions and calls.
 
@@ -13,7 +13,7 @@ use mir::machine::Resources;
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
-/// Adds what callees take to every kernel of `functions`; `target_of` gives the target of a function of `module`.
+/// Adds what callees take to every kernel and shader of `functions`; `target_of` gives the target of a function of `module`.
 pub fn complete_kernels(
     functions: &mut [FinalFunction],
     module: &Module,
@@ -31,8 +31,8 @@ pub fn complete_kernels(
     let needs = call_graph::needs(&nodes, numbered_sgprs);
     for ((f, need), node) in functions.iter_mut().zip(&needs).zip(nodes) {
         f.node = linked.then_some(node);
-        if f.kernel.is_some() && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
-            let source = &module.functions[f.function.source];
+        let source = &module.functions[f.function.source];
+        if !source.call_conv.is_callable() && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
             let described = target_of(source).and_then(|target| describe(f, need, module, &target));
             described.map_err(|e| e.in_function(&f.function.name))?;
         }
@@ -80,7 +80,7 @@ fn nodes(
             callees.dedup();
             Ok(Node {
                 symbol: if is_local { String::new() } else { source.name.clone() },
-                is_kernel: f.kernel.is_some(),
+                is_kernel: !source.call_conv.is_callable(),
                 sgprs: counts.numbered_sgprs,
                 vgprs: counts.vgprs,
                 vcc: resources.vcc,
@@ -95,7 +95,7 @@ fn nodes(
         .collect()
 }
 
-/// Descriptor and metadata again, with what callees take.
+/// Resources with what callees take, and descriptor and metadata again where there are any.
 fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target) -> Result<()> {
     let Some(source) = module.functions.get(f.function.source) else {
         return Err(Diagnostic::defect("the function is not of this module"));
@@ -110,6 +110,10 @@ fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target
         ..spills
     };
     f.function.lds.size_bytes = f.function.lds.size_bytes.max(need.lds_bytes);
+    f.function.dynamic_stack = need.dynamic;
+    if f.kernel.is_none() {
+        return Ok(());
+    }
     let mut descriptor = KernelDescriptor::for_kernel(&f.function, source, target)?;
     let metadata = Metadata::new(module, [(&f.function, source)], target).kernels.pop();
     if let (Some(kernel), Some(mut metadata)) = (&mut f.kernel, metadata) {

@@ -24,7 +24,6 @@ mod dispatch;
 mod dispatch_json;
 pub mod exec;
 pub mod fp;
-mod legacy;
 mod lines;
 pub mod load;
 pub mod memory;

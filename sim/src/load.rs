@@ -5,12 +5,12 @@
 //! with addresses relative to its start; what depends on the load address is listed and patched when the image is mapped.
 //! Bad bytes give an error, never a panic.
 
-use crate::legacy;
 use crate::lines::Lines;
 use crate::relocation::{self, addend};
 use crate::report::{Kind, Report, Result};
-use mir::abi::KernelDescriptor;
+use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::metadata::{KernelMeta, Metadata};
+use mir::abi::{KernelCode, KernelDescriptor, metadata_v2};
 use mir::target::{PROCESSORS, Processor};
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
@@ -22,10 +22,6 @@ use rustc_hash::FxHashMap;
 /// Largest image that is accepted.
 const IMAGE_MAX: u64 = 1 << 27;
 const NT_AMDGPU_METADATA: u32 = 32;
-/// Metadata of version 2, in YAML.
-const NT_AMD_HSA_METADATA: u32 = 10;
-/// Type of kernel symbols of version 2.
-const STT_AMDGPU_HSA_KERNEL: elf::SymbolType = elf::SymbolType(10);
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
@@ -341,7 +337,7 @@ impl CodeObject {
     }
 
     fn add_symbol<'data>(&mut self, symbol: &object::read::elf::ElfSymbol64<'data, '_>, name: &str, at: u64) {
-        if symbol.elf_symbol().st_type() == STT_AMDGPU_HSA_KERNEL && !self.symbols.contains_key(name) {
+        if symbol.elf_symbol().st_type().0 == STT_HSA_KERNEL && !self.symbols.contains_key(name) {
             self.legacy.push((name.to_owned(), at));
         }
         self.symbols.insert(name.to_owned(), at);
@@ -403,10 +399,13 @@ impl CodeObject {
         let from_sections = sections.iter().filter_map(|s| s.notes(endian, elf.data()).ok().flatten());
         for mut notes in from_segments.chain(from_sections) {
             while let Ok(Some(note)) = notes.next() {
-                if note.n_type(endian).0 == NT_AMD_HSA_METADATA && note.name() == b"AMD" {
-                    return Ok(Some(legacy::metadata(&String::from_utf8_lossy(note.desc()))));
+                let kind = note.n_type(endian).0;
+                if kind == metadata_v2::NOTE_METADATA && note.name() == metadata_v2::NOTE_NAME.as_bytes() {
+                    return metadata_v2::parse(&String::from_utf8_lossy(note.desc()))
+                        .map(Some)
+                        .map_err(|error| bad(error.to_string()));
                 }
-                if note.n_type(endian).0 == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
+                if kind == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
                     return Metadata::from_bytes(note.desc())
                         .map(Some)
                         .map_err(|error| bad(error.to_string()));
@@ -438,10 +437,13 @@ impl CodeObject {
         let mut legacy = std::mem::take(&mut self.legacy);
         legacy.sort();
         for (name, at) in legacy {
-            let header = usize::try_from(at).ok().and_then(|at| self.image.get(at..)).unwrap_or_default();
-            let descriptor = legacy::descriptor(header).map_err(|e| bad(format!("{name}: {e}")))?;
+            let header = usize::try_from(at).ok().and_then(|at| self.image.get(at..)?.first_chunk());
+            let header = header.ok_or_else(|| bad(format!("header of {name} outside the image")))?;
+            let descriptor = KernelCode::unpack(header).and_then(|code| code.descriptor());
+            let descriptor = descriptor.map_err(|e| bad(format!("{name}: {e}")))?;
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
-            let meta = metadata.kernel(&format!("{name}@kd")).or_else(|| metadata.kernel(&name)).cloned();
+            let meta =
+                metadata.kernel(&metadata_v2::symbol_name(&name)).or_else(|| metadata.kernel(&name)).cloned();
             self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
         }
         Ok(())

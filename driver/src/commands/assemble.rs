@@ -12,7 +12,7 @@ pub struct Args {
     /// Target triple.
     #[arg(long, default_value = "amdgcn-amd-amdhsa")]
     mtriple: String,
-    /// Processor; default: what `.amdgcn_target` names.
+    /// Processor; default: what `.amdgcn_target` or `.amd_amdgpu_isa` names.
     #[arg(long, default_value = "")]
     mcpu: String,
     /// Target features, `+a,-b`.
@@ -64,12 +64,18 @@ pub fn main(args: &Args) -> i32 {
     }
 }
 
-/// The processor that `.amdgcn_target` in `text` names.
+/// The processor that `.amdgcn_target` in `text` names, or `.amd_amdgpu_isa`, by the name that V2 has for it.
 fn processor_of(text: &str) -> Option<&str> {
-    let line = text.lines().find(|line| line.trim_start().starts_with(".amdgcn_target"))?;
-    let Token::Str(id) = Lexer::new(line).after().token else { return None };
-    let (_, name) = id.rsplit_once("--")?;
-    name.split([':', '+']).next()
+    let named = |directive: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(directive))?;
+        let Token::Str(id) = Lexer::new(line).after().token else { return None };
+        let (_, name) = id.rsplit_once("--")?;
+        name.split([':', '+']).next()
+    };
+    named(".amdgcn_target").or_else(|| {
+        let name = named(".amd_amdgpu_isa")?;
+        Some(mir::abi::kernel_code::v2_processor(name).map_or(name, |(processor, _)| processor))
+    })
 }
 
 #[cfg(test)]
@@ -81,5 +87,9 @@ mod tests {
         let text = "\t.text\n\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-\"\n";
         assert_eq!(processor_of(text), Some("gfx906"));
         assert_eq!(processor_of("s_endpgm\n"), None);
+        assert_eq!(
+            processor_of("s_endpgm\n\t.amd_amdgpu_isa \"amdgcn-amd-amdhsa--gfx901\"\n"),
+            Some("gfx900")
+        );
     }
 }

@@ -32,7 +32,7 @@ pub struct Args {
     /// Output file; `-` is standard output.
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Code object version, 3 to 6.
+    /// Code object version, 2 to 6.
     #[arg(long, value_name = "N")]
     amdhsa_code_object_version: Option<u8>,
     #[command(flatten)]

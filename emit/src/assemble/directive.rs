@@ -1,8 +1,10 @@
 //! Directives about sections, symbols and the object as a whole; data directives are in [`super::data`].
 
+use super::metadata::{Form, OpenMetadata};
 use super::symbols::{Definition, SymbolId};
 use super::{Assembler, Origin, Result, Value, end, fail, kernel};
 use crate::object::elf::{Section, SectionId};
+use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::metadata::target_id;
 use mir::isa::parse::lexer::{Lexer, Token};
 use mir::target::{Features, Target};
@@ -92,16 +94,17 @@ impl<'a> Assembler<'a, '_> {
                 end(lexer)?;
                 self.begin_kernel(kernel, Origin { line, at })
             }
-            ".amdgpu_metadata" if self.is_hsa() => {
+            name if self.is_hsa() && Form::of(name).is_some() => {
                 end(lexer)?;
-                self.open_metadata = Some(Vec::new());
+                self.open_metadata = Form::of(name).map(|form| OpenMetadata { form, lines: Vec::new() });
                 Ok(())
             }
             name if IGNORED.contains(&name) || name.starts_with(".cfi_") => Ok(()),
-            name => match self.data_directive(name, lexer, line, at)? {
-                true => Ok(()),
-                false => fail(at, format!("unknown directive {name}")),
-            },
+            name => {
+                let known = self.data_directive(name, lexer, line, at)?
+                    || self.v2_directive(name, lexer, line, at)?;
+                if known { Ok(()) } else { fail(at, format!("unknown directive {name}")) }
+            }
         }
     }
 
@@ -221,7 +224,7 @@ impl<'a> Assembler<'a, '_> {
             Token::Name("function" | "STT_FUNC") | Token::Str("function") => raw::STT_FUNC,
             Token::Name("object" | "STT_OBJECT") | Token::Str("object") => raw::STT_OBJECT,
             Token::Name("notype" | "STT_NOTYPE") | Token::Str("notype") => raw::STT_NOTYPE,
-            Token::Name("amdgpu_hsa_kernel") => return fail(lexer.start, "symbols of code object version 2"),
+            Token::Name("amdgpu_hsa_kernel" | "STT_AMDGPU_HSA_KERNEL") => raw::SymbolType(STT_HSA_KERNEL),
             _ => return fail(lexer.start, "unknown symbol type"),
         };
         lexer.step();
@@ -323,7 +326,7 @@ impl<'a> Assembler<'a, '_> {
 }
 
 /// The name here, which may be quoted, and its place.
-fn symbol_name<'a>(lexer: &mut Lexer<'a>) -> Result<(&'a str, usize)> {
+pub(super) fn symbol_name<'a>(lexer: &mut Lexer<'a>) -> Result<(&'a str, usize)> {
     let at = lexer.start;
     match lexer.token {
         Token::Name(name) | Token::Str(name) => {
@@ -334,7 +337,7 @@ fn symbol_name<'a>(lexer: &mut Lexer<'a>) -> Result<(&'a str, usize)> {
     }
 }
 
-fn comma(lexer: &mut Lexer<'_>) -> Result {
+pub(super) fn comma(lexer: &mut Lexer<'_>) -> Result {
     if lexer.skip(b',') { Ok(()) } else { fail(lexer.start, "expected a comma") }
 }
 

@@ -32,9 +32,12 @@ impl<'a> Assembler<'a, '_> {
         if let Some(kernel) = &self.open_kernel {
             note((kernel.origin, "missing .end_amdhsa_kernel".to_owned()));
         }
-        if let Some(lines) = &self.open_metadata {
-            let line = lines.first().map_or(0, |(line, _)| line - 1);
-            note((Origin { line, at: 0 }, "missing .end_amdgpu_metadata".to_owned()));
+        if let Some(open) = &self.open_metadata {
+            let line = open.lines.first().map_or(0, |(line, _)| line - 1);
+            note((Origin { line, at: 0 }, format!("missing {}", open.form.end())));
+        }
+        if let Some(header) = &self.open_header {
+            note((header.origin, "missing .end_amd_kernel_code_t".to_owned()));
         }
         let target = self.target;
         if let Err(error) = self.symbols.resolve(&target) {
@@ -44,6 +47,12 @@ impl<'a> Assembler<'a, '_> {
         for patch in std::mem::take(&mut self.patches) {
             if let Err(message) = self.apply(&patch, &mut pending) {
                 note((patch.value.origin, message));
+            }
+        }
+        for header in std::mem::take(&mut self.headers) {
+            match self.pack_header(&header) {
+                Ok(bytes) => self.store(header.place, &bytes),
+                Err(error) => note(error),
             }
         }
         for kernel in std::mem::take(&mut self.kernels) {

@@ -54,8 +54,10 @@ pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
         expanded
             .and_then(|line| line.map_or(Ok(()), |line| assembler.line(line, number)))
             .map_err(|failure| (number, failure.diagnostic(line, number)))?;
-        if assembler.current != start || assembler.open_kernel.is_some() || assembler.open_metadata.is_some()
-        {
+        let opened = assembler.open_kernel.is_some()
+            || assembler.open_metadata.is_some()
+            || assembler.open_header.is_some();
+        if assembler.current != start || opened {
             return Err(other(number));
         }
     }

@@ -17,6 +17,7 @@ mod directive;
 mod finish;
 mod fragment;
 mod kernel;
+mod kernel_code;
 mod macros;
 mod metadata;
 mod symbols;
@@ -183,8 +184,12 @@ struct Assembler<'a, 't> {
     without_xnack: bool,
     /// The kernel whose `.amdhsa_` directives are being read.
     open_kernel: Option<kernel::Kernel<'a>>,
-    /// The lines of `.amdgpu_metadata` that are being read.
-    open_metadata: Option<Vec<(u32, &'a str)>>,
+    /// The metadata that is being read.
+    open_metadata: Option<metadata::OpenMetadata<'a>>,
+    /// The `.amd_kernel_code_t` that is being read.
+    open_header: Option<kernel_code::Header<'a>>,
+    /// Those that have been read.
+    headers: Vec<kernel_code::Header<'a>>,
     /// Instructions with their offsets, where somebody wants them.
     collected: Option<Vec<(u64, mir::machine::Inst)>>,
 }
@@ -209,6 +214,8 @@ impl<'a, 't> Assembler<'a, 't> {
             without_xnack: false,
             open_kernel: None,
             open_metadata: None,
+            open_header: None,
+            headers: Vec::new(),
             collected: None,
         }
     }
@@ -227,12 +234,15 @@ impl<'a, 't> Assembler<'a, 't> {
     }
 
     fn line(&mut self, text: &'a str, number: u32) -> Result {
-        if let Some(lines) = &mut self.open_metadata {
-            if text.trim() == ".end_amdgpu_metadata" {
+        if let Some(open) = &mut self.open_metadata {
+            if text.trim() == open.form.end() {
                 return self.end_metadata();
             }
-            lines.push((number, text));
+            open.lines.push((number, text));
             return Ok(());
+        }
+        if self.open_header.is_some() {
+            return self.header_line(text, number);
         }
         let mut lexer = Lexer::new(text);
         loop {

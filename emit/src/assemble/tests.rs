@@ -214,6 +214,125 @@ fn register_blocks_of_old_processors() {
 }
 
 /// (line, column, part of the message) of every error.
+/// The program of the usage guide, with the names of fields that people write.
+const V2_SOURCE: &str = r#"
+.hsa_code_object_version 1,0
+.hsa_code_object_isa
+
+.hsatext
+.globl  hello_world
+.p2align 8
+.amdgpu_hsa_kernel hello_world
+
+hello_world:
+
+   .amd_kernel_code_t
+      enable_sgpr_kernarg_segment_ptr = 1 // comments and blank lines are passed over
+
+      is_ptr64 = 1
+      compute_pgm_rsrc1_vgprs = 0
+      compute_pgm_rsrc1_sgprs = 0
+      compute_pgm_rsrc2_user_sgpr = later - 1
+      kernarg_segment_byte_size = 8
+      wavefront_sgpr_count = 7
+      wavefront_sgpr_count = 2
+      workitem_vgpr_count = 3
+  .end_amd_kernel_code_t
+
+  s_load_dwordx2 s[0:1], s[0:1] 0x0
+  v_mov_b32 v0, 3.14159
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v1, s0
+  v_mov_b32 v2, s1
+  flat_store_dword v[1:2], v0
+  s_endpgm
+.Lfunc_end0:
+     .size   hello_world, .Lfunc_end0-hello_world
+.set later, 3
+.amd_amdgpu_isa "amdgcn-amd-amdhsa--gfx803"
+.amd_amdgpu_hsa_metadata
+---
+Version: [ 1, 0 ]
+Kernels:
+  - Name: hello_world
+    SymbolName: 'hello_world@kd'
+...
+.end_amd_amdgpu_hsa_metadata
+"#;
+
+#[test]
+fn headers_of_v2_precede_code() {
+    use mir::abi::KernelCode;
+    let target = target("gfx803");
+    let bytes = assemble(V2_SOURCE, &target).unwrap_or_else(|e| panic!("{e:?}"));
+    let (code, _) = section(&bytes, ".hsatext").expect("code");
+    let header = KernelCode::unpack(code.first_chunk().expect("a header")).expect("a header");
+    let wanted = KernelCode {
+        enable_sgpr_kernarg_segment_ptr: 1,
+        is_ptr64: 1,
+        user_sgpr_count: 2,
+        kernarg_segment_byte_size: 8,
+        wavefront_sgpr_count: 2,
+        workitem_vgpr_count: 3,
+        ..KernelCode::new(&target)
+    };
+    assert_eq!(header, wanted);
+    assert_eq!(code.len(), 256 + 40);
+    assert_eq!(code[code.len() - 4..], [0, 0, 0x81, 0xbf]);
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let kernel = file.symbols().find(|s| s.name() == Ok("hello_world")).expect("the kernel");
+    let object::SymbolFlags::Elf { st_info, .. } = kernel.flags() else { panic!("no ELF symbol") };
+    assert_eq!((st_info.st_type().0, kernel.size()), (10, 296));
+    let object::File::Elf64(elf) = &file else { panic!("no ELF64 file") };
+    use object::read::elf::FileHeader;
+    assert_eq!(elf.elf_header().e_ident().abi_version, 0, "the text is of V2");
+    let (notes, _) = section(&bytes, ".note").expect("notes");
+    let text = "---\nVersion:         [ 1, 0 ]\nKernels:\n  - Name:            hello_world\n    SymbolName:      'hello_world@kd'\n...\n";
+    assert!(notes.windows(text.len()).any(|window| window == text.as_bytes()));
+    assert!(notes.starts_with(
+        b"\x04\0\0\0\x08\0\0\0\x01\0\0\0AMD\0\x01\0\0\0\0\0\0\0\x04\0\0\0\x1b\0\0\0\x03\0\0\0AMD\0"
+    ));
+}
+
+#[test]
+fn wrong_headers_of_v2_are_refused() {
+    let message = |text: &str| {
+        let found = assemble(text, &target("gfx900"));
+        found.expect_err("refused").first().map_or_else(String::new, |e| e.to_string())
+    };
+    for (text, wanted) in [
+        (".amd_kernel_code_t\n is_ptr65 = 1\n.end_amd_kernel_code_t\n", "no field is_ptr65"),
+        (".amd_kernel_code_t\n is_ptr64 = 2\n.end_amd_kernel_code_t\n", "does not fit 1 bits"),
+        (".amd_kernel_code_t\n is_ptr64 1\n.end_amd_kernel_code_t\n", "expected ="),
+        (".amd_kernel_code_t\n enable_wgp_mode = 1\n.end_amd_kernel_code_t\n", "does not exist on gfx900"),
+        (
+            ".amd_kernel_code_t\n is_ptr64 = k\n.end_amd_kernel_code_t\nk:\n",
+            "expected an absolute expression",
+        ),
+        (".amd_kernel_code_t\n is_ptr64 = 1\n", "missing .end_amd_kernel_code_t"),
+        (".bss\n.amd_kernel_code_t\n", "no room"),
+        (".hsa_code_object_version -1, 0\n", "out of range"),
+        (".hsa_code_object_isa 9,0,0,\"AMD\"\n", "expected a comma"),
+        (".hsa_code_object_version 2,1\n.amd_amdgpu_isa \"amdgcn-amd-amdhsa--gfx803\"\n", "gfx803 is not"),
+        (".amd_amdgpu_hsa_metadata\n---\na: 'b\n...\n.end_amd_amdgpu_hsa_metadata\n", "metadata line"),
+        (".amd_amdgpu_hsa_metadata\n---\n", "missing .end_amd_amdgpu_hsa_metadata"),
+    ] {
+        let message = message(text);
+        assert!(message.contains(wanted), "{text}: {message}");
+    }
+}
+
+/// The name of the instruction set tells whether page faults are replayed.
+#[test]
+fn names_of_v2_tell_about_replay() {
+    let flags = |name: &str| {
+        let text = format!(".hsa_code_object_version 2,1\n.amd_amdgpu_isa \"amdgcn-amd-amdhsa--{name}\"\n");
+        let bytes = assemble(&text, &target("gfx900")).unwrap_or_else(|e| panic!("{e:?}"));
+        u32::from_le_bytes([bytes[0x30], bytes[0x31], bytes[0x32], bytes[0x33]])
+    };
+    assert_eq!([flags("gfx900"), flags("gfx901")], [0x2c, 0x12c]);
+}
+
 fn errors(text: &str) -> Vec<(u32, u32, String)> {
     let errors = assemble(text, &target("gfx900")).expect_err("the text is wrong");
     let place = |error: &Diagnostic| error.location.clone().map_or((0, 0), |at| (at.line, at.column));
@@ -243,7 +362,7 @@ fn every_error_has_its_place() {
         ),
         (" .long a-b\na:\n .data\nb:\n", "two sections"),
         (" .amdgcn_target \"amdgcn-amd-amdhsa--gfx906\"\n", "is not amdgcn-amd-amdhsa--gfx900"),
-        (" .amdgpu_metadata\n a: [1]\n .end_amdgpu_metadata\n", "metadata line 2"),
+        (" .amdgpu_metadata\n a: *b\n .end_amdgpu_metadata\n", "metadata line 1"),
         (" s_branch far\n .zero 1000000\nfar:\n", "branch distance"),
         (" .zero 0x7fffffffffffffff\n", "too large"),
         (" .p2align 31\n .byte 1\n .p2align 31\n", "too large"),

@@ -11,9 +11,11 @@ use super::resolve::{Definition, Symbols};
 use crate::object::write_note;
 use mir::abi::call_graph::{self, Callee, Need, Node};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, RegisterCounts, extra_sgprs};
+use mir::abi::kernel_code::{HEADER_BYTES, STT_HSA_KERNEL};
 use mir::abi::metadata::{NOTE_NAME, NOTE_TYPE};
-use mir::abi::{Document, KernelDescriptor};
-use mir::target::{Features, Os, PROCESSORS, Target};
+use mir::abi::metadata_v2::{NOTE_METADATA, NOTE_NAME as NOTE_NAME_V2};
+use mir::abi::{Document, KernelCode, KernelDescriptor};
+use mir::target::{FIXED_SGPRS, Features, Os, PROCESSORS, Target};
 use mir::{Diagnostic, Result};
 use object::elf;
 use rustc_hash::FxHashMap;
@@ -128,11 +130,14 @@ pub(super) fn complete(
     let lds = place_lds(objects, symbols, &mut changes)?;
     if let Some(target) = identity.target() {
         count_callees(objects, symbols, &target, &mut changes)?;
-        for (object, section, at) in descriptors(objects) {
-            let name = object_symbol(objects, object, section, at);
-            if let Some(change) = changes.get(&name) {
-                let slot = &mut objects[object].sections[section].data.to_mut()[at..at + DESCRIPTOR_BYTES];
-                change.describe(slot, &target).map_err(|e| e.in_function(&name))?;
+        for Described { object, section, at, form, kernel } in descriptions(objects) {
+            if let Some(change) = changes.get(&kernel) {
+                let slot = &mut objects[object].sections[section].data.to_mut()[at..at + form.bytes()];
+                let described = match form {
+                    Form::Descriptor => change.describe(slot, &target),
+                    Form::Header => change.describe_header(slot, &target),
+                };
+                described.map_err(|e| e.in_function(&kernel))?;
             }
         }
         merge_metadata(objects, &target, &changes)?;
@@ -140,30 +145,61 @@ pub(super) fn complete(
     Ok(lds)
 }
 
-/// Kernel descriptors: (object, section, offset).
-fn descriptors(objects: &[InputObject<'_>]) -> Vec<(usize, usize, usize)> {
+/// How a kernel is described.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// By a descriptor.
+    Descriptor,
+    /// By the header in front of its code: code objects V2 and Mesa.
+    Header,
+}
+
+impl Form {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Descriptor => DESCRIPTOR_BYTES,
+            Self::Header => HEADER_BYTES,
+        }
+    }
+
+    /// Where it says how many bytes of LDS the kernel has of its own.
+    fn lds_at(self) -> usize {
+        match self {
+            Self::Descriptor => 0,
+            Self::Header => 64,
+        }
+    }
+}
+
+/// The description of a kernel.
+struct Described {
+    object: usize,
+    section: usize,
+    at: usize,
+    form: Form,
+    kernel: String,
+}
+
+/// All kernels' descriptions.
+fn descriptions(objects: &[InputObject<'_>]) -> Vec<Described> {
     let mut found = Vec::new();
     for (o, object) in objects.iter().enumerate() {
         for symbol in &object.symbols {
             let Place::Section(section, at) = symbol.place else { continue };
+            let (form, kernel) = match symbol.name.strip_suffix(".kd") {
+                Some(kernel) if symbol.size == DESCRIPTOR_BYTES as u64 => (Form::Descriptor, kernel),
+                _ if symbol.kind.0 == STT_HSA_KERNEL => (Form::Header, symbol.name),
+                _ => continue,
+            };
             let input = &object.sections[section];
-            let end = at.checked_add(DESCRIPTOR_BYTES as u64);
-            let fits = end.is_some_and(|end| end <= input.data.len() as u64);
-            if input.live && fits && symbol.name.ends_with(".kd") && symbol.size == DESCRIPTOR_BYTES as u64 {
-                found.push((o, section, at as usize));
+            let end = at.checked_add(form.bytes() as u64);
+            if input.live && end.is_some_and(|end| end <= input.data.len() as u64) {
+                let kernel = kernel.to_owned();
+                found.push(Described { object: o, section, at: at as usize, form, kernel });
             }
         }
     }
     found
-}
-
-/// Name of the kernel whose descriptor is at `at` of a section.
-fn object_symbol(objects: &[InputObject<'_>], object: usize, section: usize, at: usize) -> String {
-    let here = |s: &&super::input::InputSymbol<'_>| {
-        s.place == Place::Section(section, at as u64) && s.name.ends_with(".kd")
-    };
-    let symbol = objects[object].symbols.iter().find(here);
-    symbol.and_then(|s| s.name.strip_suffix(".kd")).unwrap_or_default().to_owned()
 }
 
 impl Change {
@@ -187,24 +223,87 @@ impl Change {
         Ok(())
     }
 
+    /// Rewrites the header in front of a kernel's code.
+    fn describe_header(&self, slot: &mut [u8], target: &Target) -> Result<()> {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes.copy_from_slice(slot);
+        let mut code = KernelCode::unpack(&bytes)?;
+        code.workgroup_group_segment_byte_size =
+            code.workgroup_group_segment_byte_size.max(self.lds_bytes.into());
+        if let Some(need) = &self.need {
+            let counts = register_counts(need, target);
+            let fixed = target.has(Features::SGPR_INIT_BUG);
+            code.granulated_workitem_vgpr_count = counts.vgpr_blocks(target)?.into();
+            code.granulated_wavefront_sgpr_count = counts.sgpr_blocks(target)?.into();
+            code.wavefront_sgpr_count = if fixed { FIXED_SGPRS } else { counts.sgprs() }.into();
+            code.workitem_vgpr_count = counts.vgprs.into();
+            code.workitem_private_segment_byte_size = need.stack_bytes.into();
+            code.is_dynamic_callstack = need.dynamic.into();
+        }
+        slot.copy_from_slice(&code.pack()?);
+        Ok(())
+    }
+
     /// Rewrites a kernel's metadata.
     fn record(&self, kernel: &mut Document, target: &Target) {
+        let keys = if is_v2(target) { &V2_KEYS } else { &KEYS };
+        let map = match keys.map {
+            "" => kernel,
+            name => match kernel.get_mut(name) {
+                Some(map) => map,
+                None => return,
+            },
+        };
         let mut set = |key: &str, value: Document| {
-            if let Some(slot) = kernel.get_mut(key) {
+            if let Some(slot) = map.get_mut(key) {
                 *slot = value;
             }
         };
         if let Some(need) = &self.need {
             let counts = register_counts(need, target);
-            set(".sgpr_count", Document::Int(counts.sgprs().into()));
-            set(".vgpr_count", Document::Int(counts.vgprs.into()));
-            set(".private_segment_fixed_size", Document::Int(need.stack_bytes.into()));
-            set(".uses_dynamic_stack", Document::Bool(need.dynamic));
+            set(keys.sgprs, Document::Int(counts.sgprs().into()));
+            set(keys.vgprs, Document::Int(counts.vgprs.into()));
+            set(keys.stack, Document::Int(need.stack_bytes.into()));
+            set(keys.dynamic, Document::Bool(need.dynamic));
         }
-        if let Some(Document::Int(bytes)) = kernel.get_mut(".group_segment_fixed_size") {
+        if let Some(Document::Int(bytes)) = map.get_mut(keys.lds) {
             *bytes = (*bytes).max(self.lds_bytes.into());
         }
     }
+}
+
+/// Keys of metadata.
+struct Keys {
+    /// The map of a kernel that holds the others; empty where it is the kernel's own.
+    map: &'static str,
+    sgprs: &'static str,
+    vgprs: &'static str,
+    stack: &'static str,
+    dynamic: &'static str,
+    lds: &'static str,
+}
+
+const KEYS: Keys = Keys {
+    map: "",
+    sgprs: ".sgpr_count",
+    vgprs: ".vgpr_count",
+    stack: ".private_segment_fixed_size",
+    dynamic: ".uses_dynamic_stack",
+    lds: ".group_segment_fixed_size",
+};
+
+const V2_KEYS: Keys = Keys {
+    map: "CodeProps",
+    sgprs: "NumSGPRs",
+    vgprs: "NumVGPRs",
+    stack: "PrivateSegmentFixedSize",
+    dynamic: "IsDynamicCallStack",
+    lds: "GroupSegmentFixedSize",
+};
+
+/// Whether metadata is a YAML document with the keys of V2.
+fn is_v2(target: &Target) -> bool {
+    target.code_object_version < 3
 }
 
 fn register_counts(need: &Need, target: &Target) -> RegisterCounts {
@@ -312,11 +411,11 @@ fn place_lds(
         return Ok(FxHashMap::default());
     }
     let mut end = 0u64;
-    let kernels = descriptors(objects);
-    for &(object, section, at) in &kernels {
+    let kernels = descriptions(objects);
+    for kernel in &kernels {
         let mut own = [0; 4];
-        // The first field: GROUP_SEGMENT_FIXED_SIZE.
-        own.copy_from_slice(&objects[object].sections[section].data[at..at + 4]);
+        let at = kernel.at + kernel.form.lds_at();
+        own.copy_from_slice(&objects[kernel.object].sections[kernel.section].data[at..at + 4]);
         end = end.max(u32::from_le_bytes(own).into());
     }
     // Large alignments first: no gaps. What has no size comes last: it is dynamic memory, behind everything else.
@@ -331,9 +430,8 @@ fn place_lds(
     if end > limit {
         return Err(Diagnostic::limit(format!("LDS variables of the program take {end} bytes of {limit}")));
     }
-    for (object, section, at) in kernels {
-        let name = object_symbol(objects, object, section, at);
-        changes.insert(name, Change { need: None, lds_bytes: end as u32 });
+    for kernel in kernels {
+        changes.insert(kernel.kernel, Change { need: None, lds_bytes: end as u32 });
     }
     Ok(addresses)
 }
@@ -348,6 +446,10 @@ fn merge_metadata(
     let mut count = 0;
     let mut home: Option<(usize, usize)> = None;
     let mut others: Vec<(usize, usize, Vec<u8>)> = Vec::new();
+    let v2 = is_v2(target);
+    let metadata_note = if v2 { (NOTE_NAME_V2, NOTE_METADATA) } else { (NOTE_NAME, NOTE_TYPE) };
+    // Notes of V2 about the object, which all objects have.
+    let mut about: Vec<(u32, Vec<u8>)> = Vec::new();
     for (o, object) in objects.iter().enumerate() {
         for (s, section) in object.sections.iter().enumerate() {
             if !section.live || section.kind != elf::SHT_NOTE || !section.is_allocated() {
@@ -356,11 +458,21 @@ fn merge_metadata(
             let mut rest = Vec::new();
             let mut found = false;
             for (name, kind, description) in notes(&section.data) {
-                if (name, kind) != (NOTE_NAME, NOTE_TYPE) {
-                    write_note(&mut rest, name, kind, description);
+                if (name, kind) != metadata_note {
+                    let seen =
+                        v2 && name == NOTE_NAME_V2 && about.iter().any(|n| n.0 == kind && n.1 == description);
+                    if !seen {
+                        write_note(&mut rest, name, kind, description);
+                        about.push((kind, description.to_vec()));
+                    }
                     continue;
                 }
-                let document = Document::from_msgpack(description).map_err(|mut e| {
+                let document = if v2 {
+                    Document::from_yaml(String::from_utf8_lossy(description).trim_end_matches('\0'))
+                } else {
+                    Document::from_msgpack(description)
+                };
+                let document = document.map_err(|mut e| {
                     e.message = format!("{}: {}", object.name, e.message);
                     e
                 })?;
@@ -381,21 +493,28 @@ fn merge_metadata(
     if count == 1 && changes.is_empty() {
         return Ok(());
     }
-    if let Some(Document::List(kernels)) = merged.get_mut("amdhsa.kernels") {
+    let (list, name, suffix) =
+        if v2 { ("Kernels", "SymbolName", "@kd") } else { ("amdhsa.kernels", ".symbol", ".kd") };
+    if let Some(Document::List(kernels)) = merged.get_mut(list) {
         for kernel in kernels {
-            let name = kernel.get(".symbol").and_then(Document::as_text).and_then(|s| s.strip_suffix(".kd"));
+            let name = kernel.get(name).and_then(Document::as_text).and_then(|s| s.strip_suffix(suffix));
             if let Some(change) = name.and_then(|name| changes.get(name)) {
                 change.record(kernel, target);
             }
         }
     }
-    let bytes = merged.to_msgpack()?;
+    let bytes = if v2 { merged.to_yaml_v2().into_bytes() } else { merged.to_msgpack()? };
     for (o, s, mut rest) in others {
         if (o, s) == home {
             let mut note = Vec::new();
-            write_note(&mut note, NOTE_NAME, NOTE_TYPE, &bytes);
-            note.append(&mut rest);
-            rest = note;
+            write_note(&mut note, metadata_note.0, metadata_note.1, &bytes);
+            // Of V2 the version comes first.
+            if v2 {
+                rest.append(&mut note);
+            } else {
+                note.append(&mut rest);
+                rest = note;
+            }
         }
         let section = &mut objects[o].sections[s];
         section.live &= !rest.is_empty();
@@ -411,7 +530,10 @@ fn join(merged: &mut Document, other: Document) {
     for (key, value) in others {
         match entries.iter_mut().find(|(k, _)| *k == key) {
             Some((_, Document::List(list)))
-                if matches!(key.as_text(), Some("amdhsa.kernels" | "amdhsa.printf")) =>
+                if matches!(
+                    key.as_text(),
+                    Some("amdhsa.kernels" | "amdhsa.printf" | "Kernels" | "Printf")
+                ) =>
             {
                 if let Document::List(more) = value {
                     list.extend(more);

@@ -1,29 +1,24 @@
-//! What objects of other systems than amdhsa hold besides code: register values for the driver, Mesa's kernel
+//! What objects of other systems than amdhsa hold besides code, and code objects V2 as well: register values for the driver, kernel
 //! headers, a note with the name of the instruction set.
 //!
 //! * `.AMDGPU.config` (no system, Mesa): for each function, pairs of a register's address and its value.
 //!   Addresses below 0x1000 are no registers but numbers: 4 and 8 are spilled SGPRs and VGPRs.
-//! * `amd_kernel_code_t` (Mesa's kernels): 256 bytes in front of the code, as in code objects V2.
+//! * `amd_kernel_code_t` (Mesa's kernels and those of V2): 256 bytes in front of the code ([`mir::abi::kernel_code`]).
 //! * The note `NT_AMD_HSA_ISA_NAME`.
 //!
-//! Sources: AMDGPU usage guide, "Code Object V2 Note Records"; HSA runtime's public header
-//! `amd_hsa_kernel_code.h`; register manuals for the addresses; sections as llc 22 writes them.
+//! Sources: AMDGPU usage guide, "Code Object V2 Note Records"; register manuals for the addresses; sections as llc
+//! 22 writes them.
 
+use super::v2;
 use crate::FinalFunction;
 use mir::Result;
-use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::RegisterCounts;
+use mir::abi::{KernelCode, KernelDescriptor, kernel_code};
 use mir::ir::{CallConv, Function};
-use mir::target::{FIXED_SGPRS, Features, Os, Target};
+use mir::target::{Os, Target};
 
 /// Section of the register values.
 pub(crate) const CONFIG_SECTION: &str = ".AMDGPU.config";
-/// Owner and type of the note with the name of the instruction set.
-pub(crate) const ISA_NOTE: (&str, u32) = ("AMD", 11);
-/// Symbol type of Mesa's kernels (`STT_AMDGPU_HSA_KERNEL`).
-pub(crate) const STT_HSA_KERNEL: u8 = 10;
-/// Bytes of `amd_kernel_code_t`.
-pub(crate) const HEADER_BYTES: usize = 256;
 
 const COMPUTE_PGM_RSRC1: u32 = 0xb848;
 const COMPUTE_PGM_RSRC2: u32 = 0xb84c;
@@ -53,12 +48,18 @@ pub(crate) fn has_config(target: &Target) -> bool {
     matches!(target.os, Os::Unknown | Os::Mesa3d)
 }
 
-/// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`, with the size of LDS, which on
-/// amdhsa comes from elsewhere.
-fn compute_registers(function: &FinalFunction, source: &Function, target: &Target) -> Result<[u32; 2]> {
+/// The function's descriptor with the size of LDS, which on amdhsa comes from elsewhere.
+fn descriptor(function: &FinalFunction, source: &Function, target: &Target) -> Result<KernelDescriptor> {
     let mut descriptor = KernelDescriptor::for_kernel(&function.function, source, target)?;
-    descriptor.granulated_lds_size = lds_blocks(function, target);
-    let bytes = descriptor.pack()?;
+    if target.os != Os::AmdHsa {
+        descriptor.granulated_lds_size = lds_blocks(function, target);
+    }
+    Ok(descriptor)
+}
+
+/// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`.
+fn compute_registers(function: &FinalFunction, source: &Function, target: &Target) -> Result<[u32; 2]> {
+    let bytes = descriptor(function, source, target)?.pack()?;
     let dword = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     Ok([dword(48), dword(52)])
 }
@@ -106,61 +107,26 @@ pub(crate) fn config(function: &FinalFunction, source: &Function, target: &Targe
 }
 
 /// Name of the instruction set, as the note has it.
-pub(crate) fn isa_name(target: &Target) -> String {
+///
+/// # Errors
+/// A processor that code objects V2 do not know.
+pub(crate) fn isa_name(target: &Target) -> Result<String> {
     let system = match target.os {
         Os::Unknown => "unknown-unknown",
         Os::AmdHsa => "amd-amdhsa",
         Os::AmdPal => "amd-amdpal",
         Os::Mesa3d => "mesa-mesa3d",
     };
-    format!("amdgcn-{system}--{}", target.processor.name)
+    let processor = if v2::applies(target) { kernel_code::v2_isa(target)? } else { target.processor.name };
+    Ok(format!("amdgcn-{system}--{processor}"))
 }
 
 /// Whether the function's code has an `amd_kernel_code_t` in front.
 pub(crate) fn has_header(function: &FinalFunction, target: &Target) -> bool {
-    target.os == Os::Mesa3d && function.function.call_conv == CallConv::Kernel
+    (target.os == Os::Mesa3d || v2::applies(target)) && function.function.call_conv == CallConv::Kernel
 }
 
 /// The `amd_kernel_code_t` of a kernel.
-pub(crate) fn header(
-    function: &FinalFunction,
-    source: &Function,
-    target: &Target,
-) -> Result<[u8; HEADER_BYTES]> {
-    let f = &function.function;
-    let descriptor = KernelDescriptor::for_kernel(f, source, target)?;
-    let counts = RegisterCounts::of_kernel(f, target);
-    let [rsrc1, rsrc2] = compute_registers(function, source, target)?;
-    let packed = descriptor.pack()?;
-    // User SGPRs as in later descriptors; scratch in elements of a dword (1 in bits 18:17), 64-bit pointers
-    // (bit 19), replay (bit 22).
-    let replay = u32::from(target.has(Features::XNACK));
-    let properties = u32::from(packed[56]) | 1 << 17 | 1 << 19 | replay << 22;
-    let digits: Vec<u16> =
-        target.processor.name.bytes().filter_map(|b| (b as char).to_digit(16)).map(|d| d as u16).collect();
-    // `gfx900` has the digits f, 9, 0, 0.
-    let version = |n: usize| digits.get(n + 1).copied().unwrap_or(0);
-    let sgprs = if target.has(Features::SGPR_INIT_BUG) { FIXED_SGPRS } else { counts.sgprs() };
-    let mut out = [0; HEADER_BYTES];
-    let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, &1u32.to_le_bytes());
-    put(4, &2u32.to_le_bytes());
-    put(8, &1u16.to_le_bytes());
-    for (at, n) in [(10, 0), (12, 1), (14, 2)] {
-        put(at, &version(n).to_le_bytes());
-    }
-    put(16, &(HEADER_BYTES as u64).to_le_bytes());
-    put(48, &rsrc1.to_le_bytes());
-    put(52, &rsrc2.to_le_bytes());
-    put(56, &properties.to_le_bytes());
-    put(60, &f.resources.scratch_bytes.to_le_bytes());
-    put(64, &f.lds.size_bytes.to_le_bytes());
-    put(72, &u64::from(f.kernarg.size_bytes).to_le_bytes());
-    put(84, &(sgprs as u16).to_le_bytes());
-    put(86, &(counts.vgprs as u16).to_le_bytes());
-    // Alignments of kernarg, LDS and scratch, and the wave size, as powers of two.
-    let kernarg_align = f.kernarg.align_bytes.max(16).trailing_zeros() as u8;
-    put(100, &[kernarg_align, 4, 4, 6]);
-    put(104, &u32::MAX.to_le_bytes());
-    Ok(out)
+pub(crate) fn header(function: &FinalFunction, source: &Function, target: &Target) -> Result<KernelCode> {
+    KernelCode::for_kernel(&function.function, &descriptor(function, source, target)?, target)
 }

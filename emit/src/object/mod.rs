@@ -18,12 +18,14 @@ pub(crate) mod data;
 pub(crate) mod elf;
 pub(crate) mod legacy;
 pub(crate) mod reloc;
+pub(crate) mod v2;
 
 use crate::FinalFunction;
 use elf::{ElfSymbol, ElfSymbolId, Image, Place, Relocation, Section, SectionId};
 use mir::abi::call_graph::{self, Node, RESOURCES_SECTION};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES};
-use mir::abi::{Metadata, metadata};
+use mir::abi::kernel_code::STT_HSA_KERNEL;
+use mir::abi::{Metadata, metadata, metadata_v2};
 use mir::ir::{Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
 use mir::target::{Features, Os, Target};
@@ -81,6 +83,11 @@ pub fn elf_flags(target: &Target) -> u32 {
         };
     }
     flags
+}
+
+/// Whether kernels have descriptors apart from their code.
+pub(crate) fn has_descriptors(target: &Target) -> bool {
+    target.os == Os::AmdHsa && !v2::applies(target)
 }
 
 /// `EI_OSABI` and `EI_ABIVERSION`. Source: usage guide, "Header".
@@ -189,6 +196,7 @@ impl<'a> Builder<'a> {
         let align = if source.is_kernel() { 256 } else { 4 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
+                .and_then(|header| header.pack())
                 .map_err(|e| e.in_function(&source.name))?
                 .to_vec(),
             false => Vec::new(),
@@ -207,14 +215,14 @@ impl<'a> Builder<'a> {
                 addend: i64::from(reloc.addend),
             });
         }
-        // The loader finds kernels by their descriptors; the code's symbol must not be preempted.
-        let protected = source.is_kernel() && self.target.os == Os::AmdHsa;
+        // The loader finds kernels by their descriptors; the code's symbol must not be preempted. Without descriptors that is the one to find.
+        let protected = source.is_kernel() && has_descriptors(self.target);
         let visibility = if protected { raw::STV_PROTECTED } else { visibility(source.visibility) };
         let size = (header.len() + function.code.len()) as u64;
-        let kind = if header.is_empty() { raw::STT_FUNC } else { raw::SymbolType(legacy::STT_HSA_KERNEL) };
+        let kind = if header.is_empty() { raw::STT_FUNC } else { raw::SymbolType(STT_HSA_KERNEL) };
         self.define(SymbolRef::Func(func), (section, start), size, kind, visibility)?;
         match &function.kernel {
-            Some(kernel) if self.target.os == Os::AmdHsa => self.add_descriptor(function, kernel),
+            Some(kernel) if has_descriptors(self.target) => self.add_descriptor(function, kernel),
             _ => Ok(()),
         }
     }
@@ -350,17 +358,23 @@ impl<'a> Builder<'a> {
         let section = self.section(".note", raw::SHT_NOTE, raw::SectionFlags(0));
         let contents = &mut self.image.sections[section.0];
         contents.align_to(4, &[0]);
-        let (name, kind) = legacy::ISA_NOTE;
-        write_note(&mut contents.data, name, kind, legacy::isa_name(self.target).as_bytes());
+        let name = legacy::isa_name(self.target)?;
+        write_note(&mut contents.data, metadata_v2::NOTE_NAME, metadata_v2::NOTE_ISA_NAME, name.as_bytes());
         Ok(())
     }
 
     fn add_metadata(&mut self, functions: &[FinalFunction]) -> Result<()> {
-        let bytes = module_metadata(self.module, functions, self.target).to_bytes()?;
+        let mut notes = Vec::new();
+        if v2::applies(self.target) {
+            notes = v2::notes(self.module, functions, self.target)?;
+        } else {
+            let bytes = module_metadata(self.module, functions, self.target).to_bytes()?;
+            write_note(&mut notes, metadata::NOTE_NAME, metadata::NOTE_TYPE, &bytes);
+        }
         let section = self.section(".note", raw::SHT_NOTE, raw::SHF_ALLOC);
         let contents = &mut self.image.sections[section.0];
         contents.align_to(4, &[0]);
-        write_note(&mut contents.data, metadata::NOTE_NAME, metadata::NOTE_TYPE, &bytes);
+        contents.data.extend_from_slice(&notes);
         Ok(())
     }
 
@@ -514,6 +528,7 @@ mod tests {
             relocs: vec![reloc(8, 4, RelocKind::GotPcRel32Lo), reloc(16, 12, RelocKind::GotPcRel32Hi)],
             positions: Vec::new(),
             kernel: Some(crate::Kernel { descriptor, metadata }),
+            node: None,
             function: kernel,
         };
         (module, function)

@@ -182,7 +182,15 @@ impl Document {
     /// The YAML document, `---` and `...` included, as `.amdgpu_metadata` holds it.
     pub fn to_yaml(&self) -> String {
         let mut out = String::from("---\n");
-        write_node(&mut out, self, 0);
+        write_node(&mut out, self, 0, false);
+        out.push_str("...\n");
+        out
+    }
+
+    /// The same with sequences of numbers on one line, as `.amd_amdgpu_hsa_metadata` and the note of code objects V2 have it.
+    pub fn to_yaml_v2(&self) -> String {
+        let mut out = String::from("---\n");
+        write_node(&mut out, self, 0, true);
         out.push_str("...\n");
         out
     }
@@ -268,8 +276,13 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
-/// Writes `node` where the cursor stands at `indent`. The depth is bounded by [`MAX_DEPTH`].
-fn write_node(out: &mut String, node: &Document, indent: usize) {
+/// Whether `items` are numbers, and there are any.
+fn are_numbers(items: &[Document]) -> bool {
+    !items.is_empty() && items.iter().all(|item| matches!(item, Document::Int(_)))
+}
+
+/// Writes `node` where the cursor stands at `indent`, with `rows` sequences of numbers on one line. The depth is bounded by [`MAX_DEPTH`].
+fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
     match node {
         Document::Map(entries) => {
             for (i, (key, value)) in entries.iter().enumerate() {
@@ -283,12 +296,12 @@ fn write_node(out: &mut String, node: &Document, indent: usize) {
                     Document::Map(inner) if !inner.is_empty() => {
                         out.push('\n');
                         out.push_str(&" ".repeat(indent + 2));
-                        write_node(out, value, indent + 2);
+                        write_node(out, value, indent + 2, rows);
                     }
-                    Document::List(inner) if !inner.is_empty() => {
+                    Document::List(inner) if !(inner.is_empty() || rows && are_numbers(inner)) => {
                         out.push('\n');
                         out.push_str(&" ".repeat(indent + 2));
-                        write_node(out, value, indent + 2);
+                        write_node(out, value, indent + 2, rows);
                     }
                     _ => {
                         // Values stand in one column.
@@ -307,8 +320,8 @@ fn write_node(out: &mut String, node: &Document, indent: usize) {
                 }
                 out.push_str("- ");
                 match item {
-                    Document::Map(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
-                    Document::List(inner) if !inner.is_empty() => write_node(out, item, indent + 2),
+                    Document::Map(inner) if !inner.is_empty() => write_node(out, item, indent + 2, rows),
+                    Document::List(inner) if !inner.is_empty() => write_node(out, item, indent + 2, rows),
                     _ => {
                         write_scalar(out, item);
                         out.push('\n');
@@ -333,6 +346,14 @@ fn write_scalar(out: &mut String, node: &Document) {
         Document::Text(text) => {
             write_text(out, text);
             Ok(())
+        }
+        Document::List(items) if are_numbers(items) => {
+            out.push_str("[ ");
+            for (i, item) in items.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                write_scalar(out, item);
+            }
+            write!(out, " ]")
         }
         Document::List(_) => write!(out, "[]"),
         Document::Map(_) => write!(out, "{{}}"),
@@ -407,6 +428,15 @@ mod tests {
         assert_eq!(read(&wanted.to_yaml()), Ok(wanted.clone()));
         let bytes = wanted.to_msgpack().expect("writable");
         assert_eq!(Document::from_msgpack(&bytes), Ok(wanted));
+    }
+
+    #[test]
+    fn numbers_stand_in_a_row_where_asked() {
+        let numbers = Document::List(vec![Document::Int(1), Document::Int(0)]);
+        let document = map(&[("Version", numbers), ("Kernels", Document::List(vec![text("a")]))]);
+        assert_eq!(document.to_yaml_v2(), "---\nVersion:         [ 1, 0 ]\nKernels:\n  - a\n...\n");
+        assert_eq!(Document::from_yaml(&document.to_yaml_v2()), Ok(document.clone()));
+        assert!(document.to_yaml().starts_with("---\nVersion:\n  - 1\n  - 0\n"));
     }
 
     #[test]

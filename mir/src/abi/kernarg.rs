@@ -227,7 +227,7 @@ fn uses_dynamic_lds(module: &Module, function: &Function) -> bool {
 }
 
 /// Size and alignment of a parameter in the segment.
-fn param_size_align(module: &Module, function: &Function, param: &Param) -> (u64, u64) {
+pub(super) fn param_size_align(module: &Module, function: &Function, param: &Param) -> (u64, u64) {
     let ty = param.indirect.map_or_else(|| function.ty(param.value), |indirect| indirect.ty);
     let declared = 1u64 << param.align_log2.min(31);
     let align = match param.indirect {

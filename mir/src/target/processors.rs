@@ -232,6 +232,28 @@ const fn gfx9() -> Features {
 pub const FIXED_SGPRS: u32 = 96;
 
 impl Processor {
+    /// Major and minor number and stepping of the instruction set: the digits of a `gfx` name, the last two hexadecimal.
+    ///
+    /// The two processors that LLVM compiles for by default have the numbers of the first of their generation. Source: usage guide,
+    /// "Instruction Set Architecture".
+    pub fn isa_version(&self) -> [u16; 3] {
+        let name = match self.name {
+            "generic" => "gfx600",
+            "generic-hsa" => "gfx700",
+            name => name,
+        };
+        let digits = name.trim_start_matches("gfx").as_bytes();
+        let digit = |byte: u8| (byte as char).to_digit(16).map_or(0, |digit| digit as u16);
+        match digits {
+            [major @ .., minor, stepping] => {
+                let major =
+                    major.iter().fold(0, |sum: u16, &byte| sum.wrapping_mul(10).wrapping_add(digit(byte)));
+                [major, digit(*minor), digit(*stepping)]
+            }
+            _ => [0; 3],
+        }
+    }
+
     /// SGPRs that code may use by number. Where the special ones at the end of the allocation count within the limit of what is addressable
     /// these are fewer; so they are, by all six specials, where the allocation is fixed.
     ///
@@ -372,5 +394,12 @@ mod tests {
             }
         }
         assert!(Target::processor_by_name("gfx1234").is_none());
+    }
+
+    #[test]
+    fn names_tell_the_instruction_set() {
+        let version = |name: &str| Target::processor_by_name(name).map(Processor::isa_version);
+        assert_eq!([version("gfx803"), version("gfx90c")], [Some([8, 0, 3]), Some([9, 0, 12])]);
+        assert_eq!([version("generic"), version("generic-hsa")], [Some([6, 0, 0]), Some([7, 0, 0])]);
     }
 }
