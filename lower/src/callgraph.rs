@@ -1,19 +1,19 @@
-//! What callees take is added to every kernel: [`mir::abi::call_graph`] over the functions of the module.
+//! What callees take is added to every kernel and shader: [`mir::abi::call_graph`] over the functions of the module.
 //!
 //! Cost: linear in functions and calls.
 
 use cranelift_entity::SecondaryMap;
 use emit::FinalFunction;
 use mir::abi::KernelDescriptor;
-use mir::abi::call_graph::{self, Callee, Need, Node};
+use mir::abi::call_graph::{self, Assumed, Callee, Need, Node};
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::metadata::Metadata;
 use mir::ir::{Func, Function, Linkage, Module};
 use mir::machine::Resources;
-use mir::target::Target;
+use mir::target::{Os, Target};
 use mir::{Diagnostic, Result};
 
-/// Adds what callees take to every kernel of `functions`; `target_of` gives the target of a function of `module`.
+/// Adds what callees take to every kernel and shader of `functions`; `target_of` gives the target of a function of `module`.
 pub fn complete_kernels(
     functions: &mut [FinalFunction],
     module: &Module,
@@ -23,15 +23,21 @@ pub fn complete_kernels(
     if !linked && functions.iter().all(|f| f.function.calls.is_empty() && !f.function.dynamic_stack) {
         return Ok(());
     }
-    let numbered_sgprs = match functions.first().and_then(|f| module.functions.get(f.function.source)) {
-        Some(function) => target_of(function)?.processor.numbered_sgprs(),
-        None => 0,
+    let Some(function) = functions.first().and_then(|f| module.functions.get(f.function.source)) else {
+        return Ok(());
+    };
+    let target = target_of(function)?;
+    let assumed = if target.os == Os::AmdHsa {
+        Assumed::of_version(target.code_object_version)
+    } else {
+        Assumed::STATIC
     };
     let nodes = nodes(functions, module, target_of)?;
-    let needs = call_graph::needs(&nodes, numbered_sgprs);
+    let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), assumed);
     for ((f, need), node) in functions.iter_mut().zip(&needs).zip(nodes) {
         f.node = linked.then_some(node);
-        if f.kernel.is_some() && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
+        let is_entry = !f.function.call_conv.is_callable();
+        if is_entry && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
             let source = &module.functions[f.function.source];
             let described = target_of(source).and_then(|target| describe(f, need, module, &target));
             described.map_err(|e| e.in_function(&f.function.name))?;
@@ -80,7 +86,7 @@ fn nodes(
             callees.dedup();
             Ok(Node {
                 symbol: if is_local { String::new() } else { source.name.clone() },
-                is_kernel: f.kernel.is_some(),
+                is_kernel: !f.function.call_conv.is_callable(),
                 sgprs: counts.numbered_sgprs,
                 vgprs: counts.vgprs,
                 vcc: resources.vcc,
@@ -95,7 +101,7 @@ fn nodes(
         .collect()
 }
 
-/// Descriptor and metadata again, with what callees take.
+/// The function, its descriptor and metadata with what callees take.
 fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target) -> Result<()> {
     let Some(source) = module.functions.get(f.function.source) else {
         return Err(Diagnostic::defect("the function is not of this module"));
@@ -110,6 +116,11 @@ fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target
         ..spills
     };
     f.function.lds.size_bytes = f.function.lds.size_bytes.max(need.lds_bytes);
+    f.function.dynamic_stack = need.dynamic;
+    if f.kernel.is_none() {
+        // Other systems than amdhsa have their data made of the function when it is written.
+        return Ok(());
+    }
     let mut descriptor = KernelDescriptor::for_kernel(&f.function, source, target)?;
     let metadata = Metadata::new(module, [(&f.function, source)], target).kernels.pop();
     if let (Some(kernel), Some(mut metadata)) = (&mut f.kernel, metadata) {

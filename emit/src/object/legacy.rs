@@ -107,13 +107,7 @@ pub(crate) fn config(function: &FinalFunction, source: &Function, target: &Targe
 
 /// Name of the instruction set, as the note has it.
 pub(crate) fn isa_name(target: &Target) -> String {
-    let system = match target.os {
-        Os::Unknown => "unknown-unknown",
-        Os::AmdHsa => "amd-amdhsa",
-        Os::AmdPal => "amd-amdpal",
-        Os::Mesa3d => "mesa-mesa3d",
-    };
-    format!("amdgcn-{system}--{}", target.processor.name)
+    mir::abi::metadata::target_id(target)
 }
 
 /// Whether the function's code has an `amd_kernel_code_t` in front.
@@ -133,13 +127,14 @@ pub(crate) fn header(
     let [rsrc1, rsrc2] = compute_registers(function, source, target)?;
     let packed = descriptor.pack()?;
     // User SGPRs as in later descriptors; scratch in elements of a dword (1 in bits 18:17), 64-bit pointers
-    // (bit 19), replay (bit 22).
+    // (bit 19), a stack without a bound (bit 20), replay (bit 22).
     let replay = u32::from(target.has(Features::XNACK));
-    let properties = u32::from(packed[56]) | 1 << 17 | 1 << 19 | replay << 22;
-    let digits: Vec<u16> =
-        target.processor.name.bytes().filter_map(|b| (b as char).to_digit(16)).map(|d| d as u16).collect();
-    // `gfx900` has the digits f, 9, 0, 0.
-    let version = |n: usize| digits.get(n + 1).copied().unwrap_or(0);
+    let dynamic = u32::from(f.dynamic_stack);
+    let properties = u32::from(packed[56]) | 1 << 17 | 1 << 19 | dynamic << 20 | replay << 22;
+    // `gfx90c` is 9.0.12; `generic` names no version, `gfx9-generic` the first number alone.
+    let digits = target.processor.name.strip_prefix("gfx").unwrap_or_default();
+    let digits: Vec<u16> = digits.chars().map_while(|c| c.to_digit(16)).map(|d| d as u16).collect();
+    let version = |n: usize| digits.get(n).copied().unwrap_or(0);
     let sgprs = if target.has(Features::SGPR_INIT_BUG) { FIXED_SGPRS } else { counts.sgprs() };
     let mut out = [0; HEADER_BYTES];
     let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);

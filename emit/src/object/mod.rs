@@ -59,7 +59,7 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
 /// later versions tell "on", "off" and "either" from each other. Source: usage guide, "Header" and
 /// `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
-    let mut flags = target.processor.elf_mach;
+    let mut flags = target.processor.elf_mach | u32::from(target.processor.generic_version) << 24;
     let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
     let features = [
         (Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY, 0x100, [0x100, 0x200, 0x300]),
