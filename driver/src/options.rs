@@ -359,9 +359,9 @@ mod tests {
         let target = options.target("amdgcn-amd-amdhsa", Some(400)).unwrap();
         assert_eq!((target.processor.name, target.code_object_version), ("gfx803", 4));
         let options =
-            CompileOptions { code_object_version: Some(3), attributes: vec!["+xnack".into()], ..options };
+            CompileOptions { code_object_version: Some(5), attributes: vec!["+xnack".into()], ..options };
         let target = options.target("amdgcn-amd-amdhsa-opencl", Some(400)).unwrap();
-        assert_eq!(target.code_object_version, 3);
+        assert_eq!(target.code_object_version, 5);
         assert!(
             target.has(Features::UNALIGNED_ACCESS) && !target.has(Features::XNACK),
             "gfx803 cannot replay"

@@ -6,7 +6,7 @@
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives".
 
 use crate::FinalFunction;
-use crate::object::{data, legacy, module_metadata, resources};
+use crate::object::{data, legacy, module_metadata, pal, resources};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelDescriptor, metadata};
@@ -89,6 +89,9 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         }
     } else {
         writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target))?;
+        if target.os == Os::AmdPal {
+            out.push_str(&pal::text(pal::note(module, functions, target)?));
+        }
     }
     Ok(())
 }
@@ -281,6 +284,9 @@ fn write_descriptor(
             continue;
         }
         writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
+    }
+    if target.code_object_version >= 5 {
+        writeln!(out, "\t\t.amdhsa_uses_dynamic_stack {}", descriptor.uses_dynamic_stack)?;
     }
     // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number
     // does.

@@ -36,6 +36,19 @@ pub fn complete_kernels(
     let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), assumed);
     for ((f, need), node) in functions.iter_mut().zip(&needs).zip(nodes) {
         f.node = linked.then_some(node);
+        if target.os == Os::AmdPal && f.function.call_conv.is_callable() {
+            // Its metadata lists functions, each with the registers of all that it calls and the stack of its own.
+            let own = f.function.resources;
+            let sum = Resources {
+                sgprs: need.sgprs,
+                vgprs: need.vgprs,
+                vcc: need.vcc,
+                flat_scratch: need.flat_scratch,
+                ..own
+            };
+            f.function.resources = sum;
+            f.function.lds.size_bytes = f.function.lds.size_bytes.max(need.lds_bytes);
+        }
         let is_entry = !f.function.call_conv.is_callable();
         if is_entry && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
             let source = &module.functions[f.function.source];

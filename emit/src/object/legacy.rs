@@ -55,7 +55,11 @@ pub(crate) fn has_config(target: &Target) -> bool {
 
 /// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`, with the size of LDS, which on
 /// amdhsa comes from elsewhere.
-fn compute_registers(function: &FinalFunction, source: &Function, target: &Target) -> Result<[u32; 2]> {
+pub(crate) fn compute_registers(
+    function: &FinalFunction,
+    source: &Function,
+    target: &Target,
+) -> Result<[u32; 2]> {
     let mut descriptor = KernelDescriptor::for_kernel(&function.function, source, target)?;
     descriptor.granulated_lds_size = lds_blocks(function, target);
     let bytes = descriptor.pack()?;
@@ -64,7 +68,7 @@ fn compute_registers(function: &FinalFunction, source: &Function, target: &Targe
 }
 
 /// LDS in granules.
-fn lds_blocks(function: &FinalFunction, target: &Target) -> u32 {
+pub(crate) fn lds_blocks(function: &FinalFunction, target: &Target) -> u32 {
     function.function.lds.size_bytes.div_ceil(target.limits().lds_granule)
 }
 

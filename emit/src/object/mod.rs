@@ -7,7 +7,7 @@
 //! | `.data.rel.ro` | constants that hold addresses |
 //! | `.data`, `.bss` | variables |
 //! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments (ERRATA E6) |
-//! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
+//! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]); amdpal has them in `.note` ([`pal`]) |
 //!
 //! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not
 //! defined become undefined ones. Cost: linear in code, data and relocations.
@@ -17,6 +17,7 @@
 pub(crate) mod data;
 pub(crate) mod elf;
 pub(crate) mod legacy;
+pub(crate) mod pal;
 pub(crate) mod reloc;
 
 use crate::FinalFunction;
@@ -352,6 +353,19 @@ impl<'a> Builder<'a> {
         contents.align_to(4, &[0]);
         let (name, kind) = legacy::ISA_NOTE;
         write_note(&mut contents.data, name, kind, legacy::isa_name(self.target).as_bytes());
+        if self.target.os == Os::AmdPal {
+            let (name, kind, bytes) = match pal::note(self.module, functions, self.target)? {
+                pal::Note::Pairs(pairs) => {
+                    let words = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+                    let bytes = words.flat_map(u32::to_le_bytes).collect();
+                    (pal::REGISTERS_NOTE.0, pal::REGISTERS_NOTE.1, bytes)
+                }
+                pal::Note::Document(document) => {
+                    (metadata::NOTE_NAME, metadata::NOTE_TYPE, document.to_msgpack()?)
+                }
+            };
+            write_note(&mut contents.data, name, kind, &bytes);
+        }
         Ok(())
     }
 
@@ -576,7 +590,7 @@ mod tests {
             elf_flags(&Target { code_object_version: version, ..Target::new(processor) })
         };
         assert_eq!((flags("gfx900", 3), flags("gfx902", 3), flags("gfx700", 4)), (0x2c, 0x12d, 0x22));
-        assert_eq!((flags("gfx900", 4), flags("gfx902", 4), flags("gfx906", 5)), (0x22c, 0x32d, 0xa2f));
+        assert_eq!((flags("gfx900", 4), flags("gfx902", 4), flags("gfx906", 5)), (0x22c, 0x32d, 0xe2f));
     }
 
     /// Runs an LLVM tool; `None` where it is not installed.

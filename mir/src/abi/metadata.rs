@@ -461,7 +461,7 @@ mod tests {
     fn target_ids_follow_the_version() {
         assert_eq!(target_id(&target("gfx900", 3)), "amdgcn-amd-amdhsa--gfx900");
         assert_eq!(target_id(&target("gfx902", 3)), "amdgcn-amd-amdhsa--gfx902+xnack");
-        assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-");
+        assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-");
         assert_eq!(target_id(&target("gfx700", 4)), "amdgcn-amd-amdhsa--gfx700");
         assert_eq!(target_id(&target("gfx803", 4)), "amdgcn-amd-amdhsa--gfx803");
         assert_eq!(target_id(&target("gfx810", 4)), "amdgcn-amd-amdhsa--gfx810:xnack+");
