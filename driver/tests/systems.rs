@@ -356,7 +356,8 @@ fn pal_metadata_as_a_map() {
     // {"amdpal.pipelines": [{".api": "Vulkan", ".registers": {0x2e12: 0x400}}]}
     let map = r"\81\B0amdpal.pipelines\91\82\A4.api\A6Vulkan\AA.registers\81\CD\2E\12\CD\04\00";
     let with_map = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n");
-    for (ir, given) in [(with_map.as_str(), true), (PIPELINE, false)] {
+    let empty = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"\"}}\n");
+    for (ir, given) in [(with_map.as_str(), true), (PIPELINE, false), (empty.as_str(), false)] {
         let options = options("amdgcn--amdpal", "gfx900");
         let bytes = compiled(ir, &options).bytes;
         let notes = notes(&bytes);
@@ -379,6 +380,37 @@ fn pal_metadata_as_a_map() {
     }
     let wrong = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"\\91\\01\"}}\n");
     assert!(gcnc::compile(wrong.as_bytes(), "test.ll", &options("amdgcn--amdpal", "gfx900")).is_err());
+}
+
+/// From version 3 of the map on, stages have members in place of registers.
+#[test]
+fn pal_metadata_of_version_3() {
+    let map = r"\82\B0amdpal.pipelines\91\80\AEamdpal.version\92\03\00";
+    let ir = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n");
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let within = |path: &[&str]| path.iter().try_fold(&pipelines[0], |node, key| node.get(key)).cloned();
+    assert_eq!(within(&[".registers"]), Some(Document::Map(Vec::new())));
+    assert_eq!(within(&[".hardware_stages", ".cs", ".scratch_en"]), Some(Document::Bool(true)));
+    assert_eq!(within(&[".hardware_stages", ".ps", ".scratch_en"]), Some(Document::Bool(false)));
+    assert_eq!(within(&[".hardware_stages", ".ps", ".excp_en"]), None);
+    let addr = |field| within(&[".graphics_registers", ".spi_ps_input_addr", field]);
+    assert_eq!(addr(".front_face_ena"), Some(Document::Bool(true)));
+    assert_eq!(addr(".persp_pull_model_ena"), Some(Document::Bool(false)));
+}
+
+/// The hardware's registers hold the addresses of shaders without their low eight bits.
+#[test]
+fn shaders_start_at_multiples_of_256() {
+    let options = options("amdgcn--amdpal", "gfx900");
+    let bytes = compiled(PIPELINE, &options).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let address = |name| file.symbols().find(|s| s.name() == Ok(name)).expect("the shader").address();
+    assert_eq!((address("cs"), address("ps")), (0, 256));
+    assert_eq!(text(PIPELINE, &options).matches(".p2align 8").count(), 2);
 }
 
 /// The text between passes keeps the metadata.

@@ -228,7 +228,7 @@ fn write_function(
     let protected = source.is_kernel() && target.os == Os::AmdHsa;
     let visibility = if protected { Visibility::Protected } else { source.visibility };
     write_binding(out, &name, source.linkage, visibility)?;
-    writeln!(out, "\t.p2align {}", if source.is_kernel() { 8 } else { 2 })?;
+    writeln!(out, "\t.p2align {}", if source.call_conv.is_callable() { 2 } else { 8 })?;
     if legacy::has_header(function, target) {
         writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
         writeln!(out, "{name}:")?;

@@ -72,7 +72,8 @@ impl<'m> Reader<'m> {
             .and_then(|node| node.node_operands().into_iter().next().flatten())
             .and_then(ValueRef::md_bytes);
         if let Some(bytes) = bytes {
-            return Some(PalMetadata::MsgPack(bytes));
+            // An empty string asks for the form and says nothing.
+            return (!bytes.is_empty()).then_some(PalMetadata::MsgPack(bytes));
         }
         let pairs = numbers(self.llvm.named_metadata(c"amdgpu.pal.metadata").into_iter().next()?);
         Some(PalMetadata::Registers(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()))

@@ -185,9 +185,9 @@ impl<'a> Builder<'a> {
         };
         let section_name = if source.section.is_empty() { ".text" } else { &source.section };
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
-        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need
-        // whole dwords.
-        let align = if source.is_kernel() { 256 } else { 4 };
+        // The hardware's program counter of a kernel or shader starts at a multiple of 256; functions that are
+        // called only need whole dwords.
+        let align = if source.call_conv.is_callable() { 4 } else { 256 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
                 .map_err(|e| e.in_function(&source.name))?

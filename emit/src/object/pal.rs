@@ -8,6 +8,7 @@
 //!
 //! The compiler adds the program resource registers, and of each hardware stage its entry point, register counts and scratch size. Functions that are
 //! called have entries of their own in the map; their registers count for the compute stage, too. Values that are given already are joined bit by bit.
+//! Maps of version 3 on have members of the stages in place of registers.
 //!
 //! Sources: PAL's `palPipelineAbi.h` and AMDGPU usage guide, "AMDPAL code object metadata"; what llc 22 writes.
 
@@ -83,6 +84,54 @@ struct Usage {
     lds_bytes: u32,
     sgprs: u32,
     vgprs: u32,
+    ieee: bool,
+    scratch: bool,
+}
+
+/// What a pixel shader wants interpolated, bits of `SPI_PS_INPUT_ENA` and `_ADDR`, and its LDS in granules.
+struct PixelInputs {
+    ena: u32,
+    addr: u32,
+    extra_lds: u32,
+}
+
+/// Names of the bits of `SPI_PS_INPUT_ENA`, lowest first.
+const PIXEL_INPUTS: [&str; 16] = [
+    ".persp_sample_ena",
+    ".persp_center_ena",
+    ".persp_centroid_ena",
+    ".persp_pull_model_ena",
+    ".linear_sample_ena",
+    ".linear_center_ena",
+    ".linear_centroid_ena",
+    ".line_stipple_tex_ena",
+    ".pos_x_float_ena",
+    ".pos_y_float_ena",
+    ".pos_z_float_ena",
+    ".pos_w_float_ena",
+    ".front_face_ena",
+    ".ancillary_ena",
+    ".sample_coverage_ena",
+    ".pos_fixed_pt_ena",
+];
+/// Bit of the first resource register: IEEE treatment of signalling NaNs.
+const IEEE_MODE: u32 = 1 << 23;
+
+impl Usage {
+    /// What the resource registers say, as members of a stage. What GFX10 and later have is off.
+    fn set_members(&self, stage: &mut Document, compute: bool) -> Result<()> {
+        for key in [".debug_mode", ".forward_progress", ".mem_ordered", ".wgp_mode"] {
+            set(stage, key, Document::Bool(false))?;
+        }
+        set(stage, ".ieee_mode", Document::Bool(self.ieee))?;
+        set(stage, ".lds_size", Document::Int(self.lds_bytes.into()))?;
+        set(stage, ".scratch_en", Document::Bool(self.scratch))?;
+        if compute {
+            set(stage, ".excp_en", Document::Int(0))?;
+            set(stage, ".trap_present", Document::Bool(false))?;
+        }
+        Ok(())
+    }
 }
 
 /// What the compiler knows.
@@ -92,6 +141,7 @@ struct Facts {
     /// By index of [`STAGES`].
     stages: BTreeMap<usize, Usage>,
     functions: BTreeMap<String, Usage>,
+    pixel: Option<PixelInputs>,
 }
 
 impl Facts {
@@ -114,12 +164,21 @@ impl Facts {
             if f.call_conv == CallConv::AmdgpuPs {
                 facts.join(SPI_PS_INPUT_ENA, source.ps_inputs.ena);
                 facts.join(SPI_PS_INPUT_ADDR, source.ps_inputs.addr);
+                let extra_lds = legacy::lds_blocks(function, target);
+                let (ena, addr) = (source.ps_inputs.ena, source.ps_inputs.addr);
+                facts.pixel = Some(PixelInputs { ena, addr, extra_lds });
             }
             let counts = RegisterCounts::of_kernel(f, target);
             let usage = Usage {
                 symbol: f.name.clone(),
                 scratch_bytes: f.resources.scratch_bytes,
-                lds_bytes: f.lds.size_bytes,
+                lds_bytes: if f.call_conv.is_callable() {
+                    f.lds.size_bytes
+                } else {
+                    legacy::lds_blocks(function, target) * target.limits().lds_granule
+                },
+                ieee: rsrc1 & IEEE_MODE != 0,
+                scratch: scratch != 0,
                 sgprs: counts.sgprs().max(1),
                 vgprs: counts.vgprs.max(1),
             };
@@ -155,6 +214,11 @@ impl Facts {
             Some(bytes) => Document::from_msgpack(bytes)?,
             None => Document::Map(Vec::new()),
         };
+        let version = match root.get("amdpal.version") {
+            Some(Document::List(version)) => version.first().cloned(),
+            _ => None,
+        };
+        let by_members = matches!(version, Some(Document::Int(3..)));
         let pipelines = member(&mut root, "amdpal.pipelines", Document::List(Vec::new()))?;
         let Document::List(pipelines) = pipelines else { return Err(unexpected("amdpal.pipelines")) };
         if pipelines.is_empty() {
@@ -172,6 +236,19 @@ impl Facts {
                 set(stage, ".scratch_memory_size", number(usage.scratch_bytes.next_multiple_of(16)))?;
                 set(stage, ".sgpr_count", number(usage.sgprs))?;
                 set(stage, ".vgpr_count", number(usage.vgprs))?;
+                if by_members {
+                    usage.set_members(stage, *index == COMPUTE)?;
+                }
+            }
+        }
+        if let Some(inputs) = self.pixel.as_ref().filter(|_| by_members) {
+            let registers = member(pipeline, ".graphics_registers", empty())?;
+            set(registers, ".ps_extra_lds_size", number(inputs.extra_lds))?;
+            for (key, bits) in [(".spi_ps_input_ena", inputs.ena), (".spi_ps_input_addr", inputs.addr)] {
+                let fields = member(registers, key, empty())?;
+                for (bit, name) in PIXEL_INPUTS.iter().enumerate() {
+                    set(fields, name, Document::Bool(bits >> bit & 1 != 0))?;
+                }
             }
         }
         if !self.functions.is_empty() {
@@ -187,7 +264,8 @@ impl Facts {
         }
         let registers = member(pipeline, ".registers", empty())?;
         let Document::Map(entries) = registers else { return Err(unexpected(".registers")) };
-        for (register, value) in self.registers {
+        let added = if by_members { BTreeMap::new() } else { self.registers };
+        for (register, value) in added {
             let key = Document::Int(register.into());
             match entries.iter_mut().find(|(k, _)| *k == key) {
                 Some((_, Document::Int(old))) => *old |= i128::from(value),
@@ -245,7 +323,7 @@ pub(crate) fn text(note: Note) -> String {
         }
         Note::Document(mut document) => {
             name_registers(&mut document);
-            format!("\t.amdgpu_pal_metadata\n{}\n\t.end_amdgpu_pal_metadata\n", document.to_yaml())
+            format!("\t.amdgpu_pal_metadata\n{}\t.end_amdgpu_pal_metadata\n", document.to_yaml())
         }
     }
 }
