@@ -529,6 +529,7 @@ mod tests {
             positions: Vec::new(),
             kernel: Some(crate::Kernel { descriptor, metadata }),
             function: kernel,
+            node: None,
         };
         (module, function)
     }

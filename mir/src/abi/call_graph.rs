@@ -311,12 +311,17 @@ mod tests {
     #[test]
     fn what_is_not_known_is_assumed() {
         let nodes = [node(16, 4, &[Callee::Symbol("f".into())]), node(8, 80, &[Callee::Node(1)])];
+        let by_runtime = needs_with(&nodes, 100, Assumed::BY_RUNTIME);
+        assert_eq!(
+            by_runtime.iter().map(|n| (n.stack_bytes, n.dynamic)).collect::<Vec<_>>(),
+            [(16, true), (8, true)]
+        );
         let needs = needs(&nodes, 100);
         assert_eq!(
             (needs[0].stack_bytes, needs[0].vgprs, needs[0].sgprs),
-            (16 + ASSUMED_STACK_BYTES, 80, 100)
+            (16 + Assumed::STATIC.call_bytes, 80, 100)
         );
-        assert_eq!((needs[1].stack_bytes, needs[1].dynamic), (8 + ASSUMED_STACK_BYTES, true));
+        assert_eq!((needs[1].stack_bytes, needs[1].dynamic), (8 + Assumed::STATIC.call_bytes, true));
         assert!(needs[0].dynamic && needs[0].vcc && needs[0].flat_scratch);
     }
 
