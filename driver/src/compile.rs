@@ -171,7 +171,9 @@ fn run_passes(
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
     let target = options.module_target(target, &module).map_err(one)?;
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
-    let mut output = Output { warnings: options.warnings(&module), ..Output::default() };
+    let mut warnings = options.warnings(&module, &target);
+    warnings.extend(crate::prepare::warnings_of_traps(&module, &target));
+    let mut output = Output { warnings, ..Output::default() };
     let runner = Runner { cx: ModuleContext { options, target: &target, settings: &settings }, observer };
     let passes = options.passes();
 

@@ -36,7 +36,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "atomic-fmin-fmax-flat-f64", "atomic-fmin-fmax-global-f32", "atomic-fmin-fmax-global-f64",
     "atomic-global-pk-add-bf16-inst", "auto-waitcnt-before-barrier", "back-off-barrier", "bf16-cvt-insts",
     "bf16-pk-insts", "bf16-trans-insts", "bf8-cvt-scale-insts", "bitop3-insts", "block-vgpr-csr",
-    "bvh-dual-bvh-8-insts", "ci-insts", "clusters", "code-object-v3", "cube-insts", "cumode", "cvt-fp8-vop1-bug",
+    "bvh-dual-bvh-8-insts", "ci-insts", "clusters", "cube-insts", "cumode", "cvt-fp8-vop1-bug",
     "cvt-norm-insts", "cvt-pk-f16-f32-inst", "cvt-pknorm-vop2-insts", "cvt-pknorm-vop3-insts", "d16-write-vgpr32",
     "default-component-broadcast", "default-component-zero", "dl-insts", "dot1-insts", "dot10-insts", "dot11-insts",
     "dot12-insts", "dot13-insts", "dot2-insts", "dot3-insts", "dot4-insts", "dot5-insts", "dot6-insts", "dot7-insts",
@@ -44,7 +44,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "dx10-clamp", "emulated-system-scope-atomics", "enable-ds128", "enable-flat-scratch",
     "enable-huge-private-buffer", "enable-prt-strict-null", "extended-image-insts",
     "f16bf16-to-fp6bf6-cvt-scale-insts", "f32-to-f16bf16-cvt-sr-insts", "fast-denormal-f32", "flat-address-space",
-    "flat-atomic-fadd-f32-inst", "flat-buffer-global-fadd-f64-inst", "flat-for-global", "flat-global-insts",
+    "flat-atomic-fadd-f32-inst", "flat-buffer-global-fadd-f64-inst", "flat-global-insts",
     "flat-gvs-mode", "flat-inst-offsets", "flat-scratch-insts", "flat-segment-offset-bug", "fma-mix-bf16-insts",
     "fma-mix-insts", "fmacf64-inst", "fmaf", "force-store-sc0-sc1", "fp-exceptions", "fp32-denormals",
     "fp4-cvt-scale-insts", "fp64", "fp64-denormals", "fp64-fp16-denormals", "fp6bf6-cvt-scale-insts",
@@ -88,6 +88,8 @@ pub struct FeatureList {
     pub xnack: Option<bool>,
     /// Error correction of SRAM; `None` where nothing was said.
     pub sram_ecc: Option<bool>,
+    /// Code objects V3 rather than V2, as LLVM 6 to 10 chose the version; `None` where nothing was said.
+    pub code_object_v3: Option<bool>,
     /// One line for each name that nobody knows.
     pub warnings: Vec<String>,
 }
@@ -108,6 +110,9 @@ impl FeatureList {
             match name {
                 "xnack" => out.xnack = Some(on),
                 "sramecc" | "sram-ecc" => out.sram_ecc = Some(on),
+                "code-object-v3" => out.code_object_v3 = Some(on),
+                // Off, it asks for buffers.
+                "flat-for-global" => out.switches.push((Features::BUFFER_FOR_GLOBAL, !on)),
                 "wavefrontsize16" | "wavefrontsize32" if on => {
                     return Err(Diagnostic::unsupported(format!(
                         "target feature `{name}`: GFX6 to GFX9 have waves of 64 lanes"
@@ -140,6 +145,15 @@ mod tests {
     fn names_are_sorted_and_distinct() {
         assert!(WITHOUT_EFFECT.is_sorted_by(|a, b| a < b));
         assert!(SWITCHES.iter().all(|switch| WITHOUT_EFFECT.binary_search(&switch.0).is_err()));
+    }
+
+    #[test]
+    fn names_with_a_meaning_of_their_own() {
+        let list = FeatureList::read(["-code-object-v3", "+code-object-v3", "-flat-for-global"]).unwrap();
+        assert_eq!((list.code_object_v3, list.warnings.is_empty()), (Some(true), true));
+        let mut features = Features::FLAT | Features::ADDR64;
+        list.apply(&mut features);
+        assert!(features.contains(Features::BUFFER_FOR_GLOBAL));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::features::FeatureList;
 use mir::ir::{Function, Module};
-use mir::target::{Features, Os, Target};
+use mir::target::{Features, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
 use target_lexicon::{Architecture, OperatingSystem};
 
@@ -120,7 +120,7 @@ impl CompileOptions {
     /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, wave size or
     /// version.
     pub fn target(&self, triple: &str, version_flag: Option<u32>) -> Result<Target> {
-        let os = self.operating_system(triple)?;
+        let (os, vendor) = self.system(triple)?;
         let version = match (self.asked_version()?, version_flag) {
             (Some(version), _) => version,
             // The flag counts in hundreds.
@@ -130,18 +130,14 @@ impl CompileOptions {
         if !(2..=6).contains(&version) {
             return Err(Diagnostic::unsupported(format!("code object version {version}")));
         }
-        self.target_of(os, version, &self.cpu, "")
+        Ok(Target { vendor, ..self.target_of(os, version, &self.cpu, "")? })
     }
 
     /// The code object version that the command line asks for: by number, or as LLVM did before there was a number, by the feature
     /// `code-object-v3`, which switches between V2 and V3.
     fn asked_version(&self) -> Result<Option<u8>> {
-        let names = self.attributes.iter().map(|name| name.trim());
-        let feature = names.rev().find_map(|name| match name {
-            "-code-object-v3" => Some(2),
-            "+code-object-v3" | "code-object-v3" => Some(3),
-            _ => None,
-        });
+        let list = FeatureList::read(self.attributes.iter().map(String::as_str))?;
+        let feature = list.code_object_v3.map(|v3| if v3 { 3 } else { 2 });
         match (self.code_object_version, feature) {
             (Some(version), Some(other)) if version != other => Err(Diagnostic::malformed(format!(
                 "code object version {version} and the feature code-object-v3, which asks for {other}"
@@ -162,7 +158,8 @@ impl CompileOptions {
             return Ok(*base);
         }
         let cpu = cpu.unwrap_or(&self.cpu);
-        self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))
+        let target = self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))?;
+        Ok(Target { vendor: base.vendor, ..target })
     }
 
     /// `target` with the settings that the functions of `module` agree on, where the command line leaves them
@@ -196,28 +193,52 @@ impl CompileOptions {
         Ok(target)
     }
 
-    /// Names of features that nobody knows, from the command line and from `module`; one line each.
-    pub fn warnings(&self, module: &Module) -> Vec<String> {
-        let of_functions = module.functions.values().filter_map(|f| f.attribute("target-features"));
-        let mut texts: Vec<&str> = of_functions.collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let names = texts.into_iter().flat_map(|text| text.split(','));
-        let names = names.chain(self.attributes.iter().map(String::as_str));
-        let mut warnings = FeatureList::read(names).map(|list| list.warnings).unwrap_or_default();
+    /// What of names and features in the command line and in `module` does not do what it seems to, for `base`, which [`Self::target`]
+    /// returned; one line each.
+    pub fn warnings(&self, module: &Module, base: &Target) -> Vec<String> {
+        let mut asked: Vec<(Option<&str>, Option<&str>)> = Vec::new();
+        asked.extend(
+            module.functions.values().map(|f| (f.attribute("target-cpu"), f.attribute("target-features"))),
+        );
+        asked.sort_unstable();
+        asked.dedup();
+        // The command line counts even where there is no function.
+        asked.push((None, None));
+        let mut warnings = Vec::new();
+        for (cpu, features) in asked {
+            let cpu = cpu.unwrap_or(&self.cpu);
+            let names = features.unwrap_or_default().split(',');
+            let Ok(list) = FeatureList::read(names.chain(self.attributes.iter().map(String::as_str))) else {
+                continue;
+            };
+            let Ok((processor, older)) = processor(cpu, base.os, base.code_object_version) else { continue };
+            // A name that meant another processor in an older version is still a name.
+            if let Some(older) = older.filter(|_| Target::processor_by_name(cpu).is_none()) {
+                let setting = if older.xnack { " with xnack" } else { "" };
+                warnings.push(format!("processor `{cpu}` is called `{}`{setting} today", older.processor));
+            }
+            for (name, wish, [supported, enabled]) in settings(&list) {
+                if let Some(on) = wish.filter(|_| !has_setting(processor, base, supported | enabled)) {
+                    let state = if on { "On" } else { "Off" };
+                    let cpu = processor.name;
+                    warnings.push(format!(
+                        "{name} '{state}' was requested for {cpu}, which does not support it (ignored)"
+                    ));
+                }
+            }
+            warnings.extend(list.warnings);
+        }
         let mut seen = std::collections::HashSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));
         warnings
     }
 
     fn target_of(&self, os: Os, version: u8, cpu: &str, features: &str) -> Result<Target> {
-        let cpu = match (cpu, os) {
-            ("" | "generic", Os::AmdHsa) => "generic-hsa",
-            ("", _) => "generic",
-            _ => cpu,
-        };
-        let processor = Target::processor_by_name(cpu)
-            .ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
+        let (processor, older) = processor(cpu, os, version)?;
+        if processor.generic_version != 0 && os == Os::AmdHsa && version < 6 {
+            let message = format!("{} needs code object version 6", processor.name);
+            return Err(Diagnostic::unsupported(message));
+        }
         let names = features.split(',').chain(self.attributes.iter().map(String::as_str));
         let list = FeatureList::read(names)?;
         let mut target = Target { os, code_object_version: version, ..Target::new(processor) };
@@ -233,37 +254,72 @@ impl CompileOptions {
         // The mode is a permission; whether buffers and LDS can is a matter of the processor.
         let able = processor.features & (Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         features.remove((Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS) - able);
+        if !processor.features.contains(Features::ADDR64) {
+            features.remove(Features::BUFFER_FOR_GLOBAL);
+        }
         // Up to V3 a code object states what it was made for, which by default is what the processor is run
         // with.
         let any = os != Os::AmdHsa || version >= 4;
-        let settings = [
-            (list.xnack, Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY),
-            (list.sram_ecc, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, Features::SRAM_ECC_ANY),
-        ];
-        for (wish, supported, enabled, either) in settings {
+        for (name, wish, [supported, enabled]) in settings(&list) {
+            let either = if name == "xnack" { Features::XNACK_ANY } else { Features::SRAM_ECC_ANY };
             match wish {
                 // A setting that the processor does not have is passed over.
-                _ if !processor.features.intersects(supported | enabled) => {}
-                Some(on) => features.set(enabled, on),
-                None if any => features.insert(enabled | either),
+                _ if !has_setting(processor, &target, supported | enabled) => {}
+                Some(on) => target.features.set(enabled, on),
+                None if name == "xnack" && older.is_some_and(|older| older.xnack) => {
+                    target.features.insert(enabled)
+                }
+                None if any && processor.features.intersects(supported | enabled) => {
+                    target.features.insert(enabled | either);
+                }
                 None => {}
             }
         }
         Ok(target)
     }
 
-    /// The operating system of the triple in force.
-    fn operating_system(&self, triple: &str) -> Result<Os> {
+    /// The operating system and vendor of the triple in force.
+    fn system(&self, triple: &str) -> Result<(Os, Vendor)> {
         match (self.triple.is_empty(), &self.march) {
-            (false, _) => operating_system(&self.triple),
+            (false, _) => system(&self.triple),
             // The architecture of the command line counts before the triple's.
             (true, Some(march)) => {
                 let rest = triple.split_once('-').map_or("", |(_, rest)| rest);
-                operating_system(&format!("{march}-{rest}"))
+                system(&format!("{march}-{rest}"))
             }
-            (true, None) => operating_system(triple),
+            (true, None) => system(triple),
         }
     }
+}
+
+/// The processor called `cpu`, and the older name that this is.
+fn processor(cpu: &str, os: Os, version: u8) -> Result<(&'static Processor, Option<&'static OlderName>)> {
+    let cpu = match (cpu, os) {
+        ("" | "generic", Os::AmdHsa) => "generic-hsa",
+        ("", _) => "generic",
+        _ => cpu,
+    };
+    let older = OlderName::find(cpu, if os == Os::AmdHsa { version } else { u8::MAX });
+    let found = Target::processor_by_name(older.map_or(cpu, |older| older.processor));
+    let found = found.ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
+    Ok((found, older))
+}
+
+/// The settings with three states: name, what was asked for, and the abilities "can be switched" and "is on".
+fn settings(list: &FeatureList) -> [(&'static str, Option<bool>, [Features; 2]); 2] {
+    [
+        ("xnack", list.xnack, [Features::XNACK_SUPPORTED, Features::XNACK]),
+        ("sramecc", list.sram_ecc, [Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC]),
+    ]
+}
+
+/// Whether `processor` has a setting, one of `either`. V3 knows replay on all of GFX8, later versions where the hardware can.
+///
+/// Source: AMDGPU usage guides of LLVM 8 and 22, "Processors".
+fn has_setting(processor: &Processor, target: &Target, either: Features) -> bool {
+    let v3 = target.os == Os::AmdHsa && target.code_object_version < 4;
+    let of_v3 = v3 && either.contains(Features::XNACK) && processor.features.contains(Features::XNACK_MASK);
+    of_v3 || processor.features.intersects(either)
 }
 
 /// LLVM 22's.
@@ -274,19 +330,27 @@ const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
 const NAMED_SYSTEMS: [(&str, Os); 3] =
     [("amdhsa", Os::AmdHsa), ("amdpal", Os::AmdPal), ("mesa3d", Os::Mesa3d)];
 
-/// The OS part of an `amdgcn` triple. As LLVM does when it normalises a triple, the part is found by its name
+/// The OS and the vendor of an `amdgcn` triple. As LLVM does when it normalises a triple, a part is found by its name
 /// wherever it stands, which is why the parts are parsed one by one; systems without conventions of their own
 /// count as none.
-fn operating_system(triple: &str) -> Result<Os> {
+fn system(triple: &str) -> Result<(Os, Vendor)> {
     let mut parts = triple.split('-');
     if parts.next().map(str::parse) != Some(Ok(Architecture::AmdGcn)) {
         return Err(Diagnostic::malformed(format!("target triple `{triple}` is not for amdgcn")));
     }
-    let known = parts.find_map(|part| match part.parse() {
-        Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
-        _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
-    });
-    Ok(known.unwrap_or(Os::Unknown))
+    let (mut os, mut vendor) = (None, Vendor::Unknown);
+    for part in parts {
+        match part {
+            "amd" => vendor = Vendor::Amd,
+            "mesa" => vendor = Vendor::Mesa,
+            _ => {}
+        }
+        os = os.or(match part.parse() {
+            Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
+            _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
+        });
+    }
+    Ok((os.unwrap_or(Os::Unknown), vendor))
 }
 
 #[cfg(test)]
@@ -300,9 +364,9 @@ mod tests {
         let target = options.target("amdgcn-amd-amdhsa", Some(400)).unwrap();
         assert_eq!((target.processor.name, target.code_object_version), ("gfx803", 4));
         let options =
-            CompileOptions { code_object_version: Some(3), attributes: vec!["+xnack".into()], ..options };
+            CompileOptions { code_object_version: Some(5), attributes: vec!["+xnack".into()], ..options };
         let target = options.target("amdgcn-amd-amdhsa-opencl", Some(400)).unwrap();
-        assert_eq!(target.code_object_version, 3);
+        assert_eq!(target.code_object_version, 5);
         assert!(
             target.has(Features::UNALIGNED_ACCESS) && !target.has(Features::XNACK),
             "gfx803 cannot replay"
@@ -337,7 +401,7 @@ mod tests {
 
     #[test]
     fn triples_as_llvm_normalises_them() {
-        let os = |triple: &str| operating_system(triple).ok();
+        let os = |triple: &str| system(triple).ok().map(|(os, _)| os);
         let unknown = [
             "amdgcn",
             "amdgcn-",
@@ -402,7 +466,7 @@ mod tests {
         );
         let mut module = Module::default();
         module.functions.push(function);
-        assert_eq!(options.warnings(&module), ["unknown target feature `+strange` (ignored)"]);
+        assert_eq!(options.warnings(&module, &base), ["unknown target feature `+strange` (ignored)"]);
     }
 
     #[test]

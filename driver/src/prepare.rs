@@ -4,8 +4,8 @@ use crate::options::FileType;
 use crate::pass::{FunctionContext, ModuleContext};
 use emit::FinalFunction;
 use emit::link::{Input, LinkOptions};
-use mir::ir::Module;
-use mir::target::Os;
+use mir::ir::{InstKind, Intrinsic, Module};
+use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
 
 /// Puts into the module what the command line adds to it: attributes, sections, and the symbols of which
@@ -82,6 +82,17 @@ pub fn check_attributes(cx: &FunctionContext<'_>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// A line for each function with a `debugtrap` that no handler would see: it is left out.
+pub fn warnings_of_traps(module: &Module, target: &Target) -> Vec<String> {
+    if target.os == Os::AmdHsa && target.has(Features::TRAP_HANDLER) {
+        return Vec::new();
+    }
+    let is_trap =
+        |kind: &InstKind| matches!(kind, InstKind::Intrinsic { intrinsic: Intrinsic::Debugtrap, .. });
+    let traps = module.functions.values().filter(|f| f.insts.values().any(|inst| is_trap(&inst.kind)));
+    traps.map(|f| format!("in function {}: debugtrap handler not supported", f.name)).collect()
 }
 
 /// The file that was asked for.

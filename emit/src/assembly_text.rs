@@ -6,7 +6,7 @@
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives", "HSA Code Object Directives" (V2).
 
 use crate::FinalFunction;
-use crate::object::{data, has_descriptors, legacy, module_metadata, resources, v2};
+use crate::object::{data, has_descriptors, legacy, module_metadata, pal, resources, v2};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelCode, KernelDescriptor, kernel_code, metadata, metadata_v2};
@@ -89,6 +89,9 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         write!(out, "\t.amdgpu_metadata\n{yaml}\n\t.end_amdgpu_metadata\n")?;
     } else {
         writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target)?)?;
+        if target.os == Os::AmdPal {
+            out.push_str(&pal::text(pal::note(module, functions, target)?));
+        }
     }
     if target.os == Os::AmdHsa
         && let Some(bytes) = resources(functions)?
@@ -234,7 +237,7 @@ fn write_function(
     let protected = source.is_kernel() && has_descriptors(target);
     let visibility = if protected { Visibility::Protected } else { source.visibility };
     write_binding(out, &name, source.linkage, visibility)?;
-    writeln!(out, "\t.p2align {}", if source.is_kernel() { 8 } else { 2 })?;
+    writeln!(out, "\t.p2align {}", if source.call_conv.is_callable() { 2 } else { 8 })?;
     if legacy::has_header(function, target) {
         writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
         writeln!(out, "{name}:")?;
@@ -298,6 +301,9 @@ fn write_descriptor(
             continue;
         }
         writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
+    }
+    if target.code_object_version >= 5 {
+        writeln!(out, "\t\t.amdhsa_uses_dynamic_stack {}", descriptor.uses_dynamic_stack)?;
     }
     // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number
     // does.

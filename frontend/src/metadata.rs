@@ -2,7 +2,7 @@
 
 use crate::llvm::{LLVMTypeKind, TypeRef, ValueRef};
 use crate::reader::Reader;
-use mir::ir::{Func, KernelArgInfo, SourceLoc};
+use mir::ir::{Func, KernelArgInfo, PalMetadata, SourceLoc};
 
 /// Number operands of a node; anything else counts as 0.
 fn numbers(node: ValueRef<'_>) -> Vec<u32> {
@@ -62,6 +62,21 @@ impl<'m> Reader<'m> {
         let all = |name| llvm.named_metadata(name).into_iter().flat_map(strings).collect();
         self.module.printf_formats = all(c"llvm.printf.fmts");
         self.module.idents = all(c"llvm.ident");
+        self.module.pal_metadata = self.pal_metadata();
+    }
+
+    /// Pipeline metadata: the first operand of the first node is the map, or all operands are pairs of numbers.
+    fn pal_metadata(&self) -> Option<PalMetadata> {
+        let map = self.llvm.named_metadata(c"amdgpu.pal.metadata.msgpack").into_iter().next();
+        let bytes = map
+            .and_then(|node| node.node_operands().into_iter().next().flatten())
+            .and_then(ValueRef::md_bytes);
+        if let Some(bytes) = bytes {
+            // An empty string asks for the form and says nothing.
+            return (!bytes.is_empty()).then_some(PalMetadata::MsgPack(bytes));
+        }
+        let pairs = numbers(self.llvm.named_metadata(c"amdgpu.pal.metadata").into_iter().next()?);
+        Some(PalMetadata::Registers(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()))
     }
 
     /// Metadata attached to a function.

@@ -5,12 +5,12 @@
 use cranelift_entity::SecondaryMap;
 use emit::FinalFunction;
 use mir::abi::KernelDescriptor;
-use mir::abi::call_graph::{self, Callee, Need, Node};
+use mir::abi::call_graph::{self, Assumed, Callee, Need, Node};
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::metadata::Metadata;
 use mir::ir::{Func, Function, Linkage, Module};
 use mir::machine::Resources;
-use mir::target::Target;
+use mir::target::{Os, Target};
 use mir::{Diagnostic, Result};
 
 /// Adds what callees take to every kernel and shader of `functions`; `target_of` gives the target of a function of `module`.
@@ -23,16 +23,35 @@ pub fn complete_kernels(
     if !linked && functions.iter().all(|f| f.function.calls.is_empty() && !f.function.dynamic_stack) {
         return Ok(());
     }
-    let numbered_sgprs = match functions.first().and_then(|f| module.functions.get(f.function.source)) {
-        Some(function) => target_of(function)?.processor.numbered_sgprs(),
-        None => 0,
+    let Some(function) = functions.first().and_then(|f| module.functions.get(f.function.source)) else {
+        return Ok(());
+    };
+    let target = target_of(function)?;
+    let assumed = if target.os == Os::AmdHsa {
+        Assumed::of_version(target.code_object_version)
+    } else {
+        Assumed::STATIC
     };
     let nodes = nodes(functions, module, target_of)?;
-    let needs = call_graph::needs(&nodes, numbered_sgprs);
+    let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), assumed);
     for ((f, need), node) in functions.iter_mut().zip(&needs).zip(nodes) {
         f.node = linked.then_some(node);
-        let source = &module.functions[f.function.source];
-        if !source.call_conv.is_callable() && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
+        if target.os == Os::AmdPal && f.function.call_conv.is_callable() {
+            // Its metadata lists functions, each with the registers of all that it calls and the stack of its own.
+            let own = f.function.resources;
+            let sum = Resources {
+                sgprs: need.sgprs,
+                vgprs: need.vgprs,
+                vcc: need.vcc,
+                flat_scratch: need.flat_scratch,
+                ..own
+            };
+            f.function.resources = sum;
+            f.function.lds.size_bytes = f.function.lds.size_bytes.max(need.lds_bytes);
+        }
+        let is_entry = !f.function.call_conv.is_callable();
+        if is_entry && (f.function.dynamic_stack || !f.function.calls.is_empty()) {
+            let source = &module.functions[f.function.source];
             let described = target_of(source).and_then(|target| describe(f, need, module, &target));
             described.map_err(|e| e.in_function(&f.function.name))?;
         }
@@ -80,7 +99,7 @@ fn nodes(
             callees.dedup();
             Ok(Node {
                 symbol: if is_local { String::new() } else { source.name.clone() },
-                is_kernel: !source.call_conv.is_callable(),
+                is_kernel: !f.function.call_conv.is_callable(),
                 sgprs: counts.numbered_sgprs,
                 vgprs: counts.vgprs,
                 vcc: resources.vcc,
@@ -95,7 +114,7 @@ fn nodes(
         .collect()
 }
 
-/// Resources with what callees take, and descriptor and metadata again where there are any.
+/// The function, its descriptor and metadata with what callees take.
 fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target) -> Result<()> {
     let Some(source) = module.functions.get(f.function.source) else {
         return Err(Diagnostic::defect("the function is not of this module"));
@@ -112,6 +131,7 @@ fn describe(f: &mut FinalFunction, need: &Need, module: &Module, target: &Target
     f.function.lds.size_bytes = f.function.lds.size_bytes.max(need.lds_bytes);
     f.function.dynamic_stack = need.dynamic;
     if f.kernel.is_none() {
+        // Other systems than amdhsa have their data made of the function when it is written.
         return Ok(());
     }
     let mut descriptor = KernelDescriptor::for_kernel(&f.function, source, target)?;

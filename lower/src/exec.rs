@@ -413,6 +413,7 @@ mod tests {
             aliases: &[],
             generation: Generation::Gfx10,
             elf_mach: 0,
+            generic_version: 0,
             features: Features::WAVEFRONTSIZE32,
             apu: false,
         };

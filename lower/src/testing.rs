@@ -8,6 +8,7 @@ pub(crate) static GFX10: Processor = Processor {
     aliases: &[],
     generation: Generation::Gfx10,
     elf_mach: 0,
+    generic_version: 0,
     features: Features::empty(),
     apu: false,
 };

@@ -1,7 +1,7 @@
 //! `gcnc run`: a kernel on the simulator.
 
 use super::{read_json, refused, report, status};
-use mir::target::Target;
+use mir::target::{OlderName, Target};
 use sim::{RunError, RunOptions};
 use std::path::PathBuf;
 
@@ -48,7 +48,8 @@ fn run(args: &Args) -> Result<i32, i32> {
     let target = match args.mcpu.as_str() {
         "" => None,
         cpu => {
-            let processor = Target::processor_by_name(cpu);
+            let older = OlderName::find(cpu, u8::MAX);
+            let processor = Target::processor_by_name(older.map_or(cpu, |older| older.processor));
             Some(Target::new(processor.ok_or_else(|| refused(&format!("unknown processor `{cpu}`")))?))
         }
     };

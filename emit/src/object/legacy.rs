@@ -58,14 +58,18 @@ fn descriptor(function: &FinalFunction, source: &Function, target: &Target) -> R
 }
 
 /// Dwords 48 and 52 of the function's descriptor, `COMPUTE_PGM_RSRC1` and `2`.
-fn compute_registers(function: &FinalFunction, source: &Function, target: &Target) -> Result<[u32; 2]> {
+pub(crate) fn compute_registers(
+    function: &FinalFunction,
+    source: &Function,
+    target: &Target,
+) -> Result<[u32; 2]> {
     let bytes = descriptor(function, source, target)?.pack()?;
     let dword = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     Ok([dword(48), dword(52)])
 }
 
 /// LDS in granules.
-fn lds_blocks(function: &FinalFunction, target: &Target) -> u32 {
+pub(crate) fn lds_blocks(function: &FinalFunction, target: &Target) -> u32 {
     function.function.lds.size_bytes.div_ceil(target.limits().lds_granule)
 }
 
@@ -111,14 +115,10 @@ pub(crate) fn config(function: &FinalFunction, source: &Function, target: &Targe
 /// # Errors
 /// A processor that code objects V2 do not know.
 pub(crate) fn isa_name(target: &Target) -> Result<String> {
-    let system = match target.os {
-        Os::Unknown => "unknown-unknown",
-        Os::AmdHsa => "amd-amdhsa",
-        Os::AmdPal => "amd-amdpal",
-        Os::Mesa3d => "mesa-mesa3d",
-    };
-    let processor = if v2::applies(target) { kernel_code::v2_isa(target)? } else { target.processor.name };
-    Ok(format!("amdgcn-{system}--{processor}"))
+    match v2::applies(target) {
+        true => Ok(format!("amdgcn-amd-amdhsa--{}", kernel_code::v2_isa(target)?)),
+        false => Ok(mir::abi::metadata::target_id(target)),
+    }
 }
 
 /// Whether the function's code has an `amd_kernel_code_t` in front.

@@ -7,7 +7,7 @@
 //! | `.data.rel.ro` | constants that hold addresses |
 //! | `.data`, `.bss` | variables |
 //! | `.note` | metadata; `SHF_ALLOC`, since the loader reads it from the linked object's segments (ERRATA E6) |
-//! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]) |
+//! | `.AMDGPU.config` | register values for drivers without HSA ([`legacy`]); amdpal has them in `.note` ([`pal`]) |
 //!
 //! LDS variables have no place in the object: their offsets are in the code. Symbols that are used and not
 //! defined become undefined ones. Cost: linear in code, data and relocations.
@@ -17,6 +17,7 @@
 pub(crate) mod data;
 pub(crate) mod elf;
 pub(crate) mod legacy;
+pub(crate) mod pal;
 pub(crate) mod reloc;
 pub(crate) mod v2;
 
@@ -61,7 +62,7 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
 /// later versions tell "on", "off" and "either" from each other. Source: usage guide, "Header" and
 /// `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
-    let mut flags = target.processor.elf_mach;
+    let mut flags = target.processor.elf_mach | u32::from(target.processor.generic_version) << 24;
     let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
     let features = [
         (Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY, 0x100, [0x100, 0x200, 0x300]),
@@ -191,9 +192,9 @@ impl<'a> Builder<'a> {
         };
         let section_name = if source.section.is_empty() { ".text" } else { &source.section };
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
-        // The hardware's program counter of a kernel starts at a multiple of 256; other functions only need
-        // whole dwords.
-        let align = if source.is_kernel() { 256 } else { 4 };
+        // The hardware's program counter of a kernel or shader starts at a multiple of 256; functions that are
+        // called only need whole dwords.
+        let align = if source.call_conv.is_callable() { 4 } else { 256 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
                 .and_then(|header| header.pack())
@@ -360,6 +361,19 @@ impl<'a> Builder<'a> {
         contents.align_to(4, &[0]);
         let name = legacy::isa_name(self.target)?;
         write_note(&mut contents.data, metadata_v2::NOTE_NAME, metadata_v2::NOTE_ISA_NAME, name.as_bytes());
+        if self.target.os == Os::AmdPal {
+            let (name, kind, bytes) = match pal::note(self.module, functions, self.target)? {
+                pal::Note::Pairs(pairs) => {
+                    let words = pairs.into_iter().flat_map(|(key, value)| [key, value]);
+                    let bytes = words.flat_map(u32::to_le_bytes).collect();
+                    (pal::REGISTERS_NOTE.0, pal::REGISTERS_NOTE.1, bytes)
+                }
+                pal::Note::Document(document) => {
+                    (metadata::NOTE_NAME, metadata::NOTE_TYPE, document.to_msgpack()?)
+                }
+            };
+            write_note(&mut contents.data, name, kind, &bytes);
+        }
         Ok(())
     }
 
@@ -591,7 +605,7 @@ mod tests {
             elf_flags(&Target { code_object_version: version, ..Target::new(processor) })
         };
         assert_eq!((flags("gfx900", 3), flags("gfx902", 3), flags("gfx700", 4)), (0x2c, 0x12d, 0x22));
-        assert_eq!((flags("gfx900", 4), flags("gfx902", 4), flags("gfx906", 5)), (0x22c, 0x32d, 0xa2f));
+        assert_eq!((flags("gfx900", 4), flags("gfx902", 4), flags("gfx906", 5)), (0x22c, 0x32d, 0xe2f));
     }
 
     /// Runs an LLVM tool; `None` where it is not installed.

@@ -366,6 +366,19 @@ impl<'m> ValueRef<'m> {
         }
     }
 
+    /// Bytes of a metadata string, which need not be text.
+    pub fn md_bytes(self) -> Option<Vec<u8>> {
+        let mut len = 0;
+        // SAFETY: as in `md_string`; the data are `len` bytes of the context, which outlives the value.
+        unsafe {
+            if LLVMIsAMDString(self.0).is_null() {
+                return None;
+            }
+            let data = LLVMGetMDString(self.0, &mut len);
+            (!data.is_null()).then(|| std::slice::from_raw_parts(data.cast::<u8>(), len as usize).to_vec())
+        }
+    }
+
     /// Whether a constant floating-point number; its value as a double.
     pub fn as_f64(self) -> Option<f64> {
         let mut lossy = 0;

@@ -6,7 +6,6 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{AddrSpace, AtomicOp, InstData, MemAccess, Scalar, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{MemRef, ModFlags, Operand};
-use mir::target::Features;
 
 /// Without and with the old value returned.
 type Pair = [Opcode; 2];
@@ -195,7 +194,7 @@ impl<'a> Selector<'a> {
         }
         let GlobalAddress { vaddr, saddr, offset, flat: is_flat } = self.global_address(ptr, mem.space, 0);
         let mut operands = smallvec::SmallVec::<[Operand; 5]>::new();
-        if !self.target.has(Features::FLAT) {
+        if self.takes_buffers(mem.space) {
             if mem.space == AddrSpace::FLAT {
                 return Err(Diagnostic::unsupported(format!("generic address space on {}", self.target)));
             }
@@ -267,7 +266,7 @@ impl<'a> Selector<'a> {
                 [BUFFER_ATOMIC_CMPSWAP, BUFFER_ATOMIC_CMPSWAP_RTN],
             ]
         };
-        if !self.target.has(Features::FLAT)
+        if self.takes_buffers(mem.space)
             && let Some(old_value) = returned
         {
             // The register is as wide as the data; the old value is its first half.

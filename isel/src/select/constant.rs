@@ -10,6 +10,7 @@ use mir::ir::{
 };
 use mir::isa::Opcode;
 use mir::machine::{Operand, RelocKind};
+use mir::target::Os;
 use smallvec::SmallVec;
 
 /// Most symbol addresses that are kept in registers throughout a function.
@@ -211,6 +212,22 @@ impl<'a> Selector<'a> {
         let symbols = &mut self.mf.symbols;
         let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
         let operand = |kind, addend| Operand::Symbol { symbol: id, addend, kind };
+        if matches!(self.target.os, Os::AmdPal | Os::Mesa3d) {
+            // Their loaders know no offset table: the address itself is in the code.
+            let addend = near.unwrap_or(0);
+            let base = if near.is_some() || offset == 0 { out } else { self.new_sgpr(2) };
+            let halves = [RelocKind::Abs32Lo, RelocKind::Abs32Hi].map(|kind| {
+                let half = self.new_sgpr(1);
+                self.sop(Opcode::S_MOV_B32, &[half, operand(kind, addend)]);
+                half
+            });
+            self.sequence(base, &halves);
+            if base != out {
+                let sum = self.scalar_add64(base, Operand::Imm(offset));
+                self.emit(Opcode::COPY, [out, sum]);
+            }
+            return;
+        }
         if let Some(near) = near {
             self.emit(
                 Opcode::PC_ADDRESS,

@@ -327,7 +327,7 @@ impl<'a> Selector<'a> {
         } else {
             address.offset += at as i32;
         }
-        if !self.target.has(Features::FLAT) {
+        if self.takes_buffers(mem.space) {
             return self.addr64_access(access, address, mem, bytes);
         }
         match (access, address.flat) {
@@ -350,7 +350,13 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// GFX6: MUBUF with a 64-bit address in VGPRs and a resource without base or limit.
+    /// Whether accesses of `space`, global memory or a generic one, are MUBUF's with 64-bit addresses.
+    pub(super) fn takes_buffers(&self, space: AddrSpace) -> bool {
+        !self.target.has(Features::FLAT)
+            || space != AddrSpace::FLAT && self.target.has(Features::ADDR64 | Features::BUFFER_FOR_GLOBAL)
+    }
+
+    /// MUBUF with a 64-bit address in VGPRs and a resource without base or limit.
     fn addr64_access(
         &mut self,
         access: Access,
@@ -378,9 +384,12 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// Base 0, no stride, no limit; data format 32, addr64. Source: Southern Islands ISA, "Buffer resource descriptor".
+    /// Base 0, no stride, no limit; data format 32, addr64; addresses of the IOMMU's table on HSA (ATC).
+    ///
+    /// Sources: Southern Islands ISA, "Buffer resource descriptor"; AMDGPU usage guide, "Initial Kernel Execution State" (ATC).
     pub(super) fn addr64_resource(&mut self) -> Operand {
-        let words = [0i64, 0, -1, 0xf000].map(|w| self.pooled_sgpr(Operand::Imm(w)));
+        let atc = if self.target.os == mir::target::Os::AmdHsa { 1 << 24 } else { 0 };
+        let words = [0i64, 0, -1, 0xf000 | atc].map(|w| self.pooled_sgpr(Operand::Imm(w)));
         let out = self.new_sgpr(4);
         self.sequence(out, &words);
         out

@@ -440,10 +440,10 @@ impl<'a> Selector<'a> {
 
     /// Facts from attributes and metadata that the kernel descriptor needs.
     fn kernel_attributes(&mut self) {
-        let from_attribute = self
-            .f
-            .attribute("amdgpu-flat-work-group-size")
-            .and_then(|text| text.split(',').nth(1))
+        // `"min,max"`; older producers write the maximum alone.
+        let range = self.f.attribute("amdgpu-flat-work-group-size").and_then(|text| text.split(',').nth(1));
+        let from_attribute = range
+            .or_else(|| self.f.attribute("amdgpu-max-work-group-size"))
             .and_then(|max| max.trim().parse::<u32>().ok());
         let required = self
             .f

@@ -18,10 +18,27 @@ use serde::{Deserialize, Serialize};
 /// Name of the section of an object that holds what its functions take; not part of linked objects (`SHF_EXCLUDE`).
 pub const RESOURCES_SECTION: &str = ".gcnc.resources";
 
-/// Stack bytes assumed for a call of an unknown function, and for a recursion.
-const ASSUMED_STACK_BYTES: u32 = 16384;
-/// Stack bytes assumed for objects of variable size of a function.
-const ASSUMED_OBJECT_BYTES: u32 = 4096;
+/// Stack bytes assumed where a bound is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assumed {
+    /// For a call of an unknown function, and for a recursion.
+    pub call_bytes: u32,
+    /// For objects of variable size of a function.
+    pub object_bytes: u32,
+}
+
+impl Assumed {
+    /// What serves most programs, where nobody adds to it.
+    pub const STATIC: Self = Self { call_bytes: 16384, object_bytes: 4096 };
+    /// Nothing: the runtime adds its own limit where the descriptor says that the stack is dynamic.
+    pub const BY_RUNTIME: Self = Self { call_bytes: 0, object_bytes: 0 };
+
+    /// What code objects of `version` count on amdhsa. Source: usage guide, `.uses_dynamic_stack` (V5 and later).
+    pub fn of_version(version: u8) -> Self {
+        if version >= 5 { Self::BY_RUNTIME } else { Self::STATIC }
+    }
+}
+
 /// Most stack bytes that the largest frame of the program adds to that.
 const MAX_KNOWN_BYTES: u32 = 65536;
 /// VGPRs that a callee which is not known may take: what is left to each of 1024 work-items, LLVM's default for functions. Of SGPRs it may take all.
@@ -109,7 +126,7 @@ impl Need {
     }
 
     /// What is assumed of a callee that nobody knows: as much as any function of `nodes`, and what the convention lets it change.
-    fn unknown(nodes: &[Node], numbered_sgprs: u32) -> Self {
+    fn unknown(nodes: &[Node], numbered_sgprs: u32, assumed: Assumed) -> Self {
         let mut need = Self::default();
         let mut largest = 0;
         for node in nodes.iter().filter(|node| !node.is_kernel) {
@@ -118,24 +135,29 @@ impl Need {
         }
         // A call through a pointer is most likely one of a function of this program.
         let largest = largest.min(MAX_KNOWN_BYTES);
-        let more = if largest > ASSUMED_STACK_BYTES / 4 { largest } else { 0 };
+        let more = if largest > assumed.call_bytes / 4 { largest } else { 0 };
         Self {
             sgprs: numbered_sgprs,
             vgprs: need.vgprs.max(ASSUMED_VGPRS),
             vcc: true,
             flat_scratch: true,
-            stack_bytes: ASSUMED_STACK_BYTES + more,
+            stack_bytes: if assumed.call_bytes == 0 { 0 } else { assumed.call_bytes + more },
             dynamic: true,
             lds_bytes: 0,
         }
     }
 }
 
-/// What each of `nodes` takes with all below it. `numbered_sgprs` are those of the processor.
+/// [`needs_with`] what is assumed where nobody adds to it.
+pub fn needs(nodes: &[Node], numbered_sgprs: u32) -> Vec<Need> {
+    needs_with(nodes, numbered_sgprs, Assumed::STATIC)
+}
+
+/// What each of `nodes` takes with all below it. `numbered_sgprs` are those of the processor, `assumed` stands for stacks without a bound.
 ///
 /// Every [`Callee::Node`] is an index of `nodes`; symbols count as unknown.
-pub fn needs(nodes: &[Node], numbered_sgprs: u32) -> Vec<Need> {
-    let unknown = Need::unknown(nodes, numbered_sgprs);
+pub fn needs_with(nodes: &[Node], numbered_sgprs: u32, assumed: Assumed) -> Vec<Need> {
+    let unknown = Need::unknown(nodes, numbered_sgprs, assumed);
     let edges: Vec<Vec<u32>> = nodes
         .iter()
         .map(|node| {
@@ -158,7 +180,7 @@ pub fn needs(nodes: &[Node], numbered_sgprs: u32) -> Vec<Need> {
             own_stack = own_stack.saturating_add(node.frame_bytes);
             all.join(&Need::of(node));
             if node.dynamic_frame {
-                own_stack = own_stack.saturating_add(ASSUMED_OBJECT_BYTES);
+                own_stack = own_stack.saturating_add(assumed.object_bytes);
                 all.dynamic = true;
             }
             // Arguments are stored whether or not the callee, which counts them to its frame, reads them.
@@ -174,7 +196,7 @@ pub fn needs(nodes: &[Node], numbered_sgprs: u32) -> Vec<Need> {
             }
         }
         if cyclic {
-            own_stack = own_stack.saturating_add(ASSUMED_STACK_BYTES);
+            own_stack = own_stack.saturating_add(assumed.call_bytes);
             all.dynamic = true;
         }
         all.stack_bytes = all.stack_bytes.saturating_add(own_stack);
@@ -289,12 +311,17 @@ mod tests {
     #[test]
     fn what_is_not_known_is_assumed() {
         let nodes = [node(16, 4, &[Callee::Symbol("f".into())]), node(8, 80, &[Callee::Node(1)])];
+        let by_runtime = needs_with(&nodes, 100, Assumed::BY_RUNTIME);
+        assert_eq!(
+            by_runtime.iter().map(|n| (n.stack_bytes, n.dynamic)).collect::<Vec<_>>(),
+            [(16, true), (8, true)]
+        );
         let needs = needs(&nodes, 100);
         assert_eq!(
             (needs[0].stack_bytes, needs[0].vgprs, needs[0].sgprs),
-            (16 + ASSUMED_STACK_BYTES, 80, 100)
+            (16 + Assumed::STATIC.call_bytes, 80, 100)
         );
-        assert_eq!((needs[1].stack_bytes, needs[1].dynamic), (8 + ASSUMED_STACK_BYTES, true));
+        assert_eq!((needs[1].stack_bytes, needs[1].dynamic), (8 + Assumed::STATIC.call_bytes, true));
         assert!(needs[0].dynamic && needs[0].vcc && needs[0].flat_scratch);
     }
 

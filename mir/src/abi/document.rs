@@ -2,7 +2,7 @@
 //!
 //! [`super::Metadata`] knows the keys of the usage guide; a [`Document`] keeps whatever a producer wrote. YAML is printed as LLVM prints it:
 //! block style, values in one column, quotes where a reader could take a string for something else. Everything of YAML is read but
-//! anchors, aliases and tags, which no producer of metadata writes. Plain scalars that look like integers, booleans or nothing are such.
+//! anchors, aliases and tags other than `!str`, which no producer of metadata writes. Plain scalars that look like integers, booleans or nothing are such.
 
 use crate::{Diagnostic, Result};
 use saphyr_parser::{Event, Parser, ScalarStyle};
@@ -122,7 +122,10 @@ impl Document {
                 Event::Scalar(_, _, anchor, Some(_)) | Event::Scalar(_, _, anchor, _) if anchor > 0 => {
                     return Err(bad(line, "an anchor"));
                 }
-                Event::Scalar(_, _, _, Some(_)) => return Err(bad(line, "a tag")),
+                Event::Scalar(text, _, _, Some(tag)) => match (tag.handle.as_str(), tag.suffix.as_str()) {
+                    ("!", "str") => Self::Text(text.into_owned()),
+                    _ => return Err(bad(line, "a tag")),
+                },
                 Event::Scalar(text, ScalarStyle::Plain, ..) => Self::from_plain(&text),
                 Event::Scalar(text, ..) => Self::Text(text.into_owned()),
                 Event::SequenceStart(0, None) | Event::MappingStart(0, None) if open.len() >= MAX_DEPTH => {
@@ -375,6 +378,10 @@ fn write_text(out: &mut String, text: &str) {
         out.push_str(text);
         return;
     }
+    // LLVM's reader takes quoted numbers for numbers.
+    if !text.is_empty() && (text.parse::<f64>().is_ok() || Document::from_plain(text).as_text().is_none()) {
+        out.push_str("!str ");
+    }
     if !text.chars().any(char::is_control) {
         out.push('\'');
         out.push_str(&text.replace('\'', "''"));
@@ -466,15 +473,16 @@ mod tests {
         let cases = [
             ("no", "'no'"),
             ("a'b c", "'a''b c'"),
-            ("12", "'12'"),
+            ("12", "!str '12'"),
             ("", "''"),
-            (".5", "'.5'"),
+            (".5", "!str '.5'"),
             ("k.kd", "k.kd"),
         ];
         for (text, want) in cases {
             let mut out = String::new();
             write_text(&mut out, text);
             assert_eq!(out, want);
+            assert_eq!(Document::from_yaml(&out), Ok(Document::Text(text.to_owned())));
         }
     }
 }

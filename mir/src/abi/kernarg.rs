@@ -38,7 +38,7 @@ enum Presence {
     NoApertures,
     /// The queue pointer is needed and not passed in registers.
     QueuePtr,
-    /// Dynamic LDS is used (V6).
+    /// Dynamic LDS is used.
     DynamicLds,
 }
 
@@ -163,13 +163,11 @@ fn implicit_bytes(function: &Function, target: &Target) -> u32 {
     if target.os == Os::Mesa3d {
         return 16;
     }
-    if target.os == Os::AmdHsa && has_v5_block(target.code_object_version) {
-        return 256;
-    }
     match function.attribute("amdgpu-implicitarg-num-bytes").and_then(|s| s.trim().parse().ok()) {
         Some(bytes) => bytes,
-        None if target.os == Os::AmdHsa => 56,
-        None => 0,
+        None if target.os != Os::AmdHsa => 0,
+        None if has_v5_block(target.code_object_version) => 256,
+        None => 56,
     }
 }
 
@@ -198,9 +196,7 @@ fn hidden_args(
                 (!apertures && used.touches(row.offset, row.size)).then_some(row.kind)
             }
             Presence::QueuePtr => wanted("amdgpu-no-queue-ptr").then_some(row.kind),
-            Presence::DynamicLds => {
-                (target.code_object_version >= 6 && uses_dynamic_lds(module, function)).then_some(row.kind)
-            }
+            Presence::DynamicLds => uses_dynamic_lds(module, function).then_some(row.kind),
         };
         // The fixed slots of V2 to V4 stay in the list when unused; V5 names present arguments only.
         let Some(value_kind) = kind.or((!v5).then_some("hidden_none")) else { continue };
@@ -215,15 +211,33 @@ fn hidden_args(
     }
 }
 
-/// Whether `function` refers to an LDS variable without a size of its own.
+/// Whether the code reachable from the kernel `function` by direct calls refers to an LDS variable without a size of its own, or the runtime
+/// places LDS for one of its parameters.
 fn uses_dynamic_lds(module: &Module, function: &Function) -> bool {
-    function.values.values().any(|value| match value.def {
-        ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => {
-            let variable = &module.globals[global];
-            variable.space == AddrSpace::LOCAL && variable.size_bytes == 0
+    let is_pointer = |param: &Param| function.ty(param.value) == Type::ptr(AddrSpace::LOCAL);
+    if function.params.iter().any(is_pointer) {
+        return true;
+    }
+    let mut seen = FxHashSet::default();
+    let mut work = vec![function];
+    while let Some(current) = work.pop() {
+        for value in current.values.values() {
+            if let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = value.def {
+                let variable = &module.globals[global];
+                if variable.space == AddrSpace::LOCAL && variable.size_bytes == 0 {
+                    return true;
+                }
+            }
         }
-        _ => false,
-    })
+        for &inst in current.layout.iter().flat_map(|&block| &current.blocks[block].insts) {
+            if let InstKind::Call { callee: Callee::Func(func), .. } = current.insts[inst].kind
+                && seen.insert(func)
+            {
+                work.push(&module.functions[func]);
+            }
+        }
+    }
+    false
 }
 
 /// Size and alignment of a parameter in the segment.

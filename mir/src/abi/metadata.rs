@@ -73,6 +73,15 @@ pub struct KernelMeta {
     /// Largest work-group that may be launched.
     #[serde(rename = ".max_flat_workgroup_size")]
     pub max_flat_workgroup_size: u32,
+    /// Most work-groups in the X dimension (V4 and later).
+    #[serde(rename = ".max_num_workgroups_x", default, skip_serializing_if = "Option::is_none")]
+    pub max_num_workgroups_x: Option<u32>,
+    /// Most work-groups in the Y dimension.
+    #[serde(rename = ".max_num_workgroups_y", default, skip_serializing_if = "Option::is_none")]
+    pub max_num_workgroups_y: Option<u32>,
+    /// Most work-groups in the Z dimension.
+    #[serde(rename = ".max_num_workgroups_z", default, skip_serializing_if = "Option::is_none")]
+    pub max_num_workgroups_z: Option<u32>,
     /// Source name.
     #[serde(rename = ".name")]
     pub name: String,
@@ -214,9 +223,13 @@ pub fn target_id(target: &Target) -> String {
         crate::target::Os::Mesa3d => "mesa3d",
         crate::target::Os::Unknown => "",
     };
+    // HSA's ids have one vendor, whatever the triple says; those of other systems are the triple and the processor alone.
+    if target.os != crate::target::Os::AmdHsa {
+        let os = if os.is_empty() { "unknown" } else { os };
+        return format!("amdgcn-{}-{os}--{}", target.vendor.name(), target.processor.name);
+    }
     let mut id = format!("amdgcn-amd-{os}--{}", target.processor.name);
-    // Other systems than amdhsa keep the first spelling.
-    let v4 = target.os == crate::target::Os::AmdHsa && target.code_object_version >= 4;
+    let v4 = target.code_object_version >= 4;
     let xnack = ("xnack", Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY);
     let sramecc_name = if v4 { "sramecc" } else { "sram-ecc" };
     let sramecc = (sramecc_name, Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, Features::SRAM_ECC_ANY);
@@ -249,6 +262,10 @@ pub fn has_setting(target: &Target, supported: Features, enabled: Features) -> b
 fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, target: &Target) -> KernelMeta {
     let counts = RegisterCounts::of_kernel(kernel, target);
     let v5 = target.code_object_version >= 5;
+    let max_workgroups = match target.code_object_version {
+        0..=3 => [None; 3],
+        _ => max_num_workgroups(source),
+    };
     KernelMeta {
         args: kernel.kernarg.args.iter().map(|arg| arg_meta(arg, source)).collect(),
         device_enqueue_symbol: source.kernel.device_enqueue_symbol.clone(),
@@ -262,6 +279,9 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
         language: module.opencl_version.map(|_| "OpenCL C".to_owned()),
         language_version: module.opencl_version,
         max_flat_workgroup_size: kernel.max_flat_workgroup_size,
+        max_num_workgroups_x: max_workgroups[0],
+        max_num_workgroups_y: max_workgroups[1],
+        max_num_workgroups_z: max_workgroups[2],
         name: kernel.name.clone(),
         private_segment_fixed_size: kernel.resources.scratch_bytes,
         reqd_workgroup_size: source.kernel.reqd_work_group_size,
@@ -278,6 +298,13 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
         wavefront_size: target.wave_size(),
         workgroup_size_hint: source.kernel.work_group_size_hint,
     }
+}
+
+/// Most work-groups in each dimension by `"amdgpu-max-num-workgroups"="x,y,z"`; 0 and all ones stand for no bound.
+fn max_num_workgroups(source: &ir::Function) -> [Option<u32>; 3] {
+    let text = source.attribute("amdgpu-max-num-workgroups").unwrap_or_default();
+    let mut numbers = text.split(',').map(|n| n.trim().parse().ok().filter(|&n| n != 0 && n != u32::MAX));
+    std::array::from_fn(|_| numbers.next().flatten())
 }
 
 fn arg_meta(arg: &KernelArg, source: &ir::Function) -> ArgMeta {
@@ -434,7 +461,7 @@ mod tests {
     fn target_ids_follow_the_version() {
         assert_eq!(target_id(&target("gfx900", 3)), "amdgcn-amd-amdhsa--gfx900");
         assert_eq!(target_id(&target("gfx902", 3)), "amdgcn-amd-amdhsa--gfx902+xnack");
-        assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc-:xnack-");
+        assert_eq!(target_id(&target("gfx906", 4)), "amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-");
         assert_eq!(target_id(&target("gfx700", 4)), "amdgcn-amd-amdhsa--gfx700");
         assert_eq!(target_id(&target("gfx803", 4)), "amdgcn-amd-amdhsa--gfx803");
         assert_eq!(target_id(&target("gfx810", 4)), "amdgcn-amd-amdhsa--gfx810:xnack+");

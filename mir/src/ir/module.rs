@@ -112,12 +112,23 @@ pub struct Module {
     pub opencl_version: Option<[u32; 2]>,
     /// `!llvm.printf.fmts`.
     pub printf_formats: Vec<String>,
+    /// Pipeline metadata of amdpal.
+    pub pal_metadata: Option<PalMetadata>,
     /// `!llvm.ident`.
     pub idents: Vec<String>,
     /// Module-level inline assembly.
     pub inline_asm: String,
     /// Places of LDS variables in each function, once they are laid out.
     pub lds: FxHashMap<Func, LdsLayout>,
+}
+
+/// What a front end says of a pipeline to the Platform Abstraction Library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PalMetadata {
+    /// Numbers of registers, or of facts, and their values (`!amdgpu.pal.metadata`).
+    Registers(Vec<(u32, u32)>),
+    /// A MessagePack map (`!amdgpu.pal.metadata.msgpack`).
+    MsgPack(Vec<u8>),
 }
 
 impl Module {

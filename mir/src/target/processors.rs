@@ -143,6 +143,8 @@ bitflags::bitflags! {
         const WIDE_FLAT_SCRATCH = 1 << 55;
         /// Waves have 32 lanes. Only where the generation leaves the choice ([`super::Limits::wave_sizes`]).
         const WAVEFRONTSIZE32 = 1 << 56;
+        /// Accesses of global memory take MUBUF with 64-bit addresses where FLAT could serve, too.
+        const BUFFER_FOR_GLOBAL = 1 << 57;
     }
 }
 
@@ -157,6 +159,8 @@ pub struct Processor {
     pub generation: Generation,
     /// `EF_AMDGPU_MACH` value.
     pub elf_mach: u32,
+    /// `EF_AMDGPU_GENERIC_VERSION` of a name that stands for several processors (code object V6 and later); 0 for others.
+    pub generic_version: u8,
     /// Abilities, defaults included.
     pub features: Features,
     /// Whether it is part of an APU.
@@ -288,6 +292,7 @@ macro_rules! processor {
             aliases: &$aliases,
             generation: Generation::$generation,
             elf_mach: $mach,
+            generic_version: 0,
             features: $features,
             apu: is_apu!($($apu)?),
         }
@@ -316,10 +321,43 @@ pub static PROCESSORS: &[Processor] = &[
     processor!("gfx900" [], Gfx9, 0x2c, gfx9().union(Features::MAD_MIX)),
     processor!("gfx902" [], Gfx9, 0x2d, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx904" [], Gfx9, 0x2e, gfx9().union(Features::FMA_MIX)),
-    processor!("gfx906" [], Gfx9, 0x2f, gfx9().union(Features::FMA_MIX).union(Features::DL_INSTS).union(Features::DOT_INSTS).union(Features::FAST_F64).union(Features::SRAM_ECC_SUPPORTED)),
+    processor!("gfx906" [], Gfx9, 0x2f, gfx9().union(Features::FMA_MIX).union(Features::DL_INSTS).union(Features::DOT_INSTS).union(Features::FAST_F64).union(Features::SRAM_ECC_SUPPORTED).union(Features::SRAM_ECC)),
     processor!("gfx909" [], Gfx9, 0x31, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx90c" [], Gfx9, 0x32, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
+    Processor { generic_version: 1, ..processor!("gfx9-generic" [], Gfx9, 0x51, gfx9()) },
 ];
+
+/// A name that older documents and producers have for a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OlderName {
+    /// The name.
+    pub name: &'static str,
+    /// [`Processor::name`] of what it stands for.
+    pub processor: &'static str,
+    /// Whether replay is on by default, where the processor of today's name leaves it off.
+    pub xnack: bool,
+    /// The last version of code objects for which it stands for that; all ones where there is none.
+    pub up_to_version: u8,
+}
+
+/// Names that are not in [`PROCESSORS`], or were of another processor up to a version. Sources: AMDGPU usage guides of LLVM 5 and 8,
+/// "Processors"; HSA's compute ABI for AMD, "ISA". The first names of GFX8 and GFX9 told an APU or a setting from the rest.
+pub static OLDER_NAMES: &[OlderName] = &[
+    OlderName { name: "gfx800", processor: "gfx802", xnack: false, up_to_version: u8::MAX },
+    OlderName { name: "gfx804", processor: "gfx803", xnack: false, up_to_version: u8::MAX },
+    OlderName { name: "gfx901", processor: "gfx900", xnack: true, up_to_version: u8::MAX },
+    OlderName { name: "gfx903", processor: "gfx902", xnack: false, up_to_version: u8::MAX },
+    // gfx602 came with V4.
+    OlderName { name: "hainan", processor: "gfx601", xnack: false, up_to_version: 3 },
+    OlderName { name: "oland", processor: "gfx601", xnack: false, up_to_version: 3 },
+];
+
+impl OlderName {
+    /// What `name` stood for in code objects of `version`.
+    pub fn find(name: &str, version: u8) -> Option<&'static Self> {
+        OLDER_NAMES.iter().find(|older| older.name == name && version <= older.up_to_version)
+    }
+}
 
 /// The operating system part of the triple: decides sections, notes and entry conventions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -334,6 +372,29 @@ pub enum Os {
     Mesa3d,
 }
 
+/// The vendor part of the triple, which names of other systems' targets repeat.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Vendor {
+    /// Empty, unknown, or one without a meaning here.
+    Unknown,
+    /// AMD.
+    #[default]
+    Amd,
+    /// Mesa.
+    Mesa,
+}
+
+impl Vendor {
+    /// The part of the triple.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Amd => "amd",
+            Self::Mesa => "mesa",
+        }
+    }
+}
+
 /// What is compiled for.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
@@ -343,6 +404,8 @@ pub struct Target {
     pub features: Features,
     /// Operating system.
     pub os: Os,
+    /// Vendor.
+    pub vendor: Vendor,
     /// Code object version, 2 to 6.
     pub code_object_version: u8,
 }
@@ -354,6 +417,7 @@ impl Target {
             processor,
             features: processor.features | Features::TRAP_HANDLER,
             os: Os::AmdHsa,
+            vendor: Vendor::Amd,
             code_object_version: 3,
         }
     }
@@ -392,6 +456,12 @@ mod tests {
                 assert!(seen.insert(*name), "{name} twice");
                 assert_eq!(Target::processor_by_name(name).map(|q| q.name), Some(p.name));
             }
+        }
+        for older in OLDER_NAMES {
+            assert!(Target::processor_by_name(older.processor).is_some_and(|p| p.name == older.processor));
+            assert_eq!(OlderName::find(older.name, 3), Some(older));
+            // A name for good is nobody else's.
+            assert!(older.up_to_version < u8::MAX || seen.insert(older.name), "{} twice", older.name);
         }
         assert!(Target::processor_by_name("gfx1234").is_none());
     }

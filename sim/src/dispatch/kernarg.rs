@@ -1,6 +1,6 @@
 //! The memory that a dispatch is given: kernel arguments, the dispatch packet, the queue.
 
-use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, Shape, bad};
+use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, Shape, bad, scratch_lane_bytes};
 use crate::load::Kernel;
 use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
@@ -138,7 +138,7 @@ pub(super) fn packet(d: &Dispatch, kernel: &Kernel, image: u64, kernarg: u64, ld
         put(&mut p, 4 + 2 * k as u64, &(d.group[k] as u16).to_le_bytes());
         put(&mut p, 12 + 4 * k as u64, &d.grid[k].to_le_bytes());
     }
-    put(&mut p, 24, &kernel.descriptor.private_segment_fixed_size.to_le_bytes());
+    put(&mut p, 24, &scratch_lane_bytes(kernel).to_le_bytes());
     put(&mut p, 28, &lds.to_le_bytes());
     put(&mut p, 32, &(image + kernel.descriptor_offset).to_le_bytes());
     put(&mut p, 40, &kernarg.to_le_bytes());

@@ -62,6 +62,15 @@ pub struct Dispatch {
     pub offset: [u64; 3],
 }
 
+/// Bytes that a lane gets beyond what its kernel asks for where that has no bound, as a runtime's limit of the stack adds them.
+const DYNAMIC_STACK: u32 = 16384;
+
+/// Scratch bytes of a lane of `kernel`.
+fn scratch_lane_bytes(kernel: &Kernel) -> u32 {
+    let more = if kernel.descriptor.uses_dynamic_stack != 0 { DYNAMIC_STACK } else { 0 };
+    kernel.descriptor.private_segment_fixed_size.saturating_add(more)
+}
+
 fn bad(message: impl Into<String>) -> Box<Report> {
     Report::new(Kind::BadDispatch, message)
 }
@@ -163,7 +172,7 @@ fn prepare(
     let kernarg = mem.map("kernarg segment", RegionKind::Runtime, block, false);
     let data = packet(d, kernel, image.address(), kernarg.address(), lds_bytes);
     let packet = mem.map("dispatch packet", RegionKind::Runtime, data, false);
-    let lane = u64::from(kernel.descriptor.private_segment_fixed_size);
+    let lane = u64::from(scratch_lane_bytes(kernel));
     if lane > 1 << 20 {
         return Err(bad("more than a megabyte of scratch a lane"));
     }
@@ -220,7 +229,7 @@ fn launch(kernel: &Kernel, target: &Target, setup: &Setup, scratch_base: u64) ->
         private_aperture: PRIVATE_APERTURE,
         hidden_private_base: scratch_base & !0xff_ffff,
         gds: setup.gds.address(),
-        scratch_lane_bytes: kernel.descriptor.private_segment_fixed_size,
+        scratch_lane_bytes: scratch_lane_bytes(kernel),
         sgprs: target.limits().allocated_sgprs(kernel.descriptor.sgpr_blocks),
         vgprs: target.limits().allocated_vgprs(kernel.descriptor.vgpr_blocks),
     }

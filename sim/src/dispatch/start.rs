@@ -61,11 +61,11 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
         if launch.target.limits().flat_scratch == FlatScratch::Address {
             push(w, &pair(scratch_base));
         } else {
-            push(w, &[(scratch_base - launch.hidden_private_base) as u32, desc.private_segment_fixed_size]);
+            push(w, &[(scratch_base - launch.hidden_private_base) as u32, launch.scratch_lane_bytes]);
         }
     }
     if desc.sgpr_private_segment_size != 0 {
-        push(w, &[desc.private_segment_fixed_size]);
+        push(w, &[launch.scratch_lane_bytes]);
     }
     // Missing user SGPRs are not loaded; the count of the descriptor says where system SGPRs start.
     next = desc.user_sgpr_count as u16;

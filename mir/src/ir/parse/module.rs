@@ -1,6 +1,7 @@
 //! Reads what stands between functions.
 
 use super::*;
+use crate::ir::PalMetadata;
 use crate::text::read_lds;
 
 impl Parser {
@@ -28,6 +29,21 @@ impl Parser {
                 "printf_format" => {
                     let text = self.string()?;
                     self.module.printf_formats.push(text);
+                }
+                "pal_register" => {
+                    let pair = (self.number()?, self.number()?);
+                    match self.module.pal_metadata.get_or_insert_with(|| PalMetadata::Registers(Vec::new())) {
+                        PalMetadata::Registers(pairs) => pairs.push(pair),
+                        PalMetadata::MsgPack(_) => return Err(self.fail("pipeline metadata in two forms")),
+                    }
+                }
+                "pal_bytes" => {
+                    let count: u32 = self.number()?;
+                    let bytes = (0..count).map(|_| self.number()).collect::<Result<Vec<u8>>>()?;
+                    match self.module.pal_metadata.get_or_insert_with(|| PalMetadata::MsgPack(Vec::new())) {
+                        PalMetadata::MsgPack(all) => all.extend(bytes),
+                        PalMetadata::Registers(_) => return Err(self.fail("pipeline metadata in two forms")),
+                    }
                 }
                 "file" => {
                     let text = self.string()?;

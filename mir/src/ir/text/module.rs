@@ -1,6 +1,7 @@
 //! Writes modules.
 
 use super::*;
+use crate::ir::PalMetadata;
 use crate::text::{comma_separated, write_lds};
 use std::fmt::Write as _;
 
@@ -33,6 +34,19 @@ impl Display for Module {
         }
         if let Some([major, minor]) = self.opencl_version {
             writeln!(f, "opencl_version {major} {minor}")?;
+        }
+        match &self.pal_metadata {
+            Some(PalMetadata::Registers(pairs)) => {
+                pairs.iter().try_for_each(|(key, value)| writeln!(f, "pal_register {key} {value}"))?;
+            }
+            Some(PalMetadata::MsgPack(bytes)) => {
+                for line in bytes.chunks(16) {
+                    write!(f, "pal_bytes {}", line.len())?;
+                    line.iter().try_for_each(|byte| write!(f, " {byte}"))?;
+                    writeln!(f)?;
+                }
+            }
+            None => {}
         }
         for (word, texts) in
             [("ident", &self.idents), ("printf_format", &self.printf_formats), ("file", &self.files)]

@@ -1,0 +1,428 @@
+//! What objects say of their systems: register values, relocations, ids, flags, metadata and the settings that decide about them.
+
+use gcnc::{CompileOptions, FileType, Output};
+use mir::abi::Document;
+use mir::abi::metadata::Metadata;
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{File, LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags};
+
+fn options(triple: &str, cpu: &str) -> CompileOptions {
+    CompileOptions {
+        triple: triple.into(),
+        cpu: cpu.into(),
+        file_type: FileType::Obj,
+        ..CompileOptions::default()
+    }
+}
+
+fn compiled(ir: &str, options: &CompileOptions) -> Output {
+    gcnc::compile(ir.as_bytes(), "test.ll", options).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+fn text(ir: &str, options: &CompileOptions) -> String {
+    let options = CompileOptions { file_type: FileType::Asm, ..options.clone() };
+    String::from_utf8(compiled(ir, &options).bytes).expect("UTF-8")
+}
+
+fn flags(ir: &str, options: &CompileOptions) -> u32 {
+    let bytes = compiled(ir, options).bytes;
+    let file = ElfFile64::<LittleEndian>::parse(&*bytes).expect("an ELF file");
+    file.elf_header().e_flags(LittleEndian).0
+}
+
+/// Owners, types and contents of the notes.
+fn notes(bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
+    let file = File::parse(bytes).expect("an ELF file");
+    let data = file.section_by_name(".note").expect("notes").data().expect("in the file");
+    let word = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().expect("four bytes"));
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at < data.len() {
+        let [name, size, kind] = [word(at), word(at + 4), word(at + 8)];
+        let text = String::from_utf8_lossy(&data[at + 12..at + 11 + name as usize]).into_owned();
+        let start = (at + 12 + name as usize).next_multiple_of(4);
+        out.push((text, kind, data[start..start + size as usize].to_vec()));
+        at = (start + size as usize).next_multiple_of(4);
+    }
+    out
+}
+
+fn metadata(ir: &str, options: &CompileOptions) -> Metadata {
+    let notes = notes(&compiled(ir, options).bytes);
+    Metadata::from_bytes(&notes.iter().find(|note| note.0 == "AMDGPU").expect("metadata").2)
+        .expect("readable")
+}
+
+const EMPTY: &str = "define amdgpu_kernel void @k() {\n  ret void\n}\n";
+
+const CALLS: &str = r#"
+@e = external addrspace(1) global i32
+define internal i32 @f(i32 %x) noinline {
+  %a = alloca [16 x i32], addrspace(5)
+  %p = getelementptr i32, ptr addrspace(5) %a, i32 %x
+  store volatile i32 %x, ptr addrspace(5) %p
+  %v = load volatile i32, ptr addrspace(5) %a
+  call void asm sideeffect "v_mov_b32 v77, 0", "~{v77}"()
+  ret i32 %v
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %o, i32 %x) {
+  %r = call i32 @f(i32 %x)
+  %v = load i32, ptr addrspace(1) @e
+  %s = add i32 %r, %v
+  store i32 %s, ptr addrspace(1) %o
+  ret void
+}
+declare i32 @g(i32)
+define amdgpu_kernel void @open(ptr addrspace(1) %o, i32 %x) {
+  %r = call i32 @g(i32 %x)
+  store i32 %r, ptr addrspace(1) %o
+  ret void
+}
+"#;
+
+/// amdhsa has no graphics shaders.
+const SHADER: &str = "define amdgpu_ps void @ps(i32 inreg %x) {\n  %r = call i32 @f(i32 %x)\n  ret void\n}\n";
+
+/// Bytes of a symbol of `.text`.
+fn code<'a>(file: &File<'a>, name: &str) -> &'a [u8] {
+    let symbol = file.symbols().find(|s| s.name() == Ok(name)).expect("the symbol");
+    let text = file.section_by_name(".text").expect("code").data().expect("in the file");
+    &text[symbol.address() as usize..(symbol.address() + symbol.size()) as usize]
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[test]
+fn kernels_of_mesa_count_what_they_call() {
+    let bytes = compiled(&format!("{CALLS}{SHADER}"), &options("amdgcn-mesa-mesa3d", "gfx803")).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let (k, open) = (code(&file, "k"), code(&file, "open"));
+    let vgprs = |header: &[u8]| u32::from(u16::from_le_bytes([header[86], header[87]]));
+    let dynamic = |header: &[u8]| word(header, 56) >> 20 & 1;
+    assert_eq!((vgprs(k), word(k, 60), dynamic(k)), (78, 68, 0));
+    assert_eq!((word(k, 48) & 0x3f, dynamic(open)), (19, 1));
+    assert!(word(open, 60) >= 16384, "room for a stranger's stack");
+    // Registers of `f`, `k`, `open` and `ps`; scratch of a wave in units of 256 dwords.
+    let config = file.section_by_name(".AMDGPU.config").expect("registers").data().expect("in the file");
+    let pairs: Vec<(u32, u32)> = config.chunks(8).map(|pair| (word(pair, 0), word(pair, 4))).collect();
+    let rings: Vec<u32> =
+        pairs.iter().filter(|p| matches!(p.0, 0xb860 | 0x286e8)).map(|p| p.1 >> 12).collect();
+    assert_eq!(rings, [5, 5, 1024, 5]);
+    let of_ps = pairs.iter().find(|pair| pair.0 == 0xb028).expect("the shader's registers");
+    assert_eq!(of_ps.1 & 0x3f, 19);
+}
+
+#[test]
+fn addresses_are_absolute_where_there_is_no_offset_table() {
+    let kinds = |triple: &str| {
+        let bytes = compiled(CALLS, &options(triple, "gfx900")).bytes;
+        let file = File::parse(&*bytes).expect("an ELF file");
+        let text = file.section_by_name(".text").expect("code");
+        let mut kinds: Vec<u32> = text
+            .relocations()
+            .map(|(_, r)| match r.flags() {
+                RelocationFlags::Elf { r_type } => r_type.0,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    // ABS32_LO, ABS32_HI; GOTPCREL32_LO, GOTPCREL32_HI, REL32_LO, REL32_HI.
+    assert_eq!(kinds("amdgcn-mesa-mesa3d"), [1, 2]);
+    assert_eq!(kinds("amdgcn--amdpal"), [1, 2]);
+    assert_eq!(kinds("amdgcn-amd-amdhsa"), [8, 9, 10, 11]);
+}
+
+const ARGUMENTS: &str = r#"
+@dynamic = external addrspace(3) global [0 x i32]
+declare ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
+define void @touch() noinline {
+  store i32 1, ptr addrspace(3) @dynamic
+  ret void
+}
+define amdgpu_kernel void @pointer(ptr addrspace(3) %l) #0 {
+  store i32 1, ptr addrspace(3) %l
+  ret void
+}
+define amdgpu_kernel void @callee() {
+  call void @touch()
+  ret void
+}
+define amdgpu_kernel void @short(ptr addrspace(1) %o) "amdgpu-implicitarg-num-bytes"="48" {
+  ret void
+}
+define amdgpu_kernel void @none(ptr addrspace(1) %o) "amdgpu-implicitarg-num-bytes"="0" {
+  ret void
+}
+attributes #0 = { "amdgpu-max-num-workgroups"="4,0,4294967295" "amdgpu-max-work-group-size"="64" }
+"#;
+
+#[test]
+fn attributes_reach_the_metadata() {
+    for version in [5, 6] {
+        let options =
+            CompileOptions { code_object_version: Some(version), ..options("amdgcn-amd-amdhsa", "gfx900") };
+        let metadata = metadata(ARGUMENTS, &options);
+        let kernel = |name: &str| metadata.kernel(name).expect("a kernel");
+        let dynamic = |name| kernel(name).args.iter().any(|arg| arg.value_kind == "hidden_dynamic_lds_size");
+        assert_eq!([dynamic("pointer"), dynamic("callee"), dynamic("short")], [true, true, false]);
+        let pointer = kernel("pointer");
+        let most = [pointer.max_num_workgroups_x, pointer.max_num_workgroups_y, pointer.max_num_workgroups_z];
+        assert_eq!((most, pointer.max_flat_workgroup_size), ([Some(4), None, None], 64));
+        assert_eq!((kernel("short").kernarg_segment_size, kernel("none").kernarg_segment_size), (56, 8));
+        assert_eq!(kernel("none").args.len(), 1);
+    }
+}
+
+const RECURSION: &str = r#"
+define internal i32 @f(i32 %x) noinline {
+  %a = alloca [16 x i32], addrspace(5)
+  %p = getelementptr i32, ptr addrspace(5) %a, i32 %x
+  store volatile i32 %x, ptr addrspace(5) %p
+  %v = load volatile i32, ptr addrspace(5) %a
+  %c = icmp eq i32 %v, 0
+  br i1 %c, label %done, label %again
+again:
+  %y = call i32 @f(i32 %v)
+  ret i32 %y
+done:
+  ret i32 1
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %o, i32 %x) {
+  %r = call i32 @f(i32 %x)
+  store i32 %r, ptr addrspace(1) %o
+  ret void
+}
+"#;
+
+/// From V5 on the runtime adds to a stack without a bound; before, the compiler does.
+#[test]
+fn a_dynamic_stack_is_the_runtimes_affair() {
+    let size = |version| {
+        let options =
+            CompileOptions { code_object_version: Some(version), ..options("amdgcn-amd-amdhsa", "gfx900") };
+        let kernel = metadata(RECURSION, &options).kernels.remove(0);
+        (kernel.private_segment_fixed_size, kernel.uses_dynamic_stack)
+    };
+    assert!(matches!(size(4), (16384.., None)));
+    let (bytes, dynamic) = size(5);
+    assert!((64..1024).contains(&bytes) && dynamic == Some(true), "{bytes}");
+    // The text says so, too.
+    assert!(
+        text(RECURSION, &options("amdgcn-amd-amdhsa", "gfx900")).contains(".amdhsa_uses_dynamic_stack 1")
+    );
+}
+
+#[test]
+fn settings_and_names_of_older_producers() {
+    let hsa = |cpu: &str, attributes: &[&str], version| CompileOptions {
+        attributes: attributes.iter().map(|&a| a.to_owned()).collect(),
+        code_object_version: version,
+        ..options("amdgcn-amd-amdhsa", cpu)
+    };
+    // The feature chooses V3 unless a version is given.
+    let version_of = |options: &CompileOptions| metadata(EMPTY, options).version;
+    assert_eq!(version_of(&hsa("gfx900", &["+code-object-v3"], None)), [1, 0]);
+    assert_eq!(version_of(&hsa("gfx900", &["+code-object-v3"], Some(5))), [1, 2]);
+    assert_eq!(version_of(&hsa("gfx900", &["-code-object-v3"], Some(4))), [1, 1]);
+    let cases = [
+        (hsa("gfx906", &[], Some(3)), 0x22f, "gfx906+sram-ecc"),
+        (hsa("gfx906", &["-sram-ecc"], Some(3)), 0x2f, "gfx906"),
+        (hsa("gfx803", &["+xnack"], Some(3)), 0x12a, "gfx803+xnack"),
+        (hsa("gfx803", &["+xnack"], Some(4)), 0x2a, "gfx803"),
+        (hsa("gfx800", &[], Some(3)), 0x29, "gfx802"),
+        (hsa("gfx804", &[], Some(3)), 0x2a, "gfx803"),
+        (hsa("gfx901", &[], Some(3)), 0x12c, "gfx900+xnack"),
+        (hsa("gfx901", &["-xnack"], Some(3)), 0x2c, "gfx900"),
+        (hsa("gfx903", &[], Some(3)), 0x12d, "gfx902+xnack"),
+        (hsa("hainan", &[], Some(3)), 0x21, "gfx601"),
+        (hsa("hainan", &[], Some(4)), 0x3a, "gfx602"),
+        (hsa("gfx9-generic", &[], Some(6)), 0x0100_0151, "gfx9-generic"),
+    ];
+    for (options, wanted, id) in cases {
+        assert_eq!(flags(EMPTY, &options), wanted, "{id}");
+        let line = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{id}\"");
+        assert!(text(EMPTY, &options).contains(&line), "{id}");
+    }
+    let refused = gcnc::compile(EMPTY.as_bytes(), "test.ll", &hsa("gfx9-generic", &[], Some(5))).unwrap_err();
+    assert!(refused[0].message.contains("version 6"), "{refused:?}");
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    let warnings = |ir: &str, triple: &str, cpu: &str, attribute: &str| {
+        let attributes = vec![attribute.to_owned()];
+        compiled(ir, &CompileOptions { attributes, ..options(triple, cpu) }).warnings
+    };
+    let hsa = "amdgcn-amd-amdhsa";
+    assert_eq!(warnings(EMPTY, hsa, "gfx803", ""), [""; 0]);
+    assert_eq!(warnings(EMPTY, hsa, "gfx900", "+xnack"), [""; 0]);
+    let unsupported = |name: &str, cpu| {
+        vec![format!("{name} was requested for {cpu}, which does not support it (ignored)")]
+    };
+    assert_eq!(warnings(EMPTY, hsa, "gfx803", "+xnack"), unsupported("xnack 'On'", "gfx803"));
+    assert_eq!(warnings(EMPTY, hsa, "gfx600", "-xnack"), unsupported("xnack 'Off'", "gfx600"));
+    assert_eq!(warnings(EMPTY, hsa, "gfx900", "+sramecc"), unsupported("sramecc 'On'", "gfx900"));
+    assert_eq!(
+        warnings(EMPTY, hsa, "gfx901", ""),
+        ["processor `gfx901` is called `gfx900` with xnack today"]
+    );
+    let trap = "declare void @llvm.debugtrap()\ndefine amdgpu_kernel void @k() {\n  call void @llvm.debugtrap()\n  ret void\n}\n";
+    let unseen = "in function k: debugtrap handler not supported";
+    assert_eq!(warnings(trap, hsa, "gfx803", ""), [""; 0]);
+    assert_eq!(warnings(trap, hsa, "gfx803", "-trap-handler"), [unseen]);
+    assert_eq!(warnings(trap, "amdgcn--", "gfx803", ""), [unseen]);
+}
+
+const STORE: &str = "define amdgpu_kernel void @k(ptr addrspace(1) %o) {\n  store i32 1, ptr addrspace(1) %o\n  ret void\n}\n";
+
+#[test]
+fn global_memory_by_buffers() {
+    let with = |triple: &str, cpu: &str, attribute: &str| {
+        let attributes = vec![attribute.to_owned()];
+        text(STORE, &CompileOptions { attributes, ..options(triple, cpu) })
+    };
+    let hsa = "amdgcn-amd-amdhsa";
+    // ATC on HSA alone.
+    let gfx600 = with(hsa, "gfx600", "");
+    assert!(gfx600.contains("0x100f000") && gfx600.contains("addr64"), "{gfx600}");
+    assert!(with("amdgcn--", "gfx600", "").contains(", 0xf000\n"));
+    assert!(with(hsa, "gfx700", "").contains("flat_store_dword"));
+    assert!(with(hsa, "gfx700", "-flat-for-global").contains("addr64"));
+    // Without 64-bit addresses there is no choice.
+    assert!(with(hsa, "gfx803", "-flat-for-global").contains("flat_store_dword"));
+}
+
+#[test]
+fn ids_of_other_systems_have_the_vendor_of_the_triple() {
+    for (triple, id) in [
+        ("amdgcn--amdpal", "amdgcn-unknown-amdpal--gfx900"),
+        ("amdgcn-amd-amdpal", "amdgcn-amd-amdpal--gfx900"),
+        ("amdgcn-mesa-mesa3d", "amdgcn-mesa-mesa3d--gfx900"),
+        ("amdgcn--", "amdgcn-unknown-unknown--gfx900"),
+    ] {
+        let bytes = compiled(EMPTY, &options(triple, "gfx900")).bytes;
+        let notes = notes(&bytes);
+        let isa = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMD", 11)).expect("a name");
+        assert_eq!(String::from_utf8_lossy(&isa.2), id);
+        let target = format!(".amdgcn_target \"{id}\"");
+        assert_eq!(text(EMPTY, &options(triple, "gfx900")).contains(&target), triple.contains("amdpal"));
+    }
+}
+
+const PIPELINE: &str = r#"
+define amdgpu_cs void @cs(i32 inreg %x) {
+  %a = alloca [64 x i32], addrspace(5)
+  %p = getelementptr i32, ptr addrspace(5) %a, i32 %x
+  store volatile i32 %x, ptr addrspace(5) %p
+  ret void
+}
+define amdgpu_ps float @ps(float %x) "InitialPSInputAddr"="36983" {
+  ret float %x
+}
+"#;
+
+#[test]
+fn pal_metadata_as_pairs() {
+    // The hash's low half, and flags of the front end in the stage's first register.
+    let ir = format!(
+        "{PIPELINE}!amdgpu.pal.metadata = !{{!0}}\n!0 = !{{i32 268435480, i32 -782532274, i32 11274, i32 1024}}\n"
+    );
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx803")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMD", 12)).expect("pairs");
+    let pairs: Vec<(u32, u32)> = note.2.chunks(8).map(|pair| (word(pair, 0), word(pair, 4))).collect();
+    assert!(pairs.is_sorted(), "{pairs:x?}");
+    let value = |key| pairs.iter().find(|pair| pair.0 == key).map(|pair| pair.1);
+    assert_eq!(value(0x1000_0018), Some(0xd15b_814e));
+    assert_eq!(
+        value(0x2c0a).map(|v| v & 0xff_fc00),
+        Some(0x2f_0400),
+        "float mode, DX10 clamp, the given bit"
+    );
+    assert_eq!((value(0xa1b3), value(0xa1b4)), (Some(1), Some(0x9077)));
+    // Scratch of the compute stage, in bytes, and whether it is on.
+    assert_eq!((value(0x1000_004a).map(|v| v >> 4), value(0x2e13)), (Some(0x10), Some(1)));
+    assert!(value(0x1000_0026).is_some_and(|vgprs| vgprs >= 1));
+    let line = text(&ir, &options("amdgcn--amdpal", "gfx803"));
+    assert!(line.contains("\t.amd_amdgpu_pal_metadata 0x2c0a,0x2f"), "{line}");
+}
+
+#[test]
+fn pal_metadata_as_a_map() {
+    // {"amdpal.pipelines": [{".api": "Vulkan", ".registers": {0x2e12: 0x400}}]}
+    let map = r"\81\B0amdpal.pipelines\91\82\A4.api\A6Vulkan\AA.registers\81\CD\2E\12\CD\04\00";
+    let with_map = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n");
+    let empty = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"\"}}\n");
+    for (ir, given) in [(with_map.as_str(), true), (PIPELINE, false), (empty.as_str(), false)] {
+        let options = options("amdgcn--amdpal", "gfx900");
+        let bytes = compiled(ir, &options).bytes;
+        let notes = notes(&bytes);
+        let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+        let root = Document::from_msgpack(&note.2).expect("MessagePack");
+        let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+        let pipeline = &pipelines[0];
+        assert_eq!(pipeline.get(".api").and_then(Document::as_text), given.then_some("Vulkan"));
+        let stage =
+            |name| pipeline.get(".hardware_stages").and_then(|stages| stages.get(name)).expect("a stage");
+        assert_eq!(stage(".cs").get(".entry_point").and_then(Document::as_text), Some("_amdgpu_cs_main"));
+        assert_eq!(stage(".ps").get(".entry_point_symbol").and_then(Document::as_text), Some("ps"));
+        assert!(matches!(stage(".cs").get(".scratch_memory_size"), Some(Document::Int(256..=288))));
+        let Some(Document::Map(registers)) = pipeline.get(".registers") else { panic!("{root:?}") };
+        let rsrc1 = registers.iter().find(|(key, _)| *key == Document::Int(0x2e12)).map(|(_, value)| value);
+        let Some(&Document::Int(rsrc1)) = rsrc1 else { panic!("{registers:?}") };
+        assert_eq!((rsrc1 & 0x400 != 0, rsrc1 & 0x2f_0000), (given, 0x2f_0000));
+        let text = text(ir, &options);
+        assert!(text.contains("'0x2e12 (COMPUTE_PGM_RSRC1)':"), "{text}");
+    }
+    let wrong = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"\\91\\01\"}}\n");
+    assert!(gcnc::compile(wrong.as_bytes(), "test.ll", &options("amdgcn--amdpal", "gfx900")).is_err());
+}
+
+/// From version 3 of the map on, stages have members in place of registers.
+#[test]
+fn pal_metadata_of_version_3() {
+    let map = r"\82\B0amdpal.pipelines\91\80\AEamdpal.version\92\03\00";
+    let ir = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n");
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let within = |path: &[&str]| path.iter().try_fold(&pipelines[0], |node, key| node.get(key)).cloned();
+    assert_eq!(within(&[".registers"]), Some(Document::Map(Vec::new())));
+    assert_eq!(within(&[".hardware_stages", ".cs", ".scratch_en"]), Some(Document::Bool(true)));
+    assert_eq!(within(&[".hardware_stages", ".ps", ".scratch_en"]), Some(Document::Bool(false)));
+    assert_eq!(within(&[".hardware_stages", ".ps", ".excp_en"]), None);
+    let addr = |field| within(&[".graphics_registers", ".spi_ps_input_addr", field]);
+    assert_eq!(addr(".front_face_ena"), Some(Document::Bool(true)));
+    assert_eq!(addr(".persp_pull_model_ena"), Some(Document::Bool(false)));
+}
+
+/// The hardware's registers hold the addresses of shaders without their low eight bits.
+#[test]
+fn shaders_start_at_multiples_of_256() {
+    let options = options("amdgcn--amdpal", "gfx900");
+    let bytes = compiled(PIPELINE, &options).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let address = |name| file.symbols().find(|s| s.name() == Ok(name)).expect("the shader").address();
+    assert_eq!((address("cs"), address("ps")), (0, 256));
+    assert_eq!(text(PIPELINE, &options).matches(".p2align 8").count(), 2);
+}
+
+/// The text between passes keeps the metadata.
+#[test]
+fn pal_metadata_survives_as_text() {
+    let pairs = format!("{PIPELINE}!amdgpu.pal.metadata = !{{!0}}\n!0 = !{{i32 268435480, i32 7}}\n");
+    let map = format!("{PIPELINE}!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"\\80\"}}\n");
+    for ir in [pairs, map] {
+        let module = frontend::read(ir.as_bytes(), "test.ll").expect("readable").module;
+        let text = mir::text::print_program(&module, []);
+        let again = mir::text::parse_program(&text, "test").expect("readable").module;
+        assert!(module.pal_metadata.is_some());
+        assert_eq!(again.pal_metadata, module.pal_metadata);
+    }
+}
