@@ -326,7 +326,7 @@ fn comparable(document: &mut Document) {
             let shared = entries.iter().any(|(_, value)| value.as_text() == Some("DynamicSharedPointer"));
             entries.retain(|(key, _)| {
                 let key = key.as_text().unwrap_or_default();
-                !OF_METADATA.contains(&key) && !(shared && key == "IsVolatile")
+                !(OF_METADATA.contains(&key) || shared && key == "IsVolatile")
             });
             entries.iter_mut().for_each(|(_, value)| comparable(value));
         }

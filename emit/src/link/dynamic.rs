@@ -80,7 +80,7 @@ pub(super) fn is_preemptible(symbol: &Symbol<'_>, options: &LinkOptions) -> bool
     match symbol.definition {
         Definition::Undefined => true,
         Definition::Lds { .. } | Definition::Linker(_) => false,
-        _ => !options.symbolic && !(options.symbolic_functions && symbol.kind == elf::STT_FUNC),
+        _ => !(options.symbolic || options.symbolic_functions && symbol.kind == elf::STT_FUNC),
     }
 }
 

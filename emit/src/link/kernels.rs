@@ -9,7 +9,7 @@ use super::dynamic::Referent;
 use super::input::{InputObject, Place};
 use super::resolve::{Definition, Symbols};
 use crate::object::write_note;
-use mir::abi::call_graph::{self, Callee, Need, Node};
+use mir::abi::call_graph::{self, Assumed, Callee, Need, Node};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, RegisterCounts, extra_sgprs};
 use mir::abi::kernel_code::{HEADER_BYTES, STT_HSA_KERNEL};
 use mir::abi::metadata::{NOTE_NAME, NOTE_TYPE};
@@ -376,7 +376,8 @@ fn count_callees(
             }
         }
     }
-    let needs = call_graph::needs(&nodes, target.processor.numbered_sgprs());
+    let assumed = Assumed::of_version(target.code_object_version);
+    let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), assumed);
     for ((node, need), open) in nodes.iter().zip(needs).zip(open) {
         if node.is_kernel && open {
             let change = changes.entry(node.symbol.clone()).or_insert(Change { need: None, lds_bytes: 0 });

@@ -350,7 +350,7 @@ fn program_headers(
     }
     out.push(header(elf::PT_GNU_STACK, rw, (0, 0), 0, 0, 0));
     let notes = || ordered().filter(|s| s.rank == Rank::Note);
-    if let (Some(first), Some(last)) = (notes().next(), notes().last()) {
+    if let (Some(first), Some(last)) = (notes().next(), notes().next_back()) {
         let size = last.offset + last.size - first.offset;
         let align = notes().map(|s| s.align).fold(1, u64::max);
         out.push(header(elf::PT_NOTE, elf::PF_R, (first.offset, first.address), size, size, align));

@@ -202,7 +202,7 @@ fn dynamic_entries(
     let mut entries = Vec::new();
     entries.extend(tables.soname.map(|name| (elf::DT_SONAME, u64::from(name))));
     if options.symbolic {
-        entries.push((elf::DT_FLAGS, elf::DF_SYMBOLIC.0.into()));
+        entries.push((elf::DT_FLAGS, elf::DF_SYMBOLIC.0));
     }
     if !needs.relocs.is_empty() {
         entries.push((elf::DT_RELA, address(".rela.dyn")));

@@ -313,9 +313,9 @@ impl<'a> Preparer<'a> {
     }
 
     fn mask(&self, operand: &Operand) -> Result<MaskPlaces> {
-        match self.places(operand)?.as_slice() {
-            &[low] if self.f.wave == WaveSize::W32 => Ok(MaskPlaces { low, high: None }),
-            &[low, high] if self.f.wave == WaveSize::W64 => Ok(MaskPlaces { low, high: Some(high) }),
+        match *self.places(operand)?.as_slice() {
+            [low] if self.f.wave == WaveSize::W32 => Ok(MaskPlaces { low, high: None }),
+            [low, high] if self.f.wave == WaveSize::W64 => Ok(MaskPlaces { low, high: Some(high) }),
             _ => Err(Diagnostic::malformed("an operand is no mask of lanes")),
         }
     }
