@@ -116,6 +116,20 @@ pub(crate) fn isa_name(target: &Target) -> String {
     format!("amdgcn-{system}--{}", target.processor.name)
 }
 
+/// Major, minor and stepping of the processor's version, which its name spells: the last two digits, of base
+/// sixteen, are minor and stepping. A processor without a number has the generation alone.
+pub(crate) fn isa_version(target: &Target) -> [u16; 3] {
+    let digits = target.processor.name.strip_prefix("gfx").unwrap_or_default();
+    let split = digits.len().saturating_sub(2);
+    let part = |from: usize, to: usize, radix| {
+        digits.get(from..to).and_then(|digits| u16::from_str_radix(digits, radix).ok())
+    };
+    match (part(0, split, 10), part(split, split + 1, 16), part(split + 1, split + 2, 16)) {
+        (Some(major), Some(minor), Some(stepping)) => [major, minor, stepping],
+        _ => [6 + target.generation() as u16, 0, 0],
+    }
+}
+
 /// Whether the function's code has an `amd_kernel_code_t` in front.
 pub(crate) fn has_header(function: &FinalFunction, target: &Target) -> bool {
     target.os == Os::Mesa3d && function.function.call_conv == CallConv::Kernel
@@ -136,18 +150,15 @@ pub(crate) fn header(
     // (bit 19), replay (bit 22).
     let replay = u32::from(target.has(Features::XNACK));
     let properties = u32::from(packed[56]) | 1 << 17 | 1 << 19 | replay << 22;
-    let digits: Vec<u16> =
-        target.processor.name.bytes().filter_map(|b| (b as char).to_digit(16)).map(|d| d as u16).collect();
-    // `gfx900` has the digits f, 9, 0, 0.
-    let version = |n: usize| digits.get(n + 1).copied().unwrap_or(0);
+    let version = isa_version(target);
     let sgprs = if target.has(Features::SGPR_INIT_BUG) { FIXED_SGPRS } else { counts.sgprs() };
     let mut out = [0; HEADER_BYTES];
     let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &1u32.to_le_bytes());
     put(4, &2u32.to_le_bytes());
     put(8, &1u16.to_le_bytes());
-    for (at, n) in [(10, 0), (12, 1), (14, 2)] {
-        put(at, &version(n).to_le_bytes());
+    for (at, part) in [10, 12, 14].into_iter().zip(version) {
+        put(at, &part.to_le_bytes());
     }
     put(16, &(HEADER_BYTES as u64).to_le_bytes());
     put(48, &rsrc1.to_le_bytes());

@@ -514,6 +514,7 @@ mod tests {
             relocs: vec![reloc(8, 4, RelocKind::GotPcRel32Lo), reloc(16, 12, RelocKind::GotPcRel32Hi)],
             positions: Vec::new(),
             kernel: Some(crate::Kernel { descriptor, metadata }),
+            node: None,
             function: kernel,
         };
         (module, function)
