@@ -234,9 +234,8 @@ fn write_function(
         words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;
         write_code_section(out, source)?;
     }
-    let protected = source.is_kernel() && has_descriptors(target);
-    let visibility = if protected { Visibility::Protected } else { source.visibility };
-    write_binding(out, &name, source.linkage, visibility)?;
+    // Assemblers protect a kernel that has a descriptor; the descriptor has the visibility that is written.
+    write_binding(out, &name, source.linkage, source.visibility)?;
     writeln!(out, "\t.p2align {}", if source.call_conv.is_callable() { 2 } else { 8 })?;
     if legacy::has_header(function, target) {
         writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
@@ -297,13 +296,14 @@ fn write_descriptor(
     writeln!(out, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n\t.amdhsa_kernel {name}")?;
     for (field, value) in KernelDescriptor::FIELDS.iter().zip(descriptor.values()) {
         let has_fp16_overflow = target.has(Features::FP16_OVERFLOW);
-        if field.directive.is_empty() || (field.name == "fp16_ovfl" && !has_fp16_overflow) {
-            continue;
-        }
-        writeln!(out, "\t\t.amdhsa_{} {value}", field.directive)?;
-    }
-    if target.code_object_version >= 5 {
-        writeln!(out, "\t\t.amdhsa_uses_dynamic_stack {}", descriptor.uses_dynamic_stack)?;
+        let directive = match field.name {
+            "fp16_ovfl" if !has_fp16_overflow => continue,
+            // Assemblers of the time before V5 do not know it.
+            "uses_dynamic_stack" if value != 0 || target.code_object_version >= 5 => field.name,
+            _ if field.directive.is_empty() => continue,
+            _ => field.directive,
+        };
+        writeln!(out, "\t\t.amdhsa_{directive} {value}")?;
     }
     // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number
     // does.

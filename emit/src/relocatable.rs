@@ -1,7 +1,7 @@
 //! The relocatable object of a program: written directly, or, where the module has assembly of its own,
 //! through its text.
 
-use crate::{FinalFunction, object};
+use crate::{FinalFunction, assemble, object};
 use mir::ir::Module;
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -24,7 +24,9 @@ pub fn emit_object(module: &Module, functions: &[FinalFunction], target: &Target
 /// one object of.
 fn assembled(module: &Module, functions: &[FinalFunction], target: &Target) -> Result<Vec<u8>> {
     let text = crate::emit_asm(module, functions, target)?;
-    crate::assemble(&text, target).map_err(|errors| {
+    let options = assemble::Options { version_is_given: true, ..assemble::Options::default() };
+    let assembled = assemble::assemble_with(&text, target, &options);
+    assembled.map(|assembled| assembled.object).map_err(|errors| {
         let first = errors.into_iter().next();
         let error = first.unwrap_or_else(|| Diagnostic::defect("the assembler failed without a reason"));
         let line =

@@ -1,9 +1,10 @@
 //! `gcnc as`: files of assembly with directives.
 
-use super::{compile, report, status};
+use super::{compile, file_of, report, status};
+use emit::assemble::{Options, assemble_with};
 use gcnc::CompileOptions;
 use mir::isa::parse::lexer::{Lexer, Token};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -21,6 +22,9 @@ pub struct Args {
     /// Code object version where the text has no directive for it.
     #[arg(long, value_name = "N")]
     amdhsa_code_object_version: Option<u8>,
+    /// Folder of files that the text includes, behind that of the text.
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<PathBuf>,
     /// Output file; `-` is standard output.
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -48,20 +52,39 @@ pub fn main(args: &Args) -> i32 {
         Ok(target) => target,
         Err(error) => return report(&name, &error),
     };
-    let object = match emit::assemble(&text, &target) {
-        Ok(object) => object,
+    let read_file = |name: &str| read_included(name, &args.input, &args.include);
+    let options =
+        Options { read_file: Some(&read_file), version_is_given: args.amdhsa_code_object_version.is_some() };
+    let assembled = match assemble_with(&text, &target, &options) {
+        Ok(assembled) => assembled,
         Err(errors) => {
             return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
         }
     };
+    assembled.printed.iter().for_each(|text| println!("{text}"));
+    for warning in &assembled.warnings {
+        let place = warning.location.as_ref();
+        let place = place.map_or_else(|| name.clone(), |at| format!("{}:{}", file_of(at, &name), at.line));
+        eprintln!("gcnc: warning: {place}: {warning}");
+    }
     let output = args.output.clone().unwrap_or_else(|| args.input.with_extension("o"));
-    match compile::write(&output, &object) {
+    match compile::write(&output, &assembled.object) {
         Ok(()) => status::OK,
         Err(error) => {
             eprintln!("gcnc: error: {}: {error}", output.display());
             status::REFUSED
         }
     }
+}
+
+/// The contents of the file that the text in `source` calls `name`: relative to the folder of `source`, then to
+/// each of `folders`.
+fn read_included(name: &str, source: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
+    let own = source.parent().unwrap_or(Path::new(""));
+    let candidates = std::iter::once(own).chain(folders.iter().map(PathBuf::as_path));
+    let found = candidates.map(|folder| folder.join(name)).find(|path| path.is_file());
+    let Some(path) = found else { return Err("there is no such file".to_owned()) };
+    std::fs::read(path).map_err(|error| error.to_string())
 }
 
 /// The processor that `.amdgcn_target` in `text` names, or `.amd_amdgpu_isa`, by the name that V2 has for it.

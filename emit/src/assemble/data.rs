@@ -1,67 +1,273 @@
-//! Data directives: numbers, strings, space, alignment.
+//! Data directives: numbers, strings, space, alignment, relocations, contents of files.
 
-use super::{Assembler, MAX_SECTION_BYTES, Patch, PatchKind, Place, Result, end, fail};
+use super::directive::Directive;
+use super::section::comma;
+use super::{Assembler, MAX_SECTION_BYTES, Patch, PatchKind, Place, Result, Value, fail};
+use crate::object::reloc;
 use mir::isa::parse::lexer::{Lexer, Token};
 
+/// A relocation that the text asks for.
+#[derive(Clone, Debug)]
+pub struct Reloc<'a> {
+    /// Its place: a number counts from the start of the section, an address is one of this object.
+    pub offset: Value<'a>,
+    /// `R_AMDGPU_*`.
+    pub kind: u32,
+    /// Symbol and addend; none for a relocation without a symbol.
+    pub value: Option<Value<'a>>,
+}
+
 impl<'a> Assembler<'a, '_> {
-    /// Obeys data directive `name`; false where there is none of this name.
+    /// Obeys a data directive up to the end of the line, which the caller checks.
     pub(super) fn data_directive(
         &mut self,
-        name: &'a str,
+        directive: Directive,
         lexer: &mut Lexer<'a>,
         line: u32,
         at: usize,
-    ) -> Result<bool> {
-        match name {
-            ".byte" => self.numbers(1, lexer, line)?,
-            ".short" | ".2byte" | ".hword" | ".half" | ".value" => self.numbers(2, lexer, line)?,
-            ".long" | ".4byte" | ".int" | ".word" => self.numbers(4, lexer, line)?,
-            ".quad" | ".8byte" => self.numbers(8, lexer, line)?,
-            ".ascii" => self.strings(lexer, false)?,
-            ".asciz" | ".string" => self.strings(lexer, true)?,
-            ".zero" | ".space" | ".skip" => {
+    ) -> Result {
+        match directive {
+            Directive::Integers(width) => self.numbers(width, lexer, line),
+            Directive::WideIntegers => self.wide_numbers(lexer),
+            Directive::Floats(width) => self.floats(width, lexer),
+            Directive::Leb(signed) => self.leb(signed, lexer, line),
+            Directive::Strings(terminated) => self.strings(lexer, terminated),
+            Directive::Base64 => self.base64(lexer),
+            Directive::Space => {
                 let count_at = lexer.start;
-                let count = self.constant(lexer)?;
+                let count = self.number_here(lexer, line)?;
                 let fill = if lexer.skip(b',') { self.constant(lexer)? } else { 0 };
-                self.fill(count, 1, fill, count_at)?;
+                self.fill(count, 1, fill, count_at)
             }
-            ".fill" => {
-                let count = self.constant(lexer)?;
+            Directive::Units(size) => {
+                let count_at = lexer.start;
+                let count = self.number_here(lexer, line)?;
+                let value = if lexer.skip(b',') { self.constant(lexer)? } else { 0 };
+                self.fill(count, size.into(), value, count_at)
+            }
+            Directive::Fill => {
+                let count = self.number_here(lexer, line)?;
                 let size_at = lexer.start;
                 let size = if lexer.skip(b',') { self.constant(lexer)? } else { 1 };
                 let value = if lexer.skip(b',') { self.constant(lexer)? } else { 0 };
                 match usize::try_from(size) {
-                    Ok(size @ 0..=8) => self.fill(count, size, value, at)?,
-                    _ => return fail(size_at, "element size is not 0 to 8"),
+                    Ok(size @ 0..=8) => self.fill(count, size, value, at),
+                    _ => fail(size_at, "element size is not 0 to 8"),
                 }
             }
-            ".p2align" | ".align" | ".balign" => {
-                let value_at = lexer.start;
-                let value = self.constant(lexer)?;
-                let align = match (name, u64::try_from(value)) {
-                    (".p2align", Ok(power @ 0..=31)) => 1 << power,
-                    (".balign" | ".align", Ok(0)) => 1,
-                    (".balign" | ".align", Ok(align)) if align.is_power_of_two() && align < 1 << 32 => align,
-                    _ => return fail(value_at, format!("invalid alignment {value}")),
-                };
-                let (mut fill, mut most) = (None, u64::MAX);
-                if lexer.skip(b',') {
-                    if lexer.token != Token::Op(b',') {
-                        fill = Some(self.constant(lexer)? as u8);
-                    }
-                    if lexer.skip(b',') {
-                        most = self.constant(lexer)?.try_into().unwrap_or(0);
-                    }
-                }
-                let size = self.section().size();
-                if size.next_multiple_of(align) - size <= most {
-                    self.align(align, fill, value_at)?;
-                }
-            }
-            _ => return Ok(false),
+            Directive::Align(power, unit) => self.align_directive(power, unit, lexer),
+            Directive::Origin => self.org(lexer, line),
+            Directive::Relocation => self.reloc(lexer, line),
+            Directive::BinaryFile => self.incbin(lexer),
+            _ => fail(at, "the directive holds no data"),
         }
-        end(lexer)?;
-        Ok(true)
+    }
+
+    /// `.align` and its kin: `alignment [, [fill] [, most bytes]]`.
+    fn align_directive(&mut self, power: bool, unit: u8, lexer: &mut Lexer<'a>) -> Result {
+        let value_at = lexer.start;
+        let value = self.constant(lexer)?;
+        let align = match u64::try_from(value) {
+            Ok(value @ 0..=31) if power => 1 << value,
+            Ok(0) => 1,
+            Ok(value) if !power && value.is_power_of_two() && value < 1 << 32 => value,
+            _ => return fail(value_at, format!("invalid alignment {value}")),
+        };
+        let (mut fill, mut most) = (None, u64::MAX);
+        if lexer.skip(b',') {
+            if lexer.token != Token::Op(b',') {
+                fill = Some(self.constant(lexer)?.to_le_bytes());
+            }
+            if lexer.skip(b',') {
+                most = self.constant(lexer)?.try_into().unwrap_or(0);
+            }
+        }
+        let size = self.section().size();
+        if size.next_multiple_of(align) - size > most {
+            return Ok(());
+        }
+        let fill = fill.as_ref().map(|bytes| &bytes[..usize::from(unit)]);
+        self.align(align, fill, value_at)
+    }
+
+    /// `.org place [, fill]`: goes on at a later offset of the section.
+    fn org(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result {
+        let at = lexer.start;
+        let value = self.value(lexer, line)?;
+        let fill = if lexer.skip(b',') { self.constant(lexer)? } else { 0 };
+        let target = self.target;
+        let sum = self.symbols.evaluate(&value, &target).or_else(|message| fail(at, message))?;
+        let offset = match (self.symbols.place(&sum), sum.plus, sum.minus) {
+            (Some(place), ..) if place.section == self.current => place.offset as i64,
+            (None, None, None) => sum.constant,
+            _ => return fail(at, "expected an offset or a place of this section"),
+        };
+        let distance = offset.checked_sub(self.section().size() as i64).filter(|&distance| distance >= 0);
+        let Some(distance) = distance else {
+            return fail(at, format!("offset {offset} is behind this place"));
+        };
+        self.fill(distance, 1, fill, at)
+    }
+
+    /// `.reloc place, R_AMDGPU_NAME [, expression]`.
+    fn reloc(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result {
+        let offset = self.value(lexer, line)?;
+        comma(lexer)?;
+        let Token::Name(name) = lexer.token else {
+            return fail(lexer.start, "expected the name of a relocation");
+        };
+        let kind = match name {
+            "BFD_RELOC_NONE" => Some(reloc::NONE),
+            "BFD_RELOC_32" => Some(reloc::ABS32),
+            "BFD_RELOC_64" => Some(reloc::ABS64),
+            _ => name.strip_prefix("R_AMDGPU_").and_then(reloc::by_name),
+        };
+        let Some(kind) = kind else { return fail(lexer.start, format!("unknown relocation {name}")) };
+        lexer.step();
+        let value = if lexer.skip(b',') { Some(self.value(lexer, line)?) } else { None };
+        self.relocs.push(Reloc { offset, kind, value });
+        Ok(())
+    }
+
+    /// `.incbin "file" [, skipped bytes [, most bytes]]`.
+    fn incbin(&mut self, lexer: &mut Lexer<'a>) -> Result {
+        let at = lexer.start;
+        let Token::Str(name) = lexer.token else { return fail(at, "expected the name of a file") };
+        let name = unescape(name).or_else(|message| fail(at, message))?;
+        lexer.step();
+        let (mut skip, mut most) = (0, usize::MAX);
+        let bounds_at = lexer.start;
+        let count = |value: i64| {
+            usize::try_from(value).map_or_else(|_| fail(bounds_at, "a count of bytes is negative"), Ok)
+        };
+        if lexer.skip(b',') {
+            if lexer.token != Token::Op(b',') {
+                skip = count(self.constant(lexer)?)?;
+            }
+            if lexer.skip(b',') {
+                most = count(self.constant(lexer)?)?;
+            }
+        }
+        let bytes = self.read_file(&String::from_utf8_lossy(&name), at)?;
+        let bytes = bytes.get(skip..).unwrap_or_default();
+        let bytes = &bytes[..bytes.len().min(most)];
+        self.room(bytes.len() as u64, at)?;
+        self.section().data.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Appends integers of sixteen bytes.
+    fn wide_numbers(&mut self, lexer: &mut Lexer<'a>) -> Result {
+        loop {
+            let at = lexer.start;
+            let negative = lexer.skip(b'-');
+            // The lexer's numbers are of 64 bits; a longer one is read from its text.
+            let text = lexer.text();
+            let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+                Some(digits) => u128::from_str_radix(digits, 16),
+                None => text.parse(),
+            };
+            let Ok(value) = value else { return fail(at, "expected a number of at most 128 bits") };
+            lexer.step();
+            self.room(16, at)?;
+            let value = if negative { value.wrapping_neg() } else { value };
+            self.section().data.extend_from_slice(&value.to_le_bytes());
+            if !lexer.skip(b',') {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Appends floating-point numbers.
+    fn floats(&mut self, width: u8, lexer: &mut Lexer<'a>) -> Result {
+        if lexer.at_end() {
+            return Ok(());
+        }
+        loop {
+            let at = lexer.start;
+            let negative = lexer.skip(b'-');
+            if !negative {
+                lexer.skip(b'+');
+            }
+            // The text is rounded once, to the width that is asked for.
+            let digits = match lexer.token {
+                Token::Int(_) | Token::Float(_) => lexer.text(),
+                Token::Name(name) if name.eq_ignore_ascii_case("nan") => "nan",
+                Token::Name(name) if ["inf", "infinity"].iter().any(|n| name.eq_ignore_ascii_case(n)) => {
+                    "inf"
+                }
+                _ => return fail(at, "expected a floating-point number"),
+            };
+            let bits = match width {
+                4 => {
+                    digits.parse::<f32>().map(|v| if v.is_nan() { u32::MAX >> 1 } else { v.to_bits() }.into())
+                }
+                _ => digits.parse::<f64>().map(|v| if v.is_nan() { u64::MAX >> 1 } else { v.to_bits() }),
+            };
+            let Ok(bits) = bits else { return fail(at, "expected a decimal floating-point number") };
+            let bits = bits | u64::from(negative) << (8 * width - 1);
+            lexer.step();
+            self.room(width.into(), at)?;
+            self.section().data.extend_from_slice(&bits.to_le_bytes()[..usize::from(width)]);
+            if !lexer.skip(b',') {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Appends LEB128 numbers, which must be known here: their sizes depend on them.
+    fn leb(&mut self, signed: bool, lexer: &mut Lexer<'a>, line: u32) -> Result {
+        loop {
+            let at = lexer.start;
+            let mut value = self.number_here(lexer, line)?;
+            self.room(10, at)?;
+            loop {
+                let low = value as u8 & 0x7f;
+                // Without a sign, a negative number is a large one.
+                value = if signed { value >> 7 } else { (value as u64 >> 7) as i64 };
+                let last = match (signed, value) {
+                    (_, 0) => !signed || low & 0x40 == 0,
+                    (true, -1) => low & 0x40 != 0,
+                    _ => false,
+                };
+                self.section().data.push(if last { low } else { low | 0x80 });
+                if last {
+                    break;
+                }
+            }
+            if !lexer.skip(b',') {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads an expression whose value is known here; differences of labels are.
+    fn number_here(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result<i64> {
+        let at = lexer.start;
+        let value = self.value(lexer, line)?;
+        if let Some(constant) = value.expr.constant() {
+            return Ok(constant);
+        }
+        let target = self.target;
+        match self.symbols.evaluate(&value, &target) {
+            Ok(sum) if sum.plus.is_none() && sum.minus.is_none() => Ok(sum.constant),
+            _ => fail(at, "expected an absolute expression"),
+        }
+    }
+
+    /// Appends the bytes of strings in base 64.
+    fn base64(&mut self, lexer: &mut Lexer<'a>) -> Result {
+        loop {
+            let at = lexer.start;
+            let Token::Str(text) = lexer.token else { return fail(at, "expected a string") };
+            let bytes = from_base64(text).map_or_else(|| fail(at, "this is not base 64"), Ok)?;
+            self.room(bytes.len() as u64, at)?;
+            self.section().data.extend(bytes);
+            lexer.step();
+            if !lexer.skip(b',') {
+                return Ok(());
+            }
+        }
     }
 
     /// Appends expressions of `width` bytes each.
@@ -72,6 +278,15 @@ impl<'a> Assembler<'a, '_> {
         loop {
             let at = lexer.start;
             let value = self.value(lexer, line)?;
+            let section = self.section();
+            if section.is_nobits() && value.expr.constant() == Some(0) && section.size() < MAX_SECTION_BYTES {
+                // Zeros are what such a section holds.
+                section.nobits_size += u64::from(width);
+                if lexer.skip(b',') {
+                    continue;
+                }
+                return Ok(());
+            }
             self.room(u64::from(width), at)?;
             let bits = 8 * u32::from(width);
             match value.expr.constant() {
@@ -94,16 +309,21 @@ impl<'a> Assembler<'a, '_> {
     }
 
     fn strings(&mut self, lexer: &mut Lexer<'a>, terminated: bool) -> Result {
+        if lexer.at_end() {
+            return Ok(());
+        }
         loop {
             let Token::Str(text) = lexer.token else { return fail(lexer.start, "expected a string") };
             let bytes = unescape(text).or_else(|message| fail(lexer.start, message))?;
             self.room(bytes.len() as u64 + 1, lexer.start)?;
             self.section().data.extend(bytes);
-            if terminated {
+            lexer.step();
+            // Strings without a comma between are one.
+            let joined = matches!(lexer.token, Token::Str(_));
+            if terminated && !joined {
                 self.section().data.push(0);
             }
-            lexer.step();
-            if !lexer.skip(b',') {
+            if !joined && !lexer.skip(b',') {
                 return Ok(());
             }
         }
@@ -186,6 +406,28 @@ pub(super) fn unescape(text: &str) -> std::result::Result<Vec<u8>, &'static str>
     Ok(out)
 }
 
+/// The bytes that base 64 stands for; `None` for what is not complete.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.trim_end_matches('=');
+    if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    for group in digits.as_bytes().chunks(4) {
+        let mut word = 0u32;
+        for i in 0..4 {
+            let digit = match group.get(i) {
+                Some(digit) => DIGITS.iter().position(|d| d == digit)?,
+                None => 0,
+            };
+            word = word << 6 | digit as u32;
+        }
+        out.extend_from_slice(&word.to_be_bytes()[1..group.len()]);
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +435,10 @@ mod tests {
     #[test]
     fn escapes() {
         assert_eq!(unescape(r#"a\n\"\\\101\x4a\0008"#), Ok(b"a\n\"\\AJ\x008".to_vec()));
+        assert_eq!(from_base64("YWJjZA=="), Some(b"abcd".to_vec()));
+        assert!(
+            from_base64("YQ=").is_none() && from_base64("Y===").is_none() && from_base64("Y?==").is_none()
+        );
         assert!(unescape(r"\q").is_err() && unescape(r"\777").is_err() && unescape(r"\x").is_err());
     }
 }

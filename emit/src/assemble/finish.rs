@@ -1,44 +1,66 @@
 //! The end of a file: symbol values, patches, relocations, descriptors, the ELF symbol table.
 
+use super::data::Reloc;
+use super::macros::File;
 use super::symbols::{Base, Definition, Sum, SymbolId};
 use super::{Assembler, Errors, Origin, Patch, PatchKind, Place};
 use crate::object::elf::{self, ElfSymbol, ElfSymbolId, Relocation, SectionId};
 use crate::object::{code_reloc, reloc};
 use mir::abi::descriptor::ENTRY_OFFSET_BYTES;
 use mir::diag::SourceLocation;
+use mir::isa::parse::expr::Specifier;
 use mir::{Diagnostic, Result};
 use object::elf as raw;
 use rustc_hash::FxHashMap;
 
+/// The first two dwords of the scratch buffer resource, which drivers without HSA put into the code.
+const SCRATCH_RESOURCE: [&str; 2] = ["SCRATCH_RSRC_DWORD0", "SCRATCH_RSRC_DWORD1"];
+
+/// What the names of the assembler's own symbols begin with.
+const PREDEFINED: &str = ".amdgcn.";
+
+/// Whether a symbol of this name can be no other object's.
+fn is_private(name: &str) -> bool {
+    // No source can write a name with a blank: it is the assembler's own.
+    name.starts_with(".L") || name.starts_with(' ') || name.starts_with(PREDEFINED)
+}
+
 /// A relocation before symbols have their numbers in the object.
 struct Pending {
     place: Place,
-    symbol: SymbolId,
+    /// `None` is the absent symbol of number 0.
+    symbol: Option<SymbolId>,
     kind: u32,
     addend: i64,
 }
 
 impl<'a> Assembler<'a, '_> {
-    /// Everything that had to wait for the end, then the object's bytes. `text` is the text that was read.
-    pub(super) fn finish(mut self, text: &str) -> std::result::Result<Vec<u8>, Errors> {
+    /// Everything that had to wait for the end, then the object's bytes. `files` are the texts that were read.
+    pub(super) fn finish(mut self, files: &[File<'_>]) -> std::result::Result<Vec<u8>, Errors> {
         let mut errors = Vec::new();
-        let lines: Vec<&str> = text.lines().collect();
+        let lines: Vec<Vec<&str>> = files.iter().map(|file| file.text.lines().collect()).collect();
         let mut note = |(origin, message): (Origin, String)| {
-            let line = lines.get(origin.line.saturating_sub(1) as usize).copied().unwrap_or_default();
-            let column = line.get(..origin.at).map_or(0, |before| before.chars().count() as u32 + 1);
-            let location = SourceLocation { file: String::new(), line: origin.line, column };
+            let lines = lines.get(origin.file as usize);
+            let line = lines.and_then(|lines| lines.get(origin.line.saturating_sub(1) as usize));
+            let before = line.and_then(|line| line.get(..origin.at));
+            let column = before.map_or(0, |before| before.chars().count() as u32 + 1);
+            let file = files.get(origin.file as usize).map_or_else(String::new, |file| file.name.clone());
+            let location = SourceLocation { file, line: origin.line, column };
             errors.push(Diagnostic::malformed(message).located(location));
         };
         if let Some(kernel) = &self.open_kernel {
             note((kernel.origin, "missing .end_amdhsa_kernel".to_owned()));
         }
         if let Some(open) = &self.open_metadata {
-            let line = open.lines.first().map_or(0, |(line, _)| line - 1);
-            note((Origin { line, at: 0 }, format!("missing {}", open.form.end())));
+            note((open.origin, format!("missing {}", open.kind.end)));
         }
         if let Some(header) = &self.open_header {
             note((header.origin, "missing .end_amd_kernel_code_t".to_owned()));
         }
+        if let Err(error) = self.settle_target() {
+            note(error);
+        }
+        self.join_subsections();
         let target = self.target;
         if let Err(error) = self.symbols.resolve(&target) {
             note(error);
@@ -66,6 +88,11 @@ impl<'a> Assembler<'a, '_> {
             }
             if let Err(message) = self.entry(&kernel, &mut pending) {
                 note((kernel.origin, message));
+            }
+        }
+        for reloc in std::mem::take(&mut self.relocs) {
+            if let Err(message) = self.asked_relocation(&reloc, &mut pending) {
+                note((reloc.offset.origin, message));
             }
         }
         let sizes = self.sizes(&mut note);
@@ -123,9 +150,17 @@ impl<'a> Assembler<'a, '_> {
             Some(_) => return Err("the difference of addresses of two sections".to_owned()),
         };
         let kind = match (part, relative, width) {
-            (Some(part), false, 4) => code_reloc(part),
-            // A plain symbol in an instruction is relative to its place.
-            (None, false, 4) if patch.kind == PatchKind::Literal => reloc::REL32,
+            (Some(Specifier::Code(part)), false, 4 | 8) => code_reloc(part),
+            (Some(Specifier::GotPcRel), false, 4 | 8) => reloc::GOTPCREL,
+            (Some(Specifier::Rel64), false, 8) => reloc::REL64,
+            (Some(Specifier::Abs64), false, 8) => reloc::ABS64,
+            (None, false, 4) if patch.kind == PatchKind::Literal => {
+                // A plain symbol in an instruction is relative to its place, but for the driver's constants.
+                match SCRATCH_RESOURCE.contains(&&*self.symbols.of(symbol).name) {
+                    true => reloc::ABS32_LO,
+                    false => reloc::REL32,
+                }
+            }
             (None, false, 4) => reloc::ABS32,
             (None, false, 8) => reloc::ABS64,
             (None, true, 4) => reloc::REL32,
@@ -133,10 +168,41 @@ impl<'a> Assembler<'a, '_> {
             _ => return Err(format!("no relocation of {width} bytes for this expression")),
         };
         let of = self.symbols.of(symbol);
-        if of.name.starts_with(".L") && matches!(of.definition, Definition::Undefined) {
+        if is_private(&of.name) && matches!(of.definition, Definition::Undefined) {
             return Err(format!("symbol {} is not defined", of.name));
         }
-        pending.push(Pending { place, symbol, kind, addend });
+        pending.push(Pending { place, symbol: Some(symbol), kind, addend });
+        Ok(())
+    }
+
+    /// A relocation that the text asks for.
+    fn asked_relocation(
+        &mut self,
+        reloc: &Reloc<'a>,
+        pending: &mut Vec<Pending>,
+    ) -> std::result::Result<(), String> {
+        let target = self.target;
+        let sum = self.symbols.evaluate(&reloc.offset, &target)?;
+        let place = match (self.symbols.place(&sum), sum.plus, sum.minus) {
+            (Some(place), ..) => place,
+            (None, None, None) => Place { offset: sum.constant as u64, ..reloc.offset.here },
+            _ => return Err("expected an offset or a place of this object".to_owned()),
+        };
+        let width = reloc::width_bytes(reloc.kind) as u64;
+        let end = place.offset.checked_add(width);
+        if end.is_none_or(|end| end > self.image.sections[place.section.0].data.len() as u64) {
+            return Err("the relocation is outside of its section".to_owned());
+        }
+        let value = match &reloc.value {
+            None => Sum::default(),
+            Some(value) => self.symbols.evaluate(value, &target)?,
+        };
+        let symbol = match value {
+            Sum { plus: Some((symbol, None)), minus: None, .. } => Some(symbol),
+            Sum { plus: None, minus: None, .. } => None,
+            _ => return Err("expected a symbol and a number".to_owned()),
+        };
+        pending.push(Pending { place, symbol, kind: reloc.kind, addend: value.constant });
         Ok(())
     }
 
@@ -187,7 +253,12 @@ impl<'a> Assembler<'a, '_> {
             self.store(place, &distance.to_le_bytes());
             return Ok(());
         }
-        pending.push(Pending { place, symbol: code, kind: reloc::REL64, addend: ENTRY_OFFSET_BYTES as i64 });
+        pending.push(Pending {
+            place,
+            symbol: Some(code),
+            kind: reloc::REL64,
+            addend: ENTRY_OFFSET_BYTES as i64,
+        });
         Ok(())
     }
 
@@ -220,10 +291,13 @@ impl<'a> Assembler<'a, '_> {
     /// `.L` stay out of the table.
     fn symbol_table(&mut self, pending: Vec<Pending>, sizes: &[u64]) -> Result<()> {
         let mut used = vec![false; self.symbols.all.len()];
-        pending.iter().for_each(|p| used[p.symbol.0] = true);
+        pending.iter().filter_map(|p| p.symbol).for_each(|symbol| used[symbol.0] = true);
         let mut numbers: Vec<Option<ElfSymbolId>> = vec![None; self.symbols.all.len()];
         for (i, symbol) in self.symbols.all.iter().enumerate() {
-            let private = symbol.name.starts_with(".L") || symbol.name.starts_with(' ');
+            if symbol.predefined {
+                continue;
+            }
+            let private = is_private(&symbol.name);
             let place = match symbol.definition {
                 Definition::Label(place) => elf::Place::Defined(place.section, place.offset),
                 Definition::Value(sum) => match (sum.plus, self.symbols.place(&sum)) {
@@ -237,7 +311,13 @@ impl<'a> Assembler<'a, '_> {
                     }
                 },
                 Definition::Common(align) => elf::Place::Common(align),
-                Definition::Undefined if used[i] || symbol.binding == Some(raw::STB_WEAK) => {
+                Definition::Lds(align) => elf::Place::Lds(align),
+                // A directive about a symbol makes it known.
+                Definition::Undefined
+                    if used[i]
+                        || symbol.binding.is_some_and(|binding| binding != raw::STB_LOCAL)
+                        || symbol.visibility != raw::STV_DEFAULT =>
+                {
                     elf::Place::Undefined
                 }
                 _ => continue,
@@ -254,7 +334,7 @@ impl<'a> Assembler<'a, '_> {
             if private && undefined {
                 return Err(Diagnostic::malformed(format!("symbol {} is not defined", symbol.name)));
             }
-            if private {
+            if private && !symbol.name.starts_with(PREDEFINED) {
                 continue;
             }
             let default = if undefined { raw::STB_GLOBAL } else { raw::STB_LOCAL };
@@ -269,6 +349,12 @@ impl<'a> Assembler<'a, '_> {
         }
         let mut section_symbols: FxHashMap<SectionId, ElfSymbolId> = FxHashMap::default();
         for Pending { place, symbol, kind, mut addend } in pending {
+            let Some(symbol) = symbol else {
+                let symbol = elf::ABSENT_SYMBOL;
+                let relocation = Relocation { offset: place.offset, symbol, kind, addend };
+                self.image.sections[place.section.0].relocations.push(relocation);
+                continue;
+            };
             let data = &self.symbols.all[symbol.0];
             let local = data.binding.is_none_or(|binding| binding == raw::STB_LOCAL);
             let number = match data.definition {

@@ -4,7 +4,8 @@
 //! them, and what the linker has to fill in; labels are the text's own, so branches inside are settled here.
 
 use super::symbols::{Base, Definition};
-use super::{Assembler, Patch, PatchKind, macros, without_block_comments};
+use super::{Assembler, Options, Patch, PatchKind, macros, without_block_comments};
+use mir::isa::parse::expr::Specifier;
 use mir::machine::{Inst, RelocKind};
 use mir::target::Target;
 use mir::{Diagnostic, ErrorKind};
@@ -42,7 +43,7 @@ pub type Fault = (u32, Box<Diagnostic>);
 pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
     let text = without_block_comments(text);
     let arena = bumpalo::Bump::new();
-    let mut assembler = Assembler::new(target);
+    let mut assembler = Assembler::new(target, Options::default());
     assembler.collected = Some(Vec::new());
     let start = assembler.current;
     let mut expander = macros::Expander::new(&arena, &text);
@@ -61,7 +62,7 @@ pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
             return Err(other(number));
         }
     }
-    if let Some((line, message)) = expander.unfinished() {
+    if let Some((_, line, message)) = expander.unfinished() {
         return Err((line, Diagnostic::new(ErrorKind::Malformed, message)));
     }
     assembler.fragment()
@@ -108,7 +109,7 @@ impl<'a> Assembler<'a, '_> {
             Some(_) => return Err("the difference of addresses of two sections".to_owned()),
         };
         let kind = match (part, relative) {
-            (Some(part), false) => part,
+            (Some(Specifier::Code(part)), false) => part,
             (None, true) => RelocKind::Rel32Lo,
             // A plain symbol in an instruction is relative to its place.
             (None, false) if patch.kind == PatchKind::Literal => RelocKind::Rel32Lo,

@@ -68,6 +68,12 @@ impl<'a> Kernel<'a> {
         self.fields.push((field, value));
         Ok(())
     }
+
+    /// Applies `change` to every place in it.
+    pub fn each_place(&mut self, change: &mut impl FnMut(&mut Place)) {
+        change(&mut self.place);
+        self.fields.iter_mut().for_each(|(_, value)| change(&mut value.here));
+    }
 }
 
 impl<'a> Assembler<'a, '_> {
@@ -118,9 +124,9 @@ impl<'a> Assembler<'a, '_> {
         }
         let (mut vgprs, mut sgprs) = (0, 0);
         let (mut vcc, mut flat_scratch) = (true, true);
-        // Code that does not say runs with replay on, too.
-        let mut xnack = target.has(Features::XNACK_SUPPORTED) && !self.without_xnack;
-        let mut user_sgprs_given = false;
+        // On, or on and off: code that does not say runs with replay on, too.
+        let mut xnack = target.has(Features::XNACK);
+        let mut user_sgprs_given = None;
         for (field, value) in &kernel.fields {
             let wrong = |message: String| (value.origin, message);
             let sum = self.symbols.evaluate(value, &target).map_err(wrong)?;
@@ -148,7 +154,12 @@ impl<'a> Assembler<'a, '_> {
                 Field::ReserveXnackMask => xnack = flag()?,
                 Field::Bits(i) => {
                     let bits = &KernelDescriptor::FIELDS[i];
-                    user_sgprs_given |= bits.name == "user_sgpr_count";
+                    if bits.name == "user_sgpr_count" {
+                        user_sgprs_given = Some(value.origin);
+                    }
+                    if bits.name == "fp16_ovfl" && !target.has(Features::FP16_OVERFLOW) {
+                        return Err(wrong(format!("fp16_overflow does not exist on {target}")));
+                    }
                     if bits.width < 32 && number >> bits.width != 0 {
                         return Err(wrong(format!("value {number} does not fit {} bits", bits.width)));
                     }
@@ -156,8 +167,13 @@ impl<'a> Assembler<'a, '_> {
                 }
             }
         }
-        if !user_sgprs_given {
-            values[index("user_sgpr_count")] = user_sgprs(&values);
+        let (count, enabled) = (index("user_sgpr_count"), user_sgprs(&values));
+        match user_sgprs_given {
+            None => values[count] = enabled,
+            Some(origin) if values[count] < enabled => {
+                return Err((origin, format!("{} user SGPRs, {enabled} are enabled", values[count])));
+            }
+            Some(_) => {}
         }
         let wrong = |message| (kernel.origin, message);
         let extra = extra_sgprs(&target, vcc, flat_scratch, xnack);

@@ -5,10 +5,10 @@
 //!
 //! Source: AMDGPU usage guide, "HSA Code Object Directives"; what llvm-mc 14 accepts.
 
-use super::directive::{comma, symbol_name};
+use super::section::comma;
 use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, at, end, fail};
 use crate::object::{legacy, v2, write_note};
-use mir::abi::kernel_code::{HEADER_BYTES, KernelCode, STT_HSA_KERNEL, v2_processor};
+use mir::abi::kernel_code::{HEADER_BYTES, KernelCode, v2_processor};
 use mir::abi::metadata_v2::{
     NOTE_ISA_NAME, NOTE_ISA_VERSION, NOTE_NAME, NOTE_VERSION, VENDOR_AND_ARCHITECTURE,
 };
@@ -33,44 +33,15 @@ pub(super) struct Header<'a> {
 }
 
 impl<'a> Assembler<'a, '_> {
-    /// Obeys directive `name` if it is one of these.
-    pub(super) fn v2_directive(
-        &mut self,
-        name: &str,
-        lexer: &mut Lexer<'a>,
-        line: u32,
-        name_at: usize,
-    ) -> Result<bool> {
-        match name {
-            ".amd_kernel_code_t" => {
-                end(lexer)?;
-                self.begin_header(Origin { line, at: name_at })?;
-            }
-            ".amdgpu_hsa_kernel" => {
-                let (kernel, _) = symbol_name(lexer)?;
-                end(lexer)?;
-                let id = self.symbols.get(kernel);
-                self.symbols.of(id).kind = raw::SymbolType(STT_HSA_KERNEL);
-            }
-            ".hsatext" => {
-                end(lexer)?;
-                let section = self.section_called(Cow::Borrowed(".hsatext"));
-                self.image.sections[section.0].flags = raw::SHF_ALLOC | raw::SHF_EXECINSTR;
-                self.switch_to(section);
-            }
-            ".hsa_code_object_version" if self.is_hsa() => {
-                let major = self.note_number(lexer)?;
-                comma(lexer)?;
-                let minor = self.note_number(lexer)?;
-                end(lexer)?;
-                self.target.code_object_version = 2;
-                self.add_note(NOTE_VERSION, &v2::version([major, minor]))?;
-            }
-            ".hsa_code_object_isa" if self.is_hsa() => self.isa_directive(lexer)?,
-            ".amd_amdgpu_isa" => self.isa_name_directive(lexer)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// `.hsa_code_object_version major, minor`: of V2 as a whole; the object becomes one.
+    pub(super) fn first_version_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
+        let major = self.note_number(lexer)?;
+        comma(lexer)?;
+        let minor = self.note_number(lexer)?;
+        end(lexer)?;
+        self.target.code_object_version = 2;
+        self.stated.version = Some(2);
+        self.add_note(NOTE_VERSION, &v2::version([major, minor]))
     }
 
     fn note_number(&mut self, lexer: &mut Lexer<'a>) -> Result<u32> {
@@ -80,7 +51,7 @@ impl<'a> Assembler<'a, '_> {
     }
 
     /// `.hsa_code_object_isa [major, minor, stepping, "vendor", "architecture"]`.
-    fn isa_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
+    pub(super) fn first_isa_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
         let mut version = self.target.processor.isa_version().map(u32::from);
         let mut names = VENDOR_AND_ARCHITECTURE;
         if !lexer.at_end() {
@@ -97,7 +68,7 @@ impl<'a> Assembler<'a, '_> {
     }
 
     /// `.amd_amdgpu_isa "amdgcn-amd-amdhsa--gfx901"`: the processor must be the target's; of V2 the name tells about replay.
-    fn isa_name_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
+    pub(super) fn isa_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
         let place = lexer.start;
         let text = string(lexer)?;
         end(lexer)?;
@@ -132,7 +103,7 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
-    fn begin_header(&mut self, origin: Origin) -> Result {
+    pub(super) fn begin_header(&mut self, origin: Origin) -> Result {
         let section = self.section();
         if section.is_nobits() || section.size() > MAX_SECTION_BYTES {
             return fail(origin.at, "no room for an amd_kernel_code_t in this section");

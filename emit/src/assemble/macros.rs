@@ -1,27 +1,29 @@
 //! Macros, repetitions, conditionals and numbered labels: what makes other lines out of the lines of a file.
 //!
-//! An [`Expander`] gives the assembler one line after the other. It keeps a stack of texts: the file, and in
-//! it the bodies that are being expanded, each written once with its arguments in place. Directives that
-//! choose or make lines (`.macro`, `.rept`, `.irp`, `.if` and their kin) are obeyed here; what they ask of
-//! symbols the assembler answers. `1:`, `1b` and `1f` become private labels.
+//! An [`Expander`] gives the assembler one line after the other. It keeps a stack of texts: the file, files
+//! that it includes, and in them the bodies that are being expanded, each written once with its arguments in
+//! place. Directives that choose or make lines (`.macro`, `.rept`, `.irp`, `.include`, `.if` and their kin) are
+//! obeyed here; what they ask of symbols the assembler answers. `1:`, `1b` and `1f` become private labels.
 //!
 //! Syntax is LLVM's: `\name`, `\()`, `\@` (macros expanded so far) and `\+` (round of a repetition);
-//! arguments separated by commas or blanks, by position or name, with defaults, `:req` and `:vararg`. Lines
-//! of an expansion are reported at the line that asked for it.
+//! arguments separated by commas or blanks, by position or name, with defaults, `:req` and `:vararg`. After
+//! `.altmacro`, parameters are replaced without the backslash, `%expression` is an argument's value and `<text>`
+//! one argument. Lines of an expansion are reported at the line that asked for it.
 //!
 //! Cost: linear in the lines that come out, which [`TEXT_MAX`] bounds, so texts that multiply themselves end
 //! in an error.
 
-use super::{Assembler, Result, fail};
+use super::conditional::Condition;
+use super::macro_text::{Substitution, argument, arguments, first_word, split_name, uncommented, unquoted};
+use super::{Assembler, Result, data, fail, without_block_comments};
 use bumpalo::Bump;
-use mir::isa::parse::lexer::Lexer;
+use mir::isa::parse::lexer::{Lexer, Token};
 use rustc_hash::FxHashMap;
-use std::fmt::Write;
 
 /// Deepest nesting of expansions, as in LLVM.
 const DEPTH_MAX: usize = 20;
 /// Most bytes that expansions make.
-const TEXT_MAX: usize = 1 << 26;
+pub(super) const TEXT_MAX: usize = 1 << 26;
 
 /// A parameter of a macro.
 #[derive(Clone, Debug)]
@@ -43,70 +45,51 @@ struct Frame<'a> {
     lines: std::str::Lines<'a>,
     /// Number of the last line; of an expansion, the line that asked for it.
     number: u32,
+    /// Index of the file that the number counts in.
+    file: u32,
     expansion: bool,
     /// Conditionals open when it began.
     conditions: usize,
     is_macro: bool,
 }
 
-/// An open `.if`.
-struct Condition {
-    /// Its lines are read.
-    active: bool,
-    /// One of its branches has been read, or none may be.
-    done: bool,
-    /// `.else` has been seen.
-    last: bool,
-    line: u32,
+/// A file with its text; the first one has no name.
+pub(super) struct File<'a> {
+    pub name: String,
+    pub text: &'a str,
 }
 
 /// The lines of a file, expanded.
 pub(super) struct Expander<'a> {
-    arena: &'a Bump,
+    pub(super) arena: &'a Bump,
+    /// Every file that has been read, by index.
+    pub(super) files: Vec<File<'a>>,
     frames: Vec<Frame<'a>>,
     macros: FxHashMap<&'a str, Macro<'a>>,
-    conditions: Vec<Condition>,
+    pub(super) conditions: Vec<Condition>,
     /// How often each numbered label has been defined.
-    numbered: FxHashMap<u32, u32>,
+    pub(super) numbered: FxHashMap<u32, u32>,
     expanded: u64,
-    bytes: usize,
-}
-
-/// The first word of a line and what follows it.
-fn first_word(line: &str) -> (&str, &str) {
-    let line = line.trim_start();
-    let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
-    line.split_at(line.find(ends).unwrap_or(line.len()))
-}
-
-/// `text` without the comment at its end.
-fn uncommented(text: &str) -> &str {
-    let bytes = text.as_bytes();
-    let mut quoted = false;
-    for (i, &b) in bytes.iter().enumerate() {
-        match b {
-            b'"' if i == 0 || bytes[i - 1] != b'\\' => quoted = !quoted,
-            b';' if !quoted => return text[..i].trim(),
-            b'/' if !quoted && bytes.get(i + 1) == Some(&b'/') => return text[..i].trim(),
-            _ => {}
-        }
-    }
-    text.trim()
+    pub(super) bytes: usize,
+    /// `.altmacro` is in force.
+    alternative: bool,
 }
 
 impl<'a> Expander<'a> {
     /// The lines of `text`; what expansions make is kept in `arena`.
     pub(super) fn new(arena: &'a Bump, text: &'a str) -> Self {
-        let frame =
-            Frame { lines: text.lines(), number: 0, expansion: false, conditions: 0, is_macro: false };
+        let lines = text.lines();
+        let frame = Frame { lines, number: 0, file: 0, expansion: false, conditions: 0, is_macro: false };
         Self {
             arena,
+            files: vec![File { name: String::new(), text }],
             frames: vec![frame],
             macros: FxHashMap::default(),
             conditions: Vec::new(),
             numbered: FxHashMap::default(),
             expanded: 0,
             bytes: 0,
+            alternative: false,
         }
     }
 
@@ -122,9 +105,14 @@ impl<'a> Expander<'a> {
         None
     }
 
-    /// What is left open at the end of the file: the line where it began, and a message.
-    pub(super) fn unfinished(&self) -> Option<(u32, &'static str)> {
-        self.conditions.first().map(|c| (c.line, "missing .endif"))
+    /// Index of the file that the last line is of.
+    pub(super) fn file(&self) -> u32 {
+        self.frames.last().map_or(0, |frame| frame.file)
+    }
+
+    /// What is left open at the end of the file: the file and the line where it began, and a message.
+    pub(super) fn unfinished(&self) -> Option<(u32, u32, &'static str)> {
+        self.conditions.first().map(|c| (c.file, c.line, "missing .endif"))
     }
 
     /// Obeys a line that chooses or makes others; gives back what the assembler must read, in which numbered
@@ -157,6 +145,9 @@ impl<'a> Expander<'a> {
             ".macro" => self.define(rest, at)?,
             ".endm" | ".endmacro" | ".endr" => return fail(0, format!("{word} without its beginning")),
             ".exitm" => self.exit()?,
+            ".include" => self.include(rest, at, assembler)?,
+            ".end" => self.frames.clear(),
+            ".altmacro" | ".noaltmacro" => self.alternative = word == ".altmacro",
             ".purgem" => {
                 let name = uncommented(rest);
                 if self.macros.remove(name).is_none() {
@@ -176,7 +167,7 @@ impl<'a> Expander<'a> {
                     return fail(at, "expected a name");
                 }
                 if word == ".irp" {
-                    let values = arguments(values);
+                    let values = arguments(values, self.alternative);
                     self.repeat(body, at, values.iter().map(|v| Some((name, *v))))?;
                 } else {
                     let values = unquoted(values);
@@ -187,7 +178,7 @@ impl<'a> Expander<'a> {
             _ => match self.macros.get(word) {
                 Some(found) if !rest.starts_with([':', '=']) => {
                     let found = found.clone();
-                    self.call(&found, word, uncommented(rest), at)?;
+                    self.call(&found, word, uncommented(rest), at, assembler)?;
                 }
                 _ => return self.named(line, at).map(Some),
             },
@@ -196,7 +187,7 @@ impl<'a> Expander<'a> {
     }
 
     fn is_ours(&self, word: &str) -> bool {
-        matches!(word, ".rept" | ".rep" | ".irp" | ".irpc" | ".macro")
+        matches!(word, ".rept" | ".rep" | ".irp" | ".irpc" | ".macro" | ".include" | ".end")
             || word.starts_with(".if")
             || self.macros.contains_key(word)
     }
@@ -228,7 +219,7 @@ impl<'a> Expander<'a> {
         if name.is_empty() {
             return fail(at, "expected a name");
         }
-        for text in arguments(list) {
+        for text in arguments(list, false) {
             let (head, default) = match text.split_once('=') {
                 Some((head, default)) => (head.trim(), Some(default.trim())),
                 None => (text, None),
@@ -254,7 +245,14 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn call(&mut self, found: &Macro<'a>, name: &str, text: &'a str, at: usize) -> Result {
+    fn call(
+        &mut self,
+        found: &Macro<'a>,
+        name: &str,
+        text: &'a str,
+        at: usize,
+        assembler: &mut Assembler<'a, '_>,
+    ) -> Result {
         let mut values: Vec<Option<&'a str>> = vec![None; found.parameters.len()];
         let mut rest = text;
         let mut next = 0;
@@ -263,7 +261,7 @@ impl<'a> Expander<'a> {
                 values[next] = Some(rest);
                 break;
             }
-            let (argument, after) = argument(rest);
+            let (argument, after) = argument(rest, self.alternative);
             rest = after;
             let named = argument.split_once('=').and_then(|(head, value)| {
                 Some((found.parameters.iter().position(|p| p.name == head.trim())?, value.trim()))
@@ -273,7 +271,11 @@ impl<'a> Expander<'a> {
                 return fail(at, format!("too many arguments for {name}"));
             };
             if !value.is_empty() {
-                *slot = Some(value);
+                *slot = Some(if self.alternative {
+                    self.alternative_value(value, at, assembler)?
+                } else {
+                    value
+                });
             }
             next = index + 1;
         }
@@ -286,9 +288,57 @@ impl<'a> Expander<'a> {
             pairs.push((parameter.name, if parameter.rest { value } else { unquoted(value) }));
         }
         let mut out = String::new();
-        substitute(&mut out, found.body, &pairs, self.expanded, None);
+        let substitution =
+            Substitution { pairs: &pairs, expanded: self.expanded, round: None, bare: self.alternative };
+        substitution.apply(&mut out, found.body);
         self.expanded += 1;
         self.enter(&out, true, at)
+    }
+
+    /// An argument after `.altmacro`: the number of `%expression`, the inside of `<text>`.
+    fn alternative_value(
+        &self,
+        value: &'a str,
+        at: usize,
+        assembler: &mut Assembler<'a, '_>,
+    ) -> Result<&'a str> {
+        if let Some(expression) = value.strip_prefix('%') {
+            let number = assembler.number(expression, self.frames.last().map_or(0, |f| f.number), at)?;
+            return Ok(self.arena.alloc_str(&number.to_string()));
+        }
+        let Some(inside) = value.strip_prefix('<').and_then(|v| v.strip_suffix('>')) else {
+            return Ok(value);
+        };
+        if !inside.contains('!') {
+            return Ok(inside);
+        }
+        // An exclamation mark takes the next character as it is.
+        let mut out = String::with_capacity(inside.len());
+        let mut chars = inside.chars();
+        while let Some(c) = chars.next() {
+            out.extend(if c == '!' { chars.next() } else { Some(c) });
+        }
+        Ok(self.arena.alloc_str(&out))
+    }
+
+    /// `.include "file"`.
+    fn include(&mut self, rest: &'a str, at: usize, assembler: &Assembler<'a, '_>) -> Result {
+        let lexer = Lexer::new(rest);
+        let Token::Str(name) = lexer.token else { return fail(at, "expected the name of a file") };
+        super::end(&lexer.after())?;
+        let name = data::unescape(name).map(|name| String::from_utf8_lossy(&name).into_owned());
+        let name = name.or_else(|message| fail(at, message))?;
+        let Ok(text) = String::from_utf8(assembler.read_file(&name, at)?) else {
+            return fail(at, format!("{name} is not UTF-8"));
+        };
+        self.room(text.len(), at)?;
+        let text: &'a str = self.arena.alloc_str(&without_block_comments(&text));
+        let file = self.files.len() as u32;
+        self.files.push(File { name, text });
+        let conditions = self.conditions.len();
+        let lines = text.lines();
+        self.frames.push(Frame { lines, number: 0, file, expansion: false, conditions, is_macro: false });
+        Ok(())
     }
 
     /// The body once for each of `rounds`, which may give a name a value.
@@ -301,8 +351,11 @@ impl<'a> Expander<'a> {
         let mut out = String::new();
         for (round, value) in rounds.enumerate() {
             let pairs: Vec<_> = value.map(|(name, value)| (name, unquoted(value))).into_iter().collect();
-            substitute(&mut out, body, &pairs, self.expanded, Some(round as u64));
-            if out.len() > TEXT_MAX || round > TEXT_MAX {
+            let round = round as u64;
+            let bare = self.alternative;
+            Substitution { pairs: &pairs, expanded: self.expanded, round: Some(round), bare }
+                .apply(&mut out, body);
+            if out.len() > TEXT_MAX || round > TEXT_MAX as u64 {
                 return fail(at, "the repetition makes too much text");
             }
         }
@@ -312,17 +365,23 @@ impl<'a> Expander<'a> {
 
     /// Goes on with `text`.
     fn enter(&mut self, text: &str, is_macro: bool, at: usize) -> Result {
-        self.bytes += text.len();
+        self.room(text.len(), at)?;
+        let (number, file) = self.frames.last().map_or((0, 0), |f| (f.number, f.file));
+        let lines = (*self.arena.alloc_str(text)).lines();
+        let conditions = self.conditions.len();
+        self.frames.push(Frame { lines, number, file, expansion: true, conditions, is_macro });
+        Ok(())
+    }
+
+    /// Checks that `bytes` of text and a level of nesting more are allowed, and counts the bytes.
+    fn room(&mut self, bytes: usize, at: usize) -> Result {
+        self.bytes += bytes;
         if self.bytes > TEXT_MAX {
             return fail(at, "expansions make too much text");
         }
         if self.frames.len() > DEPTH_MAX {
             return fail(at, format!("expansions are nested more than {DEPTH_MAX} deep"));
         }
-        let number = self.frames.last().map_or(0, |f| f.number);
-        let lines = (*self.arena.alloc_str(text)).lines();
-        let conditions = self.conditions.len();
-        self.frames.push(Frame { lines, number, expansion: true, conditions, is_macro });
         Ok(())
     }
 
@@ -334,236 +393,5 @@ impl<'a> Expander<'a> {
         self.conditions.truncate(self.frames[depth].conditions);
         self.frames.truncate(depth);
         Ok(())
-    }
-
-    fn conditional(
-        &mut self,
-        word: &str,
-        rest: &'a str,
-        at: usize,
-        line: u32,
-        assembler: &mut Assembler<'a, '_>,
-    ) -> Result {
-        let outer = self.conditions.len().checked_sub(2).is_none_or(|k| self.conditions[k].active);
-        match word {
-            ".endif" => {
-                return if self.conditions.pop().is_some() { Ok(()) } else { fail(0, ".endif without .if") };
-            }
-            ".else" | ".elseif" => {
-                let Some(open) = self.conditions.last_mut().filter(|c| !c.last) else {
-                    return fail(0, format!("{word} without .if"));
-                };
-                open.last = word == ".else";
-                open.active = false;
-                if open.done || !outer {
-                    return Ok(());
-                }
-                // Whatever comes of the condition, an error leaves nothing half open.
-                let holds = word == ".else" || assembler.number(rest, line, at)? != 0;
-                if let Some(open) = self.conditions.last_mut() {
-                    (open.active, open.done) = (holds, holds);
-                }
-                return Ok(());
-            }
-            _ => {}
-        }
-        let active = self.conditions.last().is_none_or(|c| c.active);
-        self.conditions.push(Condition { active: false, done: !active, last: false, line });
-        if !active {
-            return Ok(());
-        }
-        let text = uncommented(rest);
-        let holds = match word {
-            ".if" | ".ifne" => assembler.number(rest, line, at)? != 0,
-            ".ifeq" => assembler.number(rest, line, at)? == 0,
-            ".ifge" => assembler.number(rest, line, at)? >= 0,
-            ".ifgt" => assembler.number(rest, line, at)? > 0,
-            ".ifle" => assembler.number(rest, line, at)? <= 0,
-            ".iflt" => assembler.number(rest, line, at)? < 0,
-            ".ifdef" => assembler.symbols.is_defined(text),
-            ".ifndef" | ".ifnotdef" => !assembler.symbols.is_defined(text),
-            ".ifb" => text.is_empty(),
-            ".ifnb" => !text.is_empty(),
-            ".ifc" | ".ifnc" | ".ifeqs" | ".ifnes" => {
-                let Some((a, b)) = text.split_once(',') else { return fail(at, "expected two strings") };
-                let (a, b) = (a.trim(), b.trim());
-                (a == b) == matches!(word, ".ifc" | ".ifeqs")
-            }
-            _ => return fail(0, format!("unknown directive {word}")),
-        };
-        if let Some(open) = self.conditions.last_mut() {
-            (open.active, open.done) = (holds, holds);
-        }
-        Ok(())
-    }
-
-    /// `line` with names for numbered labels.
-    fn named(&mut self, line: &'a str, at: usize) -> Result<&'a str> {
-        let bytes = line.as_bytes();
-        if !bytes.iter().any(u8::is_ascii_digit) {
-            return Ok(line);
-        }
-        let mut out = String::new();
-        let (mut copied, mut i) = (0, 0);
-        let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'@' | b'\\');
-        let mut first = true;
-        while i < bytes.len() {
-            let start = i;
-            match bytes[i] {
-                b';' => break,
-                b'/' if bytes.get(i + 1) == Some(&b'/') => break,
-                b'"' => {
-                    i += 1;
-                    while i < bytes.len() && bytes[i] != b'"' {
-                        i += if bytes[i] == b'\\' { 2 } else { 1 };
-                    }
-                    i += 1;
-                    continue;
-                }
-                b if !word(b) => {
-                    i += 1;
-                    first &= b.is_ascii_whitespace();
-                    continue;
-                }
-                _ => {}
-            }
-            while i < bytes.len() && word(bytes[i]) {
-                i += 1;
-            }
-            let token = &line[start..i];
-            let digits = token.find(|c: char| !c.is_ascii_digit()).unwrap_or(token.len());
-            let (number, direction) = token.split_at(digits);
-            let defines = first && direction.is_empty() && bytes.get(i) == Some(&b':');
-            first = defines;
-            if !(defines || matches!(direction, "b" | "f")) || digits == 0 {
-                continue;
-            }
-            let Ok(number) = number.parse::<u32>() else {
-                return fail(start, "the label's number is too large");
-            };
-            let count = self.numbered.entry(number).or_insert(0);
-            if defines {
-                *count += 1;
-            }
-            let which = *count + u32::from(direction == "f");
-            if which == 0 {
-                return fail(start, format!("no label {number} before"));
-            }
-            out.push_str(&line[copied..start]);
-            let _ = write!(out, ".Lnumbered.{number}.{which}");
-            copied = i;
-        }
-        if copied == 0 {
-            return Ok(line);
-        }
-        self.bytes += line.len();
-        if self.bytes > TEXT_MAX {
-            return fail(at, "expansions make too much text");
-        }
-        out.push_str(&line[copied..]);
-        Ok(self.arena.alloc_str(&out))
-    }
-}
-
-/// A name and what follows it, without a comma between.
-fn split_name(text: &str) -> (&str, &str) {
-    let (name, rest) = first_word(text);
-    (name, rest.trim_start().trim_start_matches(',').trim_start())
-}
-
-/// A string's contents, or what is no string.
-fn unquoted(text: &str) -> &str {
-    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
-        Some(inside) if !inside.contains('"') => inside,
-        _ => text,
-    }
-}
-
-/// The first argument of a list, and the rest. Commas separate arguments, and blanks between what is no
-/// operator.
-fn argument(text: &str) -> (&str, &str) {
-    let bytes = text.as_bytes();
-    let operator = |b: u8| b"+-*/%&|^<>=!~".contains(&b);
-    let (mut depth, mut i) = (0i32, 0);
-    while i < bytes.len() {
-        match bytes[i] {
-            b'"' => {
-                i += 1;
-                while i < bytes.len() && bytes[i] != b'"' {
-                    i += if bytes[i] == b'\\' { 2 } else { 1 };
-                }
-            }
-            b'(' | b'[' => depth += 1,
-            b')' | b']' => depth -= 1,
-            b',' if depth <= 0 => return (text[..i].trim(), text[i + 1..].trim_start()),
-            b if b.is_ascii_whitespace() && depth <= 0 => {
-                let after = text[i..].trim_start();
-                let next = after.bytes().next().unwrap_or(b',');
-                let before = text[..i].trim_end().bytes().next_back().unwrap_or(b'+');
-                if next != b',' && !operator(next) && !operator(before) {
-                    return (text[..i].trim(), after);
-                }
-            }
-            _ => {}
-        }
-        i += 1;
-    }
-    (text.trim(), "")
-}
-
-/// All arguments of a list.
-fn arguments(mut text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    while !text.is_empty() {
-        let (first, rest) = argument(text);
-        out.push(first);
-        text = rest;
-    }
-    out
-}
-
-/// Appends `body` with values in the place of `\name`, `\@` and, in repetitions, `\+`.
-fn substitute(out: &mut String, body: &str, pairs: &[(&str, &str)], expanded: u64, round: Option<u64>) {
-    let mut rest = body;
-    while let Some(start) = rest.find('\\') {
-        out.push_str(&rest[..start]);
-        let after = &rest[start + 1..];
-        let length = after
-            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$')))
-            .unwrap_or(after.len());
-        let found = pairs.iter().find(|(name, _)| !name.is_empty() && *name == &after[..length]);
-        rest = if let Some(after) = after.strip_prefix("()") {
-            after
-        } else if let Some(after) = after.strip_prefix('@') {
-            let _ = write!(out, "{expanded}");
-            after
-        } else if let (Some(after), Some(round)) = (after.strip_prefix('+'), round) {
-            let _ = write!(out, "{round}");
-            after
-        } else if let Some((_, value)) = found {
-            out.push_str(value);
-            &after[length..]
-        } else {
-            out.push('\\');
-            after
-        };
-    }
-    out.push_str(rest);
-}
-
-impl<'a> Assembler<'a, '_> {
-    /// The number that the expression `text` has here; differences of labels count.
-    fn number(&mut self, text: &'a str, line: u32, at: usize) -> Result<i64> {
-        let mut lexer = Lexer::new(text);
-        let value = self.value(&mut lexer, line)?;
-        super::end(&lexer)?;
-        if let Some(constant) = value.expr.constant() {
-            return Ok(constant);
-        }
-        let target = self.target;
-        match self.symbols.evaluate(&value, &target) {
-            Ok(sum) if sum.plus.is_none() && sum.minus.is_none() => Ok(sum.constant),
-            _ => fail(at, "expected an absolute expression"),
-        }
     }
 }

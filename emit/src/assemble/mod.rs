@@ -5,31 +5,39 @@
 //! expressions are evaluated ([`symbols`]), the patches are applied or become relocations, kernel descriptors
 //! are packed ([`kernel`]), and the object is written by the writer that compiled code uses.
 //!
-//! What compilers print for AMD GPUs is understood, and what people write: macros, conditionals, repetitions
-//! and numbered labels ([`macros`]). Debug line directives (`.loc`, `.file`, `.cfi_*`) are read over: no
-//! debug sections are written for them.
+//! What compilers print for AMD GPUs is understood, and what people write: macros, conditionals, repetitions,
+//! other files and numbered labels ([`macros`]). Directives are rows of a table ([`directive`]). Those about
+//! lines and frames (`.loc`, `.cfi_*`) are read over with a warning: no debug sections are written for them.
 //!
 //! Cost: linear in the text, apart from the sort of relocations. Every error has line and column; reading
 //! goes on after an error, so a file is refused with all that is wrong with it, up to [`MAX_ERRORS`].
 
+mod conditional;
 mod data;
 mod directive;
 mod finish;
 mod fragment;
 mod kernel;
 mod kernel_code;
+mod macro_text;
 mod macros;
 mod metadata;
+mod numbered;
+mod object_target;
+mod predefined;
+mod section;
+mod subsection;
 mod symbols;
 
+use crate::object::S_NOP;
 use crate::object::elf::{Image, Section, SectionId};
-use crate::object::{S_NOP, elf_flags, os_abi};
+use mir::diag::SourceLocation;
 use mir::isa::parse::lexer::{Lexer, Token};
 use mir::isa::parse::{Expr, Failure, FixupKind, Parser};
 use mir::target::{Os, Target};
 use mir::{Diagnostic, ErrorKind};
 use object::elf as raw;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use symbols::Symbols;
 
@@ -55,19 +63,56 @@ fn at(at: usize) -> impl FnOnce(Box<Diagnostic>) -> Failure {
     move |error| Failure { at, message: error.message.into(), kind: error.kind }
 }
 
-/// Assembles `text` for `target` and returns the relocatable object.
+/// Reads the file that a directive names; the error says why that fails.
+pub type ReadFile<'o> = &'o dyn Fn(&str) -> std::result::Result<Vec<u8>, String>;
+
+/// What the assembler is told besides text and target.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'o> {
+    /// Reads the files of `.include` and `.incbin`, which are refused without it.
+    pub read_file: Option<ReadFile<'o>>,
+    /// The target's code object version is asked for. Otherwise the text's target id and metadata tell the
+    /// version where no `.amdhsa_code_object_version` does, as texts of V3 have none.
+    pub version_is_given: bool,
+}
+
+/// An object with what was to be said on the way.
+#[derive(Clone, Debug, Default)]
+pub struct Assembled {
+    /// The relocatable object.
+    pub object: Vec<u8>,
+    /// Warnings, in the order of the text.
+    pub warnings: Vec<Box<Diagnostic>>,
+    /// The texts of `.print`.
+    pub printed: Vec<String>,
+}
+
+/// Assembles `text` for `target` and returns the relocatable object; files cannot be included.
+///
+/// # Errors
+/// Those of [`assemble_with`].
+pub fn assemble(text: &str, target: &Target) -> std::result::Result<Vec<u8>, Errors> {
+    assemble_with(text, target, &Options::default()).map(|assembled| assembled.object)
+}
+
+/// Assembles `text` for `target`.
 ///
 /// `.amdhsa_code_object_version` overrides the target's version; `.amdgcn_target` must name its processor.
 ///
 /// # Errors
 /// All that is wrong with the text, in its order.
-pub fn assemble(text: &str, target: &Target) -> std::result::Result<Vec<u8>, Errors> {
+pub fn assemble_with(
+    text: &str,
+    target: &Target,
+    options: &Options<'_>,
+) -> std::result::Result<Assembled, Errors> {
     let text = without_block_comments(text);
     let arena = bumpalo::Bump::new();
-    let mut assembler = Assembler::new(target);
+    let mut assembler = Assembler::new(target, *options);
     let mut expander = macros::Expander::new(&arena, &text);
-    let mut errors = Vec::new();
+    let mut errors: Errors = Vec::new();
     while let Some((line, number)) = expander.next_line() {
+        assembler.file = expander.file();
         let expanded = if assembler.open_metadata.is_some() {
             Ok(Some(line))
         } else {
@@ -75,17 +120,29 @@ pub fn assemble(text: &str, target: &Target) -> std::result::Result<Vec<u8>, Err
         };
         let result = expanded.and_then(|line| line.map_or(Ok(()), |line| assembler.line(line, number)));
         if let Err(failure) = result {
-            errors.push(failure.diagnostic(line, number));
+            let mut error = failure.diagnostic(line, number);
+            if let Some(location) = &mut error.location {
+                location.file.clone_from(&expander.files[assembler.file as usize].name);
+            }
+            errors.push(error);
         }
-        if errors.len() >= MAX_ERRORS {
+        if errors.len() >= MAX_ERRORS || assembler.aborted {
             break;
         }
     }
-    if let Some((line, message)) = expander.unfinished() {
-        let failure = Failure { at: 0, message: message.into(), kind: ErrorKind::Malformed };
-        errors.push(failure.diagnostic("", line));
+    if let Some((file, line, message)) = expander.unfinished() {
+        let file = expander.files[file as usize].name.clone();
+        errors.push(Diagnostic::malformed(message).located(SourceLocation { file, line, column: 1 }));
     }
-    if errors.is_empty() { assembler.finish(&text) } else { Err(errors) }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut warnings = Vec::new();
+    for (origin, message) in std::mem::take(&mut assembler.warnings) {
+        warnings.push(Diagnostic::unsupported(message).located(origin.location(&expander.files)));
+    }
+    let printed = std::mem::take(&mut assembler.printed);
+    assembler.finish(&expander.files).map(|object| Assembled { object, warnings, printed })
 }
 
 /// `text` with spaces in place of `/* */` comments, which may span lines.
@@ -137,8 +194,21 @@ struct Place {
 /// A place in the text.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
+    /// Index of the file.
+    file: u32,
     line: u32,
     at: usize,
+}
+
+impl Origin {
+    /// The place as diagnostics have it.
+    fn location(self, files: &[macros::File<'_>]) -> SourceLocation {
+        let file = files.get(self.file as usize);
+        let text = file.and_then(|file| file.text.lines().nth(self.line.saturating_sub(1) as usize));
+        let before = text.and_then(|line| line.get(..self.at));
+        let column = before.map_or(0, |before| before.chars().count() as u32 + 1);
+        SourceLocation { file: file.map_or_else(String::new, |f| f.name.clone()), line: self.line, column }
+    }
 }
 
 /// An expression with what its `.` means and where it is written.
@@ -171,6 +241,11 @@ struct Patch<'a> {
 /// State between two lines.
 struct Assembler<'a, 't> {
     target: Target,
+    options: Options<'t>,
+    /// What the text says about the object's target.
+    stated: object_target::Stated,
+    /// Index of the file that is being read.
+    file: u32,
     parser: Parser<'t>,
     image: Image,
     sections: FxHashMap<Cow<'a, str>, SectionId>,
@@ -180,43 +255,64 @@ struct Assembler<'a, 't> {
     symbols: Symbols<'a>,
     patches: Vec<Patch<'a>>,
     kernels: Vec<kernel::Kernel<'a>>,
-    /// The target's name says that replay is off.
-    without_xnack: bool,
+    /// Symbols that count registers.
+    counts: predefined::Counts,
+    /// `.reloc` directives.
+    relocs: Vec<data::Reloc<'a>>,
+    /// Sections that are parts of others.
+    subsections: Vec<subsection::Subsection>,
     /// The kernel whose `.amdhsa_` directives are being read.
     open_kernel: Option<kernel::Kernel<'a>>,
-    /// The metadata that is being read.
-    open_metadata: Option<metadata::OpenMetadata<'a>>,
+    /// The lines of `.amdgpu_metadata` that are being read.
+    open_metadata: Option<metadata::Open<'a>>,
     /// The `.amd_kernel_code_t` that is being read.
     open_header: Option<kernel_code::Header<'a>>,
     /// Those that have been read.
     headers: Vec<kernel_code::Header<'a>>,
     /// Instructions with their offsets, where somebody wants them.
     collected: Option<Vec<(u64, mir::machine::Inst)>>,
+    warnings: Vec<(Origin, String)>,
+    /// Kinds of warnings that have been given.
+    warned: FxHashSet<&'static str>,
+    printed: Vec<String>,
+    /// `.abort` has been read.
+    aborted: bool,
 }
 
 impl<'a, 't> Assembler<'a, 't> {
-    fn new(target: &'t Target) -> Self {
+    fn new(target: &'t Target, options: Options<'t>) -> Self {
         let mut image = Image::default();
         let mut text = Section::new(".text", raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
         text.align = 4;
         let current = image.add_section(text);
+        let mut symbols = Symbols::default();
+        let counts = predefined::define(&mut symbols, target);
         Self {
             target: *target,
+            options,
+            stated: object_target::Stated::default(),
+            file: 0,
             parser: Parser::new(target),
             image,
             sections: FxHashMap::from_iter([(Cow::Borrowed(".text"), current)]),
             current,
             previous: current,
             pushed: Vec::new(),
-            symbols: Symbols::default(),
+            symbols,
             patches: Vec::new(),
             kernels: Vec::new(),
-            without_xnack: false,
+            counts,
+            relocs: Vec::new(),
+            subsections: Vec::new(),
             open_kernel: None,
             open_metadata: None,
             open_header: None,
             headers: Vec::new(),
             collected: None,
+            warnings: Vec::new(),
+            warned: FxHashSet::default(),
+            printed: Vec::new(),
+            aborted: false,
         }
     }
 
@@ -228,6 +324,23 @@ impl<'a, 't> Assembler<'a, 't> {
         Place { section: self.current, offset: self.section().size() }
     }
 
+    fn origin(&self, line: u32, at: usize) -> Origin {
+        Origin { file: self.file, line, at }
+    }
+
+    /// Warns of `kind`, once.
+    fn warn_once(&mut self, kind: &'static str, line: u32, at: usize) {
+        if self.warned.insert(kind) {
+            self.warnings.push((self.origin(line, at), kind.to_owned()));
+        }
+    }
+
+    /// The contents of the file called `name`.
+    fn read_file(&self, name: &str, at: usize) -> Result<Vec<u8>> {
+        let Some(read) = self.options.read_file else { return fail(at, "files cannot be read here") };
+        read(name).or_else(|reason| fail(at, format!("cannot read {name}: {reason}")))
+    }
+
     fn switch_to(&mut self, section: SectionId) {
         self.previous = self.current;
         self.current = section;
@@ -235,10 +348,10 @@ impl<'a, 't> Assembler<'a, 't> {
 
     fn line(&mut self, text: &'a str, number: u32) -> Result {
         if let Some(open) = &mut self.open_metadata {
-            if text.trim() == open.form.end() {
+            if macro_text::first_word(text).0 == open.kind.end {
                 return self.end_metadata();
             }
-            open.lines.push((number, text));
+            open.lines.push(text);
             return Ok(());
         }
         if self.open_header.is_some() {
@@ -252,6 +365,8 @@ impl<'a, 't> Assembler<'a, 't> {
                 // Preprocessors leave line markers.
                 Token::Op(b'#') => return Ok(()),
                 Token::Name(name) | Token::Str(name) => (name, lexer.after()),
+                // `.2byte` begins as a number does.
+                Token::Bad(_) if lexer.text().starts_with('.') => (lexer.text(), lexer.after()),
                 _ => return fail(at, "expected a label, a directive or an instruction"),
             };
             match next.token {
@@ -287,14 +402,15 @@ impl<'a, 't> Assembler<'a, 't> {
             self.section().data.extend_from_slice(&word.to_le_bytes());
         }
         if let Some(collected) = &mut self.collected {
-            collected.push((place.offset, parsed.inst));
+            collected.push((place.offset, parsed.inst.clone()));
         }
+        self.count_registers(&parsed.inst);
         if let Some(fixup) = parsed.fixup {
             let (kind, distance) = match fixup.kind {
                 FixupKind::Branch => (PatchKind::Branch, 0),
                 FixupKind::Literal(index) => (PatchKind::Literal, 4 * u64::from(index)),
             };
-            let value = Value { expr: fixup.expr, here: place, origin: Origin { line, at: from } };
+            let value = Value { expr: fixup.expr, here: place, origin: self.origin(line, from) };
             let place = Place { offset: place.offset + distance, ..place };
             self.patches.push(Patch { kind, place, value });
         }
@@ -313,7 +429,7 @@ impl<'a, 't> Assembler<'a, 't> {
 
     /// Reads an expression.
     fn value(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result<Value<'a>> {
-        let origin = Origin { line, at: lexer.start };
+        let origin = self.origin(line, lexer.start);
         let here = self.here();
         let symbols = &self.symbols;
         let expr = mir::isa::parse::expr::parse(lexer, &|name| symbols.constant(name), false)?;
@@ -329,32 +445,22 @@ impl<'a, 't> Assembler<'a, 't> {
         }
     }
 
-    /// Pads the current section to a multiple of `align`: code with `s_nop 0`, data with `fill`.
-    fn align(&mut self, align: u64, fill: Option<u8>, at: usize) -> Result {
+    /// Pads the current section to a multiple of `align` with `fill`, or, without it, code with `s_nop 0` and
+    /// data with zeros. Where the fill does not come out even, zeros stand before it.
+    fn align(&mut self, align: u64, fill: Option<&[u8]>, at: usize) -> Result {
         let section = self.section();
         let end = section.size().checked_next_multiple_of(align);
-        if end.is_none_or(|end| end > MAX_SECTION_BYTES) {
+        let Some(end) = end.filter(|&end| end <= MAX_SECTION_BYTES) else {
             return fail(at, "alignment makes the section too large");
-        }
+        };
         let code = section.flags.contains(raw::SHF_EXECINSTR);
-        match fill {
-            None if code => {
-                section.align_to(4.min(align), &[0]);
-                section.align_to(align, &S_NOP);
-            }
-            fill => {
-                section.align_to(align, &[fill.unwrap_or(0)]);
-            }
+        let fill = fill.unwrap_or(if code { &S_NOP } else { &[0] });
+        if !section.is_nobits() {
+            let odd = (end - section.size()) as usize % fill.len().max(1);
+            section.data.resize(section.data.len() + odd, 0);
         }
+        section.align_to(align, fill);
         Ok(())
-    }
-
-    /// The header of the object.
-    fn identify(&mut self) {
-        let (os_abi, abi_version) = os_abi(&self.target);
-        self.image.os_abi = os_abi;
-        self.image.abi_version = abi_version;
-        self.image.flags = elf_flags(&self.target);
     }
 
     fn is_hsa(&self) -> bool {
@@ -367,6 +473,8 @@ fn end(lexer: &Lexer<'_>) -> Result {
     if lexer.at_end() { Ok(()) } else { fail(lexer.start, "unexpected text at the end of the line") }
 }
 
+#[cfg(test)]
+mod directive_tests;
 #[cfg(test)]
 mod macro_tests;
 #[cfg(test)]

@@ -6,8 +6,7 @@
 
 use super::{Origin, Place, Value};
 use mir::isa::parse::Expr;
-use mir::isa::parse::expr::{Function, Node, apply};
-use mir::machine::RelocKind;
+use mir::isa::parse::expr::{Function, Node, Specifier, apply};
 use mir::target::{Features, Target};
 use object::elf as raw;
 use rustc_hash::FxHashMap;
@@ -24,6 +23,8 @@ pub enum Definition<'a> {
     Undefined,
     /// `.comm`: the linker reserves space with this alignment.
     Common(u64),
+    /// `.amdgpu_lds`: the linker reserves LDS with this alignment.
+    Lds(u64),
     /// A place.
     Label(Place),
     /// The value of an expression.
@@ -51,6 +52,8 @@ pub struct Symbol<'a> {
     pub size: Option<Value<'a>>,
     /// Size where the assembler knows it.
     pub fixed_size: u64,
+    /// Defined by the assembler, and not by the text so far.
+    pub predefined: bool,
 }
 
 /// number + plus − minus.
@@ -59,7 +62,7 @@ pub struct Sum {
     /// Number.
     pub constant: i64,
     /// Symbol that is added, with the part of its address that is meant.
-    pub plus: Option<(SymbolId, Option<RelocKind>)>,
+    pub plus: Option<(SymbolId, Option<Specifier>)>,
     /// Symbol or place that is subtracted.
     pub minus: Option<Base>,
 }
@@ -98,6 +101,7 @@ impl<'a> Symbols<'a> {
             origin: None,
             size: None,
             fixed_size: 0,
+            predefined: false,
         });
         self.by_name.insert(name, id);
         id
@@ -127,11 +131,21 @@ impl<'a> Symbols<'a> {
             return Err(format!("symbol {name} is a label"));
         }
         symbol.origin = Some(value.origin);
+        symbol.predefined = false;
         symbol.definition = match value.expr.constant() {
             Some(constant) => Definition::Value(Sum { constant, ..Sum::default() }),
             None => Definition::Equated(value),
         };
         Ok(())
+    }
+
+    /// Defines a symbol of the assembler's own.
+    pub fn predefine(&mut self, name: &'static str, constant: i64) -> SymbolId {
+        let id = self.get(name);
+        let symbol = self.of(id);
+        symbol.definition = Definition::Value(Sum { constant, ..Sum::default() });
+        symbol.predefined = true;
+        id
     }
 
     /// Whether `name` has been given a place or a value so far.
@@ -244,7 +258,7 @@ impl<'a> Symbols<'a> {
         Sum { constant: place.offset as i64, plus: Some((start, None)), minus: None }
     }
 
-    fn symbol(&mut self, name: &'a str, kind: Option<RelocKind>) -> Sum {
+    fn symbol(&mut self, name: &'a str, kind: Option<Specifier>) -> Sum {
         let id = self.get(name);
         match (&self.of(id).definition, kind) {
             (Definition::Value(sum), None) => *sum,

@@ -9,6 +9,9 @@ use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, SymbolIndex, Writer};
 use std::borrow::Cow;
 
+/// Section index of variables in LDS: the first of the processor's own. Source: LLVM's `ELF.h`.
+const SHN_AMDGPU_LDS: elf::SymbolSection = elf::SymbolSection(elf::SHN_LOPROC);
+
 /// A section of an [`Image`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SectionId(pub usize);
@@ -16,6 +19,9 @@ pub struct SectionId(pub usize);
 /// A symbol of an [`Image`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ElfSymbolId(pub usize);
+
+/// The symbol of number 0, which is none.
+pub const ABSENT_SYMBOL: ElfSymbolId = ElfSymbolId(usize::MAX);
 
 /// A relocation of a section.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +107,8 @@ pub enum Place {
     Absolute(u64),
     /// Where the linker puts it, with this alignment.
     Common(u64),
+    /// Where the linker puts it in LDS, with this alignment.
+    Lds(u64),
 }
 
 /// A symbol.
@@ -262,7 +270,7 @@ impl Image {
                     explicit,
                     &Rel {
                         r_offset: relocation.offset,
-                        r_sym: symbol_index[relocation.symbol.0].0,
+                        r_sym: symbol_index.get(relocation.symbol.0).map_or(0, |index| index.0),
                         r_type: elf::RelocationType(relocation.kind),
                         r_addend: relocation.addend,
                     },
@@ -314,6 +322,10 @@ impl Image {
             }
             Place::Common(align) => {
                 reserved = elf::SHN_COMMON;
+                (None, align)
+            }
+            Place::Lds(align) => {
+                reserved = SHN_AMDGPU_LDS;
                 (None, align)
             }
         };

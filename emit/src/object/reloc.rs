@@ -15,6 +15,11 @@ macro_rules! relocations {
                 other => format!("relocation {other}"),
             }
         }
+
+        /// The relocation called `name`, without `R_AMDGPU_` before it.
+        pub fn by_name(name: &str) -> Option<u32> {
+            [$((stringify!($name), $number)),*].into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
+        }
     };
 }
 

@@ -13,6 +13,9 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
     let info = inst.op.info();
     let flags = info.flags;
     vector_sources(inst)?;
+    if inst.encoding == Encoding::Dpp && !collected.seen.contains(Seen::DPP_CTRL) {
+        return Err("too few operands for instruction: a dpp instruction has a control".into());
+    }
     let glc = collected.flags.contains(ModFlags::GLC);
     if info.flags.contains(OpFlags::SDWA8) && inst.mods.sdwa().is_some_and(|s| s.dst_sel != SdwaSel::Dword) {
         return Err("the destination is also an addend and must be whole".into());

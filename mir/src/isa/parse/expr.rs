@@ -24,13 +24,26 @@ pub enum Function {
     TotalVgprs,
 }
 
+/// Which part of a symbol's address an expression asks for: `symbol@SPECIFIER`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Specifier {
+    /// A part that a literal of an instruction can hold.
+    Code(RelocKind),
+    /// `rel64`: the distance in 64 bits.
+    Rel64,
+    /// `abs64`: the address in 64 bits.
+    Abs64,
+    /// `gotpcrel`: the distance to the symbol's GOT entry in 32 bits, checked for overflow.
+    GotPcRel,
+}
+
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Node<'a> {
     /// Pushes a number.
     Const(i64),
     /// Pushes a symbol's address, or the part of it that a relocation gives.
-    Symbol(&'a str, Option<RelocKind>),
+    Symbol(&'a str, Option<Specifier>),
     /// Replaces the top value: `-`, `~`, `!`.
     Unary(u8),
     /// Combines the two top values.
@@ -91,18 +104,19 @@ fn function(name: &str) -> Option<Function> {
     })
 }
 
-/// The part of an address that a symbol's suffix asks for.
-fn relocation(suffix: &str) -> Option<RelocKind> {
-    Some(match suffix {
-        "rel32@lo" | "rel32" => RelocKind::Rel32Lo,
-        "rel32@hi" => RelocKind::Rel32Hi,
-        "gotpcrel32@lo" => RelocKind::GotPcRel32Lo,
-        "gotpcrel32@hi" => RelocKind::GotPcRel32Hi,
-        "abs32@lo" => RelocKind::Abs32Lo,
-        "abs32@hi" => RelocKind::Abs32Hi,
-        _ => return None,
-    })
-}
+/// Specifiers by name. Source: usage guide, "Relocation Records"; `rel32` alone was the low half up to LLVM 5.
+const SPECIFIERS: [(&str, Specifier); 10] = [
+    ("rel32@lo", Specifier::Code(RelocKind::Rel32Lo)),
+    ("rel32", Specifier::Code(RelocKind::Rel32Lo)),
+    ("rel32@hi", Specifier::Code(RelocKind::Rel32Hi)),
+    ("gotpcrel32@lo", Specifier::Code(RelocKind::GotPcRel32Lo)),
+    ("gotpcrel32@hi", Specifier::Code(RelocKind::GotPcRel32Hi)),
+    ("abs32@lo", Specifier::Code(RelocKind::Abs32Lo)),
+    ("abs32@hi", Specifier::Code(RelocKind::Abs32Hi)),
+    ("rel64", Specifier::Rel64),
+    ("abs64", Specifier::Abs64),
+    ("gotpcrel", Specifier::GotPcRel),
+];
 
 /// Values of symbols that are known while text is read.
 pub type Known<'k> = &'k dyn Fn(&str) -> Option<i64>;
@@ -223,8 +237,8 @@ fn symbol<'a>(name: &'a str, suffix: Option<&str>, at: usize, known: Known<'_>) 
     let Some(suffix) = suffix else {
         return Ok(known(name).map_or(Node::Symbol(name, None), Node::Const));
     };
-    match relocation(suffix) {
-        Some(kind) => Ok(Node::Symbol(name, Some(kind))),
+    match SPECIFIERS.iter().find(|(known, _)| *known == suffix) {
+        Some(&(_, specifier)) => Ok(Node::Symbol(name, Some(specifier))),
         None => fail(at, format!("unknown relocation @{suffix}")),
     }
 }
@@ -347,6 +361,9 @@ mod tests {
         let mut lexer = Lexer::new("x@rel32@lo+4");
         let expr = parse(&mut lexer, &|_| None, false).unwrap();
         let sum = Node::Binary(*b"+\0");
-        assert_eq!(expr.nodes[..], [Node::Symbol("x", Some(RelocKind::Rel32Lo)), Node::Const(4), sum]);
+        assert_eq!(
+            expr.nodes[..],
+            [Node::Symbol("x", Some(Specifier::Code(RelocKind::Rel32Lo))), Node::Const(4), sum]
+        );
     }
 }

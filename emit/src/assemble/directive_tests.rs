@@ -1,0 +1,282 @@
+//! What directives leave in the object: values of llvm-mc 22 and of the usage guide's examples.
+
+use super::{Assembled, Options, assemble, assemble_with};
+use mir::target::{Features, Os, Target};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags};
+
+fn target_for(name: &str, os: Os, version: u8) -> Target {
+    let processor = Target::processor_by_name(name).expect("a processor of the table");
+    let mut target = Target { os, code_object_version: version, ..Target::new(processor) };
+    if (os != Os::AmdHsa || version > 3) && target.has(Features::XNACK_SUPPORTED) {
+        target.features.insert(Features::XNACK | Features::XNACK_ANY);
+    }
+    target
+}
+
+fn target(name: &str) -> Target {
+    target_for(name, Os::AmdHsa, 6)
+}
+
+fn object_of(text: &str, target: &Target) -> Vec<u8> {
+    assemble(text, target).unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
+}
+
+fn data(bytes: &[u8], name: &str) -> Vec<u8> {
+    let file = object::File::parse(bytes).expect("an ELF file");
+    file.section_by_name(name).map_or(Vec::new(), |section| section.data().expect("data").to_vec())
+}
+
+/// Bytes of `.data` that `text` makes.
+fn made(text: &str) -> Vec<u8> {
+    data(&object_of(&format!(" .data\n{text}\n"), &target("gfx900")), ".data")
+}
+
+fn refused(text: &str, target: &Target) -> String {
+    let errors = assemble(text, target).err().unwrap_or_else(|| panic!("accepted: {text}"));
+    errors[0].message.clone()
+}
+
+fn flags(bytes: &[u8]) -> (u32, u8) {
+    (u32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]), bytes[8])
+}
+
+const HELLO: &str = r#"
+.amdgcn_target "amdgcn-amd-amdhsa--gfx900+xnack" // optional
+
+.text
+.globl hello_world
+.p2align 8
+.type hello_world,@function
+hello_world:
+  s_load_dwordx2 s[0:1], s[0:1] 0x0
+  v_mov_b32 v0, 3.14159
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v1, s0
+  v_mov_b32 v2, s1
+  flat_store_dword v[1:2], v0
+  s_endpgm
+.Lfunc_end0:
+  .size   hello_world, .Lfunc_end0-hello_world
+
+.rodata
+.p2align 6
+.amdhsa_kernel hello_world
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr .amdgcn.next_free_vgpr
+  .amdhsa_next_free_sgpr .amdgcn.next_free_sgpr
+.end_amdhsa_kernel
+
+.amdgpu_metadata
+---
+amdhsa.version:
+  - 1
+  - 0
+amdhsa.kernels:
+  - .name: hello_world
+    .symbol: hello_world.kd
+    .kernarg_segment_size: 48
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 4
+    .wavefront_size: 64
+    .sgpr_count: 2
+    .vgpr_count: 3
+    .max_flat_workgroup_size: 256
+...
+.end_amdgpu_metadata
+"#;
+
+/// The example of the usage guide for V3: its version follows from the spelling of its target.
+#[test]
+fn example_of_the_usage_guide() {
+    let object = object_of(HELLO, &target("gfx900"));
+    assert_eq!(flags(&object), (0x12c, 1));
+    let file = object::File::parse(&*object).expect("an ELF file");
+    let kernel = file.symbol_by_name("hello_world.kd").expect("a descriptor");
+    assert_eq!((kernel.size(), data(&object, ".rodata").len()), (64, 64));
+    // Two numbered SGPRs and six for VCC, FLAT_SCRATCH and XNACK_MASK are one block.
+    assert_eq!(data(&object, ".rodata")[48..50], [0, 0]);
+    let asked = Options { version_is_given: true, ..Options::default() };
+    let errors = assemble_with(HELLO, &target("gfx900"), &asked).expect_err("not a target id of V6");
+    assert!(errors[0].message.contains("version 6"), "{errors:?}");
+    let without = HELLO.replace(".vgpr_count: 3", "");
+    assert!(refused(&without, &target("gfx900")).contains("without .vgpr_count"));
+}
+
+#[test]
+fn the_version_follows_from_the_text() {
+    let v3 = HELLO.replace("gfx900+xnack", "gfx900");
+    assert_eq!(flags(&object_of(&v3, &target("gfx900"))), (0x2c, 1));
+    let v4 = v3.replace("- 0\namdhsa", "- 1\namdhsa");
+    assert_eq!(flags(&object_of(&v4, &target("gfx900"))), (0x12c, 2));
+    let on = v4.replace("gfx900\"", "gfx900:xnack+\"");
+    assert_eq!(flags(&object_of(&on, &target("gfx900"))), (0x32c, 2));
+    let directive = format!(" .amdhsa_code_object_version 5\n{on}");
+    assert_eq!(flags(&object_of(&directive, &target("gfx900"))), (0x32c, 3));
+    let wrong = " .amdhsa_code_object_version 6\n .amdgcn_target \"amdgcn-amd-amdhsa--gfx900+xnack\"\n";
+    assert!(refused(wrong, &target("gfx900")).contains("version 6"));
+}
+
+#[test]
+fn registers_are_counted() {
+    let text = " v_mov_b32 v40, s33\n .long .amdgcn.next_free_vgpr, .amdgcn.next_free_sgpr\n \
+                .long .amdgcn.gfx_generation_number, .amdgcn.gfx_generation_minor, .amdgcn.gfx_generation_stepping\n \
+                .set .amdgcn.next_free_vgpr, 3\n v_mov_b32 v4, vcc_lo\n .long .amdgcn.next_free_vgpr\n \
+                s_mov_b64 s[40:41], s[2:3]\n .long .amdgcn.next_free_sgpr\n";
+    let object = object_of(text, &target("gfx90c"));
+    let code = data(&object, ".text");
+    let words: Vec<u32> =
+        code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    assert_eq!(words[1..6], [41, 34, 9, 0, 12]);
+    assert_eq!((words[7], words[9]), (5, 42));
+    // What the text has given a value is a symbol of the object; the others are not.
+    let file = object::File::parse(&*object).expect("an ELF file");
+    let names: Vec<&str> = file.symbols().filter_map(|symbol| symbol.name().ok()).collect();
+    assert_eq!(names, [".amdgcn.next_free_vgpr"]);
+    assert!(refused(" .long .amdgcn.next_free_vgrp\n", &target("gfx900")).contains("is not defined"));
+    // Those of V2 begin again with each kernel.
+    let text = " v_mov_b32 v9, s3\n .long .kernel.vgpr_count\n .amdgpu_hsa_kernel k\nk: v_mov_b32 v7, 0\n \
+                .long .kernel.vgpr_count, .kernel.sgpr_count, .option.machine_version_major\n";
+    let object = object_of(text, &target_for("gfx803", Os::Mesa3d, 6));
+    let code = data(&object, ".text");
+    assert_eq!((code[4], &code[12..]), (10, &[8, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0][..]));
+}
+
+#[test]
+fn descriptors_of_the_wrong_kind_are_refused() {
+    let kernel = |line: &str| {
+        format!(
+            " .rodata\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 1\n .amdhsa_next_free_sgpr 1\n \
+             .amdhsa_user_sgpr_private_segment_buffer 1\n{line}\n .end_amdhsa_kernel\n .text\nk:\n"
+        )
+    };
+    let fp16 = kernel(" .amdhsa_fp16_overflow 1");
+    assert!(refused(&fp16, &target("gfx803")).contains("does not exist on gfx803"));
+    object_of(&fp16, &target("gfx900"));
+    assert!(refused(&kernel(" .amdhsa_user_sgpr_count 3"), &target("gfx900")).contains("4 are enabled"));
+    let dynamic = object_of(&kernel(" .amdhsa_uses_dynamic_stack 1"), &target("gfx900"));
+    assert_eq!(data(&dynamic, ".rodata")[57], 8);
+    assert!(refused(" v_mov_b32_dpp v0, v1\n", &target("gfx803")).contains("too few operands"));
+}
+
+#[test]
+fn other_systems_have_notes() {
+    let object =
+        object_of(" .amd_amdgpu_isa \"amdgcn-mesa-mesa3d--gfx803\"\n", &target_for("gfx803", Os::Mesa3d, 6));
+    assert!(data(&object, ".note").windows(26).any(|name| name == b"amdgcn-mesa-mesa3d--gfx803"));
+    let pal = target_for("gfx803", Os::AmdPal, 6);
+    let object = object_of(" .amd_amdgpu_pal_metadata 0x2c0b, 1, 0x2c0a, 2, 0x2c0b, 4\n", &pal);
+    assert_eq!(data(&object, ".note")[16..], [0x0a, 0x2c, 0, 0, 2, 0, 0, 0, 0x0b, 0x2c, 0, 0, 5, 0, 0, 0]);
+    let yaml = " .amdgpu_pal_metadata\n---\namdpal.pipelines:\n  - .registers:\n      '0x2c0a (NAME)': 7\n...\n\t.end_amdgpu_pal_metadata\n";
+    assert!(data(&object_of(yaml, &pal), ".note").windows(4).any(|bytes| bytes == [0xcd, 0x2c, 0x0a, 7]));
+    assert!(refused(" .amd_amdgpu_isa \"amdgcn-unknown-unknown--gfx900\"\n", &pal).contains("is not"));
+}
+
+#[test]
+fn relocations_by_name() {
+    let text = " .long a@gotpcrel\n .quad a@rel64, a@abs64\n .reloc 0, R_AMDGPU_ABS32, b+4\n .reloc here, R_AMDGPU_NONE\n\
+                here: .long 0\n s_mov_b32 s0, SCRATCH_RSRC_DWORD0\n";
+    let object = object_of(text, &target("gfx900"));
+    let file = object::File::parse(&*object).expect("an ELF file");
+    let code = file.section_by_name(".text").expect("code");
+    let found: Vec<_> = code
+        .relocations()
+        .map(|(at, relocation)| match relocation.flags() {
+            RelocationFlags::Elf { r_type } => (at, r_type.0, relocation.addend()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(found, [(0, 7, 0), (0, 6, 4), (4, 5, 0), (12, 3, 0), (20, 0, 0), (28, 1, 0)]);
+    assert!(refused(" .reloc 4, R_AMDGPU_ABS32, a\n", &target("gfx900")).contains("outside"));
+}
+
+#[test]
+fn data_of_all_kinds() {
+    let octa = [0x78, 0x67, 0x56, 0x45, 0x34, 0x23, 0x12, 1, 0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12];
+    let cases: [(&str, &[u8]); 19] = [
+        (" .octa 0x123456789abcdef00112233445566778", &octa),
+        (" .float 1.5, -2", &[0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0]),
+        (" .double nan", &[255, 255, 255, 255, 255, 255, 255, 127]),
+        (" .float 1e400, -nan", &[0, 0, 0x80, 0x7f, 255, 255, 255, 255]),
+        (" .sleb128 -129, 5, 64", &[0xff, 0x7e, 5, 0xc0, 0]),
+        (" .byte 1\n .org 4, 7", &[1, 7, 7, 7]),
+        (" .ascii \"a\" \"b\"\n .string \"c\" \"d\"", b"abcd\0"),
+        (" .byte 1, 2\n .balignw 8, 0x1234", &[1, 2, 0x34, 0x12, 0x34, 0x12, 0x34, 0x12]),
+        (" .dcb.w 2, 3\n .ds.l 1", &[3, 0, 3, 0, 0, 0, 0, 0]),
+        (" .base64 \"AAEC\"", &[0, 1, 2]),
+        (" .equiv a, 3\n .byte a", &[3]),
+        ("a: .zero 1\nb:\n .uleb128 300, b-a", &[0, 0xac, 2, 1]),
+        (
+            " .subsection 1\n .byte 1\nlate: .byte 2\n .subsection 0\n .byte 0\n .long late",
+            &[0, 0, 0, 0, 0, 1, 2],
+        ),
+        (" .data 1\n .byte 1\n .data\n .byte 7", &[7, 1]),
+        (" .bss\n .long 0\n .data\n .byte 9", &[9]),
+        (" .byte 1\n .end\n .byte 2\n nonsense", &[1]),
+        (
+            ".altmacro\n.macro m a\n .byte a, \\a\n .ascii \"x&a\"\n.endm\n m %1+2\n m <4>",
+            b"\x03\x03x&3\x04\x04x&4",
+        ),
+        (".altmacro\n.macro m a\n .byte a&1\n.endm\n m 2", &[21]),
+        (" .hword 1\n .2byte 2\n .word 3", &[1, 0, 2, 0, 3, 0, 0, 0]),
+    ];
+    for (text, bytes) in cases {
+        assert_eq!(made(text), bytes, "{text}");
+    }
+    // Sizes are not known ahead.
+    for text in [" .zero b-a\na: .byte 1\nb:\n", " .uleb128 b-a\na: .byte 1\nb:\n"] {
+        assert!(refused(text, &target("gfx900")).contains("absolute"), "{text}");
+    }
+}
+
+#[test]
+fn lds_is_the_linkers() {
+    let object = object_of(" .amdgpu_lds shared, 64, 16\n", &target("gfx900"));
+    let file = object::read::elf::ElfFile64::<object::Endianness>::parse(&*object).expect("an ELF file");
+    let symbol = file.symbol_by_name("shared").expect("the variable");
+    let raw = symbol.elf_symbol();
+    let e = object::Endianness::Little;
+    assert_eq!((raw.st_shndx.get(e).0, raw.st_value.get(e), raw.st_size.get(e)), (0xff00, 16, 64));
+    assert!(refused(" .amdgpu_lds shared, 0x100000\n", &target("gfx900")).contains("the hardware has"));
+}
+
+#[test]
+fn files_are_read_where_they_are_given() {
+    let read = |name: &str| match name {
+        "once.s" => Ok(b" .byte 1 /* a comment */\n .if 1\n .byte 2\n .endif\n".to_vec()),
+        "again.s" => Ok(b" .include \"again.s\"\n".to_vec()),
+        "wrong.s" => Ok(b"\n\n v_nonsense\n".to_vec()),
+        "bytes" => Ok(vec![1, 2, 3, 4, 5]),
+        _ => Err("there is no such file".to_owned()),
+    };
+    let options = Options { read_file: Some(&read), ..Options::default() };
+    let run = |text: &str| assemble_with(text, &target("gfx900"), &options);
+    let place = |text: &str| {
+        let errors = run(text).expect_err(text);
+        let at = errors[0].location.clone().expect("a place");
+        (at.file, at.line, errors[0].message.clone())
+    };
+    let Assembled { object, .. } =
+        run(" .data\n .include \"once.s\"\n .incbin \"bytes\", 1, 3\n .incbin \"bytes\", 4\n")
+            .expect("right");
+    assert_eq!(data(&object, ".data"), [1, 2, 2, 3, 4, 5]);
+    assert_eq!(
+        (place(" .include \"wrong.s\"\n").0.as_str(), place(" .include \"wrong.s\"\n").1),
+        ("wrong.s", 3)
+    );
+    assert!(place(" .include \"again.s\"\n").2.contains("deep"));
+    assert!(place(" .incbin \"none\"\n").2.contains("no such file"));
+    assert!(refused(" .include \"once.s\"\n", &target("gfx900")).contains("cannot be read here"));
+}
+
+#[test]
+fn what_is_passed_over_is_said_once() {
+    let text = "k: .cfi_startproc\n .file 1 \"a\" \"b\"\n .loc 1 1\n .loc 1 2\n .cfi_endproc\n .warning \"mine\"\n .print \"text\"\n";
+    let assembled = assemble_with(text, &target("gfx900"), &Options::default()).expect("right");
+    let lines: Vec<_> =
+        assembled.warnings.iter().map(|w| w.location.as_ref().map_or(0, |at| at.line)).collect();
+    assert_eq!((lines, assembled.printed), (vec![1, 3, 6], vec!["text".to_owned()]));
+    assert!(assembled.warnings[2].message == "mine");
+    assert_eq!(refused(" .error \"no\"\n", &target("gfx900")), "no");
+    assert!(refused(" .abort\n v_nonsense\n", &target("gfx900")).contains(".abort"));
+}
