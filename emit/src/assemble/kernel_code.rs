@@ -77,6 +77,7 @@ impl<'a> Assembler<'a, '_> {
             let known = v2_processor(name)
                 .filter(|known| known.0 == self.target.processor.name || name == self.target.processor.name);
             if let Some((_, Some(xnack))) = known {
+                self.target.features.remove(Features::XNACK_ANY);
                 self.target.features.set(Features::XNACK, xnack);
             }
         }
