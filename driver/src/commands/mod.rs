@@ -48,7 +48,7 @@ enum Command {
     /// Assemble a file.
     As(assemble::Args),
     /// Link objects, archives and IR into a loadable code object, with ld.lld's flags.
-    Link(link::Args),
+    Link(Box<link::Args>),
     /// Show the code of an object.
     Disasm(disasm::Args),
     /// Assemble or disassemble single instructions, one a line.

@@ -23,7 +23,12 @@ pub fn instructions(object: &[u8], name: &str) -> Vec<String> {
     let lines = listing.lines().skip_while(|line| *line != start).skip(1);
     let lines = lines.take_while(|line| line.starts_with(['\t', ' ', '.']));
     let text = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
-    lines.map(text).filter(|line| !line.is_empty()).collect()
+    let mut lines: Vec<String> = lines.map(text).filter(|line| !line.is_empty()).collect();
+    // What fills the gap before the next kernel or shader.
+    while lines.last().is_some_and(|line| line == "s_nop 0") {
+        lines.pop();
+    }
+    lines
 }
 
 /// The instructions of function `name` of `text`, a line each.

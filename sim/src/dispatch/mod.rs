@@ -63,7 +63,7 @@ pub struct Dispatch {
 }
 
 /// Bytes that a lane gets beyond what its kernel asks for where that has no bound, as a runtime's limit of the stack adds them.
-const DYNAMIC_STACK: u32 = 16384;
+const DYNAMIC_STACK: u32 = 1 << 16;
 
 /// Scratch bytes of a lane of `kernel`.
 fn scratch_lane_bytes(kernel: &Kernel) -> u32 {
