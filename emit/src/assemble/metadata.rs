@@ -77,7 +77,9 @@ impl<'a> Assembler<'a, '_> {
         let mut document = Document::from_yaml(&text).map_err(at(0))?;
         match kind.form {
             Form::Pal => number_registers(&mut document),
-            Form::HsaText => return self.add_note(metadata_v2::NOTE_METADATA, document.to_yaml_v2().as_bytes()),
+            Form::HsaText => {
+                return self.add_note(metadata_v2::NOTE_METADATA, document.to_yaml_v2().as_bytes());
+            }
             Form::Hsa => {
                 check(&document).or_else(|message| fail(0, message))?;
                 self.stated.metadata_version = version(&document);
