@@ -4,6 +4,7 @@ use emit::link::{BuildId, Input, LinkOptions, Strip, Undefined, link};
 use gcnc::{CompileOptions, FileType};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::Metadata;
+use mir::target::Target;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use std::process::Command;
@@ -113,7 +114,10 @@ fn summary(bytes: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     for symbol in file.dynamic_symbols().chain(file.symbols()) {
         let section = symbol.section_index().map(|s| file.section_by_index(s).expect("exists"));
-        let place = section.map(|s| (s.name().expect("text").to_owned(), symbol.address() - s.address()));
+        // A place in the file's headers is in front of the first section, to which it counts.
+        let place = section
+            .filter(|s| s.address() <= symbol.address())
+            .map(|s| (s.name().expect("text").to_owned(), symbol.address() - s.address()));
         lines.push(format!(
             "{:?} {place:?} {} {:?} {:?}",
             symbol.name(),
@@ -201,6 +205,20 @@ fn it_is_what_llvms_linker_makes() {
             assert_eq!(summary(&ours), summary(&theirs), "V{version} {flags:?}");
         }
     }
+}
+
+/// Names that the linker defines stand in the section that they bound, or with the header that the object begins with.
+#[test]
+fn names_of_the_linker_are_what_llvms_linker_makes_of_them() {
+    let text = "\t.data\n\t.globl a\na:\n\t.quad __init_array_start\n\t.quad __fini_array_end\n\t.quad __start_foo\n\t.quad __ehdr_start
+\t.quad _GLOBAL_OFFSET_TABLE_\n\t.section foo,\"aw\"\n\t.quad 1\n\t.section .init_array,\"aw\",@init_array\n\t.quad 1\n";
+    let target = Target::new(Target::processor_by_name("gfx900").expect("known"));
+    let object = emit::assemble(text, &target).expect("assembles");
+    let ours = linked(&[&object], &LinkOptions::default());
+    let names: Vec<_> = parse(&ours).dynamic_symbols().map(|s| s.name().expect("text").to_owned()).collect();
+    assert!(names.contains(&"__start_foo".to_owned()), "{names:?}");
+    let Some(theirs) = lld(&[&object], &[]) else { return };
+    assert_eq!(summary(&ours), summary(&theirs));
 }
 
 #[test]
