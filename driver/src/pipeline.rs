@@ -28,6 +28,7 @@ const FINAL: Stage = Stage::Machine(M::Final);
 pub const PASSES: &[Pass] = &[
     // The module as read: what the command line adds, and the calls that are to disappear.
     Pass::new("apply-options", Read, Read, Module(|m, cx| { prepare::apply_options(m, cx); Ok(()) })),
+    Pass::new("lower-printf", Read, Read, Module(|m, _| opt::printf::lower(m))),
     Pass::new("lower-variadics", Read, Read, Module(|m, _| { opt::variadic::lower(m); Ok(()) })),
     Pass::new("inline", Read, Read, Module(|m, _| opt::inline::inline_all(m))),
     Pass::new("declare-types", Read, Read, Module(|m, _| { opt::legalize::declare_types(m); Ok(()) })),
@@ -75,6 +76,7 @@ pub const PASSES: &[Pass] = &[
 /// What the stages do not say.
 pub const CONSTRAINTS: &[Constraint] = &[
     ("apply-options", "inline", "attributes decide what is inlined"),
+    ("lower-printf", "lower-variadics", "arguments of printf are stored one by one"),
     ("lower-variadics", "inline", "a body with variable arguments is not inlined"),
     ("inline", "promote", "objects whose address was an argument become values"),
     ("declare-types", "legalize", "results of expansions have types of the module"),

@@ -2,7 +2,10 @@
 
 use crate::body::Body;
 use crate::enums::{self, binary_op, cast_op, float_predicate, int_predicate, ordering, rmw_op, when};
-use crate::llvm::{InstRef, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMOpcode, LLVMValueKind, ValueRef};
+use crate::kinds::attribute_kinds;
+use crate::llvm::{
+    AttributeValue, InstRef, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMOpcode, LLVMValueKind, ValueRef,
+};
 use crate::reader::Meaning;
 use crate::strict::{self, Strict};
 use mir::ir::{
@@ -321,6 +324,9 @@ impl<'m> Body<'_, 'm> {
             args: Vec::with_capacity(inst.num_args() as usize),
             ret_flags: mir::ir::ParamFlags::empty(),
             variadic: inst.variadic_callee(),
+            no_builtin: inst.call_function_attributes().into_iter().any(|attribute| {
+                matches!(attribute.value(), AttributeValue::Enum(kind, _) if kind == attribute_kinds().nobuiltin)
+            }),
         };
         for index in 0..inst.num_args() {
             if inst.operand(index).is_none_or(is_metadata) {

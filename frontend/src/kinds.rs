@@ -14,6 +14,7 @@ pub(crate) struct AttributeKinds {
     pub byval: u32,
     pub byref: u32,
     pub elementtype: u32,
+    pub nobuiltin: u32,
 }
 
 /// The numbers, which are the same for the whole process.
@@ -54,6 +55,7 @@ impl AttributeKinds {
             byval: llvm::attribute_kind("byval"),
             byref: llvm::attribute_kind("byref"),
             elementtype: llvm::attribute_kind("elementtype"),
+            nobuiltin: llvm::attribute_kind("nobuiltin"),
         }
     }
 }

@@ -59,6 +59,7 @@ impl<'m> Reader<'m> {
         self.module.code_object_version_flag = version.map(|v| v as u32);
         let first = llvm.named_metadata(c"opencl.ocl.version").first().map(|&node| numbers(node));
         self.module.opencl_version = first.and_then(|v| v.try_into().ok());
+        self.module.is_openmp = llvm.flag("openmp").is_some();
         let all = |name| llvm.named_metadata(name).into_iter().flat_map(strings).collect();
         self.module.printf_formats = all(c"llvm.printf.fmts");
         self.module.idents = all(c"llvm.ident");

@@ -3,7 +3,7 @@
 //! One module a pass; the compiler's list of passes has their order. [`legalize`] is the large one: a
 //! rebuilding walk over a function that settles types, memory accesses and expansions, and folds and shares
 //! as it goes. `docs/design.md` defines legal IR, [`mir::ir::legal`] the details. Once the module is prepared
-//! ([`variadic`], [`inline`]), functions are independent of each other until [`callgraph`]. Every pass is
+//! ([`printf`], [`variadic`], [`inline`]), functions are independent of each other until [`callgraph`]. Every pass is
 //! linear, or nearly so, in the code that it leaves.
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ pub mod legalize;
 pub mod merge_memory;
 pub mod narrow;
 mod params;
+pub mod printf;
 pub mod promote;
 pub mod reducible;
 pub mod variadic;

@@ -231,7 +231,16 @@ impl<'m> InstRef<'m> {
         if !self.is_call() || index.is_some_and(|i| i >= self.num_args()) {
             return Vec::new();
         }
-        let index = index.map_or(0, |i| i + 1);
+        self.attributes_at(index.map_or(0, |i| i + 1))
+    }
+
+    /// Attributes that a `call` gives its callee.
+    pub fn call_function_attributes(self) -> Vec<AttributeRef<'m>> {
+        if self.is_call() { self.attributes_at(LLVMAttributeFunctionIndex) } else { Vec::new() }
+    }
+
+    /// Attributes of a `call` at LLVM's index of what they belong to.
+    fn attributes_at(self, index: u32) -> Vec<AttributeRef<'m>> {
         // SAFETY: a `call`; the array has the length that LLVM reports.
         unsafe {
             let mut raw = vec![null_mut(); LLVMGetCallSiteAttributeCount(self.raw(), index) as usize];

@@ -173,6 +173,8 @@ pub struct CallSite {
     pub ret_flags: ParamFlags,
     /// Where the callee takes more arguments than it has parameters: the number of its parameters.
     pub variadic: Option<u32>,
+    /// Whether a callee with the name of a library's function is not that function (`nobuiltin`).
+    pub no_builtin: bool,
 }
 
 /// LLVM calling conventions that matter to AMDGPU.

@@ -110,6 +110,8 @@ pub struct Module {
     pub code_object_version_flag: Option<u32>,
     /// `!opencl.ocl.version`, the first entry: major, minor.
     pub opencl_version: Option<[u32; 2]>,
+    /// Whether it is a program of OpenMP (module flag `openmp`).
+    pub is_openmp: bool,
     /// `!llvm.printf.fmts`.
     pub printf_formats: Vec<String>,
     /// Pipeline metadata of amdpal.

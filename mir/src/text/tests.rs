@@ -10,6 +10,7 @@ triple "amdgcn--"
 module_asm "\09s_nop 0"
 code_object_version 500
 opencl_version 2 0
+openmp
 ident "clang"
 printf_format "1:1:4:%d"
 file "k.cl"

@@ -173,6 +173,7 @@ impl Parser {
             args: Vec::new(),
             ret_flags: self.param_flags(),
             variadic: None,
+            no_builtin: false,
         };
         self.expect('[')?;
         self.list(']', |p| {
@@ -190,6 +191,7 @@ impl Parser {
         if self.eat_word("variadic") {
             site.variadic = Some(self.number()?);
         }
+        site.no_builtin = self.eat_word("nobuiltin");
         Ok(site)
     }
 

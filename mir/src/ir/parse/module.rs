@@ -22,6 +22,7 @@ impl Parser {
                 "module_asm" => self.module.inline_asm = self.string()?,
                 "code_object_version" => self.module.code_object_version_flag = Some(self.number()?),
                 "opencl_version" => self.module.opencl_version = Some([self.number()?, self.number()?]),
+                "openmp" => self.module.is_openmp = true,
                 "ident" => {
                     let text = self.string()?;
                     self.module.idents.push(text);

@@ -110,6 +110,9 @@ impl DisplayFunction<'_> {
             if let Some(params) = site.variadic {
                 write!(f, " variadic {params}")?;
             }
+            if site.no_builtin {
+                f.write_str(" nobuiltin")?;
+            }
         }
         if let Some(layout) = self.function.call_layouts.get(&inst) {
             f.write_str(" !places [")?;

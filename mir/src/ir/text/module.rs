@@ -35,6 +35,9 @@ impl Display for Module {
         if let Some([major, minor]) = self.opencl_version {
             writeln!(f, "opencl_version {major} {minor}")?;
         }
+        if self.is_openmp {
+            writeln!(f, "openmp")?;
+        }
         match &self.pal_metadata {
             Some(PalMetadata::Registers(pairs)) => {
                 pairs.iter().try_for_each(|(key, value)| writeln!(f, "pal_register {key} {value}"))?;
