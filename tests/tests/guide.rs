@@ -166,7 +166,7 @@ fn entry_values_follow_the_guides_order() {
         ("i32", "workitem.id.y"),
         ("i32", "workitem.id.z"),
     ] {
-        let _ = write!(ir, "declare {ty} @llvm.amdgcn.{name}()\n");
+        let _ = writeln!(ir, "declare {ty} @llvm.amdgcn.{name}()");
         let _ = write!(
             ir,
             "define internal void @{name}(ptr addrspace(1) %o) alwaysinline {{\n  %v = call {ty} @llvm.amdgcn.{name}()\n  \
@@ -322,6 +322,13 @@ fn traps_are_the_guides() {
     for triple in ["amdgcn--", "amdgcn--amdpal", "amdgcn-mesa-mesa3d"] {
         assert_eq!(traps(triple, 3), [""; 0]);
     }
+    // The handler finds the queue in s[0:1], where the packet was.
+    let ir = "declare void @llvm.trap()\ndeclare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()\n\
+              define amdgpu_kernel void @k(ptr addrspace(1) %o) {\n  %d = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()\n  \
+              store volatile ptr addrspace(4) %d, ptr addrspace(1) %o\n  call void @llvm.trap()\n  ret void\n}\n";
+    let options = CompileOptions { code_object_version: Some(3), ..options(HSA, "gfx803", &[]) };
+    let text = String::from_utf8(compiled(ir, &options)).expect("UTF-8");
+    assert!(text.contains("\ts_mov_b64 s[0:1], s[2:3]\n\ts_trap 2\n"), "{text}");
 }
 
 /// A scalar load that the hardware may repeat leaves its address alone.
