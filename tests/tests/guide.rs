@@ -195,7 +195,8 @@ fn entry_values_follow_the_guides_order() {
     assert_eq!((user, d.sgpr_private_segment_size, d.user_sgpr_count), ([1; 6], 0, 14));
     assert_eq!([d.workgroup_id_x, d.workgroup_id_y, d.workgroup_id_z, d.workgroup_info], [1, 1, 1, 0]);
     assert_eq!((d.private_segment_wavefront_offset, d.vgpr_workitem_id, d.kernarg_size), (1, 2, 0));
-    // s[0:3] resource, s[4:5] packet, s[6:7] queue, s[8:9] arguments, s[10:11] number, s[12:13] flat scratch; then the groups and the offset.
+    // s[0:3] resource, s[4:5] packet, s[6:7] queue, s[8:9] arguments, s[10:11] number, s[12:13] flat scratch; then s14 to s16 for
+    // the groups and s17 for the offset.
     let options = CompileOptions { code_object_version: Some(3), ..options(HSA, "gfx803", &[]) };
     let text = String::from_utf8(compiled(&ir, &options)).expect("UTF-8");
     for line in [
@@ -204,9 +205,11 @@ fn entry_values_follow_the_guides_order() {
         "s_add_u32 s0, s0, s17\n",
         ", s[8:9], 0x0\n",
         ", s[6:7], 0x44\n",
-        "v_mov_b32_e32 v3, s4\n",
-        "v_mov_b32_e32 v3, s10\n",
-        "v_mov_b32_e32 v3, s16\n",
+        ", s4\n",
+        ", s10\n",
+        ", s14\n",
+        ", s15\n",
+        ", s16\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
@@ -288,6 +291,35 @@ define amdgpu_kernel void @k(ptr addrspace(1) %o, ptr addrspace(4) %i, ptr addrs
     assert!(refusal(buffer, "gfx900").contains("buffer pointer"));
     let scope = "define void @k(ptr %p) {\n  store atomic i32 1, ptr %p syncscope(\"street\") release, align 4\n  ret void\n}\n";
     assert!(refusal(scope, "gfx900").contains("scope"));
+}
+
+/// Private and constant memory and images take no part in the memory model; what somebody may write is not read through the scalar cache.
+#[test]
+fn memory_that_nobody_shares_is_not_ordered() {
+    let ir = "
+declare <4 x float> @llvm.amdgcn.image.load.1d.v4f32.i32(i32, i32, <8 x i32>, i32, i32)
+define amdgpu_kernel void @k(ptr addrspace(4) %c, ptr addrspace(1) %o, i32 %i) {
+  %a = alloca i32, addrspace(5)
+  store atomic i32 %i, ptr addrspace(5) %a seq_cst, align 4
+  %p = load atomic i32, ptr addrspace(5) %a seq_cst, align 4
+  %q = load atomic i32, ptr addrspace(4) %c acquire, align 4
+  %t = load <8 x i32>, ptr addrspace(4) %c
+  %r = call <4 x float> @llvm.amdgcn.image.load.1d.v4f32.i32(i32 1, i32 %i, <8 x i32> %t, i32 0, i32 0)
+  %e = extractelement <4 x float> %r, i32 0
+  %s = add i32 %p, %q
+  store volatile i32 %s, ptr addrspace(1) %o
+  store volatile float %e, ptr addrspace(1) %o
+  ret void
+}
+";
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        let code = text(ir, HSA, cpu, &[]);
+        assert!(code.contains("image_load"), "{code}");
+        assert!(!code.contains("buffer_wbinvl1") && !code.contains(" glc"), "{code}");
+    }
+    let ir = "define amdgpu_kernel void @k(ptr addrspace(1) %p) {\n  %v = load i32, ptr addrspace(1) %p\n  %w = add i32 %v, 1\n  \
+              store i32 %w, ptr addrspace(1) %p\n  ret void\n}\n";
+    assert!(text(ir, HSA, "gfx900", &[]).contains("\tglobal_load_dword v"));
 }
 
 #[test]

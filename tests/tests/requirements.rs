@@ -1,12 +1,13 @@
-//! `docs/requirements.tsv` says what is required, how far it is done, where, and which test proves it. This test keeps the table true as far as a
-//! machine can tell: places exist, tests are tests, what is called done has both, and `docs/requirements.md` is what the table renders to
-//! (`BLESS=1` writes it).
+//! `docs/requirements.tsv` says what is required, how far it is done, where, and which test proves it. This test keeps the table
+//! true as far as a machine can tell: places exist, tests are tests, what is called done has both, and `docs/requirements.md` is
+//! what the table renders to (`BLESS=1` writes it).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A run of items: the ids' prefix, the first number, what the items are about. Numbers go on without a gap up to the next chapter of the prefix.
+/// A run of items: the ids' prefix, the first number, what the items are about. Numbers go on without a gap up to the next chapter
+/// of the prefix.
 struct Chapter {
     prefix: &'static str,
     first: u32,
@@ -272,11 +273,11 @@ fn cell(places: &[Place<'_>]) -> String {
 fn render(rows: &[Row<'_>]) -> String {
     let mut out = String::from(
         "# Requirements\n\n\
-         What the documents that define this compiler ask for, item by item: the AMDGPU usage guides of LLVM 5 and 8 and their revision for \
-         heterogeneous debugging (LLVM 10), AMD's compute ABI 0.40 and the specification of AMDIL's metadata. Where they contradict each other \
-         the newest counts, and LLVM where a document is wrong; chapter E lists such cases.\n\n\
-         Generated from `requirements.tsv`; `BLESS=1 cargo test --release -p gcnc-tests --test requirements` writes it anew. The test checks that \
-         the places named exist, that the tests are tests, and that what is *done* has both.\n\n\
+         What the documents that define this compiler ask for, item by item: the AMDGPU usage guides of LLVM 5 and 8 and \
+         their revision for heterogeneous debugging (LLVM 10), AMD's compute ABI 0.40 and the specification of AMDIL's metadata. Where they \
+         contradict each other the newest counts, and LLVM where a document is wrong; chapter E lists such cases.\n\n\
+         Generated from `requirements.tsv`; `BLESS=1 cargo test --release -p gcnc-tests --test requirements` writes it anew. \
+         The test checks that the places named exist, that the tests are tests, and that what is *done* has both.\n\n\
          * *done*: implemented and tested.\n\
          * *partial*: something is missing, which the last column says.\n\
          * *planned*: not begun.\n\
