@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 pub mod assemble;
 mod assembly_text;
+pub mod bundle;
 pub mod disassemble;
 mod final_function;
 pub mod link;
