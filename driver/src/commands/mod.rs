@@ -2,9 +2,11 @@
 
 mod assemble;
 mod bisect;
+mod bundle;
 mod code_flags;
 mod compile;
 mod disasm;
+mod inspect;
 mod link;
 mod mc;
 mod run;
@@ -49,8 +51,14 @@ enum Command {
     As(assemble::Args),
     /// Link objects, archives and IR into a loadable code object, with ld.lld's flags.
     Link(Box<link::Args>),
-    /// Show the code of an object.
+    /// Put files for a host and devices into one, with clang-offload-bundler's flags.
+    Bundle(Box<bundle::Args>),
+    /// Take the files out of a bundle again.
+    Unbundle(Box<bundle::Args>),
+    /// Write an object as assembly that `gcnc as` reads back.
     Disasm(disasm::Args),
+    /// Show all that an object, a bundle or an archive says.
+    Inspect(inspect::Args),
     /// Assemble or disassemble single instructions, one a line.
     Mc(mc::Args),
 }
@@ -83,7 +91,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Bisect(args)) => bisect::main(&args),
         Some(Command::As(args)) => assemble::main(&args),
         Some(Command::Link(args)) => link::main(&args),
+        Some(Command::Bundle(args)) => bundle::main(&args, false),
+        Some(Command::Unbundle(args)) => bundle::main(&args, true),
         Some(Command::Disasm(args)) => disasm::main(&args),
+        Some(Command::Inspect(args)) => inspect::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }

@@ -117,7 +117,9 @@ pub fn decompress(bytes: &[u8]) -> Result<Vec<u8>> {
 /// Those of [`decompress`].
 pub fn decompress_within(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
     let Some(header) = Header::read(bytes) else {
-        return malformed("the header of the compressed bundle is incomplete, or of an unknown version or method");
+        return malformed(
+            "the header of the compressed bundle is incomplete, or of an unknown version or method",
+        );
     };
     if header.bundle_bytes > most {
         return Err(Diagnostic::limit(format!(
@@ -137,7 +139,10 @@ pub fn decompress_within(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
     let wanted = header.bundle_bytes;
     let mut bundle = Vec::new();
     let bad = |error: &dyn std::fmt::Display| {
-        Diagnostic::malformed(format!("the bundle cannot be decompressed ({}): {error}", header.method.name()))
+        Diagnostic::malformed(format!(
+            "the bundle cannot be decompressed ({}): {error}",
+            header.method.name()
+        ))
     };
     match header.method {
         Method::Zlib => {
@@ -179,8 +184,9 @@ pub fn compress(bundle: &[u8], method: Method, version: u16) -> Result<Vec<u8>> 
     out.extend(version.to_le_bytes());
     out.extend((method as u16).to_le_bytes());
     let short = |number: usize| {
-        u32::try_from(number)
-            .map_err(|_| Diagnostic::limit(format!("{number} bytes do not fit a header of version {version}")))
+        u32::try_from(number).map_err(|_| {
+            Diagnostic::limit(format!("{number} bytes do not fit a header of version {version}"))
+        })
     };
     match version {
         1 => out.extend(short(bundle.len())?.to_le_bytes()),
@@ -192,7 +198,9 @@ pub fn compress(bundle: &[u8], method: Method, version: u16) -> Result<Vec<u8>> 
             out.extend((contents.len() as u64 + 32).to_le_bytes());
             out.extend((bundle.len() as u64).to_le_bytes());
         }
-        _ => return Err(Diagnostic::limit(format!("compressed bundles have versions 1 to 3, not {version}"))),
+        _ => {
+            return Err(Diagnostic::limit(format!("compressed bundles have versions 1 to 3, not {version}")));
+        }
     }
     out.extend(hash(bundle).to_le_bytes());
     out.extend(contents);
@@ -213,10 +221,8 @@ mod tests {
         let bundle = decompress(OF_CLANG).expect("readable");
         let parts = super::super::plain::read(&bundle).expect("a bundle");
         let targets: Vec<_> = parts.iter().map(|part| (&*part.target, &*part.contents)).collect();
-        let wanted: [(&str, &[u8]); 2] = [
-            ("host-x86_64-unknown-linux-unknown-", b""),
-            ("hipv4-amdgcn-amd-amdhsa--gfx900", b"dev1xx"),
-        ];
+        let wanted: [(&str, &[u8]); 2] =
+            [("host-x86_64-unknown-linux-unknown-", b""), ("hipv4-amdgcn-amd-amdhsa--gfx900", b"dev1xx")];
         assert_eq!(targets, wanted);
     }
 

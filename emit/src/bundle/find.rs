@@ -53,7 +53,8 @@ impl Found<'_> {
             }
             Container::OffloadBinary => {
                 let (binary, _) = offload_binary::read_prefix(self.bytes)?;
-                let (kind, triple) = (binary.offload_kind_name(), binary.string("triple").unwrap_or_default());
+                let (kind, triple) =
+                    (binary.offload_kind_name(), binary.string("triple").unwrap_or_default());
                 // Four parts, whatever the triple leaves out.
                 let missing = 3usize.saturating_sub(triple.matches('-').count());
                 let arch = binary.string("arch").unwrap_or_default();
@@ -119,8 +120,9 @@ fn scan<'a>(bytes: &'a [u8], place: &str) -> Vec<Found<'a>> {
         let rest = &bytes[at..];
         let size = match container {
             Container::Plain => plain::read_prefix(rest).ok().map(|(_, size)| size),
-            Container::Compressed => compressed::Header::read(rest)
-                .and_then(|header| usize::try_from(header.file_bytes?).ok().filter(|size| *size >= header.size())),
+            Container::Compressed => compressed::Header::read(rest).and_then(|header| {
+                usize::try_from(header.file_bytes?).ok().filter(|size| *size >= header.size())
+            }),
             Container::OffloadBinary => offload_binary::read_prefix(rest).ok().map(|(_, size)| size),
             Container::Section => None,
         };

@@ -82,7 +82,10 @@ impl OffloadBinary<'_> {
 
     /// Name of the kind of offloading.
     pub fn offload_kind_name(&self) -> &'static str {
-        OFFLOAD_KINDS.iter().find(|(number, _)| *number == self.offload_kind).map_or("unknown", |(_, name)| name)
+        OFFLOAD_KINDS
+            .iter()
+            .find(|(number, _)| *number == self.offload_kind)
+            .map_or("unknown", |(_, name)| name)
     }
 
     /// The value of a string.
@@ -123,7 +126,9 @@ pub fn read_prefix(bytes: &[u8]) -> Result<(OffloadBinary<'_>, usize)> {
     let image = number(24).zip(number(32)).and_then(|(offset, size)| slice(all, offset, size));
     let Some(image) = image else { return malformed("the image of the offload binary is outside of it") };
     if rows > MAX_PARTS {
-        return Err(Diagnostic::limit(format!("{rows} strings in an offload binary, at most {MAX_PARTS} are read")));
+        return Err(Diagnostic::limit(format!(
+            "{rows} strings in an offload binary, at most {MAX_PARTS} are read"
+        )));
     }
     let Some(table) = rows.checked_mul(ROW_BYTES as u64).and_then(|size| slice(all, table, size)) else {
         return malformed("the strings of the offload binary are outside of it");

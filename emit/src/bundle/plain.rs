@@ -58,7 +58,9 @@ pub fn read_prefix(bytes: &[u8]) -> Result<(Vec<Part<'_>>, usize)> {
             ));
         };
         // Parts that share bytes would make a small file a large one.
-        let Some(rest) = left.checked_sub(contents.len()) else { return malformed("parts of the bundle overlap") };
+        let Some(rest) = left.checked_sub(contents.len()) else {
+            return malformed("parts of the bundle overlap");
+        };
         left = rest;
         end = end.max(offset as usize + contents.len());
         if !contents.is_empty() {
@@ -126,7 +128,10 @@ mod tests {
         ];
         let bytes = write(&parts, 1).expect("writable");
         assert_eq!(bytes.len(), 0x97);
-        assert_eq!(bytes[0x20..0x38], [0x91, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x22, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            bytes[0x20..0x38],
+            [0x91, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x22, 0, 0, 0, 0, 0, 0, 0]
+        );
         assert_eq!(&bytes[0x91..], b"dev1xx");
         assert_eq!(read_prefix(&[&bytes[..], b"more"].concat()).expect("readable"), (parts.to_vec(), 0x97));
         let aligned = write(&parts, 4096).expect("writable");
@@ -144,7 +149,9 @@ mod tests {
             bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
             read(&bytes).map(|_| ())
         };
-        for (at, value) in [(24, 2), (24, u64::MAX), (32, u64::MAX), (32, 8), (40, 5), (40, u64::MAX), (48, 1 << 40)] {
+        for (at, value) in
+            [(24, 2), (24, u64::MAX), (32, u64::MAX), (32, 8), (40, 5), (40, u64::MAX), (48, 1 << 40)]
+        {
             assert!(with(at, value).is_err(), "{value:#x} at {at}");
         }
         assert_eq!(with(40, 3), Ok(()));

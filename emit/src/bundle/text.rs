@@ -98,8 +98,12 @@ mod tests {
 
     #[test]
     fn text_reads_back() {
-        let part = |target: &'static str, text: &'static [u8]| Part { target: target.into(), contents: text.into() };
-        let parts = [part("host-x86_64-unknown-linux-unknown-", b"int x;\n"), part("hip-amdgcn-amd-amdhsa--gfx900", b"")];
+        let part =
+            |target: &'static str, text: &'static [u8]| Part { target: target.into(), contents: text.into() };
+        let parts = [
+            part("host-x86_64-unknown-linux-unknown-", b"int x;\n"),
+            part("hip-amdgcn-amd-amdhsa--gfx900", b""),
+        ];
         let text = write(&parts, "#");
         // As clang-offload-bundler 22 writes it.
         assert!(text.starts_with(b"\n# __CLANG_OFFLOAD_BUNDLE____START__ host-x86_64-unknown-linux-unknown-\nint x;\n\n# __CLANG_OFFLOAD_BUNDLE____END__"));

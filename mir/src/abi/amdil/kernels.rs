@@ -4,9 +4,7 @@
 //! the kernarg segment, whose offsets code objects state themselves. Hidden arguments are left out: buffer 0 has what they say.
 
 use super::layout::{IMAGE_BYTES, SLOT_BYTES, Slots, argument_bytes, element_bytes};
-use super::{
-    Dimension, ImageAccess, Kernel, MemorySpace, PointerSpace, Token, Unit, VERSION, ValueType,
-};
+use super::{Dimension, ImageAccess, Kernel, MemorySpace, PointerSpace, Token, Unit, VERSION, ValueType};
 use crate::abi::metadata::{ArgMeta, KernelMeta, Metadata};
 
 /// The unit of the kernels of `metadata`, compiled for `device`.
@@ -43,12 +41,19 @@ fn kernel(meta: &KernelMeta, id: u32, device: &str, printf: &[Token]) -> Kernel 
                     Some("read_write") => ImageAccess::Both,
                     _ => ImageAccess::Read,
                 };
-                tokens.push(Token::Image { name, dimension, access, id: images, place: slots.take(IMAGE_BYTES) });
+                tokens.push(Token::Image {
+                    name,
+                    dimension,
+                    access,
+                    id: images,
+                    place: slots.take(IMAGE_BYTES),
+                });
                 images += 1;
             }
             kind => {
                 let (ty, count) = if kind == "by_value" { value_type(arg) } else { (ValueType::I32, 1) };
-                let (ty, count) = if matches!(kind, "queue" | "pipe") { (ValueType::Opaque, 1) } else { (ty, count) };
+                let (ty, count) =
+                    if matches!(kind, "queue" | "pipe") { (ValueType::Opaque, 1) } else { (ty, count) };
                 if kind == "sampler" {
                     tokens.push(Token::Sampler { name: name.clone(), id: samplers, value: None });
                     samplers += 1;
@@ -127,7 +132,8 @@ fn printf(text: &str) -> Option<Token> {
         sizes.push(size.parse().ok()?);
         rest = behind;
     }
-    let format: String = rest.chars().map(|c| if c == '\n' { "\\n".to_owned() } else { c.to_string() }).collect();
+    let format: String =
+        rest.chars().map(|c| if c == '\n' { "\\n".to_owned() } else { c.to_string() }).collect();
     Some(Token::Printf { id: id.parse().ok()?, sizes, format })
 }
 
@@ -143,7 +149,8 @@ mod tests {
             type_name: Some(type_name.into()),
             ..ArgMeta::default()
         };
-        let local = ArgMeta { address_space: Some("local".into()), ..arg("dynamic_shared_pointer", 4, "double2*") };
+        let local =
+            ArgMeta { address_space: Some("local".into()), ..arg("dynamic_shared_pointer", 4, "double2*") };
         let image = ArgMeta { access: Some("write_only".into()), ..arg("image", 8, "image3d_t") };
         let meta = KernelMeta {
             name: "k".into(),
@@ -162,9 +169,11 @@ mod tests {
             max_flat_workgroup_size: 256,
             ..KernelMeta::default()
         };
-        let second = KernelMeta { name: "l".into(), reqd_workgroup_size: Some([8, 8, 1]), ..KernelMeta::default() };
+        let second =
+            KernelMeta { name: "l".into(), reqd_workgroup_size: Some([8, 8, 1]), ..KernelMeta::default() };
         let printf = vec!["1:2:4:8:%d: %s\n".to_owned()];
-        let unit = of_metadata(&Metadata { kernels: vec![meta, second], printf, ..Metadata::default() }, "gfx900");
+        let unit =
+            of_metadata(&Metadata { kernels: vec![meta, second], printf, ..Metadata::default() }, "gfx900");
         let text = unit.to_string();
         let wanted = "\
 ;ARGSTART:k

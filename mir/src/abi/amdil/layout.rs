@@ -110,7 +110,8 @@ impl Launch {
     pub fn dwords(&self) -> [u32; RESERVED_DWORDS] {
         let mut out = [0; RESERVED_DWORDS];
         let mut put = |at: usize, values: &[u32]| out[at..at + values.len()].copy_from_slice(values);
-        let groups: [u32; 3] = std::array::from_fn(|i| self.global[i].checked_div(self.local[i]).unwrap_or(0));
+        let groups: [u32; 3] =
+            std::array::from_fn(|i| self.global[i].checked_div(self.local[i]).unwrap_or(0));
         let flat = |of: [u32; 3]| of.iter().fold(1u32, |product, part| product.wrapping_mul(*part));
         put(0, &self.global);
         put(3, &[self.dimensions]);
@@ -164,7 +165,9 @@ pub fn element_bytes(ty: ValueType) -> u32 {
 pub fn argument_bytes(ty: ValueType, count: u32) -> u32 {
     let slots = match (ty, count) {
         (ValueType::I8 | ValueType::I16, count) => count.div_ceil(4),
-        (ty, 3) if !matches!(ty, ValueType::Struct | ValueType::Union) => (4 * element_bytes(ty)).div_ceil(SLOT_BYTES),
+        (ty, 3) if !matches!(ty, ValueType::Struct | ValueType::Union) => {
+            (4 * element_bytes(ty)).div_ceil(SLOT_BYTES)
+        }
         (ty, count) => count.saturating_mul(element_bytes(ty)).div_ceil(SLOT_BYTES),
     };
     slots.max(1).saturating_mul(SLOT_BYTES)
@@ -188,7 +191,8 @@ impl Slots {
     /// The place of an argument that takes `bytes`.
     pub fn take(&mut self, bytes: u32) -> ConstantPlace {
         let place = ConstantPlace { buffer: ARGUMENT_BUFFER, offset: self.end };
-        self.end = self.end.saturating_add(bytes.max(1)).checked_next_multiple_of(SLOT_BYTES).unwrap_or(u32::MAX);
+        self.end =
+            self.end.saturating_add(bytes.max(1)).checked_next_multiple_of(SLOT_BYTES).unwrap_or(u32::MAX);
         place
     }
 }
@@ -296,7 +300,8 @@ mod tests {
 
     #[test]
     fn images_have_two_slots() {
-        let image = ImageArgument { size: [4, 2, 1], data_type: 7, channel_order: 9, offset: 64, pitches: [16, 32] };
+        let image =
+            ImageArgument { size: [4, 2, 1], data_type: 7, channel_order: 9, offset: 64, pitches: [16, 32] };
         assert_eq!(image.dwords(ImageForm::Hd7xx), [4, 2, 1, 64, 7, 9, 16, 32]);
         let one = 1f32.to_bits();
         assert_eq!(image.dwords(ImageForm::Hd8xx), [4, 2, 1, 7, 0.25f32.to_bits(), 0.5f32.to_bits(), one, 9]);

@@ -24,9 +24,9 @@ type Parsed<T> = std::result::Result<T, String>;
 pub fn parse(text: &str) -> Result<Unit> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
-        reader.line(line.trim()).map_err(|message| {
-            Diagnostic::malformed(format!("metadata line {}: {message}", index + 1))
-        })?;
+        reader
+            .line(line.trim())
+            .map_err(|message| Diagnostic::malformed(format!("metadata line {}: {message}", index + 1)))?;
     }
     let open = match &reader {
         Reader { debug: true, .. } => Some("debug information".to_owned()),
@@ -102,7 +102,9 @@ impl Reader {
         let Some(kernel) = &mut self.kernel else { return Ok(()) };
         let token = token(rest)?;
         let unique = matches!(token, Token::UniqueId(_) | Token::Version(_) | Token::Device(_));
-        if unique && kernel.tokens.iter().any(|old| std::mem::discriminant(old) == std::mem::discriminant(&token)) {
+        if unique
+            && kernel.tokens.iter().any(|old| std::mem::discriminant(old) == std::mem::discriminant(&token))
+        {
             return Err(format!("{token} is given twice"));
         }
         kernel.tokens.push(token);
@@ -135,7 +137,9 @@ impl Reader {
             }
             ty => {
                 let vector = data_vector(ty, &mut fields)?;
-                let Some(segment) = &mut self.segment else { return Err("no data segment is open".to_owned()) };
+                let Some(segment) = &mut self.segment else {
+                    return Err("no data segment is open".to_owned());
+                };
                 segment.vectors.push(vector);
             }
         }
@@ -239,7 +243,9 @@ fn token(line: &str) -> Parsed<Token> {
     match keyword {
         "error" => return message(text).map(Token::Error),
         "warning" => return message(text).map(Token::Warning),
-        "device" => return text.map(|name| Token::Device(name.to_owned())).ok_or("the name is missing".to_owned()),
+        "device" => {
+            return text.map(|name| Token::Device(name.to_owned())).ok_or("the name is missing".to_owned());
+        }
         "printf_fmt" => return printf(text.unwrap_or_default()),
         _ => {}
     }
@@ -323,14 +329,20 @@ fn ids(fields: &mut Fields<'_>) -> Parsed<Vec<u32>> {
     while !fields.is_at_end() {
         ids.push(fields.number("id")?);
     }
-    if ids.len() as u64 == u64::from(count) { Ok(ids) } else { Err(format!("{} ids, not {count}", ids.len())) }
+    if ids.len() as u64 == u64::from(count) {
+        Ok(ids)
+    } else {
+        Err(format!("{} ids, not {count}", ids.len()))
+    }
 }
 
 fn message(text: Option<&str>) -> Parsed<String> {
     let text = text.unwrap_or_default();
     // Whether the code counts is not said.
     if !(CODE_CHARS..=CODE_CHARS + MESSAGE_CHARS).contains(&text.chars().count()) {
-        return Err(format!("a message has a code of {CODE_CHARS} characters and {MESSAGE_CHARS} at most behind it"));
+        return Err(format!(
+            "a message has a code of {CODE_CHARS} characters and {MESSAGE_CHARS} at most behind it"
+        ));
     }
     Ok(text.to_owned())
 }
@@ -445,7 +457,9 @@ mod tests {
         assert_eq!((unit.kernels.len(), unit.placeholders), (1, 1));
         assert_eq!(unit.kernels[0].tokens, [Token::MaxGroup(64)]);
         let kept = without_debug(text);
-        assert!(!kept.contains("DEBUG") && !kept.contains("debug") && kept.contains("; a comment\n;$$$$$$$$\n"));
+        assert!(
+            !kept.contains("DEBUG") && !kept.contains("debug") && kept.contains("; a comment\n;$$$$$$$$\n")
+        );
     }
 
     #[test]
