@@ -105,12 +105,15 @@ pub fn main(args: Vec<OsString>) -> i32 {
 fn normalise(args: Vec<OsString>) -> Vec<OsString> {
     let mut only_files = false;
     let linking = args.get(1).is_some_and(|command| command == "link");
+    let bundling = args.get(1).is_some_and(|command| command == "bundle" || command == "unbundle");
     args.into_iter()
         .map(|arg| {
             only_files |= arg == "--";
             match arg.to_str() {
                 // `-lNAME`, `-LDIR`, `-melf64_amdgpu`, `-zdefs`: a linker's short options with their values.
                 Some(text) if linking && has_attached_value(text) => arg,
+                // The bundler's long options, one of which begins with an `o`.
+                Some(text) if bundling && text.starts_with("-output") => OsString::from(format!("-{text}")),
                 Some(text) if !only_files && needs_second_dash(text) => OsString::from(format!("-{text}")),
                 _ => arg,
             }
