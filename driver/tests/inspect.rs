@@ -58,13 +58,15 @@ impl Folder {
     }
 }
 
-const TARGETS: &str = "-targets=host-x86_64-unknown-linux--,hip-amdgcn-amd-amdhsa--gfx900,hip-amdgcn-amd-amdhsa--gfx906:xnack+";
+const TARGETS: &str =
+    "-targets=host-x86_64-unknown-linux--,hip-amdgcn-amd-amdhsa--gfx900,hip-amdgcn-amd-amdhsa--gfx906:xnack+";
 
 #[test]
 fn code_objects_of_every_version_are_told() {
     let folder = Folder::new();
     for version in 2..=6 {
-        folder.done(&format!("-mcpu=gfx900 -filetype=obj --amdhsa-code-object-version={version} k.ll -o k.o"));
+        folder
+            .done(&format!("-mcpu=gfx900 -filetype=obj --amdhsa-code-object-version={version} k.ll -o k.o"));
         let report = folder.json("k.o");
         assert_eq!((&report["kind"], &report["elf"]), (&"code-object".into(), &"relocatable".into()));
         let target = &report["target"];
@@ -78,11 +80,16 @@ fn code_objects_of_every_version_are_told() {
             let fields = kernel["fields"].as_array().unwrap();
             fields.iter().find(|field| field["name"] == name).map(|field| field["value"].clone())
         };
-        let is_set = if version == 2 { "enable_sgpr_kernarg_segment_ptr" } else { "sgpr_kernarg_segment_ptr" };
+        let is_set =
+            if version == 2 { "enable_sgpr_kernarg_segment_ptr" } else { "sgpr_kernarg_segment_ptr" };
         assert_eq!(field(is_set), Some(1.into()));
         let notes = report["notes"].as_array().unwrap();
         let metadata = notes.iter().find_map(|note| note["contents"].get("metadata")).unwrap();
-        let name = if version == 2 { &metadata["Kernels"][0]["Name"] } else { &metadata["amdhsa.kernels"][0][".name"] };
+        let name = if version == 2 {
+            &metadata["Kernels"][0]["Name"]
+        } else {
+            &metadata["amdhsa.kernels"][0][".name"]
+        };
         assert_eq!(name, "store");
         if version == 2 {
             assert_eq!(notes[1]["contents"]["isa"]["version"], serde_json::json!([9, 0, 0]));
@@ -101,7 +108,9 @@ fn code_objects_of_every_version_are_told() {
     let report = folder.json("k.hsaco");
     assert_eq!(report["elf"], "shared");
     assert!(report["segments"].as_array().unwrap().iter().any(|segment| segment["flags"] == "rx"));
-    assert!(report["relocations"].as_array().unwrap().iter().any(|relocation| relocation["symbol"] == "table"));
+    assert!(
+        report["relocations"].as_array().unwrap().iter().any(|relocation| relocation["symbol"] == "table")
+    );
 }
 
 #[test]
@@ -122,8 +131,15 @@ fn bundles_come_apart_again() {
     let folder = Folder::new();
     folder.done("-mcpu=gfx900 -filetype=hsaco k.ll -o a");
     folder.done("-mcpu=gfx906 -mattr=+xnack -filetype=hsaco k.ll -o b");
-    for flags in ["", "-bundle-align=4096", "-compress", "-compress -compression-method=zlib -compressed-format-version=2"] {
-        folder.done(&format!("bundle -type=o {flags} {TARGETS} -input=/dev/null -input=a -input=b -output=all"));
+    for flags in [
+        "",
+        "-bundle-align=4096",
+        "-compress",
+        "-compress -compression-method=zlib -compressed-format-version=2",
+    ] {
+        folder.done(&format!(
+            "bundle -type=o {flags} {TARGETS} -input=/dev/null -input=a -input=b -output=all"
+        ));
         let list = folder.done("bundle -list -input=all");
         assert_eq!(
             list,
@@ -140,7 +156,9 @@ fn bundles_come_apart_again() {
         assert_eq!(parts[2][1]["target"]["xnack"], "on");
         assert_eq!(parts[1][1]["kernels"][0]["name"], "store");
     }
-    folder.done(&format!("bundle --format=offload-binary {TARGETS} -input=/dev/null -input=a -input=b -output=binary"));
+    folder.done(&format!(
+        "bundle --format=offload-binary {TARGETS} -input=/dev/null -input=a -input=b -output=binary"
+    ));
     folder.done("bundle -unbundle -targets=hip-amdgcn-amd-amdhsa--gfx900 -input=binary -output=a3");
     assert!(folder.read("a3") == folder.read("a"));
     folder.done(&format!("bundle -type=s {TARGETS} -input=k.ll -input=k.ll -input=/dev/null -output=text"));
@@ -155,7 +173,10 @@ fn bundles_that_make_no_sense_are_refused() {
     folder.done("bundle -targets=host-x86_64-unknown-linux--,hip-amdgcn-amd-amdhsa--gfx900 -input=/dev/null -input=a -output=all");
     for (args, message) in [
         ("bundle -targets=hip-amdgcn-amd-amdhsa--gfx900 -input=a -output=x", "one host target"),
-        ("bundle -targets=host-x86_64-unknown-linux-- -input=a -input=a -output=x", "1 targets for 2 input files"),
+        (
+            "bundle -targets=host-x86_64-unknown-linux-- -input=a -input=a -output=x",
+            "1 targets for 2 input files",
+        ),
         ("bundle -targets=host-x86_64 -input=a -output=x", "not of the form"),
         (
             "bundle -targets=host-x86_64-unknown-linux--,host-x86_64-unknown-linux-- -input=a -input=a -output=x",
@@ -175,7 +196,9 @@ fn bundles_that_make_no_sense_are_refused() {
         assert!(stderr.contains(message), "{args}: {stderr}");
         assert!(!folder.has("x"), "{args}");
     }
-    folder.done("unbundle -allow-missing-bundles -targets=hip-amdgcn-amd-amdhsa--gfx906 -input=all -output=empty");
+    folder.done(
+        "unbundle -allow-missing-bundles -targets=hip-amdgcn-amd-amdhsa--gfx906 -input=all -output=empty",
+    );
     assert_eq!(folder.read("empty"), b"");
     // A file that is no bundle is the host's.
     folder.done("unbundle -targets=host-x86_64-unknown-linux--,hip-amdgcn-amd-amdhsa--gfx900 -input=a -output=h -output=d");
@@ -192,7 +215,14 @@ fn metadata_of_amdil_is_written_beside_the_output() {
     let folder = Folder::new();
     folder.done("-mcpu=gfx900 -filetype=obj --metadata=amdil k.ll -o k.o");
     let text = String::from_utf8(folder.read("k.amdil")).unwrap();
-    for line in [";ARGSTART:store\n", ";device:gfx900\n", ";memory:hwlocal:64\n", ";lws:256\n", ";pointer:p:i8:1:1:0:g:0:1\n", ";value:x:i32:1:1:16\n"] {
+    for line in [
+        ";ARGSTART:store\n",
+        ";device:gfx900\n",
+        ";memory:hwlocal:64\n",
+        ";lws:256\n",
+        ";pointer:p:i8:1:1:0:g:0:1\n",
+        ";value:x:i32:1:1:16\n",
+    ] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     let unit = mir::abi::amdil::parse(&text).unwrap();
@@ -227,7 +257,11 @@ fn disassembly_assembles_without_further_options() {
         folder.done(&format!("{flags} -filetype=obj k.ll -o k.o"));
         folder.done("disasm k.o -o k.s");
         folder.done("as k.s -o again.o");
-        assert_eq!(folder.done("inspect k.o").lines().nth(2), folder.done("inspect again.o").lines().nth(2), "{flags}");
+        assert_eq!(
+            folder.done("inspect k.o").lines().nth(2),
+            folder.done("inspect again.o").lines().nth(2),
+            "{flags}"
+        );
         assert_eq!(folder.done("disasm k.o"), folder.done("disasm again.o"), "{flags}");
     }
 }

@@ -141,9 +141,10 @@ fn offload_binaries(targets: &[BundleTarget], parts: &[Part<'_>]) -> Vec<u8> {
                 image_kind: offload_binary::image_kind(&part.contents),
                 offload_kind: offload_binary::offload_kind(&target.kind).unwrap_or_default(),
                 flags: 0,
+                // In the order of llvm-offload-binary.
                 strings: vec![
-                    string("triple", triple.trim_end_matches('-').to_owned()),
                     string("arch", target.target_id.clone()),
+                    string("triple", triple.trim_end_matches('-').to_owned()),
                 ],
                 image: Cow::Borrowed(&part.contents),
             })
