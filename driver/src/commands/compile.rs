@@ -209,11 +209,10 @@ pub fn main(args: &Args) -> i32 {
         eprintln!("gcnc: warning: {name}: {warning}");
     }
     eprint!("{}", output.dump);
-    if args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some() {
-        if let Err(error) = write(&path, &output.bytes) {
-            eprintln!("gcnc: error: {}: {error}", path.display());
-            return status::REFUSED;
-        }
+    let is_written = args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some();
+    if is_written && let Err(error) = write(&path, &output.bytes) {
+        eprintln!("gcnc: error: {}: {error}", path.display());
+        return status::REFUSED;
     }
     if let Some(metadata) = &output.metadata {
         let path = path.with_extension("amdil");

@@ -162,11 +162,13 @@ impl<'a, 'b> Body<'a, 'b> {
 
     fn write(&mut self, kernels: &kernels::Kernels) {
         let section = self.section();
-        if section.kind == elf::SHT_NOTE && section.relocations.is_empty() && section.symbols.is_empty() {
-            if let Some(text) = notes::text(section, self.targets) {
-                self.out.push_str(&text);
-                return;
-            }
+        if section.kind == elf::SHT_NOTE
+            && section.relocations.is_empty()
+            && section.symbols.is_empty()
+            && let Some(text) = notes::text(section, self.targets)
+        {
+            self.out.push_str(&text);
+            return;
         }
         if section.is_code() {
             self.write_code(kernels);
