@@ -51,6 +51,17 @@ pub fn disassemble(bytes: &[u8]) -> Result<String> {
     }
     let mut out = format!("// {}\n", program.target);
     write_target(&mut out, &program.target);
+    // Target ids of other systems have no settings.
+    for (feature, name) in [(Features::XNACK, "xnack"), (Features::SRAM_ECC, "sramecc")] {
+        let state = targets.exact.has(feature);
+        if program.target.os != Os::AmdHsa && state != targets.parsing.has(feature) {
+            let sign = if state { '+' } else { '-' };
+            let _ = writeln!(
+                out,
+                "// cannot be written: the setting of {name}; assemble with -mattr={sign}{name}"
+            );
+        }
+    }
     for (index, (section, body)) in program.sections.iter().zip(bodies).enumerate() {
         write_section(&mut out, section);
         if needed[index] {
