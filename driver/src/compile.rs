@@ -31,6 +31,10 @@ pub struct Output {
     pub functions: Vec<FunctionStats>,
     /// Time of passes over the whole module, and of reading it.
     pub times: PassTimes,
+    /// What is known about the kernels, where the options ask for it.
+    pub metadata: Option<mir::abi::Metadata>,
+    /// The processor that the code is for.
+    pub processor: &'static str,
     /// What the user should know although it compiled; one line each.
     pub warnings: Vec<String>,
 }
@@ -173,7 +177,7 @@ fn run_passes(
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
     let mut warnings = options.warnings(&module, &target);
     warnings.extend(crate::prepare::warnings_of_traps(&module, &target));
-    let mut output = Output { warnings, ..Output::default() };
+    let mut output = Output { warnings, processor: target.processor.name, ..Output::default() };
     let runner = Runner { cx: ModuleContext { options, target: &target, settings: &settings }, observer };
     let passes = options.passes();
 
@@ -207,6 +211,7 @@ fn run_passes(
     if let Some(observer) = observer {
         observer.finished(&finals);
     }
+    output.metadata = options.metadata.then(|| emit::module_metadata(&module, &finals, &target));
     output.bytes = runner
         .program_passes(clamp(&passes, of_functions..PASSES.len()), &module, &mut finals, &mut output)
         .map_err(one)?;

@@ -77,6 +77,8 @@ pub struct CompileOptions {
     pub contract_all: bool,
     /// Each function in a section of its own.
     pub function_sections: bool,
+    /// Keep the kernels' metadata in the output.
+    pub metadata: bool,
 }
 
 impl Default for CompileOptions {
@@ -99,6 +101,7 @@ impl Default for CompileOptions {
             function_attributes: Vec::new(),
             contract_all: false,
             function_sections: false,
+            metadata: false,
         }
     }
 }

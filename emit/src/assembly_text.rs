@@ -106,7 +106,7 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
 }
 
 /// A name, quoted where the assembler would stumble over it.
-struct Quoted<'a>(&'a str);
+pub(crate) struct Quoted<'a>(pub &'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 pub mod assemble;
 mod assembly_text;
+pub mod bundle;
 pub mod disassemble;
 mod final_function;
+pub mod inspect;
 pub mod link;
 mod object;
 mod relocatable;
@@ -16,4 +18,5 @@ pub use assemble::assemble;
 pub use assembly_text::emit_asm;
 pub use disassemble::disassemble;
 pub use final_function::{CodeReloc, FinalFunction, Kernel};
+pub use object::module_metadata;
 pub use relocatable::emit_object;

@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod corpus;
+pub mod disassembly;
 pub mod examples;
 pub mod filetests;
 pub mod gpu;
@@ -17,6 +18,7 @@ pub mod random;
 pub mod round_trip;
 pub mod toolchain;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What a program of this crate ends with: `Ok` says whether all was well, an error is printed after the
@@ -30,4 +32,24 @@ pub fn exit(program: &str, result: Result<bool, String>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The files of LLVM IR that `inputs` name, which may be folders, in order.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn ir_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut out = Vec::new();
+    for input in inputs {
+        if !input.is_dir() {
+            out.push(input.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(input).map_err(|error| format!("{}: {error}", input.display()))?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "ll")).collect();
+        paths.sort();
+        out.append(&mut paths);
+    }
+    Ok(out)
 }

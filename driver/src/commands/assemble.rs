@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// Assembly text; `-` reads standard input.
     input: PathBuf,
-    /// Target triple.
-    #[arg(long, default_value = "amdgcn-amd-amdhsa")]
+    /// Target triple; default: what `.amdgcn_target` or `.amd_amdgpu_isa` names, else amdgcn-amd-amdhsa.
+    #[arg(long, default_value = "")]
     mtriple: String,
     /// Processor; default: what `.amdgcn_target` or `.amd_amdgpu_isa` names.
     #[arg(long, default_value = "")]
@@ -48,7 +48,8 @@ pub fn main(args: &Args) -> i32 {
         code_object_version: args.amdhsa_code_object_version,
         ..CompileOptions::default()
     };
-    let target = match options.target(&args.mtriple, None) {
+    let triple = if args.mtriple.is_empty() { triple_of(&text) } else { Some(args.mtriple.as_str()) };
+    let target = match options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None) {
         Ok(target) => target,
         Err(error) => return report(&name, &error),
     };
@@ -87,18 +88,27 @@ fn read_included(name: &str, source: &Path, folders: &[PathBuf]) -> Result<Vec<u
     std::fs::read(path).map_err(|error| error.to_string())
 }
 
-/// The processor that `.amdgcn_target` in `text` names, or `.amd_amdgpu_isa`, by the name that V2 has for it.
-fn processor_of(text: &str) -> Option<&str> {
+/// The target id that `.amdgcn_target` in `text` names, or `.amd_amdgpu_isa`: triple and processor with settings.
+fn target_of(text: &str) -> Option<(&str, &str)> {
     let named = |directive: &str| {
         let line = text.lines().find(|line| line.trim_start().starts_with(directive))?;
         let Token::Str(id) = Lexer::new(line).after().token else { return None };
-        let (_, name) = id.rsplit_once("--")?;
-        name.split([':', '+']).next()
+        id.rsplit_once("--")
     };
-    named(".amdgcn_target").or_else(|| {
-        let name = named(".amd_amdgpu_isa")?;
-        Some(mir::abi::kernel_code::v2_processor(name).map_or(name, |(processor, _)| processor))
-    })
+    named(".amdgcn_target").or_else(|| named(".amd_amdgpu_isa"))
+}
+
+/// The triple that the text names.
+fn triple_of(text: &str) -> Option<&str> {
+    target_of(text).map(|(triple, _)| triple).filter(|triple| !triple.is_empty())
+}
+
+/// The processor that the text names; `.amd_amdgpu_isa` may have the name that V2 has for it.
+fn processor_of(text: &str) -> Option<&str> {
+    let name = target_of(text)?.1.split([':', '+']).next()?;
+    let is_known = mir::target::Target::processor_by_name(name).is_some();
+    let v2 = mir::abi::kernel_code::v2_processor(name).filter(|_| !is_known);
+    Some(v2.map_or(name, |(processor, _)| processor))
 }
 
 #[cfg(test)]
@@ -109,7 +119,12 @@ mod tests {
     fn the_text_names_its_processor() {
         let text = "\t.text\n\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx906:sramecc+:xnack-\"\n";
         assert_eq!(processor_of(text), Some("gfx906"));
-        assert_eq!(processor_of("s_endpgm\n"), None);
+        assert_eq!((processor_of("s_endpgm\n"), triple_of("s_endpgm\n")), (None, None));
+        assert_eq!(triple_of(text), Some("amdgcn-amd-amdhsa"));
+        assert_eq!(
+            triple_of("\t.amd_amdgpu_isa \"amdgcn-mesa-mesa3d--gfx803\"\n"),
+            Some("amdgcn-mesa-mesa3d")
+        );
         assert_eq!(
             processor_of("s_endpgm\n\t.amd_amdgpu_isa \"amdgcn-amd-amdhsa--gfx901\"\n"),
             Some("gfx900")

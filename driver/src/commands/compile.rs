@@ -35,6 +35,9 @@ pub struct Args {
     /// Code object version, 2 to 6.
     #[arg(long, value_name = "N")]
     amdhsa_code_object_version: Option<u8>,
+    /// Write metadata in another form, too: `amdil`, text beside the output (`.amdil`).
+    #[arg(long, value_name = "FORM", value_parser = ["amdil"])]
+    metadata: Option<String>,
     #[command(flatten)]
     passes: PassArgs,
     #[command(flatten)]
@@ -189,7 +192,13 @@ pub fn main(args: &Args) -> i32 {
         function_attributes: args.code.function_attributes(),
         contract_all: args.code.contract_all(),
         function_sections: args.code.function_sections(),
+        metadata: args.metadata.is_some(),
     };
+    let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
+    if args.metadata.is_some() && path == Path::new("-") {
+        eprintln!("gcnc: error: --metadata writes a file beside the output, which is none here");
+        return status::USAGE;
+    }
     let output = match gcnc::compile(&bytes, &name, &options) {
         Ok(output) => output,
         Err(errors) => {
@@ -200,9 +209,15 @@ pub fn main(args: &Args) -> i32 {
         eprintln!("gcnc: warning: {name}: {warning}");
     }
     eprint!("{}", output.dump);
-    if args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some() {
-        let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
-        if let Err(error) = write(&path, &output.bytes) {
+    let is_written = args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some();
+    if is_written && let Err(error) = write(&path, &output.bytes) {
+        eprintln!("gcnc: error: {}: {error}", path.display());
+        return status::REFUSED;
+    }
+    if let Some(metadata) = &output.metadata {
+        let path = path.with_extension("amdil");
+        let unit = mir::abi::amdil::of_metadata(metadata, output.processor);
+        if let Err(error) = write(&path, unit.to_string().as_bytes()) {
             eprintln!("gcnc: error: {}: {error}", path.display());
             return status::REFUSED;
         }

@@ -1,4 +1,4 @@
-//! `gcnc disasm`: the code of an object as text.
+//! `gcnc disasm`: an object as assembly that reads back.
 
 use super::{compile, report, status};
 use std::io::Write;
@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Code object, relocatable or linked.
+    /// Code object, relocatable or linked; `-` reads standard input.
     object: PathBuf,
+    /// Output file; `-` is standard output.
+    #[arg(short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
 }
 
 pub fn main(args: &Args) -> i32 {
@@ -19,12 +22,21 @@ pub fn main(args: &Args) -> i32 {
             return status::REFUSED;
         }
     };
-    match emit::disassemble(&bytes) {
+    let text = match emit::disassemble(&bytes) {
+        Ok(text) => text,
+        Err(error) => return report(&name, &error),
+    };
+    let written = match args.output.to_str() {
         // A closed pipe is the reader's wish.
-        Ok(text) => match std::io::stdout().lock().write_all(text.as_bytes()) {
-            Ok(()) => status::OK,
-            Err(_) => status::REFUSED,
-        },
-        Err(error) => report(&name, &error),
+        Some("-") => std::io::stdout().lock().write_all(text.as_bytes()),
+        _ => compile::write(&args.output, text.as_bytes()),
+    };
+    match written {
+        Ok(()) => status::OK,
+        Err(_) if args.output.to_str() == Some("-") => status::REFUSED,
+        Err(error) => {
+            eprintln!("gcnc: error: {}: {error}", args.output.display());
+            status::REFUSED
+        }
     }
 }

@@ -2,9 +2,11 @@
 
 mod assemble;
 mod bisect;
+mod bundle;
 mod code_flags;
 mod compile;
 mod disasm;
+mod inspect;
 mod link;
 mod mc;
 mod run;
@@ -49,8 +51,14 @@ enum Command {
     As(assemble::Args),
     /// Link objects, archives and IR into a loadable code object, with ld.lld's flags.
     Link(Box<link::Args>),
-    /// Show the code of an object.
+    /// Put files for a host and devices into one, with clang-offload-bundler's flags.
+    Bundle(Box<bundle::Args>),
+    /// Take the files out of a bundle again.
+    Unbundle(Box<bundle::Args>),
+    /// Write an object as assembly that `gcnc as` reads back.
     Disasm(disasm::Args),
+    /// Show all that an object, a bundle or an archive says.
+    Inspect(inspect::Args),
     /// Assemble or disassemble single instructions, one a line.
     Mc(mc::Args),
 }
@@ -83,7 +91,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Bisect(args)) => bisect::main(&args),
         Some(Command::As(args)) => assemble::main(&args),
         Some(Command::Link(args)) => link::main(&args),
+        Some(Command::Bundle(args)) => bundle::main(&args, false),
+        Some(Command::Unbundle(args)) => bundle::main(&args, true),
         Some(Command::Disasm(args)) => disasm::main(&args),
+        Some(Command::Inspect(args)) => inspect::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }
@@ -94,12 +105,15 @@ pub fn main(args: Vec<OsString>) -> i32 {
 fn normalise(args: Vec<OsString>) -> Vec<OsString> {
     let mut only_files = false;
     let linking = args.get(1).is_some_and(|command| command == "link");
+    let bundling = args.get(1).is_some_and(|command| command == "bundle" || command == "unbundle");
     args.into_iter()
         .map(|arg| {
             only_files |= arg == "--";
             match arg.to_str() {
                 // `-lNAME`, `-LDIR`, `-melf64_amdgpu`, `-zdefs`: a linker's short options with their values.
                 Some(text) if linking && has_attached_value(text) => arg,
+                // The bundler's long options, one of which begins with an `o`.
+                Some(text) if bundling && text.starts_with("-output") => OsString::from(format!("-{text}")),
                 Some(text) if !only_files && needs_second_dash(text) => OsString::from(format!("-{text}")),
                 _ => arg,
             }

@@ -43,6 +43,30 @@ fn stage_register(convention: CallConv) -> Option<u32> {
     })
 }
 
+/// The name of what the section has under `number`.
+pub(crate) fn register_name(number: u32) -> Option<String> {
+    const NAMES: [(u32, &str); 8] = [
+        (COMPUTE_PGM_RSRC1, "COMPUTE_PGM_RSRC1"),
+        (COMPUTE_PGM_RSRC2, "COMPUTE_PGM_RSRC2"),
+        (COMPUTE_TMPRING_SIZE, "COMPUTE_TMPRING_SIZE"),
+        (SPI_TMPRING_SIZE, "SPI_TMPRING_SIZE"),
+        (SPI_SHADER_PGM_RSRC2_PS, "SPI_SHADER_PGM_RSRC2_PS"),
+        (SPI_PS_INPUT_ENA, "SPI_PS_INPUT_ENA"),
+        (SPI_PS_INPUT_ADDR, "SPI_PS_INPUT_ADDR"),
+        (SPILLED_SGPRS, "spilled SGPRs"),
+    ];
+    let stages = ["PS", "VS", "GS", "ES", "HS", "LS"];
+    if number == SPILLED_VGPRS {
+        return Some("spilled VGPRs".to_owned());
+    }
+    let known = NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| (*name).to_owned());
+    known.or_else(|| {
+        let stage = number.checked_sub(0xb028).filter(|offset| offset.is_multiple_of(0x100))?;
+        let stage = stages.get(stage as usize / 0x100)?;
+        Some(format!("SPI_SHADER_PGM_RSRC1_{stage}"))
+    })
+}
+
 /// Whether the object says something about its functions for the driver.
 pub(crate) fn has_config(target: &Target) -> bool {
     matches!(target.os, Os::Unknown | Os::Mesa3d)

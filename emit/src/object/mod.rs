@@ -16,7 +16,9 @@
 
 pub(crate) mod data;
 pub(crate) mod elf;
+pub(crate) mod flags;
 pub(crate) mod legacy;
+pub(crate) mod notes;
 pub(crate) mod pal;
 pub(crate) mod reloc;
 pub(crate) mod v2;

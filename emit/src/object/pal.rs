@@ -348,7 +348,8 @@ fn name_registers(root: &mut Document) {
     }
 }
 
-fn register_name(number: i128) -> Option<String> {
+/// The name of a register of pipeline metadata.
+pub(crate) fn register_name(number: i128) -> Option<String> {
     let number = u32::try_from(number).ok()?;
     match number {
         SPI_PS_INPUT_ENA => return Some("SPI_PS_INPUT_ENA".to_owned()),

@@ -10,9 +10,14 @@ macro_rules! relocations {
 
         /// The name of relocation `kind`, `R_AMDGPU_` before it.
         pub fn name(kind: u32) -> String {
+            known_name(kind).map_or_else(|| format!("relocation {kind}"), str::to_owned)
+        }
+
+        /// The whole name of relocation `kind`, if it is known.
+        pub fn known_name(kind: u32) -> Option<&'static str> {
             match kind {
-                $($number => concat!("R_AMDGPU_", stringify!($name)).to_owned(),)*
-                other => format!("relocation {other}"),
+                $($number => Some(concat!("R_AMDGPU_", stringify!($name))),)*
+                _ => None,
             }
         }
 

@@ -36,6 +36,19 @@ pub const VERSION: [u32; 2] = [2, 1];
 /// Vendor and architecture in the note of the instruction set.
 pub const VENDOR_AND_ARCHITECTURE: [&str; 2] = ["AMD", "AMDGPU"];
 
+/// What the note of the instruction set says: major, minor and stepping, vendor, architecture; `None` where it is not complete.
+pub fn read_isa_version(description: &[u8]) -> Option<([u32; 3], &str, &str)> {
+    let half = |at: usize| Some(u16::from_le_bytes(description.get(at..at + 2)?.try_into().ok()?));
+    let dword = |at: usize| Some(u32::from_le_bytes(description.get(at..at + 4)?.try_into().ok()?));
+    let (vendor_bytes, architecture_bytes) = (usize::from(half(0)?), usize::from(half(2)?));
+    let name = |at: usize, bytes: usize| {
+        let text = description.get(at..at + bytes)?;
+        std::str::from_utf8(text.strip_suffix(&[0]).unwrap_or(text)).ok()
+    };
+    let version = [dword(4)?, dword(8)?, dword(12)?];
+    Some((version, name(16, vendor_bytes)?, name(16 + vendor_bytes, architecture_bytes)?))
+}
+
 /// A map under construction: keys in the order of the format.
 #[derive(Default)]
 struct Map(Vec<(Document, Document)>);
@@ -422,6 +435,13 @@ mod tests {
         ] {
             assert!(yaml.contains(line), "{line}\nis not in\n{yaml}");
         }
+    }
+
+    #[test]
+    fn instruction_sets_are_read() {
+        let note = b"\x04\0\x07\0\x09\0\0\0\0\0\0\0\x01\0\0\0AMD\0AMDGPU\0";
+        assert_eq!(read_isa_version(note), Some(([9, 0, 1], "AMD", "AMDGPU")));
+        assert_eq!(read_isa_version(&note[..note.len() - 1]), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Binary interfaces of code objects: kernel arguments, kernel descriptors, metadata.
 
+pub mod amdil;
 pub mod call;
 pub mod call_graph;
 pub mod descriptor;

@@ -34,25 +34,9 @@ fn main() -> ExitCode {
     gcnc_tests::exit("gcnc-text", run(&Args::parse()))
 }
 
-/// The files that `inputs` name, in order.
-fn files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut out = Vec::new();
-    for input in inputs {
-        if !input.is_dir() {
-            out.push(input.clone());
-            continue;
-        }
-        let entries = std::fs::read_dir(input).map_err(|error| format!("{}: {error}", input.display()))?;
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "ll")).collect();
-        paths.sort();
-        out.append(&mut paths);
-    }
-    Ok(out)
-}
-
 fn run(args: &Args) -> Result<bool, String> {
-    let files: Vec<PathBuf> = files(&args.inputs)?.into_iter().step_by(args.every.max(1)).collect();
+    let files: Vec<PathBuf> =
+        gcnc_tests::ir_files(&args.inputs)?.into_iter().step_by(args.every.max(1)).collect();
     let mut well = true;
     for cpu in &args.mcpu {
         for &opt_level in &args.levels {
