@@ -103,6 +103,11 @@ impl Default for CompileOptions {
     }
 }
 
+/// Names of target features that change code, each with what it does.
+pub fn feature_help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    crate::features::help()
+}
+
 impl CompileOptions {
     /// Whether the input is the text of a program between two passes.
     pub fn starts_from_text(&self) -> bool {

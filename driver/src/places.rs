@@ -17,6 +17,22 @@ impl Place {
     }
 }
 
+/// What stands before the name of the next pass in the first lines of a text.
+const NEXT: &str = "; next pass: ";
+
+impl Place {
+    /// Where the compilation that stopped with `text` goes on: what its first lines, which are comments, say.
+    pub fn named_in(text: &str) -> Option<Self> {
+        let comments = text.lines().take_while(|line| line.starts_with(';'));
+        comments.filter_map(|line| line.strip_prefix(NEXT)).find_map(|name| Self::before(name.trim()))
+    }
+
+    /// The line that says that a compilation goes on here; empty behind the last pass.
+    pub(crate) fn line(self) -> String {
+        PASSES.get(self.0).map_or_else(String::new, |pass| format!("{NEXT}{}\n", pass.name))
+    }
+}
+
 impl CompileOptions {
     /// The passes that run, by their places in the list. One whose result the text of a program does not hold
     /// runs again.
