@@ -584,3 +584,70 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, half %x, i32 %n) {
         assert!(listing(text, "amdgcn-amd-amdhsa", cpu, "k").contains("v_log_f32"), "{cpu}");
     }
 }
+
+/// The graphics convention and the other one leave different SGPRs alone: who calls across them saves what his own caller relies on.
+#[test]
+fn calls_across_conventions_keep_the_callers_registers() {
+    let text = "
+declare void @c_function()
+declare amdgpu_gfx void @gfx_function()
+define amdgpu_gfx void @gfx_calls_c() {
+  call void @c_function()
+  ret void
+}
+define void @c_calls_gfx() {
+  call amdgpu_gfx void @gfx_function()
+  ret void
+}
+define amdgpu_gfx void @gfx_calls_gfx() {
+  call amdgpu_gfx void @gfx_function()
+  ret void
+}
+";
+    let object = compile(text, "amdgcn--amdpal", "gfx900").unwrap();
+    let saved = |name: &str, what: &str| -> Vec<u32> {
+        let lines = instructions(&object, name);
+        let mut saved: Vec<u32> = lines
+            .iter()
+            .filter_map(|line| {
+                let mut words = line.strip_prefix(what)?.trim().split(", ");
+                let word = if what == "v_writelane_b32" { words.nth(1)? } else { words.next()? };
+                word.strip_prefix('s')?.parse().ok()
+            })
+            .collect();
+        saved.sort_unstable();
+        saved
+    };
+    let gfx: Vec<u32> = (4..30).chain([33]).chain(72..80).chain(88..96).collect();
+    let c: Vec<u32> = (33..40).chain(48..56).collect();
+    for (name, wanted) in [("gfx_calls_c", &gfx), ("c_calls_gfx", &c)] {
+        assert_eq!(saved(name, "v_writelane_b32"), *wanted, "{name}");
+        assert_eq!(saved(name, "v_readlane_b32"), *wanted, "{name}");
+    }
+    assert!(saved("gfx_calls_gfx", "v_writelane_b32").len() < 8);
+}
+
+#[test]
+fn whole_wave_values_do_not_pass_through_phis() {
+    let text = "
+declare float @llvm.amdgcn.set.inactive.f32(float, float)
+declare float @llvm.amdgcn.strict.wwm.f32(float)
+define amdgpu_ps float @sum(float %x, i32 inreg %n) {
+entry:
+  %start = call float @llvm.amdgcn.set.inactive.f32(float %x, float 1.0)
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %acc = phi float [ %start, %entry ], [ %sum, %loop ]
+  %sum = fadd float %acc, 2.0
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %out
+out:
+  %r = call float @llvm.amdgcn.strict.wwm.f32(float %sum)
+  ret float %r
+}
+";
+    let error = compile(text, "amdgcn--", "gfx900").unwrap_err();
+    assert!(error.contains("in function sum: ") && error.contains("passes through a phi"), "{error}");
+}
