@@ -44,6 +44,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
+    Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),
     Pass::new("find-inputs", Legal, Legal, Module(|m, cx| opt::callgraph::find_inputs(m, &|f| cx.target_of(f)))),
     Pass::new("lay-out-lds", Legal, Legal, Module(|m, _| { mir::abi::lds::lay_out(m); Ok(()) })),
     // Machine code, function by function, on all threads.

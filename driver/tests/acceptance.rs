@@ -651,3 +651,33 @@ out:
     let error = compile(text, "amdgcn--", "gfx900").unwrap_err();
     assert!(error.contains("in function sum: ") && error.contains("passes through a phi"), "{error}");
 }
+
+/// GFX6 has no generic addresses: generic pointers are global ones, unless a module makes others.
+#[test]
+fn generic_pointers_without_generic_addresses_are_global() {
+    let access = "
+define i32 @access(ptr %p, i64 %v) {
+  %old = atomicrmw add ptr %p, i32 7 syncscope(\"agent\") monotonic
+  store i64 %v, ptr %p, align 8
+  ret i32 %old
+}
+";
+    let lines = listing(access, "amdgcn-amd-amdhsa", "gfx600", "access");
+    assert!(lines.contains("buffer_atomic_add v") && lines.contains("buffer_store_dword"), "{lines}");
+    assert!(
+        lines.lines().filter(|line| line.contains("buffer_")).all(|line| line.contains("addr64")),
+        "{lines}"
+    );
+    let cast = "
+define void @cast(ptr addrspace(3) %l, ptr addrspace(1) %p) {
+  %generic = addrspacecast ptr addrspace(3) %l to ptr
+  store ptr %generic, ptr addrspace(1) %p
+  ret void
+}
+";
+    assert!(compile(cast, "amdgcn-amd-amdhsa", "gfx600").is_ok());
+    let both = format!("{access}{cast}");
+    let error = compile(&both, "amdgcn-amd-amdhsa", "gfx600").unwrap_err();
+    assert!(error.contains("in function access: ") && error.contains("where cast makes them"), "{error}");
+    assert!(compile(&both, "amdgcn-amd-amdhsa", "gfx700").is_ok());
+}
