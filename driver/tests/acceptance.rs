@@ -681,3 +681,37 @@ define void @cast(ptr addrspace(3) %l, ptr addrspace(1) %p) {
     assert!(error.contains("in function access: ") && error.contains("where cast makes them"), "{error}");
     assert!(compile(&both, "amdgcn-amd-amdhsa", "gfx700").is_ok());
 }
+
+/// An address in LDS that is in memory is a number, and every kernel has the variable there.
+#[test]
+fn lds_addresses_in_variables_are_numbers() {
+    let text = "
+@large = internal addrspace(3) global [64 x i32] poison, align 16
+@stored = internal addrspace(3) global [4 x i32] poison, align 4
+@table = addrspace(1) global [2 x ptr addrspace(3)] [ptr addrspace(3) @stored, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @stored, i32 8)]
+define amdgpu_kernel void @reads() {
+  %p = load volatile ptr addrspace(3), ptr addrspace(1) getelementptr (i8, ptr addrspace(1) @table, i64 4)
+  store i32 1, ptr addrspace(3) %p
+  ret void
+}
+define amdgpu_kernel void @names(i32 %i) {
+  %p = getelementptr i32, ptr addrspace(3) @large, i32 %i
+  store i32 2, ptr addrspace(3) %p
+  store i32 3, ptr addrspace(3) @stored
+  ret void
+}
+";
+    let object = compile(text, "amdgcn-amd-amdhsa", "gfx900").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let data = file.section_by_name(".data").unwrap();
+    assert_eq!((data.data().unwrap(), data.relocations().count()), (&[0, 0, 0, 0, 8, 0, 0, 0][..], 0));
+    // Without the table each kernel would start with what it names.
+    let named = instructions(&object, "names").join("\n");
+    let size = |name: &str| {
+        let rodata = file.section_by_name(".rodata").unwrap().data().unwrap().to_vec();
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        let at = symbol.address() as usize;
+        u32::from_le_bytes(rodata[at..at + 4].try_into().unwrap())
+    };
+    assert_eq!([size("reads.kd"), size("names.kd")], [16, 16 + 256], "{named}");
+}
