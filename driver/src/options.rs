@@ -231,6 +231,18 @@ impl CompileOptions {
                     ));
                 }
             }
+            // An object has one version, which functions cannot choose.
+            let own = FeatureList::read(features.unwrap_or_default().split(','));
+            if let Some(v3) = own.ok().and_then(|own| own.code_object_v3)
+                && base.os == Os::AmdHsa
+                && v3 != (base.code_object_version > 2)
+            {
+                let (sign, wanted) = if v3 { ('+', 3) } else { ('-', 2) };
+                warnings.push(format!(
+                    "target feature `{sign}code-object-v3` of a function asks for code objects V{wanted}, and this is one of V{} (ignored)",
+                    base.code_object_version
+                ));
+            }
             warnings.extend(list.warnings);
         }
         let mut seen = std::collections::HashSet::new();
@@ -472,6 +484,23 @@ mod tests {
         let mut module = Module::default();
         module.functions.push(function);
         assert_eq!(options.warnings(&module, &base), ["unknown target feature `+strange` (ignored)"]);
+    }
+
+    #[test]
+    fn functions_do_not_choose_the_version() {
+        let options = CompileOptions { cpu: "gfx900".into(), ..Default::default() };
+        let warnings = |features: &str, version: u8| {
+            let options = CompileOptions { code_object_version: Some(version), ..options.clone() };
+            let base = options.target("amdgcn-amd-amdhsa", None).unwrap();
+            let mut function = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Type::Void);
+            function.attributes.insert("target-features".into(), features.into());
+            let mut module = Module::default();
+            module.functions.push(function);
+            options.warnings(&module, &base)
+        };
+        assert!(warnings("-code-object-v3", 4)[0].contains("V2, and this is one of V4"));
+        assert!(warnings("+code-object-v3", 2)[0].contains("V3, and this is one of V2"));
+        assert!(warnings("-code-object-v3", 2).is_empty() && warnings("+code-object-v3", 6).is_empty());
     }
 
     #[test]
