@@ -1,6 +1,7 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
+use mir::abi::call_graph::AssumedWish;
 use mir::ir::{Function, Module};
 use mir::target::{Features, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
@@ -77,6 +78,9 @@ pub struct CompileOptions {
     pub contract_all: bool,
     /// Each function in a section of its own.
     pub function_sections: bool,
+    /// What is assumed for stacks without a bound, in place of what the code object version has. The linker, which counts again, does not
+    /// know it.
+    pub assumed_stack: AssumedWish,
 }
 
 impl Default for CompileOptions {
@@ -99,6 +103,7 @@ impl Default for CompileOptions {
             function_attributes: Vec::new(),
             contract_all: false,
             function_sections: false,
+            assumed_stack: AssumedWish::default(),
         }
     }
 }

@@ -69,7 +69,7 @@ pub const PASSES: &[Pass] = &[
     // Bytes.
     Pass::new("encode", FINAL, Encoded, Encode(|f, cx| lower::encode::encode(f, cx.target))),
     Pass::new("describe-kernel", Encoded, Described, Final(|f, cx| lower::describe::describe(f, cx.module, cx.target))),
-    Pass::new("add-callees", Described, Described, Program(|fs, m, cx| lower::callgraph::complete_kernels(fs, m, &|f| cx.target_of(f)))),
+    Pass::new("add-callees", Described, Described, Program(|fs, m, cx| lower::callgraph::complete_kernels(fs, m, &|f| cx.target_of(f), cx.options.assumed_stack))),
     Pass::new("write", Described, Written, Write(prepare::write)),
 ];
 

@@ -374,3 +374,27 @@ fn warnings_are_errors_or_silent_where_asked_for() {
     let silent = warned(&["-no-warn"]);
     assert_eq!((silent.status(), silent.stderr()), (Some(0), String::new()));
 }
+
+#[test]
+fn stacks_without_a_bound_are_counted_as_asked_for() {
+    let text = r#"
+target triple = "amdgcn-amd-amdhsa"
+declare void @unknown()
+define amdgpu_kernel void @calls() {
+  call void @unknown()
+  ret void
+}
+"#;
+    let size = |flags: &[&str]| {
+        let output = subcommand(&[&["-mcpu=gfx900", "-o", "-"], flags].concat(), text);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.contains(".amdhsa_private_segment_fixed_size"));
+        line.and_then(|line| line.split_whitespace().last()?.parse::<u32>().ok()).unwrap_or_default()
+    };
+    let flag = "-amdgpu-assume-external-call-stack-size=64";
+    assert_eq!([size(&[]), size(&[flag])], [0, 64]);
+    assert_eq!(
+        [size(&["--amdhsa-code-object-version=4"]), size(&["--amdhsa-code-object-version=4", flag])],
+        [16384, 64]
+    );
+}

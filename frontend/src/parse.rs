@@ -13,11 +13,6 @@ pub const DATA_LAYOUT: &str = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64
     p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-\
     v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9";
 
-/// [`DATA_LAYOUT`] for text that does not say itself where stack objects are.
-fn layout_without_stack() -> String {
-    DATA_LAYOUT.replace("-A5", "")
-}
-
 /// Whether the data layout `layout` says that stack objects are private ones.
 pub(crate) fn has_private_stack(layout: &str) -> bool {
     layout.split('-').any(|part| part == "A5")
@@ -111,7 +106,7 @@ fn with_data_layout(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
         rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"datalayout"))
     });
     let Some(line) = line else {
-        let prefix = format!("target datalayout = \"{}\" ", layout_without_stack());
+        let prefix = format!("target datalayout = \"{DATA_LAYOUT}\" ");
         return Some(([prefix.as_bytes(), bytes].concat(), prefix.len() as u32));
     };
     let quotes: Vec<usize> = (0..line.len()).filter(|&i| line[i] == b'"').collect();
@@ -122,11 +117,9 @@ fn with_data_layout(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
     if !partial {
         return None;
     }
-    let own = String::from_utf8_lossy(&line[open + 1..close]);
-    let layout = if has_private_stack(&own) { DATA_LAYOUT.to_owned() } else { layout_without_stack() };
     let start = line.as_ptr() as usize - bytes.as_ptr() as usize + open + 1;
     let rest = &bytes[start + close - open - 1..];
-    Some(([&bytes[..start], layout.as_bytes(), rest].concat(), 0))
+    Some(([&bytes[..start], DATA_LAYOUT.as_bytes(), rest].concat(), 0))
 }
 
 fn at(file: &str, line: u32, column: u32) -> SourceLocation {

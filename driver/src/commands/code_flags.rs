@@ -63,6 +63,12 @@ pub struct CodeFlags {
     /// Each function in a section of its own.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
     function_sections: Option<bool>,
+    /// Bytes of stack that a call of an unknown function takes.
+    #[arg(long, value_name = "BYTES")]
+    amdgpu_assume_external_call_stack_size: Option<u32>,
+    /// Bytes of stack that a function's objects of variable size take.
+    #[arg(long, value_name = "BYTES")]
+    amdgpu_assume_dynamic_stack_object_size: Option<u32>,
     /// Code is position-independent whatever is asked for.
     #[arg(long, value_parser = ["static", "pic", "dynamic-no-pic"], value_name = "MODEL")]
     relocation_model: Option<String>,
@@ -98,6 +104,14 @@ impl CodeFlags {
     /// Whether every multiplication and addition may be fused.
     pub fn contract_all(&self) -> bool {
         self.fp_contract == Some(Contract::Fast)
+    }
+
+    /// What is assumed for stacks without a bound.
+    pub fn assumed_stack(&self) -> mir::abi::call_graph::AssumedWish {
+        mir::abi::call_graph::AssumedWish {
+            call_bytes: self.amdgpu_assume_external_call_stack_size,
+            object_bytes: self.amdgpu_assume_dynamic_stack_object_size,
+        }
     }
 
     /// Whether functions get sections of their own.

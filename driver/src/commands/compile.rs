@@ -273,6 +273,7 @@ pub fn main(args: &Args) -> i32 {
         function_attributes: args.code.function_attributes(),
         contract_all: args.code.contract_all(),
         function_sections: args.code.function_sections(),
+        assumed_stack: args.code.assumed_stack(),
     };
     let output = match gcnc::compile(&bytes, &name, &options) {
         Ok(output) => output,

@@ -153,8 +153,8 @@ mod tests {
     fn what_is_so_anyway_may_be_said() {
         let lds = find("amdgpu-enable-lower-module-lds").unwrap();
         assert_eq!((lds.fate, lds.is_usual(None), lds.is_usual(Some("0"))), (Fate::Missing, true, false));
-        let stack = find("amdgpu-assume-external-call-stack-size").unwrap();
-        assert!(stack.takes_value && stack.is_usual(Some("16384")) && !stack.is_usual(Some("64")));
+        let sections = find("basic-block-sections").unwrap();
+        assert!(sections.takes_value && sections.is_usual(Some("none")) && !sections.is_usual(Some("all")));
         let native = find("amdgpu-use-native").unwrap();
         assert!(!native.is_usual(None) && !native.is_usual(Some("sin")));
         assert_eq!(find("tail-dup-size").map(|f| (f.fate, f.takes_value)), Some((Fate::Tuning, true)));
