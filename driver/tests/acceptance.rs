@@ -658,12 +658,16 @@ fn generic_pointers_without_generic_addresses_are_global() {
     let access = "
 define i32 @access(ptr %p, i64 %v) {
   %old = atomicrmw add ptr %p, i32 7 syncscope(\"agent\") monotonic
-  store i64 %v, ptr %p, align 8
+  %wide = atomicrmw add ptr %p, i64 %v syncscope(\"agent\") monotonic
+  store i64 %wide, ptr %p, align 8
   ret i32 %old
 }
 ";
     let lines = listing(access, "amdgcn-amd-amdhsa", "gfx600", "access");
-    assert!(lines.contains("buffer_atomic_add v") && lines.contains("buffer_store_dword"), "{lines}");
+    for op in ["buffer_atomic_add v", "buffer_atomic_add_x2 v", "buffer_store_dwordx2 v"] {
+        assert!(lines.contains(op), "{op}: {lines}");
+    }
+    assert!(!lines.contains("branch"), "no place is scratch: {lines}");
     assert!(
         lines.lines().filter(|line| line.contains("buffer_")).all(|line| line.contains("addr64")),
         "{lines}"
