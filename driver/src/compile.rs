@@ -1,7 +1,7 @@
 //! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in
 //! what goes wrong.
 
-use crate::options::{CompileOptions, Place};
+use crate::options::CompileOptions;
 use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage};
 use crate::pipeline::PASSES;
 use crate::stats::{FunctionStats, PassTimes};
@@ -200,7 +200,7 @@ fn run_passes(
         stats.times.append(own);
     }
     if passes.end <= of_functions {
-        output.bytes = (Place(passes.end).line() + &program_text(&module, &forms)).into_bytes();
+        output.bytes = program_text(&module, &forms).into_bytes();
         return Ok(output);
     }
     let mut finals: Vec<FinalFunction> = forms.into_iter().filter_map(Form::finished).collect();

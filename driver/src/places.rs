@@ -26,14 +26,14 @@ impl Place {
         let comments = text.lines().take_while(|line| line.starts_with(';'));
         comments.filter_map(|line| line.strip_prefix(NEXT)).find_map(|name| Self::before(name.trim()))
     }
-
-    /// The line that says that a compilation goes on here; empty behind the last pass.
-    pub(crate) fn line(self) -> String {
-        PASSES.get(self.0).map_or_else(String::new, |pass| format!("{NEXT}{}\n", pass.name))
-    }
 }
 
 impl CompileOptions {
+    /// What to write in front of the output: where it is the text of a program, the line that [`Place::named_in`] reads.
+    pub fn text_header(&self) -> String {
+        PASSES.get(self.passes().end).map_or_else(String::new, |pass| format!("{NEXT}{}\n", pass.name))
+    }
+
     /// The passes that run, by their places in the list. One whose result the text of a program does not hold
     /// runs again.
     pub fn passes(&self) -> std::ops::Range<usize> {

@@ -291,7 +291,7 @@ pub fn main(args: &Args) -> i32 {
     eprint!("{}", output.dump);
     if args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some() {
         let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
-        if let Err(error) = write(&path, &output.bytes) {
+        if let Err(error) = write(&path, &[options.text_header().as_bytes(), &output.bytes].concat()) {
             eprintln!("gcnc: error: {}: {error}", path.display());
             return status::REFUSED;
         }

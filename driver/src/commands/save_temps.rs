@@ -28,7 +28,8 @@ pub fn write(input: &[u8], name: &str, folder: &Path, options: &CompileOptions) 
         let path: PathBuf = folder.join(format!("{stem}.{suffix}"));
         let output = gcnc::compile(input, name, &options)
             .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
-        super::compile::write(&path, &output.bytes).map_err(|error| format!("{}: {error}", path.display()))
+        super::compile::write(&path, &[options.text_header().as_bytes(), &output.bytes].concat())
+            .map_err(|error| format!("{}: {error}", path.display()))
     };
     let quiet = CompileOptions {
         print_before: PassSet::default(),
