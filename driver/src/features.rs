@@ -9,17 +9,47 @@
 use mir::target::Features;
 use mir::{Diagnostic, Result};
 
-/// Features that change code, with the ability that each one stands for. `xnack` and `sramecc` are settings
-/// with three states and live in [`FeatureList`].
-const SWITCHES: &[(&str, Features)] = &[
-    ("unaligned-access-mode", Features::UNALIGNED_ACCESS.union(Features::UNALIGNED_DS)),
-    ("unaligned-ds-access", Features::UNALIGNED_DS),
-    ("unaligned-buffer-access", Features::UNALIGNED_ACCESS),
-    ("unaligned-scratch-access", Features::UNALIGNED_SCRATCH),
-    ("fast-fmaf", Features::FAST_FMA_F32),
-    ("trap-handler", Features::TRAP_HANDLER),
-    ("architected-sgprs", Features::ARCHITECTED_SGPRS),
+/// Features that change code, with the ability that each one stands for, in words, too. Those with states of their own are in [`SETTINGS`].
+const SWITCHES: &[(&str, Features, &str)] = &[
+    (
+        "unaligned-access-mode",
+        Features::UNALIGNED_ACCESS.union(Features::UNALIGNED_DS),
+        "Memory and LDS may be accessed unaligned where the processor can",
+    ),
+    ("unaligned-ds-access", Features::UNALIGNED_DS, "LDS may be accessed unaligned where the processor can"),
+    (
+        "unaligned-buffer-access",
+        Features::UNALIGNED_ACCESS,
+        "Memory may be accessed unaligned where the processor can",
+    ),
+    ("unaligned-scratch-access", Features::UNALIGNED_SCRATCH, "Scratch may be accessed unaligned"),
+    (
+        "fast-fmaf",
+        Features::FAST_FMA_F32,
+        "A fused multiplication and addition costs no more than two operations",
+    ),
+    ("trap-handler", Features::TRAP_HANDLER, "Traps reach a handler"),
+    ("architected-sgprs", Features::ARCHITECTED_SGPRS, "Ids of work-group and wave are in trap temporaries"),
 ];
+
+/// Features that change code and are more than an ability: [`FeatureList::read`] knows them by name.
+const SETTINGS: &[(&str, &str)] = &[
+    ("code-object-v3", "Code objects V3, where switched off V2"),
+    (
+        "flat-for-global",
+        "FLAT for global memory; switched off, buffers where the processor has 64-bit addresses there",
+    ),
+    ("sramecc", "SRAM has error correction; without a wish the code serves both"),
+    ("xnack", "Page faults are retried; without a wish the code serves both"),
+];
+
+/// Names of features that change code, sorted, each with what it does.
+pub fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut rows: Vec<_> = SWITCHES.iter().map(|&(name, _, text)| (name, text)).collect();
+    rows.extend_from_slice(SETTINGS);
+    rows.sort_unstable();
+    rows.into_iter()
+}
 
 /// Known names without effect, sorted. Sources: `llc -march=amdgcn -mattr=help` of LLVM 19 and 22; names that
 /// older producers write.
@@ -120,7 +150,7 @@ impl FeatureList {
                 }
                 "wavefrontsize16" | "wavefrontsize32" => {}
                 _ => match SWITCHES.iter().find(|switch| switch.0 == name) {
-                    Some(&(_, feature)) => out.switches.push((feature, on)),
+                    Some(&(_, feature, _)) => out.switches.push((feature, on)),
                     None if WITHOUT_EFFECT.binary_search(&name).is_ok() => {}
                     None => out.warnings.push(format!("unknown target feature `{entry}` (ignored)")),
                 },

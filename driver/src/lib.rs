@@ -15,6 +15,7 @@ pub mod bisect;
 mod compile;
 mod features;
 mod incompatible;
+pub mod llc_flags;
 pub mod options;
 pub mod pass;
 pub mod pipeline;

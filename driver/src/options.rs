@@ -1,6 +1,7 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
+use mir::abi::call_graph::AssumedWish;
 use mir::ir::{CallConv, Function, Module};
 use mir::target::{Features, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
@@ -79,6 +80,9 @@ pub struct CompileOptions {
     pub function_sections: bool,
     /// Keep the kernels' metadata in the output.
     pub metadata: bool,
+    /// What is assumed for stacks without a bound, in place of what the code object version has. The linker, which counts again, does not
+    /// know it.
+    pub assumed_stack: AssumedWish,
 }
 
 impl Default for CompileOptions {
@@ -102,8 +106,14 @@ impl Default for CompileOptions {
             contract_all: false,
             function_sections: false,
             metadata: false,
+            assumed_stack: AssumedWish::default(),
         }
     }
+}
+
+/// Names of target features that change code, each with what it does.
+pub fn feature_help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    crate::features::help()
 }
 
 impl CompileOptions {
@@ -228,6 +238,18 @@ impl CompileOptions {
                         "{name} '{state}' was requested for {cpu}, which does not support it (ignored)"
                     ));
                 }
+            }
+            // An object has one version, which functions cannot choose.
+            let own = FeatureList::read(features.unwrap_or_default().split(','));
+            if let Some(v3) = own.ok().and_then(|own| own.code_object_v3)
+                && base.os == Os::AmdHsa
+                && v3 != (base.code_object_version > 2)
+            {
+                let (sign, wanted) = if v3 { ('+', 3) } else { ('-', 2) };
+                warnings.push(format!(
+                    "target feature `{sign}code-object-v3` of a function asks for code objects V{wanted}, and this is one of V{} (ignored)",
+                    base.code_object_version
+                ));
             }
             warnings.extend(list.warnings);
         }
@@ -479,6 +501,23 @@ mod tests {
         let mut module = Module::default();
         module.functions.push(function);
         assert_eq!(options.warnings(&module, &base), ["unknown target feature `+strange` (ignored)"]);
+    }
+
+    #[test]
+    fn functions_do_not_choose_the_version() {
+        let options = CompileOptions { cpu: "gfx900".into(), ..Default::default() };
+        let warnings = |features: &str, version: u8| {
+            let options = CompileOptions { code_object_version: Some(version), ..options.clone() };
+            let base = options.target("amdgcn-amd-amdhsa", None).unwrap();
+            let mut function = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Type::Void);
+            function.attributes.insert("target-features".into(), features.into());
+            let mut module = Module::default();
+            module.functions.push(function);
+            options.warnings(&module, &base)
+        };
+        assert!(warnings("-code-object-v3", 4)[0].contains("V2, and this is one of V4"));
+        assert!(warnings("+code-object-v3", 2)[0].contains("V3, and this is one of V2"));
+        assert!(warnings("-code-object-v3", 2).is_empty() && warnings("+code-object-v3", 6).is_empty());
     }
 
     #[test]

@@ -27,6 +27,19 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The stage in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Expanded => "expanded",
+            Self::Legal => "legal",
+            Self::Machine(stage) => stage.word(),
+            Self::Encoded => "encoded",
+            Self::Described => "described",
+            Self::Written => "written",
+        }
+    }
+
     /// Position in the order of stages.
     const fn rank(self) -> u8 {
         match self {

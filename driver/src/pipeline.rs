@@ -45,6 +45,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
+    Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),
     Pass::new("find-inputs", Legal, Legal, Module(|m, cx| opt::callgraph::find_inputs(m, &|f| cx.target_of(f)))),
     Pass::new("lay-out-lds", Legal, Legal, Module(|m, _| { mir::abi::lds::lay_out(m); Ok(()) })),
     // Machine code, function by function, on all threads.
@@ -69,7 +70,7 @@ pub const PASSES: &[Pass] = &[
     // Bytes.
     Pass::new("encode", FINAL, Encoded, Encode(|f, cx| lower::encode::encode(f, cx.target))),
     Pass::new("describe-kernel", Encoded, Described, Final(|f, cx| lower::describe::describe(f, cx.module, cx.target))),
-    Pass::new("add-callees", Described, Described, Program(|fs, m, cx| lower::callgraph::complete_kernels(fs, m, &|f| cx.target_of(f)))),
+    Pass::new("add-callees", Described, Described, Program(|fs, m, cx| lower::callgraph::complete_kernels(fs, m, &|f| cx.target_of(f), cx.options.assumed_stack))),
     Pass::new("write", Described, Written, Write(prepare::write)),
 ];
 

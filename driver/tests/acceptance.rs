@@ -584,3 +584,138 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, half %x, i32 %n) {
         assert!(listing(text, "amdgcn-amd-amdhsa", cpu, "k").contains("v_log_f32"), "{cpu}");
     }
 }
+
+/// The graphics convention and the other one leave different SGPRs alone: who calls across them saves what his own caller relies on.
+#[test]
+fn calls_across_conventions_keep_the_callers_registers() {
+    let text = "
+declare void @c_function()
+declare amdgpu_gfx void @gfx_function()
+define amdgpu_gfx void @gfx_calls_c() {
+  call void @c_function()
+  ret void
+}
+define void @c_calls_gfx() {
+  call amdgpu_gfx void @gfx_function()
+  ret void
+}
+define amdgpu_gfx void @gfx_calls_gfx() {
+  call amdgpu_gfx void @gfx_function()
+  ret void
+}
+";
+    let object = compile(text, "amdgcn--amdpal", "gfx900").unwrap();
+    let saved = |name: &str, what: &str| -> Vec<u32> {
+        let lines = instructions(&object, name);
+        let mut saved: Vec<u32> = lines
+            .iter()
+            .filter_map(|line| {
+                let mut words = line.strip_prefix(what)?.trim().split(", ");
+                let word = if what == "v_writelane_b32" { words.nth(1)? } else { words.next()? };
+                word.strip_prefix('s')?.parse().ok()
+            })
+            .collect();
+        saved.sort_unstable();
+        saved
+    };
+    let gfx: Vec<u32> = (4..30).chain([33]).chain(72..80).chain(88..96).collect();
+    let c: Vec<u32> = (33..40).chain(48..56).collect();
+    for (name, wanted) in [("gfx_calls_c", &gfx), ("c_calls_gfx", &c)] {
+        assert_eq!(saved(name, "v_writelane_b32"), *wanted, "{name}");
+        assert_eq!(saved(name, "v_readlane_b32"), *wanted, "{name}");
+    }
+    assert!(saved("gfx_calls_gfx", "v_writelane_b32").len() < 8);
+}
+
+#[test]
+fn whole_wave_values_do_not_pass_through_phis() {
+    let text = "
+declare float @llvm.amdgcn.set.inactive.f32(float, float)
+declare float @llvm.amdgcn.strict.wwm.f32(float)
+define amdgpu_ps float @sum(float %x, i32 inreg %n) {
+entry:
+  %start = call float @llvm.amdgcn.set.inactive.f32(float %x, float 1.0)
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %acc = phi float [ %start, %entry ], [ %sum, %loop ]
+  %sum = fadd float %acc, 2.0
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %out
+out:
+  %r = call float @llvm.amdgcn.strict.wwm.f32(float %sum)
+  ret float %r
+}
+";
+    let error = compile(text, "amdgcn--", "gfx900").unwrap_err();
+    assert!(error.contains("in function sum: ") && error.contains("passes through a phi"), "{error}");
+}
+
+/// GFX6 has no generic addresses: generic pointers are global ones, unless a module makes others.
+#[test]
+fn generic_pointers_without_generic_addresses_are_global() {
+    let access = "
+define i32 @access(ptr %p, i64 %v) {
+  %old = atomicrmw add ptr %p, i32 7 syncscope(\"agent\") monotonic
+  %wide = atomicrmw add ptr %p, i64 %v syncscope(\"agent\") monotonic
+  store i64 %wide, ptr %p, align 8
+  ret i32 %old
+}
+";
+    let lines = listing(access, "amdgcn-amd-amdhsa", "gfx600", "access");
+    for op in ["buffer_atomic_add v", "buffer_atomic_add_x2 v", "buffer_store_dwordx2 v"] {
+        assert!(lines.contains(op), "{op}: {lines}");
+    }
+    assert!(!lines.contains("branch"), "no place is scratch: {lines}");
+    assert!(
+        lines.lines().filter(|line| line.contains("buffer_")).all(|line| line.contains("addr64")),
+        "{lines}"
+    );
+    let cast = "
+define void @cast(ptr addrspace(3) %l, ptr addrspace(1) %p) {
+  %generic = addrspacecast ptr addrspace(3) %l to ptr
+  store ptr %generic, ptr addrspace(1) %p
+  ret void
+}
+";
+    assert!(compile(cast, "amdgcn-amd-amdhsa", "gfx600").is_ok());
+    let both = format!("{access}{cast}");
+    let error = compile(&both, "amdgcn-amd-amdhsa", "gfx600").unwrap_err();
+    assert!(error.contains("in function access: ") && error.contains("where cast makes them"), "{error}");
+    assert!(compile(&both, "amdgcn-amd-amdhsa", "gfx700").is_ok());
+}
+
+/// An address in LDS that is in memory is a number, and every kernel has the variable there.
+#[test]
+fn lds_addresses_in_variables_are_numbers() {
+    let text = "
+@large = internal addrspace(3) global [64 x i32] poison, align 16
+@stored = internal addrspace(3) global [4 x i32] poison, align 4
+@table = addrspace(1) global [2 x ptr addrspace(3)] [ptr addrspace(3) @stored, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @stored, i32 8)]
+define amdgpu_kernel void @reads() {
+  %p = load volatile ptr addrspace(3), ptr addrspace(1) getelementptr (i8, ptr addrspace(1) @table, i64 4)
+  store i32 1, ptr addrspace(3) %p
+  ret void
+}
+define amdgpu_kernel void @names(i32 %i) {
+  %p = getelementptr i32, ptr addrspace(3) @large, i32 %i
+  store i32 2, ptr addrspace(3) %p
+  store i32 3, ptr addrspace(3) @stored
+  ret void
+}
+";
+    let object = compile(text, "amdgcn-amd-amdhsa", "gfx900").unwrap();
+    let file = object::File::parse(&*object).unwrap();
+    let data = file.section_by_name(".data").unwrap();
+    assert_eq!((data.data().unwrap(), data.relocations().count()), (&[0, 0, 0, 0, 8, 0, 0, 0][..], 0));
+    // Without the table each kernel would start with what it names.
+    let named = instructions(&object, "names").join("\n");
+    let size = |name: &str| {
+        let rodata = file.section_by_name(".rodata").unwrap().data().unwrap().to_vec();
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        let at = symbol.address() as usize;
+        u32::from_le_bytes(rodata[at..at + 4].try_into().unwrap())
+    };
+    assert_eq!([size("reads.kd"), size("names.kd")], [16, 16 + 256], "{named}");
+}

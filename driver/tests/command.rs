@@ -260,3 +260,141 @@ fn tuning_flags_need_compatibility() {
         "{warnings:?}"
     );
 }
+
+fn stderr_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn flags_that_would_change_code_are_refused_whatever_is_asked_for() {
+    for flag in ["-amdgcn-skip-cache-invalidations", "-amdgpu-use-native=sin", "-no-such-flag"] {
+        let run = gcnc(KERNEL.as_bytes(), &[GFX900, &["--llc-compat", flag]].concat());
+        let name = flag.split('=').next().unwrap();
+        assert_eq!(run.status(), Some(2), "{flag}");
+        assert!(run.stderr().contains(name), "{}", run.stderr());
+    }
+    let usual = ["-amdgcn-skip-cache-invalidations=0", "-amdgpu-enable-lower-module-lds"];
+    let run = gcnc(KERNEL.as_bytes(), &[GFX900, &usual].concat());
+    assert_eq!((run.status(), run.stderr()), (Some(0), String::new()));
+}
+
+/// The same bytes, however the command line is spelled.
+#[test]
+fn command_lines_are_llcs() {
+    let bytes = |flags: &[&str]| {
+        let output = subcommand(flags, KERNEL);
+        assert!(output.status.success(), "{flags:?}: {}", stderr_of(&output));
+        output.stdout
+    };
+    let wanted = bytes(&["-mcpu=gfx900", "-O1", "-filetype=obj", "-o", "-", "-"]);
+    assert_eq!(&wanted[..4], b"\x7fELF");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("flags");
+    std::fs::write(&file, "-mcpu 'gfx900' -filetype=obj\n-O1 -o -").unwrap();
+    let response = format!("@{}", file.display());
+    let spellings: [&[&str]; 6] = [
+        &["--mcpu", "gfx900", "-O=1", "--filetype", "obj"],
+        &["-mcpu=fiji", "-O3", "--mcpu=gfx900", "--O1", "-filetype=asm", "-filetype=obj", "-o=-"],
+        &[
+            "-mcpu=gfx900",
+            "-O",
+            "1",
+            "-filetype=obj",
+            "-verify-machineinstrs=false",
+            "-x=ir",
+            "-march=amdgcn",
+        ],
+        &["-mcpu=gfx900", "-O1", "-filetype=obj", "-x", "IR", "-mtriple", "amdgcn-amd-amdhsa", "--o", "-"],
+        &["--mcpu=gfx900", "--O=1", "--filetype=obj", "-verify-machineinstrs", "-time-passes=0", "-W"],
+        &[&response],
+    ];
+    for flags in spellings {
+        assert!(bytes(flags) == wanted, "{flags:?}");
+    }
+}
+
+#[test]
+fn processors_and_features_are_listed() {
+    for flag in ["-mcpu=help", "-mattr=help"] {
+        let output = subcommand(&[flag], "nonsense that is not read");
+        let text = stderr_of(&output);
+        assert!(output.status.success() && output.stdout.is_empty(), "{text}");
+        for name in
+            ["gfx803", "polaris10", "generic-hsa", "xnack", "flat-for-global", "unaligned-access-mode"]
+        {
+            assert!(text.contains(&format!("\n  {name} ")), "{name}: {text}");
+        }
+    }
+}
+
+/// What every stage leaves is in a file, and each file compiles on by itself to the same bytes.
+#[test]
+fn stages_are_saved_and_compile_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let save = format!("--save-temps={}", folder.path().display());
+    let output = subcommand(&["-mcpu=gfx900", "-filetype=obj", "-o", "-", &save], KERNEL);
+    assert!(output.status.success(), "{}", stderr_of(&output));
+    let mut names: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    let stages = names.iter().filter(|name| name.ends_with(".mir")).count();
+    assert!(stages >= 10 && names.len() == stages + 2, "{names:?}");
+    assert!(names[0] == "stdin.00-read.mir" && names.contains(&"stdin.s".to_owned()), "{names:?}");
+    for name in names.iter().filter(|name| name.ends_with(".mir")) {
+        let path = folder.path().join(name);
+        let again = subcommand(&["-mcpu=gfx900", "-filetype=obj", "-o", "-", path.to_str().unwrap()], "");
+        assert!(again.stdout == output.stdout, "{name}: {}", stderr_of(&again));
+        // From standard input its language must be said.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let again = subcommand(&["-mcpu=gfx900", "-filetype=obj", "-x", "mir"], &text);
+        assert!(again.stdout == output.stdout, "{name}: {}", stderr_of(&again));
+    }
+    let output = subcommand(&["-mcpu=gfx900", "-x=mir"], KERNEL);
+    assert!(output.status.code() == Some(1) && stderr_of(&output).contains("next pass"));
+}
+
+#[test]
+fn numbers_are_a_table_or_json() {
+    let output = subcommand(&["-mcpu=gfx900", "-filetype=null", "-stats"], KERNEL);
+    let text = stderr_of(&output);
+    assert!(text.lines().nth(1).is_some_and(|line| line.ends_with("  store")), "{text}");
+    for flags in [["-stats", "json"], ["-stats-json", "-O2"]] {
+        let output = subcommand(&[&["-mcpu=gfx900", "-filetype=null"], &flags[..]].concat(), KERNEL);
+        assert!(output.stdout.starts_with(b"{\"function\":\"store\""), "{}", stderr_of(&output));
+    }
+}
+
+#[test]
+fn warnings_are_errors_or_silent_where_asked_for() {
+    let warned =
+        |flags: &[&str]| gcnc(KERNEL.as_bytes(), &[GFX900, &["-mattr=+no-such-thing"], flags].concat());
+    assert_refused(&warned(&["-fatal-warnings"]), "no-such-thing");
+    let silent = warned(&["-no-warn"]);
+    assert_eq!((silent.status(), silent.stderr()), (Some(0), String::new()));
+}
+
+#[test]
+fn stacks_without_a_bound_are_counted_as_asked_for() {
+    let text = r#"
+target triple = "amdgcn-amd-amdhsa"
+declare void @unknown()
+define amdgpu_kernel void @calls() {
+  call void @unknown()
+  ret void
+}
+"#;
+    let size = |flags: &[&str]| {
+        let output = subcommand(&[&["-mcpu=gfx900", "-o", "-"], flags].concat(), text);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.contains(".amdhsa_private_segment_fixed_size"));
+        line.and_then(|line| line.split_whitespace().last()?.parse::<u32>().ok()).unwrap_or_default()
+    };
+    let flag = "-amdgpu-assume-external-call-stack-size=64";
+    assert_eq!([size(&[]), size(&[flag])], [0, 64]);
+    assert_eq!(
+        [size(&["--amdhsa-code-object-version=4"]), size(&["--amdhsa-code-object-version=4", flag])],
+        [16384, 64]
+    );
+}

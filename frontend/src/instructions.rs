@@ -147,19 +147,27 @@ impl<'m> Body<'_, 'm> {
     fn alloca(&mut self, inst: InstRef<'m>) -> Result<InstKind> {
         let allocated = inst.allocated_type().ok_or_else(|| Diagnostic::defect("alloca without a type"))?;
         let ty = self.reader.ty(allocated)?;
-        // LLVM's verifier asks for it where the module names its target.
-        if inst.value().ty().address_space() != mir::ir::AddrSpace::PRIVATE.0 {
+        // Modules whose data layout has no space for stack objects, as of producers before LLVM 6, have them in the generic one.
+        let space = inst.value().ty().address_space();
+        let generic = space == mir::ir::AddrSpace::FLAT.0 && !self.reader.stack_is_private;
+        if space != mir::ir::AddrSpace::PRIVATE.0 && !generic {
             return Err(Diagnostic::malformed("alloca on amdgpu must be in addrspace(5)"));
         }
         let count = match inst.operand(0) {
             Some(count) if count.as_u64() != Some(1) => Some(self.value(count)?),
             _ => None,
         };
-        Ok(InstKind::Alloca {
+        let kind = InstKind::Alloca {
             size_bytes: self.reader.module.types.alloc_bytes(ty),
             count,
             align_log2: inst.alignment().max(1).ilog2() as u8,
-        })
+        };
+        if !generic {
+            return Ok(kind);
+        }
+        let object = self.function.append(self.block, kind, Type::ptr(mir::ir::AddrSpace::PRIVATE));
+        let object = object.ok_or_else(|| Diagnostic::defect("alloca without a result"))?;
+        Ok(InstKind::Cast { op: mir::ir::CastOp::AddrSpaceCast, arg: object })
     }
 
     /// The access of a memory instruction whose pointer is operand `pointer`.

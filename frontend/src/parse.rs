@@ -3,6 +3,7 @@
 use crate::llvm::{self, ModuleRef};
 use inkwell::context::Context;
 use inkwell::module::Module;
+use inkwell::targets::TargetTriple;
 use mir::diag::SourceLocation;
 use mir::{Diagnostic, Result};
 
@@ -11,6 +12,11 @@ use mir::{Diagnostic, Result};
 pub const DATA_LAYOUT: &str = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-\
     p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-\
     v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9";
+
+/// Whether the data layout `layout` says that stack objects are private ones.
+pub(crate) fn has_private_stack(layout: &str) -> bool {
+    layout.split('-').any(|part| part == "A5")
+}
 
 /// Parses bitcode or text (told apart by the first bytes) into `context` and verifies the result.
 ///
@@ -46,6 +52,16 @@ pub fn parse_unverified<'c>(context: &'c Context, bytes: &[u8], name: &str) -> R
 /// module: it is taken out.
 pub fn verify(module: &Module<'_>, name: &str) -> Result<()> {
     let Err(first) = module.verify() else { return Ok(()) };
+    if !has_private_stack(&module.get_data_layout().as_str().to_string_lossy()) {
+        // LLVM's verifier demands private stack objects of a module that names its target, whatever its data layout says.
+        let triple = module.get_triple();
+        module.set_triple(&TargetTriple::create(""));
+        let verified = module.verify();
+        module.set_triple(&triple);
+        if verified.is_ok() {
+            return Ok(());
+        }
+    }
     llvm::strip_debug_info(module);
     if module.verify().is_ok() {
         return Ok(());

@@ -29,6 +29,8 @@ pub(crate) enum Meaning {
 pub(crate) struct Reader<'m> {
     pub llvm: ModuleRef<'m>,
     pub module: Module,
+    /// Whether the data layout says that stack objects are private.
+    pub stack_is_private: bool,
     /// Known types with their nesting depth.
     pub types: FxHashMap<TypeRef<'m>, (Type, u32)>,
     /// Functions, variables and aliases: symbol and byte offset.
@@ -77,6 +79,7 @@ impl<'m> Reader<'m> {
         Self {
             llvm,
             module,
+            stack_is_private: crate::parse::has_private_stack(&llvm.data_layout()),
             types: FxHashMap::default(),
             symbols: FxHashMap::default(),
             block_numbers: FxHashMap::default(),

@@ -387,3 +387,29 @@ fn indirect_branches_switch_over_block_numbers() {
     assert!(text.contains("inttoptr 3") || text.contains("inttoptr i64 3"), "{text}");
     assert!(text.contains("switch"), "{text}");
 }
+
+/// Where stack objects are is said by the data layout; producers of LLVM 5 have them in the generic space.
+#[test]
+fn stack_objects_are_where_the_data_layout_says() {
+    let text = "
+target triple = \"amdgcn-amd-amdhsa\"
+define amdgpu_kernel void @k() {
+  %a = alloca [4 x i32], align 8
+  store i32 1, ptr %a
+  ret void
+}
+";
+    let old = "target datalayout = \"e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-i64:64-n32:64\"";
+    let lines = body(&format!("{old}\n{text}"), "k");
+    assert!(lines[1].contains("alloca 16 align 8") && lines[1].contains("ptr addrspace(5)"), "{lines:?}");
+    assert!(lines[2].contains("addrspacecast") && lines[3].contains("store"), "{lines:?}");
+    // Text without a layout has that of LLVM 22.
+    for layout in [String::new(), "target datalayout = \"A5\"".to_owned(), old.replace("-n32", "-A5-n32")] {
+        let text = format!("{layout}\n{text}");
+        let error = read_module(text.as_bytes(), "test.ll").unwrap_err();
+        assert!(error.message.contains("must be in addrspace(5)"), "{error}");
+    }
+    let error =
+        read_module(text.replace("store i32 1, ptr %a", "store i32 %a, ptr %a").as_bytes(), "test.ll");
+    assert!(error.is_err());
+}

@@ -71,9 +71,15 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
             });
         }
     }
+    let graphics = f.saves_as_graphics();
+    // A callee of the other convention changes what this function's caller relies on.
+    if let Some(site) = f.calls.iter().find(|site| site.graphics != graphics) {
+        for n in 0..target.processor.numbered_sgprs() as u16 {
+            scalars[usize::from(n)] |= !is_callee_saved(PReg::sgpr(n), site.graphics);
+        }
+    }
     // Registers that hold lanes may be named by nothing but the code that was folded away.
     let whole_wave = |n: u16, list: &[PReg]| list.contains(&PReg::vgpr(n));
-    let graphics = f.saves_as_graphics();
     // The resource of scratch, stack and frame pointer have their own treatment.
     let mut scalars: Vec<PReg> = (4..106)
         .filter(|&n| scalars[usize::from(n)] && !is_linkage(PReg::sgpr(n)))

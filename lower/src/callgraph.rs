@@ -5,7 +5,7 @@
 use cranelift_entity::SecondaryMap;
 use emit::FinalFunction;
 use mir::abi::KernelDescriptor;
-use mir::abi::call_graph::{self, Assumed, Callee, Need, Node};
+use mir::abi::call_graph::{self, Assumed, AssumedWish, Callee, Need, Node};
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::metadata::Metadata;
 use mir::ir::{Func, Function, Linkage, Module};
@@ -13,11 +13,13 @@ use mir::machine::Resources;
 use mir::target::{Os, Target};
 use mir::{Diagnostic, Result};
 
-/// Adds what callees take to every kernel and shader of `functions`; `target_of` gives the target of a function of `module`.
+/// Adds what callees take to every kernel and shader of `functions`; `target_of` gives the target of a function of `module`, `wish` what
+/// is assumed for stacks without a bound.
 pub fn complete_kernels(
     functions: &mut [FinalFunction],
     module: &Module,
     target_of: &dyn Fn(&Function) -> Result<Target>,
+    wish: AssumedWish,
 ) -> Result<()> {
     let linked = functions.iter().any(|f| speaks_to_others(f, module));
     if !linked && functions.iter().all(|f| f.function.calls.is_empty() && !f.function.dynamic_stack) {
@@ -27,13 +29,13 @@ pub fn complete_kernels(
         return Ok(());
     };
     let target = target_of(function)?;
-    let assumed = if target.os == Os::AmdHsa {
+    let usual = if target.os == Os::AmdHsa {
         Assumed::of_version(target.code_object_version)
     } else {
         Assumed::STATIC
     };
     let nodes = nodes(functions, module, target_of)?;
-    let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), assumed);
+    let needs = call_graph::needs_with(&nodes, target.processor.numbered_sgprs(), wish.or(usual));
     for ((f, need), node) in functions.iter_mut().zip(&needs).zip(nodes) {
         f.node = linked.then_some(node);
         if target.os == Os::AmdPal && f.function.call_conv.is_callable() {

@@ -18,6 +18,7 @@ pub mod constant_branches;
 pub mod dce;
 mod flow;
 pub mod fold;
+pub mod generic;
 pub mod inline;
 pub mod legalize;
 pub mod merge_memory;

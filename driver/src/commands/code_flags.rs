@@ -1,10 +1,6 @@
-//! llc's flags that change code, and what becomes of those that only tune LLVM's own passes.
+//! llc's flags that change code.
 //!
-//! Most of the former set a default for a function attribute: a function that has the attribute keeps its
-//! own. The latter have no meaning here; with `--llc-compat` each is passed over with a warning, otherwise it
-//! is refused by name like any unknown option.
-
-use std::ffi::{OsStr, OsString};
+//! Most of them set a default for a function attribute: a function that has the attribute keeps its own.
 
 /// How denormals are treated.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -67,21 +63,23 @@ pub struct CodeFlags {
     /// Each function in a section of its own.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
     function_sections: Option<bool>,
+    /// Bytes of stack that a call of an unknown function takes.
+    #[arg(long, value_name = "BYTES")]
+    amdgpu_assume_external_call_stack_size: Option<u32>,
+    /// Bytes of stack that a function's objects of variable size take.
+    #[arg(long, value_name = "BYTES")]
+    amdgpu_assume_dynamic_stack_object_size: Option<u32>,
     /// Code is position-independent whatever is asked for.
     #[arg(long, value_parser = ["static", "pic", "dynamic-no-pic"], value_name = "MODEL")]
     relocation_model: Option<String>,
-    /// Pass over llc's tuning flags with a warning.
+    /// Pass over llc's flags that have no meaning here, with a warning.
     #[arg(long)]
     llc_compat: bool,
 }
 
 /// A boolean in llc's spellings.
 fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "TRUE" | "True" | "1" => Ok(true),
-        "false" | "FALSE" | "False" | "0" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
-    }
+    gcnc::llc_flags::boolean(text).ok_or_else(|| "expected true or false".to_owned())
 }
 
 impl CodeFlags {
@@ -108,58 +106,16 @@ impl CodeFlags {
         self.fp_contract == Some(Contract::Fast)
     }
 
+    /// What is assumed for stacks without a bound.
+    pub fn assumed_stack(&self) -> mir::abi::call_graph::AssumedWish {
+        mir::abi::call_graph::AssumedWish {
+            call_bytes: self.amdgpu_assume_external_call_stack_size,
+            object_bytes: self.amdgpu_assume_dynamic_stack_object_size,
+        }
+    }
+
     /// Whether functions get sections of their own.
     pub fn function_sections(&self) -> bool {
         self.function_sections == Some(true)
-    }
-}
-
-/// Takes out of `args`, where they hold `--llc-compat`, the options that `command` does not know, and warns
-/// of each.
-///
-/// A value behind a blank cannot be told from an input file, so only `-flag` and `-flag=value` are passed
-/// over.
-pub fn drop_unknown(args: Vec<OsString>, command: &clap::Command) -> (Vec<OsString>, Vec<String>) {
-    let compat = |arg: &OsString| arg == OsStr::new("--llc-compat");
-    let before_files = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
-    if !args[..before_files].iter().any(compat) {
-        return (args, Vec::new());
-    }
-    let known = |name: &str| {
-        matches!(name, "help" | "version") || command.get_arguments().any(|arg| arg.get_long() == Some(name))
-    };
-    let mut warnings = Vec::new();
-    let mut position = 0;
-    let args = args
-        .into_iter()
-        .filter(|arg| {
-            position += 1;
-            let Some(option) = arg.to_str().and_then(|text| text.strip_prefix("--")) else { return true };
-            let name = option.split('=').next().unwrap_or(option);
-            if position > before_files || name.is_empty() || known(name) {
-                return true;
-            }
-            warnings.push(format!("option `-{option}` has no meaning here (ignored)"));
-            false
-        })
-        .collect();
-    (args, warnings)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tuning_flags_pass_only_where_asked_for() {
-        let command = clap::Command::new("gcnc").arg(clap::Arg::new("mcpu").long("mcpu"));
-        let args = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let line = "gcnc --llc-compat --mcpu=gfx900 --amdgpu-sdwa-peephole=0 a.ll -- --b.ll";
-        let (kept, warnings) = drop_unknown(args(line), &command);
-        // The stub of a command knows one option; `--llc-compat` itself is one of the real command's.
-        assert_eq!(kept, args("gcnc --mcpu=gfx900 a.ll -- --b.ll"));
-        assert!(warnings.iter().any(|w| w.contains("`-amdgpu-sdwa-peephole=0`")), "{warnings:?}");
-        let strict = args("gcnc --amdgpu-sdwa-peephole=0 a.ll");
-        assert_eq!(drop_unknown(strict.clone(), &command), (strict, Vec::new()));
     }
 }

@@ -1,6 +1,6 @@
 //! `gcnc INPUT`: what llc does.
 
-use super::{code_flags, report, status};
+use super::{code_flags, refused, report, save_temps, status};
 use gcnc::pipeline::PASSES;
 use gcnc::{CompileOptions, FileType, Output, PassSet, Place};
 use std::io::{Read, Write};
@@ -8,19 +8,22 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// LLVM IR, bitcode or text; `-` reads standard input.
-    #[arg(required_unless_present = "list_passes")]
+    /// LLVM IR, bitcode or text; `-` or nothing is standard input.
     input: Option<PathBuf>,
+    /// What the input is: LLVM IR, or the text that `--stop-before` and `--stop-after` write, which says itself where to go on. Files
+    /// called `.mir` are such texts.
+    #[arg(short = 'x', value_name = "LANGUAGE", value_enum, ignore_case = true)]
+    language: Option<Language>,
     /// Target triple; overrides the module's.
     #[arg(long, default_value = "")]
     mtriple: String,
     /// Architecture; only `amdgcn`.
     #[arg(long, value_parser = ["amdgcn"])]
     march: Option<String>,
-    /// Processor.
+    /// Processor; `help` lists them.
     #[arg(long, default_value = "")]
     mcpu: String,
-    /// Target features, `+a,-b`.
+    /// Target features, `+a,-b`; `help` lists them.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     mattr: Vec<String>,
     /// Optimisation level.
@@ -42,9 +45,18 @@ pub struct Args {
     passes: PassArgs,
     #[command(flatten)]
     code: code_flags::CodeFlags,
-    /// Print numbers about each function on standard output.
-    #[arg(long, value_name = "FORMAT", value_parser = ["json"])]
-    stats: Option<String>,
+    /// Print numbers about each function: `text` on standard error, `json` on standard output.
+    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    stats: Option<StatsFormat>,
+    /// Write what each stage of the compiler leaves to files in this folder, or beside the output.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    save_temps: Option<PathBuf>,
+    /// Warnings are errors.
+    #[arg(long)]
+    fatal_warnings: bool,
+    /// No warnings.
+    #[arg(long)]
+    no_warn: bool,
     /// Threads; the output does not depend on it.
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -116,6 +128,18 @@ enum FileTypeArg {
     Hsaco,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Language {
+    Ir,
+    Mir,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StatsFormat {
+    Text,
+    Json,
+}
+
 fn unknown_pass() -> String {
     let names: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
     format!("one of {}", names.join(", "))
@@ -154,9 +178,58 @@ fn print_times(output: &Output) {
     eprintln!("{total:9.6} 100.0%  all");
 }
 
+/// Numbers about each function as a table.
+fn print_stats(output: &Output) {
+    eprintln!("  sgprs  vgprs spilled s+v  waves    lds scratch   code  insts  function");
+    for f in &output.functions {
+        let spilled = format!("{}+{}", f.sgpr_spills, f.vgpr_spills);
+        eprintln!(
+            "{:7} {:6} {spilled:>11} {:6} {:6} {:7} {:6} {:6}  {}",
+            f.sgprs,
+            f.vgprs,
+            f.occupancy,
+            f.lds_bytes,
+            f.scratch_bytes,
+            f.code_bytes,
+            f.instructions,
+            f.function
+        );
+    }
+}
+
+/// Processors and features, as llc lists them, on standard error.
+fn print_targets() {
+    eprintln!("Available CPUs for this target:\n");
+    for processor in mir::target::PROCESSORS {
+        eprintln!("  {:16} - GFX{}.", processor.name, processor.generation as u8 + 6);
+        for alias in processor.aliases {
+            eprintln!("  {alias:16} - Another name of {}.", processor.name);
+        }
+    }
+    eprintln!("\nAvailable features for this target:\n");
+    for (name, text) in gcnc::options::feature_help() {
+        eprintln!("  {name:26} - {text}.");
+    }
+    eprintln!("\nUse +feature to enable a feature, or -feature to disable it.");
+    eprintln!("For example, gcnc -mcpu=gfx900 -mattr=+feature1,-feature2");
+}
+
+/// Where the text in `bytes` says that its compilation goes on.
+///
+/// # Errors
+/// A message where it does not say so.
+fn next_pass(bytes: &[u8]) -> Result<Place, &'static str> {
+    let place = std::str::from_utf8(bytes).ok().and_then(Place::named_in);
+    place.ok_or("no line of the text names the next pass, and there is no --start-before or --start-after")
+}
+
 pub fn main(args: &Args) -> i32 {
     if args.passes.list_passes {
         list_passes();
+        return status::OK;
+    }
+    if args.mcpu == "help" || args.mattr.iter().any(|name| name == "help" || name == "+help") {
+        print_targets();
         return status::OK;
     }
     let input = args.input.as_deref().unwrap_or(Path::new("-"));
@@ -169,6 +242,17 @@ pub fn main(args: &Args) -> i32 {
         }
     };
     let passes = &args.passes;
+    let mut start = passes.start();
+    let is_text = args.language.map_or_else(
+        || input.extension().is_some_and(|name| name.eq_ignore_ascii_case("mir")),
+        |language| language == Language::Mir,
+    );
+    if is_text && start.is_none() {
+        match next_pass(&bytes) {
+            Ok(place) => start = Some(place),
+            Err(message) => return refused(&format!("{name}: {message}")),
+        }
+    }
     let options = CompileOptions {
         triple: args.mtriple.clone(),
         march: args.march.clone(),
@@ -186,13 +270,14 @@ pub fn main(args: &Args) -> i32 {
         print_before: PassSet { all: passes.print_before_all, names: passes.print_before.clone() },
         print_after: PassSet { all: passes.print_after_all, names: passes.print_after.clone() },
         print_functions: passes.filter_print_funcs.clone(),
-        start: passes.start(),
+        start,
         stop: passes.stop(),
         threads: args.threads,
         function_attributes: args.code.function_attributes(),
         contract_all: args.code.contract_all(),
         function_sections: args.code.function_sections(),
         metadata: args.metadata.is_some(),
+        assumed_stack: args.code.assumed_stack(),
     };
     let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
     if args.metadata.is_some() && path == Path::new("-") {
@@ -205,12 +290,17 @@ pub fn main(args: &Args) -> i32 {
             return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
         }
     };
-    for warning in &output.warnings {
-        eprintln!("gcnc: warning: {name}: {warning}");
+    let kind = if args.fatal_warnings { "error" } else { "warning" };
+    for warning in output.warnings.iter().filter(|_| args.fatal_warnings || !args.no_warn) {
+        eprintln!("gcnc: {kind}: {name}: {warning}");
+    }
+    if args.fatal_warnings && !output.warnings.is_empty() {
+        return status::REFUSED;
     }
     eprint!("{}", output.dump);
     let is_written = args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some();
-    if is_written && let Err(error) = write(&path, &output.bytes) {
+    let contents = [options.text_header().as_bytes(), &output.bytes].concat();
+    if is_written && let Err(error) = write(&path, &contents) {
         eprintln!("gcnc: error: {}: {error}", path.display());
         return status::REFUSED;
     }
@@ -225,7 +315,17 @@ pub fn main(args: &Args) -> i32 {
     if passes.time_passes {
         print_times(&output);
     }
-    if args.stats.is_some() {
+    if let Some(folder) = &args.save_temps {
+        let beside = args.output.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let folder = if folder.as_os_str().is_empty() { beside } else { folder };
+        if let Err(message) = save_temps::write(&bytes, &name, folder, &options) {
+            return refused(&message);
+        }
+    }
+    if args.stats == Some(StatsFormat::Text) {
+        print_stats(&output);
+    }
+    if args.stats == Some(StatsFormat::Json) {
         let mut out = std::io::stdout().lock();
         for function in &output.functions {
             // Plain data always serialises; a closed pipe is the reader's wish.

@@ -4,7 +4,7 @@ use super::{compile, report, status};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches};
 use emit::link::{BuildId, Input, LinkOptions, Strip, Undefined};
 use gcnc::{CompileOptions, FileType};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Objects, archives and libraries in the order of the command line, with the mode that each was given in.
 #[derive(Debug)]
@@ -331,23 +331,4 @@ fn build_id(how: Option<&str>) -> Result<BuildId, String> {
             BuildId::Bytes(bytes.collect::<Result<_, _>>()?)
         }
     })
-}
-
-/// Arguments with those of every `@FILE` in its place: separated by white space, which quotes and backslashes protect.
-pub(super) fn response_files(args: Vec<std::ffi::OsString>) -> Result<Vec<std::ffi::OsString>, String> {
-    let mut out = Vec::with_capacity(args.len());
-    for arg in args {
-        let file =
-            arg.to_str().and_then(|text| text.strip_prefix('@')).map(Path::new).filter(|file| file.is_file());
-        match file {
-            None => out.push(arg),
-            Some(file) => {
-                let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
-                let words =
-                    shlex::split(&text).ok_or_else(|| format!("{}: an open quote", file.display()))?;
-                out.extend(words.into_iter().map(Into::into));
-            }
-        }
-    }
-    Ok(out)
 }

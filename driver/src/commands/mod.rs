@@ -8,8 +8,11 @@ mod compile;
 mod disasm;
 mod inspect;
 mod link;
+mod llc_words;
 mod mc;
+mod response;
 mod run;
+mod save_temps;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::ffi::OsString;
@@ -30,7 +33,7 @@ pub mod status {
 
 /// Compiles LLVM IR to code objects for AMD GCN GPUs.
 #[derive(Parser)]
-#[command(name = "gcnc", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(name = "gcnc", version, args_conflicts_with_subcommands = true, args_override_self = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -65,17 +68,13 @@ enum Command {
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
 pub fn main(args: Vec<OsString>) -> i32 {
-    let args = match link::response_files(args) {
+    let args = match words(args) {
         Ok(args) => args,
         Err(message) => {
             eprintln!("gcnc: error: {message}");
             return status::USAGE;
         }
     };
-    let (args, warnings) = code_flags::drop_unknown(normalise(args), &Cli::command());
-    for warning in warnings {
-        eprintln!("gcnc: warning: {warning}");
-    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -98,6 +97,21 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Mc(args)) => mc::main(&args),
         None => compile::main(&cli.compile),
     }
+}
+
+/// The words of the command line as clap takes them; warns of those that are passed over.
+fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let args = response::expand(args)?;
+    let command = Cli::command();
+    let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if first == "help" || command.find_subcommand(first).is_some() {
+        return Ok(normalise(args));
+    }
+    let (args, warnings) = llc_words::translate(args, &command)?;
+    for warning in warnings {
+        eprintln!("gcnc: warning: {warning}");
+    }
+    Ok(args)
 }
 
 /// llc and linkers accept long options with one dash; clap does not. Everything after a dash that is longer than a known short option
@@ -194,5 +208,30 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    /// Options that are "the same" or mapped exist, and options that exist and llc knows are such.
+    #[test]
+    fn the_table_of_flags_is_right_about_this_command() {
+        use gcnc::llc_flags::{Fate, find, rows};
+        let command = Cli::command();
+        let built_in = ["help", "version"];
+        let exists = |name: &str| {
+            built_in.contains(&name)
+                || command.get_arguments().any(|arg| {
+                    arg.get_long() == Some(name)
+                        || arg.get_short().is_some_and(|short| name == short.to_string())
+                })
+        };
+        for flag in rows() {
+            match flag.fate {
+                Fate::Same => assert!(exists(flag.name), "{}", flag.name),
+                Fate::Mapped(to) => assert!(exists(to.split('=').next().unwrap_or(to)), "{}", flag.name),
+                Fate::Tuning | Fate::Missing => assert!(!exists(flag.name), "{}", flag.name),
+            }
+        }
+        for name in command.get_arguments().filter_map(|arg| arg.get_long()) {
+            assert!(find(name).is_none_or(|flag| flag.fate == Fate::Same), "{name}");
+        }
     }
 }

@@ -77,10 +77,15 @@ fn is_strict(inst: &Inst) -> bool {
 }
 
 /// Marks what strict operations need and puts regions around it. Selected code in and out.
-pub(super) fn strict(f: &mut Function) {
+///
+/// # Errors
+/// `Unsupported` where a strict operation takes what such a region has computed for other lanes from a block parameter, which has no value
+/// there.
+pub(super) fn strict(f: &mut Function) -> Result<()> {
     if !f.layout.iter().any(|&b| f.blocks[b].insts.iter().any(is_strict)) {
-        return;
+        return Ok(());
     }
+    let mut params: Vec<VReg> = Vec::new();
     let mut defs: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
     let mut lanes: SecondaryMap<Block, Vec<Lanes>> = SecondaryMap::new();
     let mut work: Vec<(VReg, Lanes)> = Vec::new();
@@ -112,7 +117,10 @@ pub(super) fn strict(f: &mut Function) {
         }
     }
     while let Some((reg, wanted)) = work.pop() {
-        let Some((block, i)) = defs[reg] else { continue };
+        let Some((block, i)) = defs[reg] else {
+            params.push(reg);
+            continue;
+        };
         let inst = &f.blocks[block].insts[i as usize];
         if matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE) || inst.facts().writes_memory() {
             continue;
@@ -127,9 +135,36 @@ pub(super) fn strict(f: &mut Function) {
             Reg::Physical(_) => None,
         }));
     }
+    let other_lanes = |v: VReg| defs[v].is_some_and(|(block, i)| lanes[block][i as usize] != Lanes::Own);
+    refuse_params(f, params, other_lanes)?;
     for block in f.layout.clone() {
         regions(f, block, &lanes[block]);
     }
+    Ok(())
+}
+
+/// Refuses block parameters among `wanted`, directly or through others, that a register comes to which holds something in other lanes.
+fn refuse_params(f: &Function, mut wanted: Vec<VReg>, other_lanes: impl Fn(VReg) -> bool) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut args: SecondaryMap<VReg, Vec<VReg>> = SecondaryMap::new();
+    for edge in f.layout.iter().flat_map(|&block| &f.blocks[block].thread_succs) {
+        for (&param, &arg) in f.blocks[edge.block].vparams.iter().zip(&edge.args) {
+            args[param].push(arg);
+        }
+    }
+    let mut seen: SecondaryMap<VReg, bool> = SecondaryMap::new();
+    while let Some(param) = wanted.pop() {
+        if std::mem::replace(&mut seen[param], true) {
+            continue;
+        }
+        if args[param].iter().any(|&arg| other_lanes(arg)) {
+            return Err(Diagnostic::unsupported("a whole-wave value that passes through a phi"));
+        }
+        wanted.extend(&args[param]);
+    }
+    Ok(())
 }
 
 /// Puts regions into `block` and lowers its pseudo instructions.

@@ -73,7 +73,7 @@ use plan::Plan;
 /// Linearises `f`: selected code in, linear code out.
 ///
 /// Errors: `Unsupported` for irreducible control flow together with divergent branches and for several returns of a
-/// device function under divergent branches; `Defect` where a loop kept two back edges from one block.
+/// device function under divergent branches, and for whole-wave values that pass through a phi; `Defect` where a loop kept two back edges from one block.
 pub fn linearise(f: &mut Function) -> Result<()> {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
@@ -82,7 +82,7 @@ pub fn linearise(f: &mut Function) -> Result<()> {
         let edges = data.thread_succs.len();
         data.thread_sargs.resize(edges, Default::default());
     }
-    exec_regions::strict(f);
+    exec_regions::strict(f).map_err(|d| d.in_function(&f.name))?;
     let quads = exec_regions::survey(f);
     normalise::merge_equal_targets(f);
     let branches_diverge = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));

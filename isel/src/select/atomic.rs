@@ -195,9 +195,6 @@ impl<'a> Selector<'a> {
         let GlobalAddress { vaddr, saddr, offset, flat: is_flat } = self.global_address(ptr, mem.space, 0);
         let mut operands = smallvec::SmallVec::<[Operand; 5]>::new();
         if self.takes_buffers(mem.space) {
-            if mem.space == AddrSpace::FLAT {
-                return Err(Diagnostic::unsupported(format!("generic address space on {}", self.target)));
-            }
             // The register of the data is also that of the old value.
             let resource = self.addr64_resource();
             operands.push(returned.unwrap_or(x));

@@ -356,7 +356,8 @@ impl<'a> Selector<'a> {
             || space != AddrSpace::FLAT && self.target.has(Features::ADDR64 | Features::BUFFER_FOR_GLOBAL)
     }
 
-    /// MUBUF with a 64-bit address in VGPRs and a resource without base or limit.
+    /// MUBUF with a 64-bit address in VGPRs and a resource without base or limit. Where there is no generic address space, generic pointers
+    /// are to global memory.
     fn addr64_access(
         &mut self,
         access: Access,
@@ -364,9 +365,6 @@ impl<'a> Selector<'a> {
         mem: MemAccess,
         bytes: u32,
     ) -> Result<()> {
-        if mem.space == AddrSpace::FLAT {
-            return Err(Diagnostic::unsupported(format!("generic address space on {}", self.target)));
-        }
         let resource = self.addr64_resource();
         let zero = Operand::Imm(0);
         match access {

@@ -39,6 +39,25 @@ impl Assumed {
     }
 }
 
+/// What the user wants assumed in place of [`Assumed::of_version`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AssumedWish {
+    /// For a call of an unknown function, and for a recursion, in bytes.
+    pub call_bytes: Option<u32>,
+    /// For objects of variable size of a function, in bytes.
+    pub object_bytes: Option<u32>,
+}
+
+impl AssumedWish {
+    /// `usual` where nothing else is wanted.
+    pub fn or(self, usual: Assumed) -> Assumed {
+        Assumed {
+            call_bytes: self.call_bytes.unwrap_or(usual.call_bytes),
+            object_bytes: self.object_bytes.unwrap_or(usual.object_bytes),
+        }
+    }
+}
+
 /// Most stack bytes that the largest frame of the program adds to that.
 const MAX_KNOWN_BYTES: u32 = 65536;
 /// VGPRs that a callee which is not known may take: what is left to each of 1024 work-items, LLVM's default for functions. Of SGPRs it may take all.

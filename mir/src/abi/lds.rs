@@ -3,7 +3,8 @@
 //! A kernel has its variables from offset 0 on (behind what `"amdgpu-lds-size"` reserves), largest alignment first, dynamic LDS at the end. A function
 //! that is called does not know its kernel: variables that such functions use are *shared*, at the same places in all kernels that
 //! call anything, in front of the kernels' own. Dynamic LDS that they use starts behind the largest of these kernels' static LDS, so
-//! that it is at the same place in all of them, too.
+//! that it is at the same place in all of them, too. A variable whose address is in the contents of another variable is shared as well, by
+//! all kernels, since any may read the address there, and the address is a number.
 //!
 //! Invariant: an address that a function has as a number holds in every kernel that reaches it. Cost: linear in the code, plus sorting.
 //!
@@ -26,7 +27,7 @@ struct Uses {
     calls: bool,
 }
 
-/// Fills `module.lds` for all functions that have a body.
+/// Fills `module.lds` for all functions that have a body, and the addresses in the contents of variables.
 pub fn lay_out(module: &mut Module) {
     let defined: Vec<Func> =
         module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
@@ -38,12 +39,14 @@ pub fn lay_out(module: &mut Module) {
     let is_callee = |f: Func| module.functions[f].call_conv.is_callable();
     let mut common = Uses::default();
     for (_, uses) in uses.iter().filter(|(f, _)| is_callee(*f)) {
-        common.fixed.extend(&uses.fixed);
-        common.dynamic.extend(&uses.dynamic);
-        common.region.extend(&uses.region);
+        common.extend(uses);
     }
+    let stored = Uses::in_contents(module);
+    let is_stored = !stored.is_empty();
+    common.extend(&stored);
     common.sort(module);
-    let callers = || uses.iter().filter(|(f, uses)| !is_callee(*f) && uses.calls);
+    let shares = |uses: &Uses| uses.calls || is_stored;
+    let callers = || uses.iter().filter(|(f, uses)| !is_callee(*f) && shares(uses));
     let reserved = callers().map(|(f, _)| reserved(&module.functions[*f])).fold((0, 0), max_of);
     let mut shared = LdsLayout { size_bytes: reserved.0, gds_bytes: reserved.1, ..LdsLayout::default() };
     place(module, &common.fixed, &mut shared.size_bytes, &mut shared.globals);
@@ -63,7 +66,7 @@ pub fn lay_out(module: &mut Module) {
         if common.dynamic.is_empty() { 0 } else { callers().map(|(_, u)| static_size(u)).max().unwrap_or(0) };
     let mut layouts = Vec::with_capacity(uses.len());
     for (func, uses) in &uses {
-        let mut layout = if is_callee(*func) || uses.calls {
+        let mut layout = if is_callee(*func) || shares(uses) {
             let mut layout = shared.clone();
             if !is_callee(*func) {
                 own(uses, &mut layout);
@@ -75,11 +78,46 @@ pub fn lay_out(module: &mut Module) {
             static_layout(module, &module.functions[*func], uses)
         };
         let mut mine = uses.dynamic.clone();
-        mine.retain(|g| !common.dynamic.contains(g) || !uses.calls && !is_callee(*func));
+        mine.retain(|g| !common.dynamic.contains(g) || !shares(uses) && !is_callee(*func));
         place_dynamic(module, &mine, &mut layout);
         layouts.push((*func, layout));
     }
+    if is_stored {
+        let mut layout = shared;
+        layout.size_bytes = layout.size_bytes.max(behind);
+        place_dynamic(module, &common.dynamic, &mut layout);
+        fill_contents(module, &layout);
+    }
     module.lds.extend(layouts);
+}
+
+/// Bytes up to which the contents of a variable are written for an address in them.
+const MAX_CONTENTS: u64 = 1 << 32;
+
+/// Writes the addresses of variables in LDS and GDS into the contents of others.
+fn fill_contents(module: &mut Module, shared: &LdsLayout) {
+    for variable in module.globals.values_mut() {
+        let size = variable.size_bytes.min(MAX_CONTENTS);
+        let Some(init) = variable.init.as_mut() else { continue };
+        let bytes = &mut init.bytes;
+        init.relocations.retain(|relocation| {
+            let SymbolRef::Global(global) = relocation.symbol else { return true };
+            let Some(&(_, at)) = shared.globals.iter().find(|(known, _)| *known == global) else {
+                return true;
+            };
+            let address = i64::from(at).wrapping_add(relocation.addend).to_le_bytes();
+            let width = usize::from(relocation.width_bytes).min(address.len());
+            let end = relocation.offset_bytes.saturating_add(width as u64);
+            // What lies outside is for the writer to refuse.
+            if end > size {
+                return true;
+            }
+            // Zeros at the end need not be there.
+            bytes.resize(bytes.len().max(end as usize), 0);
+            bytes[end as usize - width..end as usize].copy_from_slice(&address[..width]);
+            false
+        });
+    }
 }
 
 /// The layout of a function of a module for which nothing is laid out.
@@ -156,20 +194,45 @@ impl Uses {
                 ValueDef::Const(Const::Elements(members)) => {
                     work.extend(members.iter().copied().filter(|&member| seen.insert(member)));
                 }
-                ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => {
-                    let variable = &module.globals[*global];
-                    match (variable.space, variable.size_bytes) {
-                        (AddrSpace::LOCAL, 0) => uses.dynamic.push(*global),
-                        (AddrSpace::LOCAL, _) => uses.fixed.push(*global),
-                        (AddrSpace::REGION, _) => uses.region.push(*global),
-                        _ => {}
-                    }
-                }
+                ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => uses.add(module, *global),
                 _ => {}
             }
         }
         uses.sort(module);
         uses
+    }
+
+    /// Variables whose addresses are in the contents of others.
+    fn in_contents(module: &Module) -> Self {
+        let mut uses = Self::default();
+        for init in module.globals.values().filter_map(|global| global.init.as_ref()) {
+            for relocation in &init.relocations {
+                if let SymbolRef::Global(global) = relocation.symbol {
+                    uses.add(module, global);
+                }
+            }
+        }
+        uses
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fixed.is_empty() && self.dynamic.is_empty() && self.region.is_empty()
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.fixed.extend(&other.fixed);
+        self.dynamic.extend(&other.dynamic);
+        self.region.extend(&other.region);
+    }
+
+    fn add(&mut self, module: &Module, global: Global) {
+        let variable = &module.globals[global];
+        match (variable.space, variable.size_bytes) {
+            (AddrSpace::LOCAL, 0) => self.dynamic.push(global),
+            (AddrSpace::LOCAL, _) => self.fixed.push(global),
+            (AddrSpace::REGION, _) => self.region.push(global),
+            _ => {}
+        }
     }
 
     fn sort(&mut self, module: &Module) {

@@ -21,11 +21,16 @@ pub(super) struct SubDword {
 }
 
 impl Legalizer<'_> {
+    /// Whether an access is generic and the place may be scratch: where there are no generic addresses it is global memory.
+    fn may_be_scratch(&self, mem: MemAccess) -> bool {
+        mem.space == AddrSpace::FLAT && self.ctx.machine.has(Features::FLAT)
+    }
+
     /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as
     /// one integer.
     pub(super) fn atomic_load(&mut self, ptr: Value, mem: MemAccess, ty: Type) -> Result<Parts> {
         let bits = self.atomic_bits(ty)?;
-        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
+        if self.may_be_scratch(mem) && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
             let types = self.part_types(ty)?;
             return self.by_privacy(ptr, mem, &types, |this, ptr, mem| match mem.space {
                 AddrSpace::PRIVATE => this.load_parts(ptr, mem_plain(mem), ty),
@@ -59,7 +64,7 @@ impl Legalizer<'_> {
         ty: Type,
     ) -> Result<()> {
         let bits = self.atomic_bits(ty)?;
-        if mem.space == AddrSpace::FLAT && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
+        if self.may_be_scratch(mem) && bits == 64 && !self.ctx.machine.has(Features::WIDE_FLAT_SCRATCH) {
             let store = |this: &mut Self, ptr, mem: MemAccess| match mem.space {
                 AddrSpace::PRIVATE => this.store_parts(ptr, mem_plain(mem), ty, parts),
                 _ => this.atomic_store_at(ptr, mem, parts, ty),
@@ -154,7 +159,7 @@ impl Legalizer<'_> {
         }
         let (ptr, mem) = self.address(ptr, mem)?;
         let operands = self.parts(value)?;
-        if mem.space == AddrSpace::FLAT && self.atomic_bits(ty)? == 64 {
+        if self.may_be_scratch(mem) && self.atomic_bits(ty)? == 64 {
             let types = self.part_types(ty)?;
             return self
                 .by_privacy(ptr, mem, &types, |this, ptr, mem| this.rmw_at(op, ptr, &operands, mem, ty));
@@ -436,7 +441,7 @@ impl Legalizer<'_> {
         }
         let (ptr, mem) = self.address(ptr, mem)?;
         let values = [self.part(expected)?, self.part(replacement)?];
-        if mem.space == AddrSpace::FLAT && value_ty.bits() == Some(64) {
+        if self.may_be_scratch(mem) && value_ty.bits() == Some(64) {
             let mut types = self.part_types(value_ty)?;
             types.push(Type::I1);
             return self

@@ -6,8 +6,9 @@
 //!
 //! Blocks of `memmove` may overlap: where the destination lies above the source the loops run downwards, the
 //! rest first. Each unit is loaded before it is stored, and what it overwrites of the source has been read by
-//! then.
+//! then. Blocks in buffers are compared by where they are in memory.
 
+use super::fat::{Fat, is_buffer};
 use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::{Diagnostic, Result};
@@ -16,18 +17,25 @@ use smallvec::SmallVec;
 /// Bytes up to which block copies are unrolled.
 const UNROLLED_BYTES: u64 = 256;
 
+/// Where a block starts.
+enum Start {
+    /// An address.
+    Address(Value),
+    /// A place in a buffer.
+    Buffer(Fat),
+}
+
 /// One side of a copy.
-#[derive(Clone, Copy)]
 struct Side {
-    ptr: Value,
+    start: Start,
     mem: MemAccess,
 }
 
 /// What a loop stores.
 #[derive(Clone, Copy)]
-enum Source {
+enum Source<'a> {
     /// Memory.
-    Copy(Side),
+    Copy(&'a Side),
     /// A dword of four equal bytes.
     Fill(Value),
 }
@@ -41,17 +49,13 @@ impl Legalizer<'_> {
         let promised = self.block_aligns;
         let volatile = args.last().is_some_and(|&v| args.len() > 3 && self.old.as_int(v) == Some(1));
         let flags = if volatile { MemFlags::VOLATILE } else { MemFlags::empty() };
-        let side = |this: &mut Self, pointer: Value, promised: u8| -> Result<Side> {
-            let (ptr, mem) = this.address(pointer, MemAccess::plain(AddrSpace::FLAT, 0))?;
-            let align_log2 = this.pointer_align(ptr).max(promised);
-            Ok(Side { ptr, mem: MemAccess { flags, align_log2, ..mem } })
-        };
-        let dest = side(self, dest, promised[0])?;
+        let dest = self.side(dest, promised[0], flags)?;
         let constant = self.old.as_int(len);
         if constant == Some(0) {
             return Ok(Parts::new());
         }
         let fill = matches!(intrinsic, Intrinsic::Memset | Intrinsic::MemsetInline);
+        let from;
         let source = if fill {
             let byte = self.part(source)?;
             let byte = self.zero_extended(byte, 8);
@@ -59,20 +63,79 @@ impl Legalizer<'_> {
             let ones = self.b.i32(0x0101_0101);
             Source::Fill(self.b.mul(byte, ones))
         } else {
-            Source::Copy(side(self, source, promised[1])?)
+            from = self.side(source, promised[1], flags)?;
+            Source::Copy(&from)
         };
         if let Some(bytes) = constant.filter(|&bytes| bytes <= UNROLLED_BYTES) {
-            self.copy_unrolled(dest, source, 0, bytes)?;
+            self.copy_unrolled(&dest, source, 0, bytes)?;
             return Ok(Parts::new());
         }
         let len = self.length(len)?;
         match source {
-            Source::Copy(from) if intrinsic == Intrinsic::Memmove && may_overlap(dest, from) => {
-                self.move_block(dest, from, len)?;
+            Source::Copy(from) if intrinsic == Intrinsic::Memmove && may_overlap(&dest, from) => {
+                self.move_block(&dest, from, len)?;
             }
-            _ => self.copy_block(dest, source, len, constant)?,
+            _ => self.copy_block(&dest, source, len, constant)?,
         }
         Ok(Parts::new())
+    }
+
+    /// The block at `pointer`, whose alignment is promised to be at least `promised`.
+    fn side(&mut self, pointer: Value, promised: u8, flags: MemFlags) -> Result<Side> {
+        if let Some(at) = self.buffer_place(pointer)? {
+            let space = self.old.ty(pointer).addr_space().unwrap_or(AddrSpace::BUFFER_RESOURCE);
+            let mem = MemAccess { flags, ..MemAccess::plain(space, promised) };
+            return Ok(Side { start: Start::Buffer(at), mem });
+        }
+        let (ptr, mem) = self.address(pointer, MemAccess::plain(AddrSpace::FLAT, 0))?;
+        let align_log2 = self.pointer_align(ptr).max(promised);
+        Ok(Side { start: Start::Address(ptr), mem: MemAccess { flags, align_log2, ..mem } })
+    }
+
+    /// Loads `bytes` at `index + at` of a block; the access there is `mem`.
+    fn side_load(
+        &mut self,
+        side: &Side,
+        (index, at): (Option<Value>, u64),
+        mem: MemAccess,
+        bytes: u64,
+    ) -> Result<SmallVec<[Value; 8]>> {
+        match &side.start {
+            Start::Address(ptr) => {
+                let ptr = self.within(*ptr, index, at);
+                self.load_dwords(ptr, mem, bytes)
+            }
+            Start::Buffer(start) => {
+                let place = self.fat_indexed(start, index);
+                self.fat_load_words(&place, mem, at, bytes)
+            }
+        }
+    }
+
+    /// Stores `bytes` at `index + at` of a block; the access there is `mem`.
+    fn side_store(
+        &mut self,
+        side: &Side,
+        (index, at): (Option<Value>, u64),
+        mem: MemAccess,
+        bytes: u64,
+        words: &[Value],
+    ) -> Result<()> {
+        match &side.start {
+            Start::Address(ptr) => {
+                let ptr = self.within(*ptr, index, at);
+                self.store_dwords(ptr, mem, bytes, words)
+            }
+            Start::Buffer(start) => {
+                let place = self.fat_indexed(start, index);
+                self.fat_store_words(&place, mem, at, bytes, words)
+            }
+        }
+    }
+
+    fn within(&mut self, base: Value, index: Option<Value>, at: u64) -> Value {
+        let ptr = index.map_or(base, |index| self.indexed(base, index));
+        self.b.ptr_offset(ptr, at as i64)
     }
 
     /// `experimental.memset.pattern`: stores a value so many times, one behind the other.
@@ -80,13 +143,11 @@ impl Legalizer<'_> {
         let &[dest, value, count, volatile] = args else {
             return Err(Diagnostic::malformed("block fill without length"));
         };
-        let (ptr, mem) = self.address(dest, MemAccess::plain(AddrSpace::FLAT, 0))?;
         let flags = if self.old.as_int(volatile) == Some(1) { MemFlags::VOLATILE } else { MemFlags::empty() };
+        let Side { start, mem } = self.side(dest, self.block_aligns[0], flags)?;
         let ty = self.old.ty(value);
         let stride = self.ctx.module.types.alloc_bytes(ty);
-        let promised = self.pointer_align(ptr).max(self.block_aligns[0]);
-        let align_log2 = promised.min(stride.max(1).trailing_zeros() as u8);
-        let mem = MemAccess { flags, align_log2, ..mem };
+        let mem = aligned_to(mem, stride.max(1));
         let parts = self.parts(value)?;
         let count = self.length(count)?;
         let zero = self.zero_like(count);
@@ -94,28 +155,31 @@ impl Legalizer<'_> {
             let size = this.b.ty(i);
             let stride = this.b.int(size, stride);
             let at = this.b.mul(i, stride);
-            let to = this.indexed(ptr, at);
-            this.store_parts(to, mem, ty, &parts)
+            match &start {
+                Start::Address(ptr) => {
+                    let to = this.indexed(*ptr, at);
+                    this.store_parts(to, mem, ty, &parts)
+                }
+                Start::Buffer(start) => {
+                    let to = this.fat_indexed(start, Some(at));
+                    this.fat_store(&to, mem, ty, &parts)
+                }
+            }
         })?;
         Ok(Parts::new())
     }
 
     /// Bytes `at..at + bytes`; all loads come first, which is right for overlapping memory, too.
-    fn copy_unrolled(&mut self, dest: Side, source: Source, at: u64, bytes: u64) -> Result<()> {
-        let to = self.b.ptr_offset(dest.ptr, at as i64);
-        let to_mem = Self::at(dest.mem, at);
-        let words: SmallVec<[Value; 8]> = match source {
-            Source::Copy(from) => {
-                let ptr = self.b.ptr_offset(from.ptr, at as i64);
-                self.load_dwords(ptr, Self::at(from.mem, at), bytes)?
-            }
+    fn copy_unrolled(&mut self, dest: &Side, source: Source<'_>, at: u64, bytes: u64) -> Result<()> {
+        let words = match source {
+            Source::Copy(from) => self.side_load(from, (None, at), Self::at(from.mem, at), bytes)?,
             Source::Fill(word) => SmallVec::from_elem(word, bytes.div_ceil(4) as usize),
         };
-        self.store_dwords(to, to_mem, bytes, &words)
+        self.side_store(dest, (None, at), Self::at(dest.mem, at), bytes, &words)
     }
 
     /// The widest access for both sides.
-    fn unit(&self, dest: Side, source: Source) -> u64 {
+    fn unit(&self, dest: &Side, source: Source<'_>) -> u64 {
         let widest = self.widest(dest.mem).min(match source {
             Source::Copy(from) => self.widest(from.mem),
             Source::Fill(_) => 16,
@@ -124,20 +188,22 @@ impl Legalizer<'_> {
     }
 
     /// One unit at byte `at`.
-    fn copy_unit(&mut self, dest: Side, source: Source, at: Value, unit: u64) -> Result<()> {
+    fn copy_unit(&mut self, dest: &Side, source: Source<'_>, at: Value, unit: u64) -> Result<()> {
         let words = match source {
-            Source::Copy(from) => {
-                let ptr = self.indexed(from.ptr, at);
-                self.load_dwords(ptr, aligned_to(from.mem, unit), unit)?
-            }
+            Source::Copy(from) => self.side_load(from, (Some(at), 0), aligned_to(from.mem, unit), unit)?,
             Source::Fill(word) => SmallVec::from_elem(word, unit.div_ceil(4) as usize),
         };
-        let to = self.indexed(dest.ptr, at);
-        self.store_dwords(to, aligned_to(dest.mem, unit), unit, &words)
+        self.side_store(dest, (Some(at), 0), aligned_to(dest.mem, unit), unit, &words)
     }
 
     /// Copies `len` bytes upwards.
-    fn copy_block(&mut self, dest: Side, source: Source, len: Value, constant: Option<u64>) -> Result<()> {
+    fn copy_block(
+        &mut self,
+        dest: &Side,
+        source: Source<'_>,
+        len: Value,
+        constant: Option<u64>,
+    ) -> Result<()> {
         let unit = self.unit(dest, source);
         let (whole, rest) = self.split_length(len, unit);
         let zero = self.zero_like(len);
@@ -151,13 +217,17 @@ impl Legalizer<'_> {
     }
 
     /// Copies `len` bytes between blocks that may overlap.
-    fn move_block(&mut self, dest: Side, from: Side, len: Value) -> Result<()> {
+    fn move_block(&mut self, dest: &Side, from: &Side, len: Value) -> Result<()> {
         let source = Source::Copy(from);
         let unit = self.unit(dest, source);
-        let address = |this: &mut Self, side: Side| {
+        let address = |this: &mut Self, side: &Side| {
+            let ptr = match &side.start {
+                Start::Address(ptr) => *ptr,
+                Start::Buffer(start) => return this.fat_address(start),
+            };
             let flat = Type::ptr(AddrSpace::FLAT);
-            let same = dest.mem.space == from.mem.space || this.b.ty(side.ptr).bits() == Some(64);
-            let ptr = if same { side.ptr } else { this.b.cast(CastOp::AddrSpaceCast, side.ptr, flat) };
+            let same = dest.mem.space == from.mem.space || this.b.ty(ptr).bits() == Some(64);
+            let ptr = if same { ptr } else { this.b.cast(CastOp::AddrSpaceCast, ptr, flat) };
             this.b.as_integer(ptr)
         };
         let (d, s) = (address(self, dest), address(self, from));
@@ -273,8 +343,8 @@ fn aligned_to(mem: MemAccess, unit: u64) -> MemAccess {
 }
 
 /// Whether the same byte may be on both sides.
-fn may_overlap(a: Side, b: Side) -> bool {
+fn may_overlap(a: &Side, b: &Side) -> bool {
     let (a, b) = (a.mem.space, b.mem.space);
-    let memory = |space| matches!(space, AddrSpace::GLOBAL | AddrSpace::CONSTANT);
+    let memory = |space| matches!(space, AddrSpace::GLOBAL | AddrSpace::CONSTANT) || is_buffer(space);
     a == b || a == AddrSpace::FLAT || b == AddrSpace::FLAT || memory(a) && memory(b)
 }

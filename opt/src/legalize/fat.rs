@@ -25,6 +25,11 @@ pub(super) fn is_fat(space: AddrSpace) -> bool {
     matches!(space, AddrSpace::BUFFER_FAT_POINTER | AddrSpace::BUFFER_STRIDED_POINTER)
 }
 
+/// Whether pointers into `space` are to places in buffers.
+pub(super) fn is_buffer(space: AddrSpace) -> bool {
+    is_fat(space) || space == AddrSpace::BUFFER_RESOURCE
+}
+
 /// Types of the parts of a pointer into `space`.
 pub(super) fn part_types(space: AddrSpace) -> &'static [Type] {
     const RESOURCE: Type = Type::Scalar(Scalar::Ptr(AddrSpace::BUFFER_RESOURCE));
@@ -55,6 +60,43 @@ impl Legalizer<'_> {
         };
         let resource = self.b.bitcast(resource, Type::Vector(Scalar::Int(32), 4));
         Ok(Some(Fat { resource, index: middle.first().copied(), offset }))
+    }
+
+    /// Where `ptr` points to, if that is in a buffer: a resource alone is the buffer's start.
+    pub(super) fn buffer_place(&mut self, ptr: Value) -> Result<Option<Fat>> {
+        if self.old.ty(ptr) != Type::ptr(AddrSpace::BUFFER_RESOURCE) {
+            return self.fat_pointer(ptr);
+        }
+        let resource = self.part(ptr)?;
+        let resource = self.b.bitcast(resource, Type::Vector(Scalar::Int(32), 4));
+        Ok(Some(Fat { resource, index: None, offset: self.b.i32(0) }))
+    }
+
+    /// The place `index` bytes behind `at`.
+    pub(super) fn fat_indexed(&mut self, at: &Fat, index: Option<Value>) -> Fat {
+        let Some(index) = index else { return at.clone() };
+        let index = self.b.zext_or_trunc(index, Type::I32);
+        Fat { offset: self.b.add(at.offset, index), ..at.clone() }
+    }
+
+    /// The address of a place, as 64-bit integer: the resource's base, its stride (bits 48 to 61) times the index, and the offset. Buffers
+    /// whose elements are interleaved have no order that is the memory's.
+    ///
+    /// Source: ISA manuals, "Buffer Resource Descriptor".
+    pub(super) fn fat_address(&mut self, at: &Fat) -> Value {
+        let (low, high) = (self.b.extract(at.resource, 0), self.b.extract(at.resource, 1));
+        let base = self.b.and_imm(high, 0xffff);
+        let base = self.b.join64(low, base);
+        let mut offset = self.b.cast(CastOp::ZExt, at.offset, Type::I64);
+        if let Some(index) = at.index {
+            let shift = self.b.i32(16);
+            let stride = self.b.binary(BinaryOp::LShr, high, shift);
+            let stride = self.b.and_imm(stride, 0x3fff);
+            let [index, stride] = [index, stride].map(|v| self.b.cast(CastOp::ZExt, v, Type::I64));
+            let bytes = self.b.mul(index, stride);
+            offset = self.b.add(offset, bytes);
+        }
+        self.b.add(base, offset)
     }
 
     /// The dwords of a fat pointer's parts as they are in memory; its resource first where it is passed to a
@@ -199,7 +241,8 @@ impl Legalizer<'_> {
         }
     }
 
-    fn fat_load_words(
+    /// Loads `bytes`, `start` bytes behind `at`, as dwords; `mem` is the access there.
+    pub(super) fn fat_load_words(
         &mut self,
         at: &Fat,
         mem: MemAccess,
@@ -254,7 +297,8 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    fn fat_store_words(
+    /// Stores `bytes` of `words`, `start` bytes behind `at`; `mem` is the access there.
+    pub(super) fn fat_store_words(
         &mut self,
         at: &Fat,
         mem: MemAccess,

@@ -105,7 +105,7 @@ impl Legalizer<'_> {
                 _ => align,
             },
             AddrSpace::FLAT if !dword => align,
-            AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 4,
+            AddrSpace::FLAT if machine.has(Features::FLAT) && !machine.has(Features::WIDE_FLAT_SCRATCH) => 4,
             _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
             _ => align,
         }

@@ -6,7 +6,7 @@
 //! * [`compare`] runs kernels, functions and shaders of both compilers' objects on the simulator from the
 //!   same seeded state.
 //!
-//! `llc-22` is run once for each input and kept ([`llc`]).
+//! Three tables that are checked in hold what is known: [`refusals`], [`suspects`], [`explained`]. `llc-22` is run once for each input and kept ([`llc`]).
 
 pub mod cases;
 pub mod check;
@@ -18,6 +18,7 @@ pub mod llc;
 pub mod refusals;
 pub mod resources;
 pub mod runlines;
+pub mod suspects;
 pub mod tolerance;
 
 use cases::{Case, target_of};
