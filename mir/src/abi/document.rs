@@ -378,8 +378,10 @@ fn write_text(out: &mut String, text: &str) {
         out.push_str(text);
         return;
     }
-    // LLVM's reader takes quoted numbers for numbers.
-    if !text.is_empty() && (text.parse::<f64>().is_ok() || Document::from_plain(text).as_text().is_none()) {
+    // LLVM's reader takes quoted numbers for numbers, and up to version 16 quoted `y` and its kin for booleans.
+    let boolean = ["y", "n", "yes", "no", "on", "off"].contains(&text.to_ascii_lowercase().as_str());
+    let mistaken = boolean || text.parse::<f64>().is_ok() || Document::from_plain(text).as_text().is_none();
+    if !text.is_empty() && mistaken {
         out.push_str("!str ");
     }
     if !text.chars().any(char::is_control) {
@@ -471,7 +473,8 @@ mod tests {
     #[test]
     fn ambiguous_strings_are_quoted() {
         let cases = [
-            ("no", "'no'"),
+            ("no", "!str 'no'"),
+            ("Y", "!str 'Y'"),
             ("a'b c", "'a''b c'"),
             ("12", "!str '12'"),
             ("", "''"),
