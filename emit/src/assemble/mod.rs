@@ -41,6 +41,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use symbols::Symbols;
 
+pub(crate) use symbols::assumed_extra_sgprs;
+
 pub use fragment::{Fault, Fragment, FragmentReloc, fragment};
 
 /// Errors after which reading stops.
@@ -248,7 +250,8 @@ struct Assembler<'a, 't> {
     file: u32,
     parser: Parser<'t>,
     image: Image,
-    sections: FxHashMap<Cow<'a, str>, SectionId>,
+    sections: FxHashMap<section::Key<'a>, SectionId>,
+    groups: section::Groups,
     current: SectionId,
     previous: SectionId,
     pushed: Vec<(SectionId, SectionId)>,
@@ -294,7 +297,8 @@ impl<'a, 't> Assembler<'a, 't> {
             file: 0,
             parser: Parser::new(target),
             image,
-            sections: FxHashMap::from_iter([(Cow::Borrowed(".text"), current)]),
+            sections: FxHashMap::from_iter([(section::Key::plain(Cow::Borrowed(".text")), current)]),
+            groups: section::Groups::default(),
             current,
             previous: current,
             pushed: Vec::new(),
@@ -477,5 +481,7 @@ fn end(lexer: &Lexer<'_>) -> Result {
 mod directive_tests;
 #[cfg(test)]
 mod macro_tests;
+#[cfg(test)]
+mod object_tests;
 #[cfg(test)]
 mod tests;
