@@ -48,7 +48,7 @@ pub use fragment::{Fault, Fragment, FragmentReloc, fragment};
 /// Errors after which reading stops.
 const MAX_ERRORS: usize = 20;
 
-/// Largest section.
+/// Largest section in bytes; also what fills, alignments and files may put into all sections together.
 const MAX_SECTION_BYTES: u64 = 1 << 30;
 
 /// The errors of a file.
@@ -275,6 +275,8 @@ struct Assembler<'a, 't> {
     /// Instructions with their offsets, where somebody wants them.
     collected: Option<Vec<(u64, mir::machine::Inst)>>,
     warnings: Vec<(Origin, String)>,
+    /// Bytes so far that the text does not spell out.
+    multiplied: u64,
     /// Kinds of warnings that have been given.
     warned: FxHashSet<&'static str>,
     printed: Vec<String>,
@@ -314,6 +316,7 @@ impl<'a, 't> Assembler<'a, 't> {
             headers: Vec::new(),
             collected: None,
             warnings: Vec::new(),
+            multiplied: 0,
             warned: FxHashSet::default(),
             printed: Vec::new(),
             aborted: false,
@@ -457,6 +460,9 @@ impl<'a, 't> Assembler<'a, 't> {
         let Some(end) = end.filter(|&end| end <= MAX_SECTION_BYTES) else {
             return fail(at, "alignment makes the section too large");
         };
+        let missing = if section.is_nobits() { 0 } else { end - section.size() };
+        self.multiply(missing, at)?;
+        let section = self.section();
         let code = section.flags.contains(raw::SHF_EXECINSTR);
         let fill = fill.unwrap_or(if code { &S_NOP } else { &[0] });
         if !section.is_nobits() {

@@ -3,7 +3,7 @@
 use super::assemble;
 use mir::target::Target;
 use object::elf as raw;
-use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
+use object::read::elf::{ElfFile64, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 
 const E: Endianness = Endianness::Little;
