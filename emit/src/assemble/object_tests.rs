@@ -114,6 +114,7 @@ fn sections_have_entries_links_and_namesakes() {
         " .section .alone,\"ao\",@progbits,0\n .byte 1\n",
         " .section .str,\"aMS\",@progbits,1\n .asciz \"a\"\n",
         " .section .wide,\"aM\",@progbits,8,unique,7\n .quad 1\n",
+        " .section .sun, #alloc, #write\n .byte 1\n .section .bss.sun,#alloc,#write\n .zero 3\n",
         " .ident \"me\"\n",
     ));
     let section = |name: &str, flags, entry, link, size| (name.to_owned(), flags, entry, link, size);
@@ -125,10 +126,14 @@ fn sections_have_entries_links_and_namesakes() {
         section(".alone", 0x82, 0, 0, 1),
         section(".str", 0x32, 1, 0, 2),
         section(".wide", 0x12, 8, 0, 8),
+        section(".sun", 3, 0, 0, 1),
+        section(".bss.sun", 3, 0, 0, 3),
         section(".comment", 0x30, 1, 0, 4),
     ];
     assert_eq!(sections(&object), expected);
     for (text, message) in [
+        (" .section .a,#colour\n", "#colour is not supported"),
+        (" .section .a,#alloc,\n", "behind #"),
         (" .section .a,\"ao\",@progbits,nowhere\n", "in no section"),
         (" .section .a,\"aM\",@progbits\n", "comma"),
         (" .section .a,\"aM\",@progbits,0\n", "not positive"),

@@ -23,6 +23,15 @@ const FLAGS: [(u8, raw::SectionFlags); 10] = [
     (b'o', raw::SHF_LINK_ORDER),
 ];
 
+/// Flags as Sun's assembler wrote them, and LLVM up to version 18 for these processors.
+const WORDS: [(&str, raw::SectionFlags); 5] = [
+    ("alloc", raw::SHF_ALLOC),
+    ("execinstr", raw::SHF_EXECINSTR),
+    ("write", raw::SHF_WRITE),
+    ("tls", raw::SHF_TLS),
+    ("exclude", raw::SHF_EXCLUDE),
+];
+
 /// What tells sections apart: those of one name are one, unless they are of other groups or called `unique`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key<'a> {
@@ -154,7 +163,8 @@ impl<'a> Assembler<'a, '_> {
     }
 
     /// `.section name [, "flags" [, @type [, entry size] [, group [, comdat]] [, linked symbol] [, unique, number]]]`;
-    /// flags `M`, `G` and `o` say which of these there are.
+    /// flags `M`, `G` and `o` say which of these there are. Or
+    /// `.section name, #flag, ...`.
     pub(super) fn section_directive(&mut self, lexer: &mut Lexer<'a>) -> Result {
         let (name, _) = symbol_name(lexer)?;
         let name = Cow::Borrowed(name);
@@ -189,6 +199,10 @@ impl<'a> Assembler<'a, '_> {
     /// What follows the comma behind a section's name.
     fn section_attributes(&mut self, lexer: &mut Lexer<'a>) -> Result<Attributes> {
         let mut given = Attributes::default();
+        if lexer.token == Token::Op(b'#') {
+            given.flags = Some(flag_words(lexer)?);
+            return Ok(given);
+        }
         let letters_at = lexer.start;
         let Token::Str(letters) = lexer.token else { return fail(letters_at, "expected section flags") };
         let mut flags = raw::SectionFlags(0);
@@ -251,11 +265,12 @@ impl<'a> Assembler<'a, '_> {
     /// Makes symbols that nothing defines and that are called like sections mean the sections.
     pub(super) fn name_sections(&mut self) {
         for (key, &section) in &self.sections {
-            if let Some(id) = self.symbols.known(&key.name)
-                && *key == Key::plain(key.name.clone())
-                && matches!(self.symbols.of(id).definition, Definition::Undefined)
-            {
-                let symbol = self.symbols.of(id);
+            if key.group.is_some() || key.unique.is_some() {
+                continue;
+            }
+            let id = self.symbols.get(key.name.clone());
+            let symbol = self.symbols.of(id);
+            if matches!(symbol.definition, Definition::Undefined) {
                 symbol.definition = Definition::Label(Place { section, offset: 0 });
                 symbol.predefined = true;
             }
@@ -280,6 +295,24 @@ impl<'a> Assembler<'a, '_> {
             (Some(place), _) => Ok(Some(place.section)),
             (None, Some(&section)) => Ok(Some(section)),
             (None, None) => fail(at, format!("{name} is in no section")),
+        }
+    }
+}
+
+/// `#alloc, #write`.
+fn flag_words(lexer: &mut Lexer<'_>) -> Result<raw::SectionFlags> {
+    let mut flags = raw::SectionFlags(0);
+    loop {
+        let at = lexer.start;
+        let word = if lexer.skip(b'#') { lexer.token } else { Token::End };
+        let Token::Name(word) = word else { return fail(at, "expected a flag behind #") };
+        match WORDS.iter().find(|(known, _)| *known == word) {
+            Some((_, flag)) => flags |= *flag,
+            None => return fail(at, format!("section flag #{word} is not supported")),
+        }
+        lexer.step();
+        if !lexer.skip(b',') {
+            return Ok(flags);
         }
     }
 }

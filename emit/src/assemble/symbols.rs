@@ -115,11 +115,6 @@ impl<'a> Symbols<'a> {
         id
     }
 
-    /// The symbol called `name`, if there is one.
-    pub fn known(&self, name: &str) -> Option<SymbolId> {
-        self.by_name.get(name).copied()
-    }
-
     /// The symbol.
     pub fn of(&mut self, id: SymbolId) -> &mut Symbol<'a> {
         &mut self.all[id.0]
