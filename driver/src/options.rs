@@ -1,7 +1,7 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
-use mir::ir::{Function, Module};
+use mir::ir::{CallConv, Function, Module};
 use mir::target::{Features, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
 use target_lexicon::{Architecture, OperatingSystem};
@@ -227,6 +227,15 @@ impl CompileOptions {
                 }
             }
             warnings.extend(list.warnings);
+        }
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            if let CallConv::Other(number) = function.call_conv {
+                let name = &function.name;
+                warnings.push(format!(
+                    "function `{name}` is left out: no code calls convention {number} on {}",
+                    base.processor.name
+                ));
+            }
         }
         let mut seen = std::collections::HashSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));

@@ -4,6 +4,7 @@ use emit::link::{BuildId, Input, LinkOptions, Strip, Undefined, link};
 use gcnc::{CompileOptions, FileType};
 use mir::abi::KernelDescriptor;
 use mir::abi::metadata::Metadata;
+use mir::target::Target;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use std::process::Command;
@@ -83,11 +84,10 @@ fn parse(bytes: &[u8]) -> ElfFile64<'_, LittleEndian> {
     ElfFile64::parse(bytes).expect("an ELF file")
 }
 
-/// Descriptor of a kernel of a linked object.
+/// Descriptor of a kernel of an object.
 fn descriptor(bytes: &[u8], name: &str) -> KernelDescriptor {
     let file = parse(bytes);
-    let symbol =
-        file.dynamic_symbols().find(|s| s.name() == Ok(&format!("{name}.kd"))).expect("the descriptor");
+    let symbol = file.symbols().find(|s| s.name() == Ok(&format!("{name}.kd"))).expect("the descriptor");
     let section = file.section_by_index(symbol.section_index().expect("defined")).expect("exists");
     let data = section.data_range(symbol.address(), 64).expect("in the file").expect("whole");
     KernelDescriptor::unpack(data.try_into().expect("64 bytes")).expect("valid")
@@ -113,7 +113,10 @@ fn summary(bytes: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     for symbol in file.dynamic_symbols().chain(file.symbols()) {
         let section = symbol.section_index().map(|s| file.section_by_index(s).expect("exists"));
-        let place = section.map(|s| (s.name().expect("text").to_owned(), symbol.address() - s.address()));
+        // A place in the file's headers is in front of the first section, to which it counts.
+        let place = section
+            .filter(|s| s.address() <= symbol.address())
+            .map(|s| (s.name().expect("text").to_owned(), symbol.address() - s.address()));
         lines.push(format!(
             "{:?} {place:?} {} {:?} {:?}",
             symbol.name(),
@@ -203,6 +206,20 @@ fn it_is_what_llvms_linker_makes() {
     }
 }
 
+/// Names that the linker defines stand in the section that they bound, or with the header that the object begins with.
+#[test]
+fn names_of_the_linker_are_what_llvms_linker_makes_of_them() {
+    let text = "\t.data\n\t.globl a\na:\n\t.quad __init_array_start\n\t.quad __fini_array_end\n\t.quad __start_foo\n\t.quad __ehdr_start
+\t.quad _GLOBAL_OFFSET_TABLE_\n\t.section foo,\"aw\"\n\t.quad 1\n\t.section .init_array,\"aw\",@init_array\n\t.quad 1\n";
+    let target = Target::new(Target::processor_by_name("gfx900").expect("known"));
+    let object = emit::assemble(text, &target).expect("assembles");
+    let ours = linked(&[&object], &LinkOptions::default());
+    let names: Vec<_> = parse(&ours).dynamic_symbols().map(|s| s.name().expect("text").to_owned()).collect();
+    assert!(names.contains(&"__start_foo".to_owned()), "{names:?}");
+    let Some(theirs) = lld(&[&object], &[]) else { return };
+    assert_eq!(summary(&ours), summary(&theirs));
+}
+
 #[test]
 fn kernels_get_what_callees_of_other_objects_take() {
     for version in 3..=6 {
@@ -223,6 +240,49 @@ fn kernels_get_what_callees_of_other_objects_take() {
         assert_eq!(kernel.uses_dynamic_stack, 0);
         assert!(descriptor(&bytes, "k2").vgpr_blocks < 2);
     }
+}
+
+/// A definition that gives way to another's is called as one of which nothing is known: with all inputs, and its stack is open until
+/// objects are linked.
+#[test]
+fn what_gives_way_to_another_definition_is_called_as_unknown() {
+    let module = |linkage: &str, body: &str| {
+        format!(
+            r#"
+target triple = "amdgcn-amd-amdhsa"
+declare i32 @llvm.amdgcn.workgroup.id.z()
+define {linkage} i32 @f() noinline {{
+{body}
+}}
+"#
+        )
+    };
+    let kernel = "define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  %x = call i32 @f()
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+}";
+    let theirs = object(
+        &module(
+            "",
+            "call void asm sideeffect \"v_mov_b32 v77, 0\", \"~{v77}\"()
+  %z = call i32 @llvm.amdgcn.workgroup.id.z()
+  ret i32 %z",
+        ),
+        6,
+        "gfx900",
+    );
+    for linkage in ["weak", "linkonce", "weak_odr", "linkonce_odr"] {
+        let ours = object(&(module(linkage, "  ret i32 3") + kernel), 6, "gfx900");
+        let alone = descriptor(&ours, "k");
+        assert_eq!((alone.uses_dynamic_stack, alone.workgroup_id_z), (1, 1), "{linkage}");
+        let linked = linked(&[&ours, &theirs], &LinkOptions::default());
+        let kernel = descriptor(&linked, "k");
+        assert_eq!((kernel.vgpr_blocks, kernel.uses_dynamic_stack), (78u32.div_ceil(4) - 1, 0), "{linkage}");
+    }
+    let exact = object(&(module("", "  ret i32 3") + kernel), 6, "gfx900");
+    let exact = descriptor(&exact, "k");
+    assert_eq!((exact.uses_dynamic_stack, exact.workgroup_id_z), (0, 0));
 }
 
 /// What the simulator computes with all its checks on.

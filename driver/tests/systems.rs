@@ -274,6 +274,20 @@ fn what_has_no_effect_is_said() {
     assert_eq!(warnings(trap, hsa, "gfx803", ""), [""; 0]);
     assert_eq!(warnings(trap, hsa, "gfx803", "-trap-handler"), [unseen]);
     assert_eq!(warnings(trap, "amdgcn--", "gfx803", ""), [unseen]);
+    let chain = "define amdgpu_cs_chain void @c(<3 x i32> inreg %a, i32 %b) {\n  ret void\n}\n";
+    let left_out = "function `c` is left out: no code calls convention 104 on gfx900";
+    assert_eq!(warnings(chain, hsa, "gfx900", ""), [left_out]);
+}
+
+#[test]
+fn pipelines_name_functions_of_the_graphics_convention() {
+    let ir = "define amdgpu_gfx void @g() {\n  ret void\n}\ndefine void @h() {\n  ret void\n}\n\
+        define amdgpu_cs void @cs() {\n  ret void\n}\n";
+    let text = text(ir, &options("amdgcn--amdpal", "gfx900"));
+    let (_, functions) = text.split_once(".shader_functions:\n").expect("functions");
+    let names: Vec<&str> =
+        functions.lines().filter(|l| l.starts_with("      ") && !l.starts_with("       ")).collect();
+    assert_eq!(names, ["      g:"]);
 }
 
 const STORE: &str = "define amdgpu_kernel void @k(ptr addrspace(1) %o) {\n  store i32 1, ptr addrspace(1) %o\n  ret void\n}\n";

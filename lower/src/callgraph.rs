@@ -62,7 +62,7 @@ pub fn complete_kernels(
 /// Whether other objects can call `f`, or it calls what another object may define.
 fn speaks_to_others(f: &FinalFunction, module: &Module) -> bool {
     let is_local = |func| matches!(module.functions[func].linkage, Linkage::Internal | Linkage::Private);
-    let elsewhere = |callee| module.functions[callee].is_declaration();
+    let elsewhere = |callee: Func| !module.functions[callee].is_exact();
     let source = f.function.source;
     module.functions[source].call_conv.is_callable() && !is_local(source)
         || f.function.calls.iter().any(|call| call.callee.is_none_or(elsewhere))
@@ -81,8 +81,9 @@ fn nodes(
     let callee = |callee: Option<Func>| match callee {
         None => Callee::Unknown,
         Some(func) => match index[func] {
-            Some(node) => Callee::Node(node),
-            None => Callee::Symbol(module.functions[func].name.clone()),
+            // Another object's definition may come in its place when the program is linked.
+            Some(node) if module.functions[func].is_exact() => Callee::Node(node),
+            _ => Callee::Symbol(module.functions[func].name.clone()),
         },
     };
     functions

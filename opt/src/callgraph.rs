@@ -26,7 +26,7 @@ pub fn find_inputs(module: &mut Module, target_of: &dyn Fn(&Function) -> Result<
             for &inst in &function.blocks[block].insts {
                 inputs |= match &function.insts[inst].kind {
                     InstKind::Call { callee: Callee::Func(callee), .. }
-                        if !module.functions[*callee].is_declaration() =>
+                        if module.functions[*callee].is_exact() =>
                     {
                         callers[*callee].push(func);
                         Inputs::empty()

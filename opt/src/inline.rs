@@ -286,7 +286,7 @@ impl Inliner<'_> {
             return false;
         }
         let size = body.insts.len();
-        if matches!(body.linkage, Linkage::WeakAny | Linkage::LinkOnceAny) {
+        if body.linkage.is_interposable() {
             // Another definition may take its place.
             return false;
         }

@@ -47,7 +47,7 @@ struct Flags {
     /// Take members of the archives that follow as they are needed.
     #[arg(long, num_args = 0, default_missing_value = "true", action = ArgAction::Append)]
     no_whole_archive: Vec<bool>,
-    /// Refuse undefined symbols, as always but for --unresolved-symbols=ignore-all and -z undefs.
+    /// Refuse undefined symbols. Without it those of default visibility are left to the loader.
     #[arg(long)]
     no_undefined: bool,
     /// What to do about undefined symbols.
@@ -263,10 +263,9 @@ impl Flags {
                 .find(|k| ["defs", "undefs"].contains(&k.as_str()))
                 .is_some_and(|k| k == keyword)
         };
-        let allowed =
-            self.unresolved_symbols.as_deref().is_some_and(|how| how != "report-all") || has("undefs");
-        let undefined =
-            if allowed && !self.no_undefined && !has("defs") { Undefined::Allow } else { Undefined::Error };
+        let reported = self.unresolved_symbols.as_deref() == Some("report-all");
+        let refused = self.no_undefined || has("defs") || reported && !has("undefs");
+        let undefined = if refused { Undefined::Error } else { Undefined::Allow };
         Ok(LinkOptions {
             soname: self.soname.clone(),
             undefined,

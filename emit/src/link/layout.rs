@@ -257,10 +257,12 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
     };
     let loaded = runs.iter().enumerate().filter(is_loaded).count();
     // Program headers themselves, stack, dynamic table.
-    let count = loaded + 3 + usize::from(has_relro) + usize::from(has_notes);
+    let others = 3 + usize::from(has_relro) + usize::from(has_notes);
+    let count = loaded + others;
 
     // `address = offset + gap`, but for zeroed memory; a segment on a new page widens the gap. `end` is the first address behind what is placed.
-    let headers = FILE_HEADER + PROGRAM_HEADER * count as u64;
+    // Room is kept for segments that turn out to be empty, as ld.lld does.
+    let headers = FILE_HEADER + PROGRAM_HEADER * (runs.len() + others) as u64;
     let (mut offset, mut gap, mut end) = (headers, 0u64, headers);
     let mut loads = Vec::with_capacity(runs.len());
     for (number, (access, members)) in runs.iter().enumerate() {

@@ -25,9 +25,9 @@ mod tables;
 
 use dynamic::{DynamicSymbols, Referent};
 use input::{InputObject, Place};
-use layout::{OutputSection, Rank, Sections};
+use layout::{OutputSection, Sections};
 use mir::{Diagnostic, Result};
-use resolve::{Definition, Lazy, SymbolId, Symbols};
+use resolve::{Definition, Lazy, Reserved, SymbolId, Symbols};
 use rustc_hash::FxHashMap;
 
 /// Most bytes of an input section and of the result.
@@ -139,18 +139,22 @@ impl Program<'_> {
         }
     }
 
-    fn reserved(&self, name: &str, reserved: resolve::Reserved) -> u64 {
-        use resolve::Reserved;
-        let section = |name: &str| self.sections.iter().find(|s| s.name == name);
-        match reserved {
-            Reserved::FileHeader => 0,
-            Reserved::Dynamic => section(".dynamic").map_or(0, |s| s.address),
-            Reserved::GlobalOffsetTable => section(".got").map_or(0, |s| s.address),
-            Reserved::Start | Reserved::Stop => {
-                let bound = resolve::bound_section(name).and_then(|(name, _)| section(name));
-                bound.map_or(0, |s| s.address + if reserved == Reserved::Stop { s.size } else { 0 })
-            }
-        }
+    /// Address of a symbol that the linker defines; that of the file's header where its section is not there.
+    fn reserved(&self, name: &str, reserved: Reserved) -> u64 {
+        self.reserved_section(name, reserved).map_or(0, |section| {
+            let section = &self.sections[section];
+            section.address + if reserved == Reserved::Stop { section.size } else { 0 }
+        })
+    }
+
+    fn reserved_section(&self, name: &str, reserved: Reserved) -> Option<usize> {
+        let named = match reserved {
+            Reserved::FileHeader => return None,
+            Reserved::Dynamic => ".dynamic",
+            Reserved::GlobalOffsetTable => ".got",
+            Reserved::Start | Reserved::Stop => resolve::bound_section(name)?.0,
+        };
+        self.sections.iter().position(|s| s.name == named)
     }
 
     /// Whether `id` is a number and no place.
@@ -171,9 +175,7 @@ impl Program<'_> {
                 _ => None,
             },
             Definition::Common { .. } => self.common.get(&id).map(|p| p.0),
-            Definition::Linker(resolve::Reserved::Dynamic) => {
-                self.sections.iter().position(|s| s.rank == Rank::Dynamic)
-            }
+            Definition::Linker(reserved) => self.reserved_section(self.symbols.list[id].name, reserved),
             _ => None,
         }
     }

@@ -239,7 +239,9 @@ impl<'a> Symbols<'a> {
             };
             if let Some(reserved) = reserved {
                 symbol.definition = Definition::Linker(reserved);
-                symbol.visibility = elf::STV_HIDDEN;
+                // Bounds of a section that C can name are offered to other objects, as ld.lld does.
+                let offered = symbol.name.starts_with("__start_") || symbol.name.starts_with("__stop_");
+                symbol.visibility = if offered { elf::STV_PROTECTED } else { elf::STV_HIDDEN };
                 symbol.binding = elf::STB_GLOBAL;
             }
         }

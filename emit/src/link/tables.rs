@@ -99,7 +99,8 @@ pub(super) fn add(
         add(".rela.dyn", Rank::Relocations, elf::SHT_RELA, alloc, 8, rela_size, encoder.rel_size(true));
     }
     let dynamic_at = add(".dynamic", Rank::Dynamic, elf::SHT_DYNAMIC, written, 8, 0, encoder.dyn_size());
-    if !needs.got.is_empty() {
+    let got_is_named = program.symbols.find("_GLOBAL_OFFSET_TABLE_").is_some();
+    if !needs.got.is_empty() || got_is_named {
         add(".got", Rank::Got, elf::SHT_PROGBITS, written, 8, needs.got.len() as u64 * 8, 0);
     }
     // Up to the end of the page that the loader protects.
@@ -351,7 +352,12 @@ fn global(program: &Program<'_>, id: SymbolId, name: u32, indices: &[u32]) -> Sy
         st_name: name,
         st_info: elf::SymbolInfo::new(binding, symbol.kind),
         st_other: symbol.visibility.into(),
-        st_shndx: if symbol.is_defined() { elf::SHN_ABS } else { elf::SHN_UNDEF },
+        st_shndx: match symbol.definition {
+            Definition::Undefined => elf::SHN_UNDEF,
+            // The header is in no section, yet moves with the object: it counts to the first one.
+            Definition::Linker(_) => elf::SymbolSection(1),
+            _ => elf::SHN_ABS,
+        },
         st_value: value,
         st_size: symbol.size,
     }

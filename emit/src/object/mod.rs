@@ -26,6 +26,7 @@ use elf::{ElfSymbol, ElfSymbolId, Image, Place, Relocation, Section, SectionId};
 use mir::abi::call_graph::{self, Node, RESOURCES_SECTION};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES};
 use mir::abi::kernel_code::STT_HSA_KERNEL;
+use mir::abi::metadata::KernelMeta;
 use mir::abi::{Metadata, metadata, metadata_v2};
 use mir::ir::{AddrSpace, Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
@@ -402,9 +403,13 @@ pub(crate) fn resources(functions: &[FinalFunction]) -> Result<Option<Vec<u8>>> 
 }
 
 /// The metadata of the object that holds `functions`.
-pub fn module_metadata(module: &Module, functions: &[FinalFunction], target: &Target) -> Metadata {
-    let kernels = functions.iter().filter_map(|f| f.kernel.as_ref().map(|k| k.metadata.clone())).collect();
-    Metadata { kernels, ..Metadata::new(module, [], target) }
+pub fn module_metadata<'a>(
+    module: &Module,
+    functions: &'a [FinalFunction],
+    target: &Target,
+) -> Metadata<&'a KernelMeta> {
+    let kernels = functions.iter().filter_map(|f| f.kernel.as_ref().map(|k| &k.metadata)).collect();
+    Metadata::of_kernels(module, kernels, target)
 }
 
 /// Appends a note record: sizes, type, name with its NUL, description; name and description padded to dwords.

@@ -149,6 +149,10 @@ impl Facts {
         let mut facts = Self::default();
         for function in functions {
             let f = &function.function;
+            // Its callers count it; pipelines name only functions of the graphics convention.
+            if f.call_conv == CallConv::Device {
+                continue;
+            }
             let source = &module.functions[f.source];
             let index = STAGES.iter().position(|stage| stage.convention == f.call_conv).unwrap_or(COMPUTE);
             let [rsrc1, compute_rsrc2] =

@@ -44,7 +44,7 @@ pub(crate) fn isa(version: [u32; 3], names: [&str; 2]) -> Vec<u8> {
 pub(crate) fn metadata(module: &Module, functions: &[FinalFunction], target: &Target) -> String {
     let metadata = module_metadata(module, functions, target);
     let kernels = functions.iter().filter(|f| f.kernel.is_some()).map(|f| &f.function);
-    v2::document(module, metadata.kernels.iter().zip(kernels), target).to_yaml_v2()
+    v2::document(module, metadata.kernels.into_iter().zip(kernels), target).to_yaml_v2()
 }
 
 /// All notes of an object.

@@ -137,7 +137,7 @@ impl<'a> Selector<'a> {
             Callee::Func(func) => Some(func),
             Callee::Indirect(_) => None,
         };
-        let known = named.filter(|&func| !self.module.functions[func].is_declaration());
+        let known = named.filter(|&func| self.module.functions[func].is_exact());
         if self.mf.entry.layout.builds_scratch && !self.mf.call_conv.is_callable() {
             // The prolog builds it elsewhere.
             let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);

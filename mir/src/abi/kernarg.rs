@@ -360,7 +360,7 @@ fn implicit_use(module: &Module, function: &Function, implicit_offset: u32) -> I
                     }
                     InstKind::Call { callee: Callee::Func(func), .. } => {
                         let callee = &module.functions[*func];
-                        if callee.is_declaration() {
+                        if !callee.is_exact() {
                             return ImplicitUse::Any;
                         }
                         if seen.insert(*func) {

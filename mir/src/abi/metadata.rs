@@ -26,12 +26,12 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Metadata of a code object.
+/// Metadata of a code object. Its kernels are owned, or borrowed where it is only written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Metadata {
+pub struct Metadata<K = KernelMeta> {
     /// Kernels.
     #[serde(rename = "amdhsa.kernels", default)]
-    pub kernels: Vec<KernelMeta>,
+    pub kernels: Vec<K>,
     /// `printf` formats: `ID:N:S[0]:...:S[N-1]:format`.
     #[serde(rename = "amdhsa.printf", default, skip_serializing_if = "Vec::is_empty")]
     pub printf: Vec<String>,
@@ -184,20 +184,8 @@ impl Metadata {
         kernels: impl IntoIterator<Item = (&'a Function, &'a ir::Function)>,
         target: &Target,
     ) -> Self {
-        let kernels =
-            kernels.into_iter().map(|(kernel, source)| kernel_meta(module, kernel, source, target)).collect();
-        let version = target.code_object_version;
-        Self {
-            kernels,
-            printf: module.printf_formats.clone(),
-            target: (version >= 4).then(|| target_id(target)),
-            version: [1, if version >= 5 { 2 } else { u32::from(version >= 4) }],
-        }
-    }
-
-    /// The MessagePack bytes.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        rmp_serde::to_vec_named(self).map_err(|e| Diagnostic::defect(format!("cannot write metadata: {e}")))
+        let meta = |(kernel, source)| kernel_meta(module, kernel, source, target);
+        Self::of_kernels(module, kernels.into_iter().map(meta).collect(), target)
     }
 
     /// Reads MessagePack bytes.
@@ -209,6 +197,27 @@ impl Metadata {
     /// The kernel whose descriptor symbol or name is `name`.
     pub fn kernel(&self, name: &str) -> Option<&KernelMeta> {
         self.kernels.iter().find(|k| k.symbol == name || k.name == name)
+    }
+}
+
+impl<K> Metadata<K> {
+    /// What `module` and `target` say beside what is known of `kernels`.
+    pub fn of_kernels(module: &ir::Module, kernels: Vec<K>, target: &Target) -> Self {
+        let version = target.code_object_version;
+        Self {
+            kernels,
+            printf: module.printf_formats.clone(),
+            target: (version >= 4).then(|| target_id(target)),
+            version: [1, if version >= 5 { 2 } else { u32::from(version >= 4) }],
+        }
+    }
+
+    /// The MessagePack bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>>
+    where
+        K: Serialize,
+    {
+        rmp_serde::to_vec_named(self).map_err(|e| Diagnostic::defect(format!("cannot write metadata: {e}")))
     }
 }
 

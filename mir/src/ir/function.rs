@@ -220,6 +220,14 @@ pub enum Linkage {
     Common,
 }
 
+impl Linkage {
+    /// Whether another object may hold a definition that means something else and comes in this one's place when objects are
+    /// linked. Definitions "ODR" may be replaced too, by others that mean the same.
+    pub fn is_interposable(self) -> bool {
+        matches!(self, Self::LinkOnceAny | Self::WeakAny | Self::ExternalWeak | Self::Common)
+    }
+}
+
 /// ELF visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "ELF's own words")]
@@ -401,6 +409,13 @@ impl Function {
     #[inline]
     pub fn is_declaration(&self) -> bool {
         self.layout.is_empty()
+    }
+
+    /// Whether the body here is the code that calls reach. Definitions that may be merged with another object's may have been
+    /// compiled otherwise there, "ODR" or not: what can be read off the body, such as what it needs of its callers, is not known of it.
+    pub fn is_exact(&self) -> bool {
+        !self.is_declaration()
+            && matches!(self.linkage, Linkage::External | Linkage::Internal | Linkage::Private)
     }
 
     /// Whether it is the entry point of a dispatch.
