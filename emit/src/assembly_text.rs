@@ -6,7 +6,8 @@
 //! Source: AMDGPU usage guide, "Assembler", "Code Object V3 Directives", "HSA Code Object Directives" (V2).
 
 use crate::FinalFunction;
-use crate::object::{data, has_descriptors, legacy, module_metadata, pal, resources, v2};
+use crate::assemble::assumed_extra_sgprs;
+use crate::object::{data, has_descriptors, legacy, module_metadata, pal, resources, undefined, v2};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelCode, KernelDescriptor, kernel_code, metadata, metadata_v2};
@@ -15,6 +16,7 @@ use mir::isa::{Names, Opcode};
 use mir::machine::{self, Block, Operand, RelocKind, SymbolId};
 use mir::target::{Features, Os, SGPR_BLOCK, Target};
 use mir::{Diagnostic, Result};
+use rustc_hash::FxHashSet;
 use std::fmt::{self, Display, Formatter, Write};
 
 /// The assembly text of `functions` and of the variables of `module`.
@@ -50,13 +52,7 @@ type Written = std::result::Result<(), Failure>;
 
 fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], target: &Target) -> Written {
     writeln!(out, "\t.text")?;
-    if v2::applies(target) {
-        let [major, minor] = metadata_v2::VERSION;
-        writeln!(out, "\t.hsa_code_object_version {major},{minor}")?;
-        let [major, minor, stepping] = v2::isa_version(kernel_code::v2_isa(target)?, target.processor);
-        let [vendor, arch] = metadata_v2::VENDOR_AND_ARCHITECTURE;
-        writeln!(out, "\t.hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{arch}\"")?;
-    } else if matches!(target.os, Os::AmdHsa | Os::AmdPal) {
+    if !v2::applies(target) && matches!(target.os, Os::AmdHsa | Os::AmdPal) {
         writeln!(out, "\t.amdgcn_target \"{}\"", metadata::target_id(target))?;
     }
     if target.os == Os::AmdHsa && target.code_object_version >= 4 {
@@ -74,12 +70,24 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
             write_global(out, module, SymbolRef::Global(id), global, init)?;
         }
     }
+    // Sections stand in the text in the order of the object, so notes and settings come last.
+    for function in functions.iter().filter(|_| legacy::has_config(target)) {
+        let words = legacy::config(function, &module.functions[function.function.source], target)?;
+        writeln!(out, "\t.section {},\"\",@progbits", legacy::CONFIG_SECTION)?;
+        words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;
+    }
     for alias in &module.aliases {
         let name = Quoted(&alias.name);
         write_binding(out, &name, alias.linkage, alias.visibility)?;
         writeln!(out, "\t.set {name}, {}{}", SymbolName(module, alias.target), Addend(alias.offset))?;
     }
+    write_undefined(out, module, functions)?;
     if v2::applies(target) {
+        let [major, minor] = metadata_v2::VERSION;
+        writeln!(out, "\t.hsa_code_object_version {major},{minor}")?;
+        let [major, minor, stepping] = v2::isa_version(kernel_code::v2_isa(target)?, target.processor);
+        let [vendor, arch] = metadata_v2::VENDOR_AND_ARCHITECTURE;
+        writeln!(out, "\t.hsa_code_object_isa {major},{minor},{stepping},\"{vendor}\",\"{arch}\"")?;
         writeln!(out, "\t.amd_amdgpu_isa \"{}\"", legacy::isa_name(target)?)?;
         let yaml = v2::metadata(module, functions, target);
         write!(out, "\t.amd_amdgpu_hsa_metadata\n{yaml}\n\t.end_amd_amdgpu_hsa_metadata\n")?;
@@ -101,6 +109,30 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
             let values: Vec<String> = line.iter().map(|byte| byte.to_string()).collect();
             writeln!(out, "\t.byte {}", values.join(","))?;
         }
+    }
+    Ok(())
+}
+
+/// Says of symbols that are used and not defined what an assembler would not assume: that they are weak, or not
+/// visible outside of the linked object.
+fn write_undefined(out: &mut String, module: &Module, functions: &[FinalFunction]) -> Written {
+    let mut known: FxHashSet<SymbolRef> =
+        functions.iter().map(|function| SymbolRef::Func(function.function.source)).collect();
+    let variables = || module.globals.iter().filter(|(_, global)| data::is_emitted(global));
+    known.extend(variables().map(|(id, _)| SymbolRef::Global(id)));
+    let in_code = functions.iter().flat_map(|function| function.relocs.iter().map(|reloc| reloc.symbol));
+    let initializers = variables().filter_map(|(_, global)| global.init.as_ref());
+    let in_data = initializers.flat_map(|init| init.relocations.iter().map(|reloc| reloc.symbol));
+    for symbol in in_code.chain(in_data) {
+        if !known.insert(symbol) {
+            continue;
+        }
+        let (linkage, visibility) = undefined(module, symbol)?;
+        let name = SymbolName(module, symbol);
+        if linkage == Linkage::ExternalWeak {
+            writeln!(out, "\t.weak {name}")?;
+        }
+        write_visibility(out, &name, visibility)?;
     }
     Ok(())
 }
@@ -190,6 +222,10 @@ fn write_binding(
         }
         _ => writeln!(out, "\t.weak {name}")?,
     }
+    write_visibility(out, name, visibility)
+}
+
+fn write_visibility(out: &mut String, name: &dyn Display, visibility: Visibility) -> fmt::Result {
     match visibility {
         Visibility::Default => Ok(()),
         Visibility::Hidden => writeln!(out, "\t.hidden {name}"),
@@ -228,12 +264,6 @@ fn write_function(
     };
     let name = SymbolName(module, SymbolRef::Func(f.source));
     write_code_section(out, source)?;
-    if legacy::has_config(target) {
-        let words = legacy::config(function, source, target)?;
-        writeln!(out, "\t.section {},\"\",@progbits", legacy::CONFIG_SECTION)?;
-        words.iter().try_for_each(|word| writeln!(out, "\t.long {word}"))?;
-        write_code_section(out, source)?;
-    }
     // Assemblers protect a kernel that has a descriptor; the descriptor has the visibility that is written.
     write_binding(out, &name, source.linkage, source.visibility)?;
     writeln!(out, "\t.p2align {}", if source.call_conv.is_callable() { 2 } else { 8 })?;
@@ -305,13 +335,14 @@ fn write_descriptor(
         };
         writeln!(out, "\t\t.amdhsa_{directive} {value}")?;
     }
-    // LLVM's assembler does not round to the granule of allocation; a count that gives the same block number
-    // does.
-    let unrounded = counts.sgprs().div_ceil(SGPR_BLOCK).saturating_sub(1);
-    let sgprs = if unrounded == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
+    // Assemblers do not round to the granule of allocation, and on GFX6 add registers that it lacks: where they
+    // would come to other blocks, a count that gives the right ones is written.
+    let extra = assumed_extra_sgprs(target, f.resources.vcc, f.resources.flat_scratch);
+    let assembled = (counts.numbered_sgprs + extra).max(1).div_ceil(SGPR_BLOCK) - 1;
+    let sgprs = if assembled == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
         counts.numbered_sgprs
     } else {
-        (SGPR_BLOCK * (descriptor.sgpr_blocks + 1)).saturating_sub(counts.extra_sgprs)
+        (SGPR_BLOCK * (descriptor.sgpr_blocks + 1)).saturating_sub(extra)
     };
     writeln!(out, "\t\t.amdhsa_next_free_vgpr {}", counts.vgprs)?;
     writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}")?;

@@ -152,6 +152,7 @@ impl<'a> Assembler<'a, '_> {
         let bytes = bytes.get(skip..).unwrap_or_default();
         let bytes = &bytes[..bytes.len().min(most)];
         self.room(bytes.len() as u64, at)?;
+        self.multiply(bytes.len() as u64, at)?;
         self.section().data.extend_from_slice(bytes);
         Ok(())
     }
@@ -341,9 +342,16 @@ impl<'a> Assembler<'a, '_> {
             section.nobits_size += total;
             return Ok(());
         }
+        self.multiply(total, at)?;
         let bytes = value.to_le_bytes();
-        section.data.extend(bytes[..size].iter().copied().cycle().take(total as usize));
+        append_repeated(&mut self.section().data, &bytes[..size], total as usize);
         Ok(())
+    }
+
+    /// Counts bytes that the text does not spell out, so that a short text makes no object without bound.
+    pub(super) fn multiply(&mut self, bytes: u64, at: usize) -> Result {
+        self.multiplied = self.multiplied.saturating_add(bytes);
+        if self.multiplied > MAX_SECTION_BYTES { fail(at, "the object becomes too large") } else { Ok(()) }
     }
 
     /// Checks that the section takes `bytes` more.
@@ -357,6 +365,17 @@ impl<'a> Assembler<'a, '_> {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Appends `total` bytes: `unit` again and again.
+fn append_repeated(data: &mut Vec<u8>, unit: &[u8], total: usize) {
+    let start = data.len();
+    data.extend_from_slice(&unit[..unit.len().min(total)]);
+    // Each copy doubles what is there, so long fills cost no loop over bytes.
+    while !unit.is_empty() && data.len() - start < total {
+        let written = data.len() - start;
+        data.extend_from_within(start..start + written.min(total - written));
     }
 }
 

@@ -121,7 +121,9 @@ const TABLE: &[(&str, Needs, Directive)] = {
         (".hidden", Any, D::Symbols(|s| s.visibility = raw::STV_HIDDEN)),
         (".protected", Any, D::Symbols(|s| s.visibility = raw::STV_PROTECTED)),
         (".internal", Any, D::Symbols(|s| s.visibility = raw::STV_INTERNAL)),
-        (".extern", Any, D::Symbols(|_| ())),
+        // Linkers of other formats heed it; here the symbol is known by it.
+        (".no_dead_strip", Any, D::Symbols(|_| ())),
+        (".extern", Any, D::Nothing),
         (".type", Any, D::SymbolType),
         (".size", Any, D::SymbolSize),
         (".set", Any, D::Assign(false)),
@@ -337,7 +339,9 @@ impl<'a> Assembler<'a, '_> {
     fn each_symbol(&mut self, lexer: &mut Lexer<'a>, change: fn(&mut Symbol<'_>)) -> Result {
         loop {
             let id = self.symbol(lexer)?;
-            change(self.symbols.of(id));
+            let symbol = self.symbols.of(id);
+            symbol.named = true;
+            change(symbol);
             if !lexer.skip(b',') {
                 return end(lexer);
             }
@@ -365,14 +369,17 @@ impl<'a> Assembler<'a, '_> {
         };
         lexer.step();
         end(lexer)?;
-        self.symbols.of(id).kind = kind;
+        let symbol = self.symbols.of(id);
+        (symbol.kind, symbol.named) = (kind, true);
         Ok(())
     }
 
-    /// `.comm name, size [, power of alignment]`: space that the linker reserves; `.lcomm name, size`: space
-    /// in `.bss`, known here alone.
-    fn common(&mut self, lexer: &mut Lexer<'a>, local: bool) -> Result {
+    /// `.comm name, size [, power of alignment]`: space that the linker reserves; of a symbol that `.local` names, and
+    /// by `.lcomm name, size`, space in `.bss`, known here alone.
+    fn common(&mut self, lexer: &mut Lexer<'a>, only_local: bool) -> Result {
         let (name, at) = symbol_name(lexer)?;
+        let id = self.symbols.get(name);
+        let local = only_local || self.symbols.of(id).binding == Some(raw::STB_LOCAL);
         comma(lexer)?;
         let size_at = lexer.start;
         let size = self.size(lexer)?;
@@ -381,7 +388,7 @@ impl<'a> Assembler<'a, '_> {
             // A power of two, as LLVM reads it for this target.
             let align_at = lexer.start;
             match self.constant(lexer)? {
-                _ if local => return fail(align_at, "alignment is not supported here"),
+                _ if only_local => return fail(align_at, "alignment is not supported here"),
                 power @ 0..=31 => align = 1 << power,
                 other => return fail(align_at, format!("invalid alignment {other}")),
             }
@@ -391,6 +398,7 @@ impl<'a> Assembler<'a, '_> {
             let section = self.section_called(Cow::Borrowed(".bss"));
             let before = (self.current, self.previous);
             self.switch_to(section);
+            self.align(align, None, size_at)?;
             let place = self.here();
             self.fill(size as i64, 1, 0, size_at)?;
             (self.current, self.previous) = before;
@@ -451,6 +459,7 @@ impl<'a> Assembler<'a, '_> {
         if global {
             symbol.binding = symbol.binding.or(Some(raw::STB_GLOBAL));
         }
+        self.symbols.number(id);
         Ok(())
     }
 
@@ -461,12 +470,15 @@ impl<'a> Assembler<'a, '_> {
         lexer.step();
         end(lexer)?;
         let section = self.section_called(Cow::Borrowed(".comment"));
-        let data = &mut self.image.sections[section.0].data;
-        if data.is_empty() {
-            data.push(0);
+        let section = &mut self.image.sections[section.0];
+        if section.data.is_empty() {
+            // Linkers keep one of equal strings.
+            section.flags |= raw::SHF_MERGE | raw::SHF_STRINGS;
+            section.entry_size = 1;
+            section.data.push(0);
         }
-        data.extend(bytes);
-        data.push(0);
+        section.data.extend(bytes);
+        section.data.push(0);
         Ok(())
     }
 }

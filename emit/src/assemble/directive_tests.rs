@@ -231,7 +231,9 @@ fn data_of_all_kinds() {
 
 #[test]
 fn lds_is_the_linkers() {
-    let object = object_of(" .amdgpu_lds shared, 64, 16\n", &target("gfx900"));
+    let unused = object_of(" .amdgpu_lds shared, 64, 16\n", &target("gfx900"));
+    assert_eq!(object::File::parse(&*unused).expect("an ELF file").symbols().count(), 0);
+    let object = object_of(" .globl shared\n .amdgpu_lds shared, 64, 16\n", &target("gfx900"));
     let file = object::read::elf::ElfFile64::<object::Endianness>::parse(&*object).expect("an ELF file");
     let symbol = file.symbol_by_name("shared").expect("the variable");
     let raw = symbol.elf_symbol();

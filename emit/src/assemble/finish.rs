@@ -2,6 +2,7 @@
 
 use super::data::Reloc;
 use super::macros::File;
+use super::section;
 use super::symbols::{Base, Definition, Sum, SymbolId};
 use super::{Assembler, Errors, Origin, Patch, PatchKind, Place};
 use crate::object::elf::{self, ElfSymbol, ElfSymbolId, Relocation, SectionId};
@@ -60,6 +61,7 @@ impl<'a> Assembler<'a, '_> {
         if let Err(error) = self.settle_target() {
             note(error);
         }
+        self.name_sections();
         self.join_subsections();
         let target = self.target;
         if let Err(error) = self.symbols.resolve(&target) {
@@ -290,10 +292,24 @@ impl<'a> Assembler<'a, '_> {
     /// Writes symbols and relocations. Local symbols are referred to by their section; names that begin with
     /// `.L` stay out of the table.
     fn symbol_table(&mut self, pending: Vec<Pending>, sizes: &[u64]) -> Result<()> {
-        let mut used = vec![false; self.symbols.all.len()];
-        pending.iter().filter_map(|p| p.symbol).for_each(|symbol| used[symbol.0] = true);
+        // Relocations that refer to a symbol, in the order of the first.
+        let mut used = vec![usize::MAX; self.symbols.all.len()];
+        // Private symbols that relocations must refer to.
+        let mut kept = vec![false; self.symbols.all.len()];
+        for (number, pending) in pending.iter().enumerate() {
+            let Some(symbol) = pending.symbol else { continue };
+            used[symbol.0] = used[symbol.0].min(number);
+            kept[symbol.0] |= self.place_behind(symbol, pending.addend).is_none();
+        }
+        let group_of: FxHashMap<SymbolId, usize> =
+            self.groups.all.iter().enumerate().map(|(number, group)| (group.signature, number)).collect();
+        group_of.keys().for_each(|signature| kept[signature.0] = true);
+        // In the order of their definitions, as compiled objects have them; then those of other objects.
+        let mut order: Vec<usize> = (0..self.symbols.all.len()).collect();
+        order.sort_by_key(|&i| (self.symbols.all[i].order, used[i]));
         let mut numbers: Vec<Option<ElfSymbolId>> = vec![None; self.symbols.all.len()];
-        for (i, symbol) in self.symbols.all.iter().enumerate() {
+        for i in order {
+            let symbol = &self.symbols.all[i];
             if symbol.predefined {
                 continue;
             }
@@ -311,15 +327,13 @@ impl<'a> Assembler<'a, '_> {
                     }
                 },
                 Definition::Common(align) => elf::Place::Common(align),
-                Definition::Lds(align) => elf::Place::Lds(align),
                 // A directive about a symbol makes it known.
-                Definition::Undefined
-                    if used[i]
-                        || symbol.binding.is_some_and(|binding| binding != raw::STB_LOCAL)
-                        || symbol.visibility != raw::STV_DEFAULT =>
-                {
-                    elf::Place::Undefined
-                }
+                Definition::Lds(align) if used[i] != usize::MAX || symbol.named => elf::Place::Lds(align),
+                Definition::Undefined if used[i] != usize::MAX || symbol.named => elf::Place::Undefined,
+                Definition::Undefined => match group_of.get(&SymbolId(i)) {
+                    Some(&group) => elf::Place::Group(group),
+                    None => continue,
+                },
                 _ => continue,
             };
             // An alias is of the kind and size of what it stands for, unless it says otherwise.
@@ -334,7 +348,7 @@ impl<'a> Assembler<'a, '_> {
             if private && undefined {
                 return Err(Diagnostic::malformed(format!("symbol {} is not defined", symbol.name)));
             }
-            if private && !symbol.name.starts_with(PREDEFINED) {
+            if private && !symbol.name.starts_with(PREDEFINED) && !kept[i] {
                 continue;
             }
             let default = if undefined { raw::STB_GLOBAL } else { raw::STB_LOCAL };
@@ -355,10 +369,8 @@ impl<'a> Assembler<'a, '_> {
                 self.image.sections[place.section.0].relocations.push(relocation);
                 continue;
             };
-            let data = &self.symbols.all[symbol.0];
-            let local = data.binding.is_none_or(|binding| binding == raw::STB_LOCAL);
-            let number = match data.definition {
-                Definition::Label(target) if local => {
+            let number = match self.place_behind(symbol, addend) {
+                Some(target) => {
                     addend = addend.wrapping_add_unsigned(target.offset);
                     let image = &mut self.image;
                     *section_symbols.entry(target.section).or_insert_with(|| {
@@ -372,8 +384,10 @@ impl<'a> Assembler<'a, '_> {
                         })
                     })
                 }
-                _ => numbers[symbol.0]
-                    .ok_or_else(|| Diagnostic::malformed(format!("symbol {} is not defined", data.name)))?,
+                None => numbers[symbol.0].ok_or_else(|| {
+                    let name = &self.symbols.all[symbol.0].name;
+                    Diagnostic::malformed(format!("symbol {name} is not defined"))
+                })?,
             };
             let relocation = Relocation { offset: place.offset, symbol: number, kind, addend };
             self.image.sections[place.section.0].relocations.push(relocation);
@@ -381,6 +395,29 @@ impl<'a> Assembler<'a, '_> {
         for section in &mut self.image.sections {
             section.relocations.sort_by_key(|r| r.offset);
         }
+        for group in std::mem::take(&mut self.groups.all) {
+            let Some(signature) = numbers[group.signature.0] else {
+                let name = &self.symbols.all[group.signature.0].name;
+                return Err(Diagnostic::malformed(format!("{name} names a group and is no symbol")));
+            };
+            let section::Group { comdat, members, .. } = group;
+            self.image.groups.push(elf::Group { signature, comdat, members });
+        }
         Ok(())
+    }
+
+    /// The place that a relocation to `symbol` means where the section and an offset can stand for it: no other
+    /// object sees the symbol, and the linker moves its section as a whole.
+    fn place_behind(&self, symbol: SymbolId, addend: i64) -> Option<Place> {
+        let data = &self.symbols.all[symbol.0];
+        let local = data.binding.is_none_or(|binding| binding == raw::STB_LOCAL);
+        let place = match data.definition {
+            Definition::Label(place) if local => place,
+            _ => return None,
+        };
+        let flags = self.image.sections[place.section.0].flags;
+        // Merging puts each entry somewhere else: the symbol says which one is meant, where the addend leaves it.
+        let moved = flags.contains(raw::SHF_MERGE) && addend != 0 || flags.contains(raw::SHF_TLS);
+        (!moved).then_some(place)
     }
 }

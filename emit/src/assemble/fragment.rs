@@ -116,8 +116,7 @@ impl<'a> Assembler<'a, '_> {
             (None, false) => RelocKind::Abs32Lo,
             _ => return Err("no relocation for this expression".to_owned()),
         };
-        let symbol = self.symbols.of(symbol);
-        if let Definition::Label(label) = symbol.definition {
+        if let Some(label) = self.symbols.label(symbol) {
             // A distance inside the text.
             let distance = (label.offset as i64 + addend).wrapping_sub(place.offset as i64);
             let value = match kind {
@@ -129,7 +128,8 @@ impl<'a> Assembler<'a, '_> {
             return Ok(());
         }
         let word = (place.offset / 4) as u32;
-        relocs.push(FragmentReloc { word, symbol: symbol.name.to_string(), addend, kind });
+        let symbol = self.symbols.of(symbol).name.to_string();
+        relocs.push(FragmentReloc { word, symbol, addend, kind });
         Ok(())
     }
 }

@@ -87,6 +87,13 @@ fn what_is_wrong_is_reported_at_its_line() {
         (".else", 1, "without .if"),
         (".if x\n.endif", 1, "absolute"),
         (".rept 100000000\n s_nop 0\n.endr", 1, "too much text"),
+        (".rept 100000000\n.endr", 1, "too much text"),
+        // Repetitions inside of repetitions.
+        (
+            ".altmacro\n.macro m n\n .rept \\n\n .rept \\n\n s_nop 0\n .endr\n .endr\n.endm\n m 10000",
+            9,
+            "too much text",
+        ),
         (".rept -1\n.endr", 1, "negative"),
         ("s_branch 1b", 1, "no label 1 before"),
         ("s_nop 0\n s_branch 1f", 2, "not defined"),

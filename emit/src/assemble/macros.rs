@@ -22,8 +22,8 @@ use rustc_hash::FxHashMap;
 
 /// Deepest nesting of expansions, as in LLVM.
 const DEPTH_MAX: usize = 20;
-/// Most bytes that expansions make.
-pub(super) const TEXT_MAX: usize = 1 << 26;
+/// Most bytes that expansions make: a second of work.
+pub(super) const TEXT_MAX: usize = 1 << 24;
 
 /// A parameter of a macro.
 #[derive(Clone, Debug)]
@@ -355,7 +355,10 @@ impl<'a> Expander<'a> {
             let bare = self.alternative;
             Substitution { pairs: &pairs, expanded: self.expanded, round: Some(round), bare }
                 .apply(&mut out, body);
-            if out.len() > TEXT_MAX || round > TEXT_MAX as u64 {
+            // A round without text costs time, too.
+            if self.bytes + out.len() > TEXT_MAX || round > TEXT_MAX as u64 / 4 {
+                // Whatever else is repeated must not come this far again.
+                self.bytes = TEXT_MAX;
                 return fail(at, "the repetition makes too much text");
             }
         }
@@ -375,7 +378,7 @@ impl<'a> Expander<'a> {
 
     /// Checks that `bytes` of text and a level of nesting more are allowed, and counts the bytes.
     fn room(&mut self, bytes: usize, at: usize) -> Result {
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes).min(TEXT_MAX + 1);
         if self.bytes > TEXT_MAX {
             return fail(at, "expansions make too much text");
         }

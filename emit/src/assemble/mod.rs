@@ -41,12 +41,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use symbols::Symbols;
 
+pub(crate) use symbols::assumed_extra_sgprs;
+
 pub use fragment::{Fault, Fragment, FragmentReloc, fragment};
 
 /// Errors after which reading stops.
 const MAX_ERRORS: usize = 20;
 
-/// Largest section.
+/// Largest section in bytes; also what fills, alignments and files may put into all sections together.
 const MAX_SECTION_BYTES: u64 = 1 << 30;
 
 /// The errors of a file.
@@ -248,7 +250,8 @@ struct Assembler<'a, 't> {
     file: u32,
     parser: Parser<'t>,
     image: Image,
-    sections: FxHashMap<Cow<'a, str>, SectionId>,
+    sections: FxHashMap<section::Key<'a>, SectionId>,
+    groups: section::Groups,
     current: SectionId,
     previous: SectionId,
     pushed: Vec<(SectionId, SectionId)>,
@@ -272,6 +275,8 @@ struct Assembler<'a, 't> {
     /// Instructions with their offsets, where somebody wants them.
     collected: Option<Vec<(u64, mir::machine::Inst)>>,
     warnings: Vec<(Origin, String)>,
+    /// Bytes so far that the text does not spell out.
+    multiplied: u64,
     /// Kinds of warnings that have been given.
     warned: FxHashSet<&'static str>,
     printed: Vec<String>,
@@ -294,7 +299,8 @@ impl<'a, 't> Assembler<'a, 't> {
             file: 0,
             parser: Parser::new(target),
             image,
-            sections: FxHashMap::from_iter([(Cow::Borrowed(".text"), current)]),
+            sections: FxHashMap::from_iter([(section::Key::plain(Cow::Borrowed(".text")), current)]),
+            groups: section::Groups::default(),
             current,
             previous: current,
             pushed: Vec::new(),
@@ -310,6 +316,7 @@ impl<'a, 't> Assembler<'a, 't> {
             headers: Vec::new(),
             collected: None,
             warnings: Vec::new(),
+            multiplied: 0,
             warned: FxHashSet::default(),
             printed: Vec::new(),
             aborted: false,
@@ -453,6 +460,9 @@ impl<'a, 't> Assembler<'a, 't> {
         let Some(end) = end.filter(|&end| end <= MAX_SECTION_BYTES) else {
             return fail(at, "alignment makes the section too large");
         };
+        let missing = if section.is_nobits() { 0 } else { end - section.size() };
+        self.multiply(missing, at)?;
+        let section = self.section();
         let code = section.flags.contains(raw::SHF_EXECINSTR);
         let fill = fill.unwrap_or(if code { &S_NOP } else { &[0] });
         if !section.is_nobits() {
@@ -477,5 +487,7 @@ fn end(lexer: &Lexer<'_>) -> Result {
 mod directive_tests;
 #[cfg(test)]
 mod macro_tests;
+#[cfg(test)]
+mod object_tests;
 #[cfg(test)]
 mod tests;

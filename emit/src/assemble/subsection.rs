@@ -93,6 +93,12 @@ impl<'a> Assembler<'a, '_> {
             *place = Place { section: SectionId(kept[section.0]), offset: place.offset + offset };
         };
         self.each_place(new_place);
+        for member in self.groups.all.iter_mut().flat_map(|group| &mut group.members) {
+            *member = SectionId(kept[member.0]);
+        }
+        for link in self.image.sections.iter_mut().filter_map(|section| section.link.as_mut()) {
+            *link = SectionId(kept[link.0]);
+        }
     }
 
     /// Applies `change` to every place that is kept until the end.

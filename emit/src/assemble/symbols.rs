@@ -54,6 +54,10 @@ pub struct Symbol<'a> {
     pub fixed_size: u64,
     /// Defined by the assembler, and not by the text so far.
     pub predefined: bool,
+    /// A directive is about it, so the object's table has it whether it is used or not.
+    pub named: bool,
+    /// How many were defined before it; the largest number where it is undefined.
+    pub order: usize,
 }
 
 /// number + plus − minus.
@@ -82,6 +86,8 @@ pub struct Symbols<'a> {
     /// By number.
     pub all: Vec<Symbol<'a>>,
     by_name: FxHashMap<Cow<'a, str>, SymbolId>,
+    /// Definitions so far.
+    defined: usize,
 }
 
 impl<'a> Symbols<'a> {
@@ -102,6 +108,8 @@ impl<'a> Symbols<'a> {
             size: None,
             fixed_size: 0,
             predefined: false,
+            named: false,
+            order: usize::MAX,
         });
         self.by_name.insert(name, id);
         id
@@ -120,7 +128,14 @@ impl<'a> Symbols<'a> {
             return Err(format!("symbol {} is defined twice", symbol.name));
         }
         symbol.definition = Definition::Label(place);
+        self.number(id);
         Ok(id)
+    }
+
+    /// Notes that `id` has been defined now.
+    pub fn number(&mut self, id: SymbolId) {
+        self.all[id.0].order = self.defined;
+        self.defined += 1;
     }
 
     /// Gives `name` a value; a value may be replaced, a label may not.
@@ -136,6 +151,9 @@ impl<'a> Symbols<'a> {
             Some(constant) => Definition::Value(Sum { constant, ..Sum::default() }),
             None => Definition::Equated(value),
         };
+        if symbol.order == usize::MAX {
+            self.number(id);
+        }
         Ok(())
     }
 
@@ -175,7 +193,7 @@ impl<'a> Symbols<'a> {
                 let value = value.clone();
                 let needed = self.unresolved(&value.expr);
                 if needed.is_empty() {
-                    let sum = self.evaluate(&value, target).map_err(|message| (value.origin, message))?;
+                    let sum = self.expand(&value, target).map_err(|message| (value.origin, message))?;
                     self.all[id.0].definition = Definition::Value(sum);
                     stack.pop();
                     continue;
@@ -206,8 +224,18 @@ impl<'a> Symbols<'a> {
         out
     }
 
-    /// The value of an expression; the symbols in it are resolved.
+    /// The value of an expression; the symbols in it are resolved. An alias that other objects see is itself, since
+    /// another of that name may be put in its place.
     pub fn evaluate(&mut self, value: &Value<'a>, target: &Target) -> Result<Sum, String> {
+        self.value_of(value, target, false)
+    }
+
+    /// The value of an expression that a symbol gets, in which aliases are what they stand for.
+    fn expand(&mut self, value: &Value<'a>, target: &Target) -> Result<Sum, String> {
+        self.value_of(value, target, true)
+    }
+
+    fn value_of(&mut self, value: &Value<'a>, target: &Target, expand: bool) -> Result<Sum, String> {
         let mut stack: Vec<Sum> = Vec::new();
         for &node in &value.expr.nodes {
             let arity = match node {
@@ -220,7 +248,7 @@ impl<'a> Symbols<'a> {
             let result = match (node, &stack[from..]) {
                 (Node::Const(constant), _) => Sum { constant, ..Sum::default() },
                 (Node::Symbol(".", None), _) => self.at_place(value.here),
-                (Node::Symbol(name, kind), _) => self.symbol(name, kind),
+                (Node::Symbol(name, kind), _) => self.symbol(name, kind, expand),
                 (Node::Unary(b'-'), [a]) if a.plus.is_some() => self.difference(&Sum::default(), a)?,
                 (Node::Binary(op), [a, b]) if op == *b"+\0" => self.sum(a, b)?,
                 (Node::Binary(op), [a, b]) if op == *b"-\0" => self.difference(a, b)?,
@@ -258,9 +286,14 @@ impl<'a> Symbols<'a> {
         Sum { constant: place.offset as i64, plus: Some((start, None)), minus: None }
     }
 
-    fn symbol(&mut self, name: &'a str, kind: Option<Specifier>) -> Sum {
+    fn symbol(&mut self, name: &'a str, kind: Option<Specifier>, expand: bool) -> Sum {
         let id = self.get(name);
-        match (&self.of(id).definition, kind) {
+        let symbol = self.of(id);
+        let seen = symbol.binding.is_some_and(|binding| binding != raw::STB_LOCAL);
+        match (&symbol.definition, kind) {
+            (Definition::Value(Sum { plus: Some(_), minus: None, .. }), _) if seen && !expand => {
+                Sum { constant: 0, plus: Some((id, kind)), minus: None }
+            }
             (Definition::Value(sum), None) => *sum,
             // An alias's address is that of what it stands for.
             (Definition::Value(sum), Some(_)) if sum.plus.is_some() && sum.minus.is_none() => {
@@ -285,10 +318,7 @@ impl<'a> Symbols<'a> {
         let minus = match b.plus {
             None => None,
             Some((_, Some(_))) => return Err("a part of an address cannot be subtracted".to_owned()),
-            Some((id, None)) => Some(match self.all[id.0].definition {
-                Definition::Label(place) => Base::Place(place),
-                _ => Base::Symbol(id),
-            }),
+            Some((id, None)) => Some(self.label(id).map_or(Base::Symbol(id), Base::Place)),
         };
         if b.minus.is_some() || (minus.is_some() && a.minus.is_some()) {
             return Err("too many addresses are subtracted".to_owned());
@@ -299,10 +329,8 @@ impl<'a> Symbols<'a> {
     /// A difference inside a section is a number.
     fn folded(&self, sum: Sum) -> Sum {
         let (Some((plus, None)), Some(minus)) = (sum.plus, sum.minus) else { return sum };
-        let distance = match (&self.all[plus.0].definition, minus) {
-            (Definition::Label(a), Base::Place(b)) if a.section == b.section => {
-                a.offset as i64 - b.offset as i64
-            }
+        let distance = match (self.label(plus), minus) {
+            (Some(a), Base::Place(b)) if a.section == b.section => a.offset as i64 - b.offset as i64,
             (_, Base::Symbol(id)) if id == plus => 0,
             _ => return sum,
         };
@@ -312,13 +340,32 @@ impl<'a> Symbols<'a> {
     /// The place that `sum` means, if it is one.
     pub fn place(&self, sum: &Sum) -> Option<Place> {
         let (Some((id, None)), None) = (sum.plus, sum.minus) else { return None };
+        let place = self.label(id)?;
+        Some(Place { offset: place.offset.wrapping_add_signed(sum.constant), ..place })
+    }
+
+    /// The place of a label, or of an alias of one.
+    pub fn label(&self, id: SymbolId) -> Option<Place> {
         match self.all[id.0].definition {
-            Definition::Label(place) => {
-                Some(Place { offset: place.offset.wrapping_add_signed(sum.constant), ..place })
+            Definition::Label(place) => Some(place),
+            Definition::Value(Sum { constant, plus: Some((base, None)), minus: None }) => {
+                match self.all[base.0].definition {
+                    Definition::Label(place) => {
+                        Some(Place { offset: place.offset.wrapping_add_signed(constant), ..place })
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         }
     }
+}
+
+/// SGPRs that assemblers add to `.amdhsa_next_free_sgpr` of a kernel that says whether it uses VCC and, where there
+/// are directives for it, FLAT_SCRATCH and XNACK_MASK.
+pub(crate) fn assumed_extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
+    let flat_scratch = flat_scratch || !target.has_flat_scratch();
+    extra_sgprs(target, vcc, flat_scratch, target.has(Features::XNACK)) as u32
 }
 
 /// SGPRs beyond the numbered ones. `.amdhsa_reserve_xnack_mask` decides about XNACK, whatever the target's

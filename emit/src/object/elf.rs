@@ -51,6 +51,10 @@ pub struct Section {
     pub data: Vec<u8>,
     /// Size of a `SHT_NOBITS` section.
     pub nobits_size: u64,
+    /// Size in bytes of the units that may be merged (`SHF_MERGE`), else 0.
+    pub entry_size: u64,
+    /// The section that this one stays with (`SHF_LINK_ORDER`).
+    pub link: Option<SectionId>,
     /// Relocations in the order of their offsets.
     pub relocations: Vec<Relocation>,
 }
@@ -65,6 +69,8 @@ impl Section {
             align: 1,
             data: Vec::new(),
             nobits_size: 0,
+            entry_size: 0,
+            link: None,
             relocations: Vec::new(),
         }
     }
@@ -103,6 +109,8 @@ pub enum Place {
     Defined(SectionId, u64),
     /// The section itself.
     Section(SectionId),
+    /// In this section group, which it names.
+    Group(usize),
     /// Nowhere: the symbol is this number.
     Absolute(u64),
     /// Where the linker puts it, with this alignment.
@@ -128,6 +136,17 @@ pub struct ElfSymbol {
     pub visibility: elf::SymbolVisibility,
 }
 
+/// Sections that the linker keeps or drops together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The symbol that names it.
+    pub signature: ElfSymbolId,
+    /// Of all objects' groups of this name, one is kept.
+    pub comdat: bool,
+    /// Its sections, in the order of the file; their relocations belong to it too.
+    pub members: Vec<SectionId>,
+}
+
 /// `ELFOSABI_AMDGPU_HSA`.
 const OS_ABI_HSA: u8 = 64;
 
@@ -142,6 +161,8 @@ pub struct Image {
     pub flags: u32,
     /// Sections in the order of the file.
     pub sections: Vec<Section>,
+    /// Section groups; none is empty, and no section is in two.
+    pub groups: Vec<Group>,
     /// Symbols, in any order.
     pub symbols: Vec<ElfSymbol>,
 }
@@ -185,8 +206,8 @@ impl Image {
     /// The object's bytes.
     pub fn write(&self) -> Result<Vec<u8>> {
         let fail = |e: object::write::Error| Diagnostic::defect(format!("cannot write the object: {e}"));
-        // The indices from 0xff00 on are reserved; relocation and string sections come on top of these.
-        if self.sections.len() > 0x7000 {
+        // The indices from 0xff00 on are reserved; string sections come on top of these.
+        if 2 * self.sections.len() + self.groups.len() > 0xe000 {
             return Err(Diagnostic::limit(format!("{} sections do not fit one object", self.sections.len())));
         }
         let mut bytes = Vec::new();
@@ -200,7 +221,20 @@ impl Image {
         let mut names = Vec::with_capacity(self.sections.len());
         let mut indices = Vec::with_capacity(self.sections.len());
         let mut offsets = Vec::with_capacity(self.sections.len());
-        for (section, rela_name) in self.sections.iter().zip(&rela_names) {
+        // A group stands before its first section.
+        let mut group_of = vec![None; self.sections.len()];
+        for (number, group) in self.groups.iter().enumerate() {
+            group.members.iter().for_each(|member| group_of[member.0] = Some(number));
+        }
+        let opened = |id: usize| group_of[id].filter(|&group| self.groups[group].members[0].0 == id);
+        let group_name = (!self.groups.is_empty()).then(|| writer.add_section_name(b".group"));
+        let mut group_places = vec![(SectionIndex(0), 0); self.groups.len()];
+        for (id, (section, rela_name)) in self.sections.iter().zip(&rela_names).enumerate() {
+            if let Some(group) = opened(id) {
+                let words = self.groups[group].members.iter();
+                let words = words.map(|m| 1 + usize::from(!self.sections[m.0].relocations.is_empty())).sum();
+                group_places[group] = (writer.reserve_section_index(), writer.reserve_comdat(words));
+            }
             indices.push(writer.reserve_section_index());
             let name = writer.add_section_name(section.name.as_bytes());
             let rela = (!section.relocations.is_empty()).then(|| {
@@ -250,13 +284,22 @@ impl Image {
             e_flags: elf::FileFlags(self.flags),
         };
         writer.write_file_header(&header).map_err(fail)?;
-        for (section, &offset) in self.sections.iter().zip(&offsets) {
+        for (id, (section, &offset)) in self.sections.iter().zip(&offsets).enumerate() {
+            if let Some(group) = opened(id) {
+                writer.pad_until(group_places[group].1);
+                writer.write(&self.group_words(group, &indices));
+            }
             writer.pad_until(offset);
             writer.write(&self.contents(section)?);
         }
         writer.write_null_symbol();
         for &i in &order {
-            writer.write_symbol(&self.symbol(i, &indices, writer.string_offset(symbol_names[i])));
+            writer.write_symbol(&self.symbol(
+                i,
+                &indices,
+                &group_places,
+                writer.string_offset(symbol_names[i]),
+            ));
         }
         writer.write_strtab();
         writer.write_shstrtab();
@@ -281,26 +324,47 @@ impl Image {
         // Section headers in the order of their indices.
         writer.write_null_section_header();
         for (i, section) in self.sections.iter().enumerate() {
+            if let (Some(group), Some(name)) = (opened(i), group_name) {
+                let signature = self.groups[group].signature;
+                writer.write_section_header(&SectionHeader {
+                    sh_name: writer.section_name_offset(Some(name)),
+                    sh_type: elf::SHT_GROUP,
+                    sh_offset: group_places[group].1,
+                    sh_size: self.group_words(group, &indices).len() as u64,
+                    sh_link: symtab.0,
+                    sh_info: symbol_index.get(signature.0).map_or(0, |index| index.0),
+                    sh_addralign: 4,
+                    sh_entsize: 4,
+                    ..SectionHeader::default()
+                });
+            }
             let (name, rela) = names[i];
+            let grouped = if group_of[i].is_some() { elf::SHF_GROUP } else { elf::SectionFlags(0) };
             writer.write_section_header(&SectionHeader {
                 sh_name: writer.section_name_offset(Some(name)),
                 sh_type: section.kind,
-                sh_flags: section.flags,
+                sh_flags: section.flags | grouped,
                 sh_offset: offsets[i],
                 sh_size: section.size(),
+                sh_link: section.link.and_then(|link| indices.get(link.0)).map_or(0, |index| index.0),
                 sh_addralign: section.align,
+                sh_entsize: section.entry_size,
                 ..SectionHeader::default()
             });
             if let Some(rela) = rela {
-                let count = section.relocations.len();
-                writer.write_relocation_section_header(
-                    rela,
-                    indices[i],
-                    symtab,
-                    rela_offsets[i],
-                    count,
-                    explicit,
-                );
+                let entry_size: u64 = if explicit { 24 } else { 16 };
+                writer.write_section_header(&SectionHeader {
+                    sh_name: writer.section_name_offset(Some(rela)),
+                    sh_type: if explicit { elf::SHT_RELA } else { elf::SHT_REL },
+                    sh_flags: elf::SHF_INFO_LINK | grouped,
+                    sh_offset: rela_offsets[i],
+                    sh_size: section.relocations.len() as u64 * entry_size,
+                    sh_link: symtab.0,
+                    sh_info: indices[i].0,
+                    sh_addralign: 8,
+                    sh_entsize: entry_size,
+                    ..SectionHeader::default()
+                });
             }
         }
         writer.write_symtab_section_header(locals);
@@ -309,13 +373,27 @@ impl Image {
         Ok(bytes)
     }
 
-    fn symbol(&self, i: usize, indices: &[SectionIndex], name: u32) -> Sym {
+    /// The contents of a group's section: its flags and the numbers of its sections, each followed by that of its
+    /// relocations.
+    fn group_words(&self, group: usize, indices: &[SectionIndex]) -> Vec<u8> {
+        let group = &self.groups[group];
+        let flags = if group.comdat { elf::GRP_COMDAT.0 } else { 0 };
+        let members = group.members.iter().flat_map(|member| {
+            let index = indices[member.0].0;
+            let relocated = !self.sections[member.0].relocations.is_empty();
+            std::iter::once(index).chain(relocated.then_some(index + 1))
+        });
+        std::iter::once(flags).chain(members).flat_map(u32::to_le_bytes).collect()
+    }
+
+    fn symbol(&self, i: usize, indices: &[SectionIndex], groups: &[(SectionIndex, u64)], name: u32) -> Sym {
         let symbol = &self.symbols[i];
         let mut reserved = elf::SHN_UNDEF;
         let (section, value) = match symbol.place {
             Place::Undefined => (None, 0),
             Place::Defined(section, offset) => (Some(indices[section.0].0), offset),
             Place::Section(section) => (Some(indices[section.0].0), 0),
+            Place::Group(group) => (Some(groups[group].0.0), 0),
             Place::Absolute(value) => {
                 reserved = elf::SHN_ABS;
                 (None, value)

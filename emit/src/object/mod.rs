@@ -30,7 +30,7 @@ use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES};
 use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::metadata::KernelMeta;
 use mir::abi::{Metadata, metadata, metadata_v2};
-use mir::ir::{Linkage, Module, SymbolRef, Visibility};
+use mir::ir::{AddrSpace, Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
@@ -220,7 +220,8 @@ impl<'a> Builder<'a> {
             });
         }
         // The loader finds kernels by their descriptors; the code's symbol must not be preempted. Without descriptors that is the one to find.
-        let protected = source.is_kernel() && has_descriptors(self.target);
+        let protected =
+            source.is_kernel() && source.visibility == Visibility::Default && has_descriptors(self.target);
         let visibility = if protected { raw::STV_PROTECTED } else { visibility(source.visibility) };
         let size = (header.len() + function.code.len()) as u64;
         let kind = if header.is_empty() { raw::STT_FUNC } else { raw::SymbolType(STT_HSA_KERNEL) };
@@ -288,8 +289,11 @@ impl<'a> Builder<'a> {
     fn resolve_pending(&mut self) -> Result<()> {
         for pending in std::mem::take(&mut self.pending) {
             let (symbol, addend) = match self.defined.get(&pending.symbol).copied() {
-                Some((_, _, Some(symbol))) => (symbol, pending.addend),
-                Some((section, offset, None)) => {
+                // A symbol that no other object sees is its section and an offset, as assemblers write it.
+                Some((_, _, Some(symbol))) if self.image.symbols[symbol.0].binding != raw::STB_LOCAL => {
+                    (symbol, pending.addend)
+                }
+                Some((section, offset, _)) => {
                     (self.section_symbol(section), pending.addend.wrapping_add_unsigned(offset))
                 }
                 None => (self.undefined_symbol(pending.symbol)?, pending.addend),
@@ -321,17 +325,7 @@ impl<'a> Builder<'a> {
         if let Some(&id) = self.undefined.get(&symbol) {
             return Ok(id);
         }
-        let (linkage, visible) = match symbol {
-            SymbolRef::Func(f) => (self.module.functions[f].linkage, self.module.functions[f].visibility),
-            SymbolRef::Global(g) => {
-                let global = &self.module.globals[g];
-                if global.space == mir::ir::AddrSpace::LOCAL || global.space == mir::ir::AddrSpace::REGION {
-                    let message = format!("address of LDS variable {} in memory or code", global.name);
-                    return Err(Diagnostic::unsupported(message));
-                }
-                (global.linkage, global.visibility)
-            }
-        };
+        let (linkage, visible) = undefined(self.module, symbol)?;
         let name = self.module.symbol_name(symbol).to_owned();
         if matches!(linkage, Linkage::Internal | Linkage::Private) {
             return Err(Diagnostic::defect(format!("local symbol {name} is used and was not emitted")));
@@ -442,6 +436,21 @@ pub(crate) fn code_reloc(kind: RelocKind) -> u32 {
     }
 }
 
+/// Linkage and visibility of `symbol`, which this object refers to and does not define.
+pub(crate) fn undefined(module: &Module, symbol: SymbolRef) -> Result<(Linkage, Visibility)> {
+    match symbol {
+        SymbolRef::Func(f) => Ok((module.functions[f].linkage, module.functions[f].visibility)),
+        SymbolRef::Global(g) => {
+            let global = &module.globals[g];
+            if global.space == AddrSpace::LOCAL || global.space == AddrSpace::REGION {
+                let message = format!("address of LDS variable {} in memory or code", global.name);
+                return Err(Diagnostic::unsupported(message));
+            }
+            Ok((global.linkage, global.visibility))
+        }
+    }
+}
+
 fn binding(linkage: Linkage) -> raw::SymbolBind {
     match linkage {
         Linkage::External | Linkage::AvailableExternally | Linkage::Appending => raw::STB_GLOBAL,
@@ -467,7 +476,7 @@ fn visibility(visibility: Visibility) -> raw::SymbolVisibility {
 mod tests {
     use super::*;
     use mir::abi::KernelDescriptor;
-    use mir::ir::{self, AddrSpace, CallConv, GlobalData, Initializer, InitializerRelocation, Type};
+    use mir::ir::{self, CallConv, GlobalData, Initializer, InitializerRelocation, Type};
     use mir::machine::{self, EntryValue, Resources};
     use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
     use std::process::Command;

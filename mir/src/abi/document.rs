@@ -293,7 +293,7 @@ fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
                     out.push_str(&" ".repeat(indent));
                 }
                 let start = out.len();
-                write_scalar(out, key);
+                write_scalar(out, key, rows);
                 out.push(':');
                 match value {
                     Document::Map(inner) if !inner.is_empty() => {
@@ -310,7 +310,7 @@ fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
                         // Values stand in one column.
                         let width = out.len() - start;
                         out.push_str(&" ".repeat(17usize.saturating_sub(width).max(1)));
-                        write_scalar(out, value);
+                        write_scalar(out, value, rows);
                         out.push('\n');
                     }
                 }
@@ -326,20 +326,20 @@ fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
                     Document::Map(inner) if !inner.is_empty() => write_node(out, item, indent + 2, rows),
                     Document::List(inner) if !inner.is_empty() => write_node(out, item, indent + 2, rows),
                     _ => {
-                        write_scalar(out, item);
+                        write_scalar(out, item, rows);
                         out.push('\n');
                     }
                 }
             }
         }
         _ => {
-            write_scalar(out, node);
+            write_scalar(out, node, rows);
             out.push('\n');
         }
     }
 }
 
-fn write_scalar(out: &mut String, node: &Document) {
+fn write_scalar(out: &mut String, node: &Document, rows: bool) {
     use fmt::Write;
     let _ = match node {
         Document::Null => write!(out, "null"),
@@ -347,14 +347,14 @@ fn write_scalar(out: &mut String, node: &Document) {
         Document::Int(value) => write!(out, "{value}"),
         Document::Float(value) => write!(out, "{value:?}"),
         Document::Text(text) => {
-            write_text(out, text);
+            write_text(out, text, !rows);
             Ok(())
         }
         Document::List(items) if are_numbers(items) => {
             out.push_str("[ ");
             for (i, item) in items.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
-                write_scalar(out, item);
+                write_scalar(out, item, rows);
             }
             write!(out, " ]")
         }
@@ -364,7 +364,7 @@ fn write_scalar(out: &mut String, node: &Document) {
 }
 
 /// Plain where no reader can take it for something else, else quoted.
-fn write_text(out: &mut String, text: &str) {
+fn write_text(out: &mut String, text: &str, tag_booleans: bool) {
     use fmt::Write;
     let plain_char =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-' | '+' | '/' | '(' | ')');
@@ -378,8 +378,12 @@ fn write_text(out: &mut String, text: &str) {
         out.push_str(text);
         return;
     }
-    // LLVM's reader takes quoted numbers for numbers.
-    if !text.is_empty() && (text.parse::<f64>().is_ok() || Document::from_plain(text).as_text().is_none()) {
+    // LLVM's reader takes quoted numbers for numbers, and up to version 16 quoted `y` and its kin for booleans, except in
+    // V2, whose fields have types.
+    let boolean =
+        tag_booleans && ["y", "n", "yes", "no", "on", "off"].contains(&text.to_ascii_lowercase().as_str());
+    let mistaken = boolean || text.parse::<f64>().is_ok() || Document::from_plain(text).as_text().is_none();
+    if !text.is_empty() && mistaken {
         out.push_str("!str ");
     }
     if !text.chars().any(char::is_control) {
@@ -471,7 +475,8 @@ mod tests {
     #[test]
     fn ambiguous_strings_are_quoted() {
         let cases = [
-            ("no", "'no'"),
+            ("no", "!str 'no'"),
+            ("Y", "!str 'Y'"),
             ("a'b c", "'a''b c'"),
             ("12", "!str '12'"),
             ("", "''"),
@@ -480,7 +485,7 @@ mod tests {
         ];
         for (text, want) in cases {
             let mut out = String::new();
-            write_text(&mut out, text);
+            write_text(&mut out, text, true);
             assert_eq!(out, want);
             assert_eq!(Document::from_yaml(&out), Ok(Document::Text(text.to_owned())));
         }

@@ -83,11 +83,10 @@ impl<N: Names> fmt::Display for DisplayInst<'_, N> {
 fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'static str {
     let short = info.code(generation).is_some();
     let long = info.vop3_code(generation).is_some();
-    // No operand, no doubt.
-    if info.operands.is_empty() {
-        return "";
-    }
     match (info.format, encoding) {
+        // Without operands the mnemonic alone is the short encoding. LLVM prints it for the others too, and reads
+        // back other bytes.
+        (_, Encoding::E32) if info.operands.is_empty() => "",
         (format, Encoding::E32) if long && format.has_short_encoding() => "_e32",
         (format, Encoding::E64) if short && format.has_short_encoding() => "_e64",
         // LLVM leaves it out here.
