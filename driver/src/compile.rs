@@ -211,7 +211,7 @@ fn run_passes(
     if let Some(observer) = observer {
         observer.finished(&finals);
     }
-    output.metadata = options.metadata.then(|| emit::module_metadata(&module, &finals, &target));
+    output.metadata = options.metadata.then(|| emit::module_metadata(&module, &finals, &target).cloned());
     output.bytes = runner
         .program_passes(clamp(&passes, of_functions..PASSES.len()), &module, &mut finals, &mut output)
         .map_err(one)?;

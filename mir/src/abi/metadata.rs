@@ -200,6 +200,14 @@ impl Metadata {
     }
 }
 
+impl Metadata<&KernelMeta> {
+    /// The same with kernels of its own.
+    pub fn cloned(self) -> Metadata {
+        let Self { kernels, printf, target, version } = self;
+        Metadata { kernels: kernels.into_iter().cloned().collect(), printf, target, version }
+    }
+}
+
 impl<K> Metadata<K> {
     /// What `module` and `target` say beside what is known of `kernels`.
     pub fn of_kernels(module: &ir::Module, kernels: Vec<K>, target: &Target) -> Self {
