@@ -439,3 +439,20 @@ fn pal_metadata_survives_as_text() {
         assert_eq!(again.pal_metadata, module.pal_metadata);
     }
 }
+
+/// Ids of other systems say nothing of settings, so the disassembly does.
+#[test]
+fn disassembly_says_which_setting_is_off() {
+    let listing = |triple: &str, attribute: &str| {
+        let attributes = vec![attribute.to_owned()];
+        let bytes = compiled(STORE, &CompileOptions { attributes, ..options(triple, "gfx900") }).bytes;
+        emit::disassemble(&bytes).expect("an object")
+    };
+    let note = "// cannot be written: that xnack is off; assemble with -mattr=-xnack\n";
+    for triple in ["amdgcn-mesa-mesa3d", "amdgcn--", "amdgcn--amdpal"] {
+        assert!(listing(triple, "-xnack").contains(note), "{triple}");
+        assert!(!listing(triple, "+xnack").contains("cannot be written"), "{triple}");
+        assert!(!listing(triple, "").contains("cannot be written"), "{triple}");
+    }
+    assert!(!listing("amdgcn-amd-amdhsa", "-xnack").contains("cannot be written"));
+}

@@ -285,8 +285,15 @@ define amdgpu_kernel void @k(ptr addrspace(1) %o, ptr addrspace(4) %i, ptr addrs
     }
     let constant = "define amdgpu_kernel void @k(ptr addrspace(4) %p) {\n  store i32 1, ptr addrspace(4) %p\n  ret void\n}\n";
     assert!(refusal(constant, "gfx900").contains("store to address space 4"));
+    // GFX6 has no generic accesses: what a pointer leads to must be global memory.
     let generic = "define void @k(ptr %p) {\n  store i32 1, ptr %p\n  ret void\n}\n";
-    assert!(refusal(generic, "gfx600").contains("generic address space on gfx600"));
+    let code = text(generic, HSA, "gfx600", &[]);
+    assert!(code.contains("buffer_store_dword") && code.contains("addr64"), "{code}");
+    let local = "@l = internal addrspace(3) global i32 poison\ndefine void @m() {\n  call void @k(ptr addrspacecast (ptr addrspace(3) @l to ptr))\n  ret void\n}\n";
+    assert!(
+        refusal(&format!("{generic}{local}"), "gfx600")
+            .contains("a generic pointer on gfx600, where m makes them")
+    );
     let buffer = "define amdgpu_kernel void @k(ptr addrspace(7) %p) {\n  store i32 1, ptr addrspace(7) %p\n  ret void\n}\n";
     assert!(refusal(buffer, "gfx900").contains("buffer pointer"));
     let scope = "define void @k(ptr %p) {\n  store atomic i32 1, ptr %p syncscope(\"street\") release, align 4\n  ret void\n}\n";

@@ -1,10 +1,12 @@
 //! The form for sources: each part between two comments.
 //!
-//!     (empty line)
-//!     # __CLANG_OFFLOAD_BUNDLE____START__ TARGET
-//!     ...
-//!     (empty line)
-//!     # __CLANG_OFFLOAD_BUNDLE____END__ TARGET
+//! ```text
+//! (empty line)
+//! # __CLANG_OFFLOAD_BUNDLE____START__ TARGET
+//! ...
+//! (empty line)
+//! # __CLANG_OFFLOAD_BUNDLE____END__ TARGET
+//! ```
 //!
 //! The comment begins as in the part's language ([`comment`]).
 

@@ -51,15 +51,14 @@ pub fn disassemble(bytes: &[u8]) -> Result<String> {
     }
     let mut out = format!("// {}\n", program.target);
     write_target(&mut out, &program.target);
-    // Target ids of other systems have no settings.
-    for (feature, name) in [(Features::XNACK, "xnack"), (Features::SRAM_ECC, "sramecc")] {
-        let state = targets.exact.has(feature);
-        if program.target.os != Os::AmdHsa && state != targets.parsing.has(feature) {
-            let sign = if state { '+' } else { '-' };
-            let _ = writeln!(
-                out,
-                "// cannot be written: the setting of {name}; assemble with -mattr={sign}{name}"
-            );
+    // Target ids of other systems have no settings, and code may run with either unless an option says otherwise.
+    for (supported, enabled, name) in [
+        (Features::XNACK_SUPPORTED, Features::XNACK, "xnack"),
+        (Features::SRAM_ECC_SUPPORTED, Features::SRAM_ECC, "sramecc"),
+    ] {
+        let target = &program.target;
+        if target.os != Os::AmdHsa && target.has(supported) && !target.has(enabled) {
+            let _ = writeln!(out, "// cannot be written: that {name} is off; assemble with -mattr=-{name}");
         }
     }
     for (index, (section, body)) in program.sections.iter().zip(bodies).enumerate() {

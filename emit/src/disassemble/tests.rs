@@ -67,7 +67,7 @@ fn what_no_text_means_keeps_its_bytes() {
 #[test]
 fn data_has_symbols_and_addresses() {
     let source = ".section .data.a,\"aw\",@progbits\n.p2align 4\n.globl d\n.hidden d\n.type d,@object\n.size d, 24\nd: .quad e+8\n\
-                  .long 5\n.weak w\n.quad w@rel64-4\n.bss\ne: .zero 100\n.comm c, 16, 3\n.amdgpu_lds l, 64, 16\nn = 77\n.globl n\n.text\ns_endpgm\n";
+                  .long 5\n.weak w\n.quad w@rel64-4\n.bss\ne: .zero 100\n.comm c, 16, 3\n.globl l\n.amdgpu_lds l, 64, 16\nn = 77\n.globl n\n.text\ns_endpgm\n";
     let text = round_trip(source, &target("gfx803", 6));
     for part in [
         ".section .data.a,\"aw\",@progbits\n\t.p2align 4\n",
