@@ -133,7 +133,7 @@ pub fn legalize(module: &mut Module, target: &Target, settings: &CodegenOptions)
         ..CompileOptions::default()
     };
     let cx = ModuleContext { options: &options, target, settings };
-    let begin = crate::pass::position(PASSES, "lower-variadics");
+    let begin = crate::pass::position(PASSES, "lower-printf");
     let end = crate::pass::position(PASSES, "uniformity");
     let mut output = Output::default();
     let done = Runner { cx, observer: None }.ir_passes(begin..end, module, &mut output);

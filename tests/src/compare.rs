@@ -284,7 +284,7 @@ pub fn both_objects(
     let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let object = |compiler: Compiler| {
         let object = out.join(format!("{stem}-{}.o", compiler.name()));
-        measure::compile(compiler, gcnc, bitcode, &object, level).map_err(|error| {
+        measure::compile(compiler, gcnc, bitcode, &object, "gfx900".into(), level).map_err(|error| {
             let line = error.lines().next().unwrap_or_default().to_owned();
             format!("{} refuses the module: {line}", compiler.name())
         })?;

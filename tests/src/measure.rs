@@ -1,6 +1,6 @@
 //! Numbers about what a compiler wrote, read from the object alone, so that gcnc and llc are measured alike.
 
-use crate::toolchain;
+use crate::toolchain::{self, Machine};
 use mir::target::Target;
 use std::path::Path;
 use std::process::Command;
@@ -25,21 +25,23 @@ impl Compiler {
     }
 }
 
-/// Compiles `bitcode` for gfx900 with the whole command and returns its wall time.
+/// Compiles `bitcode` for `machine` with the whole command and returns its wall time.
 pub fn compile(
     compiler: Compiler,
     gcnc: &Path,
     bitcode: &Path,
     object: &Path,
+    machine: Machine<'_>,
     level: u8,
 ) -> Result<Duration, String> {
     let start = Instant::now();
     match compiler {
-        Compiler::Llc => toolchain::llc(bitcode, object, "gfx900", level)?,
+        Compiler::Llc => toolchain::llc(bitcode, object, machine, level)?,
         Compiler::Gcnc => {
             let mut command = Command::new(gcnc);
             command
-                .args(["-mcpu=gfx900", "-filetype=obj", "--amdhsa-code-object-version=3"])
+                .args(["-filetype=obj", "--amdhsa-code-object-version=3"])
+                .args(machine.flags())
                 .arg(format!("-O{level}"))
                 .arg(bitcode)
                 .arg("-o")

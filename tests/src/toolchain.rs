@@ -36,13 +36,41 @@ pub fn clang(source: &Path, bitcode: &Path, cpu: &str, level: u8, extra: &[&str]
     run(&mut command).map(drop)
 }
 
+/// What code is compiled for.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Processor.
+    pub cpu: &'a str,
+    /// Features in the form of `-mattr`; may be empty.
+    pub features: &'a str,
+}
+
+impl<'a> From<&'a str> for Machine<'a> {
+    fn from(cpu: &'a str) -> Self {
+        Self { cpu, features: "" }
+    }
+}
+
+impl Machine<'_> {
+    /// The flags of gcnc and llc.
+    pub fn flags(self) -> impl Iterator<Item = String> {
+        let features = (!self.features.is_empty()).then(|| format!("-mattr={}", self.features));
+        std::iter::once(format!("-mcpu={}", self.cpu)).chain(features)
+    }
+}
+
 /// Compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22
 /// writes.
-pub fn llc(bitcode: &Path, object: &Path, cpu: &str, level: u8) -> Result<(), String> {
+pub fn llc<'a>(
+    bitcode: &Path,
+    object: &Path,
+    machine: impl Into<Machine<'a>>,
+    level: u8,
+) -> Result<(), String> {
     let mut command = Command::new("llc-22");
     command
         .args(["-mtriple=amdgcn-amd-amdhsa", "-filetype=obj", "--amdhsa-code-object-version=4"])
-        .arg(format!("-mcpu={cpu}"))
+        .args(machine.into().flags())
         .arg(format!("-O{level}"))
         .arg(bitcode)
         .arg("-o")
@@ -57,8 +85,11 @@ pub fn link(object: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(&shared).map_err(|error| format!("{}: {error}", shared.display()))
 }
 
-/// Disassembles `object` and returns the lines that the disassembler could not make sense of.
+/// Disassembles `object` and returns the lines that the disassembler could not make sense of. LLVM has none for GFX6 and GFX7.
 pub fn unknown_instructions(object: &Path, cpu: &str) -> Result<Vec<String>, String> {
+    if cpu.starts_with("gfx6") || cpu.starts_with("gfx7") {
+        return Ok(Vec::new());
+    }
     let mut command = Command::new("llvm-objdump-22");
     command.args(["-d", "--triple=amdgcn-amd-amdhsa", &format!("--mcpu={cpu}")]).arg(object);
     let text = run(&mut command)?;

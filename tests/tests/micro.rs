@@ -270,7 +270,7 @@ fn check(level: u8) {
             .expect("clang accepts the kernels");
         let object = |compiler: Compiler| {
             let object = path(&format!("-{}.o", compiler.name()));
-            gcnc_tests::measure::compile(compiler, &gcnc, &path(".bc"), &object, level)?;
+            gcnc_tests::measure::compile(compiler, &gcnc, &path(".bc"), &object, "gfx900".into(), level)?;
             CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())
         };
         let theirs = object(Compiler::Llc).expect("llc compiles the kernels");

@@ -6,14 +6,20 @@ use comfy_table::{CellAlignment, Table, presets};
 use gcnc_tests::examples::{EXAMPLES, Example};
 use gcnc_tests::gpu::{Gpu, Launch};
 use gcnc_tests::measure::{self, Compiler, KernelFacts};
-use gcnc_tests::toolchain;
+use gcnc_tests::toolchain::{self, Machine};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Compiles the examples for gfx900, runs them on the simulator and compares with the CPU and with llc-22.
+/// Compiles the examples, runs them on the simulator and compares with the CPU and with llc-22.
 #[derive(Parser)]
 struct Args {
+    /// Processor.
+    #[arg(long, default_value = "gfx900")]
+    mcpu: String,
+    /// Features, as for gcnc and llc.
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    mattr: String,
     /// Only examples whose name contains this.
     #[arg(default_value = "")]
     filter: String,
@@ -54,7 +60,8 @@ fn run(args: &Args) -> Result<bool, String> {
         .par_iter()
         .map(|&example| {
             let side = |compiler: Compiler, clang_level, level| {
-                build_and_run(example, folder.path(), &gcnc, compiler, clang_level, level)
+                let target = Machine { cpu: &args.mcpu, features: &args.mattr };
+                build_and_run(example, folder.path(), &gcnc, target, compiler, [clang_level, level])
             };
             Row {
                 example,
@@ -66,8 +73,8 @@ fn run(args: &Args) -> Result<bool, String> {
         .collect();
     println!("{}", table(&rows));
     println!(
-        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for gfx900; \"executed\" counts wave instructions.",
-        args.level
+        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for {1}{2}; \"executed\" counts wave instructions.",
+        args.level, args.mcpu, args.mattr
     );
     let mut good = true;
     for row in &rows {
@@ -105,16 +112,16 @@ fn build_and_run(
     example: Example,
     folder: &Path,
     gcnc: &Path,
+    machine: Machine<'_>,
     compiler: Compiler,
-    clang_level: u8,
-    level: u8,
+    [clang_level, level]: [u8; 2],
 ) -> Result<Side, String> {
     let stem = format!("{}-{}-O{clang_level}", example.name, compiler.name());
     let bitcode: PathBuf = folder.join(&stem).with_extension("bc");
     let object = bitcode.with_extension("o");
     let source = toolchain::examples_folder().join(example.name).with_extension("cl");
-    toolchain::clang(&source, &bitcode, "gfx900", clang_level, &[])?;
-    let compile_time = measure::compile(compiler, gcnc, &bitcode, &object, level)?;
+    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, &[])?;
+    let compile_time = measure::compile(compiler, gcnc, &bitcode, &object, machine, level)?;
     let shared = toolchain::link(&object)?;
     let mut gpu = Gpu::new(&shared)?;
     let result = (example.run)(&mut gpu);
@@ -122,7 +129,7 @@ fn build_and_run(
         kernels: measure::kernels(&shared)?,
         launches: gpu.launches,
         compile_time,
-        unknown_instructions: toolchain::unknown_instructions(&object, "gfx900")?,
+        unknown_instructions: toolchain::unknown_instructions(&object, machine.cpu)?,
         result,
     })
 }
