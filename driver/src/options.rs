@@ -364,25 +364,35 @@ const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
 const NAMED_SYSTEMS: [(&str, Os); 3] =
     [("amdhsa", Os::AmdHsa), ("amdpal", Os::AmdPal), ("mesa3d", Os::Mesa3d)];
 
-/// The OS and the vendor of an `amdgcn` triple. As LLVM does when it normalises a triple, a part is found by its name
-/// wherever it stands, which is why the parts are parsed one by one; systems without conventions of their own
-/// count as none.
+/// The system that a part of a triple names.
+fn system_called(part: &str) -> Option<Os> {
+    match part.parse() {
+        Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
+        _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
+    }
+}
+
+/// The OS and the vendor of an `amdgcn` triple. As LLVM does when it normalises a triple, a part counts first in its own place and
+/// is then found by its name wherever it stands, which is why the parts are parsed one by one; systems without conventions of
+/// their own count as none. `mesa3d` is a vendor only where another part is the system.
 fn system(triple: &str) -> Result<(Os, Vendor)> {
     let mut parts = triple.split('-');
     if parts.next().map(str::parse) != Some(Ok(Architecture::AmdGcn)) {
         return Err(Diagnostic::malformed(format!("target triple `{triple}` is not for amdgcn")));
     }
-    let (mut os, mut vendor) = (None, Vendor::Unknown);
+    let in_place = parts.clone().nth(1).and_then(system_called);
+    let mut vendor = match parts.clone().next() {
+        Some("mesa3d") if in_place.is_some() => Vendor::Mesa3d,
+        _ => Vendor::Unknown,
+    };
+    let mut os = in_place;
     for part in parts {
         match part {
             "amd" => vendor = Vendor::Amd,
             "mesa" => vendor = Vendor::Mesa,
             _ => {}
         }
-        os = os.or(match part.parse() {
-            Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
-            _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
-        });
+        os = os.or_else(|| system_called(part));
     }
     Ok((os.unwrap_or(Os::Unknown), vendor))
 }
@@ -454,6 +464,15 @@ mod tests {
             [os("amdgcn-amd-amdpal"), os("amdgcn-mesa-mesa3d"), os("r600")],
             [Some(Os::AmdPal), Some(Os::Mesa3d), None]
         );
+        // The place decides where a name is both a vendor and a system.
+        for (triple, vendor) in [
+            ("amdgcn-mesa3d-mesa3d", Vendor::Mesa3d),
+            ("amdgcn-mesa3d", Vendor::Unknown),
+            ("amdgcn-amd-mesa3d", Vendor::Amd),
+        ] {
+            assert_eq!(system(triple).ok(), Some((Os::Mesa3d, vendor)), "{triple}");
+        }
+        assert_eq!(os("amdgcn-mesa3d-amdpal"), Some(Os::AmdPal));
         let options = CompileOptions { march: Some("amdgcn".into()), ..Default::default() };
         assert_eq!(options.target("x86_64-pc-linux-gnu", None).map(|t| t.os), Ok(Os::Unknown));
         assert_eq!(options.target("", None).map(|t| t.processor.name), Ok("generic"));

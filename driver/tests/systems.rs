@@ -315,6 +315,7 @@ fn ids_of_other_systems_have_the_vendor_of_the_triple() {
         ("amdgcn--amdpal", "amdgcn-unknown-amdpal--gfx900"),
         ("amdgcn-amd-amdpal", "amdgcn-amd-amdpal--gfx900"),
         ("amdgcn-mesa-mesa3d", "amdgcn-mesa-mesa3d--gfx900"),
+        ("amdgcn-mesa3d-mesa3d", "amdgcn-mesa3d-mesa3d--gfx900"),
         ("amdgcn--", "amdgcn-unknown-unknown--gfx900"),
     ] {
         let bytes = compiled(EMPTY, &options(triple, "gfx900")).bytes;

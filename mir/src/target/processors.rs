@@ -382,6 +382,8 @@ pub enum Vendor {
     Amd,
     /// Mesa.
     Mesa,
+    /// Mesa, as the usage guide calls it on its own system.
+    Mesa3d,
 }
 
 impl Vendor {
@@ -391,6 +393,7 @@ impl Vendor {
             Self::Unknown => "unknown",
             Self::Amd => "amd",
             Self::Mesa => "mesa",
+            Self::Mesa3d => "mesa3d",
         }
     }
 }
