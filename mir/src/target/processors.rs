@@ -398,6 +398,18 @@ impl Vendor {
     }
 }
 
+/// Which happens-before relations a program relies on.
+///
+/// Source: AMDGPU usage guide of LLVM 8, "Memory Model".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum MemoryModel {
+    /// One relation over all address spaces.
+    #[default]
+    Hsa,
+    /// Separate ones for global and local memory: ordering one does not wait for the other.
+    OpenCl,
+}
+
 /// What is compiled for.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
@@ -409,6 +421,8 @@ pub struct Target {
     pub os: Os,
     /// Vendor.
     pub vendor: Vendor,
+    /// Memory model of the source language.
+    pub memory_model: MemoryModel,
     /// Code object version, 2 to 6.
     pub code_object_version: u8,
 }
@@ -421,6 +435,7 @@ impl Target {
             features: processor.features | Features::TRAP_HANDLER,
             os: Os::AmdHsa,
             vendor: Vendor::Amd,
+            memory_model: MemoryModel::Hsa,
             code_object_version: 3,
         }
     }
