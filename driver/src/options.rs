@@ -3,7 +3,7 @@
 use crate::features::FeatureList;
 use mir::abi::call_graph::AssumedWish;
 use mir::ir::{CallConv, Function, Module};
-use mir::target::{Features, OlderName, Os, Processor, Target, Vendor};
+use mir::target::{Features, MemoryModel, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
 use target_lexicon::{Architecture, OperatingSystem};
 
@@ -133,7 +133,7 @@ impl CompileOptions {
     /// `Malformed` for a triple of another architecture, `Unsupported` for an unknown processor, wave size or
     /// version.
     pub fn target(&self, triple: &str, version_flag: Option<u32>) -> Result<Target> {
-        let (os, vendor) = self.system(triple)?;
+        let System { os, vendor, memory_model } = self.system(triple)?;
         let version = match (self.asked_version()?, version_flag) {
             (Some(version), _) => version,
             // The flag counts in hundreds.
@@ -143,7 +143,7 @@ impl CompileOptions {
         if !(2..=6).contains(&version) {
             return Err(Diagnostic::unsupported(format!("code object version {version}")));
         }
-        Ok(Target { vendor, ..self.target_of(os, version, &self.cpu, "")? })
+        Ok(Target { vendor, memory_model, ..self.target_of(os, version, &self.cpu, "")? })
     }
 
     /// The code object version that the command line asks for: by number, or as LLVM did before there was a number, by the feature
@@ -172,7 +172,7 @@ impl CompileOptions {
         }
         let cpu = cpu.unwrap_or(&self.cpu);
         let target = self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))?;
-        Ok(Target { vendor: base.vendor, ..target })
+        Ok(Target { vendor: base.vendor, memory_model: base.memory_model, ..target })
     }
 
     /// `target` with the settings that the functions of `module` agree on, where the command line leaves them
@@ -312,8 +312,8 @@ impl CompileOptions {
         Ok(target)
     }
 
-    /// The operating system and vendor of the triple in force.
-    fn system(&self, triple: &str) -> Result<(Os, Vendor)> {
+    /// What the triple in force says besides the architecture.
+    fn system(&self, triple: &str) -> Result<System> {
         match (self.triple.is_empty(), &self.march) {
             (false, _) => system(&self.triple),
             // The architecture of the command line counts before the triple's.
@@ -364,27 +364,47 @@ const DEFAULT_CODE_OBJECT_VERSION: u8 = 6;
 const NAMED_SYSTEMS: [(&str, Os); 3] =
     [("amdhsa", Os::AmdHsa), ("amdpal", Os::AmdPal), ("mesa3d", Os::Mesa3d)];
 
-/// The OS and the vendor of an `amdgcn` triple. As LLVM does when it normalises a triple, a part is found by its name
-/// wherever it stands, which is why the parts are parsed one by one; systems without conventions of their own
-/// count as none.
-fn system(triple: &str) -> Result<(Os, Vendor)> {
+/// The system that a part of a triple names.
+fn system_called(part: &str) -> Option<Os> {
+    match part.parse() {
+        Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
+        _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
+    }
+}
+
+/// What a triple says besides the architecture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct System {
+    os: Os,
+    vendor: Vendor,
+    memory_model: MemoryModel,
+}
+
+/// OS, vendor and memory model of an `amdgcn` triple; the environment `opencl` tells that the source is OpenCL. As LLVM does when it normalises a triple, a part counts first in its own place and
+/// is then found by its name wherever it stands, which is why the parts are parsed one by one; systems without conventions of
+/// their own count as none. `mesa3d` is a vendor only where another part is the system.
+fn system(triple: &str) -> Result<System> {
     let mut parts = triple.split('-');
     if parts.next().map(str::parse) != Some(Ok(Architecture::AmdGcn)) {
         return Err(Diagnostic::malformed(format!("target triple `{triple}` is not for amdgcn")));
     }
-    let (mut os, mut vendor) = (None, Vendor::Unknown);
+    let in_place = parts.clone().nth(1).and_then(system_called);
+    let mut vendor = match parts.clone().next() {
+        Some("mesa3d") if in_place.is_some() => Vendor::Mesa3d,
+        _ => Vendor::Unknown,
+    };
+    let mut os = in_place;
+    let mut memory_model = MemoryModel::Hsa;
     for part in parts {
         match part {
             "amd" => vendor = Vendor::Amd,
             "mesa" => vendor = Vendor::Mesa,
+            "opencl" => memory_model = MemoryModel::OpenCl,
             _ => {}
         }
-        os = os.or(match part.parse() {
-            Ok(OperatingSystem::AmdHsa) => Some(Os::AmdHsa),
-            _ => NAMED_SYSTEMS.iter().find(|(name, _)| part.starts_with(name)).map(|&(_, os)| os),
-        });
+        os = os.or_else(|| system_called(part));
     }
-    Ok((os.unwrap_or(Os::Unknown), vendor))
+    Ok(System { os: os.unwrap_or(Os::Unknown), vendor, memory_model })
 }
 
 #[cfg(test)]
@@ -435,7 +455,7 @@ mod tests {
 
     #[test]
     fn triples_as_llvm_normalises_them() {
-        let os = |triple: &str| system(triple).ok().map(|(os, _)| os);
+        let os = |triple: &str| system(triple).ok().map(|system| system.os);
         let unknown = [
             "amdgcn",
             "amdgcn-",
@@ -454,6 +474,16 @@ mod tests {
             [os("amdgcn-amd-amdpal"), os("amdgcn-mesa-mesa3d"), os("r600")],
             [Some(Os::AmdPal), Some(Os::Mesa3d), None]
         );
+        // The place decides where a name is both a vendor and a system.
+        for (triple, vendor) in [
+            ("amdgcn-mesa3d-mesa3d", Vendor::Mesa3d),
+            ("amdgcn-mesa3d", Vendor::Unknown),
+            ("amdgcn-amd-mesa3d", Vendor::Amd),
+        ] {
+            let system = system(triple).ok().map(|system| (system.os, system.vendor));
+            assert_eq!(system, Some((Os::Mesa3d, vendor)), "{triple}");
+        }
+        assert_eq!(os("amdgcn-mesa3d-amdpal"), Some(Os::AmdPal));
         let options = CompileOptions { march: Some("amdgcn".into()), ..Default::default() };
         assert_eq!(options.target("x86_64-pc-linux-gnu", None).map(|t| t.os), Ok(Os::Unknown));
         assert_eq!(options.target("", None).map(|t| t.processor.name), Ok("generic"));

@@ -310,11 +310,34 @@ fn global_memory_by_buffers() {
 }
 
 #[test]
+fn the_environment_opencl_keeps_address_spaces_apart() {
+    let ir = "define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(3) %l) {\n  store i32 1, ptr addrspace(3) %l\n  \
+              store atomic i32 2, ptr addrspace(1) %p syncscope(\"workgroup\") release, align 4\n  ret void\n}\n";
+    // What is between the store to LDS and the release; the wait for the arguments is before both.
+    let waits_for_lds = |triple: &str| {
+        let text = text(ir, &options(triple, "gfx900"));
+        let (_, behind) = text.split_once("ds_write_b32").expect("a store to LDS");
+        let (between, _) = behind.split_once("global_store_dword").expect("a release");
+        between.contains("lgkmcnt(0)")
+    };
+    for (triple, waits) in [
+        ("amdgcn-amd-amdhsa", true),
+        ("amdgcn-amd-amdhsa-hcc", true),
+        ("amdgcn-amd-amdhsa-amdgiz", true),
+        ("amdgcn-amd-amdhsa-opencl", false),
+        ("amdgcn--opencl", false),
+    ] {
+        assert_eq!(waits_for_lds(triple), waits, "{triple}");
+    }
+}
+
+#[test]
 fn ids_of_other_systems_have_the_vendor_of_the_triple() {
     for (triple, id) in [
         ("amdgcn--amdpal", "amdgcn-unknown-amdpal--gfx900"),
         ("amdgcn-amd-amdpal", "amdgcn-amd-amdpal--gfx900"),
         ("amdgcn-mesa-mesa3d", "amdgcn-mesa-mesa3d--gfx900"),
+        ("amdgcn-mesa3d-mesa3d", "amdgcn-mesa3d-mesa3d--gfx900"),
         ("amdgcn--", "amdgcn-unknown-unknown--gfx900"),
     ] {
         let bytes = compiled(EMPTY, &options(triple, "gfx900")).bytes;

@@ -219,9 +219,6 @@ static BY_NAME: LazyLock<FxHashMap<&str, (Needs, Directive)>> =
 impl<'a> Assembler<'a, '_> {
     /// Obeys directive `name`, behind which `lexer` stands.
     pub(super) fn directive(&mut self, name: &'a str, lexer: &mut Lexer<'a>, line: u32, at: usize) -> Result {
-        if self.open_kernel.is_some() {
-            return self.directive_of_kernel(name, lexer, line, at);
-        }
         if name.starts_with(".cfi_") {
             self.warn_once(FRAMES, line, at);
             return Ok(());
@@ -316,8 +313,14 @@ impl<'a> Assembler<'a, '_> {
         end(lexer)
     }
 
-    /// A directive inside `.amdhsa_kernel`.
-    fn directive_of_kernel(&mut self, name: &'a str, lexer: &mut Lexer<'a>, line: u32, at: usize) -> Result {
+    /// A line inside `.amdhsa_kernel`, which begins with `name`; only directives of descriptors may stand there.
+    pub(super) fn directive_of_kernel(
+        &mut self,
+        name: &'a str,
+        lexer: &mut Lexer<'a>,
+        line: u32,
+        at: usize,
+    ) -> Result {
         if name == ".end_amdhsa_kernel" {
             end(lexer)?;
             return self.end_kernel(at);

@@ -160,6 +160,140 @@ fn descriptors_of_the_wrong_kind_are_refused() {
 }
 
 #[test]
+fn nothing_but_directives_stands_in_a_descriptor() {
+    let kernel = |line: &str| {
+        format!(
+            " .rodata\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 1\n{line}\n\n // a comment\n \
+             .amdhsa_next_free_sgpr 1\n .end_amdhsa_kernel\n .text\nk:\n s_endpgm\n"
+        )
+    };
+    for line in
+        [" s_nop 0", "label:", " .long 1", " .set a, 1", " a = 1", " .if 1", " .macro m", " .rept 2", "1:"]
+    {
+        let message = refused(&kernel(line), &target("gfx900"));
+        assert!(message.contains("inside .amdhsa_kernel"), "{line}: {message}");
+    }
+    object_of(&kernel(" .amdhsa_ieee_mode 0"), &target("gfx900"));
+}
+
+#[test]
+fn replay_of_descriptors_is_that_of_the_target_id() {
+    let kernel = |id: &str, value: u8| {
+        format!(
+            " .amdgcn_target \"amdgcn-amd-amdhsa--{id}\"\n .rodata\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 1\n \
+             .amdhsa_next_free_sgpr 1\n .amdhsa_reserve_xnack_mask {value}\n .end_amdhsa_kernel\n .text\nk:\n"
+        )
+    };
+    // Each with the value that llvm-mc 22 wants.
+    for (id, value) in
+        [("gfx803", 0), ("gfx801", 1), ("gfx900", 1), ("gfx900:xnack-", 0), ("gfx900:xnack+", 1)]
+    {
+        let target = target(id.split(':').next().unwrap_or_default());
+        object_of(&kernel(id, value), &target);
+        let message = refused(&kernel(id, 1 - value), &target);
+        assert!(message.contains("does not match"), "{id}: {message}");
+    }
+    for value in [0, 1] {
+        object_of(&kernel("gfx900", value), &target_for("gfx900", Os::AmdHsa, 3));
+    }
+}
+
+/// Metadata of a kernel with these lines about the kernel and one argument; V2 where asked for.
+fn metadata(kernel: &str, argument: &str, v2: bool) -> String {
+    let [directive, text] = if v2 {
+        [
+            "amd_amdgpu_hsa_metadata",
+            "Version: [1, 0]\nKernels:\n  - Name: k\n    SymbolName: k@kd\n@K    Args:\n      - Size: 8\n        Align: 8\n@A",
+        ]
+    } else {
+        [
+            "amdgpu_metadata",
+            "amdhsa.version: [1, 1]\namdhsa.kernels:\n  - .name: k\n    .symbol: k.kd\n    .kernarg_segment_size: 8\n    \
+             .group_segment_fixed_size: 0\n    .private_segment_fixed_size: 0\n    .kernarg_segment_align: 8\n    \
+             .wavefront_size: 64\n    .sgpr_count: 8\n    .vgpr_count: 1\n    .max_flat_workgroup_size: '256'\n@K    \
+             .args:\n      - .offset: 0\n@A",
+        ]
+    };
+    let lines =
+        |text: &str, indent: &str| text.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
+    let text = text.replace("@K", &lines(kernel, "    ")).replace("@A", &lines(argument, "        "));
+    format!(" .{directive}\n---\n{text}...\n .end_{directive}\n")
+}
+
+#[test]
+fn metadata_of_the_wrong_kind_is_refused() {
+    let by_value = ".size: 8\n.value_kind: by_value";
+    // Verdicts of llvm-mc 22.
+    for (kernel, argument) in [
+        ("", by_value),
+        (".reqd_workgroup_size: [1, '2', 3]\n.language: OpenCL C\n.language_version: [2, 0]", by_value),
+        (
+            ".uses_dynamic_stack: 'true'\n.future: [a]",
+            ".size: 8\n.value_kind: hidden_heap_v1\n.is_const: true",
+        ),
+        ("", ".size: 8\n.value_kind: image\n.access: read_only\n.address_space: global\n.value_type: odd"),
+    ] {
+        object_of(&metadata(kernel, argument, false), &target("gfx900"));
+    }
+    for (kernel, argument, wanted) in [
+        ("", ".size: 8", "kernels, item 0: .args, item 0 without .value_kind"),
+        ("", ".size: 8\n.value_kind: value", ".value_kind is `value`, not one of by_value"),
+        ("", ".size: x\n.value_kind: by_value", ".size is no integer"),
+        ("", ".size: 8\n.value_kind: image\n.access: default", ".access is `default`, not one of read_only"),
+        ("", ".size: 8\n.value_kind: image\n.actual_access: none", ".actual_access is `none`"),
+        ("", ".size: 8\n.value_kind: by_value\n.is_const: 1", ".is_const is no truth value"),
+        ("", ".size: 8\n.value_kind: global_buffer\n.address_space: flat", ".address_space is `flat`"),
+        (".language: C", by_value, ".language is `C`, not one of OpenCL C"),
+        (".reqd_workgroup_size: [1, 2]", by_value, ".reqd_workgroup_size has 2 items, not 3"),
+        (".language_version: [a, b]", by_value, ".language_version, item 0 is no integer"),
+        (".vec_type_hint: 1", by_value, ".vec_type_hint is no string"),
+        (".uses_dynamic_stack: 1", by_value, ".uses_dynamic_stack is no truth value"),
+    ] {
+        let message = refused(&metadata(kernel, argument, false), &target("gfx900"));
+        assert!(message.contains(wanted), "{kernel} {argument}: {message}");
+    }
+    let message =
+        refused(" .amdgpu_metadata\namdhsa.version: [1, 1]\n .end_amdgpu_metadata\n", &target("gfx900"));
+    assert!(message.contains("without amdhsa.kernels"), "{message}");
+}
+
+#[test]
+fn metadata_of_v2_is_of_the_documented_members() {
+    let v2 = target_for("gfx900", Os::AmdHsa, 2);
+    // Verdicts of llvm-mc 14.
+    for (kernel, argument) in [
+        ("", "ValueKind: ByValue"),
+        (
+            "Language: '1'\nAttrs: {ReqdWorkGroupSize: [1, 2, 3]}",
+            "ValueKind: Image\nAccQual: Default\nIsPipe: true",
+        ),
+    ] {
+        object_of(&metadata(kernel, argument, true), &v2);
+    }
+    for (kernel, argument, wanted) in [
+        ("", "", "item 0 without ValueKind"),
+        ("", "ValueKind: HiddenHeapV1", "ValueKind is `HiddenHeapV1`"),
+        ("", "ValueKind: ByValue\nValueType: I128", "ValueType is `I128`"),
+        ("", "ValueKind: ByValue\nAccQual: Reads", "AccQual is `Reads`"),
+        ("", "ValueKind: ByValue\nAddrSpaceQual: Flat", "AddrSpaceQual is `Flat`"),
+        (
+            "",
+            "ValueKind: ByValue\nPointeeAlign: 5000000000",
+            "PointeeAlign is no unsigned integer of 32 bits",
+        ),
+        ("", "ValueKind: ByValue\nOffset: 0", "unknown member"),
+        (
+            "CodeProps: {KernargSegmentSize: 8}",
+            "ValueKind: ByValue",
+            "CodeProps without GroupSegmentFixedSize",
+        ),
+    ] {
+        let message = refused(&metadata(kernel, argument, true), &v2);
+        assert!(message.contains(wanted), "{kernel} {argument}: {message}");
+    }
+}
+
+#[test]
 fn other_systems_have_notes() {
     let object =
         object_of(" .amd_amdgpu_isa \"amdgcn-mesa-mesa3d--gfx803\"\n", &target_for("gfx803", Os::Mesa3d, 6));

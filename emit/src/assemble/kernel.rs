@@ -8,6 +8,7 @@ use super::symbols::extra_sgprs;
 use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, fail};
 use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::DESCRIPTOR_BYTES;
+use mir::abi::metadata::target_id;
 use mir::target::{FIXED_SGPRS, Features, SGPR_BLOCK, Target};
 use object::elf as raw;
 
@@ -151,7 +152,17 @@ impl<'a> Assembler<'a, '_> {
                 Field::ReserveXnackMask if !target.has(Features::XNACK_MASK) => {
                     return Err(wrong(format!("xnack_mask does not exist on {target}")));
                 }
-                Field::ReserveXnackMask => xnack = flag()?,
+                Field::ReserveXnackMask => {
+                    let reserved = flag()?;
+                    // From V4 on the target id tells whether code may be replayed; an id of V3 may leave that to the kernel.
+                    if target.code_object_version >= 4 && reserved != xnack {
+                        return Err(wrong(format!(
+                            "xnack_mask {number} does not match target {}",
+                            target_id(&target)
+                        )));
+                    }
+                    xnack = reserved;
+                }
                 Field::Bits(i) => {
                     let bits = &KernelDescriptor::FIELDS[i];
                     if bits.name == "user_sgpr_count" {

@@ -125,6 +125,10 @@ impl<'a> Expander<'a> {
     ) -> Result<Option<&'a str>> {
         let (word, rest) = first_word(line);
         let at = line.len() - rest.len();
+        // Lines of a descriptor are neither chosen nor made, as with LLVM.
+        if assembler.open_kernel.is_some() {
+            return self.named(line, at).map(Some);
+        }
         if word.starts_with(".if") || matches!(word, ".else" | ".elseif" | ".endif") {
             self.conditional(word, rest, at, number, assembler)?;
             return Ok(None);

@@ -6,6 +6,7 @@ use super::{Assembler, Result, at, end, fail};
 use mir::abi::Document;
 use mir::abi::metadata::{NOTE_NAME, NOTE_TYPE};
 use mir::abi::metadata_v2;
+use mir::abi::schema::{METADATA, METADATA_V2};
 use mir::isa::parse::lexer::Lexer;
 use mir::target::Os;
 use object::elf as raw;
@@ -53,22 +54,6 @@ pub struct Open<'a> {
 /// `NT_AMD_PAL_METADATA`.
 const PAIRS_NOTE: (&str, u32) = ("AMD", 12);
 
-/// Keys without which a loader cannot do. Source: usage guide, "Code Object V3 Metadata", column "Required?".
-const REQUIRED: [&str; 1] = ["amdhsa.version"];
-const REQUIRED_OF_KERNEL: [&str; 10] = [
-    ".name",
-    ".symbol",
-    ".kernarg_segment_size",
-    ".group_segment_fixed_size",
-    ".private_segment_fixed_size",
-    ".kernarg_segment_align",
-    ".wavefront_size",
-    ".sgpr_count",
-    ".vgpr_count",
-    ".max_flat_workgroup_size",
-];
-const REQUIRED_OF_ARGUMENT: [&str; 3] = [".size", ".offset", ".value_kind"];
-
 impl<'a> Assembler<'a, '_> {
     /// Writes the note for the lines that have been read.
     pub(super) fn end_metadata(&mut self) -> Result {
@@ -78,10 +63,11 @@ impl<'a> Assembler<'a, '_> {
         match kind.form {
             Form::Pal => number_registers(&mut document),
             Form::HsaText => {
+                METADATA_V2.check(&mut document).map_err(at(0))?;
                 return self.add_note(metadata_v2::NOTE_METADATA, document.to_yaml_v2().as_bytes());
             }
             Form::Hsa => {
-                check(&document).or_else(|message| fail(0, message))?;
+                METADATA.check(&mut document).map_err(at(0))?;
                 self.stated.metadata_version = version(&document);
             }
         }
@@ -147,30 +133,5 @@ fn version(document: &Document) -> Option<u8> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// Checks that no key is missing.
-fn check(document: &Document) -> std::result::Result<(), String> {
-    let all = |of: &Document, keys: &[&str], what: &str| match keys.iter().find(|key| of.get(key).is_none()) {
-        Some(key) => Err(format!("{what} without {key}")),
-        None => Ok(()),
-    };
-    all(document, &REQUIRED, "metadata")?;
-    for kernel in items(document, "amdhsa.kernels")? {
-        all(kernel, &REQUIRED_OF_KERNEL, "metadata of a kernel")?;
-        for argument in items(kernel, ".args")? {
-            all(argument, &REQUIRED_OF_ARGUMENT, "metadata of an argument")?;
-        }
-    }
-    Ok(())
-}
-
-/// The items of the sequence under `key`.
-fn items<'d>(of: &'d Document, key: &str) -> std::result::Result<&'d [Document], String> {
-    match of.get(key) {
-        None => Ok(&[]),
-        Some(Document::List(items)) => Ok(items),
-        Some(_) => Err(format!("{key} of metadata is no sequence")),
     }
 }

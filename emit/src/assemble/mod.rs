@@ -377,6 +377,10 @@ impl<'a, 't> Assembler<'a, 't> {
                 _ => return fail(at, "expected a label, a directive or an instruction"),
             };
             match next.token {
+                _ if self.open_kernel.is_some() => {
+                    lexer = next;
+                    return self.directive_of_kernel(name, &mut lexer, number, at);
+                }
                 Token::Op(b':') => {
                     let here = self.here();
                     self.symbols.define(name, here).or_else(|message| fail(at, message))?;

@@ -208,14 +208,16 @@ fn register_blocks_of_old_processors() {
             " .section .rodata\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 22\n .amdhsa_next_free_sgpr 14\n{directives} \
              .end_amdhsa_kernel\n .text\nk: s_endpgm\n"
         );
-        let object = assemble(&text, &target(processor)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        // Target ids of V3 leave replay to the kernel.
+        let target = Target { code_object_version: 3, ..target(processor) };
+        let object = assemble(&text, &target).unwrap_or_else(|errors| panic!("{errors:?}"));
         let (data, _) = section(&object, ".rodata").expect("a descriptor");
         (data[48] & 0x3f, u16::from_le_bytes([data[48], data[49]]) >> 6 & 15)
     };
     assert_eq!(blocks("gfx600", ""), (5, 2));
     assert_eq!(blocks("gfx700", " .amdhsa_reserve_flat_scratch 0\n"), (5, 1));
     assert_eq!(blocks("gfx802", ""), (5, 11));
-    assert_eq!(blocks("gfx900", " .amdhsa_reserve_flat_scratch 0\n"), (5, 2));
+    assert_eq!(blocks("gfx900", " .amdhsa_reserve_flat_scratch 0\n .amdhsa_reserve_xnack_mask 1\n"), (5, 2));
     assert_eq!(blocks("gfx900", " .amdhsa_reserve_flat_scratch 0\n .amdhsa_reserve_xnack_mask 0\n"), (5, 1));
 }
 

@@ -215,12 +215,14 @@ fn numbered_sgprs(blocks: u32, extra: u32, target: &Target) -> u32 {
 /// Whether VCC, FLAT_SCRATCH and XNACK_MASK are to be counted so that with numbered SGPRs that exist the blocks are filled.
 fn special_registers(blocks: u32, target: &Target) -> [bool; 3] {
     let flat_scratch = target.has_flat_scratch();
-    let choices = [[false; 3], [true, false, false], [true, flat_scratch, false]];
+    // From V4 on the target id decides about XNACK_MASK.
+    let xnack = target.code_object_version >= 4 && target.has(Features::XNACK);
+    let choices = [[false, false, xnack], [true, false, xnack], [true, flat_scratch, xnack]];
     let fills = |[vcc, flat_scratch, xnack]: &[bool; 3]| {
         let extra = extra(target, *vcc, *flat_scratch, *xnack);
         numbered_sgprs(blocks, extra, target) + extra > SGPR_BLOCK * blocks
     };
-    choices.into_iter().find(fills).unwrap_or_default()
+    choices.into_iter().find(fills).unwrap_or(choices[0])
 }
 
 /// The directives of the header at `offset`, if there are any that make its bytes.

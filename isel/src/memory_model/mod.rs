@@ -15,17 +15,7 @@
 use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
 use mir::isa::{MemoryAction, Opcode, Unit};
 use mir::machine::{Function, Inst, ModFlags};
-use mir::target::{Counter, Os, Target};
-
-/// Which happens-before relations a program relies on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Model {
-    /// One relation over all address spaces.
-    #[default]
-    Hsa,
-    /// Separate ones for global and local memory: ordering one does not wait for the other.
-    OpenCl,
-}
+use mir::target::{Counter, MemoryModel, Os, Target};
 
 /// Kinds of instruction in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,14 +162,9 @@ static ROWS: &[Row] = rows! {
     Load  SeqCst    Agent     GENERIC          => acquire(Wait::Vl, true, Wait::VlShared);
 };
 
-/// Adds to `f` what the HSA memory model demands on `target`: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers
-/// are replaced.
+/// Adds to `f` what the memory model of `target` demands: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers are
+/// replaced.
 pub fn apply(f: &mut Function, target: &Target) {
-    legalize_for(f, target, Model::Hsa);
-}
-
-/// The same for either model.
-pub fn legalize_for(f: &mut Function, target: &Target, model: Model) {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
         if data
@@ -194,7 +179,7 @@ pub fn legalize_for(f: &mut Function, target: &Target, model: Model) {
         let mut insts = std::mem::take(&mut data.insts).into_iter();
         let body = data.tail_start.saturating_sub(data.head_len) as usize;
         out.extend(insts.by_ref().take(data.head_len as usize));
-        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, model, &mut out));
+        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, &mut out));
         data.tail_start = out.len() as u32;
         out.extend(insts);
         data.insts = out;
@@ -206,7 +191,7 @@ fn is_plain(access: &MemAccess) -> bool {
 }
 
 /// Pushes `inst` with what has to stand around it.
-fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<Inst>) {
+fn legalize_inst(mut inst: Inst, target: &Target, out: &mut Vec<Inst>) {
     let Some(access) = inst.mem.map(|mem| mem.access) else {
         out.extend((inst.op != Opcode::FENCE).then_some(inst));
         return;
@@ -218,7 +203,7 @@ fn legalize_inst(mut inst: Inst, target: &Target, model: Model, out: &mut Vec<In
     let sequence = lookup(op, &access);
     let seq_cst = access.ordering == Ordering::SeqCst;
     let apart = !seq_cst
-        && (model == Model::OpenCl
+        && (target.memory_model == MemoryModel::OpenCl
             || access.flags.contains(MemFlags::ONE_ADDRESS_SPACE)
                 && op != Op::Fence
                 && access.space != AddrSpace::FLAT);

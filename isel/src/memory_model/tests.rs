@@ -110,7 +110,7 @@ fn target(name: &str) -> Target {
 }
 
 /// The sequence around one instruction, in the table's words.
-fn run(op: Opcode, access: MemAccess, target: &Target, model: Model) -> String {
+fn run(op: Opcode, access: MemAccess, target: &Target, model: MemoryModel) -> String {
     let mut f = Function::new("f", CallConv::Kernel, Func::from_u32(0));
     let block = f.add_block();
     let reg: VReg = f.new_vreg(RegFile::Vgpr, 1);
@@ -120,7 +120,7 @@ fn run(op: Opcode, access: MemAccess, target: &Target, model: Model) -> String {
     f.blocks[block].push(Inst::new(op, [Operand::vreg(reg, 1)]).with_mem(MemRef { access, bytes: 4 }));
     f.blocks[block].insts.push(nop());
     f.blocks[block].term = Terminator::EndProgram;
-    legalize_for(&mut f, target, model);
+    apply(&mut f, &Target { memory_model: model, ..*target });
     let data = &f.blocks[block];
     let body = &data.insts[data.head_len as usize..data.tail_start as usize];
     assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));
@@ -153,10 +153,10 @@ fn every_row_in_both_models() {
     for name in ["gfx600", "gfx700", "gfx803", "gfx900"] {
         let target = target(name);
         for &(row, instrs, ordering, scopes, spaces, sequence) in TABLE {
-            for model in [Model::Hsa, Model::OpenCl] {
+            for model in [MemoryModel::Hsa, MemoryModel::OpenCl] {
                 let expected = match model {
-                    Model::Hsa => sequence.replace('~', ""),
-                    Model::OpenCl => sequence
+                    MemoryModel::Hsa => sequence.replace('~', ""),
+                    MemoryModel::OpenCl => sequence
                         .split("; ")
                         .filter(|s| *s != "LG~")
                         .map(|s| if s == "VL~" { "VM" } else { s })
@@ -196,7 +196,7 @@ fn volatile_and_streaming() {
     let with = |space, flags| MemAccess { flags, ..MemAccess::plain(space, 2) };
     let load = Opcode::GLOBAL_LOAD_DWORD;
     let store = Opcode::GLOBAL_STORE_DWORD;
-    let run = |op, access| run(op, access, &target, Model::Hsa);
+    let run = |op, access| run(op, access, &target, MemoryModel::Hsa);
     assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op glc slc");
     assert_eq!(run(store, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op glc slc");
     assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::VOLATILE)), "op glc; VM");
@@ -215,7 +215,7 @@ fn scopes_of_one_address_space_and_local() {
         ..MemAccess::plain(space, 2)
     };
     let one = MemFlags::ONE_ADDRESS_SPACE;
-    let run = |op, access| run(op, access, &target, Model::Hsa);
+    let run = |op, access| run(op, access, &target, MemoryModel::Hsa);
     assert_eq!(run(Opcode::GLOBAL_STORE_DWORD, access(AddrSpace::GLOBAL, one, SyncScope::Agent)), "VM; op");
     assert_eq!(run(Opcode::FLAT_STORE_DWORD, access(AddrSpace::FLAT, one, SyncScope::Agent)), "VL; op");
     assert_eq!(

@@ -2,7 +2,8 @@
 //!
 //! [`super::Metadata`] knows the keys of the usage guide; a [`Document`] keeps whatever a producer wrote. YAML is printed as LLVM prints it:
 //! block style, values in one column, quotes where a reader could take a string for something else. Everything of YAML is read but
-//! anchors, aliases and tags other than `!str`, which no producer of metadata writes. Plain scalars that look like integers, booleans or nothing are such.
+//! anchors, aliases and tags other than `!str` and `!nil`, which no producer of metadata writes. Plain scalars are what LLVM takes them for:
+//! `true`, `false` and integers are such, `null` is a string.
 
 use crate::{Diagnostic, Result};
 use saphyr_parser::{Event, Parser, ScalarStyle};
@@ -124,6 +125,7 @@ impl Document {
                 }
                 Event::Scalar(text, _, _, Some(tag)) => match (tag.handle.as_str(), tag.suffix.as_str()) {
                     ("!", "str") => Self::Text(text.into_owned()),
+                    ("!", "nil") => Self::Null,
                     _ => return Err(bad(line, "a tag")),
                 },
                 Event::Scalar(text, ScalarStyle::Plain, ..) => Self::from_plain(&text),
@@ -163,20 +165,24 @@ impl Document {
         root.ok_or_else(|| Diagnostic::malformed("no metadata"))
     }
 
-    /// A plain scalar of YAML.
-    fn from_plain(text: &str) -> Self {
+    /// A plain scalar of YAML; the prefix of an integer tells its base, as in LLVM.
+    pub(super) fn from_plain(text: &str) -> Self {
         let (sign, digits) = match text.strip_prefix('-') {
             Some(digits) => (-1, digits),
             None => (1, text),
         };
-        let magnitude = match digits.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => digits.parse().ok().filter(|_| !digits.starts_with('+')),
+        let (radix, digits) = match digits.as_bytes() {
+            [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
+            [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
+            [b'0', b'o', ..] => (8, &digits[2..]),
+            [b'0', b'0'..=b'9', ..] => (8, &digits[1..]),
+            _ => (10, digits),
         };
+        let magnitude = u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
         match (text, magnitude) {
             ("true", _) => Self::Bool(true),
             ("false", _) => Self::Bool(false),
-            ("null" | "~" | "", _) => Self::Null,
+            ("", _) => Self::Null,
             (_, Some(magnitude)) => Self::Int(sign * i128::from(magnitude)),
             _ => Self::Text(text.to_owned()),
         }
@@ -342,7 +348,7 @@ fn write_node(out: &mut String, node: &Document, indent: usize, rows: bool) {
 fn write_scalar(out: &mut String, node: &Document, rows: bool) {
     use fmt::Write;
     let _ = match node {
-        Document::Null => write!(out, "null"),
+        Document::Null => write!(out, "!nil ''"),
         Document::Bool(value) => write!(out, "{value}"),
         Document::Int(value) => write!(out, "{value}"),
         Document::Float(value) => write!(out, "{value:?}"),
@@ -442,6 +448,20 @@ mod tests {
     }
 
     #[test]
+    fn plain_scalars_are_what_llvm_takes_them_for() {
+        let cases =
+            [("0x1f", 31), ("0X1f", 31), ("0b11", 3), ("0o17", 15), ("017", 15), ("-0x10", -16), ("0", 0)];
+        for (plain, number) in cases {
+            assert_eq!(Document::from_yaml(plain), Ok(Document::Int(number)), "{plain}");
+        }
+        for plain in ["null", "~", "yes", "0xg", "09", "True"] {
+            assert_eq!(Document::from_yaml(plain), Ok(text(plain)), "{plain}");
+        }
+        let nothing = map(&[("a", Document::Null)]);
+        assert_eq!(Document::from_yaml(&nothing.to_yaml()), Ok(nothing));
+    }
+
+    #[test]
     fn numbers_stand_in_a_row_where_asked() {
         let numbers = Document::List(vec![Document::Int(1), Document::Int(0)]);
         let document = map(&[("Version", numbers), ("Kernels", Document::List(vec![text("a")]))]);
@@ -481,6 +501,9 @@ mod tests {
             ("12", "!str '12'"),
             ("", "''"),
             (".5", "!str '.5'"),
+            ("0b1", "!str '0b1'"),
+            ("null", "'null'"),
+            ("~", "'~'"),
             ("k.kd", "k.kd"),
         ];
         for (text, want) in cases {

@@ -382,6 +382,8 @@ pub enum Vendor {
     Amd,
     /// Mesa.
     Mesa,
+    /// Mesa, as the usage guide calls it on its own system.
+    Mesa3d,
 }
 
 impl Vendor {
@@ -391,8 +393,21 @@ impl Vendor {
             Self::Unknown => "unknown",
             Self::Amd => "amd",
             Self::Mesa => "mesa",
+            Self::Mesa3d => "mesa3d",
         }
     }
+}
+
+/// Which happens-before relations a program relies on.
+///
+/// Source: AMDGPU usage guide of LLVM 8, "Memory Model".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum MemoryModel {
+    /// One relation over all address spaces.
+    #[default]
+    Hsa,
+    /// Separate ones for global and local memory: ordering one does not wait for the other.
+    OpenCl,
 }
 
 /// What is compiled for.
@@ -406,6 +421,8 @@ pub struct Target {
     pub os: Os,
     /// Vendor.
     pub vendor: Vendor,
+    /// Memory model of the source language.
+    pub memory_model: MemoryModel,
     /// Code object version, 2 to 6.
     pub code_object_version: u8,
 }
@@ -418,6 +435,7 @@ impl Target {
             features: processor.features | Features::TRAP_HANDLER,
             os: Os::AmdHsa,
             vendor: Vendor::Amd,
+            memory_model: MemoryModel::Hsa,
             code_object_version: 3,
         }
     }
