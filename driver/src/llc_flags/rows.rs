@@ -194,7 +194,7 @@ pub(super) const ROWS: &[Row] = &[
     Row("march=", Same, NEVER, "`amdgcn` alone"),
     Row("mattr=", Same, NEVER, "`help` lists them"),
     Row("mcpu=", Same, NEVER, "`help` lists them"),
-    Row("mtriple=", Same, NEVER, "of `amdgcn` alone"),
+    Row("mtriple=", Same, NEVER, "of `amdgcn` alone; the environment `opencl` selects OpenCL's memory model, in which ordering global memory does not wait for LDS, nor the reverse"),
     Row("no-integrated-as", Tuning, NEVER, "the assembler is always built in"),
     Row("no-type-check", Tuning, NEVER, "WebAssembly"),
     Row("no-warn", Same, NEVER, ""),

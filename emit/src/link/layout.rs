@@ -262,7 +262,8 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
 
     // `address = offset + gap`, but for zeroed memory; a segment on a new page widens the gap. `end` is the first address behind what is placed.
     // Room is kept for segments that turn out to be empty, as ld.lld does.
-    let headers = FILE_HEADER + PROGRAM_HEADER * (runs.len() + others) as u64;
+    let table = PROGRAM_HEADER * (runs.len() + others) as u64;
+    let headers = FILE_HEADER + table;
     let (mut offset, mut gap, mut end) = (headers, 0u64, headers);
     let mut loads = Vec::with_capacity(runs.len());
     for (number, (access, members)) in runs.iter().enumerate() {
@@ -312,7 +313,7 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
     if offset > super::IMAGE_MAX {
         return Err(Diagnostic::limit(format!("the linked object has {offset} bytes")));
     }
-    let headers = program_headers(sections, order, &loads, count as u64);
+    let headers = program_headers(sections, order, &loads, table);
     match headers.len() == count {
         true => Ok(headers),
         false => Err(Diagnostic::defect("another number of segments than was laid out")),
@@ -323,13 +324,12 @@ fn program_headers(
     sections: &[OutputSection],
     order: &[usize],
     loads: &[Load],
-    count: u64,
+    table: u64,
 ) -> Vec<ProgramHeader> {
     let header = |p_type, p_flags, (p_offset, p_vaddr): (u64, u64), p_filesz, p_memsz, p_align| {
         ProgramHeader { p_type, p_flags, p_offset, p_vaddr, p_paddr: p_vaddr, p_filesz, p_memsz, p_align }
     };
     let rw = elf::PF_R | elf::PF_W;
-    let table = PROGRAM_HEADER * count;
     let mut out = vec![header(elf::PT_PHDR, elf::PF_R, (FILE_HEADER, FILE_HEADER), table, table, 8)];
     for load in loads {
         let flags = match load.access {
