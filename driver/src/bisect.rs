@@ -189,7 +189,8 @@ pub fn bisect(
     let finals = own.as_ref().map_or(&snapshots.finals, |s| &s.finals);
     let object = CodeObject::load(&bytes).map_err(|report| one(Diagnostic::unsupported(report.message)))?;
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
-    let target = options.module_target(target, module).map_err(one)?;
+    let targets = crate::pass::FunctionTargets::new(module, &target, &options);
+    let target = options.module_target(target, module, &targets).map_err(one)?;
     let stages = Stages { snapshots: &snapshots, finals, object: &object, options: &options, target, run };
     stages.judge(refused).map_err(one)
 }

@@ -2,7 +2,7 @@
 //! what goes wrong.
 
 use crate::options::CompileOptions;
-use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage};
+use crate::pass::{FunctionContext, FunctionTargets, ModuleContext, Pass, Run, Stage};
 use crate::pipeline::PASSES;
 use crate::stats::{FunctionStats, PassTimes};
 use cranelift_entity::SecondaryMap;
@@ -132,7 +132,8 @@ pub fn legalize(module: &mut Module, target: &Target, settings: &CodegenOptions)
         contract_all: settings.contract_all,
         ..CompileOptions::default()
     };
-    let cx = ModuleContext { options: &options, target, settings };
+    let targets = FunctionTargets::default();
+    let cx = ModuleContext { options: &options, target, targets: &targets, settings };
     let begin = crate::pass::position(PASSES, "lower-printf");
     let end = crate::pass::position(PASSES, "uniformity");
     let mut output = Output::default();
@@ -146,7 +147,8 @@ pub fn legalize(module: &mut Module, target: &Target, settings: &CodegenOptions)
 /// `Defect` where `f` is not allocated, else those of the passes.
 pub fn finish(mut f: machine::Function, module: &Module, target: &Target) -> Result<FinalFunction> {
     let options = CompileOptions { verify: true, ..CompileOptions::default() };
-    let cx = ModuleContext { options: &options, target, settings: &CodegenOptions::default() };
+    let (targets, settings) = (FunctionTargets::default(), CodegenOptions::default());
+    let cx = ModuleContext { options: &options, target, targets: &targets, settings: &settings };
     f.stage = machine::Stage::Allocated;
     machine::verify(&f)?;
     let (func, begin) = (f.source, crate::pass::position(PASSES, "remove-identity-moves"));
@@ -173,12 +175,14 @@ fn run_passes(
     let mir::text::Program { mut module, functions } = program;
     crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
-    let target = options.module_target(target, &module).map_err(one)?;
+    let targets = FunctionTargets::new(&module, &target, options);
+    let target = options.module_target(target, &module, &targets).map_err(one)?;
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
     let mut warnings = options.warnings(&module, &target);
     warnings.extend(crate::prepare::warnings_of_traps(&module, &target));
     let mut output = Output { warnings, processor: target.processor.name, ..Output::default() };
-    let runner = Runner { cx: ModuleContext { options, target: &target, settings: &settings }, observer };
+    let cx = ModuleContext { options, target: &target, targets: &targets, settings: &settings };
+    let runner = Runner { cx, observer };
     let passes = options.passes();
 
     let first = &PASSES[passes.start.min(PASSES.len() - 1)];

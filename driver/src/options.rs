@@ -1,6 +1,7 @@
 //! What a compilation is asked to do.
 
 use crate::features::FeatureList;
+use crate::pass::FunctionTargets;
 use mir::abi::call_graph::AssumedWish;
 use mir::ir::{CallConv, Function, Module};
 use mir::target::{Features, MemoryModel, OlderName, Os, Processor, Target, Vendor};
@@ -180,7 +181,12 @@ impl CompileOptions {
     ///
     /// # Errors
     /// `Malformed` where functions ask for different settings.
-    pub fn module_target(&self, mut target: Target, module: &Module) -> Result<Target> {
+    pub fn module_target(
+        &self,
+        mut target: Target,
+        module: &Module,
+        targets: &FunctionTargets,
+    ) -> Result<Target> {
         let settings = [
             ("xnack", Features::XNACK, Features::XNACK_ANY),
             ("sramecc", Features::SRAM_ECC, Features::SRAM_ECC_ANY),
@@ -189,7 +195,7 @@ impl CompileOptions {
             if function.attribute("target-features").is_none() {
                 continue;
             }
-            let own = self.function_target(&target, function)?;
+            let own = targets.of(function, &target, self)?;
             for (name, enabled, either) in settings {
                 if !target.has(enabled) && !own.has(enabled) || own.has(either) {
                     continue;
@@ -240,7 +246,8 @@ impl CompileOptions {
                 }
             }
             // An object has one version, which functions cannot choose.
-            let own = FeatureList::read(features.unwrap_or_default().split(','));
+            let text = features.filter(|text| text.contains("code-object-v3")).unwrap_or_default();
+            let own = FeatureList::read(text.split(','));
             if let Some(v3) = own.ok().and_then(|own| own.code_object_v3)
                 && base.os == Os::AmdHsa
                 && v3 != (base.code_object_version > 2)

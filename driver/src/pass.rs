@@ -61,6 +61,8 @@ pub struct ModuleContext<'a> {
     pub options: &'a CompileOptions,
     /// The module's target.
     pub target: &'a Target,
+    /// Targets that functions ask for.
+    pub targets: &'a FunctionTargets,
     /// Settings of code generation.
     pub settings: &'a CodegenOptions,
 }
@@ -71,7 +73,58 @@ impl ModuleContext<'_> {
     /// # Errors
     /// As [`CompileOptions::function_target`].
     pub fn target_of(&self, function: &ir::Function) -> Result<Target> {
-        self.options.function_target(self.target, function)
+        self.targets.of(function, self.target, self.options)
+    }
+}
+
+/// What the functions of a module ask for by attributes, each list of features read once.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionTargets {
+    /// `"target-cpu"`, `"target-features"`, and the target before the module's settings.
+    rows: Vec<(Option<String>, Option<String>, Target)>,
+}
+
+impl FunctionTargets {
+    /// More lists than this are read again: a search through them would take as long.
+    const ROWS: usize = 16;
+
+    /// Reads the attributes of the functions with bodies. Those that are refused are left out.
+    pub fn new(module: &ir::Module, base: &Target, options: &CompileOptions) -> Self {
+        let mut out = Self::default();
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            let (cpu, features) = Self::attributes(function);
+            if cpu.is_none() && features.is_none() || out.find(cpu, features).is_some() {
+                continue;
+            }
+            if let Ok(target) = options.function_target(base, function) {
+                out.rows.push((cpu.map(str::to_owned), features.map(str::to_owned), target));
+            }
+            if out.rows.len() == Self::ROWS {
+                break;
+            }
+        }
+        out
+    }
+
+    fn attributes(function: &ir::Function) -> (Option<&str>, Option<&str>) {
+        (function.attribute("target-cpu"), function.attribute("target-features"))
+    }
+
+    fn find(&self, cpu: Option<&str>, features: Option<&str>) -> Option<&Target> {
+        self.rows.iter().find(|row| row.0.as_deref() == cpu && row.1.as_deref() == features).map(|row| &row.2)
+    }
+
+    /// The target of `function`, `base` being the module's.
+    ///
+    /// # Errors
+    /// As [`CompileOptions::function_target`].
+    pub fn of(&self, function: &ir::Function, base: &Target, options: &CompileOptions) -> Result<Target> {
+        let (cpu, features) = Self::attributes(function);
+        match self.find(cpu, features) {
+            _ if cpu.is_none() && features.is_none() => Ok(*base),
+            Some(target) => Ok(*target),
+            None => options.function_target(base, function),
+        }
     }
 }
 

@@ -39,6 +39,7 @@ mod islands;
 pub mod pseudos;
 pub mod registers;
 pub mod scratch;
+pub mod shrink;
 #[cfg(test)]
 mod testing;
 pub mod waits;

@@ -4,6 +4,7 @@
 //! ([`Selector::mask`]), as 0 or 1 in an SGPR ([`Selector::bool_src`]). A scalar comparison of the same block is repeated at
 //! each reader of SCC, since that costs one instruction, as much as testing a saved bit.
 
+use super::float::FloatSrc;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
@@ -294,13 +295,46 @@ impl<'a> Selector<'a> {
         }
         match self.values[root].rep {
             Rep::Mask => Ok(Operand::mask(self.reg_of(root), self.mf.wave)),
-            _ => {
-                let scc = self.scc(cond)?;
+            // Several users share a mask, which is made in front of the first of them.
+            _ if self.values[root].uses > 1 => {
+                if let Some(shared) = self.pool.mask_of(root) {
+                    return Ok(shared);
+                }
                 let dst = self.new_mask();
-                let [t, f] = if scc == Scc::True { [-1, 0] } else { [0, -1] };
-                self.mask_sop(MaskOp::Select, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+                if let Some((older, mask)) = self.pool.add_mask(root, dst) {
+                    self.uniform_mask(older, mask)?;
+                }
                 Ok(dst)
             }
+            _ => {
+                let dst = self.new_mask();
+                self.uniform_mask(cond, dst)?;
+                Ok(dst)
+            }
+        }
+    }
+
+    /// All lanes or none, as a uniform condition says.
+    fn uniform_mask(&mut self, cond: Value, dst: Operand) -> Result<()> {
+        let scc = self.scc(cond)?;
+        let [t, f] = if scc == Scc::True { [-1, 0] } else { [0, -1] };
+        self.mask_sop(MaskOp::Select, &[dst, Operand::Imm(t), Operand::Imm(f)]);
+        Ok(())
+    }
+
+    /// Makes shared masks, of which the first user is far away; all of them at the start of a block.
+    pub(super) fn emit_old_masks(&mut self, all: bool) -> Result<()> {
+        while let Some((cond, mask)) = self.pool.next_old_mask(all) {
+            self.uniform_mask(cond, mask)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the shared mask of `value`, the result of the instruction that the walk has come to, if users want one.
+    pub(super) fn emit_shared_mask(&mut self, value: Value) -> Result<()> {
+        match self.pool.take_mask(value) {
+            Some(mask) => self.uniform_mask(value, mask),
+            None => Ok(()),
         }
     }
 
@@ -368,6 +402,16 @@ impl<'a> Selector<'a> {
             }
             Rep::Vgpr => {
                 let mask = self.mask(cond)?;
+                if data.ty == Type::F32 {
+                    // Signs are modifiers, which change no NaN.
+                    let [t, f] = [self.float_src(if_true), self.float_src(if_false)];
+                    self.float_op(
+                        V_CNDMASK_B32,
+                        dst,
+                        &[f, t, FloatSrc { operand: mask, neg: false, abs: false }],
+                    );
+                    return Ok(());
+                }
                 let [t, f] = [self.src(if_true), self.src(if_false)];
                 let dwords = self.dwords(value);
                 if dwords == 1 {

@@ -9,6 +9,8 @@
 //! than that, which bounds the pressure.
 
 use super::Selector;
+use mir::diag::Result;
+use mir::ir::Value;
 use mir::isa::{Format, MaskOp, OpFlags, Opcode, OperandKind, Role, ValueType};
 use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
 use mir::target::operands::inline_constant;
@@ -17,11 +19,52 @@ use smallvec::SmallVec;
 /// IR instructions that share a constant's register.
 const WINDOW: u32 = 12;
 
+/// IR instructions over which a lane mask made of a uniform condition is shared.
+const MASK_WINDOW: u32 = 64;
+
+/// Masks that are shared at the same time.
+const MASKS: usize = 4;
+
 /// Moves that the current stretch of code shares.
 #[derive(Default)]
 pub(super) struct Pool {
     entries: Vec<PoolEntry>,
     age: u32,
+    /// Lane masks of uniform conditions: the condition, its mask, when its last user was seen. Oldest first.
+    masks: SmallVec<[(Value, Operand, u32); MASKS]>,
+    /// Instructions of the block so far.
+    step: u32,
+}
+
+impl Pool {
+    /// The mask that users of `cond` share.
+    pub(super) fn mask_of(&self, cond: Value) -> Option<Operand> {
+        self.masks.iter().find(|entry| entry.0 == cond).map(|entry| entry.1)
+    }
+
+    /// Shares `mask`; gives back one that is to be made now where there are too many.
+    pub(super) fn add_mask(&mut self, cond: Value, mask: Operand) -> Option<(Value, Operand)> {
+        let full = self.masks.len() == MASKS;
+        let oldest = full.then(|| self.masks.remove(0)).map(|(cond, mask, _)| (cond, mask));
+        self.masks.push((cond, mask, self.step));
+        oldest
+    }
+
+    /// The mask of `cond`, which is no longer shared.
+    pub(super) fn take_mask(&mut self, cond: Value) -> Option<Operand> {
+        let at = self.masks.iter().position(|entry| entry.0 == cond)?;
+        Some(self.masks.remove(at).1)
+    }
+
+    /// A mask that has been shared long enough.
+    pub(super) fn next_old_mask(&mut self, all: bool) -> Option<(Value, Operand)> {
+        let &(cond, mask, since) = self.masks.first()?;
+        if !all && self.step - since < MASK_WINDOW {
+            return None;
+        }
+        self.masks.remove(0);
+        Some((cond, mask))
+    }
 }
 
 struct PoolEntry {
@@ -229,12 +272,15 @@ impl<'a> Selector<'a> {
     }
 
     /// Called after each IR instruction: ends the stretch when it is long enough.
-    pub(super) fn pool_step(&mut self) {
+    pub(super) fn pool_step(&mut self) -> Result<()> {
+        self.pool.step += 1;
+        self.emit_old_masks(false)?;
         self.pool.age += 1;
         if self.pool.age >= WINDOW {
             self.flush_pool();
-            self.rev.extend(self.cur.drain(..).rev());
         }
+        self.rev.extend(self.cur.drain(..).rev());
+        Ok(())
     }
 
     pub(super) fn flush_pool(&mut self) {

@@ -32,8 +32,8 @@ pub(super) fn by_float(row: ByFloat, float: Float) -> Result<Opcode> {
 const ADD: ByFloat = [V_ADD_F16, V_ADD_F32, V_ADD_F64];
 const MUL: ByFloat = [V_MUL_F16, V_MUL_F32, V_MUL_F64];
 const FMA: ByFloat = [V_FMA_F16, V_FMA_F32, V_FMA_F64];
-const MIN: ByFloat = [V_MIN_F16, V_MIN_F32, V_MIN_F64];
-const MAX: ByFloat = [V_MAX_F16, V_MAX_F32, V_MAX_F64];
+pub(super) const MIN: ByFloat = [V_MIN_F16, V_MIN_F32, V_MIN_F64];
+pub(super) const MAX: ByFloat = [V_MAX_F16, V_MAX_F32, V_MAX_F64];
 
 impl<'a> Selector<'a> {
     pub(super) fn float_of(&self, ty: Type) -> Result<Float> {
@@ -158,7 +158,7 @@ impl<'a> Selector<'a> {
     }
 
     /// `a * b ± c` in one instruction where contraction is allowed: fused where that is fast or denormals are kept,
-    /// else `v_mad`.
+    /// else `v_mad`. Where denormals are flushed, `v_mad_f32` rounds and flushes as the two would, whatever is allowed.
     fn fuse(
         &mut self,
         data: &InstData,
@@ -167,9 +167,10 @@ impl<'a> Selector<'a> {
         args: [Value; 2],
         float: Float,
     ) -> Result<bool> {
+        let exact = float == Float::Single && self.float_mode.single.all_flushed();
         let allowed = |d: &InstData, this: &Self| {
             !d.flags.contains(InstFlags::STRICT)
-                && (this.contract_all || d.flags.contains(InstFlags::CONTRACT))
+                && (exact || this.contract_all || d.flags.contains(InstFlags::CONTRACT))
         };
         if !allowed(data, self) {
             return Ok(false);
@@ -297,21 +298,6 @@ impl<'a> Selector<'a> {
             }
         };
         self.vop_mods(opcode, &[dst, a, b], mods);
-        Ok(())
-    }
-
-    /// `minnum`, `maxnum`: the bare instructions; `max(min(x, hi), lo)` of constants 0 and 1 is a clamp.
-    pub(super) fn lower_min_max(&mut self, data: &InstData, args: &[Value], max: bool) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let float = self.float_of(data.ty)?;
-        if matches!(data.ty, Type::Vector(..)) {
-            let [a, b] = [self.src(args[0]), self.src(args[1])];
-            self.vop(if max { V_PK_MAX_F16 } else { V_PK_MIN_F16 }, &[dst, a, b]);
-            return Ok(());
-        }
-        let [a, b] = [self.float_src(args[0]), self.float_src(args[1])];
-        let opcode = by_float(if max { MAX } else { MIN }, float)?;
-        self.float_op(opcode, dst, &[a, b]);
         Ok(())
     }
 

@@ -123,6 +123,9 @@ impl<'a> Selector<'a> {
             let (_, dst) = self.result(data)?;
             return self.plain(op, dst, args).map_err(|_| self.lacks(intrinsic));
         }
+        if intrinsic == Intrinsic::Fmed3 && self.clamped_median(data, args)? {
+            return Ok(());
+        }
         if let Some(row) = float_op(intrinsic) {
             return self.float_intrinsic(data, intrinsic, row, args);
         }

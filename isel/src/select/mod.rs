@@ -37,6 +37,7 @@ mod constant;
 mod control;
 mod convert;
 mod emit;
+mod extremes;
 mod float;
 mod function;
 mod inline_asm;
@@ -262,6 +263,10 @@ impl<'a> Selector<'a> {
                 None => false,
             };
             if !wanted && !data.has_side_effects() {
+                if let Some(result) = data.result {
+                    self.emit_shared_mask(result)?;
+                    self.rev.extend(self.cur.drain(..).rev());
+                }
                 continue;
             }
             self.set_loc(inst);
@@ -273,9 +278,14 @@ impl<'a> Selector<'a> {
                 }
             })?;
             self.copy_outside(data.result);
+            if let Some(result) = data.result {
+                self.emit_shared_mask(result)?;
+            }
             self.rev.extend(self.cur.drain(..).rev());
-            self.pool_step();
+            self.pool_step()?;
         }
+        self.emit_old_masks(true)?;
+        self.rev.extend(self.cur.drain(..).rev());
         self.flush_pool();
         self.loc = 0;
         self.emit_addresses();

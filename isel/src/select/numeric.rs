@@ -59,6 +59,19 @@ impl<'a> Selector<'a> {
         if data.ty == Type::I32 && self.median(dst, intrinsic, args) {
             return Ok(());
         }
+        if data.ty == Type::I32
+            && let Some(values) = self.nested(intrinsic, args)
+        {
+            let op = match intrinsic {
+                Intrinsic::Smin => V_MIN3_I32,
+                Intrinsic::Smax => V_MAX3_I32,
+                Intrinsic::Umin => V_MIN3_U32,
+                _ => V_MAX3_U32,
+            };
+            let [a, b, c] = values.map(|v| self.src(v));
+            self.vop(op, &[dst, a, b, c]);
+            return Ok(());
+        }
         let op = match (Self::is_packed(data.ty), data.ty.bits()) {
             (true, _) => row[3],
             (_, Some(16)) => row[2],

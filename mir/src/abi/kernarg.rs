@@ -16,8 +16,8 @@
 //! `llc` 16 and 22 print them.
 
 use crate::ir::{
-    AddrSpace, Callee, Const, Function, InstKind, Intrinsic, Module, Param, Scalar, SymbolRef, Type, Value,
-    ValueDef,
+    AddrSpace, Callee, Const, Function, GlobalData, InstKind, Intrinsic, Module, Param, Scalar, SymbolRef,
+    Type, Value, ValueDef,
 };
 use crate::machine::{KernargLayout, KernelArg};
 use crate::target::{Os, Target};
@@ -218,15 +218,18 @@ fn uses_dynamic_lds(module: &Module, function: &Function) -> bool {
     if function.params.iter().any(is_pointer) {
         return true;
     }
+    let is_dynamic = |variable: &GlobalData| variable.space == AddrSpace::LOCAL && variable.size_bytes == 0;
+    if !module.globals.values().any(is_dynamic) {
+        return false;
+    }
     let mut seen = FxHashSet::default();
     let mut work = vec![function];
     while let Some(current) = work.pop() {
         for value in current.values.values() {
-            if let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = value.def {
-                let variable = &module.globals[global];
-                if variable.space == AddrSpace::LOCAL && variable.size_bytes == 0 {
-                    return true;
-                }
+            if let ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) = value.def
+                && is_dynamic(&module.globals[global])
+            {
+                return true;
             }
         }
         for &inst in current.layout.iter().flat_map(|&block| &current.blocks[block].insts) {
