@@ -69,9 +69,14 @@ impl Graph {
     /// Says that `to` is issued behind `from`, and finds what it needs `cycles` after that was issued.
     #[inline]
     pub fn edge(&mut self, from: u32, to: u32, cycles: u32) {
-        debug_assert!(from <= to);
-        if from != to && from != NONE {
-            self.edges.push(Edge { from, to, cycles });
+        debug_assert!(from <= to || from == NONE);
+        if from == to || from == NONE {
+            return;
+        }
+        // Dwords of a tuple often say the same.
+        match self.edges.last_mut() {
+            Some(last) if (last.from, last.to) == (from, to) => last.cycles = last.cycles.max(cycles),
+            _ => self.edges.push(Edge { from, to, cycles }),
         }
     }
 

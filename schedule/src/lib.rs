@@ -19,6 +19,7 @@
 //! Linear in instructions and operands, with a logarithm of the units that are ready; code without memory accesses is not looked into.
 #![forbid(unsafe_code)]
 
+mod after;
 mod before;
 mod budget;
 mod code;
@@ -28,8 +29,11 @@ mod latency;
 mod list;
 mod live;
 mod pressure;
+#[cfg(test)]
+mod tests;
 mod units;
 mod verify;
 
+pub use after::schedule_allocated;
 pub use before::schedule;
 pub use budget::Options;

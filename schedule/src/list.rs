@@ -33,7 +33,6 @@ pub(crate) trait Pressure {
 }
 
 /// Registers have been chosen.
-#[allow(dead_code, reason = "for code behind allocation")]
 pub(crate) struct Unlimited;
 
 impl Pressure for Unlimited {
