@@ -178,11 +178,12 @@ impl<'a> Pass<'a> {
             return;
         }
         let producer = &insts[start + writer as usize];
-        let mut cycles = latency::result(producer, self.target);
-        if !PReg(n).is_vgpr() {
-            cycles = cycles.max(latency::hazard(producer.facts().unit, &insts[start + unit as usize]));
-        }
-        self.graph.edge(writer, unit, cycles);
+        let (from, consumer) = (producer.facts().unit, &insts[start + unit as usize]);
+        let hazard = match PReg(n).is_vgpr() {
+            true => latency::across_lanes(from, consumer),
+            false => latency::hazard(from, consumer),
+        };
+        self.graph.edge(writer, unit, latency::result(producer, self.target).max(hazard));
     }
 
     fn write(&mut self, unit: u32, n: u16) {

@@ -9,8 +9,11 @@ use crate::live::{Dwords, LiveOut};
 use crate::pressure::{Profile, Region};
 use crate::units::{Run, Units};
 use crate::verify;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use mir::Result;
-use mir::machine::{Block, BlockData, Function, Inst, Stage};
+use mir::isa::Unit as ExecutingUnit;
+use mir::machine::{Block, BlockData, Function, Inst, RegFile, Stage, VReg};
 use mir::target::Target;
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
@@ -42,6 +45,7 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         code: &code,
         target,
         budget,
+        becomes: parameters(f),
         profile,
         graph: Graph::default(),
         memory: MemoryOrder::default(),
@@ -126,6 +130,7 @@ struct Pass<'a> {
     code: &'a Code,
     target: &'a Target,
     budget: Dwords,
+    becomes: SecondaryMap<VReg, PackedOption<VReg>>,
     profile: Profile,
     graph: Graph,
     memory: MemoryOrder,
@@ -185,7 +190,7 @@ impl Pass<'_> {
     }
 
     fn edges(&mut self, f: &Function, data: &BlockData, first: u32, runs: &[Run]) {
-        let Self { code, target, profile, graph, memory, .. } = self;
+        let Self { code, target, profile, graph, memory, becomes, .. } = self;
         memory.clear();
         for (u, run) in runs.iter().enumerate() {
             let u = u as u32;
@@ -193,10 +198,17 @@ impl Pass<'_> {
                 let inst = &data.insts[k as usize];
                 for &Access { reg, role } in code.accesses(first + k) {
                     if role == Role::Def {
-                        // Readers come behind, however late the edges are noted.
+                        if let Some(param) = becomes[reg].expand() {
+                            // Where the old value of a variable of a loop ends in front of the new one, both share a register.
+                            profile.all_uses(param, |user| {
+                                if user < u {
+                                    graph.edge(user, u, 0);
+                                }
+                            });
+                        }
                         let cycles = latency::result(inst, target);
                         let unit = inst.facts().unit;
-                        let scalar = !f.vregs[reg].file.eq(&mir::machine::RegFile::Vgpr);
+                        let scalar = f.vregs[reg].file == RegFile::Sgpr;
                         profile.all_uses(reg, |user| {
                             let by_hazard = match scalar {
                                 true => hazard_of(unit, data, &runs[user as usize]),
@@ -216,35 +228,30 @@ impl Pass<'_> {
                 memory.access(u, &code.inst(first + k).effects, graph);
             }
         }
-        self.arguments(f, data);
     }
+}
 
-    /// What goes around a loop to a parameter is computed behind the parameter's last use, as it is: then both share a register.
-    fn arguments(&mut self, f: &Function, data: &BlockData) {
-        let Self { profile, graph, .. } = self;
-        for edge in data.thread_succs.iter().chain(&data.wave_succs) {
-            let target = &f.blocks[edge.block];
-            let is_wave = |arg: mir::machine::VReg| f.vregs[arg].wave_level();
-            let params = match edge.args.first() {
-                Some(&arg) if is_wave(arg) => &target.sparams,
-                _ => &target.vparams,
-            };
-            for (&arg, &param) in edge.args.iter().zip(params) {
-                if let Some(def) = profile.definition(arg) {
-                    profile.all_uses(param, |user| {
-                        if user < def {
-                            graph.edge(user, def, 0);
-                        }
-                    });
+/// For each register that is an argument of an edge, a parameter that it becomes.
+fn parameters(f: &Function) -> SecondaryMap<VReg, PackedOption<VReg>> {
+    let mut becomes = SecondaryMap::new();
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        for (edges, of_wave) in [(&data.thread_succs, false), (&data.wave_succs, true)] {
+            for edge in edges {
+                let target = &f.blocks[edge.block];
+                let params = if of_wave { &target.sparams } else { &target.vparams };
+                for (&arg, &param) in edge.args.iter().zip(params) {
+                    becomes[arg] = param.into();
                 }
             }
         }
     }
+    becomes
 }
 
 /// Cycles that instructions of `run` ask for behind a scalar result of `unit`.
-fn hazard_of(unit: mir::isa::Unit, data: &BlockData, run: &Run) -> u32 {
-    if unit != mir::isa::Unit::Valu {
+fn hazard_of(unit: ExecutingUnit, data: &BlockData, run: &Run) -> u32 {
+    if unit != ExecutingUnit::Valu {
         return 0;
     }
     latency::hazard(unit, &data.insts[run.start as usize])

@@ -3,7 +3,7 @@
 //! Source: [`mir::isa::facts::timing`]; wait states: [`mir::target::HAZARDS`], of which those count that selected code meets often.
 
 use mir::isa::{LatencyClass, Opcode, Unit};
-use mir::machine::Inst;
+use mir::machine::{Extension, Inst};
 use mir::target::Target;
 
 /// Cycles of a wave's instruction that occupies its unit no longer than others do, which is also a wait state.
@@ -25,6 +25,15 @@ pub(crate) fn result(inst: &Inst, target: &Target) -> u32 {
     match inst.facts().latency {
         LatencyClass::Alu => issue(inst, target),
         class => u32::from(class.cycles()),
+    }
+}
+
+/// Cycles that a vector result must be old before a `consumer` with data-parallel primitives may read it.
+#[inline]
+pub(crate) fn across_lanes(producer: Unit, consumer: &Inst) -> u32 {
+    match consumer.mods.ext {
+        Extension::Dpp(_) if producer == Unit::Valu => 3 * ISSUE,
+        _ => 0,
     }
 }
 

@@ -173,13 +173,6 @@ impl Profile {
         self.uses.push(Use { unit: u, before: NONE });
     }
 
-    /// The unit that defines `reg`, where it is one of the region's.
-    #[inline]
-    pub fn definition(&self, reg: VReg) -> Option<u32> {
-        let state = &self.states[reg.index()];
-        (state.region == self.region && state.def != NONE).then_some(state.def)
-    }
-
     /// Calls `visit` with the units that use `reg`, the last one first; nothing where it lives behind the region.
     pub fn ended_uses(&self, reg: VReg, mut visit: impl FnMut(u32)) {
         let state = &self.states[reg.index()];
