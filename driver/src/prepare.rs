@@ -54,6 +54,15 @@ pub fn register_limits(cx: &FunctionContext<'_>) -> Result<regalloc::Options> {
     })
 }
 
+/// What bounds registers when code is scheduled: the same.
+///
+/// # Errors
+/// As [`register_limits`].
+pub fn schedule_options(cx: &FunctionContext<'_>) -> Result<schedule::Options> {
+    let regalloc::Options { verify, max_vgprs, max_sgprs, min_waves, .. } = register_limits(cx)?;
+    Ok(schedule::Options { verify, max_vgprs, max_sgprs, min_waves })
+}
+
 /// Attributes whose first number is read where nobody can refuse it: bytes that are reserved at the start of
 /// LDS and GDS.
 const RESERVED: [&str; 2] = ["amdgpu-lds-size", "amdgpu-gds-size"];

@@ -166,6 +166,10 @@ pub struct Launch {
     pub kernel: String,
     /// Wave instructions.
     pub instructions: u64,
+    /// Cycles by the simulator's model; 0 of the interpreter.
+    pub modelled_cycles: u64,
+    /// The same for each wave alone, summed: what it waits for counts however many others there are.
+    pub wave_cycles: u64,
 }
 
 /// What executes kernels.
@@ -267,19 +271,20 @@ impl Gpu {
         if let Some(watch) = &mut self.watch {
             watch(&dispatch, &self.memory)?;
         }
-        let instructions = match &self.engine {
+        let kernel = kernel.to_owned();
+        self.launches.push(match &self.engine {
             Engine::Object(object) => {
-                sim::run(object, &mut self.memory, &dispatch, &self.config)
-                    .map_err(|report| report.to_string())?
-                    .instructions
+                let stats = sim::run(object, &mut self.memory, &dispatch, &self.config)
+                    .map_err(|report| report.to_string())?;
+                let (modelled_cycles, wave_cycles) = (stats.busy.modelled_cycles, stats.busy.wave_cycles);
+                Launch { kernel, instructions: stats.instructions, modelled_cycles, wave_cycles }
             }
             Engine::Module(module) => {
                 let outcome = module.run(&mut self.memory, &dispatch)?;
                 self.approximate |= outcome.approximate;
-                outcome.instructions
+                Launch { kernel, instructions: outcome.instructions, modelled_cycles: 0, wave_cycles: 0 }
             }
-        };
-        self.launches.push(Launch { kernel: kernel.to_owned(), instructions });
+        });
         Ok(())
     }
 

@@ -73,7 +73,7 @@ fn run(args: &Args) -> Result<bool, String> {
         .collect();
     println!("{}", table(&rows));
     println!(
-        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for {1}{2}; \"executed\" counts wave instructions.",
+        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for {1}{2}; \"executed\" counts wave instructions, \"cycles\" and those of its waves alone are the simulator's model.",
         args.level, args.mcpu, args.mattr
     );
     let mut good = true;
@@ -147,6 +147,8 @@ fn table(rows: &[Row]) -> Table {
         "scratch",
         "bytes",
         "executed",
+        "cycles",
+        "of waves",
         "compile ms",
     ]);
     for column in table.column_iter_mut().skip(2) {
@@ -163,8 +165,12 @@ fn table(rows: &[Row]) -> Table {
             let pair = |get: fn(&KernelFacts) -> u64| {
                 format!("{}|{}", get(kernel), other.map_or("-".to_owned(), |k| get(k).to_string()))
             };
-            let executed = |side: &Side| -> u64 {
-                side.launches.iter().filter(|l| l.kernel == kernel.name).map(|l| l.instructions).sum()
+            let launched = |side: &Side, get: fn(&Launch) -> u64| -> u64 {
+                side.launches.iter().filter(|l| l.kernel == kernel.name).map(get).sum()
+            };
+            let launches = |get: fn(&Launch) -> u64| {
+                let theirs = rival.map_or("-".to_owned(), |side| launched(side, get).to_string());
+                format!("{}|{theirs}", launched(ours, get))
             };
             let milliseconds = |side: &Side| format!("{:.1}", side.compile_time.as_secs_f64() * 1e3);
             table.add_row([
@@ -177,11 +183,9 @@ fn table(rows: &[Row]) -> Table {
                 pair(|k| k.lds_bytes),
                 pair(|k| k.scratch_bytes),
                 pair(|k| k.code_bytes),
-                format!(
-                    "{}|{}",
-                    executed(ours),
-                    rival.map_or("-".to_owned(), |side| executed(side).to_string())
-                ),
+                launches(|l| l.instructions),
+                launches(|l| l.modelled_cycles),
+                launches(|l| l.wave_cycles),
                 format!("{}|{}", milliseconds(ours), rival.map_or("-".to_owned(), milliseconds)),
             ]);
         }

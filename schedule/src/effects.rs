@@ -1,0 +1,157 @@
+//! What instructions do besides reading and writing registers, as far as order is concerned.
+//!
+//! Memory is divided into spaces that no pointer of another one reaches. Accesses of a space keep their order unless both read. Nothing is
+//! told apart by address inside of a space: lanes may speak to each other through it, and fences among the lanes of a wave leave no
+//! instruction.
+//!
+//! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
+
+use mir::ir::{AddrSpace, MemFlags};
+use mir::isa::{Implicit, Memory, MemoryAction, MemoryKind, OpFlags, Opcode, Unit};
+use mir::machine::{Inst, ModFlags, writes_exec};
+use mir::target::Target;
+
+/// Number of spaces.
+pub(crate) const SPACES: usize = 5;
+
+/// A set of spaces, a bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Spaces(u8);
+
+impl Spaces {
+    const NONE: Self = Self(0);
+    /// Memory that all work-groups see.
+    const MEMORY: Self = Self(1);
+    const LDS: Self = Self(2);
+    const SCRATCH: Self = Self(4);
+    const GDS: Self = Self(8);
+    /// Not memory: exports come in order.
+    const EXPORTS: Self = Self(16);
+    const ALL: Self = Self(31);
+    /// What a generic pointer reaches.
+    const GENERIC: Self = Self(7);
+
+    /// The numbers of the spaces, below [`SPACES`].
+    #[inline]
+    pub fn each(self) -> impl Iterator<Item = usize> {
+        let mut bits = self.0;
+        std::iter::from_fn(move || {
+            let space = (bits != 0).then(|| bits.trailing_zeros() as usize);
+            bits &= bits.wrapping_sub(1);
+            space
+        })
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What order an instruction needs besides that of its registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Effects {
+    /// Nothing passes it.
+    pub wall: bool,
+    /// Spaces that are read.
+    pub reads: Spaces,
+    /// Spaces that are written.
+    pub writes: Spaces,
+    /// What is read was written before the program started, so that writes may come before or after as far as they came after already.
+    pub unwritten: bool,
+    /// A result arrives late.
+    pub late: bool,
+}
+
+impl Effects {
+    const WALL: Self =
+        Self { wall: true, reads: Spaces::NONE, writes: Spaces::ALL, unwritten: false, late: false };
+
+    /// What `inst` does on `target`.
+    pub fn of(inst: &Inst, target: &Target) -> Self {
+        let facts = inst.facts();
+        let flags = inst.op.info().flags;
+        if facts.unit == Unit::Valu
+            && !flags.intersects(OpFlags::SIDE_EFFECTS)
+            && !facts.implicit.contains(Implicit::EXEC_DEF)
+        {
+            // By far the most frequent ones; of their operands none is EXEC unless they say so.
+            return Self { wall: inst.mods.flags.contains(ModFlags::SETS_EXEC), ..Self::default() };
+        }
+        if target.waits().waited_for(inst).is_some() {
+            // An obligation: memory accesses stay on their side of it.
+            return Self { writes: Spaces::ALL, ..Self::default() };
+        }
+        if let Some(memory) = &facts.memory {
+            return Self::of_memory(inst, memory, flags);
+        }
+        if facts.unit == Unit::Export {
+            let writes = if inst.mods.flags.contains(ModFlags::DONE) { Spaces::ALL } else { Spaces::EXPORTS };
+            return Self { writes, ..Self::default() };
+        }
+        if matches!(inst.op, Opcode::INDEXED_READ | Opcode::INDEXED_WRITE) {
+            return Self::default();
+        }
+        let stays = OpFlags::SIDE_EFFECTS | OpFlags::BARRIER | OpFlags::BRANCH;
+        if flags.intersects(stays)
+            || facts.unit == Unit::Control
+            || facts.implicit.contains(Implicit::MODE_DEF)
+            || writes_exec(inst)
+        {
+            return Self::WALL;
+        }
+        Self::default()
+    }
+
+    fn of_memory(inst: &Inst, memory: &Memory, flags: OpFlags) -> Self {
+        if !memory.is_access() {
+            // Permutations through LDS and questions about images are arithmetic; caches are cleaned in order with accesses;
+            // clocks are read where they stand.
+            let returns = memory.action.contains(MemoryAction::RETURNS);
+            return match (returns, flags.contains(OpFlags::SIDE_EFFECTS)) {
+                (true, false) if inst.facts().unit != Unit::Smem => Self { late: true, ..Self::default() },
+                (false, true) if memory.kind != MemoryKind::Gds && memory.kind != MemoryKind::Lds => {
+                    Self { writes: Spaces::ALL, ..Self::default() }
+                }
+                _ => Self::WALL,
+            };
+        }
+        if flags.intersects(OpFlags::SIDE_EFFECTS | OpFlags::BARRIER) {
+            return Self::WALL;
+        }
+        let late = memory.action.contains(MemoryAction::RETURNS);
+        let ordered = Self { writes: Spaces::ALL, late, ..Self::default() };
+        if inst.loads_to_lds() {
+            return ordered;
+        }
+        let of_kind = match memory.kind {
+            _ if inst.is_gds() => Spaces::GDS,
+            MemoryKind::Lds | MemoryKind::Gds => Spaces::LDS,
+            MemoryKind::Flat => Spaces::GENERIC,
+            MemoryKind::Scratch => Spaces::SCRATCH,
+            _ => Spaces::MEMORY.or(Spaces::SCRATCH),
+        };
+        let Some(access) = inst.mem.map(|mem| mem.access) else {
+            let writes = if memory.writes() { of_kind } else { Spaces::NONE };
+            return Self { reads: of_kind, writes, late, ..Self::default() };
+        };
+        if !access.is_simple() {
+            return ordered;
+        }
+        let space = match access.space {
+            AddrSpace::LOCAL => Spaces::LDS,
+            AddrSpace::REGION => Spaces::GDS,
+            AddrSpace::PRIVATE => Spaces::SCRATCH,
+            AddrSpace::FLAT => of_kind,
+            _ => Spaces::MEMORY,
+        };
+        if memory.writes() {
+            return Self { reads: space, writes: space, late, ..Self::default() };
+        }
+        let constant = matches!(access.space, AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT);
+        if constant || access.flags.contains(MemFlags::INVARIANT) {
+            return Self { late, ..Self::default() };
+        }
+        let unwritten = access.flags.contains(MemFlags::NO_CLOBBER);
+        Self { reads: space, late, unwritten, ..Self::default() }
+    }
+}

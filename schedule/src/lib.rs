@@ -1,0 +1,39 @@
+//! Instruction scheduling: the order of instructions inside of blocks.
+//!
+//! # The problem
+//!
+//! A result from memory comes hundreds of cycles after its instruction. The other waves of a SIMD hide that only as far as there are any,
+//! and the more registers a kernel takes, the fewer there are. So what is needed from memory is asked for early and used late, but
+//! not so that a wave less fits.
+//!
+//! # The idea
+//!
+//! 1. [`effects`], [`units`], [`graph`]: what must stay in order, as edges between instructions, or between those that stay together.
+//! 2. [`live`], [`pressure`], [`budget`]: which registers live where, what an order takes, and what costs nothing.
+//! 3. [`list`]: the code's own order, in which what feeds memory comes earlier, and what can be done meanwhile stands in latencies.
+//! 4. [`before`] does this with virtual registers, [`after`] with physical ones, where registers are settled and names in the way.
+//! 5. [`verify`], on request: proves the new order from the old one without any of this.
+//!
+//! # Cost
+//!
+//! Linear in instructions and operands, with a logarithm of the units that are ready; code without memory accesses is not looked into.
+#![forbid(unsafe_code)]
+
+mod after;
+mod before;
+mod budget;
+mod code;
+mod effects;
+mod graph;
+mod latency;
+mod list;
+mod live;
+mod pressure;
+#[cfg(test)]
+mod tests;
+mod units;
+mod verify;
+
+pub use after::schedule_allocated;
+pub use before::schedule;
+pub use budget::Options;

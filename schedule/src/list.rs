@@ -1,0 +1,184 @@
+//! The order in which units are issued.
+//!
+//! The code's own order is kept but for two cases, both within what registers allow:
+//!
+//! 1. What comes from memory, and what that is computed from, is issued as early as possible, the longest way to the end first.
+//! 2. Where the next unit would wait for a result, another one that waits for nothing takes its place.
+//!
+//! So what has no latency to hide stays as selection and allocation like it. At any time the rest of the code follows in its own order
+//! if nothing is done about it, and what registers that takes is known; [`Pressure`] says of a unit whether it may be issued now.
+//!
+//! Cost: a unit is taken from the heap once, and put back a bounded number of times for each unit issued. Who looks for something to do
+//! looks at [`REACH`] units.
+
+use crate::graph::Graph;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Units beyond the next one in the code's order that may be issued before it.
+pub(crate) const WINDOW: u32 = 256;
+/// Units that are looked at for one that need not wait.
+const REACH: u32 = 48;
+/// Units that are asked whether registers allow them, for each one issued.
+const TRIES: usize = 6;
+/// Cycles that are too few to do something about.
+const SHORT: u32 = 4;
+
+/// Whether registers allow what is planned.
+pub(crate) trait Pressure {
+    /// Whether `unit` may be issued now, before all units from `next` on that are left.
+    fn allows(&mut self, unit: u32, next: u32) -> bool;
+    /// `unit` is issued, where `next` is the first in the code's order that is left.
+    fn issued(&mut self, unit: u32, next: u32);
+}
+
+/// Registers have been chosen.
+pub(crate) struct Unlimited;
+
+impl Pressure for Unlimited {
+    fn allows(&mut self, _: u32, _: u32) -> bool {
+        true
+    }
+
+    fn issued(&mut self, _: u32, _: u32) {}
+}
+
+/// Orders units. Its memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduler {
+    /// Cycle in which everything that a unit needs is there, and edges that lead to it from units that are left.
+    state: Vec<(u32, u32)>,
+    issued: Vec<bool>,
+    /// Units that memory depends on and that could be issued: height, place.
+    ready: BinaryHeap<(u32, Reverse<u32>)>,
+    /// The same, of which something is on its way: cycle, unit.
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    put_back: Vec<(u32, Reverse<u32>)>,
+    /// Cycles in which loads end that are under way.
+    under_way: VecDeque<u32>,
+    order: Vec<u32>,
+}
+
+impl Scheduler {
+    /// The units of `graph` in a better order. At most `most` results from memory are under way at a time, unless the code's order has more.
+    pub fn run(&mut self, graph: &Graph, pressure: &mut impl Pressure, most: usize) -> &[u32] {
+        let units = graph.units();
+        let count = units.len() as u32;
+        self.start(graph);
+        let (mut next, mut now) = (0u32, 0u32);
+        while next < count {
+            if self.issued[next as usize] {
+                next += 1;
+                continue;
+            }
+            let chosen = self.early(graph, pressure, next, now, most).or_else(|| {
+                let ready = self.state[next as usize].0;
+                if ready <= now.saturating_add(SHORT) {
+                    return None;
+                }
+                self.filler(graph, pressure, next, now)
+            });
+            let unit = chosen.unwrap_or(next);
+            pressure.issued(unit, next);
+            now = self.issue(graph, unit, now.max(self.state[unit as usize].0));
+        }
+        &self.order
+    }
+
+    fn start(&mut self, graph: &Graph) {
+        let units = graph.units();
+        self.state.clear();
+        self.state.extend(units.iter().map(|unit| (0, unit.preds)));
+        self.issued.clear();
+        self.issued.resize(units.len(), false);
+        self.ready.clear();
+        self.waiting.clear();
+        self.under_way.clear();
+        self.order.clear();
+        for (i, unit) in units.iter().enumerate() {
+            if unit.preds == 0 && unit.feeds {
+                self.ready.push((unit.height, Reverse(i as u32)));
+            }
+        }
+    }
+
+    /// Something that memory waits for.
+    fn early(
+        &mut self,
+        graph: &Graph,
+        pressure: &mut impl Pressure,
+        next: u32,
+        now: u32,
+        most: usize,
+    ) -> Option<u32> {
+        while let Some(&Reverse((cycle, unit))) = self.waiting.peek()
+            && cycle <= now
+        {
+            self.waiting.pop();
+            self.ready.push((graph.units()[unit as usize].height, Reverse(unit)));
+        }
+        while self.under_way.front().is_some_and(|&cycle| cycle <= now) {
+            self.under_way.pop_front();
+        }
+        let full = self.under_way.len() >= most;
+        let mut found = None;
+        for _ in 0..TRIES {
+            let Some(entry) = self.ready.pop() else { break };
+            let unit = entry.1.0;
+            if self.issued[unit as usize] {
+                continue;
+            }
+            let near = unit < next.saturating_add(WINDOW);
+            if near && !(full && graph.units()[unit as usize].late) && pressure.allows(unit, next) {
+                found = Some(unit);
+                break;
+            }
+            self.put_back.push(entry);
+        }
+        self.ready.extend(self.put_back.drain(..));
+        found
+    }
+
+    /// Something else than the next unit, that waits for nothing, or at least not as long.
+    fn filler(&mut self, graph: &Graph, pressure: &mut impl Pressure, next: u32, now: u32) -> Option<u32> {
+        let end = next.saturating_add(REACH).min(graph.units().len() as u32);
+        let mut best = None;
+        let mut soonest = self.state[next as usize].0;
+        for unit in next + 1..end {
+            let (cycle, preds) = self.state[unit as usize];
+            if preds > 0 || self.issued[unit as usize] || cycle >= soonest || !pressure.allows(unit, next) {
+                continue;
+            }
+            best = Some(unit);
+            soonest = cycle;
+            if cycle <= now {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Issues `unit` in cycle `now`, and returns the next one.
+    fn issue(&mut self, graph: &Graph, unit: u32, now: u32) -> u32 {
+        self.issued[unit as usize] = true;
+        self.order.push(unit);
+        let data = &graph.units()[unit as usize];
+        let mut end = now;
+        for &(to, cycles) in graph.succs(unit) {
+            let (ready, preds) = &mut self.state[to as usize];
+            *ready = (*ready).max(now.saturating_add(cycles));
+            *preds -= 1;
+            end = end.max(now.saturating_add(cycles));
+            if *preds == 0 && graph.units()[to as usize].feeds {
+                match *ready > now.saturating_add(data.issue) {
+                    true => self.waiting.push(Reverse((*ready, to))),
+                    false => self.ready.push((graph.units()[to as usize].height, Reverse(to))),
+                }
+            }
+        }
+        if data.late {
+            self.under_way.push_back(end);
+        }
+        now.saturating_add(data.issue)
+    }
+}

@@ -1,0 +1,283 @@
+//! Random blocks, scheduled and checked; orders broken on purpose; time.
+
+use crate::{Options, schedule, schedule_allocated, verify};
+use fastrand::Rng;
+use mir::machine::{Function, parse_function};
+use mir::target::Target;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+const PROCESSORS: [&str; 3] = ["gfx600", "gfx803", "gfx900"];
+const CHECKED: Options = Options { verify: true, max_vgprs: None, max_sgprs: None, min_waves: None };
+
+fn target(name: &str) -> Target {
+    Target::new(Target::processor_by_name(name).expect("a processor of the table"))
+}
+
+fn parse(text: &str) -> Function {
+    parse_function(text, "test").unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// A function of one block with virtual registers: arithmetic, carries, compares, accesses of all spaces, walls.
+fn random_virtual(random: &mut Rng, size: usize) -> String {
+    let mut text = String::from("function f, modelled\n  entry %0:s2 = kernarg_segment_ptr in s[0:1]\n");
+    text.push_str("  entry %1:v1 = workitem_id_x in v0\nmbb0:\n");
+    let (mut vectors, mut scalars, mut next) = (vec![1], Vec::new(), 2);
+    let _ = writeln!(text, "  %2:s4 = s_load_dwordx4 %0:s2, 0 [16 bytes, space 4, align 4]");
+    let _ = writeln!(text, "  %3:s1 = s_load_dword %0:s2, 16 [4 bytes, space 4, align 4]");
+    scalars.push(3);
+    next += 2;
+    for _ in 0..size {
+        let old =
+            |random: &mut Rng, list: &[u32]| list[random.usize(list.len().saturating_sub(12)..list.len())];
+        let (v, w, s) = (old(random, &vectors), old(random, &vectors), old(random, &scalars));
+        let n = next;
+        let (vector, used) = match random.u32(..22) {
+            0..5 => (true, writeln!(text, "  %{n}:v1 = v_xor_b32 %{v}:v1, %{w}:v1")),
+            5 => (true, writeln!(text, "  %{n}:v1 = v_mul_lo_u32 %{v}:v1, %{w}:v1")),
+            6 => (false, writeln!(text, "  %{n}:s1 = s_add_u32 %{s}:s1, {}", random.u8(..))),
+            7 => {
+                let _ = writeln!(text, "  s_cmp_eq_u32 %{s}:s1, 7");
+                (false, writeln!(text, "  %{n}:s1 = s_cselect_b32 %{s}:s1, 3"))
+            }
+            8 => (false, writeln!(text, "  %{n}:s1 = v_readfirstlane_b32 %{v}:v1")),
+            9 => {
+                let load = "buffer_load_dword";
+                let flag = ["", " noclobber", " invariant"][random.usize(..3)];
+                let of = "%2:s4, 0 offen";
+                (
+                    true,
+                    writeln!(
+                        text,
+                        "  %{n}:v1 = {load} %{v}:v1, {of} [4 bytes, space 1, align 4{}]",
+                        flag.replace(' ', ", ")
+                    ),
+                )
+            }
+            10..13 => (
+                true,
+                writeln!(
+                    text,
+                    "  %{n}:v1 = buffer_load_dword %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4]"
+                ),
+            ),
+            13 => {
+                let _ = writeln!(
+                    text,
+                    "  buffer_store_dword %{w}:v1, %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4]"
+                );
+                continue;
+            }
+            14..16 => (true, writeln!(text, "  %{n}:v1 = ds_read_b32 %{v}:v1 [4 bytes, space 3, align 4]")),
+            16 => {
+                let _ = writeln!(text, "  ds_write_b32 %{v}:v1, %{w}:v1 [4 bytes, space 3, align 4]");
+                continue;
+            }
+            17 => (
+                true,
+                writeln!(
+                    text,
+                    "  %{n}:v1 = ds_add_rtn_u32 %{v}:v1, %{w}:v1 [4 bytes, space 3, align 4, monotonic workgroup]"
+                ),
+            ),
+            18 if random.u8(..4) == 0 => {
+                let wall = ["s_barrier", "s_waitcnt 0", "s_sleep 1"][random.usize(..3)];
+                let _ = writeln!(text, "  {wall}");
+                continue;
+            }
+            19 => (true, writeln!(text, "  %{n}:v1 = v_mac_f32 %{v}:v1, %{w}:v1, tied %{v}:v1")),
+            _ => (true, writeln!(text, "  %{n}:v1 = v_add_f32 %{v}:v1, %{s}:s1")),
+        };
+        let _ = used;
+        if vector { &mut vectors } else { &mut scalars }.push(n);
+        next += 1;
+    }
+    for v in vectors.iter().rev().take(6) {
+        let _ = writeln!(text, "  buffer_store_dword %{v}:v1, off, %2:s4, 0 [4 bytes, space 1, align 4]");
+    }
+    text.push_str("  wave end\n");
+    text
+}
+
+/// The same with few physical registers.
+fn random_physical(random: &mut Rng, size: usize) -> String {
+    let mut text = String::from("function f, framed\nmbb0:\n");
+    for _ in 0..size {
+        let (v, w, x) = (random.u8(..12), random.u8(..12), random.u8(..12));
+        let (s, t) = (8 + random.u8(..6), 8 + random.u8(..6));
+        let _ = match random.u32(..18) {
+            0..4 => writeln!(text, "  v{v} = v_xor_b32 v{w}, v{x}"),
+            4 => writeln!(text, "  s{s} = s_add_u32 s{t}, 5"),
+            5 => writeln!(text, "  s{s} = s_addc_u32 s{t}, 0"),
+            6 => writeln!(text, "  s{s} = s_cselect_b32 s{t}, 1"),
+            7 => writeln!(text, "  vcc = v_cmp_lt_u32 v{v}, v{w}"),
+            8 => writeln!(text, "  v{v} = v_cndmask_b32 v{w}, v{x}, vcc"),
+            9 => writeln!(text, "  s{s} = v_readfirstlane_b32 v{v}"),
+            10..12 => {
+                writeln!(text, "  v{v} = buffer_load_dword v{w}, s[4:7], 0 offen [4 bytes, space 1, align 4]")
+            }
+            12 => {
+                writeln!(text, "  buffer_store_dword v{v}, v{w}, s[4:7], 0 offen [4 bytes, space 1, align 4]")
+            }
+            13 => writeln!(text, "  v{v} = ds_read_b32 v{w} [4 bytes, space 3, align 4]"),
+            14 => writeln!(text, "  s{s} = s_load_dword s[0:1], 4 [4 bytes, space 4, align 4]"),
+            15 => writeln!(text, "  v{v} = v_mac_f32 v{w}, v{x}"),
+            16 if random.u8(..4) == 0 => writeln!(text, "  exec = s_mov_b64 s[2:3]"),
+            _ => writeln!(text, "  ds_write_b32 v{v}, v{w} [4 bytes, space 3, align 4]"),
+        };
+    }
+    text.push_str("  wave end\n");
+    text
+}
+
+/// Both kinds of random code, many sizes: the checker agrees, the verifier too, and something happens.
+#[test]
+fn random_blocks_stay_the_same_programs() {
+    let mut moved = 0;
+    for seed in 0..400u64 {
+        let mut random = Rng::with_seed(seed);
+        let size = 3 + (seed as usize % 20) * 6;
+        let target = target(PROCESSORS[seed as usize % 3]);
+        let mut f = parse(&random_virtual(&mut random, size));
+        mir::machine::verify(&f).expect("the generator makes right code");
+        let before = f.clone();
+        schedule(&mut f, &target, &CHECKED).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        mir::machine::verify(&f).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        moved += usize::from(f != before);
+        let mut f = parse(&random_physical(&mut random, size));
+        let before = f.clone();
+        schedule_allocated(&mut f, &target, true).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        mir::machine::verify(&f).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        moved += usize::from(f != before);
+    }
+    assert!(moved > 400, "{moved} of 800 functions changed");
+}
+
+/// Whether the neighbours `k` and `k + 1` of `text`'s lines may change places, by what their text says.
+fn exchange(f: &Function, k: usize, target: &Target) -> bool {
+    let mut f = f.clone();
+    let block = f.layout[0];
+    let old = f.blocks[block].insts.clone();
+    f.blocks[block].insts.swap(k, k + 1);
+    let mut order: Vec<u32> = (0..old.len() as u32).collect();
+    order.swap(k, k + 1);
+    verify::same(&f, block, &old, &order, target).is_ok()
+}
+
+/// Neighbours that must stay in order, and some that need not: first, then, whether they may change places.
+#[test]
+fn broken_orders_are_found() {
+    let virtual_header = "function f, modelled\n  entry %0:s2 = kernarg_segment_ptr in s[0:1]\n  entry %1:v1 = workitem_id_x in v0\n  vregs 20\nmbb0:\n  \
+        %2:s4 = s_load_dwordx4 %0:s2, 0 [16 bytes, space 4, align 4]\n";
+    let load =
+        |n: u32, what: &str| format!("%{n}:v1 = buffer_load_dword %1:v1, %2:s4, 0 offen [4 bytes, {what}]");
+    let store = |what: &str| format!("buffer_store_dword %1:v1, %1:v1, %2:s4, 0 offen [4 bytes, {what}]");
+    let lds = "ds_write_b32 %1:v1, %1:v1 [4 bytes, space 3, align 4]".to_owned();
+    let xor = |n: u32, m: u32| format!("%{n}:v1 = v_xor_b32 %{m}:v1, %1:v1");
+    let cases = [
+        (xor(3, 1), xor(4, 3), false),
+        (xor(3, 1), xor(4, 1), true),
+        (load(3, "space 1"), load(4, "space 1"), true),
+        (load(3, "space 1"), store("space 1"), false),
+        (store("space 1"), load(3, "space 1"), false),
+        (store("space 1"), load(3, "space 1, noclobber"), true),
+        (load(3, "space 1, noclobber"), store("space 1"), false),
+        (store("space 1"), load(3, "space 1, invariant"), true),
+        (store("space 1"), load(3, "space 4"), true),
+        (store("space 1"), store("space 1"), false),
+        (store("space 1"), lds.clone(), true),
+        (store("space 1"), load(3, "space 0"), false),
+        (load(3, "space 1, volatile"), load(4, "space 1"), false),
+        (load(3, "space 1, volatile"), load(4, "space 1, volatile"), false),
+        (load(3, "space 1, acquire agent"), lds.clone(), false),
+        (store("space 1"), "s_waitcnt 0".into(), false),
+        (xor(3, 1), "s_waitcnt 0".into(), true),
+        (xor(3, 1), "s_barrier".into(), false),
+        ("s_cmp_eq_u32 %2.0:s1, 1".into(), "%3:s1 = s_cselect_b32 1, 2".into(), false),
+        ("%3:s1 = s_cselect_b32 1, 2".into(), "s_cmp_eq_u32 %2.0:s1, 1".into(), false),
+        ("m0 = s_mov_b32 1".into(), "s_sendmsg 0".into(), false),
+    ];
+    let target = target("gfx900");
+    for (first, then, free) in cases {
+        let f =
+            parse(&format!("{virtual_header}  s_cmp_eq_u32 %2.0:s1, 2\n  {first}\n  {then}\n  wave end\n"));
+        assert_eq!(exchange(&f, 2, &target), free, "{first}; {then}");
+    }
+    let cases = [
+        ("v0 = v_mov_b32 1", "v1 = v_mov_b32 v0", false),
+        ("v1 = v_mov_b32 v0", "v0 = v_mov_b32 1", false),
+        ("v0 = v_mov_b32 1", "v0 = v_mov_b32 2", false),
+        ("v0 = v_mov_b32 1", "v1 = v_mov_b32 2", true),
+        ("s4 = s_add_u32 s5, s6", "s7 = s_add_u32 s5, s6", false),
+        ("vcc = v_cmp_lt_u32 v0, v1", "v2 = v_cndmask_b32 v3, v4, vcc", false),
+        ("exec = s_mov_b64 s[2:3]", "v0 = v_mov_b32 1", false),
+        ("v[4:7] = buffer_load_dwordx4 v0, s[4:7], 0 offen", "v5 = v_mov_b32 1", false),
+        ("v[4:7] = buffer_load_dwordx4 v0, s[4:7], 0 offen", "v8 = v_mov_b32 1", true),
+    ];
+    for (first, then, free) in cases {
+        let f = parse(&format!("function f, framed\nmbb0:\n  {first}\n  {then}\n  wave end\n"));
+        assert_eq!(exchange(&f, 0, &target), free, "{first}; {then}");
+    }
+}
+
+/// Orders that are no permutations, and ones that the block does not have.
+#[test]
+fn orders_of_other_blocks_are_found() {
+    let target = target("gfx900");
+    let f = parse(
+        "function f, framed\nmbb0:\n  v0 = v_mov_b32 1\n  v1 = v_mov_b32 2\n  v2 = v_mov_b32 3\n  wave end\n",
+    );
+    let old = f.blocks[f.layout[0]].insts.clone();
+    let fails = |order: &[u32]| verify::same(&f, f.layout[0], &old, order, &target).is_err();
+    assert!(!fails(&[0, 1, 2]));
+    for order in [&[0, 1][..], &[0, 1, 1], &[0, 1, 3], &[1, 0, 2], &[0, 1, 2, 3]] {
+        assert!(fails(order), "{order:?}");
+    }
+}
+
+/// The least time of three.
+fn timed(mut run: impl FnMut()) -> Duration {
+    let times = (0..3).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    });
+    times.min().unwrap_or_default()
+}
+
+/// Cost grows with the code: blocks of a hundred thousand instructions, and tens of thousands of blocks.
+#[test]
+fn large_functions_are_quick() {
+    let limit = if cfg!(debug_assertions) { Duration::from_secs(20) } else { Duration::from_millis(900) };
+    let target = target("gfx900");
+    let one = parse(&random_virtual(&mut Rng::with_seed(1), 100_000));
+    let time = timed(|| schedule(&mut one.clone(), &target, &Options::default()).expect("right code"));
+    println!("a block before allocation: {time:?}");
+    assert!(time < limit, "{time:?}");
+    let one = parse(&random_physical(&mut Rng::with_seed(1), 100_000));
+    let time = timed(|| schedule_allocated(&mut one.clone(), &target, false).expect("right code"));
+    println!("a block behind allocation: {time:?}");
+    assert!(time < limit, "{time:?}");
+    let mut text = String::from("function f, modelled\n  entry %0:s4 = private_segment_buffer in s[0:3]\n");
+    text.push_str("  entry %1:v1 = workitem_id_x in v0\n");
+    const BLOCKS: u32 = 20_000;
+    for i in 0..BLOCKS {
+        let (a, b, c) = (2 + 3 * i, 3 + 3 * i, 4 + 3 * i);
+        let _ = writeln!(text, "mbb{i}:");
+        let _ =
+            writeln!(text, "  %{a}:v1 = buffer_load_dword %1:v1, %0:s4, 0 offen [4 bytes, space 1, align 4]");
+        let _ = writeln!(text, "  %{b}:v1 = v_xor_b32 %{a}:v1, %{}:v1", a - 1);
+        let _ = writeln!(
+            text,
+            "  %{c}:v1 = buffer_load_dword %1:v1, %0:s4, 0 offen offset:4 [4 bytes, space 1, align 4]"
+        );
+        let _ = match i + 1 {
+            BLOCKS => writeln!(text, "  wave end"),
+            next => writeln!(text, "  wave jump -> mbb{next}   thread -> mbb{next}"),
+        };
+    }
+    let many = parse(&text);
+    let time = timed(|| schedule(&mut many.clone(), &target, &Options::default()).expect("right code"));
+    println!("blocks: {time:?}");
+    assert!(time < limit, "{time:?}");
+}
