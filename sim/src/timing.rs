@@ -21,7 +21,6 @@
 //! | memory bandwidth | 16 bytes a cycle and compute unit | chosen: some 500 GB/s at 1.5 GHz over 20 units |
 //! | latencies | see [`LATENCY`] | chosen within what microbenchmarks of GCN give |
 
-use mir::isa::LatencyClass;
 use serde::Serialize;
 
 /// SIMDs of a compute unit.
@@ -48,12 +47,7 @@ pub struct Latency {
 }
 
 /// The latencies of the model.
-pub const LATENCY: Latency = Latency {
-    vector: LatencyClass::VectorMemory.cycles() as u64,
-    scalar: LatencyClass::ScalarMemory.cycles() as u64,
-    lds: LatencyClass::Lds.cycles() as u64,
-    other: LatencyClass::Other.cycles() as u64,
-};
+pub const LATENCY: Latency = Latency { vector: 400, scalar: 120, lds: 64, other: 200 };
 
 /// Cycles of the LDS unit for accesses of `dwords` at these byte offsets (`None`: the lane is inactive): half a wave at a time, and each bank
 /// gives one dword a cycle.
