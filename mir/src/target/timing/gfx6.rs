@@ -30,7 +30,7 @@ pub(super) const TIMING: Timing = Timing {
     dram: Dram { latency: 350, line_cycles: 7 },
     scalar_shortcut: 64,
     vector_addresses: 4,
-    lds: LocalShare { banks: 32, lanes: 32, latency: 64 },
+    lds: LocalShare { bytes: 64 << 10, banks: 32, lanes: 32, latency: 64 },
     gds: 200,
     message: 40,
     export: 40,

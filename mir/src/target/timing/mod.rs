@@ -60,6 +60,8 @@ pub struct Dram {
 /// The local data share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalShare {
+    /// Bytes of a compute unit; a work-group may have fewer ([`super::Limits::lds_bytes`]).
+    pub bytes: u32,
     /// Banks, each a dword wide and one address a cycle.
     pub banks: u8,
     /// Lanes that are served together.
