@@ -293,7 +293,7 @@ impl<'a> Unit<'a> {
             wave.blocked = Some((blocked.stall, self.now));
         }
         let until = blocked.until.max(self.now + 1);
-        wave.wake = if until == u64::MAX { until } else { turn_at(wave.simd, until) };
+        wave.wake = turn_at(wave.simd, until);
     }
 
     /// Counts the cycles for which a wave was blocked up to now.
@@ -506,8 +506,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The first turn of a SIMD at `time` or behind it.
+/// The first turn of a SIMD at `time` or behind it; never is never.
 fn turn_at(simd: usize, time: u64) -> u64 {
     let simds = SIMDS as u64;
-    time + (simd as u64 + simds - time % simds) % simds
+    time.saturating_add((simd as u64 + simds - time % simds) % simds)
 }
