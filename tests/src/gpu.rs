@@ -2,7 +2,7 @@
 //! results.
 
 use crate::interpret::Interpreter;
-use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
+use sim::{BufferId, CodeObject, Config, Cycles, Dispatch, Memory, Model};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -166,6 +166,8 @@ pub struct Launch {
     pub kernel: String,
     /// Wave instructions.
     pub instructions: u64,
+    /// Modelled cycles, where [`Gpu::model`] asks for them.
+    pub cycles: Option<Box<Cycles>>,
 }
 
 /// What executes kernels.
@@ -201,6 +203,11 @@ impl Gpu {
     pub fn new(bytes: &[u8]) -> Result<Self, String> {
         let object = CodeObject::load(bytes).map_err(|report| report.to_string())?;
         Ok(Self::with_engine(Engine::Object(Box::new(object))))
+    }
+
+    /// Models the cycles of launches from now on.
+    pub fn model(&mut self, model: Model) {
+        self.config.model = Some(model);
     }
 
     /// A GPU that interprets a module.
@@ -267,19 +274,19 @@ impl Gpu {
         if let Some(watch) = &mut self.watch {
             watch(&dispatch, &self.memory)?;
         }
-        let instructions = match &self.engine {
+        let (instructions, cycles) = match &self.engine {
             Engine::Object(object) => {
-                sim::run(object, &mut self.memory, &dispatch, &self.config)
-                    .map_err(|report| report.to_string())?
-                    .instructions
+                let stats = sim::run(object, &mut self.memory, &dispatch, &self.config)
+                    .map_err(|report| report.to_string())?;
+                (stats.instructions, stats.model)
             }
             Engine::Module(module) => {
                 let outcome = module.run(&mut self.memory, &dispatch)?;
                 self.approximate |= outcome.approximate;
-                outcome.instructions
+                (outcome.instructions, None)
             }
         };
-        self.launches.push(Launch { kernel: kernel.to_owned(), instructions });
+        self.launches.push(Launch { kernel: kernel.to_owned(), instructions, cycles });
         Ok(())
     }
 
