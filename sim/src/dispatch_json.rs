@@ -9,6 +9,7 @@ use crate::dispatch::{Arg, Dispatch, run_on};
 use crate::load::CodeObject;
 use crate::memory::{BufferId, Memory, digest};
 use crate::report::{Checks, Config, Report, Stats, Unmapped};
+use crate::timing::Model;
 use mir::target::Target;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,6 +59,8 @@ pub struct RunOptions {
     pub budget: Option<u64>,
     /// Prints each instruction.
     pub trace: bool,
+    /// Models cycles.
+    pub model: Option<Model>,
     /// Directory that file names are relative to.
     pub base: Option<PathBuf>,
 }
@@ -241,7 +244,8 @@ pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<
         Some(list) => Checks::parse(list).map_err(usage)?,
         None => Checks::default(),
     };
-    let mut cfg = Config { checks, unmapped, seed: options.seed, trace: options.trace, ..Config::default() };
+    let (seed, trace, model) = (options.seed, options.trace, options.model);
+    let mut cfg = Config { checks, unmapped, seed, trace, model, ..Config::default() };
     if let Some(budget) = options.budget {
         cfg.budget = budget;
     }

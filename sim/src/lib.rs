@@ -11,7 +11,7 @@
 //! exec      Op × Wave: one instruction for all lanes
 //! strict    registers in flight, wait states
 //! memory    regions with bounds and undefined bits; private views of work-groups
-//! timing    modelled cycles
+//! timing    modelled cycles of a compute unit, from what waves did
 //! ```
 //!
 //! A wave's registers and all memory carry undefined bits beside their values (see [`wave`]). Cost: some 200 ns for a vector
@@ -32,7 +32,7 @@ mod relocation;
 pub mod report;
 pub mod robustness;
 pub mod strict;
-mod timing;
+pub mod timing;
 pub mod wave;
 
 pub use dispatch::prepared::Prepared;
@@ -42,3 +42,4 @@ pub use dispatch_json::{Described, Outcome, RunError, RunOptions, run_from_json}
 pub use load::{CodeObject, Kernel};
 pub use memory::{BufferId, Memory};
 pub use report::{Checks, Config, Kind, Report, Stats, Unmapped};
+pub use timing::{Cycles, Model};

@@ -1,6 +1,6 @@
 //! What a run reports: the checks by name, the report of the first violation, and the statistics.
 
-use crate::timing::Busy;
+use crate::timing::{Cycles, Model};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -316,6 +316,8 @@ pub struct Config {
     pub skip: Option<u64>,
     /// 1: one work-group at a time; 0: as many as the thread pool has threads. The result is the same.
     pub threads: u32,
+    /// Models cycles ([`crate::timing`]). The results of the run do not depend on it.
+    pub model: Option<Model>,
     /// Tells memory which lane stores, and of stores to LDS ([`crate::memory::Bus::lane`], [`crate::memory::Bus::lds_stored`]).
     pub observe: bool,
 }
@@ -331,6 +333,7 @@ impl Default for Config {
             trace: false,
             skip: None,
             threads: 0,
+            model: None,
             observe: false,
         }
     }
@@ -373,11 +376,9 @@ pub struct Stats {
     pub waves: u64,
     /// Work-groups.
     pub groups: u64,
-    /// Issue cycles summed over waves: what each instruction occupies its unit for, no latencies.
-    pub cycles: u64,
-    /// What the units of a compute unit are busy with, and the modelled time.
+    /// Modelled cycles, where [`Config::model`] asks for them.
     #[serde(flatten)]
-    pub busy: Busy,
+    pub model: Option<Box<Cycles>>,
     /// Waves a SIMD can hold with the kernel's registers and LDS.
     pub occupancy: u32,
     /// Number of stores to unmapped memory.
@@ -410,8 +411,7 @@ impl Stats {
             bytes_scratch,
             waves,
             groups,
-            cycles,
-            busy,
+            model: _,
             occupancy: _,
             unmapped_stores: _,
             store_log_digest: _,
@@ -435,7 +435,5 @@ impl Stats {
         self.bytes_scratch += bytes_scratch;
         self.waves += waves;
         self.groups += groups;
-        self.cycles += cycles;
-        self.busy.add(busy);
     }
 }

@@ -66,7 +66,7 @@ pub struct Wave {
     pub clause: Clause,
     /// Whether GPR index mode is on (MODE.gpr_idx_en).
     pub gpr_idx: bool,
-    /// Instructions executed, what `s_memtime` shows.
+    /// Cycles of the instructions executed, what `s_memtime` shows.
     pub time: u64,
 }
 

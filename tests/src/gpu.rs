@@ -2,7 +2,7 @@
 //! results.
 
 use crate::interpret::Interpreter;
-use sim::{BufferId, CodeObject, Config, Dispatch, Memory};
+use sim::{BufferId, CodeObject, Config, Cycles, Dispatch, Memory, Model};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -166,10 +166,8 @@ pub struct Launch {
     pub kernel: String,
     /// Wave instructions.
     pub instructions: u64,
-    /// Cycles by the simulator's model; 0 of the interpreter.
-    pub modelled_cycles: u64,
-    /// The same for each wave alone, summed: what it waits for counts however many others there are.
-    pub wave_cycles: u64,
+    /// Modelled cycles, where [`Gpu::model`] asks for them.
+    pub cycles: Option<Box<Cycles>>,
 }
 
 /// What executes kernels.
@@ -205,6 +203,11 @@ impl Gpu {
     pub fn new(bytes: &[u8]) -> Result<Self, String> {
         let object = CodeObject::load(bytes).map_err(|report| report.to_string())?;
         Ok(Self::with_engine(Engine::Object(Box::new(object))))
+    }
+
+    /// Models the cycles of launches from now on.
+    pub fn model(&mut self, model: Model) {
+        self.config.model = Some(model);
     }
 
     /// A GPU that interprets a module.
@@ -271,20 +274,19 @@ impl Gpu {
         if let Some(watch) = &mut self.watch {
             watch(&dispatch, &self.memory)?;
         }
-        let kernel = kernel.to_owned();
-        self.launches.push(match &self.engine {
+        let (instructions, cycles) = match &self.engine {
             Engine::Object(object) => {
                 let stats = sim::run(object, &mut self.memory, &dispatch, &self.config)
                     .map_err(|report| report.to_string())?;
-                let (modelled_cycles, wave_cycles) = (stats.busy.modelled_cycles, stats.busy.wave_cycles);
-                Launch { kernel, instructions: stats.instructions, modelled_cycles, wave_cycles }
+                (stats.instructions, stats.model)
             }
             Engine::Module(module) => {
                 let outcome = module.run(&mut self.memory, &dispatch)?;
                 self.approximate |= outcome.approximate;
-                Launch { kernel, instructions: outcome.instructions, modelled_cycles: 0, wave_cycles: 0 }
+                (outcome.instructions, None)
             }
-        });
+        };
+        self.launches.push(Launch { kernel: kernel.to_owned(), instructions, cycles });
         Ok(())
     }
 

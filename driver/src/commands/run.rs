@@ -2,7 +2,7 @@
 
 use super::{read_json, refused, report, status};
 use mir::target::{OlderName, Target};
-use sim::{RunError, RunOptions};
+use sim::{Model, RunError, RunOptions};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -24,9 +24,21 @@ pub struct Args {
     /// it can.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Print executed instructions, memory traffic and digests.
+    /// Print executed instructions, memory traffic, modelled cycles with what they were lost for, and digests.
     #[arg(long, value_name = "FORMAT", value_parser = ["json"])]
     stats: Option<String>,
+    /// With --stats: modelled cycles of each instruction.
+    #[arg(long, requires = "stats")]
+    per_instruction: bool,
+    /// Print a table of the modelled cycles, instruction by instruction.
+    #[arg(long)]
+    profile: bool,
+    /// Compute units that share the work-groups in the model of cycles; it follows the first one.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    compute_units: u32,
+    /// Work-groups of that compute unit that are modelled at most; the cycles of the others are scaled.
+    #[arg(long, value_name = "COUNT", default_value_t = Model::default().groups, value_parser = clap::value_parser!(u32).range(1..))]
+    model_groups: u32,
     /// Optimisation level for IR.
     #[arg(short = 'O', default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     opt_level: u8,
@@ -57,11 +69,24 @@ fn run(args: &Args) -> Result<i32, i32> {
         strict: args.strict.clone(),
         seed: args.seed,
         target,
+        model: (args.stats.is_some() || args.profile).then_some(Model {
+            compute_units: args.compute_units,
+            groups: args.model_groups,
+            per_instruction: args.per_instruction || args.profile,
+        }),
         base: args.dispatch.parent().map(PathBuf::from),
         ..RunOptions::default()
     };
     match sim::run_from_json(&object, &json, &options) {
-        Ok(outcome) => {
+        Ok(mut outcome) => {
+            if args.profile
+                && let Some(cycles) = &mut outcome.stats.model
+            {
+                print!("{}", cycles.table());
+                if !args.per_instruction {
+                    cycles.per_instruction.clear();
+                }
+            }
             if args.stats.is_some() {
                 let text = serde_json::to_string(&outcome).map_err(|error| refused(&error))?;
                 println!("{text}");

@@ -7,6 +7,7 @@ mod limits;
 pub(crate) mod messages;
 pub mod operands;
 mod processors;
+pub mod timing;
 mod wave;
 
 pub use counters::*;

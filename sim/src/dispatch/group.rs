@@ -10,6 +10,7 @@ use crate::load::Kernel;
 use crate::memory::Bus;
 use crate::report::{Checks, Kind, Report, Result, Stats};
 use crate::strict::races::Races;
+use crate::timing::record::{GroupTrace, Recorder};
 use crate::wave::{Status, Wave};
 
 /// Instructions of a turn with seed 0.
@@ -67,21 +68,26 @@ impl Turns {
     }
 }
 
-/// Runs the work-group `id`; `budget` instructions at most.
+/// Runs the work-group `id`; `budget` instructions at most. With `record` there is a trace for the model of cycles.
 pub(super) fn run_one(
     run: &Run<'_>,
     work: &mut Workspace,
     mem: &mut dyn Bus,
     id: [u32; 3],
     budget: u64,
-) -> Result<Stats> {
+    record: bool,
+) -> Result<(Stats, Option<GroupTrace>)> {
     let live = work.start(run, id);
     let Workspace { waves, group } = work;
     let waves = waves.get_mut(..live).unwrap_or_default();
     let mut exec = Exec::new(mem, run.launch, run.cfg);
     exec.stats = Stats { groups: 1, waves: live as u64, ..Stats::default() };
+    if record {
+        let timing = run.launch.target.timing();
+        exec.record = Some(Box::new(Recorder::new(live, run.kernel.entry, timing)));
+    }
     turns(run, &mut exec, waves, group, budget)?;
-    Ok(exec.stats)
+    Ok((exec.stats, exec.record.map(|record| record.finish())))
 }
 
 impl Workspace {

@@ -18,6 +18,8 @@ use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Delta, History, Memory, RegionKind, View, Written};
 use crate::program::Program;
 use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
+use crate::timing::record::GroupTrace;
+use crate::timing::{Model, Needs, Unit};
 use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
 use mir::target::{Target, WaveSize};
@@ -203,7 +205,7 @@ fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -
     let p = target.limits();
     let by_vgprs = p.total_vgprs / p.allocated_vgprs(kernel.descriptor.vgpr_blocks);
     let by_sgprs = p.total_sgprs / p.allocated_sgprs(kernel.descriptor.sgpr_blocks);
-    let groups = if lds == 0 { u32::MAX } else { p.lds_bytes / lds.max(1) };
+    let groups = if lds == 0 { u32::MAX } else { target.timing().lds.bytes / lds.max(1) };
     let by_lds = groups.saturating_mul(waves_per_group) / 4;
     by_vgprs.min(by_sgprs).min(by_lds.max(1)).min(p.max_waves_per_simd)
 }
@@ -247,17 +249,48 @@ fn run_groups(
     let scratch_base = setup.scratch_base(mem);
     let launch = launch(kernel, target, setup, scratch_base);
     let run = Run { kernel, dispatch: d, cfg, setup, launch: &launch, program: &program, scratch_base };
-    let mut stats = run_batches(&run, mem)?;
+    let needs = needs(&launch, setup);
+    let mut modelled = cfg.model.map(|model| Modelled { model, unit: Unit::new(&program, needs), share: 0 });
+    let mut stats = run_batches(&run, mem, modelled.as_mut())?;
     stats.occupancy = occupancy(kernel, target, setup.lds_bytes, setup.shape.waves);
-    let moved = stats.bytes_loaded + stats.bytes_stored;
-    stats.busy.finish(stats.occupancy, stats.waves, moved);
+    stats.model = modelled.map(|m| Box::new(m.unit.finish(m.share, kernel.entry, m.model.per_instruction)));
     stats.unmapped_stores = mem.unmapped_stores;
     stats.store_log_digest = mem.store_log_digest;
     Ok(stats)
 }
 
+/// What a work-group takes of a compute unit.
+fn needs(launch: &Launch, setup: &Setup) -> Needs {
+    let limits = launch.target.limits();
+    Needs {
+        waves_per_simd: limits.waves_that_fit(launch.sgprs, launch.vgprs),
+        lds: setup.lds_bytes.next_multiple_of(limits.lds_granule.max(1)),
+        base: launch.image_base,
+    }
+}
+
+/// The model of cycles at work.
+struct Modelled<'a> {
+    model: Model,
+    unit: Unit<'a>,
+    /// Instructions of all work-groups that run on the compute unit.
+    share: u64,
+}
+
+impl Modelled<'_> {
+    /// Work-group `number` has run.
+    fn ran(&mut self, number: u64, stats: &Stats, trace: Option<GroupTrace>) {
+        if self.model.has(number) {
+            self.share += stats.instructions;
+        }
+        if let Some(trace) = trace {
+            self.unit.push(trace);
+        }
+    }
+}
+
 /// Runs all work-groups, several at the same time where that pays.
-fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
+fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modelled<'_>>) -> Result<Stats> {
     let [nx, ny, nz] = run.setup.shape.groups.map(u64::from);
     let id = |n: u64| [(n % nx) as u32, (n / nx % ny) as u32, (n / nx / ny) as u32];
     let total = nx * ny * nz;
@@ -269,6 +302,7 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
     let mut own = Workspace::new(run);
     // What all work-groups so far have written, for the checks of caches and of order.
     let mut history = History::new(run.cfg.checks);
+    let records = |number| run.cfg.model.is_some_and(|model| model.models(number));
     let (mut next, mut batch) = (0, 1);
     while next < total {
         let left = run.cfg.budget.saturating_sub(stats.instructions);
@@ -277,14 +311,19 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
             for id in &run.setup.scratch {
                 mem.set_undefined(*id);
             }
-            if caches {
+            let (s, trace) = if caches {
                 let mut view = View::new(mem, Some(&history), next);
-                stats.add(&run_one(run, &mut own, &mut view, id(next), left)?);
+                let ran = run_one(run, &mut own, &mut view, id(next), left, records(next))?;
                 let delta = view.finish();
                 delta.record(mem, &mut history);
                 delta.commit(mem, &mut Written::default());
+                ran
             } else {
-                stats.add(&run_one(run, &mut own, mem, id(next), left)?);
+                run_one(run, &mut own, mem, id(next), left, records(next))?
+            };
+            stats.add(&s);
+            if let Some(modelled) = &mut modelled {
+                modelled.ran(next, &s, trace);
             }
             next += 1;
             if together {
@@ -295,14 +334,14 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
         }
         let shared: &Memory = mem;
         let known = caches.then_some(&history);
-        let results: Vec<Result<(Stats, Delta)>> = (next..next + n)
+        let results: Vec<Result<(Stats, Option<GroupTrace>, Delta)>> = (next..next + n)
             .into_par_iter()
             .map_init(
                 || Workspace::new(run),
                 |work, number| {
                     let mut view = View::new(shared, known, number);
-                    let stats = run_one(run, work, &mut view, id(number), left)?;
-                    Ok((stats, view.finish()))
+                    let (stats, trace) = run_one(run, work, &mut view, id(number), left, records(number))?;
+                    Ok((stats, trace, view.finish()))
                 },
             )
             .collect();
@@ -310,7 +349,7 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
         let mut committed = 0;
         for result in results {
             match result {
-                Ok((s, delta))
+                Ok((s, trace, delta))
                     if delta.is_valid(&written, mem)
                         && stats.instructions + s.instructions <= run.cfg.budget =>
                 {
@@ -319,6 +358,9 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory) -> Result<Stats> {
                     }
                     delta.commit(mem, &mut written);
                     stats.add(&s);
+                    if let Some(modelled) = &mut modelled {
+                        modelled.ran(next + committed, &s, trace);
+                    }
                     committed += 1;
                 }
                 // A failure may come of a conflict; on its own the work-group shows.

@@ -33,6 +33,7 @@ use crate::report::{Checks, Config, Kind, Report, Result, Stats};
 use crate::strict::hazards::{Needed, slot_register};
 use crate::strict::races::{Path, Races};
 use crate::strict::waits::EventKind;
+use crate::timing::record::Recorder;
 use crate::wave::Wave;
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{ModFlags, PReg};
@@ -94,6 +95,8 @@ pub struct Exec<'a> {
     pub cfg: &'a Config,
     /// Counts.
     pub stats: Stats,
+    /// What the model of cycles wants to know, where it is asked for.
+    pub record: Option<Box<Recorder>>,
     /// The vector L1 cache has been invalidated since the work-group started.
     vector_fresh: bool,
     /// The scalar cache has been invalidated since then.
@@ -126,6 +129,7 @@ impl<'a> Exec<'a> {
             launch,
             cfg,
             stats: Stats::default(),
+            record: None,
             vector_fresh: false,
             scalar_fresh: false,
             atomic: false,
@@ -169,31 +173,26 @@ impl<'a> Exec<'a> {
         }
         self.count(w, op);
         w.time += u64::from(op.cycles);
-        w.waits.at(w.time);
         w.pc = w.pc.wrapping_add(u64::from(op.size));
-        (op.run)(self, w, g, op)
+        (op.run)(self, w, g, op)?;
+        if let Some(record) = &mut self.record {
+            record.executed(w.index, op, w.pc);
+        }
+        Ok(())
     }
 
     #[inline]
     fn count(&mut self, w: &Wave, op: &Op) {
         let s = &mut self.stats;
         s.instructions += 1;
-        s.cycles += u64::from(op.cycles);
         let mut vector = || s.lane_instructions += u64::from(w.exec().count_ones());
         match op.class {
             Class::Valu | Class::Compare(_) | Class::CompareClass | Class::Lane => {
                 vector();
                 s.valu += 1;
-                s.busy.valu_cycles += u64::from(op.cycles);
             }
-            Class::Salu => {
-                s.salu += 1;
-                s.busy.salu_cycles += 1;
-            }
-            Class::Smem => {
-                s.smem += 1;
-                s.busy.salu_cycles += 1;
-            }
+            Class::Salu => s.salu += 1,
+            Class::Smem => s.smem += 1,
             Class::Lds => {
                 vector();
                 s.lds += 1;

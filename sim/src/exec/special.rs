@@ -35,7 +35,6 @@ pub fn handler(op: Opcode) -> Option<Handler> {
         S_CBRANCH_JOIN => |x, w, _, op| x.join(w, op),
         S_ENDPGM | S_ENDPGM_SAVED | S_ENDPGM_ORDERED_PS_DONE => |x, w, _, _| {
             x.stats.other += 1;
-            x.stats.busy.wave_cycles += w.time;
             w.status = Status::Done;
             Ok(())
         },
@@ -121,7 +120,7 @@ impl Exec<'_> {
     fn waitcnt(&mut self, w: &mut Wave, op: &Op) {
         let counts = self.launch.target.waits().decode(op.imm as u16);
         self.stats.waitcnt += 1;
-        w.time = w.time.max(w.waits.wait_for(counts));
+        w.waits.wait_for(counts);
         if let Some(order) = self.mem.order() {
             order.waited(w.index, w.waits.done_by_path());
         }

@@ -9,7 +9,6 @@
 //! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
 //! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
 
-use crate::timing::LATENCY;
 use mir::machine::PReg;
 use mir::target::{Counter, WaitCounts};
 use smallvec::SmallVec;
@@ -39,16 +38,6 @@ impl EventKind {
     fn in_order(self) -> bool {
         !matches!(self, Self::Smem | Self::Flat | Self::Message)
     }
-
-    /// Modelled cycles from issue to the result.
-    fn latency(self) -> u64 {
-        match self {
-            Self::Vmem | Self::Flat => LATENCY.vector,
-            Self::Smem => LATENCY.scalar,
-            Self::Lds => LATENCY.lds,
-            Self::Gds | Self::Message | Self::Export => LATENCY.other,
-        }
-    }
 }
 
 /// A range of registers in the numbering of [`PReg`].
@@ -64,8 +53,6 @@ pub struct RegRange {
 struct Event {
     id: u32,
     kind: EventKind,
-    /// When the model has it done.
-    ready: u64,
     regs: SmallVec<[RegRange; 2]>,
 }
 
@@ -87,22 +74,13 @@ pub struct Waits {
     live: u32,
     max: WaitCounts,
     issued: [u32; EventKind::COUNT],
-    /// The wave's time.
-    now: u64,
 }
 
 impl Waits {
     /// Counters that count to `max`, at zero.
     pub fn new(max: WaitCounts) -> Self {
         let queue = |_| Queue { events: Vec::new(), pending: vec![0; REGS] };
-        Self {
-            queues: Counter::ALL.map(queue),
-            next_id: 1,
-            live: 0,
-            max,
-            issued: [0; EventKind::COUNT],
-            now: 0,
-        }
+        Self { queues: Counter::ALL.map(queue), next_id: 1, live: 0, max, issued: [0; EventKind::COUNT] }
     }
 
     /// Forgets everything.
@@ -114,13 +92,6 @@ impl Waits {
         self.live = 0;
         self.next_id = 1;
         self.issued = [0; EventKind::COUNT];
-        self.now = 0;
-    }
-
-    /// Says what time it is.
-    #[inline]
-    pub fn at(&mut self, now: u64) {
-        self.now = now;
     }
 
     /// Events of `kind` so far.
@@ -165,13 +136,12 @@ impl Waits {
                 }
             }
         }
-        let ready = self.now + kind.latency();
-        self.queues[q].events.push(Event { id, kind, ready, regs: regs.into() });
+        self.queues[q].events.push(Event { id, kind, regs: regs.into() });
     }
 
-    /// The wave has waited for all of `counts`. Returns when the model has that happen.
-    pub fn wait_for(&mut self, counts: WaitCounts) -> u64 {
-        counts.iter().map(|(counter, n)| self.wait(counter, n.into())).max().unwrap_or(0)
+    /// The wave has waited for all of `counts`.
+    pub fn wait_for(&mut self, counts: WaitCounts) {
+        counts.iter().for_each(|(counter, n)| self.wait(counter, n.into()));
     }
 
     /// The counter of a vector memory instruction: stores have one of their own on some generations.
@@ -184,16 +154,14 @@ impl Waits {
         counts.iter().any(|(counter, n)| self.outstanding(counter) > u32::from(n))
     }
 
-    /// The wave has waited until `counter <= n`. Returns when the model has that happen.
-    pub fn wait(&mut self, counter: Counter, n: u32) -> u64 {
+    /// The wave has waited until `counter <= n`.
+    pub fn wait(&mut self, counter: Counter, n: u32) {
         let Queue { events, pending } = &mut self.queues[counter as usize];
         if events.is_empty() {
-            return 0;
+            return;
         }
-        let mut until = 0;
         let live = &mut self.live;
         let mut finish = |event: &Event| {
-            until = until.max(event.ready);
             for r in &event.regs {
                 for reg in r.first..r.first + u16::from(r.len) {
                     if let Some(p) = pending.get_mut(usize::from(reg))
@@ -208,7 +176,7 @@ impl Waits {
         if n == 0 {
             events.iter().for_each(&mut finish);
             events.clear();
-            return until;
+            return;
         }
         // Count each in-order kind, then let its oldest go.
         let mut left = [0u32; EventKind::COUNT];
@@ -225,7 +193,6 @@ impl Waits {
                 true
             }
         });
-        until
     }
 
     /// Whether any register is in flight.

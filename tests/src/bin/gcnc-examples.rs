@@ -8,6 +8,8 @@ use gcnc_tests::gpu::{Gpu, Launch};
 use gcnc_tests::measure::{self, Compiler, KernelFacts};
 use gcnc_tests::toolchain::{self, Machine};
 use rayon::prelude::*;
+use sim::timing::Stall;
+use sim::{Cycles, Model};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +28,9 @@ struct Args {
     /// Optimisation level of clang and gcnc in the table (llc always runs at -O3).
     #[arg(short = 'O', default_value_t = 2)]
     level: u8,
+    /// Say for how many kernels, those that take longest beside llc's, what each instruction costs.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    profile: usize,
     /// Do not run the examples a second time at -O0.
     #[arg(long)]
     skip_o0: bool,
@@ -73,9 +78,10 @@ fn run(args: &Args) -> Result<bool, String> {
         .collect();
     println!("{}", table(&rows));
     println!(
-        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for {1}{2}; \"executed\" counts wave instructions, \"cycles\" and those of its waves alone are the simulator's model.",
+        "gcnc -O{0} | llc-22 -O3, on the same bitcode of clang -O{0}, for {1}{2}; \"executed\" counts wave instructions.",
         args.level, args.mcpu, args.mattr
     );
+    print!("{}", cycles(&rows, args.profile));
     let mut good = true;
     for row in &rows {
         let sides =
@@ -124,6 +130,9 @@ fn build_and_run(
     let compile_time = measure::compile(compiler, gcnc, &bitcode, &object, machine, level)?;
     let shared = toolchain::link(&object)?;
     let mut gpu = Gpu::new(&shared)?;
+    if level > 0 {
+        gpu.model(Model { per_instruction: true, ..Model::default() });
+    }
     let result = (example.run)(&mut gpu);
     Ok(Side {
         kernels: measure::kernels(&shared)?,
@@ -132,6 +141,73 @@ fn build_and_run(
         unknown_instructions: toolchain::unknown_instructions(&object, machine.cpu)?,
         result,
     })
+}
+
+/// The launches of a kernel with their cycles.
+fn launches<'a>(side: &'a Side, kernel: &'a str) -> impl Iterator<Item = &'a Cycles> {
+    side.launches.iter().filter(move |l| l.kernel == kernel).filter_map(|l| l.cycles.as_deref())
+}
+
+/// Modelled cycles of all launches of a kernel.
+fn modelled(side: &Side, kernel: &str) -> u64 {
+    launches(side, kernel).map(|cycles| cycles.cycles).sum()
+}
+
+/// For what waves of a kernel lose their time, the most first, in percent of it.
+fn lost(side: &Side, kernel: &str) -> String {
+    let total: u64 = launches(side, kernel).map(|cycles| cycles.wave_cycles).sum();
+    let mut lost: Vec<(u64, Stall)> = Stall::ALL
+        .into_iter()
+        .map(|stall| (launches(side, kernel).map(|cycles| cycles.stalls.of(stall)).sum::<u64>(), stall))
+        .filter(|(cycles, _)| 100 * cycles >= total.max(1))
+        .collect();
+    lost.sort_by_key(|&(cycles, _)| std::cmp::Reverse(cycles));
+    let each = lost.iter().map(|(cycles, stall)| format!("{} {}", stall.name(), 100 * cycles / total));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Modelled cycles of all kernels beside llc's: the ratios from the worst on, their geometric mean, what waves wait for, and the tables of the first
+/// `profiles`.
+fn cycles(rows: &[Row], profiles: usize) -> String {
+    let mut pairs: Vec<(f64, &str, &Side, &Side)> = Vec::new();
+    for row in rows {
+        let (Ok(ours), Ok(theirs)) = (&row.ours, &row.llvm) else { continue };
+        for kernel in &ours.kernels {
+            let (a, b) = (modelled(ours, &kernel.name), modelled(theirs, &kernel.name));
+            if a > 0 && b > 0 {
+                pairs.push((a as f64 / b as f64, &kernel.name, ours, theirs));
+            }
+        }
+    }
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header([
+        "kernel",
+        "cycles/llc",
+        "waves lose %, gcnc",
+        "waves lose %, llc",
+    ]);
+    for (ratio, kernel, ours, theirs) in &pairs {
+        table.add_row([
+            (*kernel).to_owned(),
+            format!("{ratio:.3}"),
+            lost(ours, kernel),
+            lost(theirs, kernel),
+        ]);
+    }
+    let mean = (pairs.iter().map(|pair| pair.0.ln()).sum::<f64>() / pairs.len().max(1) as f64).exp();
+    let mut out = format!(
+        "{table}\nmodelled cycles of gcnc over llc's: geometric mean {mean:.3} of {} kernels\n",
+        pairs.len()
+    );
+    for (_, kernel, ours, theirs) in pairs.iter().take(profiles) {
+        for (name, side) in [("gcnc", ours), ("llc", theirs)] {
+            for launch in launches(side, kernel).take(1) {
+                out += &format!("\n{kernel}, {name}, first launch\n{}", launch.table());
+            }
+        }
+    }
+    out
 }
 
 fn table(rows: &[Row]) -> Table {
@@ -148,7 +224,6 @@ fn table(rows: &[Row]) -> Table {
         "bytes",
         "executed",
         "cycles",
-        "of waves",
         "compile ms",
     ]);
     for column in table.column_iter_mut().skip(2) {
@@ -165,12 +240,8 @@ fn table(rows: &[Row]) -> Table {
             let pair = |get: fn(&KernelFacts) -> u64| {
                 format!("{}|{}", get(kernel), other.map_or("-".to_owned(), |k| get(k).to_string()))
             };
-            let launched = |side: &Side, get: fn(&Launch) -> u64| -> u64 {
-                side.launches.iter().filter(|l| l.kernel == kernel.name).map(get).sum()
-            };
-            let launches = |get: fn(&Launch) -> u64| {
-                let theirs = rival.map_or("-".to_owned(), |side| launched(side, get).to_string());
-                format!("{}|{theirs}", launched(ours, get))
+            let executed = |side: &Side| -> u64 {
+                side.launches.iter().filter(|l| l.kernel == kernel.name).map(|l| l.instructions).sum()
             };
             let milliseconds = |side: &Side| format!("{:.1}", side.compile_time.as_secs_f64() * 1e3);
             table.add_row([
@@ -183,9 +254,16 @@ fn table(rows: &[Row]) -> Table {
                 pair(|k| k.lds_bytes),
                 pair(|k| k.scratch_bytes),
                 pair(|k| k.code_bytes),
-                launches(|l| l.instructions),
-                launches(|l| l.modelled_cycles),
-                launches(|l| l.wave_cycles),
+                format!(
+                    "{}|{}",
+                    executed(ours),
+                    rival.map_or("-".to_owned(), |side| executed(side).to_string())
+                ),
+                format!(
+                    "{}|{}",
+                    modelled(ours, &kernel.name),
+                    rival.map_or("-".to_owned(), |side| modelled(side, &kernel.name).to_string())
+                ),
                 format!("{}|{}", milliseconds(ours), rival.map_or("-".to_owned(), milliseconds)),
             ]);
         }

@@ -13,7 +13,7 @@
 //! | registers, implicit ones too | [`access`]: [`Inst::for_each_access`], [`Implicit`] |
 //! | operands before allocation | [`Inst::operand_access`], [`Inst::defined_early`] |
 //! | counters | [`Inst::counter_events`] |
-//! | cycles | [`timing`]: [`Rate::cycles`], [`LatencyClass`] |
+//! | cycles | [`timing`]: [`Rate::cycles`], [`LatencyClass`]; [`crate::target::timing`] |
 //! | does EXEC decide? | [`Inst::reads_exec`] |
 //!
 //! Rows say what cannot be derived; nothing here reads a mnemonic. Cost: a load from a table; nothing allocates.
@@ -303,11 +303,11 @@ pub struct OpFacts {
 }
 
 impl OpFacts {
-    const fn of(info: &OpcodeInfo) -> Self {
+    const fn of(opcode: Opcode, info: &OpcodeInfo) -> Self {
         let unit = Unit::of(info);
         Self {
             unit,
-            rate: Rate::of(info),
+            rate: Rate::of(opcode, info),
             latency: LatencyClass::of(unit),
             implicit: Implicit::of(info, unit),
             memory: Memory::of(info),
@@ -352,10 +352,10 @@ impl OpFacts {
 }
 
 static FACTS: [OpFacts; Opcode::ALL.len()] = {
-    let mut table = [OpFacts::of(&super::rows::ROWS[0]); Opcode::ALL.len()];
+    let mut table = [OpFacts::of(Opcode::ALL[0], &super::rows::ROWS[0]); Opcode::ALL.len()];
     let mut i = 1;
     while i < table.len() {
-        table[i] = OpFacts::of(&super::rows::ROWS[i]);
+        table[i] = OpFacts::of(Opcode::ALL[i], &super::rows::ROWS[i]);
         i += 1;
     }
     table

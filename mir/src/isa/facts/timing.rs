@@ -1,10 +1,13 @@
-//! How long instructions take: the rate at which a unit takes them, and a class of latency.
+//! How long instructions take: the rate at which a unit takes them, and a class of latency. What they are in cycles is in the tables of
+//! generations, [`crate::target::timing`].
 //!
-//! Sources: all ISA manuals (64 lanes on 16 ALUs are 4 cycles); CLRX, "GCN Timings": quarter rate of transcendental operations and 32-bit
-//! multiplications, 1/2 to 1/16 of the rate for 64-bit floats.
+//! Sources: all ISA manuals (64 lanes on 16 ALUs are 4 cycles); CLRX, "GcnTimings", and AMD's OpenCL Optimization Guide, "Instruction
+//! Throughput": quarter rate of transcendental operations and 32-bit multiplications, 1/2 to 1/16 of the rate for products of 64-bit
+//! floats, twice that for their sums, comparisons and conversions.
 
-use super::super::{OpFlags, OpcodeInfo, ValueType};
+use super::super::{OpFlags, Opcode, OpcodeInfo, ValueType};
 use super::Unit;
+use crate::target::timing::Timing;
 use crate::target::{Features, Target};
 
 /// How often a unit takes an instruction.
@@ -14,38 +17,58 @@ pub enum Rate {
     Full,
     /// A quarter of that: transcendental operations and 32-bit multiplications.
     Quarter,
-    /// 64-bit floats: by the processor.
+    /// `v_fma_f32`: full where the processor has made room for it, else a quarter.
+    Fma,
+    /// Sums, comparisons, conversions and the like of 64-bit floats: by the processor.
+    DoubleAdd,
+    /// Products of 64-bit floats: by the processor.
     Double,
+    /// Approximations in 64-bit floats: as products, but never faster than other approximations.
+    DoubleTrans,
 }
 
 impl Rate {
-    pub(super) const fn of(info: &OpcodeInfo) -> Self {
+    pub(super) const fn of(opcode: Opcode, info: &OpcodeInfo) -> Self {
         let flags = info.flags;
+        let mut double = false;
+        let mut i = 0;
+        while i < info.operands.len() {
+            double |= matches!(info.operands[i].ty, ValueType::F64);
+            i += 1;
+        }
+        if matches!(opcode, Opcode::V_FMA_F32) {
+            return Self::Fma;
+        }
         if flags.contains(OpFlags::TRANS) {
-            return Self::Quarter;
+            return if double { Self::DoubleTrans } else { Self::Quarter };
         }
         if !flags.contains(OpFlags::F64_RATE) {
             return Self::Full;
         }
-        // Multiplications share the flag.
-        let mut i = 0;
-        while i < info.operands.len() {
-            if matches!(info.operands[i].ty, ValueType::F64) {
-                return Self::Double;
-            }
-            i += 1;
+        // Multiplications of integers share the flag.
+        if !double {
+            return Self::Quarter;
         }
-        Self::Quarter
+        match opcode {
+            Opcode::V_FMA_F64 | Opcode::V_MUL_F64 | Opcode::V_DIV_FMAS_F64 => Self::Double,
+            _ => Self::DoubleAdd,
+        }
     }
 
     /// Cycles for which an instruction of the whole wave occupies its unit.
     #[inline]
     pub fn cycles(self, target: &Target) -> u8 {
+        let timing = target.timing();
+        let alu = &timing.alu;
+        let double = || timing.double_factor_of(target.processor);
         match self {
-            Self::Full => 4,
-            Self::Quarter => 16,
-            Self::Double if target.has(Features::FAST_F64) => 8,
-            Self::Double => 64,
+            Self::Full => alu.full,
+            Self::Quarter => alu.quarter,
+            Self::Fma if target.has(Features::FAST_FMA_F32) => alu.full,
+            Self::Fma => alu.slow_fma,
+            Self::DoubleAdd => alu.full * double(),
+            Self::Double => 2 * alu.full * double(),
+            Self::DoubleTrans => (2 * alu.full * double()).max(alu.quarter),
         }
     }
 }
@@ -76,15 +99,33 @@ impl LatencyClass {
         }
     }
 
-    /// Modelled cycles from issue to the result. Chosen within what microbenchmarks of GCN give.
+    /// Cycles from issue to the result that a scheduler should expect ([`Timing::expected`]).
     #[inline]
-    pub const fn cycles(self) -> u16 {
-        match self {
-            Self::Alu => 4,
-            Self::Lds => 64,
-            Self::ScalarMemory => 120,
-            Self::Other => 200,
-            Self::VectorMemory => 400,
-        }
+    pub const fn cycles(self, timing: &Timing) -> u16 {
+        timing.expected(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cycles of a wave's instruction: full rate is 4. Sources: OpenCL Optimization Guide, "Instruction Throughput"; CLRX, "GcnTimings"
+    /// (DPFACTOR).
+    #[test]
+    fn rates_of_processors() {
+        let cycles = |opcode: Opcode| {
+            ["tahiti", "pitcairn", "gfx701", "gfx702", "polaris10", "gfx900", "gfx906"].map(|name| {
+                let processor = Target::processor_by_name(name).expect("a processor");
+                opcode.facts().rate.cycles(&Target::new(processor))
+            })
+        };
+        assert_eq!(cycles(Opcode::V_ADD_F32), [4; 7]);
+        assert_eq!(cycles(Opcode::V_RCP_F32), [16; 7]);
+        assert_eq!(cycles(Opcode::V_MUL_LO_U32), [16; 7]);
+        assert_eq!(cycles(Opcode::V_FMA_F32), [4, 16, 4, 4, 16, 4, 4]);
+        assert_eq!(cycles(Opcode::V_ADD_F64), [8, 32, 4, 16, 32, 32, 4]);
+        assert_eq!(cycles(Opcode::V_FMA_F64), [16, 64, 8, 32, 64, 64, 8]);
+        assert_eq!(cycles(Opcode::V_RCP_F64), [16, 64, 16, 32, 64, 64, 16]);
     }
 }

@@ -28,6 +28,7 @@ impl Exec<'_> {
         let to_lds = op.info.flags.contains(OpFlags::LOAD);
         self.path = Path::Vmem;
         self.announce(w, op, mem.kind);
+        self.record_lanes(w.exec(), &places, bytes);
         let result = self.transfer(w, g, op, mem, &places, m0, (to_lds, format));
         self.path = Path::Ds;
         result?;

@@ -205,6 +205,7 @@ impl Exec<'_> {
     pub(super) fn element(&mut self, w: &Wave, image: &Image, at: Option<u64>) -> Result<[(u32, u32); 4]> {
         let Some(at) = at else { return Ok([(0, 0); 4]) };
         let bytes = image.format.bytes() as usize;
+        self.record_bytes(at, bytes as u32);
         let data = self.load_place(w, &mut Group::default(), Place::Memory(at), bytes)?;
         let elements = image.format.load(&data.bytes, &data.undef).unwrap_or_default();
         Ok(image.select.map(|s| match s {
@@ -281,6 +282,7 @@ impl Exec<'_> {
     fn raw_texel(&mut self, w: &Wave, image: &Image, at: Option<u64>, raw: Raw) -> Result<[(u32, u32); 4]> {
         let Some(at) = at else { return Ok([(0, 0); 4]) };
         let bytes = image.format.bytes() as usize;
+        self.record_bytes(at, bytes as u32);
         let data = self.load_place(w, &mut Group::default(), Place::Memory(at), bytes)?;
         let mut out = std::array::from_fn(|k| data.word(4 * k));
         if raw == Raw::Signed && bytes < 4 {
@@ -318,6 +320,7 @@ impl Exec<'_> {
                 data = Data { bytes, undef };
             }
             let len = image.format.bytes() as usize;
+            self.record_bytes(at, len as u32);
             self.store_place(w, &mut Group::default(), Place::Memory(at), &data, len)
                 .map_err(|r| r.at_lane(l))?;
         }
@@ -349,6 +352,7 @@ impl Exec<'_> {
                 if dwords == 2 { d.long(0) } else { wide(d.word(0)) }
             };
             let (a, b) = (get(vdata), if swap { get(vdata + dwords) } else { (0, 0) });
+            self.record_bytes(at, mem.bytes);
             let place = Place::Memory(at);
             old[l] = self.atomic(w, &mut Group::default(), mem, place, a, b).map_err(|r| r.at_lane(l))?;
         }

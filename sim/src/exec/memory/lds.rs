@@ -91,7 +91,7 @@ impl Exec<'_> {
         let bytes = mem.bytes as usize;
         for &offset in offsets {
             let places = std::array::from_fn(|l| Place::Lds(base[l].wrapping_add(offset)));
-            self.count_busy(exec, &places, mem.bytes);
+            self.record_lanes(exec, &places, mem.bytes);
         }
         for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             self.note_lane(l, mem.kind);

@@ -14,7 +14,6 @@ use crate::program::{Class, Mem, MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result, Unmapped};
 use crate::strict::races::{Access, By, Path};
 use crate::strict::waits::{EventKind, RegRange};
-use crate::timing;
 use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{OpFlags, Opcode, Rmw};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
@@ -117,24 +116,34 @@ impl Exec<'_> {
         u64::from(self.launch.target.wave_size()) * 4
     }
 
-    /// Counts what the accesses keep busy in the model.
-    fn count_busy(&mut self, exec: u64, places: &[Place; MAX_LANES], bytes: u32) {
-        let lds: [Option<u32>; MAX_LANES] = std::array::from_fn(|l| match places[l] {
-            Place::Lds(at) if exec >> l & 1 != 0 => Some(at),
+    /// Tells the model of cycles where the active lanes' accesses go.
+    fn record_lanes(&mut self, exec: u64, places: &[Place; MAX_LANES], bytes: u32) {
+        let row = self.scratch_row();
+        let Some(record) = &mut self.record else { return };
+        let active = |l: usize| (exec >> l & 1 != 0).then_some(places[l]);
+        let lds: [Option<u32>; MAX_LANES] = std::array::from_fn(|l| match active(l)? {
+            Place::Lds(at) => Some(at),
             _ => None,
         });
         if lds.iter().any(Option::is_some) {
-            self.stats.busy.lds_cycles += timing::lds_cycles(&lds, bytes.div_ceil(4));
+            record.lds(&lds, bytes.div_ceil(4));
         }
-        let row = self.scratch_row();
-        let addresses = (0..MAX_LANES).filter(|l| exec >> l & 1 != 0).filter_map(|l| match places[l] {
-            Place::Memory(at) => Some(at),
-            // The lanes' dwords lie side by side.
-            Place::Swizzled { base, offset } => Some(base + u64::from(offset / 4) * row),
+        let memory: [Option<(u64, Option<u64>)>; MAX_LANES] = std::array::from_fn(|l| match active(l)? {
+            Place::Memory(at) => Some((at, None)),
+            Place::Swizzled { base, offset } => {
+                Some((base.wrapping_add(u64::from(offset / 4) * row), Some(row)))
+            }
             Place::Lds(_) | Place::Nowhere => None,
         });
-        if places.iter().any(|p| matches!(p, Place::Memory(_) | Place::Swizzled { .. })) {
-            self.stats.busy.vmem_cycles += timing::memory_cycles(addresses, bytes.into());
+        if memory.iter().any(Option::is_some) {
+            record.memory(&memory, bytes);
+        }
+    }
+
+    /// Tells it of bytes of memory that no lane's place says.
+    fn record_bytes(&mut self, at: u64, bytes: u32) {
+        if let Some(record) = &mut self.record {
+            record.bytes(at, bytes);
         }
     }
 
@@ -327,7 +336,7 @@ impl Exec<'_> {
         let bytes = mem.bytes as usize;
         let mut loaded = [Data::default(); MAX_LANES];
         self.announce(w, op, mem.kind);
-        self.count_busy(exec, places, mem.bytes);
+        self.record_lanes(exec, places, mem.bytes);
         for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
             let place = places[l];
             let lane = |r: Box<Report>| r.at_lane(l);

@@ -64,6 +64,7 @@ impl Exec<'_> {
         }
         let address = address & !3;
         let dwords = mem.bytes / 4;
+        self.record_bytes(address, mem.bytes);
         self.mem.cache(if self.scalar_fresh { Cache::Fresh } else { Cache::Scalar });
         if let Some(order) = self.mem.order() {
             let atomic = matches!(mem.kind, MemKind::Atomic(_));

@@ -97,6 +97,7 @@ impl Exec<'_> {
             None => std::array::from_fn(|k| resource.word3 >> (3 * k) & 7),
         };
         self.announce(w, op, kind);
+        self.record_lanes(exec, &places, format.bytes());
         let mut no_lds = Group::default();
         let bytes = format.bytes() as usize;
         let mut loaded = vec![[(0u32, 0u32); MAX_LANES]; layout.components];
