@@ -215,6 +215,12 @@ impl Pass {
         Self { name, needs: stage, leaves: stage, from_level: 1, run }
     }
 
+    /// The same, from a higher level on: what costs more to compile.
+    pub const fn from_level(mut self, level: u8) -> Self {
+        self.from_level = level;
+        self
+    }
+
     /// Whether it works on machine code, or on what is made of it.
     pub const fn is_machine(&self) -> bool {
         self.run.rank() > 0

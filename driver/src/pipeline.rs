@@ -30,7 +30,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("apply-options", Read, Read, Module(|m, cx| { prepare::apply_options(m, cx); Ok(()) })),
     Pass::new("lower-printf", Read, Read, Module(|m, _| opt::printf::lower(m))),
     Pass::new("lower-variadics", Read, Read, Module(|m, _| { opt::variadic::lower(m); Ok(()) })),
-    Pass::new("inline", Read, Read, Module(|m, _| opt::inline::inline_all(m))),
+    Pass::new("inline", Read, Read, Module(|m, cx| opt::inline::inline_all(m, cx.target, cx.settings.opt_level))),
     Pass::new("declare-types", Read, Read, Module(|m, _| { opt::legalize::declare_types(m); Ok(()) })),
     // IR, function by function, to legal IR.
     Pass::optimisation("promote", Read, Function(|f, cx| { opt::promote::promote(f, &cx.module.types); Ok(()) })),

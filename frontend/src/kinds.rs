@@ -32,7 +32,8 @@ impl AttributeKinds {
             ("convergent", FuncFlags::CONVERGENT),
             ("noreturn", FuncFlags::NO_RETURN),
             ("optsize", FuncFlags::OPT_SIZE),
-            ("minsize", FuncFlags::OPT_SIZE),
+            ("minsize", FuncFlags::MIN_SIZE),
+            ("inlinehint", FuncFlags::INLINE_HINT),
             ("strictfp", FuncFlags::STRICT_FP),
         ];
         let param = [

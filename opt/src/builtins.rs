@@ -163,7 +163,9 @@ mod tests {
             define kernel void @k(v0: ptr addrspace(1), v1: i32) {\nblock0:\n  \
             v2: i32 = call @_Z12amd_bitalignjjj(v1, i32 3, i32 5)\n  store v0, v2 addrspace(1) align 4\n  ret\n}\n";
         let mut module = mir::ir::parse_module(text, "test").unwrap();
-        crate::inline::inline_all(&mut module).unwrap();
+        let processor = mir::target::Target::processor_by_name("gfx900").unwrap();
+        let target = mir::target::Target::new(processor);
+        crate::inline::inline_all(&mut module, &target, 2).unwrap();
         let kernel = module.functions.values().find(|f| f.is_kernel()).unwrap();
         mir::ir::verify(&module, kernel).unwrap();
         let kinds = kernel.blocks[kernel.entry()].insts.iter().map(|&i| &kernel.insts[i].kind);

@@ -257,6 +257,10 @@ bitflags::bitflags! {
         const OPT_SIZE = 1 << 5;
         /// Strict floating point (constrained intrinsics).
         const STRICT_FP = 1 << 6;
+        /// A copy is worth more than of other functions.
+        const INLINE_HINT = 1 << 7;
+        /// Optimise for size, whatever it costs.
+        const MIN_SIZE = 1 << 8;
     }
 }
 

@@ -26,6 +26,11 @@ pub(super) const FRAME_ALIGN_LOG2: u8 = 4;
 /// Largest argument that is copied to the stack.
 const MAX_BYVAL_BYTES: u64 = 1 << 15;
 
+/// Whether an argument in memory can be copied to the stack.
+pub(crate) fn fits_on_stack(size_bytes: u64, align_bytes: u64) -> bool {
+    size_bytes <= MAX_BYVAL_BYTES && align_bytes <= 1 << FRAME_ALIGN_LOG2
+}
+
 /// How one scalar of a type, or all elements of a vector, is passed.
 #[derive(Clone, Copy)]
 enum Form {
@@ -546,7 +551,7 @@ impl Legalizer<'_> {
         let types = &self.ctx.module.types;
         let size = types.alloc_bytes(pointee);
         let align = types.abi_align(pointee).max(1 << align_log2.min(12));
-        if size > MAX_BYVAL_BYTES || align > 1 << FRAME_ALIGN_LOG2 {
+        if !fits_on_stack(size, align) {
             let message = format!("argument of {size} bytes on the stack, aligned to {align}");
             return Err(Diagnostic::unsupported(message));
         }

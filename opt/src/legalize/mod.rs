@@ -53,6 +53,8 @@ mod vector_intrinsics;
 mod wide;
 mod wide_float;
 
+pub(crate) use functions::fits_on_stack;
+
 use super::address_space::Spaces;
 use super::builder::Builder;
 use super::cfg::Cfg;

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Largest object that is looked at: beyond, the register file would not hold it anyway.
-const MAX_BYTES: u64 = 1024;
+pub(crate) const MAX_BYTES: u64 = 1024;
 /// Most variables that one access may touch.
 const MAX_PIECES: usize = 128;
 /// Rounds in which copies carry cuts from object to object.

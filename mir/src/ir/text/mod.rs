@@ -119,7 +119,7 @@ pub(crate) const PARAM_FLAGS: [(ParamFlags, &str); 9] = [
     (ParamFlags::NOUNDEF, "noundef"),
 ];
 
-pub(crate) const FUNC_FLAGS: [(FuncFlags, &str); 7] = [
+pub(crate) const FUNC_FLAGS: [(FuncFlags, &str); 9] = [
     (FuncFlags::ALWAYS_INLINE, "alwaysinline"),
     (FuncFlags::NO_INLINE, "noinline"),
     (FuncFlags::OPT_NONE, "optnone"),
@@ -127,6 +127,8 @@ pub(crate) const FUNC_FLAGS: [(FuncFlags, &str); 7] = [
     (FuncFlags::NO_RETURN, "noreturn"),
     (FuncFlags::OPT_SIZE, "optsize"),
     (FuncFlags::STRICT_FP, "strictfp"),
+    (FuncFlags::INLINE_HINT, "inlinehint"),
+    (FuncFlags::MIN_SIZE, "minsize"),
 ];
 
 pub(crate) const CALL_CONVS: [(CallConv, &str); 10] = [

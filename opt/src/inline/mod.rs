@@ -1,12 +1,23 @@
-//! Inlining, and dropping of what nothing reaches.
+//! Inlining by price, and dropping of what nothing reaches.
 //!
-//! Calls cost about as much as fifty instructions and keep values out of the registers that a callee may
-//! change. So
+//! A call costs what some fifty instructions do and keeps values out of the registers that a callee may change;
+//! copies fill the instruction cache and cost time to compile. So at `-O1` and above
 //!
-//! * kernels get copies of everything that they call, as far as that is possible and [`MAX_INLINED`] allows;
-//! * functions that others may call get copies of private callees that are small or have no other caller;
-//! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what
-//!   calls itself again. At `-O0` front ends ask so for everything (`optnone`), which says nothing.
+//! * kernels, and private functions under them, get copies of callees that are cheap by the table in [`price`], or
+//!   whose body goes with its only call, as far as the bounds on growth allow;
+//! * functions that others may call get copies of such callees if these are private;
+//! * what asks for it (`alwaysinline`) is copied, what asks not to be (`noinline`) is called, and so is what calls
+//!   itself again. A function with `optnone` gets copies of nothing else than at `-O0`.
+//!
+//! `-O0` copies what says `alwaysinline`, and at every level is copied what cannot be called:
+//!
+//! * a kernel; a function with an argument in memory that is too large for the stack, or aligned further than it;
+//! * what graphics shaders reach: a callee does not know which lanes of a pixel are helpers, in which stores,
+//!   exports and kills do nothing;
+//! * a function with generic pointers where there are no generic addresses (GFX6): its copy knows the space.
+//!
+//! The last two are called if they say `noinline`, which counts as said only without `optnone`: front ends say
+//! both of everything at their `-O0`.
 //!
 //! Functions are visited callees first, so that a copy is of the final code. What is left without callers, is
 //! not visible outside and is referred to by nothing loses its body. Calls of declared functions stay, unless
@@ -14,19 +25,20 @@
 //!
 //! Cost: linear in the code that results.
 
+mod price;
+
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
+use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
+use price::Limits;
 use smallvec::SmallVec;
 
 /// Most instructions of one function after inlining.
 const MAX_INSTS: usize = 8_000_000;
 
-/// A caller with more instructions than this calls what is not small.
+/// A caller with more instructions than this calls even what has no other caller.
 const MAX_INLINED: usize = 400_000;
-
-/// A callee of so many instructions is copied wherever it is called.
-const SMALL: usize = 60;
 
 /// Whether something outside of the module starts the function.
 pub fn is_entry_point(func: &Function) -> bool {
@@ -47,11 +59,19 @@ fn is_visible(module: &Module, func: &Function) -> bool {
     !func.is_declaration() && func.call_conv.is_callable() && emitted && !of_kernel.is_some_and(is_kernel)
 }
 
-/// Inlines calls under the roots of `module` and drops the bodies of functions that nothing reaches.
-pub fn inline_all(module: &mut Module) -> Result<()> {
+/// Inlines calls under the roots of `module`, compiled for `machine` at optimisation level `level`, and drops the
+/// bodies of functions that nothing reaches.
+///
+/// # Errors
+/// `Malformed` for a call with the wrong number of arguments, `Limit` for a function that becomes too large.
+pub fn inline_all(module: &mut Module, machine: &Target, level: u8) -> Result<()> {
     let graph = CallGraph::new(module);
+    let mut bodies = SecondaryMap::new();
     for &func in &graph.order {
-        inline_calls(module, func, &graph)?;
+        inline_calls(module, func, &Plan { machine, level, graph: &graph, bodies: &bodies })?;
+        let function = &module.functions[func];
+        let (price, names_lds) = price::of_body(module, function);
+        bodies[func] = Body { price, call: price::of_call(module, function), names_lds };
     }
     let reached = reached(module);
     let functions: Vec<Func> = module.functions.keys().collect();
@@ -118,6 +138,29 @@ struct CallGraph {
     uses: SecondaryMap<Func, u32>,
     /// Functions that entry points reach.
     under_kernel: SecondaryMap<Func, bool>,
+    /// Functions that graphics shaders reach, and these.
+    under_shader: SecondaryMap<Func, bool>,
+}
+
+/// What is known of a function whose calls are replaced.
+#[derive(Clone, Copy, Default)]
+struct Body {
+    /// What a copy takes.
+    price: u32,
+    /// What a call takes.
+    call: u32,
+    /// Whether it names variables in LDS.
+    names_lds: bool,
+}
+
+/// What decides about calls.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    machine: &'a Target,
+    level: u8,
+    graph: &'a CallGraph,
+    /// Of callees, which come first.
+    bodies: &'a SecondaryMap<Func, Body>,
 }
 
 impl CallGraph {
@@ -134,15 +177,13 @@ impl CallGraph {
             order: Vec::new(),
             recursive: SecondaryMap::new(),
             uses: SecondaryMap::new(),
-            under_kernel: SecondaryMap::new(),
+            under_kernel: below(module, is_entry_point),
+            under_shader: below(module, |f| {
+                !f.is_declaration()
+                    && mir::abi::shader::is_shader(f.call_conv)
+                    && f.call_conv != CallConv::AmdgpuCs
+            }),
         };
-        let entries = module.functions.iter().filter(|(_, function)| is_entry_point(function));
-        let mut work: Vec<Func> = entries.map(|(func, _)| func).collect();
-        while let Some(func) = work.pop() {
-            if !std::mem::replace(&mut graph.under_kernel[func], true) {
-                work.extend(references(module, func).into_iter().map(|(callee, _)| callee));
-            }
-        }
         for root in roots(module) {
             graph.uses[root] += 1;
             if state[root] != State::New {
@@ -175,6 +216,19 @@ impl CallGraph {
     }
 }
 
+/// Functions that those of which `starts` holds reach, and these.
+fn below(module: &Module, starts: impl Fn(&Function) -> bool) -> SecondaryMap<Func, bool> {
+    let mut below = SecondaryMap::new();
+    let starts = module.functions.iter().filter(|(_, function)| starts(function));
+    let mut work: Vec<Func> = starts.map(|(func, _)| func).collect();
+    while let Some(func) = work.pop() {
+        if !std::mem::replace(&mut below[func], true) {
+            work.extend(references(module, func).into_iter().map(|(callee, _)| callee));
+        }
+    }
+    below
+}
+
 /// Functions with a body that `func` refers to, and how often. An address counts as two uses: calls through
 /// it are not seen.
 fn references(module: &Module, func: Func) -> Vec<(Func, u32)> {
@@ -197,14 +251,19 @@ fn references(module: &Module, func: Func) -> Vec<(Func, u32)> {
 }
 
 /// Replaces calls in one function, whose callees are done.
-fn inline_calls(module: &mut Module, func: Func, graph: &CallGraph) -> Result<()> {
+fn inline_calls(module: &mut Module, func: Func, plan: &Plan<'_>) -> Result<()> {
     let placeholder = Function::new(String::new(), CallConv::Device, Type::Void);
     let mut caller = std::mem::replace(&mut module.functions[func], placeholder);
-    let for_kernels = is_entry_point(&caller) || graph.under_kernel[func] && !is_visible(module, &caller);
+    let for_kernels =
+        is_entry_point(&caller) || plan.graph.under_kernel[func] && !is_visible(module, &caller);
+    let as_written = caller.flags.contains(FuncFlags::OPT_NONE);
     let inliner = Inliner {
         module,
-        graph,
+        plan,
+        limits: price::limits(plan.level).filter(|_| !as_written),
         for_kernels,
+        for_shaders: plan.graph.under_shader[func],
+        growth: 0,
         caller: &mut caller,
         replaced: SecondaryMap::new(),
         hoisted: Vec::new(),
@@ -217,9 +276,15 @@ fn inline_calls(module: &mut Module, func: Func, graph: &CallGraph) -> Result<()
 
 struct Inliner<'a> {
     module: &'a Module,
-    graph: &'a CallGraph,
-    /// Whether the caller is a kernel, or a private function that kernels get copies of.
+    plan: &'a Plan<'a>,
+    /// What price is a reason for; nothing where code stays as written.
+    limits: Option<&'static Limits>,
+    /// Whether the caller is a kernel, or a private function under one.
     for_kernels: bool,
+    /// Whether a graphics shader reaches the caller.
+    for_shaders: bool,
+    /// Price of what the caller has got copies of.
+    growth: u32,
     caller: &'a mut Function,
     /// Results of calls, and what stands for them.
     replaced: SecondaryMap<Value, Option<Value>>,
@@ -249,7 +314,8 @@ impl Inliner<'_> {
                             if !self.builtin(inst, callee, &args, current) {
                                 self.caller.blocks[current].insts.push(inst);
                             }
-                        } else if self.wants(callee) {
+                        } else if self.wants(callee, &args) {
+                            self.growth = self.growth.saturating_add(self.plan.bodies[callee].price);
                             current = self.splice(inst, callee, &args, current, &mut layout)?;
                         } else {
                             self.caller.blocks[current].insts.push(inst);
@@ -268,34 +334,78 @@ impl Inliner<'_> {
         Ok(())
     }
 
-    /// Whether a call of `callee`, which has a body, is to be replaced by a copy.
-    fn wants(&self, callee: Func) -> bool {
+    /// Whether a call of `callee` with `args` is to be replaced by a copy of its body.
+    fn wants(&self, callee: Func, args: &[Value]) -> bool {
         let body = &self.module.functions[callee];
         // The function itself is not in the module while its calls are looked at, nor is what is compiled
         // later on a cycle.
-        if body.layout.is_empty() || self.graph.recursive[callee] {
+        if body.layout.is_empty() || self.plan.graph.recursive[callee] {
             return false;
         }
-        if !body.call_conv.is_callable() {
+        if body.flags.contains(FuncFlags::ALWAYS_INLINE) || self.cannot_be_called(body) {
             return true;
         }
-        if body.flags.contains(FuncFlags::ALWAYS_INLINE) {
+        let unwanted = body.flags.contains(FuncFlags::NO_INLINE);
+        if unwanted && !body.flags.contains(FuncFlags::OPT_NONE) || body.linkage.is_interposable() {
+            // Of what may be replaced at link time, another definition may take its place.
+            return false;
+        }
+        // Of these nothing but its size keeps a callee from being copied.
+        if self.for_shaders || self.takes_generic_pointers(body) {
+            return self.caller.insts.len() + body.insts.len() <= MAX_INLINED;
+        }
+        !unwanted && self.limits.is_some_and(|limits| self.is_cheap(limits, callee, args))
+    }
+
+    /// Whether no call can pass what the function takes.
+    fn cannot_be_called(&self, body: &Function) -> bool {
+        let types = &self.module.types;
+        !body.call_conv.is_callable()
+            || body.params.iter().any(|param| match param.indirect {
+                Some(IndirectParam { ty, by_value: true }) => {
+                    let align = types.abi_align(ty).max(1 << param.align_log2.min(12));
+                    !super::legalize::fits_on_stack(types.alloc_bytes(ty), align)
+                }
+                _ => false,
+            })
+    }
+
+    /// Whether the function has generic pointers where there are no generic addresses.
+    fn takes_generic_pointers(&self, body: &Function) -> bool {
+        let generic = |ty: Type| ty.addr_space() == Some(AddrSpace::FLAT);
+        !self.plan.machine.has(Features::FLAT)
+            && (generic(body.ret) || body.params.iter().any(|param| generic(body.ty(param.value))))
+    }
+
+    /// Whether a copy costs less than a call at this level.
+    fn is_cheap(&self, limits: &Limits, callee: Func, args: &[Value]) -> bool {
+        let (function, body) = (&self.module.functions[callee], self.plan.bodies[callee]);
+        let private = matches!(function.linkage, Linkage::Internal | Linkage::Private);
+        if !private && !self.for_kernels {
+            return false;
+        }
+        // Its body goes with the call.
+        if self.plan.graph.uses[callee] == 1 {
+            return self.caller.insts.len() + function.insts.len() <= MAX_INLINED;
+        }
+        let flags = function.flags | self.caller.flags;
+        if flags.contains(FuncFlags::MIN_SIZE) {
+            return body.price < body.call;
+        }
+        // What takes no more than its call never makes the caller larger.
+        if body.price <= body.call {
             return true;
         }
-        if body.flags.contains(FuncFlags::NO_INLINE) && !body.flags.contains(FuncFlags::OPT_NONE) {
+        if flags.contains(FuncFlags::OPT_SIZE) {
             return false;
         }
-        let size = body.insts.len();
-        if body.linkage.is_interposable() {
-            // Another definition may take its place.
-            return false;
-        }
-        if self.for_kernels {
-            return size <= SMALL || self.caller.insts.len() + size <= MAX_INLINED;
-        }
-        let private = matches!(body.linkage, Linkage::Internal | Linkage::Private);
-        let only = private && self.graph.uses[callee] == 1;
-        private && size <= SMALL || only && self.caller.insts.len() + size <= MAX_INLINED
+        let hinted = function.flags.contains(FuncFlags::INLINE_HINT);
+        let mut most = if hinted { limits.hinted } else { limits.ordinary };
+        most += if body.names_lds { price::LDS_VARIABLE } else { 0 };
+        // One object counts for all: a second does not make the copy better.
+        let of_argument = |&arg: &Value| price::of_argument(self.caller, &self.replaced, arg);
+        most += args.iter().map(of_argument).max().unwrap_or(0);
+        body.price <= most && self.growth.saturating_add(body.price) <= limits.growth
     }
 
     /// Replaces a call of a function without a body, if it is one that is known.
