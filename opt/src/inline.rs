@@ -249,7 +249,7 @@ impl Inliner<'_> {
                             if !self.builtin(inst, callee, &args, current) {
                                 self.caller.blocks[current].insts.push(inst);
                             }
-                        } else if self.wants(callee) {
+                        } else if self.wants(callee) && !self.in_a_chain(inst, callee) {
                             current = self.splice(inst, callee, &args, current, &mut layout)?;
                         } else {
                             self.caller.blocks[current].insts.push(inst);
@@ -296,6 +296,16 @@ impl Inliner<'_> {
         let private = matches!(body.linkage, Linkage::Internal | Linkage::Private);
         let only = private && self.graph.uses[callee] == 1;
         private && size <= SMALL || only && self.caller.insts.len() + size <= MAX_INLINED
+    }
+
+    /// Whether `call` must not make the stack grow, and `callee` makes such calls itself: in a copy they would be plain ones.
+    fn in_a_chain(&self, call: Inst, callee: Func) -> bool {
+        let must = |function: &Function, inst: &Inst| {
+            function.call_sites.get(inst).is_some_and(|site| site.tail == TailCall::Must)
+        };
+        let body = &self.module.functions[callee];
+        must(self.caller, &call)
+            && body.layout.iter().any(|&block| body.blocks[block].insts.iter().any(|inst| must(body, inst)))
     }
 
     /// Replaces a call of a function without a body, if it is one that is known.
@@ -389,7 +399,9 @@ impl Inliner<'_> {
                 let loc = body.locs[inst];
                 self.caller.locs[new] = if loc.line == 0 { call_loc } else { loc };
                 if let Some(site) = body.call_sites.get(&inst) {
-                    self.caller.call_sites.insert(new, site.clone());
+                    // What it promises about the callee's stack objects is not known of the caller's.
+                    let site = CallSite { tail: TailCall::No, ..site.clone() };
+                    self.caller.call_sites.insert(new, site);
                 }
                 if let Some(&aligns) = body.mem_aligns.get(&inst) {
                     self.caller.mem_aligns.insert(new, aligns);
