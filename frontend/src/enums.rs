@@ -3,12 +3,22 @@
 
 use crate::llvm::{
     InstRef, LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMLinkage, LLVMOpcode,
-    LLVMRealPredicate, LLVMVisibility, ValueRef,
+    LLVMRealPredicate, LLVMTailCallKind, LLVMVisibility, ValueRef,
 };
 use mir::ir::{
     AtomicOp, BinaryOp, CallConv, CastOp, FloatPredicate, InstFlags, IntPredicate, Linkage, Ordering,
-    Visibility,
+    TailCall, Visibility,
 };
+
+/// What a call in front of a return says; `notail` forbids what nobody does without being asked.
+pub(crate) fn tail_call(kind: LLVMTailCallKind) -> TailCall {
+    use LLVMTailCallKind::*;
+    match kind {
+        LLVMTailCallKindNone | LLVMTailCallKindNoTail => TailCall::No,
+        LLVMTailCallKindTail => TailCall::May,
+        LLVMTailCallKindMustTail => TailCall::Must,
+    }
+}
 
 /// Two-operand arithmetic.
 pub(crate) fn binary_op(opcode: LLVMOpcode) -> Option<BinaryOp> {

@@ -332,6 +332,7 @@ impl<'m> Body<'_, 'm> {
             args: Vec::with_capacity(inst.num_args() as usize),
             ret_flags: mir::ir::ParamFlags::empty(),
             variadic: inst.variadic_callee(),
+            tail: enums::tail_call(inst.tail_call_kind()),
             no_builtin: inst.call_function_attributes().into_iter().any(|attribute| {
                 matches!(attribute.value(), AttributeValue::Enum(kind, _) if kind == attribute_kinds().nobuiltin)
             }),

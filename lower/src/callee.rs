@@ -12,6 +12,9 @@
 //! A function that calls others has a frame of its own: the frame pointer is where the stack pointer was, the stack pointer behind all
 //! objects. One that does not works relative to the stack pointer.
 //!
+//! Where the function ends with a jump to another one (a tail call), the epilog stands in front of the jump, behind the copies of arguments,
+//! none of which is in a register that it restores.
+//!
 //! VCC holds EXEC meanwhile: it belongs to the callee, and no argument or result is there.
 //!
 //! Cost: linear in the code.
@@ -57,7 +60,8 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     let mut written = [false; PReg::VGPRS as usize];
     let mut scalars = [false; PReg::SGPRS as usize];
     // The code may rely on the frame pointer though the calls that it is for have turned out to be unreachable.
-    let calls = !f.calls.is_empty() || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
+    let calls =
+        f.calls.iter().any(|site| !site.tail) || f.dynamic_stack || f.frame_base == Some(FRAME_POINTER);
     for &block in &f.layout {
         for inst in &f.blocks[block].insts {
             inst.for_each_access(|access| {

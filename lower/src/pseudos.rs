@@ -1,10 +1,14 @@
 //! Expands instructions that the hardware does not have: calls, addresses relative to the program counter, and marks for earlier passes, which go.
 
 use mir::isa::{Opcode, Unit};
-use mir::machine::{Function, Inst, Operand, Reg};
+use mir::machine::{CallSite, Function, Inst, Operand, Reg};
 
 /// Expands what stands for several instructions, and drops what stands for none.
 pub fn expand(f: &mut Function) {
+    let is_tail = |calls: &[CallSite], site: Operand| {
+        let index = site.as_imm().and_then(|n| usize::try_from(n).ok());
+        index.and_then(|n| calls.get(n)).is_some_and(|site| site.tail)
+    };
     for &block in &f.layout {
         let insts = &mut f.blocks[block].insts;
         if insts.iter().all(|inst| inst.facts().unit != Unit::Pseudo) {
@@ -13,8 +17,11 @@ pub fn expand(f: &mut Function) {
         for inst in std::mem::take(insts) {
             match (inst.op, &inst.operands[..]) {
                 (Opcode::IMPLICIT_DEF | Opcode::FENCE | Opcode::INLINE_ASM, _) => {}
-                (Opcode::CALL, &[link, target, _]) => {
-                    let call = Inst::new(Opcode::S_SWAPPC_B64, [link, target]);
+                (Opcode::CALL, &[link, target, site]) => {
+                    let call = match is_tail(&f.calls, site) {
+                        true => Inst::new(Opcode::S_SETPC_B64, [target]),
+                        false => Inst::new(Opcode::S_SWAPPC_B64, [link, target]),
+                    };
                     insts.push(Inst { loc: inst.loc, ..call });
                 }
                 (Opcode::PC_ADDRESS, &[Operand::Reg(dst), low, high]) if dst.dwords == 2 => {

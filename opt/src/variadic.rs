@@ -95,7 +95,15 @@ impl Lowering<'_> {
                     let fixed = (fixed as usize).min(args.len());
                     let passed: Vec<CallArgument> = site.args.drain(fixed.min(site.args.len())..).collect();
                     site.args.push(CallArgument::default());
-                    let pointer = self.pass(block, &args[fixed..], &passed);
+                    let pointer = match (site.tail, self.arguments) {
+                        // Such a call hands on what the caller was given.
+                        (TailCall::Must, Some(arguments)) => arguments,
+                        _ => {
+                            // The arguments are in the caller's frame.
+                            site.tail = TailCall::No;
+                            self.pass(block, &args[fixed..], &passed)
+                        }
+                    };
                     let mut args: SmallVec<[Value; 4]> = SmallVec::from_slice(&args[..fixed]);
                     args.push(pointer);
                     self.function.insts[inst].kind = InstKind::Call { callee, args };

@@ -99,7 +99,7 @@ impl FileLimits {
         }
         if f.call_conv.is_callable() {
             // What belongs to the caller and is not worth saving; with calls it is where values survive them.
-            let calls = !f.calls.is_empty();
+            let calls = f.calls.iter().any(|site| !site.tail);
             let graphics = f.saves_as_graphics();
             let given: Vec<PReg> = f.entry.registers().iter().map(|entry| entry.1).collect();
             let kept = |n: u16| {

@@ -24,7 +24,7 @@ pub(crate) fn issue(inst: &Inst, target: &Target) -> u32 {
 pub(crate) fn result(inst: &Inst, target: &Target) -> u32 {
     match inst.facts().latency {
         LatencyClass::Alu => issue(inst, target),
-        class => u32::from(class.cycles()),
+        class => u32::from(class.cycles(target.timing())),
     }
 }
 

@@ -152,7 +152,7 @@ pub fn run_words(text: &str, cpu: &str, level: u8, input: &[u32]) -> Vec<u32> {
         args: vec![sim::Arg::Buffer(out), sim::Arg::Buffer(source)],
         ..Dispatch::default()
     };
-    let config = Config { budget: 10_000_000, ..Config::default() };
+    let config = Config { budget: 50_000_000, ..Config::default() };
     if let Err(report) = sim::run(&object, &mut memory, &dispatch, &config) {
         panic!("{cpu} -O{level}: {report}");
     }

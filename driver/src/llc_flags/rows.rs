@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
     Row("stats-json", Mapped("stats=json"), NEVER, "on standard output"),
     Row("stop-after=", Same, NEVER, "a pass of `--list-passes`"),
     Row("stop-before=", Same, NEVER, "a pass of `--list-passes`"),
-    Row("tailcallopt", Missing, OFF, "calls in front of returns are calls"),
+    Row("tailcallopt", Missing, OFF, "calls with more arguments on the stack than their caller stay calls"),
     Row("thread-model=", Tuning, NEVER, "atomic operations stay atomic"),
     Row("threads=", Same, NEVER, "all cores; the output does not depend on it"),
     Row("time-passes", Same, NEVER, ""),

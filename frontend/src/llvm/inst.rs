@@ -267,6 +267,15 @@ impl<'m> InstRef<'m> {
         }
     }
 
+    /// Whether a `call` is marked as one in front of a return; other instructions are not.
+    pub fn tail_call_kind(self) -> LLVMTailCallKind {
+        if self.opcode != LLVMOpcode::LLVMCall {
+            return LLVMTailCallKind::LLVMTailCallKindNone;
+        }
+        // SAFETY: a `call`.
+        unsafe { LLVMGetTailCallKind(self.raw()) }
+    }
+
     /// Number of arguments of a `call`, which are its first operands.
     pub fn num_args(self) -> u32 {
         // SAFETY: a `call`.

@@ -17,7 +17,8 @@ use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 pub use inkwell::llvm_sys::{
     LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMGEPFlagInBounds, LLVMGEPFlagNUW, LLVMIntPredicate,
-    LLVMLinkage, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind, LLVMValueKind, LLVMVisibility,
+    LLVMLinkage, LLVMOpcode, LLVMRealPredicate, LLVMTailCallKind, LLVMTypeKind, LLVMValueKind,
+    LLVMVisibility,
 };
 use inkwell::llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMDiagnosticSeverity, error_handling::LLVMInstallFatalErrorHandler,

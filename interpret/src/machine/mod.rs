@@ -105,7 +105,7 @@ impl<'a> Program<'a> {
                 convergence: (threads && sound).then(|| Convergence::new(&Csr::thread(function))),
                 entry_values,
                 moves_stack: function.call_conv.is_callable()
-                    && (!function.calls.is_empty()
+                    && (function.calls.iter().any(|site| !site.tail)
                         || function.dynamic_stack
                         || function.frame_base == Some(FRAME_POINTER)),
                 frame_bytes: (symbols.frame_bytes)(function.source),

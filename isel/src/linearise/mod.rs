@@ -72,8 +72,8 @@ use plan::Plan;
 
 /// Linearises `f`: selected code in, linear code out.
 ///
-/// Errors: `Unsupported` for irreducible control flow together with divergent branches and for several returns of a
-/// device function under divergent branches, and for whole-wave values that pass through a phi; `Defect` where a loop kept two back edges from one block.
+/// Errors: `Unsupported` for irreducible control flow together with divergent branches, for a return of a device function while other lanes
+/// wait, and for whole-wave values that pass through a phi; `Defect` where a loop kept two back edges from one block.
 pub fn linearise(f: &mut Function) -> Result<()> {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
@@ -136,6 +136,7 @@ fn divergent_graph(f: &mut Function) -> Result<()> {
         }
         shape = Shape::new(f);
     };
+    plan.check_returns(f)?;
     let (gates, wave) = masks::build(f, &plan);
     scalars::repair(f, &wave);
     masks::fold_gates(f, &gates);

@@ -1,6 +1,6 @@
 //! Shapes that linearisation relies on, made on the thread graph.
 //!
-//! After these: a kernel has one end; an edge with arguments is not critical; every loop has one back edge, from a block of the loop that is
+//! After these: a kernel has one end (a function may return from several blocks); an edge with arguments is not critical; every loop has one back edge, from a block of the loop that is
 //! in no inner one, and is entered from one block that has no other successor. So a block has one back edge at most. Blocks added here have
 //! no instructions and cost nothing where they stay empty.
 
@@ -25,13 +25,13 @@ pub(super) fn merge_equal_targets(f: &mut Function) {
     }
 }
 
-/// Blocks that end the program lead to a single one instead.
+/// Blocks that end the program lead to a single one instead. Several may return, where that is the wave's decision.
 pub(super) fn unify_exits(f: &mut Function) -> Result<()> {
     let returns = f.layout.iter().filter(|&&b| f.blocks[b].term == Terminator::Return).count();
     let ends: Vec<Block> =
         f.layout.iter().copied().filter(|&b| f.blocks[b].term == Terminator::EndProgram).collect();
-    if returns > 1 || (returns == 1 && !ends.is_empty()) {
-        return Err(Diagnostic::unsupported("several returns under divergent control flow"));
+    if returns > 0 && !ends.is_empty() {
+        return Err(Diagnostic::unsupported("a function that both returns and ends the program"));
     }
     if ends.len() > 1 {
         let end = f.add_block();

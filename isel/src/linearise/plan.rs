@@ -113,6 +113,19 @@ impl Plan {
         Ok(())
     }
 
+    /// Where the wave returns, nobody may be left behind.
+    ///
+    /// Errors: `Unsupported` for a return in front of which lanes part that do not come there.
+    pub(super) fn check_returns(&self, f: &Function) -> Result<()> {
+        for &block in self.order.blocks() {
+            let returns = f.blocks[Block::from_u32(block)].term == Terminator::Return;
+            if returns && self.first_deferred(block).is_some() {
+                return Err(Diagnostic::unsupported("a return while other lanes wait"));
+            }
+        }
+        Ok(())
+    }
+
     fn find_loop_ends(&mut self) {
         self.loop_end = vec![self.order.blocks().len() as u32; self.loops.len()];
         let mut open: Vec<Loop> = Vec::new();

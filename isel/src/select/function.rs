@@ -1,10 +1,13 @@
 //! Calls, and functions that are called: arguments, results, handed-on values, return, frame addresses.
 //!
 //! Arguments are copied one by one into the registers of the convention right before the call, which reads them; allocation knows
-//! those copies as wishes. A kernel computes what it hands on (the packed work-item ids, the address of the hidden arguments) at each call.
+//! those copies as wishes. A call that returns in the function's place (a tail call) is a call, too, until the epilog stands in front of it;
+//! its arguments on the stack replace the function's own. A kernel computes what it hands on (the packed work-item ids, the address of the hidden arguments) at each call.
 
 use super::Selector;
-use mir::abi::call::{Inputs, Place, RETURN_ADDRESS, SCRATCH_RESOURCE, STACK_POINTER, register_of};
+use mir::abi::call::{
+    FIRST_FREE_SGPR, Inputs, Place, RETURN_ADDRESS, SCRATCH_RESOURCE, STACK_POINTER, register_of,
+};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, AddrSpace, Callee, InstData, InstKind, Intrinsic, MemAccess, SymbolRef, Value};
 use mir::isa::Opcode::*;
@@ -21,9 +24,31 @@ const HANDED_ON: [(Inputs, EntryValue); 6] = [
     (Inputs::WORKGROUP_ID_Z, EntryValue::WorkgroupIdZ),
 ];
 
+/// A pair of SGPRs for the address that a tail call jumps to: no argument, and not callee-saved.
+fn tail_target(reads: &[PReg], graphics: bool) -> PReg {
+    if graphics {
+        return FIRST_FREE_SGPR;
+    }
+    let arguments = (16..RETURN_ADDRESS.0).rev().step_by(2).map(|n| PReg::sgpr(n - 1));
+    let mut free = arguments.filter(|pair| !reads.contains(pair) && !reads.contains(&pair.plus(1)));
+    free.next().unwrap_or(PReg::sgpr(40))
+}
+
 impl<'a> Selector<'a> {
+    /// Whether the block being filled ends with a call that returns in this function's place.
+    pub(super) fn ends_in_tail_call(&self) -> bool {
+        let f = self.f;
+        match f.blocks[self.block].insts[..] {
+            [.., call, _] => f.call_layouts.get(&call).is_some_and(|layout| layout.tail),
+            _ => false,
+        }
+    }
+
     /// Result and return address into their registers, then the return.
     pub(super) fn lower_return(&mut self, value: Option<Value>) -> Result<()> {
+        if self.ends_in_tail_call() {
+            return Ok(());
+        }
         if let Some(value) = value.filter(|&v| !self.is_undef(v)) {
             let dwords = self.dwords(value);
             let result = self.src(value);
@@ -65,10 +90,12 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// Whether the function calls others, so that it has a stack pointer.
+    /// Whether the function calls others and comes back, so that it has a stack pointer.
     pub(super) fn calls(&self) -> bool {
         let f = self.f;
-        let is_call = |&inst: &ir::Inst| matches!(f.insts[inst].kind, InstKind::Call { .. });
+        let is_tail = |inst: &ir::Inst| f.call_layouts.get(inst).is_some_and(|layout| layout.tail);
+        let is_call =
+            |inst: &ir::Inst| matches!(f.insts[*inst].kind, InstKind::Call { .. }) && !is_tail(inst);
         f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(is_call))
     }
 
@@ -129,7 +156,8 @@ impl<'a> Selector<'a> {
                 Place::Stack(_) if self.is_undef(arg) => {}
                 Place::Stack(at) => {
                     let value = self.vgpr(arg);
-                    self.store_argument(value, at)?;
+                    let base = if layout.tail { self.mf.frame_base } else { None };
+                    self.store_argument(value, base.unwrap_or(STACK_POINTER), at)?;
                 }
             }
         }
@@ -167,9 +195,24 @@ impl<'a> Selector<'a> {
             }
             reads.extend((0..u16::from(dwords)).map(|n| register.plus(n)));
         }
+        let tail = layout.tail;
         let result_dwords = match data.result {
-            Some(result) if self.values[result].reg.is_some() => self.dwords(result),
+            Some(result) if tail || self.values[result].reg.is_some() => self.dwords(result),
             _ => 0,
+        };
+        let target = if tail {
+            let address = self.entry_value(EntryValue::ReturnAddress);
+            self.emit(COPY, [Operand::preg(RETURN_ADDRESS, 2), address]);
+            reads.extend([RETURN_ADDRESS, RETURN_ADDRESS.plus(1)]);
+            // The epilog, which comes in between, restores other registers.
+            let register = Operand::preg(tail_target(&reads, layout.graphics), 2);
+            self.emit(COPY, [register, target]);
+            if result_dwords > 0 {
+                self.mf.result_dwords = result_dwords;
+            }
+            register
+        } else {
+            target
         };
         let site = self.mf.calls.len() as i64;
         let ends = layout.places.iter().map(|&place| match place {
@@ -178,18 +221,19 @@ impl<'a> Selector<'a> {
         });
         let stack_bytes = ends.max().unwrap_or(0);
         let graphics = layout.graphics;
-        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, callee: named });
+        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, tail, callee: named });
         self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
-        if result_dwords > 0 {
+        if result_dwords > 0 && !tail {
             let (_, dst) = self.result(data)?;
             self.emit(COPY, [dst, Operand::preg(PReg::vgpr(0), result_dwords)]);
         }
         Ok(())
     }
 
-    fn store_argument(&mut self, value: Operand, at: u32) -> Result<()> {
+    /// Stores an argument `at` bytes of a lane behind `base`.
+    fn store_argument(&mut self, value: Operand, base: PReg, at: u32) -> Result<()> {
         let resource = Operand::preg(SCRATCH_RESOURCE, 4);
-        let mut stack = Operand::preg(STACK_POINTER, 1);
+        let mut stack = Operand::preg(base, 1);
         let field = self.target.limits().offsets.buffer.max as u32;
         let high = at & !field;
         if high > 0 {

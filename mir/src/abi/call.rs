@@ -96,6 +96,9 @@ pub struct CallLayout {
     pub places: Vec<Place>,
     /// Whether the callee is of the graphics convention, which hands nothing on.
     pub graphics: bool,
+    /// Whether the call is a jump: the return that follows it is the callee's, the frame is gone by then, arguments on the stack take the
+    /// place of the function's own. All lanes that the function was entered with are there.
+    pub tail: bool,
 }
 
 /// Where a dword of the arguments is.

@@ -175,6 +175,20 @@ pub struct CallSite {
     pub variadic: Option<u32>,
     /// Whether a callee with the name of a library's function is not that function (`nobuiltin`).
     pub no_builtin: bool,
+    /// Whether the callee may take the place of the caller.
+    pub tail: TailCall,
+}
+
+/// What a call in front of a return says about the caller's frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TailCall {
+    /// Nothing is known: the callee may look at the caller's stack objects. Also what `notail` forbids.
+    #[default]
+    No,
+    /// The callee does not look at the caller's stack objects, so the call may be a jump (`tail`).
+    May,
+    /// The call must not make the stack grow (`musttail`).
+    Must,
 }
 
 /// LLVM calling conventions that matter to AMDGPU.

@@ -440,6 +440,8 @@ pub struct CallSite {
     pub stack_bytes: u32,
     /// Whether the callee is of the graphics convention, which saves other registers.
     pub graphics: bool,
+    /// Whether the call, the last instruction of a block that returns, is a jump to a callee that returns to this function's caller.
+    pub tail: bool,
     /// The function called, where it has a name; another object may define it.
     pub callee: Option<crate::ir::Func>,
 }

@@ -35,7 +35,7 @@ block0:
   v3: i1 = icmp eq v1, i32 7 !loc 0 3 1
   br v3, block2, block3(i32 7)
 block3(v5: i32):
-  v8: i32 = call @f(v5, i32 7) !loc 0 4 1 !site device zeroext [inreg align 4, _, sret byval { i8, i64 }] variadic 1 !places [$v30, $s16, 8] graphics
+  v8: i32 = call @f(v5, i32 7) !loc 0 4 1 !site device zeroext [inreg align 4, _, sret byval { i8, i64 }] variadic 1 musttail !places [$v30, $s16, 8] graphics tail
   store v0, v8 addrspace(1) align 4
   jump block2
 block2 no_unroll:

@@ -314,8 +314,12 @@ impl Inliner<'_> {
                             if !self.builtin(inst, callee, &args, current) {
                                 self.caller.blocks[current].insts.push(inst);
                             }
+<<<<<<< HEAD:opt/src/inline/mod.rs
                         } else if self.wants(callee, &args) {
                             self.growth = self.growth.saturating_add(self.plan.bodies[callee].price);
+=======
+                        } else if self.wants(callee) && !self.in_a_chain(inst, callee) {
+>>>>>>> help-calls:opt/src/inline.rs
                             current = self.splice(inst, callee, &args, current, &mut layout)?;
                         } else {
                             self.caller.blocks[current].insts.push(inst);
@@ -406,6 +410,16 @@ impl Inliner<'_> {
         let of_argument = |&arg: &Value| price::of_argument(self.caller, &self.replaced, arg);
         most += args.iter().map(of_argument).max().unwrap_or(0);
         body.price <= most && self.growth.saturating_add(body.price) <= limits.growth
+    }
+
+    /// Whether `call` must not make the stack grow, and `callee` makes such calls itself: in a copy they would be plain ones.
+    fn in_a_chain(&self, call: Inst, callee: Func) -> bool {
+        let must = |function: &Function, inst: &Inst| {
+            function.call_sites.get(inst).is_some_and(|site| site.tail == TailCall::Must)
+        };
+        let body = &self.module.functions[callee];
+        must(self.caller, &call)
+            && body.layout.iter().any(|&block| body.blocks[block].insts.iter().any(|inst| must(body, inst)))
     }
 
     /// Replaces a call of a function without a body, if it is one that is known.
@@ -499,7 +513,9 @@ impl Inliner<'_> {
                 let loc = body.locs[inst];
                 self.caller.locs[new] = if loc.line == 0 { call_loc } else { loc };
                 if let Some(site) = body.call_sites.get(&inst) {
-                    self.caller.call_sites.insert(new, site.clone());
+                    // What it promises about the callee's stack objects is not known of the caller's.
+                    let site = CallSite { tail: TailCall::No, ..site.clone() };
+                    self.caller.call_sites.insert(new, site);
                 }
                 if let Some(&aligns) = body.mem_aligns.get(&inst) {
                     self.caller.mem_aligns.insert(new, aligns);

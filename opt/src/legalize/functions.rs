@@ -9,6 +9,7 @@
 //!
 //! Cost: linear in dwords.
 
+use super::tail::{Left, Tail, Way};
 use super::{Legalizer, Parts};
 use mir::abi::call::{CallLayout, MAX_RESULT_DWORDS, Place, Places};
 use mir::analysis::Uniformity;
@@ -24,7 +25,7 @@ pub(super) type Dwords = SmallVec<[Value; 8]>;
 pub(super) const FRAME_ALIGN_LOG2: u8 = 4;
 
 /// Largest argument that is copied to the stack.
-const MAX_BYVAL_BYTES: u64 = 1 << 15;
+pub(super) const MAX_BYVAL_BYTES: u64 = 1 << 15;
 
 /// Whether an argument in memory can be copied to the stack.
 pub(crate) fn fits_on_stack(size_bytes: u64, align_bytes: u64) -> bool {
@@ -337,6 +338,12 @@ impl Legalizer<'_> {
         if self.in_shader() {
             return self.lower_shader_return(value);
         }
+        if let Some(left) = self.tails.left.take() {
+            if let Left::InPlace(value) = left {
+                self.terminate(InstKind::Ret { value });
+            }
+            return Ok(Parts::new());
+        }
         if self.old.is_kernel() {
             if value.is_some() {
                 return Err(Diagnostic::unsupported("a kernel that returns a value"));
@@ -356,6 +363,7 @@ impl Legalizer<'_> {
             }
         }
         match self.return_block {
+            _ if self.tails.merged => self.leave(Way::Return, dwords),
             Some(block) => self.b.jump(block, &dwords),
             None => self.finish_return(&dwords),
         }
@@ -368,12 +376,27 @@ impl Legalizer<'_> {
     }
 
     fn finish_return(&mut self, dwords: &[Value]) {
-        let value = match dwords {
+        let value = self.result_of(dwords);
+        self.terminate(InstKind::Ret { value });
+    }
+
+    /// A result in the form in which legal IR returns it.
+    pub(super) fn result_of(&mut self, dwords: &[Value]) -> Option<Value> {
+        match dwords {
             [] => None,
             [one] => Some(*one),
             more => Some(self.b.vector(more)),
-        };
-        self.terminate(InstKind::Ret { value });
+        }
+    }
+
+    /// The type of [`Self::result_of`] for a result of type `ty`.
+    pub(super) fn result_type(&self, ty: Type) -> Result<Type> {
+        let in_memory = ty == Type::Void || self.is_demoted(ty)?;
+        Ok(match if in_memory { 0 } else { self.abi_dwords(ty)? } {
+            0 => Type::Void,
+            1 => Type::I32,
+            n => Type::Vector(Scalar::Int(32), n as u32),
+        })
     }
 
     /// Where several blocks return, the one that all of them lead to; lanes that return early wait there.
@@ -383,7 +406,7 @@ impl Legalizer<'_> {
             let last = old.blocks[b].insts.last();
             last.is_some_and(|&i| matches!(old.insts[i].kind, InstKind::Ret { .. }))
         };
-        if old.is_kernel() || old.layout.iter().filter(is_return).count() < 2 {
+        if old.is_kernel() || self.tails.merged || old.layout.iter().filter(is_return).count() < 2 {
             return Ok(());
         }
         let block = self.b.new_block();
@@ -397,12 +420,16 @@ impl Legalizer<'_> {
     }
 
     /// Fills the block that returns.
-    pub(super) fn fill_return_block(&mut self) {
-        let Some(block) = self.return_block else { return };
+    pub(super) fn fill_return_block(&mut self) -> Result<()> {
+        if self.tails.merged {
+            return self.fill_exit();
+        }
+        let Some(block) = self.return_block else { return Ok(()) };
         self.b.block = block;
         self.b.scope = None;
         let dwords = Dwords::from_slice(&self.b.func.blocks[block].params);
         self.finish_return(&dwords);
+        Ok(())
     }
 
     /// A call: arguments as dwords with their places, the result put together again.
@@ -424,7 +451,12 @@ impl Legalizer<'_> {
         let mut words = Dwords::new();
         let mut layout = Vec::new();
         let demoted = self.is_demoted(ty)?;
-        let result_slot = if demoted {
+        let tail = self.tails.of(inst);
+        let result_slot = if let Some(pointer) = self.result_pointer.filter(|_| demoted && tail.is_some()) {
+            words.push(self.b.as_integer(pointer));
+            layout.push(places.dword(false));
+            None
+        } else if demoted {
             let types = &self.ctx.module.types;
             let (size, align) = (types.alloc_bytes(ty), types.abi_align(ty).max(4));
             let slot = self.entry_alloca(size, align.trailing_zeros() as u8);
@@ -447,13 +479,25 @@ impl Legalizer<'_> {
                 layout.push(places.dword(inreg));
             }
         }
-        let count = if demoted || ty == Type::Void { 0 } else { self.abi_dwords(ty)? };
-        let result_ty = match count {
-            0 => Type::Void,
-            1 => Type::I32,
-            n => Type::Vector(Scalar::Int(32), n as u32),
-        };
-        let layout = CallLayout { places: layout, graphics };
+        let result_ty = self.result_type(ty)?;
+        let layout = CallLayout { places: layout, graphics, tail: tail == Some(Tail::InPlace) };
+        if let Some(tail) = tail {
+            let callee = match callee {
+                Callee::Func(_) => callee,
+                Callee::Indirect(pointer) => {
+                    let target = self.part(pointer)?;
+                    Callee::Indirect(self.call_target(target)?)
+                }
+            };
+            self.tails.left = Some(match tail {
+                Tail::InPlace => Left::InPlace(self.push_call(callee, &words, result_ty, layout)),
+                Tail::Merged => {
+                    self.leave(Way::Call { callee, layout }, words);
+                    Left::Merged
+                }
+            });
+            return Ok(Parts::new());
+        }
         let result = match callee {
             Callee::Func(_) => self.push_call(callee, &words, result_ty, layout),
             Callee::Indirect(pointer) => {
@@ -462,10 +506,7 @@ impl Legalizer<'_> {
                     .get_or_insert_with(|| Uniformity::compute(old, self.ctx.machine))
                     .is_divergent(pointer);
                 let target = self.part(pointer)?;
-                let target = self.b.as_integer(target);
-                if self.b.bits(target) != 64 {
-                    return Err(Diagnostic::unsupported("call through a pointer of this address space"));
-                }
+                let target = self.call_target(target)?;
                 if divergent {
                     self.call_each(target, &words, result_ty, layout)
                 } else {
@@ -481,13 +522,30 @@ impl Legalizer<'_> {
         match result {
             None => Ok(Parts::new()),
             Some(value) => {
-                let dwords: Dwords = (0..count as u32).map(|i| self.b.extract(value, i)).collect();
+                let count = self.abi_dwords(ty)? as u32;
+                let dwords: Dwords = (0..count).map(|i| self.b.extract(value, i)).collect();
                 self.parts_of_dwords(ty, &dwords)
             }
         }
     }
 
-    fn push_call(&mut self, callee: Callee, words: &[Value], ty: Type, layout: CallLayout) -> Option<Value> {
+    /// The address in a pointer to a function, as an integer.
+    fn call_target(&mut self, pointer: Value) -> Result<Value> {
+        let target = self.b.as_integer(pointer);
+        if self.b.bits(target) != 64 {
+            return Err(Diagnostic::unsupported("call through a pointer of this address space"));
+        }
+        Ok(target)
+    }
+
+    /// A legal call; the result as [`Self::result_of`] has it.
+    pub(super) fn push_call(
+        &mut self,
+        callee: Callee,
+        words: &[Value],
+        ty: Type,
+        layout: CallLayout,
+    ) -> Option<Value> {
         let kind = InstKind::Call { callee, args: SmallVec::from_slice(words) };
         let result = self.b.push(kind, ty, InstFlags::empty());
         let block = self.b.block;

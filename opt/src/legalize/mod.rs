@@ -47,6 +47,7 @@ mod remainder;
 mod shader;
 mod stack;
 mod store;
+mod tail;
 mod target_intrinsics;
 mod vector;
 mod vector_intrinsics;
@@ -113,6 +114,8 @@ struct Legalizer<'a> {
     stack_saves: FxHashMap<Value, Value>,
     /// The one block that returns, where several of the old function do.
     return_block: Option<Block>,
+    /// Calls that return in the function's place.
+    tails: tail::Tails,
     /// The last division of wide integers, whose other result may be asked for.
     divided: Option<wide::Divided>,
     /// Which values differ between lanes, once somebody asks.
@@ -189,6 +192,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         grows_stack: false,
         stack_saves: FxHashMap::default(),
         return_block: None,
+        tails: tail::Tails::default(),
         divided: None,
         current: Inst::from_u32(0),
         uniformity: None,
@@ -222,6 +226,7 @@ impl Legalizer<'_> {
             }
         }
         if self.old.call_conv.is_callable() {
+            self.find_tail_calls()?;
             self.add_return_block()?;
         } else if self.in_shader() {
             self.add_shader_return()?;
@@ -242,8 +247,7 @@ impl Legalizer<'_> {
         if self.in_shader() {
             return self.fill_shader_return();
         }
-        self.fill_return_block();
-        Ok(())
+        self.fill_return_block()
     }
 
     /// Adds position and text of the instruction to a diagnostic.

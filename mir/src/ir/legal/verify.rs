@@ -46,8 +46,29 @@ pub fn verify_expanded(func: &Function, types: &TypeTable, machine: &Target) -> 
                     .in_function(&func.name));
             }
         }
+        if !func.call_layouts.is_empty()
+            && let Some(inst) = stray_tail_call(func, block)
+        {
+            return Err(Diagnostic::defect("illegal: a tail call without its return")
+                .at(func.describe(types, inst))
+                .in_function(&func.name));
+        }
     }
     Ok(())
+}
+
+/// A call of `block` that is to return in the function's place, but is not followed by the return of its result.
+fn stray_tail_call(func: &Function, block: Block) -> Option<Inst> {
+    let insts = &func.blocks[block].insts;
+    let returned = |at: usize| match insts.get(at + 1..) {
+        Some(&[ret]) => match &func.insts[ret].kind {
+            InstKind::Ret { value } => *value == func.insts[insts[at]].result,
+            _ => false,
+        },
+        _ => false,
+    };
+    let is_tail = |inst: &Inst| func.call_layouts.get(inst).is_some_and(|layout| layout.tail);
+    (0..insts.len()).find(|&at| is_tail(&insts[at]) && !returned(at)).map(|at| insts[at])
 }
 
 fn has_16bit(machine: &Target) -> bool {

@@ -174,6 +174,7 @@ impl Parser {
             ret_flags: self.param_flags(),
             variadic: None,
             no_builtin: false,
+            tail: TailCall::No,
         };
         self.expect('[')?;
         self.list(']', |p| {
@@ -192,12 +193,17 @@ impl Parser {
             site.variadic = Some(self.number()?);
         }
         site.no_builtin = self.eat_word("nobuiltin");
+        if self.eat_word("tail") {
+            site.tail = TailCall::May;
+        } else if self.eat_word("musttail") {
+            site.tail = TailCall::Must;
+        }
         Ok(site)
     }
 
     /// Where a call puts its arguments: registers, or bytes on the stack.
     fn call_layout(&mut self) -> Result<CallLayout> {
-        let mut layout = CallLayout { places: Vec::new(), graphics: false };
+        let mut layout = CallLayout { places: Vec::new(), graphics: false, tail: false };
         self.expect('[')?;
         self.list(']', |p| {
             layout.places.push(match p.peek() {
@@ -210,6 +216,7 @@ impl Parser {
             Ok(())
         })?;
         layout.graphics = self.eat_word("graphics");
+        layout.tail = self.eat_word("tail");
         Ok(layout)
     }
 

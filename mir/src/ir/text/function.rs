@@ -113,6 +113,11 @@ impl DisplayFunction<'_> {
             if site.no_builtin {
                 f.write_str(" nobuiltin")?;
             }
+            f.write_str(match site.tail {
+                TailCall::No => "",
+                TailCall::May => " tail",
+                TailCall::Must => " musttail",
+            })?;
         }
         if let Some(layout) = self.function.call_layouts.get(&inst) {
             f.write_str(" !places [")?;
@@ -121,6 +126,7 @@ impl DisplayFunction<'_> {
                 Place::Stack(offset) => write!(f, "{offset}"),
             })?;
             f.write_str(if layout.graphics { "] graphics" } else { "]" })?;
+            f.write_str(if layout.tail { " tail" } else { "" })?;
         }
         Ok(())
     }

@@ -193,6 +193,7 @@ impl Header<'_> {
                 write!(f, " {}", Symbol(SymbolRef::Func(callee)))?;
             }
             f.write_str(if call.graphics { " graphics" } else { "" })?;
+            f.write_str(if call.tail { " tail" } else { "" })?;
             if call.result_dwords != 0 {
                 write!(f, " result_dwords {}", call.result_dwords)?;
             }

@@ -277,6 +277,7 @@ impl Parser<'_> {
             call.callee = Some(self.func()?);
         }
         call.graphics = self.eat_word("graphics");
+        call.tail = self.eat_word("tail");
         if self.eat_word("result_dwords") {
             call.result_dwords = self.number()?;
         }

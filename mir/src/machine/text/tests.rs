@@ -43,7 +43,7 @@ function \"k-1\", cc 91, source #fn3, linear
   dynamic_stack
   whole_wave_vgprs v40, v41
   call 0:
-  call 1: #fn2 graphics result_dwords 2 stack_bytes 16 reads s4, v31
+  call 1: #fn2 graphics tail result_dwords 2 stack_bytes 16 reads s4, v31
   asm 0: \"v_mov_b32 $0, \\22$1\\22\" named_sgprs 5 opaque (operand 5, -3, \"s7\")
     inside v0 = v_mov_b32 s7
     inside s_nop 3
