@@ -4,7 +4,6 @@
 //! keep their order, which they must: in lanes that are not active an earlier one shows.
 
 use crate::before::apply;
-use crate::code::is_elsewhere;
 use crate::effects::Effects;
 use crate::graph::{Graph, MemoryOrder, NONE, Unit};
 use crate::latency;
@@ -34,9 +33,7 @@ pub fn schedule_allocated(f: &mut Function, target: &Target, verify: bool) -> Re
         pass.effects.extend(insts.iter().map(|inst| Effects::of(inst, target)));
         let mut start = 0;
         while start < insts.len() {
-            let is_wall =
-                |k: usize| pass.effects[k].wall || insts[k].regs().any(|(_, reg)| shows_elsewhere(reg));
-            let end = (start..insts.len()).find(|&k| is_wall(k)).unwrap_or(insts.len());
+            let end = (start..insts.len()).find(|&k| pass.effects[k].wall).unwrap_or(insts.len());
             pass.region(insts, start..end, &mut scheduler, &mut order);
             if end < insts.len() {
                 order.push(end as u32);
@@ -48,10 +45,6 @@ pub fn schedule_allocated(f: &mut Function, target: &Target, verify: bool) -> Re
         }
     }
     Ok(())
-}
-
-fn shows_elsewhere(reg: &RegOperand) -> bool {
-    matches!(reg.reg, Reg::Physical(reg) if is_elsewhere(reg))
 }
 
 /// Numbers of physical registers are below this.
@@ -122,7 +115,10 @@ impl<'a> Pass<'a> {
             self.registers(insts, range.start, unit);
             self.memory.access(unit, &self.effects[k], &mut self.graph);
         }
-        self.graph.finish();
+        if !self.graph.finish() {
+            order.extend(range.start as u32..range.end as u32);
+            return;
+        }
         let most = usize::from(self.target.waits().max()[Counter::Vm]).saturating_sub(1).max(1);
         let start = range.start as u32;
         order.extend(scheduler.run(&self.graph, &mut Unlimited, most).iter().map(|unit| start + unit));
@@ -134,6 +130,8 @@ impl<'a> Pass<'a> {
         let row = inst.op.info().operands;
         let implicit = inst.facts().implicit;
         let physical = |operand: &RegOperand| match operand.reg {
+            // It says whether VCC is 0, and nobody writes it.
+            Reg::Physical(PReg::VCCZ) => PReg::VCC_LO.0..PReg::VCC_HI.0 + 1,
             Reg::Physical(reg) => reg.0..reg.0 + u16::from(operand.dwords),
             Reg::Virtual(_) => 0..0,
         };
@@ -190,10 +188,13 @@ impl<'a> Pass<'a> {
         let Some(state) = self.state(n) else { return };
         let writer = std::mem::replace(&mut state.writer, unit);
         let mut reader = std::mem::replace(&mut state.reader, NONE);
+        if reader == NONE {
+            self.graph.edge(writer, unit, 0);
+        }
+        // They come behind the last write themselves.
         while let Some(&(reading, before)) = self.readers.get(reader as usize) {
             self.graph.edge(reading, unit, 0);
             reader = before;
         }
-        self.graph.edge(writer, unit, 0);
     }
 }

@@ -169,7 +169,9 @@ impl Pass<'_> {
         }
         self.profile.region(f, self.code, first, self.graph.units());
         self.edges(f, data, first, runs);
-        self.graph.finish();
+        if !self.graph.finish() {
+            return;
+        }
         let mut region = Region {
             f,
             code: self.code,

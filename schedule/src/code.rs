@@ -2,7 +2,7 @@
 
 use crate::effects::Effects;
 use mir::isa::{Implicit, OperandAccess};
-use mir::machine::{Function, Inst, PReg, Reg, VReg};
+use mir::machine::{Function, Inst, Reg, VReg};
 use mir::target::Target;
 
 /// What an instruction does with a virtual register.
@@ -57,7 +57,7 @@ impl Code {
 
     fn push(&mut self, inst: &Inst, target: &Target) {
         let first = self.accesses.len() as u32;
-        let mut effects = Effects::of(inst, target);
+        let effects = Effects::of(inst, target);
         let mut physical = inst.facts().implicit.intersects(PHYSICAL) || inst.reads_m0();
         for (k, operand) in inst.operands.iter().enumerate() {
             let Some(operand) = operand.as_reg() else { continue };
@@ -70,10 +70,7 @@ impl Code {
                     };
                     self.accesses.push(Access { reg, role });
                 }
-                Reg::Physical(reg) => {
-                    physical = true;
-                    effects.wall |= is_elsewhere(reg);
-                }
+                Reg::Physical(_) => physical = true,
             }
         }
         self.insts.push(Summary { first, effects, physical });
@@ -104,9 +101,4 @@ impl Code {
         let at = |n: u32| self.insts.get(n as usize).map_or(self.accesses.len(), |inst| inst.first as usize);
         &self.accesses[at(range.start)..at(range.end)]
     }
-}
-
-/// Registers that show what is elsewhere: in LDS, in VCC, in EXEC.
-pub(crate) fn is_elsewhere(reg: PReg) -> bool {
-    matches!(reg, PReg::LDS_DIRECT | PReg::VCCZ | PReg::EXECZ | PReg::POPS_EXITING_WAVE_ID)
 }

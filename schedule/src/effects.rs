@@ -8,7 +8,7 @@
 
 use mir::ir::{AddrSpace, MemFlags};
 use mir::isa::{Implicit, Memory, MemoryAction, MemoryKind, OpFlags, Opcode, Unit};
-use mir::machine::{Inst, ModFlags, writes_exec};
+use mir::machine::{Inst, ModFlags, Operand, PReg, Reg, writes_exec};
 use mir::target::Target;
 
 /// Number of spaces.
@@ -70,12 +70,12 @@ impl Effects {
     pub fn of(inst: &Inst, target: &Target) -> Self {
         let facts = inst.facts();
         let flags = inst.op.info().flags;
-        if facts.unit == Unit::Valu
-            && !flags.intersects(OpFlags::SIDE_EFFECTS)
-            && !facts.implicit.contains(Implicit::EXEC_DEF)
-        {
-            // By far the most frequent ones; of their operands none is EXEC unless they say so.
-            return Self { wall: inst.mods.flags.contains(ModFlags::SETS_EXEC), ..Self::default() };
+        let plain = !flags.intersects(OpFlags::SIDE_EFFECTS.union(OpFlags::BRANCH))
+            && !facts.implicit.intersects(Implicit::EXEC_DEF.union(Implicit::MODE_DEF));
+        if plain && matches!(facts.unit, Unit::Valu | Unit::Salu) {
+            // By far the most frequent ones.
+            let wall = defines_exec(inst) || facts.unit == Unit::Valu && reads_lds_directly(inst);
+            return if wall { Self::WALL } else { Self::default() };
         }
         if target.waits().waited_for(inst).is_some() {
             // An obligation: memory accesses stay on their side of it.
@@ -154,4 +154,16 @@ impl Effects {
         let unwritten = access.flags.contains(MemFlags::NO_CLOBBER);
         Self { reads: space, late, unwritten, ..Self::default() }
     }
+}
+
+/// Whether the first source of a vector instruction is LDS at the address in M0.
+fn reads_lds_directly(inst: &Inst) -> bool {
+    let source = inst.operands.get(usize::from(inst.facts().def_count)).and_then(Operand::as_reg);
+    source.is_some_and(|reg| reg.reg == Reg::Physical(PReg::LDS_DIRECT))
+}
+
+/// Whether a definition of an instruction is EXEC.
+fn defines_exec(inst: &Inst) -> bool {
+    let defs = inst.operands.iter().take(usize::from(inst.facts().def_count)).filter_map(Operand::as_reg);
+    defs.map(|reg| reg.reg).any(|reg| matches!(reg, Reg::Physical(PReg::EXEC_LO | PReg::EXEC_HI)))
 }

@@ -45,6 +45,7 @@ pub(crate) struct Graph {
     units: Vec<Unit>,
     edges: Vec<Edge>,
     succs: Vec<(u32, u32)>,
+    ready: Vec<u32>,
 }
 
 impl Graph {
@@ -80,9 +81,9 @@ impl Graph {
         }
     }
 
-    /// Sorts the edges and computes what follows from them.
-    pub fn finish(&mut self) {
-        let Self { units, edges, succs } = self;
+    /// Sorts the edges and computes what follows from them. Whether a unit would wait for a result in the code's order.
+    pub fn finish(&mut self) -> bool {
+        let Self { units, edges, succs, .. } = self;
         for edge in &*edges {
             units[edge.from as usize].first_succ += 1;
             units[edge.to as usize].preds += 1;
@@ -109,6 +110,24 @@ impl Graph {
             units[u].height = height;
             units[u].feeds = feeds;
         }
+        self.waits()
+    }
+
+    fn waits(&mut self) -> bool {
+        self.ready.clear();
+        self.ready.resize(self.units.len(), 0);
+        let mut now = 0u32;
+        for (u, unit) in self.units.iter().enumerate() {
+            if self.ready[u] > now {
+                return true;
+            }
+            for &(to, cycles) in &self.succs[Self::range(&self.units, &self.succs, u)] {
+                let ready = &mut self.ready[to as usize];
+                *ready = (*ready).max(now.saturating_add(cycles));
+            }
+            now = now.saturating_add(unit.issue);
+        }
+        false
     }
 
     /// What comes behind `unit`, and how many cycles behind its issue.

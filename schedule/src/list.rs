@@ -11,7 +11,7 @@
 //! Cost: a unit is taken from the heap once, and put back a bounded number of times for each unit issued. Who looks for something to do
 //! looks at [`REACH`] units.
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Unit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -23,6 +23,8 @@ const REACH: u32 = 48;
 const TRIES: usize = 6;
 /// Cycles that are too few to do something about.
 const SHORT: u32 = 4;
+/// Ways to the end that differ by less count as equally long, so that accesses that stand together stay together.
+const EQUAL: u32 = 64;
 
 /// Whether registers allow what is planned.
 pub(crate) trait Pressure {
@@ -43,17 +45,24 @@ impl Pressure for Unlimited {
     fn issued(&mut self, _: u32, _: u32) {}
 }
 
+/// A unit among others: the longest way to the end first, then the code's order.
+type Entry = (u32, Reverse<u32>);
+
+fn entry(data: &Unit, unit: u32) -> Entry {
+    (data.height / EQUAL, Reverse(unit))
+}
+
 /// Orders units. Its memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     /// Cycle in which everything that a unit needs is there, and edges that lead to it from units that are left.
     state: Vec<(u32, u32)>,
     issued: Vec<bool>,
-    /// Units that memory depends on and that could be issued: height, place.
-    ready: BinaryHeap<(u32, Reverse<u32>)>,
+    /// Units that memory depends on and that could be issued.
+    ready: BinaryHeap<Entry>,
     /// The same, of which something is on its way: cycle, unit.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
-    put_back: Vec<(u32, Reverse<u32>)>,
+    put_back: Vec<Entry>,
     /// Cycles in which loads end that are under way.
     under_way: VecDeque<u32>,
     order: Vec<u32>,
@@ -97,7 +106,7 @@ impl Scheduler {
         self.order.clear();
         for (i, unit) in units.iter().enumerate() {
             if unit.preds == 0 && unit.feeds {
-                self.ready.push((unit.height, Reverse(i as u32)));
+                self.ready.push(entry(unit, i as u32));
             }
         }
     }
@@ -115,7 +124,7 @@ impl Scheduler {
             && cycle <= now
         {
             self.waiting.pop();
-            self.ready.push((graph.units()[unit as usize].height, Reverse(unit)));
+            self.ready.push(entry(&graph.units()[unit as usize], unit));
         }
         while self.under_way.front().is_some_and(|&cycle| cycle <= now) {
             self.under_way.pop_front();
@@ -172,7 +181,7 @@ impl Scheduler {
             if *preds == 0 && graph.units()[to as usize].feeds {
                 match *ready > now.saturating_add(data.issue) {
                     true => self.waiting.push(Reverse((*ready, to))),
-                    false => self.ready.push((graph.units()[to as usize].height, Reverse(to))),
+                    false => self.ready.push(entry(&graph.units()[to as usize], to)),
                 }
             }
         }

@@ -169,6 +169,9 @@ impl Units {
         for (n, operand) in inst.operands.iter().enumerate() {
             let Some(regs) = fixed(operand) else { continue };
             if !is_def(n) {
+                if regs.start == PReg::VCCZ.0 {
+                    (PReg::VCC_LO.0..=PReg::VCC_HI.0).for_each(|reg| self.read(reg, k));
+                }
                 regs.for_each(|reg| self.read(reg, k));
             }
         }

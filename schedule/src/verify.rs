@@ -9,7 +9,6 @@
 //!
 //! Counts stand for pairs, so the cost is linear.
 
-use crate::code::is_elsewhere;
 use crate::effects::{Effects, SPACES};
 use mir::isa::{Implicit, Opcode, OperandAccess, Role};
 use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, Stage, Terminator};
@@ -65,9 +64,7 @@ impl Replay {
             walls: self.walls,
             writes: std::array::from_fn(|space| self.writes[space].len() as u32),
         };
-        let elsewhere =
-            inst.regs().any(|(_, reg)| matches!(reg.reg, Reg::Physical(reg) if is_elsewhere(reg)));
-        self.walls += u32::from(effects.wall || elsewhere);
+        self.walls += u32::from(effects.wall);
         effects.writes.each().for_each(|space| self.writes[space].push(number));
         if inst.op == Opcode::CALL {
             self.places.retain(|place, _| matches!(place, Place::Virtual(_)));
@@ -92,6 +89,10 @@ fn accesses(f: &Function, inst: &Inst, target: &Target) -> (Vec<Place>, Vec<Plac
         let reads_too = physical || row.get(k).is_some_and(|desc| desc.role == Role::DefUse);
         let places = match operand.reg {
             Reg::Virtual(reg) => vec![Place::Virtual(reg.as_u32())],
+            // It says whether VCC is 0.
+            Reg::Physical(PReg::VCCZ) => {
+                vec![Place::Physical(PReg::VCC_LO.0), Place::Physical(PReg::VCC_HI.0)]
+            }
             Reg::Physical(reg) => (reg.0..reg.0 + u16::from(operand.dwords)).map(Place::Physical).collect(),
         };
         if !def || reads_too {
