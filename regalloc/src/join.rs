@@ -35,7 +35,9 @@ impl Joiner<'_> {
     /// Joins what can be joined of all but `apart`; returns the webs and the affinities that remain.
     pub fn join(&self, units: &mut Units, apart: &FxHashSet<VReg>, ask: bool) -> (Webs, Vec<Affinity>) {
         let mut all = affinities(self.f, self.numbering, self.wave, self.thread);
-        all.sort_by_key(|a| (Reverse(a.depth), !units.same(a.a, a.b)));
+        // What no move can pass goes first: nothing is in its way yet.
+        let unmoved = |a: &Affinity| a.edge && Kind::of(self.f, a.a) == Kind::WholeWave;
+        all.sort_by_key(|a| (!unmoved(a), Reverse(a.depth), !units.same(a.a, a.b)));
         let (webs, open) = self.order(&all, apart);
         if !ask {
             return (webs, open);
@@ -43,7 +45,7 @@ impl Joiner<'_> {
         let Some(contested) = self.contested(&webs, &all, &open) else { return (webs, open) };
         units.run(self.f, self.numbering, self.wave, Kind::Sgpr, &contested);
         units.run(self.f, self.numbering, self.thread, Kind::Vgpr, &contested);
-        all.sort_by_key(|a| (Reverse(a.depth), !units.same(a.a, a.b)));
+        all.sort_by_key(|a| (!unmoved(a), Reverse(a.depth), !units.same(a.a, a.b)));
         let (other, other_open) = self.order(&all, apart);
         if self.cost(&other_open) < self.cost(&open) {
             (other, other_open)

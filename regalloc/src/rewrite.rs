@@ -9,6 +9,7 @@
 
 use crate::access::{self, VCC, preg};
 use crate::graph::{Graph, Numbering, edges, params};
+use crate::liveness::Kind;
 use crate::liveness::Range;
 use crate::moves::{Move, Scratch, Source, sequence};
 use crate::occupancy::{Mask, Occupancy};
@@ -216,7 +217,12 @@ impl Rewriter<'_> {
         let mut moves = Vec::new();
         for (&param, &arg) in params.iter().zip(args) {
             for d in 0..u16::from(f.vregs[param].dwords) {
-                moves.push(Move { dst: self.at(f, param, d)?, src: Source::Reg(self.at(f, arg, d)?) });
+                let (dst, src) = (self.at(f, param, d)?, self.at(f, arg, d)?);
+                // A move would act in the block's lanes alone; linear code has copies in all lanes on either side, which leave nothing to move.
+                if dst != src && Kind::of(f, param) == Kind::WholeWave {
+                    return Err(Diagnostic::defect(format!("whole-wave parameter {param} in two places")));
+                }
+                moves.push(Move { dst, src: Source::Reg(src) });
             }
         }
         let loc = out.last().map_or(0, |inst| inst.loc);

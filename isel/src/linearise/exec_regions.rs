@@ -13,7 +13,7 @@
 //! allocation puts inside a region run with the lanes of their block.
 //!
 //! * **strict.wwm, strict.wqm**: the marks spread from the result against the data flow, up to `set.inactive` (which is a `v_cndmask` by the
-//!   saved EXEC), block parameters, memory writes and results of other strict operations. Registers written there are `WHOLE_WAVE`, so
+//!   saved EXEC), memory writes and results of other strict operations. Registers written there are `WHOLE_WAVE`, so
 //!   no other value shares them in lanes that are elsewhere.
 //! * **Pixel shaders**: where neighbours' values are needed (derivatives, `wqm`), the shader starts with `s_wqm_b64 exec, exec`; the lanes from before, less
 //!   those that `wqm.demote` took, are the *live* ones, a variable in SSA form on the wave graph. Stores, atomics and exports are regions with mask
@@ -24,6 +24,7 @@
 //! Cost: linear.
 
 use super::scalars::{self, Val, Wave};
+use super::whole_params::WholeParams;
 use cranelift_entity::SecondaryMap;
 use mir::ir::CallConv;
 use mir::isa::{ImageParts, MaskOp, OpFlags, Opcode, Unit};
@@ -77,16 +78,12 @@ fn is_strict(inst: &Inst) -> bool {
 }
 
 /// Marks what strict operations need and puts regions around it. Selected code in and out.
-///
-/// # Errors
-/// `Unsupported` where a strict operation takes what such a region has computed for other lanes from a block parameter, which has no value
-/// there.
-pub(super) fn strict(f: &mut Function) -> Result<()> {
+/// A block parameter that carries what such a region has computed is passed by the wave ([`super::whole_params`]).
+pub(super) fn strict(f: &mut Function) {
     if !f.layout.iter().any(|&b| f.blocks[b].insts.iter().any(is_strict)) {
-        return Ok(());
+        return;
     }
-    let mut params: Vec<VReg> = Vec::new();
-    let mut defs: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
+    let mut defs = Defs::new();
     let mut lanes: SecondaryMap<Block, Vec<Lanes>> = SecondaryMap::new();
     let mut work: Vec<(VReg, Lanes)> = Vec::new();
     for &block in &f.layout {
@@ -116,13 +113,45 @@ pub(super) fn strict(f: &mut Function) -> Result<()> {
             }
         }
     }
+    // First without parameters, then through those that turn out to carry what has been found.
+    let roots: Vec<VReg> = work.iter().map(|&(reg, _)| reg).collect();
+    let mut params: Vec<(VReg, Lanes)> = mark(f, &defs, work, &mut lanes);
+    let other_lanes = |v: VReg| defs[v].is_some_and(|(block, i)| lanes[block][i as usize] != Lanes::Own);
+    let whole = WholeParams::find(f, roots, |v| defs[v], other_lanes);
+    let mut seen: SecondaryMap<VReg, bool> = SecondaryMap::new();
+    while let Some((param, wanted)) = params.pop() {
+        if whole.contains(param) && !std::mem::replace(&mut seen[param], true) {
+            let work = whole.args(param).iter().map(|&arg| (arg, wanted)).collect();
+            params.extend(mark(f, &defs, work, &mut lanes));
+        }
+    }
+    for (block, at) in whole.pass_by_wave(f) {
+        // Copies stand in front of what the block has.
+        lanes[block].splice(0..0, at.map(|_| Lanes::Wave));
+    }
+    for block in f.layout.clone() {
+        regions(f, block, &lanes[block]);
+    }
+}
+
+/// Where each register of selected code that is not a parameter is defined.
+type Defs = SecondaryMap<VReg, Option<(Block, u32)>>;
+
+/// Marks in `lanes` the instructions that compute what `work` wants; the parameters that they start from.
+fn mark(
+    f: &Function,
+    defs: &Defs,
+    mut work: Vec<(VReg, Lanes)>,
+    lanes: &mut SecondaryMap<Block, Vec<Lanes>>,
+) -> Vec<(VReg, Lanes)> {
+    let mut params = Vec::new();
     while let Some((reg, wanted)) = work.pop() {
         let Some((block, i)) = defs[reg] else {
-            params.push(reg);
+            params.push((reg, wanted));
             continue;
         };
         let inst = &f.blocks[block].insts[i as usize];
-        if matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE) || inst.facts().writes_memory() {
+        if stops_marks(inst) {
             continue;
         }
         let mark = &mut lanes[block][i as usize];
@@ -135,36 +164,12 @@ pub(super) fn strict(f: &mut Function) -> Result<()> {
             Reg::Physical(_) => None,
         }));
     }
-    let other_lanes = |v: VReg| defs[v].is_some_and(|(block, i)| lanes[block][i as usize] != Lanes::Own);
-    refuse_params(f, params, other_lanes)?;
-    for block in f.layout.clone() {
-        regions(f, block, &lanes[block]);
-    }
-    Ok(())
+    params
 }
 
-/// Refuses block parameters among `wanted`, directly or through others, that a register comes to which holds something in other lanes.
-fn refuse_params(f: &Function, mut wanted: Vec<VReg>, other_lanes: impl Fn(VReg) -> bool) -> Result<()> {
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let mut args: SecondaryMap<VReg, Vec<VReg>> = SecondaryMap::new();
-    for edge in f.layout.iter().flat_map(|&block| &f.blocks[block].thread_succs) {
-        for (&param, &arg) in f.blocks[edge.block].vparams.iter().zip(&edge.args) {
-            args[param].push(arg);
-        }
-    }
-    let mut seen: SecondaryMap<VReg, bool> = SecondaryMap::new();
-    while let Some(param) = wanted.pop() {
-        if std::mem::replace(&mut seen[param], true) {
-            continue;
-        }
-        if args[param].iter().any(|&arg| other_lanes(arg)) {
-            return Err(Diagnostic::unsupported("a whole-wave value that passes through a phi"));
-        }
-        wanted.extend(&args[param]);
-    }
-    Ok(())
+/// Whether what `inst` reads is not wanted in other lanes though its result is.
+pub(super) fn stops_marks(inst: &Inst) -> bool {
+    matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE) || inst.facts().writes_memory()
 }
 
 /// Puts regions into `block` and lowers its pseudo instructions.

@@ -64,6 +64,7 @@ mod normalise;
 mod plan;
 mod positions;
 mod scalars;
+mod whole_params;
 
 use mir::Result;
 use mir::machine::{Block, Edge, Function, Terminator};
@@ -73,7 +74,7 @@ use plan::Plan;
 /// Linearises `f`: selected code in, linear code out.
 ///
 /// Errors: `Unsupported` for irreducible control flow together with divergent branches, for a return of a device function while other lanes
-/// wait, and for whole-wave values that pass through a phi; `Defect` where a loop kept two back edges from one block.
+/// wait, and for whole-wave values that pass through a phi where lanes meet; `Defect` where a loop kept two back edges from one block.
 pub fn linearise(f: &mut Function) -> Result<()> {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
@@ -82,7 +83,7 @@ pub fn linearise(f: &mut Function) -> Result<()> {
         let edges = data.thread_succs.len();
         data.thread_sargs.resize(edges, Default::default());
     }
-    exec_regions::strict(f).map_err(|d| d.in_function(&f.name))?;
+    exec_regions::strict(f);
     let quads = exec_regions::survey(f);
     normalise::merge_equal_targets(f);
     let branches_diverge = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));
@@ -137,6 +138,7 @@ fn divergent_graph(f: &mut Function) -> Result<()> {
         shape = Shape::new(f);
     };
     plan.check_returns(f)?;
+    whole_params::check(f, &plan)?;
     let (gates, wave) = masks::build(f, &plan);
     scalars::repair(f, &wave);
     masks::fold_gates(f, &gates);

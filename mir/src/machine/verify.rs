@@ -240,7 +240,9 @@ impl Verifier<'_> {
             let (Some(a), Some(p)) = (self.f.vregs.get(arg), self.f.vregs.get(param)) else {
                 return Err(defect(format!("argument {arg} or parameter {param} does not exist")));
             };
-            if a.file != file || p.file != file || a.dwords != p.dwords {
+            // Whole-wave VGPRs may be passed by the wave.
+            let by_wave = file == RegFile::Sgpr && a.wave_level() && p.wave_level() && a.file == p.file;
+            if !by_wave && (a.file != file || p.file != file) || a.dwords != p.dwords {
                 return Err(defect(format!("argument {arg} does not fit parameter {param} of {target}")));
             }
         }

@@ -314,12 +314,8 @@ impl Inliner<'_> {
                             if !self.builtin(inst, callee, &args, current) {
                                 self.caller.blocks[current].insts.push(inst);
                             }
-<<<<<<< HEAD:opt/src/inline/mod.rs
-                        } else if self.wants(callee, &args) {
+                        } else if self.wants(callee, &args) && !self.in_a_chain(inst, callee) {
                             self.growth = self.growth.saturating_add(self.plan.bodies[callee].price);
-=======
-                        } else if self.wants(callee) && !self.in_a_chain(inst, callee) {
->>>>>>> help-calls:opt/src/inline.rs
                             current = self.splice(inst, callee, &args, current, &mut layout)?;
                         } else {
                             self.caller.blocks[current].insts.push(inst);

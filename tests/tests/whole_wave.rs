@@ -1,0 +1,119 @@
+//! Values of all lanes of the wave that pass through block parameters. Each kernel runs on the simulator, and its results are computed here, lane by lane.
+
+use gcnc_tests::gpu::{ITEMS, run_words as run};
+
+const HEADER: &str = "
+target triple = \"amdgcn-amd-amdhsa\"
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.readfirstlane.i32(i32)
+declare i32 @llvm.amdgcn.set.inactive.i32(i32, i32)
+declare i64 @llvm.amdgcn.set.inactive.i64(i64, i64)
+declare i32 @llvm.amdgcn.strict.wwm.i32(i32)
+declare i64 @llvm.amdgcn.strict.wwm.i64(i64)
+declare i32 @llvm.amdgcn.readlane.i32(i32, i32)
+";
+
+/// That `text` leaves `expected` at both levels. Lanes that are not asked leave 0.
+fn check(text: &str, input: &[u32], expected: impl Fn(u32) -> u32) {
+    let expected: Vec<u32> = (0..ITEMS).map(expected).collect();
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        for level in [0, 2] {
+            assert_eq!(run(&format!("{HEADER}{text}"), cpu, level, input), expected, "{cpu} -O{level}");
+        }
+    }
+}
+
+/// Two values trade places in a loop, of which lanes that are not in it read theirs afterwards.
+#[test]
+fn values_of_all_lanes_go_around_a_loop() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %n = load i32, ptr addrspace(1) %in
+  %odd = and i32 %id, 1
+  %c = icmp eq i32 %odd, 0
+  br i1 %c, label %pre, label %end
+pre:
+  %init = call i32 @llvm.amdgcn.set.inactive.i32(i32 %id, i32 1000)
+  br label %loop
+loop:
+  %i = phi i32 [0, %pre], [%i2, %loop]
+  %a = phi i32 [%init, %pre], [%b, %loop]
+  %b = phi i32 [7, %pre], [%a2, %loop]
+  %si = call i32 @llvm.amdgcn.set.inactive.i32(i32 %i, i32 300)
+  %a2 = add i32 %a, %si
+  %i2 = add i32 %i, 1
+  %l = icmp ult i32 %i2, %n
+  br i1 %l, label %loop, label %done
+done:
+  %x = call i32 @llvm.amdgcn.readlane.i32(i32 %a, i32 5)
+  %y = call i32 @llvm.amdgcn.readlane.i32(i32 %b, i32 4)
+  %s = add i32 %x, %y
+  %s3 = add i32 %s, %a
+  %r = call i32 @llvm.amdgcn.strict.wwm.i32(i32 %s3)
+  %q = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %r, ptr addrspace(1) %q
+  br label %end
+end:
+  ret void
+}
+";
+    for turns in [1, 2, 9] {
+        let values = |lane: u32| {
+            let active = lane.is_multiple_of(2);
+            let (mut a, mut b) = (if active { lane } else { 1000 }, 7u32);
+            for i in 0..turns - 1 {
+                let step = if active { i } else { 300 };
+                (a, b) = (b, a + step);
+            }
+            (a, b)
+        };
+        check(text, &[turns], |lane| match lane.is_multiple_of(2) {
+            true => values(5).0 + values(4).1 + values(lane).0,
+            false => 0,
+        });
+    }
+}
+
+/// A uniform branch chooses between two values of 64 bits.
+#[test]
+fn values_of_all_lanes_come_from_either_side_of_a_uniform_branch() {
+    let text = "
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %wide = zext i32 %id to i64
+  %n = load i32, ptr addrspace(1) %in
+  %n1 = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %n)
+  %low = icmp ult i32 %id, 20
+  br i1 %low, label %some, label %end
+some:
+  %u = icmp eq i32 %n1, 1
+  br i1 %u, label %one, label %two
+one:
+  %x = call i64 @llvm.amdgcn.set.inactive.i64(i64 %wide, i64 4294967298)
+  br label %join
+two:
+  %y = call i64 @llvm.amdgcn.set.inactive.i64(i64 3, i64 55834574848)
+  %y1 = add i64 %y, 4
+  br label %join
+join:
+  %p = phi i64 [%x, %one], [%y1, %two]
+  %h = lshr i64 %p, 32
+  %t = trunc i64 %h to i32
+  %v = call i32 @llvm.amdgcn.readlane.i32(i32 %t, i32 63)
+  %w = zext i32 %v to i64
+  %z = add i64 %p, %w
+  %r = call i64 @llvm.amdgcn.strict.wwm.i64(i64 %z)
+  %r32 = trunc i64 %r to i32
+  %q = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %r32, ptr addrspace(1) %q
+  br label %end
+end:
+  ret void
+}
+";
+    check(text, &[1], |lane| if lane < 20 { lane + 1 } else { 0 });
+    check(text, &[2], |lane| if lane < 20 { 7 + 13 } else { 0 });
+}
