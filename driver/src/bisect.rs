@@ -101,8 +101,19 @@ impl Verdict {
 const LONGER: u64 = 64;
 
 /// The stages that can be run.
-const STAGES: [Step; 8] =
-    [READ, LEGAL, "select", "linearise", "memory-model", "allocate", "remove-identity-moves", BYTES];
+const STAGES: [Step; 9] = [
+    READ,
+    LEGAL,
+    "select",
+    "linearise",
+    "memory-model",
+    SCHEDULE,
+    "allocate",
+    "remove-identity-moves",
+    BYTES,
+];
+/// The pass that levels without optimisation leave out.
+const SCHEDULE: Step = "schedule";
 /// The pass behind which IR is as it was read.
 const READ: Step = "apply-options";
 /// The pass behind which IR is legal and settled.
@@ -245,7 +256,7 @@ impl Stages<'_> {
         };
         let symbols = Symbols { address: &address, frame_bytes: &frame_bytes };
         let mut last: Option<(Step, Outcome, Box<Describe<'_>>)> = None;
-        for step in STAGES {
+        for step in STAGES.into_iter().filter(|&step| step != SCHEDULE || self.options.opt_level > 0) {
             let ran = match step {
                 READ | LEGAL => self.run_ir(step, &kernel.function, &address, &config),
                 BYTES => match &refused {

@@ -56,6 +56,7 @@ fn stages_that_agree_are_status_zero() {
         "select",
         "linearise",
         "memory-model",
+        "schedule",
         "allocate",
         "remove-identity-moves",
         "encode",

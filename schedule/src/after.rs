@@ -9,7 +9,7 @@ use crate::graph::{Graph, MemoryOrder, NONE, Unit};
 use crate::latency;
 use crate::list::{Scheduler, Unlimited};
 use mir::Result;
-use mir::isa::{Implicit, Role};
+use mir::isa::{Implicit, Role, Unit as ExecutingUnit};
 use mir::machine::{Function, Inst, PReg, Reg, RegOperand};
 use mir::target::{Counter, Features, Target};
 use std::ops::Range;
@@ -47,6 +47,10 @@ pub fn schedule_allocated(f: &mut Function, target: &Target, verify: bool) -> Re
     Ok(())
 }
 
+/// The mask of lanes and MODE: walls write them.
+const ORDERED: Implicit =
+    Implicit::EXEC_USE.union(Implicit::EXEC_DEF).union(Implicit::MODE_USE).union(Implicit::MODE_DEF);
+
 /// Numbers of physical registers are below this.
 const REGISTERS: usize = 768;
 
@@ -71,6 +75,8 @@ struct Pass<'a> {
     states: Vec<State>,
     /// A unit that reads a dword, and the read before.
     readers: Vec<(u32, u32)>,
+    /// Cycles to the result of each unit of the region.
+    results: Vec<u32>,
     region: u32,
 }
 
@@ -85,6 +91,7 @@ impl<'a> Pass<'a> {
             memory: MemoryOrder::default(),
             states: vec![State { region: NONE, writer: NONE, reader: NONE }; REGISTERS],
             readers: Vec::new(),
+            results: Vec::new(),
             region: 0,
         }
     }
@@ -105,10 +112,12 @@ impl<'a> Pass<'a> {
         self.graph.clear();
         self.memory.clear();
         self.readers.clear();
+        self.results.clear();
         for k in range.clone() {
             let issue = latency::issue(&insts[k], self.target);
             let unit = Unit { start: k as u32, issue, late: self.effects[k].late, ..Unit::default() };
             self.graph.add(unit);
+            self.results.push(latency::result(&insts[k], self.target));
         }
         for k in range.clone() {
             let unit = (k - range.start) as u32;
@@ -128,7 +137,7 @@ impl<'a> Pass<'a> {
     fn registers(&mut self, insts: &[Inst], start: usize, unit: u32) {
         let inst = &insts[start + unit as usize];
         let row = inst.op.info().operands;
-        let implicit = inst.facts().implicit;
+        let implicit = inst.facts().implicit.difference(ORDERED);
         let physical = |operand: &RegOperand| match operand.reg {
             // It says whether VCC is 0, and nobody writes it.
             Reg::Physical(PReg::VCCZ) => PReg::VCC_LO.0..PReg::VCC_HI.0 + 1,
@@ -175,13 +184,14 @@ impl<'a> Pass<'a> {
         if writer == NONE {
             return;
         }
-        let producer = &insts[start + writer as usize];
-        let (from, consumer) = (producer.facts().unit, &insts[start + unit as usize]);
-        let hazard = match PReg(n).is_vgpr() {
-            true => latency::across_lanes(from, consumer),
-            false => latency::hazard(from, consumer),
+        let result = self.results.get(writer as usize).copied().unwrap_or(0);
+        let from = insts[start + writer as usize].facts().unit;
+        let hazard = match (from, PReg(n).is_vgpr()) {
+            (ExecutingUnit::Valu, true) => latency::across_lanes(&insts[start + unit as usize]),
+            (ExecutingUnit::Valu, false) => latency::scalar_hazard(&insts[start + unit as usize]),
+            _ => 0,
         };
-        self.graph.edge(writer, unit, latency::result(producer, self.target).max(hazard));
+        self.graph.edge(writer, unit, result.max(hazard));
     }
 
     fn write(&mut self, unit: u32, n: u16) {

@@ -210,13 +210,15 @@ impl Pass<'_> {
                         }
                         let cycles = latency::result(inst, target);
                         let unit = inst.facts().unit;
-                        let scalar = f.vregs[reg].file == RegFile::Sgpr;
+                        let scalar = f.vregs[reg].file == RegFile::Sgpr && unit == ExecutingUnit::Valu;
                         profile.all_uses(reg, |user| {
-                            let by_hazard = match scalar {
-                                true => hazard_of(unit, data, &runs[user as usize]),
+                            let hazard = match scalar {
+                                true => {
+                                    latency::scalar_hazard(&data.insts[runs[user as usize].start as usize])
+                                }
                                 false => 0,
                             };
-                            graph.edge(u, user, cycles.max(by_hazard));
+                            graph.edge(u, user, cycles.max(hazard));
                         });
                     } else if role == Role::Tied {
                         // Where the old value ends, others have read it before it is overwritten, or a copy would be needed.
@@ -249,14 +251,6 @@ fn parameters(f: &Function) -> SecondaryMap<VReg, PackedOption<VReg>> {
         }
     }
     becomes
-}
-
-/// Cycles that instructions of `run` ask for behind a scalar result of `unit`.
-fn hazard_of(unit: ExecutingUnit, data: &BlockData, run: &Run) -> u32 {
-    if unit != ExecutingUnit::Valu {
-        return 0;
-    }
-    latency::hazard(unit, &data.insts[run.start as usize])
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ pub struct Options {
     pub min_waves: Option<u32>,
 }
 
-/// VGPRs that packing may need beyond the dwords that are alive at a time: tuples leave holes.
-const VGPR_HOLES: u32 = 1;
+/// One in so many VGPRs is left to packing: it may need more than the dwords that are alive at a time, as tuples leave holes.
+const VGPR_HOLES: u32 = 8;
 /// SGPRs: their tuples are aligned.
 const SGPR_HOLES: u32 = 8;
 /// SIMDs of a compute unit, which share its LDS.
@@ -50,7 +50,7 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
         sgprs: sgprs_of(1).min(wanted(options.max_sgprs).saturating_sub(specials)),
         vgprs: vgprs_of(least_waves).min(wanted(options.max_vgprs)),
     };
-    if most.sgprs + SGPR_HOLES > hard.sgprs || most.vgprs + VGPR_HOLES > hard.vgprs {
+    if most.sgprs + SGPR_HOLES > hard.sgprs || most.vgprs + hard.vgprs / VGPR_HOLES > hard.vgprs {
         return None;
     }
     if f.call_conv.is_callable() {
@@ -64,7 +64,7 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     let waves = limits.waves_that_fit(most.sgprs + specials, most.vgprs).min(by_lds).max(least_waves);
     let budget = Dwords {
         sgprs: sgprs_of(waves).saturating_sub(SGPR_HOLES),
-        vgprs: vgprs_of(waves).saturating_sub(VGPR_HOLES),
+        vgprs: vgprs_of(waves) - vgprs_of(waves) / VGPR_HOLES,
     };
     let budget = budget.max(most);
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })

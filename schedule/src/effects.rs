@@ -67,16 +67,30 @@ impl Effects {
         Self { wall: true, reads: Spaces::NONE, writes: Spaces::ALL, unwritten: false, late: false };
 
     /// What `inst` does on `target`.
+    #[inline]
     pub fn of(inst: &Inst, target: &Target) -> Self {
         let facts = inst.facts();
-        let flags = inst.op.info().flags;
-        let plain = !flags.intersects(OpFlags::SIDE_EFFECTS.union(OpFlags::BRANCH))
+        let plain = matches!(facts.unit, Unit::Valu | Unit::Salu)
+            && !inst.op.info().flags.intersects(OpFlags::SIDE_EFFECTS.union(OpFlags::BRANCH))
             && !facts.implicit.intersects(Implicit::EXEC_DEF.union(Implicit::MODE_DEF));
-        if plain && matches!(facts.unit, Unit::Valu | Unit::Salu) {
-            // By far the most frequent ones.
-            let wall = defines_exec(inst) || facts.unit == Unit::Valu && reads_lds_directly(inst);
-            return if wall { Self::WALL } else { Self::default() };
+        if !plain {
+            return Self::of_others(inst, target);
         }
+        // By far the most frequent ones.
+        let is = |operand: &Operand, wanted: PReg| {
+            operand.as_reg().is_some_and(|reg| reg.reg == Reg::Physical(wanted))
+        };
+        let (defs, sources) = inst.operands.split_at(usize::from(facts.def_count).min(inst.operands.len()));
+        // LDS may be the first source of a vector instruction.
+        let wall = defs.iter().any(|def| is(def, PReg::EXEC_LO) || is(def, PReg::EXEC_HI))
+            || sources.first().is_some_and(|source| is(source, PReg::LDS_DIRECT));
+        if wall { Self::WALL } else { Self::default() }
+    }
+
+    /// The same of instructions that are no arithmetic.
+    fn of_others(inst: &Inst, target: &Target) -> Self {
+        let facts = inst.facts();
+        let flags = inst.op.info().flags;
         if target.waits().waited_for(inst).is_some() {
             // An obligation: memory accesses stay on their side of it.
             return Self { writes: Spaces::ALL, ..Self::default() };
@@ -154,16 +168,4 @@ impl Effects {
         let unwritten = access.flags.contains(MemFlags::NO_CLOBBER);
         Self { reads: space, late, unwritten, ..Self::default() }
     }
-}
-
-/// Whether the first source of a vector instruction is LDS at the address in M0.
-fn reads_lds_directly(inst: &Inst) -> bool {
-    let source = inst.operands.get(usize::from(inst.facts().def_count)).and_then(Operand::as_reg);
-    source.is_some_and(|reg| reg.reg == Reg::Physical(PReg::LDS_DIRECT))
-}
-
-/// Whether a definition of an instruction is EXEC.
-fn defines_exec(inst: &Inst) -> bool {
-    let defs = inst.operands.iter().take(usize::from(inst.facts().def_count)).filter_map(Operand::as_reg);
-    defs.map(|reg| reg.reg).any(|reg| matches!(reg, Reg::Physical(PReg::EXEC_LO | PReg::EXEC_HI)))
 }

@@ -28,28 +28,24 @@ pub(crate) fn result(inst: &Inst, target: &Target) -> u32 {
     }
 }
 
-/// Cycles that a vector result must be old before a `consumer` with data-parallel primitives may read it.
+/// Cycles that a result of the vector unit in VGPRs must be old before `consumer` may read it.
 #[inline]
-pub(crate) fn across_lanes(producer: Unit, consumer: &Inst) -> u32 {
+pub(crate) fn across_lanes(consumer: &Inst) -> u32 {
     match consumer.mods.ext {
-        Extension::Dpp(_) if producer == Unit::Valu => 3 * ISSUE,
+        Extension::Dpp(_) => 3 * ISSUE,
         _ => 0,
     }
 }
 
-/// Cycles that a scalar result of `producer` must be old before `consumer` may read it.
+/// Cycles that a scalar result of the vector unit must be old before `consumer` may read it.
 #[inline]
-pub(crate) fn hazard(producer: Unit, consumer: &Inst) -> u32 {
-    let states = match (producer, consumer.facts().unit) {
-        (Unit::Valu, Unit::Vmem) => 5,
-        (Unit::Valu, Unit::Valu) if is_lane_access(consumer.op) => 4,
-        (Unit::Valu, Unit::Smem) => 4,
+pub(crate) fn scalar_hazard(consumer: &Inst) -> u32 {
+    use Opcode as O;
+    let states = match (consumer.facts().unit, consumer.op) {
+        (Unit::Vmem, _) => 5,
+        (Unit::Smem, _) => 4,
+        (_, O::V_READLANE_B32 | O::V_WRITELANE_B32 | O::V_DIV_FMAS_F32 | O::V_DIV_FMAS_F64) => 4,
         _ => return 0,
     };
     (states + 1) * ISSUE
-}
-
-fn is_lane_access(op: Opcode) -> bool {
-    use Opcode as O;
-    matches!(op, O::V_READLANE_B32 | O::V_WRITELANE_B32 | O::V_DIV_FMAS_F32 | O::V_DIV_FMAS_F64)
 }

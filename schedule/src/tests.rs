@@ -1,10 +1,12 @@
 //! Random blocks, scheduled and checked; orders broken on purpose; time.
 
-use crate::{Options, schedule, schedule_allocated, verify};
+use crate::live::Dwords;
+use crate::{Options, budget, schedule, schedule_allocated, verify};
 use fastrand::Rng;
-use mir::machine::{Function, parse_function};
+use mir::machine::{Function, Inst, Reg, VReg, parse_function};
 use mir::target::Target;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 const PROCESSORS: [&str; 3] = ["gfx600", "gfx803", "gfx900"];
@@ -151,6 +153,59 @@ fn random_blocks_stay_the_same_programs() {
         moved += usize::from(f != before);
     }
     assert!(moved > 400, "{moved} of 800 functions changed");
+}
+
+/// The most dwords that are alive between two instructions of a function of one block, counted pair by pair.
+fn alive(f: &Function) -> Dwords {
+    let insts = &f.blocks[f.layout[0]].insts;
+    let accesses = |inst: &Inst, write: bool| -> Vec<VReg> {
+        let regs = inst.regs().filter(|reg| reg.0 == write).filter_map(|(_, reg)| match reg.reg {
+            Reg::Virtual(reg) => Some(reg),
+            Reg::Physical(_) => None,
+        });
+        regs.collect()
+    };
+    let entry = f.entry.registers().into_iter().filter_map(|entry| Some((entry.2?, 0)));
+    let results = insts
+        .iter()
+        .enumerate()
+        .flat_map(|(k, inst)| accesses(inst, true).into_iter().map(move |reg| (reg, k + 1)));
+    let ranges: Vec<(VReg, Range<usize>)> = entry
+        .chain(results)
+        .filter_map(|(reg, from)| {
+            let last = insts.iter().rposition(|inst| accesses(inst, false).contains(&reg))?;
+            Some((reg, from..last + 1))
+        })
+        .collect();
+    let counts = (0..=insts.len()).map(|gap| {
+        let mut count = Dwords::default();
+        for (reg, _) in ranges.iter().filter(|range| range.1.contains(&gap)) {
+            *count.of(f.vregs[*reg].file) += u32::from(f.vregs[*reg].dwords);
+        }
+        count
+    });
+    counts.fold(Dwords::default(), Dwords::max)
+}
+
+/// No order takes more registers than the budget, or than the order as it was; the counts of one are those of the budget's judge.
+#[test]
+fn registers_stay_within_the_budget() {
+    let mut fuller = 0;
+    for seed in 0..150u64 {
+        let mut random = Rng::with_seed(seed);
+        let target = target(PROCESSORS[seed as usize % 3]);
+        let mut f = parse(&random_virtual(&mut random, 10 + seed as usize));
+        let before = alive(&f);
+        let budget = budget::of(&f, &target, &CHECKED, before).expect("few registers");
+        schedule(&mut f, &target, &CHECKED).expect("right code");
+        let (after, most) = (alive(&f), budget.max(before));
+        assert!(
+            after.sgprs <= most.sgprs && after.vgprs <= most.vgprs,
+            "{seed}: {before:?} {after:?} {budget:?}"
+        );
+        fuller += usize::from(after.vgprs > before.vgprs);
+    }
+    assert!(fuller > 20, "{fuller} of 150 functions take more than they did");
 }
 
 /// Whether the neighbours `k` and `k + 1` of `text`'s lines may change places, by what their text says.
