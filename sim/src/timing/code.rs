@@ -10,8 +10,8 @@ use mir::target::{Features, Target, WaitCounts};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Kinds of instructions of which a SIMD issues one in its turn. Source: AMD, "AMD Graphics Core Next", AFDS 2011: vector ALU; scalar ALU or
-/// scalar memory; vector memory; LDS; export or GDS; branch or message; internal ones besides.
+/// Kinds of instructions of which a SIMD issues one in its turn. Source: AMD, "AMD Graphics Core Next", AFDS 2011: vector ALU; scalar ALU
+/// or scalar memory; vector memory; LDS; export or GDS; branch or message; internal ones besides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {

@@ -12,8 +12,8 @@ const MAX_BANKS: usize = 32;
 
 /// Cycles of LDS with `banks` banks for accesses of `dwords` at these byte offsets (`None`: the lane is inactive), `lanes` lanes together.
 ///
-/// A bank gives one dword a cycle, and the same one to all lanes that want it. Accesses of several dwords go dword by dword, so that those of
-/// two and four at consecutive places take as many cycles as the data are dwords wide over the banks.
+/// A bank gives one dword a cycle, and the same one to all lanes that want it. Accesses of several dwords go dword by dword, so that
+/// those of two and four at consecutive places take as many cycles as the data are dwords wide over the banks.
 pub fn lds_passes(offsets: &[Option<u32>; MAX_LANES], dwords: u32, banks: u8, lanes: u8) -> u32 {
     let banks = usize::from(banks).clamp(1, MAX_BANKS);
     // Dwords that come together: as many lanes as fill the banks once, if they lie side by side.
@@ -42,7 +42,8 @@ pub fn add_lines(lines: &mut impl Extend<u64>, at: u64, bytes: u64) {
     lines.extend(at / LINE..=last / LINE);
 }
 
-/// The lines of accesses of `bytes` at the lanes' addresses, each once and ascending, and the passes: of 16 lanes at a time, a line a cycle.
+/// The lines of accesses of `bytes` at the lanes' addresses, each once and ascending, and the passes: of 16 lanes at a time, a line a
+/// cycle.
 ///
 /// `row`: bytes from a dword of a lane to its next one where lanes are interleaved; `None` where an access is contiguous.
 pub fn memory_passes(
@@ -94,8 +95,8 @@ mod tests {
         lds_passes(&std::array::from_fn(|l| Some(f(l as u32))), dwords, 32, 32)
     }
 
-    /// Southern Islands ISA, "LDS": 32 banks; half a wave at a time. Strides of 2^n dwords conflict 2^n-fold, odd ones never; one address is given
-    /// to all.
+    /// Southern Islands ISA, "LDS": 32 banks; half a wave at a time. Strides of 2^n dwords conflict 2^n-fold, odd ones never; one address
+    /// is given to all.
     #[test]
     fn banks() {
         for (stride, cycles) in [(1, 2), (2, 4), (4, 8), (8, 16), (16, 32), (32, 64), (3, 2), (33, 2)] {

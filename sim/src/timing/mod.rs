@@ -1,7 +1,8 @@
 //! Modelled cycles of a dispatch on a compute unit.
 //!
-//! While the simulator runs a work-group it records what its waves did ([`record`]); the model ([`unit`]) replays that with the times of the generation
-//! ([`mir::target::timing`]), so that results never depend on the model, nor the model on the order in which the simulator runs waves.
+//! While the simulator runs a work-group it records what its waves did ([`record`]); the model ([`unit`]) replays that with the times of
+//! the generation ([`mir::target::timing`]), so that results never depend on the model, nor the model on the order in which the simulator
+//! runs waves.
 //!
 //! ```text
 //! record   where control went, lines and banks that were touched
@@ -14,11 +15,11 @@
 //! ```
 //!
 //! **Which work-groups.** The compute unit gets every nth work-group, n being [`Model::compute_units`], from the first one on, and with them its share of
-//! the bandwidth of L2 and memory. 1, the default, takes the dispatch as a sample of a larger one: all of its work-groups run on the one compute unit.
-//! The first [`Model::groups`] of them are modelled, and the cycles scaled by the instructions of all.
+//! the bandwidth of L2 and memory. 1, the default, takes the dispatch as a sample of a larger one: all of its work-groups run on the one
+//! compute unit. The first [`Model::groups`] of them are modelled, and the cycles scaled by the instructions of all.
 //!
-//! Cost: linear in the instructions that modelled waves execute; memory for the traces of the resident work-groups and of those that the simulator is
-//! ahead.
+//! Cost: linear in the instructions that modelled waves execute; memory for the traces of the resident work-groups and of those that the
+//! simulator is ahead.
 
 mod cache;
 mod code;

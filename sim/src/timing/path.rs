@@ -1,7 +1,7 @@
 //! The ways to memory: caches, and the compute unit's share of what lies behind them.
 //!
-//! A way takes one line in so many cycles and keeps the order of requests; how long a request waits for its turn is added to the latency of the level that
-//! answers it. A line that is on its way already is waited for, and not asked for again.
+//! A way takes one line in so many cycles and keeps the order of requests; how long a request waits for its turn is added to the latency
+//! of the level that answers it. A line that is on its way already is waited for, and not asked for again.
 
 use super::cache::Cache;
 use super::report::{Busy, Caches};
@@ -73,9 +73,16 @@ impl Paths {
         }
     }
 
-    /// The same for the scalar and the instruction cache, which are nearer.
+    /// The same for the scalar cache, which is nearer.
     fn below_scalar(&mut self, line: u64, at: u64) -> u64 {
         self.below(line, at).saturating_sub(self.timing.scalar_shortcut.into()).max(at)
+    }
+
+    /// The same for code, which is in L2: the other compute units of the chip fetch it, too.
+    fn below_code(&mut self, at: u64) -> u64 {
+        let l2 = &self.timing.l2;
+        let start = self.from_l2.take(at, l2.line_cycles.into());
+        start + u64::from(l2.latency.saturating_sub(self.timing.scalar_shortcut))
     }
 
     /// When a block of `line` asked for at `at` is in a wave's buffer; `now` is the time of the latest event.
@@ -89,7 +96,7 @@ impl Paths {
         match self.instruction.find(line) {
             Some(ready) => ready.max(hit),
             None => {
-                let ready = self.below_scalar(line, start).max(hit);
+                let ready = self.below_code(start).max(hit);
                 self.instruction.put(line, ready, false);
                 ready
             }

@@ -135,8 +135,8 @@ pub struct Instruction {
 /// Modelled cycles of a dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cycles {
-    /// Cycles from the start of the first wave to the end of the last one on one compute unit that runs its share of the work-groups. Where not all
-    /// of these are modelled, scaled by instructions.
+    /// Cycles from the start of the first wave to the end of the last one on one compute unit that runs its share of the work-groups.
+    /// Where not all of these are modelled, scaled by instructions.
     pub cycles: u64,
     /// Cycles that were modelled. All that follows is of these.
     pub modelled_cycles: u64,

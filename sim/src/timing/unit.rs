@@ -1,7 +1,8 @@
 //! The compute unit: takes work-groups as they fit, lets their waves issue, and counts.
 //!
-//! Time goes from turn to turn of a SIMD that has a wave to look at; nothing is done for cycles in which none has. In its turn a SIMD looks at its
-//! waves, those of higher priority and then older ones first, and issues what is ready, one instruction of a wave and of a kind.
+//! Time goes from turn to turn of a SIMD that has a wave to look at; nothing is done for cycles in which none has. In its turn a SIMD
+//! looks at its waves, those of higher priority and then older ones first, and issues what is ready, one instruction of a wave and of a
+//! kind.
 
 use super::code::{Action, Code, Counts, Kind, Static};
 use super::path::Paths;
@@ -13,7 +14,8 @@ use mir::target::timing::Timing;
 use mir::target::{Counter, Target};
 use std::collections::VecDeque;
 
-/// Work-groups of several waves that a compute unit holds: it has so many barriers. Source: Southern Islands ISA, "Work-groups"; LLVM's limit.
+/// Work-groups of several waves that a compute unit holds: it has so many barriers. Source: Southern Islands ISA, "Work-groups"; LLVM's
+/// limit.
 const MAX_BARRIERS: usize = 16;
 /// SIMDs at most.
 const SIMDS: usize = 4;

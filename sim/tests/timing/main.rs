@@ -1,7 +1,7 @@
 //! The model of cycles against kernels whose cost is known.
 //!
-//! Each line of a table is a loop in assembly and what its body costs by what has been published, which the comment above says. Where the source is
-//! exact, so is the figure; where it is a latency that was measured, the few cycles of issue around it are left open.
+//! Each line of a table is a loop in assembly and what its body costs by what has been published, which the comment above says. Where the
+//! source is exact, so is the figure; where it is a latency that was measured, the few cycles of issue around it are left open.
 
 mod harness;
 
@@ -57,9 +57,9 @@ fn on(cpu: &'static str, text: &'static str) -> Loop<'static> {
     Loop { cpu, ..body(text) }
 }
 
-/// Source: all ISA manuals, 64 lanes on 16 are 4 cycles and a result is there for the next instruction; CLRX, "GcnTimings": 4 cycles for scalar
-/// and vector instructions, 16 for transcendental ones and 32-bit products; OpenCL Optimization Guide, "Instruction Throughput": 1/4 to
-/// 1/16 of the rate for 64-bit products, twice that for sums.
+/// Source: all ISA manuals, 64 lanes on 16 are 4 cycles and a result is there for the next instruction; CLRX, "GcnTimings": 4 cycles for
+/// scalar and vector instructions, 16 for transcendental ones and 32-bit products; OpenCL Optimization Guide, "Instruction Throughput":
+/// 1/4 to 1/16 of the rate for 64-bit products, twice that for sums.
 #[test]
 fn arithmetic_by_rate() {
     check(&[
@@ -113,7 +113,8 @@ fn scalar_results_of_the_vector_unit() {
     ]);
 }
 
-/// Source: ISA manuals, S_NOP: 1 to 16 wait states, which are turns of the SIMD; S_SLEEP: 64 cycles times SIMM16[6:0]; a wait that is met waits for nothing.
+/// Source: ISA manuals, S_NOP: 1 to 16 wait states, which are turns of the SIMD; S_SLEEP: 64 cycles times SIMM16[6:0]; a wait that is met
+/// waits for nothing.
 #[test]
 fn internal_instructions() {
     check(&[
@@ -130,7 +131,8 @@ fn group(of: Loop<'static>, waves: u32) -> Loop<'static> {
     Loop { group: 64 * waves, ..of }
 }
 
-/// Source: GCN white paper: SIMDs issue in turn, each up to five instructions of different kinds from different waves; one scalar unit for the four SIMDs.
+/// Source: GCN white paper: SIMDs issue in turn, each up to five instructions of different kinds from different waves; one scalar unit
+/// for the four SIMDs.
 #[test]
 fn issue_from_several_waves() {
     let four = |text| group(body(text), 4);
@@ -156,8 +158,8 @@ fn issue_from_several_waves() {
 /// A loop whose body loads, waits and uses, with what its loads find.
 const LOAD: &str = "buffer_load_dword v1, v0, s[4:7], 0 offen\ns_waitcnt vmcnt(0)\nv_add_f32 v2, v1, v1";
 
-/// Source: gem5's model fitted to Vega: 142 cycles from L1, 263 from L2; 104 in its defaults before. Memory: 300 to 600 cycles. LDS 64, scalar cache 41.
-/// What follows the wait adds its turn and that of the wait.
+/// Source: gem5's model fitted to Vega: 142 cycles from L1, 263 from L2; 104 in its defaults before. Memory: 300 to 600 cycles. LDS 64,
+/// scalar cache 41. What follows the wait adds its turn and that of the wait.
 #[test]
 fn load_to_use() {
     let glc = "buffer_load_dword v1, v0, s[4:7], 0 offen glc\ns_waitcnt vmcnt(0)\nv_add_f32 v2, v1, v1";
@@ -180,8 +182,8 @@ fn load_to_use() {
     ]);
 }
 
-/// Source: ISA manuals, "S_WAITCNT": vector memory answers in order, so that a wait for all but one of two loads waits for the first alone; what is
-/// done meanwhile costs nothing more.
+/// Source: ISA manuals, "S_WAITCNT": vector memory answers in order, so that a wait for all but one of two loads waits for the first
+/// alone; what is done meanwhile costs nothing more.
 #[test]
 fn waits_overlap() {
     let two = "buffer_load_dword v1, v0, s[4:7], 0 offen\nbuffer_load_dword v2, v0, s[4:7], 0 offen offset:256\ns_waitcnt vmcnt(0)";
@@ -198,8 +200,8 @@ fn local(text: &'static str, setup: &'static str) -> Loop<'static> {
     Loop { setup, lds: 32 << 10, repeat: 8, group: 1024, ..body(text) }
 }
 
-/// Source: GCN white paper and Vega ISA, "LDS": 32 banks of a dword, half a wave at a time; a dword read by several lanes is given to all. 16 waves hide what is
-/// not the banks', so that the cost of an instruction is that of its passes, for all of them.
+/// Source: GCN white paper and Vega ISA, "LDS": 32 banks of a dword, half a wave at a time; a dword read by several lanes is given to
+/// all. 16 waves hide what is not the banks', so that the cost of an instruction is that of its passes, for all of them.
 #[test]
 fn banks_of_lds() {
     let read = "ds_read_b32 v1, v0";
@@ -281,7 +283,8 @@ fn scalar_loads() {
     ]);
 }
 
-/// Source: GCN white paper: 32 KB of instruction cache, 32 bytes fetched a cycle. Taken branches: 16 cycles, one not taken is an instruction.
+/// Source: GCN white paper: 32 KB of instruction cache, 32 bytes fetched a cycle. Taken branches: 16 cycles, one not taken is an
+/// instruction.
 #[test]
 fn instruction_fetch() {
     check(&[
@@ -304,7 +307,8 @@ fn instruction_fetch() {
     assert!(cycles > 8 && misses >= 2 * 8192 * 8 / 64, "{cycles} cycles, {misses} misses");
 }
 
-/// Source: OpenCL Optimization Guide, "Hiding latency": waves of other work-groups issue while one waits. With n of them the time of a load is shared by n.
+/// Source: OpenCL Optimization Guide, "Hiding latency": waves of other work-groups issue while one waits. With n of them the time of a
+/// load is shared by n.
 #[test]
 fn waves_hide_latency() {
     let load = |waves| Loop { group: 64, groups: waves, setup: "v_and_b32 v0, 0xff, v0", ..body(LOAD) };
