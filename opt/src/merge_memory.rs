@@ -43,10 +43,32 @@ pub fn merge_memory(func: &mut Function, machine: &Target) {
     }
 }
 
+/// The address as a sum. A constant that stands alone, behind an index that neighbours share, is one with that.
 fn address(func: &Function, ptr: Value) -> (Base, i64) {
-    match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
-        Some(&InstKind::PtrAdd { base, index, scale, offset }) => ((base, index, scale), offset),
-        _ => ((ptr, None, 0), 0),
+    let sum = |ptr: Value| match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
+        Some(&InstKind::PtrAdd { base, index, scale, offset }) => Some(((base, index, scale), offset)),
+        _ => None,
+    };
+    match sum(ptr) {
+        Some((outer @ (base, None, _), offset)) => match sum(base) {
+            Some((shared @ (_, Some(_), _), more)) => (shared, offset.wrapping_add(more)),
+            _ => (outer, offset),
+        },
+        Some(whole) => whole,
+        None => ((ptr, None, 0), 0),
+    }
+}
+
+/// The pointer that `ptr` shares with its neighbours, where it has an index, and the bytes behind it.
+fn shared_pointer(func: &Function, ptr: Value) -> Option<(Value, i64)> {
+    let sum = |ptr: Value| match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
+        Some(&InstKind::PtrAdd { base, index, offset, .. }) => Some((base, index, offset)),
+        _ => None,
+    };
+    match sum(ptr)? {
+        (base, None, offset) if matches!(sum(base), Some((_, Some(_), _))) => Some((base, offset)),
+        (_, Some(_), 0) => Some((ptr, 0)),
+        _ => None,
     }
 }
 
@@ -330,6 +352,14 @@ fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut V
     let ty = func.ty(base);
     if index.is_none() && offset == 0 {
         return base;
+    }
+    let near = pointer(func, here);
+    if let Some((shared, _)) = shared_pointer(func, near) {
+        // The same sum, of which the access there has a part already.
+        let (_, place) = address(func, shared);
+        let offset = offset.wrapping_sub(place);
+        let kind = InstKind::PtrAdd { base: shared, index: None, scale: 0, offset };
+        return if offset == 0 { shared } else { make(func, here.inst, kind, ty, out) };
     }
     make(func, here.inst, InstKind::PtrAdd { base, index, scale, offset }, ty, out)
 }

@@ -2,7 +2,8 @@
 //!
 //! A move whose destination nobody still has to read goes first. What remains are cycles, each of one file (a
 //! scalar destination never has a vector source). A cycle is broken with a free register where there is one,
-//! else by exchanging: `v_swap_b32` where the processor has it, else three `v_xor_b32`. Scalar cycles without
+//! else by exchanging: `v_swap_b32` where the processor has it, which two registers take always, else three
+//! `v_xor_b32`. Scalar cycles without
 //! a free register go through M0, which holds nothing at the ends of blocks. Nothing here writes SCC.
 //! Neighbouring scalar moves become `s_mov_b64`.
 //!
@@ -128,7 +129,8 @@ fn order(pending: &[Move], scratch: impl Fn() -> Scratch, steps: &mut SmallVec<[
         let first = cycle[0].dst;
         let temp = if first.is_vgpr() { scratch.vgpr } else { scratch.sgpr };
         match temp {
-            _ if first.is_vgpr() && scratch.swap => {
+            // An exchange takes as long as four moves.
+            _ if first.is_vgpr() && scratch.swap && (cycle.len() == 2 || temp.is_none()) => {
                 for pair in cycle.windows(2) {
                     steps.push(Step::Swap(pair[0].dst, pair[1].dst));
                 }
@@ -274,6 +276,10 @@ mod tests {
         check(&[v(0, 1), v(1, 2), v(2, 0), v(7, 2), v(9, 9)], &m0);
         assert_eq!(check(&[v(0, 1), v(1, 0)], &swap), 1);
         check(&[v(0, 1), v(1, 2), v(2, 3), v(3, 0), v(4, 5), v(5, 4)], &swap);
+        assert_eq!(check(&[v(0, 1), v(1, 2), v(2, 0)], &swap), 2);
+        let free = Scratch { vgpr: Some(PReg::vgpr(9)), ..swap };
+        assert_eq!(check(&[v(0, 1), v(1, 2), v(2, 0)], &free), 4);
+        assert_eq!(check(&[v(0, 1), v(1, 0)], &free), 1);
         assert_eq!(check(&[v(3, 3)], &m0), 0);
         check(&[Move { dst: PReg::vgpr(0), src: Source::Reg(PReg::sgpr(3)) }, v(1, 0)], &m0);
         let imm = |d, value| Move { dst: PReg::sgpr(d), src: Source::Imm(value) };

@@ -147,6 +147,14 @@ impl Occupancy {
         out
     }
 
+    /// Registers that somebody holds at some time.
+    pub fn ever_taken(&self) -> Mask {
+        match self.levels.last() {
+            Some(top) => top.iter().fold(Mask::default(), |out, node| out.or(&node.any).or(&node.cover)),
+            None => self.leaves.iter().fold(Mask::default(), |out, leaf| out.or(leaf)),
+        }
+    }
+
     /// Takes `regs` in `range`.
     pub fn take(&mut self, range: Range, regs: &Mask) {
         if range.start >= range.end {

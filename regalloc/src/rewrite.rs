@@ -346,10 +346,14 @@ impl Rewriter<'_> {
     fn scratch(&self, range: Range, m0: bool) -> Scratch {
         let free = |bound: &Bound<'_>| bound.allowed.and_not(&bound.occupancy.taken(range)).first();
         let sgpr = free(&self.sgprs).filter(|&n| n < VCC).map(PReg::sgpr);
+        let swap = Opcode::V_SWAP_B32.info().code(self.target.generation()).is_some();
+        // Where there is another way, the function gets no larger for a register.
+        let within =
+            |n: &u16| self.vgprs.occupancy.ever_taken().and_not(&Mask::run(0, *n)) != Mask::default();
         Scratch {
             sgpr: sgpr.or(m0.then_some(PReg::M0)),
-            vgpr: free(&self.vgprs).map(PReg::vgpr),
-            swap: Opcode::V_SWAP_B32.info().code(self.target.generation()).is_some(),
+            vgpr: free(&self.vgprs).filter(|n| !swap || within(n)).map(PReg::vgpr),
+            swap,
         }
     }
 

@@ -392,19 +392,19 @@ impl<'a> Selector<'a> {
         if !folds {
             return (Some(self.vgpr(ptr)), 0);
         }
-        // An index of which the place is constant: the constant goes into the field.
-        if self.values[root].uses == 1
-            && let Some(inst) = self.f.def_inst(root)
+        // An index of which the place is constant: the constant goes into the field. Neighbours share the shifted index.
+        if let Some(inst) = self.f.def_inst(root)
             && let InstKind::PtrAdd { base, index: Some(index), scale, offset: own } = self.f.insts[inst].kind
             && self.values[root].rep == Rep::Vgpr
         {
             let (base_root, more) = self.split_offset(base);
             let place = self.const_int(base_root);
             let total = offset + own + more + place.unwrap_or(0);
-            if (0..=max).contains(&total) && (place.is_some() || total != offset) {
-                if place.is_some() && scale > 0 && (scale as u64).is_power_of_two() && scale < 1 << 31 {
-                    return (Some(self.scaled_index(index, scale.trailing_zeros())), total);
-                }
+            let fits = (0..=max).contains(&total);
+            if fits && place.is_some() && scale > 0 && (scale as u64).is_power_of_two() && scale < 1 << 31 {
+                return (Some(self.scaled_index(index, scale.trailing_zeros())), total);
+            }
+            if fits && (place.is_some() || total != offset) && self.values[root].uses == 1 {
                 let base = if place.is_some() { Operand::Imm(0) } else { self.src(base_root) };
                 let out = self.new_vgpr(1);
                 self.add_32(out, base, Some(Index { value: index, scale }), 0, false);

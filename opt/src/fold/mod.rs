@@ -402,9 +402,23 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
 }
 
 /// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of
-/// `global_*`.
+/// `global_*`, 16 of `ds_*`.
 fn reaches(ty: Type, offset: i64) -> bool {
-    matches!(ty.addr_space(), Some(AddrSpace::GLOBAL)) && (-2048..2048).contains(&offset)
+    match ty.addr_space() {
+        Some(AddrSpace::GLOBAL) => (-2048..2048).contains(&offset),
+        Some(AddrSpace::LOCAL) => (0..1 << 16).contains(&offset),
+        _ => false,
+    }
+}
+
+/// Whether the index is as wide as the address, so that sums wrap alike.
+fn is_whole(b: &Builder<'_>, index: Value, wraps: bool) -> bool {
+    b.bits(index) == 64 || wraps && b.bits(index) == 32
+}
+
+/// Whether the instruction that makes `value` has `flag`.
+fn has(b: &Builder<'_>, value: Value, flag: InstFlags) -> bool {
+    b.func.def_inst(value).is_some_and(|inst| b.func.insts[inst].flags.contains(flag))
 }
 
 fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
@@ -423,18 +437,24 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
             *index = Some(arg);
         }
     }
-    // Constants inside the index move to the offset, where instructions have room for them.
-    if let Some(at) = *index
-        && let Some((inner, c)) = as_binary_const(b, at, BinaryOp::Add)
-        && (b.bits(at) == 64 || wraps && b.bits(at) == 32)
-    {
-        *offset = offset.wrapping_add(sext64(c, b.bits(at)).wrapping_mul(*scale));
-        *index = Some(inner);
+    // Constants inside the index move to the offset, where instructions have room for them. A narrow index whose sum
+    // does not overflow, or has no carries as no bits are shared, is extended part by part.
+    if let Some(at) = *index {
+        let whole = is_whole(b, at, wraps);
+        let sum = as_binary_const(b, at, BinaryOp::Add).filter(|_| whole || has(b, at, InstFlags::NSW));
+        let apart = || {
+            as_binary_const(b, at, BinaryOp::Or)
+                .filter(|&(_, c)| has(b, at, InstFlags::DISJOINT) && (whole || c >> 31 == 0))
+        };
+        if let Some((inner, c)) = sum.or_else(apart) {
+            *offset = offset.wrapping_add(sext64(c, b.bits(at)).wrapping_mul(*scale));
+            *index = Some(inner);
+        }
     }
     // The index doubled is the scale doubled.
     if let Some(at) = *index
         && let Some((inner, c)) = as_binary_const(b, at, BinaryOp::Shl)
-        && (b.bits(at) == 64 || wraps && b.bits(at) == 32)
+        && (is_whole(b, at, wraps) || has(b, at, InstFlags::NSW))
         && c < 16
         && scale.unsigned_abs() < 1 << 24
     {
