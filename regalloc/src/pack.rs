@@ -186,7 +186,9 @@ pub(crate) fn aligned(align: u8, phase: u8) -> Mask {
 }
 
 pub(crate) fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) -> Option<u16> {
-    let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n));
+    // A mask that lives long would keep VCC from the short encodings of others.
+    let long = item.mask && item.length > LONG_MASK;
+    let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n) && !(long && n == VCC));
     for n in hints.places(item.root) {
         if let Some(n) = wish(n) {
             return Some(n);
@@ -200,8 +202,7 @@ pub(crate) fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) 
             return Some(n);
         }
     }
-    // A mask that lives long would keep VCC from the short encodings of others.
-    if item.mask && item.length <= LONG_MASK && candidates.contains(VCC) {
+    if item.mask && !long && candidates.contains(VCC) {
         return Some(VCC);
     }
     candidates.first()
