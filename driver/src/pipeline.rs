@@ -45,7 +45,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("induction", Legal, Function(|f, _| { opt::induction::reduce(f); Ok(()) })).from_level(2),
-    Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.target); Ok(()) })),
+    Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
