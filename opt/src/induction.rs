@@ -252,7 +252,15 @@ impl Reduction<'_> {
         // Each part is extended by itself: their sum may wrap in iterations that do not use it.
         let mut start = base;
         for part in plus.into_iter().chain([counter.start]) {
-            if self.func.as_int(part) == Some(0) {
+            if let Some(constant) = self.func.as_int(part) {
+                let bits = self.func.ty(part).bits().unwrap_or(64) as u32;
+                let unsigned = matches!(cast, Some((CastOp::ZExt, _)));
+                let value = if unsigned { constant as i64 } else { crate::bits::sext64(constant, bits) };
+                let offset = value.wrapping_mul(scale);
+                if offset != 0 {
+                    let kind = InstKind::PtrAdd { base: start, index: None, scale: 0, offset };
+                    start = self.before_end(entering, kind, ty, like).unwrap_or(start);
+                }
                 continue;
             }
             let mut index = part;

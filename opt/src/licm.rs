@@ -177,15 +177,16 @@ impl Hoisting<'_> {
             | InstKind::InsertElement { .. }
             | InstKind::Select { .. } => Weight::Fixed,
             InstKind::PtrAdd { index: None, .. } | InstKind::ExtractElement { .. } => Weight::Free,
-            InstKind::Cast { op, .. } => match op {
-                CastOp::Trunc
-                | CastOp::ZExt
-                | CastOp::SExt
-                | CastOp::PtrToInt
-                | CastOp::IntToPtr
-                | CastOp::BitCast => Weight::Free,
-                _ => Weight::Counted,
-            },
+            InstKind::Cast {
+                op:
+                    CastOp::Trunc
+                    | CastOp::ZExt
+                    | CastOp::SExt
+                    | CastOp::PtrToInt
+                    | CastOp::IntToPtr
+                    | CastOp::BitCast,
+                ..
+            } => Weight::Free,
             InstKind::Intrinsic { .. } if !self.moves_intrinsics => Weight::Fixed,
             _ if data.ty.is_int(1) => Weight::Fixed,
             _ => Weight::Counted,
