@@ -1,13 +1,16 @@
 //! Neighbouring memory accesses become one wide access.
 //!
 //! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a
-//! group may move up to its first member as long as no store, atomic, fence or barrier lies between
-//! (invariant memory does not care); stores move down to the group's last member as long as nothing that may
-//! read or write memory lies between. A group is closed by whatever would break that, then cut into runs of
-//! neighbours: up to four dwords, or 16 in kernarg and other uniform constant memory.
+//! group may move up to its first member as long as no atomic, fence or barrier lies between, nor a store that may
+//! be to the same memory ([`super::memory`]; invariant memory does not care); stores move down to the group's last
+//! member as long as nothing that may read or write their memory lies between. A group is closed by whatever
+//! would break that, then cut into runs of neighbours: up to four dwords, or 16 in kernarg and other uniform
+//! constant memory.
 //!
-//! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups.
+//! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups; of those that a store
+//! leaves alone at most [`MAX_OPEN`] stay open.
 
+use super::memory::{ALL, Memory, is_constant};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::{Features, Target};
@@ -30,13 +33,20 @@ struct Member {
     mem: MemAccess,
 }
 
-/// Merges accesses in all blocks of a legal function.
-pub fn merge_memory(func: &mut Function, machine: &Target) {
+/// Most groups of one kind that are open at a time.
+const MAX_OPEN: usize = 32;
+
+/// Groups that something later in the block may close, by their keys, with the numbers of their roots.
+type Open = Vec<(Key, u8)>;
+
+/// Merges accesses in all blocks of a function that is legal and of `module`.
+pub fn merge_memory(func: &mut Function, module: &Module, machine: &Target) {
+    let memory = Memory::new(func, module, machine);
     let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
     let mut any = false;
     for i in 0..func.layout.len() {
         let block = func.layout[i];
-        any |= merge_block(func, block, machine, &mut replaced);
+        any |= merge_block(func, block, (module, &memory), machine, &mut replaced);
     }
     if any {
         super::inline::substitute(func, &replaced);
@@ -72,16 +82,26 @@ fn shared_pointer(func: &Function, ptr: Value) -> Option<(Value, i64)> {
     }
 }
 
+/// Opens a group, at the cost of the oldest one if there are many.
+fn add(list: &mut Open, open: &mut FxHashMap<Key, usize>, key: Key, root: u8) {
+    if list.len() >= MAX_OPEN {
+        let (oldest, _) = list.remove(0);
+        open.remove(&oldest);
+    }
+    list.push((key, root));
+}
+
 fn merge_block(
     func: &mut Function,
     block: Block,
+    (module, memory): (&Module, &Memory),
     machine: &Target,
     replaced: &mut SecondaryMap<Value, Option<Value>>,
 ) -> bool {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
     let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
     // Groups that the next write closes: of loads, which another load leaves alone, and of stores.
-    let (mut loads, mut stores): (Vec<Key>, Vec<Key>) = Default::default();
+    let (mut loads, mut stores): (Open, Open) = Default::default();
     for (at, &inst) in func.blocks[block].insts.iter().enumerate() {
         let data = &func.insts[inst];
         let (ptr, ty, mem, store) = match &data.kind {
@@ -91,28 +111,37 @@ fn merge_block(
                 let reads = matches!(kind, InstKind::Intrinsic { intrinsic, .. }
                     if intrinsic.props().contains(IntrinsicProps::READS));
                 if kind.has_side_effects() || reads {
-                    for key in loads.drain(..).chain(stores.drain(..)) {
+                    for (key, _) in loads.drain(..).chain(stores.drain(..)) {
                         open.remove(&key);
                     }
                 }
                 continue;
             }
         };
-        let constant = mem.flags.contains(MemFlags::INVARIANT);
+        let constant = !store && mem.is_simple() && is_constant(&mem);
         let plain = mem.is_simple()
             && matches!(ty, Type::Scalar(s) if matches!(s.bits(), 32 | 64))
             && mem.space != AddrSpace::PRIVATE;
         let (base, offset) = address(func, ptr);
         let key = (base, mem.space, store, mem.flags);
-        // A store ends what was read or written before, except its own group; a load ends groups of stores.
+        let root = memory.number(func, module, ptr, mem.space);
+        // A store ends what was read or written before in its memory, except its own group if it becomes a member;
+        // a load ends groups of stores there. Atomic and volatile accesses end all.
+        let shared = if mem.is_simple() { memory.shares(root) } else { ALL };
+        let mut close = |list: &mut Open| {
+            list.retain(|&(other, number)| {
+                let stays = plain && other == key || shared >> number & 1 == 0;
+                if !stays {
+                    open.remove(&other);
+                }
+                stays
+            });
+        };
         if store || !mem.is_simple() {
-            for list in [&mut loads, &mut stores] {
-                let own = list.contains(&key);
-                list.drain(..).filter(|other| *other != key).for_each(|other| _ = open.remove(&other));
-                list.extend(own.then_some(key));
-            }
-        } else if !plain || !constant {
-            stores.drain(..).for_each(|other| _ = open.remove(&other));
+            close(&mut loads);
+            close(&mut stores);
+        } else if !constant {
+            close(&mut stores);
         }
         if !plain {
             continue;
@@ -135,9 +164,9 @@ fn merge_block(
                 open.insert(key, groups.len());
                 groups.push(smallvec![member]);
                 if store {
-                    stores.push(key);
+                    add(&mut stores, &mut open, key, root);
                 } else if !constant {
-                    loads.push(key);
+                    add(&mut loads, &mut open, key, root);
                 }
             }
         }

@@ -1,0 +1,241 @@
+//! Loop-invariant code motion: what a loop computes anew in each iteration, and always the same, is computed in
+//! front of it.
+//!
+//! An instruction is taken out of the outermost loop of those around it that define none of its operands; blocks
+//! are visited in an order in which operands come first, so chains move together. What moves:
+//!
+//! * pure instructions; those that depend on which lanes are there stay;
+//! * plain loads of memory that the loop does not write, where they would be made anyway (their block is passed
+//!   before the loop can be left) or may be made always.
+//!
+//! Values that live across a loop take registers, and a kernel with fewer registers has more waves, so what is
+//! taken out of a loop adds at most [`MAX_DWORDS`] to what lives there. What costs nothing where it is used is
+//! not counted, and moves only for others: constant offsets and changes of width are parts of the instructions
+//! that use them. Comparisons stay beside the branches and choices that take them from SCC or VCC.
+//!
+//! A moved value has the lanes of the loop's header or more, and one instance for all iterations, so what was
+//! uniform is uniform and what was temporally divergent no longer is.
+//!
+//! Cost: linear in instructions inside of loops times the nesting looked at, at most [`MAX_DEPTH`].
+
+use super::gvn::is_pure;
+use super::memory::{Flow, Memory};
+use cranelift_entity::SecondaryMap;
+use mir::analysis::{Graph, Loop};
+use mir::ir::*;
+use mir::target::Target;
+
+/// Dwords of values that a loop gets from outside by this pass. Ten waves have 24 VGPRs each (GFX6 to GFX9), of
+/// which a loop itself needs more than half.
+const MAX_DWORDS: u32 = 12;
+
+/// Loops that one instruction is taken out of.
+const MAX_DEPTH: usize = 8;
+
+/// Where a value is defined, as far as loops see it.
+#[derive(Clone, Copy, Default)]
+enum Home {
+    /// Outside of loops.
+    #[default]
+    Outside,
+    /// In this loop and none inside of it.
+    In(Loop),
+}
+
+/// What an instruction costs where it stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Weight {
+    /// It stays where it is.
+    Fixed,
+    /// Part of what uses it.
+    Free,
+    /// An instruction and a register for its result.
+    Counted,
+}
+
+/// Takes invariant code out of the loops of `func`, which is legal IR of `module`.
+pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
+    let mut flow = Flow::new(func);
+    if flow.loops.is_empty() || !flow.loops.is_reducible() {
+        return;
+    }
+    let memory = Memory::new(func, module, target);
+    flow.note_writes(func, module, &memory);
+    let loops = flow.loops.len();
+    let mut pass = Hoisting {
+        written: flow.loops.iter().map(|l| flow.written_in(l)).collect(),
+        // Whether a pixel's lane still counts changes with kills.
+        moves_intrinsics: func.is_kernel() || func.call_conv.is_callable(),
+        homes: SecondaryMap::new(),
+        moved: vec![Vec::new(); loops],
+        dwords: vec![0; loops],
+        module,
+        memory: &memory,
+        flow: &flow,
+    };
+    pass.find(func);
+    let moved = std::mem::take(&mut pass.moved);
+    let mut before: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
+    for (l, insts) in flow.loops.iter().zip(moved) {
+        if !insts.is_empty() {
+            before[Block::from_u32(flow.loops[l].header)] = place_before(func, &flow, l, &insts);
+        }
+    }
+    let layout = std::mem::take(&mut func.layout);
+    func.layout = layout.into_iter().flat_map(|block| before[block].into_iter().chain([block])).collect();
+}
+
+struct Hoisting<'a> {
+    module: &'a Module,
+    memory: &'a Memory,
+    flow: &'a Flow,
+    /// What each loop writes.
+    written: Vec<u64>,
+    moves_intrinsics: bool,
+    homes: SecondaryMap<Value, Home>,
+    /// What is taken out of each loop, in order.
+    moved: Vec<Vec<Inst>>,
+    /// What that adds to the values that live in it.
+    dwords: Vec<u32>,
+}
+
+impl Hoisting<'_> {
+    fn find(&mut self, func: &mut Function) {
+        for &number in self.flow.order.blocks() {
+            let Some(inner) = self.flow.loops.innermost(number) else { continue };
+            let block = Block::from_u32(number);
+            for &param in &func.blocks[block].params {
+                self.homes[param] = Home::In(inner);
+            }
+            let insts = std::mem::take(&mut func.blocks[block].insts);
+            let mut kept = Vec::with_capacity(insts.len());
+            for inst in insts {
+                let out_of = self.outermost(func, inst, number, inner);
+                let home = match out_of {
+                    Some(l) => self.flow.loops[l].parent.map_or(Home::Outside, Home::In),
+                    None => Home::In(inner),
+                };
+                match out_of {
+                    Some(l) => self.moved[l.index()].push(inst),
+                    None => kept.push(inst),
+                }
+                if let Some(result) = func.insts[inst].result {
+                    self.homes[result] = home;
+                }
+            }
+            func.blocks[block].insts = kept;
+        }
+    }
+
+    /// The outermost loop that `inst` of `block` is taken out of.
+    fn outermost(&mut self, func: &Function, inst: Inst, block: u32, inner: Loop) -> Option<Loop> {
+        let data = &func.insts[inst];
+        let weight = self.weight(data);
+        if weight == Weight::Fixed {
+            return None;
+        }
+        let dwords = data.ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32);
+        let (mut found, mut at) = (None, Some(inner));
+        for _ in 0..MAX_DEPTH {
+            let Some(l) = at else { break };
+            let mut varies = false;
+            data.kind.for_each_value(|v| varies |= self.is_defined_in(v, l));
+            let room = weight == Weight::Free || self.dwords[l.index()].saturating_add(dwords) <= MAX_DWORDS;
+            if varies || !room || !self.may_load_before(func, inst, block, l) {
+                break;
+            }
+            found = Some(l);
+            at = self.flow.loops[l].parent;
+        }
+        if weight == Weight::Counted {
+            let (mut at, mut last) = (Some(inner), found.is_none());
+            while let Some(l) = at.filter(|_| !last) {
+                self.dwords[l.index()] += dwords;
+                last = found == Some(l);
+                at = self.flow.loops[l].parent;
+            }
+        }
+        found
+    }
+
+    fn is_defined_in(&self, value: Value, l: Loop) -> bool {
+        match self.homes[value] {
+            Home::Outside => false,
+            Home::In(home) => self.flow.loops.contains(l, self.flow.loops[home].header),
+        }
+    }
+
+    fn weight(&self, data: &InstData) -> Weight {
+        match &data.kind {
+            InstKind::Load { mem, .. } if mem.is_simple() => return Weight::Counted,
+            _ if !is_pure(data) => return Weight::Fixed,
+            _ => {}
+        }
+        match &data.kind {
+            InstKind::Icmp { .. }
+            | InstKind::Fcmp { .. }
+            | InstKind::InsertElement { .. }
+            | InstKind::Select { .. } => Weight::Fixed,
+            InstKind::PtrAdd { index: None, .. } | InstKind::ExtractElement { .. } => Weight::Free,
+            InstKind::Cast {
+                op:
+                    CastOp::Trunc
+                    | CastOp::ZExt
+                    | CastOp::SExt
+                    | CastOp::PtrToInt
+                    | CastOp::IntToPtr
+                    | CastOp::BitCast,
+                ..
+            } => Weight::Free,
+            InstKind::Intrinsic { .. } if !self.moves_intrinsics => Weight::Fixed,
+            _ if data.ty.is_int(1) => Weight::Fixed,
+            _ => Weight::Counted,
+        }
+    }
+
+    /// Whether `inst`, if it is a load, gives the same in front of `l`.
+    fn may_load_before(&self, func: &Function, inst: Inst, block: u32, l: Loop) -> bool {
+        let InstKind::Load { ptr, mem } = func.insts[inst].kind else { return true };
+        let unwritten = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT) || {
+            let root = self.memory.number(func, self.module, ptr, mem.space);
+            self.written[l.index()] >> root & 1 == 0
+        };
+        let exits = &self.flow.loops[l].exits;
+        unwritten
+            && (mem.flags.contains(MemFlags::DEREFERENCEABLE)
+                || !exits.is_empty()
+                    && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from)))
+    }
+}
+
+/// Puts instructions in front of a loop: at the end of the block that leads to it and nowhere else, or in a new
+/// one, which is returned and not in the layout yet.
+fn place_before(func: &mut Function, flow: &Flow, l: Loop, insts: &[Inst]) -> Option<Block> {
+    let header = flow.loops[l].header;
+    let mut outside: Vec<u32> =
+        flow.graph.preds(header).iter().copied().filter(|&pred| !flow.loops.contains(l, pred)).collect();
+    outside.dedup();
+    let target = Block::from_u32(header);
+    if let [pred] = outside[..]
+        && let Some(last) = func.terminator(Block::from_u32(pred))
+        && matches!(func.insts[last].kind, InstKind::Jump { .. })
+    {
+        let list = &mut func.blocks[Block::from_u32(pred)].insts;
+        list.splice(list.len() - 1..list.len() - 1, insts.iter().copied());
+        return None;
+    }
+    let block = func.blocks.push(BlockData::default());
+    let types: Vec<Type> = func.blocks[target].params.iter().map(|&param| func.ty(param)).collect();
+    let args = types.into_iter().map(|ty| func.add_block_param(block, ty)).collect();
+    func.blocks[block].insts.extend_from_slice(insts);
+    func.append(block, InstKind::Jump { target: BlockCall { block: target, args } }, Type::Void);
+    for pred in outside {
+        let Some(last) = func.terminator(Block::from_u32(pred)) else { continue };
+        for call in func.insts[last].kind.targets_mut() {
+            if call.block == target {
+                call.block = block;
+            }
+        }
+    }
+    Some(block)
+}

@@ -1,0 +1,330 @@
+//! What instructions may write, as far as passes that share or move loads ask.
+//!
+//! An access belongs to the *root* of its address: the object or the argument that pointer arithmetic and casts
+//! start from. Roots are few, at most [`MAX_ROOTS`], so that a set of them is a word; what is beyond, or
+//! unknown, is one root for each address space. Which roots may share memory is a table:
+//!
+//! * LDS, GDS, scratch and the rest are apart, generic pointers may reach any;
+//! * two stack objects, or two variables, are apart;
+//! * a kernel's argument with `noalias` is apart from other arguments, and from variables.
+//!
+//! Everything else that acts on memory, other than plain stores and relaxed atomics, is taken to write it all:
+//! so are fences and barriers, behind which other waves' stores are seen.
+//!
+//! [`Flow`] adds where: sets of roots for each block, in an order in which loops are contiguous, with the union over
+//! any range of the order in logarithmic time.
+//!
+//! Cost: linear in instructions and, in a tree over the blocks, n log n.
+
+use mir::analysis::{Csr, Dominators, Loop, Loops, Order};
+use mir::ir::*;
+use mir::target::Target;
+use rustc_hash::FxHashMap;
+
+/// A set of roots.
+pub type Roots = u64;
+
+/// All memory.
+pub const ALL: Roots = u64::MAX;
+
+/// Most roots that are told apart.
+const MAX_ROOTS: usize = 60;
+
+/// Most steps from an address to its root.
+const MAX_CHAIN: usize = 32;
+
+/// What an address starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Root {
+    /// Nothing that is known, in one part of memory.
+    Unknown(Part),
+    /// The kernel's argument at this offset of its segment.
+    Argument(i64),
+    /// A variable.
+    Variable(Global),
+    /// A stack object.
+    Stack(Inst),
+}
+
+/// Memory by how it is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Global,
+    Lds,
+    Gds,
+    Scratch,
+    /// A generic pointer's, or that of a space that is not known here.
+    Any,
+}
+
+impl Part {
+    fn of(space: AddrSpace) -> Self {
+        match space {
+            AddrSpace::GLOBAL | AddrSpace::CONSTANT => Self::Global,
+            AddrSpace::LOCAL => Self::Lds,
+            AddrSpace::REGION => Self::Gds,
+            AddrSpace::PRIVATE => Self::Scratch,
+            _ => Self::Any,
+        }
+    }
+}
+
+/// The roots of a function.
+pub struct Memory {
+    numbers: FxHashMap<Root, u8>,
+    /// Of each root, those that may share memory with it, and itself.
+    shares: Vec<Roots>,
+    /// By the segment's offset: whether the argument is `noalias`.
+    arguments: FxHashMap<i64, bool>,
+}
+
+impl Memory {
+    /// Finds the roots of all accesses of `func`, which is legal and of `module`.
+    pub fn new(func: &Function, module: &Module, target: &Target) -> Self {
+        let mut this =
+            Self { numbers: FxHashMap::default(), shares: Vec::new(), arguments: FxHashMap::default() };
+        if func.is_kernel() && func.params.iter().any(|p| p.flags.contains(ParamFlags::NOALIAS)) {
+            for arg in mir::abi::kernarg::layout(module, func, target).args {
+                if let Some(param) = arg.param.and_then(|index| func.params.get(index as usize)) {
+                    let apart = param.flags.contains(ParamFlags::NOALIAS) && param.indirect.is_none();
+                    this.arguments.insert(i64::from(arg.offset_bytes), apart);
+                }
+            }
+        }
+        let mut parts = Vec::new();
+        for part in [Part::Any, Part::Global, Part::Lds, Part::Gds, Part::Scratch] {
+            this.numbers.insert(Root::Unknown(part), parts.len() as u8);
+            parts.push((Root::Unknown(part), part));
+        }
+        for &block in &func.layout {
+            for &inst in &func.blocks[block].insts {
+                let Some((ptr, mem)) = access(&func.insts[inst].kind) else { continue };
+                let (root, part) = this.root(func, module, ptr, mem.space);
+                if parts.len() < MAX_ROOTS && !this.numbers.contains_key(&root) {
+                    this.numbers.insert(root, parts.len() as u8);
+                    parts.push((root, part));
+                }
+            }
+        }
+        let shares = |a: &(Root, Part)| {
+            let of = parts.iter().enumerate().filter(|(_, b)| this.may_share(*a, **b));
+            of.fold(0, |set, (number, _)| set | 1 << number)
+        };
+        this.shares = parts.iter().map(shares).collect();
+        this
+    }
+
+    fn may_share(&self, a: (Root, Part), b: (Root, Part)) -> bool {
+        let apart = match (a.1, b.1) {
+            (Part::Any, _) | (_, Part::Any) => false,
+            (x, y) => x != y,
+        };
+        let noalias = |root| matches!(root, Root::Argument(at) if self.arguments.get(&at) == Some(&true));
+        if apart {
+            return false;
+        }
+        match (a.0, b.0) {
+            (x, y) if x == y => true,
+            (Root::Unknown(_), _) | (_, Root::Unknown(_)) => true,
+            (Root::Variable(_), Root::Variable(_)) | (Root::Stack(_), _) | (_, Root::Stack(_)) => false,
+            (x, y) => !noalias(x) && !noalias(y),
+        }
+    }
+
+    /// What `ptr`, by which `space` is accessed, starts from.
+    fn root(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> (Root, Part) {
+        let unknown = |space| (Root::Unknown(Part::of(space)), Part::of(space));
+        let mut value = ptr;
+        for _ in 0..MAX_CHAIN {
+            if let Some(Const::Symbol(SymbolRef::Global(global), _)) = func.as_const(value) {
+                let data = &module.globals[*global];
+                // Dynamic LDS: all such variables are at one place.
+                let known = data.size_bytes > 0;
+                return if known {
+                    (Root::Variable(*global), Part::of(data.space))
+                } else {
+                    unknown(data.space)
+                };
+            }
+            let Some(inst) = func.def_inst(value) else { break };
+            match &func.insts[inst].kind {
+                InstKind::PtrAdd { base, .. } if func.ty(*base).addr_space().is_some() => value = *base,
+                InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => value = *arg,
+                // The incoming arguments of a function are an object of no size.
+                InstKind::Alloca { size_bytes, count: None, .. } if *size_bytes > 0 => {
+                    return (Root::Stack(inst), Part::Scratch);
+                }
+                InstKind::Load { ptr, .. } => {
+                    let space = func.ty(value).addr_space().unwrap_or(space);
+                    return match self.argument(func, *ptr) {
+                        Some(at) => (Root::Argument(at), Part::of(space)),
+                        None => unknown(space),
+                    };
+                }
+                _ => break,
+            }
+        }
+        unknown(func.ty(value).addr_space().unwrap_or(space))
+    }
+
+    /// The offset of the argument that a load of `ptr` gives.
+    fn argument(&self, func: &Function, ptr: Value) -> Option<i64> {
+        let InstKind::PtrAdd { base, index: None, offset, .. } = func.insts[func.def_inst(ptr)?].kind else {
+            return None;
+        };
+        let base = &func.insts[func.def_inst(base)?].kind;
+        let is_segment = matches!(base, InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. });
+        (is_segment && self.arguments.contains_key(&offset)).then_some(offset)
+    }
+
+    /// The number of the root of an access.
+    pub fn number(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> u8 {
+        let (root, part) = self.root(func, module, ptr, space);
+        let known = self.numbers.get(&root).or_else(|| self.numbers.get(&Root::Unknown(part)));
+        known.copied().unwrap_or(0)
+    }
+
+    /// Roots that may share memory with the one of this number.
+    pub fn shares(&self, number: u8) -> Roots {
+        self.shares.get(usize::from(number)).copied().unwrap_or(ALL)
+    }
+
+    /// Number of roots.
+    pub fn len(&self) -> usize {
+        self.shares.len()
+    }
+
+    /// Roots whose memory `inst` may change, or show anew what others have written.
+    pub fn writes(&self, func: &Function, module: &Module, inst: Inst) -> Roots {
+        let kind = &func.insts[inst].kind;
+        match kind {
+            InstKind::Store { ptr, mem, .. } if mem.is_simple() => {
+                self.shares(self.number(func, module, *ptr, mem.space))
+            }
+            InstKind::AtomicRmw { ptr, mem, .. } | InstKind::CmpXchg { ptr, mem, .. }
+                if mem.ordering <= Ordering::Monotonic && !mem.flags.contains(MemFlags::VOLATILE) =>
+            {
+                self.shares(self.number(func, module, *ptr, mem.space))
+            }
+            kind if kind.is_terminator() || !kind.has_side_effects() => 0,
+            _ => ALL,
+        }
+    }
+}
+
+/// Address and treatment of a load, store or atomic operation.
+fn access(kind: &InstKind) -> Option<(Value, &MemAccess)> {
+    match kind {
+        InstKind::Load { ptr, mem }
+        | InstKind::Store { ptr, mem, .. }
+        | InstKind::AtomicRmw { ptr, mem, .. }
+        | InstKind::CmpXchg { ptr, mem, .. } => Some((*ptr, mem)),
+        _ => None,
+    }
+}
+
+/// Whether the memory that a plain load reads cannot have another content at any time of the dispatch up to it.
+pub fn is_constant(mem: &MemAccess) -> bool {
+    mem.space == AddrSpace::CONSTANT || mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER)
+}
+
+/// A function's blocks in an order in which loops are contiguous, and what they write.
+pub struct Flow {
+    /// Edges.
+    pub graph: Csr,
+    /// The order; loops are contiguous.
+    pub order: Order,
+    /// The dominator tree.
+    pub dominators: Dominators,
+    /// The loops.
+    pub loops: Loops,
+    /// Of each loop, the position behind its last block.
+    ends: Vec<u32>,
+    /// Sets of roots: leaves by position, above them the unions of two each.
+    tree: Vec<Roots>,
+}
+
+impl Flow {
+    /// The blocks of `func`, which has a body.
+    pub fn new(func: &Function) -> Self {
+        let graph = Csr::of_ir(func);
+        let rpo = Order::reverse_post_order(&graph);
+        let dominators = Dominators::new(&graph, &rpo);
+        let loops = Loops::new(&graph, &rpo, &dominators);
+        let order = rpo.loops_contiguous(&loops);
+        let mut ends = vec![0; loops.len()];
+        for (position, &block) in order.blocks().iter().enumerate() {
+            if let Some(l) = loops.innermost(block) {
+                ends[l.index()] = position as u32 + 1;
+            }
+        }
+        // Inner loops have higher numbers than those around them.
+        for l in loops.iter().rev() {
+            if let Some(parent) = loops[l].parent {
+                ends[parent.index()] = ends[parent.index()].max(ends[l.index()]);
+            }
+        }
+        Self { graph, order, dominators, loops, ends, tree: Vec::new() }
+    }
+
+    /// Notes what each block writes.
+    pub fn note_writes(&mut self, func: &Function, module: &Module, memory: &Memory) {
+        let blocks = self.order.blocks().len();
+        self.tree = vec![0; blocks * 2];
+        for (position, &block) in self.order.blocks().iter().enumerate() {
+            let insts = &func.blocks[Block::from_u32(block)].insts;
+            self.tree[blocks + position] =
+                insts.iter().fold(0, |set, &inst| set | memory.writes(func, module, inst));
+        }
+        for node in (1..blocks).rev() {
+            self.tree[node] = self.tree[node * 2] | self.tree[node * 2 + 1];
+        }
+    }
+
+    /// What the blocks at positions from `from` up to before `to` write.
+    pub fn written(&self, from: u32, to: u32) -> Roots {
+        let leaves = self.tree.len() / 2;
+        let (mut low, mut high) = (leaves + from as usize, leaves + to as usize);
+        let mut set = 0;
+        while low < high {
+            if low % 2 == 1 {
+                set |= self.tree[low];
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                set |= self.tree[high];
+            }
+            low /= 2;
+            high /= 2;
+        }
+        set
+    }
+
+    /// What a loop writes.
+    pub fn written_in(&self, l: Loop) -> Roots {
+        let start = self.order.position(self.loops[l].header).unwrap_or(0);
+        self.written(start, self.ends[l.index()])
+    }
+
+    /// The loop that a block is the header of.
+    pub fn headed_by(&self, block: u32) -> Option<Loop> {
+        self.loops.innermost(block).filter(|&l| self.loops[l].header == block)
+    }
+
+    /// What may be written between the end of the immediate dominator of `block` and its start.
+    pub fn written_above(&self, block: u32) -> Roots {
+        use mir::analysis::Graph;
+        let Some(dominator) = self.dominators.idom(block) else { return ALL };
+        let own = self.headed_by(block).map_or(0, |l| self.written_in(l));
+        if self.graph.preds(block).len() == 1 {
+            return own;
+        }
+        // Blocks on the way are behind the dominator in the order and, since loops that do not have this block
+        // are contiguous, in front of the block.
+        match (self.order.position(dominator), self.order.position(block)) {
+            (Some(from), Some(to)) if from < to => own | self.written(from + 1, to),
+            _ => ALL,
+        }
+    }
+}
