@@ -1,14 +1,18 @@
-//! Readers of objects, notes, bundles and metadata on damaged inputs: no panic, no hang, no unbounded memory.
+//! Readers of objects, notes, bundles, metadata and texts on damaged inputs: no panic, no hang, no unbounded memory.
 //!
 //! Each runs on 20,000 inputs that are the same every time: intact ones with bytes changed, inserted, left out, and fields set to what limits are
-//! about. `emit/fuzz` has the same entry for the fuzzer.
+//! about. `GCNC_FUZZ_SECONDS=300` goes on for so long with other inputs each time. An input that a reader fails on is kept, and the message names the
+//! file. `emit/fuzz` has the same readers as targets of a fuzzer.
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
+#[path = "../../emit/fuzz/src/readers.rs"]
+mod readers;
 
-use emit::bundle::{self, Part, compressed, offload_binary, plain, text};
+use emit::bundle::{Part, compressed, offload_binary, plain, text};
 use fastrand::Rng;
 use gcnc::{CompileOptions, FileType};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 /// Inputs of each reader.
@@ -90,27 +94,72 @@ fn damage(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// Runs `read` on damaged copies of `inputs`; how often it says that the input is right.
+/// How long each reader goes on behind the inputs that are always the same.
+fn fuzz_time() -> Duration {
+    let seconds = std::env::var("GCNC_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(0))
+}
+
+/// Runs `read` on damaged copies of `inputs`; how often, of [`RUNS`], it says that the input is right.
 fn survive(inputs: &[Vec<u8>], read: impl Fn(&[u8]) -> bool) -> usize {
     let mut random = Rng::with_seed(41);
     let mut right = 0;
     for run in 0..RUNS {
         let input = damage(&inputs[run % inputs.len()], &mut random);
-        let start = Instant::now();
-        right += usize::from(read(&input));
-        assert!(start.elapsed() < LONGEST, "input {run} takes {:?}", start.elapsed());
+        right += usize::from(survives(&input, &read));
+    }
+    let (time, start) = (fuzz_time(), Instant::now());
+    let mut random = Rng::new();
+    let mut more = 0u64;
+    // What a reader has taken is damaged further.
+    let mut taken: Vec<Vec<u8>> = inputs.to_vec();
+    while start.elapsed() < time {
+        let from = random.usize(..taken.len());
+        let input = damage(&taken[from], &mut random);
+        if survives(&input, &read) && input.len() < 1 << 20 {
+            // The intact ones stay.
+            match taken.len() < inputs.len() + 64 {
+                true => taken.push(input),
+                false => {
+                    let at = inputs.len() + random.usize(..64);
+                    taken[at] = input;
+                }
+            }
+        }
+        more += 1;
+    }
+    if !time.is_zero() {
+        println!("{more} more inputs in {time:?}");
     }
     right
+}
+
+/// What `read` says of `input`, which is kept where it fails or takes too long.
+fn survives(input: &[u8], read: &impl Fn(&[u8]) -> bool) -> bool {
+    let start = Instant::now();
+    let result = catch_unwind(AssertUnwindSafe(|| read(input)));
+    let slow = start.elapsed() >= LONGEST;
+    match result {
+        Ok(right) if !slow => right,
+        result => {
+            let name = format!("damaged-{:?}", std::thread::current().name().unwrap_or_default());
+            let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.replace(['"', ':'], ""));
+            std::fs::write(&path, input).unwrap();
+            eprintln!("the input is {}, it took {:?}", path.display(), start.elapsed());
+            if let Err(panic) = result {
+                resume_unwind(panic);
+            }
+            panic!("too slow");
+        }
+    }
 }
 
 #[test]
 fn inspection_survives() {
     let objects = objects();
     let right = survive(&objects, |bytes| {
-        let report = emit::inspect::inspect(bytes);
-        assert!(!report.to_string().is_empty());
-        serde_json::to_vec(&report).unwrap();
-        report.is_known()
+        serde_json::to_vec(&emit::inspect::inspect(bytes)).unwrap();
+        readers::inspect(bytes)
     });
     assert!(right > RUNS / 4, "{right}");
 }
@@ -118,7 +167,7 @@ fn inspection_survives() {
 #[test]
 fn disassembly_survives() {
     let objects = objects();
-    let right = survive(&objects, |bytes| emit::disassemble(bytes).is_ok());
+    let right = survive(&objects, readers::disassemble);
     // Most damage hits tables, on which everything depends.
     assert!(right > RUNS / 8, "{right}");
 }
@@ -150,13 +199,10 @@ fn bundles_survive() {
         strings: vec![("triple".into(), "amdgcn-amd-amdhsa".into()), ("arch".into(), "gfx900".into())],
         image: parts[1].contents.clone(),
     }));
-    let right = survive(&inputs, |bytes| {
-        let found = bundle::find(bytes);
-        !found.is_empty() && found.iter().all(|found| found.parts().is_ok())
-    });
+    let right = survive(&inputs, readers::bundles);
     assert!(right > 0, "{right}");
     let texts = [text::write(&parts[..1], "#"), text::write(&parts, "#")];
-    assert!(survive(&texts, |bytes| text::read(bytes, "#").is_ok()) > 0);
+    assert!(survive(&texts, readers::text_bundle) > 0);
 }
 
 /// What is behind the hash of a compressed bundle, which finds most damage first.
@@ -195,12 +241,72 @@ fn metadata_of_amdil_survives() {
     let text = ";#DATASTART:2:20\n;#v3i32:0:4:1:2:3:0\n;#float:16:1:42B60000\n;#DATAEND:2\n;ARGSTART:k\n;version:2:0:74\n;device:gfx900\n\
                 ;uniqueid:3\n;memory:hwlocal:64\n;sampler:s:0:1:28\n;image:i:2D:RO:2:1:16\n;value:x:float:4:1:96\n\
                 ;pointer:p:i32:1:1:0:uav:1:4\n;printf_fmt:1:2:4:8:7:%d: %s\\n;\n;function:2:7:8\n;cws:16:16:1\n;ARGEND:k\n";
-    let right = survive(&[text.as_bytes().to_vec()], |bytes| {
-        let text = String::from_utf8_lossy(bytes);
-        let Ok(unit) = mir::abi::amdil::parse(&text) else { return false };
-        // What is read is written, and read the same.
-        assert_eq!(mir::abi::amdil::parse(&unit.to_string()).as_ref(), Ok(&unit), "{text}");
-        true
-    });
+    let right = survive(&[text.as_bytes().to_vec()], readers::amdil);
     assert!(right > 0, "{right}");
+}
+
+#[test]
+fn loading_survives() {
+    assert!(survive(&objects(), readers::load) > RUNS / 64);
+}
+
+#[test]
+fn linking_survives() {
+    let mut inputs = objects();
+    // An archive of two members, one of an odd size.
+    let mut archive = b"!<arch>\n".to_vec();
+    for (name, member) in [("a.o/", &inputs[2][..]), ("b.o/", b"odd")] {
+        archive.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, member.len()).as_bytes(),
+        );
+        archive.extend(member);
+        archive.extend(std::iter::repeat_n(b'\n', member.len() % 2));
+    }
+    inputs.push(archive);
+    assert!(survive(&inputs, readers::link_alone) > 0);
+}
+
+/// Metadata of a kernel in both forms, by itself: most damage to an object is found before it is read.
+#[test]
+fn metadata_survives() {
+    let yaml = "---\namdhsa.kernels:\n  - .args:\n      - .offset: 0\n        .size: 8\n        .value_kind: global_buffer\n      - {.size: 4, .value_kind: by_value}\n\
+                \x20   .name: 'k'\n    .symbol: \"k.kd\"\n    .reqd_workgroup_size: [ 64, 1, 0x1 ]\n    .big: -9223372036854775808\n    .scale: 1.5\n\
+                amdhsa.printf:\n  - |-\n    1:1:4:%d\n  - ~\namdhsa.version:\n  - 1\n  - 2\n...\n";
+    let document = mir::abi::Document::from_yaml(yaml).unwrap();
+    assert!(survive(&[document.to_msgpack().unwrap()], readers::metadata) > RUNS / 64);
+    assert!(survive(&[yaml.as_bytes().to_vec()], readers::yaml) > RUNS / 64);
+}
+
+#[test]
+fn assembly_survives() {
+    let text = emit::disassemble(&objects()[2]).unwrap();
+    let source = "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.macro m a, b=2\n v_mov_b32 v\\a, \\b\n.endm\n m 1\n m 2, s3\n.rept 2\n s_nop 0\n.endr\n\
+                  l: s_cbranch_scc0 l\n.set x, l+4\n.long x-l, 5*(3+4)\n.asciz \"a\\n\"\n.p2align 4\n";
+    assert!(survive(&[text.into_bytes(), source.into()], readers::assemble) > RUNS / 64);
+}
+
+#[test]
+fn dispatches_survive() {
+    let text = r#"{"kernel": "k", "grid": [64, 1, 1], "group": [64, 1, 1], "dynamic_lds": 16, "offset": [0, 0, 0],
+        "args": [{"buffer": 256, "fill": "zero"}, {"u32": 7}, {"f16": 1.5}, {"bytes": "00ff"}, {"local": 64}, {"null": 0}]}"#;
+    assert!(readers::dispatch(text.as_bytes()));
+    assert!(survive(&[text.into()], readers::dispatch) > 0);
+}
+
+/// Programs before selection and behind it, as the tests of passes have them.
+#[test]
+fn texts_of_programs_survive() {
+    let files = [
+        include_str!("../../tests/filetests/legalize/call.gcn"),
+        include_str!("../../tests/filetests/legalize/tail-call-under-a-branch.gcn"),
+        include_str!("../../tests/filetests/insert-prolog/function-that-calls.gcn"),
+        include_str!("../../tests/filetests/linearise/loop-with-a-divergent-exit.gcn"),
+        include_str!("../../tests/filetests/linearise/whole-wave.gcn"),
+    ];
+    let inputs = files.map(|file| {
+        let input = file.split("\n; expect").next().unwrap_or_default();
+        let lines = input.lines().filter(|line| !line.starts_with(';'));
+        lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
+    });
+    assert!(survive(&inputs, readers::program) > 0);
 }

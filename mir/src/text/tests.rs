@@ -98,6 +98,7 @@ fn constants_are_there_once() {
         ("constants v0 = i32 1, v1 = i32 1", "constant is there twice"),
         ("constants v0 = i32 1, v0 = i32 2", "v0 is defined twice"),
         ("constants v0 = i32", "expected a constant"),
+        ("block0:\n  ret", "block0 is there twice"),
         ("tables 99999999 values 0 instructions 0 blocks", "table is too large"),
     ] {
         assert_eq!(ir::parse_module(&text(line), "test").expect_err(line).message, message);

@@ -94,6 +94,7 @@ impl Parser {
         }
         self.used.clear();
         self.defined = vec![false; values as usize];
+        self.placed = vec![false; blocks as usize];
         Ok(constants)
     }
 
@@ -284,7 +285,11 @@ impl Parser {
     }
 
     fn block(&mut self, function: &mut Function) -> Result<Block> {
+        let at = self.cursor.at;
         let block = self.block_name()?;
+        if std::mem::replace(&mut self.placed[block.index()], true) {
+            return Err(self.fail_at(at, format!("{block} is there twice")));
+        }
         if self.eat('(') {
             self.list(')', |p| {
                 let value = p.value_name()?;

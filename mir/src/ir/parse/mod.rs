@@ -50,6 +50,8 @@ struct Parser {
     depth: u32,
     /// Values of the current function that have a definition.
     defined: Vec<bool>,
+    /// Blocks of the current function that have been there.
+    placed: Vec<bool>,
     /// Uses in the current function, with their tokens.
     used: Vec<(Value, usize)>,
 }

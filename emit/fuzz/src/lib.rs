@@ -1,0 +1,2 @@
+//! What the fuzz targets run.
+pub mod readers;
