@@ -1,6 +1,6 @@
 //! Small kernels in assembly and what their loops cost.
 
-use mir::target::Target;
+use mir::target::{Processor, Target};
 use sim::{Arg, Checks, CodeObject, Config, Cycles, Dispatch, Memory, Model};
 
 /// A kernel whose loop is measured. What runs in front of the loop, `setup`, finds the address of a buffer of 1 MiB in `s[4:5]`, a
@@ -41,16 +41,19 @@ impl Loop<'_> {
         )
     }
 
-    /// What the model says of so many iterations.
-    pub fn run(&self, iterations: u32, model: Model) -> Cycles {
-        self.run_text(&self.text(iterations), model)
+    /// The object of a kernel with so many iterations.
+    pub fn object(&self, iterations: u32) -> Vec<u8> {
+        let (text, target) = (self.text(iterations), Target::new(self.processor()));
+        emit::assemble(&text, &target).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
     }
 
-    fn run_text(&self, text: &str, model: Model) -> Cycles {
-        let processor = Target::processor_by_name(self.cpu).expect("a processor");
-        let object =
-            emit::assemble(text, &Target::new(processor)).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-        let object = CodeObject::load(&object).expect("an object");
+    fn processor(&self) -> &'static Processor {
+        Target::processor_by_name(self.cpu).expect("a processor")
+    }
+
+    /// What the model says of so many iterations.
+    pub fn run(&self, iterations: u32, model: Model) -> Cycles {
+        let object = CodeObject::load(&self.object(iterations)).expect("an object");
         let mut memory = Memory::new();
         let buffer = memory.add_buffer("buffer", vec![0; 1 << 20]);
         let dispatch = Dispatch {
@@ -62,8 +65,8 @@ impl Loop<'_> {
         };
         let checks = Checks::parse("none").expect("a list of checks");
         let config = Config { checks, model: Some(model), ..Config::default() };
-        let stats = sim::run_on(&object, &mut memory, &dispatch, &config, &Target::new(processor));
-        *stats.unwrap_or_else(|report| panic!("{report}\n{text}")).model.expect("modelled cycles")
+        let stats = sim::run_on(&object, &mut memory, &dispatch, &config, &Target::new(self.processor()));
+        *stats.unwrap_or_else(|report| panic!("{report}\n{self:?}")).model.expect("modelled cycles")
     }
 
     /// Cycles of an iteration, times 100: what a hundred more cost, so that neither the start nor cold caches count.

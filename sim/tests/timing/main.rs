@@ -40,9 +40,9 @@ fn exactly(name: &'static str, of: Loop<'static>, cycles: u64) -> Cost<'static> 
     Cost { name, of, cycles: [100 * cycles; 2] }
 }
 
-/// Waves that share a unit leave it idle now and then: up to 6 %.
+/// Waves that share a unit leave it idle now and then, in one loop more than in the other: 6 % either way.
 fn nearly(name: &'static str, of: Loop<'static>, cycles: u64) -> Cost<'static> {
-    Cost { name, of, cycles: [100 * cycles, 106 * cycles] }
+    Cost { name, of, cycles: [94 * cycles, 106 * cycles] }
 }
 
 fn between(name: &'static str, of: Loop<'static>, least: u64, most: u64) -> Cost<'static> {
@@ -375,4 +375,33 @@ fn cycles_add_up() {
     assert_eq!((shared.modelled_groups, a.modelled_groups), (5, 20));
     let limited = of.run(20, Model { groups: 10, ..model });
     assert_eq!((limited.modelled_groups, limited.cycles), (10, 2 * limited.modelled_cycles));
+}
+
+/// What `gcnc run --stats=json` and `--profile` print.
+#[test]
+fn reports() {
+    let of = Loop { repeat: 1, ..body(LOAD) };
+    let json = r#"{"kernel": "k", "grid": [64,1,1], "group": [64,1,1], "args": [{"buffer": 1048576}]}"#;
+    let outcome = |model| {
+        let options =
+            sim::RunOptions { strict: Some("none".to_owned()), model, ..sim::RunOptions::default() };
+        sim::run_from_json(&of.object(2), json, &options).expect("runs")
+    };
+    let all = outcome(Some(Model { per_instruction: true, ..Model::default() }));
+    let value = serde_json::to_value(&all).expect("serialises");
+    assert!(value["cycles"].as_u64().is_some_and(|cycles| cycles > 2 * 142));
+    assert!(value["stalls"]["vmcnt"].as_u64().is_some_and(|cycles| cycles > 142));
+    assert_eq!((value["busy"]["vmem"].as_u64(), value["occupancy"].as_u64()), (Some(8), Some(10)));
+    assert_eq!(value["caches"]["vector"]["hits"].as_u64(), Some(4));
+    let waits = value["per_instruction"].as_array().expect("a list");
+    let waits: Vec<_> = waits.iter().filter(|i| i["text"] == "s_waitcnt vmcnt(0)").collect();
+    assert_eq!(waits.len(), 1);
+    assert_eq!(
+        (waits[0]["count"].as_u64(), waits[0]["stalls"]["vmcnt"].clone()),
+        (Some(2), value["stalls"]["vmcnt"].clone())
+    );
+    let table = all.stats.model.expect("cycles").table();
+    assert!(table.contains("s_waitcnt vmcnt(0)") && table.contains("cache vector"), "{table}");
+    // Nothing is modelled that is not asked for.
+    assert!(outcome(None).stats.model.is_none());
 }
