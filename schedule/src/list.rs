@@ -23,7 +23,7 @@ const REACH: u32 = 48;
 const TRIES: usize = 6;
 /// Cycles that are too few to do something about.
 const SHORT: u32 = 4;
-/// Ways to the end that differ by less count as equally long, so that accesses that stand together stay together.
+/// Ways to the end are rounded to multiples of this, so that accesses that stand together stay together. Latencies lie in the middle between two.
 const EQUAL: u32 = 64;
 
 /// Whether registers allow what is planned.
@@ -49,7 +49,7 @@ impl Pressure for Unlimited {
 type Entry = (u32, Reverse<u32>);
 
 fn entry(data: &Unit, unit: u32) -> Entry {
-    (data.height / EQUAL, Reverse(unit))
+    (data.height.saturating_add(EQUAL / 2) / EQUAL, Reverse(unit))
 }
 
 /// Orders units. Its memory is used again.
