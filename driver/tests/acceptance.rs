@@ -628,28 +628,37 @@ define amdgpu_gfx void @gfx_calls_gfx() {
 }
 
 #[test]
-fn whole_wave_values_do_not_pass_through_phis() {
-    let text = "
+fn whole_wave_values_do_not_pass_through_phis_where_lanes_meet() {
+    let text = |divergent: bool| {
+        let condition = if divergent { "fcmp olt float %x, 0.0" } else { "icmp ult i32 %n, 7" };
+        format!(
+            "
 declare float @llvm.amdgcn.set.inactive.f32(float, float)
 declare float @llvm.amdgcn.strict.wwm.f32(float)
-define amdgpu_ps float @sum(float %x, i32 inreg %n) {
+define amdgpu_ps float @sum(float %x, i32 inreg %n) {{
 entry:
   %start = call float @llvm.amdgcn.set.inactive.f32(float %x, float 1.0)
-  br label %loop
-loop:
-  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
-  %acc = phi float [ %start, %entry ], [ %sum, %loop ]
+  %c = {condition}
+  br i1 %c, label %then, label %join
+then:
+  store volatile i32 %n, ptr addrspace(3) null
+  %other = call float @llvm.amdgcn.set.inactive.f32(float %x, float 2.0)
+  br label %join
+join:
+  %acc = phi float [ %start, %entry ], [ %other, %then ]
   %sum = fadd float %acc, 2.0
-  %next = add i32 %i, 1
-  %more = icmp ult i32 %next, %n
-  br i1 %more, label %loop, label %out
-out:
   %r = call float @llvm.amdgcn.strict.wwm.f32(float %sum)
   ret float %r
-}
-";
-    let error = compile(text, "amdgcn--", "gfx900").unwrap_err();
-    assert!(error.contains("in function sum: ") && error.contains("passes through a phi"), "{error}");
+}}
+"
+        )
+    };
+    assert!(compile(&text(false), "amdgcn--", "gfx900").is_ok());
+    let error = compile(&text(true), "amdgcn--", "gfx900").unwrap_err();
+    assert!(
+        error.contains("in function sum: ") && error.contains("passes through a phi where lanes meet"),
+        "{error}"
+    );
 }
 
 /// GFX6 has no generic addresses: generic pointers are global ones, unless a module makes others.
