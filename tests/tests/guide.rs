@@ -329,7 +329,7 @@ define amdgpu_kernel void @k(ptr addrspace(4) %c, ptr addrspace(1) %o, i32 %i) {
     let load = |order: [usize; 2]| {
         let ir = format!(
             "define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {{\n{}{}  \
-             store volatile i32 %v, ptr addrspace(1) %p\n  ret void\n}}\n",
+             store i32 %v, ptr addrspace(1) %p\n  ret void\n}}\n",
             access[order[0]], access[order[1]]
         );
         text(&ir, HSA, "gfx900", &[]).contains("\tglobal_load_dword v")
