@@ -328,8 +328,8 @@ define amdgpu_kernel void @k(ptr addrspace(4) %c, ptr addrspace(1) %o, i32 %i) {
     let access = ["  %v = load i32, ptr addrspace(1) %p\n", "  store i32 1, ptr addrspace(1) %q\n"];
     let load = |order: [usize; 2]| {
         let ir = format!(
-            "define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {{\n{}{}  \
-             store i32 %v, ptr addrspace(1) %p\n  ret void\n}}\n",
+            "define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {{\n{}{}  %w = add i32 %v, 1\n  \
+             store i32 %w, ptr addrspace(1) %p\n  ret void\n}}\n",
             access[order[0]], access[order[1]]
         );
         text(&ir, HSA, "gfx900", &[]).contains("\tglobal_load_dword v")
