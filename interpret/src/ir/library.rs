@@ -104,11 +104,6 @@ impl Cx<'_, '_> {
         // As read a signalling NaN counts as a quiet one; the instruction returns it where MODE says so.
         let ieee = self.group.legal && self.wave.mode & 1 << 9 != 0;
         let (flush_in, flush_out) = self.flushes(float);
-        if !self.group.legal && matches!(intrinsic, Intrinsic::Minnum | Intrinsic::Maxnum) {
-            // The result may be the other operand or a NaN.
-            let signals = |at: usize| super::regs::lanes(self.mask).any(|l| fmt.is_snan(self.regs.v[at][l]));
-            self.group.outcome.approximate |= from.into_iter().any(signals);
-        }
         self.map2(dst, from, width, |x, y| {
             let (x, y) = (flush(fmt, x, flush_in), flush(fmt, y, flush_in));
             flush(fmt, extreme(intrinsic, fmt, x, y, ieee), flush_out)

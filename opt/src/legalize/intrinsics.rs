@@ -441,9 +441,7 @@ impl Legalizer<'_> {
     }
 
     /// Minimum and maximum of native formats. In IEEE mode the instructions return a quieted signalling NaN
-    /// instead of the other operand, so operands of `minimumnum` and `maximumnum` are quieted first. With `minnum` and
-    /// `maxnum` a signalling NaN counts as it likes as a quiet one or makes the result NaN (LangRef of LLVM 22), and the
-    /// others look for NaNs themselves.
+    /// instead of the other operand, so operands are quieted first.
     pub(super) fn lower_minmax(&mut self, intrinsic: Intrinsic, x: Value, y: Value) -> Result<Value> {
         use Intrinsic::*;
         let ty = self.b.ty(x);
@@ -454,8 +452,7 @@ impl Legalizer<'_> {
             return self.narrow_op(float, &[x, y], |this, v| this.lower_minmax(intrinsic, v[0], v[1]));
         }
         let base = if matches!(intrinsic, Minnum | Minimum | Minimumnum) { Minnum } else { Maxnum };
-        let quiets = self.mode.ieee && matches!(intrinsic, Minimumnum | Maximumnum);
-        let (qx, qy) = if quiets { (self.quiet(x), self.quiet(y)) } else { (x, y) };
+        let (qx, qy) = if self.mode.ieee { (self.quiet(x), self.quiet(y)) } else { (x, y) };
         let result = self.b.intrinsic_flags(base, &[qx, qy], ty, self.flags);
         if !matches!(intrinsic, Minimum | Maximum) || self.flags.contains(InstFlags::NNAN) {
             return Ok(result);

@@ -8,8 +8,8 @@
 //! * `fshr` at i32 is `v_alignbit_b32`: the amount counts modulo 32;
 //! * `fmuladd` at float occurs only in functions that flush binary32 denormals and is `v_mad_f32`/`v_mac_f32`;
 //!   elsewhere it has become `fma`, or `fmul` and `fadd`;
-//! * `minnum`, `maxnum` are the bare `v_min`, `v_max`, which return a signalling NaN, made quiet, in IEEE mode: where that must not be, operands have been
-//!   given a `canonicalize`, which is `v_max x, x` (or `v_mul 1.0, x`);
+//! * `minnum`, `maxnum` are the bare `v_min`, `v_max`: operands that may be signalling NaNs have been given a
+//!   `canonicalize`, which is `v_max x, x` (or `v_mul 1.0, x`);
 //! * `ldexp` takes an i32 exponent for float and double, an i16 one for half;
 //! * `amdgcn.div.scale` is the one instruction besides `cmpxchg` with a struct as result. Only `extractvalue` with
 //!   path \[0\] or \[1\] reads it (\[0\] alone for `cmpxchg`); member 1 is the VCC result;
