@@ -121,7 +121,6 @@ impl FunctionTargets {
     pub fn of(&self, function: &ir::Function, base: &Target, options: &CompileOptions) -> Result<Target> {
         let (cpu, features) = Self::attributes(function);
         match self.find(cpu, features) {
-            _ if cpu.is_none() && features.is_none() => Ok(*base),
             Some(target) => Ok(*target),
             None => options.function_target(base, function),
         }

@@ -751,7 +751,7 @@ pub(super) fn width(ty: Type) -> u32 {
 }
 
 /// Whether equal instructions of this kind give equal results wherever they stand.
-fn is_shareable(kind: &InstKind) -> bool {
+pub(super) fn is_shareable(kind: &InstKind) -> bool {
     match kind {
         InstKind::Unary { .. }
         | InstKind::Binary { .. }

@@ -226,24 +226,12 @@ impl Numbering<'_> {
     }
 }
 
-/// Whether equal instructions of this kind give equal results wherever they stand.
+/// Whether equal instructions of this kind give equal results wherever they stand, loads apart. Members of results stay
+/// with the instruction that makes them, a frozen value is one for all its users already.
 pub(super) fn is_pure(data: &InstData) -> bool {
-    if data.flags.contains(InstFlags::STRICT) {
-        return false;
-    }
-    match &data.kind {
-        InstKind::Unary { op: UnaryOp::FNeg, .. }
-        | InstKind::Binary { .. }
-        | InstKind::Cast { .. }
-        | InstKind::Icmp { .. }
-        | InstKind::Fcmp { .. }
-        | InstKind::Select { .. }
-        | InstKind::PtrAdd { .. }
-        | InstKind::ExtractElement { .. }
-        | InstKind::InsertElement { .. } => true,
-        InstKind::Intrinsic { intrinsic, .. } => !intrinsic.props().intersects(
-            IntrinsicProps::EFFECT.union(IntrinsicProps::READS).union(IntrinsicProps::CONVERGENT),
-        ),
-        _ => false,
-    }
+    let stays = matches!(
+        data.kind,
+        InstKind::Load { .. } | InstKind::ExtractValue { .. } | InstKind::Unary { op: UnaryOp::Freeze, .. }
+    );
+    !stays && !data.flags.contains(InstFlags::STRICT) && super::builder::is_shareable(&data.kind)
 }

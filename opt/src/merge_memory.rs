@@ -53,32 +53,28 @@ pub fn merge_memory(func: &mut Function, module: &Module, machine: &Target) {
     }
 }
 
-/// The address as a sum. A constant that stands alone, behind an index that neighbours share, is one with that.
-fn address(func: &Function, ptr: Value) -> (Base, i64) {
-    let sum = |ptr: Value| match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
+/// The sum that makes a pointer.
+fn sum(func: &Function, ptr: Value) -> Option<(Base, i64)> {
+    match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
         Some(&InstKind::PtrAdd { base, index, scale, offset }) => Some(((base, index, scale), offset)),
         _ => None,
-    };
-    match sum(ptr) {
-        Some((outer @ (base, None, _), offset)) => match sum(base) {
-            Some((shared @ (_, Some(_), _), more)) => (shared, offset.wrapping_add(more)),
-            _ => (outer, offset),
-        },
-        Some(whole) => whole,
-        None => ((ptr, None, 0), 0),
     }
 }
 
-/// The pointer that `ptr` shares with its neighbours, where it has an index, and the bytes behind it.
-fn shared_pointer(func: &Function, ptr: Value) -> Option<(Value, i64)> {
-    let sum = |ptr: Value| match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
-        Some(&InstKind::PtrAdd { base, index, offset, .. }) => Some((base, index, offset)),
-        _ => None,
-    };
-    match sum(ptr)? {
-        (base, None, offset) if matches!(sum(base), Some((_, Some(_), _))) => Some((base, offset)),
-        (_, Some(_), 0) => Some((ptr, 0)),
-        _ => None,
+/// The address as a sum. A constant that stands alone, behind an index that neighbours share, is one with that.
+fn address(func: &Function, ptr: Value) -> (Base, i64) {
+    let Some((outer, offset)) = sum(func, ptr) else { return ((ptr, None, 0), 0) };
+    match sum(func, outer.0) {
+        Some((shared @ (_, Some(_), _), more)) if outer.1.is_none() => (shared, offset.wrapping_add(more)),
+        _ => (outer, offset),
+    }
+}
+
+/// The pointer with an index that `ptr`, which is at most a constant away from it, shares with its neighbours.
+fn shared_pointer(func: &Function, ptr: Value) -> Option<Value> {
+    match sum(func, ptr)? {
+        ((base, None, _), _) => matches!(sum(func, base), Some(((_, Some(_), _), _))).then_some(base),
+        (_, offset) => (offset == 0).then_some(ptr),
     }
 }
 
@@ -383,7 +379,7 @@ fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut V
         return base;
     }
     let near = pointer(func, here);
-    if let Some((shared, _)) = shared_pointer(func, near) {
+    if let Some(shared) = shared_pointer(func, near) {
         // The same sum, of which the access there has a part already.
         let (_, place) = address(func, shared);
         let offset = offset.wrapping_sub(place);

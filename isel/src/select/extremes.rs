@@ -5,7 +5,7 @@
 
 use super::Selector;
 use super::float::{FloatSrc, MAX, MIN, by_float};
-use mir::diag::Result;
+use mir::diag::{Diagnostic, Result};
 use mir::ir::{BinaryOp, Float, InstData, InstFlags, InstKind, Intrinsic, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::isa::{OpFlags, OperandKind, Role};
@@ -150,8 +150,7 @@ impl<'a> Selector<'a> {
         lowered?;
         let takes = |this: &Self, inst: &mir::machine::Inst| {
             let info = inst.op.info();
-            inst.operands.first() == Some(&dst)
-                && info.flags.contains(OpFlags::FLOAT_MODS)
+            info.flags.contains(OpFlags::FLOAT_MODS)
                 && !info.flags.contains(OpFlags::NO_CLAMP)
                 && info.vop3_code(this.target.generation()).is_some()
                 && info.operands.iter().zip(&inst.operands).enumerate().all(|(i, (desc, operand))| {
@@ -160,7 +159,10 @@ impl<'a> Selector<'a> {
                         || !this.is_literal_at(inst.op, i, operand)
                 })
         };
-        let at = self.cur.len() - 1;
+        let makes = |inst: &mir::machine::Inst| inst.operands.first() == Some(&dst);
+        let Some(at) = self.cur.iter().rposition(makes) else {
+            return Err(Diagnostic::defect("no instruction makes the value that is clamped"));
+        };
         if takes(self, &self.cur[at]) {
             self.cur[at].mods.flags |= ModFlags::CLAMP;
             return Ok(true);

@@ -442,10 +442,7 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
     if let Some(at) = *index {
         let whole = is_whole(b, at, wraps);
         let sum = as_binary_const(b, at, BinaryOp::Add).filter(|_| whole || has(b, at, InstFlags::NSW));
-        let apart = || {
-            as_binary_const(b, at, BinaryOp::Or)
-                .filter(|&(_, c)| has(b, at, InstFlags::DISJOINT) && (whole || c >> 31 == 0))
-        };
+        let apart = || as_binary_const(b, at, BinaryOp::Or).filter(|_| has(b, at, InstFlags::DISJOINT));
         if let Some((inner, c)) = sum.or_else(apart) {
             *offset = offset.wrapping_add(sext64(c, b.bits(at)).wrapping_mul(*scale));
             *index = Some(inner);
