@@ -77,6 +77,25 @@ fn scratch_is_found_on_every_system() {
 
 /// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes
 /// more at its start).
+/// Arguments on the stack are stored by the resource that the prolog has built, not by what a shader has in s[0:3].
+#[test]
+fn shaders_pass_arguments_on_the_stack() {
+    let text = "
+declare i32 @f([40 x i32])
+define amdgpu_cs void @k(i32 inreg %a, i32 inreg %b, i32 inreg %c, i32 inreg %d, ptr addrspace(1) %out, i32 %y) {
+  %x = insertvalue [40 x i32] zeroinitializer, i32 %y, 38
+  %v = call i32 @f([40 x i32] %x)
+  store i32 %v, ptr addrspace(1) %out
+  ret void
+}";
+    let lines = code(text, "amdgcn--amdpal", "gfx900", "k");
+    let built =
+        lines.iter().find_map(|line| line.strip_prefix("s_load_dwordx4 ")?.split_once(", ")).unwrap().0;
+    let stores: Vec<_> = lines.iter().filter(|line| line.starts_with("buffer_store_dword ")).collect();
+    assert_eq!(stores.len(), 9, "{lines:#?}");
+    assert!(stores.iter().all(|line| line.contains(&format!("{built}, s32"))), "{lines:#?}");
+}
+
 #[test]
 fn drivers_get_register_values() {
     let bytes = compile(SHADERS, "amdgcn--", "gfx900").unwrap();

@@ -1,7 +1,9 @@
-//! The scratch resource where neither runtime nor driver puts it into registers: the prolog builds it.
+//! The scratch resource where neither runtime nor driver puts it into registers, and where inline assembly takes those that it is in: the
+//! prolog builds or copies it.
 //!
 //! Sources: `mir::abi::shader`; the order of steps is that of llc 22.
 
+use mir::abi::call::SCRATCH_RESOURCE;
 use mir::abi::shader::{SCRATCH_SYMBOLS, ScratchSource, resource_tail, scratch_source};
 use mir::ir::{AddrSpace, MemAccess, Module, SymbolRef};
 use mir::isa::Opcode;
@@ -9,11 +11,14 @@ use mir::machine::{EntryValue, Function, Inst, MemRef, Operand, PReg, RelocKind}
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
-/// Puts the code that builds the resource in front of everything else, where the function needs one.
+/// Puts the code that builds or copies the resource in front of everything else, where the function needs one.
 ///
 /// Errors: the module does not declare the symbols that stand for it (`Defect`); a malformed attribute.
 pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Result<()> {
-    if !f.entry.layout.builds_scratch || !f.entry.contains(EntryValue::PrivateSegmentBuffer) {
+    let layout = f.entry.layout;
+    if !(layout.builds_scratch || layout.resource.is_some())
+        || !f.entry.contains(EntryValue::PrivateSegmentBuffer)
+    {
         return Ok(());
     }
     let resource = f.entry.scratch_resource();
@@ -26,7 +31,13 @@ pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Res
     let constant_access = |bytes| MemRef { access: MemAccess::plain(AddrSpace::CONSTANT, 2), bytes };
     let mut code = Vec::new();
     match scratch_source(f.call_conv, target) {
-        ScratchSource::Given => {}
+        ScratchSource::Given => {
+            let pairs = [0u16, 2].map(|n| {
+                let given = Operand::preg(SCRATCH_RESOURCE.plus(n), 2);
+                Inst::new(Opcode::S_MOV_B64, [reg(n, 2), given])
+            });
+            code.extend(pairs);
+        }
         ScratchSource::Symbols => {
             for (n, name) in (0..).zip(SCRATCH_SYMBOLS) {
                 // They are the last that the driver declared.

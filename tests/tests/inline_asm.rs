@@ -286,6 +286,49 @@ fn clobbers_that_force_spills() {
     });
 }
 
+/// Text that takes the registers of the scratch resource: around a private array, under calls and with spills.
+#[test]
+fn scratch_whose_resource_the_text_overwrites() {
+    const TAKES: &str =
+        "  call void asm sideeffect \"s_mov_b64 s[0:1], 7\\0As_mov_b64 s[2:3], 9\", \"~{s[0:3]}\"()\n";
+    let array = format!(
+        "{TAKES}  %array = alloca [32 x i32], addrspace(5)
+  %at = and i32 %i, 31
+  %place = getelementptr i32, ptr addrspace(5) %array, i32 %at
+  store volatile i32 %x, ptr addrspace(5) %place
+{TAKES}  %r = load volatile i32, ptr addrspace(5) %place"
+    );
+    check(&array, |_, x| x);
+    let calls = format!(
+        "{TAKES}  %f = call i32 @keep(i32 %x)\n{TAKES}  %g = call i32 @keep(i32 %f)\n  %r = add i32 %g, %i"
+    );
+    let callee = "define internal i32 @keep(i32 %x) noinline {
+  %slot = alloca i32, addrspace(5)
+  store volatile i32 %x, ptr addrspace(5) %slot
+  %r = load volatile i32, ptr addrspace(5) %slot
+  ret i32 %r
+}
+";
+    for cpu in PROCESSORS {
+        for level in [0, 2] {
+            let found = run(&(kernel(&calls) + callee), cpu, level);
+            assert!((0..ITEMS).zip(found).all(|(i, r)| r == input(i).wrapping_add(i)), "{cpu} -O{level}");
+        }
+    }
+    let mut spills = TAKES.to_owned();
+    for n in 0..40 {
+        spills += &format!("  %y{n} = mul i32 %x, {}\n", 2 * n + 3);
+    }
+    spills += "  call void asm sideeffect \"; all but a few\", \"~{v[0:220]},~{s[0:90]}\"()\n  %z0 = xor i32 %y0, %u\n";
+    for n in 1..40 {
+        spills += &format!("  %z{n} = xor i32 %z{}, %y{n}\n", n - 1);
+    }
+    spills += "  %r = add i32 %z39, %i";
+    check_on(&["gfx700", "gfx900"], &spills, |i, x| {
+        (0..40).fold(UNIFORM, |z, n| z ^ x.wrapping_mul(2 * n + 3)).wrapping_add(i)
+    });
+}
+
 #[test]
 fn module_assembly() {
     let text = kernel("  %f = call i32 @twice(i32 %x)\n  %r = add i32 %f, %i")

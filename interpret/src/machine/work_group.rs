@@ -32,9 +32,12 @@ impl KernelEntry {
     /// The entry of a finished kernel.
     pub fn new(kernel: &Function) -> Self {
         let stack = !kernel.calls.is_empty() || kernel.dynamic_stack;
+        // The command processor knows nothing of what the prolog copies.
+        let mut given = kernel.entry.clone();
+        given.layout.resource = None;
         Self {
             func: kernel.source,
-            values: kernel.entry.registers().into_iter().map(|(value, first, _)| (value, first)).collect(),
+            values: given.registers().into_iter().map(|(value, first, _)| (value, first)).collect(),
             flat_scratch: kernel.uses_flat_scratch,
             stack_pointer: stack.then(|| kernel.resources.scratch_bytes.wrapping_mul(kernel.wave.lanes())),
         }

@@ -232,7 +232,7 @@ impl<'a> Selector<'a> {
 
     /// Stores an argument `at` bytes of a lane behind `base`.
     fn store_argument(&mut self, value: Operand, base: PReg, at: u32) -> Result<()> {
-        let resource = Operand::preg(SCRATCH_RESOURCE, 4);
+        let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
         let mut stack = Operand::preg(base, 1);
         let field = self.target.limits().offsets.buffer.max as u32;
         let high = at & !field;

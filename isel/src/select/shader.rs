@@ -1,11 +1,12 @@
 //! Where functions start that nobody calls, and the end of graphics shaders.
 
 use super::Selector;
+use mir::abi::call::SCRATCH_RESOURCE;
 use mir::abi::shader::{self, ScratchSource};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::Value;
-use mir::isa::Opcode::{COPY, INLINE_ASM};
-use mir::machine::{EntryLayout, EntryValue, Operand, PReg, Reg};
+use mir::isa::Opcode::{CALL, COPY, INLINE_ASM};
+use mir::machine::{EntryLayout, EntryValue, Inst, Operand, PReg, Reg};
 use mir::target::Os;
 
 impl<'a> Selector<'a> {
@@ -24,10 +25,11 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Has the prolog build the scratch resource where no inline assembly changes it, if that is nowhere near the other entry values.
+    /// Has the prolog build the scratch resource, or copy the one that it is given, where no inline assembly changes it, if that
+    /// is nowhere near the other entry values.
     pub(super) fn move_scratch_resource(&mut self) {
         let f = &self.mf;
-        if f.asm_sites.is_empty() || !f.entry.layout.builds_scratch || f.call_conv.is_callable() {
+        if f.asm_sites.is_empty() || f.call_conv.is_callable() {
             return;
         }
         let mut named = [false; 128];
@@ -40,18 +42,59 @@ impl<'a> Selector<'a> {
                 }
             }
         }
-        // The wave's offset may be asked for later.
+        // They may be asked for later.
         let mut entry = f.entry.clone();
+        entry.request(EntryValue::PrivateSegmentBuffer, None);
         entry.request(EntryValue::ScratchWaveOffset, None);
+        if !entry.layout.builds_scratch {
+            entry.request(EntryValue::FlatScratchInit, None);
+        }
         let Some(first) = entry.scratch_resource().sgpr_index() else { return };
-        let limit = self.target.processor.numbered_sgprs().min(128) as usize;
-        let places = (usize::from(first)..limit.saturating_sub(3)).step_by(4);
+        let first = usize::from(first);
         let free = |&at: &usize| !named[at..at + 4].contains(&true);
-        match places.into_iter().find(free) {
-            Some(at) if at != usize::from(first) => {
-                self.mf.entry.layout.resource = Some(PReg::sgpr(at as u16));
+        if free(&first) {
+            return;
+        }
+        let values = entry.registers();
+        let ends = values.iter().filter_map(|(value, at, _)| Some(at.sgpr_index()? + value.dwords() as u16));
+        let behind = if f.entry.layout.builds_scratch { first } else { usize::from(ends.max().unwrap_or(0)) };
+        let limit = self.target.processor.numbered_sgprs().min(128) as usize;
+        let mut places = (behind.next_multiple_of(4)..limit.saturating_sub(3)).step_by(4);
+        if let Some(at) = places.find(free) {
+            let place = PReg::sgpr(at as u16);
+            if !self.mf.entry.layout.builds_scratch {
+                self.leave_given_resource(place);
             }
-            _ => {}
+            self.mf.entry.layout.resource = Some(place);
+        }
+    }
+
+    /// Takes the scratch resource from `place` instead of where the kernel is given it. Functions that are called find it where they
+    /// always do.
+    fn leave_given_resource(&mut self, place: PReg) {
+        let moved = Operand::preg(place, 4);
+        let given = Operand::preg(SCRATCH_RESOURCE, 4);
+        for &block in &self.mf.layout {
+            let data = &mut self.mf.blocks[block];
+            for inst in data.insts.iter_mut().filter(|inst| inst.op != INLINE_ASM) {
+                inst.operands
+                    .iter_mut()
+                    .filter(|operand| **operand == given)
+                    .for_each(|operand| *operand = moved);
+            }
+            let calls = data.insts.iter().filter(|inst| inst.op == CALL).count();
+            if calls > 0 {
+                let old = std::mem::take(&mut data.insts);
+                data.insts = Vec::with_capacity(old.len() + calls);
+                for inst in old {
+                    if inst.op == CALL {
+                        data.insts.push(Inst::new(COPY, [given, moved]));
+                    }
+                    data.insts.push(inst);
+                }
+                // Calls are never in a tail.
+                data.tail_start += calls as u32;
+            }
         }
     }
 

@@ -276,7 +276,7 @@ pub struct EntryLayout {
     pub wave_offset: Option<PReg>,
     /// The prolog builds the scratch resource, in registers behind all others.
     pub builds_scratch: bool,
-    /// Where it builds it instead.
+    /// Where it builds it instead, or copies it to from where it is given.
     pub resource: Option<PReg>,
 }
 
@@ -328,6 +328,7 @@ impl EntryState {
         let layout = self.layout;
         let mut next_sgpr = layout.arguments_end;
         let mut out = Vec::with_capacity(self.values.len());
+        let mut moved = None;
         for (&value, &reg) in &self.values {
             let first = match value {
                 EntryValue::PrivateSegmentBuffer if layout.builds_scratch => continue,
@@ -342,7 +343,13 @@ impl EntryState {
                 _ => {
                     let first = PReg::sgpr(next_sgpr);
                     next_sgpr += u16::from(value.dwords());
-                    first
+                    match layout.resource {
+                        Some(place) if value == EntryValue::PrivateSegmentBuffer => {
+                            moved = Some((value, place, reg));
+                            continue;
+                        }
+                        _ => first,
+                    }
                 }
             };
             out.push((value, first, reg));
@@ -352,6 +359,7 @@ impl EntryState {
         {
             out.push((EntryValue::PrivateSegmentBuffer, Self::built_resource(layout, next_sgpr), reg));
         }
+        out.extend(moved);
         out
     }
 
@@ -361,10 +369,10 @@ impl EntryState {
         layout.resource.unwrap_or(PReg::sgpr(next_sgpr.max(merged).next_multiple_of(4)))
     }
 
-    /// Where the scratch resource is from the start, or once the prolog has built it.
+    /// Where the scratch resource is from the start, or once the prolog has built or copied it.
     pub fn scratch_resource(&self) -> PReg {
         if !self.layout.builds_scratch {
-            return crate::abi::call::SCRATCH_RESOURCE;
+            return self.layout.resource.unwrap_or(crate::abi::call::SCRATCH_RESOURCE);
         }
         let with_number = |value: &EntryValue| {
             !matches!(
