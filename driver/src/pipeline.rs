@@ -46,6 +46,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("induction", Legal, Function(|f, _| { opt::induction::reduce(f); Ok(()) })).from_level(2),
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
+    Pass::optimisation("pack-halves", Legal, Function(|f, cx| { opt::pack_halves::pack_halves(f, cx.target); Ok(()) })),
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
@@ -98,6 +99,8 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("no-clobber", "induction", "a running pointer does not show the argument that it starts from"),
     ("licm", "induction", "bases and steps are outside of the loop"),
     ("no-clobber", "merge-memory", "accesses that are merged promise the same"),
+    ("merge-memory", "pack-halves", "what is merged is a dword, whose halves pair"),
+    ("pack-halves", "dce-merged", "what is packed is dead where it was"),
     ("merge-memory", "dce-merged", "addresses of merged accesses are dead"),
     ("fix-irreducible", "waterfall", "loops made here have one entry"),
     ("memory-model", "schedule", "order keeps to the waits that the model asks for"),

@@ -28,6 +28,7 @@ mod memory;
 pub mod merge_memory;
 pub mod narrow;
 pub mod no_clobber;
+pub mod pack_halves;
 mod params;
 pub mod printf;
 pub mod promote;

@@ -266,6 +266,88 @@ fn shapes() -> Table {
     t
 }
 
+/// One of `values` as an operand called `name`: as it is, or with its halves moved about, another sign, another half.
+fn pair_operand(
+    rng: &mut fastrand::Rng,
+    values: &[String],
+    body: &mut String,
+    name: String,
+    float: bool,
+) -> String {
+    let value = &values[rng.usize(0..values.len())];
+    let other = &values[rng.usize(0..values.len())];
+    let (vector, constant) = if float { ("<2 x half>", "half 0.5") } else { ("<2 x i16>", "i16 3") };
+    let lane = rng.u32(0..2);
+    let definition = match rng.u32(0..9) {
+        0 => format!("shufflevector {vector} {value}, {vector} poison, <2 x i32> <i32 1, i32 0>"),
+        1 => format!("shufflevector {vector} {value}, {vector} poison, <2 x i32> <i32 {lane}, i32 {lane}>"),
+        2 | 3 => {
+            let from = rng.u32(0..4);
+            format!("shufflevector {vector} {value}, {vector} {other}, <2 x i32> <i32 {lane}, i32 {from}>")
+        }
+        4 => format!("insertelement {vector} {value}, {constant}, i32 {lane}"),
+        5 | 6 if float => format!("fneg {vector} {value}"),
+        _ => return value.clone(),
+    };
+    let _ = writeln!(body, "  {name} = {definition}");
+    name
+}
+
+/// Random trees of operations on pairs of 16 bits, with signs, halves moved about, single halves and constants among the operands.
+/// Floating-point values stay small, so that no choice between NaNs decides.
+fn pairs() -> Table {
+    let mut t = Table::default();
+    let mut rng = fastrand::Rng::with_seed(16);
+    for round in 0..200 {
+        let float = round % 2 == 0;
+        let vector = if float { "<2 x half>" } else { "<2 x i16>" };
+        let mut body = String::new();
+        let mut values: Vec<String> = ["%a", "%b"].map(str::to_owned).to_vec();
+        if float {
+            for (n, value) in values.iter_mut().enumerate() {
+                let _ = writeln!(body, "  %t{n} = and <2 x i16> {value}, splat (i16 7)");
+                let _ = writeln!(body, "  %u{n} = sub <2 x i16> %t{n}, splat (i16 3)");
+                let _ = writeln!(body, "  %f{n} = sitofp <2 x i16> %u{n} to <2 x half>");
+                let _ = writeln!(body, "  %x{n} = fmul <2 x half> %f{n}, splat (half 0.25)");
+                *value = format!("%x{n}");
+            }
+        }
+        let operations: &[&str] = match (float, rng.bool()) {
+            (true, true) => &["fadd", "fmul", "fsub", "fma", "minnum", "maxnum"],
+            (true, false) => &["fadd contract", "fmul contract", "fsub contract"],
+            (false, _) => &["add", "sub", "mul", "xor", "smin", "umax", "shl", "lshr", "ashr"],
+        };
+        // Few that may be contracted, whose results are exact either way.
+        let most = if operations[0].ends_with("contract") { 3 } else { 5 };
+        for n in 0..rng.usize(1..=most) {
+            let [x, mut y, z] = [0, 1, 2]
+                .map(|place| pair_operand(&mut rng, &values, &mut body, format!("%o{n}.{place}"), float));
+            let operation = operations[rng.usize(0..operations.len())];
+            if matches!(operation, "shl" | "lshr" | "ashr") {
+                let _ = writeln!(body, "  %s{n} = and {vector} {y}, splat (i16 15)");
+                y = format!("%s{n}");
+            }
+            let (kind, operands) =
+                (vector, [(vector, x.as_str()), (vector, y.as_str()), (vector, z.as_str())]);
+            let suffix = if float { "v2f16" } else { "v2i16" };
+            let definition = match operation {
+                "fma" => t.call(kind, &format!("fma.{suffix}"), &operands),
+                "minnum" | "maxnum" | "smin" | "umax" => {
+                    t.call(kind, &format!("{operation}.{suffix}"), &operands[..2])
+                }
+                _ => format!("{operation} {vector} {x}, {y}"),
+            };
+            let _ = writeln!(body, "  %v{n} = {definition}");
+            values.push(format!("%v{n}"));
+        }
+        let last = values.last().cloned().unwrap_or_default();
+        let _ = write!(body, "  %r = bitcast {vector} {last} to <2 x i16>");
+        let loaded = "<2 x i16>";
+        t.value([loaded, loaded, loaded], &body);
+    }
+    t
+}
+
 /// Random dwords, corner values among them.
 fn input() -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(11);
@@ -341,6 +423,11 @@ fn vector_intrinsics_agree_with_llc() {
 #[test]
 fn odd_shapes_agree_with_llc() {
     agree(&shapes(), "gfx803");
+}
+
+#[test]
+fn pairs_agree_with_llc() {
+    agree(&pairs(), "gfx900");
 }
 
 /// Programs over odd widths, vectors and aggregates give what was computed beside them.

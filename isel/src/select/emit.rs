@@ -88,8 +88,9 @@ impl<'a> Selector<'a> {
 
     /// Appends a vector instruction without modifiers; sources are made to fit.
     pub(super) fn vop(&mut self, op: Opcode, operands: &[Operand]) {
-        let mods = Modifiers::default();
-        self.vop_mods(op, operands, mods);
+        // Packed operations read the upper halves for the upper half of the result.
+        let op_sel_hi = if op.info().format == Format::Vop3p { 7 } else { 0 };
+        self.vop_mods(op, operands, Modifiers { op_sel_hi, ..Modifiers::default() });
     }
 
     /// Appends a vector instruction with modifiers; sources are made to fit. Bits of `mods.abs` and `mods.neg` count
@@ -99,9 +100,6 @@ impl<'a> Selector<'a> {
         let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
         let first = usize::from(op.facts().def_count);
         let packed = info.format == Format::Vop3p;
-        if packed && mods.op_sel_hi == 0 {
-            mods.op_sel_hi = 7;
-        }
         let has_short = info.format.has_short_encoding() && info.code(self.target.generation()).is_some();
         let plain = mods.abs == 0
             && mods.neg == 0

@@ -17,8 +17,7 @@ impl<'a> Selector<'a> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(data.ty)?;
         if matches!(data.ty, Type::Vector(..)) {
-            let [a, b] = [self.src(args[0]), self.src(args[1])];
-            self.vop(if max { V_PK_MAX_F16 } else { V_PK_MIN_F16 }, &[dst, a, b]);
+            self.packed_op(if max { V_PK_MAX_F16 } else { V_PK_MIN_F16 }, dst, args);
             return Ok(());
         }
         if !max && self.bounded(data, dst, args, float)? {

@@ -109,7 +109,8 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let float = self.float_of(data.ty)?;
         if matches!(data.ty, Type::Vector(..)) {
-            return self.packed_float(dst, op, args);
+            self.packed_float(data, dst, op, args);
+            return Ok(());
         }
         if op != BinaryOp::FMul && self.fuse(data, dst, op, args, float)? {
             return Ok(());
@@ -271,8 +272,7 @@ impl<'a> Selector<'a> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(data.ty)?;
         if matches!(data.ty, Type::Vector(..)) {
-            let [a, b, c] = [self.src(args[0]), self.src(args[1]), self.src(args[2])];
-            self.vop(V_PK_FMA_F16, &[dst, a, b, c]);
+            self.packed_op(V_PK_FMA_F16, dst, args);
             return Ok(());
         }
         let [a, b, c] = [self.float_src(args[0]), self.float_src(args[1]), self.float_src(args[2])];
@@ -285,30 +285,13 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn packed_float(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<()> {
-        let [a, b] = [self.src(args[0]), self.src(args[1])];
-        let mut mods = Modifiers::default();
-        let opcode = match op {
-            BinaryOp::FMul => V_PK_MUL_F16,
-            BinaryOp::FAdd => V_PK_ADD_F16,
-            _ => {
-                mods.neg = 2;
-                mods.neg_hi = 2;
-                V_PK_ADD_F16
-            }
-        };
-        self.vop_mods(opcode, &[dst, a, b], mods);
-        Ok(())
-    }
-
     /// `canonicalize`: `max x, x` keeps every value; where denormals are flushed a multiplication flushes too, `max`
     /// not everywhere, hence the multiplication elsewhere.
     pub(super) fn lower_canonicalize(&mut self, data: &InstData, arg: Value) -> Result<()> {
         let (_, dst) = self.result(data)?;
         let float = self.float_of(data.ty)?;
         if matches!(data.ty, Type::Vector(..)) {
-            let a = self.src(arg);
-            self.vop(V_PK_MAX_F16, &[dst, a, a]);
+            self.packed_op(V_PK_MAX_F16, dst, &[arg, arg]);
             return Ok(());
         }
         let a = self.float_src(arg);

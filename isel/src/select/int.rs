@@ -88,12 +88,12 @@ impl<'a> Selector<'a> {
     }
 
     fn packed_16(&mut self, dst: Operand, ops: &IntOps, op: BinaryOp, args: [Value; 2]) {
-        let [a, b] = [self.src(args[0]), self.src(args[1])];
-        let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
+        let args = if ops.reversed { [args[1], args[0]] } else { args };
         if is_logic(op) {
+            let [a, b] = args.map(|arg| self.src(arg));
             self.vop(ops.vector, &[dst, a, b]);
         } else {
-            self.vop(ops.packed, &[dst, a, b]);
+            self.packed_op(ops.packed, dst, &args);
         }
     }
 

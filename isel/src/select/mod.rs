@@ -47,6 +47,7 @@ mod intrinsic;
 mod lane_intrinsics;
 mod memory;
 mod numeric;
+mod packed;
 mod prepare;
 mod registers;
 mod shader;

@@ -72,11 +72,11 @@ impl<'a> Selector<'a> {
             self.vop(op, &[dst, a, b, c]);
             return Ok(());
         }
-        let op = match (Self::is_packed(data.ty), data.ty.bits()) {
-            (true, _) => row[3],
-            (_, Some(16)) => row[2],
-            _ => row[1],
-        };
+        if Self::is_packed(data.ty) {
+            self.packed_op(row[3], dst, args);
+            return Ok(());
+        }
+        let op = if data.ty.bits() == Some(16) { row[2] } else { row[1] };
         let [a, b] = [self.src(args[0]), self.src(args[1])];
         self.vop(op, &[dst, a, b]);
         Ok(())

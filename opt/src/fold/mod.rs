@@ -75,7 +75,7 @@ pub fn eval_binary(op: BinaryOp, a: u64, c: u64, bits: u32) -> Option<u64> {
     Some(mask64(value, bits))
 }
 
-fn is_commutative(op: BinaryOp) -> bool {
+pub(super) fn is_commutative(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Add | Mul | And | Or | Xor | FAdd | FMul)
 }

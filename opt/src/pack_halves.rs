@@ -1,0 +1,433 @@
+//! Pairs of equal operations on 16 bits whose results share a dword become one packed operation (VOP3P).
+//!
+//! Legalisation takes vectors of 16-bit elements apart: what comes together again in a dword,
+//! `or (zext lo), (shl (zext hi), 16)`, is where this pass starts. From there it walks up pair by pair as long as both
+//! members do the same in the block of the dword, down to pairs that are a dword already (the halves of one value, constants), or have to be
+//! put together for the purpose. A tree is packed where that saves instructions.
+//!
+//! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree.
+
+use cranelift_entity::SecondaryMap;
+use mir::analysis::Uniformity;
+use mir::ir::legal::{PACKED, PACKED_INTRINSICS};
+use mir::ir::*;
+use mir::target::{Features, Target};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Packs what can be packed in `func`, which is legal IR and stays so.
+pub fn pack_halves(func: &mut Function, machine: &Target) {
+    if !machine.has(Features::PACKED_16BIT) {
+        return;
+    }
+    let mut roots =
+        func.layout.iter().flat_map(|&block| &func.blocks[block].insts).filter_map(|&i| root(func, i));
+    let Some(first) = roots.next() else { return };
+    // Floating point is the vector unit's in any case.
+    let has_integers = std::iter::once(first).chain(roots).any(|pair| func.ty(pair[0]).is_int(16));
+    let uniformity = has_integers.then(|| Uniformity::compute(func, machine));
+    let mut pass = Packer { uses: uses(func), uniformity, rejected: FxHashSet::default() };
+    for i in 0..func.layout.len() {
+        pass.block(func, func.layout[i]);
+    }
+}
+
+/// How often each value is used, where conversions between `half` and `i16` do not count but what uses them.
+fn uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+    for &inst in func.layout.iter().flat_map(|&block| &func.blocks[block].insts) {
+        if is_same_bits(func, inst) {
+            continue;
+        }
+        func.insts[inst].kind.for_each_value(|v| uses[strip(func, v)] += 1);
+    }
+    uses
+}
+
+/// Whether the instruction converts between the two types of 16 bits.
+fn is_same_bits(func: &Function, inst: Inst) -> bool {
+    matches!(func.insts[inst].kind, InstKind::Cast { op: CastOp::BitCast, arg } if is_half(func.ty(arg)))
+        && is_half(func.insts[inst].ty)
+}
+
+fn is_half(ty: Type) -> bool {
+    matches!(ty, Type::Scalar(Scalar::Int(16) | Scalar::Float(Float::Half)))
+}
+
+/// The value whose bits `value` has.
+fn strip(func: &Function, mut value: Value) -> Value {
+    while let Some(inst) = func.def_inst(value)
+        && is_same_bits(func, inst)
+        && let InstKind::Cast { arg, .. } = func.insts[inst].kind
+    {
+        value = arg;
+    }
+    value
+}
+
+/// The two halves that an instruction puts into a dword.
+fn root(func: &Function, inst: Inst) -> Option<[Value; 2]> {
+    let data = &func.insts[inst];
+    let InstKind::Binary { op: BinaryOp::Or, args } = data.kind else { return None };
+    if data.ty != Type::I32 {
+        return None;
+    }
+    let kind = |v| func.def_inst(v).map(|i| &func.insts[i].kind);
+    let extended = |v: Value| match kind(v)? {
+        &InstKind::Cast { op: CastOp::ZExt, arg } if func.ty(arg).is_int(16) => Some(strip(func, arg)),
+        _ => None,
+    };
+    let shifted = |v: Value| match kind(v)? {
+        &InstKind::Binary { op: BinaryOp::Shl, args: [x, n] } if func.as_int(n) == Some(16) => extended(x),
+        _ => None,
+    };
+    let of = |lo: Value, hi: Value| Some([extended(lo)?, shifted(hi)?]);
+    of(args[0], args[1]).or_else(|| of(args[1], args[0]))
+}
+
+/// The dword of which a value of 16 bits is a half, and whether the upper one.
+fn half_of(func: &Function, value: Value) -> Option<(Value, bool)> {
+    let kind = |v| func.def_inst(v).map(|i| &func.insts[i].kind);
+    let Some(&InstKind::Cast { op: CastOp::Trunc, arg }) = kind(value) else { return None };
+    if func.ty(arg) != Type::I32 {
+        return None;
+    }
+    match kind(arg) {
+        Some(&InstKind::Binary { op: BinaryOp::LShr | BinaryOp::AShr, args: [x, n] })
+            if func.as_int(n) == Some(16) =>
+        {
+            Some((x, true))
+        }
+        Some(&InstKind::Binary { op: BinaryOp::And, args: [x, mask] })
+            if func.as_int(mask).is_some_and(|m| m & 0xffff == 0xffff) =>
+        {
+            Some((x, false))
+        }
+        _ => Some((arg, false)),
+    }
+}
+
+/// The dword whose halves a pair has the other way round.
+fn swapped(func: &Function, pair: Pair) -> Option<Value> {
+    match pair.map(|v| half_of(func, v)) {
+        [Some((a, true)), Some((b, false))] if a == b => Some(a),
+        _ => None,
+    }
+}
+
+/// Two values of 16 bits, the lower half first.
+type Pair = [Value; 2];
+
+/// What becomes of a pair.
+enum Node {
+    /// It is this dword.
+    Dword(Value),
+    /// A constant with these bits.
+    Constant(u32),
+    /// One operation on pairs.
+    Packed(InstKind, Vec<Pair>),
+    /// The halves are put together.
+    Built,
+}
+
+struct Packer {
+    uses: SecondaryMap<Value, u32>,
+    /// Of the values that were there when the pass began, if integers may be packed.
+    uniformity: Option<Uniformity>,
+    /// Pairs of trees that do not pay.
+    rejected: FxHashSet<Pair>,
+}
+
+impl Packer {
+    fn block(&mut self, func: &mut Function, block: Block) {
+        let insts = std::mem::take(&mut func.blocks[block].insts);
+        let inside: FxHashSet<Inst> = insts.iter().copied().collect();
+        let mut out = Vec::with_capacity(insts.len());
+        let mut packed: FxHashMap<Pair, Value> = FxHashMap::default();
+        for inst in insts {
+            if let Some(pair) = root(func, inst)
+                && let Some(whole) = self.pack(func, pair, &inside, inst, &mut packed, &mut out)
+            {
+                // The same result under the same number: what used it does so further on.
+                func.insts[inst].kind = InstKind::Cast { op: CastOp::BitCast, arg: whole };
+                func.insts[inst].flags = InstFlags::empty();
+            }
+            out.push(inst);
+        }
+        func.blocks[block].insts = out;
+    }
+
+    /// The packed value of a root's pair, made in front of `at`, if packing pays.
+    fn pack(
+        &mut self,
+        func: &mut Function,
+        pair: Pair,
+        inside: &FxHashSet<Inst>,
+        at: Inst,
+        packed: &mut FxHashMap<Pair, Value>,
+        out: &mut Vec<Inst>,
+    ) -> Option<Value> {
+        if let Some(&known) = packed.get(&pair) {
+            return Some(known);
+        }
+        if self.rejected.contains(&pair) {
+            return None;
+        }
+        // Users before what they use.
+        let mut order: Vec<(Pair, Node)> = Vec::new();
+        let mut seen: FxHashSet<Pair> = FxHashSet::default();
+        let mut work = vec![pair];
+        while let Some(next) = work.pop() {
+            if packed.contains_key(&next) || !seen.insert(next) {
+                continue;
+            }
+            let node = self.node(func, next, inside);
+            if let Node::Packed(_, operands) = &node {
+                work.extend(operands.iter().rev());
+            }
+            order.push((next, node));
+        }
+        if !matches!(order.first(), Some((_, Node::Packed(..)))) {
+            return None;
+        }
+        let order = users_first(order, pair);
+        if self.gain(func, &order) <= 0 {
+            self.rejected.extend(order.iter().map(|(pair, _)| *pair));
+            return None;
+        }
+        for (pair, node) in order.into_iter().rev() {
+            let ty = Type::Vector(func.ty(pair[0]).scalar()?, 2);
+            let value = match node {
+                Node::Dword(dword) => {
+                    make(func, at, InstKind::Cast { op: CastOp::BitCast, arg: dword }, ty, out)?
+                }
+                Node::Constant(bits) => {
+                    let arg = func.int(Type::I32, bits.into());
+                    make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)?
+                }
+                Node::Packed(mut kind, operands) => {
+                    let mut at_operand = 0;
+                    let mut values = Vec::with_capacity(operands.len());
+                    for operand in &operands {
+                        let value = *packed.get(operand)?;
+                        let same = func.ty(value) == ty;
+                        let cast = InstKind::Cast { op: CastOp::BitCast, arg: value };
+                        values.push(if same { value } else { make(func, at, cast, ty, out)? });
+                    }
+                    kind.for_each_value_mut(|v| {
+                        *v = values[at_operand];
+                        at_operand += 1;
+                    });
+                    let flags =
+                        pair.map(|v| func.def_inst(v).map_or(InstFlags::empty(), |i| func.insts[i].flags));
+                    let value = make(func, at, kind, ty, out)?;
+                    if let Some(inst) = func.def_inst(value) {
+                        func.insts[inst].flags = flags[0] & flags[1];
+                    }
+                    value
+                }
+                Node::Built => self.build(func, pair, ty, at, out)?,
+            };
+            packed.insert(pair, value);
+        }
+        packed.get(&pair).copied()
+    }
+
+    fn node(&self, func: &Function, pair: Pair, inside: &FxHashSet<Inst>) -> Node {
+        let [lo, hi] = pair;
+        if let (Some((a, false)), Some((b, true))) = (half_of(func, lo), half_of(func, hi))
+            && a == b
+        {
+            return Node::Dword(a);
+        }
+        if let (Some(lo), Some(hi)) = (bits(func, lo), bits(func, hi)) {
+            return Node::Constant(lo | hi << 16);
+        }
+        let (Some(i), Some(k)) = (func.def_inst(lo), func.def_inst(hi)) else { return Node::Built };
+        if self.rejected.contains(&pair) || !inside.contains(&i) || !inside.contains(&k) {
+            return Node::Built;
+        }
+        let (a, b) = (&func.insts[i], &func.insts[k]);
+        if a.ty != b.ty || (a.flags | b.flags).contains(InstFlags::STRICT) || !self.is_packable(lo, a) {
+            return Node::Built;
+        }
+        let [x, y] = [operands(func, &a.kind), operands(func, &b.kind)];
+        let alike = match (&a.kind, &b.kind) {
+            (InstKind::Unary { op: a, .. }, InstKind::Unary { op: b, .. }) => a == b,
+            (InstKind::Binary { op: a, .. }, InstKind::Binary { op: b, .. }) => a == b,
+            (InstKind::Intrinsic { intrinsic: a, .. }, InstKind::Intrinsic { intrinsic: b, .. }) => a == b,
+            _ => false,
+        };
+        if !alike || x.len() != y.len() {
+            return Node::Built;
+        }
+        let mut pairs: Vec<Pair> = x.iter().zip(&y).map(|(&x, &y)| [x, y]).collect();
+        // The members of the upper half may stand the other way round.
+        let commutes = match &a.kind {
+            InstKind::Binary { op, .. } => super::fold::is_commutative(*op),
+            // The first two operands of those with several.
+            InstKind::Intrinsic { .. } => true,
+            _ => false,
+        };
+        if commutes && y.len() >= 2 {
+            let fit = |x: Value, y: Value| fits(func, x, y);
+            let [straight, crossed] = [fit(x[0], y[0]) + fit(x[1], y[1]), fit(x[0], y[1]) + fit(x[1], y[0])];
+            if crossed > straight {
+                pairs[0][1] = y[1];
+                pairs[1][1] = y[0];
+            }
+        }
+        Node::Packed(a.kind.clone(), pairs)
+    }
+
+    /// Whether there is a packed form of what makes `value`, and the vector unit would do it anyway.
+    fn is_packable(&self, value: Value, data: &InstData) -> bool {
+        let listed = match &data.kind {
+            InstKind::Unary { op: UnaryOp::FNeg, .. } => true,
+            InstKind::Binary { op, .. } => PACKED.contains(op),
+            InstKind::Intrinsic { intrinsic, .. } => PACKED_INTRINSICS.contains(intrinsic),
+            _ => false,
+        };
+        listed
+            && match data.ty {
+                Type::Scalar(Scalar::Float(Float::Half)) => true,
+                Type::Scalar(Scalar::Int(16)) => {
+                    self.uniformity.as_ref().is_some_and(|uniformity| uniformity.is_divergent(value))
+                }
+                _ => false,
+            }
+    }
+
+    /// Instructions that packing saves.
+    fn gain(&self, func: &Function, order: &[(Pair, Node)]) -> i64 {
+        let mut left: FxHashMap<Value, u32> = FxHashMap::default();
+        // The dword itself is what reads the first pair.
+        let first = order[0].0;
+        let read = |left: &mut FxHashMap<Value, u32>, value: Value| {
+            let left = left.entry(value).or_insert(self.uses[value]);
+            *left = left.saturating_sub(1);
+        };
+        first.iter().for_each(|&v| read(&mut left, v));
+        let mut gain = 2;
+        for (pair, node) in order {
+            let is_dead = |value: Value| left.get(&value).copied().unwrap_or(self.uses[value]) == 0;
+            match node {
+                Node::Packed(kind, operands) => {
+                    let dead = pair.map(is_dead);
+                    gain += i64::from(dead[0]) + i64::from(dead[1]) - 1;
+                    // A sign is free with the operations that read it, packed or not.
+                    if matches!(kind, InstKind::Unary { .. }) {
+                        gain -= 1;
+                    }
+                    for operand in operands {
+                        for (&member, _) in operand.iter().zip(dead).filter(|(_, dead)| *dead) {
+                            read(&mut left, member);
+                        }
+                    }
+                }
+                // The upper half need not be shifted down.
+                Node::Dword(_) => {
+                    gain += i64::from(is_dead(pair[1]));
+                }
+                Node::Constant(_) => {}
+                // Operands may take either half of a register for each of theirs.
+                Node::Built if pair[0] == pair[1] || swapped(func, *pair).is_some() => {}
+                Node::Built => gain -= 2,
+            }
+        }
+        gain
+    }
+
+    /// The dword of two halves.
+    fn build(
+        &self,
+        func: &mut Function,
+        pair: Pair,
+        ty: Type,
+        at: Inst,
+        out: &mut Vec<Inst>,
+    ) -> Option<Value> {
+        if let Some(dword) = swapped(func, pair) {
+            let amount = func.int(Type::I32, 16);
+            let args = [dword, dword, amount].into_iter().collect();
+            let rotate = InstKind::Intrinsic { intrinsic: Intrinsic::Fshr, args };
+            let arg = make(func, at, rotate, Type::I32, out)?;
+            return make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out);
+        }
+        let mut word = |func: &mut Function, value: Value| {
+            let mut value = value;
+            if !func.ty(value).is_int(16) {
+                let kind = InstKind::Cast { op: CastOp::BitCast, arg: value };
+                value = make(func, at, kind, Type::I16, out)?;
+            }
+            make(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
+        };
+        let lo = word(func, pair[0])?;
+        let hi = if pair[0] == pair[1] { lo } else { word(func, pair[1])? };
+        let sixteen = func.int(Type::I32, 16);
+        let hi = make(func, at, InstKind::Binary { op: BinaryOp::Shl, args: [hi, sixteen] }, Type::I32, out)?;
+        let arg = make(func, at, InstKind::Binary { op: BinaryOp::Or, args: [lo, hi] }, Type::I32, out)?;
+        make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)
+    }
+}
+
+/// The nodes in an order in which each stands behind all that use it.
+fn users_first(nodes: Vec<(Pair, Node)>, root: Pair) -> Vec<(Pair, Node)> {
+    let mut by_pair: FxHashMap<Pair, Node> = nodes.into_iter().collect();
+    let mut order = Vec::with_capacity(by_pair.len());
+    let mut seen: FxHashSet<Pair> = FxHashSet::default();
+    // A pair, and how many of its operands have been gone into.
+    let mut stack: Vec<(Pair, usize)> = vec![(root, 0)];
+    seen.insert(root);
+    while let Some((pair, next)) = stack.pop() {
+        let operand = match by_pair.get(&pair) {
+            Some(Node::Packed(_, operands)) => operands.get(next).copied(),
+            _ => None,
+        };
+        match operand {
+            Some(operand) => {
+                stack.push((pair, next + 1));
+                if seen.insert(operand) {
+                    stack.push((operand, 0));
+                }
+            }
+            None => order.push(pair),
+        }
+    }
+    order.reverse();
+    order.into_iter().filter_map(|pair| Some((pair, by_pair.remove(&pair)?))).collect()
+}
+
+/// How well two values pack: both halves of a dword in order, or the same operation.
+fn fits(func: &Function, x: Value, y: Value) -> u32 {
+    match (half_of(func, x), half_of(func, y)) {
+        (Some((a, false)), Some((b, true))) if a == b => 3,
+        (Some((a, _)), Some((b, _))) if a == b => 2,
+        (None, None) => {
+            let kind = |v| func.def_inst(v).map(|i| std::mem::discriminant(&func.insts[i].kind));
+            u32::from(kind(x) == kind(y))
+        }
+        _ => 0,
+    }
+}
+
+fn operands(func: &Function, kind: &InstKind) -> Vec<Value> {
+    let mut out = Vec::new();
+    kind.for_each_value(|v| out.push(strip(func, v)));
+    out
+}
+
+/// The bits of a constant of 16 bits.
+fn bits(func: &Function, value: Value) -> Option<u32> {
+    match func.as_const(value)? {
+        Const::Int(bits) | Const::Float(bits) => Some((*bits & 0xffff) as u32),
+        Const::Zero | Const::Undef | Const::Poison => Some(0),
+        _ => None,
+    }
+}
+
+fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Option<Value> {
+    let inst = func.make_inst(kind, ty, InstFlags::empty());
+    func.locs[inst] = func.locs[like];
+    out.push(inst);
+    func.insts[inst].result
+}
