@@ -49,6 +49,7 @@ mod memory;
 mod numeric;
 mod prepare;
 mod registers;
+mod scratch;
 mod shader;
 #[cfg(test)]
 mod tests;
@@ -63,7 +64,7 @@ use mir::analysis::Uniformity;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
-use mir::target::Target;
+use mir::target::{ScratchAccess, Target};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -173,6 +174,7 @@ pub fn select(
         contract_all: options.contract_all,
         mf: machine::Function {
             wave: target.wave(),
+            scratch: target.scratch_access(),
             ..machine::Function::new(f.name.clone(), f.call_conv, func)
         },
         blocks: SecondaryMap::new(),
@@ -204,6 +206,13 @@ impl<'a> Selector<'a> {
     fn run(&mut self) -> Result<()> {
         self.has_calls = self.calls();
         self.mf.dynamic_stack = self.grows_stack();
+        if !self.f.call_conv.is_callable()
+            && !self.has_calls
+            && !mir::abi::shader::has_flat_scratch(self.f.call_conv, self.target)
+        {
+            // Nobody hands over what FLAT_SCRATCH starts with.
+            self.mf.scratch = ScratchAccess::Buffer;
+        }
         if self.f.call_conv.is_callable() {
             use mir::abi::call::{FRAME_POINTER, STACK_POINTER};
             self.mf.frame_base =
@@ -244,9 +253,15 @@ impl<'a> Selector<'a> {
         if self.mf.call_conv.is_callable() {
             return Ok(());
         }
+        let by_resource = self.mf.scratch == ScratchAccess::Buffer;
+        self.mf.uses_flat_scratch |= end > 0 && !by_resource;
         self.request_flat_scratch()?;
         let entry = &mut self.mf.entry;
-        if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
+        if !by_resource {
+            if self.mf.uses_flat_scratch {
+                entry.request(EntryValue::ScratchWaveOffset, None);
+            }
+        } else if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
             entry.request(EntryValue::PrivateSegmentBuffer, None);
             entry.request(EntryValue::ScratchWaveOffset, None);
         }

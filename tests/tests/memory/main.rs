@@ -10,6 +10,7 @@ mod atomics;
 mod blocks;
 mod casts;
 mod globals;
+mod scratch;
 
 use gcnc_tests::toolchain;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
