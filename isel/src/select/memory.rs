@@ -119,6 +119,17 @@ const PAIR_CANDIDATES: usize = 8;
 
 impl<'a> Selector<'a> {
     pub(super) fn lower_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
+        if let Some(value) = data.result.filter(|&value| self.is_half_wanted(value)) {
+            if !self.lower_half_load(value, ptr, mem)? {
+                self.lower_whole_load(data, ptr, mem)?;
+                self.join_half(value)?;
+            }
+            return Ok(());
+        }
+        self.lower_whole_load(data, ptr, mem)
+    }
+
+    fn lower_whole_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let bytes = self.access_bytes(data.ty)?;
         if let Some(&first) = self.paired_with.get(&value) {
@@ -177,7 +188,7 @@ impl<'a> Selector<'a> {
         Some(inst)
     }
 
-    fn set_offset(&mut self, mem: MemAccess, bytes: u32, offset: i64) {
+    pub(super) fn set_offset(&mut self, mem: MemAccess, bytes: u32, offset: i64) {
         if let Some(inst) = self.touch(mem, bytes) {
             inst.mods.offset = offset as i32;
         }

@@ -40,6 +40,7 @@ mod emit;
 mod extremes;
 mod float;
 mod function;
+mod halves;
 mod inline_asm;
 mod int;
 mod int64;
@@ -129,6 +130,10 @@ struct Selector<'a> {
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.
     paired_with: FxHashMap<Value, Value>,
+    /// Loads into one half of a register.
+    half_loads: FxHashMap<Value, halves::HalfLoad>,
+    /// Dwords of values that the load given completes.
+    half_results: FxHashMap<(Value, u8), Value>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
     /// Members of the results of inline assembly that somebody asked for.
@@ -187,6 +192,8 @@ pub fn select(
         biased: FxHashMap::default(),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
+        half_loads: FxHashMap::default(),
+        half_results: FxHashMap::default(),
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
@@ -274,7 +281,7 @@ impl<'a> Selector<'a> {
         for &inst in f.blocks[block].insts.iter().rev() {
             let data = &f.insts[inst];
             let wanted = match data.result {
-                Some(result) => self.values[result].reg.is_some(),
+                Some(result) => self.values[result].reg.is_some() || self.is_half_wanted(result),
                 None => false,
             };
             if !wanted && !data.has_side_effects() {

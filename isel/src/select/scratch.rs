@@ -163,6 +163,19 @@ impl<'a> Selector<'a> {
         self.pieces(bytes, if wide { 16 } else { 4 })
     }
 
+    /// A load into one half of a register: `[whole, other half]`.
+    pub(super) fn scratch_half_load(
+        &mut self,
+        forms: Forms,
+        [out, rest]: [Operand; 2],
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u32,
+    ) {
+        let place = self.scratch_place(ptr, bytes);
+        self.scratch_access(forms, out, place, mem, bytes, Some(rest));
+    }
+
     pub(super) fn scratch_load(
         &mut self,
         dst: Operand,

@@ -484,6 +484,16 @@ impl Target {
         self.features.contains(features)
     }
 
+    /// Whether loads into one half of a register leave the other as it is, on all that the code may run on. Where SRAM ECC is on they do
+    /// not; names that stand for several processors do not say whether it is.
+    ///
+    /// Source: AMDGPU usage guide, "Target Features" (`sramecc`) and "Generic processors".
+    pub fn loads_keep_halves(&self) -> bool {
+        self.has(Features::D16_PRESERVES)
+            && !self.has(Features::SRAM_ECC)
+            && self.processor.generic_version == 0
+    }
+
     /// How code reaches scratch: by `scratch_*` where that is asked for and the processor has them.
     pub fn scratch_access(&self) -> ScratchAccess {
         if self.has(Features::SCRATCH_INSTRUCTIONS | Features::GLOBAL) {

@@ -10,6 +10,7 @@ mod atomics;
 mod blocks;
 mod casts;
 mod globals;
+mod halves;
 mod scratch;
 
 use gcnc_tests::toolchain;
