@@ -28,6 +28,11 @@ const SWITCHES: &[(&str, Features, &str)] = &[
         Features::FAST_FMA_F32,
         "A fused multiplication and addition costs no more than two operations",
     ),
+    (
+        "enable-flat-scratch",
+        Features::SCRATCH_INSTRUCTIONS,
+        "Scratch is reached by scratch instructions where the processor has them",
+    ),
     ("trap-handler", Features::TRAP_HANDLER, "Traps reach a handler"),
     ("architected-sgprs", Features::ARCHITECTED_SGPRS, "Ids of work-group and wave are in trap temporaries"),
 ];
@@ -71,8 +76,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "default-component-broadcast", "default-component-zero", "dl-insts", "dot1-insts", "dot10-insts", "dot11-insts",
     "dot12-insts", "dot13-insts", "dot2-insts", "dot3-insts", "dot4-insts", "dot5-insts", "dot6-insts", "dot7-insts",
     "dot8-insts", "dot9-insts", "dpp", "dpp-64bit", "dpp-src1-sgpr", "dpp8", "ds-src2-insts", "dumpcode",
-    "dx10-clamp", "emulated-system-scope-atomics", "enable-ds128", "enable-flat-scratch",
-    "enable-huge-private-buffer", "enable-prt-strict-null", "extended-image-insts",
+    "dx10-clamp", "emulated-system-scope-atomics", "enable-ds128", "enable-huge-private-buffer", "enable-prt-strict-null", "extended-image-insts",
     "f16bf16-to-fp6bf6-cvt-scale-insts", "f32-to-f16bf16-cvt-sr-insts", "fast-denormal-f32", "flat-address-space",
     "flat-atomic-fadd-f32-inst", "flat-buffer-global-fadd-f64-inst", "flat-global-insts",
     "flat-gvs-mode", "flat-inst-offsets", "flat-scratch-insts", "flat-segment-offset-bug", "fma-mix-bf16-insts",

@@ -3,7 +3,7 @@
 use crate::features::FeatureList;
 use crate::pass::FunctionTargets;
 use mir::abi::call_graph::AssumedWish;
-use mir::ir::{CallConv, Function, Module};
+use mir::ir::{CallConv, Callee, Function, InstKind, Module};
 use mir::target::{Features, MemoryModel, OlderName, Os, Processor, Target, Vendor};
 use mir::{Diagnostic, Result};
 use target_lexicon::{Architecture, OperatingSystem};
@@ -209,7 +209,41 @@ impl CompileOptions {
                 }
             }
         }
+        self.check_stacks(&target, module, targets)?;
         Ok(target)
+    }
+
+    /// Refuses calls between functions that reach scratch in different ways: their stack pointers count different things.
+    fn check_stacks(&self, target: &Target, module: &Module, targets: &FunctionTargets) -> Result<()> {
+        let access = |function: &Function| targets.of(function, target, self).map(|own| own.scratch_access());
+        let mut found = Vec::new();
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            found.push(access(function)?);
+        }
+        if found.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Ok(());
+        }
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            let own = access(function)?;
+            for data in
+                function.layout.iter().flat_map(|&b| &function.blocks[b].insts).map(|&i| &function.insts[i])
+            {
+                let differs = match data.kind {
+                    InstKind::Call { callee: Callee::Func(callee), .. } => {
+                        let callee = &module.functions[callee];
+                        !callee.is_declaration() && access(callee)? != own
+                    }
+                    InstKind::Call { callee: Callee::Indirect(_), .. } => true,
+                    _ => false,
+                };
+                if differs {
+                    let message =
+                        "a call between functions of which not all reach scratch by scratch instructions";
+                    return Err(Diagnostic::unsupported(message).in_function(&function.name));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What of names and features in the command line and in `module` does not do what it seems to, for `base`, which [`Self::target`]
@@ -292,6 +326,10 @@ impl CompileOptions {
             features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         }
         list.apply(features);
+        // Elsewhere nobody hands over what FLAT_SCRATCH starts with.
+        if os != Os::AmdHsa {
+            features.remove(Features::SCRATCH_INSTRUCTIONS);
+        }
         // The mode is a permission; whether buffers and LDS can is a matter of the processor.
         let able = processor.features & (Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         features.remove((Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS) - able);

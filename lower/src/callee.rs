@@ -24,10 +24,9 @@
 use mir::abi::call::{
     FRAME_POINTER, SCRATCH_RESOURCE, STACK_ALIGN_BYTES, STACK_POINTER, is_callee_saved, is_linkage,
 };
-use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::{MaskOp, Opcode};
-use mir::machine::{Function, Inst, MemRef, Modifiers, Operand, PReg, Terminator};
-use mir::target::Target;
+use mir::machine::{Function, Inst, Operand, PReg, Terminator};
+use mir::target::{ScratchAccess, Target};
 use mir::{Diagnostic, Result};
 
 /// Which lanes of a register are saved.
@@ -128,11 +127,12 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     if calls {
         end = end.next_multiple_of(STACK_ALIGN_BYTES);
     }
-    if u64::from(end) * u64::from(target.wave_size()) >= 1 << 31 {
+    let stack = Stack { access: f.scratch, target };
+    if u64::from(end) * u64::from(f.bytes_in_base()) >= 1 << 31 {
         return Err(Diagnostic::limit(format!("a frame of {end} bytes")));
     }
     f.resources.scratch_bytes = end;
-    let mut prolog = accesses(&saved, Opcode::BUFFER_STORE_DWORD, target);
+    let mut prolog = stack.accesses(&saved, true);
     let mut epilog = Vec::new();
     let (sp, fp) = (Operand::preg(STACK_POINTER, 1), Operand::preg(FRAME_POINTER, 1));
     if calls {
@@ -143,15 +143,15 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
         let holder = Operand::preg(*reg, 1);
         let lanes = || scalars.iter().zip(0..).map(|(&r, lane)| (Operand::preg(r, 1), Operand::Imm(lane)));
         prolog.extend(lanes().map(|(r, lane)| Inst::new(Opcode::V_WRITELANE_B32, [holder, r, lane])));
-        let carried = |op| place.iter().flat_map(move |place| accesses(place, op, target));
-        prolog.extend(carried(Opcode::BUFFER_STORE_DWORD));
-        epilog.extend(carried(Opcode::BUFFER_LOAD_DWORD));
+        let carried = |store| place.iter().flat_map(move |place| stack.accesses(place, store));
+        prolog.extend(carried(true));
+        epilog.extend(carried(false));
         epilog.extend(lanes().map(|(r, lane)| Inst::new(Opcode::V_READLANE_B32, [r, holder, lane])));
     }
-    epilog.append(&mut accesses(&saved, Opcode::BUFFER_LOAD_DWORD, target));
+    epilog.append(&mut stack.accesses(&saved, false));
     if calls {
         prolog.push(Inst::new(Opcode::S_MOV_B32, [fp, sp]));
-        let size = i64::from(end) * i64::from(target.wave_size());
+        let size = i64::from(end) * i64::from(f.bytes_in_base());
         if size > 0 {
             prolog.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(size)]));
         }
@@ -178,61 +178,65 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// Stores or loads of all saved registers.
-fn accesses(saved: &[Saved], op: Opcode, target: &Target) -> Vec<Inst> {
-    let wave = target.wave();
-    let (vcc, exec) = (Operand::vcc(wave), Operand::exec(wave));
-    let change = |op: MaskOp, operands: [Operand; 2]| Inst::new(op.opcode(wave), operands);
-    let mut out = Vec::new();
-    for lanes in [Lanes::Active, Lanes::Inactive, Lanes::All] {
-        let group = || saved.iter().filter(move |s| s.lanes == lanes);
-        if group().next().is_none() {
-            continue;
+/// How saved registers reach the stack.
+#[derive(Clone, Copy)]
+struct Stack<'a> {
+    access: ScratchAccess,
+    target: &'a Target,
+}
+
+impl Stack<'_> {
+    /// Stores or loads of all saved registers.
+    fn accesses(self, saved: &[Saved], store: bool) -> Vec<Inst> {
+        let wave = self.target.wave();
+        let (vcc, exec) = (Operand::vcc(wave), Operand::exec(wave));
+        let change = |op: MaskOp, operands: [Operand; 2]| Inst::new(op.opcode(wave), operands);
+        let mut out = Vec::new();
+        for lanes in [Lanes::Active, Lanes::Inactive, Lanes::All] {
+            let group = || saved.iter().filter(move |s| s.lanes == lanes);
+            if group().next().is_none() {
+                continue;
+            }
+            match lanes {
+                Lanes::Active => {}
+                Lanes::Inactive => out.push(change(MaskOp::XorSaveexec, [vcc, Operand::Imm(-1)])),
+                Lanes::All => out.push(change(MaskOp::OrSaveexec, [vcc, Operand::Imm(-1)])),
+            }
+            let mut window = 0;
+            for s in group() {
+                self.move_window(&mut window, s.offset / self.reach(), &mut out);
+                let (data, base) = (Operand::preg(s.reg, 1), Operand::preg(STACK_POINTER, 1));
+                let offset = s.offset % self.reach();
+                out.push(self.access.frame_dword(
+                    store,
+                    data,
+                    base,
+                    Operand::preg(SCRATCH_RESOURCE, 4),
+                    offset,
+                ));
+            }
+            self.move_window(&mut window, 0, &mut out);
+            if lanes != Lanes::Active {
+                out.push(change(MaskOp::Mov, [exec, vcc]));
+            }
         }
-        match lanes {
-            Lanes::Active => {}
-            Lanes::Inactive => out.push(change(MaskOp::XorSaveexec, [vcc, Operand::Imm(-1)])),
-            Lanes::All => out.push(change(MaskOp::OrSaveexec, [vcc, Operand::Imm(-1)])),
-        }
-        let mut window = 0;
-        for s in group() {
-            move_window(&mut window, s.offset / reach(target), target, &mut out);
-            out.push(access(op, s.reg, s.offset % reach(target)));
-        }
-        move_window(&mut window, 0, target, &mut out);
-        if lanes != Lanes::Active {
-            out.push(change(MaskOp::Mov, [exec, vcc]));
-        }
+        out
     }
-    out
-}
 
-/// Bytes of a lane that an access to scratch reaches without another base.
-fn reach(target: &Target) -> u32 {
-    target.limits().offsets.buffer.max as u32 + 1
-}
-
-/// Moves the stack pointer so that offsets of window `to` are within reach. SCC has no value here.
-fn move_window(window: &mut u32, to: u32, target: &Target, out: &mut Vec<Inst>) {
-    if *window == to {
-        return;
+    /// Bytes of a lane that an access to scratch reaches without another base.
+    fn reach(self) -> u32 {
+        self.access.max_offset(self.target.limits()) + 1
     }
-    let step = i64::from(reach(target) * target.wave_size());
-    let distance = (i64::from(to) - i64::from(*window)) * step;
-    let sp = Operand::preg(STACK_POINTER, 1);
-    out.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(distance)]));
-    *window = to;
-}
 
-/// Access to `reg`'s dword at `offset` from the stack pointer.
-fn access(op: Opcode, reg: PReg, offset: u32) -> Inst {
-    let operands = [
-        Operand::preg(reg, 1),
-        Operand::Off,
-        Operand::preg(SCRATCH_RESOURCE, 4),
-        Operand::preg(STACK_POINTER, 1),
-    ];
-    let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
-    let plain = MemAccess::plain(AddrSpace::PRIVATE, 2);
-    Inst::new(op, operands).with_mods(mods).with_mem(MemRef { access: plain, bytes: 4 })
+    /// Moves the stack pointer so that offsets of window `to` are within reach. SCC has no value here.
+    fn move_window(self, window: &mut u32, to: u32, out: &mut Vec<Inst>) {
+        if *window == to {
+            return;
+        }
+        let step = i64::from(self.reach() * self.access.bytes_in_base(self.target.wave()));
+        let distance = (i64::from(to) - i64::from(*window)) * step;
+        let sp = Operand::preg(STACK_POINTER, 1);
+        out.push(Inst::new(Opcode::S_ADD_U32, [sp, sp, Operand::Imm(distance)]));
+        *window = to;
+    }
 }

@@ -52,7 +52,7 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
     if !f.calls.is_empty() || f.dynamic_stack {
         // The stack of callees begins behind the kernel's own objects.
         f.resources.scratch_bytes = f.resources.scratch_bytes.next_multiple_of(STACK_ALIGN_BYTES);
-        let start = i64::from(f.resources.scratch_bytes) * i64::from(target.wave_size());
+        let start = i64::from(f.resources.scratch_bytes) * i64::from(f.bytes_in_base());
         let covers = |(value, first, _): &(EntryValue, PReg, _)| {
             (*first..first.plus(u16::from(value.dwords()))).contains(&STACK_POINTER)
         };

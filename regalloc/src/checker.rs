@@ -280,8 +280,11 @@ impl Checker<'_> {
             self.overwrites(old, new)?;
         }
         let slot = self.slot(old);
-        if let (Some(slot), Opcode::V_WRITELANE_B32 | Opcode::BUFFER_STORE_DWORD) = (slot, old.op) {
-            let at = usize::from(old.op == Opcode::V_WRITELANE_B32);
+        let stored_at = match old.op {
+            Opcode::V_WRITELANE_B32 => Some(1),
+            _ => old.frame_access().filter(|access| access.store).map(|access| access.data),
+        };
+        if let (Some(slot), Some(at)) = (slot, stored_at) {
             let source = physical(new, at)?;
             let mut set = state.get(&source).cloned();
             // What a spilled parameter is on an edge gets the parameter's name.
@@ -382,12 +385,12 @@ impl Checker<'_> {
                 let lane = inst.operands.get(2)?.as_imm()?;
                 (n < self.spills.lane_registers()).then_some(PReg(FIRST_LANE + 64 * n + lane as u16))
             }
-            Opcode::BUFFER_STORE_DWORD | Opcode::BUFFER_LOAD_DWORD => {
-                physical(inst, 2).ok()?;
-                if inst.operands.get(1) != Some(&Operand::Off) {
-                    return None;
+            _ => {
+                let access = inst.frame_access()?;
+                if let Some(resource) = access.resource {
+                    physical(inst, resource).ok()?;
                 }
-                let high = match inst.operands.get(3)? {
+                let high = match inst.operands.get(access.base)? {
                     Operand::Imm(high) => *high as u32,
                     Operand::Reg(base) if Some(base.reg) == self.before.frame_base.map(Reg::Physical) => 0,
                     Operand::Reg(base) => *self.spills.high_offsets.get(&crate::access::vreg_of(base)?)?,
@@ -396,7 +399,6 @@ impl Checker<'_> {
                 let offset = high + inst.mods.offset as u32;
                 self.spills.is_slot(offset).then_some(PReg(FIRST_SLOT + (offset / 4) as u16))
             }
-            _ => None,
         }
     }
 

@@ -55,7 +55,7 @@ impl Damage {
         for block in f.layout.clone() {
             for inst in &mut f.blocks[block].insts {
                 let lane = matches!(inst.op, Opcode::V_READLANE_B32 | Opcode::V_WRITELANE_B32);
-                if !lane && !scratch(inst) {
+                if !lane && inst.frame_access().is_none() {
                     continue;
                 }
                 if left > 0 {
@@ -151,11 +151,11 @@ impl Damage {
                     .then_some(Change::Places)
             }
             Break::Reload => {
-                let load = inst.op == Opcode::BUFFER_LOAD_DWORD && scratch(inst);
+                let load = inst.frame_access().is_some_and(|access| !access.store);
                 (load || inst.op == Opcode::V_READLANE_B32).then_some(Change::Lost)
             }
             Break::Store => {
-                let store = inst.op == Opcode::BUFFER_STORE_DWORD && scratch(inst);
+                let store = inst.frame_access().is_some_and(|access| access.store);
                 (store || inst.op == Opcode::V_WRITELANE_B32).then_some(Change::Lost)
             }
             _ => None,
@@ -168,11 +168,6 @@ enum Change {
     Results,
     Places,
     Lost,
-}
-
-fn scratch(inst: &Inst) -> bool {
-    let access = matches!(inst.op, Opcode::BUFFER_LOAD_DWORD | Opcode::BUFFER_STORE_DWORD);
-    access && inst.operands[1] == Operand::Off
 }
 
 /// The registers after those of `operand`, where there are some.

@@ -17,7 +17,9 @@
 use crate::access::{preg, registers, vreg_of};
 use crate::graph::{edges, params};
 use mir::isa::{Implicit, Opcode, OperandAccess, Role};
-use mir::machine::{Block, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg};
+use mir::machine::{
+    Block, FrameAccess, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg,
+};
 use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -399,19 +401,19 @@ fn moved(m: &mut Machine, f: &Function, inst: &Inst, active: &[usize]) -> Result
                 slot[lane] = from;
             }
         }
-        Opcode::BUFFER_STORE_DWORD | Opcode::BUFFER_LOAD_DWORD if vreg_of(&reg(2)?).is_none() => {
-            if reg(2)?.reg != Reg::Physical(preg(RegFile::Sgpr, 0)) {
+        _ if let Some(access) = frame_access(inst) => {
+            if access.resource.is_some() && reg(2)?.reg != Reg::Physical(preg(RegFile::Sgpr, 0)) {
                 return Err("scratch is not at s[0:3]".to_string());
             }
-            // The register's offset counts for all lanes, the instruction's for one.
-            let base = value(m, 3, 1)?[0][0].ok_or("undefined offset of a slot")? / LANES as u32;
+            let base =
+                value(m, access.base, 1)?[0][0].ok_or("undefined offset of a slot")? / f.bytes_in_base();
             let slot = m.scratch.entry(base + inst.mods.offset as u32).or_insert([Some(0xdead); LANES]);
-            if inst.op == Opcode::BUFFER_LOAD_DWORD {
+            if !access.store {
                 let values = [*slot];
                 m.write(f, &reg(0)?, 0, &values, active);
             } else {
                 let mut slot = *slot;
-                let from = value(m, 0, 1)?[0];
+                let from = value(m, access.data, 1)?[0];
                 active.iter().for_each(|&lane| slot[lane] = from[lane]);
                 m.scratch.insert(base + inst.mods.offset as u32, slot);
             }
@@ -419,6 +421,13 @@ fn moved(m: &mut Machine, f: &Function, inst: &Inst, active: &[usize]) -> Result
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// An access of a slot: other buffer accesses have their resource in a virtual register.
+fn frame_access(inst: &Inst) -> Option<FrameAccess> {
+    let access = inst.frame_access()?;
+    let program = |k: usize| inst.operands[k].as_reg().is_some_and(|reg| vreg_of(reg).is_some());
+    (!access.resource.is_some_and(program)).then_some(access)
 }
 
 /// What `v_readfirstlane` reads; without lanes nothing that is known.

@@ -17,12 +17,9 @@ use crate::access::{registers, vreg_of};
 use crate::files::{FILES, PerFile};
 use crate::graph::{Numbering, edges, params};
 use crate::spill::{Choice, Place, Spills, lane_register};
-use mir::ir::{AddrSpace, MemAccess};
 use mir::isa::{Implicit, Opcode, OperandAccess};
-use mir::machine::{
-    Condition, Function, Inst, MemRef, Modifiers, Operand, RegFile, Terminator, VReg, VRegFlags,
-};
-use mir::target::Limits;
+use mir::machine::{Condition, Function, Inst, Operand, RegFile, Terminator, VReg, VRegFlags};
+use mir::target::{Limits, ScratchAccess};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
@@ -341,7 +338,7 @@ impl Walk<'_> {
         match place {
             Place::Scratch(offsets) => {
                 let offset = offsets[usize::from(d)];
-                self.scratch(f, Opcode::BUFFER_LOAD_DWORD, Operand::vreg(to, 1), offset, loc);
+                self.scratch(f, false, Operand::vreg(to, 1), offset, loc);
             }
             Place::Lanes(lanes) => {
                 let lane = lanes[usize::from(d)];
@@ -365,7 +362,7 @@ impl Walk<'_> {
             }
             Place::Scratch(offsets) => {
                 let offset = offsets[usize::from(d)];
-                self.scratch(f, Opcode::BUFFER_STORE_DWORD, from, offset, loc);
+                self.scratch(f, true, from, offset, loc);
             }
             Place::Again(_) => {}
         }
@@ -524,22 +521,17 @@ impl Walk<'_> {
         f.vregs.push(data)
     }
 
-    /// An access to a slot: relative to the scratch resource, the offset in the instruction as far as it
-    /// goes.
-    fn scratch(&mut self, f: &mut Function, op: Opcode, data: Operand, offset: u32, loc: u32) {
-        let max = self.limits.offsets.buffer.max as u32;
-        let (soffset, offset) = if offset > max {
-            let base = self.far_base(f, offset & !max, loc);
-            (Operand::vreg(base, 1), offset & max)
-        } else {
-            (f.frame_base.map_or(Operand::Imm(0), |base| Operand::preg(base, 1)), offset)
+    /// An access to a slot: the offset in the instruction as far as it goes, behind the frame's base or a register. MUBUF does without where the
+    /// frame starts at 0.
+    fn scratch(&mut self, f: &mut Function, store: bool, data: Operand, offset: u32, loc: u32) {
+        let max = f.scratch.max_offset(self.limits);
+        let base = match f.frame_base {
+            Some(base) if offset <= max => Operand::preg(base, 1),
+            None if offset <= max && f.scratch == ScratchAccess::Buffer => Operand::Imm(0),
+            _ => Operand::vreg(self.far_base(f, offset & !max, loc), 1),
         };
-        let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
-        let mods = Modifiers { offset: offset as i32, ..Modifiers::default() };
-        let mut inst =
-            Inst::new(op, [data, Operand::Off, Operand::preg(f.entry.scratch_resource(), 4), soffset])
-                .with_mods(mods)
-                .with_mem(MemRef { access, bytes: 4 });
+        let resource = Operand::preg(f.entry.scratch_resource(), 4);
+        let mut inst = f.scratch.frame_dword(store, data, base, resource, offset & max);
         inst.loc = loc;
         self.out.push(inst);
     }
@@ -556,8 +548,7 @@ impl Walk<'_> {
         let base = f.new_vreg(RegFile::Sgpr, 1);
         self.spills.high_offsets.insert(base, high);
         self.far = Some((high, base, self.at));
-        // An offset in a register counts for all lanes, that in the instruction for one.
-        let high = Operand::Imm(i64::from(high) * i64::from(f.wave.lanes()));
+        let high = Operand::Imm(i64::from(high) * i64::from(f.bytes_in_base()));
         let Some(frame) = f.frame_base else {
             self.push(Opcode::S_MOV_B32, [Operand::vreg(base, 1), high], loc);
             return base;

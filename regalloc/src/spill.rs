@@ -34,7 +34,7 @@ use mir::machine::{
     EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
     VRegFlags,
 };
-use mir::target::{Target, WaveSize};
+use mir::target::{ScratchAccess, Target, WaveSize};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -528,9 +528,17 @@ fn frame_end(f: &Function) -> u32 {
     f.frame_end().max(f.resources.scratch_bytes).next_multiple_of(4)
 }
 
-/// Asks for the scratch resource, which from now on stays where the entry has it (in kernels of amdhsa:
-/// s[0:3]) throughout.
+/// Asks for what accesses to scratch start from: FLAT_SCRATCH, or the scratch resource, which from now on stays where the entry has it (in
+/// kernels of amdhsa: s[0:3]) throughout.
 fn request_scratch(f: &mut Function) {
+    if f.scratch == ScratchAccess::Scratch {
+        if !f.call_conv.is_callable() {
+            f.entry.request(EntryValue::FlatScratchInit, None);
+            f.entry.request(EntryValue::ScratchWaveOffset, None);
+            f.uses_flat_scratch = true;
+        }
+        return;
+    }
     let old = f.entry.reg(EntryValue::PrivateSegmentBuffer);
     let mut entry = f.entry.emptied();
     for (value, _, reg) in f.entry.registers() {

@@ -27,8 +27,9 @@ fn random_programs_compute_what_they_must() {
 fn called_functions_compute_what_inlined_ones_do() {
     for seed in 1..=4 {
         for cpu in ["gfx900", "gfx700"] {
-            random::check_calls(seed, cpu, &[0, 2], None).unwrap();
+            random::check_calls(seed, cpu, &[0, 2], &[], None).unwrap();
         }
+        random::check_calls(seed, "gfx900", &[0, 2], &["+enable-flat-scratch"], None).unwrap();
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Row] = &[
     Row("amdgpu-early-ifcvt", Tuning, NEVER, "branches are turned into selects on IR"),
     Row("amdgpu-early-inline-all", Tuning, NEVER, "what is inlined follows attributes"),
     Row("amdgpu-enable-delay-alu", Tuning, NEVER, "GFX11"),
-    Row("amdgpu-enable-flat-scratch", Missing, OFF, "scratch is accessed through buffers"),
+    Row("amdgpu-enable-flat-scratch", Missing, OFF, "the target feature enable-flat-scratch chooses"),
     Row("amdgpu-enable-hipstdpar", Missing, OFF, "HIP's library of parallel algorithms"),
     Row("amdgpu-enable-image-intrinsic-optimizer", Tuning, NEVER, "GFX11"),
     Row("amdgpu-enable-lds-replace-with-pointer", Tuning, NEVER, "LDS is laid out by kernel"),

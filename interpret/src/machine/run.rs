@@ -429,7 +429,8 @@ impl<'p> Runner<'p> {
             let [sp, fp] = [STACK_POINTER, FRAME_POINTER].map(|reg| usize::from(reg.0));
             let wave = &mut self.wave;
             (wave.s[fp], wave.su[fp]) = (wave.s[sp], wave.su[sp]);
-            wave.s[sp] = wave.s[sp].wrapping_add(code.frame_bytes.wrapping_mul(wave.size.lanes()));
+            wave.s[sp] =
+                wave.s[sp].wrapping_add(code.frame_bytes.wrapping_mul(code.function.bytes_in_base()));
         }
         self.enter(index, Some((caller, results)))
     }

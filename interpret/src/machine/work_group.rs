@@ -39,7 +39,7 @@ impl KernelEntry {
             func: kernel.source,
             values: given.registers().into_iter().map(|(value, first, _)| (value, first)).collect(),
             flat_scratch: kernel.uses_flat_scratch,
-            stack_pointer: stack.then(|| kernel.resources.scratch_bytes.wrapping_mul(kernel.wave.lanes())),
+            stack_pointer: stack.then(|| kernel.resources.scratch_bytes.wrapping_mul(kernel.bytes_in_base())),
         }
     }
 

@@ -9,10 +9,10 @@ use mir::abi::call::{
     FIRST_FREE_SGPR, Inputs, Place, RETURN_ADDRESS, SCRATCH_RESOURCE, STACK_POINTER, register_of,
 };
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{self, AddrSpace, Callee, InstData, InstKind, Intrinsic, MemAccess, SymbolRef, Value};
+use mir::ir::{self, Callee, InstData, InstKind, Intrinsic, SymbolRef, Value};
 use mir::isa::Opcode::*;
-use mir::machine::{CallSite, EntryValue, MemRef, Operand, PReg};
-use mir::target::Features;
+use mir::machine::{CallSite, EntryValue, Operand, PReg};
+use mir::target::{Features, ScratchAccess};
 
 /// Handed-on values that are copied as they are.
 const HANDED_ON: [(Inputs, EntryValue); 6] = [
@@ -63,14 +63,35 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// `dst` = the address of the object at `place` in the frame. The base counts for all lanes.
+    /// `dst` = the address of the object at `place` in the frame.
     pub(super) fn frame_address(&mut self, dst: Operand, base: PReg, place: u32) {
         let start = if place == 0 { dst } else { self.new_sgpr(1) };
-        let shift = self.target.wave_size().trailing_zeros();
-        self.sop(S_LSHR_B32, &[start, Operand::preg(base, 1), Operand::Imm(i64::from(shift))]);
+        self.lane_address(start, base);
         if place != 0 {
             self.sop(S_ADD_U32, &[dst, start, Operand::Imm(i64::from(place))]);
         }
+    }
+
+    /// `dst` = the address in a lane to which `base`, the stack or the frame pointer, points.
+    fn lane_address(&mut self, dst: Operand, base: PReg) {
+        let base = Operand::preg(base, 1);
+        match self.mf.bytes_in_base().trailing_zeros() {
+            0 => {
+                self.emit(S_MOV_B32, [dst, base]);
+            }
+            shift => self.sop(S_LSHR_B32, &[dst, base, Operand::Imm(i64::from(shift))]),
+        }
+    }
+
+    /// What `bytes` of a lane count in the stack pointer.
+    fn stack_distance(&mut self, bytes: Operand) -> Operand {
+        let shift = self.mf.bytes_in_base().trailing_zeros();
+        if shift == 0 {
+            return bytes;
+        }
+        let out = self.new_sgpr(1);
+        self.sop(S_LSHL_B32, &[out, bytes, Operand::Imm(i64::from(shift))]);
+        out
     }
 
     /// One of the three ids that share a register.
@@ -102,7 +123,9 @@ impl<'a> Selector<'a> {
     /// What a kernel that calls asks for: scratch, in all its forms, since callees may use it.
     pub(super) fn request_stack(&mut self) {
         let entry = &mut self.mf.entry;
-        entry.request(EntryValue::PrivateSegmentBuffer, None);
+        if self.mf.scratch == ScratchAccess::Buffer {
+            entry.request(EntryValue::PrivateSegmentBuffer, None);
+        }
         entry.request(EntryValue::ScratchWaveOffset, None);
         self.set_flat_scratch_up();
     }
@@ -176,7 +199,9 @@ impl<'a> Selector<'a> {
             self.hand_on(inputs, &mut copies);
         }
         let mut reads = vec![STACK_POINTER];
-        reads.extend((0..4).map(|n| SCRATCH_RESOURCE.plus(n)));
+        if self.mf.scratch == ScratchAccess::Buffer {
+            reads.extend((0..4).map(|n| SCRATCH_RESOURCE.plus(n)));
+        }
         for (register, dwords, value) in copies {
             let dst = Operand::preg(register, dwords);
             match value {
@@ -232,20 +257,22 @@ impl<'a> Selector<'a> {
 
     /// Stores an argument `at` bytes of a lane behind `base`.
     fn store_argument(&mut self, value: Operand, base: PReg, at: u32) -> Result<()> {
-        let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
+        let resource = match self.mf.scratch {
+            ScratchAccess::Buffer => self.entry_value(EntryValue::PrivateSegmentBuffer),
+            ScratchAccess::Scratch => Operand::Off,
+        };
         let mut stack = Operand::preg(base, 1);
-        let field = self.target.limits().offsets.buffer.max as u32;
+        let field = self.mf.scratch.max_offset(self.target.limits());
         let high = at & !field;
         if high > 0 {
             let base = self.new_sgpr(1);
-            let distance = i64::from(high) * i64::from(self.target.wave_size());
+            let distance = i64::from(high) * i64::from(self.mf.bytes_in_base());
             self.sop(S_ADD_U32, &[base, stack, Operand::Imm(distance)]);
             stack = base;
         }
-        let access = MemAccess::plain(AddrSpace::PRIVATE, 2);
-        let inst = self.emit(BUFFER_STORE_DWORD, [value, Operand::Off, resource, stack]);
-        inst.mods.offset = (at & field) as i32;
-        inst.mem = Some(MemRef { access, bytes: 4 });
+        let mut inst = self.mf.scratch.frame_dword(true, value, stack, resource, at & field);
+        inst.loc = self.loc;
+        self.cur.push(inst);
         Ok(())
     }
 
@@ -343,28 +370,30 @@ impl<'a> Selector<'a> {
     /// `dst` = the stack pointer as an address.
     pub(super) fn save_stack(&mut self, data: &InstData) -> Result<()> {
         let (_, dst) = self.result(data)?;
-        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
-        self.sop(S_LSHR_B32, &[dst, Operand::preg(STACK_POINTER, 1), shift]);
+        self.lane_address(dst, STACK_POINTER);
         Ok(())
     }
 
     /// The stack pointer goes back to an address.
     pub(super) fn restore_stack(&mut self, place: Value) {
         let place = self.sgpr(place);
-        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
-        self.sop(S_LSHL_B32, &[Operand::preg(STACK_POINTER, 1), place, shift]);
+        let stack = Operand::preg(STACK_POINTER, 1);
+        match self.mf.bytes_in_base().trailing_zeros() {
+            0 => {
+                self.emit(S_MOV_B32, [stack, place]);
+            }
+            shift => self.sop(S_LSHL_B32, &[stack, place, Operand::Imm(i64::from(shift))]),
+        }
     }
 
     /// A stack object of variable size: it begins where the stack pointer is, which moves behind it.
     pub(super) fn grow_stack(&mut self, data: &InstData, bytes: Value) -> Result<()> {
         let (_, dst) = self.result(data)?;
-        let shift = Operand::Imm(i64::from(self.target.wave_size().trailing_zeros()));
         let stack = Operand::preg(STACK_POINTER, 1);
         let start = if self.is_vgpr(&dst) { self.new_sgpr(1) } else { dst };
         let bytes = self.sgpr(bytes);
-        let distance = self.new_sgpr(1);
-        self.sop(S_LSHR_B32, &[start, stack, shift]);
-        self.sop(S_LSHL_B32, &[distance, bytes, shift]);
+        self.lane_address(start, STACK_POINTER);
+        let distance = self.stack_distance(bytes);
         self.sop(S_ADD_U32, &[stack, stack, distance]);
         if self.is_vgpr(&dst) {
             self.emit(V_MOV_B32, [dst, start]);

@@ -55,6 +55,12 @@ impl<'a> Selector<'a> {
         if matches!(op, BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul) {
             return self.lower_float_binary(data, dst, op, args);
         }
+        if op == BinaryOp::Or
+            && let Some(whole) = self.half_result(value, 0)
+        {
+            self.emit(COPY, [dst, whole]);
+            return Ok(());
+        }
         let ops = int_ops(op).ok_or_else(|| Diagnostic::unsupported("division left for selection"))?;
         let bits = data.ty.bits().expect("operands of arithmetic are scalars or vectors");
         let packed = matches!(data.ty, Type::Vector(..));

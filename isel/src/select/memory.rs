@@ -6,7 +6,7 @@
 //! | global, constant | `global_*` (GFX9), `flat_*` (GFX7-8), `buffer_* addr64` (GFX6) |
 //! | generic | `flat_*` |
 //! | LDS | `ds_*`; `read2`/`write2` where the alignment is that of half the access |
-//! | private | `buffer_* offen`, a dword at a time: scratch is interleaved by dwords |
+//! | private | see `scratch.rs` |
 
 use super::Selector;
 use super::address::GlobalAddress;
@@ -15,14 +15,14 @@ use mir::ir::{
     AddrSpace, BinaryOp, CastOp, InstData, InstKind, MemAccess, MemFlags, Ordering, SyncScope, Type, Value,
 };
 use mir::isa::Opcode::{self, *};
-use mir::machine::{EntryValue, Inst, MemRef, ModFlags, Operand, PReg};
+use mir::machine::{Inst, MemRef, ModFlags, Operand, PReg};
 use mir::target::Features;
 use smallvec::SmallVec;
 
 /// Loads of one family: unsigned and signed byte, unsigned and signed word, 1 to 4 dwords.
-type Loads = [Opcode; 8];
+pub(super) type Loads = [Opcode; 8];
 /// Stores: byte, word, 1 to 4 dwords.
-type Stores = [Opcode; 6];
+pub(super) type Stores = [Opcode; 6];
 
 const GLOBAL_LOADS: Loads = [
     GLOBAL_LOAD_UBYTE,
@@ -44,7 +44,7 @@ const FLAT_LOADS: Loads = [
     FLAT_LOAD_DWORDX3,
     FLAT_LOAD_DWORDX4,
 ];
-const BUFFER_LOADS: Loads = [
+pub(super) const BUFFER_LOADS: Loads = [
     BUFFER_LOAD_UBYTE,
     BUFFER_LOAD_SBYTE,
     BUFFER_LOAD_USHORT,
@@ -72,7 +72,7 @@ const FLAT_STORES: Stores = [
     FLAT_STORE_DWORDX3,
     FLAT_STORE_DWORDX4,
 ];
-const BUFFER_STORES: Stores = [
+pub(super) const BUFFER_STORES: Stores = [
     BUFFER_STORE_BYTE,
     BUFFER_STORE_SHORT,
     BUFFER_STORE_DWORD,
@@ -83,10 +83,14 @@ const BUFFER_STORES: Stores = [
 const DS_STORES: Stores =
     [DS_WRITE_B8, DS_WRITE_B16, DS_WRITE_B32, DS_WRITE_B64, DS_WRITE_B96, DS_WRITE_B128];
 
-/// Stores of the high half of a dword: global, flat, DS.
-const HIGH_STORES: [Opcode; 3] = [GLOBAL_STORE_SHORT_D16_HI, FLAT_STORE_SHORT_D16_HI, DS_WRITE_B16_D16_HI];
+/// Stores of a byte or of a word from the high half of a dword: global, flat, DS.
+const HIGH_STORES: [[Opcode; 2]; 3] = [
+    [GLOBAL_STORE_BYTE_D16_HI, GLOBAL_STORE_SHORT_D16_HI],
+    [FLAT_STORE_BYTE_D16_HI, FLAT_STORE_SHORT_D16_HI],
+    [DS_WRITE_B8_D16_HI, DS_WRITE_B16_D16_HI],
+];
 
-fn load_op(table: &Loads, bytes: u32, signed: bool) -> Opcode {
+pub(super) fn load_op(table: &Loads, bytes: u32, signed: bool) -> Opcode {
     table[match bytes {
         1 => usize::from(signed),
         2 => 2 + usize::from(signed),
@@ -97,7 +101,7 @@ fn load_op(table: &Loads, bytes: u32, signed: bool) -> Opcode {
     }]
 }
 
-fn store_op(table: &Stores, bytes: u32) -> Opcode {
+pub(super) fn store_op(table: &Stores, bytes: u32) -> Opcode {
     table[match bytes {
         1 => 0,
         2 => 1,
@@ -115,6 +119,17 @@ const PAIR_CANDIDATES: usize = 8;
 
 impl<'a> Selector<'a> {
     pub(super) fn lower_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
+        if let Some(value) = data.result.filter(|&value| self.is_half_wanted(value)) {
+            if !self.lower_half_load(value, ptr, mem)? {
+                self.lower_whole_load(data, ptr, mem)?;
+                self.join_half(value)?;
+            }
+            return Ok(());
+        }
+        self.lower_whole_load(data, ptr, mem)
+    }
+
+    fn lower_whole_load(&mut self, data: &InstData, ptr: Value, mem: MemAccess) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let bytes = self.access_bytes(data.ty)?;
         if let Some(&first) = self.paired_with.get(&value) {
@@ -173,7 +188,7 @@ impl<'a> Selector<'a> {
         Some(inst)
     }
 
-    fn set_offset(&mut self, mem: MemAccess, bytes: u32, offset: i64) {
+    pub(super) fn set_offset(&mut self, mem: MemAccess, bytes: u32, offset: i64) {
         if let Some(inst) = self.touch(mem, bytes) {
             inst.mods.offset = offset as i32;
         }
@@ -246,7 +261,7 @@ impl<'a> Selector<'a> {
     // Global and generic memory.
 
     /// Sizes of the pieces that an access is made of: one where it has a legal size.
-    fn pieces(&self, bytes: u32, max: u32) -> SmallVec<[u32; 4]> {
+    pub(super) fn pieces(&self, bytes: u32, max: u32) -> SmallVec<[u32; 4]> {
         let mut out = SmallVec::new();
         let mut left = bytes;
         while left > 0 {
@@ -291,7 +306,7 @@ impl<'a> Selector<'a> {
 
     fn global_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
         let pieces = self.pieces(bytes, 16);
-        let high = if bytes == 2 { self.high_word(value) } else { None };
+        let high = if bytes <= 2 { self.high_word(value) } else { None };
         let data = match high {
             Some(whole) => self.in_vgpr(whole, 1),
             None => self.vgpr(value),
@@ -338,11 +353,19 @@ impl<'a> Selector<'a> {
                 self.emit(load_op(&FLAT_LOADS, bytes, signed), [dst, address.vaddr]);
             }
             (Access::Store { data, high }, false) => {
-                let op = if high { HIGH_STORES[0] } else { store_op(&GLOBAL_STORES, bytes) };
+                let op = if high {
+                    HIGH_STORES[0][usize::from(bytes == 2)]
+                } else {
+                    store_op(&GLOBAL_STORES, bytes)
+                };
                 self.emit(op, [address.vaddr, data, address.saddr]);
             }
             (Access::Store { data, high }, true) => {
-                let op = if high { HIGH_STORES[1] } else { store_op(&FLAT_STORES, bytes) };
+                let op = if high {
+                    HIGH_STORES[1][usize::from(bytes == 2)]
+                } else {
+                    store_op(&FLAT_STORES, bytes)
+                };
                 self.emit(op, [address.vaddr, data]);
             }
         }
@@ -394,14 +417,16 @@ impl<'a> Selector<'a> {
     }
 
     /// The 32-bit value whose high half a 16-bit value is, where stores can take it from there.
-    fn high_word(&mut self, value: Value) -> Option<Operand> {
+    pub(super) fn high_word(&mut self, value: Value) -> Option<Operand> {
         if !self.target.has(Features::D16_PRESERVES) {
             return None;
         }
         let data = self.nearby(value)?;
         match &data.kind {
             InstKind::Cast { op: CastOp::Trunc | CastOp::BitCast, arg } => {
-                if matches!(data.kind, InstKind::Cast { op: CastOp::BitCast, .. }) {
+                // The low byte of the high half is where the whole of it is.
+                let same_place = matches!(data.kind, InstKind::Cast { op: CastOp::BitCast, .. });
+                if same_place || self.f.ty(*arg).bits() == Some(16) {
                     return self.high_word(*arg);
                 }
                 match &self.nearby(*arg)?.kind {
@@ -599,7 +624,7 @@ impl<'a> Selector<'a> {
 
     fn ds_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
         let pieces = self.ds_pieces(bytes, mem.align_log2);
-        let high = if bytes == 2 { self.high_word(value) } else { None };
+        let high = if bytes <= 2 { self.high_word(value) } else { None };
         let data = match high {
             Some(whole) => self.in_vgpr(whole, 1),
             None => self.vgpr(value),
@@ -618,7 +643,11 @@ impl<'a> Selector<'a> {
             } else {
                 let part =
                     if pieces.len() == 1 { data } else { self.sub(&data, from, piece.div_ceil(4) as u8) };
-                let op = if high.is_some() { HIGH_STORES[2] } else { store_op(&DS_STORES, piece) };
+                let op = if high.is_some() {
+                    HIGH_STORES[2][usize::from(bytes == 2)]
+                } else {
+                    store_op(&DS_STORES, piece)
+                };
                 self.emit(op, [base, part]);
                 self.set_offset(mem, piece, at);
             }
@@ -656,96 +685,6 @@ impl<'a> Selector<'a> {
         let size = self.mf.lds.gds_bytes;
         self.emit(S_MOV_B32, [Operand::preg(PReg::M0, 1), Operand::Imm(i64::from(size))]);
         self.cur.push(inst);
-    }
-
-    // Scratch.
-
-    fn scratch_address(&mut self, ptr: Value, bytes: u32) -> (Option<Operand>, i64) {
-        // Every dword of the access must be reachable.
-        let max = i64::from(self.target.limits().offsets.buffer.max);
-        if self.mf.frame_base.is_some() {
-            let (root, offset) = self.split_offset(ptr);
-            if let Some(&place) = self.allocas.get(&root) {
-                let at = i64::from(place) + offset;
-                if (0..=max + 4 - i64::from(bytes.max(4))).contains(&at) {
-                    return (None, at);
-                }
-            }
-        }
-        let (mut base, offset) = self.place_address(ptr, AddrSpace::PRIVATE, max);
-        if base.is_none() && self.mf.frame_base.is_some() {
-            base = Some(self.in_vgpr(Operand::Imm(0), 1));
-        }
-        if offset + i64::from(bytes) - 4 <= max {
-            return (base, offset);
-        }
-        let out = self.new_vgpr(1);
-        match base {
-            Some(base) => self.vector_add(out, Operand::Imm(offset), base),
-            None => {
-                self.emit(V_MOV_B32, [out, Operand::Imm(offset)]);
-            }
-        }
-        (Some(out), 0)
-    }
-
-    fn scratch_access(
-        &mut self,
-        op: Opcode,
-        data: Operand,
-        base: Option<Operand>,
-        offset: i64,
-        mem: MemAccess,
-        bytes: u32,
-    ) {
-        let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
-        // Objects at a known place are relative to the frame.
-        let frame = self.mf.frame_base.filter(|_| base.is_none()).map(|reg| Operand::preg(reg, 1));
-        let soffset = frame.unwrap_or(Operand::Imm(0));
-        self.emit(op, [data, base.unwrap_or(Operand::Off), resource, soffset]);
-        self.set_offset(mem, bytes, offset);
-        if base.is_some()
-            && let Some(inst) = self.cur.last_mut()
-        {
-            inst.mods.flags |= ModFlags::OFFEN;
-        }
-    }
-
-    fn scratch_load(
-        &mut self,
-        dst: Operand,
-        ptr: Value,
-        mem: MemAccess,
-        bytes: u32,
-        signed: bool,
-    ) -> Result<()> {
-        let pieces = self.pieces(bytes, 4);
-        let (base, offset) = self.scratch_address(ptr, bytes);
-        let mut parts = SmallVec::<[Operand; 4]>::new();
-        let mut at = offset;
-        for &piece in &pieces {
-            let part = if pieces.len() == 1 { dst } else { self.new_vgpr(1) };
-            self.scratch_access(load_op(&BUFFER_LOADS, piece, signed), part, base, at, mem, piece);
-            parts.push(part);
-            at += i64::from(piece);
-        }
-        if parts.len() > 1 {
-            self.sequence(dst, &parts);
-        }
-        Ok(())
-    }
-
-    fn scratch_store(&mut self, ptr: Value, value: Value, mem: MemAccess, bytes: u32) -> Result<()> {
-        let pieces = self.pieces(bytes, 4);
-        let data = self.vgpr(value);
-        let (base, offset) = self.scratch_address(ptr, bytes);
-        let mut at = offset;
-        for &piece in &pieces {
-            let part = if pieces.len() == 1 { data } else { self.sub(&data, ((at - offset) / 4) as u8, 1) };
-            self.scratch_access(store_op(&BUFFER_STORES, piece), part, base, at, mem, piece);
-            at += i64::from(piece);
-        }
-        Ok(())
     }
 
     // Fences.

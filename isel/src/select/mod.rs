@@ -40,6 +40,7 @@ mod emit;
 mod extremes;
 mod float;
 mod function;
+mod halves;
 mod inline_asm;
 mod int;
 mod int64;
@@ -50,6 +51,7 @@ mod numeric;
 mod packed;
 mod prepare;
 mod registers;
+mod scratch;
 mod shader;
 #[cfg(test)]
 mod tests;
@@ -64,7 +66,7 @@ use mir::analysis::Uniformity;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{self, InstData, InstKind, Module, Value};
 use mir::machine::{self, Block, EntryValue, Inst, Operand, VReg};
-use mir::target::Target;
+use mir::target::{ScratchAccess, Target};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -129,6 +131,10 @@ struct Selector<'a> {
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.
     paired_with: FxHashMap<Value, Value>,
+    /// Loads into one half of a register.
+    half_loads: FxHashMap<Value, halves::HalfLoad>,
+    /// Dwords of values that the load given completes.
+    half_results: FxHashMap<(Value, u8), Value>,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
     /// Members of the results of inline assembly that somebody asked for.
@@ -174,6 +180,7 @@ pub fn select(
         contract_all: options.contract_all,
         mf: machine::Function {
             wave: target.wave(),
+            scratch: target.scratch_access(),
             ..machine::Function::new(f.name.clone(), f.call_conv, func)
         },
         blocks: SecondaryMap::new(),
@@ -186,6 +193,8 @@ pub fn select(
         biased: FxHashMap::default(),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
+        half_loads: FxHashMap::default(),
+        half_results: FxHashMap::default(),
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
@@ -205,6 +214,13 @@ impl<'a> Selector<'a> {
     fn run(&mut self) -> Result<()> {
         self.has_calls = self.calls();
         self.mf.dynamic_stack = self.grows_stack();
+        if !self.f.call_conv.is_callable()
+            && !self.has_calls
+            && !mir::abi::shader::has_flat_scratch(self.f.call_conv, self.target)
+        {
+            // Nobody hands over what FLAT_SCRATCH starts with.
+            self.mf.scratch = ScratchAccess::Buffer;
+        }
         if self.f.call_conv.is_callable() {
             use mir::abi::call::{FRAME_POINTER, STACK_POINTER};
             self.mf.frame_base =
@@ -245,9 +261,15 @@ impl<'a> Selector<'a> {
         if self.mf.call_conv.is_callable() {
             return Ok(());
         }
+        let by_resource = self.mf.scratch == ScratchAccess::Buffer;
+        self.mf.uses_flat_scratch |= end > 0 && !by_resource;
         self.request_flat_scratch()?;
         let entry = &mut self.mf.entry;
-        if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
+        if !by_resource {
+            if self.mf.uses_flat_scratch {
+                entry.request(EntryValue::ScratchWaveOffset, None);
+            }
+        } else if end > 0 || self.mf.uses_flat_scratch || entry.contains(EntryValue::PrivateSegmentBuffer) {
             entry.request(EntryValue::PrivateSegmentBuffer, None);
             entry.request(EntryValue::ScratchWaveOffset, None);
         }
@@ -260,7 +282,7 @@ impl<'a> Selector<'a> {
         for &inst in f.blocks[block].insts.iter().rev() {
             let data = &f.insts[inst];
             let wanted = match data.result {
-                Some(result) => self.values[result].reg.is_some(),
+                Some(result) => self.values[result].reg.is_some() || self.is_half_wanted(result),
                 None => false,
             };
             if !wanted && !data.has_side_effects() {

@@ -1,7 +1,7 @@
 //! What the walk needs to know beforehand: uses, homes, representations, free values, LDS and frame.
 
 use super::{Rep, Selector, ValueInfo};
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
     AddrSpace, BinaryOp, Block, CastOp, Float, InstData, InstKind, Intrinsic, MemAccess, MemFlags, Ordering,
@@ -51,8 +51,10 @@ impl<'a> Selector<'a> {
                 }
             }
         }
+        let (mut places, mut chained) = (SecondaryMap::new(), SecondaryMap::new());
         for &block in order {
             self.pair_lds_loads(block);
+            self.plan_half_loads(block, &mut places, &mut chained);
         }
         self.kernel_attributes();
         Ok(())
@@ -60,7 +62,7 @@ impl<'a> Selector<'a> {
 
     fn count_uses(&mut self, order: &[Block]) {
         let f = self.f;
-        let mut defs = cranelift_entity::SecondaryMap::<Value, u32>::with_default(u32::MAX);
+        let mut defs = SecondaryMap::<Value, u32>::with_default(u32::MAX);
         for &block in order {
             for &param in &f.blocks[block].params {
                 defs[param] = block.index() as u32;

@@ -7,7 +7,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::Value;
 use mir::isa::Opcode::{CALL, COPY, INLINE_ASM};
 use mir::machine::{EntryLayout, EntryValue, Inst, Operand, PReg, Reg};
-use mir::target::Os;
+use mir::target::{Os, ScratchAccess};
 
 impl<'a> Selector<'a> {
     /// What is special about the entry.
@@ -29,7 +29,7 @@ impl<'a> Selector<'a> {
     /// is nowhere near the other entry values.
     pub(super) fn move_scratch_resource(&mut self) {
         let f = &self.mf;
-        if f.asm_sites.is_empty() || f.call_conv.is_callable() {
+        if f.asm_sites.is_empty() || f.call_conv.is_callable() || f.scratch != ScratchAccess::Buffer {
             return;
         }
         let mut named = [false; 128];

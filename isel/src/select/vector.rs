@@ -2,6 +2,7 @@
 //!
 //! A chain of `insertelement` becomes one `REG_SEQUENCE`; elements of 32 and 64 bits are parts of the tuple and cost nothing.
 
+use super::halves::Chain;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{Inst, InstData, InstKind, Value};
@@ -60,33 +61,22 @@ impl<'a> Selector<'a> {
         if bits == 1 {
             return Err(Diagnostic::unsupported("vector of i1"));
         }
-        let mut elements: SmallVec<[Option<Value>; 8]> = SmallVec::from_elem(None, lanes);
-        let mut at = inst;
-        let base = loop {
-            let InstKind::InsertElement { vector, element, index } = self.f.insts[at].kind else {
-                return Err(Diagnostic::defect("no insertion"));
-            };
-            let Some(index) = self.const_int(index) else {
-                return self.write_indexed(dst, [vector, element, index], bits);
-            };
-            if let Some(slot @ None) = usize::try_from(index).ok().and_then(|i| elements.get_mut(i)) {
-                *slot = Some(element);
-            }
-            let inner = self.f.def_inst(vector).filter(|&i| {
-                matches!(self.f.insts[i].kind, InstKind::InsertElement { index, .. } if self.const_int(index).is_some())
-                    && self.values[vector].uses == 1
-                    && self.home[i] == self.home[inst]
-            });
-            match inner {
-                Some(inner) => at = inner,
-                None => break vector,
-            }
+        let InstKind::InsertElement { vector, element, index } = data.kind else {
+            return Err(Diagnostic::defect("no insertion"));
+        };
+        let Some(Chain { elements, base, .. }) = self.insertions(inst, lanes) else {
+            return self.write_indexed(dst, [vector, element, index], bits);
         };
         let scalar = self.values[value].rep == Rep::Sgpr;
-        let complete = elements.iter().all(Option::is_some);
+        let dwords = self.dwords(value);
+        // What a load completes is taken from there.
+        let loaded: SmallVec<[Option<Operand>; 4]> =
+            (0..dwords).map(|d| self.half_result(value, d)).collect();
+        let per_dword = (32 / bits.max(1)) as usize;
+        let is_loaded = |i: usize| loaded.get(i / per_dword.max(1)).is_some_and(Option::is_some);
+        let complete = (0..lanes).all(|i| elements[i].is_some() || bits < 32 && is_loaded(i));
         let base = (!complete && !self.is_undef(base)).then_some(base);
         let base = base.map(|b| if scalar { self.sgpr(b) } else { self.vgpr(b) });
-        let dwords = self.dwords(value);
         if bits >= 32 {
             let step = (bits / 32) as u8;
             let mut parts: SmallVec<[Operand; 8]> = SmallVec::new();
@@ -102,9 +92,12 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         // Narrow elements, packed dword by dword.
-        let per_dword = (32 / bits.max(1)) as usize;
         let mut parts: SmallVec<[Operand; 8]> = SmallVec::new();
         for d in 0..usize::from(dwords) {
+            if let Some(part) = loaded[d] {
+                parts.push(part);
+                continue;
+            }
             let old = base.map(|b| self.sub(&b, d as u8, 1));
             let last = ((d + 1) * per_dword).min(lanes);
             let group: SmallVec<[Option<Value>; 4]> = elements[d * per_dword..last].iter().copied().collect();

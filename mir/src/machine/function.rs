@@ -2,7 +2,7 @@
 
 use super::{Inst, PReg, RegFile, VReg};
 use crate::ir::{AddrSpace, CallConv, SourceLoc, SymbolRef};
-use crate::target::WaveSize;
+use crate::target::{ScratchAccess, WaveSize};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 
@@ -514,7 +514,10 @@ pub struct Function {
     pub result_dwords: u8,
     /// Registers that hold the results of a shader where it ends.
     pub shader_results: Vec<PReg>,
-    /// The register to which objects on the stack are relative (bytes times lanes), where it is not 0: a kernel's frame starts at 0.
+    /// How the code reaches scratch.
+    pub scratch: ScratchAccess,
+    /// The register to which objects on the stack are relative, where it is not 0: a kernel's frame starts at 0. What it counts
+    /// says [`Self::bytes_in_base`].
     pub frame_base: Option<PReg>,
     /// Whether the stack pointer moves inside of the function.
     pub dynamic_stack: bool,
@@ -550,12 +553,18 @@ impl Function {
             stage: super::Stage::Selected,
             result_dwords: 0,
             shader_results: Vec::new(),
+            scratch: ScratchAccess::default(),
             frame_base: None,
             dynamic_stack: false,
             calls: Vec::new(),
             asm_sites: Vec::new(),
             whole_wave_vgprs: Vec::new(),
         }
+    }
+
+    /// What one byte of a lane counts in stack pointer, frame pointer and other bases of scratch accesses.
+    pub fn bytes_in_base(&self) -> u32 {
+        self.scratch.bytes_in_base(self.wave)
     }
 
     /// First byte behind all objects of the frame that have a place.

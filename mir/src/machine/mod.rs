@@ -31,6 +31,7 @@ mod function;
 mod inst;
 mod lanes_agree;
 mod reg;
+mod scratch;
 mod text;
 mod verify;
 
@@ -38,6 +39,7 @@ pub use asm_layout::*;
 pub use function::*;
 pub use inst::*;
 pub use reg::*;
+pub use scratch::FrameAccess;
 pub(crate) use text::parse_functions_at;
 pub use text::{parse_function, parse_functions};
 pub use verify::{Stage, verify, writes_exec};

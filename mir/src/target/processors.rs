@@ -67,7 +67,7 @@ bitflags::bitflags! {
         const XNACK_SUPPORTED = 1 << 17;
         /// SRAM ECC can be switched on.
         const SRAM_ECC_SUPPORTED = 1 << 18;
-        /// D16 loads keep the other half of the register.
+        /// D16 loads and stores of either half. The loads keep the other half where SRAM ECC is off ([`Target::loads_keep_halves`]).
         const D16_PRESERVES = 1 << 19;
         /// `v_lshl_add_u32`, `v_add3_u32`, `v_and_or_b32` and their kin.
         const THREE_OP_INT = 1 << 20;
@@ -83,7 +83,7 @@ bitflags::bitflags! {
         const DS_ADD_F32 = 1 << 25;
         /// Scalar and vector memory behave under XNACK replay: page faults are retried.
         const XNACK = 1 << 26;
-        /// SRAM ECC is on: D16 loads write whole registers.
+        /// SRAM ECC is on, or may be ([`Self::SRAM_ECC_ANY`]): D16 loads write whole registers.
         const SRAM_ECC = 1 << 27;
         /// Unaligned global access allowed.
         const UNALIGNED_ACCESS = 1 << 28;
@@ -145,6 +145,8 @@ bitflags::bitflags! {
         const WAVEFRONTSIZE32 = 1 << 56;
         /// Accesses of global memory take MUBUF with 64-bit addresses where FLAT could serve, too.
         const BUFFER_FOR_GLOBAL = 1 << 57;
+        /// Code reaches scratch by `scratch_*` instructions ([`Target::scratch_access`]).
+        const SCRATCH_INSTRUCTIONS = 1 << 58;
     }
 }
 
@@ -410,6 +412,38 @@ pub enum MemoryModel {
     OpenCl,
 }
 
+/// How code reaches the private memory of its lanes.
+///
+/// Source: AMDGPU usage guide, "Private Segment Buffer" and "Flat Scratch"; feature `enable-flat-scratch` of LLVM.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ScratchAccess {
+    /// `buffer_*` with a resource in SGPRs. A base in an SGPR counts bytes of all lanes.
+    #[default]
+    Buffer,
+    /// `scratch_*` from FLAT_SCRATCH on. A base in an SGPR counts bytes of one lane.
+    Scratch,
+}
+
+impl ScratchAccess {
+    /// What one byte of a lane counts in the stack pointer, the frame pointer, and every other base in an SGPR.
+    pub fn bytes_in_base(self, wave: super::WaveSize) -> u32 {
+        match self {
+            Self::Buffer => wave.lanes(),
+            Self::Scratch => 1,
+        }
+    }
+
+    /// The largest immediate offset of an access, a row of ones. Negative ones are not used: with a base in an SGPR GFX9 does not take
+    /// them (LLVM's `negative-scratch-offset-bug`).
+    pub fn max_offset(self, limits: &super::Limits) -> u32 {
+        let range = match self {
+            Self::Buffer => limits.offsets.buffer,
+            Self::Scratch => limits.offsets.global,
+        };
+        range.max as u32
+    }
+}
+
 /// What is compiled for.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
@@ -448,6 +482,25 @@ impl Target {
     /// Whether the processor can do all of `features`.
     pub fn has(&self, features: Features) -> bool {
         self.features.contains(features)
+    }
+
+    /// Whether loads into one half of a register leave the other as it is, on all that the code may run on. Where SRAM ECC is on they do
+    /// not; names that stand for several processors do not say whether it is.
+    ///
+    /// Source: AMDGPU usage guide, "Target Features" (`sramecc`) and "Generic processors".
+    pub fn loads_keep_halves(&self) -> bool {
+        self.has(Features::D16_PRESERVES)
+            && !self.has(Features::SRAM_ECC)
+            && self.processor.generic_version == 0
+    }
+
+    /// How code reaches scratch: by `scratch_*` where that is asked for and the processor has them.
+    pub fn scratch_access(&self) -> ScratchAccess {
+        if self.has(Features::SCRATCH_INSTRUCTIONS | Features::GLOBAL) {
+            ScratchAccess::Scratch
+        } else {
+            ScratchAccess::Buffer
+        }
     }
 
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.

@@ -294,8 +294,13 @@ impl Op {
                         Some(n) => vdst = vdst.or(Some((n, dwords))),
                         None => sdst = sdst.or(Some((reg.0, dwords))),
                     }
-                    if desc.role == Role::DefUse {
+                    // A load into half a register does not read the other half: it writes its own when it returns, in the order of loads.
+                    let merges = info.flags.contains(OpFlags::LOAD)
+                        && info.flags.intersects(OpFlags::D16 | OpFlags::D16_HI);
+                    if desc.role == Role::DefUse && !merges {
                         reads.push(range);
+                    }
+                    if desc.role == Role::DefUse {
                         let src = reg.vgpr_index().map_or(Src::S(reg.0), Src::V);
                         accumulator = Some(Source { src, dwords, ty: desc.ty });
                     }

@@ -21,6 +21,9 @@ struct Args {
     /// Processor.
     #[arg(long, default_value = "gfx900")]
     mcpu: String,
+    /// Target features of programs with calls, as `+feature` or `-feature`.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    mattr: Vec<String>,
     /// Integers of odd widths, vectors and aggregates, too.
     #[arg(long)]
     typed: bool,
@@ -78,7 +81,8 @@ fn trees(args: &Args) -> std::process::ExitCode {
             let passes = args.opt.then(|| opt::pipeline(&mut fastrand::Rng::with_seed(seed)));
             let passes = passes.as_deref();
             if args.calls {
-                let result = random::check_calls(seed, &args.mcpu, &args.levels, passes);
+                let attributes: Vec<&str> = args.mattr.iter().map(String::as_str).collect();
+                let result = random::check_calls(seed, &args.mcpu, &args.levels, &attributes, passes);
                 return result.err().into_iter().collect();
             }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };

@@ -420,9 +420,10 @@ pub fn calls_launch() -> (Memory, BufferId, Dispatch) {
 }
 
 /// What kernel `k` of `text` leaves; nothing where it runs for too long, as loops that call loops may.
-fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
+fn run(text: &str, cpu: &str, level: u8, attributes: &[&str]) -> Result<Option<Vec<u8>>, String> {
     let options = gcnc::CompileOptions {
         cpu: cpu.to_owned(),
+        attributes: attributes.iter().map(ToString::to_string).collect(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
         code_object_version: Some(4),
@@ -442,12 +443,18 @@ fn run(text: &str, cpu: &str, level: u8) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// Compiles and runs a program in all ways, after `passes` of opt where they are given (and not where opt
+/// Compiles and runs a program in all ways, with target features `attributes`, after `passes` of opt where they are given (and not where opt
 /// fails); the first that fails, or differs from the first of all.
 ///
 /// # Errors
 /// What is wrong, with the way.
-pub fn check_calls(seed: u64, cpu: &str, levels: &[u8], passes: Option<&str>) -> Result<(), String> {
+pub fn check_calls(
+    seed: u64,
+    cpu: &str,
+    levels: &[u8],
+    attributes: &[&str],
+    passes: Option<&str>,
+) -> Result<(), String> {
     let mut first = None;
     for inlined in [true, false] {
         let mut text = calls(seed, inlined);
@@ -460,7 +467,7 @@ pub fn check_calls(seed: u64, cpu: &str, levels: &[u8], passes: Option<&str>) ->
         for &level in levels {
             let way = if inlined { "inlined" } else { "called" };
             let place = format!("seed {seed} {cpu} -O{level} {way} {}", passes.unwrap_or_default());
-            let found = run(&text, cpu, level).map_err(|error| format!("{place}: {error}"))?;
+            let found = run(&text, cpu, level, attributes).map_err(|error| format!("{place}: {error}"))?;
             let Some(found) = found else { return Ok(()) };
             if *first.get_or_insert_with(|| found.clone()) != found {
                 return Err(format!("{place}: another result than the first"));

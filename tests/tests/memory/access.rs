@@ -217,6 +217,12 @@ fn matrix(spaces: &[Space]) {
             count += cases.len();
             findings.extend(check(LDS, &cases, &cpu, 2, &["-unaligned-access-mode"]));
         }
+        if cpu == "gfx900" && spaces.iter().any(|space| matches!(space, Space::Private | Space::Mixed)) {
+            for level in [0, 2] {
+                count += cases.len();
+                findings.extend(check(LDS, &cases, &cpu, level, &["+enable-flat-scratch"]));
+            }
+        }
     }
     report(&findings, count);
 }

@@ -10,6 +10,8 @@ mod atomics;
 mod blocks;
 mod casts;
 mod globals;
+mod halves;
+mod scratch;
 
 use gcnc_tests::toolchain;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};

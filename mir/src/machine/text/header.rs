@@ -5,7 +5,7 @@ use super::registers::{Named, Tuple};
 use super::{ENTRY_VALUES, VREG_FLAGS};
 use crate::ir::{CallConv, CallConvWord, SourceLoc, SymbolRef};
 use crate::machine::*;
-use crate::target::WaveSize;
+use crate::target::{ScratchAccess, WaveSize};
 use crate::text::{Quoted, comma_separated, write_lds};
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Formatter};
@@ -176,6 +176,9 @@ impl Header<'_> {
             writeln!(f, "  result_dwords {}", function.result_dwords)?;
         }
         list(f, "shader_results", ITEMS_PER_LINE, &function.shader_results)?;
+        if function.scratch == ScratchAccess::Scratch {
+            writeln!(f, "  scratch_instructions")?;
+        }
         if let Some(base) = function.frame_base {
             writeln!(f, "  frame_base {base}")?;
         }

@@ -6,6 +6,7 @@ use crate::Result;
 use crate::abi::kernarg;
 use crate::ir::{AddrSpace, Func, Global, SourceLoc, SymbolRef};
 use crate::machine::*;
+use crate::target::ScratchAccess;
 use crate::text::{Reader, Tok, flag_of, numbered, read_lds};
 use cranelift_entity::EntityRef;
 
@@ -90,6 +91,7 @@ impl Parser<'_> {
                 Ok(())
             })?,
             "frame_base" => self.f.frame_base = Some(self.preg()?),
+            "scratch_instructions" => self.f.scratch = ScratchAccess::Scratch,
             "dynamic_stack" => self.f.dynamic_stack = true,
             "whole_wave_vgprs" => self.items(|p| {
                 let reg = p.preg()?;

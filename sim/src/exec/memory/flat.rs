@@ -3,7 +3,7 @@
 use super::super::{Exec, Group, unsupported};
 use super::Place;
 use crate::program::Op;
-use crate::report::Result;
+use crate::report::{Kind, Report, Result};
 use crate::strict::races::Path;
 use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{MAX_LANES, Wave};
@@ -47,10 +47,18 @@ impl Exec<'_> {
                 if let (Some(n), None) = (vaddr, saddr) {
                     self.defined_lanes(w, n, exec)?;
                 }
-                for (l, place) in places.iter_mut().enumerate() {
+                let outside =
+                    |at: i128| Report::new(Kind::OutOfBounds, format!("scratch address {at:#x} of a lane"));
+                if saddr.is_some() && op.inst.mods.offset < 0 {
+                    // Erratum: the access faults.
+                    return Err(outside(i128::from(op.inst.mods.offset)));
+                }
+                for (l, place) in places.iter_mut().enumerate().filter(|(l, _)| exec >> l & 1 != 0) {
                     let v = if saddr.is_some() { 0 } else { vaddr.map_or(0, |n| u64::from(w.v[n & 255][l])) };
-                    let at = v.wrapping_add(s).wrapping_add(offset) as u32;
-                    *place = Place::Swizzled { base: base.wrapping_add(4 * l as u64), offset: at };
+                    // Sums do not wrap.
+                    let at = i128::from(v) + i128::from(s) + i128::from(op.inst.mods.offset);
+                    let offset = u32::try_from(at).map_err(|_| outside(at).at_lane(l))?;
+                    *place = Place::Swizzled { base: base.wrapping_add(4 * l as u64), offset };
                 }
             }
             _ => {

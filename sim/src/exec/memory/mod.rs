@@ -423,6 +423,7 @@ impl Exec<'_> {
     ) {
         let exec = w.exec();
         let flags = op.info.flags;
+        let keeps = self.launch.target.loads_keep_halves();
         for k in 0..bytes.div_ceil(4) {
             let n = (usize::from(dst) + k) & 255;
             let (mut v, mut u) = ([0; MAX_LANES], [0; MAX_LANES]);
@@ -433,14 +434,14 @@ impl Exec<'_> {
                 }
                 (v[l], u[l]) = data.word(4 * k);
                 if flags.intersects(OpFlags::D16 | OpFlags::D16_HI) {
-                    let (old, old_u) = (w.v[n][l], w.undef_at(n, l));
-                    let whole = !self.launch.target.has(Features::D16_PRESERVES);
+                    // With SRAM ECC the other half is lost; where its state is open nobody may rely on either.
+                    let (old, old_u) = if keeps { (w.v[n][l], w.undef_at(n, l)) } else { (0, u32::MAX) };
                     if flags.contains(OpFlags::D16_HI) {
-                        v[l] = v[l] << 16 | if whole { 0 } else { old & 0xffff };
-                        u[l] = u[l] << 16 | if whole { 0 } else { old_u & 0xffff };
+                        v[l] = v[l] << 16 | old & 0xffff;
+                        u[l] = u[l] << 16 | old_u & 0xffff;
                     } else {
-                        v[l] = v[l] & 0xffff | if whole { 0 } else { old & 0xffff_0000 };
-                        u[l] = u[l] & 0xffff | if whole { 0 } else { old_u & 0xffff_0000 };
+                        v[l] = v[l] & 0xffff | old & 0xffff_0000;
+                        u[l] = u[l] & 0xffff | old_u & 0xffff_0000;
                     }
                 }
             }

@@ -1,0 +1,195 @@
+//! Private memory by buffers and by scratch instructions: arrays, objects of variable size, arguments on the stack, spills, calls.
+
+use super::{Case, ITEMS, check, random_bytes, report};
+use std::fmt::Write as _;
+
+/// Functions that the kernels call.
+const HEAD: &str = "\
+declare ptr addrspace(5) @llvm.stacksave.p5()
+declare void @llvm.stackrestore.p5(ptr addrspace(5))
+
+; Pointers to the caller's objects, an array of its own with variable indices.
+define internal i32 @reverse(ptr addrspace(5) %p, i32 %n) noinline {
+  %a = alloca [8 x i32], align 4, addrspace(5)
+  br label %fill
+fill:
+  %i = phi i32 [ 0, %0 ], [ %j, %fill ]
+  %k = sub i32 7, %i
+  %from = getelementptr i32, ptr addrspace(5) %p, i32 %k
+  %v = load i32, ptr addrspace(5) %from
+  %to = getelementptr [8 x i32], ptr addrspace(5) %a, i32 0, i32 %i
+  store i32 %v, ptr addrspace(5) %to
+  %j = add i32 %i, 1
+  %more = icmp ult i32 %j, 8
+  br i1 %more, label %fill, label %end
+end:
+  %m = and i32 %n, 7
+  %q = getelementptr [8 x i32], ptr addrspace(5) %a, i32 0, i32 %m
+  %r = load i32, ptr addrspace(5) %q
+  ret i32 %r
+}
+
+; The last arguments are on the stack.
+define internal i32 @many([36 x i32] %a, i32 %last) noinline {
+  %x = extractvalue [36 x i32] %a, 35
+  %y = extractvalue [36 x i32] %a, 31
+  %z = mul i32 %y, 3
+  %s = add i32 %x, %z
+  %r = xor i32 %s, %last
+  ret i32 %r
+}
+
+; Calls itself, with an object whose size its argument says.
+define internal i32 @deep(i32 %n, i32 %x) noinline {
+  %d = alloca i32, i32 %n, align 4, addrspace(5)
+  %at = sub i32 %n, 1
+  %p = getelementptr i32, ptr addrspace(5) %d, i32 %at
+  store volatile i32 %x, ptr addrspace(5) %p
+  %stop = icmp eq i32 %n, 1
+  br i1 %stop, label %end, label %more
+more:
+  %y = add i32 %x, %n
+  %r = call i32 @deep(i32 %at, i32 %y)
+  %v = load volatile i32, ptr addrspace(5) %p
+  %s = add i32 %r, %v
+  ret i32 %s
+end:
+  ret i32 %x
+}
+
+";
+
+fn dwords(input: &[u8]) -> Vec<u32> {
+    input.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect()
+}
+
+/// A kernel whose lane has eight dwords of input from `%row` on, and leaves `%r`.
+fn case(name: &str, code: &str, result: impl Fn(&[u32]) -> u32) -> Case {
+    let body = format!(
+        "%start = mul i32 %id, 8\n%row = getelementptr i32, ptr addrspace(1) %in, i32 %start\n\
+         %w = load i32, ptr addrspace(1) %row\n{code}\
+         %to = getelementptr i32, ptr addrspace(1) %out, i32 %id\nstore i32 %r, ptr addrspace(1) %to\n"
+    );
+    let input = random_bytes(ITEMS * 32, name.len() as u64);
+    let expected = dwords(&input).chunks(8).flat_map(|row| result(row).to_le_bytes()).collect();
+    Case { name: name.to_owned(), body, before: vec![0; ITEMS * 4], input, expected }
+}
+
+fn cases() -> Vec<Case> {
+    let copy = "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca [8 x i32], align 4, addrspace(5)\n\
+                store <8 x i32> %all, ptr addrspace(5) %a, align 4\n";
+    let mut cases = vec![
+        case(
+            "array",
+            &format!(
+                "{copy}%m = and i32 %w, 7\n%p = getelementptr i32, ptr addrspace(5) %a, i32 %m\n%r = load i32, ptr addrspace(5) %p\n"
+            ),
+            |row| row[row[0] as usize & 7],
+        ),
+        // What the index alone gives is no address: it would be below the object.
+        case(
+            "negative_index",
+            &format!(
+                "{copy}%m = and i32 %w, 3\n%n = sub i32 %m, 4\n%p = getelementptr i32, ptr addrspace(5) %a, i32 %n\n\
+                 %q = getelementptr i32, ptr addrspace(5) %p, i32 5\n%r = load i32, ptr addrspace(5) %q\n"
+            ),
+            |row| row[(row[0] as usize & 3) + 1],
+        ),
+        case(
+            "far_object",
+            &{
+                format!(
+                    "%big = alloca [3000 x i32], align 4, addrspace(5)\n{copy}%z = getelementptr [3000 x i32], ptr addrspace(5) %big, i32 0, i32 2999\n\
+                 store volatile i32 %w, ptr addrspace(5) %z\n%y = getelementptr [3000 x i32], ptr addrspace(5) %big, i32 0, i32 0\n\
+                 store volatile i32 7, ptr addrspace(5) %y\n%u = load volatile i32, ptr addrspace(5) %z\n\
+                 %m = and i32 %u, 7\n%p = getelementptr i32, ptr addrspace(5) %a, i32 %m\n%v = load volatile i32, ptr addrspace(5) %p\n%r = add i32 %u, %v\n"
+                )
+            },
+            |row| row[0].wrapping_add(row[row[0] as usize & 7]),
+        ),
+        case("call", &format!("{copy}%r = call i32 @reverse(ptr addrspace(5) %a, i32 %w)\n"), |row| {
+            row[7 - (row[0] as usize & 7)]
+        }),
+        case(
+            "variable_size",
+            "%n = add i32 %wg, 9\n%s = call ptr addrspace(5) @llvm.stacksave.p5()\n%d = alloca i32, i32 %n, align 4, addrspace(5)\n\
+             %p = getelementptr i32, ptr addrspace(5) %d, i32 8\nstore volatile i32 %w, ptr addrspace(5) %p\n\
+             %v = load volatile i32, ptr addrspace(5) %p\ncall void @llvm.stackrestore.p5(ptr addrspace(5) %s)\n%r = add i32 %v, 1\n",
+            |row| row[0].wrapping_add(1),
+        ),
+        case("recursion", "%r = call i32 @deep(i32 6, i32 %w)\n", |row| {
+            let values: Vec<u32> = [0, 6, 11, 15, 18, 20].iter().map(|n| row[0].wrapping_add(*n)).collect();
+            values.iter().fold(0u32, |sum, x| sum.wrapping_add(*x))
+        }),
+        case(
+            "generic_pointer",
+            &format!(
+                "{copy}%g = addrspacecast ptr addrspace(5) %a to ptr\n%m = and i32 %w, 7\n%p = getelementptr i32, ptr %g, i32 %m\n\
+                 store volatile i32 77, ptr %p\n%q = getelementptr i32, ptr addrspace(5) %a, i32 %m\n%r = load volatile i32, ptr addrspace(5) %q\n"
+            ),
+            |_| 77,
+        ),
+        case(
+            "wide",
+            &format!(
+                "{copy}%h = getelementptr i8, ptr addrspace(5) %a, i32 4\n%v = load volatile <4 x i32>, ptr addrspace(5) %h, align 4\n\
+                 %t = load volatile <3 x i32>, ptr addrspace(5) %a, align 4\n%x = extractelement <4 x i32> %v, i32 3\n\
+                 %y = extractelement <3 x i32> %t, i32 2\n%r = sub i32 %x, %y\n"
+            ),
+            |row| row[4].wrapping_sub(row[2]),
+        ),
+    ];
+    let mut many = String::new();
+    for n in 0..36 {
+        let before = if n == 0 { "poison".to_owned() } else { format!("%m{}", n - 1) };
+        let _ = write!(
+            many,
+            "%x{n} = add i32 %w, {n}\n%m{n} = insertvalue [36 x i32] {before}, i32 %x{n}, {n}\n"
+        );
+    }
+    many.push_str("%r = call i32 @many([36 x i32] %m35, i32 %w)\n");
+    cases.push(case("arguments_on_the_stack", &many, |row| {
+        let at = |n: u32| row[0].wrapping_add(n);
+        at(35).wrapping_add(at(31).wrapping_mul(3)) ^ row[0]
+    }));
+    cases
+}
+
+/// A function that keeps more values than it has registers for, in a kernel and called.
+fn spills() -> (String, Vec<Case>) {
+    let code = |count: u32| {
+        let mut code = String::new();
+        for n in 0..count {
+            let _ = write!(code, "%x{n} = load volatile i32, ptr addrspace(1) %row\n");
+        }
+        for n in 0..count {
+            let before = if n == 0 { "0".to_owned() } else { format!("%s{}", n - 1) };
+            let _ = write!(code, "%t{n} = mul i32 %x{n}, {}\n%s{n} = xor i32 %t{n}, {before}\n", 2 * n + 3);
+        }
+        code
+    };
+    let result =
+        |count: u32| move |row: &[u32]| (0..count).fold(0u32, |sum, n| sum ^ row[0].wrapping_mul(2 * n + 3));
+    let head = format!(
+        "define internal i32 @busy(ptr addrspace(1) %row) noinline \"amdgpu-num-vgpr\"=\"24\" {{\n{}ret i32 %s39\n}}\n",
+        code(40)
+    );
+    let called = case("called_spills", "%r = call i32 @busy(ptr addrspace(1) %row)\n", result(40));
+    // More values than there are VGPRs.
+    let kernel = case("spills", &format!("{}%r = add i32 %s299, 0\n", code(300)), result(300));
+    (head, vec![called, kernel])
+}
+
+#[test]
+fn both_ways_reach_scratch() {
+    let mut findings = Vec::new();
+    let cases = cases();
+    let (head, spills) = spills();
+    for features in [&[][..], &["+enable-flat-scratch"]] {
+        for level in [0, 2] {
+            findings.extend(check(HEAD, &cases, "gfx900", level, features));
+            findings.extend(check(&head, &spills, "gfx900", level, features));
+        }
+    }
+    report(&findings, cases.len() + spills.len());
+}
