@@ -1,6 +1,6 @@
 //! Cycles of code that is not run: the model of a compute unit on a walk from the first instruction to the last.
 //!
-//! No branch jumps, so that each block counts once, whatever loops there are; an `s_endpgm` before the last does nothing. Lanes access
+//! No branch jumps, so that each block counts once, whatever loops there are; an `s_endpgm` ends nothing. Lanes access
 //! consecutive addresses, each instruction memory of its own, every wave the same, so that caches are warm. Two compilers' code of one
 //! shader is compared by it, nothing else: it says what the instructions between two loads cost, not how long the shader runs.
 
@@ -17,13 +17,15 @@ const WAVES: usize = 4;
 const GROUPS: usize = 16;
 /// `s_nop 0`.
 const NOP: u32 = 0xbf80_0000;
+/// `s_endpgm`.
+const END: u32 = 0xbf81_0000;
 
 /// The model's report of the walk through `words`. A SIMD holds `waves_per_simd` waves, and a work-group takes `lds` bytes.
 ///
 /// # Errors
-/// There is no `s_endpgm`, or the simulator does not know an instruction in front of it.
+/// There is no `s_endpgm`, or something is no instruction.
 pub fn walk(words: &[u32], target: &Target, waves_per_simd: u32, lds: u32) -> Result<Cycles, String> {
-    let words = up_to_the_end(words, target)?;
+    let words = with_one_end(words, target)?;
     let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let program = Program::new(bytes, *target);
     let mut unit = Unit::new(&program, Needs { waves_per_simd: waves_per_simd.max(1), lds, base: 0 });
@@ -43,20 +45,23 @@ pub fn walk(words: &[u32], target: &Target, waves_per_simd: u32, lds: u32) -> Re
     Ok(unit.finish(0, 0, false))
 }
 
-/// The instructions up to the last `s_endpgm`, the only one that is left.
-fn up_to_the_end(words: &[u32], target: &Target) -> Result<Vec<u32>, String> {
+/// The code with one `s_endpgm`, at its end.
+fn with_one_end(words: &[u32], target: &Target) -> Result<Vec<u32>, String> {
     let mut out = words.to_vec();
-    let (mut at, mut last) = (0, None);
+    let (mut at, mut ends) = (0, 0);
     while at < words.len() {
-        let Ok((inst, len)) = mir::isa::decode(&words[at..], target) else { break };
+        let (inst, len) =
+            mir::isa::decode(&words[at..], target).map_err(|error| format!("byte {}: {error}", 4 * at))?;
         if inst.op == Opcode::S_ENDPGM {
-            if let Some(earlier) = last.replace(at) {
-                out[earlier] = NOP;
-            }
+            out[at] = NOP;
+            ends += 1;
         }
         at += len;
     }
-    out.truncate(last.ok_or("no s_endpgm")? + 1);
+    if ends == 0 {
+        return Err("no s_endpgm".to_owned());
+    }
+    out.push(END);
     Ok(out)
 }
 
@@ -108,9 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn the_walk_goes_on_behind_an_early_end() {
+    fn the_walk_goes_on_behind_an_end() {
         let (add, end) = (0x0200_0100, 0xbf81_0000);
-        assert!(cycles(&[add, end, add, add, add, add, add, end]) > cycles(&[add, end]));
+        let short = cycles(&[add, end]);
+        assert!(cycles(&[add, end, add, add, add, add, add, add, end]) > short);
+        // What stands behind the last one is reached by a jump.
+        assert!(cycles(&[add, end, add, add, add, add, add, add, add]) > short);
         let target = Target::new(Target::processor_by_name("gfx900").expect("a known processor"));
         assert!(walk(&[add], &target, 10, 0).is_err());
     }

@@ -2,7 +2,7 @@
 
 use mir::isa::parse::Parser;
 use mir::target::Target;
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -94,6 +94,12 @@ pub fn object(bytes: &[u8]) -> Result<ObjectShader, String> {
         Ok::<Vec<u32>, String>(words.collect())
     };
     let mut out = ObjectShader { words: section(".text")?, ..ObjectShader::default() };
+    // Padding follows the function.
+    let function = file.symbols().find(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    let function = function.ok_or("no function")?;
+    let (start, end) = (function.address(), function.address().saturating_add(function.size()));
+    let code = out.words.get((start / 4) as usize..(end / 4) as usize);
+    out.words = code.ok_or("a function that is not in its section")?.to_vec();
     for &[register, value] in section(".AMDGPU.config")?.as_chunks::<2>().0 {
         match register {
             RSRC1 => (out.vgpr_blocks, out.sgpr_blocks) = (value & 0x3f, value >> 6 & 0xf),

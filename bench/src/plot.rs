@@ -63,6 +63,7 @@ fn ratios(report: &Report, corpus: &str, rival: &str, path: &Path) -> Drawn {
         .build_cartesian_2d(0.0..100.0, (least..most).log_scale())?;
     chart
         .configure_mesh()
+        .max_light_lines(2)
         .x_desc("kernels, in percent, sorted by ratio")
         .y_desc("ratio, less is better")
         .y_label_formatter(&|ratio| format!("{ratio:.2}"))
@@ -104,6 +105,7 @@ fn times(report: &Report, path: &Path) -> Drawn {
         .build_cartesian_2d((10.0..most.0 * 1.2).log_scale(), 0.0..most.1 * 1.1)?;
     chart
         .configure_mesh()
+        .max_light_lines(2)
         .x_desc("instructions of LLVM IR")
         .y_desc("ratio, more is better")
         .x_label_formatter(&|count| format!("{count:.0}"))

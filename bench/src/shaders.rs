@@ -205,7 +205,7 @@ impl Work<'_> {
 
     /// What code says, with the walk's cycles. `facts` has the registers and LDS.
     fn with_code(&self, words: &[u32], lds_bytes: u32, registers: &Facts) -> Result<Facts, String> {
-        let code = Facts::of_code(&measure::count(words, &self.target)?);
+        let code = Facts::of_code(&measure::count(words, &self.target, false)?);
         let waves = self.target.limits().waves_that_fit(registers.sgprs as u32, registers.vgprs as u32);
         let cycles = estimate::walk(words, &self.target, waves, lds_bytes)?;
         let lost = |stall| 100 * cycles.stalls.of(stall) / cycles.wave_cycles.max(1);

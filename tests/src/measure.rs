@@ -95,7 +95,7 @@ pub struct KernelFacts {
     pub sgpr_spills: u64,
     /// VGPRs spilled, in dwords of a lane.
     pub vgpr_spills: u64,
-    /// Bytes of code up to the last `s_endpgm`.
+    /// Bytes of code.
     pub code_bytes: u64,
 }
 
@@ -138,7 +138,7 @@ impl Kinds {
 /// What code says by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeFacts {
-    /// Instructions up to the last `s_endpgm`.
+    /// Instructions.
     pub instructions: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -154,6 +154,7 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
     let image = object.image_at(0).map_err(|report| report.to_string())?;
     let facts = |kernel: &sim::Kernel| {
         let metadata = kernel.metadata.as_ref().ok_or_else(|| format!("{} has no metadata", kernel.name))?;
+        let size = object.symbol_size(&kernel.name).filter(|&size| size > 0);
         let end = object
             .code_ranges()
             .iter()
@@ -161,9 +162,10 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
             .find(|range| (range.0..range.1).contains(&kernel.entry))
             .ok_or_else(|| format!("{} has no code", kernel.name))?
             .1;
+        let end = size.map_or(end, |size| end.min(kernel.entry.saturating_add(size)));
         let code = image.get(kernel.entry as usize..end as usize).ok_or("entry outside the image")?;
         let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let CodeFacts { instructions, bytes: code_bytes, kinds } = count(&words, &target)?;
+        let CodeFacts { instructions, bytes: code_bytes, kinds } = count(&words, &target, size.is_none())?;
         let lds_bytes = u64::from(kernel.descriptor.group_segment_fixed_size);
         Ok(KernelFacts {
             name: kernel.name.clone(),
@@ -187,16 +189,21 @@ fn next_entry(object: &sim::CodeObject, entry: u64) -> u64 {
     object.kernels().iter().map(|k| k.entry).filter(|&other| other > entry).min().unwrap_or(u64::MAX)
 }
 
-/// Counts the instructions of `words` up to the last `s_endpgm`; what follows is padding.
+/// Counts the instructions of `words`. With `open_end` nobody knows where the code ends: what follows the last `s_endpgm` is taken for padding.
+/// Else all of it is code; compilers put blocks behind an `s_endpgm`, too.
 ///
 /// # Errors
-/// There is no `s_endpgm`.
-pub fn count(words: &[u32], target: &Target) -> Result<CodeFacts, String> {
+/// There is no `s_endpgm`, or where the end is known, something is no instruction.
+pub fn count(words: &[u32], target: &Target, open_end: bool) -> Result<CodeFacts, String> {
     let (mut facts, mut last) = (CodeFacts::default(), None);
     let mut at = 0;
     while at < words.len() {
-        // Padding need not decode.
-        let Ok((inst, len)) = mir::isa::decode(&words[at..], target) else { break };
+        let (inst, len) = match mir::isa::decode(&words[at..], target) {
+            Ok(decoded) => decoded,
+            // Padding need not decode.
+            Err(_) if open_end => break,
+            Err(error) => return Err(format!("byte {}: {error}", 4 * at)),
+        };
         at += len;
         facts.instructions += 1;
         facts.bytes = 4 * at as u64;
@@ -205,7 +212,8 @@ pub fn count(words: &[u32], target: &Target) -> Result<CodeFacts, String> {
             last = Some(facts);
         }
     }
-    last.ok_or_else(|| "no s_endpgm".into())
+    let last = last.ok_or("no s_endpgm")?;
+    Ok(if open_end { last } else { facts })
 }
 
 /// What one compiler made of one example, and what running it gave.
@@ -278,22 +286,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_count_by_kind_up_to_the_last_end() {
+    fn instructions_count_by_kind() {
         let target = Target::new(Target::processor_by_name("gfx900").expect("a known processor"));
-        // s_mov_b32, v_mov_b32, s_cbranch_scc0, s_endpgm, s_nop, s_endpgm, s_nop, no instruction.
-        let words = [
-            0xbe80_0080,
-            0x7e00_0280,
-            0xbf84_0000,
-            0xbf81_0000,
-            0xbf80_0000,
-            0xbf81_0000,
-            0xbf80_0000,
-            0xffff_ffff,
-        ];
-        let facts = count(&words, &target).expect("there is an s_endpgm");
-        assert_eq!((facts.instructions, facts.bytes), (6, 24));
-        assert_eq!(facts.kinds, Kinds { salu: 1, valu: 1, branches: 1, other: 3, ..Kinds::default() });
-        assert!(count(&words[..3], &target).is_err());
+        // s_mov_b32, v_mov_b32, s_cbranch_scc0, s_endpgm, s_nop, s_endpgm, s_nop.
+        let code =
+            [0xbe80_0080, 0x7e00_0280, 0xbf84_0000, 0xbf81_0000, 0xbf80_0000, 0xbf81_0000, 0xbf80_0000];
+        let kinds = Kinds { salu: 1, valu: 1, branches: 1, other: 3, ..Kinds::default() };
+        // What follows the last s_endpgm is code where the end is known.
+        let all = count(&code, &target, false).expect("all are instructions");
+        assert_eq!((all.instructions, all.bytes, all.kinds), (7, 28, Kinds { other: 4, ..kinds }));
+        // Else it is padding, which need not decode.
+        let padded = [&code[..], &[0xffff_ffff]].concat();
+        let padded_facts = count(&padded, &target, true).expect("there is an s_endpgm");
+        assert_eq!((padded_facts.instructions, padded_facts.bytes, padded_facts.kinds), (6, 24, kinds));
+        assert!(count(&padded, &target, false).is_err());
+        assert!(count(&code[..3], &target, true).is_err());
     }
 }
