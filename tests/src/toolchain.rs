@@ -59,14 +59,9 @@ impl Machine<'_> {
     }
 }
 
-/// Compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22
+/// The command that compiles bitcode with llc to a relocatable object of code object version 4, the oldest that LLVM 22
 /// writes.
-pub fn llc<'a>(
-    bitcode: &Path,
-    object: &Path,
-    machine: impl Into<Machine<'a>>,
-    level: u8,
-) -> Result<(), String> {
+pub fn llc_command<'a>(bitcode: &Path, object: &Path, machine: impl Into<Machine<'a>>, level: u8) -> Command {
     let mut command = Command::new("llc-22");
     command
         .args(["-mtriple=amdgcn-amd-amdhsa", "-filetype=obj", "--amdhsa-code-object-version=4"])
@@ -75,7 +70,20 @@ pub fn llc<'a>(
         .arg(bitcode)
         .arg("-o")
         .arg(object);
-    run(&mut command).map(drop)
+    command
+}
+
+/// Runs [`llc_command`].
+///
+/// # Errors
+/// What llc says.
+pub fn llc<'a>(
+    bitcode: &Path,
+    object: &Path,
+    machine: impl Into<Machine<'a>>,
+    level: u8,
+) -> Result<(), String> {
+    run(&mut llc_command(bitcode, object, machine, level)).map(drop)
 }
 
 /// Links a relocatable object to a loadable shared object and returns its bytes.

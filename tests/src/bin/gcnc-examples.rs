@@ -4,14 +4,10 @@
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use gcnc_tests::examples::{EXAMPLES, Example};
-use gcnc_tests::gpu::{Gpu, Launch};
-use gcnc_tests::measure::{self, Compiler, KernelFacts};
-use gcnc_tests::toolchain::{self, Machine};
+use gcnc_tests::measure::{self, Compiler, KernelFacts, Side};
+use gcnc_tests::toolchain::Machine;
 use rayon::prelude::*;
 use sim::timing::Stall;
-use sim::{Cycles, Model};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Compiles the examples, runs them on the simulator and compares with the CPU and with llc-22.
 #[derive(Parser)]
@@ -36,15 +32,6 @@ struct Args {
     skip_o0: bool,
 }
 
-/// What one compiler made of one example.
-struct Side {
-    kernels: Vec<KernelFacts>,
-    launches: Vec<Launch>,
-    compile_time: Duration,
-    unknown_instructions: Vec<String>,
-    result: Result<(), String>,
-}
-
 struct Row {
     example: Example,
     ours: Result<Side, String>,
@@ -66,7 +53,7 @@ fn run(args: &Args) -> Result<bool, String> {
         .map(|&example| {
             let side = |compiler: Compiler, clang_level, level| {
                 let target = Machine { cpu: &args.mcpu, features: &args.mattr };
-                build_and_run(example, folder.path(), &gcnc, target, compiler, [clang_level, level])
+                measure::build_and_run(example, folder.path(), &gcnc, target, compiler, [clang_level, level])
             };
             Row {
                 example,
@@ -114,51 +101,12 @@ fn run(args: &Args) -> Result<bool, String> {
     Ok(good)
 }
 
-fn build_and_run(
-    example: Example,
-    folder: &Path,
-    gcnc: &Path,
-    machine: Machine<'_>,
-    compiler: Compiler,
-    [clang_level, level]: [u8; 2],
-) -> Result<Side, String> {
-    let stem = format!("{}-{}-O{clang_level}", example.name, compiler.name());
-    let bitcode: PathBuf = folder.join(&stem).with_extension("bc");
-    let object = bitcode.with_extension("o");
-    let source = toolchain::examples_folder().join(example.name).with_extension("cl");
-    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, &[])?;
-    let compile_time = measure::compile(compiler, gcnc, &bitcode, &object, machine, level)?;
-    let shared = toolchain::link(&object)?;
-    let mut gpu = Gpu::new(&shared)?;
-    if level > 0 {
-        gpu.model(Model { per_instruction: true, ..Model::default() });
-    }
-    let result = (example.run)(&mut gpu);
-    Ok(Side {
-        kernels: measure::kernels(&shared)?,
-        launches: gpu.launches,
-        compile_time,
-        unknown_instructions: toolchain::unknown_instructions(&object, machine.cpu)?,
-        result,
-    })
-}
-
-/// The launches of a kernel with their cycles.
-fn launches<'a>(side: &'a Side, kernel: &'a str) -> impl Iterator<Item = &'a Cycles> {
-    side.launches.iter().filter(move |l| l.kernel == kernel).filter_map(|l| l.cycles.as_deref())
-}
-
-/// Modelled cycles of all launches of a kernel.
-fn modelled(side: &Side, kernel: &str) -> u64 {
-    launches(side, kernel).map(|cycles| cycles.cycles).sum()
-}
-
 /// For what waves of a kernel lose their time, the most first, in percent of it.
 fn lost(side: &Side, kernel: &str) -> String {
-    let total: u64 = launches(side, kernel).map(|cycles| cycles.wave_cycles).sum();
+    let total: u64 = side.cycles(kernel).map(|cycles| cycles.wave_cycles).sum();
     let mut lost: Vec<(u64, Stall)> = Stall::ALL
         .into_iter()
-        .map(|stall| (launches(side, kernel).map(|cycles| cycles.stalls.of(stall)).sum::<u64>(), stall))
+        .map(|stall| (side.cycles(kernel).map(|cycles| cycles.stalls.of(stall)).sum::<u64>(), stall))
         .filter(|(cycles, _)| 100 * cycles >= total.max(1))
         .collect();
     lost.sort_by_key(|&(cycles, _)| std::cmp::Reverse(cycles));
@@ -173,7 +121,7 @@ fn cycles(rows: &[Row], profiles: usize) -> String {
     for row in rows {
         let (Ok(ours), Ok(theirs)) = (&row.ours, &row.llvm) else { continue };
         for kernel in &ours.kernels {
-            let (a, b) = (modelled(ours, &kernel.name), modelled(theirs, &kernel.name));
+            let (a, b) = (ours.modelled(&kernel.name), theirs.modelled(&kernel.name));
             if a > 0 && b > 0 {
                 pairs.push((a as f64 / b as f64, &kernel.name, ours, theirs));
             }
@@ -202,7 +150,7 @@ fn cycles(rows: &[Row], profiles: usize) -> String {
     );
     for (_, kernel, ours, theirs) in pairs.iter().take(profiles) {
         for (name, side) in [("gcnc", ours), ("llc", theirs)] {
-            for launch in launches(side, kernel).take(1) {
+            for launch in side.cycles(kernel).take(1) {
                 out += &format!("\n{kernel}, {name}, first launch\n{}", launch.table());
             }
         }
@@ -240,9 +188,6 @@ fn table(rows: &[Row]) -> Table {
             let pair = |get: fn(&KernelFacts) -> u64| {
                 format!("{}|{}", get(kernel), other.map_or("-".to_owned(), |k| get(k).to_string()))
             };
-            let executed = |side: &Side| -> u64 {
-                side.launches.iter().filter(|l| l.kernel == kernel.name).map(|l| l.instructions).sum()
-            };
             let milliseconds = |side: &Side| format!("{:.1}", side.compile_time.as_secs_f64() * 1e3);
             table.add_row([
                 kernel.name.clone(),
@@ -256,13 +201,13 @@ fn table(rows: &[Row]) -> Table {
                 pair(|k| k.code_bytes),
                 format!(
                     "{}|{}",
-                    executed(ours),
-                    rival.map_or("-".to_owned(), |side| executed(side).to_string())
+                    ours.executed(&kernel.name),
+                    rival.map_or("-".to_owned(), |side| side.executed(&kernel.name).to_string())
                 ),
                 format!(
                     "{}|{}",
-                    modelled(ours, &kernel.name),
-                    rival.map_or("-".to_owned(), |side| modelled(side, &kernel.name).to_string())
+                    ours.modelled(&kernel.name),
+                    rival.map_or("-".to_owned(), |side| side.modelled(&kernel.name).to_string())
                 ),
                 format!("{}|{}", milliseconds(ours), rival.map_or("-".to_owned(), milliseconds)),
             ]);

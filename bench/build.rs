@@ -1,5 +1,4 @@
-//! Links LLVM's AMDGPU code generator into the benchmarks, the rival that they measure. Nothing else contains
-//! it.
+//! Links LLVM's AMDGPU code generator, the rival that is measured. No other crate contains it.
 
 use std::process::Command;
 
@@ -10,12 +9,20 @@ fn main() {
         let output = Command::new(config).args(args).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let components = ["--link-static", "--libnames", "amdgpucodegen", "amdgpuinfo", "amdgpudesc", "target"];
+    let components = [
+        "--link-static",
+        "--libnames",
+        "amdgpuasmparser",
+        "amdgpucodegen",
+        "amdgpuinfo",
+        "amdgpudesc",
+        "target",
+    ];
     let (Some(folder), Some(names)) = (ask(&["--libdir"]), ask(&components)) else {
         println!("cargo:warning={config} is missing: benchmarks will not link (run scripts/setup)");
         return;
     };
-    let arg = |text: &str| println!("cargo:rustc-link-arg-benches={text}");
+    let arg = |text: &str| println!("cargo:rustc-link-arg={text}");
     arg(&format!("-L{folder}"));
     arg("-Wl,--start-group");
     names.split_whitespace().for_each(|name| arg(&format!("-l:{name}")));

@@ -1,0 +1,245 @@
+//! Kernels of other projects: fetched into a cache, compiled to IR by clang, never part of the tree.
+//!
+//! | corpus | from | kernels |
+//! |---|---|---|
+//! | `hashcat` | Debian's package hashcat-data | integer code with tables, large functions |
+//! | `darktable` | Debian's package darktable | image filters in floating point |
+//!
+//! Both are compared with `llc -O3`. Without a network, and without an earlier run's cache, a corpus is left out.
+
+use crate::report::{CodeRow, Facts};
+use gcnc_tests::corpus;
+use gcnc_tests::measure::{self, Compiler};
+use gcnc_tests::toolchain::{self, Machine};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use wait_timeout::ChildExt;
+
+/// What one compiler may take for one module.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// gcnc's level.
+    pub level: u8,
+    /// Modules of each corpus, spread evenly.
+    pub modules: usize,
+    /// Only modules whose names contain this.
+    pub filter: &'a str,
+}
+
+/// A corpus.
+struct Corpus {
+    name: &'static str,
+    /// Debian package.
+    package: &'static str,
+    /// Where it has its files.
+    folder: &'static str,
+    /// The source files of the unpacked package's folder.
+    sources: fn(&Path) -> Result<Vec<PathBuf>, String>,
+    /// The bitcode of one, made in a cache; `None` where clang refuses it.
+    bitcode: fn(&Path, &Path, &Path) -> Option<PathBuf>,
+}
+
+const CORPORA: &[Corpus] = &[
+    Corpus {
+        name: "hashcat",
+        package: "hashcat-data",
+        folder: "usr/share/hashcat",
+        sources: corpus::sources,
+        bitcode: corpus::bitcode,
+    },
+    Corpus {
+        name: "darktable",
+        package: "darktable",
+        folder: "usr/share/darktable/kernels",
+        sources: all_sources,
+        bitcode: darktable_bitcode,
+    },
+];
+
+/// Measures all corpora. What is missing or refused is told in `notes`.
+pub fn measure(
+    gcnc: &Path,
+    cache: &Path,
+    folder: &Path,
+    machine: Machine<'_>,
+    choice: Choice<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<CodeRow> {
+    let mut rows = Vec::new();
+    for corpus in CORPORA {
+        match corpus.measure(gcnc, cache, folder, machine, choice, notes) {
+            Ok(more) => rows.extend(more),
+            Err(message) => notes.push(format!("{}: left out: {message}", corpus.name)),
+        }
+    }
+    rows
+}
+
+impl Corpus {
+    fn measure(
+        &self,
+        gcnc: &Path,
+        cache: &Path,
+        folder: &Path,
+        machine: Machine<'_>,
+        choice: Choice<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<CodeRow>, String> {
+        let unpacked = self.unpacked(cache)?;
+        // hashcat's bitcode has the place where `tests/corpus` looks for it.
+        let bitcode = cache.join(format!("{}-bitcode", self.name));
+        std::fs::create_dir_all(&bitcode).map_err(|error| format!("{}: {error}", bitcode.display()))?;
+        let mut sources = (self.sources)(&unpacked)?;
+        let chosen = |path: &PathBuf| {
+            path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(choice.filter))
+        };
+        sources.retain(chosen);
+        let count = choice.modules.min(sources.len());
+        let sources: Vec<&PathBuf> = (0..count).map(|i| &sources[i * sources.len() / count]).collect();
+        let results: Vec<Result<Vec<CodeRow>, String>> = sources
+            .par_iter()
+            .filter_map(|source| (self.bitcode)(&unpacked, source, &bitcode))
+            .map(|module| self.module(gcnc, &module, folder, machine, choice.level))
+            .collect();
+        notes.push(format!(
+            "{}: {} of {} modules compile with clang",
+            self.name,
+            results.len(),
+            sources.len()
+        ));
+        let mut rows = Vec::new();
+        for result in results {
+            match result {
+                Ok(more) => rows.extend(more),
+                Err(message) => notes.push(format!("{}: {message}", self.name)),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The unpacked package, downloaded where the cache has none.
+    fn unpacked(&self, cache: &Path) -> Result<PathBuf, String> {
+        let root = cache.join(self.name);
+        let folder = root.join(self.folder);
+        if !folder.is_dir() {
+            std::fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+            let download =
+                Command::new("apt-get").args(["download", "-qq", self.package]).current_dir(&root).output();
+            let package = download.ok().filter(|output| output.status.success()).and_then(|_| {
+                let mut entries = std::fs::read_dir(&root).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+                entries.find(|path| path.extension().is_some_and(|e| e == "deb"))
+            });
+            let package = package.ok_or_else(|| format!("cannot download {}", self.package))?;
+            toolchain::run(Command::new("dpkg").arg("-x").arg(&package).arg(&root))?;
+        }
+        if folder.is_dir() { Ok(folder) } else { Err(format!("{} has no {}", self.package, self.folder)) }
+    }
+
+    fn module(
+        &self,
+        gcnc: &Path,
+        bitcode: &Path,
+        folder: &Path,
+        machine: Machine<'_>,
+        level: u8,
+    ) -> Result<Vec<CodeRow>, String> {
+        let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let kernels = |compiler: Compiler, level| {
+            let object = folder.join(format!("{}-{stem}-{}.o", self.name, compiler.name()));
+            let told = |message: String| format!("{stem} with {}: {message}", compiler.name());
+            run_limited(measure::command(compiler, gcnc, bitcode, &object, machine, level))
+                .and_then(|()| toolchain::link(&object))
+                .and_then(|bytes| measure::kernels(&bytes))
+                .map_err(told)
+        };
+        let (ours, theirs) = (kernels(Compiler::Gcnc, level)?, kernels(Compiler::Llc, 3)?);
+        let rows = ours.iter().filter_map(|kernel| {
+            let other = theirs.iter().find(|other| other.name == kernel.name)?;
+            Some(CodeRow {
+                corpus: self.name.to_owned(),
+                kernel: format!("{stem}/{}", kernel.name),
+                gcnc: Facts::of_kernel(kernel),
+                rivals: [("llc".to_owned(), Facts::of_kernel(other))].into(),
+            })
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// Runs a command for [`LIMIT`] at most.
+fn run_limited(mut command: Command) -> Result<(), String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    match child.wait_timeout(LIMIT).map_err(|error| error.to_string())? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(status.to_string()),
+        None => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(format!("takes more than {} s", LIMIT.as_secs()))
+        }
+    }
+}
+
+/// Every OpenCL source of a folder, sorted.
+fn all_sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut out: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "cl")).collect();
+    out.sort();
+    Ok(out)
+}
+
+/// The functions on images that libclc lacks, as LLVM assembly.
+const IMAGES: &str = include_str!("images.ll");
+
+/// The bitcode of `source`, a file of darktable.
+fn darktable_bitcode(folder: &Path, source: &Path, cache: &Path) -> Option<PathBuf> {
+    let stem = source.file_stem()?.to_string_lossy().into_owned();
+    let bitcode = cache.join(format!("{stem}.bc"));
+    if bitcode.exists() {
+        return Some(bitcode);
+    }
+    // Written under other names first: an interrupted run must not leave half a file behind.
+    let [partial, text, images] =
+        ["partial", "images.ll", "images.bc"].map(|e| cache.join(format!("{stem}.{e}")));
+    std::fs::write(&text, IMAGES).ok()?;
+    toolchain::run(Command::new("llvm-as-22").arg(&text).arg("-o").arg(&images)).ok()?;
+    let (include, images) = (format!("-I{}", folder.display()), images.to_string_lossy().into_owned());
+    let flags =
+        [&*include, "-cl-fast-relaxed-math", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", &*images];
+    toolchain::clang(source, &partial, "gfx900", 2, &flags).ok()?;
+    std::fs::rename(&partial, &bitcode).ok().map(|()| bitcode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_command_is_told() {
+        assert!(run_limited(Command::new("true")).is_ok());
+        assert!(run_limited(Command::new("false")).is_err());
+        assert!(run_limited(Command::new("/no/such/command")).is_err());
+    }
+
+    #[test]
+    fn sources_are_sorted() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["b.cl", "a.cl", "c.h"] {
+            std::fs::write(folder.path().join(name), "").expect("it is written");
+        }
+        let sources = all_sources(folder.path()).expect("the folder is there");
+        let names: Vec<_> = sources.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+        assert_eq!(names, ["a.cl", "b.cl"]);
+    }
+}
