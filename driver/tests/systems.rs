@@ -479,3 +479,38 @@ fn disassembly_says_which_setting_is_off() {
     }
     assert!(!listing("amdgcn-amd-amdhsa", "-xnack").contains("cannot be written"));
 }
+
+/// `align` of a function is kept in the object and in the text, where it asks for more than the convention does.
+#[test]
+fn code_is_aligned_as_functions_ask() {
+    let ir = "define void @f() align 64 {\n  ret void\n}\ndefine void @g() align 64 {\n  ret void\n}\n\
+              define amdgpu_kernel void @k() section \".text.k\" align 1024 {\n  ret void\n}\n\
+              define amdgpu_kernel void @l() section \".text.l\" align 4 {\n  ret void\n}\n";
+    let options = options("amdgcn-amd-amdhsa", "gfx900");
+    let bytes = compiled(ir, &options).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let align = |name: &str| file.section_by_name(name).expect("the section").align();
+    assert_eq!([align(".text"), align(".text.k"), align(".text.l")], [64, 1024, 256]);
+    let g = file.symbols().find(|symbol| symbol.name() == Ok("g")).expect("the symbol");
+    assert!(g.address() > 0 && g.address().is_multiple_of(64), "{:#x}", g.address());
+    let text = text(ir, &options);
+    let aligned: Vec<&str> = text.lines().filter(|line| line.contains(".p2align")).map(str::trim).collect();
+    // Descriptors follow their kernels.
+    let wanted = [".p2align 6", ".p2align 6", ".p2align 10", ".p2align 6", ".p2align 8", ".p2align 6"];
+    assert_eq!(aligned, wanted, "{text}");
+    let huge = "define void @f() align 2147483648 {\n  ret void\n}\n";
+    assert!(gcnc::compile(huge.as_bytes(), "test.ll", &options).is_err());
+}
+
+/// What `llvm.used` and `llvm.compiler.used` name stays, although nothing calls it.
+#[test]
+fn used_functions_are_kept() {
+    let ir = "@llvm.used = appending global [1 x ptr] [ptr @f], section \"llvm.metadata\"\n\
+              @llvm.compiler.used = appending global [1 x ptr] [ptr @g], section \"llvm.metadata\"\n\
+              define internal void @f() {\n  ret void\n}\ndefine internal void @g() {\n  ret void\n}\n\
+              define internal void @unused() {\n  ret void\n}\n";
+    let bytes = compiled(ir, &options("amdgcn-amd-amdhsa", "gfx803")).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let has = |name: &str| file.symbols().any(|symbol| symbol.name() == Ok(name));
+    assert_eq!([has("f"), has("g"), has("unused")], [true, true, false]);
+}

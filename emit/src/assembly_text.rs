@@ -266,7 +266,7 @@ fn write_function(
     write_code_section(out, source)?;
     // Assemblers protect a kernel that has a descriptor; the descriptor has the visibility that is written.
     write_binding(out, &name, source.linkage, source.visibility)?;
-    writeln!(out, "\t.p2align {}", if source.call_conv.is_callable() { 2 } else { 8 })?;
+    writeln!(out, "\t.p2align {}", source.code_alignment().ilog2())?;
     if legacy::has_header(function, target) {
         writeln!(out, "\t.amdgpu_hsa_kernel {name}")?;
         writeln!(out, "{name}:")?;

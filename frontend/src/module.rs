@@ -5,8 +5,10 @@ use crate::kinds::{AttributeKinds, attribute_kinds};
 use crate::llvm::{self, AttributeValue, ModuleRef, TypeRef, ValueRef};
 use crate::reader::{Meaning, Reader};
 use crate::{Reading, constructors, parse, unnamed};
-use mir::Result;
-use mir::ir::{Function, IndirectParam, Intrinsic, Param, SymbolRef, Type};
+use mir::ir::{
+    CODE_ALIGNMENT, Function, IndirectParam, Intrinsic, MAX_CODE_ALIGNMENT, Param, SymbolRef, Type,
+};
+use mir::{Diagnostic, Result};
 
 /// Copies `llvm` into plain data.
 pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
@@ -68,6 +70,17 @@ impl<'m> Reader<'m> {
                     function.attributes.insert(key, text);
                 }
                 _ => {}
+            }
+        }
+        match u64::from(value.global_alignment()) {
+            0 => {}
+            _ if value.is_declaration() => {}
+            bytes if bytes > MAX_CODE_ALIGNMENT => {
+                let error = Diagnostic::unsupported(format!("code at a multiple of {bytes} bytes"));
+                self.errors.push(error.in_function(&function.name));
+            }
+            bytes => {
+                function.attributes.insert(CODE_ALIGNMENT.to_owned(), bytes.to_string());
             }
         }
         let signature = self.signature(value, &mut function, kinds);

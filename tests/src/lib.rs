@@ -5,6 +5,7 @@ pub mod compare;
 pub mod corpus;
 pub mod disassembly;
 pub mod examples;
+pub mod fields;
 pub mod filetests;
 pub mod gpu;
 pub mod graphs;

@@ -195,9 +195,6 @@ impl<'a> Builder<'a> {
         };
         let section_name = if source.section.is_empty() { ".text" } else { &source.section };
         let section = self.section(section_name, raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
-        // The hardware's program counter of a kernel or shader starts at a multiple of 256; functions that are
-        // called only need whole dwords.
-        let align = if source.call_conv.is_callable() { 4 } else { 256 };
         let header = match legacy::has_header(function, self.target) {
             true => legacy::header(function, source, self.target)
                 .and_then(|header| header.pack())
@@ -206,7 +203,7 @@ impl<'a> Builder<'a> {
             false => Vec::new(),
         };
         let contents = &mut self.image.sections[section.0];
-        let start = contents.align_to(align, &S_NOP);
+        let start = contents.align_to(source.code_alignment(), &S_NOP);
         contents.data.extend_from_slice(&header);
         let offset = start + header.len() as u64;
         contents.data.extend_from_slice(&function.code);

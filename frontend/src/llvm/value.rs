@@ -192,10 +192,10 @@ impl<'m> ValueRef<'m> {
         }
     }
 
-    /// Explicit alignment of a variable in bytes, 0 where absent.
+    /// Explicit alignment of a variable or function in bytes, 0 where absent.
     pub fn global_alignment(self) -> u32 {
-        // SAFETY: called on variables only.
-        if self.is_variable() { unsafe { LLVMGetAlignment(self.0) } } else { 0 }
+        // SAFETY: called on global objects only.
+        if self.is_variable() || self.is_function() { unsafe { LLVMGetAlignment(self.0) } } else { 0 }
     }
 
     /// Initialiser of a variable.

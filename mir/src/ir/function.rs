@@ -392,6 +392,12 @@ pub struct Function {
     consts: HashTable<Value>,
 }
 
+/// Attribute of a function whose definition asks for an alignment of its code: the bytes, in decimal.
+pub const CODE_ALIGNMENT: &str = "gcnc-alignment";
+
+/// Largest alignment of code in bytes.
+pub const MAX_CODE_ALIGNMENT: u64 = 1 << 20;
+
 impl Function {
     /// An empty external function without parameters.
     pub fn new(name: impl Into<String>, call_conv: CallConv, ret: Type) -> Self {
@@ -448,6 +454,15 @@ impl Function {
     #[inline]
     pub fn entry(&self) -> Block {
         self.layout[0]
+    }
+
+    /// Byte alignment of the code: what hardware starts is at a multiple of 256, callees are whole dwords, and the attribute
+    /// [`CODE_ALIGNMENT`] may ask for more. Source: usage guide, "Kernel Dispatch"; LangRef, `align` of functions.
+    pub fn code_alignment(&self) -> u64 {
+        let least = if self.call_conv.is_callable() { 4 } else { 256 };
+        let asked = self.attribute(CODE_ALIGNMENT).and_then(|text| text.parse::<u64>().ok());
+        let asked = asked.filter(|bytes| bytes.is_power_of_two() && *bytes <= MAX_CODE_ALIGNMENT);
+        asked.map_or(least, |bytes| bytes.max(least))
     }
 
     /// Adds a parameter without promises.

@@ -106,6 +106,7 @@ fn roots(module: &Module) -> Vec<Func> {
         }
     };
     module.aliases.iter().for_each(|alias| add(alias.target));
+    module.used.iter().for_each(|&symbol| add(symbol));
     for init in module.globals.values().filter_map(|global| global.init.as_ref()) {
         init.relocations.iter().for_each(|relocation| add(relocation.symbol));
     }

@@ -1,0 +1,7 @@
+; Version 1.2 alone.
+define amdgpu_kernel void @k(ptr addrspace(1) %o) {
+  store i32 0, ptr addrspace(1) %o
+  ret void
+}
+!opencl.ocl.version = !{!0}
+!0 = !{i32 1, i32 2}
