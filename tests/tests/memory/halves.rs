@@ -67,7 +67,7 @@ const FORMS: &[Form] = &[
      |m| word(m, 2) | word(m, 6) << 16),
     ("low_is_late", "%h = load i16, $6\n%l = load i16, $2\n%x = mul i16 %l, 3\n%a = insertelement <2 x i16> poison, i16 %x, i32 0\n\
       %b = insertelement <2 x i16> %a, i16 %h, i32 1\n%c = bitcast <2 x i16> %b to i32\n%r = zext i32 %c to i64\n",
-     |m| (word(m, 2) * 3 & 0xffff) | word(m, 6) << 16),
+     |m| ((word(m, 2) * 3) & 0xffff) | word(m, 6) << 16),
     ("store_high", "%s = lshr i32 %w, 16\n%t = trunc i32 %s to i16\nstore i16 %t, $4\n%u = trunc i32 %s to i8\nstore i8 %u, $6\n\
       %x = load i32, ptr addrspace(@) %p4, align 4\n%r = zext i32 %x to i64\n",
      |m| word(m, 14) | u64::from(m[14]) << 16 | u64::from(m[7]) << 24),

@@ -160,7 +160,7 @@ fn spills() -> (String, Vec<Case>) {
     let code = |count: u32| {
         let mut code = String::new();
         for n in 0..count {
-            let _ = write!(code, "%x{n} = load volatile i32, ptr addrspace(1) %row\n");
+            let _ = writeln!(code, "%x{n} = load volatile i32, ptr addrspace(1) %row");
         }
         for n in 0..count {
             let before = if n == 0 { "0".to_owned() } else { format!("%s{}", n - 1) };
