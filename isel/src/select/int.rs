@@ -126,6 +126,9 @@ impl<'a> Selector<'a> {
                 return Ok(());
             }
         }
+        if bits == 32 && op == BinaryOp::Add && self.scalar_shift_add(dst, args) {
+            return Ok(());
+        }
         if op == BinaryOp::Xor && self.is_const_value(args[1], -1) {
             let a = self.scalar_src(args[0]);
             self.sop(S_NOT_B32, &[dst, a]);
@@ -175,13 +178,15 @@ impl<'a> Selector<'a> {
                 }
             }
             BinaryOp::Mul => {
-                let [a, b] = [self.src(args[0]), self.src(args[1])];
                 // 24-bit factors multiply at full rate.
-                if self.fits_unsigned(args[0], 24) && self.fits_unsigned(args[1], 24) {
-                    self.vop(V_MUL_U32_U24, &[dst, a, b]);
+                let is_short = args.iter().all(|&v| self.fits_unsigned(v, 24));
+                let (op, args) = if is_short {
+                    (V_MUL_U32_U24, args.map(|v| self.low_24_bits(v)))
                 } else {
-                    self.vop(V_MUL_LO_U32, &[dst, a, b]);
-                }
+                    (V_MUL_LO_U32, args)
+                };
+                let [a, b] = args.map(|v| self.src(v));
+                self.vop(op, &[dst, a, b]);
                 return Ok(());
             }
             BinaryOp::Xor if self.is_const_value(args[1], -1) => {
@@ -264,6 +269,7 @@ impl<'a> Selector<'a> {
                 if let Some([a, b]) = self.fold_binary(product, BinaryOp::Mul)
                     && self.fits_unsigned(a, 24)
                     && self.fits_unsigned(b, 24)
+                    && let [a, b] = [a, b].map(|v| self.low_24_bits(v))
                     && self.emit_three(V_MAD_U32_U24, dst, [a, b, addend])
                 {
                     return true;
@@ -322,6 +328,41 @@ impl<'a> Selector<'a> {
         let [a, b, c] = args.map(|v| self.src(v));
         self.vop(op, &[dst, a, b, c]);
         true
+    }
+
+    /// A value with the low 24 bits of `value`, which are all that 24-bit multiplications read: what a mask leaves them of.
+    fn low_24_bits(&self, value: Value) -> Value {
+        match self.fold_binary(value, BinaryOp::And) {
+            Some([x, mask]) if self.const_int(mask).is_some_and(|m| m & 0xff_ffff == 0xff_ffff) => x,
+            _ => value,
+        }
+    }
+
+    /// `(x << n) + b` in one scalar instruction, n from 1 to 4, where the target has it.
+    fn scalar_shift_add(&mut self, dst: Operand, args: [Value; 2]) -> bool {
+        const OPS: [Opcode; 4] = [S_LSHL1_ADD_U32, S_LSHL2_ADD_U32, S_LSHL3_ADD_U32, S_LSHL4_ADD_U32];
+        for [shifted, b] in [args, [args[1], args[0]]] {
+            let info = &self.values[shifted];
+            if info.uses != 1 || info.crosses_blocks || info.reg.is_some() {
+                continue;
+            }
+            let Some(InstKind::Binary { op: BinaryOp::Shl, args: [x, amount] }) =
+                self.nearby(shifted).map(|data| &data.kind)
+            else {
+                continue;
+            };
+            let op = match self.shift_amount(*amount, 5) {
+                Some(n @ 1..=4) => OPS[n as usize - 1],
+                _ => continue,
+            };
+            if op.info().code(self.target.generation()).is_none() {
+                return false;
+            }
+            let [x, b] = [self.scalar_src(*x), self.scalar_src(b)];
+            self.sop(op, &[dst, x, b]);
+            return true;
+        }
+        false
     }
 
     /// Operands of `value` if it is a divergent 32-bit `op` of this block that has no other user.

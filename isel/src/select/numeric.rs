@@ -3,7 +3,7 @@
 use super::float::by_float;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{InstData, Intrinsic, Type, Value};
+use mir::ir::{BinaryOp, InstData, InstKind, Intrinsic, Type, Value};
 use mir::isa::MaskOp;
 use mir::isa::Opcode::*;
 use mir::machine::{ModFlags, Modifiers, Operand};
@@ -49,6 +49,14 @@ impl<'a> Selector<'a> {
         };
         let signed = matches!(intrinsic, Intrinsic::Smin | Intrinsic::Smax);
         if self.values[value].rep == Rep::Sgpr {
+            if intrinsic == Intrinsic::Smax
+                && data.ty == Type::I32
+                && let Some(x) = self.magnitude(args)
+            {
+                let x = self.scalar_src(x);
+                self.sop(S_ABS_I32, &[dst, x]);
+                return Ok(());
+            }
             let [a, b] = [args[0], args[1]].map(|v| {
                 let x = if signed { self.sext32(v) } else { self.zext32(v) };
                 if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }
@@ -80,6 +88,19 @@ impl<'a> Selector<'a> {
         let [a, b] = [self.src(args[0]), self.src(args[1])];
         self.vop(op, &[dst, a, b]);
         Ok(())
+    }
+
+    /// The x of `max(x, 0 - x)`, whose largest magnitude stays as it is in either form.
+    fn magnitude(&self, args: &[Value]) -> Option<Value> {
+        let is_negated = |x: Value, other: Value| {
+            matches!(
+                self.nearby(other).map(|data| &data.kind),
+                Some(&InstKind::Binary { op: BinaryOp::Sub, args: [zero, y] })
+                    if y == x && self.const_int(zero) == Some(0)
+            )
+        };
+        let &[a, b] = args else { return None };
+        if is_negated(a, b) { Some(a) } else { is_negated(b, a).then_some(b) }
     }
 
     /// `max(min(x, hi), lo)` and `min(max(x, lo), hi)` of constants `lo <= hi`: the median.
