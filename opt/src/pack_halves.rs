@@ -5,7 +5,8 @@
 //! members do the same in the block of the dword, down to pairs that are a dword already (the halves of one value, constants), or have to be
 //! put together for the purpose. A tree is packed where that saves instructions.
 //!
-//! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree.
+//! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree, and no value is the lower member of more than
+//! [`MOST_PARTNERS`] pairs that are walked through.
 
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
@@ -13,6 +14,9 @@ use mir::ir::legal::{PACKED, PACKED_INTRINSICS};
 use mir::ir::*;
 use mir::target::{Features, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// With how many others a value is tried. Two graphs of shared values have as many pairs as the product of their sizes.
+const MOST_PARTNERS: u8 = 8;
 
 /// Packs what can be packed in `func`, which is legal IR and stays so.
 pub fn pack_halves(func: &mut Function, machine: &Target) {
@@ -25,7 +29,8 @@ pub fn pack_halves(func: &mut Function, machine: &Target) {
     // Floating point is the vector unit's in any case.
     let has_integers = std::iter::once(first).chain(roots).any(|pair| func.ty(pair[0]).is_int(16));
     let uniformity = has_integers.then(|| Uniformity::compute(func, machine));
-    let mut pass = Packer { uses: uses(func), uniformity, rejected: FxHashSet::default() };
+    let partners = SecondaryMap::new();
+    let mut pass = Packer { uses: uses(func), uniformity, rejected: FxHashSet::default(), partners };
     for i in 0..func.layout.len() {
         pass.block(func, func.layout[i]);
     }
@@ -135,6 +140,8 @@ struct Packer {
     uniformity: Option<Uniformity>,
     /// Pairs of trees that do not pay.
     rejected: FxHashSet<Pair>,
+    /// In how many pairs that were walked through a value is the lower member.
+    partners: SecondaryMap<Value, u8>,
 }
 
 impl Packer {
@@ -232,7 +239,7 @@ impl Packer {
         packed.get(&pair).copied()
     }
 
-    fn node(&self, func: &Function, pair: Pair, inside: &FxHashSet<Inst>) -> Node {
+    fn node(&mut self, func: &Function, pair: Pair, inside: &FxHashSet<Inst>) -> Node {
         let [lo, hi] = pair;
         if let (Some((a, false)), Some((b, true))) = (half_of(func, lo), half_of(func, hi))
             && a == b
@@ -260,6 +267,10 @@ impl Packer {
         if !alike || x.len() != y.len() {
             return Node::Built;
         }
+        if self.partners[lo] == MOST_PARTNERS {
+            return Node::Built;
+        }
+        self.partners[lo] += 1;
         let mut pairs: Vec<Pair> = x.iter().zip(&y).map(|(&x, &y)| [x, y]).collect();
         // The members of the upper half may stand the other way round.
         let commutes = match &a.kind {

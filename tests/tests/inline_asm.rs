@@ -315,6 +315,17 @@ fn scratch_whose_resource_the_text_overwrites() {
             assert!((0..ITEMS).zip(found).all(|(i, r)| r == input(i).wrapping_add(i)), "{cpu} -O{level}");
         }
     }
+    // Operands of the text in these very registers, in a kernel whose calls hand the resource on there.
+    let operands = "  %f = call i32 @keep(i32 %x)
+  %v = insertelement <4 x i32> zeroinitializer, i32 %u, i32 2
+  %w = call <4 x i32> asm sideeffect \"s_add_u32 s2, s2, 5\", \"={s[0:3]},0,~{scc}\"(<4 x i32> %v)
+  %g = call i32 @keep(i32 %f)
+  %h = extractelement <4 x i32> %w, i32 2
+  %r = add i32 %g, %h";
+    for level in [0, 2] {
+        let found = run(&(kernel(operands) + callee), "gfx900", level);
+        assert!((0..ITEMS).zip(found).all(|(i, r)| r == input(i).wrapping_add(UNIFORM + 5)), "-O{level}");
+    }
     let mut spills = TAKES.to_owned();
     for n in 0..40 {
         spills += &format!("  %y{n} = mul i32 %x, {}\n", 2 * n + 3);

@@ -5,6 +5,7 @@ use mir::abi::call::SCRATCH_RESOURCE;
 use mir::abi::shader::{self, ScratchSource};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::Value;
+use mir::isa::Format;
 use mir::isa::Opcode::{CALL, COPY, INLINE_ASM};
 use mir::machine::{EntryLayout, EntryValue, Inst, Operand, PReg, Reg};
 use mir::target::{Os, ScratchAccess};
@@ -76,7 +77,8 @@ impl<'a> Selector<'a> {
         let given = Operand::preg(SCRATCH_RESOURCE, 4);
         for &block in &self.mf.layout {
             let data = &mut self.mf.blocks[block];
-            for inst in data.insts.iter_mut().filter(|inst| inst.op != INLINE_ASM) {
+            // Copies to and from these registers are the assembly's operands.
+            for inst in data.insts.iter_mut().filter(|inst| inst.op.info().format == Format::Mubuf) {
                 inst.operands
                     .iter_mut()
                     .filter(|operand| **operand == given)
