@@ -55,6 +55,9 @@ struct Args {
     /// Keeps the report as that of this version.
     #[arg(long)]
     keep: bool,
+    /// Keeps what is compared (IR, objects, ACO's text) in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    work: Option<PathBuf>,
     /// Shows this report instead of measuring anything.
     #[arg(long, value_name = "FILE")]
     show: Option<PathBuf>,
@@ -150,7 +153,8 @@ fn measure(args: &Args) -> Result<Report, String> {
     if !gcnc.exists() {
         return Err(format!("{} is missing: cargo build --release -p gcnc", gcnc.display()));
     }
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder = args.work.as_deref().unwrap_or(temporary.path());
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 9 });
     let wanted = |part| match args.parts.is_empty() {
         true => part != Part::Corpora || !args.quick,
@@ -161,13 +165,11 @@ fn measure(args: &Args) -> Result<Report, String> {
     let machine = Machine::from(args.mcpu.as_str());
     if wanted(Part::Code) {
         eprintln!("code of the examples");
-        report.code =
-            code::examples(&gcnc, folder.path(), machine, args.level, &args.filter, &mut report.notes);
+        report.code = code::examples(&gcnc, folder, machine, args.level, &args.filter, &mut report.notes);
     }
     if wanted(Part::Shaders) {
         eprintln!("shaders");
-        let rows =
-            shaders::measure(&me, folder.path(), &args.mcpu, args.level, &args.filter, &mut report.notes);
+        let rows = shaders::measure(&me, folder, &args.mcpu, args.level, &args.filter, &mut report.notes);
         match rows {
             Ok(rows) => report.code.extend(rows),
             Err(message) => report.notes.push(format!("shaders: left out: {message}")),
@@ -180,18 +182,18 @@ fn measure(args: &Args) -> Result<Report, String> {
             Some(cache) => {
                 let choice =
                     corpora::Choice { level: args.level, modules: args.modules, filter: &args.filter };
-                let rows = corpora::measure(&gcnc, &cache, folder.path(), machine, choice, &mut report.notes);
+                let rows = corpora::measure(&gcnc, &cache, folder, machine, choice, &mut report.notes);
                 report.code.extend(rows);
             }
         }
     }
     if wanted(Part::Time) || wanted(Part::Commands) {
-        let inputs = time::examples(folder.path(), &args.mcpu, &args.filter)?;
+        let inputs = time::examples(folder, &args.mcpu, &args.filter)?;
         if wanted(Part::Commands) {
             eprintln!("whole commands");
             report.commands = time::commands(
                 &inputs,
-                folder.path(),
+                folder,
                 [&me.with_file_name("gcnc-peak"), &gcnc],
                 &args.mcpu,
                 rounds,

@@ -190,6 +190,10 @@ impl Work<'_> {
             }
         };
         let lds_bytes = aco.as_ref().map_or(0, |shader| statistic(shader, "LDS size") as u32);
+        if let Some(text) = aco.as_ref().ok().and_then(|shader| shader.representations.get("Assembly")) {
+            // For whoever keeps the folder.
+            let _ = std::fs::write(self.folder.join(format!("{name}.aco.s")), text);
+        }
         let gcnc = self.gcnc(name, &ir, lds_bytes).map_err(|message| note("gcnc", message)).ok()?;
         let mut rivals = BTreeMap::new();
         for (rival, facts) in
@@ -247,6 +251,8 @@ impl Work<'_> {
         };
         let output =
             gcnc::compile(ir.as_bytes(), name, &options).map_err(|errors| crate::time::messages(&errors))?;
+        let object = self.folder.join(format!("{name}.gcnc.o"));
+        std::fs::write(object, &output.bytes).map_err(|error| error.to_string())?;
         self.object(&output.bytes, lds_bytes)
     }
 

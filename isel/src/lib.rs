@@ -3,10 +3,12 @@
 //! | pass | from | to |
 //! |---|---|---|
 //! | [`select`] | legal IR | selected: SSA on the thread graph |
+//! | [`merge_scalar_loads`] | selected | selected: fewer, wider scalar loads |
 //! | [`linearise`] | selected | linear: the wave graph beside the thread graph, EXEC code |
 //! | [`memory_model`] | linear | modelled: cache bits, invalidates, required waits |
 #![forbid(unsafe_code)]
 
 pub mod linearise;
 pub mod memory_model;
+pub mod merge_scalar_loads;
 pub mod select;

@@ -4,9 +4,9 @@
 //! second source. [`Selector::vop`] commutes, and moves what does not fit into other registers. A scalar
 //! instruction may have one literal ([`Selector::sop`]).
 //!
-//! Moves of constants (and of SGPRs into VGPRs) are shared within a stretch of [`WINDOW`] instructions: the walk goes
-//! backwards, so the move is appended once the stretch ends, before all its users. Scalar constants live no longer
-//! than that, which bounds the pressure.
+//! Moves of constants are shared by users that are near to each other: the walk goes backwards, so a move waits in the
+//! [`Pool`] until nothing has wanted it for a while, or others need its room, and goes in front of the first of its users.
+//! How far and how many bounds the pressure.
 
 use super::Selector;
 use mir::diag::Result;
@@ -16,8 +16,16 @@ use mir::machine::{Inst, Modifiers, Operand, Reg, RegFile};
 use mir::target::operands::inline_constant;
 use smallvec::SmallVec;
 
-/// IR instructions that share a constant's register.
-const WINDOW: u32 = 12;
+/// How constants in registers of one file are shared.
+struct Sharing {
+    /// Most IR instructions between two users.
+    distance: u32,
+    /// Most registers at a time.
+    registers: usize,
+}
+
+const SHARED_SGPRS: Sharing = Sharing { distance: 96, registers: 12 };
+const SHARED_VGPRS: Sharing = Sharing { distance: 12, registers: 6 };
 
 /// IR instructions over which a lane mask made of a uniform condition is shared.
 const MASK_WINDOW: u32 = 64;
@@ -28,8 +36,10 @@ const MASKS: usize = 4;
 /// Moves that the current stretch of code shares.
 #[derive(Default)]
 pub(super) struct Pool {
-    entries: Vec<PoolEntry>,
-    age: u32,
+    sgprs: Vec<PoolEntry>,
+    vgprs: Vec<PoolEntry>,
+    /// Moves with their places in the block's reversed code.
+    moves: Vec<(usize, Inst)>,
     /// Lane masks of uniform conditions: the condition, its mask, when its last user was seen. Oldest first.
     masks: SmallVec<[(Value, Operand, u32); MASKS]>,
     /// Instructions of the block so far.
@@ -67,10 +77,20 @@ impl Pool {
     }
 }
 
+/// A constant in a register.
 struct PoolEntry {
     source: Operand,
-    file: RegFile,
     reg: Operand,
+    /// The step of the first user so far, in the order of the code.
+    step: u32,
+    /// Its place in the block's reversed code: the length of that with the user.
+    place: usize,
+}
+
+impl PoolEntry {
+    fn into_move(self, op: Opcode) -> (usize, Inst) {
+        (self.place, Inst::new(op, [self.reg, self.source]))
+    }
 }
 
 impl<'a> Selector<'a> {
@@ -261,37 +281,76 @@ impl<'a> Selector<'a> {
         if !matches!(source, Operand::Imm(_)) {
             return self.move_to_new_vgpr(source);
         }
-        if let Some(entry) = self.pool.entries.iter().find(|e| e.source == source && e.file == file) {
+        let step = self.pool.step;
+        let entries = match file {
+            RegFile::Sgpr => &mut self.pool.sgprs,
+            RegFile::Vgpr => &mut self.pool.vgprs,
+        };
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.source == source) {
+            entry.step = step;
             return entry.reg;
         }
         let reg = Operand::vreg(self.mf.new_vreg(file, 1), 1);
-        self.pool.entries.push(PoolEntry { source, file, reg });
+        entries.push(PoolEntry { source, reg, step, place: usize::MAX });
         reg
     }
 
-    /// Called after each IR instruction: ends the stretch when it is long enough.
+    /// Called after each IR instruction: its code is complete.
     pub(super) fn pool_step(&mut self) -> Result<()> {
-        self.pool.step += 1;
         self.emit_old_masks(false)?;
-        self.pool.age += 1;
-        if self.pool.age >= WINDOW {
-            self.flush_pool();
-        }
         self.rev.extend(self.cur.drain(..).rev());
+        let Pool { sgprs, vgprs, moves, step, .. } = &mut self.pool;
+        for (entries, op, sharing) in
+            [(sgprs, Opcode::S_MOV_B32, SHARED_SGPRS), (vgprs, Opcode::V_MOV_B32, SHARED_VGPRS)]
+        {
+            let mut most = 0;
+            for entry in entries.iter_mut() {
+                if entry.step == *step {
+                    entry.place = self.rev.len();
+                }
+                most = most.max(*step - entry.step);
+            }
+            // Beyond the room, the one goes that has not been wanted for longest.
+            while entries.len() > sharing.registers || most > sharing.distance {
+                let oldest = entries.iter().enumerate().min_by_key(|(_, entry)| entry.step);
+                let Some((at, _)) = oldest else { break };
+                moves.push(entries.remove(at).into_move(op));
+                most = entries.iter().map(|entry| *step - entry.step).max().unwrap_or(0);
+            }
+        }
+        *step += 1;
         Ok(())
     }
 
+    /// Makes the moves that are still shared; the code so far has all users.
     pub(super) fn flush_pool(&mut self) {
-        self.pool.age = 0;
-        for entry in std::mem::take(&mut self.pool.entries) {
-            let op = match entry.file {
-                RegFile::Vgpr => Opcode::V_MOV_B32,
-                RegFile::Sgpr => Opcode::S_MOV_B32,
-            };
-            let loc = std::mem::take(&mut self.loc);
-            self.emit(op, [entry.reg, entry.source]);
-            self.loc = loc;
+        self.rev.extend(self.cur.drain(..).rev());
+        let Pool { sgprs, vgprs, moves, step, .. } = &mut self.pool;
+        for (entries, op) in [(sgprs, Opcode::S_MOV_B32), (vgprs, Opcode::V_MOV_B32)] {
+            for mut entry in entries.drain(..) {
+                if entry.step == *step {
+                    entry.place = self.rev.len();
+                }
+                moves.push(entry.into_move(op));
+            }
         }
+        *step += 1;
+    }
+
+    /// Takes the block's code in its order, with the moves that its instructions share.
+    pub(super) fn take_code(&mut self) -> Vec<Inst> {
+        let mut moves = std::mem::take(&mut self.pool.moves);
+        moves.sort_by_key(|&(place, _)| place);
+        let mut code = Vec::with_capacity(self.rev.len() + moves.len());
+        for (at, inst) in self.rev.drain(..).enumerate().rev() {
+            while moves.last().is_some_and(|&(place, _)| place > at) {
+                code.extend(moves.pop().map(|(_, inst)| inst));
+            }
+            code.push(inst);
+        }
+        // What only the edges out of the block use.
+        code.extend(moves.into_iter().rev().map(|(_, inst)| inst));
+        code
     }
 
     /// Whether the operand is a whole virtual register.

@@ -325,8 +325,9 @@ impl<'a> Selector<'a> {
         self.emit_addresses();
         self.rev.extend(self.cur.drain(..).rev());
         let machine_block = self.machine_block(block);
+        let code = self.take_code();
         let body = &mut self.mf.blocks[machine_block];
-        body.insts.extend(self.rev.drain(..).rev());
+        body.insts.extend(code);
         body.tail_start = body.insts.len() as u32;
         self.done[block] = true;
         Ok(())
