@@ -415,6 +415,54 @@ fn agree(table: &Table, cpu: &str) {
     assert!(failures.is_empty(), "{}\n{text}", failures.join("\n"));
 }
 
+/// Bytes of words in any order: shuffles with zeros and gaps, and trees of masks, shifts and `or` of one word or two.
+fn bytes() -> Table {
+    const B: &str = "<8 x i8>";
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut t = Table::default();
+    for round in 0..48 {
+        // Of one operand, of both, or of one and zero; orders near to the one that exists are the likeliest.
+        let other = if round % 3 == 1 { "zeroinitializer" } else { "%b" };
+        let lanes: Vec<String> = (0..8u32)
+            .map(|i| match rng.u32(..8) {
+                0 => "i32 poison".to_owned(),
+                1..4 => format!("i32 {i}"),
+                _ => format!("i32 {}", rng.u32(..if round % 3 == 0 { 8 } else { 16 })),
+            })
+            .collect();
+        let lanes = lanes.join(", ");
+        // What a byte without a value is may differ; only the others count.
+        let kept: Vec<&str> =
+            lanes.split(", ").map(|lane| if lane == "i32 poison" { "i8 0" } else { "i8 -1" }).collect();
+        t.value(
+            [B, B, B],
+            &format!(
+                "  %s = shufflevector {B} %a, {B} {other}, <8 x i32> <{lanes}>\n  %f = freeze {B} %s\n  %r = and {B} %f, <{}>",
+                kept.join(", ")
+            ),
+        );
+    }
+    for _ in 0..96 {
+        let mut body = String::new();
+        let mut sum = "0".to_owned();
+        for i in 0..rng.u32(2..6) {
+            let word = if rng.u32(..4) == 0 { "%b" } else { "%a" };
+            // Masks of whole bytes, but for some.
+            let mask = rng.u32(..).to_le_bytes().map(|byte| if byte & 1 == 0 { 0 } else { 255 });
+            let mask = u32::from_le_bytes(mask) ^ if rng.u32(..8) == 0 { 0x10 } else { 0 };
+            let (first, second) = (8 * rng.u32(..4), 8 * rng.u32(..4) + u32::from(rng.u32(..8) == 0));
+            let _ = writeln!(body, "  %x{i} = lshr i32 {word}, {first}");
+            let _ = writeln!(body, "  %y{i} = and i32 %x{i}, {mask}");
+            let _ = writeln!(body, "  %z{i} = shl i32 %y{i}, {second}");
+            let _ = writeln!(body, "  %s{i} = or i32 {sum}, %z{i}");
+            sum = format!("%s{i}");
+        }
+        let _ = writeln!(body, "  %r = add i32 {sum}, 0");
+        t.value(["i32", "i32", "i32"], &body);
+    }
+    t
+}
+
 #[test]
 fn vector_intrinsics_agree_with_llc() {
     agree(&vectors(), "gfx900");
@@ -428,6 +476,12 @@ fn odd_shapes_agree_with_llc() {
 #[test]
 fn pairs_agree_with_llc() {
     agree(&pairs(), "gfx900");
+}
+
+#[test]
+fn bytes_agree_with_llc() {
+    agree(&bytes(), "gfx700");
+    agree(&bytes(), "gfx900");
 }
 
 /// Programs over odd widths, vectors and aggregates give what was computed beside them.

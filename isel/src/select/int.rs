@@ -152,7 +152,7 @@ impl<'a> Selector<'a> {
     }
 
     fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
-        if self.three_operand(dst, op, args) {
+        if op == BinaryOp::Or && self.permute_bytes(dst, args) || self.three_operand(dst, op, args) {
             return Ok(());
         }
         match op {

@@ -32,6 +32,7 @@
 mod address;
 mod atomic;
 mod buffer;
+mod bytes;
 mod compare;
 mod constant;
 mod control;

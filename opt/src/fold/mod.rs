@@ -7,6 +7,7 @@
 
 mod cast;
 mod compare;
+mod fields;
 
 use super::bits::{mask64, sext64};
 use super::builder::Builder;
@@ -130,6 +131,12 @@ fn fold_binary(
     }
     if cx == Some(0) && matches!(op, BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr) {
         return Some(x);
+    }
+    if *op == BinaryOp::Or
+        && cy.is_none()
+        && let Some(value) = fields::fold_or(b, x, y)
+    {
+        return Some(value);
     }
     let c = cy?;
     let ones = mask64(u64::MAX, bits);
