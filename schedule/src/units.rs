@@ -3,7 +3,8 @@
 //! Before allocation few values are in physical registers, and not for long: SCC, VCC and M0 from their writer to the reader behind it,
 //! arguments of a call and its results. What stands from such a write to its last read stays together as it is; so no value of
 //! another unit can be in the register meanwhile, and order among units need not know physical registers.
-//! A region of other lanes stays together, too, as its writes of EXEC stand around it in the end.
+//! A region of other lanes stays together, too, as its writes of EXEC stand around it in the end; and a register without a value with
+//! its user.
 //!
 //! A unit is a *wall*, which nothing passes, where one of its instructions is, and where a physical register comes from in front of
 //! the body or is read behind it.
@@ -92,6 +93,13 @@ impl Units {
                         lanes = NONE;
                     }
                     _ => {}
+                }
+            } else if inst.op == Opcode::IMPLICIT_DEF && k + 1 < body.end {
+                // Further in front it would keep a register for nothing.
+                let reads =
+                    |next: &Inst| next.operands.iter().skip(1).any(|operand| *operand == inst.operands[0]);
+                if reads(&data.insts[k as usize + 1]) {
+                    self.together(k, k + 1);
                 }
             }
         }

@@ -276,8 +276,17 @@ impl<'a> Selector<'a> {
                 }
             }
         }
+        if op == BinaryOp::Add && self.multiply_add_wide(dst, args) {
+            return true;
+        }
         if !self.target.has(Features::THREE_OP_INT) {
             return false;
+        }
+        if let Some((x, amount, other)) = self.scalar_shift_of(op, args) {
+            let opcode = if op == BinaryOp::Add { V_LSHL_ADD_U32 } else { V_LSHL_OR_B32 };
+            let [x, other] = [self.src(x), self.src(other)];
+            self.vop(opcode, &[dst, x, Operand::Imm(amount), other]);
+            return true;
         }
         for (i, [inner, other]) in [args, [args[1], args[0]]].into_iter().enumerate() {
             let commutes = !is_shift(op);
@@ -307,6 +316,58 @@ impl<'a> Selector<'a> {
             }
         }
         false
+    }
+
+    /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone. The addend's upper half is
+    /// anything, and nobody reads the result's.
+    fn multiply_add_wide(&mut self, dst: Operand, args: [Value; 2]) -> bool {
+        if !self.exists(V_MAD_U64_U32) {
+            return false;
+        }
+        for [product, addend] in [args, [args[1], args[0]]] {
+            let Some(factors) = self.fold_binary(product, BinaryOp::Mul) else { continue };
+            if factors.iter().any(|&factor| self.const_int(factor).is_some()) {
+                // Products with constants may have cheaper forms, and the constant would take the bus.
+                continue;
+            }
+            let c = match self.const_int(addend) {
+                Some(c @ 0..=64) => Operand::Imm(c),
+                Some(_) => continue,
+                None => {
+                    let low = self.src(addend);
+                    let low = self.in_vgpr(low, 1);
+                    let (high, pair) = (self.new_vgpr(1), self.new_vgpr(2));
+                    self.emit(IMPLICIT_DEF, [high]);
+                    self.sequence(pair, &[low, high]);
+                    pair
+                }
+            };
+            let [a, b] = factors.map(|factor| self.src(factor));
+            let out = self.new_vgpr(2);
+            self.mad_wide(out, a, b, c, false);
+            let low = self.sub(&out, 0, 1);
+            self.emit(COPY, [dst, low]);
+            return true;
+        }
+        false
+    }
+
+    /// `(x, n, other)` if `op` adds `other` to `x << n`, a scalar of this block that has no other user: the vector unit shifts it on its way.
+    fn scalar_shift_of(&self, op: BinaryOp, args: [Value; 2]) -> Option<(Value, i64, Value)> {
+        if !matches!(op, BinaryOp::Add | BinaryOp::Or) {
+            return None;
+        }
+        [args, [args[1], args[0]]].into_iter().find_map(|[shifted, other]| {
+            let info = &self.values[shifted];
+            let alone = info.uses == 1 && !info.crosses_blocks && info.rep == Rep::Sgpr && info.reg.is_none();
+            let data = self.nearby(shifted).filter(|data| alone && data.ty == Type::I32)?;
+            let InstKind::Binary { op: BinaryOp::Shl, args: [x, amount] } = data.kind else { return None };
+            let inner = |value: Value| {
+                self.values[self.root(value).0].rep == Rep::Sgpr && self.const_int(value).is_none()
+            };
+            let vector = self.values[self.root(other).0].rep == Rep::Vgpr;
+            (inner(x) && vector).then_some((x, self.shift_amount(amount, 32)?, other))
+        })
     }
 
     /// Emits a three-operand instruction unless it would need extra moves: at most one operand may be
