@@ -31,6 +31,7 @@ pub mod no_clobber;
 pub mod pack_halves;
 mod params;
 pub mod printf;
+pub mod products;
 pub mod promote;
 pub mod reducible;
 pub mod variadic;

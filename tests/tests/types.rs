@@ -463,6 +463,39 @@ fn bytes() -> Table {
     t
 }
 
+/// Digits of long products: lower and upper halves, with what is carried from digit to digit, found in each of the ways.
+fn digits() -> Table {
+    let mut t = Table::default();
+    for (factor, of_carry, swap) in
+        [("%b", true, false), ("%b", false, true), ("3680671129", true, true), ("-1", false, false)]
+    {
+        let mut body = String::from("  %wide = zext i32 %b to i64\n");
+        let mut carry = "%u".to_owned();
+        for i in 0..4 {
+            let other = if factor == "%b" {
+                "%wide".to_owned()
+            } else {
+                format!("{}", factor.parse::<i64>().unwrap_or(0) as u32)
+            };
+            let _ = writeln!(body, "  %d.{i} = extractelement {V} %a, i32 {i}");
+            let _ = writeln!(body, "  %w.{i} = zext i32 %d.{i} to i64\n  %p.{i} = mul i64 %w.{i}, {other}");
+            let _ = writeln!(body, "  %q.{i} = lshr i64 %p.{i}, 32\n  %h.{i} = trunc i64 %q.{i} to i32");
+            let _ = writeln!(body, "  %l.{i} = mul i32 %d.{i}, {factor}\n  %s.{i} = add i32 %l.{i}, {carry}");
+            let part = if of_carry { carry.clone() } else { format!("%l.{i}") };
+            let compared =
+                if swap { format!("ugt i32 {part}, %s.{i}") } else { format!("ult i32 %s.{i}, {part}") };
+            let _ = writeln!(body, "  %o.{i} = icmp {compared}\n  %z.{i} = zext i1 %o.{i} to i32");
+            let _ = writeln!(body, "  %c.{i} = add i32 %h.{i}, %z.{i}");
+            let before = if i == 0 { "poison".to_owned() } else { format!("%r.{}", i - 1) };
+            let _ = writeln!(body, "  %r.{i} = insertelement {V} {before}, i32 %s.{i}, i32 {i}");
+            carry = format!("%c.{i}");
+        }
+        let _ = writeln!(body, "  %r = insertelement {V} %r.3, i32 {carry}, i32 0");
+        t.value([V, "i32", V], &body);
+    }
+    t
+}
+
 #[test]
 fn vector_intrinsics_agree_with_llc() {
     agree(&vectors(), "gfx900");
@@ -482,6 +515,12 @@ fn pairs_agree_with_llc() {
 fn bytes_agree_with_llc() {
     agree(&bytes(), "gfx700");
     agree(&bytes(), "gfx900");
+}
+
+#[test]
+fn digits_agree_with_llc() {
+    agree(&digits(), "gfx600");
+    agree(&digits(), "gfx900");
 }
 
 /// Programs over odd widths, vectors and aggregates give what was computed beside them.

@@ -233,9 +233,14 @@ impl<'a> Selector<'a> {
                 out
             }
         };
+        let subtract = shift.is_some() && index.scale < 0;
+        if base.as_imm() == Some(0) && !subtract {
+            let scaled = self.in_sgpr(scaled, 2);
+            self.emit(COPY, [dst, scaled]);
+            return;
+        }
         let ([a_lo, a_hi], [b_lo, b_hi]) = (self.halves(&base), self.halves(&scaled));
         let [lo, hi] = [self.new_sgpr(1), self.new_sgpr(1)];
-        let subtract = shift.is_some() && index.scale < 0;
         let (low, high) = if subtract { (S_SUB_U32, S_SUBB_U32) } else { (S_ADD_U32, S_ADDC_U32) };
         let fit = |this: &mut Self, o: Operand| if o.as_imm().is_some() { this.in_sgpr(o, 1) } else { o };
         let [a_lo, a_hi] = [fit(self, a_lo), fit(self, a_hi)];
