@@ -3,8 +3,8 @@
 //! Before allocation few values are in physical registers, and not for long: SCC, VCC and M0 from their writer to the reader behind it,
 //! arguments of a call and its results. What stands from such a write to its last read stays together as it is; so no value of
 //! another unit can be in the register meanwhile, and order among units need not know physical registers.
-//! A region of other lanes stays together, too, as its writes of EXEC stand around it in the end; and a register without a value with
-//! its user.
+//! A region of other lanes stays together, too, as its writes of EXEC stand around it in the end; and a part without a value with
+//! the tuple that it is put into.
 //!
 //! A unit is a *wall*, which nothing passes, where one of its instructions is, and where a physical register comes from in front of
 //! the body or is read behind it.

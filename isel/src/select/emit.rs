@@ -281,6 +281,11 @@ impl<'a> Selector<'a> {
         if !matches!(source, Operand::Imm(_)) {
             return self.move_to_new_vgpr(source);
         }
+        if file == RegFile::Sgpr
+            && let Some(reg) = self.loop_constant(source)
+        {
+            return reg;
+        }
         let step = self.pool.step;
         let entries = match file {
             RegFile::Sgpr => &mut self.pool.sgprs,

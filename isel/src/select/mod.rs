@@ -47,6 +47,7 @@ mod int;
 mod int64;
 mod intrinsic;
 mod lane_intrinsics;
+mod loop_constants;
 mod memory;
 mod numeric;
 mod packed;
@@ -142,6 +143,8 @@ struct Selector<'a> {
     asm_members: FxHashMap<(Value, u32), Operand>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
     hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
+    /// Constants of loops.
+    loop_constants: loop_constants::LoopConstants,
     /// Addresses of symbols that code of this block shares, which are still to be computed.
     addresses: Vec<(ir::SymbolRef, i64, Operand)>,
     /// Whether the function calls others.
@@ -199,6 +202,7 @@ pub fn select(
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
+        loop_constants: loop_constants::LoopConstants::default(),
         addresses: Vec::new(),
         has_calls: false,
         block: ir::Block::new(0),
@@ -238,6 +242,10 @@ impl<'a> Selector<'a> {
         let order: Vec<ir::Block> =
             self.uniformity.order().blocks().iter().map(|&b| ir::Block::from_u32(b)).collect();
         self.prepare(&order)?;
+        if let Some(entry) = order.first() {
+            let (loops, dominators) = (self.uniformity.loops(), self.uniformity.dominators());
+            self.loop_constants = loop_constants::LoopConstants::new(loops, dominators, entry.as_u32());
+        }
         for &block in &order {
             let machine_block = self.mf.add_block();
             let depth = self.uniformity.loops().depth(block.as_u32());
@@ -280,6 +288,7 @@ impl<'a> Selector<'a> {
     fn select_block(&mut self, block: ir::Block) -> Result<()> {
         self.block = block;
         let f = self.f;
+        self.emit_loop_constants(block);
         for &inst in f.blocks[block].insts.iter().rev() {
             let data = &f.insts[inst];
             let wanted = match data.result {

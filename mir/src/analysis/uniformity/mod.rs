@@ -38,6 +38,7 @@ pub struct Uniformity {
     /// Block that defines each value; `u32::MAX` for constants and parameters of the function.
     def_block: Vec<u32>,
     loops: Loops,
+    dominators: Dominators,
     order: Order,
 }
 
@@ -46,7 +47,8 @@ impl Uniformity {
     pub fn compute(f: &Function, target: &Target) -> Self {
         let graph = Csr::of_ir(f);
         let rpo = Order::reverse_post_order(&graph);
-        let loops = Loops::new(&graph, &rpo, &Dominators::new(&graph, &rpo));
+        let dominators = Dominators::new(&graph, &rpo);
+        let loops = Loops::new(&graph, &rpo, &dominators);
         let order = rpo.loops_contiguous(&loops);
         let this = Self {
             divergent: vec![false; f.values.len()],
@@ -55,6 +57,7 @@ impl Uniformity {
             divergent_exit: vec![false; loops.len()],
             def_block: vec![u32::MAX; f.values.len()],
             loops: Loops::default(),
+            dominators: Dominators::default(),
             order: Order::default(),
         };
         if f.is_declaration() {
@@ -77,6 +80,7 @@ impl Uniformity {
         pass.spread();
         let mut this = pass.out;
         this.loops = loops;
+        this.dominators = dominators;
         this.order = order;
         this
     }
@@ -110,6 +114,11 @@ impl Uniformity {
     /// Whether a use of `value` in `block` sees different values in different lanes, for either reason.
     pub fn is_divergent_at(&self, value: Value, block: Block) -> bool {
         self.is_divergent(value) || self.is_temporally_divergent(value, block)
+    }
+
+    /// The dominator tree of the function's graph.
+    pub fn dominators(&self) -> &Dominators {
+        &self.dominators
     }
 
     /// The function's loops; nodes are block numbers.

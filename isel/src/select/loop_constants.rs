@@ -1,0 +1,95 @@
+//! Scalar constants that loops use, in front of them.
+//!
+//! Literals that a loop needs in SGPRs are made once, where the wave comes from on its way to the outermost loop around their users. Allocation
+//! makes a constant again where its register is wanted for something else, so what is kept here is never spilled; the number is
+//! limited all the same, since a wave with many SGPRs may have fewer beside it. In functions that call nothing is kept.
+
+use super::Selector;
+use mir::analysis::{Dominators, Loops};
+use mir::ir::Block;
+use mir::isa::Opcode;
+use mir::machine::{Operand, RegFile};
+use rustc_hash::FxHashMap;
+
+/// Most registers of an outermost loop.
+const MAX_REGISTERS: usize = 24;
+
+/// Most dominators that are looked at for a block outside of all loops.
+const MAX_STEPS: usize = 64;
+
+/// A loop that no other is around.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outermost {
+    /// Where its constants are made.
+    block: u32,
+    registers: usize,
+}
+
+/// The constants of a function's loops.
+#[derive(Debug, Default)]
+pub(super) struct LoopConstants {
+    /// By loop: the number of the outermost one around it.
+    outermost: Vec<usize>,
+    loops: Vec<Outermost>,
+    known: FxHashMap<(usize, Operand), Operand>,
+    /// By block: what is made at its end.
+    made: FxHashMap<u32, Vec<(Operand, Operand)>>,
+}
+
+impl LoopConstants {
+    pub(super) fn new(loops: &Loops, dominators: &Dominators, entry: u32) -> Self {
+        let mut this = Self::default();
+        for l in loops.iter() {
+            let own = match loops[l].parent {
+                Some(parent) => this.outermost[parent.index()],
+                None => {
+                    let mut block = loops[l].header;
+                    let mut steps = 0;
+                    while loops.depth(block) > 0 {
+                        steps += 1;
+                        block = dominators.idom(block).filter(|_| steps <= MAX_STEPS).unwrap_or(entry);
+                        if block == entry {
+                            break;
+                        }
+                    }
+                    this.loops.push(Outermost { block, registers: 0 });
+                    this.loops.len() - 1
+                }
+            };
+            this.outermost.push(own);
+        }
+        this
+    }
+}
+
+impl Selector<'_> {
+    /// The register that has `source` throughout the loops around the present block; `None` outside of loops and where there is no room.
+    pub(super) fn loop_constant(&mut self, source: Operand) -> Option<Operand> {
+        let innermost = self.uniformity.loops().innermost(self.block.as_u32())?;
+        if self.has_calls {
+            return None;
+        }
+        let number = *self.loop_constants.outermost.get(innermost.index())?;
+        if let Some(&known) = self.loop_constants.known.get(&(number, source)) {
+            return Some(known);
+        }
+        let outermost = &mut self.loop_constants.loops[number];
+        // The entry block may be a loop's header.
+        if outermost.registers >= MAX_REGISTERS || self.uniformity.loops().depth(outermost.block) > 0 {
+            return None;
+        }
+        outermost.registers += 1;
+        let block = outermost.block;
+        let reg = Operand::vreg(self.mf.new_vreg(RegFile::Sgpr, 1), 1);
+        self.loop_constants.known.insert((number, source), reg);
+        self.loop_constants.made.entry(block).or_default().push((reg, source));
+        Some(reg)
+    }
+
+    /// Makes the constants of loops that are reached through `block`, at its end.
+    pub(super) fn emit_loop_constants(&mut self, block: Block) {
+        for (reg, source) in self.loop_constants.made.remove(&block.as_u32()).unwrap_or_default() {
+            self.emit(Opcode::S_MOV_B32, [reg, source]);
+        }
+    }
+}
