@@ -438,6 +438,72 @@ fn pal_metadata_of_version_3() {
     assert_eq!(addr(".persp_pull_model_ena"), Some(Document::Bool(false)));
 }
 
+/// A library of functions has no shader, but the modes of the stage that calls them.
+#[test]
+fn pal_functions_of_version_3_have_modes() {
+    let map = r"\82\B0amdpal.pipelines\91\80\AEamdpal.version\92\03\00";
+    let ir = format!(
+        "define amdgpu_gfx void @f() {{\n  ret void\n}}\n!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n"
+    );
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let stage = pipelines[0].get(".hardware_stages").and_then(|stages| stages.get(".cs")).expect("the stage");
+    let Document::Map(members) = stage else { panic!("{stage:?}") };
+    let keys: Vec<_> = members.iter().filter_map(|(key, _)| key.as_text()).collect();
+    let modes = [".excp_en", ".forward_progress", ".ieee_mode", ".lds_size", ".mem_ordered", ".trap_present"];
+    assert_eq!(keys, [&modes[..], &[".wgp_mode"]].concat());
+    assert_eq!(stage.get(".ieee_mode"), Some(&Document::Bool(true)));
+}
+
+/// Numbers in the registers of a stage are those of the function that needs most, not the bits of all.
+#[test]
+fn pal_registers_of_two_kernels_hold_the_larger_numbers() {
+    let kernel = |name: &str, id: &str| {
+        format!(
+            "define amdgpu_kernel void @{name}(ptr addrspace(1) %o) {{\n  %x = call i32 @llvm.amdgcn.workitem.id.{id}()\n  \
+             store i32 %x, ptr addrspace(1) %o\n  ret void\n}}\n"
+        )
+    };
+    let ir = kernel("one", "y") + &kernel("two", "z");
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let Some(Document::Map(registers)) = pipelines[0].get(".registers") else { panic!("{root:?}") };
+    let rsrc2 = registers.iter().find(|(key, _)| *key == Document::Int(0x2e13)).map(|(_, value)| value);
+    let Some(&Document::Int(rsrc2)) = rsrc2 else { panic!("{registers:?}") };
+    assert_eq!(rsrc2 >> 11 & 3, 2, "ids up to z; 3 is reserved");
+}
+
+/// Kernels of mesa3d are started by packets, too, and hand their addresses on to what they call.
+#[test]
+fn callees_on_mesa3d_get_the_dispatch_packet() {
+    let ir = r#"
+declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+define internal void @f(ptr addrspace(1) %o) noinline {
+  %d = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+  %x = load i32, ptr addrspace(4) %d
+  store i32 %x, ptr addrspace(1) %o
+  ret void
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %o) {
+  call void @f(ptr addrspace(1) %o)
+  ret void
+}
+"#;
+    for triple in ["amdgcn--mesa3d", "amdgcn-amd-amdhsa"] {
+        let text = text(ir, &options(triple, "gfx900"));
+        let asked = text.lines().any(|line| {
+            line.contains("enable_sgpr_dispatch_ptr = 1") || line.contains("sgpr_dispatch_ptr 1")
+        });
+        assert!(asked, "{triple}: {text}");
+    }
+}
+
 /// The hardware's registers hold the addresses of shaders without their low eight bits.
 #[test]
 fn shaders_start_at_multiples_of_256() {
