@@ -49,7 +49,7 @@ fn append(out: &mut Vec<u8>, name: &str, contents: &[u8]) {
     debug_assert_eq!(header.len(), HEADER_BYTES);
     out.extend_from_slice(header.as_bytes());
     out.extend_from_slice(contents);
-    if contents.len() % 2 != 0 {
+    if !contents.len().is_multiple_of(2) {
         out.push(b'\n');
     }
 }
