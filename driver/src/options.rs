@@ -79,6 +79,10 @@ pub struct CompileOptions {
     pub contract_all: bool,
     /// Each function in a section of its own.
     pub function_sections: bool,
+    /// Whether volatile accesses are waited for.
+    pub volatile: isel::memory_model::Volatile,
+    /// Each variable in a section of its own (`-data-sections`).
+    pub data_sections: bool,
     /// Keep the kernels' metadata in the output.
     pub metadata: bool,
     /// What is assumed for stacks without a bound, in place of what the code object version has. The linker, which counts again, does not
@@ -106,6 +110,8 @@ impl Default for CompileOptions {
             function_attributes: Vec::new(),
             contract_all: false,
             function_sections: false,
+            data_sections: false,
+            volatile: Default::default(),
             metadata: false,
             assumed_stack: AssumedWish::default(),
         }

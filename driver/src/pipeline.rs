@@ -53,13 +53,13 @@ pub const PASSES: &[Pass] = &[
     // What callers and kernels must provide.
     Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),
     Pass::new("find-inputs", Legal, Legal, Module(|m, cx| opt::callgraph::find_inputs(m, &|f| cx.target_of(f)))),
-    Pass::new("lay-out-lds", Legal, Legal, Module(|m, _| { mir::abi::lds::lay_out(m); Ok(()) })),
+    Pass::new("lay-out-lds", Legal, Legal, Module(|m, cx| { mir::abi::lds::lay_out(m, cx.target.os); Ok(()) })),
     // Machine code, function by function, on all threads.
     Pass::new("uniformity", Legal, Legal, Analysis(|cx| Uniformity::compute(cx.ir(), cx.target))),
     Pass::new("select", Legal, SELECTED, Select(|cx, u| isel::select::select(cx.module, cx.func, u, cx.target, cx.settings))),
     Pass::optimisation("merge-scalar-loads", SELECTED, Machine(|f, _| { isel::merge_scalar_loads::merge(f); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),
-    Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target); Ok(()) })),
+    Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target, cx.options.volatile); Ok(()) })),
     Pass::optimisation("schedule", MODELLED, Machine(|f, cx| schedule::schedule(f, cx.target, &prepare::schedule_options(cx)?))),
     Pass::new("allocate", MODELLED, ALLOCATED, Machine(|f, cx| regalloc::allocate(f, cx.target, &prepare::register_limits(cx)?))),
     Pass::new("remove-identity-moves", ALLOCATED, ALLOCATED, Machine(|f, _| { lower::identity_moves::remove(f); Ok(()) })),

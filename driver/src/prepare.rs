@@ -25,6 +25,9 @@ pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
             }
         }
     }
+    if options.data_sections {
+        emit::separate_sections(module);
+    }
     if options.function_sections {
         for function in module.functions.values_mut().filter(|f| f.section.is_empty()) {
             function.section = format!(".text.{}", function.name);

@@ -438,6 +438,151 @@ fn pal_metadata_of_version_3() {
     assert_eq!(addr(".persp_pull_model_ena"), Some(Document::Bool(false)));
 }
 
+/// A library of functions has no shader, but the modes of the stage that calls them.
+#[test]
+fn pal_functions_of_version_3_have_modes() {
+    let map = r"\82\B0amdpal.pipelines\91\80\AEamdpal.version\92\03\00";
+    let ir = format!(
+        "define amdgpu_gfx void @f() {{\n  ret void\n}}\n!amdgpu.pal.metadata.msgpack = !{{!0}}\n!0 = !{{!\"{map}\"}}\n"
+    );
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let stage = pipelines[0].get(".hardware_stages").and_then(|stages| stages.get(".cs")).expect("the stage");
+    let Document::Map(members) = stage else { panic!("{stage:?}") };
+    let keys: Vec<_> = members.iter().filter_map(|(key, _)| key.as_text()).collect();
+    let modes = [".excp_en", ".forward_progress", ".ieee_mode", ".lds_size", ".mem_ordered", ".trap_present"];
+    assert_eq!(keys, [&modes[..], &[".wgp_mode"]].concat());
+    assert_eq!(stage.get(".ieee_mode"), Some(&Document::Bool(true)));
+}
+
+/// Numbers in the registers of a stage are those of the function that needs most, not the bits of all.
+#[test]
+fn pal_registers_of_two_kernels_hold_the_larger_numbers() {
+    let kernel = |name: &str, id: &str| {
+        format!(
+            "define amdgpu_kernel void @{name}(ptr addrspace(1) %o) {{\n  %x = call i32 @llvm.amdgcn.workitem.id.{id}()\n  \
+             store i32 %x, ptr addrspace(1) %o\n  ret void\n}}\n"
+        )
+    };
+    let ir = kernel("one", "y") + &kernel("two", "z");
+    let bytes = compiled(&ir, &options("amdgcn--amdpal", "gfx900")).bytes;
+    let notes = notes(&bytes);
+    let note = notes.iter().find(|note| (note.0.as_str(), note.1) == ("AMDGPU", 32)).expect("a map");
+    let root = Document::from_msgpack(&note.2).expect("MessagePack");
+    let Some(Document::List(pipelines)) = root.get("amdpal.pipelines") else { panic!("{root:?}") };
+    let Some(Document::Map(registers)) = pipelines[0].get(".registers") else { panic!("{root:?}") };
+    let rsrc2 = registers.iter().find(|(key, _)| *key == Document::Int(0x2e13)).map(|(_, value)| value);
+    let Some(&Document::Int(rsrc2)) = rsrc2 else { panic!("{registers:?}") };
+    assert_eq!(rsrc2 >> 11 & 3, 2, "ids up to z; 3 is reserved");
+}
+
+/// Kernels of mesa3d are started by packets, too, and hand their addresses on to what they call.
+#[test]
+fn callees_on_mesa3d_get_the_dispatch_packet() {
+    let ir = r#"
+declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+define internal void @f(ptr addrspace(1) %o) noinline {
+  %d = call ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+  %x = load i32, ptr addrspace(4) %d
+  store i32 %x, ptr addrspace(1) %o
+  ret void
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %o) {
+  call void @f(ptr addrspace(1) %o)
+  ret void
+}
+"#;
+    for triple in ["amdgcn--mesa3d", "amdgcn-amd-amdhsa"] {
+        let text = text(ir, &options(triple, "gfx900"));
+        let asked = text.lines().any(|line| {
+            line.contains("enable_sgpr_dispatch_ptr = 1") || line.contains("sgpr_dispatch_ptr 1")
+        });
+        assert!(asked, "{triple}: {text}");
+    }
+}
+
+/// Variables in LDS that another object may define are symbols of their own section; what the module defines has its place in the code.
+#[test]
+fn external_lds_is_the_linkers() {
+    let ir = r#"
+@own = addrspace(3) global [5 x i32] undef, align 4
+@sized = external addrspace(3) global [8 x i32], align 32
+@dynamic = external addrspace(3) global [0 x i32], align 16
+define amdgpu_kernel void @k(i32 %i, ptr addrspace(1) %o) {
+  %p = getelementptr [5 x i32], ptr addrspace(3) @own, i32 0, i32 %i
+  store volatile i32 %i, ptr addrspace(3) %p
+  %q = getelementptr [8 x i32], ptr addrspace(3) @sized, i32 0, i32 3
+  store volatile i32 %i, ptr addrspace(3) %q
+  store <2 x ptr addrspace(3)> <ptr addrspace(3) @dynamic, ptr addrspace(3) @sized>, ptr addrspace(1) %o
+  ret void
+}
+"#;
+    for (triple, linked) in [
+        ("amdgcn--mesa3d", true),
+        ("amdgcn--", true),
+        ("amdgcn-amd-amdhsa", false),
+        ("amdgcn--amdpal", false),
+    ] {
+        let options = options(triple, "gfx900");
+        let bytes = compiled(ir, &options).bytes;
+        let file = File::parse(&*bytes).expect("an ELF file");
+        let symbol = |name| file.symbols().find(|symbol| symbol.name() == Ok(name));
+        assert!(symbol("own").is_none());
+        for (name, align, size) in [("sized", 32, 32), ("dynamic", 16, 0)] {
+            let found = symbol(name).map(|symbol| (symbol.address(), symbol.size()));
+            assert_eq!(found, linked.then_some((align, size)), "{triple} {name}");
+        }
+        let section = file.section_by_name(".text").expect("code");
+        assert_eq!(section.relocations().count(), if linked { 3 } else { 0 }, "{triple}");
+        let text = text(ir, &options);
+        assert_eq!(text.contains(".amdgpu_lds sized, 32, 32"), linked, "{text}");
+        assert_eq!(text.contains("sized@abs32@lo+12"), linked, "{text}");
+    }
+}
+
+/// Volatile loads are waited for one by one, unless the option says that their values are soon enough.
+#[test]
+fn volatile_accesses_may_stay_under_way() {
+    let ir = "define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {\n  \
+              %x = load volatile i32, ptr addrspace(1) %a\n  store volatile i32 1, ptr addrspace(1) %b\n  \
+              store volatile i32 2, ptr addrspace(1) %b\n  store volatile i32 %x, ptr addrspace(1) %b\n  ret void\n}\n";
+    let mut options = options("amdgcn-amd-amdhsa", "gfx900");
+    let waits = |text: &str| text.matches("vmcnt(0)").count();
+    let waited = text(ir, &options);
+    options.volatile = isel::memory_model::Volatile::AsOthers;
+    let under_way = text(ir, &options);
+    assert_eq!((waits(&waited), waits(&under_way)), (4, 0), "{under_way}");
+    assert!(under_way.contains("vmcnt(2)"), "{under_way}");
+    assert_eq!(under_way.matches(" glc").count(), 1);
+    let stores = |text: &str| text.matches("global_store_dword").count();
+    assert_eq!((stores(&waited), stores(&under_way)), (3, 3));
+}
+
+/// `-data-sections` gives each variable a section that is named after it, of the type of its kind.
+#[test]
+fn variables_in_sections_of_their_own() {
+    let ir = "@a = addrspace(1) global i32 1\n@z = addrspace(1) global [9 x i32] zeroinitializer\n\
+              @c = addrspace(4) constant i32 2\n@p = addrspace(1) constant ptr addrspace(1) @a\n\
+              @n = addrspace(1) global i32 3, section \"mine\"\n\
+              @x = addrspace(1) global i32 0, section \".bss.two\"\n@y = addrspace(1) global i32 4, section \".bss.two\"\n";
+    let mut options = options("amdgcn-amd-amdhsa", "gfx900");
+    options.data_sections = true;
+    let bytes = compiled(ir, &options).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let kinds = ["a", "z", "c", "p", "n", "x", "y"].map(|name| {
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name)).expect("the variable");
+        let index = symbol.section_index().expect("a section");
+        let section = file.section_by_index(index).expect("the section");
+        (section.name().expect("a name").to_owned(), section.data().expect("contents").is_empty())
+    });
+    let wanted = [".data.a", ".bss.z", ".rodata.c", ".data.rel.ro.p", "mine", ".bss.two", ".bss.two"];
+    assert_eq!(kinds, wanted.map(|name| (name.to_owned(), name == ".bss.z")));
+    assert!(text(ir, &options).contains("\t.section .bss.z,\"aw\",@nobits"));
+}
+
 /// The hardware's registers hold the addresses of shaders without their low eight bits.
 #[test]
 fn shaders_start_at_multiples_of_256() {

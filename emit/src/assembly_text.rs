@@ -10,7 +10,7 @@ use crate::assemble::assumed_extra_sgprs;
 use crate::object::{data, has_descriptors, legacy, module_metadata, pal, resources, undefined, v2};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
-use mir::abi::{KernelCode, KernelDescriptor, kernel_code, metadata, metadata_v2};
+use mir::abi::{KernelCode, KernelDescriptor, kernel_code, lds, metadata, metadata_v2};
 use mir::ir::{GlobalData, Initializer, Linkage, Module, SymbolRef, Visibility};
 use mir::isa::{Names, Opcode};
 use mir::machine::{self, Block, Operand, RelocKind, SymbolId};
@@ -65,10 +65,16 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
     for (number, function) in functions.iter().enumerate() {
         write_function(out, module, function, number, target)?;
     }
+    let stored = data::stored_sections(module);
     for (id, global) in module.globals.iter() {
         if let Some(init) = global.init.as_ref().filter(|_| data::is_emitted(global)) {
-            write_global(out, module, SymbolRef::Global(id), global, init)?;
+            write_global(out, module, SymbolRef::Global(id), global, init, &stored)?;
         }
+    }
+    for (_, global) in module.globals.iter().filter(|(_, global)| lds::is_linked(global, target.os)) {
+        let (name, align) = (Quoted(&global.name), 1u32 << global.align_log2.min(30));
+        write_binding(out, &name, global.linkage, global.visibility)?;
+        writeln!(out, "\t.amdgpu_lds {name}, {}, {align}", global.size_bytes)?;
     }
     // Sections stand in the text in the order of the object, so notes and settings come last.
     for function in functions.iter().filter(|_| legacy::has_config(target)) {
@@ -81,7 +87,7 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
         write_binding(out, &name, alias.linkage, alias.visibility)?;
         writeln!(out, "\t.set {name}, {}{}", SymbolName(module, alias.target), Addend(alias.offset))?;
     }
-    write_undefined(out, module, functions)?;
+    write_undefined(out, module, functions, target)?;
     if v2::applies(target) {
         let [major, minor] = metadata_v2::VERSION;
         writeln!(out, "\t.hsa_code_object_version {major},{minor}")?;
@@ -115,11 +121,18 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
 
 /// Says of symbols that are used and not defined what an assembler would not assume: that they are weak, or not
 /// visible outside of the linked object.
-fn write_undefined(out: &mut String, module: &Module, functions: &[FinalFunction]) -> Written {
+fn write_undefined(
+    out: &mut String,
+    module: &Module,
+    functions: &[FinalFunction],
+    target: &Target,
+) -> Written {
     let mut known: FxHashSet<SymbolRef> =
         functions.iter().map(|function| SymbolRef::Func(function.function.source)).collect();
     let variables = || module.globals.iter().filter(|(_, global)| data::is_emitted(global));
     known.extend(variables().map(|(id, _)| SymbolRef::Global(id)));
+    let linked = module.globals.iter().filter(|(_, global)| lds::is_linked(global, target.os));
+    known.extend(linked.map(|(id, _)| SymbolRef::Global(id)));
     let in_code = functions.iter().flat_map(|function| function.relocs.iter().map(|reloc| reloc.symbol));
     let initializers = variables().filter_map(|(_, global)| global.init.as_ref());
     let in_data = initializers.flat_map(|init| init.relocations.iter().map(|reloc| reloc.symbol));
@@ -363,12 +376,14 @@ fn write_global(
     symbol: SymbolRef,
     global: &GlobalData,
     init: &Initializer,
+    stored: &FxHashSet<&str>,
 ) -> Written {
     let (own, nobits) = data::section_of(global, init);
     let flags = if own == ".rodata" { "a" } else { "aw" };
     let section = if global.section.is_empty() { own } else { &global.section };
     let kind = match data::named_section_type(&global.section) {
         _ if nobits && global.section.is_empty() => "nobits",
+        _ if data::is_named_bss(&global.section, stored) => "nobits",
         object::elf::SHT_INIT_ARRAY => "init_array",
         object::elf::SHT_FINI_ARRAY => "fini_array",
         _ => "progbits",

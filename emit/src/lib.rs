@@ -18,5 +18,6 @@ pub use assemble::assemble;
 pub use assembly_text::emit_asm;
 pub use disassemble::disassemble;
 pub use final_function::{CodeReloc, FinalFunction, Kernel};
+pub use object::data::separate_sections;
 pub use object::module_metadata;
 pub use relocatable::emit_object;

@@ -25,6 +25,9 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
+/// Where `amd_kernel_code_t` has the size of LDS, in bytes from its start; descriptors have it first. Source: AMDGPU usage guide.
+const HEADER_LDS: u64 = 64;
+
 /// A kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -58,6 +61,8 @@ pub struct CodeObject {
     sizes: FxHashMap<String, u64>,
     /// Entries of the table of addresses that linking made, by what they point to.
     got: FxHashMap<u64, u64>,
+    /// The end of the LDS variables that linking placed; 0 without any.
+    lds_end: u64,
     /// Undefined symbols by their offset, where they are allowed.
     externals: Option<FxHashMap<u64, String>>,
     /// Kernels of version 2: name and offset of the header.
@@ -125,6 +130,7 @@ impl CodeObject {
             symbols: FxHashMap::default(),
             sizes: FxHashMap::default(),
             got: FxHashMap::default(),
+            lds_end: 0,
             externals: externals.then(FxHashMap::default),
             legacy: Vec::new(),
             writable: false,
@@ -168,6 +174,7 @@ impl CodeObject {
             symbols: FxHashMap::default(),
             sizes: FxHashMap::default(),
             got: FxHashMap::default(),
+            lds_end: 0,
             externals: None,
             legacy: Vec::new(),
             writable: false,
@@ -259,8 +266,7 @@ impl CodeObject {
             end = top;
         }
         self.lines = Lines::read(elf, &address);
-        let mut lds = FxHashMap::default();
-        let mut lds_end = 0u64;
+        let mut variables = Vec::new();
         for symbol in elf.symbols() {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {
@@ -270,9 +276,7 @@ impl CodeObject {
                 && elf_shndx(elf, &symbol) == SHN_AMDGPU_LDS
             {
                 let align = symbol.address().clamp(1, 65536).next_power_of_two();
-                lds_end = lds_end.saturating_add(align - 1) & !(align - 1);
-                lds.insert(symbol.index(), lds_end);
-                lds_end = lds_end.saturating_add(symbol.size());
+                variables.push((symbol.size() == 0, std::cmp::Reverse(align), symbol.index(), symbol.size()));
                 continue;
             }
             if let Some(base) = symbol.section_index().and_then(|i| address.get(&i)) {
@@ -280,6 +284,17 @@ impl CodeObject {
             }
         }
         self.image.resize(((end + 7) & !7) as usize, 0);
+        // Variables that the linker places come behind those that kernels have of their own, dynamic memory last.
+        variables.sort_by_key(|&(dynamic, align, index, _)| (dynamic, align, index.0));
+        let mut lds = FxHashMap::default();
+        if !variables.is_empty() {
+            self.lds_end = self.own_lds();
+        }
+        for (_, std::cmp::Reverse(align), index, size) in variables {
+            let at = self.lds_end.saturating_add(align - 1) & !(align - 1);
+            lds.insert(index, at);
+            self.lds_end = at.saturating_add(size);
+        }
         for section in elf.sections() {
             let Some(&base) = address.get(&section.index()) else { continue };
             for (offset, reloc) in section.relocations() {
@@ -334,6 +349,18 @@ impl CodeObject {
             }
         }
         Ok(())
+    }
+
+    /// The end of what kernels have in LDS of their own.
+    fn own_lds(&self) -> u64 {
+        let descriptors = self.symbols.iter().filter(|(name, _)| name.ends_with(".kd"));
+        let fields = descriptors.map(|(_, &at)| at);
+        let fields = fields.chain(self.legacy.iter().map(|&(_, at)| at.saturating_add(HEADER_LDS)));
+        let bytes = fields.filter_map(|at| {
+            let slot = self.image.get(usize::try_from(at).ok()?..)?.first_chunk()?;
+            Some(u64::from(u32::from_le_bytes(*slot)))
+        });
+        bytes.max().unwrap_or(0)
     }
 
     fn add_symbol<'data>(&mut self, symbol: &object::read::elf::ElfSymbol64<'data, '_>, name: &str, at: u64) {
@@ -429,7 +456,8 @@ impl CodeObject {
                 .and_then(|at| self.image.get(at..at.checked_add(64)?))
                 .and_then(|b| b.first_chunk::<64>())
                 .ok_or_else(|| bad(format!("descriptor of {name} outside the image")))?;
-            let descriptor = KernelDescriptor::unpack(bytes).map_err(|e| bad(format!("{name}: {e}")))?;
+            let mut descriptor = KernelDescriptor::unpack(bytes).map_err(|e| bad(format!("{name}: {e}")))?;
+            self.grow_lds(&mut descriptor);
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta = metadata.kernel(&format!("{name}.kd")).or_else(|| metadata.kernel(&name)).cloned();
             self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
@@ -440,13 +468,19 @@ impl CodeObject {
             let header = usize::try_from(at).ok().and_then(|at| self.image.get(at..)?.first_chunk());
             let header = header.ok_or_else(|| bad(format!("header of {name} outside the image")))?;
             let descriptor = KernelCode::unpack(header).and_then(|code| code.descriptor());
-            let descriptor = descriptor.map_err(|e| bad(format!("{name}: {e}")))?;
+            let mut descriptor = descriptor.map_err(|e| bad(format!("{name}: {e}")))?;
+            self.grow_lds(&mut descriptor);
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta =
                 metadata.kernel(&metadata_v2::symbol_name(&name)).or_else(|| metadata.kernel(&name)).cloned();
             self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
         }
         Ok(())
+    }
+
+    fn grow_lds(&self, descriptor: &mut KernelDescriptor) {
+        let placed = u32::try_from(self.lds_end).unwrap_or(u32::MAX);
+        descriptor.group_segment_fixed_size = descriptor.group_segment_fixed_size.max(placed);
     }
 
     /// The kernels, by name.

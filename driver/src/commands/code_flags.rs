@@ -63,6 +63,12 @@ pub struct CodeFlags {
     /// Each function in a section of its own.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
     function_sections: Option<bool>,
+    /// Wait for each volatile access before the next instruction; `false` leaves them under way, in order.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    volatile_waits: Option<bool>,
+    /// Each variable in a section of its own.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    data_sections: Option<bool>,
     /// Bytes of stack that a call of an unknown function takes.
     #[arg(long, value_name = "BYTES")]
     amdgpu_assume_external_call_stack_size: Option<u32>,
@@ -112,6 +118,19 @@ impl CodeFlags {
             call_bytes: self.amdgpu_assume_external_call_stack_size,
             object_bytes: self.amdgpu_assume_dynamic_stack_object_size,
         }
+    }
+
+    /// Whether volatile accesses are waited for.
+    pub fn volatile(&self) -> isel::memory_model::Volatile {
+        match self.volatile_waits {
+            Some(false) => isel::memory_model::Volatile::AsOthers,
+            _ => isel::memory_model::Volatile::Waited,
+        }
+    }
+
+    /// Whether variables get sections of their own.
+    pub fn data_sections(&self) -> bool {
+        self.data_sections == Some(true)
     }
 
     /// Whether functions get sections of their own.

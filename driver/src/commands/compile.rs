@@ -277,6 +277,8 @@ pub fn main(args: &Args) -> i32 {
         function_attributes: args.code.function_attributes(),
         contract_all: args.code.contract_all(),
         function_sections: args.code.function_sections(),
+        data_sections: args.code.data_sections(),
+        volatile: args.code.volatile(),
         metadata: args.metadata.is_some(),
         assumed_stack: args.code.assumed_stack(),
     };

@@ -1,6 +1,6 @@
 //! `gcnc link`: objects, archives and IR to one loadable code object, with the flags of `ld.lld` that compilers' drivers pass.
 
-use super::{compile, report, status};
+use super::{compile, report, status, thin};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches};
 use emit::link::{BuildId, Input, LinkOptions, Strip, Undefined};
 use gcnc::{CompileOptions, FileType};
@@ -196,7 +196,10 @@ pub fn main(args: &Args) -> i32 {
     let mut contents: Vec<(String, Vec<u8>, bool)> = Vec::new();
     for file in &args.files {
         let read = args.flags.find(file).and_then(|path| {
-            let bytes = compile::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let mut bytes = compile::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            if thin::is_thin(&bytes) {
+                bytes = thin::whole(&bytes, &path)?;
+            }
             Ok((path.display().to_string(), bytes))
         });
         let (name, bytes) = match read {

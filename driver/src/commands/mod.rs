@@ -13,6 +13,7 @@ mod mc;
 mod response;
 mod run;
 mod save_temps;
+mod thin;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::ffi::OsString;

@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
     Row("call-graph-section", Missing, OFF, "no section of calls"),
     Row("code-model=", Tuning, NEVER, "addresses have one form"),
     Row("crel", Missing, OFF, "relocations are `Elf64_Rela`"),
-    Row("data-sections", Missing, OFF, "variables of a kind share a section"),
+    Row("data-sections", Same, NEVER, ""),
     Row("denormal-fp-math=", Same, NEVER, "sets an attribute that a function of its own overrules"),
     Row("denormal-fp-math-f32=", Same, NEVER, "sets an attribute that a function of its own overrules"),
     Row("disable-promote-alloca-to-lds", Tuning, NEVER, "stack objects do not go to LDS"),

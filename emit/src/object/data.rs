@@ -2,12 +2,14 @@
 //!
 //! A variable goes to the section it names, else by its nature: constants without addresses to `.rodata`,
 //! with addresses to `.data.rel.ro`, zeros to `.bss`, the rest to `.data`. A named section takes type and
-//! flags from its first variable; zeros are stored in it like any other contents.
+//! flags from its first variable. Zeros are stored in it like any other contents, unless it is called `.bss.` and something, and all its
+//! variables are zero, as compilers name sections of single variables.
 
 use super::{Builder, Pending, reloc};
-use mir::ir::{AddrSpace, Global, GlobalData, Initializer, Linkage, SymbolRef};
+use mir::ir::{AddrSpace, Global, GlobalData, Initializer, Linkage, Module, SymbolRef};
 use mir::{Diagnostic, Result};
 use object::elf as raw;
+use rustc_hash::FxHashSet;
 
 /// Name, type and flags of the section for `global`; decided by nature alone, without regard to its own
 /// section name.
@@ -19,6 +21,28 @@ pub(crate) fn section_of(global: &GlobalData, init: &Initializer) -> (&'static s
         (false, _, true) => (".bss", true),
         (false, _, false) => (".data", false),
     }
+}
+
+/// Gives each variable that has no section one of its own, whose name is that of the section for its kind and then its own.
+pub fn separate_sections(module: &mut Module) {
+    for global in module.globals.values_mut().filter(|global| is_emitted(global) && global.section.is_empty())
+    {
+        if let Some(init) = &global.init {
+            global.section = format!("{}.{}", section_of(global, init).0, global.name);
+        }
+    }
+}
+
+/// The sections that variables name and that hold something else than zeros.
+pub(crate) fn stored_sections(module: &Module) -> FxHashSet<&str> {
+    let named = module.globals.values().filter(|global| is_emitted(global) && !global.section.is_empty());
+    let stored = named.filter(|global| global.init.as_ref().is_some_and(|init| !section_of(global, init).1));
+    stored.map(|global| global.section.as_str()).collect()
+}
+
+/// Whether a section that a variable names has no contents in the file.
+pub(crate) fn is_named_bss(name: &str, stored: &FxHashSet<&str>) -> bool {
+    name.starts_with(".bss.") && !stored.contains(name)
 }
 
 /// Type of a section that a variable names: linkers join arrays of constructors and destructors by it.
@@ -42,21 +66,31 @@ pub(crate) fn is_emitted(global: &GlobalData) -> bool {
 /// Adds every variable that the module defines, in its order.
 pub(super) fn add_globals(builder: &mut Builder<'_>) -> Result<()> {
     let module = builder.module;
+    let stored = stored_sections(module);
     for (id, global) in module.globals.iter() {
         if let Some(init) = global.init.as_ref().filter(|_| is_emitted(global)) {
-            add_global(builder, id, global, init)?;
+            add_global(builder, id, global, init, &stored)?;
         }
     }
     Ok(())
 }
 
-fn add_global(builder: &mut Builder<'_>, id: Global, global: &GlobalData, init: &Initializer) -> Result<()> {
+fn add_global(
+    builder: &mut Builder<'_>,
+    id: Global,
+    global: &GlobalData,
+    init: &Initializer,
+    stored: &FxHashSet<&str>,
+) -> Result<()> {
     let (mut name, nobits) = section_of(global, init);
     let mut kind = if nobits { raw::SHT_NOBITS } else { raw::SHT_PROGBITS };
     let write = if name == ".rodata" { raw::SectionFlags(0) } else { raw::SHF_WRITE };
     if !global.section.is_empty() {
         name = &global.section;
-        kind = named_section_type(name);
+        kind = match is_named_bss(name, stored) {
+            true => raw::SHT_NOBITS,
+            false => named_section_type(name),
+        };
     }
     let section = builder.section(name, kind, raw::SHF_ALLOC | write);
     let size = usize::try_from(global.size_bytes).ok().filter(|&size| size <= isize::MAX as usize / 2);

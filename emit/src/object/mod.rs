@@ -29,7 +29,7 @@ use mir::abi::call_graph::{self, Node, RESOURCES_SECTION};
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES};
 use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::metadata::KernelMeta;
-use mir::abi::{Metadata, metadata, metadata_v2};
+use mir::abi::{Metadata, lds, metadata, metadata_v2};
 use mir::ir::{AddrSpace, Linkage, Module, SymbolRef, Visibility};
 use mir::machine::RelocKind;
 use mir::target::{Features, Os, Target};
@@ -47,6 +47,7 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
         builder.add_function(function)?;
     }
     data::add_globals(&mut builder)?;
+    builder.add_linked_lds();
     builder.add_aliases()?;
     builder.resolve_pending()?;
     match target.os {
@@ -316,6 +317,23 @@ impl<'a> Builder<'a> {
                 visibility: raw::STV_DEFAULT,
             })
         })
+    }
+
+    /// Adds the variables in LDS that the linker places, which have no contents. Their value is the alignment.
+    fn add_linked_lds(&mut self) {
+        let module = self.module;
+        for (id, global) in module.globals.iter().filter(|(_, global)| lds::is_linked(global, self.target.os))
+        {
+            let symbol = self.image.add_symbol(ElfSymbol {
+                name: global.name.clone(),
+                place: Place::Lds(1 << global.align_log2.min(31)),
+                size: global.size_bytes,
+                binding: raw::STB_GLOBAL,
+                kind: raw::STT_OBJECT,
+                visibility: visibility(global.visibility),
+            });
+            self.undefined.insert(SymbolRef::Global(id), symbol);
+        }
     }
 
     fn undefined_symbol(&mut self, symbol: SymbolRef) -> Result<ElfSymbolId> {

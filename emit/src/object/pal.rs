@@ -7,7 +7,8 @@
 //! * A MessagePack map ([`PalMetadata::MsgPack`]), in the note of amdhsa's metadata.
 //!
 //! The compiler adds the program resource registers, and of each hardware stage its entry point, register counts and scratch size. Functions that are
-//! called have entries of their own in the map; their registers count for the compute stage, too. Values that are given already are joined bit by bit.
+//! called have entries of their own in the map; their registers count for the compute stage, too. Of two functions of a stage the larger numbers count.
+//! Values that are given already are joined bit by bit.
 //! Maps of version 3 on have members of the stages in place of registers.
 //!
 //! Sources: PAL's `palPipelineAbi.h` and AMDGPU usage guide, "AMDPAL code object metadata"; what llc 22 writes.
@@ -78,6 +79,7 @@ pub(crate) enum Note {
 }
 
 /// What is used by the function of a stage, or by one that is called.
+#[derive(Default)]
 struct Usage {
     symbol: String,
     scratch_bytes: u32,
@@ -117,15 +119,47 @@ const PIXEL_INPUTS: [&str; 16] = [
 /// Bit of the first resource register: IEEE treatment of signalling NaNs.
 const IEEE_MODE: u32 = 1 << 23;
 
+/// Fields of a resource register that are numbers, by first bit and width: registers, user SGPRs, ids of work-items, LDS.
+/// Source: AMDGPU usage guide, "Kernel Descriptor"; `SPI_SHADER_PGM_RSRC2_PS` in the register reference.
+fn number_fields(register: u32) -> &'static [(u32, u32)] {
+    let stage = STAGES.iter().find(|stage| register == stage.rsrc1 || register == stage.rsrc1 + 1);
+    match stage {
+        Some(stage) if register == stage.rsrc1 => &[(0, 6), (6, 4)],
+        Some(stage) if stage.key == ".cs" => &[(1, 5), (11, 2), (15, 9)],
+        Some(stage) if stage.key == ".ps" => &[(1, 5), (8, 8)],
+        Some(_) => &[(1, 5)],
+        None => &[],
+    }
+}
+
 impl Usage {
-    /// What the resource registers say, as members of a stage. What GFX10 and later have is off.
+    /// What a stage needs for this function and for `others` of it.
+    fn with(mut self, others: Option<Self>) -> Self {
+        if let Some(others) = others {
+            self.scratch_bytes = self.scratch_bytes.max(others.scratch_bytes);
+            self.lds_bytes = self.lds_bytes.max(others.lds_bytes);
+            self.sgprs = self.sgprs.max(others.sgprs);
+            self.vgprs = self.vgprs.max(others.vgprs);
+            self.ieee |= others.ieee;
+            self.scratch |= others.scratch;
+        }
+        self
+    }
+
+    /// What the resource registers say, as members of an entry point's stage.
     fn set_members(&self, stage: &mut Document, compute: bool) -> Result<()> {
-        for key in [".debug_mode", ".forward_progress", ".mem_ordered", ".wgp_mode"] {
+        set(stage, ".debug_mode", Document::Bool(false))?;
+        set(stage, ".scratch_en", Document::Bool(self.scratch))?;
+        self.set_modes(stage, compute)
+    }
+
+    /// The members that functions have, too, which are called from a stage. What GFX10 and later have is off.
+    fn set_modes(&self, stage: &mut Document, compute: bool) -> Result<()> {
+        for key in [".forward_progress", ".mem_ordered", ".wgp_mode"] {
             set(stage, key, Document::Bool(false))?;
         }
         set(stage, ".ieee_mode", Document::Bool(self.ieee))?;
         set(stage, ".lds_size", Document::Int(self.lds_bytes.into()))?;
-        set(stage, ".scratch_en", Document::Bool(self.scratch))?;
         if compute {
             set(stage, ".excp_en", Document::Int(0))?;
             set(stage, ".trap_present", Document::Bool(false))?;
@@ -189,14 +223,23 @@ impl Facts {
             if f.call_conv.is_callable() {
                 facts.functions.insert(f.name.clone(), usage);
             } else {
-                facts.stages.insert(index, usage);
+                let others = facts.stages.remove(&index);
+                facts.stages.insert(index, usage.with(others));
             }
         }
         Ok(facts)
     }
 
+    /// Adds a register of a function to what others of its stage ask for: flags of either, the larger of two numbers.
     fn join(&mut self, register: u32, value: u32) {
-        *self.registers.entry(register).or_default() |= value;
+        let slot = self.registers.entry(register).or_default();
+        let numbers = number_fields(register).iter().map(|&(shift, width)| ((1 << width) - 1) << shift);
+        let (mut flags, mut joined) = (u32::MAX, 0);
+        for mask in numbers {
+            flags &= !mask;
+            joined |= (*slot & mask).max(value & mask);
+        }
+        *slot = (*slot | value) & flags | joined;
     }
 
     fn pairs(self, given: &[(u32, u32)]) -> BTreeMap<u32, u32> {
@@ -213,7 +256,7 @@ impl Facts {
         pairs
     }
 
-    fn document(self, given: Option<&[u8]>) -> Result<Document> {
+    fn document(self, given: Option<&[u8]>, target: &Target) -> Result<Document> {
         let mut root = match given {
             Some(bytes) => Document::from_msgpack(bytes)?,
             None => Document::Map(Vec::new()),
@@ -244,6 +287,20 @@ impl Facts {
                     usage.set_members(stage, *index == COMPUTE)?;
                 }
             }
+        }
+        // A library of functions: without a shader the modes of the stage are theirs.
+        if by_members && !self.stages.contains_key(&COMPUTE) && !self.functions.is_empty() {
+            let stages = member(pipeline, ".hardware_stages", empty())?;
+            let stage = member(stages, STAGES[COMPUTE].key, empty())?;
+            let all = self.functions.values();
+            let largest = all.clone().map(|usage| usage.lds_bytes).max().unwrap_or(0);
+            let library = Usage {
+                ieee: all.into_iter().any(|usage| usage.ieee),
+                // In granules, as the register that it stands for.
+                lds_bytes: largest.next_multiple_of(target.limits().lds_granule),
+                ..Usage::default()
+            };
+            library.set_modes(stage, true)?;
         }
         if let Some(inputs) = self.pixel.as_ref().filter(|_| by_members) {
             let registers = member(pipeline, ".graphics_registers", empty())?;
@@ -312,8 +369,8 @@ pub(crate) fn note(module: &Module, functions: &[FinalFunction], target: &Target
     let facts = Facts::of(module, functions, target)?;
     Ok(match &module.pal_metadata {
         Some(PalMetadata::Registers(pairs)) => Note::Pairs(facts.pairs(pairs)),
-        Some(PalMetadata::MsgPack(bytes)) => Note::Document(facts.document(Some(bytes))?),
-        None => Note::Document(facts.document(None)?),
+        Some(PalMetadata::MsgPack(bytes)) => Note::Document(facts.document(Some(bytes), target)?),
+        None => Note::Document(facts.document(None, target)?),
     })
 }
 

@@ -6,7 +6,7 @@
 //! guide is data, [`ROWS`], in the guide's own order (load, store, read-modify-write, fence; by ordering, scope, address
 //! space); [`apply`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
 //!
-//! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide.
+//! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide ([`Volatile`]).
 //!
 //! Cost: one pass; a scan of the table for each atomic, volatile or non-temporal access.
 //!
@@ -162,9 +162,19 @@ static ROWS: &[Row] = rows! {
     Load  SeqCst    Agent     GENERIC          => acquire(Wait::Vl, true, Wait::VlShared);
 };
 
+/// When volatile accesses are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Volatile {
+    /// Before the next instruction, as LLVM has it.
+    #[default]
+    Waited,
+    /// As others are: the guide asks for no more. They stay in order and pass over the caches.
+    AsOthers,
+}
+
 /// Adds to `f` what the memory model of `target` demands: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers are
-/// replaced.
-pub fn apply(f: &mut Function, target: &Target) {
+/// replaced. Volatile accesses are waited for as `volatile` says.
+pub fn apply(f: &mut Function, target: &Target, volatile: Volatile) {
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
         if data
@@ -179,7 +189,7 @@ pub fn apply(f: &mut Function, target: &Target) {
         let mut insts = std::mem::take(&mut data.insts).into_iter();
         let body = data.tail_start.saturating_sub(data.head_len) as usize;
         out.extend(insts.by_ref().take(data.head_len as usize));
-        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, &mut out));
+        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, volatile, &mut out));
         data.tail_start = out.len() as u32;
         out.extend(insts);
         data.insts = out;
@@ -191,7 +201,7 @@ fn is_plain(access: &MemAccess) -> bool {
 }
 
 /// Pushes `inst` with what has to stand around it.
-fn legalize_inst(mut inst: Inst, target: &Target, out: &mut Vec<Inst>) {
+fn legalize_inst(mut inst: Inst, target: &Target, waits: Volatile, out: &mut Vec<Inst>) {
     let Some(access) = inst.mem.map(|mem| mem.access) else {
         out.extend((inst.op != Opcode::FENCE).then_some(inst));
         return;
@@ -221,12 +231,13 @@ fn legalize_inst(mut inst: Inst, target: &Target, out: &mut Vec<Inst>) {
     if op != Op::Fence {
         out.push(inst);
     }
-    let done = match (volatile && through_cache, sequence.after) {
+    let waited = volatile && waits == Volatile::Waited;
+    let done = match (waited && through_cache, sequence.after) {
         (false, after) => after,
         (true, Wait::Nothing | Wait::Vm) if access.space != AddrSpace::FLAT => Wait::Vm,
         (true, _) => Wait::Vl,
     };
-    push_wait(out, target, done, apart && !volatile, loc);
+    push_wait(out, target, done, apart && !waited, loc);
     if sequence.invalidate {
         // `_vol` leaves lines of scratch alone; only HSA marks other memory volatile, and GFX6 lacks it (ERRATA E7).
         let vol = Opcode::BUFFER_WBINVL1_VOL;

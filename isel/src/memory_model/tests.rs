@@ -120,7 +120,7 @@ fn run(op: Opcode, access: MemAccess, target: &Target, model: MemoryModel) -> St
     f.blocks[block].push(Inst::new(op, [Operand::vreg(reg, 1)]).with_mem(MemRef { access, bytes: 4 }));
     f.blocks[block].insts.push(nop());
     f.blocks[block].term = Terminator::EndProgram;
-    apply(&mut f, &Target { memory_model: model, ..*target });
+    apply(&mut f, &Target { memory_model: model, ..*target }, Volatile::Waited);
     let data = &f.blocks[block];
     let body = &data.insts[data.head_len as usize..data.tail_start as usize];
     assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));

@@ -75,8 +75,21 @@ impl<'a> Selector<'a> {
             ValueDef::Const(Const::Symbol(symbol, offset)) => self.symbol_address(*symbol, *offset),
             ValueDef::Const(constant) => {
                 let dwords = self.constant_dwords(constant, f.ty(value));
-                let parts: SmallVec<[Operand; 8]> =
+                let mut parts: SmallVec<[Operand; 8]> =
                     dwords.into_iter().map(|d| self.pooled_vgpr(Operand::Imm(i64::from(d as i32)))).collect();
+                // Addresses that are known to the linker alone, in vectors of pointers to LDS.
+                if let Const::Elements(elements) = constant
+                    && elements.len() == parts.len()
+                {
+                    for (part, &element) in parts.iter_mut().zip(elements) {
+                        if let Some(&Const::Symbol(symbol, offset)) = f.as_const(element)
+                            && self.const_int(element).is_none()
+                        {
+                            let address = self.symbol_address(symbol, offset);
+                            *part = self.in_vgpr(address, 1);
+                        }
+                    }
+                }
                 let out = self.new_vgpr(parts.len() as u8);
                 self.sequence(out, &parts);
                 out
@@ -153,6 +166,17 @@ impl<'a> Selector<'a> {
     /// Loops get it from the entry block, which [`Self::emit_hoisted`] completes; elsewhere the users in a block share it, up to a
     /// call ([`Self::emit_addresses`]).
     fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
+        if let SymbolRef::Global(global) = symbol
+            && mir::abi::lds::is_linked(&self.module.globals[global], self.target.os)
+        {
+            let symbols = &mut self.mf.symbols;
+            let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));
+            // Addresses in LDS have 32 bits and wrap around.
+            let operand = Operand::Symbol { symbol: id, addend: offset as i32, kind: RelocKind::Abs32Lo };
+            let out = self.new_sgpr(1);
+            self.sop(Opcode::S_MOV_B32, &[out, operand]);
+            return out;
+        }
         let in_loop = self.in_loop();
         let (of_symbol, rest) = match in_loop || self.near_offset(symbol, offset).is_some() {
             true => (offset, 0),

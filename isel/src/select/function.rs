@@ -278,9 +278,9 @@ impl<'a> Selector<'a> {
 
     /// What the callee asks for, in its registers.
     fn hand_on(&mut self, inputs: Inputs, copies: &mut Vec<(PReg, u8, Operand)>) {
-        // Dispatch packets are HSA's; elsewhere no callee can ask for them.
+        // Where no packet starts kernels, no callee can ask for it.
         let packets = Inputs::DISPATCH_PTR | Inputs::QUEUE_PTR | Inputs::DISPATCH_ID;
-        let inputs = if self.target.os == mir::target::Os::AmdHsa { inputs } else { inputs - packets };
+        let inputs = if self.is_dispatched() { inputs } else { inputs - packets };
         // Shaders start with nothing of the kind.
         let shader = mir::abi::shader::is_shader(self.mf.call_conv);
         let inputs = if shader { Inputs::empty() } else { inputs };

@@ -427,7 +427,7 @@ impl<'a> Selector<'a> {
     fn layout_lds(&mut self) -> Result<()> {
         self.mf.lds = match self.module.lds.get(&self.mf.source) {
             Some(layout) => layout.clone(),
-            None => mir::abi::lds::layout_alone(self.module, self.f),
+            None => mir::abi::lds::layout_alone(self.module, self.f, self.target.os),
         };
         let size = self.mf.lds.size_bytes;
         let limit = self.target.limits().lds_bytes;

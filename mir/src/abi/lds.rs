@@ -6,13 +6,29 @@
 //! that it is at the same place in all of them, too. A variable whose address is in the contents of another variable is shared as well, by
 //! all kernels, since any may read the address there, and the address is a number.
 //!
+//! Variables that are another object's ([`is_linked`]) have no place here: their addresses are symbols.
+//!
 //! Invariant: an address that a function has as a number holds in every kernel that reaches it. Cost: linear in the code, plus sorting.
 //!
 //! Source for `"amdgpu-lds-size"` and `"amdgpu-gds-size"`: LLVM's AMDGPUMachineFunction.
 
-use crate::ir::{AddrSpace, Const, Func, Function, Global, InstKind, Module, SymbolRef, Value, ValueDef};
+use crate::ir::{
+    AddrSpace, Const, Func, Function, Global, GlobalData, InstKind, Linkage, Module, SymbolRef, Value,
+    ValueDef,
+};
 use crate::machine::LdsLayout;
+use crate::target::Os;
 use rustc_hash::FxHashSet;
+
+/// Whether the linker places `global`, as a symbol of the section `SHN_AMDGPU_LDS`: variables with external linkage that this module only
+/// declares, on systems other than amdhsa and amdpal. What it defines belongs to each kernel.
+/// Source: AMDGPU usage guide, "Symbols"; systems and kinds as llc 22 has them.
+pub fn is_linked(global: &GlobalData, os: Os) -> bool {
+    global.space == AddrSpace::LOCAL
+        && global.linkage == Linkage::External
+        && (global.init.is_none() || global.size_bytes == 0)
+        && matches!(os, Os::Mesa3d | Os::Unknown)
+}
 
 /// What a function says about LDS.
 #[derive(Default)]
@@ -28,20 +44,20 @@ struct Uses {
 }
 
 /// Fills `module.lds` for all functions that have a body, and the addresses in the contents of variables.
-pub fn lay_out(module: &mut Module) {
+pub fn lay_out(module: &mut Module, os: Os) {
     let defined: Vec<Func> =
         module.functions.keys().filter(|&f| !module.functions[f].is_declaration()).collect();
     if !module.globals.values().any(|g| matches!(g.space, AddrSpace::LOCAL | AddrSpace::REGION)) {
         return;
     }
     let uses: Vec<(Func, Uses)> =
-        defined.iter().map(|&f| (f, Uses::of(module, &module.functions[f]))).collect();
+        defined.iter().map(|&f| (f, Uses::of(module, &module.functions[f], os))).collect();
     let is_callee = |f: Func| module.functions[f].call_conv.is_callable();
     let mut common = Uses::default();
     for (_, uses) in uses.iter().filter(|(f, _)| is_callee(*f)) {
         common.extend(uses);
     }
-    let stored = Uses::in_contents(module);
+    let stored = Uses::in_contents(module, os);
     let is_stored = !stored.is_empty();
     common.extend(&stored);
     common.sort(module);
@@ -121,8 +137,8 @@ fn fill_contents(module: &mut Module, shared: &LdsLayout) {
 }
 
 /// The layout of a function of a module for which nothing is laid out.
-pub fn layout_alone(module: &Module, function: &Function) -> LdsLayout {
-    let uses = Uses::of(module, function);
+pub fn layout_alone(module: &Module, function: &Function, os: Os) -> LdsLayout {
+    let uses = Uses::of(module, function, os);
     let mut layout = static_layout(module, function, &uses);
     place_dynamic(module, &uses.dynamic, &mut layout);
     layout
@@ -170,7 +186,7 @@ fn place_dynamic(module: &Module, list: &[Global], layout: &mut LdsLayout) {
 }
 
 impl Uses {
-    fn of(module: &Module, function: &Function) -> Self {
+    fn of(module: &Module, function: &Function, os: Os) -> Self {
         let mut uses = Self::default();
         let mut seen: FxHashSet<Value> = FxHashSet::default();
         let mut work: Vec<Value> = Vec::new();
@@ -194,7 +210,7 @@ impl Uses {
                 ValueDef::Const(Const::Elements(members)) => {
                     work.extend(members.iter().copied().filter(|&member| seen.insert(member)));
                 }
-                ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => uses.add(module, *global),
+                ValueDef::Const(Const::Symbol(SymbolRef::Global(global), _)) => uses.add(module, *global, os),
                 _ => {}
             }
         }
@@ -203,12 +219,12 @@ impl Uses {
     }
 
     /// Variables whose addresses are in the contents of others.
-    fn in_contents(module: &Module) -> Self {
+    fn in_contents(module: &Module, os: Os) -> Self {
         let mut uses = Self::default();
         for init in module.globals.values().filter_map(|global| global.init.as_ref()) {
             for relocation in &init.relocations {
                 if let SymbolRef::Global(global) = relocation.symbol {
-                    uses.add(module, global);
+                    uses.add(module, global, os);
                 }
             }
         }
@@ -225,8 +241,11 @@ impl Uses {
         self.region.extend(&other.region);
     }
 
-    fn add(&mut self, module: &Module, global: Global) {
+    fn add(&mut self, module: &Module, global: Global, os: Os) {
         let variable = &module.globals[global];
+        if is_linked(variable, os) {
+            return;
+        }
         match (variable.space, variable.size_bytes) {
             (AddrSpace::LOCAL, 0) => self.dynamic.push(global),
             (AddrSpace::LOCAL, _) => self.fixed.push(global),
@@ -246,6 +265,18 @@ impl Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_of_other_objects_have_no_place() {
+        let mut module = module();
+        lay_out(&mut module, Os::Mesa3d);
+        let dynamic = module.globals.iter().find(|(_, g)| g.name == "dynamic").map(|(id, _)| id);
+        let dynamic = dynamic.expect("the variable");
+        let places = |layout: &LdsLayout| layout.globals.iter().any(|&(global, _)| global == dynamic);
+        assert!(!module.lds.is_empty() && module.lds.values().all(|layout| !places(layout)));
+        assert!(module.lds.values().all(|layout| !layout.dynamic));
+        assert!(!is_linked(&module.globals[dynamic], Os::AmdHsa));
+    }
 
     /// Three variables and a dynamic one, used by two functions, a kernel that calls one of them, and one that calls nothing.
     fn module() -> Module {
@@ -275,7 +306,7 @@ block0:
 }
 ";
         let mut module = crate::ir::parse_module(text, "test").unwrap_or_else(|e| panic!("{e}"));
-        lay_out(&mut module);
+        lay_out(&mut module, Os::AmdHsa);
         module
     }
 
@@ -302,7 +333,7 @@ block0:
         let alone = Func::from_u32(2);
         module.functions[alone].attributes.insert("amdgpu-lds-size".into(), "64,64".into());
         module.lds.clear();
-        lay_out(&mut module);
+        lay_out(&mut module, Os::AmdHsa);
         assert_eq!(places(&module, 2), (vec![(0, 64), (3, 96)], 96, true));
     }
 }

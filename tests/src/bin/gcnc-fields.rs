@@ -7,7 +7,7 @@ use gcnc_tests::fields::matrix::{self, Llc, Module, Setting};
 use gcnc_tests::fields::{Difference, Outcome, compare, compile, consistency, linked};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Compares objects with llc's, field by field. What `tests/field_differences.txt` gives a reason for is meant; anything else is a failure.
@@ -21,6 +21,12 @@ struct Args {
     /// Every n-th pair of module and setting.
     #[arg(long, default_value_t = 1)]
     every: usize,
+    /// Only so many settings, spread over all, each with every module.
+    #[arg(long)]
+    settings: Option<usize>,
+    /// Keep what llc says in this folder, and read it there the next time.
+    #[arg(long)]
+    cache: Option<PathBuf>,
     /// Only modules whose name contains this.
     #[arg(long, default_value = "")]
     module: String,
@@ -36,6 +42,9 @@ struct Args {
     /// Print how often each line of the list matched.
     #[arg(long)]
     uses: bool,
+    /// Write every difference to this file, one line each in the form of the list; `-` stands for the reason where there is none.
+    #[arg(long)]
+    write: Option<PathBuf>,
     /// Print at most so many different differences.
     #[arg(long, default_value_t = 300)]
     show: usize,
@@ -45,6 +54,13 @@ fn main() -> ExitCode {
     gcnc_tests::exit("gcnc-fields", run(&Args::parse()))
 }
 
+/// What all jobs share.
+struct Jobs<'a> {
+    args: &'a Args,
+    llcs: Vec<Llc>,
+    known: Known,
+}
+
 /// What a job found.
 #[derive(Default)]
 struct Found {
@@ -52,6 +68,8 @@ struct Found {
     only_ours: BTreeMap<u8, usize>,
     refused: usize,
     explained: usize,
+    /// Lines for `--write`.
+    lines: Vec<String>,
     different: Vec<Difference>,
 }
 
@@ -65,14 +83,21 @@ impl Found {
         }
         self.refused += other.refused;
         self.explained += other.explained;
+        self.lines.extend(other.lines);
         self.different.extend(other.different);
         self
     }
 
     /// Sorts differences into those of the list and others.
-    fn add(&mut self, differences: Vec<Difference>, known: &Known) {
+    fn add(&mut self, differences: Vec<Difference>, jobs: &Jobs<'_>) {
         for difference in differences {
-            match known.reason(&difference) {
+            let reason = jobs.known.reason(&difference);
+            if jobs.args.write.is_some() {
+                let Difference { field, ours, theirs, place } = &difference;
+                let reason = reason.unwrap_or("-");
+                self.lines.push(format!("{field} | {ours} | {theirs} | {place} | {reason}"));
+            }
+            match reason {
                 Some(_) => self.explained += 1,
                 None => self.different.push(difference),
             }
@@ -81,9 +106,9 @@ impl Found {
 }
 
 /// One module for one setting, with every llc that knows both.
-fn objects(module: &Module, setting: &Setting, llcs: &[Llc], known: &Known) -> Found {
+fn objects(module: &Module, setting: &Setting, jobs: &Jobs<'_>) -> Found {
     let mut found = Found::default();
-    let asked = llcs.iter().filter(|llc| llc.release >= module.since && llc.knows(setting));
+    let asked = jobs.llcs.iter().filter(|llc| llc.release >= module.since && llc.knows(setting));
     let asked: Vec<&Llc> = asked.collect();
     if asked.is_empty() {
         return found;
@@ -97,15 +122,19 @@ fn objects(module: &Module, setting: &Setting, llcs: &[Llc], known: &Known) -> F
             theirs: "-".to_owned(),
             place: format!("{setting} {}", module.name),
         };
-        found.add(problems.into_iter().map(difference).collect(), known);
+        found.add(problems.into_iter().map(difference).collect(), jobs);
     }
     let ours: Result<Facts, String> = ours.and_then(|bytes| facts(&bytes));
     for llc in asked {
-        let theirs = llc.compile(&module.path, setting).and_then(|bytes| facts(&bytes));
+        let theirs = match &jobs.args.cache {
+            Some(folder) => llc.compile_once(module, setting, folder),
+            None => llc.compile(&module.path, setting),
+        };
+        let theirs = theirs.and_then(|bytes| facts(&bytes));
         match compare(&ours, &theirs, &format!("llc-{} {setting} {}", llc.release, module.name)) {
             Outcome::Compared(differences) => {
                 *found.compared.entry(llc.release).or_default() += 1;
-                found.add(differences, known);
+                found.add(differences, jobs);
             }
             Outcome::OnlyOurs => *found.only_ours.entry(llc.release).or_default() += 1,
             Outcome::Refused => found.refused += 1,
@@ -115,14 +144,14 @@ fn objects(module: &Module, setting: &Setting, llcs: &[Llc], known: &Known) -> F
 }
 
 /// One module for one setting, linked twice.
-fn links(module: &Module, setting: &Setting, known: &Known) -> Found {
+fn links(module: &Module, setting: &Setting, jobs: &Jobs<'_>) -> Found {
     let mut found = Found::default();
     let place = format!("ld.lld-22 {setting} {}", module.name);
     let Ok(object) = compile(module, setting) else { return Found { refused: 1, ..found } };
     match linked::compare(&object, &place) {
         Outcome::Compared(differences) => {
             *found.compared.entry(22).or_default() += 1;
-            found.add(differences, known);
+            found.add(differences, jobs);
         }
         Outcome::OnlyOurs => *found.only_ours.entry(22).or_default() += 1,
         Outcome::Refused => found.refused += 1,
@@ -131,7 +160,7 @@ fn links(module: &Module, setting: &Setting, known: &Known) -> Found {
 }
 
 /// Modules to compile; the folder holds what clang makes of the examples.
-fn modules(args: &Args, folder: &std::path::Path) -> Result<Vec<Module>, String> {
+fn modules(args: &Args, folder: &Path) -> Result<Vec<Module>, String> {
     let inputs = if args.inputs.is_empty() { vec![matrix::modules_folder()] } else { args.inputs.clone() };
     let files = gcnc_tests::ir_files(&inputs)?;
     let mut out = files.iter().map(|path| Module::read(path, 0)).collect::<Result<Vec<_>, _>>()?;
@@ -159,36 +188,49 @@ fn run(args: &Args) -> Result<bool, String> {
     if llcs.is_empty() {
         return Err("no llc to compare with".to_owned());
     }
+    if let Some(folder) = &args.cache {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let modules = modules(args, folder.path())?;
     let mut settings = matrix::settings();
     settings.retain(|setting| setting.to_string().contains(&args.setting));
     settings.retain(|setting| !args.link || setting.system == "amdhsa");
+    if let Some(count) = args.settings {
+        let some = matrix::sample(&settings, settings.len().div_ceil(count.max(1)), count);
+        settings = some.into_iter().cloned().collect();
+    }
     let step = args.every.max(if args.quick { settings.len().div_ceil(30) } else { 1 });
-    // Neighbours of a module are settings that it is not compiled for, so that a sample meets everything.
     let pairs = modules.iter().enumerate().flat_map(|(number, module)| {
-        let settings = settings.iter().skip(number % step).step_by(step);
+        let settings = matrix::sample(&settings, step, number).into_iter();
         settings.filter(|setting| module.suits(setting)).map(move |setting| (module, setting))
     });
     let pairs: Vec<(&Module, &Setting)> = pairs.collect();
     println!("{} modules, {} settings, {} pairs", modules.len(), settings.len(), pairs.len());
+    let jobs = Jobs { args, llcs, known };
     let found = pairs
         .par_iter()
         .map(|(module, setting)| match args.link {
-            true => links(module, setting, &known),
-            false => objects(module, setting, &llcs, &known),
+            true => links(module, setting, &jobs),
+            false => objects(module, setting, &jobs),
         })
         .reduce(Found::default, Found::join);
-    print(args, &found, &known);
+    print(args, &found, &jobs.known);
+    if let Some(path) = &args.write {
+        let text = found.lines.join("\n") + "\n";
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     let whole = step == 1
         && args.inputs.is_empty()
         && args.module.is_empty()
         && args.setting.is_empty()
-        && llcs.len() == Llc::all().len();
+        && args.settings.is_none()
+        && jobs.llcs.len() == Llc::all().len();
     let mut well = found.different.is_empty();
     if whole {
         // Lines about linked objects are met by that run alone, and the others by the other.
-        for (line, field) in known.stale().filter(|(_, field)| field.starts_with("linked ") == args.link) {
+        for (line, field) in jobs.known.stale().filter(|(_, field)| field.starts_with("linked ") == args.link)
+        {
             println!("{}:{line}: {field}: matches nothing", known::path().display());
             well = false;
         }

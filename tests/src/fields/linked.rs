@@ -57,6 +57,18 @@ fn linked_facts(bytes: &[u8]) -> Result<Facts, String> {
     let object = report(bytes)?;
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(|error| error.to_string())?;
     let endian = file.endian();
+    // How far code is from its descriptor depends on what lies between; that it is there does not.
+    for kernel in object.kernels.iter().filter(|kernel| kernel.described_by == "descriptor") {
+        let address = |name: &str| object.symbols.iter().find(|symbol| symbol.name == name).map(|s| s.value);
+        let field = format!("descriptor {}.kernel_code_entry_byte_offset", kernel.name);
+        if let Some(offset) = out.get_mut(&field) {
+            let entry = address(&format!("{}.kd", kernel.name))
+                .zip(offset.parse().ok())
+                .map(|(descriptor, offset)| descriptor.wrapping_add_signed(offset));
+            let found = entry.is_some() && entry == address(&kernel.name);
+            *offset = if found { "to the kernel".to_owned() } else { format!("{offset}, to no kernel") };
+        }
+    }
     for segment in &object.segments {
         // Which sections a segment covers says where it is, without addresses.
         let covered = object.sections.iter().filter(|section| {

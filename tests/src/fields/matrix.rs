@@ -3,6 +3,7 @@
 use gcnc::{CompileOptions, FileType};
 use mir::target::{Features, PROCESSORS, Processor};
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -98,12 +99,27 @@ pub fn settings() -> Vec<Setting> {
     out
 }
 
+/// About every `step`-th setting, others for every `number`.
+///
+/// Neighbours differ in the system and the version, and the list repeats itself in both, so that a fixed step would meet some of them only.
+pub fn sample(settings: &[Setting], step: usize, number: usize) -> Vec<&Setting> {
+    let mut order: Vec<usize> = (0..settings.len()).collect();
+    if step > 1 {
+        fastrand::Rng::with_seed(number as u64).shuffle(&mut order);
+        order.truncate(settings.len().div_ceil(step));
+        order.sort_unstable();
+    }
+    order.into_iter().map(|index| &settings[index]).collect()
+}
+
 /// An llc to compare with.
 #[derive(Clone, Debug)]
 pub struct Llc {
     /// Number of the release.
     pub release: u8,
     program: String,
+    /// What it says of its version.
+    version: String,
 }
 
 /// Versions of code objects for which each release is asked.
@@ -112,11 +128,14 @@ const RELEASES: [(u8, &[u8]); 3] = [(22, &[4, 5, 6]), (16, &[2, 3, 5]), (14, &[2
 impl Llc {
     /// The releases that are compared with, newest first, each with whether it is installed.
     pub fn all() -> Vec<(Self, bool)> {
-        let llc = |release: u8| Self { release, program: format!("llc-{release}") };
-        let runs = |llc: &Self| {
-            Command::new(&llc.program).arg("--version").output().is_ok_and(|o| o.status.success())
+        let llc = |release: u8| {
+            let program = format!("llc-{release}");
+            let version = crate::toolchain::run(Command::new(&program).arg("--version"));
+            let version = version.map(|text| String::from_utf8_lossy(&text).into_owned());
+            let installed = version.is_ok();
+            (Self { release, program, version: version.unwrap_or_default() }, installed)
         };
-        RELEASES.iter().map(|&(release, _)| llc(release)).map(|llc| (llc.clone(), runs(&llc))).collect()
+        RELEASES.iter().map(|&(release, _)| llc(release)).collect()
     }
 
     /// Whether it knows `setting` and is asked for it.
@@ -131,20 +150,61 @@ impl Llc {
     /// # Errors
     /// What it says where it fails.
     pub fn compile(&self, file: &Path, setting: &Setting) -> Result<Vec<u8>, String> {
-        let mut command = Command::new(&self.program);
-        command.args(["-filetype=obj", "-o", "-", "-mtriple", setting.triple]);
-        command.arg(format!("-mcpu={}", setting.cpu));
-        if !setting.features.is_empty() {
-            command.arg(format!("-mattr={}", setting.features));
-        }
-        if let Some(version) = setting.version {
-            command.arg(format!("--amdhsa-code-object-version={version}"));
-        }
-        if self.release == 14 {
-            command.arg("-opaque-pointers");
-        }
-        crate::toolchain::run(command.arg(file))
+        crate::toolchain::run(Command::new(&self.program).args(self.arguments(setting)).arg(file))
     }
+
+    /// As [`Self::compile`], but what it once said of the same text is read from `folder`.
+    ///
+    /// # Errors
+    /// What it says where it fails.
+    pub fn compile_once(&self, module: &Module, setting: &Setting, folder: &Path) -> Result<Vec<u8>, String> {
+        let arguments = self.arguments(setting).join(" ");
+        let key = fnv([self.version.as_str(), &arguments, &module.text]);
+        let path = folder.join(format!("{key:032x}"));
+        // The first byte tells objects from errors.
+        if let Ok(kept) = std::fs::read(&path) {
+            match kept.split_first() {
+                Some((1, object)) => return Ok(object.to_vec()),
+                Some((0, error)) => return Err(String::from_utf8_lossy(error).into_owned()),
+                _ => {}
+            }
+        }
+        let result = self.compile(&module.path, setting);
+        let (kind, rest) = match &result {
+            Ok(object) => (1, object.as_slice()),
+            Err(error) => (0, error.as_bytes()),
+        };
+        // Renamed, so that nobody reads half of it. Without a place to keep it nothing is kept.
+        let kept = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+            file.write_all(&[kind])?;
+            file.write_all(rest)?;
+            Ok(file.persist(&path)?)
+        });
+        drop(kept);
+        result
+    }
+
+    fn arguments(&self, setting: &Setting) -> Vec<String> {
+        let mut out: Vec<String> =
+            ["-filetype=obj", "-o", "-", "-mtriple", setting.triple].map(str::to_owned).to_vec();
+        out.push(format!("-mcpu={}", setting.cpu));
+        if !setting.features.is_empty() {
+            out.push(format!("-mattr={}", setting.features));
+        }
+        out.extend(setting.version.map(|version| format!("--amdhsa-code-object-version={version}")));
+        if self.release == 14 {
+            out.push("-opaque-pointers".to_owned());
+        }
+        out
+    }
+}
+
+/// FNV-1a of 128 bits over texts and their ends.
+fn fnv<'a>(texts: impl IntoIterator<Item = &'a str>) -> u128 {
+    let bytes = texts.into_iter().flat_map(|text| text.bytes().chain([0xff]));
+    bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    })
 }
 
 /// A module of LLVM IR.
@@ -163,14 +223,16 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads a file. A line `; systems: NAME NAME` near its start says where it belongs.
+    /// Reads a file. A line `; systems: NAME NAME` near its start says where it belongs, `; since: 22` which release of LLVM is the first
+    /// that knows what it tests.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn read(path: &Path, since: u8) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let line = text.lines().take(5).find_map(|line| line.strip_prefix("; systems:"));
-        let systems = line.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+        let said = |key| text.lines().take(5).find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        let systems = said("; systems:").split_whitespace().map(str::to_owned).collect();
+        let since = said("; since:").trim().parse().unwrap_or(since);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, path: path.to_owned(), text, systems, since })
     }
@@ -214,6 +276,22 @@ pub fn modules_folder() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_meet_every_system_and_version() {
+        let all = settings();
+        let kinds = |settings: &[&Setting]| {
+            let kinds: std::collections::BTreeSet<_> =
+                settings.iter().map(|setting| (setting.system, setting.version)).collect();
+            kinds.len()
+        };
+        assert_eq!(kinds(&sample(&all, 1, 0)), 8);
+        for number in 0..20 {
+            let some = sample(&all, 12, number);
+            assert_eq!(some.len(), all.len().div_ceil(12));
+            assert!(kinds(&some) >= 7, "{number}");
+        }
+    }
 
     #[test]
     fn settings_cover_generations_systems_versions_and_features() {
