@@ -56,6 +56,7 @@ pub const PASSES: &[Pass] = &[
     // Machine code, function by function, on all threads.
     Pass::new("uniformity", Legal, Legal, Analysis(|cx| Uniformity::compute(cx.ir(), cx.target))),
     Pass::new("select", Legal, SELECTED, Select(|cx, u| isel::select::select(cx.module, cx.func, u, cx.target, cx.settings))),
+    Pass::optimisation("combine", SELECTED, Machine(|f, cx| { isel::combine::combine(f, cx.target); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),
     Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target); Ok(()) })),
     Pass::optimisation("schedule", MODELLED, Machine(|f, cx| schedule::schedule(f, cx.target, &prepare::schedule_options(cx)?))),

@@ -3,10 +3,12 @@
 //! | pass | from | to |
 //! |---|---|---|
 //! | [`select`] | legal IR | selected: SSA on the thread graph |
+//! | [`combine`] | selected | selected: fewer instructions |
 //! | [`linearise`] | selected | linear: the wave graph beside the thread graph, EXEC code |
 //! | [`memory_model`] | linear | modelled: cache bits, invalidates, required waits |
 #![forbid(unsafe_code)]
 
+pub mod combine;
 pub mod linearise;
 pub mod memory_model;
 pub mod select;

@@ -152,7 +152,12 @@ impl<'a> Selector<'a> {
     }
 
     fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
-        if self.three_operand(dst, op, args) {
+        let difference = match op {
+            BinaryOp::Add => self.add_difference(dst, args),
+            BinaryOp::Sub => self.plain_difference(dst, &InstKind::Binary { op, args }, Type::I32),
+            _ => false,
+        };
+        if difference || self.three_operand(dst, op, args) {
             return Ok(());
         }
         match op {

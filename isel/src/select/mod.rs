@@ -36,6 +36,7 @@ mod compare;
 mod constant;
 mod control;
 mod convert;
+mod differences;
 mod emit;
 mod extremes;
 mod float;
