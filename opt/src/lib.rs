@@ -33,5 +33,6 @@ mod params;
 pub mod printf;
 pub mod promote;
 pub mod reducible;
+pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;
