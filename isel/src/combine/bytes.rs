@@ -44,6 +44,8 @@ pub(super) struct Known {
     of: SecondaryMap<VReg, u32>,
     dwords: Vec<Bytes>,
     signed: FxHashMap<VReg, SignedField>,
+    /// Whether anything moves bytes, or lanes.
+    of_use: bool,
 }
 
 /// The bytes of dword `sub` of `reg` as its own.
@@ -60,7 +62,12 @@ impl Known {
         }
     }
 
-    /// Whether something is known of `reg`, a single dword.
+    /// Whether more than constants and tuples was seen.
+    pub fn is_of_use(&self) -> bool {
+        self.of_use
+    }
+
+    /// Whether something is known of `reg`.
     pub fn has(&self, reg: VReg) -> bool {
         self.of[reg] != 0
     }
@@ -123,17 +130,17 @@ impl Known {
             if let (Some(&Operand::Imm(value)), Extension::None) = (inst.operands.get(1), inst.mods.ext) {
                 self.set(dst, &[(value as u32).to_le_bytes().map(Byte::Const)]);
             }
+            self.of_use |= inst.mods.ext != Extension::None;
             return;
         }
         if !vgpr {
             return;
         }
-        let result = match self.moved(f, inst) {
-            Some(result) => result,
-            None => zeros(inst),
-        };
+        let moved = self.moved(f, inst);
+        let result = moved.unwrap_or_else(|| zeros(inst));
         if result.iter().any(Option::is_some) {
             let bytes = own(dst, 0);
+            self.of_use |= moved.is_some();
             self.set(dst, &[[0, 1, 2, 3].map(|k| result[k].unwrap_or(bytes[k]))]);
         }
         self.note_signed(f, dst, inst);
@@ -250,7 +257,11 @@ impl Known {
         let whole =
             bytes == 1 || (at % 2 == 0 && bytes_of[first as usize + 1] == Some(Byte::Part(reg, at + 1)));
         if whole && f.vregs[reg].file == RegFile::Vgpr {
+            self.of_use = true;
             self.signed.insert(dst, SignedField { reg, first: at, bytes });
+            if !self.has(dst) {
+                self.set(dst, &[own(dst, 0)]);
+            }
         }
     }
 }

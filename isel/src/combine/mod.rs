@@ -41,13 +41,14 @@ use rustc_hash::FxHashMap;
 pub fn combine(f: &mut Function, target: &Target) {
     debug_assert!(f.stage == mir::machine::Stage::Selected);
     let mut layout = std::mem::take(&mut f.layout);
-    let mut combiner = Combiner::read(f, target, &layout);
     for &block in &layout {
-        scc::reuse(&mut combiner, f, block);
+        scc::reuse(f, block);
     }
-    combiner.look(f, &layout);
-    for &block in layout.iter().rev() {
-        combiner.block(f, block);
+    let mut combiner = Combiner::look(f, target, &layout);
+    if combiner.known.is_of_use() {
+        for &block in layout.iter().rev() {
+            combiner.block(f, block);
+        }
     }
     std::mem::swap(&mut f.layout, &mut layout);
 }
@@ -129,8 +130,8 @@ fn is_wall(inst: &Inst) -> bool {
 }
 
 impl<'a> Combiner<'a> {
-    /// Counts uses and notes places.
-    fn read(f: &Function, target: &'a Target, layout: &[Block]) -> Self {
+    /// Counts uses, and notes places, what is known of registers, and which users can read a part of another one.
+    fn look(f: &Function, target: &'a Target, layout: &[Block]) -> Self {
         let count = f.vregs.len();
         let mut combiner = Self {
             target,
@@ -145,21 +146,34 @@ impl<'a> Combiner<'a> {
             block: Block::new(0),
             epoch: 0,
         };
+        let sdwa = target.has(mir::target::Features::SDWA);
+        let mut fields: Vec<VReg> = Vec::new();
         for &block in layout {
             let data = &f.blocks[block];
             let mut epoch = 0;
             for (index, inst) in data.insts.iter().enumerate() {
+                let mut known = false;
                 for (is_def, operand) in inst.regs() {
                     let Reg::Virtual(reg) = operand.reg else { continue };
                     if is_def {
                         combiner.places[reg] = Place { block, index: index as u32, epoch };
                     } else {
                         combiner.uses[reg] += 1;
+                        known |= combiner.known.has(reg);
                     }
                 }
+                if sdwa && known {
+                    sdwa::count(&mut combiner, f, block, inst, &mut fields);
+                }
+                combiner.known.note(f, inst);
                 epoch += u32::from(is_wall(inst));
             }
             combiner.count_edges(data);
+        }
+        for reg in fields {
+            if combiner.foldable[reg] == combiner.uses[reg] && combiner.uses[reg] <= sdwa::MOST_USERS {
+                combiner.foldable[reg] = ALL;
+            }
         }
         combiner
     }
@@ -171,25 +185,6 @@ impl<'a> Combiner<'a> {
         }
         if let Terminator::Divergent(mask) = data.term {
             self.uses[mask] += 1;
-        }
-    }
-
-    /// Notes what is known of registers, and which users can read a part of another one.
-    fn look(&mut self, f: &Function, layout: &[Block]) {
-        let sdwa = self.target.has(mir::target::Features::SDWA);
-        let mut fields: Vec<VReg> = Vec::new();
-        for &block in layout {
-            for inst in &f.blocks[block].insts {
-                if sdwa {
-                    sdwa::count(self, f, block, inst, &mut fields);
-                }
-                self.known.note(f, inst);
-            }
-        }
-        for reg in fields {
-            if self.foldable[reg] == self.uses[reg] && self.uses[reg] <= sdwa::MOST_USERS {
-                self.foldable[reg] = ALL;
-            }
         }
     }
 

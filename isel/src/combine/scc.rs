@@ -6,7 +6,7 @@
 //!
 //! Source: GCN3 and Vega ISA, "SOP2 Instructions", "SOP1 Instructions" (SCC).
 
-use super::{Combiner, Place, is_wall};
+use super::is_wall;
 use mir::isa::{Implicit, Opcode};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator, VReg};
 
@@ -14,32 +14,20 @@ use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, Reg, RegOper
 const MOST: usize = 12;
 
 /// Drops the comparisons of `block` that SCC answers already.
-pub(super) fn reuse(c: &mut Combiner<'_>, f: &mut Function, block: Block) {
-    let has_comparison = |inst: &Inst| asks(inst).is_some();
-    if !f.blocks[block].insts.iter().any(has_comparison) {
-        return;
-    }
+pub(super) fn reuse(f: &mut Function, block: Block) {
     let mut dropped = false;
     for i in 0..f.blocks[block].insts.len() {
         if let Some((reg, equal)) = asks(&f.blocks[block].insts[i])
-            && let Some(step) = plan(c, f, block, i, reg, equal)
+            && let Some(step) = plan(f, block, i, reg, equal)
         {
-            apply(c, f, block, i, step, equal);
+            apply(f, block, i, step, equal);
             dropped = true;
         }
     }
-    if !dropped {
-        return;
-    }
-    let data = &mut f.blocks[block];
-    data.insts.retain(|inst| !is_hole(inst));
-    data.tail_start = data.insts.len() as u32;
-    for (index, inst) in data.insts.iter().enumerate() {
-        for (_, operand) in inst.regs().filter(|(is_def, _)| *is_def) {
-            if let Reg::Virtual(reg) = operand.reg {
-                c.places[reg].index = index as u32;
-            }
-        }
+    if dropped {
+        let data = &mut f.blocks[block];
+        data.insts.retain(|inst| !is_hole(inst));
+        data.tail_start = data.insts.len() as u32;
     }
 }
 
@@ -59,7 +47,6 @@ struct Step {
     setter: usize,
     /// It takes the place of the comparison.
     moves: bool,
-    reg: VReg,
 }
 
 /// The register that `inst` compares with zero, and whether SCC says that it is equal.
@@ -134,14 +121,15 @@ fn names_scc(inst: &Inst, written: bool) -> bool {
 }
 
 /// How comparison `i` of `reg` goes, if it can.
-fn plan(c: &Combiner<'_>, f: &Function, block: Block, i: usize, reg: VReg, equal: bool) -> Option<Step> {
-    let Place { block: home, index, .. } = c.places[reg];
+fn plan(f: &Function, block: Block, i: usize, reg: VReg, equal: bool) -> Option<Step> {
     let insts = &f.blocks[block].insts;
-    let setter = index as usize;
-    if home != block || setter >= i || i - setter > MOST || !sets_scc_by_result(insts[setter].op) {
+    let defines =
+        |inst: &Inst| inst.regs().any(|(is_def, operand)| is_def && operand.reg == Reg::Virtual(reg));
+    let setter = (i.saturating_sub(MOST)..i).rev().find(|&k| defines(&insts[k]))?;
+    let inst = &insts[setter];
+    if !sets_scc_by_result(inst.op) {
         return None;
     }
-    let inst = &insts[setter];
     let whole = inst.operands.first().and_then(Operand::as_reg)?;
     if whole.reg != Reg::Virtual(reg) || whole.dwords != f.vregs[reg].dwords || whole.sub != 0 {
         return None;
@@ -174,7 +162,7 @@ fn plan(c: &Combiner<'_>, f: &Function, block: Block, i: usize, reg: VReg, equal
     if equal && !can_turn(f, block, i) {
         return None;
     }
-    Some(Step { setter, moves, reg })
+    Some(Step { setter, moves })
 }
 
 /// The readers of what instruction `i` leaves in SCC: their indices, and whether the terminator is one.
@@ -198,7 +186,7 @@ fn can_turn(f: &Function, block: Block, i: usize) -> bool {
         .all(|k| selects(f.blocks[block].insts[k].op) && !names_scc(&f.blocks[block].insts[k], false))
 }
 
-fn apply(c: &mut Combiner<'_>, f: &mut Function, block: Block, i: usize, step: Step, equal: bool) {
+fn apply(f: &mut Function, block: Block, i: usize, step: Step, equal: bool) {
     if equal {
         let (found, terminator) = readers(f, block, i);
         let found: Vec<usize> = found.collect();
@@ -214,10 +202,8 @@ fn apply(c: &mut Combiner<'_>, f: &mut Function, block: Block, i: usize, step: S
     let inst = std::mem::replace(&mut insts[step.setter], hole());
     if step.moves {
         insts[i] = inst;
-        c.places[step.reg].index = i as u32;
     } else {
         insts[step.setter] = inst;
         insts[i] = hole();
     }
-    c.uses[step.reg] = c.uses[step.reg].saturating_sub(1);
 }

@@ -142,7 +142,7 @@ fn with_part(c: &Combiner<'_>, f: &Function, inst: &Inst, k: usize, part: &Part)
 /// What SDWA could read in place of operand `k`, which is a VGPR of this block.
 fn field(c: &Combiner<'_>, f: &Function, block: Block, inst: &Inst, k: usize) -> Option<(VReg, Part)> {
     let (reg, sub) = vgpr(f, inst.operands.get(k)?)?;
-    if c.places[reg].block != block {
+    if !c.known.has(reg) || c.places[reg].block != block {
         return None;
     }
     let part = part_of(c, f, reg, sub, wanted(inst, k)).or_else(|| {
@@ -198,6 +198,9 @@ pub(super) fn read_parts(c: &mut Combiner<'_>, f: &Function, inst: &mut Inst) {
     let defs = inst.defs_end();
     for k in defs..inst.operands.len() {
         let Some((reg, sub)) = vgpr(f, &inst.operands[k]) else { continue };
+        if !c.known.has(reg) {
+            continue;
+        }
         if let Some(byte) = converts_byte(inst.op) {
             convert_there(c, f, inst, reg, sub, byte);
             continue;
