@@ -152,12 +152,13 @@ impl<'a> Selector<'a> {
     }
 
     fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
-        let difference = match op {
+        let done = match op {
             BinaryOp::Add => self.add_difference(dst, args),
             BinaryOp::Sub => self.plain_difference(dst, &InstKind::Binary { op, args }, Type::I32),
+            BinaryOp::Or => self.join_fields(dst, args),
             _ => false,
         };
-        if difference || self.three_operand(dst, op, args) {
+        if done || self.three_operand(dst, op, args) {
             return Ok(());
         }
         match op {
@@ -396,7 +397,7 @@ impl<'a> Selector<'a> {
     }
 
     /// `x << constant` that may be folded: (x, constant).
-    fn fold_shl(&self, value: Value) -> Option<(Value, i64)> {
+    pub(super) fn fold_shl(&self, value: Value) -> Option<(Value, i64)> {
         let [x, amount] = self.fold_binary(value, BinaryOp::Shl)?;
         Some((x, self.shift_amount(amount, 32)?))
     }

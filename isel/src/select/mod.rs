@@ -39,6 +39,7 @@ mod convert;
 mod differences;
 mod emit;
 mod extremes;
+mod fields;
 mod float;
 mod function;
 mod halves;
