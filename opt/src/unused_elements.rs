@@ -79,7 +79,7 @@ fn kept(func: &Function, used: &Used, inst: Inst) -> Option<u32> {
         InstKind::Load { mem, .. } => {
             let plain = mem.ordering == Ordering::NotAtomic && !mem.flags.contains(MemFlags::VOLATILE);
             let width = (u32::BITS - used.leading_zeros()).next_power_of_two();
-            (plain && width < u32::from(lanes)).then(|| (1 << width) - 1)
+            (plain && width < lanes).then(|| (1 << width) - 1)
         }
         InstKind::Intrinsic { intrinsic: Intrinsic::Image(image), args } => {
             let action = image.desc().action;
@@ -87,8 +87,8 @@ fn kept(func: &Function, used: &Used, inst: Inst) -> Option<u32> {
             let dmask = func.as_int(*args.get(position::DMASK)?)? as u32;
             let simple = matches!(action, ImageAction::Load | ImageAction::Sample)
                 && !control.intersects(Control::TFE | Control::LWE | Control::D16 | Control::VOLATILE)
-                && dmask.count_ones() == u32::from(lanes)
-                && control.channels() == u32::from(lanes);
+                && dmask.count_ones() == lanes
+                && control.channels() == lanes;
             simple.then_some(used)
         }
         _ => None,
@@ -115,7 +115,7 @@ fn apply(func: &mut Function, change: &Change) -> Option<Value> {
             [args[position::IMAGE_CONTROL], args[position::DMASK]] = values;
         }
     }
-    let ty = if count == 1 { Type::Scalar(scalar) } else { Type::Vector(scalar, count as _) };
+    let ty = if count == 1 { Type::Scalar(scalar) } else { Type::Vector(scalar, count) };
     func.insts[change.inst].ty = ty;
     func.values[result].ty = ty;
     Some(result)

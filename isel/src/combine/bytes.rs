@@ -44,7 +44,7 @@ pub(super) struct Known {
     of: SecondaryMap<VReg, u32>,
     dwords: Vec<Bytes>,
     signed: FxHashMap<VReg, SignedField>,
-    /// Whether anything moves bytes, or lanes.
+    /// Whether anything moves bytes, dwords or lanes.
     of_use: bool,
 }
 
@@ -62,7 +62,7 @@ impl Known {
         }
     }
 
-    /// Whether more than constants and tuples was seen.
+    /// Whether more than constants was seen.
     pub fn is_of_use(&self) -> bool {
         self.of_use
     }
@@ -175,6 +175,8 @@ impl Known {
         }
         if self.dwords.len() - first == usize::from(f.vregs[dst].dwords) {
             self.of[dst] = first as u32 + 1;
+            // Who reads a part of a tuple may read the register that it was made of.
+            self.of_use = true;
         } else {
             self.dwords.truncate(first);
         }
