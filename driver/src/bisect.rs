@@ -101,10 +101,11 @@ impl Verdict {
 const LONGER: u64 = 64;
 
 /// The stages that can be run.
-const STAGES: [Step; 9] = [
+const STAGES: [Step; 10] = [
     READ,
     LEGAL,
     "select",
+    COMBINE,
     "linearise",
     "memory-model",
     SCHEDULE,
@@ -112,7 +113,8 @@ const STAGES: [Step; 9] = [
     "remove-identity-moves",
     BYTES,
 ];
-/// The pass that levels without optimisation leave out.
+/// The passes that levels without optimisation leave out.
+const COMBINE: Step = "combine";
 const SCHEDULE: Step = "schedule";
 /// The pass behind which IR is as it was read.
 const READ: Step = "apply-options";
@@ -256,7 +258,10 @@ impl Stages<'_> {
         };
         let symbols = Symbols { address: &address, frame_bytes: &frame_bytes };
         let mut last: Option<(Step, Outcome, Box<Describe<'_>>)> = None;
-        for step in STAGES.into_iter().filter(|&step| step != SCHEDULE || self.options.opt_level > 0) {
+        for step in STAGES
+            .into_iter()
+            .filter(|&step| !matches!(step, COMBINE | SCHEDULE) || self.options.opt_level > 0)
+        {
             let ran = match step {
                 READ | LEGAL => self.run_ir(step, &kernel.function, &address, &config),
                 BYTES => match &refused {

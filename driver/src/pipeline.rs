@@ -49,6 +49,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("pack-halves", Legal, Function(|f, cx| { opt::pack_halves::pack_halves(f, cx.target); Ok(()) })),
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
+    Pass::optimisation("narrow-loads", Legal, Function(|f, _| { opt::unused_elements::narrow(f); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
     Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),
@@ -58,6 +59,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("uniformity", Legal, Legal, Analysis(|cx| Uniformity::compute(cx.ir(), cx.target))),
     Pass::new("select", Legal, SELECTED, Select(|cx, u| isel::select::select(cx.module, cx.func, u, cx.target, cx.settings))),
     Pass::optimisation("merge-scalar-loads", SELECTED, Machine(|f, _| { isel::merge_scalar_loads::merge(f); Ok(()) })),
+    Pass::optimisation("combine", SELECTED, Machine(|f, cx| { isel::combine::combine(f, cx.target); Ok(()) })),
     Pass::new("linearise", SELECTED, LINEAR, Machine(|f, _| isel::linearise::linearise(f))),
     Pass::new("memory-model", LINEAR, MODELLED, Machine(|f, cx| { isel::memory_model::apply(f, cx.target, cx.options.volatile); Ok(()) })),
     Pass::optimisation("schedule", MODELLED, Machine(|f, cx| schedule::schedule(f, cx.target, &prepare::schedule_options(cx)?))),
@@ -106,6 +108,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("merge-memory", "pack-halves", "what is merged is a dword, whose halves pair"),
     ("pack-halves", "dce-merged", "what is packed is dead where it was"),
     ("merge-memory", "dce-merged", "addresses of merged accesses are dead"),
+    ("dce-merged", "narrow-loads", "what is dead uses no element"),
     ("fix-irreducible", "waterfall", "loops made here have one entry"),
     ("memory-model", "schedule", "order keeps to the waits that the model asks for"),
     ("remove-identity-moves", "simplify-exec", "blocks of such moves alone are empty"),

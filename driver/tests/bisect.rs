@@ -54,6 +54,7 @@ fn stages_that_agree_are_status_zero() {
         "apply-options",
         "lay-out-lds",
         "select",
+        "combine",
         "linearise",
         "memory-model",
         "schedule",

@@ -34,5 +34,6 @@ pub mod printf;
 pub mod products;
 pub mod promote;
 pub mod reducible;
+pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;

@@ -386,7 +386,8 @@ impl<'a> Selector<'a> {
         if_false: Value,
     ) -> Result<()> {
         let (value, dst) = self.result(data)?;
-        match self.values[value].rep {
+        let rep = self.values[value].rep;
+        match rep {
             Rep::Bool => {
                 let [t, f] = [self.bool_src(if_true)?, self.bool_src(if_false)?];
                 self.scalar_select(S_CSELECT_B32, dst, cond, t, f)
@@ -400,6 +401,7 @@ impl<'a> Selector<'a> {
                     _ => Err(Diagnostic::unsupported("scalar select wider than 64 bits")),
                 }
             }
+            Rep::Vgpr if self.plain_difference(dst, &data.kind, data.ty) => Ok(()),
             Rep::Vgpr => {
                 let mask = self.mask(cond)?;
                 if data.ty == Type::F32 {

@@ -152,7 +152,13 @@ impl<'a> Selector<'a> {
     }
 
     fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
-        if op == BinaryOp::Or && self.permute_bytes(dst, args) || self.three_operand(dst, op, args) {
+        let done = match op {
+            BinaryOp::Add => self.add_difference(dst, args),
+            BinaryOp::Sub => self.plain_difference(dst, &InstKind::Binary { op, args }, Type::I32),
+            BinaryOp::Or => self.permute_bytes(dst, args) || self.join_fields(dst, args),
+            _ => false,
+        };
+        if done || self.three_operand(dst, op, args) {
             return Ok(());
         }
         match op {
@@ -452,7 +458,7 @@ impl<'a> Selector<'a> {
     }
 
     /// `x << constant` that may be folded: (x, constant).
-    fn fold_shl(&self, value: Value) -> Option<(Value, i64)> {
+    pub(super) fn fold_shl(&self, value: Value) -> Option<(Value, i64)> {
         let [x, amount] = self.fold_binary(value, BinaryOp::Shl)?;
         Some((x, self.shift_amount(amount, 32)?))
     }

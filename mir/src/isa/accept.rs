@@ -5,10 +5,11 @@
 //! Sources: the ISA manuals, "Input modifiers", "Output modifiers" and the opcode tables; LLVM's assembler and disassembler agree with it
 //! (`tests/isa_round_trip.rs`, `tests/decode_agreement.rs`).
 
-use super::format::{Layout, Mod};
+use super::format::{Layout, Mod, layout};
 use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
-use crate::machine::{Encoding, ModFlags, Modifiers};
-use crate::target::Generation;
+use crate::machine::{Encoding, Inst, ModFlags, Modifiers, Operand, RegFile, RegOperand};
+use crate::target::operands::inline_constant;
+use crate::target::{Generation, Target};
 
 /// Modifiers that an instruction takes. Bit i of a mask is source i, as in [`Modifiers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -165,4 +166,38 @@ impl Accepted {
             && (mods.omod == 0 || self.omod)
             && self.flags.contains(mods.flags - ModFlags::ANY_LAYOUT)
     }
+}
+
+/// Whether `inst`, whose registers `file` tells apart, has an SDWA or DPP form with its operands and modifiers.
+///
+/// Sources are VGPRs; SDWA has SGPRs and inline constants where the generation's layout marks them, and literals nowhere. A mask that the
+/// layout has no field for must be VCC.
+pub fn has_extended_form(
+    inst: &Inst,
+    encoding: Encoding,
+    target: &Target,
+    file: impl Fn(&RegOperand) -> RegFile,
+) -> bool {
+    let (info, generation) = (inst.op.info(), target.generation());
+    if !target.has(info.requires) || info.code(generation).is_none() {
+        return false;
+    }
+    let Some(layout) = layout(info, encoding, generation) else { return false };
+    if !accepted(info, encoding, layout, generation).takes(&inst.mods) {
+        return false;
+    }
+    let scalars = encoding == Encoding::Sdwa && layout.has_mod(Mod::Scalar0);
+    info.operands.iter().zip(&inst.operands).all(|(desc, operand)| match (desc.kind, operand) {
+        (OperandKind::LaneMask, mask) => {
+            *mask == Operand::vcc(target.wave())
+                || (info.format == Format::Vopc && layout.has_mod(Mod::ScalarDst))
+        }
+        (OperandKind::Vgpr | OperandKind::VectorSrc, Operand::Reg(reg)) => {
+            file(reg) == RegFile::Vgpr || (scalars && desc.role == Role::Use)
+        }
+        (OperandKind::Vgpr | OperandKind::VectorSrc, Operand::Imm(value)) => {
+            scalars && inline_constant(*value, desc.ty, generation).is_some()
+        }
+        _ => false,
+    })
 }

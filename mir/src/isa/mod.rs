@@ -20,6 +20,7 @@ mod print;
 mod row;
 mod rows;
 
+pub use accept::has_extended_form;
 pub use decode::*;
 pub use encode::*;
 pub use facts::{
