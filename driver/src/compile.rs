@@ -1,6 +1,8 @@
 //! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in
 //! what goes wrong.
 
+use crate::check::{check_text, verify_ir, verify_machine};
+use crate::dump::{describe, descriptors};
 use crate::options::{CompileOptions, FileType};
 use crate::pass::{FunctionContext, FunctionTargets, ModuleContext, Pass, Run, Stage};
 use crate::pipeline::PASSES;
@@ -262,20 +264,6 @@ fn run_passes(
     Ok(output)
 }
 
-/// Refuses the text of a program that does not hold what `first`, the pass that it starts with, may rely on.
-fn check_text(
-    first: &Pass,
-    module: &Module,
-    functions: &[machine::Function],
-    cx: &ModuleContext<'_>,
-) -> Result<()> {
-    let malformed = |error: Box<Diagnostic>| Box::new(Diagnostic { kind: ErrorKind::Malformed, ..*error });
-    for function in module.functions.values().filter(|f| !f.is_declaration()) {
-        check_ir(first.needs, module, function, &cx.target_of(function)?).map_err(malformed)?;
-    }
-    functions.iter().try_for_each(|f| machine::verify(f).map_err(malformed))
-}
-
 /// What of `all` is to run.
 fn clamp(passes: &Range<usize>, all: Range<usize>) -> Range<usize> {
     let start = passes.start.clamp(all.start, all.end);
@@ -283,7 +271,7 @@ fn clamp(passes: &Range<usize>, all: Range<usize>) -> Range<usize> {
 }
 
 /// What there is of a function between two passes.
-enum Form {
+pub(crate) enum Form {
     /// IR in the module.
     Ir,
     Analysed(Box<Uniformity>),
@@ -539,7 +527,7 @@ impl Runner<'_> {
                     observer.function(pass, f);
                 }
                 if options.verify {
-                    machine::verify(f).map_err(|error| broken(pass, *error))?;
+                    verify_machine(pass, f)?;
                     notes.resume();
                 }
             }
@@ -623,77 +611,6 @@ fn step(pass: &Pass, cx: &FunctionContext<'_>, form: Form) -> Result<Form> {
         }
         _ => return Err(Diagnostic::malformed(format!("the function has not come as far as {}", pass.name))),
     })
-}
-
-/// A function as a dump shows it.
-fn describe(cx: &FunctionContext<'_>, form: &Form) -> String {
-    match form {
-        Form::Ir => cx.ir().display(cx.module).to_string(),
-        Form::Analysed(uniformity) => divergence(cx.module, cx.ir(), uniformity),
-        Form::Machine(f) => f.to_string(),
-        Form::Final(f) => format!("{}{}", f.function, descriptors(std::slice::from_ref(f))),
-    }
-}
-
-/// Descriptors and metadata of kernels, as comments.
-fn descriptors(functions: &[FinalFunction]) -> String {
-    let mut text = String::new();
-    for f in functions {
-        let _ =
-            writeln!(text, "; {}: {} bytes, {} relocations", f.function.name, f.code.len(), f.relocs.len());
-        if let Some(kernel) = &f.kernel {
-            for line in format!("{:#?}\n{:#?}", kernel.descriptor, kernel.metadata).lines() {
-                let _ = writeln!(text, ";   {line}");
-            }
-        }
-    }
-    text
-}
-
-/// The parameters and instructions of `ir`, each marked `divergent` or `uniform`.
-fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> String {
-    let mut text = String::new();
-    let word = |divergent| if divergent { "divergent" } else { "uniform" };
-    for &block in &ir.layout {
-        let _ = writeln!(text, "{block}:");
-        for &param in &ir.blocks[block].params {
-            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent(param)));
-        }
-        for &inst in &ir.blocks[block].insts {
-            let divergent = match ir.insts[inst].result {
-                Some(value) => uniformity.is_divergent(value),
-                None => ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block),
-            };
-            let _ = writeln!(text, "  {:9}  {}", word(divergent), ir.display_inst(module, inst));
-        }
-    }
-    text
-}
-
-/// Checks IR behind `pass`.
-fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    check_ir(pass.leaves, module, function, target).map_err(|error| broken(pass, *error))
-}
-
-/// Checks what must hold of IR at `stage`.
-fn check_ir(stage: Stage, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    let verify = if stage >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
-    verify(module, function).map_err(|errors| match errors.into_iter().next() {
-        Some(error) => Box::new(error),
-        None => Diagnostic::defect("refused without a reason"),
-    })?;
-    match stage {
-        Stage::Read => Ok(()),
-        Stage::Expanded => ir::legal::verify_expanded(function, &module.types, target),
-        _ => ir::legal::verify_legal(function, &module.types, target),
-    }
-}
-
-/// What the verifier found behind `pass`.
-fn broken(pass: &Pass, error: Diagnostic) -> Box<Diagnostic> {
-    let mut defect = Diagnostic::defect(format!("after {}: {}", pass.name, error.message));
-    (defect.function, defect.inst) = (error.function, error.inst);
-    defect
 }
 
 /// Runs `body` in the name of `pass`.

@@ -30,7 +30,9 @@
 
 #[cfg(feature = "sim")]
 pub mod bisect;
+mod check;
 mod compile;
+mod dump;
 mod features;
 mod incompatible;
 mod library;

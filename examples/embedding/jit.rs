@@ -1,4 +1,4 @@
-// Compiles a kernel at run time, with a deadline, and says what launching it takes.
+//! Compiles a kernel at run time, with a deadline, and says what launching it takes.
 
 use gcnc::{CancelToken, Compiler, Error};
 use std::time::Duration;
@@ -15,6 +15,7 @@ define amdgpu_kernel void @scale(ptr addrspace(1) %data, float %factor) {
 declare i32 @llvm.amdgcn.workitem.id.x()
 "#;
 
+/// Compiles [`KERNEL`] and prints what launching it takes.
 pub fn main() -> Result<(), Error> {
     let compiler = Compiler::builder("gfx900").opt_level(2).memory_limit(1 << 30).build()?;
     let token = CancelToken::new(); // any thread may pull it: token.cancel()
