@@ -74,12 +74,35 @@ fn compile_time(criterion: &mut Criterion) {
     }
 }
 
+/// From bitcode to bytes that a runtime loads, for a kernel of about 50 instructions: what a host waits for at run time.
+fn latency(criterion: &mut Criterion) {
+    let mut text =
+        String::from("define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %n) {\n  %v0 = add i32 %n, 1\n");
+    for i in 1..46 {
+        let before = i - 1;
+        text += &match i % 3 {
+            0 => format!("  %v{i} = mul i32 %v{before}, %n\n"),
+            1 => format!("  %v{i} = xor i32 %v{before}, {i}\n"),
+            _ => format!("  %v{i} = add i32 %v{before}, %v{}\n", i / 2),
+        };
+    }
+    text += "  store i32 %v45, ptr addrspace(1) %p\n  ret void\n}\n";
+    let context = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+    let module = context.create_module_from_ir(buffer).expect("the kernel is valid");
+    let bitcode = module.write_bitcode_to_memory().as_slice().to_vec();
+    let compiler = gcnc::Compiler::new("gfx900").expect("there is such a processor");
+    criterion.bench_function("latency of 50 instructions", |bencher| {
+        bencher.iter(|| compiler.compile(&bitcode).expect("gcnc compiles the kernel"))
+    });
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_secs(1));
-    targets = compile_time
+    targets = latency, compile_time
 }
 criterion_main!(benches);

@@ -1,13 +1,16 @@
 //! Runs the passes of [`crate::pipeline`] over a program: times, prints and verifies each, and names it in
 //! what goes wrong.
 
-use crate::options::CompileOptions;
+use crate::check::{check_text, verify_ir, verify_machine};
+use crate::dump::{describe, descriptors};
+use crate::options::{CompileOptions, FileType};
 use crate::pass::{FunctionContext, FunctionTargets, ModuleContext, Pass, Run, Stage};
 use crate::pipeline::PASSES;
 use crate::stats::{FunctionStats, PassTimes};
 use cranelift_entity::SecondaryMap;
 use emit::FinalFunction;
 use mir::analysis::Uniformity;
+use mir::interrupt::{Stop, Watch};
 use mir::ir::{self, CallConv, Func, Module, Type};
 use mir::target::Target;
 use mir::{CodegenOptions, Diagnostic, ErrorKind, Result, machine};
@@ -33,6 +36,8 @@ pub struct Output {
     pub times: PassTimes,
     /// What is known about the kernels, where the options ask for it.
     pub metadata: Option<mir::abi::Metadata>,
+    /// What the code is for.
+    pub target: Option<Target>,
     /// The processor that the code is for.
     pub processor: &'static str,
     /// What the user should know although it compiled; one line each.
@@ -71,10 +76,10 @@ pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Out
         guarded("read", || mir::text::parse_program(text, name)).map_err(one)?
     } else {
         let reading = guarded("read", || frontend::read(input, name)).map_err(one)?;
-        if !reading.errors.is_empty() {
-            return Err(reading.errors);
-        }
-        mir::text::Program { module: reading.module, functions: Vec::new() }
+        let time = start.elapsed();
+        let mut output = compile_reading(reading, options)?;
+        output.times.add_first("read", time);
+        return Ok(output);
     };
     let time = start.elapsed();
     let mut output = run_passes(program, options, None)?;
@@ -87,10 +92,19 @@ pub fn compile(input: &[u8], name: &str, options: &CompileOptions) -> Result<Out
 /// # Errors
 /// As [`compile`].
 pub fn compile_reading(reading: frontend::Reading, options: &CompileOptions) -> Result<Output, Errors> {
-    if !reading.errors.is_empty() {
-        return Err(reading.errors);
+    let frontend::Reading { module, mut errors } = reading;
+    if errors.is_empty() {
+        return compile_module(module, options);
     }
-    compile_module(reading.module, options)
+    // What was read is compiled for its errors alone. Functions that could not be read are declarations there.
+    let options = CompileOptions { file_type: FileType::Null, ..options.clone() };
+    if let Err(others) = compile_module(module, &options) {
+        if others.iter().any(|error| matches!(error.kind, ErrorKind::Interrupted(_))) {
+            return Err(others);
+        }
+        errors.extend(others.into_iter().filter(|error| error.function.is_some() && is_own(error)));
+    }
+    Err(errors)
 }
 
 /// Compiles a module that was read before.
@@ -137,8 +151,9 @@ pub fn legalize(module: &mut Module, target: &Target, settings: &CodegenOptions)
     let begin = crate::pass::position(PASSES, "lower-printf");
     let end = crate::pass::position(PASSES, "uniformity");
     let mut output = Output::default();
-    let done = Runner { cx, observer: None }.ir_passes(begin..end, module, &mut output);
-    done.map(|_| ()).map_err(first)
+    let mut refused = Refused::new();
+    Runner { cx, observer: None }.ir_passes(begin..end, module, &mut output, &mut refused)?;
+    refused.into_iter().next().map_or(Ok(()), |refusal| Err(refusal.1))
 }
 
 /// Brings allocated machine code of a function of a legal `module` to its bytes.
@@ -158,9 +173,21 @@ pub fn finish(mut f: machine::Function, module: &Module, target: &Target) -> Res
     done.form.finished().ok_or_else(|| Diagnostic::defect("the last pass left no bytes"))
 }
 
-/// The first of several errors.
-fn first(errors: Errors) -> Box<Diagnostic> {
-    errors.into_iter().next().unwrap_or_else(|| Diagnostic::defect("refused without a reason"))
+/// Whether an error is not the consequence of others: what is missing may look like a defect.
+fn is_own(error: &Diagnostic) -> bool {
+    error.kind != ErrorKind::Defect
+}
+
+/// Functions that were refused, each with the reason. They are declarations from then on, so that the others are looked at, too.
+type Refused = Vec<(Func, Box<Diagnostic>)>;
+
+/// What goes wrong with the module as a whole, behind the functions that were refused before; it may be a consequence of that.
+fn with_refused(refused: &mut Refused, error: Box<Diagnostic>) -> Errors {
+    let mut errors: Errors = std::mem::take(refused).into_iter().map(|refusal| refusal.1).collect();
+    if errors.is_empty() || matches!(error.kind, ErrorKind::Interrupted(_)) {
+        errors.push(error);
+    }
+    errors
 }
 
 fn one(error: Box<Diagnostic>) -> Errors {
@@ -172,6 +199,7 @@ fn run_passes(
     options: &CompileOptions,
     observer: Option<&dyn Observer>,
 ) -> Result<Output, Errors> {
+    let _entered = options.watch.as_ref().map(|watch| watch.enter());
     let mir::text::Program { mut module, functions } = program;
     crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
@@ -180,7 +208,8 @@ fn run_passes(
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };
     let mut warnings = options.warnings(&module, &target);
     warnings.extend(crate::prepare::warnings_of_traps(&module, &target));
-    let mut output = Output { warnings, processor: target.processor.name, ..Output::default() };
+    let mut output =
+        Output { warnings, target: Some(target), processor: target.processor.name, ..Output::default() };
     let cx = ModuleContext { options, target: &target, targets: &targets, settings: &settings };
     let runner = Runner { cx, observer };
     let passes = options.passes();
@@ -196,13 +225,26 @@ fn run_passes(
         check_text(first, &module, &functions, &runner.cx).map_err(one)?;
     }
     let of_ir = PASSES.iter().take_while(|pass| !pass.is_machine()).count();
-    let ir_times = runner.ir_passes(clamp(&passes, 0..of_ir), &mut module, &mut output)?;
+    let mut refused = Refused::new();
+    let ir_times = runner
+        .ir_passes(clamp(&passes, 0..of_ir), &mut module, &mut output, &mut refused)
+        .map_err(|error| with_refused(&mut refused, error))?;
 
     let of_functions = of_ir
         + PASSES[of_ir..].iter().take_while(|p| !matches!(p.run, Run::Program(_) | Run::Write(_))).count();
     let bodies = bodies(&module, functions, passes.start > of_ir).map_err(one)?;
     let sources: Vec<Func> = bodies.iter().map(|body| body.0).collect();
-    let forms = runner.function_passes(clamp(&passes, of_ir..of_functions), &module, bodies, &mut output)?;
+    let forms = runner.function_passes(
+        clamp(&passes, of_ir..of_functions),
+        &module,
+        bodies,
+        &mut output,
+        &mut refused,
+    )?;
+    if !refused.is_empty() {
+        refused.sort_by_key(|refusal| refusal.0);
+        return Err(refused.into_iter().map(|refusal| refusal.1).collect());
+    }
     for (func, stats) in sources.iter().zip(&mut output.functions) {
         let own = std::mem::replace(&mut stats.times, ir_times[*func].clone());
         stats.times.append(own);
@@ -222,20 +264,6 @@ fn run_passes(
     Ok(output)
 }
 
-/// Refuses the text of a program that does not hold what `first`, the pass that it starts with, may rely on.
-fn check_text(
-    first: &Pass,
-    module: &Module,
-    functions: &[machine::Function],
-    cx: &ModuleContext<'_>,
-) -> Result<()> {
-    let malformed = |error: Box<Diagnostic>| Box::new(Diagnostic { kind: ErrorKind::Malformed, ..*error });
-    for function in module.functions.values().filter(|f| !f.is_declaration()) {
-        check_ir(first.needs, module, function, &cx.target_of(function)?).map_err(malformed)?;
-    }
-    functions.iter().try_for_each(|f| machine::verify(f).map_err(malformed))
-}
-
 /// What of `all` is to run.
 fn clamp(passes: &Range<usize>, all: Range<usize>) -> Range<usize> {
     let start = passes.start.clamp(all.start, all.end);
@@ -243,7 +271,7 @@ fn clamp(passes: &Range<usize>, all: Range<usize>) -> Range<usize> {
 }
 
 /// What there is of a function between two passes.
-enum Form {
+pub(crate) enum Form {
     /// IR in the module.
     Ir,
     Analysed(Box<Uniformity>),
@@ -288,6 +316,9 @@ fn program_text(module: &Module, forms: &[Form]) -> String {
 /// A module with fewer instructions than this compiles on the caller's thread: waking others takes longer.
 const PARALLEL_INSTS: usize = 200;
 
+/// Most threads of a pool. More than any machine has use for, and few enough that a process may have them.
+const MAX_THREADS: usize = 256;
+
 struct Runner<'a> {
     cx: ModuleContext<'a>,
     observer: Option<&'a dyn Observer>,
@@ -313,6 +344,10 @@ impl Notes {
 }
 
 impl Runner<'_> {
+    fn watch(&self) -> Option<&Watch> {
+        self.cx.options.watch.as_ref()
+    }
+
     fn enabled(&self, pass: &Pass) -> bool {
         self.cx.options.opt_level >= pass.from_level
     }
@@ -324,7 +359,8 @@ impl Runner<'_> {
         passes: Range<usize>,
         module: &mut Module,
         output: &mut Output,
-    ) -> Result<SecondaryMap<Func, PassTimes>, Errors> {
+        refused: &mut Refused,
+    ) -> Result<SecondaryMap<Func, PassTimes>> {
         let mut notes = Notes::new();
         let mut times: SecondaryMap<Func, PassTimes> = SecondaryMap::new();
         let mut at = passes.start;
@@ -334,29 +370,29 @@ impl Runner<'_> {
                 if self.enabled(last) {
                     self.print(last, "before", None, &mut notes, || module.to_string());
                     notes.resume();
-                    timed(last, &mut notes, || run(module, &self.cx)).map_err(one)?;
+                    timed(last, &mut notes, self.watch(), || run(module, &self.cx))?;
                     self.print(last, "after", None, &mut notes, || module.to_string());
-                    self.verify_module(last, module).map_err(one)?;
+                    self.verify_module(last, module)?;
                 }
                 at += 1;
             } else {
                 let of_functions = |pass: &&Pass| matches!(pass.run, Run::Function(_));
                 let end = at + PASSES[at..passes.end].iter().take_while(of_functions).count();
                 let funcs: Vec<Func> = module.functions.keys().collect();
-                let mut errors = Vec::new();
                 for func in funcs {
                     if module.functions[func].is_declaration() {
                         continue;
                     }
                     let mut of_function = Notes::new();
                     if let Err(error) = self.ir_function(&PASSES[at..end], module, func, &mut of_function) {
-                        errors.push(error);
+                        if matches!(error.kind, ErrorKind::Interrupted(_)) {
+                            return Err(error);
+                        }
+                        module.functions[func].layout.clear();
+                        refused.push((func, error));
                     }
                     notes.dump.push_str(&of_function.dump);
                     times[func].append(of_function.times);
-                }
-                if !errors.is_empty() {
-                    return Err(errors);
                 }
                 last = &PASSES[end.max(at + 1) - 1];
                 at = end.max(at + 1);
@@ -364,7 +400,7 @@ impl Runner<'_> {
             if let Some(observer) = self.observer {
                 observer.module(last, module);
                 // It may have changed what was verified.
-                self.verify_module(last, module).map_err(one)?;
+                self.verify_module(last, module)?;
             }
         }
         output.dump.push_str(&notes.dump);
@@ -388,7 +424,7 @@ impl Runner<'_> {
             let Run::Function(run) = pass.run else { continue };
             let cx = FunctionContext { module, func, target: &target, options, settings };
             self.print(pass, "before", Some(&function.name), notes, || function.display(module).to_string());
-            if let Err(error) = timed(pass, notes, || run(&mut function, &cx)) {
+            if let Err(error) = timed(pass, notes, self.watch(), || run(&mut function, &cx)) {
                 // Others may still refer to it, and are looked at for errors of their own.
                 module.functions[func] = function;
                 return Err(error.in_function(&name));
@@ -420,34 +456,46 @@ impl Runner<'_> {
         module: &Module,
         bodies: Vec<(Func, Form)>,
         output: &mut Output,
+        refused: &mut Refused,
     ) -> Result<Vec<Form>, Errors> {
+        let (had_refused, funcs) =
+            (!refused.is_empty(), bodies.iter().map(|body| body.0).collect::<Vec<_>>());
         let run = |(func, form): (Func, Form)| self.function(&PASSES[passes.clone()], module, func, form);
-        let threads = self.cx.options.threads;
-        let insts = || bodies.iter().map(|&(f, _)| module.functions[f].insts.len()).sum::<usize>();
-        let compiled: Vec<Result<Compiled>> = if threads == 1 || bodies.len() <= 1 || insts() < PARALLEL_INSTS
-        {
-            bodies.into_iter().map(run).collect()
-        } else if threads == 0 {
-            bodies.into_par_iter().map(run).collect()
-        } else {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|error| {
-                one(Diagnostic::limit(format!("cannot start {threads} threads: {error}")))
-            })?;
-            pool.install(|| bodies.into_par_iter().map(run).collect())
+        let run = |body| {
+            let _entered = self.cx.options.watch.as_ref().map(|watch| watch.enter());
+            run(body)
         };
-        let (mut forms, mut errors) = (Vec::with_capacity(compiled.len()), Vec::new());
-        for result in compiled {
+        let threads = self.cx.options.threads.min(MAX_THREADS);
+        let insts = || bodies.iter().map(|&(f, _)| module.functions[f].insts.len()).sum::<usize>();
+        let pool = self.cx.options.pool.as_ref();
+        let compiled: Vec<Result<Compiled>> =
+            if threads == 1 && pool.is_none() || bodies.len() <= 1 || insts() < PARALLEL_INSTS {
+                bodies.into_iter().map(run).collect()
+            } else if let Some(pool) = pool {
+                pool.install(|| bodies.into_par_iter().map(run).collect())
+            } else if threads == 0 {
+                bodies.into_par_iter().map(run).collect()
+            } else {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(bodies.len())).build();
+                let pool = pool.map_err(|error| {
+                    one(Diagnostic::limit(format!("cannot start {threads} threads: {error}")))
+                })?;
+                pool.install(|| bodies.into_par_iter().map(run).collect())
+            };
+        let mut forms = Vec::with_capacity(compiled.len());
+        for (func, result) in funcs.into_iter().zip(compiled) {
             match result {
                 Ok(function) => {
                     output.dump.push_str(&function.dump);
                     output.functions.extend(function.stats);
                     forms.push(function.form);
                 }
-                Err(error) => errors.push(error),
+                // What a refused function leaves missing may look like a defect.
+                Err(error) if had_refused && !is_own(&error) => {}
+                Err(error) => refused.push((func, error)),
             }
         }
-        if errors.is_empty() { Ok(forms) } else { Err(errors) }
+        Ok(forms)
     }
 
     fn function(&self, passes: &'static [Pass], module: &Module, func: Func, form: Form) -> Result<Compiled> {
@@ -470,7 +518,7 @@ impl Runner<'_> {
         let mut notes = Notes::new();
         for pass in passes.iter().filter(|pass| self.enabled(pass)) {
             self.print(pass, "before", Some(&ir.name), &mut notes, || describe(&cx, &form));
-            form = timed(pass, &mut notes, || step(pass, &cx, form))?;
+            form = timed(pass, &mut notes, self.watch(), || step(pass, &cx, form))?;
             if let Form::Machine(f) = &mut form {
                 if let Stage::Machine(stage) = pass.leaves {
                     f.stage = stage;
@@ -479,7 +527,7 @@ impl Runner<'_> {
                     observer.function(pass, f);
                 }
                 if options.verify {
-                    machine::verify(f).map_err(|error| broken(pass, *error))?;
+                    verify_machine(pass, f)?;
                     notes.resume();
                 }
             }
@@ -508,8 +556,10 @@ impl Runner<'_> {
         let mut notes = Notes::new();
         for pass in &PASSES[passes] {
             match pass.run {
-                Run::Program(run) => timed(pass, &mut notes, || run(finals, module, &self.cx))?,
-                Run::Write(run) => bytes = Some(timed(pass, &mut notes, || run(finals, module, &self.cx))?),
+                Run::Program(run) => timed(pass, &mut notes, self.watch(), || run(finals, module, &self.cx))?,
+                Run::Write(run) => {
+                    bytes = Some(timed(pass, &mut notes, self.watch(), || run(finals, module, &self.cx))?)
+                }
                 _ => return Err(Diagnostic::defect(format!("{} is not a pass over the program", pass.name))),
             }
             self.print(pass, "after", None, &mut notes, || descriptors(finals));
@@ -563,79 +613,14 @@ fn step(pass: &Pass, cx: &FunctionContext<'_>, form: Form) -> Result<Form> {
     })
 }
 
-/// A function as a dump shows it.
-fn describe(cx: &FunctionContext<'_>, form: &Form) -> String {
-    match form {
-        Form::Ir => cx.ir().display(cx.module).to_string(),
-        Form::Analysed(uniformity) => divergence(cx.module, cx.ir(), uniformity),
-        Form::Machine(f) => f.to_string(),
-        Form::Final(f) => format!("{}{}", f.function, descriptors(std::slice::from_ref(f))),
-    }
-}
-
-/// Descriptors and metadata of kernels, as comments.
-fn descriptors(functions: &[FinalFunction]) -> String {
-    let mut text = String::new();
-    for f in functions {
-        let _ =
-            writeln!(text, "; {}: {} bytes, {} relocations", f.function.name, f.code.len(), f.relocs.len());
-        if let Some(kernel) = &f.kernel {
-            for line in format!("{:#?}\n{:#?}", kernel.descriptor, kernel.metadata).lines() {
-                let _ = writeln!(text, ";   {line}");
-            }
-        }
-    }
-    text
-}
-
-/// The parameters and instructions of `ir`, each marked `divergent` or `uniform`.
-fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> String {
-    let mut text = String::new();
-    let word = |divergent| if divergent { "divergent" } else { "uniform" };
-    for &block in &ir.layout {
-        let _ = writeln!(text, "{block}:");
-        for &param in &ir.blocks[block].params {
-            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent(param)));
-        }
-        for &inst in &ir.blocks[block].insts {
-            let divergent = match ir.insts[inst].result {
-                Some(value) => uniformity.is_divergent(value),
-                None => ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block),
-            };
-            let _ = writeln!(text, "  {:9}  {}", word(divergent), ir.display_inst(module, inst));
-        }
-    }
-    text
-}
-
-/// Checks IR behind `pass`.
-fn verify_ir(pass: &Pass, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    check_ir(pass.leaves, module, function, target).map_err(|error| broken(pass, *error))
-}
-
-/// Checks what must hold of IR at `stage`.
-fn check_ir(stage: Stage, module: &Module, function: &ir::Function, target: &Target) -> Result<()> {
-    let verify = if stage >= Stage::Expanded { ir::verify_lowered } else { ir::verify };
-    verify(module, function).map_err(|errors| match errors.into_iter().next() {
-        Some(error) => Box::new(error),
-        None => Diagnostic::defect("refused without a reason"),
-    })?;
-    match stage {
-        Stage::Read => Ok(()),
-        Stage::Expanded => ir::legal::verify_expanded(function, &module.types, target),
-        _ => ir::legal::verify_legal(function, &module.types, target),
-    }
-}
-
-/// What the verifier found behind `pass`.
-fn broken(pass: &Pass, error: Diagnostic) -> Box<Diagnostic> {
-    let mut defect = Diagnostic::defect(format!("after {}: {}", pass.name, error.message));
-    (defect.function, defect.inst) = (error.function, error.inst);
-    defect
-}
-
 /// Runs `body` in the name of `pass`.
-fn timed<T>(pass: &Pass, notes: &mut Notes, body: impl FnOnce() -> Result<T>) -> Result<T> {
+fn timed<T>(
+    pass: &Pass,
+    notes: &mut Notes,
+    watch: Option<&Watch>,
+    body: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    watch.map_or(Ok(()), Watch::check).map_err(Diagnostic::interrupted)?;
     let result = guarded(pass.name, body);
     // One reading a pass: a clock costs as much as a short pass over a small function.
     let now = Instant::now();
@@ -645,11 +630,14 @@ fn timed<T>(pass: &Pass, notes: &mut Notes, body: impl FnOnce() -> Result<T>) ->
     result
 }
 
-/// Runs `body`; a panic becomes a diagnostic that names the pass.
-fn guarded<T>(name: &str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Runs `body`; a panic becomes a diagnostic that names the pass, and what ends a compilation early its own.
+pub(crate) fn guarded<T>(name: &str, body: impl FnOnce() -> Result<T>) -> Result<T> {
     // A pass that panics leaves nothing behind that anybody looks at again: its inputs are dropped with the
     // compilation.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        if let Some(&Stop(reason)) = payload.downcast_ref::<Stop>() {
+            return Err(Diagnostic::interrupted(reason));
+        }
         let text = payload
             .downcast_ref::<String>()
             .map(String::as_str)

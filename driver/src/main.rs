@@ -13,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // A panic is a defect that the pipeline catches and reports with the function and the step; the hook's
     // own text would only come in between.
+    gcnc::settle_process();
     std::panic::set_hook(Box::new(|_| {}));
     let status = commands::main(std::env::args_os().collect());
     // Freeing a large module takes time and serves nobody.

@@ -88,6 +88,10 @@ pub struct CompileOptions {
     /// What is assumed for stacks without a bound, in place of what the code object version has. The linker, which counts again, does not
     /// know it.
     pub assumed_stack: AssumedWish,
+    /// What stops the compilation early; nothing where there is none.
+    pub watch: Option<mir::interrupt::Watch>,
+    /// Threads of the host's, in place of [`Self::threads`].
+    pub pool: Option<std::sync::Arc<rayon::ThreadPool>>,
 }
 
 impl Default for CompileOptions {
@@ -114,6 +118,8 @@ impl Default for CompileOptions {
             volatile: Default::default(),
             metadata: false,
             assumed_stack: AssumedWish::default(),
+            watch: None,
+            pool: None,
         }
     }
 }

@@ -398,3 +398,52 @@ define amdgpu_kernel void @calls() {
         [16384, 64]
     );
 }
+
+/// More threads than a process may have are as many as there is work for.
+#[test]
+fn any_number_of_threads_will_do() {
+    let mut text = String::from("target triple = \"amdgcn-amd-amdhsa\"\n");
+    for function in 0..8 {
+        text += &format!("define void @f{function}(ptr addrspace(1) %p) {{\n");
+        for i in 0..60 {
+            text += &format!("  store volatile i32 {i}, ptr addrspace(1) %p\n");
+        }
+        text += "  ret void\n}\n";
+    }
+    let one = gcnc(text.as_bytes(), &["-mcpu=gfx900", "--threads=1"]);
+    let many = gcnc(text.as_bytes(), &["-mcpu=gfx900", "--threads=20000"]);
+    assert_eq!((one.status(), many.status()), (Some(0), Some(0)), "{}", many.stderr());
+    let bytes = |run: &Run| std::fs::read(run.folder.path().join("out.o")).unwrap();
+    assert!(bytes(&one) == bytes(&many));
+}
+
+#[test]
+fn an_output_file_keeps_what_it_is() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("input.ll"), KERNEL).unwrap();
+    let compile = |output: &str| {
+        let status = Command::new(env!("CARGO_BIN_EXE_gcnc"))
+            .args(["-mcpu=gfx900", "-filetype=obj", "-o"])
+            .args([path(output), path("input.ll")])
+            .status();
+        assert_eq!(status.unwrap().code(), Some(0), "{output}");
+    };
+    let is_object = |name: &str| std::fs::read(path(name)).unwrap().starts_with(b"\x7fELF");
+    std::fs::write(path("mode.o"), "old").unwrap();
+    std::fs::set_permissions(path("mode.o"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    compile("mode.o");
+    assert_eq!(std::fs::metadata(path("mode.o")).unwrap().mode() & 0o777, 0o640);
+    std::fs::write(path("first.o"), "old and much longer than nothing").unwrap();
+    std::fs::hard_link(path("first.o"), path("second.o")).unwrap();
+    compile("first.o");
+    assert_eq!(std::fs::metadata(path("first.o")).unwrap().nlink(), 2);
+    std::os::unix::fs::symlink(path("mode.o"), path("link.o")).unwrap();
+    std::fs::write(path("mode.o"), "old").unwrap();
+    compile("link.o");
+    assert!(std::fs::symlink_metadata(path("link.o")).unwrap().is_symlink());
+    assert!(["mode.o", "first.o", "second.o", "link.o"].into_iter().all(is_object));
+    // A file of devices is written, as before.
+    compile("/dev/null");
+}

@@ -68,6 +68,12 @@ pub fn read_module(bytes: &[u8], name: &str) -> Result<ir::Module> {
     read(bytes, name)?.complete()
 }
 
+/// Sets what a process may settle about LLVM that has no LLVM of somebody else in it: a handler that says why LLVM ends the process, where
+/// it does, and an option that saves reading modules with debug information twice. For commands alone: both are global.
+pub fn settle_process() {
+    llvm::settle();
+}
+
 /// [`read_module`], with the diagnostics of bad functions beside the others that are good.
 pub fn read(bytes: &[u8], name: &str) -> Result<Reading> {
     let context = Context::create();

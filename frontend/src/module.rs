@@ -38,6 +38,15 @@ pub(crate) fn read<'m>(llvm: ModuleRef<'m>, name: &str) -> Result<Reading> {
         constructors::add_kernel(&mut module, table);
     }
     unnamed::name_all(&mut module);
+    for name in
+        module.functions.values().map(|f| &f.name).chain(module.globals.values().map(|global| &global.name))
+    {
+        if name.contains('\0') {
+            // Symbols of objects and of text end there.
+            let message = format!("zero byte in the name of a symbol: {name:?}");
+            reader.errors.push(Diagnostic::malformed(message));
+        }
+    }
     Ok(Reading { module, errors: reader.errors })
 }
 

@@ -15,7 +15,7 @@ pub const DATA_LAYOUT: &str = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64
 
 /// Whether the data layout `layout` says that stack objects are private ones.
 pub(crate) fn has_private_stack(layout: &str) -> bool {
-    layout.split('-').any(|part| part == "A5")
+    has_part(layout, "A5")
 }
 
 /// Parses bitcode or text (told apart by the first bytes) into `context` and verifies the result.
@@ -33,7 +33,7 @@ pub fn parse_unverified<'c>(context: &'c Context, bytes: &[u8], name: &str) -> R
         return Err(Diagnostic::malformed("the input is empty").located(at(name, 0, 0)));
     }
     let parsed = if is_bitcode(bytes) {
-        llvm::parse(context, bytes, name)
+        parse_bytes(context, bytes, name)
     } else {
         if let Some(position) = bytes.iter().position(|&b| b == 0) {
             let line = bytes[..position].iter().filter(|&&b| b == b'\n').count() as u32 + 1;
@@ -41,11 +41,40 @@ pub fn parse_unverified<'c>(context: &'c Context, bytes: &[u8], name: &str) -> R
             return Err(Diagnostic::malformed(message).located(at(name, line, 0)));
         }
         match with_data_layout(bytes) {
-            Some((text, _)) => llvm::parse(context, &text, name),
-            None => llvm::parse(context, bytes, name),
+            Some((text, _)) => parse_bytes(context, &text, name),
+            None => parse_bytes(context, bytes, name),
         }
     };
     parsed.map_err(|message| parse_error(&message, bytes, name))
+}
+
+/// Key of the module flag without which LLVM takes debug information for that of another version, and a key of the same length.
+const DEBUG_VERSION: [&[u8]; 2] = [b"Debug Info Version", b"Debug info version"];
+
+/// LLVM's parser, which must not end the process whatever the input is.
+///
+/// Where a module says that it has debug information, LLVM's reader runs the verifier at its end, and ends the *process* when it finds
+/// the module broken. Only a global option of LLVM prevents that, which a command may set ([`crate::settle_process`]), but not a library: the
+/// host has an LLVM of its own in mind. So the module is read without the flag first, and LLVM meets the flag only where it has nothing to
+/// complain of; a broken module stays without debug information, and our own run of the verifier says why it is refused.
+///
+/// Both text and bitcode hold strings of metadata as they are, bitcode since LLVM 3.9.
+fn parse_bytes<'c>(context: &'c Context, bytes: &[u8], name: &str) -> Result<Module<'c>, String> {
+    if llvm::is_settled() {
+        return llvm::parse(context, bytes, name);
+    }
+    let [key, other] = DEBUG_VERSION;
+    let places: Vec<usize> = memchr::memmem::find_iter(bytes, key).collect();
+    if places.is_empty() {
+        return llvm::parse(context, bytes, name);
+    }
+    let mut plain = bytes.to_vec();
+    for at in places {
+        plain[at..at + key.len()].copy_from_slice(other);
+    }
+    let trial = Context::create();
+    let is_valid = llvm::parse(&trial, &plain, name)?.verify().is_ok();
+    llvm::parse(context, if is_valid { bytes } else { &plain }, name)
 }
 
 /// LLVM's verifier, whose complaint becomes a diagnostic. Broken debug information is no reason to refuse a
@@ -84,8 +113,8 @@ pub(crate) fn check_target(module: ModuleRef<'_>, name: &str) -> Result<()> {
         let message = format!("target triple {triple:?} is not amdgcn");
         return Err(Diagnostic::malformed(message).located(at(name, 0, 0)));
     }
-    let has = |part: &str| layout.split('-').any(|p| p == part);
-    let ours = layout.is_empty() || has("e") && has("p3:32:32") && has("p5:32:32");
+    let has = |part: &str| has_part(&layout, part);
+    let ours = is_partial(&layout) || has("e") && has("p3:32:32") && has("p5:32:32");
     if !ours {
         let message = format!("data layout {layout:?} is not that of amdgcn");
         return Err(Diagnostic::malformed(message).located(at(name, 0, 0)));
@@ -111,15 +140,26 @@ fn with_data_layout(bytes: &[u8]) -> Option<(Vec<u8>, u32)> {
     };
     let quotes: Vec<usize> = (0..line.len()).filter(|&i| line[i] == b'"').collect();
     let &[open, close, ..] = &quotes[..] else { return None };
-    let partial = line[open + 1..close]
-        .split(|&b| b == b'-')
-        .all(|part| matches!(part.first(), None | Some(b'A' | b'e' | b'n' | b'G')));
-    if !partial {
+    if !str::from_utf8(&line[open + 1..close]).is_ok_and(is_partial) {
         return None;
     }
     let start = line.as_ptr() as usize - bytes.as_ptr() as usize + open + 1;
     let rest = &bytes[start + close - open - 1..];
     Some(([&bytes[..start], DATA_LAYOUT.as_bytes(), rest].concat(), 0))
+}
+
+/// Whether `layout` says nothing of pointers and alignments but what is true of `amdgcn`. LLVM completes an empty one in part when it
+/// reads bitcode.
+fn is_partial(layout: &str) -> bool {
+    let is_known = |part: &str| DATA_LAYOUT.split('-').any(|known| known == part);
+    !has_part(layout, "p3:32:32")
+        && layout.split('-').all(|part| {
+            matches!(part.bytes().next(), None | Some(b'A' | b'e' | b'n' | b'G' | b'm')) || is_known(part)
+        })
+}
+
+fn has_part(layout: &str, part: &str) -> bool {
+    layout.split('-').any(|other| other == part)
 }
 
 fn at(file: &str, line: u32, column: u32) -> SourceLocation {

@@ -9,7 +9,7 @@ use mir::ir::{AddrSpace, Float, Scalar, Type};
 use mir::{Diagnostic, Result};
 
 /// Deepest nesting of structs and arrays.
-pub(crate) const MAX_DEPTH: u32 = 200;
+pub(crate) const MAX_DEPTH: u32 = 1000;
 
 /// Largest object in bytes: offsets must fit a signed 64-bit number with room to add.
 const MAX_BYTES: u64 = 1 << 48;

@@ -79,6 +79,7 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
     for &block in &f.layout {
         starts[block] = code.words.len() as u32;
         for inst in &f.blocks[block].insts {
+            mir::interrupt::checkpoint();
             let word = code.words.len() as u32;
             if inst.loc != 0 && inst.loc != loc {
                 loc = inst.loc;

@@ -187,6 +187,7 @@ impl<'a> Rules<'a> {
     fn visit(&self, data: &BlockData, state: &mut State) -> Plan {
         let mut plan = Plan::new();
         for (index, inst) in data.insts.iter().enumerate() {
+            mir::interrupt::checkpoint();
             let index = index as u32;
             if is_opaque(inst, self.sites) {
                 self.end_all(state, index, &mut plan);
@@ -559,6 +560,7 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, waits: &WaitModel) {
     insts.reserve(old.len() + plan.len());
     let mut fixes = plan.iter().peekable();
     for (index, inst) in old.into_iter().enumerate() {
+        mir::interrupt::checkpoint();
         while let Some(&(_, fix)) = fixes.next_if(|(at, _)| *at as usize == index) {
             match fix {
                 Fix::Nops(count) => {

@@ -322,6 +322,7 @@ fn visit(
             }
         };
     for (index, inst) in data.insts.iter().enumerate() {
+        mir::interrupt::checkpoint();
         if let Some(counts) = model.waited_for(inst) {
             for (required, count) in required.iter_mut().zip(counts.by_counter()) {
                 *required = (*required).min(count.into());
@@ -437,6 +438,7 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, model: &WaitModel) {
     let mut waits = plan.iter().peekable();
     let wait = |counts, loc| model.instructions(counts).map(move |inst| Inst { loc, ..inst });
     for (index, inst) in old.into_iter().enumerate() {
+        mir::interrupt::checkpoint();
         if let Some(&(_, counts)) = waits.next_if(|&&(at, _)| at as usize == index) {
             insts.extend(wait(counts, inst.loc));
         }

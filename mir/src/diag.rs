@@ -1,5 +1,6 @@
 //! Diagnostics: every failure of every step is a value of type [`Diagnostic`].
 
+use crate::interrupt::Interruption;
 use std::fmt;
 
 /// Whose fault a failure is; decides the exit status of the command.
@@ -13,6 +14,8 @@ pub enum ErrorKind {
     Limit,
     /// gcnc itself is wrong. Users are asked to report these.
     Defect,
+    /// Nothing is wrong: whoever asked for the compilation stopped it, or its limits did.
+    Interrupted(Interruption),
 }
 
 /// A position in a source file, from debug information or from a text parser. Lines and columns count from 1; 0 is unknown.
@@ -43,13 +46,32 @@ pub struct Diagnostic {
     pub location: Option<SourceLocation>,
 }
 
+/// Most bytes of a message and of the text of an instruction: types may be written in thousands of them.
+const MOST_BYTES: usize = 400;
+
+/// `text` without its middle where it is too long.
+fn shortened(mut text: String) -> String {
+    if text.len() > MOST_BYTES {
+        let head = text.floor_char_boundary(MOST_BYTES * 3 / 4);
+        let tail = text.ceil_char_boundary(text.len() - MOST_BYTES / 8);
+        text.replace_range(head..tail, " ... ");
+    }
+    text
+}
+
 /// The result of every fallible step.
 pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
 
 impl Diagnostic {
     /// A diagnostic of `kind` that knows neither function nor instruction yet.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { kind, message: message.into(), function: None, inst: None, location: None })
+        Box::new(Self {
+            kind,
+            message: shortened(message.into()),
+            function: None,
+            inst: None,
+            location: None,
+        })
     }
 
     /// Shorthand for [`ErrorKind::Unsupported`].
@@ -72,6 +94,11 @@ impl Diagnostic {
         Self::new(ErrorKind::Defect, message)
     }
 
+    /// What became of a compilation that was stopped.
+    pub fn interrupted(reason: Interruption) -> Box<Self> {
+        Self::new(ErrorKind::Interrupted(reason), reason.to_string())
+    }
+
     /// Names the function, unless one is named already.
     pub fn in_function(mut self: Box<Self>, name: &str) -> Box<Self> {
         self.function.get_or_insert_with(|| name.to_owned());
@@ -80,7 +107,7 @@ impl Diagnostic {
 
     /// Names the instruction, unless one is named already.
     pub fn at(mut self: Box<Self>, inst: impl fmt::Display) -> Box<Self> {
-        self.inst.get_or_insert_with(|| inst.to_string());
+        self.inst.get_or_insert_with(|| shortened(inst.to_string()));
         self
     }
 
@@ -105,3 +132,22 @@ impl fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        let text = format!("load {{ {}i32 }}, at the end", "i32, ".repeat(2000));
+        let error = Diagnostic::unsupported(text.clone()).at(&text);
+        assert!(error.to_string().len() < 900, "{error}");
+        assert!(
+            error.message.starts_with("load { i32, ") && error.message.ends_with("at the end"),
+            "{error}"
+        );
+        assert!(error.inst.as_deref().is_some_and(|inst| inst.contains(" ... ")));
+        // Letters of several bytes stay whole.
+        assert!(Diagnostic::unsupported("é".repeat(9000)).message.contains("é ... é"));
+    }
+}

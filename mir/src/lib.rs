@@ -10,6 +10,7 @@ pub mod abi;
 pub mod analysis;
 pub mod diag;
 pub mod half;
+pub mod interrupt;
 pub mod ir;
 pub mod isa;
 pub mod machine;

@@ -20,6 +20,7 @@ pub fn remove_dead(func: &mut Function) {
     };
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
+            mir::interrupt::checkpoint();
             let data = &func.insts[inst];
             let kind = &data.kind;
             if kind.is_terminator() {

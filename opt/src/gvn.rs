@@ -131,6 +131,7 @@ impl Numbering<'_> {
         let insts = std::mem::take(&mut self.func.blocks[Block::from_u32(block)].insts);
         let mut kept = Vec::with_capacity(insts.len());
         for inst in insts {
+            mir::interrupt::checkpoint();
             let replaced = &self.replaced;
             self.func.insts[inst].kind.for_each_value_mut(|v| {
                 if let Some(new) = replaced[*v] {

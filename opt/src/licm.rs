@@ -110,6 +110,7 @@ impl Hoisting<'_> {
             let insts = std::mem::take(&mut func.blocks[block].insts);
             let mut kept = Vec::with_capacity(insts.len());
             for inst in insts {
+                mir::interrupt::checkpoint();
                 let out_of = self.outermost(func, inst, number, inner);
                 let home = match out_of {
                     Some(l) => self.flow.loops[l].parent.map_or(Home::Outside, Home::In),

@@ -99,6 +99,7 @@ fn merge_block(
     // Groups that the next write closes: of loads, which another load leaves alone, and of stores.
     let (mut loads, mut stores): (Open, Open) = Default::default();
     for (at, &inst) in func.blocks[block].insts.iter().enumerate() {
+        mir::interrupt::checkpoint();
         let data = &func.insts[inst];
         let (ptr, ty, mem, store) = match &data.kind {
             InstKind::Load { ptr, mem } => (*ptr, data.ty, *mem, false),
@@ -199,6 +200,7 @@ fn merge_block(
     if any {
         let mut out = Vec::with_capacity(insts.len());
         for (at, &inst) in insts.iter().enumerate() {
+            mir::interrupt::checkpoint();
             if let Some(new) = before.remove(&at) {
                 out.extend(new);
             }

@@ -43,6 +43,7 @@ fn demand(func: &Function) -> SecondaryMap<Value, bool> {
     let feeds = Flows::of_params(func, |param| func.ty(param) == Type::I64);
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
+            mir::interrupt::checkpoint();
             let data = &func.insts[inst];
             match &data.kind {
                 InstKind::Cast { op: CastOp::Trunc, .. } => {}

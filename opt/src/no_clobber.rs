@@ -58,6 +58,7 @@ fn computed(func: &Function) -> SecondaryMap<Value, bool> {
     // Users inside of a block come later, and those in other blocks count as they are.
     for &block in func.layout.iter().rev() {
         for &inst in func.blocks[block].insts.iter().rev() {
+            mir::interrupt::checkpoint();
             let data = &func.insts[inst];
             match &data.kind {
                 InstKind::Store { ptr, .. } => computed[*ptr] = true,

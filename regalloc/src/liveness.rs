@@ -178,6 +178,7 @@ impl Scan {
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
             for (k, inst) in data.insts.iter().enumerate() {
+                mir::interrupt::checkpoint();
                 let position = numbering.inst(i, k);
                 let implicit = inst.facts().implicit;
                 if implicit.contains(Implicit::VCC_USE) {

@@ -170,6 +170,7 @@ impl Walk<'_> {
         let mut next: FxHashMap<VReg, (u32, u32)> = FxHashMap::default();
         let mut out = Vec::new();
         for (k, inst) in insts.iter().enumerate().rev() {
+            mir::interrupt::checkpoint();
             let from = out.len();
             for (_, operand) in registers(inst) {
                 let Some(v) = vreg_of(operand).filter(|v| self.places.contains_key(v)) else { continue };
@@ -577,6 +578,7 @@ fn scc_live(insts: &[Inst], term: Terminator) -> Vec<bool> {
     let mut live = matches!(term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
     let mut out = vec![live; insts.len() + 1];
     for (k, inst) in insts.iter().enumerate().rev() {
+        mir::interrupt::checkpoint();
         let implicit = inst.facts().implicit;
         live = implicit.contains(Implicit::SCC_USE) || live && !implicit.contains(Implicit::SCC_DEF);
         out[k] = live;

@@ -225,6 +225,7 @@ impl Accesses {
         }
         for (i, &block) in numbering.order.iter().enumerate() {
             for (k, inst) in f.blocks[block].insts.iter().enumerate() {
+                mir::interrupt::checkpoint();
                 let early = numbering.inst(i, k);
                 for (n, operand) in registers(inst) {
                     let Some(v) = vreg_of(operand) else { continue };
@@ -322,6 +323,7 @@ pub(crate) fn choose(
     let mut aside = Vec::new();
     let mut next = 0;
     for position in 0..profile.len() {
+        mir::interrupt::checkpoint();
         relieved += relief[position];
         while let Some((range, v)) = starts.get(next).filter(|(r, _)| r.start as usize <= position) {
             let cost = costs[v.as_u32() as usize].unwrap_or(f32::MAX);
@@ -380,6 +382,7 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
         let data = &f.blocks[block];
         let frequency = 8f32.powi(i32::from(data.loop_depth.min(8)));
         for (k, inst) in data.insts.iter().enumerate() {
+            mir::interrupt::checkpoint();
             let body = (data.head_len..data.tail_start).contains(&(k as u32));
             for (n, operand) in registers(inst) {
                 let Some(v) = vreg_of(operand) else { continue };

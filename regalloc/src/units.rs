@@ -154,6 +154,7 @@ impl View {
             // Only a block's last use of a register matters for where it is alive.
             last.clear();
             for (k, inst) in data.insts.iter().enumerate().rev() {
+                mir::interrupt::checkpoint();
                 for (n, operand) in registers(inst) {
                     let Some(v) = vreg_of(operand) else { continue };
                     let Some(slot) = seen.get_mut(number[v.as_u32() as usize] as usize) else { continue };

@@ -150,6 +150,7 @@ impl Webs {
     fn number_values(&mut self, f: &Function, numbering: &Numbering) {
         for &block in &numbering.order {
             for inst in &f.blocks[block].insts {
+                mir::interrupt::checkpoint();
                 if !inst.op.is_copy() {
                     continue;
                 }
@@ -502,6 +503,7 @@ pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thre
         let data = &f.blocks[block];
         let depth = data.loop_depth;
         for inst in &data.insts {
+            mir::interrupt::checkpoint();
             if inst.op.is_copy() {
                 for p in copy_parts(f, inst) {
                     if f.vregs[p.dst].file == f.vregs[p.src].file {

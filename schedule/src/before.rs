@@ -84,6 +84,7 @@ fn split(runs: &[Run], regions: &mut Vec<std::ops::Range<usize>>) {
     regions.clear();
     let mut start = 0;
     for (i, run) in runs.iter().enumerate() {
+        mir::interrupt::checkpoint();
         if run.wall {
             regions.push(start..i);
             regions.push(i..i + 1);
@@ -195,6 +196,7 @@ impl Pass<'_> {
         let Self { code, target, profile, graph, memory, becomes, .. } = self;
         memory.clear();
         for (u, run) in runs.iter().enumerate() {
+            mir::interrupt::checkpoint();
             let u = u as u32;
             for k in run.start..run.end {
                 let inst = &data.insts[k as usize];

@@ -118,6 +118,7 @@ impl Graph {
         self.ready.resize(self.units.len(), 0);
         let mut now = 0u32;
         for (u, unit) in self.units.iter().enumerate() {
+            mir::interrupt::checkpoint();
             if self.ready[u] > now {
                 return true;
             }

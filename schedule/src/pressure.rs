@@ -132,6 +132,7 @@ impl Profile {
         });
         self.gap(units.len());
         for (u, unit) in units.iter().enumerate().rev() {
+            mir::interrupt::checkpoint();
             for k in (unit.start..unit.end).rev() {
                 let accesses = code.accesses(first + k);
                 for access in accesses {

@@ -4,6 +4,7 @@ use super::{code_flags, refused, report, save_temps, status};
 use gcnc::pipeline::PASSES;
 use gcnc::{CompileOptions, FileType, Output, PassSet, Place};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -281,6 +282,8 @@ pub fn main(args: &Args) -> i32 {
         volatile: args.code.volatile(),
         metadata: args.metadata.is_some(),
         assumed_stack: args.code.assumed_stack(),
+        watch: None,
+        pool: None,
     };
     let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
     if args.metadata.is_some() && path == Path::new("-") {
@@ -348,17 +351,31 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 /// Writes through a temporary file in the same folder, so that a failure leaves no half-written output
-/// behind.
+/// behind. A file that is there keeps its mode; one that has other names, or another owner, is written in place, and all of them name the
+/// new contents.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path == Path::new("-") {
         return std::io::stdout().lock().write_all(bytes);
     }
-    // Devices and pipes cannot be replaced by a rename.
-    if path.exists() && !path.is_file() {
-        return std::fs::write(path, bytes);
-    }
+    let existing = match std::fs::symlink_metadata(path) {
+        // Devices and pipes cannot be replaced by a rename.
+        Ok(known) if !known.is_file() => return std::fs::write(path, bytes),
+        Ok(known) => {
+            // What must not be written is not replaced either.
+            std::fs::OpenOptions::new().write(true).open(path)?;
+            Some(known)
+        }
+        Err(_) => None,
+    };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().permissions(output_permissions()).tempfile_in(folder)?;
+    if let Some(known) = existing {
+        let own = file.as_file().metadata()?;
+        if known.nlink() > 1 || (known.uid(), known.gid()) != (own.uid(), own.gid()) {
+            return std::fs::write(path, bytes);
+        }
+        file.as_file().set_permissions(known.permissions())?;
+    }
     file.write_all(bytes)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

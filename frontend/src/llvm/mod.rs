@@ -131,15 +131,21 @@ extern "C" fn fatal_error(reason: *const c_char) {
     eprintln!("gcnc: error: LLVM cannot go on reading this input: {}", reason.to_string_lossy());
 }
 
+static SETTLED: std::sync::Once = std::sync::Once::new();
+
+/// Whether [`settle`] was called.
+pub fn is_settled() -> bool {
+    SETTLED.is_completed()
+}
+
 /// Settles, once in a process, what LLVM does by default where input is bad: a handler for fatal errors, and
 /// no automatic upgrade of debug information, whose own run of the verifier ends the process when the module
 /// is broken (we run the verifier ourselves, and take broken debug information away).
-fn settle() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
+pub fn settle() {
     let args = [c"gcnc".as_ptr(), c"-disable-auto-upgrade-debug-info".as_ptr()];
     // SAFETY: the handler lives for ever and is thread-safe; the strings are zero-terminated; `Once`
     // serialises.
-    ONCE.call_once(|| unsafe {
+    SETTLED.call_once(|| unsafe {
         LLVMInstallFatalErrorHandler(Some(fatal_error));
         LLVMParseCommandLineOptions(args.len() as c_int, args.as_ptr(), c"".as_ptr());
     });
@@ -153,7 +159,6 @@ pub fn strip_debug_info(module: &Module<'_>) {
 
 /// Parses bitcode or text. Errors are LLVM's message as it is.
 pub fn parse<'c>(context: &'c Context, bytes: &[u8], name: &str) -> Result<Module<'c>, String> {
-    settle();
     let name: String = name.chars().filter(|&c| c != '\0').collect();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, &name);
     let (mut module, mut error, mut reported) = (null_mut(), null_mut(), String::new());

@@ -269,7 +269,7 @@ impl<'a> Selector<'a> {
             }
             _ if from.pointer_bits() == to.pointer_bits() => self.copy_value(data, arg),
             // No address is both; LLVM makes such a cast undefined.
-            _ if place(from) || place(to) => {
+            _ if place(from) || place(to) || from == AddrSpace::REGION || to == AddrSpace::REGION => {
                 let dwords = self.dwords(value);
                 let zero = Operand::Imm(0);
                 let zero = if scalar { self.in_sgpr(zero, dwords) } else { self.in_vgpr(zero, dwords) };

@@ -194,9 +194,9 @@ impl<'a> Selector<'a> {
             }
             InstKind::Alloca { .. } => true,
             InstKind::Load { ptr, mem } => self.load_is_scalar(data.ty, *ptr, mem),
-            InstKind::ExtractElement { index, .. } | InstKind::InsertElement { index, .. } => {
-                self.const_int(*index).is_some()
-            }
+            InstKind::ExtractElement { index, .. } => self.const_int(*index).is_some(),
+            // While a tuple is put together, its elements need registers, too; longer ones would take more scalar registers than there are.
+            InstKind::InsertElement { index, .. } => self.const_int(*index).is_some() && at_most(512),
             InstKind::Intrinsic { intrinsic, args } => match intrinsic {
                 Intrinsic::Smin | Intrinsic::Smax | Intrinsic::Umin | Intrinsic::Umax => !vector,
                 Intrinsic::Fabs => at_most(64),

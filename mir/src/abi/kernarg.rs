@@ -257,7 +257,8 @@ pub(super) fn param_size_align(module: &Module, function: &Function, param: &Par
 fn explicit_arg(function: &Function, index: usize, param: &Param, offset: u32, size: u32) -> KernelArg {
     let ty = function.ty(param.value);
     let space = match (param.indirect, ty) {
-        (None, Type::Scalar(Scalar::Ptr(space))) => Some(space),
+        // A pointer with its resource is no address that a runtime hands over, but so many bytes.
+        (None, Type::Scalar(Scalar::Ptr(space))) if space.pointer_bits() <= 64 => Some(space),
         _ => None,
     };
     let info = function.kernel.args.get(index);

@@ -550,6 +550,7 @@ impl Function {
 
     /// Makes an instruction, with a result where `ty` is not void, without placing it in a block.
     pub fn make_inst(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Inst {
+        crate::interrupt::charge(crate::interrupt::IR_INST_BYTES);
         let inst = self.insts.push(InstData { kind, ty, flags, fpmath_ulp_256: 0, result: None });
         if ty != Type::Void {
             let value = self.values.push(ValueData { ty, def: ValueDef::Inst(inst) });

@@ -160,6 +160,7 @@ impl Default for BlockData {
 impl BlockData {
     /// Appends to the body while no tail exists yet.
     pub fn push(&mut self, inst: Inst) {
+        crate::interrupt::charge(crate::interrupt::MACHINE_INST_BYTES);
         self.insts.push(inst);
         self.tail_start = self.insts.len() as u32;
     }

@@ -237,6 +237,7 @@ fn references(module: &Module, func: Func) -> Vec<(Func, u32)> {
     let mut out = Vec::new();
     for &block in &function.layout {
         for &inst in &function.blocks[block].insts {
+            mir::interrupt::checkpoint();
             if let InstKind::Call { callee: Callee::Func(callee), .. } = function.insts[inst].kind {
                 out.push((callee, 1));
             }
@@ -503,6 +504,7 @@ impl Inliner<'_> {
         for &block in &body.layout {
             let Some(new_block) = blocks[block] else { continue };
             for &inst in &body.blocks[block].insts {
+                mir::interrupt::checkpoint();
                 let data = &body.insts[inst];
                 let ty = data.ty;
                 let new = self.caller.make_inst(InstKind::Unreachable, ty, data.flags);

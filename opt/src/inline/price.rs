@@ -76,6 +76,7 @@ pub fn of_body(module: &Module, func: &Function) -> (u32, bool) {
     let mut price = 0u32;
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
+            mir::interrupt::checkpoint();
             price = price.saturating_add(of_inst(module, func, inst));
         }
     }

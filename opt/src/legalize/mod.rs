@@ -604,9 +604,6 @@ impl Legalizer<'_> {
             let base = self.b.intrinsic(Intrinsic::KernargSegmentPtr, &[], base_ty);
             let address = self.b.ptr_offset(base, i64::from(arg.offset_bytes));
             let ty = self.old.ty(param.value);
-            if ty.addr_space().is_some_and(fat::is_fat) {
-                return Err(Diagnostic::unsupported("a buffer pointer as argument of a kernel"));
-            }
             let parts: Parts = if param.indirect.is_some() {
                 smallvec![self.b.cast(CastOp::AddrSpaceCast, address, ty)]
             } else {

@@ -162,6 +162,7 @@ impl Analysis<'_> {
         let func = self.func;
         for &block in &cfg.rpo {
             for &inst in &func.blocks[block].insts {
+                mir::interrupt::checkpoint();
                 let data = &func.insts[inst];
                 match &data.kind {
                     InstKind::Alloca { size_bytes, count, .. } => {

@@ -52,6 +52,7 @@ impl<'a> Rewriter<'a> {
         let cfg = self.cfg;
         self.func.layout.clone_from(&cfg.rpo);
         for (position, &block) in cfg.rpo.iter().enumerate() {
+            mir::interrupt::checkpoint();
             self.position = position as u32;
             let insts = std::mem::take(&mut self.func.blocks[block].insts);
             self.out = Vec::with_capacity(insts.len());

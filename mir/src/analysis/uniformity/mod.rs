@@ -172,6 +172,7 @@ impl Pass<'_> {
                 self.out.def_block[param.index()] = block.as_u32();
             }
             for &inst in &data.insts {
+                crate::interrupt::checkpoint();
                 self.inst_block[inst.index()] = block.as_u32();
                 if let Some(result) = self.f.insts[inst].result {
                     self.out.def_block[result.index()] = block.as_u32();
@@ -224,6 +225,7 @@ impl Pass<'_> {
 
     fn spread(&mut self) {
         while let Some(value) = self.worklist.pop() {
+            crate::interrupt::checkpoint();
             self.visit_users(value);
         }
     }
