@@ -543,6 +543,25 @@ define amdgpu_kernel void @k(i32 %i, ptr addrspace(1) %o) {
     }
 }
 
+/// Where only one place is aligned enough, the code has it as a number; the linker learns of the variable all the same.
+#[test]
+fn external_lds_at_the_start_needs_no_relocation() {
+    let ir = r#"
+@all = external addrspace(3) global [8 x i32], align 65536
+define amdgpu_kernel void @k(i32 %i) {
+  %q = getelementptr [8 x i32], ptr addrspace(3) @all, i32 0, i32 3
+  store volatile i32 %i, ptr addrspace(3) %q
+  ret void
+}
+"#;
+    let bytes = compiled(ir, &options("amdgcn--mesa3d", "gfx900")).bytes;
+    let file = File::parse(&*bytes).expect("an ELF file");
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok("all"));
+    assert_eq!(symbol.map(|symbol| (symbol.address(), symbol.size())), Some((65536, 32)));
+    let section = file.section_by_name(".text").expect("code");
+    assert_eq!(section.relocations().count(), 0);
+}
+
 /// Volatile loads are waited for one by one, unless the option says that their values are soon enough.
 #[test]
 fn volatile_accesses_may_stay_under_way() {

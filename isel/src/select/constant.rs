@@ -4,6 +4,7 @@
 //! the cheapest constant, and the same at every use.
 
 use super::Selector;
+use mir::abi::lds;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
     BinaryOp, Const, InstData, InstKind, Linkage, Scalar, SymbolRef, Type, Value, ValueDef, Visibility,
@@ -39,7 +40,11 @@ impl<'a> Selector<'a> {
             Const::Zero | Const::Undef | Const::Poison => Some(0),
             Const::Wide(_) => None,
             Const::Symbol(SymbolRef::Global(global), offset) => {
-                let place = self.mf.lds.globals.iter().find(|(g, _)| g == global)?.1;
+                let place = match self.mf.lds.globals.iter().find(|(g, _)| g == global) {
+                    Some(&(_, place)) => place,
+                    None if lds::is_at_start(&self.module.globals[*global], self.target.os) => 0,
+                    None => return None,
+                };
                 Some(i64::from(place).wrapping_add(*offset) as u64 & 0xffff_ffff)
             }
             Const::Symbol(SymbolRef::Func(_), _) => None,
@@ -167,7 +172,7 @@ impl<'a> Selector<'a> {
     /// call ([`Self::emit_addresses`]).
     fn symbol_address(&mut self, symbol: SymbolRef, offset: i64) -> Operand {
         if let SymbolRef::Global(global) = symbol
-            && mir::abi::lds::is_linked(&self.module.globals[global], self.target.os)
+            && lds::is_linked(&self.module.globals[global], self.target.os)
         {
             let symbols = &mut self.mf.symbols;
             let id = *self.symbols.entry(symbol).or_insert_with(|| symbols.push(symbol));

@@ -30,6 +30,14 @@ pub fn is_linked(global: &GlobalData, os: Os) -> bool {
         && matches!(os, Os::Mesa3d | Os::Unknown)
 }
 
+/// Whether the linker has no choice where it puts `global`: a work-group's LDS ends where the second place with its alignment would be.
+pub fn is_at_start(global: &GlobalData, os: Os) -> bool {
+    is_linked(global, os) && global.align_log2 >= MAX_LDS_LOG2
+}
+
+/// Bytes of LDS that any work-group can have, at most. Source: ISA manuals, "Local Data Share" (32 KiB on GFX6, else 64 KiB).
+const MAX_LDS_LOG2: u8 = 16;
+
 /// What a function says about LDS.
 #[derive(Default)]
 struct Uses {
