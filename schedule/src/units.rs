@@ -96,9 +96,8 @@ impl Units {
                 }
             } else if inst.op == Opcode::IMPLICIT_DEF && k + 1 < body.end {
                 // Further in front it would keep a register for nothing.
-                let reads =
-                    |next: &Inst| next.operands.iter().skip(1).any(|operand| *operand == inst.operands[0]);
-                if reads(&data.insts[k as usize + 1]) {
+                let next = &data.insts[k as usize + 1];
+                if next.op.is_copy() && next.operands.iter().skip(1).any(|part| *part == inst.operands[0]) {
                     self.together(k, k + 1);
                 }
             }

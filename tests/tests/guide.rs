@@ -295,7 +295,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %o, ptr addrspace(4) %i, ptr addrs
             .contains("a generic pointer on gfx600, where m makes them")
     );
     let buffer = "define amdgpu_kernel void @k(ptr addrspace(7) %p) {\n  store i32 1, ptr addrspace(7) %p\n  ret void\n}\n";
-    assert!(refusal(buffer, "gfx900").contains("buffer pointer"));
+    assert!(text(buffer, HSA, "gfx900", &[]).contains("buffer_store_dword"));
     let scope = "define void @k(ptr %p) {\n  store atomic i32 1, ptr %p syncscope(\"street\") release, align 4\n  ret void\n}\n";
     assert!(refusal(scope, "gfx900").contains("scope"));
 }

@@ -155,7 +155,7 @@ impl<'a> Selector<'a> {
         let done = match op {
             BinaryOp::Add => self.add_difference(dst, args),
             BinaryOp::Sub => self.plain_difference(dst, &InstKind::Binary { op, args }, Type::I32),
-            BinaryOp::Or => self.permute_bytes(dst, args) || self.join_fields(dst, args),
+            BinaryOp::Or => self.join_fields(dst, args),
             _ => false,
         };
         if done || self.three_operand(dst, op, args) {

@@ -32,7 +32,6 @@
 mod address;
 mod atomic;
 mod buffer;
-mod bytes;
 mod compare;
 mod constant;
 mod control;
@@ -293,15 +292,14 @@ impl<'a> Selector<'a> {
         self.emit_loop_constants(block);
         for &inst in f.blocks[block].insts.iter().rev() {
             let data = &f.insts[inst];
-            let wanted = match data.result {
-                Some(result) => self.values[result].reg.is_some() || self.is_half_wanted(result),
-                None => false,
-            };
-            if !wanted && !data.has_side_effects() {
-                if let Some(result) = data.result {
-                    self.emit_shared_mask(result)?;
-                    self.rev.extend(self.cur.drain(..).rev());
-                }
+            if let Some(result) = data.result
+                && !self.is_wanted(result)
+            {
+                // The mask may want the value itself.
+                self.emit_shared_mask(result)?;
+                self.rev.extend(self.cur.drain(..).rev());
+            }
+            if !data.has_side_effects() && !data.result.is_some_and(|result| self.is_wanted(result)) {
                 continue;
             }
             self.set_loc(inst);
@@ -343,6 +341,11 @@ impl<'a> Selector<'a> {
         body.tail_start = body.insts.len() as u32;
         self.done[block] = true;
         Ok(())
+    }
+
+    /// Whether somebody reads the register of `value`, as far as the walk has come.
+    fn is_wanted(&self, value: ir::Value) -> bool {
+        self.values[value].reg.is_some() || self.is_half_wanted(value)
     }
 
     /// Whether the block being filled is the first.
