@@ -42,7 +42,12 @@ impl<'a> Selector<'a> {
             Const::Symbol(SymbolRef::Global(global), offset) => {
                 let place = match self.mf.lds.globals.iter().find(|(g, _)| g == global) {
                     Some(&(_, place)) => place,
-                    None if lds::is_at_start(&self.module.globals[*global], self.target.os) => 0,
+                    // Beside what the function has of its own there is no place: that is the linker's to say.
+                    None if self.mf.lds.size_bytes == 0
+                        && lds::is_at_start(&self.module.globals[*global], self.target.os) =>
+                    {
+                        0
+                    }
                     None => return None,
                 };
                 Some(i64::from(place).wrapping_add(*offset) as u64 & 0xffff_ffff)
