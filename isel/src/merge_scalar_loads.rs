@@ -5,7 +5,7 @@
 //! parts are copies, which allocation joins: each dword of a tuple lives until its own last use.
 //!
 //! Nothing is read that was not read before. Only loads at most [`REACH`] instructions behind the first one join it, since results
-//! live from there. Cost: linear, but for sorting the loads of one base.
+//! live from there, and none from behind a call. Cost: linear, but for sorting the loads of one base.
 //!
 //! Sources: Southern Islands and Vega ISA manuals, "Scalar Memory Operations" (2, 4, 8 and 16 dwords, aligned to a dword).
 
@@ -93,6 +93,9 @@ fn groups(block: &BlockData) -> Vec<Group> {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     for (at, inst) in block.insts.iter().enumerate() {
+        if inst.op == Opcode::CALL {
+            open.clear();
+        }
         let Some((key, member)) = member(at, inst) else { continue };
         match open.get(&key) {
             Some(&group) if at - groups[group][0].at <= REACH => groups[group].push(member),

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod address_space;
+mod append;
 pub mod bits;
 pub mod branches;
 mod builder;

@@ -10,6 +10,7 @@
 //! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups; of those that a store
 //! leaves alone at most [`MAX_OPEN`] stay open.
 
+use super::append::append_value;
 use super::memory::{ALL, Memory, is_constant};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -278,16 +279,6 @@ fn element(func: &Function, run: &[Member], ty_of: impl Fn(&Function, Inst) -> T
     }
 }
 
-fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(kind, ty, InstFlags::empty());
-    func.locs[inst] = func.locs[like];
-    out.push(inst);
-    match func.insts[inst].result {
-        Some(value) => value,
-        None => func.constant(Type::I32, Const::Poison),
-    }
-}
-
 fn extract(
     func: &mut Function,
     like: Inst,
@@ -297,7 +288,7 @@ fn extract(
     out: &mut Vec<Inst>,
 ) -> Value {
     let index = func.int(Type::I32, u64::from(index));
-    make(func, like, InstKind::ExtractElement { vector, index }, Type::Scalar(scalar), out)
+    append_value(func, like, InstKind::ExtractElement { vector, index }, Type::Scalar(scalar), out)
 }
 
 fn insert(
@@ -310,7 +301,7 @@ fn insert(
 ) -> Value {
     let ty = func.ty(vector);
     let index = func.int(Type::I32, u64::from(index));
-    make(func, like, InstKind::InsertElement { vector, element, index }, ty, out)
+    append_value(func, like, InstKind::InsertElement { vector, element, index }, ty, out)
 }
 
 fn merge_loads(
@@ -329,7 +320,7 @@ fn merge_loads(
     let scalar = element(func, run, |f, i| f.insts[i].ty);
     let lanes = total_dwords(run) * 32 / scalar.bits();
     let ty = Type::Vector(scalar, lanes);
-    let vector = make(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
+    let vector = append_value(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
     let same = run.iter().all(|m| func.insts[m.inst].ty == Type::Scalar(scalar));
     let mut dword = 0;
     for member in run {
@@ -353,7 +344,7 @@ fn merge_loads(
                     (Type::Scalar(_), Type::Scalar(Scalar::Ptr(_))) => CastOp::IntToPtr,
                     _ => CastOp::BitCast,
                 };
-                make(func, like, InstKind::Cast { op, arg: whole }, wanted, &mut out)
+                append_value(func, like, InstKind::Cast { op, arg: whole }, wanted, &mut out)
             }
         };
         dword += (member.bytes / 4) as u32;
@@ -386,9 +377,9 @@ fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut V
         let (_, place) = address(func, shared);
         let offset = offset.wrapping_sub(place);
         let kind = InstKind::PtrAdd { base: shared, index: None, scale: 0, offset };
-        return if offset == 0 { shared } else { make(func, here.inst, kind, ty, out) };
+        return if offset == 0 { shared } else { append_value(func, here.inst, kind, ty, out) };
     }
-    make(func, here.inst, InstKind::PtrAdd { base, index, scale, offset }, ty, out)
+    append_value(func, here.inst, InstKind::PtrAdd { base, index, scale, offset }, ty, out)
 }
 
 fn merge_stores(
@@ -416,8 +407,13 @@ fn merge_stores(
         }
         if member.bytes == 8 {
             let pair_ty = Type::Vector(Scalar::Int(32), 2);
-            let pair =
-                make(func, like, InstKind::Cast { op: CastOp::BitCast, arg: value }, pair_ty, &mut out);
+            let pair = append_value(
+                func,
+                like,
+                InstKind::Cast { op: CastOp::BitCast, arg: value },
+                pair_ty,
+                &mut out,
+            );
             for i in 0..2 {
                 let word = extract(func, like, pair, Scalar::Int(32), i, &mut out);
                 words.push(word);
@@ -429,7 +425,7 @@ fn merge_stores(
                 Type::Scalar(Scalar::Ptr(_)) => CastOp::PtrToInt,
                 _ => CastOp::BitCast,
             };
-            let word = make(func, like, InstKind::Cast { op, arg: value }, Type::I32, &mut out);
+            let word = append_value(func, like, InstKind::Cast { op, arg: value }, Type::I32, &mut out);
             words.push(word);
         }
     }

@@ -6,6 +6,7 @@
 //! their operands only if they are wide themselves. What is not wide and made by one of these is computed in
 //! 32 bits; what other instructions make is truncated, which costs nothing. Cost: linear.
 
+use super::append::append;
 use super::flow::Flows;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -120,13 +121,6 @@ impl Narrow {
         end
     }
 
-    fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Option<Value> {
-        let inst = func.make_inst(kind, ty, InstFlags::empty());
-        func.locs[inst] = func.locs[like];
-        out.push(inst);
-        func.insts[inst].result
-    }
-
     /// The low half of `value` before `like`.
     fn low(&mut self, func: &mut Function, value: Value, like: Inst, out: &mut Vec<Inst>) -> Value {
         let value = self.resolve(value);
@@ -144,7 +138,7 @@ impl Narrow {
             _ => {}
         }
         let kind = InstKind::Cast { op: CastOp::Trunc, arg: value };
-        Self::make(func, like, kind, Type::I32, out).unwrap_or(value)
+        append(func, like, kind, Type::I32, out).unwrap_or(value)
     }
 
     fn rewrite(
@@ -202,7 +196,7 @@ impl Narrow {
                 if mask != u32::MAX {
                     let mask = func.int(Type::I32, u64::from(mask));
                     let and = InstKind::Binary { op: BinaryOp::And, args: [x, mask] };
-                    x = Self::make(func, inst, and, Type::I32, out).unwrap_or(x);
+                    x = append(func, inst, and, Type::I32, out).unwrap_or(x);
                 }
                 kind = InstKind::Cast { op: CastOp::ZExt, arg: x };
             }

@@ -8,6 +8,7 @@
 //! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree, and no value is the lower member of more than
 //! [`MOST_PARTNERS`] pairs that are walked through.
 
+use super::append::append;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
 use mir::ir::legal::{PACKED, PACKED_INTRINSICS};
@@ -205,11 +206,11 @@ impl Packer {
             let ty = Type::Vector(func.ty(pair[0]).scalar()?, 2);
             let value = match node {
                 Node::Dword(dword) => {
-                    make(func, at, InstKind::Cast { op: CastOp::BitCast, arg: dword }, ty, out)?
+                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg: dword }, ty, out)?
                 }
                 Node::Constant(bits) => {
                     let arg = func.int(Type::I32, bits.into());
-                    make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)?
+                    append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)?
                 }
                 Node::Packed(mut kind, operands) => {
                     let mut at_operand = 0;
@@ -218,7 +219,7 @@ impl Packer {
                         let value = *packed.get(operand)?;
                         let same = func.ty(value) == ty;
                         let cast = InstKind::Cast { op: CastOp::BitCast, arg: value };
-                        values.push(if same { value } else { make(func, at, cast, ty, out)? });
+                        values.push(if same { value } else { append(func, at, cast, ty, out)? });
                     }
                     kind.for_each_value_mut(|v| {
                         *v = values[at_operand];
@@ -226,7 +227,7 @@ impl Packer {
                     });
                     let flags =
                         pair.map(|v| func.def_inst(v).map_or(InstFlags::empty(), |i| func.insts[i].flags));
-                    let value = make(func, at, kind, ty, out)?;
+                    let value = append(func, at, kind, ty, out)?;
                     if let Some(inst) = func.def_inst(value) {
                         func.insts[inst].flags = flags[0] & flags[1];
                     }
@@ -361,23 +362,24 @@ impl Packer {
             let amount = func.int(Type::I32, 16);
             let args = [dword, dword, amount].into_iter().collect();
             let rotate = InstKind::Intrinsic { intrinsic: Intrinsic::Fshr, args };
-            let arg = make(func, at, rotate, Type::I32, out)?;
-            return make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out);
+            let arg = append(func, at, rotate, Type::I32, out)?;
+            return append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out);
         }
         let mut word = |func: &mut Function, value: Value| {
             let mut value = value;
             if !func.ty(value).is_int(16) {
                 let kind = InstKind::Cast { op: CastOp::BitCast, arg: value };
-                value = make(func, at, kind, Type::I16, out)?;
+                value = append(func, at, kind, Type::I16, out)?;
             }
-            make(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
+            append(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
         };
         let lo = word(func, pair[0])?;
         let hi = if pair[0] == pair[1] { lo } else { word(func, pair[1])? };
         let sixteen = func.int(Type::I32, 16);
-        let hi = make(func, at, InstKind::Binary { op: BinaryOp::Shl, args: [hi, sixteen] }, Type::I32, out)?;
-        let arg = make(func, at, InstKind::Binary { op: BinaryOp::Or, args: [lo, hi] }, Type::I32, out)?;
-        make(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)
+        let hi =
+            append(func, at, InstKind::Binary { op: BinaryOp::Shl, args: [hi, sixteen] }, Type::I32, out)?;
+        let arg = append(func, at, InstKind::Binary { op: BinaryOp::Or, args: [lo, hi] }, Type::I32, out)?;
+        append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)
     }
 }
 
@@ -434,11 +436,4 @@ fn bits(func: &Function, value: Value) -> Option<u32> {
         Const::Zero | Const::Undef | Const::Poison => Some(0),
         _ => None,
     }
-}
-
-fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Option<Value> {
-    let inst = func.make_inst(kind, ty, InstFlags::empty());
-    func.locs[inst] = func.locs[like];
-    out.push(inst);
-    func.insts[inst].result
 }

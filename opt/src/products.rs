@@ -9,6 +9,7 @@
 //!
 //! Cost: linear; blocks without such products are left alone.
 
+use super::append::append_value;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -143,7 +144,7 @@ fn join_block(func: &mut Function, block: Block, replaced: &mut SecondaryMap<Val
             let product = product(func, inst, key, &mut products, &mut out);
             let c = extended(func, inst, c, &mut out);
             let total = InstKind::Binary { op: BinaryOp::Add, args: [product, c] };
-            let total = make(func, inst, total, Type::I64, &mut out);
+            let total = append_value(func, inst, total, Type::I64, &mut out);
             totals.insert(value, total);
             replaced[value] = Some(half(func, inst, total, false, &mut out));
         } else if let Some(factors) = binary(func, value, BinaryOp::Mul) {
@@ -191,20 +192,10 @@ fn find(func: &mut Function, insts: &[Inst], found: &mut Found) {
     }
 }
 
-fn make(func: &mut Function, like: Inst, kind: InstKind, ty: Type, out: &mut Vec<Inst>) -> Value {
-    let inst = func.make_inst(kind, ty, InstFlags::empty());
-    func.locs[inst] = func.locs[like];
-    out.push(inst);
-    match func.insts[inst].result {
-        Some(value) => value,
-        None => func.constant(ty, Const::Poison),
-    }
-}
-
 fn extended(func: &mut Function, like: Inst, value: Value, out: &mut Vec<Inst>) -> Value {
     match func.as_int(value) {
         Some(constant) => func.int(Type::I64, constant & u64::from(u32::MAX)),
-        None => make(func, like, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I64, out),
+        None => append_value(func, like, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I64, out),
     }
 }
 
@@ -220,7 +211,7 @@ fn product(
         return known;
     }
     let args = key.map(|factor| extended(func, like, factor, out));
-    let value = make(func, like, InstKind::Binary { op: BinaryOp::Mul, args }, Type::I64, out);
+    let value = append_value(func, like, InstKind::Binary { op: BinaryOp::Mul, args }, Type::I64, out);
     products.insert(key, value);
     value
 }
@@ -228,9 +219,9 @@ fn product(
 fn half(func: &mut Function, like: Inst, whole: Value, upper: bool, out: &mut Vec<Inst>) -> Value {
     let arg = if upper {
         let by = func.int(Type::I64, 32);
-        make(func, like, InstKind::Binary { op: BinaryOp::LShr, args: [whole, by] }, Type::I64, out)
+        append_value(func, like, InstKind::Binary { op: BinaryOp::LShr, args: [whole, by] }, Type::I64, out)
     } else {
         whole
     };
-    make(func, like, InstKind::Cast { op: CastOp::Trunc, arg }, Type::I32, out)
+    append_value(func, like, InstKind::Cast { op: CastOp::Trunc, arg }, Type::I32, out)
 }

@@ -42,7 +42,7 @@ fn is_logic(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
 }
 
-fn is_shift(op: BinaryOp) -> bool {
+pub(super) fn is_shift(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr)
 }
 
@@ -263,175 +263,6 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Two operations in one: tries the three-operand forms whose inner operation is `args[0]` or `args[1]`.
-    fn three_operand(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
-        // Bit-field insert, on every generation: (m & a) | (~m & b), b ^ (m & (a ^ b)).
-        if let Some([m, a, b]) = self.bit_field_insert(op, args) {
-            return self.emit_three(V_BFI_B32, dst, [m, a, b]);
-        }
-        // a * b + c of 24 bits.
-        if op == BinaryOp::Add {
-            for [product, addend] in [args, [args[1], args[0]]] {
-                if let Some([a, b]) = self.fold_binary(product, BinaryOp::Mul)
-                    && self.fits_unsigned(a, 24)
-                    && self.fits_unsigned(b, 24)
-                    && let [a, b] = [a, b].map(|v| self.low_24_bits(v))
-                    && self.emit_three(V_MAD_U32_U24, dst, [a, b, addend])
-                {
-                    return true;
-                }
-            }
-        }
-        if op == BinaryOp::Add && self.multiply_add_wide(dst, args) {
-            return true;
-        }
-        if !self.target.has(Features::THREE_OP_INT) {
-            return false;
-        }
-        if let Some((x, amount, other)) = self.scalar_shift_of(op, args) {
-            let opcode = if op == BinaryOp::Add { V_LSHL_ADD_U32 } else { V_LSHL_OR_B32 };
-            let [x, other] = [self.src(x), self.src(other)];
-            self.vop(opcode, &[dst, x, Operand::Imm(amount), other]);
-            return true;
-        }
-        for (i, [inner, other]) in [args, [args[1], args[0]]].into_iter().enumerate() {
-            let commutes = !is_shift(op);
-            if i == 1 && !commutes {
-                break;
-            }
-            let rules: &[(BinaryOp, Opcode)] = match op {
-                BinaryOp::Add => &[
-                    (BinaryOp::Shl, V_LSHL_ADD_U32),
-                    (BinaryOp::Add, V_ADD3_U32),
-                    (BinaryOp::Xor, V_XAD_U32),
-                ],
-                BinaryOp::Or => &[
-                    (BinaryOp::And, V_AND_OR_B32),
-                    (BinaryOp::Shl, V_LSHL_OR_B32),
-                    (BinaryOp::Or, V_OR3_B32),
-                ],
-                BinaryOp::Shl => &[(BinaryOp::Add, V_ADD_LSHL_U32)],
-                _ => &[],
-            };
-            for &(inner_op, opcode) in rules {
-                let Some([a, b]) = self.fold_binary(inner, inner_op) else { continue };
-                // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
-                if self.emit_three(opcode, dst, [a, b, other]) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// `dst = a * b + c` of 32 bits by the multiplication of 64, which takes as long as the product alone. The addend's upper half is
-    /// anything, and nobody reads the result's.
-    fn multiply_add_wide(&mut self, dst: Operand, args: [Value; 2]) -> bool {
-        if !self.exists(V_MAD_U64_U32) {
-            return false;
-        }
-        for [product, addend] in [args, [args[1], args[0]]] {
-            let Some(factors) = self.fold_binary(product, BinaryOp::Mul) else { continue };
-            if factors.iter().any(|&factor| self.const_int(factor).is_some()) {
-                // Products with constants may have cheaper forms, and the constant would take the bus.
-                continue;
-            }
-            let c = match self.const_int(addend) {
-                Some(c @ 0..=64) => Operand::Imm(c),
-                Some(_) => continue,
-                None => {
-                    let low = self.src(addend);
-                    let low = self.in_vgpr(low, 1);
-                    let (high, pair) = (self.new_vgpr(1), self.new_vgpr(2));
-                    self.emit(IMPLICIT_DEF, [high]);
-                    self.sequence(pair, &[low, high]);
-                    pair
-                }
-            };
-            let [a, b] = factors.map(|factor| self.src(factor));
-            let out = self.new_vgpr(2);
-            self.mad_wide(out, a, b, c, false);
-            let low = self.sub(&out, 0, 1);
-            self.emit(COPY, [dst, low]);
-            return true;
-        }
-        false
-    }
-
-    /// `(x, n, other)` if `op` adds `other` to `x << n`, a scalar of this block that has no other user: the vector unit shifts it on its way.
-    fn scalar_shift_of(&self, op: BinaryOp, args: [Value; 2]) -> Option<(Value, i64, Value)> {
-        if !matches!(op, BinaryOp::Add | BinaryOp::Or) {
-            return None;
-        }
-        [args, [args[1], args[0]]].into_iter().find_map(|[shifted, other]| {
-            let info = &self.values[shifted];
-            let alone = info.uses == 1 && !info.crosses_blocks && info.rep == Rep::Sgpr && info.reg.is_none();
-            let data = self.nearby(shifted).filter(|data| alone && data.ty == Type::I32)?;
-            let InstKind::Binary { op: BinaryOp::Shl, args: [x, amount] } = data.kind else { return None };
-            let inner = |value: Value| {
-                self.values[self.root(value).0].rep == Rep::Sgpr && self.const_int(value).is_none()
-            };
-            let vector = self.values[self.root(other).0].rep == Rep::Vgpr;
-            (inner(x) && vector).then_some((x, self.shift_amount(amount, 32)?, other))
-        })
-    }
-
-    /// Emits a three-operand instruction unless it would need extra moves: at most one operand may be
-    /// something else than a VGPR or an inline constant.
-    fn emit_three(&mut self, op: Opcode, dst: Operand, args: [Value; 3]) -> bool {
-        let mut outside = None;
-        for value in args {
-            let (root, _) = self.root(value);
-            let costs = match self.const_int(root) {
-                Some(_) => {
-                    self.const_int(value).is_some_and(|v| !self.is_inline(v, mir::isa::ValueType::B32))
-                }
-                None => self.values[root].rep != Rep::Vgpr && !self.is_temporal(root),
-            };
-            if costs && outside.replace(root).is_some_and(|old| old != root) {
-                return false;
-            }
-        }
-        let [a, b, c] = args.map(|v| self.src(v));
-        self.vop(op, &[dst, a, b, c]);
-        true
-    }
-
-    /// A value with the low 24 bits of `value`, which are all that 24-bit multiplications read: what a mask leaves them of.
-    fn low_24_bits(&self, value: Value) -> Value {
-        match self.fold_binary(value, BinaryOp::And) {
-            Some([x, mask]) if self.const_int(mask).is_some_and(|m| m & 0xff_ffff == 0xff_ffff) => x,
-            _ => value,
-        }
-    }
-
-    /// `(x << n) + b` in one scalar instruction, n from 1 to 4, where the target has it.
-    fn scalar_shift_add(&mut self, dst: Operand, args: [Value; 2]) -> bool {
-        const OPS: [Opcode; 4] = [S_LSHL1_ADD_U32, S_LSHL2_ADD_U32, S_LSHL3_ADD_U32, S_LSHL4_ADD_U32];
-        for [shifted, b] in [args, [args[1], args[0]]] {
-            let info = &self.values[shifted];
-            if info.uses != 1 || info.crosses_blocks || info.reg.is_some() {
-                continue;
-            }
-            let Some(InstKind::Binary { op: BinaryOp::Shl, args: [x, amount] }) =
-                self.nearby(shifted).map(|data| &data.kind)
-            else {
-                continue;
-            };
-            let op = match self.shift_amount(*amount, 5) {
-                Some(n @ 1..=4) => OPS[n as usize - 1],
-                _ => continue,
-            };
-            if op.info().code(self.target.generation()).is_none() {
-                return false;
-            }
-            let [x, b] = [self.scalar_src(*x), self.scalar_src(b)];
-            self.sop(op, &[dst, x, b]);
-            return true;
-        }
-        false
-    }
-
     /// Operands of `value` if it is a divergent 32-bit `op` of this block that has no other user.
     pub(super) fn fold_binary(&self, value: Value, op: BinaryOp) -> Option<[Value; 2]> {
         let data = self.foldable(value)?;
@@ -496,49 +327,6 @@ impl<'a> Selector<'a> {
             }
         }
         None
-    }
-
-    /// `(m & a) | (~m & b)` and `b ^ (m & (a ^ b))` as [m, a, b].
-    fn bit_field_insert(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 3]> {
-        match op {
-            BinaryOp::Or => {
-                let [p, q] =
-                    [self.fold_binary(args[0], BinaryOp::And)?, self.fold_binary(args[1], BinaryOp::And)?];
-                for ([m, a], [n, b]) in pairings(p, q) {
-                    let complement = match (self.const_int(m), self.const_int(n)) {
-                        (Some(m), Some(n)) => m as u32 == !(n as u32),
-                        _ => self.is_complement(n, m),
-                    };
-                    if complement {
-                        return Some([m, a, b]);
-                    }
-                }
-                None
-            }
-            BinaryOp::Xor => {
-                for [masked, b] in [args, [args[1], args[0]]] {
-                    let Some([p, q]) = self.fold_binary(masked, BinaryOp::And) else { continue };
-                    for [m, difference] in [[p, q], [q, p]] {
-                        let Some([x, y]) = self.fold_binary(difference, BinaryOp::Xor) else { continue };
-                        if x == b {
-                            return Some([m, y, b]);
-                        }
-                        if y == b {
-                            return Some([m, x, b]);
-                        }
-                    }
-                }
-                None
-            }
-            _ => None,
-        }
-    }
-
-    fn is_complement(&self, not: Value, of: Value) -> bool {
-        self.nearby(not).is_some_and(|data| match data.kind {
-            InstKind::Binary { op: BinaryOp::Xor, args } => args[0] == of && self.is_const_value(args[1], -1),
-            _ => false,
-        })
     }
 
     /// Whether `value` of 32 bits is known to be below `2^bits`.
@@ -641,10 +429,4 @@ impl<'a> Selector<'a> {
         self.mask_sop(opcode, &[dst, a, b]);
         Ok(())
     }
-}
-
-/// The four ways to name the operands of two commutative operations.
-fn pairings(p: [Value; 2], q: [Value; 2]) -> [([Value; 2], [Value; 2]); 4] {
-    let (p2, q2) = ([p[1], p[0]], [q[1], q[0]]);
-    [(p, q), (p, q2), (p2, q), (p2, q2)]
 }

@@ -58,6 +58,7 @@ mod scratch;
 mod shader;
 #[cfg(test)]
 mod tests;
+mod three_operand;
 mod value;
 mod vector;
 
