@@ -49,7 +49,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("pack-halves", Legal, Function(|f, cx| { opt::pack_halves::pack_halves(f, cx.target); Ok(()) })),
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
-    Pass::optimisation("narrow-loads", Legal, Function(|f, _| { opt::unused_elements::narrow(f); Ok(()) })),
+    Pass::optimisation("narrow-loads", Legal, Function(|f, cx| { opt::unused_elements::narrow(f, cx.target); Ok(()) })),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
     Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),

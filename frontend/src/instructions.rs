@@ -282,6 +282,11 @@ impl<'m> Body<'_, 'm> {
                     let ty = args.first().map_or(ty, |&v| self.function.ty(v));
                     args.push(self.register_number(metadata(), ty)?);
                 }
+                if matches!(intrinsic, Intrinsic::Buffer(_))
+                    && inst.accesses_no_memory(self.reader.memory_attribute)
+                {
+                    self.function.insts[ours].flags |= InstFlags::INVARIANT;
+                }
                 if intrinsic == Intrinsic::RelocConstant {
                     args.push(self.relocated_symbol(metadata())?);
                 }

@@ -54,6 +54,8 @@ pub(crate) struct Reader<'m> {
     pub tables: Vec<&'static constructors::Table>,
     /// LLVM's number of the attribute `align`.
     pub align_attribute: u32,
+    /// LLVM's number of `memory`.
+    pub memory_attribute: u32,
     /// What could not be read.
     pub errors: Vec<Box<Diagnostic>>,
 }
@@ -91,6 +93,7 @@ impl<'m> Reader<'m> {
             used: Vec::new(),
             tables: Vec::new(),
             align_attribute: llvm::attribute_kind("align"),
+            memory_attribute: llvm::attribute_kind("memory"),
             errors: Vec::new(),
         }
     }

@@ -39,8 +39,8 @@ const LOADS: [[Opcode; 5]; 2] = [
     ],
 ];
 
-/// What the loads of a group have in common: their row in [`LOADS`], base, cache bits, access.
-type Key = (usize, (VReg, u8), ModFlags, Option<MemAccess>);
+/// What the loads of a group have in common: their row in [`LOADS`], base, offset register, cache bits, access.
+type Key = (usize, (VReg, u8), Option<(VReg, u8)>, ModFlags, Option<MemAccess>);
 
 #[derive(Clone, Copy)]
 struct Member {
@@ -79,12 +79,17 @@ fn member(at: usize, inst: &Inst) -> Option<(Key, Member)> {
     if access.as_ref().map_or(row == 0, |access| !movable(access)) {
         return None;
     }
-    let (dst, base, offset) = match inst.operands[..] {
-        [dst, base, Operand::Imm(offset)] => (dst.as_reg()?.dwords, base, offset),
-        _ => return None,
+    let virtual_register = |operand: &Operand| match operand.as_reg()? {
+        &RegOperand { reg: Reg::Virtual(reg), sub, .. } => Some((reg, sub)),
+        _ => None,
     };
-    let &RegOperand { reg: Reg::Virtual(reg), sub, .. } = base.as_reg()? else { return None };
-    let key = (row, (reg, sub), inst.mods.flags, access);
+    let [dst, base, place] = &inst.operands[..] else { return None };
+    let dst = dst.as_reg()?.dwords;
+    let (register, offset) = match place {
+        Operand::Imm(offset) => (None, *offset),
+        place => (Some(virtual_register(place)?), i64::from(inst.mods.offset)),
+    };
+    let key = (row, virtual_register(base)?, register, inst.mods.flags, access);
     (offset % 4 == 0).then_some((key, Member { at, offset, dwords: dst }))
 }
 
@@ -162,7 +167,10 @@ fn rewrite(f: &mut Function, block: mir::machine::Block, runs: &[&[Member]]) {
         let mut load = inst.clone();
         load.op = row[dwords.trailing_zeros() as usize];
         load.operands[0] = Operand::vreg(all, dwords);
-        load.operands[2] = Operand::Imm(run[0].offset);
+        match &mut load.operands[2] {
+            Operand::Imm(offset) => *offset = run[0].offset,
+            _ => load.mods.offset = run[0].offset as i32,
+        }
         if let Some(mem) = &mut load.mem {
             mem.bytes = 4 * u32::from(dwords);
             mem.access.align_log2 = old[run[0].at].mem.map_or(2, |mem| mem.access.align_log2);

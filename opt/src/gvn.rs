@@ -234,5 +234,8 @@ pub(super) fn is_pure(data: &InstData) -> bool {
         data.kind,
         InstKind::Load { .. } | InstKind::ExtractValue { .. } | InstKind::Unary { op: UnaryOp::Freeze, .. }
     );
-    !stays && !data.flags.contains(InstFlags::STRICT) && super::builder::is_shareable(&data.kind)
+    let unwritten = data.flags.contains(InstFlags::INVARIANT);
+    !stays
+        && !data.flags.contains(InstFlags::STRICT)
+        && (unwritten || super::builder::is_shareable(&data.kind))
 }

@@ -196,16 +196,19 @@ impl Hoisting<'_> {
 
     /// Whether `inst`, if it is a load, gives the same in front of `l`.
     fn may_load_before(&self, func: &Function, inst: Inst, block: u32, l: Loop) -> bool {
-        let InstKind::Load { ptr, mem } = func.insts[inst].kind else { return true };
+        let exits = &self.flow.loops[l].exits;
+        let runs = || {
+            !exits.is_empty()
+                && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from))
+        };
+        let InstKind::Load { ptr, mem } = func.insts[inst].kind else {
+            return !func.insts[inst].flags.contains(InstFlags::INVARIANT) || runs();
+        };
         let unwritten = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT) || {
             let root = self.memory.number(func, self.module, ptr, mem.space);
             self.written[l.index()] >> root & 1 == 0
         };
-        let exits = &self.flow.loops[l].exits;
-        unwritten
-            && (mem.flags.contains(MemFlags::DEREFERENCEABLE)
-                || !exits.is_empty()
-                    && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from)))
+        unwritten && (mem.flags.contains(MemFlags::DEREFERENCEABLE) || runs())
     }
 }
 

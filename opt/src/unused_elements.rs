@@ -1,7 +1,8 @@
 //! Loads of which some elements are not used become loads of fewer.
 //!
-//! Images and samplers deliver the channels that their mask asks for, in order, so that any of them may be left out. Other loads
-//! lose elements at their end, to a width that every kind of memory access has. Who reads the elements one by one reads them at their new places;
+//! Images and samplers deliver the channels that their mask asks for, in order, so that any of them may be left out. Buffers
+//! lose elements at their end, three dwords being a width where the target has it, and other loads to a width that every kind of memory
+//! access has. Who reads the elements one by one reads them at their new places;
 //! a load with another user stays. Not narrowed: texture fail, whose status comes behind the channels; channels of 16 bits, which share dwords; volatile and
 //! atomic accesses.
 //!
@@ -10,6 +11,7 @@
 use cranelift_entity::SecondaryMap;
 use mir::ir::legal::{Control, position};
 use mir::ir::*;
+use mir::target::{Features, Target};
 
 /// Elements that are used, a bit each; all where something else reads the vector.
 type Used = SecondaryMap<Value, u32>;
@@ -23,8 +25,8 @@ struct Change {
     kept: u32,
 }
 
-/// Narrows the loads of `func`, which is legal IR and stays so.
-pub fn narrow(func: &mut Function) {
+/// Narrows the loads of `func`, which is legal IR of `target` and stays so.
+pub fn narrow(func: &mut Function, target: &Target) {
     if !func.insts.values().any(|data| data.ty.lanes() > 1 && is_load(&data.kind)) {
         return;
     }
@@ -32,7 +34,7 @@ pub fn narrow(func: &mut Function) {
     let mut changes = Vec::new();
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
-            changes.extend(kept(func, &used, inst).map(|kept| Change { inst, kept }));
+            changes.extend(kept(func, &used, inst, target).map(|kept| Change { inst, kept }));
         }
     }
     if changes.is_empty() {
@@ -48,7 +50,11 @@ pub fn narrow(func: &mut Function) {
 }
 
 fn is_load(kind: &InstKind) -> bool {
-    matches!(kind, InstKind::Load { .. } | InstKind::Intrinsic { intrinsic: Intrinsic::Image(_), .. })
+    matches!(
+        kind,
+        InstKind::Load { .. }
+            | InstKind::Intrinsic { intrinsic: Intrinsic::Image(_) | Intrinsic::Buffer(_), .. }
+    )
 }
 
 fn used_elements(func: &Function) -> Used {
@@ -68,17 +74,19 @@ fn used_elements(func: &Function) -> Used {
 }
 
 /// Which elements of a load are to stay, if not all of them.
-fn kept(func: &Function, used: &Used, inst: Inst) -> Option<u32> {
+fn kept(func: &Function, used: &Used, inst: Inst, target: &Target) -> Option<u32> {
     let data = &func.insts[inst];
     let Type::Vector(scalar, lanes @ 2..32) = data.ty else { return None };
     let (used, all) = (used[data.result?], (1u32 << lanes) - 1);
+    let at_most = u32::BITS - used.leading_zeros();
+    let unusual = Control::TFE | Control::LWE | Control::D16 | Control::VOLATILE;
     if used == 0 || used & all == all || !matches!(scalar.bits(), 32 | 64) {
         return None;
     }
     match &data.kind {
         InstKind::Load { mem, .. } => {
             let plain = mem.ordering == Ordering::NotAtomic && !mem.flags.contains(MemFlags::VOLATILE);
-            let width = (u32::BITS - used.leading_zeros()).next_power_of_two();
+            let width = at_most.next_power_of_two();
             (plain && width < lanes).then(|| (1 << width) - 1)
         }
         InstKind::Intrinsic { intrinsic: Intrinsic::Image(image), args } => {
@@ -86,10 +94,24 @@ fn kept(func: &Function, used: &Used, inst: Inst) -> Option<u32> {
             let control = Control::from_bits_retain(func.as_int(*args.get(position::IMAGE_CONTROL)?)? as u32);
             let dmask = func.as_int(*args.get(position::DMASK)?)? as u32;
             let simple = matches!(action, ImageAction::Load | ImageAction::Sample)
-                && !control.intersects(Control::TFE | Control::LWE | Control::D16 | Control::VOLATILE)
+                && !control.intersects(unusual)
                 && dmask.count_ones() == lanes
                 && control.channels() == lanes;
             simple.then_some(used)
+        }
+        InstKind::Intrinsic { intrinsic: Intrinsic::Buffer(buffer), args } => {
+            let action = buffer.desc().action;
+            let control =
+                Control::from_bits_retain(func.as_int(*args.get(position::BUFFER_CONTROL)?)? as u32);
+            let width = if action == BufferAction::Load && !target.has(Features::DWORDX3) {
+                at_most.next_power_of_two()
+            } else {
+                at_most
+            };
+            let simple = matches!(action, BufferAction::Load | BufferAction::LoadFormat)
+                && !control.intersects(unusual)
+                && control.channels() == lanes;
+            (simple && width < lanes).then(|| (1 << width) - 1)
         }
         _ => None,
     }
@@ -100,19 +122,30 @@ fn apply(func: &mut Function, change: &Change) -> Option<Value> {
     let data = &func.insts[change.inst];
     let (result, scalar) = (data.result?, data.ty.scalar()?);
     let count = change.kept.count_ones();
-    if let InstKind::Intrinsic { args, .. } = &data.kind {
-        let (control, dmask) = (args[position::IMAGE_CONTROL], args[position::DMASK]);
-        let control = Control::from_bits_retain(func.as_int(control)? as u32);
-        let channels = (0..32).filter(|bit| func.as_int(dmask).is_some_and(|mask| mask >> bit & 1 != 0));
-        let dmask = channels
-            .enumerate()
-            .filter(|(element, _)| change.kept >> element & 1 != 0)
-            .fold(0, |mask, (_, bit)| mask | 1u64 << bit);
+    if let InstKind::Intrinsic { intrinsic, args } = &data.kind {
+        let at = match intrinsic {
+            Intrinsic::Buffer(_) => position::BUFFER_CONTROL,
+            _ => position::IMAGE_CONTROL,
+        };
+        let control = Control::from_bits_retain(func.as_int(args[at])? as u32);
         let flags = Control::from_bits_retain(control.bits() & !Control::NUMBERS.bits());
         let control = flags.with_numbers(count, control.format());
-        let values = [func.int(Type::I32, control.bits().into()), func.int(Type::I32, dmask)];
+        let dmask = match intrinsic {
+            Intrinsic::Image(_) => {
+                let old = func.as_int(args[position::DMASK])?;
+                let channels = (0..32).filter(|bit| old >> bit & 1 != 0);
+                let channels = channels.enumerate().filter(|(element, _)| change.kept >> element & 1 != 0);
+                Some(channels.fold(0, |mask, (_, bit)| mask | 1u64 << bit))
+            }
+            _ => None,
+        };
+        let control = func.int(Type::I32, control.bits().into());
+        let dmask = dmask.map(|mask| func.int(Type::I32, mask));
         if let InstKind::Intrinsic { args, .. } = &mut func.insts[change.inst].kind {
-            [args[position::IMAGE_CONTROL], args[position::DMASK]] = values;
+            args[at] = control;
+            if let Some(dmask) = dmask {
+                args[position::DMASK] = dmask;
+            }
         }
     }
     let ty = if count == 1 { Type::Scalar(scalar) } else { Type::Vector(scalar, count) };

@@ -9,7 +9,7 @@
 use crate::access::{VCC, file_index};
 use crate::liveness::{Kind, Liveness, Range};
 use crate::occupancy::{Mask, Occupancy};
-use crate::webs::{Affinity, WebRanges, WebView, Webs};
+use crate::webs::{Affinity, WebRanges, WebView, Webs, runs};
 use mir::machine::{Function, PReg, RegFile, VReg, VRegFlags};
 
 /// A web to be bound.
@@ -152,8 +152,8 @@ pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupan
         }
         WebRanges::Lists([list]) => {
             let mut free = *allowed;
-            for p in list {
-                free = free.and_not(&occupancy.taken(Range { start: p.start, end: p.end }));
+            for range in runs(list) {
+                free = free.and_not(&occupancy.taken(range));
             }
             free.runs(view.width)
         }
@@ -161,8 +161,8 @@ pub(crate) fn candidates(view: &WebView<'_>, allowed: &Mask, occupancy: &Occupan
             let mut out = allowed.runs(view.width);
             for (d, list) in lists.iter().enumerate() {
                 let mut taken = Mask::default();
-                for p in list {
-                    taken = taken.or(&occupancy.taken(Range { start: p.start, end: p.end }));
+                for range in runs(list) {
+                    taken = taken.or(&occupancy.taken(range));
                 }
                 out = out.and_not(&taken.down(d as u32));
             }
@@ -217,12 +217,10 @@ pub(crate) fn each_piece(view: &WebView<'_>, mut visit: impl FnMut(Range, u16, u
     let width = u16::from(view.width);
     match &view.ranges {
         WebRanges::Single(ranges) => ranges.iter().for_each(|&range| visit(range, 0, width)),
-        WebRanges::Lists([list]) => {
-            list.iter().for_each(|p| visit(Range { start: p.start, end: p.end }, 0, width));
-        }
+        WebRanges::Lists([list]) => runs(list).for_each(|range| visit(range, 0, width)),
         WebRanges::Lists(lists) => {
             for (d, list) in lists.iter().enumerate() {
-                list.iter().for_each(|p| visit(Range { start: p.start, end: p.end }, d as u16, 1));
+                runs(list).for_each(|range| visit(range, d as u16, 1));
             }
         }
     }

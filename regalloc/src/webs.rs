@@ -81,6 +81,23 @@ pub(crate) enum WebRanges<'a> {
     Lists(&'a [Vec<Piece>]),
 }
 
+/// The ranges of a list, those that touch as one: who asks where registers are free does not care for values.
+pub(crate) fn runs(list: &[Piece]) -> impl Iterator<Item = Range> {
+    let mut rest = list;
+    std::iter::from_fn(move || {
+        let (first, mut behind) = rest.split_first()?;
+        let mut run = Range { start: first.start, end: first.end };
+        while let Some((next, after)) = behind.split_first()
+            && next.start <= run.end
+        {
+            run.end = run.end.max(next.end);
+            behind = after;
+        }
+        rest = behind;
+        Some(run)
+    })
+}
+
 /// Two places that want to be one: dword `offset` of `a` is dword 0 of `b` (`offset` may be negative).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affinity {

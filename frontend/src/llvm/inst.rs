@@ -294,6 +294,18 @@ impl<'m> InstRef<'m> {
         }
     }
 
+    /// Whether a `call` itself, not only what it calls, promises to access no memory: `memory(none)`.
+    pub fn accesses_no_memory(self, memory_kind: u32) -> bool {
+        if !self.is_call() {
+            return false;
+        }
+        // SAFETY: a `call`; null when the attribute is absent; `memory` is an attribute with an integer.
+        unsafe {
+            let attribute = LLVMGetCallSiteEnumAttribute(self.raw(), LLVMAttributeFunctionIndex, memory_kind);
+            !attribute.is_null() && LLVMGetEnumAttributeValue(attribute) == 0
+        }
+    }
+
     /// Tags of the operand bundles of a `call`.
     pub fn bundle_tags(self) -> Vec<String> {
         if !self.is_call() {

@@ -6,6 +6,8 @@
 //! guide is data, [`ROWS`], in the guide's own order (load, store, read-modify-write, fence; by ordering, scope, address
 //! space); [`apply`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
 //!
+//! A work-group that fits in one wave needs no more than a wave does: its scope is the wave's.
+//!
 //! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide ([`Volatile`]).
 //!
 //! Cost: one pass; a scan of the table for each atomic, volatile or non-temporal access.
@@ -175,6 +177,7 @@ pub enum Volatile {
 /// Adds to `f` what the memory model of `target` demands: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers are
 /// replaced. Volatile accesses are waited for as `volatile` says.
 pub fn apply(f: &mut Function, target: &Target, volatile: Volatile) {
+    let rules = Rules { target, volatile, one_wave: f.max_flat_workgroup_size <= target.wave_size() };
     for block in f.layout.clone() {
         let data = &mut f.blocks[block];
         if data
@@ -189,7 +192,7 @@ pub fn apply(f: &mut Function, target: &Target, volatile: Volatile) {
         let mut insts = std::mem::take(&mut data.insts).into_iter();
         let body = data.tail_start.saturating_sub(data.head_len) as usize;
         out.extend(insts.by_ref().take(data.head_len as usize));
-        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, target, volatile, &mut out));
+        insts.by_ref().take(body).for_each(|inst| legalize_inst(inst, &rules, &mut out));
         data.tail_start = out.len() as u32;
         out.extend(insts);
         data.insts = out;
@@ -200,8 +203,17 @@ fn is_plain(access: &MemAccess) -> bool {
     access.is_simple() && !access.flags.contains(MemFlags::NONTEMPORAL)
 }
 
+/// What holds for a whole function.
+struct Rules<'a> {
+    target: &'a Target,
+    volatile: Volatile,
+    /// A work-group has one wave.
+    one_wave: bool,
+}
+
 /// Pushes `inst` with what has to stand around it.
-fn legalize_inst(mut inst: Inst, target: &Target, waits: Volatile, out: &mut Vec<Inst>) {
+fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
+    let Rules { target, volatile: waits, one_wave } = *rules;
     let Some(access) = inst.mem.map(|mem| mem.access) else {
         out.extend((inst.op != Opcode::FENCE).then_some(inst));
         return;
@@ -210,13 +222,13 @@ fn legalize_inst(mut inst: Inst, target: &Target, waits: Volatile, out: &mut Vec
         out.push(inst);
         return;
     };
-    let sequence = lookup(op, &access);
+    let sequence = lookup(op, &access, one_wave);
     let seq_cst = access.ordering == Ordering::SeqCst;
-    let apart = !seq_cst
-        && (target.memory_model == MemoryModel::OpenCl
-            || access.flags.contains(MemFlags::ONE_ADDRESS_SPACE)
-                && op != Op::Fence
-                && access.space != AddrSpace::FLAT);
+    // A scope of one address space says so itself; what OpenCL leaves out, a sequentially consistent access does not.
+    let one_space = access.flags.contains(MemFlags::ONE_ADDRESS_SPACE)
+        && op != Op::Fence
+        && access.space != AddrSpace::FLAT;
+    let apart = one_space || !seq_cst && target.memory_model == MemoryModel::OpenCl;
     let loc = inst.loc;
     push_wait(out, target, sequence.before, apart, loc);
     let through_cache = inst.facts().memory.is_some_and(|memory| memory.kind.has_cache_bits());
@@ -266,7 +278,7 @@ fn kind_of(op: Opcode) -> Option<Op> {
     }
 }
 
-fn lookup(op: Op, access: &MemAccess) -> Sequence {
+fn lookup(op: Op, access: &MemAccess, one_wave: bool) -> Sequence {
     let space = match access.space {
         AddrSpace::FLAT => GENERIC,
         AddrSpace::LOCAL => LOCAL,
@@ -291,6 +303,7 @@ fn lookup(op: Op, access: &MemAccess) -> Sequence {
         SyncScope::SingleThread | SyncScope::Wavefront => Scope::Wave,
         // One work-group alone sees its LDS.
         SyncScope::Agent | SyncScope::System if space != LOCAL => Scope::Agent,
+        _ if one_wave => Scope::Wave,
         _ => Scope::Workgroup,
     };
     ROWS.iter()

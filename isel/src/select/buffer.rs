@@ -111,7 +111,7 @@ impl<'a> Selector<'a> {
         Diagnostic::unsupported(format!("llvm.{name} on {}", self.target))
     }
 
-    fn control(&self, value: Value) -> Control {
+    pub(super) fn control(&self, value: Value) -> Control {
         Control::from_bits_retain(
             self.const_int(value).expect("legal accesses have constant control bits") as u32
         )
@@ -200,6 +200,9 @@ impl<'a> Selector<'a> {
         match desc.action {
             BufferAction::Atomic(op) => return self.buffer_atomic(data, desc, op, args, control),
             BufferAction::LoadLds => return self.buffer_load_lds(desc, args, control),
+            BufferAction::Load if self.is_scalar_result(data) => {
+                return self.lower_uniform_buffer_load(data, args);
+            }
             _ => {}
         }
         let stores = matches!(desc.action, BufferAction::Store | BufferAction::StoreFormat);
@@ -409,33 +412,13 @@ impl<'a> Selector<'a> {
     pub(super) fn lower_scalar_buffer(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
         let (value, dst) = self.result(data)?;
         let bits = data.ty.bits().unwrap_or(32) as u32;
-        let resource = self.sgpr(args[0]);
         let control = Control::from_cache(
             self.const_int(args[2]).expect("legal accesses have constant control bits") as u64,
         );
-        let scalar = match bits {
-            32 => Some(S_BUFFER_LOAD_DWORD),
-            64 => Some(S_BUFFER_LOAD_DWORDX2),
-            128 => Some(S_BUFFER_LOAD_DWORDX4),
-            256 => Some(S_BUFFER_LOAD_DWORDX8),
-            512 => Some(S_BUFFER_LOAD_DWORDX16),
-            _ => None,
-        };
-        if let Some(op) = scalar
-            && self.values[value].rep == Rep::Sgpr
-        {
-            let field = self.target.limits().offsets.smem;
-            let offset = match self.scalar_src(args[1]) {
-                Operand::Imm(o) if field.contains(o, 0) && o % 4 == 0 => Operand::Imm(o),
-                other => self.in_sgpr(other, 1),
-            };
-            let glc = control.contains(Control::GLC) && self.target.has(Features::SMEM_GLC);
-            let inst = self.emit(op, [dst, resource, offset]);
-            if glc {
-                inst.mods.flags |= ModFlags::GLC;
-            }
+        if self.values[value].rep == Rep::Sgpr && self.scalar_buffer_load(dst, bits, args, control).is_some() {
             return Ok(());
         }
+        let resource = self.sgpr(args[0]);
         let span = if bits > 128 { i64::from(bits / 8) - 16 } else { 0 };
         let (vaddr, offset) = self.buffer_offset(args[1], span);
         let mut parts: SmallVec<[Operand; 4]> = SmallVec::new();

@@ -45,7 +45,7 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             CastOp::FpToUi | CastOp::FpToSi => {
-                let (_, dst) = self.result(data)?;
+                let (value, dst) = self.result(data)?;
                 let signed = op == CastOp::FpToSi;
                 let from = self.float_of(self.f.ty(arg))?;
                 let row = if signed {
@@ -55,7 +55,12 @@ impl<'a> Selector<'a> {
                 };
                 let source = self.float_src(arg);
                 let opcode = by_float(row, from)?;
-                self.float_op(opcode, dst, &[source]);
+                let scalar = self.values[value].rep == Rep::Sgpr;
+                let number = if scalar { self.new_vgpr(1) } else { dst };
+                self.float_op(opcode, number, &[source]);
+                if scalar {
+                    self.emit(V_READFIRSTLANE_B32, [dst, number]);
+                }
                 Ok(())
             }
             CastOp::UiToFp | CastOp::SiToFp => self.int_to_float(data, arg, op == CastOp::SiToFp),

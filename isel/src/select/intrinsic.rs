@@ -308,12 +308,12 @@ impl<'a> Selector<'a> {
             }
             Intrinsic::MovDpp => self.dpp(data, None, &args[0..]),
             Intrinsic::UpdateDpp => self.dpp(data, Some(args[0]), &args[1..]),
-            Intrinsic::SBarrier => {
+            Intrinsic::SBarrier if self.mf.max_flat_workgroup_size > self.target.wave_size() => {
                 self.emit(S_BARRIER, []);
                 Ok(())
             }
-            // Orders nothing but the code of the wave itself.
-            Intrinsic::WaveBarrier | Intrinsic::SchedBarrier => {
+            // Orders nothing but the code of the wave itself, as a barrier does in a work-group of one wave.
+            Intrinsic::SBarrier | Intrinsic::WaveBarrier | Intrinsic::SchedBarrier => {
                 self.lower_fence(Ordering::AcqRel, SyncScope::SingleThread, mir::ir::MemFlags::empty())
             }
             Intrinsic::SchedGroupBarrier | Intrinsic::IglpOpt => Ok(()),

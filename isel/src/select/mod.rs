@@ -54,6 +54,7 @@ mod numeric;
 mod packed;
 mod prepare;
 mod registers;
+mod scalar_buffer;
 mod scratch;
 mod shader;
 #[cfg(test)]
@@ -131,6 +132,8 @@ struct Selector<'a> {
     scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
     /// Addresses (shift, distance, register) of the form `(base << shift) + distance`, to be computed where the base is defined.
     biased: FxHashMap<Value, SmallVec<[(u32, i64, Operand); 2]>>,
+    /// Powers of two that divide offsets of buffers.
+    divisors: scalar_buffer::Divisors,
     /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
     pairs: FxHashMap<Value, Value>,
     /// The earlier load of each later one in `pairs`.
@@ -197,6 +200,7 @@ pub fn select(
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
         biased: FxHashMap::default(),
+        divisors: scalar_buffer::Divisors::of(f),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),
         half_loads: FxHashMap::default(),

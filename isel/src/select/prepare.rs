@@ -116,9 +116,11 @@ impl<'a> Selector<'a> {
         if divergent || !self.has_scalar_form(data) {
             return Rep::Vgpr;
         }
+        // A number that comes from the vector unit is read from its first lane: what follows is mostly arithmetic on integers.
         let exempt = matches!(
             data.kind,
-            InstKind::Intrinsic {
+            InstKind::Cast { op: CastOp::FpToUi | CastOp::FpToSi, .. }
+            | InstKind::Intrinsic {
                 intrinsic: Intrinsic::Readfirstlane
                     | Intrinsic::Readlane
                     | Intrinsic::Ballot
@@ -175,6 +177,7 @@ impl<'a> Selector<'a> {
             },
             InstKind::Unary { op: UnaryOp::FNeg, .. } => at_most(64),
             InstKind::Unary { op: UnaryOp::Freeze, .. } => true,
+            InstKind::Cast { op: CastOp::FpToUi | CastOp::FpToSi, .. } => data.ty == Type::I32,
             InstKind::Cast { op, .. } => matches!(
                 op,
                 CastOp::Trunc
@@ -238,6 +241,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::ReadRegister
                 | Intrinsic::ReadVolatileRegister
                 | Intrinsic::SWqm => true,
+                Intrinsic::Buffer(_) => self.buffer_load_is_scalar(data, args),
                 Intrinsic::SBufferLoad => matches!(data.ty.bits(), Some(32 | 64 | 128 | 256 | 512)),
                 Intrinsic::Ubfe | Intrinsic::Sbfe => {
                     self.const_int(args[1]).is_some() && self.const_int(args[2]).is_some()

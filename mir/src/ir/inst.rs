@@ -21,6 +21,8 @@ bitflags::bitflags! {
         const INBOUNDS = 1 << 5;
         /// `icmp` whose operands have the same sign.
         const SAMESIGN = 1 << 6;
+        /// A load by an intrinsic sees nothing that is written while the program runs (LLVM: the call is `memory(none)`).
+        const INVARIANT = 1 << 7;
         /// Fast-math: no NaNs.
         const NNAN = 1 << 8;
         /// Fast-math: no infinities.

@@ -147,6 +147,8 @@ bitflags::bitflags! {
         const BUFFER_FOR_GLOBAL = 1 << 57;
         /// Code reaches scratch by `scratch_*` instructions ([`Target::scratch_access`]).
         const SCRATCH_INSTRUCTIONS = 1 << 58;
+        /// Scalar loads take an SGPR and an immediate as offset, added.
+        const SMEM_SGPR_AND_IMMEDIATE = 1 << 59;
     }
 }
 
@@ -232,6 +234,7 @@ const fn gfx9() -> Features {
         .union(Features::MERGED_SHADERS)
         .union(Features::TRAP_FINDS_QUEUE)
         .union(Features::WIDE_FLAT_SCRATCH)
+        .union(Features::SMEM_SGPR_AND_IMMEDIATE)
 }
 
 /// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).

@@ -194,5 +194,5 @@ pub(super) fn fold_select(
             _ => None,
         };
     }
-    None
+    modulo::fold_select(b, *cond, *if_true, *if_false)
 }

@@ -61,3 +61,21 @@ pub(super) fn fold_or(b: &mut Builder<'_>, x: Value, y: Value) -> Option<Value> 
     let word = if shift > 0 { b.shl_imm(word, by) } else { b.lshr_imm(word, by) };
     Some(if mask == all { word } else { b.and_imm(word, mask.into()) })
 }
+
+/// `x & mask` where that is a byte or half of a word at a place between bytes: the byte, shifted. Who reads it can take it where it is, and the
+/// shift becomes part of an address.
+pub(super) fn fold_and(b: &mut Builder<'_>, x: Value, mask: u32) -> Option<Value> {
+    let place = mask.trailing_zeros();
+    let width = (!(mask.checked_shr(place)?)).trailing_zeros();
+    if place.is_multiple_of(8) || !matches!(width, 8 | 16) || place + width + mask.leading_zeros() != 32 {
+        return None;
+    }
+    let at = field(b, x);
+    let first = place as i32 - at.shift;
+    if at.shift == 0 || at.mask & mask != mask || first < 0 || first as u32 % width != 0 {
+        return None;
+    }
+    let word = b.lshr_imm(at.word, first as u32);
+    let part = b.and_imm(word, (1 << width) - 1);
+    Some(b.shl_imm(part, place))
+}

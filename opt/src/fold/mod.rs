@@ -8,6 +8,7 @@
 mod cast;
 mod compare;
 mod fields;
+mod modulo;
 
 use super::bits::{mask64, sext64};
 use super::builder::Builder;
@@ -138,6 +139,11 @@ fn fold_binary(
     {
         return Some(value);
     }
+    if *op == BinaryOp::Sub
+        && let Some(value) = modulo::fold_sub(b, x, y)
+    {
+        return Some(value);
+    }
     let c = cy?;
     let ones = mask64(u64::MAX, bits);
     match op {
@@ -184,6 +190,11 @@ fn fold_binary(
             if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::And) {
                 let both = b.int(ty, c & d);
                 return Some(b.and(inner, both));
+            }
+            if ty == Type::I32
+                && let Some(value) = fields::fold_and(b, x, c as u32)
+            {
+                return Some(value);
             }
             // The half of a 64-bit value that is masked out entirely.
             if bits == 64 && c <= u64::from(u32::MAX) {

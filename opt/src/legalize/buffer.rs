@@ -127,11 +127,15 @@ impl Legalizer<'_> {
             if desc.typed { self.immediate(args[desc.soffset() + 1], "the format")? & 127 } else { 0 };
         let mut all: SmallVec<[Value; 4]> =
             SmallVec::from_slice(&[resource, index, offset, soffset, resource]);
+        // Cache bits of later generations say, among others, that the resource swizzles.
+        let plain = self.old.as_int(args[desc.aux()]) == Some(0);
+        let flags = if plain { self.old.insts[self.current].flags } else { InstFlags::empty() };
+        let flags = flags & InstFlags::INVARIANT;
         let mut finish = |this: &mut Self, control: Control, data: &[Value], result: Type| {
             all[4] = this.b.i32(control.bits());
             all.extend_from_slice(data);
             let kind = InstKind::Intrinsic { intrinsic: Intrinsic::Buffer(id), args: all.clone() };
-            this.b.push(kind, result, InstFlags::empty())
+            this.b.push(kind, result, flags)
         };
         let formatted = matches!(desc.action, BufferAction::LoadFormat | BufferAction::StoreFormat);
         match desc.action {

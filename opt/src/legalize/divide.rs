@@ -148,6 +148,7 @@ impl Legalizer<'_> {
             let low = self.b.icmp(IntPredicate::Uge, r, y);
             let (next_q, next_r) = (self.b.add_imm(q, 1), self.b.sub(r, y));
             q = self.b.select(low, next_q, q);
+            // A minimum, as folding knows.
             r = self.b.select(low, next_r, r);
         }
         if rem { r } else { q }

@@ -79,7 +79,7 @@ words! {
     Visibility { Default = "default", Hidden = "hidden", Protected = "protected" }
 }
 
-pub(crate) const INST_FLAGS: [(InstFlags, &str); 15] = [
+pub(crate) const INST_FLAGS: [(InstFlags, &str); 16] = [
     (InstFlags::NUW, "nuw"),
     (InstFlags::NSW, "nsw"),
     (InstFlags::EXACT, "exact"),
@@ -87,6 +87,7 @@ pub(crate) const INST_FLAGS: [(InstFlags, &str); 15] = [
     (InstFlags::NNEG, "nneg"),
     (InstFlags::INBOUNDS, "inbounds"),
     (InstFlags::SAMESIGN, "samesign"),
+    (InstFlags::INVARIANT, "invariant"),
     (InstFlags::NNAN, "nnan"),
     (InstFlags::NINF, "ninf"),
     (InstFlags::NSZ, "nsz"),
