@@ -23,6 +23,7 @@ pub mod generic;
 pub mod gvn;
 pub mod induction;
 pub mod inline;
+pub mod launch_loads;
 pub mod legalize;
 pub mod licm;
 mod memory;

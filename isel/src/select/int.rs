@@ -152,6 +152,13 @@ impl<'a> Selector<'a> {
     }
 
     fn vector_32(&mut self, dst: Operand, op: BinaryOp, ops: &IntOps, args: [Value; 2]) -> Result<()> {
+        if op == BinaryOp::Add
+            && let Some((rest, sum)) = self.uniform_part(args, 32)
+        {
+            let rest = self.src(rest);
+            self.vector_add(dst, sum, rest);
+            return Ok(());
+        }
         let done = match op {
             BinaryOp::Add => self.add_difference(dst, args),
             BinaryOp::Sub => self.plain_difference(dst, &InstKind::Binary { op, args }, Type::I32),

@@ -65,7 +65,7 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    fn scalar_addsub_halves(
+    pub(super) fn scalar_addsub_halves(
         &mut self,
         dst: Operand,
         [a_lo, a_hi]: [Operand; 2],
@@ -119,15 +119,15 @@ impl<'a> Selector<'a> {
                 self.sequence(dst, &[lo, hi]);
             }
             BinaryOp::Add => {
-                // a * b + c with a wide product: one instruction.
+                if let Some((rest, sum)) = self.uniform_part(args, 64) {
+                    if !self.add_product(dst, rest, |_| sum) {
+                        let (a, b) = (self.wide_halves(rest, false), self.halves(&sum));
+                        self.vector_add_halves(dst, a, b);
+                    }
+                    return Ok(());
+                }
                 for [product, addend] in [args, [args[1], args[0]]] {
-                    if let Some(data) = self.foldable(product)
-                        && let InstKind::Binary { op: BinaryOp::Mul, args: factors } = data.kind
-                        && let Some(([a, b], signed)) = self.wide_factors(factors)
-                        && self.exists(V_MAD_U64_U32)
-                    {
-                        let [a, b, c] = [self.factor(a, false), self.factor(b, false), self.src(addend)];
-                        self.mad_wide(dst, a, b, c, signed);
+                    if self.add_product(dst, product, |this| this.src(addend)) {
                         return Ok(());
                     }
                 }
@@ -147,6 +147,26 @@ impl<'a> Selector<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `product + addend` where the former is one of 32-bit factors: one instruction.
+    fn add_product(
+        &mut self,
+        dst: Operand,
+        product: Value,
+        addend: impl FnOnce(&mut Self) -> Operand,
+    ) -> bool {
+        if let Some(data) = self.foldable(product)
+            && let InstKind::Binary { op: BinaryOp::Mul, args: factors } = data.kind
+            && let Some(([a, b], signed)) = self.wide_factors(factors)
+            && self.exists(V_MAD_U64_U32)
+        {
+            let [a, b] = [self.factor(a, false), self.factor(b, false)];
+            let c = addend(self);
+            self.mad_wide(dst, a, b, c, signed);
+            return true;
+        }
+        false
     }
 
     fn logic_half(&mut self, opcode: Opcode, a: Operand, b: Operand) -> Operand {
@@ -225,7 +245,7 @@ impl<'a> Selector<'a> {
     }
 
     /// The dwords of a 64-bit operand; the upper one of an extension from 32 bits near by is the constant 0.
-    fn wide_halves(&mut self, value: Value, scalar: bool) -> [Operand; 2] {
+    pub(super) fn wide_halves(&mut self, value: Value, scalar: bool) -> [Operand; 2] {
         if let Some(low) = self.low_half(value) {
             let low = if scalar { self.scalar_src(low) } else { self.src(low) };
             return [low, Operand::Imm(0)];

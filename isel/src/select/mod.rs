@@ -60,6 +60,7 @@ mod shader;
 #[cfg(test)]
 mod tests;
 mod three_operand;
+mod uniform_sums;
 mod value;
 mod vector;
 
