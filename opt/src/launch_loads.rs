@@ -21,11 +21,13 @@ const MAX_STEPS: usize = 4;
 
 /// Moves the loads of the kernel `func`, which is legal IR, into its entry block.
 pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
-    if !func.is_kernel() || func.layout.len() < 2 {
+    let reads = |intrinsic| matches!(intrinsic, Intrinsic::DispatchPtr | Intrinsic::KernargSegmentPtr);
+    let any = |data: &InstData| matches!(data.kind, InstKind::Intrinsic { intrinsic, .. } if reads(intrinsic));
+    if !func.is_kernel() || func.layout.len() < 2 || !func.insts.values().any(any) {
         return;
     }
     let entry = func.entry();
-    let implicit = u64::from(kernarg::implicit_bytes(func, target));
+    let arguments = u64::from(kernarg::layout(module, func, target).size_bytes);
     let mut moved: Vec<Inst> = Vec::new();
     let mut is_moved = cranelift_entity::EntitySet::with_capacity(func.insts.len());
     let mut dwords = 0;
@@ -38,7 +40,7 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
             let Some((chain, offset)) = known.then(|| origin(func, ptr)).flatten() else { continue };
             let room = match func.insts[chain[chain.len() - 1]].kind {
                 InstKind::Intrinsic { intrinsic: Intrinsic::DispatchPtr, .. } => PACKET_BYTES,
-                InstKind::Intrinsic { intrinsic: Intrinsic::ImplicitargPtr, .. } => implicit,
+                InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. } => arguments,
                 _ => continue,
             };
             let inside = u64::try_from(offset).is_ok_and(|offset| offset.saturating_add(bytes) <= room);

@@ -156,7 +156,7 @@ pub fn header_bytes(target: &Target) -> u32 {
 }
 
 /// Bytes of the block if there is one. Source: AMDGPU usage guide, `"amdgpu-implicitarg-num-bytes"`; the defaults are LLVM's.
-pub fn implicit_bytes(function: &Function, target: &Target) -> u32 {
+fn implicit_bytes(function: &Function, target: &Target) -> u32 {
     if function.attribute("amdgpu-no-implicitarg-ptr").is_some() {
         return 0;
     }
