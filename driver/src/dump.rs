@@ -39,11 +39,11 @@ fn divergence(module: &Module, ir: &ir::Function, uniformity: &Uniformity) -> St
     for &block in &ir.layout {
         let _ = writeln!(text, "{block}:");
         for &param in &ir.blocks[block].params {
-            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent(param)));
+            let _ = writeln!(text, "  {:9}  {param}", word(uniformity.is_divergent_where_defined(param)));
         }
         for &inst in &ir.blocks[block].insts {
             let divergent = match ir.insts[inst].result {
-                Some(value) => uniformity.is_divergent(value),
+                Some(value) => uniformity.is_divergent_where_defined(value),
                 None => ir.insts[inst].kind.is_terminator() && uniformity.is_divergent_branch(block),
             };
             let _ = writeln!(text, "  {:9}  {}", word(divergent), ir.display_inst(module, inst));

@@ -303,7 +303,7 @@ impl Packer {
             && match data.ty {
                 Type::Scalar(Scalar::Float(Float::Half)) => true,
                 Type::Scalar(Scalar::Int(16)) => {
-                    self.uniformity.as_ref().is_some_and(|uniformity| uniformity.is_divergent(value))
+                    self.uniformity.as_ref().is_some_and(|uniformity| uniformity.is_divergent_where_defined(value))
                 }
                 _ => false,
             }

@@ -176,3 +176,93 @@ declare void @llvm.amdgcn.kill(i1)
         }
     }
 }
+
+/// Lanes leave a loop in different iterations: what was the same for all of them there differs behind it.
+const LEFT_AT_DIFFERENT_TIMES: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define internal i32 @even(i32 %x) noinline { %r = add i32 %x, 1000
+  ret i32 %r }
+define internal i32 @odd(i32 %x) noinline { %r = add i32 %x, 2000
+  ret i32 %r }
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  %p = getelementptr i32, ptr addrspace(1) %in, i32 %id
+  %limit = load i32, ptr addrspace(1) %p
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %n, %body ]
+  %set = phi i1 [ false, %entry ], [ true, %body ]
+  %bit = and i32 %i, 1
+  %is.odd = icmp ne i32 %bit, 0
+  %f = select i1 %is.odd, ptr @odd, ptr @even
+  %more = icmp ult i32 %i, %limit
+  br i1 %more, label %body, label %exit
+body:
+  %n = add i32 %i, 1
+  br label %loop
+exit:
+"#;
+
+/// The kernel with `rest` behind its loop.
+fn behind_the_loop(rest: &str) -> String {
+    format!(
+        "{LEFT_AT_DIFFERENT_TIMES}{rest}\n  ret void\n}}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.readfirstlane.i32(i32)\n"
+    )
+}
+
+/// Iterations of each work-item.
+fn limits() -> Vec<u32> {
+    (0..ITEMS).map(|id| (id * 5 + 3) % 7).collect()
+}
+
+#[test]
+fn a_condition_that_a_loop_leaves_chooses_by_lane() {
+    // The condition of a choice between lane masks.
+    let rest = "%c = icmp ult i32 %id, 9\n %d = select i1 %set, i1 %c, i1 true\n %e = select i1 %set, i1 %set, i1 %c
+  %x = zext i1 %d to i32\n %y = select i1 %e, i32 2, i32 0\n %z = or i32 %x, %y\n store i32 %z, ptr addrspace(1) %o";
+    let expected: Vec<u32> = (0..)
+        .zip(limits())
+        .map(|(id, limit)| {
+            let (set, c) = (limit > 0, id < 9);
+            u32::from(!set || c) | 2 * u32::from(set || c)
+        })
+        .collect();
+    check(&behind_the_loop(rest), &limits(), &expected);
+}
+
+#[test]
+fn the_first_lane_is_read_behind_a_loop() {
+    let rest =
+        "%r = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %i)\n store i32 %r, ptr addrspace(1) %o";
+    check(&behind_the_loop(rest), &limits(), &[limits()[0]; ITEMS as usize]);
+}
+
+#[test]
+fn each_lane_calls_what_it_left_the_loop_with() {
+    let rest = "%r = call i32 %f(i32 %id)\n store i32 %r, ptr addrspace(1) %o";
+    let expected: Vec<u32> =
+        (0..).zip(limits()).map(|(id, limit)| id + if limit % 2 == 1 { 2000 } else { 1000 }).collect();
+    check(&behind_the_loop(rest), &limits(), &expected);
+}
+
+#[test]
+fn the_stack_grows_by_the_most_that_a_loop_leaves_a_lane_with() {
+    let rest = "%count = add i32 %i, 1\n %a = alloca i32, i32 %count, addrspace(5)
+  %b = alloca i32, i32 %count, addrspace(5)
+  %at = getelementptr i32, ptr addrspace(5) %a, i32 %i\n store volatile i32 %id, ptr addrspace(5) %at
+  store volatile i32 7, ptr addrspace(5) %b
+  %v = load volatile i32, ptr addrspace(5) %at\n store i32 %v, ptr addrspace(1) %o";
+    let expected: Vec<u32> = (0..ITEMS).collect();
+    check(&behind_the_loop(rest), &limits(), &expected);
+}
+
+#[test]
+fn uniform_addends_behind_a_loop_are_those_of_each_lane() {
+    let rest = "%a = add i32 %id, %i\n %b = add i32 %a, %i\n store i32 %b, ptr addrspace(1) %o";
+    let expected: Vec<u32> = (0..).zip(limits()).map(|(id, limit)| id + 2 * limit).collect();
+    check(&behind_the_loop(rest), &limits(), &expected);
+}

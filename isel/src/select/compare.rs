@@ -451,7 +451,8 @@ impl<'a> Selector<'a> {
 
     /// Select between lane masks: `cond & t | ~cond & f`, shortened where a side is constant.
     fn select_mask(&mut self, dst: Operand, cond: Value, if_true: Value, if_false: Value) -> Result<()> {
-        let uniform = self.values[self.root(cond).0].rep == Rep::Bool;
+        let root = self.root(cond).0;
+        let uniform = self.values[root].rep == Rep::Bool && !self.is_temporal(root);
         let (t, f) = (self.const_int(if_true), self.const_int(if_false));
         match (t, f) {
             (Some(t), _) if !uniform => {

@@ -92,7 +92,7 @@ impl<'a> Selector<'a> {
 
     fn param_rep(&self, param: Value) -> Rep {
         let ty = self.f.ty(param);
-        match (self.uniformity.is_divergent(param), ty) {
+        match (self.uniformity.is_divergent_where_defined(param), ty) {
             (true, Type::Scalar(Scalar::Int(1))) => Rep::Mask,
             (true, _) => Rep::Vgpr,
             (false, Type::Scalar(Scalar::Int(1))) => Rep::Bool,
@@ -109,7 +109,7 @@ impl<'a> Selector<'a> {
         if let Some(rep) = self.asm_rep(data, result) {
             return rep;
         }
-        let divergent = self.uniformity.is_divergent(result);
+        let divergent = self.uniformity.is_divergent_where_defined(result);
         if data.ty == Type::I1 {
             return if divergent { Rep::Mask } else { self.classify_uniform_bool(data) };
         }
@@ -260,7 +260,7 @@ impl<'a> Selector<'a> {
         let unwritten = mem.space == AddrSpace::CONSTANT
             || mem.space == AddrSpace::GLOBAL
                 && mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER);
-        if !unwritten || self.uniformity.is_divergent(ptr) || self.values[ptr].rep == Rep::Vgpr {
+        if !unwritten || self.uniformity.is_divergent_where_defined(ptr) || self.values[ptr].rep == Rep::Vgpr {
             return false;
         }
         let bytes = self.module.types.store_bytes(ty);
@@ -293,7 +293,7 @@ impl<'a> Selector<'a> {
         let result = data.result?;
         let same_rep = |whole: Value| {
             self.values[whole].rep == self.values[result].rep
-                && self.uniformity.is_divergent(whole) == self.uniformity.is_divergent(result)
+                && self.uniformity.is_divergent_where_defined(whole) == self.uniformity.is_divergent_where_defined(result)
         };
         match &data.kind {
             InstKind::Unary { op: UnaryOp::Freeze, arg } => same_rep(*arg).then_some((*arg, 0)),
@@ -358,7 +358,10 @@ impl<'a> Selector<'a> {
                 (path.first() == Some(&0) && data.ty != Type::I1 && !from_asm).then_some((*aggregate, 0))
             }
             InstKind::Intrinsic { intrinsic: Intrinsic::Readfirstlane, args } => {
-                (self.values[args[0]].rep == Rep::Sgpr && self.values[result].rep == Rep::Sgpr)
+                // Outside of a loop, the value that it left each lane with differs.
+                let home = self.home[inst].expand();
+                let here = home.is_some_and(|home| !self.uniformity.is_divergent_at(args[0], home));
+                (here && self.values[args[0]].rep == Rep::Sgpr && self.values[result].rep == Rep::Sgpr)
                     .then_some((args[0], 0))
             }
             _ => None,

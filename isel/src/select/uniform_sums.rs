@@ -11,7 +11,8 @@ impl Selector<'_> {
     /// The divergent addend, and the sum of the others, which it puts into SGPRs; `bits` is 32 or 64. Nothing for another sum.
     pub(super) fn uniform_part(&mut self, args: [Value; 2], bits: u32) -> Option<(Value, Operand)> {
         let is_uniform = |this: &Self, value: Value| {
-            this.values[this.root(value).0].rep == Rep::Sgpr && this.const_int(value).is_none()
+            let root = this.root(value).0;
+            this.values[root].rep == Rep::Sgpr && !this.is_temporal(root) && this.const_int(value).is_none()
         };
         for [inner, second] in [args, [args[1], args[0]]] {
             if !is_uniform(self, second) {

@@ -118,8 +118,8 @@ impl<'a> Selector<'a> {
     /// Whether `index` has one value for all lanes here, in a register that a scalar operand can be made of.
     fn is_uniform_index(&self, index: Value) -> bool {
         let (root, _) = self.root(index);
-        !self.uniformity.is_divergent(index)
-            && !self.uniformity.is_divergent(root)
+        !self.uniformity.is_divergent_where_defined(index)
+            && !self.uniformity.is_divergent_where_defined(root)
             && !self.is_temporal_use(root)
     }
 

@@ -1,7 +1,6 @@
 //! Objects on the stack.
 
 use super::{Legalizer, Parts};
-use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 
@@ -69,10 +68,7 @@ impl Legalizer<'_> {
         let more = (1i64 << align_log2.clamp(super::functions::FRAME_ALIGN_LOG2, 16)) - 1;
         let bytes = self.b.add_imm(bytes, more);
         let mut bytes = self.b.and_imm(bytes, !(frame_align as u64 - 1) & 0xffff_ffff);
-        let machine = self.ctx.machine;
-        let old = self.old;
-        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(old, machine));
-        if count.is_some_and(|count| uniformity.is_divergent(count)) {
+        if count.is_some_and(|count| self.differs_between_lanes(count, self.current_block)) {
             bytes = self.most_of_all_lanes(bytes);
         }
         let private = Type::ptr(AddrSpace::PRIVATE);

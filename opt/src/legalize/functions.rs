@@ -12,7 +12,6 @@
 use super::tail::{Left, Tail, Way};
 use super::{Legalizer, Parts};
 use mir::abi::call::{CallLayout, MAX_RESULT_DWORDS, Place, Places};
-use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 use smallvec::{SmallVec, smallvec};
@@ -501,10 +500,7 @@ impl Legalizer<'_> {
         let result = match callee {
             Callee::Func(_) => self.push_call(callee, &words, result_ty, layout),
             Callee::Indirect(pointer) => {
-                let divergent = self
-                    .uniformity
-                    .get_or_insert_with(|| Uniformity::compute(old, self.ctx.machine))
-                    .is_divergent(pointer);
+                let divergent = self.differs_between_lanes(pointer, self.current_block);
                 let target = self.part(pointer)?;
                 let target = self.call_target(target)?;
                 if divergent {

@@ -120,8 +120,9 @@ struct Legalizer<'a> {
     divided: Option<wide::Divided>,
     /// Which values differ between lanes, once somebody asks.
     uniformity: Option<Uniformity>,
-    /// The instruction being lowered, its flags and accuracy.
+    /// The instruction being lowered, its block, flags and accuracy.
     current: Inst,
+    current_block: Block,
     flags: InstFlags,
     fpmath_ulp_256: u16,
     /// log2 of the alignments that it promises, where it copies or fills a block.
@@ -195,6 +196,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         tails: tail::Tails::default(),
         divided: None,
         current: Inst::from_u32(0),
+        current_block: old.entry(),
         uniformity: None,
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
@@ -233,6 +235,7 @@ impl Legalizer<'_> {
         }
         for (&block, &scope) in cfg.rpo.iter().zip(&scopes) {
             let Some(new) = self.blocks[block] else { continue };
+            self.current_block = block;
             self.b.block = new;
             self.b.scope = self.b.optimize.then_some(scope);
             self.b.func.blocks[new].no_unroll = self.old.blocks[block].no_unroll;
@@ -258,6 +261,13 @@ impl Legalizer<'_> {
             Some(location) => diagnostic.located(location),
             None => diagnostic,
         }
+    }
+
+    /// Whether lanes that come to `block` have different values of `value`, of which a loop may have left each with its own.
+    fn differs_between_lanes(&mut self, value: Value, block: Block) -> bool {
+        let (old, machine) = (self.old, self.ctx.machine);
+        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(old, machine));
+        uniformity.is_divergent_at(value, block)
     }
 
     /// Lowers one instruction of the old function.

@@ -33,7 +33,6 @@
 use super::functions::{Dwords, MAX_BYVAL_BYTES};
 use super::{Cfg, Legalizer};
 use mir::abi::call::{CallLayout, Place, Places, is_callee_saved};
-use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -112,7 +111,7 @@ impl Legalizer<'_> {
         }
         let cfg = Cfg::new(old);
         let mut returns = 0;
-        let mut calls: Vec<(Inst, TailCall)> = Vec::new();
+        let mut calls: Vec<(Block, Inst, TailCall)> = Vec::new();
         for &block in &cfg.rpo {
             let insts = &old.blocks[block].insts;
             let Some(InstKind::Ret { value }) = insts.last().map(|&i| &old.insts[i].kind) else { continue };
@@ -123,18 +122,15 @@ impl Legalizer<'_> {
             };
             let wanted = self.b.optimize || site.tail == TailCall::Must;
             if site.tail != TailCall::No && wanted {
-                calls.push((call, site.tail));
+                calls.push((block, call, site.tail));
             }
         }
-        for (call, tail) in calls {
+        for (block, call, tail) in calls {
             let obstacle = self.tail_obstacle(call)?;
             let InstKind::Call { callee, .. } = old.insts[call].kind else { continue };
             let divergent = match callee {
                 Callee::Func(_) => false,
-                Callee::Indirect(pointer) => self
-                    .uniformity
-                    .get_or_insert_with(|| Uniformity::compute(old, self.ctx.machine))
-                    .is_divergent(pointer),
+                Callee::Indirect(pointer) => self.differs_between_lanes(pointer, block),
             };
             let kind = match (tail, obstacle) {
                 (TailCall::Must, Some(obstacle)) => {

@@ -85,8 +85,9 @@ impl Uniformity {
         this
     }
 
-    /// Whether `value` may differ between the lanes that are active where it is defined.
-    pub fn is_divergent(&self, value: Value) -> bool {
+    /// Whether `value` may differ between the lanes that are active where it is defined. Uses outside of its loop may see more: they ask
+    /// [`Self::is_divergent_at`].
+    pub fn is_divergent_where_defined(&self, value: Value) -> bool {
         self.divergent.get(value.index()).is_some_and(|&d| d)
     }
 
@@ -113,7 +114,7 @@ impl Uniformity {
 
     /// Whether a use of `value` in `block` sees different values in different lanes, for either reason.
     pub fn is_divergent_at(&self, value: Value, block: Block) -> bool {
-        self.is_divergent(value) || self.is_temporally_divergent(value, block)
+        self.is_divergent_where_defined(value) || self.is_temporally_divergent(value, block)
     }
 
     /// The dominator tree of the function's graph.

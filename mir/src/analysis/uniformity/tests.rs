@@ -71,7 +71,7 @@ fn join_of_a_divergent_branch() {
     b.ret(k[3]);
     let u = b.compute();
     assert!(
-        u.is_divergent(id) && u.is_divergent_branch(k[0]) && u.is_divergent_join(k[3]) && u.is_divergent(p)
+        u.is_divergent_where_defined(id) && u.is_divergent_branch(k[0]) && u.is_divergent_join(k[3]) && u.is_divergent_where_defined(p)
     );
     assert!(!u.is_divergent_join(k[1]));
 }
@@ -83,7 +83,7 @@ fn required_sizes_make_ids_uniform() {
         let id = b.id(k[0]);
         b.ret(k[0]);
         b.f.kernel.reqd_work_group_size = Some(size);
-        assert_eq!(!b.compute().is_divergent(id), uniform, "{size:?}");
+        assert_eq!(!b.compute().is_divergent_where_defined(id), uniform, "{size:?}");
     }
     let (mut b, k) = Build::new(1);
     let kind = InstKind::Intrinsic { intrinsic: Intrinsic::WorkitemIdY, args: SmallVec::new() };
@@ -91,7 +91,7 @@ fn required_sizes_make_ids_uniform() {
     b.ret(k[0]);
     for (size, uniform) in [([64, 4, 1], true), ([32, 4, 1], false), ([128, 2, 1], true)] {
         b.f.kernel.reqd_work_group_size = Some(size);
-        assert_eq!(!b.compute().is_divergent(y), uniform, "{size:?}");
+        assert_eq!(!b.compute().is_divergent_where_defined(y), uniform, "{size:?}");
     }
 }
 
@@ -119,12 +119,12 @@ fn divergent_exit_makes_uses_outside_divergent() {
     let u = b.compute();
     let l = u.loops().innermost(k[1].as_u32()).unwrap();
     assert!(u.has_divergent_exit(l) && u.is_divergent_branch(k[1]));
-    assert!(!u.is_divergent(i) && !u.is_divergent(next), "the counter is uniform inside");
-    assert!(u.is_divergent(after) && u.is_divergent(param));
+    assert!(!u.is_divergent_where_defined(i) && !u.is_divergent_where_defined(next), "the counter is uniform inside");
+    assert!(u.is_divergent_where_defined(after) && u.is_divergent_where_defined(param));
     assert!(u.is_temporally_divergent(i, k[3]) && !u.is_temporally_divergent(i, k[2]));
     let (b, _, values) = counting_loop(false);
     let u = b.compute();
-    assert!(values.iter().all(|&v| !u.is_divergent(v)));
+    assert!(values.iter().all(|&v| !u.is_divergent_where_defined(v)));
 }
 
 /// Some lanes leave the inner loop {2, 3} to go round the outer {1, 2, 3}, the others go round the inner one or out of both.
@@ -147,7 +147,7 @@ fn leaving_towards_the_outer_header_counts() {
     let outer = u.loops().innermost(k[1].as_u32()).unwrap();
     let inner = u.loops().innermost(k[3].as_u32()).unwrap();
     assert!(u.has_divergent_exit(inner) && u.has_divergent_exit(outer));
-    assert!(u.is_divergent(after));
+    assert!(u.is_divergent_where_defined(after));
 }
 
 /// On random acyclic graphs, the joins of each branch are the blocks that two disjoint paths from it reach.
