@@ -27,7 +27,7 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         return;
     }
     let entry = func.entry();
-    let arguments = u64::from(kernarg::layout(module, func, target).size_bytes);
+    let arguments = u64::from(kernarg::segment_bytes(module, func, target));
     let mut moved: Vec<Inst> = Vec::new();
     let mut is_moved = cranelift_entity::EntitySet::with_capacity(func.insts.len());
     let mut dwords = 0;

@@ -84,11 +84,11 @@ impl Memory {
         let mut this =
             Self { numbers: FxHashMap::default(), shares: Vec::new(), arguments: FxHashMap::default() };
         if func.is_kernel() && func.params.iter().any(|p| p.flags.contains(ParamFlags::NOALIAS)) {
-            for arg in mir::abi::kernarg::layout(module, func, target).args {
-                if let Some(param) = arg.param.and_then(|index| func.params.get(index as usize)) {
-                    let apart = param.flags.contains(ParamFlags::NOALIAS) && param.indirect.is_none();
-                    this.arguments.insert(i64::from(arg.offset_bytes), apart);
-                }
+            for (param, place) in
+                func.params.iter().zip(mir::abi::kernarg::param_places(module, func, target))
+            {
+                let apart = param.flags.contains(ParamFlags::NOALIAS) && param.indirect.is_none();
+                this.arguments.insert(i64::from(place.start), apart);
             }
         }
         let mut parts = Vec::new();

@@ -197,6 +197,7 @@ loop:
   %bit = and i32 %i, 1
   %is.odd = icmp ne i32 %bit, 0
   %f = select i1 %is.odd, ptr @odd, ptr @even
+  %size = add i32 %i, 1
   %more = icmp ult i32 %i, %limit
   br i1 %more, label %body, label %exit
 body:
@@ -251,8 +252,8 @@ fn each_lane_calls_what_it_left_the_loop_with() {
 
 #[test]
 fn the_stack_grows_by_the_most_that_a_loop_leaves_a_lane_with() {
-    let rest = "%count = add i32 %i, 1\n %a = alloca i32, i32 %count, addrspace(5)
-  %b = alloca i32, i32 %count, addrspace(5)
+    let rest = "%a = alloca i32, i32 %size, addrspace(5)
+  %b = alloca i32, i32 %size, addrspace(5)
   %at = getelementptr i32, ptr addrspace(5) %a, i32 %i\n store volatile i32 %id, ptr addrspace(5) %at
   store volatile i32 7, ptr addrspace(5) %b
   %v = load volatile i32, ptr addrspace(5) %at\n store i32 %v, ptr addrspace(1) %o";

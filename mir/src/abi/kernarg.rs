@@ -114,21 +114,49 @@ pub const SHARED_BASE: u32 = 196;
 /// Offset of `hidden_queue_ptr` in the block of V5.
 pub const QUEUE_PTR: u32 = 200;
 
+/// Where each parameter of `function` stands in its kernarg segment, in bytes, and how long it is.
+pub fn param_places(
+    module: &Module,
+    function: &Function,
+    target: &Target,
+) -> impl Iterator<Item = std::ops::Range<u32>> {
+    let mut end = u64::from(header_bytes(target));
+    let header = end;
+    function.params.iter().map(move |param| {
+        let (size, align) = param_size_align(module, function, param);
+        let start = header + (end - header).next_multiple_of(align);
+        end = start + size;
+        start as u32..end as u32
+    })
+}
+
+/// Bytes of the kernarg segment of `function` if it looks at what stands behind its parameters.
+pub fn segment_bytes(module: &Module, function: &Function, target: &Target) -> u32 {
+    let header = header_bytes(target);
+    let end = param_places(module, function, target).last().map_or(header, |place| place.end);
+    implicit_offset(end - header, target) + header + implicit_bytes(function, target)
+}
+
+/// Where the implicit arguments start behind `explicit` bytes of others.
+fn implicit_offset(explicit: u32, target: &Target) -> u32 {
+    explicit.next_multiple_of(if target.os == Os::AmdHsa { 8 } else { 4 })
+}
+
 /// The layout of `function`'s kernarg segment.
 pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
     let mut out = KernargLayout { align_bytes: 4, ..Default::default() };
     let header = header_bytes(target);
-    let mut end = 0u64;
-    for (index, param) in function.params.iter().enumerate() {
-        let (size, align) = param_size_align(module, function, param);
-        let offset = end.next_multiple_of(align);
-        end = offset + size;
+    let mut end = header;
+    for (index, (param, place)) in
+        function.params.iter().zip(param_places(module, function, target)).enumerate()
+    {
+        let (_, align) = param_size_align(module, function, param);
+        end = place.end;
         out.align_bytes = out.align_bytes.max(align as u32);
-        out.args.push(explicit_arg(function, index, param, header + offset as u32, size as u32));
+        out.args.push(explicit_arg(function, index, param, place.start, place.end - place.start));
     }
-    let implicit_align = if target.os == Os::AmdHsa { 8 } else { 4 };
-    out.implicit_offset = header + end.next_multiple_of(implicit_align) as u32;
-    end += u64::from(header);
+    let implicit_align = implicit_offset(1, target);
+    out.implicit_offset = header + implicit_offset(end - header, target);
     let implicit_bytes = implicit_bytes(function, target);
     let used = match implicit_bytes {
         0 => ImplicitUse::None,
@@ -136,10 +164,10 @@ pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargL
         _ => implicit_use(module, function, out.implicit_offset),
     };
     if used == ImplicitUse::None {
-        out.size_bytes = end.next_multiple_of(4) as u32;
+        out.size_bytes = end.next_multiple_of(4);
         return out;
     }
-    out.align_bytes = out.align_bytes.max(implicit_align as u32);
+    out.align_bytes = out.align_bytes.max(implicit_align);
     out.size_bytes = (out.implicit_offset + implicit_bytes).next_multiple_of(4);
     if target.os == Os::AmdHsa {
         hidden_args(module, function, target, implicit_bytes, &used, &mut out);
