@@ -58,7 +58,7 @@ fn walk(func: &mut Function) -> bool {
     for (i, &block) in cfg.rpo.iter().enumerate() {
         header[block] = cfg.preds(i).iter().any(|&pred| pred as usize >= i);
     }
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.values.len());
     for &block in &cfg.rpo {
         for &inst in &func.blocks[block].insts {
             func.insts[inst].kind.for_each_value(|v| uses[v] += 1);

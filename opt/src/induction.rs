@@ -71,7 +71,7 @@ pub fn reduce(func: &mut Function) {
             is_outer[parent.index()] = true;
         }
     }
-    let mut homes: SecondaryMap<Value, Option<Block>> = SecondaryMap::new();
+    let mut homes: SecondaryMap<Value, Option<Block>> = SecondaryMap::with_capacity(func.values.len());
     for &block in &func.layout {
         for &param in &func.blocks[block].params {
             homes[param] = Some(block);

@@ -66,7 +66,7 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         written: flow.loops.iter().map(|l| flow.written_in(l)).collect(),
         // Whether a pixel's lane still counts changes with kills.
         moves_intrinsics: func.is_kernel() || func.call_conv.is_callable(),
-        homes: SecondaryMap::new(),
+        homes: SecondaryMap::with_capacity(func.values.len()),
         moved: vec![Vec::new(); loops],
         dwords: vec![0; loops],
         module,

@@ -155,6 +155,9 @@ pub fn run(function: &mut Function, module: &Module, target: &Target, options: &
 /// Rebuilds `old` as legal IR.
 fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     let mut new = Function::new(old.name.clone(), old.call_conv, old.ret);
+    // Most functions have a few more instructions afterwards.
+    new.insts.reserve(old.insts.len() * 3 / 2);
+    new.values.reserve(old.values.len() * 3 / 2);
     new.linkage = old.linkage;
     new.visibility = old.visibility;
     new.flags = old.flags;
@@ -181,7 +184,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         b,
         mode: FloatMode::of(old),
         ignores_denormals: false,
-        parts: SecondaryMap::new(),
+        parts: SecondaryMap::with_capacity(old.values.len()),
         arena: Vec::new(),
         blocks: SecondaryMap::new(),
         kernarg,
