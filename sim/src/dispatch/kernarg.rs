@@ -1,6 +1,6 @@
 //! The memory that a dispatch is given: kernel arguments, the dispatch packet, the queue.
 
-use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, Shape, bad, scratch_lane_bytes};
+use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, bad, scratch_lane_bytes};
 use crate::load::Kernel;
 use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
@@ -17,7 +17,6 @@ fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
 pub(super) fn kernarg_block(
     kernel: &Kernel,
     d: &Dispatch,
-    shape: &Shape,
     mem: &mut Memory,
     lds_bytes: &mut u32,
     extra: &mut Vec<BufferId>,
@@ -91,9 +90,7 @@ pub(super) fn kernarg_block(
             "hidden_remainder_y" => put(&mut block, a.offset.into(), &remainder(1)),
             "hidden_remainder_z" => put(&mut block, a.offset.into(), &remainder(2)),
             "hidden_grid_dims" => {
-                let dims =
-                    1 + u16::from(shape.groups[1] > 1 || d.group[1] > 1).max(2 * u16::from(d.grid[2] > 1));
-                put(&mut block, a.offset.into(), &dims.to_le_bytes());
+                put(&mut block, a.offset.into(), &dimensions(d).to_le_bytes());
             }
             "hidden_printf_buffer" => {
                 let p = runtime(mem, "printf buffer", 1 << 16);
@@ -129,11 +126,20 @@ pub(super) fn kernarg_block(
     Ok(block)
 }
 
+/// Dimensions of a grid: those behind the last that has more than one work-item do not count.
+fn dimensions(d: &Dispatch) -> u16 {
+    match d.grid {
+        [_, 0 | 1, 0 | 1] => 1,
+        [_, _, 0 | 1] => 2,
+        _ => 3,
+    }
+}
+
 /// The AQL kernel dispatch packet.
 pub(super) fn packet(d: &Dispatch, kernel: &Kernel, image: u64, kernarg: u64, lds: u32) -> Vec<u8> {
     let mut p = vec![0u8; 64];
     put(&mut p, 0, &2u16.to_le_bytes());
-    put(&mut p, 2, &3u16.to_le_bytes());
+    put(&mut p, 2, &dimensions(d).to_le_bytes());
     for k in 0..3 {
         put(&mut p, 4 + 2 * k as u64, &(d.group[k] as u16).to_le_bytes());
         put(&mut p, 12 + 4 * k as u64, &d.grid[k].to_le_bytes());
