@@ -2,6 +2,7 @@
 
 mod assemble;
 mod bisect;
+mod build;
 mod bundle;
 mod code_flags;
 mod compile;
@@ -26,7 +27,7 @@ pub mod status {
     pub const REFUSED: i32 = 1;
     /// Wrong usage.
     pub const USAGE: i32 = 2;
-    /// A strict check of the simulator stopped the run, or stages of the compiler differ.
+    /// A strict check or a limit of the simulator stopped the run, results are not the expected ones, or stages of the compiler differ.
     pub const STRICT: i32 = 3;
     /// A defect of gcnc.
     pub const DEFECT: i32 = 70;
@@ -45,7 +46,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a kernel on the simulator.
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Run a kernel after every step of the compiler and name the first step that changed what it does.
     ///
     /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two
@@ -100,13 +101,19 @@ pub fn main(args: Vec<OsString>) -> i32 {
     }
 }
 
+/// The options of a compilation in `words`, the program's name first.
+fn compile_args(words: Vec<OsString>) -> Result<compile::Args, String> {
+    Cli::try_parse_from(words).map(|cli| cli.compile).map_err(|error| error.to_string())
+}
+
 /// The words of the command line as clap takes them; warns of those that are passed over.
 fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let args = response::expand(args)?;
     let command = Cli::command();
     let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if first == "help" || command.find_subcommand(first).is_some() {
-        return Ok(normalise(args));
+        let run = command.find_subcommand("run").filter(|_| first == "run");
+        return Ok(normalise(run.map_or_else(|| args.clone(), |run| build::words::hand_on(&args, run))));
     }
     let (args, warnings) = llc_words::translate(args, &command)?;
     for warning in warnings {
