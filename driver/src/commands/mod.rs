@@ -12,6 +12,7 @@ mod link;
 mod llc_words;
 mod mc;
 mod response;
+mod roles;
 mod run;
 mod save_temps;
 mod thin;
@@ -110,6 +111,12 @@ fn compile_args(words: Vec<OsString>) -> Result<compile::Args, String> {
 fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let args = response::expand(args)?;
     let command = Cli::command();
+    let mut args = args;
+    let known = |word: &str| word == "help" || command.find_subcommand(word).is_some();
+    let named = args.get(1).and_then(|word| word.to_str()).is_some_and(known);
+    if let Some(subcommand) = roles::subcommand(&args).filter(|_| !named) {
+        args.insert(1, subcommand.into());
+    }
     let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if first == "help" || command.find_subcommand(first).is_some() {
         let run = command.find_subcommand("run").filter(|_| first == "run");
@@ -132,6 +139,7 @@ fn normalise(args: Vec<OsString>) -> Vec<OsString> {
         .map(|arg| {
             only_files |= arg == "--";
             match arg.to_str() {
+                Some(text) if linking && let Some(word) = roles::linker_word(text) => OsString::from(word),
                 // `-lNAME`, `-LDIR`, `-melf64_amdgpu`, `-zdefs`: a linker's short options with their values.
                 Some(text) if linking && has_attached_value(text) => arg,
                 // The bundler's long options, one of which begins with an `o`.
