@@ -4,6 +4,7 @@
 //! machine could not do it, later by the pace so far. Results do not depend on it otherwise.
 
 use crate::report::{Kind, Report, Result, Stats};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ const PACE_AFTER: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Watch {
     limit: Option<Duration>,
-    started: Instant,
+    /// When the first work-group started: what comes before, such as filling memory, says nothing of the pace.
+    started: OnceLock<Instant>,
     total: AtomicU64,
     groups: AtomicU64,
     instructions: AtomicU64,
@@ -36,10 +38,10 @@ pub struct Progress {
 }
 
 impl Watch {
-    /// A watch that starts now. Without a limit it only counts.
+    /// A watch that starts with the dispatch. Without a limit it only counts.
     pub fn new(limit: Option<Duration>) -> Self {
         let zero = || AtomicU64::new(0);
-        Self { limit, started: Instant::now(), total: zero(), groups: zero(), instructions: zero() }
+        Self { limit, started: OnceLock::new(), total: zero(), groups: zero(), instructions: zero() }
     }
 
     /// The limit.
@@ -56,14 +58,19 @@ impl Watch {
         }
     }
 
+    fn elapsed(&self) -> Duration {
+        self.started.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
     pub(crate) fn begin(&self, total: u64) {
+        self.started.get_or_init(Instant::now);
         self.total.store(total, Relaxed);
     }
 
     /// The report of a run whose time is over.
     pub(crate) fn check_time(&self) -> Result<()> {
         match self.limit {
-            Some(limit) if self.started.elapsed() >= limit => {
+            Some(limit) if self.elapsed() >= limit => {
                 let Progress { groups, total, .. } = self.progress();
                 Err(Report::new(
                     Kind::Budget,
@@ -87,7 +94,7 @@ impl Watch {
         }
         let all = stats.instructions as f64 / groups as f64 * total as f64;
         let bound = all / (FASTEST * threads.max(1) as f64);
-        let elapsed = self.started.elapsed();
+        let elapsed = self.elapsed();
         let pace = elapsed.as_secs_f64() / groups as f64 * total as f64;
         let limit_seconds = limit.as_secs_f64();
         let slow = elapsed >= PACE_AFTER && pace > CLEARLY * limit_seconds;

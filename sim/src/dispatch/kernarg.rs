@@ -5,6 +5,9 @@ use crate::load::Kernel;
 use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
 
+/// Size of the buffer of `printf`.
+const PRINTF_BYTES: u32 = 1 << 16;
+
 fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
     if let Some(slot) =
         usize::try_from(at).ok().and_then(|at| block.get_mut(at..at.checked_add(bytes.len())?))
@@ -67,8 +70,8 @@ pub(super) fn kernarg_block(
         }
         put(&mut block, offset, &bytes[..bytes.len().min(size as usize)]);
     }
-    let mut runtime = |mem: &mut Memory, name: &str, bytes: usize| {
-        let id = mem.map(name, RegionKind::Runtime, vec![0; bytes], true);
+    let mut runtime = |mem: &mut Memory, name: &str, contents: Vec<u8>| {
+        let id = mem.map(name, RegionKind::Runtime, contents, true);
         extra.push(id);
         id.address().to_le_bytes()
     };
@@ -93,27 +96,30 @@ pub(super) fn kernarg_block(
                 put(&mut block, a.offset.into(), &dimensions(d).to_le_bytes());
             }
             "hidden_printf_buffer" => {
-                let p = runtime(mem, "printf buffer", 1 << 16);
+                // Behind the number of bytes that are taken is how many there are.
+                let mut contents = vec![0; PRINTF_BYTES as usize];
+                put(&mut contents, 4, &PRINTF_BYTES.to_le_bytes());
+                let p = runtime(mem, "printf buffer", contents);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_hostcall_buffer" => {
-                let p = runtime(mem, "hostcall buffer", 4096);
+                let p = runtime(mem, "hostcall buffer", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_multigrid_sync_arg" => {
-                let p = runtime(mem, "multigrid arguments", 256);
+                let p = runtime(mem, "multigrid arguments", vec![0; 256]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_heap_v1" => {
-                let p = runtime(mem, "heap", 1 << 16);
+                let p = runtime(mem, "heap", vec![0; 1 << 16]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_default_queue" => {
-                let p = runtime(mem, "default queue", 4096);
+                let p = runtime(mem, "default queue", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_completion_action" => {
-                let p = runtime(mem, "completion action", 4096);
+                let p = runtime(mem, "completion action", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_private_base" => put(&mut block, a.offset.into(), &PRIVATE_APERTURE.to_le_bytes()),

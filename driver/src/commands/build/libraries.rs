@@ -2,6 +2,7 @@
 //! functions, and our own header in the place of HIP's.
 
 use super::inputs::Language;
+use super::printf;
 use super::workitem::{self, Flavour};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -150,6 +151,29 @@ impl Provided {
         self.folder.path()
     }
 
+    /// Words for clang that bring in what `printf` needs.
+    ///
+    /// # Errors
+    /// A message where a file cannot be written.
+    pub fn printf_words(&self, version: u8) -> Result<[OsString; 4], String> {
+        let path = self.library(&format!("printf-{version}.bc"), || printf::text(version))?;
+        Ok(["-Xclang".into(), "-mlink-bitcode-file".into(), "-Xclang".into(), path.into()])
+    }
+
+    /// The file of bitcode called `name`, made of the text where it is not there yet.
+    fn library(&self, name: &str, text: impl FnOnce() -> String) -> Result<PathBuf, String> {
+        let path = self.folder().join(name);
+        if path.is_file() {
+            return Ok(path);
+        }
+        let bitcode = bitcode(&text()).map_err(|error| error.to_string())?;
+        // Others may be about to write the same.
+        let mut file = tempfile::NamedTempFile::new_in(self.folder()).map_err(|error| error.to_string())?;
+        std::io::Write::write_all(&mut file, &bitcode).map_err(|error| error.to_string())?;
+        file.persist(&path).map_err(|error| error.to_string())?;
+        Ok(path)
+    }
+
     /// Words for clang that bring the libraries of `language` in.
     ///
     /// # Errors
@@ -178,17 +202,8 @@ impl Provided {
             Libraries::Libclc(file) => {
                 words.push("-nogpulib".into());
                 if let (Some(flavour), false) = (flavour, is_hip) {
-                    let path =
-                        self.folder().join(format!("workitem-{}-{}.bc", flavour.version, flavour.uniform));
-                    if !path.is_file() {
-                        let bitcode = workitem::bitcode(flavour).map_err(|error| error.to_string())?;
-                        // Others may be about to write the same.
-                        let mut file =
-                            tempfile::NamedTempFile::new_in(self.folder()).map_err(|e| e.to_string())?;
-                        std::io::Write::write_all(&mut file, &bitcode).map_err(|e| e.to_string())?;
-                        file.persist(&path).map_err(|e| e.to_string())?;
-                    }
-                    link(&mut words, &path);
+                    let name = format!("workitem-{}-{}.bc", flavour.version, flavour.uniform);
+                    link(&mut words, &self.library(&name, || workitem::text(flavour))?);
                 }
                 if let Some(file) = file {
                     link(&mut words, file);
@@ -204,6 +219,16 @@ impl Provided {
         }
         Ok(words)
     }
+}
+
+/// Bitcode of a text of ours.
+///
+/// # Errors
+/// Of LLVM's parser; the texts here are right, and tests say so.
+pub fn bitcode(text: &str) -> mir::Result<Vec<u8>> {
+    let context = frontend::Context::create();
+    let module = frontend::parse(&context, text.as_bytes(), "a library of gcnc's")?;
+    Ok(module.write_bitcode_to_memory().as_slice().to_vec())
 }
 
 /// What `-cl-std=` and its like among clang's words say of work-groups: whether all are whole.

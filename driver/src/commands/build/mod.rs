@@ -13,6 +13,7 @@ pub mod clang;
 mod dependencies;
 pub mod inputs;
 pub mod libraries;
+mod printf;
 mod unit;
 pub mod words;
 mod workitem;

@@ -4,6 +4,7 @@ use super::clang::{Clang, Ran, Request, Task};
 use super::dependencies::{self, Words};
 use super::inputs::{self, Kind, Language};
 use super::libraries::{Libraries, Provided, are_uniform};
+use super::printf;
 use super::workitem::Flavour;
 use crate::commands::assemble;
 use crate::commands::compile::{self, Args, Emit};
@@ -11,6 +12,10 @@ use crate::commands::{report, status};
 use gcnc::{CompileOptions, FileType, Output};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+/// What to do where libclc is missing.
+const NO_LIBCLC: &str = "libclc, the library of OpenCL's functions, was not found: install it (`apt install libclc-22`), name it by --libclc or \
+    $GCNC_LIBCLC, or do without (`-nogpulib`)";
 
 /// What units of one processor share.
 #[derive(Clone, Debug)]
@@ -215,20 +220,20 @@ impl Work<'_> {
             Kind::Source(language) => Some(language),
             _ => None,
         };
+        let found = match language {
+            Some(language) => {
+                self.args.libraries.find(language, &setting.triple, words, || clang.resources())?
+            }
+            None => Libraries::None,
+        };
+        let is_hsa = setting.triple.starts_with("amdgcn-amd-amdhsa");
         let libraries = match language {
             Some(language) => {
-                let found =
-                    self.args.libraries.find(language, &setting.triple, words, || clang.resources())?;
-                let is_hsa = setting.triple.starts_with("amdgcn-amd-amdhsa");
                 let flavour = Flavour { version: setting.version, uniform: are_uniform(language, words) };
                 // HIP's header names its functions, and the linker those that are missing.
                 let is_needed = language != Language::Hip && self.emit != Emit::Preprocessed;
                 if found == Libraries::Libclc(None) && is_needed {
-                    return Err(
-                        "libclc, the library of OpenCL's functions, was not found: install it (`apt install \
-                                libclc-22`), name it by --libclc or $GCNC_LIBCLC, or do without (`-nogpulib`)"
-                            .to_owned(),
-                    );
+                    return Err(NO_LIBCLC.to_owned());
                 }
                 self.provided.words(&found, language, is_hsa.then_some(flavour))?
             }
@@ -244,7 +249,7 @@ impl Work<'_> {
             true => self.words.for_device(&output, &self.provided.folder().join("rules.d")),
             false => self.words.for_output(&output),
         };
-        let ran = clang.run(&Request {
+        let mut request = Request {
             task: match self.emit {
                 _ if only_dependencies && is_hip => Task::Preprocess,
                 _ if only_dependencies => Task::Dependencies,
@@ -262,7 +267,25 @@ impl Work<'_> {
             libraries: &libraries,
             words,
             dependencies: &dependencies,
-        })?;
+        };
+        let is_ir = matches!(request.task, Task::Bitcode | Task::Text);
+        let is_opencl = matches!(language, Some(Language::OpenClC | Language::OpenClCpp));
+        let may_print = is_ir && is_hsa && is_opencl && matches!(found, Libraries::Libclc(_));
+        let with_printf = match may_print {
+            true => [&libraries[..], &self.provided.printf_words(setting.version)?].concat(),
+            false => Vec::new(),
+        };
+        // Standard input can be read once.
+        let is_stream = unit.input == Path::new("-");
+        if may_print && is_stream {
+            request.libraries = &with_printf;
+        }
+        let mut ran = clang.run(&request)?;
+        if may_print && !is_stream && ran.status == 0 && printf::is_used(&ran.output) {
+            // Few sources print, so that clang runs twice for them alone.
+            request.libraries = &with_printf;
+            ran = clang.run(&request)?;
+        }
         let folder = self.provided.folder();
         if let (Some(rules), 0) = (rules, ran.status)
             && let Ok(text) = std::fs::read_to_string(&rules)

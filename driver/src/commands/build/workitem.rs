@@ -392,16 +392,6 @@ define hidden i64 @{name}(i32 %d) #0 {{
     out
 }
 
-/// The library as bitcode.
-///
-/// # Errors
-/// Of LLVM's parser; the texts here are right, and a test says so.
-pub fn bitcode(flavour: Flavour) -> mir::Result<Vec<u8>> {
-    let context = frontend::Context::create();
-    let module = frontend::parse(&context, text(flavour).as_bytes(), "work-item functions")?;
-    Ok(module.write_bitcode_to_memory().as_slice().to_vec())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,7 +400,8 @@ mod tests {
     fn all_flavours_are_valid() {
         for version in [2, 4, 5, 6] {
             for uniform in [false, true] {
-                let bitcode = bitcode(Flavour { version, uniform }).unwrap();
+                let text = text(Flavour { version, uniform });
+                let bitcode = super::super::libraries::bitcode(&text).unwrap();
                 assert!(bitcode.starts_with(b"BC\xc0\xde"));
             }
         }

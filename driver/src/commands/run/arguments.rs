@@ -5,6 +5,7 @@
 use super::values::Element;
 use mir::abi::metadata::ArgMeta;
 use sim::{Arg, BufferId, Memory};
+use std::io::Read as _;
 use std::path::Path;
 
 /// A buffer of the run.
@@ -214,11 +215,14 @@ pub fn contents(spec: &str, pointee: Option<Element>, most: u64) -> Result<Conte
                 }
                 _ => (rest, default),
             };
-            let size = std::fs::metadata(path).map_err(|error| format!("{path}: {error}"))?.len();
-            if size > most {
-                return Err(too_large(size));
+            // A device has no size that says when to stop.
+            let file = std::fs::File::open(path).map_err(|error| format!("{path}: {error}"))?;
+            let mut bytes = Vec::new();
+            let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+            read.map_err(|error| format!("{path}: {error}"))?;
+            if bytes.len() as u64 > most {
+                return Err(format!("{path} has more bytes than the {most} that are left (--memory-limit)"));
             }
-            let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
             Ok(made(bytes, element))
         }
         "hex" => Ok(made(hex(rest)?, default)),
@@ -404,6 +408,7 @@ mod tests {
         assert_ne!(of("random:4xu32").unwrap(), of("random:4xu32:2").unwrap());
         assert_eq!(of("zeros:2xfloat3").unwrap().len(), 32);
         assert!(contents("undef:4xi8", None, 4).unwrap().undefined);
+        assert!(contents("file:/dev/zero", None, 4).unwrap_err().contains("more bytes than the 4"));
         for (spec, text) in [
             ("zeros:7", "type of the elements"),
             ("zeros:xf32", "is no size"),

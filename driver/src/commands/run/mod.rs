@@ -11,6 +11,7 @@ use super::build::libraries::LibraryArgs;
 use super::compile::{self, Level, level, wrong};
 use super::{build, read_json, refused, report, status};
 use arguments::Arguments;
+use emit::bundle::{self, BundleTarget, compressed, plain};
 use mir::target::{OlderName, Target};
 use sim::{Checks, CodeObject, Config, Cycles, Dispatch, Model, RunError, RunOptions, Stats, Watch};
 use std::ffi::OsString;
@@ -323,9 +324,13 @@ fn simulate(
 fn describe(args: &Args, code: &CodeObject, grid: [u32; 3]) -> Result<(Dispatch, Arguments), i32> {
     let names = || code.kernels().iter().map(|kernel| &*kernel.name).collect::<Vec<_>>().join(", ");
     let kernel = match (&args.kernel, code.kernels()) {
-        (Some(name), _) => code
-            .kernel(name)
-            .ok_or_else(|| refused(&format!("no kernel is called `{name}`; there are: {}", names())))?,
+        (Some(name), kernels) => {
+            // Of C++, the name in front of the types of arguments will do where it is the only one.
+            let start = format!("_Z{}{name}", name.len());
+            let mut mangled = kernels.iter().filter(|kernel| kernel.name.starts_with(&start));
+            let found = code.kernel(name).or_else(|| mangled.next().filter(|_| mangled.next().is_none()));
+            found.ok_or_else(|| refused(&format!("no kernel is called `{name}`; there are: {}", names())))?
+        }
         (None, [kernel]) => kernel,
         (None, []) => return Err(refused(&"the object has no kernel")),
         (None, _) => return Err(wrong(&format!("which kernel? --kernel names one of: {}", names()))),
@@ -383,6 +388,9 @@ fn show_profile(args: &Args, cycles: Option<&mut Cycles>, kernel: &str, object: 
 /// The code object in a file, or of a file that is compiled first.
 fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     let name = path.display().to_string();
+    if is_bundle(path) {
+        return of_bundle(args, path);
+    }
     let kind = inputs::kind(path, None).map_err(|message| refused(&message))?;
     if matches!(kind, Kind::Source(_) | Kind::Assembly { .. }) {
         return build::object(&source_args(args, path, kind)?);
@@ -402,6 +410,43 @@ fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     output
         .map(|output| output.bytes)
         .map_err(|errors| errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT))
+}
+
+/// Whether a file is a bundle of code objects, as HIP's compilers write them.
+fn is_bundle(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    read.is_ok() && (plain::is_bundle(&start) || compressed::is_compressed(&start))
+}
+
+/// The code object of a bundle for the processor of `-mcpu`, or the only one.
+fn of_bundle(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
+    let name = path.display().to_string();
+    let bytes = compile::read(path).map_err(|error| refused(&format!("{name}: {error}")))?;
+    let mut parts = Vec::new();
+    for found in bundle::find(&bytes) {
+        parts.extend(found.parts().map_err(|error| report(&name, &error))?.0);
+    }
+    let mut targets = Vec::new();
+    let mut fitting = Vec::new();
+    for part in parts {
+        let Ok(target) = BundleTarget::parse(&part.target) else { continue };
+        if target.is_host() {
+            continue;
+        }
+        targets.push(target.target_id.clone());
+        if args.mcpu.is_empty() || target.processor() == args.mcpu {
+            fitting.push(part);
+        }
+    }
+    match (fitting.pop(), fitting.is_empty()) {
+        (Some(part), true) => Ok(part.contents.into_owned()),
+        _ => Err(wrong(&format!(
+            "{name}: -mcpu names one of the processors in the bundle: {}",
+            targets.join(", ")
+        ))),
+    }
 }
 
 /// The command line that compiles a source.
