@@ -33,7 +33,8 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     mattr: Vec<String>,
     /// Optimisation level: 0 copies into callers only what must be and optimises nothing; 1 is fast: small functions
-    /// are copied; 2 copies what is worth its size; 3 copies more, for larger code. Results are the same. Of sources, clang optimises at the same level; s and z are 2 for size.
+    /// are copied; 2 copies what is worth its size; 3 copies more, for larger code. Results are the same. Of sources, clang
+    /// optimises at the same level; s and z are 2 for size.
     #[arg(short = 'O', default_value = "2", value_parser = level, value_name = "LEVEL")]
     pub(super) opt_level: Level,
     /// What to write; asm for one file of IR, else hsaco.

@@ -103,8 +103,10 @@ impl Clang {
         let mut command = Command::new(&self.program);
         command.args(request.arguments()).stdin(Stdio::inherit()).stderr(Stdio::piped());
         let output = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
-        // Ended by a signal: a status that is no success.
-        let status = output.status.code().unwrap_or(1);
+        let Some(status) = output.status.code() else {
+            // It may have had no time for words of its own.
+            return Err(format!("{}: {}", self.program.display(), output.status));
+        };
         Ok(Ran { output: output.stdout, messages: output.stderr, status })
     }
 }

@@ -174,18 +174,18 @@ impl Provided {
         Ok(path)
     }
 
-    /// Words for clang that bring the libraries of `language` in.
+    /// Words for clang that bring the libraries in: with work-item functions of a flavour, and with our header in the place of HIP's (ROCm's libraries
+    /// come with theirs).
     ///
     /// # Errors
     /// A message where a file cannot be written.
     pub fn words(
         &self,
         libraries: &Libraries,
-        language: Language,
+        own_header: bool,
         flavour: Option<Flavour>,
     ) -> Result<Vec<OsString>, String> {
         let mut words: Vec<OsString> = Vec::new();
-        let is_hip = language == Language::Hip;
         let link = |words: &mut Vec<OsString>, file: &Path| {
             for word in
                 [OsString::from("-Xclang"), "-mlink-builtin-bitcode".into(), "-Xclang".into(), file.into()]
@@ -201,7 +201,7 @@ impl Provided {
             Libraries::None => {}
             Libraries::Libclc(file) => {
                 words.push("-nogpulib".into());
-                if let (Some(flavour), false) = (flavour, is_hip) {
+                if let Some(flavour) = flavour {
                     let name = format!("workitem-{}-{}.bc", flavour.version, flavour.uniform);
                     link(&mut words, &self.library(&name, || workitem::text(flavour))?);
                 }
@@ -210,7 +210,7 @@ impl Provided {
                 }
             }
         }
-        if is_hip {
+        if own_header {
             words.push("-nogpuinc".into());
             words.push("-isystem".into());
             words.push(self.folder().into());

@@ -235,7 +235,12 @@ impl Work<'_> {
                 if found == Libraries::Libclc(None) && is_needed {
                     return Err(NO_LIBCLC.to_owned());
                 }
-                self.provided.words(&found, language, is_hsa.then_some(flavour))?
+                let own_header = language == Language::Hip && !words.iter().any(|word| word == "-nogpuinc");
+                self.provided.words(
+                    &found,
+                    own_header,
+                    is_hsa.then_some(flavour).filter(|_| language != Language::Hip),
+                )?
             }
             None => Vec::new(),
         };
@@ -246,7 +251,12 @@ impl Work<'_> {
         };
         let is_hip = language == Some(Language::Hip);
         let (dependencies, rules) = match is_hip {
-            true => self.words.for_device(&output, &self.provided.folder().join("rules.d")),
+            true => {
+                // Others are made at the same time.
+                let name = unit.input.to_string_lossy().replace('/', "_");
+                let file = self.provided.folder().join(format!("{name}-{}.rules", setting.target_id));
+                self.words.for_device(&output, &file)
+            }
             false => self.words.for_output(&output),
         };
         let mut request = Request {
