@@ -82,6 +82,18 @@ fn results_are_expected_saved_and_compared() {
     );
     let output = run_in(&folder, &format!("{START} --expect y=1,3.4999,6 --tolerance 0.001"));
     assert_eq!(output.status.code(), Some(0));
+    // An object for another processor runs on that.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+    command.current_dir(folder.path()).args([
+        "saxpy.ll",
+        "-mcpu=gfx803",
+        "-filetype=hsaco",
+        "-o",
+        "old.hsaco",
+    ]);
+    assert!(command.status().unwrap().success());
+    let output = run_in(&folder, &format!("{START} --compare old.hsaco"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     std::fs::write(folder.path().join("other.ll"), SAXPY.replace("fadd", "fsub")).unwrap();
     let output = run_in(&folder, &format!("{START} --compare other.ll"));
     assert_eq!(output.status.code(), Some(3));

@@ -71,7 +71,7 @@ pub struct Args {
     /// What a buffer, or its start, must hold behind the run: values as of --arg.
     #[arg(long, value_name = "NAME=VALUES", allow_hyphen_values = true, help_heading = "Results")]
     expect: Vec<String>,
-    /// Run this file on the same arguments, too, and compare all buffers.
+    /// Run this file on the same arguments, too, and compare all buffers. A code object runs on its own processor.
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     compare: Option<PathBuf>,
     /// Difference of floats that does not count, absolute or relative.
@@ -291,9 +291,10 @@ fn from_options(args: &Args, object: &[u8], model: Option<Model>, watch: &Arc<Wa
         }
         let watch = Arc::new(Watch::new(config.watch.as_ref().and_then(|watch| watch.limit())));
         let config = Config { watch: Some(Arc::clone(&watch)), model: None, ..config };
-        let ran = progress::shown(&watch, args.trace, || {
-            simulate(&code, &mut other, &dispatch, &config, target.as_ref())
-        });
+        // It may be for another processor, and then runs on that.
+        let target = target.as_ref().filter(|_| code.processor().is_none());
+        let ran =
+            progress::shown(&watch, args.trace, || simulate(&code, &mut other, &dispatch, &config, target));
         let Ok(_) = ran? else { return Ok(status::STRICT) };
         if let Some(text) = results::compare(&arguments, &other, args.tolerance) {
             differ = true;
