@@ -57,6 +57,10 @@ pub struct RunOptions {
     pub target: Option<Target>,
     /// Instruction budget; `None` is the default.
     pub budget: Option<u64>,
+    /// Bytes of all buffers together.
+    pub memory_limit: Option<u64>,
+    /// Limits the time, and tells how far the run is.
+    pub watch: Option<std::sync::Arc<crate::Watch>>,
     /// Prints each instruction.
     pub trace: bool,
     /// Models cycles.
@@ -189,6 +193,14 @@ impl Described {
     ///
     /// Errors: [`RunError::Usage`].
     pub fn from_json(json: &str, base: Option<&Path>) -> Result<Self, RunError> {
+        Self::within(json, base, u64::MAX)
+    }
+
+    /// [`Self::from_json`] where all buffers together have `most` bytes at most.
+    ///
+    /// Errors: [`RunError::Usage`].
+    pub fn within(json: &str, base: Option<&Path>, most: u64) -> Result<Self, RunError> {
+        let mut left = most;
         let file: File = serde_json::from_str(json).map_err(|e| usage(format!("dispatch: {e}")))?;
         let mut memory = Memory::new();
         let mut buffers: Vec<(usize, BufferId, Option<PathBuf>)> = Vec::new();
@@ -202,6 +214,9 @@ impl Described {
                 if b.buffer > BUFFER_MAX {
                     return Err(usage(format!("argument {i}: a buffer of {} bytes", b.buffer)));
                 }
+                left = left.checked_sub(b.buffer).ok_or_else(|| {
+                    usage(format!("argument {i}: the buffers have more than the limit of {most} bytes"))
+                })?;
                 let len = b.buffer as usize;
                 let mut data = fill(b.fill.as_deref().unwrap_or("zero"), len)?;
                 if let Some(input) = &b.input {
@@ -238,14 +253,15 @@ impl Described {
 /// Runs the dispatch `json` of the code object `object`.
 pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<Outcome, RunError> {
     let Described { dispatch, mut memory, unmapped, buffers } =
-        Described::from_json(json, options.base.as_deref())?;
+        Described::within(json, options.base.as_deref(), options.memory_limit.unwrap_or(u64::MAX))?;
     let object = CodeObject::load(object)?;
     let checks = match &options.strict {
         Some(list) => Checks::parse(list).map_err(usage)?,
         None => Checks::default(),
     };
     let (seed, trace, model) = (options.seed, options.trace, options.model);
-    let mut cfg = Config { checks, unmapped, seed, trace, model, ..Config::default() };
+    let watch = options.watch.clone();
+    let mut cfg = Config { checks, unmapped, watch, seed, trace, model, ..Config::default() };
     if let Some(budget) = options.budget {
         cfg.budget = budget;
     }
@@ -274,6 +290,17 @@ pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_share_a_limit() {
+        let json = r#"{"kernel": "k", "grid": [1, 1, 1], "group": [1, 1, 1], "args": [{"buffer": 8}, {"buffer": 9}]}"#;
+        assert!(Described::within(json, None, 17).is_ok());
+        let error = Described::within(json, None, 16).unwrap_err();
+        assert!(
+            error.to_string().contains("argument 1") && error.to_string().contains("limit of 16"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn fills_and_scalars() {

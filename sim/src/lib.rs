@@ -33,6 +33,7 @@ pub mod report;
 pub mod robustness;
 pub mod strict;
 pub mod timing;
+mod watch;
 pub mod wave;
 
 pub use dispatch::prepared::Prepared;
@@ -43,3 +44,4 @@ pub use load::{CodeObject, Kernel};
 pub use memory::{BufferId, Memory};
 pub use report::{Checks, Config, Kind, Report, Stats, Unmapped};
 pub use timing::{Cycles, Model};
+pub use watch::{Progress, Watch};

@@ -308,6 +308,8 @@ pub struct Config {
     pub opaque_images: Option<OpaqueImages>,
     /// Instructions that all waves together may execute.
     pub budget: u64,
+    /// Limits the time, and tells how far the run is.
+    pub watch: Option<std::sync::Arc<crate::Watch>>,
     /// Seed of everything that hardware leaves open.
     pub seed: u64,
     /// Prints each executed instruction to standard error.
@@ -329,6 +331,7 @@ impl Default for Config {
             unmapped: Unmapped::Fault,
             opaque_images: None,
             budget: 20_000_000_000,
+            watch: None,
             seed: 0,
             trace: false,
             skip: None,

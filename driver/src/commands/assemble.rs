@@ -41,41 +41,80 @@ pub fn main(args: &Args) -> i32 {
         Ok(Err(_)) => return refused(&"the text is not UTF-8"),
         Err(error) => return refused(&error),
     };
-    let cpu = if args.mcpu.is_empty() { processor_of(&text) } else { Some(args.mcpu.as_str()) };
-    let options = CompileOptions {
-        cpu: cpu.unwrap_or_default().to_owned(),
-        attributes: args.mattr.iter().filter(|attribute| !attribute.is_empty()).cloned().collect(),
-        code_object_version: args.amdhsa_code_object_version,
-        ..CompileOptions::default()
+    let attributes: Vec<String> =
+        args.mattr.iter().filter(|attribute| !attribute.is_empty()).cloned().collect();
+    let source = Source {
+        path: &args.input,
+        text: &text,
+        cpu: &args.mcpu,
+        triple: &args.mtriple,
+        attributes: &attributes,
+        version: args.amdhsa_code_object_version,
+        folders: &args.include,
     };
-    let triple = if args.mtriple.is_empty() { triple_of(&text) } else { Some(args.mtriple.as_str()) };
-    let target = match options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None) {
-        Ok(target) => target,
-        Err(error) => return report(&name, &error),
-    };
-    let read_file = |name: &str| read_included(name, &args.input, &args.include);
-    let options =
-        Options { read_file: Some(&read_file), version_is_given: args.amdhsa_code_object_version.is_some() };
-    let assembled = match assemble_with(&text, &target, &options) {
-        Ok(assembled) => assembled,
+    let object = match assemble(&source) {
+        Ok((object, notes)) => {
+            notes.iter().for_each(|note| eprintln!("{note}"));
+            object
+        }
         Err(errors) => {
             return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
         }
     };
-    assembled.printed.iter().for_each(|text| println!("{text}"));
-    for warning in &assembled.warnings {
-        let place = warning.location.as_ref();
-        let place = place.map_or_else(|| name.clone(), |at| format!("{}:{}", file_of(at, &name), at.line));
-        eprintln!("gcnc: warning: {place}: {warning}");
-    }
     let output = args.output.clone().unwrap_or_else(|| args.input.with_extension("o"));
-    match compile::write(&output, &assembled.object) {
+    match compile::write(&output, &object) {
         Ok(()) => status::OK,
         Err(error) => {
             eprintln!("gcnc: error: {}: {error}", output.display());
             status::REFUSED
         }
     }
+}
+
+/// A text of assembly, and for what.
+pub(super) struct Source<'a> {
+    /// Its file, for messages and for files that it includes.
+    pub path: &'a Path,
+    /// The text.
+    pub text: &'a str,
+    /// Processor; empty takes the one that the text names.
+    pub cpu: &'a str,
+    /// Triple; empty takes the one that the text names.
+    pub triple: &'a str,
+    /// Target features.
+    pub attributes: &'a [String],
+    /// Code object version where the text has no directive for it.
+    pub version: Option<u8>,
+    /// Folders of files that the text includes.
+    pub folders: &'a [PathBuf],
+}
+
+/// The object of a text, and the assembler's warnings. What the text prints goes to standard output.
+///
+/// # Errors
+/// Every diagnostic.
+pub(super) fn assemble(source: &Source<'_>) -> Result<(Vec<u8>, Vec<String>), Vec<Box<mir::Diagnostic>>> {
+    let Source { text, .. } = *source;
+    let cpu = if source.cpu.is_empty() { processor_of(text) } else { Some(source.cpu) };
+    let options = CompileOptions {
+        cpu: cpu.unwrap_or_default().to_owned(),
+        attributes: source.attributes.to_vec(),
+        code_object_version: source.version,
+        ..CompileOptions::default()
+    };
+    let triple = if source.triple.is_empty() { triple_of(text) } else { Some(source.triple) };
+    let target = options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None).map_err(|error| vec![error])?;
+    let read_file = |name: &str| read_included(name, source.path, source.folders);
+    let options = Options { read_file: Some(&read_file), version_is_given: source.version.is_some() };
+    let assembled = assemble_with(text, &target, &options)?;
+    assembled.printed.iter().for_each(|text| println!("{text}"));
+    let name = source.path.display().to_string();
+    let note = |warning: &mir::Diagnostic| {
+        let place = warning.location.as_ref();
+        let place = place.map_or_else(|| name.clone(), |at| format!("{}:{}", file_of(at, &name), at.line));
+        format!("gcnc: warning: {place}: {warning}")
+    };
+    Ok((assembled.object, assembled.warnings.iter().map(|warning| note(warning)).collect()))
 }
 
 /// The contents of the file that the text in `source` calls `name`: relative to the folder of `source`, then to

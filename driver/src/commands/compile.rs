@@ -1,42 +1,72 @@
-//! `gcnc INPUT`: what llc does.
+//! `gcnc INPUT…`: what llc does with one file of IR. Sources, several inputs and what is linked go on in [`build`].
 
-use super::{code_flags, refused, report, save_temps, status};
+use super::build::inputs::{self, Kind};
+use super::build::libraries::LibraryArgs;
+use super::{build, code_flags, refused, report, save_temps, status};
 use gcnc::pipeline::PASSES;
 use gcnc::{CompileOptions, FileType, Output, PassSet, Place};
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// LLVM IR, bitcode or text; `-` or nothing is standard input.
-    input: Option<PathBuf>,
-    /// What the input is: LLVM IR, or the text that `--stop-before` and `--stop-after` write, which says itself where to go on. Files
-    /// called `.mir` are such texts.
-    #[arg(short = 'x', value_name = "LANGUAGE", value_enum, ignore_case = true)]
-    language: Option<Language>,
+    /// LLVM IR (.ll, .bc), OpenCL (.cl, .clcpp), HIP (.hip), assembly (.s, .S), objects and archives (.o, .a); `-` or nothing is IR on
+    /// standard input. Several are linked into one code object.
+    #[arg(value_name = "INPUT")]
+    pub(super) inputs: Vec<PathBuf>,
+    /// What the inputs are whatever their endings: ir, cl, clcpp, hip, assembler, assembler-with-cpp, or mir: the text that
+    /// `--stop-before` and `--stop-after` write, which says itself where to go on.
+    #[arg(short = 'x', value_name = "LANGUAGE", value_parser = inputs::language)]
+    pub(super) language: Option<Kind>,
     /// Target triple; overrides the module's.
     #[arg(long, default_value = "")]
-    mtriple: String,
+    pub(super) mtriple: String,
     /// Architecture; only `amdgcn`.
     #[arg(long, value_parser = ["amdgcn"])]
     march: Option<String>,
     /// Processor; `help` lists them.
     #[arg(long, default_value = "")]
-    mcpu: String,
+    pub(super) mcpu: String,
     /// Target features, `+a,-b`; `help` lists them.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     mattr: Vec<String>,
     /// Optimisation level: 0 copies into callers only what must be and optimises nothing; 1 is fast: small functions
-    /// are copied; 2 copies what is worth its size; 3 copies more, for larger code. Results are the same.
-    #[arg(short = 'O', default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
-    opt_level: u8,
-    /// What to write.
-    #[arg(long, value_enum, default_value_t = FileTypeArg::Asm)]
-    filetype: FileTypeArg,
-    /// Output file; `-` is standard output.
+    /// are copied; 2 copies what is worth its size; 3 copies more, for larger code. Results are the same. Of sources, clang
+    /// optimises at the same level; s and z are 2 for size.
+    #[arg(short = 'O', default_value = "2", value_parser = level, value_name = "LEVEL")]
+    pub(super) opt_level: Level,
+    /// What to write; asm for one file of IR, else hsaco.
+    #[arg(long, value_enum)]
+    filetype: Option<FileTypeArg>,
+    /// The same, with the IR itself to choose from.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "filetype")]
+    emit: Option<Emit>,
+    /// Do not link: an object for each input, as `--emit=obj`.
+    #[arg(short = 'c', conflicts_with_all = ["filetype", "emit"])]
+    no_link: bool,
+    /// Assembly, as `--emit=asm`.
+    #[arg(short = 'S', conflicts_with_all = ["filetype", "emit", "no_link"])]
+    assembly: bool,
+    /// Preprocess sources only.
+    #[arg(short = 'E', conflicts_with_all = ["filetype", "emit", "no_link", "assembly"])]
+    preprocess: bool,
+    /// Output file; `-` is standard output. Where there are sources or several inputs, its ending (.s, .o, .ll, .bc) tells what to write
+    /// where nothing else does.
     #[arg(short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
+    /// Processors of HIP sources, each with its settings (`gfx906:xnack-`); the output is a bundle with a code object for each.
+    #[arg(long, value_name = "TARGET", value_delimiter = ',', help_heading = "Sources")]
+    pub(super) offload_arch: Vec<String>,
+    /// The clang that compiles sources; default: `$GCNC_CLANG`, clang-22, clang.
+    #[arg(long, value_name = "PROGRAM", help_heading = "Sources")]
+    pub(super) clang: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) libraries: LibraryArgs,
+    /// A word for clang. -D, -I, -U, -include, -std=, -cl-*, -f*, -g, -W*, -M*, -Xclang and their like go there without it.
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true, help_heading = "Sources")]
+    pub(super) clang_arg: Vec<OsString>,
     /// Code object version, 2 to 6.
     #[arg(long, value_name = "N")]
     amdhsa_code_object_version: Option<u8>,
@@ -61,7 +91,28 @@ pub struct Args {
     no_warn: bool,
     /// Threads; the output does not depend on it.
     #[arg(long, default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    pub(super) threads: usize,
+}
+
+/// An optimisation level.
+#[derive(Clone, Debug)]
+pub(super) struct Level {
+    /// Of gcnc, 0 to 3.
+    pub number: u8,
+    /// What stands behind `-O`, for clang.
+    pub word: String,
+}
+
+/// Reads an optimisation level.
+pub(super) fn level(word: &str) -> Result<Level, String> {
+    let number = match word {
+        "0" => 0,
+        "1" => 1,
+        "2" | "s" | "z" => 2,
+        "3" => 3,
+        _ => return Err("one of 0, 1, 2, 3, s, z".to_owned()),
+    };
+    Ok(Level { number, word: word.to_owned() })
 }
 
 /// What happens between passes.
@@ -121,7 +172,7 @@ impl PassArgs {
     }
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FileTypeArg {
     Asm,
     Obj,
@@ -130,10 +181,49 @@ enum FileTypeArg {
     Hsaco,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Language {
-    Ir,
-    Mir,
+/// What a compilation writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Emit {
+    /// Assembly.
+    Asm,
+    /// A relocatable object.
+    Obj,
+    /// A loadable code object.
+    Hsaco,
+    /// LLVM IR as text.
+    LlvmIr,
+    /// LLVM IR as bitcode.
+    LlvmBc,
+    /// Nothing.
+    #[value(skip)]
+    Null,
+    /// Preprocessed source.
+    #[value(skip)]
+    Preprocessed,
+}
+
+impl Emit {
+    /// The file type of a compilation from IR; IR itself has none.
+    pub(super) fn file_type(self) -> FileType {
+        match self {
+            Self::Asm => FileType::Asm,
+            Self::Obj => FileType::Obj,
+            Self::Hsaco => FileType::Hsaco,
+            Self::LlvmIr | Self::LlvmBc | Self::Null | Self::Preprocessed => FileType::Null,
+        }
+    }
+
+    /// The ending of files of it.
+    pub(super) fn ending(self) -> &'static str {
+        match self {
+            Self::Asm | Self::Null => "s",
+            Self::Obj => "o",
+            Self::Hsaco => "hsaco",
+            Self::LlvmIr => "ll",
+            Self::LlvmBc => "bc",
+            Self::Preprocessed => "i",
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -234,88 +324,65 @@ pub fn main(args: &Args) -> i32 {
         print_targets();
         return status::OK;
     }
-    let input = args.input.as_deref().unwrap_or(Path::new("-"));
-    let name = input.to_string_lossy();
-    let bytes = match read(input) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            eprintln!("gcnc: error: {name}: {error}");
-            return status::REFUSED;
-        }
+    let units = match args.units() {
+        Ok(units) => units,
+        Err(message) => return refused(&message),
     };
+    let [(input, kind @ (Kind::Ir | Kind::Mir))] = &units[..] else { return build::main(args, &units) };
+    let emit = args.emit().unwrap_or(Emit::Asm);
+    if matches!(emit, Emit::LlvmIr | Emit::LlvmBc | Emit::Preprocessed) || !args.offload_arch.is_empty() {
+        return build::main(args, &units);
+    }
+    if let Some(word) = args.clang_arg.first() {
+        return wrong(&format!("`{}` is for sources, and no input is one", word.display()));
+    }
+    let name = input.to_string_lossy();
+    match read(input) {
+        Ok(bytes) => ir(args, &bytes, input, *kind == Kind::Mir, emit),
+        Err(error) => refused(&format!("{name}: {error}")),
+    }
+}
+
+/// Reports wrong usage.
+pub(super) fn wrong(message: &str) -> i32 {
+    eprintln!("gcnc: error: {message}");
+    status::USAGE
+}
+
+/// Compiles one module, `bytes`, which came of `input`, and writes all that the options ask for.
+pub(super) fn ir(args: &Args, bytes: &[u8], input: &Path, is_text: bool, emit: Emit) -> i32 {
+    let name = input.to_string_lossy();
     let passes = &args.passes;
-    let mut start = passes.start();
-    let is_text = args.language.map_or_else(
-        || input.extension().is_some_and(|name| name.eq_ignore_ascii_case("mir")),
-        |language| language == Language::Mir,
-    );
-    if is_text && start.is_none() {
-        match next_pass(&bytes) {
-            Ok(place) => start = Some(place),
+    let mut options = args.options(emit.file_type());
+    if is_text && options.start.is_none() {
+        match next_pass(bytes) {
+            Ok(place) => options.start = Some(place),
             Err(message) => return refused(&format!("{name}: {message}")),
         }
     }
-    let options = CompileOptions {
-        triple: args.mtriple.clone(),
-        march: args.march.clone(),
-        cpu: args.mcpu.clone(),
-        attributes: args.mattr.clone(),
-        opt_level: args.opt_level,
-        file_type: match args.filetype {
-            FileTypeArg::Asm => FileType::Asm,
-            FileTypeArg::Obj => FileType::Obj,
-            FileTypeArg::Hsaco => FileType::Hsaco,
-            FileTypeArg::Null => FileType::Null,
-        },
-        code_object_version: args.amdhsa_code_object_version,
-        verify: passes.verify_machineinstrs,
-        print_before: PassSet { all: passes.print_before_all, names: passes.print_before.clone() },
-        print_after: PassSet { all: passes.print_after_all, names: passes.print_after.clone() },
-        print_functions: passes.filter_print_funcs.clone(),
-        start,
-        stop: passes.stop(),
-        threads: args.threads,
-        function_attributes: args.code.function_attributes(),
-        contract_all: args.code.contract_all(),
-        function_sections: args.code.function_sections(),
-        data_sections: args.code.data_sections(),
-        volatile: args.code.volatile(),
-        metadata: args.metadata.is_some(),
-        assumed_stack: args.code.assumed_stack(),
-        watch: None,
-        pool: None,
-    };
-    let path = args.output.clone().unwrap_or_else(|| default_output(input, args.filetype));
+    let path = args.output.clone().unwrap_or_else(|| inputs::beside(input, emit.ending()));
     if args.metadata.is_some() && path == Path::new("-") {
-        eprintln!("gcnc: error: --metadata writes a file beside the output, which is none here");
-        return status::USAGE;
+        return wrong("--metadata writes a file beside the output, which is none here");
     }
-    let output = match gcnc::compile(&bytes, &name, &options) {
+    let output = match gcnc::compile(bytes, &name, &options) {
         Ok(output) => output,
         Err(errors) => {
             return errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT);
         }
     };
-    let kind = if args.fatal_warnings { "error" } else { "warning" };
-    for warning in output.warnings.iter().filter(|_| args.fatal_warnings || !args.no_warn) {
-        eprintln!("gcnc: {kind}: {name}: {warning}");
+    if let Err(status) = args.tell(&output, &name) {
+        return status;
     }
-    if args.fatal_warnings && !output.warnings.is_empty() {
-        return status::REFUSED;
-    }
-    eprint!("{}", output.dump);
-    let is_written = args.filetype as u8 != FileTypeArg::Null as u8 || options.stop.is_some();
+    let is_written = emit != Emit::Null || options.stop.is_some();
     let contents = [options.text_header().as_bytes(), &output.bytes].concat();
     if is_written && let Err(error) = write(&path, &contents) {
-        eprintln!("gcnc: error: {}: {error}", path.display());
-        return status::REFUSED;
+        return refused(&format!("{}: {error}", path.display()));
     }
     if let Some(metadata) = &output.metadata {
         let path = path.with_extension("amdil");
         let unit = mir::abi::amdil::of_metadata(metadata, output.processor);
         if let Err(error) = write(&path, unit.to_string().as_bytes()) {
-            eprintln!("gcnc: error: {}: {error}", path.display());
-            return status::REFUSED;
+            return refused(&format!("{}: {error}", path.display()));
         }
     }
     if passes.time_passes {
@@ -324,21 +391,108 @@ pub fn main(args: &Args) -> i32 {
     if let Some(folder) = &args.save_temps {
         let beside = args.output.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let folder = if folder.as_os_str().is_empty() { beside } else { folder };
-        if let Err(message) = save_temps::write(&bytes, &name, folder, &options) {
+        if let Err(message) = save_temps::write(bytes, &name, folder, &options) {
             return refused(&message);
         }
     }
-    if args.stats == Some(StatsFormat::Text) {
-        print_stats(&output);
+    args.tell_numbers(&output);
+    status::OK
+}
+
+impl Args {
+    /// The inputs with their kinds.
+    pub(super) fn units(&self) -> Result<Vec<(PathBuf, Kind)>, String> {
+        if self.inputs.is_empty() {
+            let kind = self.language.unwrap_or(Kind::Ir);
+            return Ok(vec![(PathBuf::from("-"), kind)]);
+        }
+        let kind = |path: &PathBuf| Ok((path.clone(), inputs::kind(path, self.language)?));
+        self.inputs.iter().map(kind).collect()
     }
-    if args.stats == Some(StatsFormat::Json) {
-        let mut out = std::io::stdout().lock();
-        for function in &output.functions {
-            // Plain data always serialises; a closed pipe is the reader's wish.
-            let _ = serde_json::to_writer(&mut out, function).map(|()| writeln!(out));
+
+    /// What the options say is to be written.
+    pub(super) fn emit(&self) -> Option<Emit> {
+        let of_type = |file_type| match file_type {
+            FileTypeArg::Asm => Emit::Asm,
+            FileTypeArg::Obj => Emit::Obj,
+            FileTypeArg::Null => Emit::Null,
+            FileTypeArg::Hsaco => Emit::Hsaco,
+        };
+        let switches =
+            [(self.no_link, Emit::Obj), (self.assembly, Emit::Asm), (self.preprocess, Emit::Preprocessed)];
+        let switch = switches.iter().find(|(on, _)| *on).map(|&(_, emit)| emit);
+        self.emit.or(self.filetype.map(of_type)).or(switch)
+    }
+
+    /// The options of a compilation from IR.
+    pub(super) fn options(&self, file_type: FileType) -> CompileOptions {
+        let passes = &self.passes;
+        CompileOptions {
+            triple: self.mtriple.clone(),
+            march: self.march.clone(),
+            cpu: self.mcpu.clone(),
+            attributes: self.mattr.clone(),
+            opt_level: self.opt_level.number,
+            file_type,
+            code_object_version: self.amdhsa_code_object_version,
+            verify: passes.verify_machineinstrs,
+            print_before: PassSet { all: passes.print_before_all, names: passes.print_before.clone() },
+            print_after: PassSet { all: passes.print_after_all, names: passes.print_after.clone() },
+            print_functions: passes.filter_print_funcs.clone(),
+            start: passes.start(),
+            stop: passes.stop(),
+            threads: self.threads,
+            function_attributes: self.code.function_attributes(),
+            contract_all: self.code.contract_all(),
+            function_sections: self.code.function_sections(),
+            data_sections: self.code.data_sections(),
+            volatile: self.code.volatile(),
+            metadata: self.metadata.is_some(),
+            assumed_stack: self.code.assumed_stack(),
+            watch: None,
+            pool: None,
         }
     }
-    status::OK
+
+    /// Prints the warnings of a compilation and what was to be printed between passes.
+    ///
+    /// # Errors
+    /// The exit status where warnings are errors.
+    pub(super) fn tell(&self, output: &Output, name: &str) -> Result<(), i32> {
+        let kind = if self.fatal_warnings { "error" } else { "warning" };
+        for warning in output.warnings.iter().filter(|_| self.fatal_warnings || !self.no_warn) {
+            eprintln!("gcnc: {kind}: {name}: {warning}");
+        }
+        if self.fatal_warnings && !output.warnings.is_empty() {
+            return Err(status::REFUSED);
+        }
+        eprint!("{}", output.dump);
+        Ok(())
+    }
+
+    /// Prints the numbers of `--stats`.
+    pub(super) fn tell_numbers(&self, output: &Output) {
+        if self.stats == Some(StatsFormat::Text) {
+            print_stats(output);
+        }
+        if self.stats == Some(StatsFormat::Json) {
+            let mut out = std::io::stdout().lock();
+            for function in &output.functions {
+                // Plain data always serialises; a closed pipe is the reader's wish.
+                let _ = serde_json::to_writer(&mut out, function).map(|()| writeln!(out));
+            }
+        }
+    }
+
+    /// Whether an option wants what only one compilation from IR has.
+    pub(super) fn looks_inside(&self) -> bool {
+        let passes = &self.passes;
+        passes.stop().is_some()
+            || passes.start().is_some()
+            || self.save_temps.is_some()
+            || self.metadata.is_some()
+            || passes.time_passes
+    }
 }
 
 pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -385,15 +539,4 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn output_permissions() -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
     std::fs::Permissions::from_mode(0o666)
-}
-
-fn default_output(input: &Path, file_type: FileTypeArg) -> PathBuf {
-    if input == Path::new("-") {
-        return PathBuf::from("-");
-    }
-    input.with_extension(match file_type {
-        FileTypeArg::Obj => "o",
-        FileTypeArg::Hsaco => "hsaco",
-        _ => "s",
-    })
 }

@@ -131,6 +131,12 @@ struct Ignored {
     /// Options for LLVM's code generator.
     #[arg(long, value_name = "OPTION", action = ArgAction::Append, allow_hyphen_values = true)]
     mllvm: Vec<String>,
+    /// LLVM's plug-in for other linkers: IR needs none here.
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
+    plugin: Option<String>,
+    /// Parts that LLVM compiles at the same time.
+    #[arg(long, value_name = "N")]
+    lto_partitions: Option<String>,
     /// Optimisation level of LLVM's code generator.
     #[arg(long = "lto-CGO", value_name = "N", require_equals = true)]
     lto_codegen: Option<String>,

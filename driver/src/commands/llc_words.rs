@@ -1,6 +1,7 @@
 //! The words of a compilation's command line as llc takes them: any option with one dash or two, a value behind `=` or as the next word, booleans
 //! with or without a value, of repeated options the last. What comes out is for clap, each option with its value in one word.
 
+use super::build::words::{Follows, clang_option, has_source};
 use gcnc::llc_flags::{Fate, Flag, boolean, find};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,8 +27,10 @@ pub fn translate(
 ) -> Result<(Vec<OsString>, Vec<String>), String> {
     let own: HashMap<&str, Own> =
         command.get_arguments().filter_map(|arg| Some((arg.get_long()?, kind(arg)))).collect();
+    let has_source = has_source(&args);
     let mut words = args.into_iter();
-    let mut out = Translation { words: words.next().into_iter().collect(), own, idle: Vec::new() };
+    let mut out =
+        Translation { words: words.next().into_iter().collect(), own, has_source, idle: Vec::new() };
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--") => {
@@ -63,6 +66,8 @@ fn kind(arg: &clap::Arg) -> Own {
 struct Translation<'a> {
     words: Vec<OsString>,
     own: HashMap<&'a str, Own>,
+    /// Whether clang's options have a meaning.
+    has_source: bool,
     /// Words without a meaning here, and why.
     idle: Vec<(String, &'static str)>,
 }
@@ -79,6 +84,19 @@ impl Translation<'_> {
             return self.own_option(own, name, value, rest);
         }
         let flag = find(name);
+        let of_llc = flag.is_some_and(|flag| flag.fate != Fate::Missing);
+        if let Some(follows) = clang_option(body).filter(|_| self.has_source && !of_llc) {
+            // With the number of dashes that it has: for clang that may make a difference.
+            self.words.push(format!("--clang-arg={text}").into());
+            if follows == Follows::Value
+                && let Some(value) = rest.next()
+            {
+                let mut word = OsString::from("--clang-arg=");
+                word.push(value);
+                self.words.push(word);
+            }
+            return Ok(());
+        }
         match (name, flag.map(|flag| flag.fate)) {
             // `-o=FILE`, `-o FILE`, `-x ir`, `-O 2`: short options of gcnc.
             ("o" | "x" | "O", _) => {
@@ -210,6 +228,17 @@ mod tests {
         becomes("gcnc -stats-json -stats-json=0 -help-hidden", "gcnc --stats=json --help");
         becomes("gcnc a.ll -- -mcpu", "gcnc a.ll -- -mcpu");
         assert!(words("gcnc -verify-machineinstrs=maybe").is_err());
+    }
+
+    #[test]
+    fn options_of_clang_are_handed_on_where_there_is_a_source() {
+        becomes(
+            "gcnc k.cl -DN=4 -I inc -mcpu gfx900 -cl-std=CL2.0 -O2 -Wall -ffast-math",
+            "gcnc k.cl --clang-arg=-DN=4 --clang-arg=-I --clang-arg=inc --mcpu=gfx900 --clang-arg=-cl-std=CL2.0 -O2 --clang-arg=-Wall \
+             --clang-arg=-ffast-math",
+        );
+        becomes("gcnc -c -Os -x hip - -g", "gcnc -c -Os -x hip - --clang-arg=-g");
+        assert!(words("gcnc k.ll -ffast-math").is_err());
     }
 
     #[test]

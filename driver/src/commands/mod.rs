@@ -2,6 +2,7 @@
 
 mod assemble;
 mod bisect;
+mod build;
 mod bundle;
 mod code_flags;
 mod compile;
@@ -11,6 +12,7 @@ mod link;
 mod llc_words;
 mod mc;
 mod response;
+mod roles;
 mod run;
 mod save_temps;
 mod thin;
@@ -26,7 +28,7 @@ pub mod status {
     pub const REFUSED: i32 = 1;
     /// Wrong usage.
     pub const USAGE: i32 = 2;
-    /// A strict check of the simulator stopped the run, or stages of the compiler differ.
+    /// A strict check or a limit of the simulator stopped the run, results are not the expected ones, or stages of the compiler differ.
     pub const STRICT: i32 = 3;
     /// A defect of gcnc.
     pub const DEFECT: i32 = 70;
@@ -45,7 +47,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a kernel on the simulator.
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Run a kernel after every step of the compiler and name the first step that changed what it does.
     ///
     /// Exit status: 0 all stages that ran agree, 3 a step is named, 1 the input was refused or fewer than two
@@ -100,13 +102,25 @@ pub fn main(args: Vec<OsString>) -> i32 {
     }
 }
 
+/// The options of a compilation in `words`, the program's name first.
+fn compile_args(words: Vec<OsString>) -> Result<compile::Args, String> {
+    Cli::try_parse_from(words).map(|cli| cli.compile).map_err(|error| error.to_string())
+}
+
 /// The words of the command line as clap takes them; warns of those that are passed over.
 fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let args = response::expand(args)?;
     let command = Cli::command();
+    let mut args = args;
+    let known = |word: &str| word == "help" || command.find_subcommand(word).is_some();
+    let named = args.get(1).and_then(|word| word.to_str()).is_some_and(known);
+    if let Some(subcommand) = roles::subcommand(&args).filter(|_| !named) {
+        args.insert(1, subcommand.into());
+    }
     let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if first == "help" || command.find_subcommand(first).is_some() {
-        return Ok(normalise(args));
+        let run = command.find_subcommand("run").filter(|_| first == "run");
+        return Ok(normalise(run.map_or_else(|| args.clone(), |run| build::words::hand_on(&args, run))));
     }
     let (args, warnings) = llc_words::translate(args, &command)?;
     for warning in warnings {
@@ -125,6 +139,7 @@ fn normalise(args: Vec<OsString>) -> Vec<OsString> {
         .map(|arg| {
             only_files |= arg == "--";
             match arg.to_str() {
+                Some(text) if linking && let Some(word) = roles::linker_word(text) => OsString::from(word),
                 // `-lNAME`, `-LDIR`, `-melf64_amdgpu`, `-zdefs`: a linker's short options with their values.
                 Some(text) if linking && has_attached_value(text) => arg,
                 // The bundler's long options, one of which begins with an `o`.

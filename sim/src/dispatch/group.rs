@@ -143,6 +143,9 @@ fn turns(
             {
                 w.status = Status::Running;
             }
+            if let (Status::Running, Some(watch)) = (w.status, &run.cfg.watch) {
+                watch.check_time().map_err(|r| place(r, kernel, w.pc, None, w, group))?;
+            }
             let mut quantum = turns.length();
             while w.status == Status::Running && quantum > 0 {
                 quantum -= 1;

@@ -1,9 +1,12 @@
 //! The memory that a dispatch is given: kernel arguments, the dispatch packet, the queue.
 
-use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, Shape, bad, scratch_lane_bytes};
+use super::{Arg, Dispatch, PRIVATE_APERTURE, SHARED_APERTURE, bad, scratch_lane_bytes};
 use crate::load::Kernel;
 use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
+
+/// Size of the buffer of `printf`.
+const PRINTF_BYTES: u32 = 1 << 16;
 
 fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
     if let Some(slot) =
@@ -17,7 +20,6 @@ fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
 pub(super) fn kernarg_block(
     kernel: &Kernel,
     d: &Dispatch,
-    shape: &Shape,
     mem: &mut Memory,
     lds_bytes: &mut u32,
     extra: &mut Vec<BufferId>,
@@ -68,8 +70,8 @@ pub(super) fn kernarg_block(
         }
         put(&mut block, offset, &bytes[..bytes.len().min(size as usize)]);
     }
-    let mut runtime = |mem: &mut Memory, name: &str, bytes: usize| {
-        let id = mem.map(name, RegionKind::Runtime, vec![0; bytes], true);
+    let mut runtime = |mem: &mut Memory, name: &str, contents: Vec<u8>| {
+        let id = mem.map(name, RegionKind::Runtime, contents, true);
         extra.push(id);
         id.address().to_le_bytes()
     };
@@ -91,32 +93,33 @@ pub(super) fn kernarg_block(
             "hidden_remainder_y" => put(&mut block, a.offset.into(), &remainder(1)),
             "hidden_remainder_z" => put(&mut block, a.offset.into(), &remainder(2)),
             "hidden_grid_dims" => {
-                let dims =
-                    1 + u16::from(shape.groups[1] > 1 || d.group[1] > 1).max(2 * u16::from(d.grid[2] > 1));
-                put(&mut block, a.offset.into(), &dims.to_le_bytes());
+                put(&mut block, a.offset.into(), &dimensions(d).to_le_bytes());
             }
             "hidden_printf_buffer" => {
-                let p = runtime(mem, "printf buffer", 1 << 16);
+                // Behind the number of bytes that are taken is how many there are.
+                let mut contents = vec![0; PRINTF_BYTES as usize];
+                put(&mut contents, 4, &PRINTF_BYTES.to_le_bytes());
+                let p = runtime(mem, "printf buffer", contents);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_hostcall_buffer" => {
-                let p = runtime(mem, "hostcall buffer", 4096);
+                let p = runtime(mem, "hostcall buffer", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_multigrid_sync_arg" => {
-                let p = runtime(mem, "multigrid arguments", 256);
+                let p = runtime(mem, "multigrid arguments", vec![0; 256]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_heap_v1" => {
-                let p = runtime(mem, "heap", 1 << 16);
+                let p = runtime(mem, "heap", vec![0; 1 << 16]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_default_queue" => {
-                let p = runtime(mem, "default queue", 4096);
+                let p = runtime(mem, "default queue", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_completion_action" => {
-                let p = runtime(mem, "completion action", 4096);
+                let p = runtime(mem, "completion action", vec![0; 4096]);
                 put(&mut block, a.offset.into(), &p);
             }
             "hidden_private_base" => put(&mut block, a.offset.into(), &PRIVATE_APERTURE.to_le_bytes()),
@@ -129,11 +132,20 @@ pub(super) fn kernarg_block(
     Ok(block)
 }
 
+/// Dimensions of a grid: those behind the last that has more than one work-item do not count.
+fn dimensions(d: &Dispatch) -> u16 {
+    match d.grid {
+        [_, 0 | 1, 0 | 1] => 1,
+        [_, _, 0 | 1] => 2,
+        _ => 3,
+    }
+}
+
 /// The AQL kernel dispatch packet.
 pub(super) fn packet(d: &Dispatch, kernel: &Kernel, image: u64, kernarg: u64, lds: u32) -> Vec<u8> {
     let mut p = vec![0u8; 64];
     put(&mut p, 0, &2u16.to_le_bytes());
-    put(&mut p, 2, &3u16.to_le_bytes());
+    put(&mut p, 2, &dimensions(d).to_le_bytes());
     for k in 0..3 {
         put(&mut p, 4 + 2 * k as u64, &(d.group[k] as u16).to_le_bytes());
         put(&mut p, 12 + 4 * k as u64, &d.grid[k].to_le_bytes());

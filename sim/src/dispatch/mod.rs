@@ -111,7 +111,10 @@ impl Shape {
         }
         let items = d.group.iter().try_fold(1u32, |p, &g| p.checked_mul(g)).filter(|&n| n <= 1024);
         let items = items.ok_or_else(|| bad("a work-group has more than 1024 work-items"))?;
-        let groups = std::array::from_fn(|k| d.grid[k].div_ceil(d.group[k]));
+        let groups: [u32; 3] = std::array::from_fn(|k| d.grid[k].div_ceil(d.group[k]));
+        if groups.iter().try_fold(1u64, |p, &g| p.checked_mul(g.into())).is_none() {
+            return Err(bad(format!("a grid of {} x {} x {} work-groups", groups[0], groups[1], groups[2])));
+        }
         Ok(Self { groups, waves: items.div_ceil(wave.lanes()) })
     }
 }
@@ -166,7 +169,7 @@ fn prepare(
     let queue = mem.map("queue", RegionKind::Runtime, queue(), false);
     let mut lds_bytes = kernel.descriptor.group_segment_fixed_size;
     let mut extra = Vec::new();
-    let block = kernarg_block(kernel, d, &shape, mem, &mut lds_bytes, &mut extra, queue)?;
+    let block = kernarg_block(kernel, d, mem, &mut lds_bytes, &mut extra, queue)?;
     lds_bytes = lds_bytes.saturating_add(d.dynamic_lds);
     if lds_bytes > 65536 {
         return Err(bad(format!("{lds_bytes} bytes of LDS")));
@@ -298,6 +301,11 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modell
     let views = run.cfg.unmapped == Unmapped::Fault && !run.cfg.trace;
     let together = views && run.cfg.threads != 1 && rayon::current_num_threads() > 1;
     let caches = views && total > 1 && run.cfg.checks.intersects(Checks::STALE | Checks::RELEASE);
+    let threads = if together { rayon::current_num_threads() } else { 1 };
+    let watch = run.cfg.watch.as_deref();
+    if let Some(watch) = watch {
+        watch.begin(total);
+    }
     let mut stats = Stats::default();
     let mut own = Workspace::new(run);
     // What all work-groups so far have written, for the checks of caches and of order.
@@ -305,6 +313,9 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modell
     let records = |number| run.cfg.model.is_some_and(|model| model.models(number));
     let (mut next, mut batch) = (0, 1);
     while next < total {
+        if let Some(watch) = watch {
+            watch.ended(next, &stats, threads)?;
+        }
         let left = run.cfg.budget.saturating_sub(stats.instructions);
         let n = (total - next).min(batch as u64);
         if n == 1 {
@@ -369,6 +380,9 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modell
         }
         next += committed;
         batch = if committed == n { (batch * 2).min(BATCH_MAX) } else { 1 };
+    }
+    if let Some(watch) = watch {
+        watch.ended(next, &stats, threads)?;
     }
     Ok(stats)
 }

@@ -1,0 +1,168 @@
+//! `gcnc run` as people use it: typed arguments, what is printed, compared and limited.
+
+use std::process::{Command, Output};
+
+const SAXPY: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @saxpy(ptr addrspace(1) %y, ptr addrspace(1) %x, float %a) !kernel_arg_addr_space !0 !kernel_arg_access_qual !1 !kernel_arg_type !2 !kernel_arg_base_type !2 !kernel_arg_type_qual !3 {
+  %local = call i32 @llvm.amdgcn.workitem.id.x()
+  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %start = mul i32 %group, 64
+  %id = add i32 %start, %local
+  %px = getelementptr float, ptr addrspace(1) %x, i32 %id
+  %py = getelementptr float, ptr addrspace(1) %y, i32 %id
+  %vx = load float, ptr addrspace(1) %px
+  %vy = load float, ptr addrspace(1) %py
+  %product = fmul float %a, %vx
+  %sum = fadd float %product, %vy
+  store float %sum, ptr addrspace(1) %py
+  ret void
+}
+define amdgpu_kernel void @forever(ptr addrspace(1) %y) {
+  br label %again
+again:
+  %old = load volatile i32, ptr addrspace(1) %y
+  store volatile i32 %old, ptr addrspace(1) %y
+  br label %again
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.x()
+!0 = !{i32 1, i32 1, i32 0}
+!1 = !{!"none", !"none", !"none"}
+!2 = !{!"float*", !"float*", !"float"}
+!3 = !{!"", !"const", !""}
+"#;
+
+fn run(line: &str) -> Output {
+    run_in(&tempfile::tempdir().unwrap(), line)
+}
+
+fn run_in(folder: &tempfile::TempDir, line: &str) -> Output {
+    std::fs::write(folder.path().join("saxpy.ll"), SAXPY).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+    command
+        .current_dir(folder.path())
+        .args(["run", "saxpy.ll", "-mcpu=gfx900"])
+        .args(line.split_whitespace());
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const START: &str = "--kernel saxpy --grid 128 --block 64 --arg a=2.5 --arg x=iota:128 --arg y=ones:128xf32";
+
+#[test]
+fn arguments_have_types_and_results_are_printed() {
+    let output = run(&format!("{START} --print y[0..3] --print y:u32[127] --print 1[2..4]"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let last = (2.5f32 * 127.0 + 1.0).to_bits();
+    assert_eq!(text(&output.stdout), format!("y[0]: 1.0 3.5 6.0\ny[127]: {last}\n1[2]: 2.0 3.0\n"));
+    assert!(
+        text(&output.stderr).starts_with("saxpy: 128 work-items in 2 work-groups, "),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn results_are_expected_saved_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run_in(&folder, &format!("{START} --expect y=1,3.5,6 --save y=y.bin"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read(folder.path().join("y.bin")).unwrap()[4..8], 3.5f32.to_le_bytes());
+    let output = run_in(&folder, &format!("{START} --expect y=file:y.bin --compare saxpy.ll -O0"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = run_in(&folder, &format!("{START} --expect y=1,3.4999,7"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        text(&output.stderr)
+            .ends_with("y[1]: 3.5, expected 3.4999\ny[2]: 6.0, expected 7.0\ny: 2 of 3 elements differ\n")
+    );
+    let output = run_in(&folder, &format!("{START} --expect y=1,3.4999,6 --tolerance 0.001"));
+    assert_eq!(output.status.code(), Some(0));
+    // An object for another processor runs on that.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+    command.current_dir(folder.path()).args([
+        "saxpy.ll",
+        "-mcpu=gfx803",
+        "-filetype=hsaco",
+        "-o",
+        "old.hsaco",
+    ]);
+    assert!(command.status().unwrap().success());
+    let output = run_in(&folder, &format!("{START} --compare old.hsaco"));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    std::fs::write(folder.path().join("other.ll"), SAXPY.replace("fadd", "fsub")).unwrap();
+    let output = run_in(&folder, &format!("{START} --compare other.ll"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("y[0]: 1.0, there -1.0"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    let fails = |line: &str, expected: &str| {
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{line}: {}", text(&output.stderr));
+    };
+    fails("--kernel saxpy", "--grid 1024");
+    fails("--grid 64", "which kernel? --kernel names one of: forever, saxpy");
+    fails("--kernel saxpy --grid 64 --arg a=1", "0: float* y, global_buffer: --arg y=zeros:1024xf32");
+    fails("--kernel saxpy --grid 64 --arg a=1 --arg b=2", "no argument is called `b`");
+    fails(&format!("{START} --memory-limit 600"), "--memory-limit");
+    fails(&format!("{START} --print z"), "no buffer is called `z`; there are: y, x");
+    fails(&format!("{START} --dispatch d.json"), "cannot be used with");
+    fails("--kernel saxpy --grid 64 --block 2048 --arg a=1 --arg x=1 --arg y=1", "2048 work-items");
+}
+
+#[test]
+fn runs_end() {
+    let stopped = |line: &str, expected: &str| {
+        let start = std::time::Instant::now();
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(3), "{line}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{line}: {}", text(&output.stderr));
+        assert!(start.elapsed().as_secs() < 50, "{line}");
+    };
+    stopped("--kernel forever --grid 64 --arg y=0 --time-limit 1", "the time limit of 1 s is used up");
+    stopped(
+        "--kernel forever --grid 64 --arg y=0 --max-instructions 1000",
+        "the instruction budget is used up",
+    );
+    let huge = "--kernel saxpy --block 64 --arg a=2 --arg x=zeros:64 --arg y=zeros:64";
+    // Behind the first work-group, not behind the last.
+    stopped(&format!("{huge} --grid 4294967295,1000000"), "the grid is too large to run here");
+    stopped(&format!("{huge} --grid 4294967295,4294967295,4294967295 --block 1,1,1"), "work-groups");
+}
+
+#[test]
+fn profiles_and_traces() {
+    let output = run(&format!("{START} --profile=folded"));
+    let folded = text(&output.stdout);
+    assert!(output.status.success() && folded.lines().count() > 5, "{folded}");
+    for line in folded.lines() {
+        let (frames, cycles) = line.rsplit_once(' ').unwrap();
+        assert!(frames.starts_with("saxpy;+0x") && cycles.parse::<u64>().unwrap() > 0, "{line}");
+    }
+    let output = run(&format!("{START} --profile"));
+    assert!(text(&output.stdout).contains("wave cycles"), "{}", text(&output.stdout));
+    let output = run(&format!("{START} --trace"));
+    assert!(text(&output.stderr).contains("w0 +0x0: "), "{}", text(&output.stderr));
+    let output = run(&format!("{START} --stats=json"));
+    assert!(text(&output.stdout).contains("\"instructions\":"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn json_has_limits_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let dispatch =
+        r#"{"kernel": "forever", "grid": [64, 1, 1], "group": [64, 1, 1], "args": [{"buffer": 64}]}"#;
+    std::fs::write(folder.path().join("d.json"), dispatch).unwrap();
+    let output = run_in(&folder, "--dispatch d.json --time-limit 1");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let output = run_in(&folder, "--dispatch d.json --memory-limit 63");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("limit of 63 bytes"), "{}", text(&output.stderr));
+}
