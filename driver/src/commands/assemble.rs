@@ -41,21 +41,23 @@ pub fn main(args: &Args) -> i32 {
         Ok(Err(_)) => return refused(&"the text is not UTF-8"),
         Err(error) => return refused(&error),
     };
-    let cpu = if args.mcpu.is_empty() { processor_of(&text) } else { Some(args.mcpu.as_str()) };
     let options = CompileOptions {
-        cpu: cpu.unwrap_or_default().to_owned(),
+        triple: args.mtriple.clone(),
+        cpu: args.mcpu.clone(),
         attributes: args.mattr.iter().filter(|attribute| !attribute.is_empty()).cloned().collect(),
         code_object_version: args.amdhsa_code_object_version,
         ..CompileOptions::default()
     };
-    let triple = if args.mtriple.is_empty() { triple_of(&text) } else { Some(args.mtriple.as_str()) };
-    let target = match options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None) {
+    let target = match target_of_text(&text, options) {
         Ok(target) => target,
         Err(error) => return report(&name, &error),
     };
     let read_file = |name: &str| read_included(name, &args.input, &args.include);
-    let options =
-        Options { read_file: Some(&read_file), version_is_given: args.amdhsa_code_object_version.is_some() };
+    let options = Options {
+        read_file: Some(&read_file),
+        version_is_given: args.amdhsa_code_object_version.is_some(),
+        ..Options::default()
+    };
     let assembled = match assemble_with(&text, &target, &options) {
         Ok(assembled) => assembled,
         Err(errors) => {
@@ -76,6 +78,19 @@ pub fn main(args: &Args) -> i32 {
             status::REFUSED
         }
     }
+}
+
+/// The target of assembly text; `options` say what the command line does.
+///
+/// # Errors
+/// As [`CompileOptions::target`].
+pub(super) fn target_of_text(text: &str, mut options: CompileOptions) -> mir::Result<mir::target::Target> {
+    if options.cpu.is_empty() {
+        options.cpu = processor_of(text).unwrap_or_default().to_owned();
+    }
+    let triple = std::mem::take(&mut options.triple);
+    let triple = if triple.is_empty() { triple_of(text) } else { Some(triple.as_str()) };
+    options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None)
 }
 
 /// The contents of the file that the text in `source` calls `name`: relative to the folder of `source`, then to
