@@ -69,8 +69,8 @@ pub fn waits(function: &Function, target: &Target) -> Vec<Wait> {
         }
     }
     let mut out = Vec::new();
-    for block in 0..function.blocks.len() {
-        let mut state = states[block].take().unwrap_or_default();
+    for (block, state) in states.into_iter().enumerate() {
+        let mut state = state.unwrap_or_default();
         pass(function, block, target, &mut state, &mut |wait| out.push(wait));
     }
     out

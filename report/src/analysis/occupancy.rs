@@ -75,7 +75,7 @@ fn step(waves: u32, resources: &Resources, target: &Target) -> Step {
     };
     let special = &limits.special_sgprs;
     let specials = special.vcc + special.xnack_mask + special.flat_scratch;
-    let addressable = limits.addressable_sgprs + u32::from(specials);
+    let addressable = limits.addressable_sgprs + specials;
     let groups = (waves * simds(target)).div_ceil(waves_of_group(resources));
     let granule = limits.lds_granule.max(1);
     let lds = target.timing().lds.bytes / groups.max(1) / granule * granule;

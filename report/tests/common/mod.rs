@@ -59,7 +59,7 @@ amdhsa.kernels:
     .private_segment_fixed_size: 16
     .sgpr_count: 54
     .sgpr_spill_count: 1
-    .symbol: {symbol}
+    .symbol: "{name}.kd"
     .vgpr_count: 48
     .vgpr_spill_count: 1
     .wavefront_size: 64
@@ -67,8 +67,7 @@ amdhsa.target: amdgcn-amd-amdhsa--{processor}
 amdhsa.version: [1, 2]
 ...
 	.end_amdgpu_metadata
-"#,
-        symbol = format!("\"{name}.kd\""),
+"#
     )
 }
 
