@@ -16,11 +16,13 @@
 //!
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
+mod pair;
 mod reg_set;
+
+pub use pair::{conflict, outlives, wait_states};
 
 use crate::waits::{is_opaque, wave_rpo};
 use cranelift_entity::SecondaryMap;
-use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
 use mir::isa::{Implicit, Opcode, OpcodeInfo, Role, Unit};
 use mir::machine::{
     AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator,
@@ -207,8 +209,7 @@ impl<'a> Rules<'a> {
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in &state.recent {
                     let register = PReg(recent.register);
-                    let given = inst.op == Opcode::CALL && register < FIRST_FREE_SGPR;
-                    if given || is_callee_saved(register, false) || is_callee_saved(register, true) {
+                    if pair::is_given(register, inst.op == Opcode::CALL) {
                         let row = self.rows.iter().find(|row| row.0 == recent.rule);
                         nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
                     }

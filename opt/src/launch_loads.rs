@@ -22,7 +22,8 @@ const MAX_STEPS: usize = 4;
 /// Moves the loads of the kernel `func`, which is legal IR, into its entry block.
 pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
     let reads = |intrinsic| matches!(intrinsic, Intrinsic::DispatchPtr | Intrinsic::KernargSegmentPtr);
-    let any = |data: &InstData| matches!(data.kind, InstKind::Intrinsic { intrinsic, .. } if reads(intrinsic));
+    let any =
+        |data: &InstData| matches!(data.kind, InstKind::Intrinsic { intrinsic, .. } if reads(intrinsic));
     if !func.is_kernel() || func.layout.len() < 2 || !func.insts.values().any(any) {
         return;
     }

@@ -198,8 +198,7 @@ impl Hoisting<'_> {
     fn may_load_before(&self, func: &Function, inst: Inst, block: u32, l: Loop) -> bool {
         let exits = &self.flow.loops[l].exits;
         let runs = || {
-            !exits.is_empty()
-                && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from))
+            !exits.is_empty() && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from))
         };
         let InstKind::Load { ptr, mem } = func.insts[inst].kind else {
             return !func.insts[inst].flags.contains(InstFlags::INVARIANT) || runs();

@@ -302,9 +302,10 @@ impl Packer {
         listed
             && match data.ty {
                 Type::Scalar(Scalar::Float(Float::Half)) => true,
-                Type::Scalar(Scalar::Int(16)) => {
-                    self.uniformity.as_ref().is_some_and(|uniformity| uniformity.is_divergent_where_defined(value))
-                }
+                Type::Scalar(Scalar::Int(16)) => self
+                    .uniformity
+                    .as_ref()
+                    .is_some_and(|uniformity| uniformity.is_divergent_where_defined(value)),
                 _ => false,
             }
     }

@@ -237,8 +237,7 @@ fn a_condition_that_a_loop_leaves_chooses_by_lane() {
 
 #[test]
 fn the_first_lane_is_read_behind_a_loop() {
-    let rest =
-        "%r = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %i)\n store i32 %r, ptr addrspace(1) %o";
+    let rest = "%r = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %i)\n store i32 %r, ptr addrspace(1) %o";
     check(&behind_the_loop(rest), &limits(), &[limits()[0]; ITEMS as usize]);
 }
 

@@ -95,17 +95,20 @@ pub(super) struct Source<'a> {
 /// Every diagnostic.
 pub(super) fn assemble(source: &Source<'_>) -> Result<(Vec<u8>, Vec<String>), Vec<Box<mir::Diagnostic>>> {
     let Source { text, .. } = *source;
-    let cpu = if source.cpu.is_empty() { processor_of(text) } else { Some(source.cpu) };
     let options = CompileOptions {
-        cpu: cpu.unwrap_or_default().to_owned(),
+        triple: source.triple.to_owned(),
+        cpu: source.cpu.to_owned(),
         attributes: source.attributes.to_vec(),
         code_object_version: source.version,
         ..CompileOptions::default()
     };
-    let triple = if source.triple.is_empty() { triple_of(text) } else { Some(source.triple) };
-    let target = options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None).map_err(|error| vec![error])?;
+    let target = target_of_text(text, options).map_err(|error| vec![error])?;
     let read_file = |name: &str| read_included(name, source.path, source.folders);
-    let options = Options { read_file: Some(&read_file), version_is_given: source.version.is_some() };
+    let options = Options {
+        read_file: Some(&read_file),
+        version_is_given: source.version.is_some(),
+        ..Options::default()
+    };
     let assembled = assemble_with(text, &target, &options)?;
     assembled.printed.iter().for_each(|text| println!("{text}"));
     let name = source.path.display().to_string();
@@ -115,6 +118,19 @@ pub(super) fn assemble(source: &Source<'_>) -> Result<(Vec<u8>, Vec<String>), Ve
         format!("gcnc: warning: {place}: {warning}")
     };
     Ok((assembled.object, assembled.warnings.iter().map(|warning| note(warning)).collect()))
+}
+
+/// The target of assembly text; `options` say what the command line does.
+///
+/// # Errors
+/// As [`CompileOptions::target`].
+pub(super) fn target_of_text(text: &str, mut options: CompileOptions) -> mir::Result<mir::target::Target> {
+    if options.cpu.is_empty() {
+        options.cpu = processor_of(text).unwrap_or_default().to_owned();
+    }
+    let triple = std::mem::take(&mut options.triple);
+    let triple = if triple.is_empty() { triple_of(text) } else { Some(triple.as_str()) };
+    options.target(triple.unwrap_or("amdgcn-amd-amdhsa"), None)
 }
 
 /// The contents of the file that the text in `source` calls `name`: relative to the folder of `source`, then to

@@ -7,10 +7,12 @@ mod bundle;
 mod code_flags;
 mod compile;
 mod disasm;
+mod explain;
 mod inspect;
 mod link;
 mod llc_words;
 mod mc;
+mod report;
 mod response;
 mod roles;
 mod run;
@@ -67,6 +69,12 @@ enum Command {
     Inspect(inspect::Args),
     /// Assemble or disassemble single instructions, one a line.
     Mc(mc::Args),
+    /// Write a page about the kernels of an object or of IR: source, IR and machine code, registers, waves, cycles.
+    ///
+    /// Exit status: 0 done, 1 the input was refused, 2 wrong usage, 3 a strict check stopped the run, 70 a defect of gcnc.
+    Report(Box<report::Args>),
+    /// Say in words what an instruction does and why it is there.
+    Explain(explain::Args),
 }
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
@@ -98,6 +106,8 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Disasm(args)) => disasm::main(&args),
         Some(Command::Inspect(args)) => inspect::main(&args),
         Some(Command::Mc(args)) => mc::main(&args),
+        Some(Command::Report(args)) => report::main(&args),
+        Some(Command::Explain(args)) => explain::main(&args),
         None => compile::main(&cli.compile),
     }
 }

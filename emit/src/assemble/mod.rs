@@ -76,6 +76,19 @@ pub struct Options<'o> {
     /// The target's code object version is asked for. Otherwise the text's target id and metadata tell the
     /// version where no `.amdhsa_code_object_version` does, as texts of V3 have none.
     pub version_is_given: bool,
+    /// Notes where each line of code went ([`Assembled::lines`]).
+    pub note_lines: bool,
+}
+
+/// A line of the text, and the instruction that it became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeLine {
+    /// Line of the text, from 1.
+    pub line: u32,
+    /// Section.
+    pub section: String,
+    /// Byte offset in the section.
+    pub offset: u64,
 }
 
 /// An object with what was to be said on the way.
@@ -87,6 +100,9 @@ pub struct Assembled {
     pub warnings: Vec<Box<Diagnostic>>,
     /// The texts of `.print`.
     pub printed: Vec<String>,
+    /// Instructions in the order of the text, where the options ask for them. Those of included files, and of subsections, which move, are
+    /// left out.
+    pub lines: Vec<CodeLine>,
 }
 
 /// Assembles `text` for `target` and returns the relocatable object; files cannot be included.
@@ -144,7 +160,8 @@ pub fn assemble_with(
         warnings.push(Diagnostic::unsupported(message).located(origin.location(&expander.files)));
     }
     let printed = std::mem::take(&mut assembler.printed);
-    assembler.finish(&expander.files).map(|object| Assembled { object, warnings, printed })
+    let lines = assembler.code_lines();
+    assembler.finish(&expander.files).map(|object| Assembled { object, warnings, printed, lines })
 }
 
 /// `text` with spaces in place of `/* */` comments, which may span lines.
@@ -274,6 +291,8 @@ struct Assembler<'a, 't> {
     headers: Vec<kernel_code::Header<'a>>,
     /// Instructions with their offsets, where somebody wants them.
     collected: Option<Vec<(u64, mir::machine::Inst)>>,
+    /// Lines of the text itself that became instructions, where the options ask for them.
+    lines: Vec<(u32, Place)>,
     warnings: Vec<(Origin, String)>,
     /// Bytes so far that the text does not spell out.
     multiplied: u64,
@@ -315,6 +334,7 @@ impl<'a, 't> Assembler<'a, 't> {
             open_header: None,
             headers: Vec::new(),
             collected: None,
+            lines: Vec::new(),
             warnings: Vec::new(),
             multiplied: 0,
             warned: FxHashSet::default(),
@@ -409,6 +429,9 @@ impl<'a, 't> Assembler<'a, 't> {
             return fail(from, "instruction in a section without contents");
         }
         let place = self.here();
+        if self.options.note_lines && self.file == 0 {
+            self.lines.push((line, place));
+        }
         for word in &parsed.words {
             self.section().data.extend_from_slice(&word.to_le_bytes());
         }
@@ -426,6 +449,16 @@ impl<'a, 't> Assembler<'a, 't> {
             self.patches.push(Patch { kind, place, value });
         }
         Ok(())
+    }
+
+    /// Where the lines of the text went, which are asked for.
+    fn code_lines(&mut self) -> Vec<CodeLine> {
+        let is_part = |section| self.subsections.iter().any(|part| part.section == section);
+        let whole = |(_, place): &(u32, Place)| !is_part(place.section);
+        let noted = std::mem::take(&mut self.lines);
+        let name = |section: SectionId| self.image.sections[section.0].name.clone();
+        let line = |(line, Place { section, offset })| CodeLine { line, section: name(section), offset };
+        noted.into_iter().filter(whole).map(line).collect()
     }
 
     /// `name = expression`.

@@ -1,6 +1,6 @@
 //! Sections, groups, symbols and relocations of objects: values of llvm-mc 22.
 
-use super::assemble;
+use super::{Options, assemble, assemble_with};
 use mir::target::Target;
 use object::elf as raw;
 use object::read::elf::{ElfFile64, SectionHeader, Sym};
@@ -191,4 +191,29 @@ fn symbols_stand_in_the_order_of_their_definitions() {
         symbol("typed", undefined, 0),
     ];
     assert_eq!(symbols(&object), expected);
+}
+
+/// Lines of code are noted where they are, those that macros made at the line that used them.
+#[test]
+fn lines_of_code() {
+    let text = "\
+.macro two\n\ts_nop 1\n\ts_nop 2\n.endm\n\ts_nop 0\n\ttwo\n\t.section .other,\"ax\",@progbits\n\n\tv_add_f32_e64 v0, v1, |v2|\n\ts_endpgm\n";
+    let processor = Target::processor_by_name("gfx900").expect("a processor of the table");
+    let noted = |note_lines| {
+        let options = Options { note_lines, ..Options::default() };
+        let assembled = assemble_with(text, &Target::new(processor), &options).expect("the text is right");
+        assembled.lines.into_iter().map(|l| (l.line, l.section, l.offset)).collect::<Vec<_>>()
+    };
+    let line = |line, section: &str, offset| (line, section.to_owned(), offset);
+    assert_eq!(
+        noted(true),
+        [
+            line(5, ".text", 0),
+            line(6, ".text", 4),
+            line(6, ".text", 8),
+            line(9, ".other", 0),
+            line(10, ".other", 8)
+        ]
+    );
+    assert_eq!(noted(false), []);
 }

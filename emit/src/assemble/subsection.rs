@@ -18,7 +18,7 @@ pub struct Subsection {
     /// Its number, from 1.
     number: u16,
     /// The section that stands for it.
-    section: SectionId,
+    pub(super) section: SectionId,
 }
 
 impl<'a> Assembler<'a, '_> {

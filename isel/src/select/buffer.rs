@@ -415,7 +415,8 @@ impl<'a> Selector<'a> {
         let control = Control::from_cache(
             self.const_int(args[2]).expect("legal accesses have constant control bits") as u64,
         );
-        if self.values[value].rep == Rep::Sgpr && self.scalar_buffer_load(dst, bits, args, control).is_some() {
+        if self.values[value].rep == Rep::Sgpr && self.scalar_buffer_load(dst, bits, args, control).is_some()
+        {
             return Ok(());
         }
         let resource = self.sgpr(args[0]);

@@ -120,19 +120,19 @@ impl<'a> Selector<'a> {
         let exempt = matches!(
             data.kind,
             InstKind::Cast { op: CastOp::FpToUi | CastOp::FpToSi, .. }
-            | InstKind::Intrinsic {
-                intrinsic: Intrinsic::Readfirstlane
-                    | Intrinsic::Readlane
-                    | Intrinsic::Ballot
-                    | Intrinsic::AmdgcnIcmp
-                    | Intrinsic::AmdgcnFcmp
-                    | Intrinsic::SBitreplicate
-                    | Intrinsic::SQuadmask
-                    | Intrinsic::SWqm
-                    | Intrinsic::ReadRegister
-                    | Intrinsic::ReadVolatileRegister,
-                ..
-            }
+                | InstKind::Intrinsic {
+                    intrinsic: Intrinsic::Readfirstlane
+                        | Intrinsic::Readlane
+                        | Intrinsic::Ballot
+                        | Intrinsic::AmdgcnIcmp
+                        | Intrinsic::AmdgcnFcmp
+                        | Intrinsic::SBitreplicate
+                        | Intrinsic::SQuadmask
+                        | Intrinsic::SWqm
+                        | Intrinsic::ReadRegister
+                        | Intrinsic::ReadVolatileRegister,
+                    ..
+                }
         );
         if exempt || self.all_scalar(&data.kind) { Rep::Sgpr } else { Rep::Vgpr }
     }
@@ -260,7 +260,8 @@ impl<'a> Selector<'a> {
         let unwritten = mem.space == AddrSpace::CONSTANT
             || mem.space == AddrSpace::GLOBAL
                 && mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER);
-        if !unwritten || self.uniformity.is_divergent_where_defined(ptr) || self.values[ptr].rep == Rep::Vgpr {
+        if !unwritten || self.uniformity.is_divergent_where_defined(ptr) || self.values[ptr].rep == Rep::Vgpr
+        {
             return false;
         }
         let bytes = self.module.types.store_bytes(ty);
@@ -293,7 +294,8 @@ impl<'a> Selector<'a> {
         let result = data.result?;
         let same_rep = |whole: Value| {
             self.values[whole].rep == self.values[result].rep
-                && self.uniformity.is_divergent_where_defined(whole) == self.uniformity.is_divergent_where_defined(result)
+                && self.uniformity.is_divergent_where_defined(whole)
+                    == self.uniformity.is_divergent_where_defined(result)
         };
         match &data.kind {
             InstKind::Unary { op: UnaryOp::Freeze, arg } => same_rep(*arg).then_some((*arg, 0)),

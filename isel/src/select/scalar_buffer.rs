@@ -99,7 +99,9 @@ impl Divisors {
 
 /// A load that may be scalar where its operands are: its offset, and how many dwords it reads.
 fn is_candidate(data: &InstData) -> Option<(BufferIntrinsic, u8)> {
-    let InstKind::Intrinsic { intrinsic: mir::ir::Intrinsic::Buffer(id), .. } = data.kind else { return None };
+    let InstKind::Intrinsic { intrinsic: mir::ir::Intrinsic::Buffer(id), .. } = data.kind else {
+        return None;
+    };
     let desc = id.desc();
     let plain = desc.action == BufferAction::Load && !desc.structured && !desc.typed;
     let dwords = match data.ty.bits()? {

@@ -36,7 +36,12 @@ pub(super) fn fold_sub(b: &mut Builder<'_>, x: Value, y: Value) -> Option<Value>
 }
 
 /// `x < d ? x : x - d`.
-pub(super) fn fold_select(b: &mut Builder<'_>, cond: Value, if_true: Value, if_false: Value) -> Option<Value> {
+pub(super) fn fold_select(
+    b: &mut Builder<'_>,
+    cond: Value,
+    if_true: Value,
+    if_false: Value,
+) -> Option<Value> {
     if b.ty(if_true) != Type::I32 {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Instructions as the model sees them, each made once: which unit takes it for how long, what it waits for and counts in.
 
 use super::record::{accesses, jumps};
-use super::report::Stall;
+use super::report::{Stall, Traffic};
 use crate::program::{Class, MemKind, Op, Program};
 use crate::strict::waits::RegRange;
 use mir::isa::{Opcode, Unit};
@@ -93,6 +93,8 @@ pub struct Counts {
     pub cycles: u64,
     /// Of these the ones lost, by reason.
     pub stalls: [u64; Stall::COUNT],
+    /// What accesses took.
+    pub traffic: Traffic,
 }
 
 /// An instruction.

@@ -16,11 +16,9 @@ const MAX_BANKS: usize = 32;
 /// those of two and four at consecutive places take as many cycles as the data are dwords wide over the banks.
 pub fn lds_passes(offsets: &[Option<u32>; MAX_LANES], dwords: u32, banks: u8, lanes: u8) -> u32 {
     let banks = usize::from(banks).clamp(1, MAX_BANKS);
-    // Dwords that come together: as many lanes as fill the banks once, if they lie side by side.
     let dwords = dwords.max(1);
-    let together = (usize::from(lanes.max(1)) / dwords.next_power_of_two() as usize).max(1);
     let mut cycles = 0;
-    for part in offsets.chunks(together) {
+    for part in offsets.chunks(together(dwords, lanes)) {
         let mut seen: [SmallVec<[u32; 8]>; MAX_BANKS] = Default::default();
         for at in part.iter().flatten() {
             for d in 0..dwords {
@@ -34,6 +32,17 @@ pub fn lds_passes(offsets: &[Option<u32>; MAX_LANES], dwords: u32, banks: u8, la
         cycles += seen.iter().map(SmallVec::len).max().unwrap_or(0) as u32;
     }
     cycles
+}
+
+/// The cycles that are left of [`lds_passes`] without conflicts: one for each group of lanes of which any is active.
+pub fn lds_least(offsets: &[Option<u32>; MAX_LANES], dwords: u32, lanes: u8) -> u32 {
+    let parts = offsets.chunks(together(dwords.max(1), lanes));
+    parts.filter(|part| part.iter().any(Option::is_some)).count() as u32
+}
+
+/// Lanes whose accesses come together: as many as fill the banks once, if they lie side by side.
+fn together(dwords: u32, lanes: u8) -> usize {
+    (usize::from(lanes.max(1)) / dwords.next_power_of_two() as usize).max(1)
 }
 
 /// Adds the lines that bytes `at` to `at + bytes` lie in to `lines`; those behind the end of the address space are left out.
@@ -102,6 +111,7 @@ mod tests {
         for (stride, cycles) in [(1, 2), (2, 4), (4, 8), (8, 16), (16, 32), (32, 64), (3, 2), (33, 2)] {
             let offsets = std::array::from_fn(|l| Some(4 * stride * l as u32));
             assert_eq!(lds_passes(&offsets, 1, 32, 32), cycles, "stride {stride}");
+            assert_eq!(lds_least(&offsets, 1, 32), 2);
         }
         assert_eq!(passes(|_| 12, 1), 2);
         assert_eq!(passes(|l| 8 * l, 2), 4);

@@ -30,7 +30,7 @@ pub mod report;
 mod unit;
 mod wave;
 
-pub use report::{Busy, Caches, Cycles, Instruction, Stall, Stalls};
+pub use report::{Busy, Caches, Cycles, Instruction, Stall, Stalls, Traffic};
 pub use unit::{Needs, Unit};
 
 /// What is modelled.

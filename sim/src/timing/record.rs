@@ -23,7 +23,9 @@ pub struct Access {
     /// Cycles of the vector memory's address path.
     pub passes: u32,
     /// Cycles of LDS.
-    pub lds: u32,
+    pub lds: u16,
+    /// Cycles of LDS without conflicts.
+    pub lds_least: u16,
 }
 
 /// What a wave did, in order.
@@ -94,7 +96,11 @@ impl Recorder {
     /// The instruction under way accesses LDS at these offsets.
     pub fn lds(&mut self, offsets: &[Option<u32>; MAX_LANES], dwords: u32) {
         let share = &self.timing.lds;
-        self.pending.lds += lanes::lds_passes(offsets, dwords, share.banks, share.lanes);
+        let passes = lanes::lds_passes(offsets, dwords, share.banks, share.lanes);
+        let least = lanes::lds_least(offsets, dwords, share.lanes);
+        // At most all dwords of all lanes, at two addresses.
+        self.pending.lds = self.pending.lds.saturating_add(passes as u16);
+        self.pending.lds_least = self.pending.lds_least.saturating_add(least as u16);
     }
 
     /// It accesses memory at these addresses ([`lanes::memory_passes`]).

@@ -117,6 +117,19 @@ pub struct Caches {
     pub l2: Found,
 }
 
+/// What the accesses of an instruction took of memory's units, summed over its executions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Lines of memory that were touched.
+    pub lines: u64,
+    /// Cycles of the vector memory's address path, or lines of scalar memory.
+    pub passes: u64,
+    /// Cycles of LDS.
+    pub lds_passes: u64,
+    /// Cycles that LDS would have taken without conflicts of banks.
+    pub lds_least: u64,
+}
+
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Instruction {
@@ -130,6 +143,9 @@ pub struct Instruction {
     pub cycles: u64,
     /// Of these the ones lost.
     pub stalls: Stalls,
+    /// What it did to memory, where it accesses any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
 }
 
 /// Modelled cycles of a dispatch.

@@ -379,6 +379,13 @@ impl<'a> Unit<'a> {
             false => None,
         };
         let (access, lines) = access.unwrap_or_default();
+        if accesses {
+            let traffic = &mut self.code.list[index].counts.traffic;
+            traffic.lines += u64::from(access.lines);
+            traffic.passes += u64::from(access.passes);
+            traffic.lds_passes += u64::from(access.lds);
+            traffic.lds_least += u64::from(access.lds_least);
+        }
         match action {
             Action::Scalar(memory) => {
                 let done = match memory.store || memory.atomic {
@@ -496,11 +503,12 @@ impl<'a> Unit<'a> {
             .iter()
             .filter(|inst| inst.counts.issued > 0)
             .map(|inst| {
-                let Counts { issued, cycles, stalls } = inst.counts;
+                let Counts { issued, cycles, stalls, traffic } = inst.counts;
+                let traffic = inst.accesses.then_some(traffic);
                 let text =
                     self.program.op(inst.pc).map_or_else(|_| String::new(), |op| op.text(self.target()));
                 let pc = inst.pc.wrapping_sub(entry) as i64;
-                Instruction { pc, text, count: issued, cycles, stalls: Stalls(stalls) }
+                Instruction { pc, text, count: issued, cycles, stalls: Stalls(stalls), traffic }
             })
             .collect();
         list.sort_by_key(|inst| inst.pc);

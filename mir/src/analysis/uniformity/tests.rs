@@ -71,7 +71,10 @@ fn join_of_a_divergent_branch() {
     b.ret(k[3]);
     let u = b.compute();
     assert!(
-        u.is_divergent_where_defined(id) && u.is_divergent_branch(k[0]) && u.is_divergent_join(k[3]) && u.is_divergent_where_defined(p)
+        u.is_divergent_where_defined(id)
+            && u.is_divergent_branch(k[0])
+            && u.is_divergent_join(k[3])
+            && u.is_divergent_where_defined(p)
     );
     assert!(!u.is_divergent_join(k[1]));
 }
@@ -119,7 +122,10 @@ fn divergent_exit_makes_uses_outside_divergent() {
     let u = b.compute();
     let l = u.loops().innermost(k[1].as_u32()).unwrap();
     assert!(u.has_divergent_exit(l) && u.is_divergent_branch(k[1]));
-    assert!(!u.is_divergent_where_defined(i) && !u.is_divergent_where_defined(next), "the counter is uniform inside");
+    assert!(
+        !u.is_divergent_where_defined(i) && !u.is_divergent_where_defined(next),
+        "the counter is uniform inside"
+    );
     assert!(u.is_divergent_where_defined(after) && u.is_divergent_where_defined(param));
     assert!(u.is_temporally_divergent(i, k[3]) && !u.is_temporally_divergent(i, k[2]));
     let (b, _, values) = counting_loop(false);
