@@ -444,3 +444,14 @@ fn the_exit_status_is_clangs() {
     let output = place.run("k.cl -mcpu=gfx900 --clang=./clang -nogpulib");
     assert_eq!((output.status.code(), stderr(&output)), (Some(7), "own words\n".to_owned()));
 }
+
+#[test]
+fn a_source_has_a_report_with_its_lines() {
+    if !has_clang() {
+        return;
+    }
+    let place =
+        Place::new(&[("k.cl", "kernel void twice(global float *x) {\n  x[get_global_id(0)] *= 2.0f;\n}\n")]);
+    let page = place.quiet("report k.cl -mcpu=gfx803");
+    assert!(page.contains("twice") && page.contains("v_mul_f32") && page.contains("*= 2.0f"), "{page}");
+}

@@ -68,6 +68,27 @@ pub fn object(args: &Args) -> Result<Vec<u8>, i32> {
     Ok(images.pop().unwrap_or_default())
 }
 
+/// The bitcode of the one source that `args` has.
+///
+/// # Errors
+/// The exit status; what is wrong is reported.
+pub fn bitcode(args: &Args) -> Result<Vec<u8>, i32> {
+    let inputs = args.units().map_err(|message| super::refused(&message))?;
+    check(args, &inputs, Emit::LlvmBc)?;
+    let [(input, kind)] = &inputs[..] else { return Err(wrong("one source is to be compiled")) };
+    let setting = Setting::new(args, None)?;
+    let (clang, provided) = tools(args, &inputs)?;
+    let work = unit::Work {
+        args,
+        emit: Emit::LlvmBc,
+        clang: clang.as_ref(),
+        provided: &provided,
+        words: dependencies::Words::new(&args.clang_arg),
+        is_linked: false,
+    };
+    work.bitcode(&Unit { input, kind: *kind, setting: &setting }).tell()
+}
+
 /// clang, where an input needs it, and the files for it.
 fn tools(args: &Args, inputs: &[(PathBuf, Kind)]) -> Result<(Option<Clang>, Provided), i32> {
     let needs_clang = |kind: Kind| matches!(kind, Kind::Source(_) | Kind::Assembly { preprocessed: true });

@@ -2,15 +2,17 @@
 
 mod ir_lines;
 
+use super::build::{self, inputs::Kind};
 use super::{compile, read_json, refused, report, status};
 use ::report::{Inputs, IrText};
 use gcnc::{CompileOptions, FileType};
 use sim::{Model, Outcome, RunError, RunOptions};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// LLVM IR (text or bitcode), or a code object, relocatable or linked.
+    /// OpenCL or HIP source, LLVM IR (text or bitcode), or a code object, relocatable or linked.
     input: PathBuf,
     /// Output file; `-` is standard output.
     #[arg(short, value_name = "FILE", default_value = "-")]
@@ -61,7 +63,10 @@ pub fn main(args: &Args) -> i32 {
 
 fn run(args: &Args) -> Result<(), i32> {
     let name = args.input.display().to_string();
-    let bytes = compile::read(&args.input).map_err(|error| refused(&format!("{name}: {error}")))?;
+    let bytes = match build::inputs::kind(&args.input, None) {
+        Ok(Kind::Source(_)) => build::bitcode(&source_args(args)?)?,
+        _ => compile::read(&args.input).map_err(|error| refused(&format!("{name}: {error}")))?,
+    };
     let prepared = prepare(args, bytes, &name)?;
     let outcome = match &args.run {
         Some(dispatch) => Some(simulate(&prepared.object, dispatch)?),
@@ -81,6 +86,20 @@ fn run(args: &Args) -> Result<(), i32> {
     };
     compile::write(&args.output, text.as_bytes())
         .map_err(|error| refused(&format!("{}: {error}", args.output.display())))
+}
+
+/// The command line that compiles a source, with its lines.
+fn source_args(args: &Args) -> Result<compile::Args, i32> {
+    let mut words: Vec<OsString> = vec![
+        "gcnc".into(),
+        format!("--mcpu={}", args.mcpu).into(),
+        format!("-O{}", args.opt_level).into(),
+        "--clang-arg=-g".into(),
+    ];
+    let version = args.amdhsa_code_object_version;
+    words.extend(version.map(|version| format!("--amdhsa-code-object-version={version}").into()));
+    words.extend(["--".into(), args.input.clone().into()]);
+    super::compile_args(words).map_err(|message| refused(&message))
 }
 
 /// Makes an object of the input. What is to be reported on otherwise than through IR gets its way here.
