@@ -72,7 +72,7 @@ pub(super) fn fold_and(b: &mut Builder<'_>, x: Value, mask: u32) -> Option<Value
     }
     let at = field(b, x);
     let first = place as i32 - at.shift;
-    if at.shift == 0 || at.mask & mask != mask || first < 0 || first as u32 % width != 0 {
+    if at.shift == 0 || at.mask & mask != mask || first < 0 || !(first as u32).is_multiple_of(width) {
         return None;
     }
     let word = b.lshr_imm(at.word, first as u32);
