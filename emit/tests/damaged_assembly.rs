@@ -232,7 +232,8 @@ fn every_damaged_text_gets_an_answer() {
         let (text, target) = &texts[case % texts.len()];
         let other = &texts[random.below(texts.len())].0;
         let text = damaged(text, other, &mut random);
-        let options = Options { read_file: Some(&read), version_is_given: random.below(2) == 0 };
+        let options =
+            Options { read_file: Some(&read), version_is_given: random.below(2) == 0, most_bytes: None };
         let start = Instant::now();
         let result = assemble_with(&text, target, &options);
         let took = start.elapsed();

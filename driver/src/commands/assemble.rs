@@ -54,8 +54,8 @@ pub fn main(args: &Args) -> i32 {
         Err(error) => return report(&name, &error),
     };
     let read_file = |name: &str| read_included(name, &args.input, &args.include);
-    let options =
-        Options { read_file: Some(&read_file), version_is_given: args.amdhsa_code_object_version.is_some() };
+    let version_is_given = args.amdhsa_code_object_version.is_some();
+    let options = Options { read_file: Some(&read_file), version_is_given, ..Options::default() };
     let assembled = match assemble_with(&text, &target, &options) {
         Ok(assembled) => assembled,
         Err(errors) => {
