@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// Buffers larger than this are refused.
 const BUFFER_MAX: u64 = 1 << 32;
 
+/// Bytes of all buffers together that are refused.
+const BUFFERS_MAX: u64 = 1 << 34;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -189,6 +192,14 @@ impl Described {
     ///
     /// Errors: [`RunError::Usage`].
     pub fn from_json(json: &str, base: Option<&Path>) -> Result<Self, RunError> {
+        Self::from_json_within(json, base, BUFFERS_MAX)
+    }
+
+    /// The same, refusing buffers of more than `most` bytes together.
+    ///
+    /// Errors: [`RunError::Usage`].
+    pub fn from_json_within(json: &str, base: Option<&Path>, most: u64) -> Result<Self, RunError> {
+        let mut left = most;
         let file: File = serde_json::from_str(json).map_err(|e| usage(format!("dispatch: {e}")))?;
         let mut memory = Memory::new();
         let mut buffers: Vec<(usize, BufferId, Option<PathBuf>)> = Vec::new();
@@ -202,6 +213,9 @@ impl Described {
                 if b.buffer > BUFFER_MAX {
                     return Err(usage(format!("argument {i}: a buffer of {} bytes", b.buffer)));
                 }
+                left = left.checked_sub(b.buffer).ok_or_else(|| {
+                    usage(format!("argument {i}: more than {most} bytes in buffers up to here"))
+                })?;
                 let len = b.buffer as usize;
                 let mut data = fill(b.fill.as_deref().unwrap_or("zero"), len)?;
                 if let Some(input) = &b.input {
@@ -274,6 +288,14 @@ pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_are_bounded_together() {
+        let json = r#"{"kernel": "k", "grid": [1, 1, 1], "group": [1, 1, 1], "args": [{"buffer": 60}, {"buffer": 41}]}"#;
+        assert!(Described::from_json_within(json, None, 101).is_ok());
+        let error = Described::from_json_within(json, None, 100).unwrap_err().to_string();
+        assert_eq!(error, "argument 1: more than 100 bytes in buffers up to here");
+    }
 
     #[test]
     fn fills_and_scalars() {
