@@ -283,6 +283,8 @@ fn assembly_survives() {
     let source = "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n.macro m a, b=2\n v_mov_b32 v\\a, \\b\n.endm\n m 1\n m 2, s3\n.rept 2\n s_nop 0\n.endr\n\
                   l: s_cbranch_scc0 l\n.set x, l+4\n.long x-l, 5*(3+4)\n.asciz \"a\\n\"\n.p2align 4\n";
     assert!(survive(&[text.into_bytes(), source.into()], readers::assemble) > RUNS / 64);
+    let inline = "s_mov_b32 s0, 1\n1: s_sub_u32 s0, s0, 1\n.rept 2\n s_nop 0\n.endr\ns_cbranch_scc0 1b\n.uleb128 b-a, 0\n.byte 0\na: .fill 128\nb:\n";
+    assert!(survive(&[inline.into()], readers::fragment) > RUNS / 64);
 }
 
 #[test]

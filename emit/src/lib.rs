@@ -4,6 +4,7 @@
 //! as an ELF object, [`emit_asm`] as assembly text; [`assemble`] makes an object of such text, [`disassemble`] text of an object.
 //! [`link::link`] makes a loadable code object of several.
 #![forbid(unsafe_code)]
+pub mod archive;
 pub mod assemble;
 mod assembly_text;
 pub mod bundle;

@@ -236,6 +236,7 @@ fn every_damaged_text_gets_an_answer() {
             read_file: Some(&read),
             version_is_given: random.below(2) == 0,
             note_lines: random.below(2) == 0,
+            most_bytes: None,
         };
         let start = Instant::now();
         let result = assemble_with(&text, target, &options);

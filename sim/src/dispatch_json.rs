@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// Buffers larger than this are refused.
 const BUFFER_MAX: u64 = 1 << 32;
 
+/// Bytes of all buffers together that are refused.
+const BUFFERS_MAX: u64 = 1 << 34;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -193,7 +196,7 @@ impl Described {
     ///
     /// Errors: [`RunError::Usage`].
     pub fn from_json(json: &str, base: Option<&Path>) -> Result<Self, RunError> {
-        Self::within(json, base, u64::MAX)
+        Self::within(json, base, BUFFERS_MAX)
     }
 
     /// [`Self::from_json`] where all buffers together have `most` bytes at most.

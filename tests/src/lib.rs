@@ -13,6 +13,7 @@ pub mod interpret;
 pub mod libclc;
 pub mod llvm_suite;
 pub mod measure;
+pub mod mutate;
 pub mod opt;
 pub mod piglit;
 pub mod random;

@@ -229,7 +229,7 @@ fn a_condition_that_a_loop_leaves_chooses_by_lane() {
         .zip(limits())
         .map(|(id, limit)| {
             let (set, c) = (limit > 0, id < 9);
-            u32::from(!set || c) | 2 * u32::from(set || c)
+            u32::from(!set || c) | (2 * u32::from(set || c))
         })
         .collect();
     check(&behind_the_loop(rest), &limits(), &expected);

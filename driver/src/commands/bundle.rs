@@ -2,7 +2,7 @@
 
 use super::{compile, report, status};
 use clap::ArgAction;
-use emit::bundle::{self, BundleTarget, Part, compressed, offload_binary, plain, text};
+use emit::bundle::{self, BundleTarget, Part, archive, compressed, offload_binary, plain, text};
 use mir::{Diagnostic, Result};
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What the files are: i, ii, cui, hipi, d, ll and s are bundled as text, bc, o, gch and ast as bytes.
+    /// What the files are: i, ii, cui, hipi, d, ll and s are bundled as text, bc, o, gch and ast as bytes; a is an archive of bundles, to be taken
+    /// apart into an archive for each target. An archive is seen as such under o, too.
     #[arg(long = "type", value_name = "TYPE", default_value = "o",
-        value_parser = ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"])]
+        value_parser = ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast", "a"])]
     kind: String,
     /// Whom the files are for, KIND-ARCH-VENDOR-OS-ENVIRONMENT-TARGETID, in the order of the files.
     #[arg(long, value_name = "TARGET", value_delimiter = ',')]
@@ -104,6 +105,11 @@ fn targets(args: &Args, files: &[PathBuf], what: &str) -> std::result::Result<Ve
 }
 
 fn bundle(args: &Args) -> std::result::Result<(), Failure> {
+    if args.kind == "a" {
+        return Err(wrong_usage(
+            "archives are taken apart alone: --unbundle; their members are bundles of type o or bc",
+        ));
+    }
     let [output] = &args.output[..] else { return Err(wrong_usage("one output file is needed")) };
     let targets = targets(args, &args.input, "input")?;
     if args.format == "bundle" {
@@ -173,10 +179,46 @@ fn one_input(args: &Args) -> std::result::Result<(&Path, Vec<u8>), Failure> {
 
 fn list(args: &Args) -> std::result::Result<(), Failure> {
     let (input, bytes) = one_input(args)?;
+    let targets: Vec<String> = match is_archive(args, input, &bytes)? {
+        true => archive::targets(&bytes).map_err(of(input))?,
+        false => {
+            let parts = parts(&bytes, &args.kind).map_err(of(input))?;
+            parts.into_iter().map(|part| part.target.into_owned()).collect()
+        }
+    };
     let mut out = std::io::stdout().lock();
-    for part in parts(&bytes, &args.kind).map_err(of(input))? {
+    for target in targets {
         // A closed pipe is the reader's wish.
-        let _ = writeln!(out, "{}", part.target);
+        let _ = writeln!(out, "{target}");
+    }
+    Ok(())
+}
+
+/// Whether the file is an archive that is to be taken apart.
+fn is_archive(args: &Args, input: &Path, bytes: &[u8]) -> std::result::Result<bool, Failure> {
+    match (&*args.kind, archive::is_archive(bytes)) {
+        ("a", false) => Err(of(input)(Diagnostic::malformed("this is no archive"))),
+        (kind, is_archive) => Ok(is_archive && matches!(kind, "a" | "o")),
+    }
+}
+
+/// Writes an archive for each target.
+fn unbundle_archive(
+    args: &Args,
+    input: &Path,
+    bytes: &[u8],
+    targets: &[BundleTarget],
+) -> std::result::Result<(), Failure> {
+    if let Some(host) = targets.iter().find(|target| target.is_host()) {
+        return Err(wrong_usage(format!("{host}: code for hosts is not taken out of archives")));
+    }
+    let found = archive::unbundle(bytes, targets, args.hip_openmp_compatible).map_err(of(input))?;
+    let missing = targets.iter().zip(&found).find(|(_, members)| members.is_empty());
+    if let Some((target, _)) = missing.filter(|_| !args.allow_missing_bundles) {
+        return Err(of(input)(Diagnostic::malformed(format!("the archive has nothing for {target}"))));
+    }
+    for (path, members) in args.output.iter().zip(found) {
+        write(path, &emit::archive::write(&members).map_err(of(path))?)?;
     }
     Ok(())
 }
@@ -184,6 +226,9 @@ fn list(args: &Args) -> std::result::Result<(), Failure> {
 fn unbundle(args: &Args) -> std::result::Result<(), Failure> {
     let (input, bytes) = one_input(args)?;
     let targets = targets(args, &args.output, "output")?;
+    if is_archive(args, input, &bytes)? {
+        return unbundle_archive(args, input, &bytes, &targets);
+    }
     let parts = parts(&bytes, &args.kind).map_err(of(input))?;
     // A file that is no bundle is the host's, as compilers' drivers have it.
     let plain_host = parts.is_empty() && targets.iter().any(BundleTarget::is_host);

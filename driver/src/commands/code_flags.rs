@@ -2,6 +2,8 @@
 //!
 //! Most of them set a default for a function attribute: a function that has the attribute keeps its own.
 
+use mir::abi::{descriptor, metadata};
+
 /// How denormals are treated.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Denormals {
@@ -75,6 +77,15 @@ pub struct CodeFlags {
     /// Bytes of stack that a function's objects of variable size take.
     #[arg(long, value_name = "BYTES")]
     amdgpu_assume_dynamic_stack_object_size: Option<u32>,
+    /// Source language in the kernels' metadata, of which LLVM IR tells only where it is OpenCL C.
+    #[arg(long, value_parser = mir::abi::metadata::LANGUAGES, value_name = "LANGUAGE")]
+    metadata_language: Option<String>,
+    /// Types of arguments in the metadata of V3, as the first guide to it asks for.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    metadata_value_types: Option<bool>,
+    /// The size of a kernel's arguments in its descriptor of V3, as LLVM 14 has it.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = switch, value_name = "BOOL")]
+    kernarg_size_in_v3: Option<bool>,
     /// Code is position-independent whatever is asked for.
     #[arg(long, value_parser = ["static", "pic", "dynamic-no-pic"], value_name = "MODEL")]
     relocation_model: Option<String>,
@@ -103,6 +114,9 @@ impl CodeFlags {
         add("no-infs-fp-math", self.enable_no_infs_fp_math.map(text));
         add("no-signed-zeros-fp-math", self.enable_no_signed_zeros_fp_math.map(text));
         add("frame-pointer", self.frame_pointer.as_deref());
+        add(metadata::LANGUAGE_ATTRIBUTE, self.metadata_language.as_deref());
+        add(metadata::VALUE_TYPES_ATTRIBUTE, self.metadata_value_types.filter(|&on| on).map(text));
+        add(descriptor::KERNARG_SIZE_ATTRIBUTE, self.kernarg_size_in_v3.filter(|&on| on).map(text));
         add("gcnc-trap-unreachable", self.trap_unreachable.filter(|&on| on).map(text));
         out
     }

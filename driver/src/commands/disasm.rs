@@ -11,6 +11,9 @@ pub struct Args {
     /// Output file; `-` is standard output.
     #[arg(short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    /// File, line and source as comments in front of the code of each line, where the object has DWARF line tables.
+    #[arg(short = 'S', long)]
+    source: bool,
 }
 
 pub fn main(args: &Args) -> i32 {
@@ -22,7 +25,11 @@ pub fn main(args: &Args) -> i32 {
             return status::REFUSED;
         }
     };
-    let text = match emit::disassemble(&bytes) {
+    let text = match args.source {
+        true => emit::disassemble::disassemble_with_source(&bytes, &read_source),
+        false => emit::disassemble(&bytes),
+    };
+    let text = match text {
         Ok(text) => text,
         Err(error) => return report(&name, &error),
     };
@@ -37,6 +44,17 @@ pub fn main(args: &Args) -> i32 {
         Err(error) => {
             eprintln!("gcnc: error: {}: {error}", args.output.display());
             status::REFUSED
+        }
+    }
+}
+
+/// A source file; where it cannot be read, the user is told.
+fn read_source(path: &str) -> Option<Vec<u8>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            eprintln!("gcnc: warning: source {path}: {error}; line numbers alone are shown");
+            None
         }
     }
 }

@@ -38,9 +38,12 @@ struct Flags {
     /// Output file; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "a.out")]
     output: PathBuf,
-    /// Make a shared object, the only kind that AMD's runtimes load: always so.
+    /// Make a shared object, the only kind that AMD's runtimes load: always so, but for `-r`.
     #[arg(long, visible_alias = "Bshareable")]
     shared: bool,
+    /// Join objects to one that can be linked again: sections of a name become one, relocations stay.
+    #[arg(short = 'r', long, conflicts_with_all = ["shared", "gc_sections"])]
+    relocatable: bool,
     /// Take all members of the archives that follow.
     #[arg(long, num_args = 0, default_missing_value = "true", action = ArgAction::Append)]
     whole_archive: Vec<bool>,
@@ -229,7 +232,11 @@ pub fn main(args: &Args) -> i32 {
         .map(|(name, bytes, whole_archive)| Input { name, bytes, whole_archive: *whole_archive })
         .collect();
     let output = &args.flags.output;
-    match emit::link::link(&inputs, &options) {
+    let linked = match args.flags.relocatable {
+        true => emit::link::link_relocatable(&inputs, &options),
+        false => emit::link::link(&inputs, &options),
+    };
+    match linked {
         Ok(bytes) => match compile::write(output, &bytes) {
             Ok(()) => status::OK,
             Err(error) => {

@@ -1,12 +1,9 @@
 //! Thin archives: they hold the names of files, which lie beside them, in place of their contents.
 
+use emit::archive::Member;
 use object::read::archive::ArchiveFile;
 use std::path::Path;
 
-/// What every archive starts with, but for thin ones.
-const MAGIC: &[u8] = b"!<arch>\n";
-/// Size of a member's header.
-const HEADER_BYTES: usize = 60;
 /// Bytes of the members of one archive: more than a linker could place.
 const MAX_BYTES: usize = 1 << 31;
 
@@ -23,35 +20,19 @@ pub fn whole(bytes: &[u8], path: &Path) -> Result<Vec<u8>, String> {
     let bad = |error: object::Error| format!("{}: {error}", path.display());
     let archive = ArchiveFile::parse(bytes).map_err(bad)?;
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    let (mut names, mut members) = (Vec::new(), Vec::new());
+    let (mut members, mut bytes) = (Vec::new(), 0usize);
     for member in archive.members() {
         let member = member.map_err(bad)?;
         let name = String::from_utf8_lossy(member.name()).into_owned();
         let file = folder.join(&name);
-        let contents = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let start = names.len();
-        names.extend_from_slice(name.as_bytes());
-        names.extend_from_slice(b"/\n");
-        append(&mut members, &format!("/{start}"), &contents);
-        if members.len() > MAX_BYTES {
+        let data = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        bytes = bytes.saturating_add(data.len());
+        if bytes > MAX_BYTES {
             return Err(format!("{}: members of more than {MAX_BYTES} bytes", path.display()));
         }
+        members.push(Member { name, data: data.into() });
     }
-    let mut out = MAGIC.to_vec();
-    append(&mut out, "//", &names);
-    out.append(&mut members);
-    Ok(out)
-}
-
-/// Adds a member: a header of text fields, the contents, and a byte that makes their size even.
-fn append(out: &mut Vec<u8>, name: &str, contents: &[u8]) {
-    let header = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, contents.len());
-    debug_assert_eq!(header.len(), HEADER_BYTES);
-    out.extend_from_slice(header.as_bytes());
-    out.extend_from_slice(contents);
-    if !contents.len().is_multiple_of(2) {
-        out.push(b'\n');
-    }
+    emit::archive::write(&members).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -65,7 +46,9 @@ mod tests {
         std::fs::write(folder.path().join("a-name-of-more-than-15.o"), b"odd").expect("written");
         std::fs::write(folder.path().join("b.o"), b"even").expect("written");
         let mut thin = b"!<thin>\n".to_vec();
-        append(&mut thin, "//", b"a-name-of-more-than-15.o/\nb.o/\n");
+        let names = b"a-name-of-more-than-15.o/\nb.o/\n";
+        thin.extend(format!("{:<48}{:<10}`\n", "//", names.len()).bytes().chain(names.iter().copied()));
+        thin.extend((names.len() % 2 == 1).then_some(b'\n'));
         // Thin archives have the sizes of members and no contents.
         for (name, size) in [("/0", 3), ("/26", 4)] {
             thin.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).bytes());

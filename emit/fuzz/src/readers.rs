@@ -1,10 +1,21 @@
 //! Every reader of files, as a function of any bytes: it ends, and says whether the input is right. `driver/tests/damaged.rs` runs them on
-//! damaged inputs, the targets of `cargo fuzz` on what the fuzzer thinks of.
+//! damaged inputs, `gcnc-mutate` for as long as it is told, the targets of `cargo fuzz` on what the fuzzer thinks of.
+//! Whatever the input is, it is never the reader's defect.
 
-use emit::bundle::{self, text};
-use emit::link::{Input, LinkOptions, Undefined, link};
+use emit::assemble::{Options, assemble_with};
+use emit::bundle::{self, BundleTarget, archive, text};
+use emit::link::{Input, LinkOptions, Undefined, link, link_relocatable};
 use mir::abi::Document;
 use mir::target::Target;
+use mir::{ErrorKind, Result};
+
+/// Whether the input is right; an input that shows a defect, for which the command would exit with 70, is a failure.
+fn right<T>(result: &Result<T>) -> bool {
+    if let Err(error) = result {
+        assert!(error.kind != ErrorKind::Defect, "a defect: {error}");
+    }
+    result.is_ok()
+}
 
 /// Reports of files of any kind, as text and as JSON's data.
 pub fn inspect(bytes: &[u8]) -> bool {
@@ -15,7 +26,7 @@ pub fn inspect(bytes: &[u8]) -> bool {
 
 /// Disassembly of objects.
 pub fn disassemble(bytes: &[u8]) -> bool {
-    emit::disassemble(bytes).is_ok()
+    right(&emit::disassemble::disassemble_with_source(bytes, &|_| Some(b"one\ntwo".to_vec())))
 }
 
 /// Objects as the simulator loads them.
@@ -26,8 +37,21 @@ pub fn load(bytes: &[u8]) -> bool {
 /// Objects and archives as the linker reads them, once alone and once all of an archive.
 pub fn link_alone(bytes: &[u8]) -> bool {
     let options = LinkOptions { undefined: Undefined::Allow, ..LinkOptions::default() };
-    let linked = |whole_archive| link(&[Input { name: "input", bytes, whole_archive }], &options).is_ok();
-    linked(false) & linked(true)
+    let input = |whole_archive| [Input { name: "input", bytes, whole_archive }];
+    let linked = |whole_archive| right(&link(&input(whole_archive), &options));
+    let joined = link_relocatable(&input(true), &options);
+    let whole = linked(true);
+    // What is joined can be linked as the parts can; sections of one name and different types are not joined.
+    if let Ok(bytes) = &joined {
+        let again = link(&[Input { name: "joined", bytes, whole_archive: false }], &options);
+        assert!(
+            right(&again) || !whole,
+            "the parts can be linked, and not what is joined of them: {:?}",
+            again.err()
+        );
+    }
+    right(&joined);
+    linked(false) & whole
 }
 
 /// Metadata as MessagePack. What is read is written, and read the same.
@@ -49,19 +73,40 @@ pub fn yaml(bytes: &[u8]) -> bool {
 
 /// Bundles in binary and compressed form, offload binaries, and objects that hold such.
 pub fn bundles(bytes: &[u8]) -> bool {
+    if archive::is_archive(bytes) {
+        let target = |id| BundleTarget::parse(id).into_iter();
+        let targets: Vec<_> = ["hip-amdgcn-amd-amdhsa--gfx900", "hipv4-amdgcn-amd-amdhsa--gfx906:xnack+"]
+            .into_iter()
+            .flat_map(target)
+            .collect();
+        let apart = archive::unbundle(bytes, &targets, true);
+        return right(&apart.and_then(|all| all.iter().try_for_each(|m| emit::archive::write(m).map(drop))));
+    }
     let found = bundle::find(bytes);
-    !found.is_empty() && found.iter().all(|found| found.parts().is_ok())
+    !found.is_empty() && found.iter().all(|found| right(&found.parts()))
 }
 
 /// Bundles in text form.
 pub fn text_bundle(bytes: &[u8]) -> bool {
-    text::read(bytes, "#").is_ok()
+    right(&text::read(bytes, "#"))
 }
 
 /// Assembly text.
 pub fn assemble(bytes: &[u8]) -> bool {
     let Some(processor) = Target::processor_by_name("gfx900") else { return false };
-    emit::assemble(&String::from_utf8_lossy(bytes), &Target::new(processor)).is_ok()
+    let options = Options { most_bytes: Some(1 << 26), ..Options::default() };
+    let assembled = assemble_with(&String::from_utf8_lossy(bytes), &Target::new(processor), &options);
+    for error in assembled.as_ref().err().into_iter().flatten() {
+        assert!(error.kind != ErrorKind::Defect, "a defect: {error}");
+    }
+    assembled.is_ok()
+}
+
+/// Inline assembly.
+pub fn fragment(bytes: &[u8]) -> bool {
+    let Some(processor) = Target::processor_by_name("gfx803") else { return false };
+    let read = emit::assemble::fragment(&String::from_utf8_lossy(bytes), &Target::new(processor));
+    right(&read.map_err(|(_, error)| error))
 }
 
 /// AMDIL's metadata. What is read is written, and read the same.
@@ -76,7 +121,7 @@ pub fn amdil(bytes: &[u8]) -> bool {
 pub fn dispatch(bytes: &[u8]) -> bool {
     // A file that is named would be read.
     let text = String::from_utf8_lossy(bytes);
-    !text.contains("\"in\"") && sim::Described::from_json(&text, None).is_ok()
+    !text.contains("\"in\"") && sim::Described::within(&text, None, 1 << 24).is_ok()
 }
 
 /// The text of a program at any stage: read and verified. What is read is printed, and that is read the same.

@@ -30,7 +30,7 @@ impl<'a> Assembler<'a, '_> {
             Directive::Integers(width) => self.numbers(width, lexer, line),
             Directive::WideIntegers => self.wide_numbers(lexer),
             Directive::Floats(width) => self.floats(width, lexer),
-            Directive::Leb(signed) => self.leb(signed, lexer, line),
+            Directive::Leb(signed) => self.leb_directive(signed, lexer, line),
             Directive::Strings(terminated) => self.strings(lexer, terminated),
             Directive::Base64 => self.base64(lexer),
             Directive::Space => {
@@ -216,32 +216,6 @@ impl<'a> Assembler<'a, '_> {
         }
     }
 
-    /// Appends LEB128 numbers, which must be known here: their sizes depend on them.
-    fn leb(&mut self, signed: bool, lexer: &mut Lexer<'a>, line: u32) -> Result {
-        loop {
-            let at = lexer.start;
-            let mut value = self.number_here(lexer, line)?;
-            self.room(10, at)?;
-            loop {
-                let low = value as u8 & 0x7f;
-                // Without a sign, a negative number is a large one.
-                value = if signed { value >> 7 } else { (value as u64 >> 7) as i64 };
-                let last = match (signed, value) {
-                    (_, 0) => !signed || low & 0x40 == 0,
-                    (true, -1) => low & 0x40 != 0,
-                    _ => false,
-                };
-                self.section().data.push(if last { low } else { low | 0x80 });
-                if last {
-                    break;
-                }
-            }
-            if !lexer.skip(b',') {
-                return Ok(());
-            }
-        }
-    }
-
     /// Reads an expression whose value is known here; differences of labels are.
     fn number_here(&mut self, lexer: &mut Lexer<'a>, line: u32) -> Result<i64> {
         let at = lexer.start;
@@ -351,11 +325,12 @@ impl<'a> Assembler<'a, '_> {
     /// Counts bytes that the text does not spell out, so that a short text makes no object without bound.
     pub(super) fn multiply(&mut self, bytes: u64, at: usize) -> Result {
         self.multiplied = self.multiplied.saturating_add(bytes);
-        if self.multiplied > MAX_SECTION_BYTES { fail(at, "the object becomes too large") } else { Ok(()) }
+        let most = self.options.most_bytes.unwrap_or(MAX_SECTION_BYTES);
+        if self.multiplied > most { fail(at, "the object becomes too large") } else { Ok(()) }
     }
 
     /// Checks that the section takes `bytes` more.
-    fn room(&mut self, bytes: u64, at: usize) -> Result {
+    pub(super) fn room(&mut self, bytes: u64, at: usize) -> Result {
         let section = self.section();
         if section.is_nobits() {
             return fail(at, "data in a section without contents");

@@ -358,9 +358,39 @@ fn data_of_all_kinds() {
         assert_eq!(made(text), bytes, "{text}");
     }
     // Sizes are not known ahead.
-    for text in [" .zero b-a\na: .byte 1\nb:\n", " .uleb128 b-a\na: .byte 1\nb:\n"] {
+    for text in [" .zero b-a\na: .byte 1\nb:\n", " .uleb128 b-a\na: .byte 1\n", " .sleb128 a\na:\n"] {
         assert!(refused(text, &target("gfx900")).contains("absolute"), "{text}");
     }
+}
+
+/// The bytes are llvm-mc's.
+#[test]
+fn sizes_of_distances_settle() {
+    let cases: [(&str, &[u8]); 7] = [
+        (" .uleb128 b-a\na: .byte 1\nb:\n", &[1, 1]),
+        (" .sleb128 a-b, 5\na: .byte 1\nb:\n", &[0x7f, 5, 1]),
+        // One more byte for itself.
+        ("a: .uleb128 b-a\n .zero 127\nb: .byte 9\n", &[&[0x81, 1][..], &[0; 127], &[9]].concat()),
+        // Two that make each other longer; what stands between is aligned, an alias and a size follow.
+        (
+            "a: .uleb128 d-a\n .uleb128 d-b\nb: .zero 124\n .p2align 2\n.set c, d+2\nd: .byte c-a, d-b\n",
+            &[&[0x80, 1, 0x7d][..], &[0; 125], &[0x82, 0x7d]].concat(),
+        ),
+        // Conditions and repetitions know the sizes.
+        (
+            "a: .uleb128 c-b\nx: .rept x-a\n .byte 7\n .endr\nb: .zero 200\nc:\n",
+            &[&[0xc8, 1, 7, 7][..], &[0; 200]].concat(),
+        ),
+        // A part of a section; the distance to one's own end.
+        (" .subsection 1\na: .uleb128 b-a\n .byte 1\nb: .subsection 0\n .byte 0\n", &[0, 2, 1]),
+        (" .uleb128 b - ., 1\nb:\n", &[2, 1]),
+    ];
+    for (text, bytes) in cases {
+        assert_eq!(made(&format!(" .data\n{text}")), bytes, "{text}");
+    }
+    // A number that is never what was made room for.
+    let text = "a: .uleb128 b-a\nx: .if x-a < 10\n .zero 1 << (7 * (x-a))\n .endif\nb:\n";
+    assert!(refused(&format!(" .data\n{text}"), &target("gfx900")).len() > 10);
 }
 
 #[test]

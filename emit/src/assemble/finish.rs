@@ -1,6 +1,7 @@
 //! The end of a file: symbol values, patches, relocations, descriptors, the ELF symbol table.
 
 use super::data::Reloc;
+use super::leb::{Layout, Settled};
 use super::macros::File;
 use super::section;
 use super::symbols::{Base, Definition, Sum, SymbolId};
@@ -35,9 +36,17 @@ struct Pending {
     addend: i64,
 }
 
+/// What a text becomes.
+pub(super) enum Finished {
+    /// An object.
+    Object(Vec<u8>),
+    /// It has to be read again with these sizes.
+    Again(Layout),
+}
+
 impl<'a> Assembler<'a, '_> {
     /// Everything that had to wait for the end, then the object's bytes. `files` are the texts that were read.
-    pub(super) fn finish(mut self, files: &[File<'_>]) -> std::result::Result<Vec<u8>, Errors> {
+    pub(super) fn finish(mut self, files: &[File<'_>]) -> std::result::Result<Finished, Errors> {
         let mut errors = Vec::new();
         let lines: Vec<Vec<&str>> = files.iter().map(|file| file.text.lines().collect()).collect();
         let mut note = |(origin, message): (Origin, String)| {
@@ -66,6 +75,12 @@ impl<'a> Assembler<'a, '_> {
         let target = self.target;
         if let Err(error) = self.symbols.resolve(&target) {
             note(error);
+        }
+        match self.settle_lebs() {
+            Ok(Settled::Yes) => {}
+            // What else is wrong may be right with other sizes.
+            Ok(Settled::No) => return Ok(Finished::Again(self.layout)),
+            Err(error) => note(error),
         }
         let mut pending = Vec::new();
         for patch in std::mem::take(&mut self.patches) {
@@ -102,7 +117,8 @@ impl<'a> Assembler<'a, '_> {
             return Err(errors);
         }
         self.identify();
-        self.symbol_table(pending, &sizes).and_then(|()| self.image.write()).map_err(|error| vec![error])
+        let written = self.symbol_table(pending, &sizes).and_then(|()| self.image.write());
+        written.map(Finished::Object).map_err(|error| vec![error])
     }
 
     /// Fills in a number of `width` bytes.

@@ -3,12 +3,16 @@
 //! It is read as a file is, into the text section alone. What comes out is its words, the instructions in
 //! them, and what the linker has to fill in; labels are the text's own, so branches inside are settled here.
 
+use super::leb::{Layout, Settled};
 use super::symbols::{Base, Definition};
 use super::{Assembler, Options, Patch, PatchKind, macros, without_block_comments};
 use mir::isa::parse::expr::Specifier;
 use mir::machine::{Inst, RelocKind};
 use mir::target::Target;
 use mir::{Diagnostic, ErrorKind};
+
+/// Most bytes that fills and alignments may make: branches reach over 128 KiB.
+const MAX_FILLED_BYTES: u64 = 1 << 24;
 
 /// A word that depends on a symbol outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,11 +46,24 @@ pub type Fault = (u32, Box<Diagnostic>);
 /// Assembles `text`.
 pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
     let text = without_block_comments(text);
+    let mut layout = Layout::default();
+    loop {
+        if let Some(fragment) = fragment_laid_out(&text, target, &mut layout)? {
+            return Ok(fragment);
+        }
+        layout.check().map_err(|error| (1, error))?;
+    }
+}
+
+/// The same with the sizes that `layout` has; `None` where they are too small, and `layout` has others.
+fn fragment_laid_out(text: &str, target: &Target, layout: &mut Layout) -> Result<Option<Fragment>, Fault> {
     let arena = bumpalo::Bump::new();
-    let mut assembler = Assembler::new(target, Options::default());
+    let mut assembler =
+        Assembler::new(target, Options { most_bytes: Some(MAX_FILLED_BYTES), ..Options::default() });
     assembler.collected = Some(Vec::new());
+    assembler.layout = std::mem::take(layout);
     let start = assembler.current;
-    let mut expander = macros::Expander::new(&arena, &text);
+    let mut expander = macros::Expander::new(&arena, text);
     let other = |line: u32| {
         (line, Diagnostic::unsupported("sections, kernels and metadata inside of inline assembly"))
     };
@@ -65,14 +82,18 @@ pub fn fragment(text: &str, target: &Target) -> Result<Fragment, Fault> {
     if let Some((_, line, message)) = expander.unfinished() {
         return Err((line, Diagnostic::new(ErrorKind::Malformed, message)));
     }
-    assembler.fragment()
+    assembler.fragment(layout)
 }
 
 impl<'a> Assembler<'a, '_> {
-    fn fragment(mut self) -> Result<Fragment, Fault> {
+    fn fragment(mut self, layout: &mut Layout) -> Result<Option<Fragment>, Fault> {
         let target = self.target;
         let malformed = |line: u32, message: String| (line, Diagnostic::malformed(message));
         self.symbols.resolve(&target).map_err(|(origin, message)| malformed(origin.line, message))?;
+        if self.settle_lebs().map_err(|(origin, message)| malformed(origin.line, message))? == Settled::No {
+            *layout = self.layout;
+            return Ok(None);
+        }
         let has_labels = !self.patches.is_empty()
             || self.symbols.all.iter().any(|symbol| matches!(symbol.definition, Definition::Label(_)));
         let mut relocs = Vec::new();
@@ -90,7 +111,7 @@ impl<'a> Assembler<'a, '_> {
         }
         let insts = self.collected.take().unwrap_or_default();
         let insts = insts.into_iter().map(|(offset, inst)| ((offset / 4) as u32, inst)).collect();
-        Ok(Fragment { words, insts, relocs, has_labels })
+        Ok(Some(Fragment { words, insts, relocs, has_labels }))
     }
 
     /// Fills in a patch, or leaves it to the linker.
@@ -156,6 +177,8 @@ mod tests {
     fn labels_and_symbols() {
         let looped = read("1: s_sub_u32 s0, s0, 1\ns_cbranch_scc0 1b\n.long 7").unwrap();
         assert_eq!(looped.words, [0x8080_8100, 0xbf84_fffe, 7]);
+        let distance = read(".uleb128 b-a, 0\n.byte 0\na: .fill 128\nb:").unwrap();
+        assert_eq!(distance.words[0], 0x0000_0180);
         assert!(looped.has_labels);
         let symbol = read("s_add_u32 s0, s0, there@rel32@lo+4").unwrap();
         assert_eq!(
@@ -172,6 +195,8 @@ mod tests {
             ("s_branch nowhere", 1),
             (".section .data\n", 1),
             (".if 1\n", 1),
+            ("s_nop 0\n.fill 1 << 28", 2),
+            ("s_nop 0\n.p2align 31", 2),
             // Known when all labels are.
             ("s_nop 0\n.byte 300 + b - a, 0, 0, 0\na: b:", 2),
         ] {

@@ -1,7 +1,8 @@
 //! The assembler of whole files: directives, labels and sections around [`mir::isa::parse`].
 //!
 //! One pass over the lines appends bytes to sections and notes what depends on symbols ([`Patch`]);
-//! instruction sizes never do, so a label's offset is final when it is read. At the end symbols that are
+//! instruction sizes never do, so a label's offset is final when it is read, but for LEB128 numbers of distances that are
+//! known later: where their sizes turn out too small, the text is read again ([`leb`]). At the end symbols that are
 //! expressions are evaluated ([`symbols`]), the patches are applied or become relocations, kernel descriptors
 //! are packed ([`kernel`]), and the object is written by the writer that compiled code uses.
 //!
@@ -19,6 +20,7 @@ mod finish;
 mod fragment;
 mod kernel;
 mod kernel_code;
+mod leb;
 mod macro_text;
 mod macros;
 mod metadata;
@@ -78,6 +80,8 @@ pub struct Options<'o> {
     pub version_is_given: bool,
     /// Notes where each line of code went ([`Assembled::lines`]).
     pub note_lines: bool,
+    /// Most bytes that fills, alignments and files may make, of which a short text may ask for any number; `None` is 1 GiB.
+    pub most_bytes: Option<u64>,
 }
 
 /// A line of the text, and the instruction that it became.
@@ -125,9 +129,26 @@ pub fn assemble_with(
     options: &Options<'_>,
 ) -> std::result::Result<Assembled, Errors> {
     let text = without_block_comments(text);
+    let mut layout = leb::Layout::default();
+    loop {
+        if let Some(assembled) = assemble_laid_out(&text, target, options, &mut layout)? {
+            return Ok(assembled);
+        }
+        layout.check().map_err(|error| vec![error])?;
+    }
+}
+
+/// The same with the sizes that `layout` has; `None` where they are too small, and `layout` has others.
+fn assemble_laid_out(
+    text: &str,
+    target: &Target,
+    options: &Options<'_>,
+    layout: &mut leb::Layout,
+) -> std::result::Result<Option<Assembled>, Errors> {
     let arena = bumpalo::Bump::new();
     let mut assembler = Assembler::new(target, *options);
-    let mut expander = macros::Expander::new(&arena, &text);
+    assembler.layout = std::mem::take(layout);
+    let mut expander = macros::Expander::new(&arena, text);
     let mut errors: Errors = Vec::new();
     while let Some((line, number)) = expander.next_line() {
         assembler.file = expander.file();
@@ -161,7 +182,13 @@ pub fn assemble_with(
     }
     let printed = std::mem::take(&mut assembler.printed);
     let lines = assembler.code_lines();
-    assembler.finish(&expander.files).map(|object| Assembled { object, warnings, printed, lines })
+    match assembler.finish(&expander.files)? {
+        finish::Finished::Object(object) => Ok(Some(Assembled { object, warnings, printed, lines })),
+        finish::Finished::Again(larger) => {
+            *layout = larger;
+            Ok(None)
+        }
+    }
 }
 
 /// `text` with spaces in place of `/* */` comments, which may span lines.
@@ -274,6 +301,10 @@ struct Assembler<'a, 't> {
     pushed: Vec<(SectionId, SectionId)>,
     symbols: Symbols<'a>,
     patches: Vec<Patch<'a>>,
+    /// LEB128 numbers that are known at the end.
+    lebs: Vec<leb::Leb<'a>>,
+    /// Their sizes.
+    layout: leb::Layout,
     kernels: Vec<kernel::Kernel<'a>>,
     /// Symbols that count registers.
     counts: predefined::Counts,
@@ -325,6 +356,8 @@ impl<'a, 't> Assembler<'a, 't> {
             pushed: Vec::new(),
             symbols,
             patches: Vec::new(),
+            lebs: Vec::new(),
+            layout: leb::Layout::default(),
             kernels: Vec::new(),
             counts,
             relocs: Vec::new(),

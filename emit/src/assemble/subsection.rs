@@ -116,6 +116,10 @@ impl<'a> Assembler<'a, '_> {
             change(&mut patch.place);
             change(&mut patch.value.here);
         }
+        for leb in &mut self.lebs {
+            change(&mut leb.place);
+            change(&mut leb.value.here);
+        }
         for reloc in &mut self.relocs {
             change(&mut reloc.offset.here);
             reloc.value.iter_mut().for_each(|value| change(&mut value.here));

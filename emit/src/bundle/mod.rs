@@ -5,6 +5,7 @@
 //! | bundle of clang | [`plain`] | `__CLANG_OFFLOAD_BUNDLE__` | files, section `.hip_fatbin` of host objects |
 //! | the same, compressed | [`compressed`] | `CCOB` | the same places |
 //! | the same as text | [`text`] | a comment with `__CLANG_OFFLOAD_BUNDLE____START__` | assembly, LLVM IR, preprocessed sources |
+//! | archive of bundles | [`archive`] | `!<arch>` | libraries for several targets |
 //! | offload binary | [`offload_binary`] | bytes 10 ff 10 ad | files, section `.llvm.offloading` of host objects |
 //!
 //! [`find`] looks for all of them in a file. What is read is bounded: sizes and offsets are checked against the bytes that are there,
@@ -14,6 +15,7 @@
 //! Sources: clang's documentation, "Clang Offload Bundler" and "Clang Linker Wrapper"; LLVM's documentation of the section
 //! `.llvm.offloading`; compared with what clang-offload-bundler 22 and llvm-offload-binary 22 write.
 
+pub mod archive;
 pub mod compressed;
 pub mod find;
 pub mod offload_binary;

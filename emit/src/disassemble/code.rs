@@ -68,6 +68,9 @@ impl Body<'_, '_> {
             if text.labels.binary_search(&offset).is_ok() {
                 let _ = writeln!(self.out, "{}:", text.label(offset));
             }
+            if let Some(lines) = self.lines {
+                lines.write(&mut self.out, self.index, offset);
+            }
             if let Form::Header(header) = line.form {
                 self.out.push_str(&kernels.headers[header].text);
                 self.write_inner_symbols(offset, end);

@@ -14,12 +14,17 @@
 mod code;
 mod data;
 mod kernels;
+#[cfg(test)]
+mod line_tests;
+mod lines;
 mod notes;
 mod program;
 mod symbols;
 #[cfg(test)]
 mod tests;
 
+use lines::Lines;
+pub use lines::ReadSource;
 use mir::Result;
 use mir::target::{Features, Os, Target};
 use object::elf;
@@ -31,16 +36,29 @@ use std::fmt::Write;
 /// # Errors
 /// `Malformed` for what is no AMD GPU code object or contradicts itself, `Unsupported` for a processor that is not known.
 pub fn disassemble(bytes: &[u8]) -> Result<String> {
+    write_program(&Program::read(bytes)?, None)
+}
+
+/// The same, with file, line and source as comments in front of the code of each line, where the object has line tables.
+///
+/// # Errors
+/// Those of [`disassemble`].
+pub fn disassemble_with_source(bytes: &[u8], read: ReadSource<'_>) -> Result<String> {
     let program = Program::read(bytes)?;
+    write_program(&program, Some(&Lines::of(&program, read)))
+}
+
+fn write_program(program: &Program<'_>, lines: Option<&Lines<'_>>) -> Result<String> {
     let targets = Targets::of(&program.target);
-    let kernels = kernels::find(&program, &targets);
-    let names = symbols::Printed::of(&program, &kernels);
+    let kernels = kernels::find(program, &targets);
+    let names = symbols::Printed::of(program, &kernels);
     let mut bodies = Vec::new();
     let mut needed = vec![false; program.sections.len()];
     for index in 0..program.sections.len() {
         let mut body = Body {
             out: String::new(),
-            program: &program,
+            program,
+            lines,
             targets: &targets,
             names: &names,
             index,
@@ -68,7 +86,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<String> {
         }
         out.push_str(&body);
     }
-    symbols::write_rest(&mut out, &program, &names);
+    symbols::write_rest(&mut out, program, &names);
     for what in &program.left_out {
         let _ = writeln!(out, "// cannot be written: {what}");
     }
@@ -157,6 +175,8 @@ fn write_section(out: &mut String, section: &Section<'_>) {
 struct Body<'a, 'b> {
     out: String,
     program: &'b Program<'a>,
+    /// Source lines, where they are asked for.
+    lines: Option<&'b Lines<'b>>,
     targets: &'b Targets,
     names: &'b symbols::Printed,
     /// Index of the section.

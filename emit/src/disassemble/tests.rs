@@ -3,7 +3,7 @@ use mir::target::Target;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection};
 
-fn target(processor: &str, version: u8) -> Target {
+pub(super) fn target(processor: &str, version: u8) -> Target {
     let processor = Target::processor_by_name(processor).expect("a processor of the table");
     Target { code_object_version: version, ..Target::new(processor) }
 }

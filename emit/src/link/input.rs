@@ -43,8 +43,12 @@ pub(super) struct InputSection<'a> {
     pub relocs: Vec<Reloc>,
     /// Signature of its group, if it is in one of which only the first counts.
     pub group: Option<&'a str>,
+    /// The section that it stays with (`SHF_LINK_ORDER`).
+    pub link: Option<usize>,
     /// Whether it becomes part of the output.
     pub live: bool,
+    /// Not live, but only since it is not part of linked objects (`SHF_EXCLUDE`).
+    pub excluded: bool,
 }
 
 impl<'a> InputSection<'a> {
@@ -60,7 +64,9 @@ impl<'a> InputSection<'a> {
             data: Cow::Borrowed(&[]),
             relocs: Vec::new(),
             group: None,
+            link: None,
             live: true,
+            excluded: false,
         }
     }
 
@@ -231,7 +237,9 @@ fn read_sections<'a>(table: &SectionTable<'a, Header>, bytes: &'a [u8]) -> Resul
             data: Cow::Borrowed(data),
             relocs: Vec::new(),
             group: None,
+            link: flags.contains(elf::SHF_LINK_ORDER).then_some(header.sh_link(LE) as usize),
             live: !describes && !excluded,
+            excluded: kind == elf::SHT_PROGBITS && flags.contains(elf::SHF_EXCLUDE),
         });
     }
     Ok(sections)

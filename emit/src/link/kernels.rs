@@ -93,7 +93,7 @@ impl Identity {
     }
 
     /// What the code was made for, as far as descriptors depend on it.
-    fn target(&self) -> Option<Target> {
+    pub fn target(&self) -> Option<Target> {
         let processor = PROCESSORS.iter().find(|p| p.elf_mach == self.flags & MACH)?;
         let mut target = Target::new(processor);
         target.code_object_version = self.abi_version.saturating_add(2);

@@ -170,6 +170,21 @@ pub(super) fn priority(name: &str) -> u32 {
     upward.or(downward.map(|n| 65535u32.saturating_sub(n))).unwrap_or(u32::MAX)
 }
 
+/// What the linker makes, found by name.
+const OWN_TABLES: [&str; 11] = [
+    ".dynsym",
+    ".gnu.hash",
+    ".hash",
+    ".dynstr",
+    ".rela.dyn",
+    ".dynamic",
+    ".got",
+    ".relro_padding",
+    ".symtab",
+    ".strtab",
+    ".shstrtab",
+];
+
 /// Output sections by name.
 #[derive(Debug, Default)]
 pub(super) struct Sections {
@@ -185,6 +200,11 @@ impl Sections {
     /// Gives `section` a place: output section and offset in it.
     pub fn place(&mut self, section: &InputSection<'_>) -> Result<(usize, u64)> {
         let name = output_name(section.name);
+        if OWN_TABLES.contains(&name) {
+            return Err(Diagnostic::malformed(format!(
+                "a section called {name}, which is a table of the linker's"
+            )));
+        }
         let rank = Rank::of(section, name);
         let index = self.find(name).unwrap_or_else(|| {
             self.list.push(OutputSection {

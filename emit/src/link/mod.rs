@@ -9,6 +9,8 @@
 //! contents   bytes of the sections, relocations applied
 //! ```
 //!
+//! [`link_relocatable`] joins objects to one that can be linked again ([`partial`]).
+//!
 //! The result is what AMD's runtimes load: a shared object (`ET_DYN`) whose segments follow LLVM's linker, with notes in a segment of type
 //! `PT_NOTE`, dynamic symbols and both hash tables. It depends on inputs and options alone. Cost: linear in the size of the inputs.
 //!
@@ -20,6 +22,7 @@ mod input;
 mod kernels;
 mod layout;
 mod live;
+mod partial;
 mod resolve;
 mod tables;
 
@@ -29,6 +32,8 @@ use layout::{OutputSection, Sections};
 use mir::{Diagnostic, Result};
 use resolve::{Definition, Lazy, Reserved, SymbolId, Symbols};
 use rustc_hash::FxHashMap;
+
+pub use partial::link_relocatable;
 
 /// Most bytes of an input section and of the result.
 const IMAGE_MAX: u64 = 1 << 31;
@@ -188,12 +193,7 @@ impl Program<'_> {
 /// message names the objects ([`mir::ErrorKind::Malformed`], [`mir::ErrorKind::Unsupported`]). More than 2 GB ([`mir::ErrorKind::Limit`]).
 pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
     let (mut objects, mut lazy) = read(inputs)?;
-    input::drop_repeated_groups(&mut objects);
-    let mut symbols = Symbols::default();
-    for index in 0..objects.len() {
-        symbols.add(&objects, index)?;
-    }
-    symbols.extract(&mut objects, &mut lazy)?;
+    let mut symbols = resolve_names(&mut objects, &mut lazy)?;
     let identity = kernels::Identity::merge(&objects)?;
     symbols
         .define_reserved(&|name| objects.iter().flat_map(|o| &o.sections).any(|s| s.live && s.name == name));
@@ -202,9 +202,7 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
         live::mark(&mut objects, &symbols);
     }
     if options.strip != Strip::None {
-        for section in objects.iter_mut().flat_map(|o| &mut o.sections) {
-            section.live &= section.is_allocated() || !section.name.starts_with(".debug");
-        }
+        strip_debug(&mut objects);
     }
     let lds = kernels::complete(&mut objects, &symbols, &identity)?;
     let needs = dynamic::scan(&objects, &symbols, options)?;
@@ -226,6 +224,24 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
     contents::fill(&mut program, &needs, options)?;
     tables::fill(&mut program, &needs, &dynamic_symbols, &tables, options, &order)?;
     tables::write(&program, &identity, &tables, &headers, &order, options)
+}
+
+/// What each name means; objects of archives that are needed become objects.
+fn resolve_names<'a>(objects: &mut Vec<InputObject<'a>>, lazy: &mut [Lazy<'a>]) -> Result<Symbols<'a>> {
+    input::drop_repeated_groups(objects);
+    let mut symbols = Symbols::default();
+    for index in 0..objects.len() {
+        symbols.add(objects, index)?;
+    }
+    symbols.extract(objects, lazy)?;
+    Ok(symbols)
+}
+
+/// Drops debug information.
+fn strip_debug(objects: &mut [InputObject<'_>]) {
+    for section in objects.iter_mut().flat_map(|o| &mut o.sections) {
+        section.live &= section.is_allocated() || !section.name.starts_with(".debug");
+    }
 }
 
 /// The objects named, and those of archives that may be needed.

@@ -12,6 +12,9 @@ use std::borrow::Cow;
 /// Section index of variables in LDS: the first of the processor's own. Source: LLVM's `ELF.h`.
 const SHN_AMDGPU_LDS: elf::SymbolSection = elf::SymbolSection(elf::SHN_LOPROC);
 
+/// Alignment of a section's bytes in the file. In memory the linker sees to it; a file padded for it could be of any size.
+const FILE_ALIGN_MAX: u64 = 4096;
+
 /// A section of an [`Image`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SectionId(pub usize);
@@ -242,7 +245,7 @@ impl Image {
                 writer.add_section_name(rela_name.as_bytes())
             });
             names.push((name, rela));
-            offsets.push(writer.reserve(section.data.len() as u64, section.align));
+            offsets.push(writer.reserve(section.data.len() as u64, section.align.min(FILE_ALIGN_MAX)));
         }
 
         // Symbols: locals first.

@@ -48,6 +48,9 @@ macro_rules! descriptor {
             $($(#[doc = $doc])* pub $name: u32,)*
         }
 
+/// Attribute of a kernel whose descriptor has the size of its arguments in V3, too, where the guide has zeros and LLVM wrote it.
+pub const KERNARG_SIZE_ATTRIBUTE: &str = "gcnc-kernarg-size";
+
         impl KernelDescriptor {
             /// Every field but the 64-bit entry offset, in the order of the descriptor.
             pub const FIELDS: &'static [BitField] = &[$(BitField {
@@ -220,7 +223,12 @@ impl KernelDescriptor {
         Ok(Self {
             group_segment_fixed_size: function.lds.size_bytes,
             private_segment_fixed_size: function.resources.scratch_bytes,
-            kernarg_size: if target.code_object_version >= 4 { function.kernarg.size_bytes } else { 0 },
+            kernarg_size: match target.code_object_version >= 4
+                || source.attribute(KERNARG_SIZE_ATTRIBUTE).is_some()
+            {
+                true => function.kernarg.size_bytes,
+                false => 0,
+            },
             vgpr_blocks: counts.vgpr_blocks(target).map_err(fail)?,
             sgpr_blocks: counts.sgpr_blocks(target).map_err(fail)?,
             float_denorm_mode_32: mode.single.field(),
@@ -384,6 +392,12 @@ mod tests {
         assert_eq!(KernelDescriptor::unpack(&bytes), Ok(descriptor));
         let v4 = Target { code_object_version: 4, ..target("gfx900") };
         assert_eq!(KernelDescriptor::for_kernel(&f, &source, &v4).map(|d| d.kernarg_size), Ok(12));
+        // In V3 only where it is asked for.
+        let v3 = Target { code_object_version: 3, ..v4 };
+        assert_eq!(KernelDescriptor::for_kernel(&f, &source, &v3).map(|d| d.kernarg_size), Ok(0));
+        let mut asked = source.clone();
+        asked.attributes.insert(KERNARG_SIZE_ATTRIBUTE.to_owned(), String::new());
+        assert_eq!(KernelDescriptor::for_kernel(&f, &asked, &v3).map(|d| d.kernarg_size), Ok(12));
     }
 
     #[test]

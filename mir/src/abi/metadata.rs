@@ -7,7 +7,7 @@
 //! Reading accepts unknown keys (vendors add their own) and missing optional ones.
 //!
 //! Source: AMDGPU usage guide, "Code Object V3 Metadata" (V4: 1.1 and `amdhsa.target`; V5: 1.2). `.value_type`, which early V3
-//! producers wrote, is read but not written: consumers ignore it and LLVM dropped it.
+//! producers wrote, is read, and written where it is asked for ([`VALUE_TYPES_ATTRIBUTE`]): consumers ignore it and LLVM dropped it.
 
 use super::descriptor::RegisterCounts;
 use crate::ir::{self, AddrSpace, ParamFlags};
@@ -21,6 +21,15 @@ pub const NOTE_NAME: &str = "AMDGPU";
 
 /// Type of the note (`NT_AMDGPU_METADATA`).
 pub const NOTE_TYPE: u32 = 32;
+
+/// Attribute of a kernel whose arguments have `.value_type` in V3.
+pub const VALUE_TYPES_ATTRIBUTE: &str = "gcnc-value-types";
+
+/// Attribute of a kernel that names its source language: LLVM IR tells of OpenCL C alone.
+pub const LANGUAGE_ATTRIBUTE: &str = "gcnc-language";
+
+/// Source languages that metadata may name. Source: usage guide, "Code Object V3 Metadata".
+pub const LANGUAGES: [&str; 6] = ["OpenCL C", "OpenCL C++", "HCC", "HIP", "OpenMP", "Assembler"];
 
 fn is_false(value: &bool) -> bool {
     !*value
@@ -279,12 +288,24 @@ pub fn has_setting(target: &Target, supported: Features, enabled: Features) -> b
 fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, target: &Target) -> KernelMeta {
     let counts = RegisterCounts::of_kernel(kernel, target);
     let v5 = target.code_object_version >= 5;
+    let language = source.attribute(LANGUAGE_ATTRIBUTE);
+    let of_module = module.opencl_version.map(|_| "OpenCL C");
     let max_workgroups = match target.code_object_version {
         0..=3 => [None; 3],
         _ => max_num_workgroups(source),
     };
     KernelMeta {
-        args: kernel.kernarg.args.iter().map(|arg| arg_meta(arg, source)).collect(),
+        args: kernel
+            .kernarg
+            .args
+            .iter()
+            .map(|arg| {
+                let has_type =
+                    target.code_object_version == 3 && source.attribute(VALUE_TYPES_ATTRIBUTE).is_some();
+                let value_type = || super::metadata_v2::value_type(Some(source), arg).to_lowercase();
+                ArgMeta { value_type: has_type.then(value_type), ..arg_meta(arg, source) }
+            })
+            .collect(),
         device_enqueue_symbol: source.kernel.device_enqueue_symbol.clone(),
         group_segment_fixed_size: kernel.lds.size_bytes,
         kernarg_segment_align: kernel.kernarg.align_bytes,
@@ -293,8 +314,9 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
             .into_iter()
             .find(|kind| source.attribute(&format!("device-{kind}")).is_some())
             .map(str::to_owned),
-        language: module.opencl_version.map(|_| "OpenCL C".to_owned()),
-        language_version: module.opencl_version,
+        language: language.or(of_module).map(str::to_owned),
+        // The version is that of the language that the module names.
+        language_version: module.opencl_version.filter(|_| language.is_none() || language == of_module),
         max_flat_workgroup_size: kernel.max_flat_workgroup_size,
         max_num_workgroups_x: max_workgroups[0],
         max_num_workgroups_y: max_workgroups[1],
@@ -472,6 +494,33 @@ mod tests {
         assert!(yaml.contains("        .type_name:      'float*'\n"), "{yaml}");
         assert!(yaml.contains("amdhsa.printf:\n  - \"1:1:4:%d\\n\"\n"), "{yaml}");
         assert!(yaml.contains("amdhsa.target:   'amdgcn-amd-amdhsa--gfx900:xnack-'\n"), "{yaml}");
+    }
+
+    #[test]
+    fn languages_and_types_are_told_where_they_are_asked_for() {
+        let module = ir::Module { opencl_version: Some([1, 2]), ..Default::default() };
+        let mut source = ir::Function::new("k", CallConv::Kernel, Type::Void);
+        source.add_param(Type::ptr(AddrSpace::GLOBAL), "p");
+        source.add_param(Type::I16, "x");
+        source.kernel.args =
+            ["uint*", "ushort"].map(|ty| KernelArgInfo { base_ty: ty.into(), ..Default::default() }).into();
+        let told = |source: &ir::Function, version: u8| {
+            let target = target("gfx900", version);
+            let mut kernel = Function::new("k", CallConv::Kernel, ir::Func::new(0));
+            kernel.kernarg = super::super::kernarg::layout(&module, source, &target);
+            let bytes = Metadata::new(&module, [(&kernel, source)], &target).to_bytes().expect("written");
+            let read = Metadata::from_bytes(&bytes).expect("metadata");
+            let kernel = read.kernels.into_iter().next().expect("one");
+            let types = kernel.args.into_iter().filter_map(|arg| arg.value_type).take(2).collect::<Vec<_>>();
+            (kernel.language, kernel.language_version, types)
+        };
+        let plain = (Some("OpenCL C".to_owned()), Some([1, 2]), Vec::new());
+        assert_eq!((told(&source, 3), told(&source, 5)), (plain.clone(), plain));
+        source.attributes.insert(VALUE_TYPES_ATTRIBUTE.to_owned(), String::new());
+        source.attributes.insert(LANGUAGE_ATTRIBUTE.to_owned(), "HIP".to_owned());
+        let types = ["u32", "u16"].map(str::to_owned).to_vec();
+        assert_eq!(told(&source, 3), (Some("HIP".to_owned()), None, types));
+        assert_eq!(told(&source, 4), (Some("HIP".to_owned()), None, Vec::new()));
     }
 
     #[test]

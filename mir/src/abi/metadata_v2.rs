@@ -191,7 +191,7 @@ fn alignment(module: &Module, source: Option<&ir::Function>, arg: &KernelArg) ->
 }
 
 /// `ValueType`: the type of an argument, of a vector's elements, of what a pointer points to.
-fn value_type(source: Option<&ir::Function>, arg: &KernelArg) -> &'static str {
+pub(super) fn value_type(source: Option<&ir::Function>, arg: &KernelArg) -> &'static str {
     let Some(index) = arg.param else {
         // Offsets are numbers, everything else is a pointer to bytes.
         return if arg.value_kind.starts_with("hidden_global_offset") { "I64" } else { "I8" };

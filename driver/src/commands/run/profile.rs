@@ -58,6 +58,7 @@ mod tests {
             count: 1,
             cycles,
             stalls: Default::default(),
+            traffic: None,
         };
         let cycles = Cycles {
             per_instruction: vec![
