@@ -17,7 +17,7 @@ use mir::isa::Opcode::*;
 use mir::machine::{ModFlags, Operand};
 use mir::target::Features;
 
-/// Rounds over a function after which the numbers that loops carry count as odd.
+/// Rounds over a function after which what blocks are given counts as odd.
 const ROUNDS: u32 = 4;
 
 /// The power of two, as its exponent, that divides each 32-bit value of a function; 32 for zero.
@@ -29,7 +29,7 @@ impl Divisors {
         Self(SecondaryMap::new())
     }
 
-    /// Those of `func`, if it has loads that ask for them. Loops start with the most and lose what does not hold. Cost: linear.
+    /// Those of `func`, if it has loads that ask for them. What blocks are given starts with the most and loses what does not hold. Cost: linear.
     pub(super) fn of(func: &Function) -> Self {
         let mut known = Self::unknown();
         if !func.insts.values().any(|data| is_candidate(data).is_some()) {
@@ -50,17 +50,20 @@ impl Divisors {
                     }
                     for call in data.kind.targets() {
                         for (&param, &arg) in func.blocks[call.block].params.iter().zip(&call.args) {
-                            let less = known.at(func, arg) < known.0[param];
-                            if less {
-                                known.0[param] = if round < ROUNDS { known.at(func, arg) } else { 0 };
+                            let less = known.at(func, arg);
+                            if less < known.0[param] {
+                                known.0[param] = less;
+                                changed = true;
                             }
-                            changed |= less;
                         }
                     }
                 }
             }
             if !changed {
                 break;
+            }
+            if round == ROUNDS {
+                func.blocks.values().flat_map(|data| &data.params).for_each(|&param| known.0[param] = 0);
             }
         }
         known
