@@ -91,9 +91,19 @@ fn latency(criterion: &mut Criterion) {
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
     let module = context.create_module_from_ir(buffer).expect("the kernel is valid");
     let bitcode = module.write_bitcode_to_memory().as_slice().to_vec();
-    let compiler = gcnc::Compiler::new("gfx900").expect("there is such a processor");
+    let compiler = gcnc::Compiler::builder("gfx900").opt_level(2).build().expect("there is such a processor");
     criterion.bench_function("latency of 50 instructions", |bencher| {
         bencher.iter(|| compiler.compile(&bitcode).expect("gcnc compiles the kernel"))
+    });
+    // LLVM's share ends with the relocatable object: lld is no part of LLVM's C API, so its time is not counted.
+    let machine = llvm::machine("gfx900", 2).expect("LLVM was linked with AMDGPU");
+    criterion.bench_function("latency of 50 instructions, LLVM without lld", |bencher| {
+        bencher.iter(|| {
+            let context = Context::create();
+            let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "kernel");
+            let module = Module::parse_bitcode_from_buffer(&buffer, &context).expect("bitcode parses");
+            llvm::compile(&machine, &module).expect("LLVM compiles the kernel").as_slice().len()
+        })
     });
 }
 
