@@ -193,7 +193,8 @@ impl Scan {
                         }
                         (Reg::Virtual(v), OperandAccess::Use) => {
                             let dwords = dwords_of(operand);
-                            self.uses.push((v, Use { block: i as u32, end: position + 1, dwords }));
+                            let end = position + u32::from(inst.read_as_tied(k, target).is_none());
+                            self.uses.push((v, Use { block: i as u32, end, dwords }));
                         }
                         (Reg::Virtual(v), OperandAccess::Tied { .. }) => {
                             let dwords = dwords_of(operand);

@@ -260,7 +260,7 @@ impl Rewriter<'_> {
                     None => {}
                 }
             } else {
-                new.operands[n] = Operand::Reg(physical);
+                new.operands[n] = Operand::Reg(self.source(f, inst, n, physical)?);
             }
         }
         for (n, operand) in inst.operands.iter().enumerate().skip(kept) {
@@ -281,6 +281,26 @@ impl Rewriter<'_> {
         }
         out.push(new);
         Ok(())
+    }
+
+    /// Where `inst` reads operand `n`, whose value `own` holds up to the moves of tied operands. One that is tied as well may have been
+    /// overwritten by these.
+    fn source(&self, f: &Function, inst: &Inst, n: usize, own: RegOperand) -> Result<RegOperand> {
+        let Some(tied) = inst.read_as_tied(n, self.target) else { return Ok(own) };
+        for (k, operand) in access::registers(inst) {
+            if k == tied || inst.operand_access(k) != OperandAccess::Def {
+                continue;
+            }
+            let def = self.operand(f, operand)?;
+            if let (Reg::Physical(d), Reg::Physical(s)) = (def.reg, own.reg)
+                && d.0 < s.0 + u16::from(own.dwords)
+                && s.0 < d.0 + u16::from(def.dwords)
+            {
+                let place = inst.operands.get(tied).and_then(Operand::as_reg);
+                return place.map_or(Ok(own), |place| self.operand(f, place));
+            }
+        }
+        Ok(own)
     }
 
     fn copy(&self, f: &Function, inst: &Inst) -> Result<Vec<Move>> {

@@ -7,14 +7,54 @@
 //! |---|---|---|
 //! | none: all rows and banks, out of range reads as zero | any | nothing is kept |
 //! | those out of range | zero, or undefined | out of range reads as zero |
+//! | none: all rows and banks, every lane of the wave runs, and the control names a lane for each | any | nothing is kept |
 //! | any | what the operation leaves its other source unchanged with | the other source is kept |
 //!
 //! Source: LLVM GCNDPPCombine; Vega ISA, "DPP".
 
 use super::{Combiner, vgpr};
+use crate::linearise::exec_regions::{WHOLE_WAVE, stops_marks};
 use mir::isa::{Format, OpFlags, Opcode, OperandKind, Role};
-use mir::machine::{Dpp, Encoding, Extension, Function, Inst, ModFlags, Modifiers, Operand};
+use mir::machine::{Dpp, Encoding, Extension, Function, Inst, ModFlags, Modifiers, Operand, Reg, VReg};
 use mir::target::Features;
+
+/// What `inst` wants computed in all lanes of the wave, if it wants anything.
+pub(super) fn wants_whole_wave(inst: &Inst) -> Option<VReg> {
+    let at = match (inst.op, inst.operands.get(2)) {
+        (Opcode::LANES_RESULT, Some(&Operand::Imm(WHOLE_WAVE))) => 1,
+        (Opcode::SET_INACTIVE, _) => 2,
+        _ => return None,
+    };
+    match inst.operands.get(at)?.as_reg()?.reg {
+        Reg::Virtual(reg) => Some(reg),
+        Reg::Physical(_) => None,
+    }
+}
+
+/// Hands on, from a result to what it is computed from, that all lanes of the wave run.
+pub(super) fn note_whole_wave(c: &mut Combiner<'_>, inst: &Inst) {
+    if let Some(reg) = wants_whole_wave(inst) {
+        c.whole.insert(reg);
+    }
+    if runs_in_whole_wave(c, inst) {
+        for (is_def, operand) in inst.regs() {
+            if let (false, Reg::Virtual(reg)) = (is_def, operand.reg) {
+                c.whole.insert(reg);
+            }
+        }
+    }
+}
+
+fn runs_in_whole_wave(c: &Combiner<'_>, inst: &Inst) -> bool {
+    let is_whole = |reg: Reg| matches!(reg, Reg::Virtual(reg) if c.whole.contains(reg));
+    c.strict && !stops_marks(inst) && inst.regs().any(|(is_def, reg)| is_def && is_whole(reg.reg))
+}
+
+/// Whether `control` names a lane of the wave for each of its lanes: permutations of quads, rotations and mirrors, as opposed to shifts
+/// and broadcasts.
+fn has_source_everywhere(control: u16) -> bool {
+    matches!(control, 0..=0xff | 0x121..=0x12f | 0x134 | 0x13c | 0x140 | 0x141)
+}
 
 /// Lets instruction `i` of the block read other lanes itself, where a move does that for it alone.
 pub(super) fn take_in(c: &mut Combiner<'_>, f: &Function, insts: &mut [Inst], i: usize) {
@@ -102,13 +142,16 @@ fn unwritten(
     if all && control.bound_ctrl {
         return Some((true, None));
     }
+    if all && has_source_everywhere(control.ctrl) && runs_in_whole_wave(c, inst) {
+        return Some((true, None));
+    }
     let old = mov.operands.get(2)?;
     let undefined = old.as_reg().is_some_and(|reg| match reg.reg {
-        mir::machine::Reg::Virtual(reg) => {
+        Reg::Virtual(reg) => {
             let place = c.places[reg];
             place.block == c.block && insts[place.index as usize].op == Opcode::IMPLICIT_DEF
         }
-        mir::machine::Reg::Physical(_) => false,
+        Reg::Physical(_) => false,
     });
     let value = c.known.constant(old);
     if all && (undefined || value == Some(0)) {

@@ -29,7 +29,7 @@ mod sdwa;
 mod tree;
 
 use bytes::Known;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
 use mir::isa::{Implicit, OpFlags, Opcode, Unit};
 use mir::machine::{
     Block, BlockData, Encoding, Function, Inst, Operand, PReg, Reg, RegFile, RegOperand, Terminator, VReg,
@@ -88,6 +88,10 @@ struct Combiner<'a> {
     removed: Vec<u32>,
     block: Block,
     epoch: u32,
+    /// Whether anything runs in all lanes of the wave.
+    strict: bool,
+    /// Registers that are computed in all lanes of the wave, as far as the walk backwards has come.
+    whole: EntitySet<VReg>,
 }
 
 const ALL: u32 = u32::MAX;
@@ -145,6 +149,8 @@ impl<'a> Combiner<'a> {
             removed: Vec::new(),
             block: Block::new(0),
             epoch: 0,
+            strict: false,
+            whole: EntitySet::new(),
         };
         let sdwa = target.has(mir::target::Features::SDWA);
         let mut fields: Vec<VReg> = Vec::new();
@@ -166,6 +172,7 @@ impl<'a> Combiner<'a> {
                     sdwa::count(&mut combiner, f, block, inst, &mut fields);
                 }
                 combiner.known.note(f, inst);
+                combiner.strict |= dpp::wants_whole_wave(inst).is_some();
                 epoch += u32::from(is_wall(inst));
             }
             combiner.count_edges(data);
@@ -203,6 +210,9 @@ impl<'a> Combiner<'a> {
                 }
                 self.removed.push(i as u32);
                 continue;
+            }
+            if self.strict {
+                dpp::note_whole_wave(self, &insts[i]);
             }
             tree::replace(self, f, &mut insts, i);
             sdwa::read_parts(self, f, &mut insts[i]);

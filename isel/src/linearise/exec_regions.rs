@@ -168,7 +168,7 @@ fn mark(
 }
 
 /// Whether what `inst` reads is not wanted in other lanes though its result is.
-pub(super) fn stops_marks(inst: &Inst) -> bool {
+pub(crate) fn stops_marks(inst: &Inst) -> bool {
     matches!(inst.op, Opcode::LANES_RESULT | Opcode::SET_INACTIVE) || inst.facts().writes_memory()
 }
 

@@ -126,7 +126,10 @@ impl<'a> Selector<'a> {
                 return Ok(());
             }
         }
-        if bits == 32 && op == BinaryOp::Add && self.scalar_shift_add(dst, args) {
+        if bits == 32
+            && op == BinaryOp::Add
+            && (self.count_pair(dst, args) || self.scalar_shift_add(dst, args))
+        {
             return Ok(());
         }
         if op == BinaryOp::Xor && self.is_const_value(args[1], -1) {
@@ -275,6 +278,14 @@ impl<'a> Selector<'a> {
         let data = self.foldable(value)?;
         match data.kind {
             InstKind::Binary { op: found, args } if found == op && data.ty == self.f.ty(value) => Some(args),
+            _ => None,
+        }
+    }
+
+    /// What `value` counts the bits of, if that is divergent, has 32 bits, is in this block and has no other user.
+    pub(super) fn fold_ctpop(&self, value: Value) -> Option<Value> {
+        match &self.foldable(value)?.kind {
+            InstKind::Intrinsic { intrinsic: Intrinsic::Ctpop, args } => Some(args[0]),
             _ => None,
         }
     }

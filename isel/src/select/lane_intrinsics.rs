@@ -1,12 +1,12 @@
 //! Intrinsics that change which lanes run, cross them in other ways than a table can say, or belong to graphics: interpolation,
 //! exports, ordered counts, wave sync.
 
-use super::Selector;
+use super::{Rep, Selector};
 use crate::linearise::exec_regions;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
-use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
+use mir::isa::{MaskOp, ValueType};
 use mir::machine::{MemRef, ModFlags, Operand, PReg};
 use mir::target::{Counter, Features};
 use smallvec::SmallVec;
@@ -67,7 +67,10 @@ impl<'a> Selector<'a> {
             Intrinsic::Wqm | Intrinsic::Softwqm => self.copy_value(data, args[0]),
             Intrinsic::SetInactive => {
                 let (_, dst) = self.result(data)?;
-                let [active, inactive] = [self.vgpr(args[0]), self.vgpr(args[1])];
+                let [active, inactive] = [args[0], args[1]].map(|arg| match self.const_int(arg) {
+                    Some(value) if self.is_inline(value, ValueType::B32) => self.src(arg),
+                    _ => self.vgpr(arg),
+                });
                 self.emit(SET_INACTIVE, [dst, active, inactive]);
                 Ok(())
             }
@@ -110,7 +113,7 @@ impl<'a> Selector<'a> {
 
     fn lanes_result(&mut self, data: &InstData, arg: Value, which: i64) -> Result<()> {
         let (_, dst) = self.result(data)?;
-        let x = self.vgpr(arg);
+        let x = if self.values[arg].rep == Rep::Sgpr { self.src(arg) } else { self.vgpr(arg) };
         self.emit(LANES_RESULT, [dst, x, Operand::Imm(which)]);
         Ok(())
     }

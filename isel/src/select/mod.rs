@@ -52,6 +52,7 @@ mod loop_constants;
 mod memory;
 mod numeric;
 mod packed;
+mod pair_bits;
 mod prepare;
 mod registers;
 mod scalar_buffer;

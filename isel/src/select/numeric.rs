@@ -57,6 +57,9 @@ impl<'a> Selector<'a> {
                 self.sop(S_ABS_I32, &[dst, x]);
                 return Ok(());
             }
+            if intrinsic == Intrinsic::Umin && data.ty == Type::I32 && self.search_pair(dst, args) {
+                return Ok(());
+            }
             let [a, b] = [args[0], args[1]].map(|v| {
                 let x = if signed { self.sext32(v) } else { self.zext32(v) };
                 if x.as_imm().is_some() { x } else { self.in_sgpr(x, 1) }

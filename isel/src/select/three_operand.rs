@@ -30,6 +30,16 @@ impl Selector<'_> {
         if op == BinaryOp::Add && self.multiply_add_wide(dst, args) {
             return true;
         }
+        // Bits are counted into a sum; a sum of several counts is so made of one instruction for each.
+        if op == BinaryOp::Add {
+            for [count, addend] in [args, [args[1], args[0]]] {
+                if let Some(x) = self.fold_ctpop(count) {
+                    let [x, addend] = [x, addend].map(|v| self.src(v));
+                    self.vop(V_BCNT_U32_B32, &[dst, x, addend]);
+                    return true;
+                }
+            }
+        }
         if !self.target.has(Features::THREE_OP_INT) {
             return false;
         }

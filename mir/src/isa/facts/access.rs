@@ -221,6 +221,23 @@ impl Inst {
         }
     }
 
+    /// The definition in whose register operand `k` of SSA code may be read: that of a tied operand with the same value, which is there before
+    /// the instruction runs. Only the vector unit's instructions, which read all sources before they write.
+    pub fn read_as_tied(&self, k: usize, target: &Target) -> Option<usize> {
+        let (kept, operands) = (self.kept_operands(), &self.operands);
+        if operands.len() <= kept
+            || self.facts().unit != Unit::Valu
+            || self.asm_layout().is_some()
+            || self.op.is_copy()
+            || self.clobbers_early(target)
+        {
+            return None;
+        }
+        let same = operands[kept..].iter().position(|tied| *tied == operands[k])?;
+        let def = tied_def(self.op.info().operands, same);
+        operands.get(def).is_some_and(|def| def.as_reg().is_some()).then_some(def)
+    }
+
     /// Whether the definition in operand `k` must not share a register with any source: because the incoming value may have to be moved
     /// there before the instruction, or the hardware writes it before it has read all sources.
     pub fn defined_early(&self, k: usize, target: &Target) -> bool {

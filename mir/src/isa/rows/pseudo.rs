@@ -26,7 +26,7 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // Before linearisation: the result of a strict operation or of `wqm`; `set.inactive`; live lanes of a shader; lanes that become helpers but for
     // those of `mask`; quads with a lane in `mask`; lanes at the entry.
     row!(LANES_RESULT, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(VS, 1, B32, src) s(IMM, 0, U32, lanes), SIDE_EFFECTS);
-    row!(SET_INACTIVE, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(V, 1, B32, active) s(V, 1, B32, inactive), SIDE_EFFECTS);
+    row!(SET_INACTIVE, Pseudo, [-1, -1, -1, -1, -1], d(V, 1, B32, dst) s(VS, 1, B32, active) s(VS, 1, B32, inactive), SIDE_EFFECTS);
     row!(LIVE_LANES, Pseudo, [-1, -1, -1, -1, -1], d(S, MASK, B64, dst), SIDE_EFFECTS | EXEC_USE);
     row!(DEMOTE, Pseudo, [-1, -1, -1, -1, -1], s(S, MASK, B64, mask), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
     // The lanes of the block are killed: it leads to the end.
