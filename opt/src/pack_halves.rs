@@ -1,7 +1,8 @@
 //! Pairs of equal operations on 16 bits whose results share a dword become one packed operation (VOP3P).
 //!
 //! Legalisation takes vectors of 16-bit elements apart: what comes together again in a dword,
-//! `or (zext lo), (shl (zext hi), 16)`, is where this pass starts. From there it walks up pair by pair as long as both
+//! `or (zext lo), (shl (zext hi), 16)`, is where this pass starts, and where two neighbours do the same that no other pair reads: what
+//! legalisation left of a vector whose elements go different ways. From there it walks up pair by pair as long as both
 //! members do the same in the block of the dword, down to pairs that are a dword already (the halves of one value, constants), or have to be
 //! put together for the purpose. A tree is packed where that saves instructions.
 //!
@@ -24,11 +25,17 @@ pub fn pack_halves(func: &mut Function, machine: &Target) {
     if !machine.has(Features::PACKED_16BIT) {
         return;
     }
-    let mut roots =
-        func.layout.iter().flat_map(|&block| &func.blocks[block].insts).filter_map(|&i| root(func, i));
-    let Some(first) = roots.next() else { return };
     // Floating point is the vector unit's in any case.
-    let has_integers = std::iter::once(first).chain(roots).any(|pair| func.ty(pair[0]).is_int(16));
+    let (mut has_floats, mut has_integers) = (false, false);
+    for &inst in func.layout.iter().flat_map(|&block| &func.blocks[block].insts) {
+        if is_listed(&func.insts[inst].kind) {
+            has_floats |= func.insts[inst].ty == Type::Scalar(Scalar::Float(Float::Half));
+            has_integers |= func.insts[inst].ty.is_int(16);
+        }
+    }
+    if !has_floats && !has_integers {
+        return;
+    }
     let uniformity = has_integers.then(|| Uniformity::compute(func, machine));
     let partners = SecondaryMap::new();
     let mut pass = Packer { uses: uses(func), uniformity, rejected: FxHashSet::default(), partners };
@@ -90,6 +97,66 @@ fn root(func: &Function, inst: Inst) -> Option<[Value; 2]> {
     of(args[0], args[1]).or_else(|| of(args[1], args[0]))
 }
 
+/// Whether there is a packed form of `kind`.
+fn is_listed(kind: &InstKind) -> bool {
+    match kind {
+        InstKind::Unary { op: UnaryOp::FNeg, .. } => true,
+        InstKind::Binary { op, .. } => PACKED.contains(op),
+        InstKind::Intrinsic { intrinsic, .. } => PACKED_INTRINSICS.contains(intrinsic),
+        _ => false,
+    }
+}
+
+/// The results of two instructions if both do the same to 16 bits, the second without the first.
+fn neighbours(func: &Function, lo: Inst, hi: Inst) -> Option<Pair> {
+    let [a, b] = [&func.insts[lo], &func.insts[hi]];
+    let pair = [a.result?, b.result?];
+    let mut in_sequence = false;
+    b.kind.for_each_value(|v| in_sequence |= v == pair[0]);
+    let alike = a.ty == b.ty && is_half(a.ty) && is_listed(&a.kind) && is_same_operation(&a.kind, &b.kind);
+    (alike && !in_sequence).then_some(pair)
+}
+
+fn is_same_operation(a: &InstKind, b: &InstKind) -> bool {
+    match (a, b) {
+        (InstKind::Unary { op: a, .. }, InstKind::Unary { op: b, .. }) => a == b,
+        (InstKind::Binary { op: a, .. }, InstKind::Binary { op: b, .. }) => a == b,
+        (InstKind::Intrinsic { intrinsic: a, .. }, InstKind::Intrinsic { intrinsic: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+/// The neighbours in a block that do the same, and whose results no other such pair and no dword has: the lower one of each.
+fn tops(func: &Function, insts: &[Inst]) -> FxHashMap<Inst, Inst> {
+    let mut pairs: FxHashSet<Pair> = FxHashSet::default();
+    let mut members: FxHashSet<Value> = FxHashSet::default();
+    let mut out = FxHashMap::default();
+    for (n, &inst) in insts.iter().enumerate().rev() {
+        if let Some(pair) = root(func, inst) {
+            pairs.insert(pair);
+            members.extend(pair);
+        }
+        let Some(&before) = n.checked_sub(1).and_then(|n| insts.get(n)) else { break };
+        let Some(pair) = neighbours(func, before, inst) else { continue };
+        if !pairs.contains(&pair) {
+            // Half of another pair has its partner elsewhere.
+            if pair.iter().any(|member| members.contains(member)) {
+                continue;
+            }
+            out.insert(before, inst);
+        }
+        let [x, y] = [before, inst].map(|i| operands(func, &func.insts[i].kind));
+        for (k, &x) in x.iter().enumerate() {
+            // One that commutes may have its operands the other way round.
+            for (_, &y) in y.iter().enumerate().filter(|(m, _)| k == *m || k + m == 1) {
+                pairs.insert([x, y]);
+            }
+        }
+        members.extend(x.into_iter().chain(y));
+    }
+    out
+}
+
 /// The dword of which a value of 16 bits is a half, and whether the upper one.
 fn half_of(func: &Function, value: Value) -> Option<(Value, bool)> {
     let kind = |v| func.def_inst(v).map(|i| &func.insts[i].kind);
@@ -123,6 +190,15 @@ fn swapped(func: &Function, pair: Pair) -> Option<Value> {
 /// Two values of 16 bits, the lower half first.
 type Pair = [Value; 2];
 
+/// Who reads the pair that a tree makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// An instruction that puts the halves together, which goes.
+    Dword,
+    /// Each half has users of its own; the upper one is shifted down.
+    Halves,
+}
+
 /// What becomes of a pair.
 enum Node {
     /// It is this dword.
@@ -151,9 +227,17 @@ impl Packer {
         let inside: FxHashSet<Inst> = insts.iter().copied().collect();
         let mut out = Vec::with_capacity(insts.len());
         let mut packed: FxHashMap<Pair, Value> = FxHashMap::default();
+        let tops = tops(func, &insts);
         for inst in insts {
-            if let Some(pair) = root(func, inst)
-                && let Some(whole) = self.pack(func, pair, &inside, inst, &mut packed, &mut out)
+            if let Some(&hi) = tops.get(&inst)
+                && let Some(pair) = neighbours(func, inst, hi)
+                && let Some(whole) =
+                    self.pack(func, pair, Reader::Halves, &inside, inst, &mut packed, &mut out)
+            {
+                take_apart(func, whole, [inst, hi], &mut out);
+            } else if let Some(pair) = root(func, inst)
+                && let Some(whole) =
+                    self.pack(func, pair, Reader::Dword, &inside, inst, &mut packed, &mut out)
             {
                 // The same result under the same number: what used it does so further on.
                 func.insts[inst].kind = InstKind::Cast { op: CastOp::BitCast, arg: whole };
@@ -169,6 +253,7 @@ impl Packer {
         &mut self,
         func: &mut Function,
         pair: Pair,
+        reader: Reader,
         inside: &FxHashSet<Inst>,
         at: Inst,
         packed: &mut FxHashMap<Pair, Value>,
@@ -198,7 +283,7 @@ impl Packer {
             return None;
         }
         let order = users_first(order, pair);
-        if self.gain(func, &order) <= 0 {
+        if self.gain(func, &order, reader) <= 0 {
             self.rejected.extend(order.iter().map(|(pair, _)| *pair));
             return None;
         }
@@ -259,13 +344,7 @@ impl Packer {
             return Node::Built;
         }
         let [x, y] = [operands(func, &a.kind), operands(func, &b.kind)];
-        let alike = match (&a.kind, &b.kind) {
-            (InstKind::Unary { op: a, .. }, InstKind::Unary { op: b, .. }) => a == b,
-            (InstKind::Binary { op: a, .. }, InstKind::Binary { op: b, .. }) => a == b,
-            (InstKind::Intrinsic { intrinsic: a, .. }, InstKind::Intrinsic { intrinsic: b, .. }) => a == b,
-            _ => false,
-        };
-        if !alike || x.len() != y.len() {
+        if !is_same_operation(&a.kind, &b.kind) || x.len() != y.len() {
             return Node::Built;
         }
         if self.partners[lo] == MOST_PARTNERS {
@@ -293,13 +372,7 @@ impl Packer {
 
     /// Whether there is a packed form of what makes `value`, and the vector unit would do it anyway.
     fn is_packable(&self, value: Value, data: &InstData) -> bool {
-        let listed = match &data.kind {
-            InstKind::Unary { op: UnaryOp::FNeg, .. } => true,
-            InstKind::Binary { op, .. } => PACKED.contains(op),
-            InstKind::Intrinsic { intrinsic, .. } => PACKED_INTRINSICS.contains(intrinsic),
-            _ => false,
-        };
-        listed
+        is_listed(&data.kind)
             && match data.ty {
                 Type::Scalar(Scalar::Float(Float::Half)) => true,
                 Type::Scalar(Scalar::Int(16)) => self
@@ -311,7 +384,7 @@ impl Packer {
     }
 
     /// Instructions that packing saves.
-    fn gain(&self, func: &Function, order: &[(Pair, Node)]) -> i64 {
+    fn gain(&self, func: &Function, order: &[(Pair, Node)], reader: Reader) -> i64 {
         let mut left: FxHashMap<Value, u32> = FxHashMap::default();
         // The dword itself is what reads the first pair.
         let first = order[0].0;
@@ -319,8 +392,17 @@ impl Packer {
             let left = left.entry(value).or_insert(self.uses[value]);
             *left = left.saturating_sub(1);
         };
-        first.iter().for_each(|&v| read(&mut left, v));
-        let mut gain = 2;
+        let mut gain = match reader {
+            Reader::Dword => {
+                first.iter().for_each(|&v| read(&mut left, v));
+                2
+            }
+            // Whoever reads the halves reads those of the dword.
+            Reader::Halves => {
+                left.extend(first.iter().map(|&v| (v, 0)));
+                -1
+            }
+        };
         for (pair, node) in order {
             let is_dead = |value: Value| left.get(&value).copied().unwrap_or(self.uses[value]) == 0;
             match node {
@@ -382,6 +464,25 @@ impl Packer {
         let arg = append(func, at, InstKind::Binary { op: BinaryOp::Or, args: [lo, hi] }, Type::I32, out)?;
         append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)
     }
+}
+
+/// Lets two instructions have the halves of `whole` as their results; what they need stands in front of both.
+fn take_apart(func: &mut Function, whole: Value, members: [Inst; 2], out: &mut Vec<Inst>) -> Option<()> {
+    let at = members[0];
+    let ty = func.insts[at].ty;
+    let dword = append(func, at, InstKind::Cast { op: CastOp::BitCast, arg: whole }, Type::I32, out)?;
+    let sixteen = func.int(Type::I32, 16);
+    let shift = InstKind::Binary { op: BinaryOp::LShr, args: [dword, sixteen] };
+    let high = append(func, at, shift, Type::I32, out)?;
+    for (inst, arg) in members.into_iter().zip([dword, high]) {
+        let trunc = InstKind::Cast { op: CastOp::Trunc, arg };
+        func.insts[inst].kind = match ty.is_int(16) {
+            true => trunc,
+            false => InstKind::Cast { op: CastOp::BitCast, arg: append(func, at, trunc, Type::I16, out)? },
+        };
+        func.insts[inst].flags = InstFlags::empty();
+    }
+    Some(())
 }
 
 /// The nodes in an order in which each stands behind all that use it.

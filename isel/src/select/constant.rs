@@ -322,6 +322,15 @@ impl<'a> Selector<'a> {
                     bytes = bytes.wrapping_add(constant);
                     at = self.whole_root(args[0]);
                 }
+                InstKind::Binary { op: BinaryOp::Or, args } if self.f.ty(at) == Type::I32 => {
+                    // No bit is set twice: the same as a sum.
+                    let Some(constant) = self.const_int(args[1]) else { break };
+                    if (constant as u32) >> self.trailing_zeros(args[0], 4).min(31) != 0 {
+                        break;
+                    }
+                    bytes = bytes.wrapping_add(constant);
+                    at = self.whole_root(args[0]);
+                }
                 _ => break,
             }
         }

@@ -352,6 +352,26 @@ impl<'a> Selector<'a> {
         self.leading_zeros(value, 4) >= 32u32.saturating_sub(bits)
     }
 
+    /// A lower bound of the trailing zeros of a 32-bit value, looking `depth` producers back.
+    pub(super) fn trailing_zeros(&self, value: Value, depth: u32) -> u32 {
+        if let Some(constant) = self.const_int(value) {
+            return (constant as u32).trailing_zeros();
+        }
+        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 0 };
+        let of = |v| self.trailing_zeros(v, depth - 1);
+        match &self.f.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::And, args } => of(args[0]).max(of(args[1])),
+            InstKind::Binary { op: BinaryOp::Or | BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub, args } => {
+                of(args[0]).min(of(args[1]))
+            }
+            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).min(32),
+            InstKind::Binary { op: BinaryOp::Shl, args } => {
+                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
+            }
+            _ => 0,
+        }
+    }
+
     /// A lower bound of the leading zeros of a 32-bit value, looking `depth` producers back.
     fn leading_zeros(&self, value: Value, depth: u32) -> u32 {
         if let Some(constant) = self.const_int(value) {
