@@ -42,7 +42,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("code-object-v3", "Code objects V3, where switched off V2"),
     (
         "flat-for-global",
-        "FLAT for global memory; switched off, buffers where the processor has 64-bit addresses there",
+        "FLAT for global memory on GFX7, the default of amdhsa; switched off, that of other systems, buffers",
     ),
     ("sramecc", "SRAM has error correction; without a wish the code serves both"),
     ("xnack", "Page faults are retried; without a wish the code serves both"),
@@ -122,6 +122,8 @@ pub struct FeatureList {
     pub xnack: Option<bool>,
     /// Error correction of SRAM; `None` where nothing was said.
     pub sram_ecc: Option<bool>,
+    /// FLAT rather than buffers for global memory where the processor has both; `None` where nothing was said.
+    pub flat_for_global: Option<bool>,
     /// Code objects V3 rather than V2, as LLVM 6 to 10 chose the version; `None` where nothing was said.
     pub code_object_v3: Option<bool>,
     /// One line for each name that nobody knows.
@@ -145,8 +147,11 @@ impl FeatureList {
                 "xnack" => out.xnack = Some(on),
                 "sramecc" | "sram-ecc" => out.sram_ecc = Some(on),
                 "code-object-v3" => out.code_object_v3 = Some(on),
-                // Off, it asks for buffers.
-                "flat-for-global" => out.switches.push((Features::BUFFER_FOR_GLOBAL, !on)),
+                "flat-for-global" => out.flat_for_global = Some(on),
+                "max-private-element-size-8" | "max-private-element-size-16" if on => {
+                    out.warnings
+                        .push(format!("target feature `+{name}`: scratch has elements of 4 bytes (ignored)"));
+                }
                 "wavefrontsize16" | "wavefrontsize32" if on => {
                     return Err(Diagnostic::unsupported(format!(
                         "target feature `{name}`: GFX6 to GFX9 have waves of 64 lanes"
@@ -185,9 +190,13 @@ mod tests {
     fn names_with_a_meaning_of_their_own() {
         let list = FeatureList::read(["-code-object-v3", "+code-object-v3", "-flat-for-global"]).unwrap();
         assert_eq!((list.code_object_v3, list.warnings.is_empty()), (Some(true), true));
-        let mut features = Features::FLAT | Features::ADDR64;
-        list.apply(&mut features);
-        assert!(features.contains(Features::BUFFER_FOR_GLOBAL));
+        assert_eq!(list.flat_for_global, Some(false));
+        let sizes =
+            ["+max-private-element-size-16", "+max-private-element-size-4", "-max-private-element-size-8"];
+        assert_eq!(
+            FeatureList::read(sizes).unwrap().warnings,
+            ["target feature `+max-private-element-size-16`: scratch has elements of 4 bytes (ignored)"]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod common;
 use emit::link::{Input, LinkOptions, link, link_relocatable};
 use object::read::elf::{ElfFile64, SectionHeader as _};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Calls, data with addresses, an own variable and an own function, LDS, a COMDAT function, memory without contents.
@@ -172,6 +173,22 @@ fn result(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(memory.bytes(out).try_into().expect("four bytes"))
 }
 
+/// What ld.lld joins files to; `None` where it is not installed.
+fn joined_by_lld(files: &[PathBuf], out: &Path) -> Option<Vec<u8>> {
+    let Ok(run) = Command::new("ld.lld-22").arg("-r").args(files).arg("-o").arg(out).output() else {
+        eprintln!("skipped: ld.lld-22 is needed");
+        return None;
+    };
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    Some(std::fs::read(out).expect("written above"))
+}
+
+/// What the metadata says of each kernel.
+fn counts(bytes: &[u8]) -> Vec<String> {
+    let object = sim::CodeObject::load(bytes).unwrap_or_else(|report| panic!("{report}"));
+    object.kernels().iter().map(|kernel| format!("{:?}", kernel.metadata)).collect()
+}
+
 #[test]
 fn joined_as_by_lld() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -183,13 +200,7 @@ fn joined_as_by_lld() {
             std::fs::write(path, bytes).expect("written");
         }
         let ours = joined(&[&parts[0], &parts[1]]);
-        let run = Command::new("ld.lld-22").arg("-r").args(&paths[..2]).arg("-o").arg(&paths[3]).output();
-        let Ok(run) = run else {
-            eprintln!("skipped: ld.lld-22 is needed");
-            return;
-        };
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        let theirs = std::fs::read(&paths[3]).expect("written above");
+        let Some(theirs) = joined_by_lld(&paths[..2], &paths[3]) else { return };
         let (ours_facts, theirs_facts) = (facts(&ours), facts(&theirs));
         for fact in &ours_facts {
             assert!(theirs_facts.contains(fact), "{triple} {cpu}: only ours: {fact}\n{theirs_facts:#?}");
@@ -214,16 +225,30 @@ fn the_last_link_comes_to_the_same() {
         let in_steps = linked(&[&ours]);
         assert_eq!((result(&whole), result(&in_steps)), (RESULT, RESULT), "{cpu}");
         // Kernels count the registers of what they call.
-        let counts = |bytes: &[u8]| {
-            let object = sim::CodeObject::load(bytes).unwrap_or_else(|report| panic!("{report}"));
-            let kernels = object.kernels().iter().map(|kernel| format!("{:?}", kernel.metadata));
-            kernels.collect::<Vec<_>>()
-        };
         assert_eq!(counts(&whole), counts(&in_steps), "{cpu}");
         // Joined alone and together, once and again.
         assert_eq!(facts(&joined(&[&ours])), facts(&ours));
         assert_eq!(facts(&joined(&[&joined(&[&parts[0]]), &joined(&[&parts[1]])])), facts(&ours));
     }
+}
+
+/// It puts what functions take behind each other, list by list.
+#[test]
+fn what_lld_joined_is_linked_as_its_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parts = parts("amdgcn-amd-amdhsa", "gfx900");
+    let paths = ["a.o", "b.o", "joined.o"].map(|name| folder.path().join(name));
+    for (path, bytes) in paths.iter().zip(&parts) {
+        std::fs::write(path, bytes).expect("written");
+    }
+    let Some(theirs) = joined_by_lld(&paths[..2], &paths[2]) else { return };
+    let whole = linked(&[&parts[0], &parts[1]]);
+    let in_steps = linked(&[&theirs]);
+    assert_eq!((result(&whole), result(&in_steps)), (RESULT, RESULT));
+    assert_eq!(counts(&whole), counts(&in_steps));
+    // Joined once more, they are one list.
+    let again = joined(&[&theirs]);
+    assert_eq!(counts(&whole), counts(&linked(&[&again])));
 }
 
 /// Addends are in the fields. Joined in one step and in two, all relocations are there and refer to the same places.

@@ -269,6 +269,20 @@ fn what_has_no_effect_is_said() {
         warnings(EMPTY, hsa, "gfx901", ""),
         ["processor `gfx901` is called `gfx900` with xnack today"]
     );
+    assert_eq!(warnings(EMPTY, hsa, "gfx700", "-flat-for-global"), [""; 0]);
+    assert_eq!(
+        warnings(EMPTY, hsa, "gfx600", "+flat-for-global"),
+        ["target feature `+flat-for-global`: gfx600 has no FLAT instructions (ignored)"]
+    );
+    assert_eq!(
+        warnings(EMPTY, hsa, "gfx803", "-flat-for-global"),
+        ["target feature `-flat-for-global`: buffers of gfx803 take no 64-bit addresses (ignored)"]
+    );
+    assert_eq!(warnings(EMPTY, hsa, "gfx900", "+max-private-element-size-4"), [""; 0]);
+    assert_eq!(
+        warnings(EMPTY, hsa, "gfx900", "+max-private-element-size-8"),
+        ["target feature `+max-private-element-size-8`: scratch has elements of 4 bytes (ignored)"]
+    );
     let trap = "declare void @llvm.debugtrap()\ndefine amdgpu_kernel void @k() {\n  call void @llvm.debugtrap()\n  ret void\n}\n";
     let unseen = "in function k: debugtrap handler not supported";
     assert_eq!(warnings(trap, hsa, "gfx803", ""), [""; 0]);
@@ -305,6 +319,13 @@ fn global_memory_by_buffers() {
     assert!(with("amdgcn--", "gfx600", "").contains(", 0xf000\n"));
     assert!(with(hsa, "gfx700", "").contains("flat_store_dword"));
     assert!(with(hsa, "gfx700", "-flat-for-global").contains("addr64"));
+    // Elsewhere buffers are the default.
+    for triple in ["amdgcn--", "amdgcn--amdpal", "amdgcn-mesa-mesa3d"] {
+        let buffers = with(triple, "gfx704", "");
+        assert!(buffers.contains("addr64") && !buffers.contains("flat_store"), "{triple}: {buffers}");
+        assert!(with(triple, "gfx704", "+flat-for-global").contains("flat_store_dword"), "{triple}");
+        assert!(with(triple, "gfx803", "").contains("flat_store_dword"), "{triple}");
+    }
     // Without 64-bit addresses there is no choice.
     assert!(with(hsa, "gfx803", "-flat-for-global").contains("flat_store_dword"));
 }

@@ -117,3 +117,126 @@ end:
     check(text, &[1], |lane| if lane < 20 { lane + 1 } else { 0 });
     check(text, &[2], |lane| if lane < 20 { 7 + 13 } else { 0 });
 }
+
+/// Loads of each turn that live together, more than the registers that are left.
+const TOGETHER: u32 = 40;
+
+/// Values of all lanes go around a loop whose ordinary values are spilled, in which `call` may be called.
+fn under_pressure(call: bool, attributes: &str) -> String {
+    let lines = |line: &dyn Fn(u32) -> String| (0..TOGETHER).map(line).collect::<String>();
+    let loads = lines(&|j| {
+        format!(
+            "  %p{j} = getelementptr i32, ptr addrspace(1) %mine, i32 {}\n  %l{j} = load volatile i32, ptr addrspace(1) %p{j}\n",
+            j + 1
+        )
+    });
+    let sum = |of: &dyn Fn(u32) -> u32, to: &str, from: &str| {
+        lines(&|j| {
+            let before = if j == 0 { from.to_owned() } else { format!("%{to}{}", j - 1) };
+            format!("  %{to}m{j} = mul i32 {before}, 3\n  %{to}{j} = add i32 %{to}m{j}, %l{}\n", of(j))
+        })
+    };
+    let (forth, back) = (
+        sum(&|j| j, "forth", "%acc"),
+        sum(&|j| TOGETHER - 1 - j, "back", &format!("%forth{}", TOGETHER - 1)),
+    );
+    let last = format!("%back{}", TOGETHER - 1);
+    let acc = match call {
+        true => format!("  %acc2 = call i32 @f(i32 {last}, i32 %id)\n"),
+        false => format!("  %acc2 = add i32 {last}, 0\n"),
+    };
+    format!(
+        "
+define internal i32 @f(i32 %x, i32 %y) noinline {{
+  %m = mul i32 %x, %y
+  %s = call i32 @llvm.amdgcn.set.inactive.i32(i32 %m, i32 17)
+  %l = call i32 @llvm.amdgcn.readlane.i32(i32 %s, i32 7)
+  %t = add i32 %s, %l
+  %w = call i32 @llvm.amdgcn.strict.wwm.i32(i32 %t)
+  call void asm sideeffect \"\", \"~{{v0}},~{{v1}},~{{v2}},~{{v3}},~{{v4}},~{{v5}},~{{v6}},~{{v7}},~{{v31}}\"()
+  %r = xor i32 %w, %x
+  ret i32 %r
+}}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 {{
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %n0 = load i32, ptr addrspace(1) %in
+  %n = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %n0)
+  %mine = getelementptr i32, ptr addrspace(1) %in, i32 %id
+  %odd = and i32 %id, 1
+  %c = icmp eq i32 %odd, 0
+  br i1 %c, label %pre, label %end
+pre:
+  %id3 = mul i32 %id, 3
+  %id7 = mul i32 %id, 7
+  %a0 = call i32 @llvm.amdgcn.set.inactive.i32(i32 %id3, i32 500)
+  %b0 = call i32 @llvm.amdgcn.set.inactive.i32(i32 %id7, i32 900)
+  br label %loop
+loop:
+  %i = phi i32 [0, %pre], [%i2, %loop]
+  %acc = phi i32 [0, %pre], [%acc2, %loop]
+  %a = phi i32 [%a0, %pre], [%a2, %loop]
+  %b = phi i32 [%b0, %pre], [%a, %loop]
+  %step = call i32 @llvm.amdgcn.set.inactive.i32(i32 %i, i32 50)
+  %a2 = add i32 %b, %step
+{loads}{forth}{back}{acc}  %i2 = add i32 %i, 1
+  %more = icmp ult i32 %i2, %n
+  br i1 %more, label %loop, label %done
+done:
+  %x = call i32 @llvm.amdgcn.readlane.i32(i32 %a, i32 5)
+  %y = call i32 @llvm.amdgcn.readlane.i32(i32 %b, i32 4)
+  %ax = mul i32 %a, %x
+  %axb = add i32 %ax, %b
+  %sum = add i32 %axb, %y
+  %r = call i32 @llvm.amdgcn.strict.wwm.i32(i32 %sum)
+  %o = xor i32 %r, %acc2
+  %q = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %o, ptr addrspace(1) %q
+  br label %end
+end:
+  ret void
+}}
+attributes #0 = {{ \"amdgpu-flat-work-group-size\"=\"64,64\" {attributes} }}
+"
+    )
+}
+
+/// Spills of ordinary values are made with the lanes of their block, and leave values of all lanes alone; calls leave them alone, too.
+#[test]
+fn values_of_all_lanes_outlive_spills_and_calls() {
+    for (call, attributes) in
+        [(false, "\"amdgpu-num-vgpr\"=\"24\""), (true, "\"amdgpu-num-vgpr\"=\"56\""), (true, "")]
+    {
+        let text = under_pressure(call, attributes);
+        for turns in [1, 4] {
+            let words: Vec<u32> =
+                (0..1 + TOGETHER + ITEMS).map(|w| (w * w).wrapping_mul(0x9e37_79b9)).collect();
+            let input: Vec<u32> = [&[turns], &words[1..]].concat();
+            let values = |lane: u32| {
+                let active = lane.is_multiple_of(2);
+                let (mut a, mut b) = if active { (lane * 3, lane * 7) } else { (500, 900) };
+                for i in 0..turns - 1 {
+                    (a, b) = (b + if active { i } else { 50 }, a);
+                }
+                (a, b)
+            };
+            let sum = |lane: u32| {
+                let loaded = |j: u32| input[(1 + j + lane) as usize];
+                (0..turns).fold(0u32, |acc, _| {
+                    let add = |acc: u32, j| acc.wrapping_mul(3).wrapping_add(loaded(j));
+                    let acc = (0..TOGETHER).chain((0..TOGETHER).rev()).fold(acc, add);
+                    // Lane 7 is not there.
+                    if call { acc.wrapping_mul(lane).wrapping_add(17) ^ acc } else { acc }
+                })
+            };
+            check(&text, &input, |lane| match lane.is_multiple_of(2) {
+                true => {
+                    let (a, b) = values(lane);
+                    let whole = a.wrapping_mul(values(5).0).wrapping_add(b).wrapping_add(values(4).1);
+                    whole ^ sum(lane)
+                }
+                false => 0,
+            });
+        }
+    }
+}

@@ -293,6 +293,19 @@ impl CompileOptions {
                     ));
                 }
             }
+            let lacks = |feature| !processor.features.contains(feature);
+            let why = match list.flat_for_global {
+                Some(true) if lacks(Features::FLAT) => {
+                    Some("`+flat-for-global`: {} has no FLAT instructions")
+                }
+                Some(false) if lacks(Features::ADDR64) => {
+                    Some("`-flat-for-global`: buffers of {} take no 64-bit addresses")
+                }
+                _ => None,
+            };
+            warnings.extend(
+                why.map(|why| format!("target feature {} (ignored)", why.replace("{}", processor.name))),
+            );
             // An object has one version, which functions cannot choose.
             let text = features.filter(|text| text.contains("code-object-v3")).unwrap_or_default();
             let own = FeatureList::read(text.split(','));
@@ -347,9 +360,10 @@ impl CompileOptions {
         // The mode is a permission; whether buffers and LDS can is a matter of the processor.
         let able = processor.features & (Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         features.remove((Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS) - able);
-        if !processor.features.contains(Features::ADDR64) {
-            features.remove(Features::BUFFER_FOR_GLOBAL);
-        }
+        // Of systems without HSA nothing says that FLAT reaches global memory. Witness: llc, which takes buffers there on GFX7.
+        let buffers = !list.flat_for_global.unwrap_or(os == Os::AmdHsa);
+        let choice = processor.features.contains(Features::FLAT | Features::ADDR64);
+        features.set(Features::BUFFER_FOR_GLOBAL, choice && buffers);
         // Up to V3 a code object states what it was made for, which by default is what the processor is run
         // with.
         let any = os != Os::AmdHsa || version >= 4;

@@ -231,7 +231,7 @@ pub fn to_bytes(nodes: &[Node]) -> Result<Vec<u8>> {
     rmp_serde::to_vec(nodes).map_err(|e| Diagnostic::defect(format!("cannot write resources: {e}")))
 }
 
-/// Reads the contents of [`RESOURCES_SECTION`].
+/// Reads the contents of [`RESOURCES_SECTION`]: one list, or several where a linker that does not know the section has joined objects.
 ///
 /// # Errors
 /// Bytes that are none, or callees that are no node ([`crate::ErrorKind::Malformed`]).
@@ -239,11 +239,22 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Vec<Node>> {
     let bad = |why: &dyn std::fmt::Display| {
         Diagnostic::malformed(format!("{RESOURCES_SECTION} is unreadable: {why}"))
     };
-    let nodes: Vec<Node> = rmp_serde::from_slice(bytes).map_err(|e| bad(&e))?;
-    let outside = |callee: &Callee| matches!(callee, Callee::Node(index) if *index as usize >= nodes.len());
-    match nodes.iter().flat_map(|node| &node.callees).any(outside) {
-        true => Err(bad(&"a callee that is not listed")),
-        false => Ok(nodes),
+    let mut rest = bytes;
+    let mut nodes: Vec<Node> = Vec::new();
+    loop {
+        let mut list: Vec<Node> = rmp_serde::from_read(&mut rest).map_err(|e| bad(&e))?;
+        let (base, count) = (nodes.len() as u32, list.len() as u32);
+        for callee in list.iter_mut().flat_map(|node| &mut node.callees) {
+            match callee {
+                Callee::Node(index) if *index < count => *index += base,
+                Callee::Node(_) => return Err(bad(&"a callee that is not listed")),
+                Callee::Symbol(_) | Callee::Unknown => {}
+            }
+        }
+        nodes.extend(list);
+        if rest.is_empty() {
+            return Ok(nodes);
+        }
     }
 }
 
@@ -354,5 +365,19 @@ mod tests {
         let wrong = vec![node(1, 1, &[Callee::Node(7)])];
         assert!(from_bytes(&to_bytes(&wrong).expect("writable")).is_err());
         assert!(from_bytes(&[0xc1]).is_err());
+    }
+
+    #[test]
+    fn lists_behind_each_other_are_one() {
+        let first = vec![node(16, 4, &[Callee::Node(1)]), node(8, 80, &[])];
+        let second = vec![node(4, 3, &[Callee::Symbol("f".into()), Callee::Node(0)])];
+        let bytes = |nodes: &[Node]| to_bytes(nodes).expect("writable");
+        let both = [bytes(&first), bytes(&second)].concat();
+        let moved = node(4, 3, &[Callee::Symbol("f".into()), Callee::Node(2)]);
+        assert_eq!(from_bytes(&both), Ok(vec![first[0].clone(), first[1].clone(), moved]));
+        assert!(from_bytes(&[both.as_slice(), &[0xc1]].concat()).is_err());
+        // An index counts from its own list, and may not leave it.
+        let outside = bytes(&[node(1, 1, &[Callee::Node(1)])]);
+        assert!(from_bytes(&[bytes(&first), outside].concat()).is_err());
     }
 }

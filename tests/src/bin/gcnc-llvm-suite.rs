@@ -35,6 +35,12 @@ struct Args {
     /// Only this processor.
     #[arg(long)]
     mcpu: Option<String>,
+    /// Compile the cases of this processor's generation for it, whatever processor of that generation they name.
+    #[arg(long, conflicts_with_all = ["mcpu", "bless"])]
+    on: Option<String>,
+    /// With --on: features besides those of the cases.
+    #[arg(long, requires = "on", default_value = "", allow_hyphen_values = true)]
+    mattr: String,
     /// Every n-th case.
     #[arg(long, default_value_t = 1)]
     every: usize,
@@ -85,6 +91,9 @@ fn run(args: &Args) -> Result<bool, String> {
     };
     all.retain(|case| args.only.is_empty() || args.only.iter().any(|part| named(&case.id, part)));
     all.retain(|case| args.mcpu.as_ref().is_none_or(|mcpu| case.mcpu == *mcpu));
+    if let Some(cpu) = &args.on {
+        all = cases::on(&all, cpu, &args.mattr)?;
+    }
     let all: Vec<_> = all.into_iter().step_by(args.every.max(1)).collect();
     let llc = Llc::new(&work)?;
     if args.compare { compare(args, &all, &llc, &work) } else { accept(args, &all, &llc) }
@@ -160,7 +169,7 @@ fn accept(args: &Args, all: &[cases::Case], llc: &Llc) -> Result<bool, String> {
     println!("suspect functions that llvm_suite_suspects.txt does not explain: {unexplained}");
     println!("refused {}, crashed {crashed}, hung {hung}", reasons.values().sum::<usize>());
     println!("{rejected} of {negative} cases that llc-22 refuses are refused");
-    let whole = args.only.is_empty() && args.mcpu.is_none() && args.every == 1;
+    let whole = args.only.is_empty() && args.mcpu.is_none() && args.on.is_none() && args.every == 1;
     if !whole {
         return Ok(crashed + hung + unexplained == 0);
     }

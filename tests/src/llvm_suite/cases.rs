@@ -104,6 +104,31 @@ pub fn target_of(mcpu: &str, triple: &str) -> Option<Target> {
     (target.generation() <= Generation::Gfx9).then_some(Target { os, ..target })
 }
 
+/// The cases of `cpu`'s generation, each for `cpu` and with `features` behind its own, once; inputs whose functions name processors are left
+/// out.
+///
+/// # Errors
+/// A processor that the suite is not for.
+pub fn on(cases: &[Case], cpu: &str, features: &str) -> Result<Vec<Case>, String> {
+    let generation = |mcpu: &str, triple: &str| target_of(mcpu, triple).map(|target| target.generation());
+    let wanted = generation(cpu, "").ok_or_else(|| format!("{cpu} is no processor of GFX6 to GFX9"))?;
+    let mut seen = HashSet::new();
+    let names_one = |case: &Case| {
+        std::fs::read_to_string(&case.input).is_ok_and(|text| text.contains("\"target-cpu\"=\""))
+    };
+    let of_it = cases.iter().filter(|case| generation(&case.mcpu, &case.triple) == Some(wanted));
+    let of_it = of_it.filter(|case| !names_one(case));
+    let moved = of_it.map(|case| {
+        let parts = [case.mattr.as_str(), features];
+        let mattr = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
+        Case { mcpu: cpu.to_owned(), mattr, ..case.clone() }
+    });
+    let key = |case: &Case| {
+        (case.input.clone(), case.triple.clone(), case.mattr.clone(), case.opt, case.version, case.negative)
+    };
+    Ok(moved.filter(|case| seen.insert(key(case))).collect())
+}
+
 fn processors_beyond(text: &str) -> bool {
     text.match_indices("\"target-cpu\"=\"").any(|(at, key)| {
         let cpu = text[at + key.len()..].split('"').next().unwrap_or_default();
@@ -315,6 +340,32 @@ impl Finder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cases_move_to_a_processor_of_their_generation() {
+        let case = |id: &str, mcpu: &str, mattr: &str| Case {
+            id: id.to_owned(),
+            input: PathBuf::from("a.ll"),
+            triple: "amdgcn".to_owned(),
+            mcpu: mcpu.to_owned(),
+            mattr: mattr.to_owned(),
+            opt: 2,
+            version: None,
+            negative: false,
+        };
+        let all = [
+            case("a.ll:1", "tonga", ""),
+            case("a.ll:2", "fiji", ""),
+            case("a.ll:3", "gfx900", ""),
+            case("a.ll:4", "fiji", "-flat-for-global"),
+            case("a.ll:5", "", ""),
+        ];
+        let moved = on(&all, "gfx801", "+xnack").unwrap();
+        let said: Vec<_> = moved.iter().map(|c| (c.id.as_str(), c.mcpu.as_str(), c.mattr.as_str())).collect();
+        assert_eq!(said, [("a.ll:1", "gfx801", "+xnack"), ("a.ll:4", "gfx801", "-flat-for-global,+xnack")]);
+        assert_eq!(on(&all, "tahiti", "").unwrap()[0].id, "a.ll:5");
+        assert!(on(&all, "gfx1100", "").is_err());
+    }
 
     #[test]
     fn cases_of_a_folder() {
