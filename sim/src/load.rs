@@ -69,6 +69,8 @@ pub struct CodeObject {
     legacy: Vec<(String, u64)>,
     writable: bool,
     code: Vec<(u64, u64)>,
+    /// Formats of `printf`, as in the metadata.
+    printf: Vec<String>,
     processor: Option<&'static Processor>,
     version: u8,
     lines: Lines,
@@ -135,6 +137,7 @@ impl CodeObject {
             legacy: Vec::new(),
             writable: false,
             code: Vec::new(),
+            printf: Vec::new(),
             processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
             version,
             lines: Lines::default(),
@@ -147,9 +150,16 @@ impl CodeObject {
             elf::ET_REL => object.link_sections(&elf)?,
             other => return Err(bad(format!("ELF type {other} is neither relocatable nor shared"))),
         }
-        let metadata = Self::metadata(&elf)?;
+        let mut metadata = Self::metadata(&elf)?;
+        object.printf =
+            metadata.as_mut().map(|metadata| std::mem::take(&mut metadata.printf)).unwrap_or_default();
         object.find_kernels(metadata)?;
         Ok(object)
+    }
+
+    /// Formats of `printf`, as the metadata has them.
+    pub fn printf_formats(&self) -> &[String] {
+        &self.printf
     }
 
     /// A code object of one kernel whose code is `words`: for tests and benches of single instructions.
@@ -179,6 +189,7 @@ impl CodeObject {
             legacy: Vec::new(),
             writable: false,
             code: vec![(ENTRY, end)],
+            printf: Vec::new(),
             processor: Some(processor),
             version: 3,
             lines: Lines::default(),

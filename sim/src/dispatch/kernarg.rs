@@ -6,7 +6,7 @@ use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
 
 /// Size of the buffer of `printf`.
-const PRINTF_BYTES: u32 = 1 << 16;
+const PRINTF_BYTES: u32 = 1 << 20;
 
 fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
     if let Some(slot) =
@@ -23,6 +23,7 @@ pub(super) fn kernarg_block(
     mem: &mut Memory,
     lds_bytes: &mut u32,
     extra: &mut Vec<BufferId>,
+    printf: &mut Option<BufferId>,
     queue: BufferId,
 ) -> Result<Vec<u8>> {
     let meta = kernel.metadata.as_ref();
@@ -99,8 +100,9 @@ pub(super) fn kernarg_block(
                 // Behind the number of bytes that are taken is how many there are.
                 let mut contents = vec![0; PRINTF_BYTES as usize];
                 put(&mut contents, 4, &PRINTF_BYTES.to_le_bytes());
-                let p = runtime(mem, "printf buffer", contents);
-                put(&mut block, a.offset.into(), &p);
+                let id = mem.map("printf buffer", RegionKind::Runtime, contents, true);
+                *printf = Some(id);
+                put(&mut block, a.offset.into(), &id.address().to_le_bytes());
             }
             "hidden_hostcall_buffer" => {
                 let p = runtime(mem, "hostcall buffer", vec![0; 4096]);
@@ -129,6 +131,7 @@ pub(super) fn kernarg_block(
             _ => {}
         }
     }
+    extra.extend(*printf);
     Ok(block)
 }
 

@@ -212,6 +212,8 @@ impl Provided {
         }
         if own_header {
             words.push("-nogpuinc".into());
+            // The other kind needs functions of ROCm's.
+            words.push("-mprintf-kind=buffered".into());
             words.push("-isystem".into());
             words.push(self.folder().into());
             words.push("-include".into());

@@ -279,8 +279,7 @@ impl Work<'_> {
             dependencies: &dependencies,
         };
         let is_ir = matches!(request.task, Task::Bitcode | Task::Text);
-        let is_opencl = matches!(language, Some(Language::OpenClC | Language::OpenClCpp));
-        let may_print = is_ir && is_hsa && is_opencl && matches!(found, Libraries::Libclc(_));
+        let may_print = is_ir && is_hsa && language.is_some() && matches!(found, Libraries::Libclc(_));
         let with_printf = match may_print {
             true => [&libraries[..], &self.provided.printf_words(setting.version)?].concat(),
             false => Vec::new(),
