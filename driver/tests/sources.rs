@@ -135,6 +135,33 @@ fn work_item_functions_in_every_version() {
     }
 }
 
+/// The same of Mesa's loader, which has only whole work-groups, on every generation: compiled at once, linked, and as an object.
+#[test]
+fn work_item_functions_for_mesa() {
+    if !has_clang() {
+        return;
+    }
+    let place = Place::new(&[("ids.cl", IDS)]);
+    let dispatch = r#"{"kernel": "ids", "grid": [8, 4, 1], "group": [4, 2, 1], "offset": [5, 3, 0], "args": [{"buffer": 4096, "out": "out"}]}"#;
+    std::fs::write(place.path("d.json"), dispatch).unwrap();
+    let expected: Vec<u8> = ids([8, 4], [4, 2], [5, 3]).into_iter().flat_map(u64::to_le_bytes).collect();
+    for (cpu, level) in [("tahiti", 0), ("gfx600", 2), ("bonaire", 2), ("tonga", 0), ("gfx900", 2)] {
+        let flags = format!("--target amdgcn-mesa-mesa3d -mcpu={cpu} -O{level} -cl-std=CL2.0");
+        place.quiet(&format!("ids.cl {flags} -o ids.o"));
+        let mut runs = vec![format!("ids.cl {flags}"), "ids.o".to_owned()];
+        if level > 0 {
+            // Calls need addresses that Mesa's loader knows, and a shared object does not.
+            place.quiet(&format!("ids.cl {flags} -o ids.hsaco"));
+            runs.push("ids.hsaco".to_owned());
+        }
+        for run in runs {
+            place.quiet(&format!("run {run} --dispatch d.json"));
+            assert_eq!(place.read("out"), expected, "{run}");
+            std::fs::remove_file(place.path("out")).unwrap();
+        }
+    }
+}
+
 #[track_caller]
 fn place_run(place: &Place, line: &str) {
     let output = place.run(line);

@@ -22,6 +22,8 @@ use rustc_hash::FxHashMap;
 /// Largest image that is accepted.
 const IMAGE_MAX: u64 = 1 << 27;
 const NT_AMDGPU_METADATA: u32 = 32;
+/// `ELFOSABI_AMDGPU_MESA3D`.
+const OSABI_MESA3D: u8 = 66;
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
@@ -71,6 +73,8 @@ pub struct CodeObject {
     code: Vec<(u64, u64)>,
     /// Formats of `printf`, as in the metadata.
     printf: Vec<String>,
+    /// For Mesa's loader.
+    is_mesa: bool,
     processor: Option<&'static Processor>,
     version: u8,
     lines: Lines,
@@ -138,6 +142,7 @@ impl CodeObject {
             writable: false,
             code: Vec::new(),
             printf: Vec::new(),
+            is_mesa: header.e_ident().os_abi.0 == OSABI_MESA3D,
             processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
             version,
             lines: Lines::default(),
@@ -155,6 +160,11 @@ impl CodeObject {
             metadata.as_mut().map(|metadata| std::mem::take(&mut metadata.printf)).unwrap_or_default();
         object.find_kernels(metadata)?;
         Ok(object)
+    }
+
+    /// Whether kernels are for Mesa's loader.
+    pub fn is_mesa(&self) -> bool {
+        self.is_mesa
     }
 
     /// Formats of `printf`, as the metadata has them.
@@ -190,6 +200,7 @@ impl CodeObject {
             writable: false,
             code: vec![(ENTRY, end)],
             printf: Vec::new(),
+            is_mesa: false,
             processor: Some(processor),
             version: 3,
             lines: Lines::default(),

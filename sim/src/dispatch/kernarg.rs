@@ -8,6 +8,9 @@ use crate::report::Result;
 /// Size of the buffer of `printf`.
 const PRINTF_BYTES: u32 = 1 << 20;
 
+/// Bytes of Mesa's implicit arguments.
+const MESA_BYTES: u64 = 16;
+
 fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
     if let Some(slot) =
         usize::try_from(at).ok().and_then(|at| block.get_mut(at..at.checked_add(bytes.len())?))
@@ -25,6 +28,7 @@ pub(super) fn kernarg_block(
     extra: &mut Vec<BufferId>,
     printf: &mut Option<BufferId>,
     queue: BufferId,
+    is_mesa: bool,
 ) -> Result<Vec<u8>> {
     let meta = kernel.metadata.as_ref();
     let declared = meta.map_or(0, |m| m.kernarg_segment_size).max(kernel.descriptor.kernarg_size);
@@ -70,6 +74,14 @@ pub(super) fn kernarg_block(
             return Err(bad(format!("argument {i} lies outside the kernarg segment")));
         }
         put(&mut block, offset, &bytes[..bytes.len().min(size as usize)]);
+    }
+    if is_mesa && u64::from(declared) >= at + MESA_BYTES {
+        // Dimensions and offset of the grid, at the block's end.
+        let start = u64::from(declared) - MESA_BYTES;
+        put(&mut block, start, &u32::from(dimensions(d)).to_le_bytes());
+        for (k, offset) in (1..).zip(d.offset) {
+            put(&mut block, start + 4 * k, &(offset as u32).to_le_bytes());
+        }
     }
     let mut runtime = |mem: &mut Memory, name: &str, contents: Vec<u8>| {
         let id = mem.map(name, RegionKind::Runtime, contents, true);

@@ -177,7 +177,8 @@ fn prepare(
     let mut lds_bytes = kernel.descriptor.group_segment_fixed_size;
     let mut extra = Vec::new();
     let mut printf = None;
-    let block = kernarg_block(kernel, d, mem, &mut lds_bytes, &mut extra, &mut printf, queue)?;
+    let block =
+        kernarg_block(kernel, d, mem, &mut lds_bytes, &mut extra, &mut printf, queue, object.is_mesa())?;
     lds_bytes = lds_bytes.saturating_add(d.dynamic_lds);
     if lds_bytes > 65536 {
         return Err(bad(format!("{lds_bytes} bytes of LDS")));

@@ -202,7 +202,8 @@ impl Provided {
             Libraries::Libclc(file) => {
                 words.push("-nogpulib".into());
                 if let Some(flavour) = flavour {
-                    let name = format!("workitem-{}-{}.bc", flavour.version, flavour.uniform);
+                    let name =
+                        format!("workitem-{}-{}-{}.bc", flavour.version, flavour.uniform, flavour.mesa);
                     link(&mut words, &self.library(&name, || workitem::text(flavour))?);
                 }
                 if let Some(file) = file {

@@ -45,6 +45,9 @@ pub struct Args {
     /// Processor; default: what the object says.
     #[arg(long, default_value = "")]
     mcpu: String,
+    /// Target triple for what is compiled: amdgcn-mesa-mesa3d for instance.
+    #[arg(long, alias = "target", default_value = "", value_name = "TRIPLE")]
+    mtriple: String,
     /// What to run, as JSON, in the place of --kernel, --grid, --arg and so on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "block", "kernel", "arg", "offset", "dynamic_lds", "print", "save", "expect", "compare"])]
     dispatch: Option<PathBuf>,
@@ -431,6 +434,7 @@ fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     }
     let options = gcnc::CompileOptions {
         cpu: args.mcpu.clone(),
+        triple: args.mtriple.clone(),
         opt_level: args.opt_level.number,
         code_object_version: args.amdhsa_code_object_version,
         file_type: gcnc::FileType::Obj,
@@ -483,6 +487,9 @@ fn of_bundle(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
 fn source_args(args: &Args, path: &Path, kind: Kind) -> Result<compile::Args, i32> {
     let mut words: Vec<OsString> = vec!["gcnc".into(), format!("--mcpu={}", args.mcpu).into()];
     words.push(format!("-O{}", args.opt_level.word).into());
+    if !args.mtriple.is_empty() {
+        words.push(format!("--mtriple={}", args.mtriple).into());
+    }
     words.extend(
         args.amdhsa_code_object_version
             .map(|version| format!("--amdhsa-code-object-version={version}").into()),
