@@ -6,11 +6,11 @@
 // `work/memory.rs` is about raw memory.
 #![deny(unsafe_code)]
 
-#[allow(missing_docs, dead_code, reason = "names say it; not every kernel is run")]
+#[allow(missing_docs, dead_code, clippy::all, reason = "names say it; not every kernel is run")]
 #[rustfmt::skip]
 pub mod work;
 /// Names of the kernels that panic.
-#[allow(missing_docs, dead_code, reason = "what they do is for the GPU alone")]
+#[allow(missing_docs, dead_code, clippy::all, reason = "what they do is for the GPU alone")]
 #[rustfmt::skip]
 pub mod panics;
 

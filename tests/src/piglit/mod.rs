@@ -97,6 +97,10 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
         if let Some(what) = &test.unsupported {
             return Outcome::Skipped(what.clone());
         }
+        // All work-items write one variable of the work-group and read it back: whose value they get is anyone's.
+        if test.kernel.starts_with("test_") && test.kernel.contains("_remquo_local_") {
+            return Outcome::Skipped("the program races".into());
+        }
         let ours = execute(&object, test);
         let problem = match &ours {
             Ok(buffers) => match mismatch(test, buffers) {
