@@ -76,6 +76,51 @@ fn clang_links_with_it() {
     assert!(!output.status.success() && stderr.contains("helper"), "{stderr}");
 }
 
+/// What HIP's headers declare for the host's side of kernels.
+const HOST: &str = "struct dim3 { unsigned x, y, z; };
+extern \"C\" int hipLaunchKernel(const void *, dim3, dim3, void **, unsigned long, struct ihipStream_t *);
+extern \"C\" __attribute__((device)) int helper(int);
+";
+
+/// The new driver of offloading: objects for the host carry bitcode, which `clang-linker-wrapper` hands to clang with the linker that is named. Without that
+/// tool the line that it runs is run on bitcode.
+#[test]
+fn the_linker_wrapper_links_with_it() {
+    let kernel = "extern \"C\" __attribute__((global)) void k(int *o) { int i = __builtin_amdgcn_workitem_id_x(); o[i] = helper(i); }";
+    let helper = "extern \"C\" __attribute__((device)) int helper(int x) { return x + 7; }";
+    let tools = Tools::new(&[("k.hip", &format!("{HOST}{kernel}")), ("h.hip", &format!("{HOST}{helper}"))]);
+    let source = "-x hip -nogpulib -nogpuinc --offload-arch=gfx900 -O2";
+    for name in ["k", "h"] {
+        let line =
+            format!("{source} --offload-device-only -fgpu-rdc -emit-llvm -c {name}.hip -o {name}-device.o");
+        if tools.run("clang-22", &line).is_none() {
+            return;
+        }
+        tools.run("clang-22", &format!("{source} --offload-new-driver -fgpu-rdc -c {name}.hip -o {name}.o"));
+    }
+    let line = "--no-default-config --target=amdgcn-amd-amdhsa -mcpu=gfx900 -flto -Wl,--no-undefined";
+    tools.run("clang-22", &format!("{line} k-device.o h-device.o --ld-path={GCNC} -o replayed.hsaco"));
+    tools.check("replayed.hsaco");
+    let output =
+        tools.try_run("clang-22", &format!("{line} k-device.o --ld-path={GCNC} -o none.hsaco")).unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("helper"));
+
+    let wrapper = "clang-linker-wrapper-22";
+    if Command::new(wrapper).arg("--help").output().is_err() {
+        eprintln!("skipped: {wrapper} is missing (package clang-tools-22)");
+        return;
+    }
+    let host = "--host-triple=x86_64-unknown-linux-gnu --linker-path=ld.lld-22";
+    let linker = format!("--device-compiler=amdgcn-amd-amdhsa=--ld-path={GCNC}");
+    tools.run(wrapper, &format!("{host} --emit-fatbin-only {linker} k.o h.o -o out.hipfb"));
+    tools.check("out.hipfb");
+    // A shared library, so that HIP's runtime may be missing.
+    let line = format!("--offload-link -Wl,{linker} -nostdlib -shared k.o h.o -o out.so");
+    tools.run("clang-22", &line);
+    let report = tools.run(GCNC, "inspect out.so").unwrap();
+    assert!(report.contains("hip-amdgcn-amd-amdhsa--gfx900") && report.contains("k.kd"), "{report}");
+}
+
 /// HIP's driver finds lld and the bundler in the folder of `-B`.
 #[test]
 fn hip_is_compiled_and_bundled_with_it() {
@@ -140,4 +185,56 @@ fn drivers_lines() {
     let line = "--no-undefined -shared -plugin /usr/lib/LLVMgold.so -plugin-opt=mcpu=gfx803 -plugin-opt=O1 --lto-O1 --lto-CGO1 k.bc -o k.hsaco";
     tools.run(GCNC, line);
     tools.check("k.hsaco");
+}
+
+/// Slices, optionals, errors, tagged unions and compile-time code in Zig.
+const ZIG: &str = "
+const Shape = union(enum) { circle: u32, box: struct { w: u16, h: u16 }, none };
+fn area(s: Shape) u32 {
+    return switch (s) { .circle => |r| 3 *% r *% r, .box => |b| @as(u32, b.w) * b.h, .none => 1 };
+}
+fn half(x: u32) error{Odd}!u32 { return if (x % 2 == 0) x / 2 else error.Odd; }
+fn find(items: []const u32, x: u32) ?usize {
+    for (items, 0..) |item, at| { if (item == x) return at; }
+    return null;
+}
+const squares = blk: { var t: [16]u32 = undefined; for (&t, 0..) |*p, at| p.* = @intCast(at * at); break :blk t; };
+export fn k(out: [*]addrspace(.global) u32, x: u32) callconv(.kernel) void {
+    const i: u32 = @workItemId(0) + @workGroupId(0) * 64;
+    const shapes = [_]Shape{ .{ .circle = x }, .{ .box = .{ .w = 7, .h = @truncate(i) } }, .none };
+    var sum: u32 = area(shapes[i % 3]);
+    sum +%= half(i) catch 1000;
+    sum +%= @as(u32, @intCast(find(&squares, i) orelse 500)) * 10000;
+    out[i] = sum ^ (@as(u32, @popCount(i)) << 30);
+}";
+
+/// zig writes LLVM IR, which gcnc compiles.
+#[test]
+fn zigs_ir_is_compiled() {
+    let tools = Tools::new(&[("k.zig", ZIG)]);
+    let zig = std::env::var("GCNC_ZIG").unwrap_or_else(|_| "zig".to_owned());
+    if Command::new(&zig).arg("version").output().is_err() {
+        eprintln!("skipped: zig is missing (PyPI's ziglang has it; $GCNC_ZIG names the program)");
+        return;
+    }
+    let expected: Vec<u32> = (0..8u32)
+        .map(|i| {
+            let area = [75, 7 * i, 1][(i % 3) as usize];
+            let half = if i % 2 == 0 { i / 2 } else { 1000 };
+            let found = (0..16).find(|k| k * k == i).unwrap_or(500) * 10000;
+            (area + half + found) ^ (i.count_ones() << 30)
+        })
+        .collect();
+    let expected = expected.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    for mode in ["Debug", "ReleaseFast", "ReleaseSmall", "ReleaseSafe"] {
+        let line = "build-obj k.zig -target amdgcn-amdhsa-none -mcpu gfx900 -fno-emit-bin --cache-dir cache --global-cache-dir cache";
+        tools.run(&zig, &format!("{line} -O {mode} -femit-llvm-bc=k.bc -femit-llvm-ir=k.ll"));
+        for (file, level) in [("k.bc", 2), ("k.ll", 0)] {
+            tools.run(GCNC, &format!("{file} -mcpu=gfx900 -O{level} -filetype=hsaco -o k.hsaco"));
+            tools.run(
+                GCNC,
+                &format!("run k.hsaco --grid 8 --arg 0=zeros:8xu32 --arg 1=5 --expect 0={expected}:u32"),
+            );
+        }
+    }
 }

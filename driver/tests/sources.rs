@@ -47,6 +47,14 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Standard output of `gcnc run`, which says on standard error how long it took.
+    #[track_caller]
+    fn printed(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "gcnc {line}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -127,6 +135,33 @@ fn work_item_functions_in_every_version() {
     }
 }
 
+/// The same of Mesa's loader, which has only whole work-groups, on every generation: compiled at once, linked, and as an object.
+#[test]
+fn work_item_functions_for_mesa() {
+    if !has_clang() {
+        return;
+    }
+    let place = Place::new(&[("ids.cl", IDS)]);
+    let dispatch = r#"{"kernel": "ids", "grid": [8, 4, 1], "group": [4, 2, 1], "offset": [5, 3, 0], "args": [{"buffer": 4096, "out": "out"}]}"#;
+    std::fs::write(place.path("d.json"), dispatch).unwrap();
+    let expected: Vec<u8> = ids([8, 4], [4, 2], [5, 3]).into_iter().flat_map(u64::to_le_bytes).collect();
+    for (cpu, level) in [("tahiti", 0), ("gfx600", 2), ("bonaire", 2), ("tonga", 0), ("gfx900", 2)] {
+        let flags = format!("--target amdgcn-mesa-mesa3d -mcpu={cpu} -O{level} -cl-std=CL2.0");
+        place.quiet(&format!("ids.cl {flags} -o ids.o"));
+        let mut runs = vec![format!("ids.cl {flags}"), "ids.o".to_owned()];
+        if level > 0 {
+            // Calls need addresses that Mesa's loader knows, and a shared object does not.
+            place.quiet(&format!("ids.cl {flags} -o ids.hsaco"));
+            runs.push("ids.hsaco".to_owned());
+        }
+        for run in runs {
+            place.quiet(&format!("run {run} --dispatch d.json"));
+            assert_eq!(place.read("out"), expected, "{run}");
+            std::fs::remove_file(place.path("out")).unwrap();
+        }
+    }
+}
+
 #[track_caller]
 fn place_run(place: &Place, line: &str) {
     let output = place.run(line);
@@ -183,10 +218,12 @@ fn printf_has_what_it_needs() {
     if !has_clang() {
         return;
     }
-    let source = "kernel void k(global int *o) {
+    let source = "#define TEN \"1234567890\"
+#define LONG \"%s\", TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+kernel void k(global int *o) {
   int i = get_global_id(0);
   o[i] = printf(\"%d %s %v2hlf\\n\", i, \"text\", (float2)(i, 1));
-  for (int n = 0; i == 0 && n < 3900; n++) o[1] = printf(\"%d\\n\", n) + printf(\"%d\\n\", n);
+  for (int n = 0; i == 0 && n < 4000; n++) o[1] = printf(LONG) + printf(LONG);
 }";
     let place = Place::new(&[("k.cl", source)]);
     for version in [3, 4, 5] {
@@ -194,7 +231,7 @@ fn printf_has_what_it_needs() {
         place_run(&place, &format!("{line} --arg o=zeros:64 --expect o=0,0,0"));
     }
     // More than the buffer holds.
-    std::fs::write(place.path("full.cl"), source.replace("3900", "5000")).unwrap();
+    std::fs::write(place.path("full.cl"), source.replace("4000", "6000")).unwrap();
     place_run(&place, "run full.cl -mcpu=gfx900 --grid 64 --arg o=zeros:64 --expect o=0,-2,0");
     let ir = place.quiet("k.cl -mcpu=gfx900 --emit=llvm-ir -o -");
     assert!(ir.contains("define weak_odr hidden") && ir.contains("@__printf_alloc"), "{ir}");
@@ -205,6 +242,66 @@ fn printf_has_what_it_needs() {
         .unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), source.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success() && place.path("stdin.hsaco").exists());
+}
+
+/// What kernels print comes out, in the order of the work-items of a wave.
+#[test]
+fn what_is_printed_is_shown() {
+    if !has_clang() {
+        return;
+    }
+    let source = "kernel void k(global int *o, float x) {
+  int i = get_global_id(0);
+  printf(\"%d %s: %v4hlf|%v3hhu|%c%% %5.2f %#x %ld %g\\n\", i - 1, \"te:xt\", (float4)(i, x, 2, -3), (uchar3)(i, 255, 3), 'a' + i, x * 2, 17u,
+         (long)i << 40, x);
+  if (i == 1) printf(\"just text\\n\");
+  if (get_group_id(0) == 1) o[1u << 28] = i;
+}";
+    let place = Place::new(&[("k.cl", source)]);
+    let expected = "-1 te:xt: 0.000000,1.250000,2.000000,-3.000000|0,255,3|a%  2.50 0x11 0 1.25\n\
+                    0 te:xt: 1.000000,1.250000,2.000000,-3.000000|1,255,3|b%  2.50 0x11 1099511627776 1.25\njust text\n";
+    for version in [2, 3, 4, 5, 6] {
+        for level in [0, 2] {
+            let line = format!(
+                "run k.cl -mcpu=gfx900 --amdhsa-code-object-version={version} -O{level} --arg o=zeros:4 --arg x=1.25 --grid"
+            );
+            assert_eq!(
+                place.printed(&format!("{line} 2 --print o[0..1]")),
+                format!("{expected}o[0]: 0\n"),
+                "{version}"
+            );
+            // The second work-group is stopped; what the first one printed is there.
+            let output = place.run(&format!("{line} 4 --block 2"));
+            assert_eq!(
+                (output.status.code(), &*String::from_utf8_lossy(&output.stdout)),
+                (Some(3), expected)
+            );
+        }
+    }
+    let output = place.run("run k.cl -mcpu=gfx900 --arg o=zeros:4 --arg x=1.25 --grid 2 --stats=json");
+    assert!(stderr(&output).starts_with(expected) && output.stdout.starts_with(b"{"), "{}", stderr(&output));
+}
+
+#[test]
+fn hip_prints_through_the_buffer() {
+    if !has_clang() {
+        return;
+    }
+    let source = "#include <hip/hip_runtime.h>
+extern \"C\" __global__ void k(int *o, double x, const char *format) {
+  int i = threadIdx.x;
+  o[i] = printf(\"%d %s: %-4c| %5.2f %*d %lld\\n\", i, \"te:xt\", 'a' + i, x, 5, i, 1ll << 40);
+  if (i == 1) printf(format, i, 0.5);
+}";
+    let place = Place::new(&[("k.hip", source)]);
+    let expected =
+        "0 te:xt: a   |  1.25     0 1099511627776\n1 te:xt: b   |  1.25     1 1099511627776\n1;0.5\n";
+    for options in ["", "-O0", "--amdhsa-code-object-version=4"] {
+        let line = format!(
+            "run k.hip -mcpu=gfx900 {options} --grid 2 --arg zeros:2xi32 --arg 1.25 --arg hex:25643b25670a00"
+        );
+        assert_eq!(place.printed(&line), expected, "{options}");
+    }
 }
 
 #[test]

@@ -1,13 +1,18 @@
 //! Rust on the GPU: kernels that rustc compiles to LLVM IR and gcnc to a code object.
 //!
-//! `work.rs` is compiled twice: for the host as a module of this crate, and for `amdgcn-amd-amdhsa` by Debian's `rustc-web`, whose LLVM has the version that gcnc reads,
+//! `work.rs` and the files below `work` are compiled twice: for the host as a module of this crate, and for `amdgcn-amd-amdhsa` by Debian's `rustc-web`, whose LLVM has the version that gcnc reads,
 //! with `core` from `rust-web-src`. [`Rust::core`] and [`Rust::kernels`] make the bitcode, [`link`] puts both into one module in which only kernels are visible.
 //! `core` takes a minute and is kept in the cache.
-#![forbid(unsafe_code)]
+// `work/memory.rs` is about raw memory.
+#![deny(unsafe_code)]
 
-#[allow(missing_docs, dead_code, reason = "names say it; not every kernel is run")]
+#[allow(missing_docs, dead_code, clippy::all, reason = "names say it; not every kernel is run")]
 #[rustfmt::skip]
 pub mod work;
+/// Names of the kernels that panic.
+#[allow(missing_docs, dead_code, clippy::all, reason = "what they do is for the GPU alone")]
+#[rustfmt::skip]
+pub mod panics;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +26,7 @@ const LIBRARY: &str = "/usr/lib/rustlib/src/rust/library";
 #[derive(Debug)]
 pub struct Rust {
     folder: PathBuf,
+    cpu: String,
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -31,11 +37,11 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 impl Rust {
-    /// The compiler, its products below `cache`.
+    /// The compiler for a processor, its products below `cache`.
     ///
     /// # Errors
     /// Says which package is missing.
-    pub fn new(cache: &Path) -> Result<Self, String> {
+    pub fn new(cache: &Path, cpu: &str) -> Result<Self, String> {
         let version = Command::new(RUSTC).arg("-vV").output().map_err(|_| missing("rustc-web"))?;
         let version = String::from_utf8_lossy(&version.stdout).into_owned();
         if !version.contains("LLVM version: 22") {
@@ -45,22 +51,18 @@ impl Rust {
             return Err(missing("rust-web-src"));
         }
         let release = version.lines().find_map(|l| l.strip_prefix("release: ")).unwrap_or("unknown");
-        let folder = cache.join("rustc-tests").join(release);
+        let folder = cache.join("rustc-tests").join(release).join(cpu);
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Self { folder })
+        Ok(Self { folder, cpu: cpu.to_owned() })
     }
 
-    fn rustc(&self, name: &str, level: u8, emit: &str) -> Command {
+    fn rustc(&self, name: &str, level: &str, emit: &str) -> Command {
         let mut command = Command::new(RUSTC);
         // The target is unstable, and so is `core` outside of a toolchain.
         command
             .env("RUSTC_BOOTSTRAP", "1")
-            .args([
-                "--edition=2024",
-                "--crate-type=rlib",
-                "--target=amdgcn-amd-amdhsa",
-                "-Ctarget-cpu=gfx900",
-            ])
+            .args(["--edition=2024", "--crate-type=rlib", "--target=amdgcn-amd-amdhsa"])
+            .arg(format!("-Ctarget-cpu={}", self.cpu))
             .args(["-Cpanic=abort", "-Ccodegen-units=1", "-Cdebug-assertions=no", "--cap-lints=allow"])
             .arg(format!("-Copt-level={level}"))
             .arg(format!("--crate-name={name}"))
@@ -80,20 +82,20 @@ impl Rust {
         let bitcode = self.folder.join("core.bc");
         let stub = self.folder.join("compiler_builtins.rs");
         if !bitcode.exists() || !self.folder.join("libcompiler_builtins.rmeta").exists() {
-            let mut command = self.rustc("core", 2, "llvm-bc,metadata");
+            let mut command = self.rustc("core", "2", "llvm-bc,metadata");
             run(command.arg(Path::new(LIBRARY).join("core/src/lib.rs")))?;
             let text = "#![no_std]\n#![feature(compiler_builtins)]\n#![compiler_builtins]\n";
             std::fs::write(&stub, text).map_err(|e| e.to_string())?;
-            run(self.rustc("compiler_builtins", 2, "metadata").arg(&stub))?;
+            run(self.rustc("compiler_builtins", "2", "metadata").arg(&stub))?;
         }
         Ok(bitcode)
     }
 
-    /// Bitcode of the kernels at a level of rustc.
+    /// Bitcode of the kernels at a level of rustc: `0` to `3`, `s`, `z`.
     ///
     /// # Errors
     /// rustc's message.
-    pub fn kernels(&self, level: u8) -> Result<PathBuf, String> {
+    pub fn kernels(&self, level: &str) -> Result<PathBuf, String> {
         self.core()?;
         let name = format!("kernels_o{level}");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/device.rs");
@@ -112,8 +114,9 @@ fn missing(package: &str) -> String {
 /// The message of `llvm-link` or `opt`.
 pub fn link(kernels: &Path, core: &Path) -> Result<PathBuf, String> {
     let linked = kernels.with_extension("linked.bc");
+    let memory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lds.ll");
     let mut command = Command::new("llvm-link-22");
-    run(command.arg(kernels).arg("--only-needed").arg(core).arg("-o").arg(&linked))?;
+    run(command.arg(kernels).arg(memory).arg("--only-needed").arg(core).arg("-o").arg(&linked))?;
     let module = kernels.with_extension("module.bc");
     let mut command = Command::new("opt-22");
     let passes = "--passes=internalize,globaldce";

@@ -4,6 +4,14 @@
 use core::cmp::{Ordering, Reverse};
 use core::fmt::{self, Write};
 
+pub mod data;
+pub mod group;
+pub mod memory;
+pub mod numbers;
+pub use data::*;
+pub use memory::*;
+pub use numbers::*;
+
 fn pick(input: &[u32], i: usize, k: usize) -> u32 {
     input[(i * 7 + k * 13) % input.len()]
 }
@@ -574,6 +582,11 @@ macro_rules! for_each_kernel {
             parse_numbers sort_stable_insertion heap select_nth hash_map siphash recursion options enums overflow bits floats
             matrices strings utf8 generics big_struct many_arguments crc chacha cells linked_list generators atomics sort_unstable
             format_floats
+            checked saturating narrow wide_shifts wide_checked wide_to_float fixed_point bit_tricks float_core float_functions
+            float_bits mandelbrot matrix_of_floats complex_fft big_numbers modular random_numbers nonzero_and_ranges
+            slice_patterns iterator_chains nested_enums results dynamic_closures trait_hierarchy const_generics format_more
+            parse_floats text_search characters state_machine search_tree graph_walk compression sorts hashers sha256
+            pointers uninitialised unions volatile bytes_and_halves lanes arena
         }
     };
 }

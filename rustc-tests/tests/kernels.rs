@@ -2,9 +2,13 @@
 //!
 //! Needs Debian's `rustc-web` and `rust-web-src`; without them the tests say so and end.
 
-use gcnc_rustc_tests::{Rust, link, work};
+use gcnc_rustc_tests::work::group::{Group, ITEMS as GROUP, Shared};
+use gcnc_rustc_tests::{Rust, link, panics, work};
+use rayon::prelude::*;
 use sim::{Arg, CodeObject, Config, Dispatch, Kind, Memory};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Barrier, LazyLock};
 
 const ITEMS: usize = 128;
 const WIDTH: usize = 8;
@@ -16,10 +20,33 @@ macro_rules! table {
 }
 gcnc_rustc_tests::for_each_kernel!(table);
 
+macro_rules! group_table {
+    ($($name:ident)*) => {
+        const GROUPS: &[&str] = &[$(stringify!($name)),*];
+        fn by_name(name: &str, group: &Group<'_, impl Fn()>) {
+            match name {
+                $(stringify!($name) => work::group::$name(group),)*
+                _ => unreachable!("all names are in the list"),
+            }
+        }
+    };
+}
+gcnc_rustc_tests::for_each_group_kernel!(group_table);
+
+macro_rules! panic_table {
+    ($($name:ident)*) => { const PANICS: &[&str] = &[$({ let _: Work = panics::$name; stringify!($name) }),*]; };
+}
+gcnc_rustc_tests::for_each_panic!(panic_table);
+
+/// The processor.
+fn cpu() -> String {
+    std::env::var("GCNC_RUST_CPU").unwrap_or_else(|_| "gfx900".to_owned())
+}
+
 fn rust() -> Option<Rust> {
     let cache =
         std::env::var_os("GCNC_CACHE").map_or_else(|| std::env::temp_dir().join("gcnc-cache"), PathBuf::from);
-    match Rust::new(&cache) {
+    match Rust::new(&cache, &cpu()) {
         Ok(rust) => Some(rust),
         Err(why) => {
             eprintln!("skipped: {why}");
@@ -32,7 +59,7 @@ fn rust() -> Option<Rust> {
 fn compile(bitcode: &Path, level: u8) -> Result<Vec<u8>, String> {
     let bytes = std::fs::read(bitcode).map_err(|e| e.to_string())?;
     let options = gcnc::CompileOptions {
-        cpu: "gfx900".to_owned(),
+        cpu: cpu(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
         ..Default::default()
@@ -69,58 +96,91 @@ fn run(object: &CodeObject, kernel: &str, input: &[u32]) -> Result<Vec<u32>, Box
     Ok(memory.read_u32s(output))
 }
 
-/// The module of the kernels at a level of rustc, or nothing where packages are missing.
-fn module(rust: &Rust, level: u8) -> PathBuf {
-    let core = rust.core().unwrap();
-    link(&rust.kernels(level).unwrap(), &core).unwrap()
+/// What a kernel of a group leaves on the host, where each item is a thread.
+fn together(name: &str, input: &[u32]) -> Vec<u32> {
+    let output: Vec<AtomicU32> = input.iter().map(|_| AtomicU32::new(0)).collect();
+    for group in 0..ITEMS / GROUP {
+        let (arrived, shared) = (Barrier::new(GROUP), Shared::default());
+        std::thread::scope(|scope| {
+            for item in 0..GROUP {
+                let barrier = || drop(arrived.wait());
+                let group = Group { item, group, shared: &shared, barrier, input, output: &output };
+                scope.spawn(move || by_name(name, &group));
+            }
+        });
+    }
+    output.iter().map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
-fn kernels_at(rustc: u8, gcnc: u8) {
-    let Some(rust) = rust() else { return };
-    let object = CodeObject::load(&compile(&module(&rust, rustc), gcnc).unwrap()).unwrap();
-    let input = &input()[..512];
-    let mut wrong = Vec::new();
-    for &(name, work) in KERNELS {
+/// rustc, and its `core`, once for all tests.
+static RUST: LazyLock<Option<(Rust, PathBuf)>> = LazyLock::new(|| {
+    let rust = rust()?;
+    let core = rust.core().expect("core compiles");
+    Some((rust, core))
+});
+
+/// The first difference, in words.
+fn difference(found: &[u32], expected: &[u32], width: usize) -> Option<String> {
+    let at = found.iter().zip(expected).position(|(a, b)| a != b)?;
+    Some(format!("item {} word {}: {:x}, not {:x}", at / width, at % width, found[at], expected[at]))
+}
+
+/// Runs everything at a level of rustc and one of gcnc.
+fn kernels_at(rustc: &str, gcnc: u8) {
+    let Some((rust, core)) = &*RUST else { return };
+    let module = link(&rust.kernels(rustc).unwrap(), core).unwrap();
+    let object = CodeObject::load(&compile(&module, gcnc).unwrap()).unwrap();
+    let all = input();
+    let input = &all[..512];
+    let alone = KERNELS.par_iter().filter_map(|&(name, work)| {
         let mut expected = vec![0u32; ITEMS * WIDTH];
         for (i, out) in expected.chunks_mut(WIDTH).enumerate() {
             work(i, input, out);
         }
         match run(&object, name, input) {
-            Ok(found) if found == expected => {}
-            Ok(found) => {
-                let at = (0..found.len()).find(|&k| found[k] != expected[k]).unwrap_or(0);
-                let (item, word) = (at / WIDTH, at % WIDTH);
-                let message =
-                    format!("{name}: item {item} word {word}: {:x}, not {:x}", found[at], expected[at]);
-                wrong.push(message);
-            }
-            Err(report) => wrong.push(format!("{name}: {report}")),
+            Ok(found) => difference(&found, &expected, WIDTH).map(|why| format!("{name}: {why}")),
+            Err(report) => Some(format!("{name}: {report}")),
         }
-    }
-    assert!(wrong.is_empty(), "{} of {} kernels:\n{}", wrong.len(), KERNELS.len(), wrong.join("\n"));
-    let report = run(&object, "panics", input).unwrap_err();
-    assert_eq!(report.kind, Kind::Trap, "{report}");
+    });
+    let groups = GROUPS.par_iter().filter_map(|&name| match run(&object, &format!("group_{name}"), input) {
+        Ok(found) => {
+            difference(&found, &together(name, input), 1).map(|why| format!("group of {name}: {why}"))
+        }
+        Err(report) => Some(format!("group of {name}: {report}")),
+    });
+    let panicking =
+        PANICS.par_iter().filter_map(|&name| match run(&object, &format!("panic_{name}"), input) {
+            Err(report) if report.kind == Kind::Trap => None,
+            Err(report) => Some(format!("panic of {name}: {report}")),
+            Ok(_) => Some(format!("panic of {name}: it ran to its end")),
+        });
+    let wrong: Vec<String> = alone.chain(groups).chain(panicking).collect();
+    assert!(wrong.is_empty(), "{} kernels:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn kernels_of_optimised_rust_compute_what_the_host_does() {
-    assert!(KERNELS.len() >= 30);
-    kernels_at(2, 2);
+fn kernels_of_fast_rust_compute_what_the_host_does() {
+    assert!(KERNELS.len() + GROUPS.len() + PANICS.len() >= 90);
+    kernels_at("3", 3);
+}
+
+#[test]
+fn kernels_of_small_rust_compute_what_the_host_does() {
+    kernels_at("s", 2);
 }
 
 #[test]
 fn kernels_without_optimisation_compute_what_the_host_does() {
-    kernels_at(0, 0);
+    kernels_at("0", 0);
 }
 
 /// `core` alone leaves `memcpy` and its like to others, so its object is not loaded.
 #[test]
 #[ignore = "takes minutes"]
 fn core_compiles_without_a_refusal() {
-    let Some(rust) = rust() else { return };
-    let core = rust.core().unwrap();
+    let Some((_, core)) = &*RUST else { return };
     for level in [0, 2] {
-        let object = compile(&core, level).unwrap();
+        let object = compile(core, level).unwrap();
         assert!(object.len() > 1 << 20, "level {level}: {} bytes", object.len());
     }
 }

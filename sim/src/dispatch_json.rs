@@ -8,6 +8,7 @@
 use crate::dispatch::{Arg, Dispatch, run_on};
 use crate::load::CodeObject;
 use crate::memory::{BufferId, Memory, digest};
+use crate::printf::Printed;
 use crate::report::{Checks, Config, Report, Stats, Unmapped};
 use crate::timing::Model;
 use mir::target::Target;
@@ -68,6 +69,8 @@ pub struct RunOptions {
     pub trace: bool,
     /// Models cycles.
     pub model: Option<Model>,
+    /// Is told what the kernel printed, also where it was stopped.
+    pub print: Option<fn(&Printed)>,
     /// Directory that file names are relative to.
     pub base: Option<PathBuf>,
 }
@@ -273,7 +276,11 @@ pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<
         (None, Some(processor)) => Target::new(processor),
         (None, None) => return Err(usage("the object names no processor known here")),
     };
-    let stats = run_on(&object, &mut memory, &dispatch, &cfg, &target)?;
+    let ran = run_on(&object, &mut memory, &dispatch, &cfg, &target);
+    if let Some(print) = options.print {
+        print(&memory.printed);
+    }
+    let stats = ran?;
     let mut outcome = Outcome { kernel: dispatch.kernel, stats, buffers: Vec::new() };
     for (arg, id, out) in buffers {
         let bytes = memory.bytes(id);

@@ -22,6 +22,8 @@ use rustc_hash::FxHashMap;
 /// Largest image that is accepted.
 const IMAGE_MAX: u64 = 1 << 27;
 const NT_AMDGPU_METADATA: u32 = 32;
+/// `ELFOSABI_AMDGPU_MESA3D`.
+const OSABI_MESA3D: u8 = 66;
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
 const SHN_AMDGPU_LDS: u16 = 0xff00;
 
@@ -69,6 +71,10 @@ pub struct CodeObject {
     legacy: Vec<(String, u64)>,
     writable: bool,
     code: Vec<(u64, u64)>,
+    /// Formats of `printf`, as in the metadata.
+    printf: Vec<String>,
+    /// For Mesa's loader.
+    is_mesa: bool,
     processor: Option<&'static Processor>,
     version: u8,
     lines: Lines,
@@ -135,6 +141,8 @@ impl CodeObject {
             legacy: Vec::new(),
             writable: false,
             code: Vec::new(),
+            printf: Vec::new(),
+            is_mesa: header.e_ident().os_abi.0 == OSABI_MESA3D,
             processor: PROCESSORS.iter().find(|p| p.elf_mach == mach),
             version,
             lines: Lines::default(),
@@ -147,9 +155,21 @@ impl CodeObject {
             elf::ET_REL => object.link_sections(&elf)?,
             other => return Err(bad(format!("ELF type {other} is neither relocatable nor shared"))),
         }
-        let metadata = Self::metadata(&elf)?;
+        let mut metadata = Self::metadata(&elf)?;
+        object.printf =
+            metadata.as_mut().map(|metadata| std::mem::take(&mut metadata.printf)).unwrap_or_default();
         object.find_kernels(metadata)?;
         Ok(object)
+    }
+
+    /// Whether kernels are for Mesa's loader.
+    pub fn is_mesa(&self) -> bool {
+        self.is_mesa
+    }
+
+    /// Formats of `printf`, as the metadata has them.
+    pub fn printf_formats(&self) -> &[String] {
+        &self.printf
     }
 
     /// A code object of one kernel whose code is `words`: for tests and benches of single instructions.
@@ -179,6 +199,8 @@ impl CodeObject {
             legacy: Vec::new(),
             writable: false,
             code: vec![(ENTRY, end)],
+            printf: Vec::new(),
+            is_mesa: false,
             processor: Some(processor),
             version: 3,
             lines: Lines::default(),

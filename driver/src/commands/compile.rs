@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(short = 'x', value_name = "LANGUAGE", value_parser = inputs::language)]
     pub(super) language: Option<Kind>,
     /// Target triple; overrides the module's.
-    #[arg(long, default_value = "")]
+    #[arg(long, alias = "target", default_value = "")]
     pub(super) mtriple: String,
     /// Architecture; only `amdgcn`.
     #[arg(long, value_parser = ["amdgcn"])]

@@ -6,7 +6,10 @@ use crate::memory::{BufferId, Memory, RegionKind};
 use crate::report::Result;
 
 /// Size of the buffer of `printf`.
-const PRINTF_BYTES: u32 = 1 << 16;
+const PRINTF_BYTES: u32 = 1 << 20;
+
+/// Bytes of Mesa's implicit arguments.
+const MESA_BYTES: u64 = 16;
 
 fn put(block: &mut [u8], at: u64, bytes: &[u8]) {
     if let Some(slot) =
@@ -23,7 +26,9 @@ pub(super) fn kernarg_block(
     mem: &mut Memory,
     lds_bytes: &mut u32,
     extra: &mut Vec<BufferId>,
+    printf: &mut Option<BufferId>,
     queue: BufferId,
+    is_mesa: bool,
 ) -> Result<Vec<u8>> {
     let meta = kernel.metadata.as_ref();
     let declared = meta.map_or(0, |m| m.kernarg_segment_size).max(kernel.descriptor.kernarg_size);
@@ -70,6 +75,14 @@ pub(super) fn kernarg_block(
         }
         put(&mut block, offset, &bytes[..bytes.len().min(size as usize)]);
     }
+    if is_mesa && u64::from(declared) >= at + MESA_BYTES {
+        // Dimensions and offset of the grid, at the block's end.
+        let start = u64::from(declared) - MESA_BYTES;
+        put(&mut block, start, &u32::from(dimensions(d)).to_le_bytes());
+        for (k, offset) in (1..).zip(d.offset) {
+            put(&mut block, start + 4 * k, &(offset as u32).to_le_bytes());
+        }
+    }
     let mut runtime = |mem: &mut Memory, name: &str, contents: Vec<u8>| {
         let id = mem.map(name, RegionKind::Runtime, contents, true);
         extra.push(id);
@@ -99,8 +112,9 @@ pub(super) fn kernarg_block(
                 // Behind the number of bytes that are taken is how many there are.
                 let mut contents = vec![0; PRINTF_BYTES as usize];
                 put(&mut contents, 4, &PRINTF_BYTES.to_le_bytes());
-                let p = runtime(mem, "printf buffer", contents);
-                put(&mut block, a.offset.into(), &p);
+                let id = mem.map("printf buffer", RegionKind::Runtime, contents, true);
+                *printf = Some(id);
+                put(&mut block, a.offset.into(), &id.address().to_le_bytes());
             }
             "hidden_hostcall_buffer" => {
                 let p = runtime(mem, "hostcall buffer", vec![0; 4096]);
@@ -129,6 +143,7 @@ pub(super) fn kernarg_block(
             _ => {}
         }
     }
+    extra.extend(*printf);
     Ok(block)
 }
 

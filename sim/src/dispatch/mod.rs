@@ -16,6 +16,7 @@ mod start;
 use crate::exec::Launch;
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Delta, History, Memory, RegionKind, View, Written};
+use crate::printf::{self, Printed};
 use crate::program::Program;
 use crate::report::{Checks, Config, Kind, Report, Result, Stats, Unmapped};
 use crate::timing::record::GroupTrace;
@@ -85,6 +86,8 @@ struct Setup {
     queue: BufferId,
     gds: BufferId,
     extra: Vec<BufferId>,
+    /// The buffer of `printf`, which is one of the former.
+    printf: Option<BufferId>,
     scratch: Vec<BufferId>,
     lds_bytes: u32,
     shape: Shape,
@@ -147,8 +150,12 @@ pub fn run_on(
         r
     };
     mem.unmapped = cfg.unmapped;
+    mem.printed = Printed::default();
     let setup = prepare(object, kernel, mem, d, target.wave()).map_err(at_kernel)?;
     let result = run_groups(kernel, mem, d, cfg, target, &setup);
+    if let Some(buffer) = setup.printf {
+        mem.printed = printf::read(object.printf_formats(), mem.bytes(buffer));
+    }
     let all = [setup.image, setup.kernarg, setup.packet, setup.queue, setup.gds];
     for id in all.into_iter().chain(setup.extra).chain(setup.scratch) {
         mem.unmap(id);
@@ -169,7 +176,9 @@ fn prepare(
     let queue = mem.map("queue", RegionKind::Runtime, queue(), false);
     let mut lds_bytes = kernel.descriptor.group_segment_fixed_size;
     let mut extra = Vec::new();
-    let block = kernarg_block(kernel, d, mem, &mut lds_bytes, &mut extra, queue)?;
+    let mut printf = None;
+    let block =
+        kernarg_block(kernel, d, mem, &mut lds_bytes, &mut extra, &mut printf, queue, object.is_mesa())?;
     lds_bytes = lds_bytes.saturating_add(d.dynamic_lds);
     if lds_bytes > 65536 {
         return Err(bad(format!("{lds_bytes} bytes of LDS")));
@@ -195,7 +204,7 @@ fn prepare(
             scratch.push(id);
         }
     }
-    Ok(Setup { image, kernarg, packet, queue, gds, extra, scratch, lds_bytes, shape })
+    Ok(Setup { image, kernarg, packet, queue, gds, extra, printf, scratch, lds_bytes, shape })
 }
 
 /// VGPRs that the descriptor allocates, in granules of 4.

@@ -9,6 +9,7 @@ mod view;
 
 pub use view::{Delta, History, View, Written};
 
+use crate::printf::Printed;
 use crate::report::{Kind, Report, Result, Unmapped};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -114,6 +115,8 @@ pub struct Memory {
     pub store_log_digest: u64,
     /// Where present, unmapped memory holds what is stored there: value and undefined bits of each byte.
     pub remembered: Option<FxHashMap<u64, (u8, u8)>>,
+    /// What the last dispatch printed, also where it was stopped.
+    pub printed: Printed,
     /// The lane that stores.
     lane: u8,
     /// Who stored a byte of it: the first lane, whether there were others, the set of values.
@@ -141,6 +144,7 @@ impl Default for Memory {
             unmapped_stores: 0,
             store_log_digest: FNV_OFFSET,
             remembered: None,
+            printed: Printed::default(),
             lane: 0,
             writers: FxHashMap::default(),
             strays: 0,

@@ -12,7 +12,7 @@ pub use format::{Data, Program, Scalar, Test, Tolerance, Type, parse};
 use crate::toolchain;
 use mir::half;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What became of one run.
@@ -73,7 +73,8 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     let bitcode = scratch.join("program.bc");
     let include = path.parent().map(|folder| format!("-I{}", folder.display())).unwrap_or_default();
     let mut extra: Vec<&str> = program.build_options.iter().map(String::as_str).collect();
-    extra.push(&include);
+    // The programs are older than this error, and build where their author ran them.
+    extra.extend([&*include, "-Wno-error=incompatible-pointer-types"]);
     if let Err(message) = toolchain::clang(path, &bitcode, cpu, level, &extra) {
         let line = message.lines().find(|l| l.contains("error:")).unwrap_or("clang fails");
         return single(Outcome::Skipped(format!("clang: {line}")));
@@ -95,6 +96,10 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     let mut judge = |test: &Test| -> Outcome {
         if let Some(what) = &test.unsupported {
             return Outcome::Skipped(what.clone());
+        }
+        // All work-items write one variable of the work-group and read it back: whose value they get is anyone's.
+        if test.kernel.starts_with("test_") && test.kernel.contains("_remquo_local_") {
+            return Outcome::Skipped("the program races".into());
         }
         let ours = execute(&object, test);
         let problem = match &ours {
@@ -141,7 +146,18 @@ fn compile(bitcode: &Path, scratch: &Path, cpu: &str, level: u8) -> Result<CodeO
     })?;
     let object = scratch.join("gcnc.o");
     std::fs::write(&object, output.bytes).map_err(|error| error.to_string())?;
-    load(&object)
+    load(&object).map_err(|message| missing(&message).unwrap_or(message))
+}
+
+/// What a linker's message says is missing, in one line: libclc has no functions of images.
+fn missing(message: &str) -> Option<String> {
+    let names: BTreeSet<&str> = message
+        .lines()
+        .filter_map(|line| Some(line.split_once("undefined hidden symbol: ")?.1))
+        .map(|name| name.split('(').next().unwrap_or(name))
+        .collect();
+    let list = names.into_iter().collect::<Vec<_>>().join(", ");
+    (!list.is_empty()).then(|| format!("libclc has no {list}"))
 }
 
 fn reference(bitcode: &Path, scratch: &Path, cpu: &str, level: u8) -> Result<CodeObject, String> {
@@ -274,6 +290,17 @@ fn ulp(value: f64, scalar: Scalar) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_functions_are_named_once() {
+        let line = "ld.lld-22: error: undefined hidden symbol: read_imagef(ocl_image2d_ro, int vector[2])";
+        let message = format!(
+            "{line}\n>>> referenced by gcnc.o:(k)\n{line}\n{}",
+            line.replace("read_imagef", "get_image_width")
+        );
+        assert_eq!(missing(&message).unwrap(), "libclc has no get_image_width, read_imagef");
+        assert_eq!(missing("ld.lld-22: error: out of memory"), None);
+    }
 
     #[test]
     fn tolerances() {

@@ -50,6 +50,8 @@ __GCNC_VARIABLE(gridDim, __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workg
 
 static const __device__ int warpSize = 64;
 
+extern "C" __device__ int printf(const char *, ...);
+
 // Barriers and fences.
 __GCNC_DEVICE void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");

@@ -202,7 +202,8 @@ impl Provided {
             Libraries::Libclc(file) => {
                 words.push("-nogpulib".into());
                 if let Some(flavour) = flavour {
-                    let name = format!("workitem-{}-{}.bc", flavour.version, flavour.uniform);
+                    let name =
+                        format!("workitem-{}-{}-{}.bc", flavour.version, flavour.uniform, flavour.mesa);
                     link(&mut words, &self.library(&name, || workitem::text(flavour))?);
                 }
                 if let Some(file) = file {
@@ -212,6 +213,8 @@ impl Provided {
         }
         if own_header {
             words.push("-nogpuinc".into());
+            // The other kind needs functions of ROCm's.
+            words.push("-mprintf-kind=buffered".into());
             words.push("-isystem".into());
             words.push(self.folder().into());
             words.push("-include".into());

@@ -26,6 +26,7 @@ use emit::link::{Input, LinkOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use inputs::{Kind, Language};
 use libraries::Provided;
+use mir::target::Os;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,11 @@ pub fn object(args: &Args) -> Result<Vec<u8>, i32> {
         is_linked: true,
     };
     let made = units.iter().zip(run(&work, &units)).map(|(unit, made)| made.tell_of(args, unit));
-    let objects = made.collect::<Result<Vec<_>, i32>>()?;
+    let mut objects = made.collect::<Result<Vec<_>, i32>>()?;
+    if settings[0].os == Os::Mesa3d && objects.len() == 1 {
+        // Mesa's loader takes objects, whose addresses are absolute; a shared object could not have them.
+        return Ok(objects.pop().unwrap_or_default());
+    }
     let mut images = images(&inputs, &objects, "the code object")?;
     Ok(images.pop().unwrap_or_default())
 }

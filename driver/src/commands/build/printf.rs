@@ -1,4 +1,4 @@
-//! `__printf_alloc`, of which LLVM's passes in clang make calls of OpenCL's `printf` users: ROCm's device libraries have it, libclc does not.
+//! `__printf_alloc`, of which LLVM's passes in clang make calls of OpenCL's and HIP's `printf`: ROCm's device libraries have it, libclc does not.
 //!
 //! The runtime's buffer begins with how many bytes behind its header are taken and how large it is, both in 32 bits. Room is taken by moving the first
 //! number; where there is none the result is null, and the call prints nothing.

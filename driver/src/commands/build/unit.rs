@@ -10,6 +10,7 @@ use crate::commands::assemble;
 use crate::commands::compile::{self, Args, Emit};
 use crate::commands::{report, status};
 use gcnc::{CompileOptions, FileType, Output};
+use mir::target::Os;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub struct Setting {
     pub options: CompileOptions,
     /// Triple.
     pub triple: String,
+    /// Its system.
+    pub os: Os,
     /// Code object version.
     pub version: u8,
 }
@@ -61,6 +64,7 @@ impl Setting {
             target_id: format!("{}{settings}", found.processor.name),
             options,
             triple: triple.to_owned(),
+            os: found.os,
             version: found.code_object_version,
         })
     }
@@ -229,7 +233,8 @@ impl Work<'_> {
         let is_hsa = setting.triple.starts_with("amdgcn-amd-amdhsa");
         let libraries = match language {
             Some(language) => {
-                let flavour = Flavour { version: setting.version, uniform: are_uniform(language, words) };
+                let uniform = are_uniform(language, words);
+                let flavour = Flavour { mesa: setting.os == Os::Mesa3d, version: setting.version, uniform };
                 // HIP's header names its functions, and the linker those that are missing.
                 let is_needed = language != Language::Hip && self.emit != Emit::Preprocessed;
                 if found == Libraries::Libclc(None) && is_needed {
@@ -239,7 +244,7 @@ impl Work<'_> {
                 self.provided.words(
                     &found,
                     own_header,
-                    is_hsa.then_some(flavour).filter(|_| language != Language::Hip),
+                    (is_hsa || flavour.mesa).then_some(flavour).filter(|_| language != Language::Hip),
                 )?
             }
             None => Vec::new(),
@@ -279,8 +284,7 @@ impl Work<'_> {
             dependencies: &dependencies,
         };
         let is_ir = matches!(request.task, Task::Bitcode | Task::Text);
-        let is_opencl = matches!(language, Some(Language::OpenClC | Language::OpenClCpp));
-        let may_print = is_ir && is_hsa && is_opencl && matches!(found, Libraries::Libclc(_));
+        let may_print = is_ir && is_hsa && language.is_some() && matches!(found, Libraries::Libclc(_));
         let with_printf = match may_print {
             true => [&libraries[..], &self.provided.printf_words(setting.version)?].concat(),
             false => Vec::new(),

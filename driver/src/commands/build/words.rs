@@ -54,7 +54,7 @@ const WORDS: [&str; 25] = [
 ];
 
 /// What options of clang begin with. The rest of the word belongs to them.
-const PREFIXES: [&str; 21] = [
+const PREFIXES: [&str; 22] = [
     "D",
     "U",
     "I",
@@ -75,6 +75,7 @@ const PREFIXES: [&str; 21] = [
     "munsafe-fp-atomics",
     "mno-unsafe-fp-atomics",
     "Rpass",
+    "mprintf-kind=",
     "ftime-trace",
 ];
 

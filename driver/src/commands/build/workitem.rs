@@ -5,6 +5,9 @@
 //! implicit arguments; from V5 on all of it is in the implicit arguments. The library is linked in front of libclc, so that libclc's
 //! functions of these names are never asked for.
 //!
+//! Mesa's driver fills a packet in, too, but its number of dimensions and the offsets are 32-bit implicit arguments, and all work-groups are whole; the intrinsics that
+//! libclc calls there read a header that its kernels do not have.
+//!
 //! Bodies have no branches: dimensions that do not exist read the first one's values and select a constant, and all of that folds
 //! where the dimension is a constant.
 //!
@@ -16,6 +19,8 @@ use std::fmt::Write as _;
 /// What the functions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flavour {
+    /// For Mesa's loader.
+    pub mesa: bool,
     /// Code object version.
     pub version: u8,
     /// Every work-group is whole: OpenCL C before 2.0, or `-cl-uniform-work-group-size`.
@@ -171,7 +176,7 @@ define hidden i32 @_Z27get_enqueued_num_sub_groupsv() #0 {
 }
 "#;
 
-/// V2 to V4.
+/// V2 to V4, and Mesa.
 const PACKET: &str = r#"
 define internal i32 @packet_u16(i64 %at) #0 {
   %packet = call align 4 dereferenceable(64) ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
@@ -197,7 +202,10 @@ define internal i32 @grid_size(i32 %d) #0 {
   %size = load i32, ptr addrspace(4) %place, align 4, !invariant.load !0
   ret i32 %size
 }
+"#;
 
+/// V2 to V4 of amdhsa.
+const PACKET_HSA: &str = r#"
 define internal i32 @work_dim() #0 {
   %setup = call i32 @packet_u16(i64 2)
   %dimensions = and i32 %setup, 3
@@ -209,6 +217,25 @@ define internal i64 @offset(i32 %d) #0 {
   %wide = zext i32 %d to i64
   %place = getelementptr inbounds i64, ptr addrspace(4) %arguments, i64 %wide
   %offset = load i64, ptr addrspace(4) %place, align 8, !invariant.load !0
+  ret i64 %offset
+}
+"#;
+
+/// For Mesa.
+const PACKET_MESA: &str = r#"
+define internal i32 @work_dim() #0 {
+  %arguments = call align 4 ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
+  %dimensions = load i32, ptr addrspace(4) %arguments, align 4, !invariant.load !0
+  ret i32 %dimensions
+}
+
+define internal i64 @offset(i32 %d) #0 {
+  %arguments = call align 4 ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
+  %wide = zext i32 %d to i64
+  %offsets = getelementptr inbounds i8, ptr addrspace(4) %arguments, i64 4
+  %place = getelementptr inbounds i32, ptr addrspace(4) %offsets, i64 %wide
+  %narrow = load i32, ptr addrspace(4) %place, align 4, !invariant.load !0
+  %offset = zext i32 %narrow to i64
   ret i64 %offset
 }
 "#;
@@ -356,14 +383,16 @@ const BY_DIMENSION: [(&str, &str, &str, u32); 8] = [
 /// The library as text of LLVM IR.
 pub fn text(flavour: Flavour) -> String {
     let mut out = format!(
-        "source_filename = \"work-item functions\"\ntarget datalayout = \"{}\"\ntarget triple = \"amdgcn-amd-amdhsa\"\n",
-        frontend::DATA_LAYOUT
+        "source_filename = \"work-item functions\"\ntarget datalayout = \"{}\"\ntarget triple = \"{}\"\n",
+        frontend::DATA_LAYOUT,
+        if flavour.mesa { "amdgcn-mesa-mesa3d" } else { "amdgcn-amd-amdhsa" }
     );
-    let parts = match (flavour.version >= 5, flavour.uniform) {
-        (true, true) => [ARGUMENTS, ARGUMENTS_UNIFORM, WHOLE],
-        (true, false) => [ARGUMENTS, ARGUMENTS_PARTIAL, ""],
-        (false, true) => [PACKET, PACKET_UNIFORM, WHOLE],
-        (false, false) => [PACKET, PACKET_PARTIAL, ""],
+    let parts = match (flavour.mesa, flavour.version >= 5, flavour.uniform) {
+        (true, ..) => [PACKET, PACKET_MESA, PACKET_UNIFORM, WHOLE],
+        (_, true, true) => [ARGUMENTS, ARGUMENTS_UNIFORM, WHOLE, ""],
+        (_, true, false) => [ARGUMENTS, ARGUMENTS_PARTIAL, "", ""],
+        (_, false, true) => [PACKET, PACKET_HSA, PACKET_UNIFORM, WHOLE],
+        (_, false, false) => [PACKET, PACKET_HSA, PACKET_PARTIAL, ""],
     };
     out.push_str(COMMON);
     out.extend(parts);
@@ -383,7 +412,7 @@ define hidden i64 @{name}(i32 %d) #0 {{
 "
         );
     }
-    if !flavour.uniform {
+    if !flavour.uniform && !flavour.mesa {
         out.push_str(&super::async_copy::text());
     }
     out.push('\n');
@@ -400,9 +429,11 @@ mod tests {
     fn all_flavours_are_valid() {
         for version in [2, 4, 5, 6] {
             for uniform in [false, true] {
-                let text = text(Flavour { version, uniform });
-                let bitcode = super::super::libraries::bitcode(&text).unwrap();
-                assert!(bitcode.starts_with(b"BC\xc0\xde"));
+                for mesa in [false, true] {
+                    let text = text(Flavour { mesa, version, uniform });
+                    let bitcode = super::super::libraries::bitcode(&text).unwrap();
+                    assert!(bitcode.starts_with(b"BC\xc0\xde"));
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{build, read_json, refused, report, status};
 use arguments::Arguments;
 use emit::bundle::{self, BundleTarget, compressed, plain};
 use mir::target::{OlderName, Target};
-use sim::{Checks, CodeObject, Config, Cycles, Dispatch, Model, RunError, RunOptions, Stats, Watch};
+use sim::{Checks, CodeObject, Config, Cycles, Dispatch, Model, Printed, RunError, RunOptions, Stats, Watch};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,10 @@ const EXAMPLES: &str = "Values of a buffer: zeros:NxT, ones:NxT, iota:NxT, rando
 T is i8 to u64, f16, f32, f64, or a vector of OpenCL such as float4; without T it is what the kernel says. Of a value: a number, numbers for a vector, \
 with :T where the kernel does not say it. Of local memory: NxT or bytes.
 
+What the kernel prints by `printf` is written behind the run, on standard output (with --stats on standard error): of OpenCL C, and of HIP with \
+-mprintf-kind=buffered, which sources have without ROCm. The buffer has 1 MiB; calls that find no room print nothing and return -1. Calls by hostcalls \
+(-mprintf-kind=hostcall) are not served.
+
     gcnc run saxpy.cl -mcpu=gfx900 --grid 1024 --block 64 --arg a=2 --arg x=iota:1024 --arg y=ones:1024 --print y[0..8]
 
 Exit status: 0 it ran to its end and what is expected is there, 1 the input was refused, 2 wrong usage, 3 a check or a limit stopped it, or results \
@@ -41,6 +45,9 @@ pub struct Args {
     /// Processor; default: what the object says.
     #[arg(long, default_value = "")]
     mcpu: String,
+    /// Target triple for what is compiled: amdgcn-mesa-mesa3d for instance.
+    #[arg(long, alias = "target", default_value = "", value_name = "TRIPLE")]
+    mtriple: String,
     /// What to run, as JSON, in the place of --kernel, --grid, --arg and so on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "block", "kernel", "arg", "offset", "dynamic_lds", "print", "save", "expect", "compare"])]
     dispatch: Option<PathBuf>,
@@ -212,6 +219,7 @@ fn from_json(
         watch: Some(Arc::clone(watch)),
         trace: args.trace,
         model,
+        print: Some(if args.stats.is_some() { show_on_error } else { show }),
         base: dispatch.parent().map(PathBuf::from),
     };
     match progress::shown(watch, args.trace, || sim::run_from_json(object, &json, &options)) {
@@ -255,7 +263,13 @@ fn from_options(args: &Args, object: &[u8], model: Option<Model>, watch: &Arc<Wa
     let ran = progress::shown(watch, args.trace, || {
         simulate(&code, &mut arguments, &dispatch, &config, target.as_ref())
     });
-    let Ok(mut stats) = ran? else { return Ok(status::STRICT) };
+    let ran = ran?;
+    if args.stats.is_some() {
+        show_on_error(&arguments.memory.printed)
+    } else {
+        show(&arguments.memory.printed)
+    }
+    let Ok(mut stats) = ran else { return Ok(status::STRICT) };
     let items = grid.iter().map(|&n| u64::from(n)).product::<u64>();
     eprintln!(
         "{}: {items} work-items in {} work-groups, {} instructions, {:.2} s",
@@ -376,6 +390,24 @@ fn describe(args: &Args, code: &CodeObject, grid: [u32; 3]) -> Result<(Dispatch,
     Ok((dispatch, arguments))
 }
 
+/// Writes what a kernel printed.
+fn show(printed: &Printed) {
+    write_printed(printed, std::io::stdout().lock());
+}
+
+/// The same on standard error, where standard output is for numbers.
+fn show_on_error(printed: &Printed) {
+    write_printed(printed, std::io::stderr().lock());
+}
+
+fn write_printed(printed: &Printed, mut place: impl std::io::Write) {
+    // Nothing can be done about an output that is closed.
+    let _ = place.write_all(&printed.text).and_then(|()| place.flush());
+    if let Some(problem) = &printed.problem {
+        eprintln!("gcnc: the rest of what the kernel printed cannot be read: {problem}");
+    }
+}
+
 /// Prints the profile where it is asked for.
 fn show_profile(args: &Args, cycles: Option<&mut Cycles>, kernel: &str, object: &[u8]) {
     if let (Some(form), Some(cycles)) = (args.profile, cycles) {
@@ -402,6 +434,7 @@ fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     }
     let options = gcnc::CompileOptions {
         cpu: args.mcpu.clone(),
+        triple: args.mtriple.clone(),
         opt_level: args.opt_level.number,
         code_object_version: args.amdhsa_code_object_version,
         file_type: gcnc::FileType::Obj,
@@ -454,6 +487,9 @@ fn of_bundle(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
 fn source_args(args: &Args, path: &Path, kind: Kind) -> Result<compile::Args, i32> {
     let mut words: Vec<OsString> = vec!["gcnc".into(), format!("--mcpu={}", args.mcpu).into()];
     words.push(format!("-O{}", args.opt_level.word).into());
+    if !args.mtriple.is_empty() {
+        words.push(format!("--mtriple={}", args.mtriple).into());
+    }
     words.extend(
         args.amdhsa_code_object_version
             .map(|version| format!("--amdhsa-code-object-version={version}").into()),
