@@ -1,5 +1,9 @@
 //! The examples in C, C++ and Python are built against the installed library and run, under valgrind too where it is installed.
 
+#[path = "../../driver/tests/common/guide.rs"]
+#[allow(dead_code, reason = "the driver's test has use for the rest")]
+mod guide;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,6 +82,28 @@ fn examples_build_and_run() {
         if has("valgrind") {
             assert_eq!(run(&mut valgrind(&program)), printed);
         }
+    }
+    // The guide's chapter, whose commands are the reader's.
+    let chapter = std::fs::read_to_string(root.join("docs/guide/src/embedding-c.md")).unwrap();
+    let place = guide::Place {
+        repository: root.canonicalize().unwrap(),
+        path: Vec::new(),
+        has: &["libgcnc"],
+        variables: vec![("PREFIX", prefix.clone())],
+    };
+    let outcome = guide::run("embedding-c.md", &chapter, &place);
+    outcome.skipped.iter().for_each(|line| eprintln!("{line}"));
+    assert!(outcome.wrong.is_empty() && outcome.ran >= 3, "{}", outcome.wrong.join("\n"));
+    // Not --cold: helgrind does not know that atomic operations order accesses, by which what is made once is published.
+    if has("valgrind") {
+        let program = folder.path().join("threads");
+        let mut command = Command::new("cc");
+        command.arg(source.join("threads.c")).arg("-I").arg(&include).arg("-L").arg(&library);
+        command.arg("-lgcnc").arg("-pthread").arg(format!("-Wl,-rpath,{}", library.display()));
+        run(command.arg("-o").arg(&program));
+        let mut command = Command::new("valgrind");
+        command.args(["--quiet", "--tool=helgrind", "--error-exitcode=9"]).arg(&program);
+        assert_eq!(run(&mut command), "32 of 32 objects are as they must be\n");
     }
     if has("python3") {
         let printed = run(Command::new("python3").arg(source.join("jit.py")).arg(&shared));

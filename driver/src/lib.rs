@@ -28,6 +28,11 @@
 //! | `cache` | `Cache`: code objects kept on disk |
 #![forbid(unsafe_code)]
 
+/// The guide's Rust compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/src/embedding-rust.md")]
+mod guide {}
+
 #[cfg(feature = "sim")]
 pub mod bisect;
 mod check;

@@ -7,16 +7,15 @@ use generated::module;
 use std::time::{Duration, Instant};
 
 #[path = "../../examples/embedding/jit.rs"]
-mod readme;
+mod example;
 
-/// The README shows what runs.
+/// The guide shows what runs.
 #[test]
-fn the_example_of_the_readme_runs() {
-    let (readme, example) =
-        (include_str!("../../README.md"), include_str!("../../examples/embedding/jit.rs"));
-    let (_, code) = example.split_once("\n\n").unwrap();
-    assert!(readme.contains(&format!("```rust\n{code}```")));
-    readme::main().unwrap();
+fn the_example_of_the_guide_runs() {
+    let guide = include_str!("../../docs/guide/src/embedding-rust.md");
+    let (_, code) = include_str!("../../examples/embedding/jit.rs").split_once("\n\n").unwrap();
+    assert!(guide.contains(&format!("```rust\n{code}```")));
+    example::main().unwrap();
 }
 
 fn compiler() -> Compiler {

@@ -6,11 +6,13 @@ mod build;
 mod bundle;
 mod code_flags;
 mod compile;
+mod completions;
 mod disasm;
 mod explain;
 mod inspect;
 mod link;
 mod llc_words;
+mod man;
 mod mc;
 mod report;
 mod response;
@@ -75,6 +77,10 @@ enum Command {
     Report(Box<report::Args>),
     /// Say in words what an instruction does and why it is there.
     Explain(explain::Args),
+    /// Print what a shell needs to complete gcnc's words.
+    Completions(completions::Args),
+    /// Write man pages: `gcnc.1`, and one for each subcommand.
+    Man(man::Args),
 }
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
@@ -108,6 +114,8 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(Command::Mc(args)) => mc::main(&args),
         Some(Command::Report(args)) => report::main(&args),
         Some(Command::Explain(args)) => explain::main(&args),
+        Some(Command::Completions(args)) => completions::main(&args, Cli::command()),
+        Some(Command::Man(args)) => man::main(&args, Cli::command()),
         None => compile::main(&cli.compile),
     }
 }

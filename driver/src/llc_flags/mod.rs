@@ -126,7 +126,7 @@ pub fn document() -> String {
     let _ = writeln!(
         out,
         "\n{} more names that tune or watch passes of LLVM's, or are other targets', have no meaning here: \
-         [`without_meaning.txt`](../driver/src/llc_flags/without_meaning.txt).",
+         `driver/src/llc_flags/without_meaning.txt`.",
         NAMES.lines().count()
     );
     out
