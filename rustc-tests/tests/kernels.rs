@@ -103,7 +103,9 @@ fn together(name: &str, input: &[u32]) -> Vec<u32> {
         let (arrived, shared) = (Barrier::new(GROUP), Shared::default());
         std::thread::scope(|scope| {
             for item in 0..GROUP {
-                let barrier = || drop(arrived.wait());
+                let barrier = || {
+                    arrived.wait();
+                };
                 let group = Group { item, group, shared: &shared, barrier, input, output: &output };
                 scope.spawn(move || by_name(name, &group));
             }
