@@ -144,18 +144,23 @@ pub fn read(formats: &[String], buffer: &[u8]) -> Printed {
                 Formats::Hashed(formats) => hashed(formats, &mut reader, &mut printed.text),
             };
             record.map_err(|why| format!("at byte {at} of the buffer: {why}"))?;
-            if printed.text.len() > TEXT_MAX {
-                printed.text.truncate(TEXT_MAX);
-                return Err(format!("more than {TEXT_MAX} bytes of text"));
-            }
         }
         Ok(())
     });
+    printed.text.truncate(TEXT_MAX);
     printed.problem = result.err();
     printed
 }
 
 const CUT: &str = "the record ends behind what is taken";
+
+/// Ends a record that has too much text.
+fn check_room(out: &[u8]) -> Result<(), String> {
+    if out.len() > TEXT_MAX {
+        return Err(format!("more than {TEXT_MAX} bytes of text"));
+    }
+    Ok(())
+}
 
 /// A record of OpenCL.
 fn numbered(
@@ -167,6 +172,7 @@ fn numbered(
     let format = formats.get(&number).ok_or_else(|| format!("the object has no format {number}"))?;
     let mut sizes = format.sizes.iter();
     for piece in &format.pieces {
+        check_room(out)?;
         match piece {
             Piece::Text(text) => out.extend_from_slice(text),
             // An argument too few is undefined in C; nothing is printed for it.
@@ -204,6 +210,7 @@ fn hashed(
         &own
     };
     for piece in format {
+        check_room(out)?;
         let conversion = match piece {
             Piece::Text(text) => {
                 out.extend_from_slice(text);
@@ -296,6 +303,15 @@ mod tests {
         assert!(text(&formats, &[&body(2, &[&[1; 8]])]).unwrap_err().contains("no format 0101"));
         assert!(text(&formats, &[&[3, 0, 0, 0]]).unwrap_err().contains("ends behind"));
         assert!(text(&formats, &[&[0xff; 8]]).unwrap_err().contains("ends behind"));
+    }
+
+    #[test]
+    fn text_has_a_bound() {
+        let all = format!("1:{}{}:{}", 1 << 15, ":4".repeat(1 << 15), "%4096d".repeat(1 << 15));
+        let records = [&1u32.to_le_bytes()[..], &vec![1u8; 4 << 15]].concat();
+        let printed = read(&[all], &buffer(&[&records]));
+        assert_eq!(printed.text.len(), TEXT_MAX);
+        assert!(printed.problem.is_some_and(|problem| problem.contains("bytes of text")));
     }
 
     #[test]

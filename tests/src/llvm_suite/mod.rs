@@ -27,6 +27,7 @@ use compare::{Subject, Verdict, compare_function};
 use gcnc::{CompileOptions, FileType};
 use llc::{Llc, arguments};
 use mir::ir::{CallConv, Linkage, Module};
+use mir::target::Target;
 use sim::CodeObject;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -324,6 +325,9 @@ fn variant(
 ) -> Vec<Comparison> {
     let skip = |why: String| vec![skipped(case, why)];
     let Some(target) = target_of(&case.mcpu, triple) else { return skip("processor".to_owned()) };
+    // What the case says of the processor's settings, such as error correction, is so on the simulator, too.
+    let set = options(triple, target.processor.name, &case.mattr, 2, None).target(triple, None);
+    let target = set.map_or(target, |set| Target { features: set.features, ..target });
     let object = |opt: u8| {
         let bytes = llc.object(input, text, &arguments(triple, &case.mcpu, &case.mattr, opt));
         load(&bytes.map_err(|message| format!("llc refuses: {}", refusals::reason(&message)))?)
