@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 /// Most times that ten times the code may take.
-const LIMIT: f64 = 40.0;
+const LIMIT: f64 = 25.0;
 /// The same for nests. The masks of all loops around are alive in the innermost one, so live ranges alone
 /// grow with the square of the depth, a hundred times; what was cubic took a thousand.
 const NEST_LIMIT: f64 = 150.0;

@@ -14,14 +14,15 @@ use rustc_hash::FxHashMap;
 /// Most registers of an outermost loop.
 const MAX_REGISTERS: usize = 24;
 
-/// Most dominators that are looked at for a block outside of all loops.
+/// Most dominators that are looked at for a block outside of all loops. Where loops follow each other without a block between them, constants
+/// would otherwise live through all loops before their own.
 const MAX_STEPS: usize = 64;
 
 /// A loop that no other is around.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outermost {
-    /// Where its constants are made.
-    block: u32,
+    /// Where its constants are made, if there is a place for them.
+    block: Option<u32>,
     registers: usize,
 }
 
@@ -43,15 +44,9 @@ impl LoopConstants {
             let own = match loops[l].parent {
                 Some(parent) => this.outermost[parent.index()],
                 None => {
-                    let mut block = loops[l].header;
-                    let mut steps = 0;
-                    while loops.depth(block) > 0 {
-                        steps += 1;
-                        block = dominators.idom(block).filter(|_| steps <= MAX_STEPS).unwrap_or(entry);
-                        if block == entry {
-                            break;
-                        }
-                    }
+                    let up = |&block: &u32| dominators.idom(block).filter(|_| block != entry);
+                    let mut ways = std::iter::successors(Some(loops[l].header), up).take(MAX_STEPS);
+                    let block = ways.find(|&block| loops.depth(block) == 0);
                     this.loops.push(Outermost { block, registers: 0 });
                     this.loops.len() - 1
                 }
@@ -74,12 +69,8 @@ impl Selector<'_> {
             return Some(known);
         }
         let outermost = &mut self.loop_constants.loops[number];
-        // The entry block may be a loop's header.
-        if outermost.registers >= MAX_REGISTERS || self.uniformity.loops().depth(outermost.block) > 0 {
-            return None;
-        }
+        let block = outermost.block.filter(|_| outermost.registers < MAX_REGISTERS)?;
         outermost.registers += 1;
-        let block = outermost.block;
         let reg = Operand::vreg(self.mf.new_vreg(RegFile::Sgpr, 1), 1);
         self.loop_constants.known.insert((number, source), reg);
         self.loop_constants.made.entry(block).or_default().push((reg, source));
