@@ -17,18 +17,25 @@
 //! and that entry could be entered from outside before; so what dominated the use then lies behind the entry
 //! and dominates it still, or lies outside the component and dominates all of it.
 //!
+//! An edge gives arguments to one entry only, so entries share the guard's parameters. A variable of the
+//! source has a parameter at each entry, and these are arguments of each other: parameters of the same *web*
+//! share one, so that the variable stays in one register around the loop. With a parameter for each one of
+//! each entry, a state machine of twenty states would carry every variable twenty times.
+//!
 //! # Cost
 //!
 //! A reducible function costs one search for loops. Otherwise blocks and edges times the depth of nested
-//! cycles; a guard has as many parameters as its entries together.
+//! cycles, and the number of arguments for the webs.
 //!
 //! Source: the loop nesting of P. Havlak, "Nesting of Reducible and Irreducible Loops", TOPLAS 1997, and the
 //! guard blocks of LLVM's `FixIrreducible` (facts only).
 
 use super::cfg::Cfg;
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use mir::analysis::{Csr, Dominators, Loops, Order};
 use mir::ir::*;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Makes the control flow of `func` reducible. Whether anything changed.
@@ -43,6 +50,7 @@ pub fn make_reducible(func: &mut Function) -> bool {
             preds[succ].push(block);
         }
     }
+    let mut webs = Webs::new(func);
     let mut search = Search::default();
     let mut regions = vec![func.layout.clone()];
     while let Some(region) = regions.pop() {
@@ -56,7 +64,7 @@ pub fn make_reducible(func: &mut Function) -> bool {
             match entries[..] {
                 [] => {}
                 [header] => component.retain(|&b| b != header),
-                _ => add_guard(func, &mut preds, &entries),
+                _ => add_guard(func, &mut preds, &mut webs, &entries),
             }
             regions.push(component);
         }
@@ -76,26 +84,100 @@ pub fn is_reducible(func: &Function) -> bool {
     Loops::new(&graph, &order, &dominators).is_reducible()
 }
 
+/// Values that are one variable: a parameter and what is given to it, again and again.
+#[derive(Default)]
+struct Webs {
+    /// Another value of the same web, nearer to the one that stands for it.
+    nearer: SecondaryMap<Value, PackedOption<Value>>,
+}
+
+impl Webs {
+    /// The webs of what `func` has now.
+    fn new(func: &Function) -> Self {
+        let mut webs = Self::default();
+        for &block in &func.layout {
+            let Some(terminator) = func.terminator(block) else { continue };
+            for target in func.insts[terminator].kind.targets() {
+                for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
+                    if !matches!(func.values[arg].def, ValueDef::Const(_)) {
+                        webs.join(param, arg);
+                    }
+                }
+            }
+        }
+        webs
+    }
+
+    /// The value that stands for the web of `value`.
+    fn find(&mut self, mut value: Value) -> Value {
+        while let Some(next) = self.nearer[value].expand() {
+            self.nearer[value] = self.nearer[next].expand().unwrap_or(next).into();
+            value = next;
+        }
+        value
+    }
+
+    fn join(&mut self, a: Value, b: Value) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a != b {
+            self.nearer[a] = b.into();
+        }
+    }
+}
+
+/// The parameters of a guard, and which of them each entry takes.
+struct Slots {
+    /// A parameter of the guard, with what is given where it is meant for another entry.
+    params: Vec<(Value, Value)>,
+    /// For each entry, the place among the guard's parameters of each of its own.
+    places: Vec<SmallVec<[u32; 4]>>,
+}
+
+impl Slots {
+    /// Adds to `guard` what `entries` need: one parameter for all of the same web and type, as many as one
+    /// entry has at most.
+    fn new(func: &mut Function, webs: &mut Webs, guard: Block, entries: &[Block]) -> Self {
+        let mut slots = Self { params: Vec::new(), places: Vec::with_capacity(entries.len()) };
+        let mut of_web: FxHashMap<(Value, Type), SmallVec<[u32; 1]>> = FxHashMap::default();
+        let mut taken: FxHashMap<(Value, Type), usize> = FxHashMap::default();
+        for &entry in entries {
+            taken.clear();
+            let mut places = SmallVec::new();
+            for index in 0..func.blocks[entry].params.len() {
+                let param = func.blocks[entry].params[index];
+                let key = (webs.find(param), func.ty(param));
+                let used = taken.entry(key).or_default();
+                let of_web = of_web.entry(key).or_default();
+                if *used == of_web.len() {
+                    of_web.push(slots.params.len() as u32);
+                    let poison = func.constant(key.1, Const::Poison);
+                    let new = func.add_block_param(guard, key.1);
+                    webs.join(new, param);
+                    slots.params.push((new, poison));
+                }
+                places.push(of_web[*used]);
+                *used += 1;
+            }
+            slots.places.push(places);
+        }
+        slots
+    }
+
+    /// What an entry is given by the guard.
+    fn given(&self, entry: usize) -> SmallVec<[Value; 4]> {
+        self.places[entry].iter().map(|&place| self.params[place as usize].0).collect()
+    }
+}
+
 /// Leads all edges to `entries`, at least two blocks, through a new block that passes them on.
-fn add_guard(func: &mut Function, preds: &mut Preds, entries: &[Block]) {
+fn add_guard(func: &mut Function, preds: &mut Preds, webs: &mut Webs, entries: &[Block]) {
     let guard = func.add_block();
     let two = entries.len() == 2;
     let selector_type = if two { Type::I1 } else { Type::I32 };
     let selector = func.add_block_param(guard, selector_type);
-    let mut poison: Vec<Value> = Vec::new();
-    let mut params: Vec<SmallVec<[Value; 4]>> = Vec::with_capacity(entries.len());
-    for &entry in entries {
-        let mut copies = SmallVec::new();
-        for index in 0..func.blocks[entry].params.len() {
-            let ty = func.ty(func.blocks[entry].params[index]);
-            poison.push(func.constant(ty, Const::Poison));
-            copies.push(func.add_block_param(guard, ty));
-        }
-        params.push(copies);
-    }
+    let slots = Slots::new(func, webs, guard, entries);
     let mut sources = SmallVec::new();
-    let mut first = 1;
-    for (number, (&entry, params)) in entries.iter().zip(&params).enumerate() {
+    for (number, (&entry, places)) in entries.iter().zip(&slots.places).enumerate() {
         // Two entries are told apart by whether the first one is meant.
         let select = func.int(selector_type, if two { 1 - number as u64 } else { number as u64 });
         let mut from = std::mem::take(&mut preds[entry]);
@@ -111,17 +193,18 @@ fn add_guard(func: &mut Function, preds: &mut Preds, entries: &[Block]) {
                 target.block = guard;
                 let given = std::mem::take(&mut target.args);
                 target.args.push(select);
-                target.args.extend_from_slice(&poison);
-                target.args[first..first + params.len()].copy_from_slice(&given);
+                target.args.extend(slots.params.iter().map(|&(_, poison)| poison));
+                for (&place, value) in places.iter().zip(given) {
+                    target.args[1 + place as usize] = value;
+                }
             }
         }
-        first += params.len();
     }
     preds[guard] = sources;
     let mut here = guard;
-    for (number, (&entry, args)) in entries.iter().zip(&params).enumerate() {
+    for (number, &entry) in entries.iter().enumerate() {
         preds[entry].push(here);
-        let target = BlockCall { block: entry, args: args.clone() };
+        let target = BlockCall { block: entry, args: slots.given(number) };
         if number + 1 == entries.len() {
             func.append(here, InstKind::Jump { target }, Type::Void);
             break;
@@ -138,7 +221,7 @@ fn add_guard(func: &mut Function, preds: &mut Preds, entries: &[Block]) {
             }
         };
         let next = if last_two { entries[number + 1] } else { func.add_block() };
-        let args = if last_two { params[number + 1].clone() } else { SmallVec::new() };
+        let args = if last_two { slots.given(number + 1) } else { SmallVec::new() };
         preds[next].push(here);
         let kind = InstKind::Branch { cond, if_true: target, if_false: BlockCall { block: next, args } };
         func.append(here, kind, Type::Void);
