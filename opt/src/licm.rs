@@ -9,9 +9,10 @@
 //!   before the loop can be left) or may be made always.
 //!
 //! Values that live across a loop take registers, and a kernel with fewer registers has more waves, so what is
-//! taken out of a loop adds at most [`MAX_DWORDS`] to what lives there. What costs nothing where it is used is
-//! not counted, and moves only for others: constant offsets and changes of width are parts of the instructions
-//! that use them. Comparisons stay beside the branches and choices that take them from SCC or VCC.
+//! taken out of a loop adds at most [`MAX_DWORDS`] to what lives there: of a chain that moves together, its end.
+//! What costs nothing where it is used is not counted, and moves only for others: constant offsets and changes
+//! of width are parts of the instructions that use them. Comparisons stay beside the branches and choices that
+//! take them from SCC or VCC. What is the same as something moved before it, say of another branch, is that.
 //!
 //! A moved value has the lanes of the loop's header or more, and one instance for all iterations, so what was
 //! uniform is uniform and what was temporally divergent no longer is.
@@ -21,9 +22,12 @@
 use super::gvn::is_pure;
 use super::memory::{Flow, Memory};
 use cranelift_entity::SecondaryMap;
+use hashbrown::HashTable;
 use mir::analysis::{Graph, Loop};
 use mir::ir::*;
 use mir::target::Target;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 
 /// Dwords of values that a loop gets from outside by this pass. Ten waves have 24 VGPRs each (GFX6 to GFX9), of
 /// which a loop itself needs more than half.
@@ -69,12 +73,19 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         homes: SecondaryMap::with_capacity(func.values.len()),
         moved: vec![Vec::new(); loops],
         dwords: vec![0; loops],
+        uses: uses(func),
+        counted: SecondaryMap::new(),
+        table: HashTable::new(),
+        replaced: SecondaryMap::new(),
         module,
         memory: &memory,
         flow: &flow,
     };
     pass.find(func);
-    let moved = std::mem::take(&mut pass.moved);
+    let (moved, replaced) = (pass.moved, pass.replaced);
+    if !replaced.is_empty() {
+        super::inline::substitute(func, &replaced);
+    }
     let mut before: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
     for (l, insts) in flow.loops.iter().zip(moved) {
         if !insts.is_empty() {
@@ -97,6 +108,30 @@ struct Hoisting<'a> {
     moved: Vec<Vec<Inst>>,
     /// What that adds to the values that live in it.
     dwords: Vec<u32>,
+    /// Uses of each value that are where they were.
+    uses: SecondaryMap<Value, u32>,
+    /// The innermost loop among those in which a value was counted.
+    counted: SecondaryMap<Value, Option<Loop>>,
+    /// What was moved, with the loop that it was taken out of, by hash.
+    table: HashTable<(u64, Value, Loop)>,
+    /// Values that something moved before stands for.
+    replaced: SecondaryMap<Value, Option<Value>>,
+}
+
+/// Registers of a lane that a value of type `ty` takes.
+fn dwords(ty: Type) -> u32 {
+    ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32)
+}
+
+/// How often each value is used.
+fn uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.values.len());
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            func.insts[inst].kind.for_each_value(|v| uses[v] += 1);
+        }
+    }
+    uses
 }
 
 impl Hoisting<'_> {
@@ -111,7 +146,20 @@ impl Hoisting<'_> {
             let mut kept = Vec::with_capacity(insts.len());
             for inst in insts {
                 mir::interrupt::checkpoint();
+                let replaced = &self.replaced;
+                func.insts[inst].kind.for_each_value_mut(|v| {
+                    if let Some(new) = replaced[*v] {
+                        *v = new;
+                    }
+                });
                 let out_of = self.outermost(func, inst, number, inner);
+                if let Some(l) = out_of
+                    && self.is_known(func, inst, l)
+                {
+                    let dwords = self.dwords_counted(func, inst);
+                    self.count(inner, l, dwords, 0);
+                    continue;
+                }
                 let home = match out_of {
                     Some(l) => self.flow.loops[l].parent.map_or(Home::Outside, Home::In),
                     None => Home::In(inner),
@@ -135,28 +183,81 @@ impl Hoisting<'_> {
         if weight == Weight::Fixed {
             return None;
         }
-        let dwords = data.ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32);
+        let dwords = dwords(data.ty);
+        let freed = self.freed(func, data, inner);
         let (mut found, mut at) = (None, Some(inner));
         for _ in 0..MAX_DEPTH {
             let Some(l) = at else { break };
             let mut varies = false;
             data.kind.for_each_value(|v| varies |= self.is_defined_in(v, l));
-            let room = weight == Weight::Free || self.dwords[l.index()].saturating_add(dwords) <= MAX_DWORDS;
+            let alive = self.dwords[l.index()].saturating_sub(freed).saturating_add(dwords);
+            let room = weight == Weight::Free || alive <= MAX_DWORDS;
             if varies || !room || !self.may_load_before(func, inst, block, l) {
                 break;
             }
             found = Some(l);
             at = self.flow.loops[l].parent;
         }
-        if weight == Weight::Counted {
-            let (mut at, mut last) = (Some(inner), found.is_none());
-            while let Some(l) = at.filter(|_| !last) {
-                self.dwords[l.index()] += dwords;
-                last = found == Some(l);
-                at = self.flow.loops[l].parent;
-            }
+        let l = found?;
+        data.kind.for_each_value(|v| self.uses[v] -= 1);
+        let counted = if weight == Weight::Counted { dwords } else { 0 };
+        if counted > 0 {
+            self.counted[data.result?] = Some(inner);
         }
+        self.count(inner, l, freed, counted);
         found
+    }
+
+    /// Takes `less` dwords from what lives in the loops from `inner` to `outer`, and adds `more`.
+    fn count(&mut self, inner: Loop, outer: Loop, less: u32, more: u32) {
+        let mut at = Some(inner);
+        while let Some(l) = at {
+            let alive = &mut self.dwords[l.index()];
+            *alive = alive.saturating_sub(less).saturating_add(more);
+            at = if l == outer { None } else { self.flow.loops[l].parent };
+        }
+    }
+
+    /// Dwords of values that were moved out of `inner` for `data` alone: they end in front of the loop with it.
+    fn freed(&self, func: &Function, data: &InstData, inner: Loop) -> u32 {
+        let mut freed = 0;
+        data.kind.for_each_value(|v| {
+            if self.uses[v] == 1 && self.counted[v] == Some(inner) {
+                freed = u32::saturating_add(freed, dwords(func.ty(v)));
+            }
+        });
+        freed
+    }
+
+    /// What the result of `inst` was counted as.
+    fn dwords_counted(&self, func: &Function, inst: Inst) -> u32 {
+        func.insts[inst].result.filter(|&v| self.counted[v].is_some()).map_or(0, |v| dwords(func.ty(v)))
+    }
+
+    /// Whether `inst`, to be taken out of `l`, is the same as something taken out of it, which stands for it then;
+    /// enters what is new.
+    fn is_known(&mut self, func: &mut Function, inst: Inst, l: Loop) -> bool {
+        let data = &func.insts[inst];
+        let Some(result) = data.result.filter(|_| is_pure(data)) else { return false };
+        let hash = FxBuildHasher.hash_one((&data.kind, data.ty));
+        let same = |&(other_hash, value, from): &(u64, Value, Loop)| {
+            let other = func.def_inst(value).map(|inst| &func.insts[inst]);
+            (other_hash, from) == (hash, l)
+                && other.is_some_and(|other| {
+                    (other.ty, &other.kind, other.fpmath_ulp_256) == (data.ty, &data.kind, data.fpmath_ulp_256)
+                })
+        };
+        let Some(&(_, first, _)) = self.table.find(hash, same) else {
+            self.table.insert_unique(hash, (hash, result, l), |entry| entry.0);
+            return false;
+        };
+        self.replaced[result] = Some(first);
+        self.uses[first] += self.uses[result];
+        let flags = data.flags;
+        if let Some(first) = func.def_inst(first) {
+            func.insts[first].flags &= flags;
+        }
+        true
     }
 
     fn is_defined_in(&self, value: Value, l: Loop) -> bool {

@@ -3,6 +3,7 @@
 use crate::files::{FILES, FileLimits, PerFile, VCC_PAIR, available, kind_of};
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
+use crate::pack::File;
 use crate::reload;
 use crate::spill::{self, Budget, Spills};
 use mir::Result;
@@ -35,26 +36,26 @@ impl SpillPlan {
             Some(live) => live,
             None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?),
         };
-        let pressure = |kind: Kind, which: RegFile| {
-            let file = match which {
-                RegFile::Sgpr => limits.scalar_file(&live),
-                RegFile::Vgpr => limits.vector_file(&live, 0),
-            };
-            let registers = f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind);
+        let pieces = |kind: Kind| {
             let mut pieces = Vec::new();
-            for (v, data) in registers {
+            for (v, data) in f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind) {
                 live.each(v, data.dwords, |ranges, n| pieces.extend(ranges.iter().map(|&r| (r, n))));
             }
+            pieces
+        };
+        let pressure = |kind: Kind, file: &File| {
+            let mut pieces = pieces(kind);
             let fixed = file.fixed.iter().filter(|r| file.allowed.contains(r.0));
             let fixed = fixed.filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
             pieces.extend(fixed.map(|&(_, range)| (range, 1)));
             spill::pressure(numbering.len(), pieces.into_iter())
         };
-        let mut vector = pressure(Kind::Vgpr, RegFile::Vgpr);
+        let mut vector = pressure(Kind::Vgpr, &limits.vector_file(&live, 0));
         // Whole-wave registers share nothing with others.
-        let whole = pressure(Kind::WholeWave, RegFile::Vgpr).into_iter().max().unwrap_or(0);
+        let whole = spill::pressure(numbering.len(), pieces(Kind::WholeWave).into_iter());
+        let whole = whole.into_iter().max().unwrap_or(0);
         vector.iter_mut().for_each(|p| *p += whole);
-        let profiles = PerFile { sgpr: pressure(Kind::Sgpr, RegFile::Sgpr), vgpr: vector };
+        let profiles = PerFile { sgpr: pressure(Kind::Sgpr, &limits.scalar_file(&live)), vgpr: vector };
         let accesses = spill::Accesses::new(f, target, &numbering);
         Ok(Self { numbering, live, accesses, profiles })
     }
@@ -111,5 +112,41 @@ impl SpillPlan {
         reload::insert(f, limits.hardware, &self.numbering, &choices, &places, &mut spills);
         spill::reserve(f, &spills);
         Ok(spills)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpillPlan;
+    use crate::Options;
+    use crate::files::FileLimits;
+    use crate::fuzz::target;
+    use mir::isa::Opcode;
+    use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator};
+
+    /// A call takes the registers that it changes where it stands, and none anywhere else.
+    #[test]
+    fn a_call_is_no_pressure_elsewhere() {
+        let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
+        let block = f.add_block();
+        let x = f.new_vreg(RegFile::Vgpr, 1);
+        f.entry.request(EntryValue::WorkitemIdX, Some(x));
+        let callee = f.new_vreg(RegFile::Sgpr, 2);
+        f.entry.request(EntryValue::KernargSegmentPtr, Some(callee));
+        f.calls.push(CallSite::default());
+        let link = Operand::preg(PReg::sgpr(30), 2);
+        let sum = f.new_vreg(RegFile::Vgpr, 1);
+        let mut push = |op, operands: &[Operand]| {
+            f.blocks[block].push(Inst::new(op, operands.iter().copied()));
+        };
+        push(Opcode::CALL, &[link, Operand::vreg(callee, 2), Operand::Imm(0)]);
+        push(Opcode::V_ADD_F32, &[Operand::vreg(sum, 1), Operand::vreg(x, 1), Operand::vreg(x, 1)]);
+        f.blocks[block].term = Terminator::EndProgram;
+        let target = target("gfx900");
+        let limits = FileLimits::new(&f, &target, &Options::default());
+        let plan = SpillPlan::new(&f, &target, &limits, None).unwrap();
+        let vector = &plan.profiles.vgpr;
+        assert!(*vector.iter().max().unwrap() > 40, "{vector:?}");
+        assert_eq!([vector.first(), vector.last()], [Some(&1), Some(&0)], "{vector:?}");
     }
 }

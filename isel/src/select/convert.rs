@@ -5,7 +5,7 @@ use super::{Rep, Selector};
 use crate::select::compare::Scc;
 use mir::abi::kernarg;
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{AddrSpace, BinaryOp, CastOp, Float, InstData, InstKind, Type, Value};
+use mir::ir::{AddrSpace, BinaryOp, CastOp, Float, InstData, InstKind, Intrinsic, Type, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, Operand, PReg};
 use mir::target::{Features, Os};
@@ -53,8 +53,15 @@ impl<'a> Selector<'a> {
                 } else {
                     [V_CVT_U16_F16, V_CVT_U32_F32, V_CVT_U32_F64]
                 };
+                let mut opcode = by_float(row, from)?;
+                let mut arg = arg;
+                if opcode == V_CVT_I32_F32
+                    && let Some(InstKind::Intrinsic { intrinsic: Intrinsic::Floor, args }) =
+                        self.foldable(arg).map(|data| &data.kind)
+                {
+                    (opcode, arg) = (V_CVT_FLR_I32_F32, args[0]);
+                }
                 let source = self.float_src(arg);
-                let opcode = by_float(row, from)?;
                 let scalar = self.values[value].rep == Rep::Sgpr;
                 let number = if scalar { self.new_vgpr(1) } else { dst };
                 self.float_op(opcode, number, &[source]);

@@ -12,6 +12,13 @@ use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
 
+/// How 24-bit factors are extended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signed {
+    Yes,
+    No,
+}
+
 /// Scalar and vector opcodes of an operation on 16 and 32 bits, its packed form, and whether the vector one takes the
 /// operands in reverse.
 struct IntOps {
@@ -126,6 +133,19 @@ impl<'a> Selector<'a> {
                 return Ok(());
             }
         }
+        // (x << a) >> b with b >= a.
+        if bits == 32
+            && let Some((x, shift, width)) = self.shifted_field(op, args)
+        {
+            let x = self.scalar_src(x);
+            match (op, shift, width) {
+                (BinaryOp::AShr, 0, 8) => self.sop(S_SEXT_I32_I8, &[dst, x]),
+                (BinaryOp::AShr, 0, 16) => self.sop(S_SEXT_I32_I16, &[dst, x]),
+                (BinaryOp::AShr, ..) => self.sop(S_BFE_I32, &[dst, x, Operand::Imm(shift | width << 16)]),
+                _ => self.sop(S_BFE_U32, &[dst, x, Operand::Imm(shift | width << 16)]),
+            }
+            return Ok(());
+        }
         if bits == 32
             && op == BinaryOp::Add
             && (self.count_pair(dst, args) || self.scalar_shift_add(dst, args))
@@ -195,11 +215,10 @@ impl<'a> Selector<'a> {
             }
             BinaryOp::Mul => {
                 // 24-bit factors multiply at full rate.
-                let is_short = args.iter().all(|&v| self.fits_unsigned(v, 24));
-                let (op, args) = if is_short {
-                    (V_MUL_U32_U24, args.map(|v| self.low_24_bits(v)))
-                } else {
-                    (V_MUL_LO_U32, args)
+                let (op, args) = match self.are_24_bits(args) {
+                    Some(Signed::No) => (V_MUL_U32_U24, args.map(|v| self.low_24_bits(v))),
+                    Some(Signed::Yes) => (V_MUL_I32_I24, args.map(|v| self.low_24_bits(v))),
+                    None => (V_MUL_LO_U32, args),
                 };
                 let [a, b] = args.map(|v| self.src(v));
                 self.vop(op, &[dst, a, b]);
@@ -334,6 +353,19 @@ impl<'a> Selector<'a> {
         }
     }
 
+    /// `(x << a) >> b` with b >= a > 0 as (x, shift, width) of the field that is left, where the shift is near.
+    fn shifted_field(&self, op: BinaryOp, args: [Value; 2]) -> Option<(Value, i64, i64)> {
+        if !matches!(op, BinaryOp::AShr | BinaryOp::LShr) {
+            return None;
+        }
+        let right = self.shift_amount(args[1], 32)?;
+        let InstKind::Binary { op: BinaryOp::Shl, args: [x, amount] } = self.nearby(args[0])?.kind else {
+            return None;
+        };
+        let left = self.shift_amount(amount, 32)?;
+        (right >= left && left > 0).then_some((x, right - left, 32 - right))
+    }
+
     /// `a & ~b` as (a, b), the complement being near.
     fn and_not(&self, args: [Value; 2]) -> Option<(Value, Value)> {
         for [a, not] in [args, [args[1], args[0]]] {
@@ -350,6 +382,41 @@ impl<'a> Selector<'a> {
     /// Whether `value` of 32 bits is known to be below `2^bits`.
     pub(super) fn fits_unsigned(&self, value: Value, bits: u32) -> bool {
         self.leading_zeros(value, 4) >= 32u32.saturating_sub(bits)
+    }
+
+    /// Whether a product of these values of 32 bits is one of 24-bit factors.
+    pub(super) fn are_24_bits(&self, args: [Value; 2]) -> Option<Signed> {
+        if args.iter().all(|&v| self.fits_unsigned(v, 24)) {
+            return Some(Signed::No);
+        }
+        args.iter().all(|&v| self.sign_bits_of(v, 4) > 8).then_some(Signed::Yes)
+    }
+
+    /// A lower bound of how many of the highest bits of a 32-bit value equal its sign, looking `depth` producers
+    /// back.
+    fn sign_bits_of(&self, value: Value, depth: u32) -> u32 {
+        if let Some(constant) = self.const_int(value) {
+            let constant = constant as i32;
+            return (constant ^ constant >> 31).leading_zeros();
+        }
+        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 1 };
+        let of = |v| self.sign_bits_of(v, depth - 1);
+        let bits = match &self.f.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, args } => {
+                of(args[0]).min(of(args[1]))
+            }
+            InstKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, args } => {
+                of(args[0]).min(of(args[1])).saturating_sub(1)
+            }
+            InstKind::Binary { op: BinaryOp::AShr, args } => {
+                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
+            }
+            InstKind::Cast { op: CastOp::SExt, arg } => {
+                self.f.ty(*arg).bits().map_or(1, |bits| 33u32.saturating_sub(bits as u32))
+            }
+            _ => 1,
+        };
+        bits.max(self.leading_zeros(value, depth)).max(1)
     }
 
     /// A lower bound of the trailing zeros of a 32-bit value, looking `depth` producers back.

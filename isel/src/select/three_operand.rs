@@ -1,6 +1,6 @@
 //! Two operations of 32 bits in one instruction.
 
-use super::int::is_shift;
+use super::int::{Signed, is_shift};
 use super::{Rep, Selector};
 use mir::ir::{BinaryOp, InstKind, Type, Value};
 use mir::isa::Opcode::{self, *};
@@ -17,13 +17,14 @@ impl Selector<'_> {
         // a * b + c of 24 bits.
         if op == BinaryOp::Add {
             for [product, addend] in [args, [args[1], args[0]]] {
-                if let Some([a, b]) = self.fold_binary(product, BinaryOp::Mul)
-                    && self.fits_unsigned(a, 24)
-                    && self.fits_unsigned(b, 24)
-                    && let [a, b] = [a, b].map(|v| self.low_24_bits(v))
-                    && self.emit_three(V_MAD_U32_U24, dst, [a, b, addend])
+                if let Some(factors) = self.fold_binary(product, BinaryOp::Mul)
+                    && let Some(signed) = self.are_24_bits(factors)
                 {
-                    return true;
+                    let [a, b] = factors.map(|v| self.low_24_bits(v));
+                    let opcode = if signed == Signed::Yes { V_MAD_I32_I24 } else { V_MAD_U32_U24 };
+                    if self.emit_three(opcode, dst, [a, b, addend]) {
+                        return true;
+                    }
                 }
             }
         }
@@ -152,12 +153,21 @@ impl Selector<'_> {
         true
     }
 
-    /// A value with the low 24 bits of `value`, which are all that 24-bit multiplications read: what a mask leaves them of.
+    /// A value with the low 24 bits of `value`, which are all that 24-bit multiplications read: what a mask leaves
+    /// them of, or what is shifted up and down again by no more than 8.
     pub(super) fn low_24_bits(&self, value: Value) -> Value {
         match self.fold_binary(value, BinaryOp::And) {
-            Some([x, mask]) if self.const_int(mask).is_some_and(|m| m & 0xff_ffff == 0xff_ffff) => x,
-            _ => value,
+            Some([x, mask]) if self.const_int(mask).is_some_and(|m| m & 0xff_ffff == 0xff_ffff) => return x,
+            _ => {}
         }
+        if let Some([shifted, down]) = self.fold_binary(value, BinaryOp::AShr)
+            && let Some((x, up)) = self.fold_shl(shifted)
+            && up <= 8
+            && self.shift_amount(down, 32) == Some(up)
+        {
+            return x;
+        }
+        value
     }
 
     /// `(x << n) + b` in one scalar instruction, n from 1 to 4, where the target has it.

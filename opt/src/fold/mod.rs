@@ -396,8 +396,30 @@ fn fold_float_binary(
             Some(x)
         }
         (BinaryOp::FMul, Some(0.0)) if flags.contains(InstFlags::NNAN | InstFlags::NSZ) => Some(y),
+        (BinaryOp::FMul, Some(factor)) if flags.contains(InstFlags::REASSOC) => {
+            multiply_twice(b, x, factor, ty, flags)
+        }
         _ => None,
     }
+}
+
+/// `(a * c) * factor` with a constant `c`, where both may be reassociated: one product.
+fn multiply_twice(b: &mut Builder<'_>, x: Value, factor: f64, ty: Type, flags: InstFlags) -> Option<Value> {
+    let inner = &b.func.insts[b.func.def_inst(x)?];
+    let InstKind::Binary { op: BinaryOp::FMul, args: [a, c] } = inner.kind else { return None };
+    if !inner.flags.contains(InstFlags::REASSOC) {
+        return None;
+    }
+    let flags = inner.flags & flags;
+    let c = float_const(b, c)?;
+    let both = if ty == Type::F32 {
+        let product = c as f32 * factor as f32;
+        product.is_normal().then(|| b.f32(product))
+    } else {
+        let product = c * factor;
+        product.is_normal().then(|| b.f64(product))
+    }?;
+    Some(b.binary_flags(BinaryOp::FMul, a, both, flags))
 }
 
 fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<Value> {

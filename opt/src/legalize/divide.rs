@@ -232,16 +232,7 @@ impl Legalizer<'_> {
             let flipped = self.b.xor(q, sign);
             return self.b.sub(flipped, sign);
         }
-        // Smallest shift at which the rounded-up factor is exact enough for |x| <= 2^31.
-        let (mut factor, mut shift) = (0u64, 0);
-        for s in 0..32 {
-            let f = ((1u128 << (32 + s)) / u128::from(magnitude)) as u64 + 1;
-            let error = u128::from(f) * u128::from(magnitude) - (1u128 << (32 + s));
-            (factor, shift) = (f, s);
-            if error < 1 << (s + 1) {
-                break;
-            }
-        }
+        let (factor, shift) = signed_magic(magnitude);
         let constant = self.b.i32(factor as u32);
         let product = self.b.wide_mul(x, constant, true);
         let high = self.b.lshr_imm(product, 32);
@@ -275,9 +266,46 @@ fn magic(divisor: u64, bits: u32, known: u32) -> Option<(u64, u32)> {
     None
 }
 
+/// Factor and shift such that `x / magnitude`, rounded towards zero, is `(x * factor >> 32) >> shift`, and one
+/// more where `x` is negative, for all `x` of 32 bits. `magnitude` is no power of two.
+///
+/// The factor is that of the smallest shift at which it overshoots little enough; one below 2^31 needs no
+/// correction. Source: T. Granlund and P. Montgomery, "Division by Invariant Integers using Multiplication",
+/// PLDI 1994, theorem 5.1.
+fn signed_magic(magnitude: u64) -> (u64, u32) {
+    let (mut factor, mut shift) = (0u64, 0);
+    for s in 0..32 {
+        let f = ((1u128 << (32 + s)) / u128::from(magnitude)) as u64 + 1;
+        let error = u128::from(f) * u128::from(magnitude) - (1u128 << (32 + s));
+        (factor, shift) = (f, s);
+        if error <= 1 << (s + 1) {
+            break;
+        }
+    }
+    (factor, shift)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signed_factors_divide_exactly_at_the_edges() {
+        assert_eq!(signed_magic(6), (0x2aaa_aaab, 0));
+        let few = 3u64..1000;
+        let many = (5..31).flat_map(|log| [(1 << log) - 3, (1 << log) - 1, (1 << log) + 1, (1 << log) + 3]);
+        for magnitude in few.chain(many).filter(|m| !m.is_power_of_two()) {
+            let (factor, shift) = signed_magic(magnitude);
+            let d = magnitude as i64;
+            let multiples = [i64::from(i32::MIN) / d, -1, 0, 1, i64::from(i32::MAX) / d].map(|q| q * d);
+            let near = multiples.into_iter().flat_map(|m| [m - 1, m, m + 1, m + d - 1, m - d + 1]);
+            let ends = [i64::from(i32::MIN), i64::from(i32::MAX)];
+            for x in near.chain(ends).filter(|&x| i32::try_from(x).is_ok()) {
+                let quotient = ((i128::from(x) * i128::from(factor)) >> 32 >> shift) + i128::from(x < 0);
+                assert_eq!(quotient, i128::from(x / d), "{x} / {d}");
+            }
+        }
+    }
 
     #[test]
     fn factors_divide_exactly_at_the_edges() {
