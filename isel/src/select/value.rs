@@ -293,7 +293,9 @@ impl<'a> Selector<'a> {
             return operand;
         }
         let from_vgpr = self.is_vgpr(&operand);
-        if !from_vgpr && dwords == 2 && self.is_inline_64(&operand) {
+        // A literal has 32 bits; below 2^31 it does not matter how it is extended.
+        let is_literal = operand.as_imm().is_some_and(|imm| (0..1 << 31).contains(&imm));
+        if !from_vgpr && dwords == 2 && (is_literal || self.is_inline_64(&operand)) {
             let out = self.new_sgpr(2);
             self.emit(Opcode::S_MOV_B64, [out, operand]);
             return out;

@@ -8,6 +8,7 @@
 mod cast;
 mod compare;
 mod fields;
+mod float;
 mod modulo;
 
 use super::bits::{mask64, sext64};
@@ -15,6 +16,7 @@ use super::builder::Builder;
 use cast::fold_cast;
 pub use compare::eval_icmp;
 use compare::{fold_fcmp, fold_icmp, fold_select};
+use float::{float_const, fold_float_binary, plain_f32};
 use mir::ir::*;
 
 /// Simplifies an instruction that is about to be made.
@@ -29,6 +31,10 @@ pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags
         InstKind::PtrAdd { .. } => fold_ptr_add(b, kind, ty),
         InstKind::ExtractElement { vector, index } => fold_extract(b, *vector, *index, ty),
         InstKind::InsertElement { vector, element, index } => fold_insert(b, *vector, *element, *index),
+        InstKind::Intrinsic { intrinsic: Intrinsic::Fma | Intrinsic::Fmuladd, args } => {
+            float::merge_factors(b, args, flags);
+            None
+        }
         InstKind::Intrinsic { intrinsic, args } => fold_intrinsic(b, *intrinsic, args, ty),
         _ => None,
     }
@@ -103,7 +109,7 @@ fn fold_binary(
     if args.iter().any(|&a| is_poison(b, a)) {
         return Some(b.poison(ty));
     }
-    let Type::Scalar(Scalar::Int(bits)) = ty else { return fold_float_binary(b, *op, *args, ty, flags) };
+    let Type::Scalar(Scalar::Int(bits)) = ty else { return fold_float_binary(b, *op, args, ty, flags) };
     if bits > 64 {
         return None;
     }
@@ -336,90 +342,6 @@ fn element_of(b: &Builder<'_>, mut vector: Value, index: u64) -> Option<Value> {
 
 fn is_constant_or_cast(b: &Builder<'_>, value: Value) -> bool {
     b.func.as_const(value).is_some() || matches!(def_kind(b, value), Some(InstKind::Cast { .. }))
-}
-
-fn float_const(b: &Builder<'_>, value: Value) -> Option<f64> {
-    match (b.func.as_const(value)?, b.ty(value)) {
-        (Const::Float(bits), Type::F32) => Some(f64::from(f32::from_bits(*bits as u32))),
-        (Const::Float(bits), Type::F64) => Some(f64::from_bits(*bits)),
-        _ => None,
-    }
-}
-
-/// A result that rounding, flushing and NaN payloads cannot make differ from the hardware's.
-fn plain_f32(value: f32) -> bool {
-    value == 0.0 || value.is_normal()
-}
-
-fn fold_float_binary(
-    b: &mut Builder<'_>,
-    op: BinaryOp,
-    [x, y]: [Value; 2],
-    ty: Type,
-    flags: InstFlags,
-) -> Option<Value> {
-    let cy = float_const(b, y);
-    if let (Some(fx), Some(fy)) = (float_const(b, x), cy) {
-        if ty == Type::F32 {
-            let (fx, fy) = (fx as f32, fy as f32);
-            let result = match op {
-                BinaryOp::FAdd => fx + fy,
-                BinaryOp::FSub => fx - fy,
-                BinaryOp::FMul => fx * fy,
-                BinaryOp::FDiv => fx / fy,
-                _ => return None,
-            };
-            if plain_f32(fx) && plain_f32(fy) && plain_f32(result) {
-                return Some(b.f32(result));
-            }
-        } else {
-            let result = match op {
-                BinaryOp::FAdd => fx + fy,
-                BinaryOp::FSub => fx - fy,
-                BinaryOp::FMul => fx * fy,
-                BinaryOp::FDiv => fx / fy,
-                _ => return None,
-            };
-            if [fx, fy, result].iter().all(|v| *v == 0.0 || v.is_normal()) {
-                return Some(b.f64(result));
-            }
-        }
-        return None;
-    }
-    // x * 1, x - 0 and x + -0 are x, but for the quieting of signalling NaNs, which LangRef leaves open.
-    match (op, cy) {
-        (BinaryOp::FMul | BinaryOp::FDiv, Some(1.0)) => Some(x),
-        (BinaryOp::FSub, Some(0.0)) if cy.is_some_and(f64::is_sign_positive) => Some(x),
-        (BinaryOp::FAdd, Some(0.0))
-            if cy.is_some_and(f64::is_sign_negative) || flags.contains(InstFlags::NSZ) =>
-        {
-            Some(x)
-        }
-        (BinaryOp::FMul, Some(0.0)) if flags.contains(InstFlags::NNAN | InstFlags::NSZ) => Some(y),
-        (BinaryOp::FMul, Some(factor)) if flags.contains(InstFlags::REASSOC) => {
-            multiply_twice(b, x, factor, ty, flags)
-        }
-        _ => None,
-    }
-}
-
-/// `(a * c) * factor` with a constant `c`, where both may be reassociated: one product.
-fn multiply_twice(b: &mut Builder<'_>, x: Value, factor: f64, ty: Type, flags: InstFlags) -> Option<Value> {
-    let inner = &b.func.insts[b.func.def_inst(x)?];
-    let InstKind::Binary { op: BinaryOp::FMul, args: [a, c] } = inner.kind else { return None };
-    if !inner.flags.contains(InstFlags::REASSOC) {
-        return None;
-    }
-    let flags = inner.flags & flags;
-    let c = float_const(b, c)?;
-    let both = if ty == Type::F32 {
-        let product = c as f32 * factor as f32;
-        product.is_normal().then(|| b.f32(product))
-    } else {
-        let product = c * factor;
-        product.is_normal().then(|| b.f64(product))
-    }?;
-    Some(b.binary_flags(BinaryOp::FMul, a, both, flags))
 }
 
 fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<Value> {
