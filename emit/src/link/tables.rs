@@ -149,6 +149,7 @@ fn symbol_table(program: &Program<'_>, options: &LinkOptions) -> Vec<Entry> {
             let named = !symbol.name.is_empty() && symbol.kind != elf::STT_SECTION;
             let kept = match symbol.place {
                 super::Place::Section(section, _) => program.places[o][section].is_some(),
+                super::Place::Joined { object, section, .. } => program.places[object][section].is_some(),
                 super::Place::Undefined => false,
                 _ => true,
             };
@@ -383,6 +384,7 @@ fn symbol(program: &Program<'_>, entry: Entry, name: u32, indices: &[u32]) -> Sy
     let symbol = &program.objects[object].symbols[number];
     let section = match symbol.place {
         super::Place::Section(section, _) => program.places[object][section].map(|p| indices[p.0]),
+        super::Place::Joined { object, section, .. } => program.places[object][section].map(|p| indices[p.0]),
         _ => None,
     };
     Sym {
