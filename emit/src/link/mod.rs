@@ -295,7 +295,7 @@ fn place_inputs(program: &mut Program<'_>) -> Result<()> {
     let mut inputs: Vec<(u32, usize, usize)> = Vec::new();
     for (o, object) in program.objects.iter().enumerate() {
         for (s, section) in object.sections.iter().enumerate() {
-            if section.live && section.name != contents::COMMENT_SECTION {
+            if section.live {
                 inputs.push((layout::priority(section.name), o, s));
             }
         }
@@ -304,7 +304,23 @@ fn place_inputs(program: &mut Program<'_>) -> Result<()> {
     let mut arrays: Vec<(u32, usize, usize)> = inputs.iter().copied().filter(|i| i.0 != u32::MAX).collect();
     arrays.sort_by_key(|i| i.0);
     for (_, o, s) in arrays.into_iter().chain(inputs.into_iter().filter(|i| i.0 == u32::MAX)) {
-        program.places[o][s] = Some(sections.place(&program.objects[o].sections[s])?);
+        let section = &program.objects[o].sections[s];
+        if section.name != contents::COMMENT_SECTION {
+            program.places[o][s] = Some(sections.place(section)?);
+        } else if sections.find(contents::COMMENT_SECTION).is_none() {
+            // Its contents are the linker's.
+            sections.list.push(layout::OutputSection {
+                entry_size: 1,
+                ..OutputSection::table(
+                    contents::COMMENT_SECTION,
+                    layout::Rank::NotLoaded,
+                    object::elf::SHT_PROGBITS,
+                    contents::COMMENT_FLAGS,
+                    1,
+                    0,
+                )
+            });
+        }
     }
     for (id, symbol) in program.symbols.list.iter().enumerate() {
         if let Definition::Common { size, align } = symbol.definition {
