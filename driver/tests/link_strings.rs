@@ -156,14 +156,16 @@ fn equal_strings_are_there_once() {
     assert!(sizes[2].0 > sizes[3].0 && sizes[2].1 == sizes[3].1 && sizes[2].1 > sizes[4].1, "{sizes:?}");
 }
 
-/// A section whose last string has no end, and one of entries of no size, stay as they are.
+/// A section whose last string has no end, and one that would become much larger by the alignment of its strings, stay as they are.
 #[test]
 fn what_has_no_entries_stays() {
     let target = Target::new(Target::processor_by_name("gfx900").expect("known"));
     let text = "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx900\"\n\t.text\n\ts_endpgm\n\
-                \t.section .rodata.str1.1,\"aMS\",@progbits,1\n\t.ascii \"ab\"\n\t.section .tail,\"aMS\",@progbits,1\n\t.asciz \"ab\"\n\t.asciz \"ab\"\n";
+                \t.section .rodata.str1.1,\"aMS\",@progbits,1\n\t.ascii \"ab\"\n\t.section .tail,\"aMS\",@progbits,1\n\t.asciz \"ab\"\n\t.asciz \"ab\"\n\
+                \t.section .page,\"aMS\",@progbits,1\n\t.p2align 12\n\t.asciz \"ab\"\n\t.asciz \"ab\"\n";
     let part = emit::assemble(text, &target).unwrap_or_else(|e| panic!("{e:?}"));
     let ours =
         link(&inputs(&[part.clone(), part]), &LinkOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((section(&ours, ".rodata"), section(&ours, ".tail")), (b"abab".to_vec(), b"ab\0".to_vec()));
+    assert_eq!(section(&ours, ".page").len(), 0x1000 + 6);
 }

@@ -3,8 +3,8 @@
 //! The sections of one output section that agree in flags, size of entries and, for strings, alignment become one, in the place of the first. They are cut into
 //! *pieces*, strings with their terminator or entries; of equal pieces the first is kept. At [`Merge::Tails`] a string that another one ends with
 //! is a part of that. What refers to a section and an offset in it (its own symbol and an addend) means the piece there: each such relocation
-//! gets a local symbol at the piece, so that nobody else has to know of pieces. A section that has relocations itself stays as it is, and so does one that does not end with
-//! its entries.
+//! gets a local symbol at the piece, so that nobody else has to know of pieces. A section that has relocations itself stays as it is, and so does one that does not
+//! end with its entries, or would grow.
 //!
 //! Cost: linear, at [`Merge::Tails`] with a logarithm for sorting. Sources: System V ABI, "Sections"; which sections are merged, and what offsets in them mean, is as
 //! ld.lld has it.
@@ -17,6 +17,9 @@ use crate::object::reloc;
 use object::elf;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
+
+/// How many times as large as it was a section may become by alignment of its pieces.
+const MOST_ROOM: u64 = 16;
 
 /// What sections must agree in.
 #[derive(PartialEq, Eq, Hash)]
@@ -75,6 +78,10 @@ pub(super) fn join<'a>(objects: &mut [InputObject<'a>], symbols: &mut Symbols<'a
             let Some(starts) = is_candidate(section, purpose).then(|| starts(section)).flatten() else {
                 continue;
             };
+            // Each piece is aligned as its section, which is to save room and not to take it.
+            if (starts.len() as u64).saturating_mul(section.align) > MOST_ROOM * section.size {
+                continue;
+            }
             let strings = section.flags.contains(elf::SHF_STRINGS);
             let key = Key {
                 output: if purpose.relocatable {
