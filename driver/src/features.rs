@@ -44,6 +44,12 @@ const SETTINGS: &[(&str, &str)] = &[
         "flat-for-global",
         "FLAT for global memory on GFX7, the default of amdhsa; switched off, that of other systems, buffers",
     ),
+    (
+        "max-private-element-size-4",
+        "Lanes' scratch is interleaved by 4 bytes, as it is by default; the largest size asked for counts",
+    ),
+    ("max-private-element-size-8", "Lanes' scratch is interleaved by 8 bytes"),
+    ("max-private-element-size-16", "Lanes' scratch is interleaved by 16 bytes"),
     ("sramecc", "SRAM has error correction; without a wish the code serves both"),
     ("xnack", "Page faults are retried; without a wish the code serves both"),
 ];
@@ -92,7 +98,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "ldsbankcount16", "ldsbankcount32", "lerp-inst", "load-store-opt", "lshl-add-u64-inst", "mad-intra-fwd-bug",
     "mad-mac-f32-insts", "mad-mix-insts", "mad-u32-inst", "mai-insts",
     "max-hard-clause-length-32", "max-hard-clause-length-63",
-    "max-private-element-size-16", "max-private-element-size-4", "max-private-element-size-8", "mcast-load-insts",
+    "mcast-load-insts",
     "memory-atomic-fadd-f32-denormal-support", "mfma-inline-literal-bug", "mimg-r128", "min3-max3-pkf16",
     "minimum3-maximum3-f16", "minimum3-maximum3-f32", "minimum3-maximum3-pkf16", "movrel", "msaa-load-dst-sel-bug",
     "negative-scratch-offset-bug", "negative-unaligned-scratch-offset-bug", "no-data-dep-hazard", "no-sdst-cmpx",
@@ -126,6 +132,8 @@ pub struct FeatureList {
     pub flat_for_global: Option<bool>,
     /// Code objects V3 rather than V2, as LLVM 6 to 10 chose the version; `None` where nothing was said.
     pub code_object_v3: Option<bool>,
+    /// Sizes of elements of scratch asked for, each as a bit of its own value.
+    private_elements: u8,
     /// One line for each name that nobody knows.
     pub warnings: Vec<String>,
 }
@@ -148,10 +156,9 @@ impl FeatureList {
                 "sramecc" | "sram-ecc" => out.sram_ecc = Some(on),
                 "code-object-v3" => out.code_object_v3 = Some(on),
                 "flat-for-global" => out.flat_for_global = Some(on),
-                "max-private-element-size-8" | "max-private-element-size-16" if on => {
-                    out.warnings
-                        .push(format!("target feature `+{name}`: scratch has elements of 4 bytes (ignored)"));
-                }
+                "max-private-element-size-4" => out.private_element(4, on),
+                "max-private-element-size-8" => out.private_element(8, on),
+                "max-private-element-size-16" => out.private_element(16, on),
                 "wavefrontsize16" | "wavefrontsize32" if on => {
                     return Err(Diagnostic::unsupported(format!(
                         "target feature `{name}`: GFX6 to GFX9 have waves of 64 lanes"
@@ -166,6 +173,18 @@ impl FeatureList {
             }
         }
         Ok(out)
+    }
+
+    fn private_element(&mut self, bytes: u8, on: bool) {
+        self.private_elements = self.private_elements & !bytes | if on { bytes } else { 0 };
+    }
+
+    /// Bytes of an element of scratch: the largest size asked for, as with LLVM; 4 where nothing was said.
+    pub fn private_element_bytes(&self) -> u8 {
+        match self.private_elements {
+            0 => 4,
+            sizes => 1 << sizes.ilog2(),
+        }
     }
 
     /// Switches abilities in `features`.
@@ -191,12 +210,15 @@ mod tests {
         let list = FeatureList::read(["-code-object-v3", "+code-object-v3", "-flat-for-global"]).unwrap();
         assert_eq!((list.code_object_v3, list.warnings.is_empty()), (Some(true), true));
         assert_eq!(list.flat_for_global, Some(false));
-        let sizes =
-            ["+max-private-element-size-16", "+max-private-element-size-4", "-max-private-element-size-8"];
-        assert_eq!(
-            FeatureList::read(sizes).unwrap().warnings,
-            ["target feature `+max-private-element-size-16`: scratch has elements of 4 bytes (ignored)"]
-        );
+        let element = |names: &[&str]| {
+            let list = FeatureList::read(names.iter().copied()).unwrap();
+            assert_eq!(list.warnings, [""; 0]);
+            list.private_element_bytes()
+        };
+        let [four, eight, sixteen] = [4, 8, 16].map(|bytes| format!("+max-private-element-size-{bytes}"));
+        assert_eq!([element(&[]), element(&[&four]), element(&[&eight])], [4, 4, 8]);
+        assert_eq!(element(&[&sixteen, &four, "-max-private-element-size-8"]), 16);
+        assert_eq!(element(&[&sixteen, "-max-private-element-size-16"]), 4);
     }
 
     #[test]

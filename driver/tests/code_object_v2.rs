@@ -385,6 +385,28 @@ fn old_llc_writes_the_same() {
     assert!(compared > 1000);
 }
 
+/// The size of scratch's elements is in the header.
+#[test]
+fn headers_say_how_scratch_is_interleaved() {
+    for (bytes, code) in [(4, 1), (8, 2), (16, 3)] {
+        let attributes = vec!["-xnack".to_owned(), format!("+max-private-element-size-{bytes}")];
+        let ours = common::compile_with(CALLS, CompileOptions { attributes, ..options("gfx803") })
+            .expect("compiled");
+        assert_eq!(header(&ours, "bounded").private_element_size, code);
+        let Some(llc) = tool(&["llc-14", "llc-16"]) else { continue };
+        let source = folder("elements").join("calls.ll");
+        let output = source.with_extension("o");
+        std::fs::write(&source, CALLS).expect("writable");
+        let mut command = Command::new(llc);
+        command.args(["-opaque-pointers", "-filetype=obj", "-mcpu=gfx803", "--amdhsa-code-object-version=2"]);
+        command.arg(format!("-mattr=-xnack,+max-private-element-size-{bytes}"));
+        let done = command.arg(&source).arg("-o").arg(&output).output().expect("it runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let theirs = std::fs::read(&output).expect("written by llc");
+        assert_eq!(header(&theirs, "bounded").private_element_size, code);
+    }
+}
+
 /// What LLVM lets a kernel start with although nothing reads it: entry values are those that somebody asks for.
 fn of_entry(field: &str, ours: u64, theirs: u64) -> bool {
     let asked =

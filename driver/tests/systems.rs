@@ -279,10 +279,27 @@ fn what_has_no_effect_is_said() {
         ["target feature `-flat-for-global`: buffers of gfx803 take no 64-bit addresses (ignored)"]
     );
     assert_eq!(warnings(EMPTY, hsa, "gfx900", "+max-private-element-size-4"), [""; 0]);
+    // GFX9 finds each dword itself; elsewhere somebody has to be told, for which the header of V2 and Mesa is there.
+    let wide = "+max-private-element-size-8";
+    assert_eq!(warnings(EMPTY, hsa, "gfx900", wide), [""; 0]);
+    assert_eq!(warnings(EMPTY, "amdgcn-mesa-mesa3d", "gfx803", wide), [""; 0]);
     assert_eq!(
-        warnings(EMPTY, hsa, "gfx900", "+max-private-element-size-8"),
-        ["target feature `+max-private-element-size-8`: scratch has elements of 4 bytes (ignored)"]
+        warnings(EMPTY, hsa, "gfx803", wide),
+        [
+            "target feature `+max-private-element-size-8`: nothing in code objects from V3 on tells it to the runtime, whose scratch has elements of 4 bytes on gfx803 (ignored)"
+        ]
     );
+    let foreign = "define void @f() #0 {\n  ret void\n}\ndefine amdgpu_kernel void @k() #0 {\n  ret void\n}\n\
+                   define void @own() {\n  ret void\n}\nattributes #0 = { \"target-cpu\"=\"gfx900\" }\n";
+    assert_eq!(
+        warnings(foreign, hsa, "gfx600", ""),
+        [
+            "function `f` and one more has the attribute \"target-cpu\"=\"gfx900\" and code for gfx900, in an object for gfx600"
+        ]
+    );
+    // Another name of the same, and an object that names none.
+    assert_eq!(warnings(foreign, hsa, "gfx900", ""), [""; 0]);
+    assert_eq!(warnings(foreign, hsa, "", ""), [""; 0]);
     let trap = "declare void @llvm.debugtrap()\ndefine amdgpu_kernel void @k() {\n  call void @llvm.debugtrap()\n  ret void\n}\n";
     let unseen = "in function k: debugtrap handler not supported";
     assert_eq!(warnings(trap, hsa, "gfx803", ""), [""; 0]);
@@ -291,6 +308,70 @@ fn what_has_no_effect_is_said() {
     let chain = "define amdgpu_cs_chain void @c(<3 x i32> inreg %a, i32 %b) {\n  ret void\n}\n";
     let left_out = "function `c` is left out: no code calls convention 104 on gfx900";
     assert_eq!(warnings(chain, hsa, "gfx900", ""), [left_out]);
+}
+
+/// Accesses to private memory, by how often each stands there, and the last dword of the resource where the code builds it.
+fn private_accesses(ir: &str, triple: &str, cpu: &str, bytes: u32) -> (Vec<(String, usize)>, Option<u32>) {
+    let attributes = vec![format!("+max-private-element-size-{bytes}")];
+    let text = text(ir, &CompileOptions { attributes, ..options(triple, cpu) });
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut last = None;
+    for line in text.lines().map(str::trim) {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        if name.starts_with("buffer_") && line.contains("offen") {
+            match found.iter_mut().find(|(known, _)| known == name) {
+                Some((_, count)) => *count += 1,
+                None => found.push((name.to_owned(), 1)),
+            }
+        }
+        let built = line.strip_prefix("s_mov_b32 ").and_then(|rest| rest.split_once(", 0x"));
+        last = built.and_then(|(_, hex)| u32::from_str_radix(hex, 16).ok()).filter(|w| w >> 20 != 0).or(last);
+    }
+    found.sort();
+    (found, last)
+}
+
+/// Accesses are as wide as elements, and what describes scratch says the same. Each setting as llc 22 has it.
+#[test]
+fn elements_of_scratch() {
+    let ir = "define amdgpu_kernel void @k(i32 %i, i32 %j) {\n  %a = alloca [8 x <4 x i32>], align 16, addrspace(5)\n\
+        %p = getelementptr [8 x <4 x i32>], ptr addrspace(5) %a, i32 0, i32 %i\n\
+        %q = getelementptr [8 x <4 x i32>], ptr addrspace(5) %a, i32 0, i32 %j\n\
+        %v = load volatile <4 x i32>, ptr addrspace(5) %p, align 16\n\
+        store volatile <4 x i32> %v, ptr addrspace(5) %q, align 16\n  ret void\n}\n";
+    let accesses = |suffix: &str, count: usize| {
+        vec![(format!("buffer_load_dword{suffix}"), count), (format!("buffer_store_dword{suffix}"), count)]
+    };
+    for (bytes, wanted, code) in
+        [(4, accesses("", 4), 1), (8, accesses("x2", 2), 2), (16, accesses("x4", 1), 3)]
+    {
+        for (cpu, word) in [("gfx600", 0xe0_f000), ("gfx700", 0xe0_f000), ("gfx803", 0xe0_0000)] {
+            let (found, last) = private_accesses(ir, "amdgcn--", cpu, bytes);
+            assert_eq!((found, last), (wanted.clone(), Some(word | code << 19)), "{cpu} {bytes}");
+        }
+        // There is no field on GFX9.
+        assert_eq!(private_accesses(ir, "amdgcn--", "gfx900", bytes), (wanted.clone(), Some(0xe0_0000)));
+        for (cpu, triple) in [("gfx803", "amdgcn-mesa-mesa3d"), ("gfx900", "amdgcn-amd-amdhsa")] {
+            assert_eq!(private_accesses(ir, triple, cpu, bytes).0, wanted, "{cpu} {bytes}");
+        }
+        let runtime = private_accesses(ir, "amdgcn-amd-amdhsa", "gfx803", bytes).0;
+        assert_eq!(runtime, accesses("", 4), "the runtime's scratch has elements of a dword");
+        let attributes = vec![format!("+max-private-element-size-{bytes}")];
+        let mesa = CompileOptions { attributes, ..options("amdgcn-mesa-mesa3d", "gfx803") };
+        let field = format!("private_element_size = {code}");
+        assert!(text(ir, &mesa).lines().any(|line| line.trim() == field), "{field}");
+    }
+    // No access leaves its element.
+    let loose = ir.replace(", align 16\n", ", align 4\n");
+    assert_eq!(private_accesses(&loose, "amdgcn--", "gfx803", 16).0, accesses("", 4));
+    assert_eq!(private_accesses(&loose, "amdgcn--", "gfx900", 16).0, accesses("x4", 1));
+    // Callers and callees share their stacks.
+    let call = "define void @f(ptr addrspace(5) %p) #0 {\n  store i64 1, ptr addrspace(5) %p\n  ret void\n}\n\
+        define amdgpu_kernel void @k() {\n  %a = alloca i64, addrspace(5)\n  call void @f(ptr addrspace(5) %a)\n  ret void\n}\n\
+        attributes #0 = { noinline \"target-features\"=\"+max-private-element-size-8\" }\n";
+    let refused = gcnc::compile(call.as_bytes(), "test.ll", &options("amdgcn--", "gfx803")).unwrap_err();
+    assert!(refused[0].message.contains("elements of different sizes"), "{refused:?}");
+    gcnc::compile(call.as_bytes(), "test.ll", &options("amdgcn--", "gfx900")).expect("compiled");
 }
 
 #[test]

@@ -244,7 +244,8 @@ impl Hoisting<'_> {
             let other = func.def_inst(value).map(|inst| &func.insts[inst]);
             (other_hash, from) == (hash, l)
                 && other.is_some_and(|other| {
-                    (other.ty, &other.kind, other.fpmath_ulp_256) == (data.ty, &data.kind, data.fpmath_ulp_256)
+                    (other.ty, &other.kind, other.fpmath_ulp_256)
+                        == (data.ty, &data.kind, data.fpmath_ulp_256)
                 })
         };
         let Some(&(_, first, _)) = self.table.find(hash, same) else {

@@ -13,7 +13,7 @@
 //! Everything but registers must be as it was, in the same order, and lanes may move only in bodies of
 //! blocks.
 //!
-//! Slots of spills are places like registers: lanes on the wave graph, scratch on the thread graph. A
+//! Slots of spills are places like registers: lanes and what whole-wave values have of scratch on the wave graph, other scratch on the thread graph. A
 //! reloaded register is another name for what was spilled, and the slot must hold that.
 //!
 //! The lattice is sets under inclusion, all values at the top; transfer is monotone, so sweeping in layout
@@ -101,7 +101,10 @@ impl Checker<'_> {
         }
         let on_wave = |reg: PReg| match reg.vgpr_index() {
             Some(n) => whole_wave[usize::from(n)],
-            None => reg.0 < FIRST_SLOT,
+            None => match reg.0.checked_sub(FIRST_SLOT) {
+                Some(slot) => self.spills.is_whole_slot(u32::from(slot) * 4),
+                None => true,
+            },
         };
         let mut outs: Vec<Option<State>> = vec![None; blocks];
         loop {

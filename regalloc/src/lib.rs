@@ -67,12 +67,12 @@ mod webs;
 use attempt::Attempt;
 use files::{FileLimits, PerFile};
 use graph::{Graph, Numbering};
+use mir::Result;
 use mir::machine::{Function, RegFile};
 use mir::target::Target;
-use mir::{Diagnostic, Result};
 use occupancy::Occupancy;
 use spill::Budget;
-use spill_plan::SpillPlan;
+use spill_plan::{Budgets, SpillPlan};
 use units::Units;
 
 pub use files::vgpr_budget;
@@ -135,8 +135,8 @@ impl Allocator {
         }
         let plan = SpillPlan::new(f, target, &limits, known)?;
         let mut file = failed.file;
-        let mut budgets: PerFile<Option<Budget>> = PerFile::default();
-        budgets[file] = Some(Budget::after(failed.short));
+        let mut budgets = Budgets::default();
+        budgets.files[file] = Some(Budget::after(failed.short));
         loop {
             let mut spilled = f.clone();
             let spills = plan.spill(&mut spilled, &limits, &mut budgets, file)?;
@@ -149,18 +149,15 @@ impl Allocator {
                 *f = spilled;
                 return Ok(());
             };
-            let budget = budgets[failed.file].get_or_insert_default();
-            if budget.spent() {
-                let file = match failed.file {
-                    RegFile::Sgpr => "scalar",
-                    RegFile::Vgpr => "vector",
-                };
-                return Err(Diagnostic::unsupported(format!(
-                    "an instruction needs more {file} registers than there are"
-                )));
-            }
-            budget.short = failed.short;
             file = failed.file;
+            let budget = budgets.files[file].get_or_insert_default();
+            if !budget.spent() {
+                budget.short = failed.short;
+            } else if file == RegFile::Vgpr && plan.lower_whole(&limits, &mut budgets) {
+                budgets.files[file] = Some(Budget::after(failed.short));
+            } else {
+                return Err(plan.refusal(f, &limits, file));
+            }
         }
     }
 }

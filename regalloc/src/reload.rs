@@ -9,6 +9,9 @@
 //! after all reads of it; cycles are broken by reading one slot early. A spilled argument of an ordinary
 //! parameter is loaded first of all.
 //!
+//! A whole-wave value is stored and loaded in all lanes: by marked instructions of the region of other lanes that the walk is in, or in a region of
+//! their own. Nobody keeps it loaded, since a region need not have all lanes that the next one has.
+//!
 //! A store whose value is never loaded, because all uses are near the definition, is taken out again.
 //!
 //! Cost: linear in the code, with a logarithm for the order of giving up.
@@ -16,9 +19,12 @@
 use crate::access::{registers, vreg_of};
 use crate::files::{FILES, PerFile};
 use crate::graph::{Numbering, edges, params};
+use crate::liveness::Kind;
 use crate::spill::{Choice, Place, Spills, lane_register};
 use mir::isa::{Implicit, Opcode, OperandAccess};
-use mir::machine::{Condition, Function, Inst, Operand, RegFile, Terminator, VReg, VRegFlags};
+use mir::machine::{
+    Condition, Function, Inst, ModFlags, Operand, RegFile, Terminator, VReg, VRegData, VRegFlags,
+};
 use mir::target::{Limits, ScratchAccess};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -56,6 +62,7 @@ pub(crate) fn insert(
             scc_live: Vec::new(),
             at: 0,
             far: None,
+            in_region: false,
             i,
         };
         walk.block(f);
@@ -93,6 +100,14 @@ struct Held {
     next: u32,
 }
 
+/// Instructions that run in all lanes.
+struct AllLanes {
+    /// Number of the first.
+    from: usize,
+    /// The mask of the block's lanes, where they have a region of their own.
+    saved: Option<Operand>,
+}
+
 /// The walk over one block.
 struct Walk<'a> {
     limits: &'a Limits,
@@ -116,8 +131,14 @@ struct Walk<'a> {
     at: usize,
     /// The last high part of an offset, the register that has it and the instruction where it was made.
     far: Option<(u32, VReg, usize)>,
+    /// Whether the walk is in a region of other lanes.
+    in_region: bool,
     /// Layout index of the block.
     i: usize,
+}
+
+fn is_whole_wave(f: &Function, v: VReg) -> bool {
+    Kind::of(f, v) == Kind::WholeWave
 }
 
 fn file_of(f: &Function, v: VReg) -> RegFile {
@@ -213,6 +234,11 @@ impl Walk<'_> {
         let loc = inst.loc;
         self.out.push(new);
         self.at = k + 1;
+        match inst.op {
+            Opcode::LANES_BEGIN => self.in_region = true,
+            Opcode::LANES_END => self.in_region = false,
+            _ => {}
+        }
         if inst.op == Opcode::CALL {
             self.far = None;
         }
@@ -264,6 +290,9 @@ impl Walk<'_> {
 
     /// Remembers that a register has a value that is used again; forgets it if not.
     fn hold(&mut self, f: &Function, v: VReg, held: Held) {
+        if is_whole_wave(f, v) {
+            return;
+        }
         let file = file_of(f, v);
         if held.next == NEVER {
             if let Some(list) = self.held.remove(&v) {
@@ -302,37 +331,73 @@ impl Walk<'_> {
         let file = f.vregs[v].file;
         let places = self.places;
         let Some(place) = places.get(&v) else { return v };
+        let flags = f.vregs[v].flags & VRegFlags::WHOLE_WAVE;
+        let like = |dwords| VRegData { file, dwords, flags, hint: None };
         if let Place::Again(inst) = place {
-            let whole = self.temporary(f, v, f.vregs[v].dwords);
+            let all_lanes = self.begin_all_lanes(f, v, loc);
+            let mut whole = self.temporary(f, v, f.vregs[v].dwords);
             let mut inst = (**inst).clone();
             inst.operands[0] = Operand::vreg(whole, f.vregs[v].dwords);
             self.out.push(inst);
-            if sub == 0 && dwords == f.vregs[v].dwords {
-                return whole;
+            if sub != 0 || dwords != f.vregs[v].dwords {
+                let part = f.vregs.push(like(dwords));
+                self.push(Opcode::COPY, [Operand::vreg(part, dwords), Operand::sub(whole, sub, dwords)], loc);
+                whole = part;
             }
-            let part = f.new_vreg(file, dwords);
-            self.push(Opcode::COPY, [Operand::vreg(part, dwords), Operand::sub(whole, sub, dwords)], loc);
-            return part;
+            self.end_all_lanes(all_lanes, loc);
+            return whole;
         }
         self.loaded.insert(v);
+        let all_lanes = self.begin_all_lanes(f, v, loc);
         let mut parts: SmallVec<[VReg; 4]> = SmallVec::new();
         for d in sub..sub + dwords {
-            let part = f.new_vreg(file, 1);
+            let part = f.vregs.push(like(1));
             self.spills.reloads.insert(part, (v, u16::from(d)));
             self.load_slot(f, place, d, part, loc);
             parts.push(part);
         }
-        if let [one] = parts.as_slice() {
+        let whole = match parts.as_slice() {
             // A single register keeps its name, so that it can be a reload.
-            return *one;
-        }
-        let whole = self.temporary(f, v, dwords);
-        let operands =
-            std::iter::once(Operand::vreg(whole, dwords)).chain(parts.iter().map(|&p| Operand::vreg(p, 1)));
-        let mut inst = Inst::new(Opcode::REG_SEQUENCE, operands);
-        inst.loc = loc;
-        self.out.push(inst);
+            [one] => *one,
+            parts => {
+                let whole = self.temporary(f, v, dwords);
+                let parts = parts.iter().map(|&p| Operand::vreg(p, 1));
+                let operands = std::iter::once(Operand::vreg(whole, dwords)).chain(parts);
+                let mut inst = Inst::new(Opcode::REG_SEQUENCE, operands);
+                inst.loc = loc;
+                self.out.push(inst);
+                whole
+            }
+        };
+        self.end_all_lanes(all_lanes, loc);
         whole
+    }
+
+    /// What follows moves `v`, in all lanes where it is a value of the wave: `saved` is EXEC meanwhile where a region was begun for it.
+    fn begin_all_lanes(&mut self, f: &mut Function, v: VReg, loc: u32) -> Option<AllLanes> {
+        if !is_whole_wave(f, v) {
+            return None;
+        }
+        let saved = (!self.in_region).then(|| {
+            let mask = VRegData::mask(f.wave);
+            let saved = f.vregs.push(VRegData { flags: mask.flags | VRegFlags::PINNED, ..mask });
+            let saved = Operand::mask(saved, f.wave);
+            self.push(Opcode::LANES_BEGIN, [saved, Operand::Imm(-1)], loc);
+            saved
+        });
+        Some(AllLanes { from: self.out.len(), saved })
+    }
+
+    /// Marks what has been written since `begun`, and ends its region.
+    fn end_all_lanes(&mut self, begun: Option<AllLanes>, loc: u32) {
+        let Some(AllLanes { from, saved }) = begun else { return };
+        // Not what makes an address, which is scalar.
+        for inst in self.out[from..].iter_mut().filter(|inst| inst.reads_exec() || inst.op.is_copy()) {
+            inst.mods.flags |= ModFlags::OTHER_LANES;
+        }
+        if let Some(saved) = saved {
+            self.push(Opcode::LANES_END, [saved, Operand::Imm(-1)], loc);
+        }
     }
 
     fn load_slot(&mut self, f: &mut Function, place: &Place, d: u8, to: VReg, loc: u32) {
@@ -373,10 +438,12 @@ impl Walk<'_> {
     fn store(&mut self, f: &mut Function, v: VReg, loc: u32) {
         let places = self.places;
         let Some(place @ (Place::Lanes(_) | Place::Scratch(_))) = places.get(&v) else { return };
+        let all_lanes = self.begin_all_lanes(f, v, loc);
         for d in 0..f.vregs[v].dwords {
             self.store_slot(f, place, d, Operand::sub(v, d, 1), loc);
             self.stores.push((v, self.out.len() as u32 - 1));
         }
+        self.end_all_lanes(all_lanes, loc);
     }
 
     /// Passes arguments of `file` along the block's edges.
@@ -515,7 +582,7 @@ impl Walk<'_> {
     fn temporary(&mut self, f: &mut Function, like: VReg, dwords: u8) -> VReg {
         let mut data = f.vregs[like];
         if dwords != data.dwords {
-            data.flags = VRegFlags::empty();
+            data.flags &= VRegFlags::WHOLE_WAVE;
         }
         data.dwords = dwords;
         data.hint = None;

@@ -23,6 +23,9 @@
 //!   bodies of blocks, so they act on exactly the lanes that are there on the thread graph: a lane that comes
 //!   to the use came through the definition and stored then; lanes that are elsewhere have slots of their
 //!   own.
+//! * Whole-wave VGPRs go to scratch, too, by accesses in all lanes ([`crate::reload`]), and have slots that nothing else uses: the wave
+//!   writes them in lanes that are elsewhere. They are chosen where spilling everything else is not enough, or where they
+//!   take most of the registers.
 //!
 //! Nothing inserted changes SCC. Cost: linear, with a logarithm for the heap of candidates.
 
@@ -31,8 +34,8 @@ use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{
-    EntryValue, FrameSlotData, Function, Inst, Modifiers, Operand, PReg, Reg, RegFile, RegOperand, VReg,
-    VRegFlags,
+    EntryValue, FrameSlotData, Function, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegFile, RegOperand,
+    VReg, VRegFlags,
 };
 use mir::target::{ScratchAccess, Target, WaveSize};
 use mir::{Diagnostic, Result};
@@ -61,6 +64,8 @@ pub(crate) struct Spills {
     pub lanes: u32,
     /// First byte of the frame that spills use.
     scratch_base: Option<u32>,
+    /// First byte behind the slots of whole-wave values, which come first.
+    whole_end: u32,
     /// First free byte.
     scratch_end: u32,
     /// SGPR dwords spilled.
@@ -89,6 +94,11 @@ impl Spills {
     /// Whether a store at this offset is a spill.
     pub fn is_slot(&self, offset: u32) -> bool {
         self.scratch_base.is_some_and(|base| offset >= base)
+    }
+
+    /// Whether the slot at this offset has a value of the wave.
+    pub fn is_whole_slot(&self, offset: u32) -> bool {
+        self.is_slot(offset) && offset < self.whole_end
     }
 }
 
@@ -389,19 +399,17 @@ fn costs(f: &Function, live: &Liveness, numbering: &Numbering, kind: Kind, over:
                 let i = v.as_u32() as usize;
                 weight[i] += frequency;
                 // Vector registers are loaded and stored in bodies alone.
-                barred[i] |= kind == Kind::Vgpr && !body;
+                barred[i] |= kind != Kind::Sgpr && !body;
                 if inst.operand_access(n) == OperandAccess::Def {
                     again[i] = rematerialisable(f, inst);
                 }
             }
         }
-        for edge in edges(data, kind.graph()) {
-            for &v in &edge.args {
-                weight[v.as_u32() as usize] += frequency;
-            }
-        }
-        for &v in params(data, kind.graph()) {
+        let args = edges(data, kind.graph()).iter().flat_map(|edge| &edge.args);
+        for &v in args.chain(params(data, kind.graph())) {
             weight[v.as_u32() as usize] += frequency;
+            // What passes values of all lanes stands in tails, and lives from copy to copy only.
+            barred[v.as_u32() as usize] |= kind == Kind::WholeWave;
         }
     }
     f.vregs
@@ -430,9 +438,11 @@ fn rematerialisable(f: &Function, inst: &Inst) -> bool {
         .first()
         .and_then(|o| o.as_reg())
         .is_some_and(|r| vreg_of(r).is_some_and(|v| f.vregs[v].dwords == r.dwords));
+    // In which lanes it is made follows from where it is made again.
+    let mods = Modifiers { flags: inst.mods.flags - ModFlags::OTHER_LANES, ..inst.mods };
     constant
         && whole
-        && inst.mods == Modifiers::default()
+        && mods == Modifiers::default()
         && matches!(inst.op, Opcode::S_MOV_B32 | Opcode::S_MOV_B64 | Opcode::V_MOV_B32 | Opcode::S_MOVK_I32)
 }
 
@@ -444,7 +454,7 @@ pub(crate) struct Choice {
     pub budget: i32,
 }
 
-/// Gives every victim a place; call it for scalar registers first.
+/// Gives every victim a place; call it for whole-wave registers first, then for scalar ones.
 pub(crate) fn places(
     f: &mut Function,
     live: &Liveness,
@@ -507,6 +517,11 @@ pub(crate) fn places(
             }
         };
         places.insert(v, place);
+    }
+    if let Some(&v) = victims.first()
+        && Kind::of(f, v) == Kind::WholeWave
+    {
+        spills.whole_end = spills.scratch_end;
     }
     if spills.lane_registers() > 128 {
         return Err(Diagnostic::unsupported("more scalar spills than lanes"));

@@ -1,14 +1,16 @@
 //! What is spilled in each file, round by round: budgets, and the pressure they are for.
 
+use crate::access::{file_index, registers};
 use crate::files::{FILES, FileLimits, PerFile, VCC_PAIR, available, kind_of};
 use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
 use crate::pack::File;
 use crate::reload;
 use crate::spill::{self, Budget, Spills};
-use mir::Result;
-use mir::machine::{Function, RegFile};
+use mir::machine::{Function, Inst, Reg, RegFile};
 use mir::target::Target;
+use mir::{Diagnostic, Result};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// What is known of a function that needs spills before any are inserted: all rounds start from it.
@@ -16,9 +18,20 @@ pub(crate) struct SpillPlan {
     numbering: Numbering,
     live: Rc<Liveness>,
     accesses: spill::Accesses,
-    /// Dwords alive by position, scalar and vector: of registers, not webs, because spilling one of two that
+    /// Dwords alive by position, scalar and vector, those of the wave apart: of registers, not webs, because spilling one of two that
     /// share a place frees nothing.
     profiles: PerFile<Vec<i32>>,
+    /// Dwords of whole-wave values alive by position.
+    whole: Vec<i32>,
+}
+
+/// How much may be alive at once.
+#[derive(Debug, Default)]
+pub(crate) struct Budgets {
+    /// In each file.
+    pub files: PerFile<Option<Budget>>,
+    /// Of whole-wave values; `None` while none of them is spilled.
+    whole: Option<i32>,
 }
 
 impl SpillPlan {
@@ -50,14 +63,59 @@ impl SpillPlan {
             pieces.extend(fixed.map(|&(_, range)| (range, 1)));
             spill::pressure(numbering.len(), pieces.into_iter())
         };
-        let mut vector = pressure(Kind::Vgpr, &limits.vector_file(&live, 0));
-        // Whole-wave registers share nothing with others.
+        let profiles = PerFile {
+            sgpr: pressure(Kind::Sgpr, &limits.scalar_file(&live)),
+            vgpr: pressure(Kind::Vgpr, &limits.vector_file(&live, 0)),
+        };
         let whole = spill::pressure(numbering.len(), pieces(Kind::WholeWave).into_iter());
-        let whole = whole.into_iter().max().unwrap_or(0);
-        vector.iter_mut().for_each(|p| *p += whole);
-        let profiles = PerFile { sgpr: pressure(Kind::Sgpr, &limits.scalar_file(&live)), vgpr: vector };
         let accesses = spill::Accesses::new(f, target, &numbering);
-        Ok(Self { numbering, live, accesses, profiles })
+        Ok(Self { numbering, live, accesses, profiles, whole })
+    }
+
+    /// Lets fewer whole-wave values live at once, since some register of a file has found no place; whether that can be. Budgets of
+    /// ordinary ones start anew.
+    pub fn lower_whole(&self, limits: &FileLimits, budgets: &mut Budgets) -> bool {
+        let most = self.whole.iter().copied().max().unwrap_or(0);
+        let half = available(Kind::Vgpr, &limits.vector_file(&self.live, 0)) / 2;
+        let next = match budgets.whole {
+            None if most > half => half,
+            None if most > 0 => 0,
+            Some(last) if last > 0 => 0,
+            _ => return false,
+        };
+        *budgets = Budgets { whole: Some(next), ..Budgets::default() };
+        true
+    }
+
+    /// Says of `f`, for which the least budgets are too much, where most registers of `file` are needed at once.
+    pub fn refusal(&self, f: &Function, limits: &FileLimits, file: RegFile) -> Box<Diagnostic> {
+        let count = |inst: &Inst| {
+            let mut seen: SmallVec<[(Reg, u8); 8]> = SmallVec::new();
+            for (_, operand) in registers(inst) {
+                let own = match operand.reg {
+                    Reg::Virtual(v) => f.vregs[v].file == file,
+                    Reg::Physical(reg) => file_index(reg).is_some_and(|(own, _)| own == file),
+                };
+                if own && !seen.iter().any(|&(reg, _)| reg == operand.reg) {
+                    seen.push((operand.reg, operand.dwords));
+                }
+            }
+            seen.iter().map(|&(_, dwords)| u32::from(dwords)).sum::<u32>()
+        };
+        let code = self.numbering.order.iter().flat_map(|&b| f.blocks[b].insts.iter().map(move |i| (b, i)));
+        let most = code.map(|(block, inst)| (count(inst), block, inst.op)).max_by_key(|&(most, ..)| most);
+        let (name, registers) = match file {
+            RegFile::Sgpr => ("scalar", available(Kind::Sgpr, &limits.scalar_file(&self.live))),
+            RegFile::Vgpr => ("vector", available(Kind::Vgpr, &limits.vector_file(&self.live, 0))),
+        };
+        let text = format!("an instruction needs more {name} registers than the {registers} that there are");
+        match most {
+            Some((most, block, op)) => {
+                Diagnostic::unsupported(format!("{text}; most are accessed here, {most}"))
+                    .at(format!("{} in {block}", op.info().name))
+            }
+            None => Diagnostic::unsupported(text),
+        }
     }
 
     /// Brings the pressure of `f` under new budgets, lower ones for `file` than before.
@@ -65,16 +123,29 @@ impl SpillPlan {
         &self,
         f: &mut Function,
         limits: &FileLimits,
-        budgets: &mut PerFile<Option<Budget>>,
+        budgets: &mut Budgets,
         file: RegFile,
     ) -> Result<Spills> {
         let mut spills = Spills::new(f.wave);
         let mut places = rustc_hash::FxHashMap::default();
         let mut choices: PerFile<spill::Choice> = PerFile::default();
-        let mut scratch = budgets.vgpr.is_some();
+        // Whole-wave registers share nothing with others.
+        let mut whole = self.whole.clone();
+        if let Some(budget) = budgets.whole {
+            let kind = Kind::WholeWave;
+            let victims =
+                spill::choose(f, &self.live, &self.numbering, &self.accesses, kind, &mut whole, budget);
+            spill::places(f, &self.live, &self.numbering, &victims, &mut spills, &mut places)?;
+        }
+        let whole = whole.into_iter().max().unwrap_or(0);
+        let (all_lanes, budgets) = (budgets.whole.is_some(), &mut budgets.files);
+        let mut scratch = budgets.vgpr.is_some() || all_lanes;
         for n in FILES {
             let kind = kind_of(n);
-            let profile = self.profiles[n].clone();
+            let mut profile = self.profiles[n].clone();
+            if kind == Kind::Vgpr {
+                profile.iter_mut().for_each(|p| *p += whole);
+            }
             let mut registers = match kind {
                 Kind::Sgpr => available(kind, &limits.scalar_file(&self.live)),
                 _ => available(kind, &limits.vector_file(&self.live, spills.lane_registers())),
@@ -82,8 +153,9 @@ impl SpillPlan {
             if kind == Kind::Sgpr {
                 // The resource of scratch, aligned, the wave's offset and an offset of a slot.
                 let vectors = available(Kind::Vgpr, &limits.vector_file(&self.live, 0));
-                scratch |= self.profiles.vgpr.iter().any(|&p| p > vectors);
-                registers -= i32::from(scratch) * 6;
+                scratch |= self.profiles.vgpr.iter().any(|&p| p + whole > vectors);
+                // And the lanes of the block beside accesses in all lanes.
+                registers -= i32::from(scratch) * 6 + i32::from(all_lanes) * 4;
             }
             let most = profile.iter().copied().max().unwrap_or(0);
             if budgets[n].is_none() && most > registers {

@@ -1,11 +1,21 @@
 //! From words to instructions and text, by the instruction table.
 
+use mir::isa::{DecodeError, Format};
 use mir::machine::Inst;
 use mir::target::Target;
 
-/// Decodes the instruction that `words` start with; its size in bytes.
+/// Decodes the instruction that `words` start with; its size in bytes. The hardware does not look at the address of a buffer access without one.
 pub fn decode(words: &[u32], target: &Target) -> Result<(Inst, u8), String> {
-    let (inst, len) = mir::isa::decode(words, target).map_err(|e| e.to_string())?;
+    let strict = mir::isa::decode(words, target);
+    let (inst, len) = match strict {
+        Err(DecodeError::BadOperand { name: "vaddr", .. }) => {
+            let lenient = mir::isa::decode_lenient(words, target).ok();
+            let lenient =
+                lenient.filter(|(inst, _)| matches!(inst.op.info().format, Format::Mubuf | Format::Mtbuf));
+            lenient.ok_or(()).or_else(|()| strict.map_err(|e| e.to_string()))?
+        }
+        strict => strict.map_err(|e| e.to_string())?,
+    };
     Ok((inst, (len * 4) as u8))
 }
 
@@ -17,6 +27,18 @@ pub fn text(inst: &Inst, target: &Target) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_without_an_address_may_name_one() {
+        for (cpu, words) in [("gfx600", [0xe030_0000, 0x0401_0155]), ("gfx900", [0xe050_0000, 0x0401_0155])] {
+            let target = Target::new(Target::processor_by_name(cpu).unwrap());
+            let (inst, size) = decode(&words, &target).unwrap();
+            assert_eq!((text(&inst, &target).as_str(), size), ("buffer_load_dword v1, off, s[4:7], s4", 8));
+        }
+        // A field that does matter.
+        let target = Target::new(Target::processor_by_name("gfx900").unwrap());
+        assert!(decode(&[0xe050_0000, 0x04e1_0155], &target).is_err());
+    }
 
     #[test]
     fn literals_of_16_bit_instructions_may_be_sign_extended() {

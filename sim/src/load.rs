@@ -41,6 +41,8 @@ pub struct Kernel {
     pub entry: u64,
     /// The descriptor.
     pub descriptor: KernelDescriptor,
+    /// Bytes of an element of scratch; headers say it, and with descriptors it is a dword.
+    pub private_element_bytes: u32,
     /// Its metadata, where the object has any.
     pub metadata: Option<KernelMeta>,
 }
@@ -185,8 +187,14 @@ impl CodeObject {
         image.resize(ENTRY as usize, 0);
         image.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         let end = image.len() as u64;
-        let kernel =
-            Kernel { name: name.to_owned(), descriptor_offset: 0, entry: ENTRY, descriptor, metadata: None };
+        let kernel = Kernel {
+            name: name.to_owned(),
+            descriptor_offset: 0,
+            entry: ENTRY,
+            descriptor,
+            private_element_bytes: 4,
+            metadata: None,
+        };
         Self {
             image,
             patches: Vec::new(),
@@ -482,20 +490,35 @@ impl CodeObject {
             self.grow_lds(&mut descriptor);
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta = metadata.kernel(&format!("{name}.kd")).or_else(|| metadata.kernel(&name)).cloned();
-            self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
+            self.kernels.push(Kernel {
+                name,
+                descriptor_offset: at,
+                entry,
+                descriptor,
+                private_element_bytes: 4,
+                metadata: meta,
+            });
         }
         let mut legacy = std::mem::take(&mut self.legacy);
         legacy.sort();
         for (name, at) in legacy {
             let header = usize::try_from(at).ok().and_then(|at| self.image.get(at..)?.first_chunk());
             let header = header.ok_or_else(|| bad(format!("header of {name} outside the image")))?;
-            let descriptor = KernelCode::unpack(header).and_then(|code| code.descriptor());
-            let mut descriptor = descriptor.map_err(|e| bad(format!("{name}: {e}")))?;
+            let read = KernelCode::unpack(header)
+                .and_then(|code| Ok((code.private_element_size, code.descriptor()?)));
+            let (element, mut descriptor) = read.map_err(|e| bad(format!("{name}: {e}")))?;
             self.grow_lds(&mut descriptor);
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta =
                 metadata.kernel(&metadata_v2::symbol_name(&name)).or_else(|| metadata.kernel(&name)).cloned();
-            self.kernels.push(Kernel { name, descriptor_offset: at, entry, descriptor, metadata: meta });
+            self.kernels.push(Kernel {
+                name,
+                descriptor_offset: at,
+                entry,
+                descriptor,
+                private_element_bytes: 2 << (element & 3),
+                metadata: meta,
+            });
         }
         Ok(())
     }

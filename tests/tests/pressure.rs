@@ -95,3 +95,22 @@ fn more_scalar_values_than_registers_spill_and_stay_right() {
         .collect();
     assert_eq!(gpu.read(b), want);
 }
+
+/// What cannot be is refused with the instruction and the numbers.
+#[test]
+fn an_instruction_that_needs_too_many_is_named() {
+    let text = |limit: u32| {
+        format!(
+            "target triple = \"amdgcn-amd-amdhsa\"\n\
+             define amdgpu_kernel void @k(ptr addrspace(1) %o, ptr addrspace(1) %p) #0 {{\n\
+             %v = load volatile <4 x i32>, ptr addrspace(1) %p\nstore volatile <4 x i32> %v, ptr addrspace(1) %o\nret void\n}}\n\
+             attributes #0 = {{ \"amdgpu-num-vgpr\"=\"{limit}\" }}\n"
+        )
+    };
+    let options = gcnc::CompileOptions { cpu: "gfx900".into(), verify: true, ..Default::default() };
+    let errors = gcnc::compile(text(4).as_bytes(), "few", &options).unwrap_err();
+    let message = errors[0].to_string();
+    assert!(message.contains("more vector registers than the 4 that there are"), "{message}");
+    assert!(message.contains("accessed here, 5") && message.contains("global_store_dwordx4"), "{message}");
+    gcnc::compile(text(5).as_bytes(), "enough", &options).expect("five registers are enough");
+}

@@ -240,3 +240,127 @@ fn values_of_all_lanes_outlive_spills_and_calls() {
         }
     }
 }
+
+/// More values of all lanes than there are registers for: `count` made in one block, used in two orders in a later one, in front of which ordinary
+/// values are in the way, too.
+fn too_many(count: u32, ty: &str, attributes: &str, call: bool) -> String {
+    let lines = |line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<String>();
+    let made = lines(&|j| {
+        let (own, other) = (j + 1, 100 + 3 * j);
+        format!(
+            "  %m{j} = mul {ty} %id.t, {own}\n  %s{j} = call {ty} @llvm.amdgcn.set.inactive.{ty}({ty} %m{j}, {ty} {other})\n"
+        )
+    });
+    let fold = |to: &str, from: &str, of: &dyn Fn(u32) -> u32| {
+        lines(&|j| {
+            let before = if j == 0 { from.to_owned() } else { format!("%{to}{}", j - 1) };
+            format!("  %{to}m{j} = mul {ty} {before}, 5\n  %{to}{j} = add {ty} %{to}m{j}, %s{}\n", of(j))
+        })
+    };
+    let forth = fold("f", "0", &|j| j);
+    let back = fold("b", &format!("%f{}", count - 1), &|j| count - 1 - j);
+    let last = format!("%b{}", count - 1);
+    let [widen, wide, narrow, low] = match ty {
+        "i64" => [
+            "  %id.t = zext i32 %id to i64\n",
+            "  %xw = zext i32 %x to i64\n",
+            "  %rh = lshr i64 %r, 32\n  %rx = xor i64 %r, %rh\n  %rt = trunc i64 %rx to i32\n",
+            &format!("  %low = trunc i64 {last} to i32\n"),
+        ],
+        _ => [
+            "  %id.t = add i32 %id, 0\n",
+            "  %xw = add i32 %x, 0\n",
+            "  %rt = add i32 %r, 0\n",
+            &format!("  %low = add i32 {last}, 0\n"),
+        ],
+    };
+    let called = if call { "  %g = call i32 @f(i32 %e7, i32 %id)\n" } else { "  %g = add i32 %e7, 0\n" };
+    let ordinary: String = (0..8)
+        .map(|j| {
+            let before = if j == 0 { "0".to_owned() } else { format!("%e{}", j - 1) };
+            format!(
+                "  %q{j} = getelementptr i32, ptr addrspace(1) %in, i32 {}\n  %o{j} = load volatile i32, ptr addrspace(1) %q{j}\n  %e{j} = add i32 {before}, %o{j}\n",
+                j + 1
+            )
+        })
+        .collect();
+    format!(
+        "
+define internal i32 @f(i32 %x, i32 %y) noinline {{
+  %s = call i32 @llvm.amdgcn.set.inactive.i32(i32 %x, i32 17)
+  %l = call i32 @llvm.amdgcn.readlane.i32(i32 %s, i32 7)
+  %t = add i32 %s, %l
+  %w = call i32 @llvm.amdgcn.strict.wwm.i32(i32 %t)
+  call void asm sideeffect \"\", \"~{{v0}},~{{v1}},~{{v2}},~{{v3}},~{{v4}},~{{v5}},~{{v6}},~{{v7}}\"()
+  ret i32 %w
+}}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 {{
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+{widen}  %n0 = load i32, ptr addrspace(1) %in
+  %n = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %n0)
+  %odd = and i32 %id, 1
+  %c = icmp eq i32 %odd, 0
+  br i1 %c, label %pre, label %end
+pre:
+{made}  br label %loop
+loop:
+  %i = phi i32 [0, %pre], [%i2, %loop]
+  %acc = phi i32 [0, %pre], [%acc2, %loop]
+{ordinary}{called}  %acc2 = add i32 %acc, %g
+  %i2 = add i32 %i, 1
+  %more = icmp ult i32 %i2, %n
+  br i1 %more, label %loop, label %done
+done:
+{forth}{back}{low}  %x = call i32 @llvm.amdgcn.readlane.i32(i32 %low, i32 5)
+{wide}  %z = add {ty} {last}, %xw
+  %r = call {ty} @llvm.amdgcn.strict.wwm.{ty}({ty} %z)
+{narrow}  %o = xor i32 %rt, %acc2
+  %q = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %o, ptr addrspace(1) %q
+  br label %end
+end:
+  ret void
+}}
+attributes #0 = {{ \"amdgpu-flat-work-group-size\"=\"64,64\" {attributes} }}
+"
+    )
+}
+
+/// Values of all lanes are spilled in all lanes, and come back so.
+#[test]
+fn values_of_all_lanes_are_spilled() {
+    let settings = [
+        (40, "i32", "\"amdgpu-num-vgpr\"=\"24\"", false),
+        (60, "i32", "\"amdgpu-num-vgpr\"=\"48\"", true),
+        (24, "i64", "\"amdgpu-num-vgpr\"=\"24\"", false),
+        (270, "i32", "", false),
+    ];
+    for (count, ty, attributes, call) in settings {
+        let text = too_many(count, ty, attributes, call);
+        for turns in [1u32, 3] {
+            let input: Vec<u32> =
+                (0..1 + ITEMS).map(|w| if w == 0 { turns } else { w.wrapping_mul(0x9e37_79b9) }).collect();
+            let folded = |lane: u32| {
+                let value = |j: u32| {
+                    let lane = u64::from(lane);
+                    if lane % 2 == 0 { lane * u64::from(j + 1) } else { u64::from(100 + 3 * j) }
+                };
+                (0..count)
+                    .chain((0..count).rev())
+                    .fold(0u64, |acc, j| acc.wrapping_mul(5).wrapping_add(value(j)))
+            };
+            let sum: u32 = input[1..9].iter().fold(0, |sum, &x| sum.wrapping_add(x));
+            check(&text, &input, |lane| {
+                if lane % 2 == 1 {
+                    return 0;
+                }
+                let own = folded(lane).wrapping_add(folded(5) & 0xffff_ffff);
+                let own = if ty == "i64" { own as u32 ^ (own >> 32) as u32 } else { own as u32 };
+                // Lane 7 is not there.
+                let turn = if call { sum.wrapping_add(17) } else { sum };
+                own ^ turn.wrapping_mul(turns)
+            });
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{compile, report, status, thin};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches};
-use emit::link::{BuildId, Input, LinkOptions, Strip, Undefined};
+use emit::link::{BuildId, Input, LinkOptions, Merge, Strip, Undefined};
 use gcnc::{CompileOptions, FileType};
 use std::path::PathBuf;
 
@@ -83,6 +83,9 @@ struct Flags {
     /// Options of the compiler for LLVM IR, as of LLVM's linkers: mcpu=P, O2, -mattr=+a.
     #[arg(long = "plugin-opt", value_name = "OPTION", action = ArgAction::Append, allow_hyphen_values = true)]
     plugin_opt: Vec<String>,
+    /// Strings and constants that occur more than once: 0 keep them (but with `-r`), 1 keep one, 2 keep no string that another one ends with.
+    #[arg(short = 'O', value_name = "N", default_value = "1")]
+    level: String,
     /// Optimisation level for LLVM IR.
     #[arg(long = "lto-O", value_name = "N", require_equals = true, value_parser = clap::value_parser!(u8).range(0..=3))]
     lto_level: Option<u8>,
@@ -103,9 +106,6 @@ struct Flags {
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Accepted without effect")]
 struct Ignored {
-    /// Speed and memory of the linker.
-    #[arg(short = 'O', value_name = "N")]
-    level: Option<String>,
     /// The result has both hash tables.
     #[arg(long, value_name = "STYLE", value_parser = ["sysv", "gnu", "both"])]
     hash_style: Option<String>,
@@ -288,6 +288,11 @@ impl Flags {
             symbolic: self.symbolic,
             symbolic_functions: self.symbolic_functions,
             gc_sections: self.gc_sections,
+            merge: match self.level.parse::<u32>() {
+                Ok(0) => Merge::Nothing,
+                Ok(1) | Err(_) => Merge::Equal,
+                Ok(_) => Merge::Tails,
+            },
             strip: match (self.strip_all, self.strip_debug) {
                 (true, _) => Strip::All,
                 (_, true) => Strip::Debug,

@@ -227,9 +227,14 @@ impl CompileOptions {
         Ok(target)
     }
 
-    /// Refuses calls between functions that reach scratch in different ways: their stack pointers count different things.
+    /// Refuses calls between functions that reach scratch in different ways: their stack pointers count different things, or the resource is not what both
+    /// are made for.
     fn check_stacks(&self, target: &Target, module: &Module, targets: &FunctionTargets) -> Result<()> {
-        let access = |function: &Function| targets.of(function, target, self).map(|own| own.scratch_access());
+        let access = |function: &Function| -> Result<_> {
+            let own = targets.of(function, target, self)?;
+            let elements = own.limits().buffers.element_size.then_some(own.private_element_bytes);
+            Ok((own.scratch_access(), elements))
+        };
         let mut found = Vec::new();
         for function in module.functions.values().filter(|f| !f.is_declaration()) {
             found.push(access(function)?);
@@ -251,8 +256,7 @@ impl CompileOptions {
                     _ => false,
                 };
                 if differs {
-                    let message =
-                        "a call between functions of which not all reach scratch by scratch instructions";
+                    let message = "a call between functions that reach scratch in different ways, or in elements of different sizes";
                     return Err(Diagnostic::unsupported(message).in_function(&function.name));
                 }
             }
@@ -306,6 +310,13 @@ impl CompileOptions {
             warnings.extend(
                 why.map(|why| format!("target feature {} (ignored)", why.replace("{}", processor.name))),
             );
+            let elements = list.private_element_bytes();
+            if elements > 4 && !private_elements_count(&Target { processor, ..*base }) {
+                warnings.push(format!(
+                    "target feature `+max-private-element-size-{elements}`: nothing in code objects from V3 on tells it to the runtime, whose scratch has elements of 4 bytes on {} (ignored)",
+                    processor.name
+                ));
+            }
             // An object has one version, which functions cannot choose.
             let text = features.filter(|text| text.contains("code-object-v3")).unwrap_or_default();
             let own = FeatureList::read(text.split(','));
@@ -330,9 +341,44 @@ impl CompileOptions {
                 ));
             }
         }
+        warnings.extend(self.other_processors(module, base));
         let mut seen = std::collections::HashSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));
         warnings
+    }
+
+    /// Functions made for processors other than the one that the object names; one line for each such processor. Like LLVM, gcnc takes
+    /// a function's word before the command line's, and the object has one processor.
+    fn other_processors(&self, module: &Module, base: &Target) -> Vec<String> {
+        // An object without a processor says nothing that may be wrong.
+        let own = base.processor;
+        if own.elf_mach == 0 {
+            return Vec::new();
+        }
+        let mut others: Vec<(&'static str, &str, usize)> = Vec::new();
+        for function in module.functions.values().filter(|f| !f.is_declaration()) {
+            let Some(cpu) = function.attribute("target-cpu") else { continue };
+            let Ok((processor, _)) = processor(cpu, base.os, base.code_object_version) else { continue };
+            if processor.elf_mach == own.elf_mach || processor.elf_mach == 0 {
+                continue;
+            }
+            match others.iter_mut().find(|(name, ..)| *name == processor.name) {
+                Some((_, _, more)) => *more += 1,
+                None => others.push((processor.name, &function.name, 0)),
+            }
+        }
+        let line = |(name, function, more): (&str, &str, usize)| {
+            let others = match more {
+                0 => String::new(),
+                1 => " and one more".to_owned(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "function `{function}`{others} has the attribute \"target-cpu\"=\"{name}\" and code for {name}, in an object for {}",
+                own.name
+            )
+        };
+        others.into_iter().map(line).collect()
     }
 
     fn target_of(&self, os: Os, version: u8, cpu: &str, features: &str) -> Result<Target> {
@@ -344,6 +390,9 @@ impl CompileOptions {
         let names = features.split(',').chain(self.attributes.iter().map(String::as_str));
         let list = FeatureList::read(names)?;
         let mut target = Target { os, code_object_version: version, ..Target::new(processor) };
+        if private_elements_count(&target) {
+            target.private_element_bytes = list.private_element_bytes();
+        }
         let features = &mut target.features;
         // ROCm's driver switches unaligned accesses on and installs a trap handler; of others nothing is
         // known.
@@ -410,6 +459,12 @@ fn processor(cpu: &str, os: Os, version: u8) -> Result<(&'static Processor, Opti
     let found = Target::processor_by_name(older.map_or(cpu, |older| older.processor));
     let found = found.ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
     Ok((found, older))
+}
+
+/// Whether the size of scratch's elements is for the code to say: it builds the resource, its header or the driver's convention says what is in it, or the
+/// processor splits accesses itself.
+fn private_elements_count(target: &Target) -> bool {
+    target.os != Os::AmdHsa || target.code_object_version < 3 || !target.limits().buffers.element_size
 }
 
 /// The settings with three states: name, what was asked for, and the abilities "can be switched" and "is on".

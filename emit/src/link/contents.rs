@@ -11,6 +11,9 @@ use rustc_hash::FxHashSet;
 /// Section of what made an object.
 pub(super) const COMMENT_SECTION: &str = ".comment";
 
+/// Its flags.
+pub(super) const COMMENT_FLAGS: elf::SectionFlags = elf::SectionFlags(elf::SHF_MERGE.0 | elf::SHF_STRINGS.0);
+
 /// Name and version, as linkers leave them in `.comment`.
 const COMMENT: &str = concat!("Linker: gcnc ", env!("CARGO_PKG_VERSION"));
 

@@ -104,6 +104,7 @@ fn known(
     let of_place = |object: usize, symbol: usize| match objects[object].symbols[symbol].place {
         // What a dropped section held does not exist, and neither does symbol 0: their address is 0.
         Place::Section(section, _) if objects[object].sections[section].live => Known::Relative,
+        Place::Joined { object, section, .. } if objects[object].sections[section].live => Known::Relative,
         _ => Known::Number,
     };
     match referent {

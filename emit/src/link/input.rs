@@ -80,11 +80,17 @@ impl<'a> InputSection<'a> {
 }
 
 /// Where an input symbol is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Undefined,
     /// At a byte offset of a section of its object.
     Section(usize, u64),
+    /// At a byte offset of a section, here of `object`, that sections of several objects were joined to.
+    Joined {
+        object: usize,
+        section: usize,
+        offset: u64,
+    },
     Absolute(u64),
     /// Zeroed memory of this alignment, one for all of the name.
     Common(u64),

@@ -4,6 +4,7 @@
 //! input      objects and members of archives, checked
 //! resolve    what each name means
 //! kernels    registers, stack and LDS of kernels over calls between objects; one note of metadata
+//! merge      strings and constants that occur twice
 //! dynamic    what is left to the loader: addresses table, relocations, symbols
 //! layout     output sections, addresses, segments
 //! contents   bytes of the sections, relocations applied
@@ -22,6 +23,7 @@ mod input;
 mod kernels;
 mod layout;
 mod live;
+mod merge;
 mod partial;
 mod resolve;
 mod tables;
@@ -29,6 +31,7 @@ mod tables;
 use dynamic::{DynamicSymbols, Referent};
 use input::{InputObject, Place};
 use layout::{OutputSection, Sections};
+use merge::Purpose;
 use mir::{Diagnostic, Result};
 use resolve::{Definition, Lazy, Reserved, SymbolId, Symbols};
 use rustc_hash::FxHashMap;
@@ -83,6 +86,18 @@ pub enum BuildId {
     Bytes(Vec<u8>),
 }
 
+/// What to do about strings and constants that occur more than once, where their sections allow to join them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Merge {
+    /// Nothing, unless the result is linked again.
+    Nothing,
+    /// Keep the first.
+    #[default]
+    Equal,
+    /// And keep none that another string ends with.
+    Tails,
+}
+
 /// Options of [`link`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkOptions {
@@ -96,6 +111,8 @@ pub struct LinkOptions {
     pub symbolic_functions: bool,
     /// Drop sections that nothing leads to from what the result offers.
     pub gc_sections: bool,
+    /// Strings and constants that occur more than once.
+    pub merge: Merge,
     /// Symbols and debug information.
     pub strip: Strip,
     /// Note that names the result.
@@ -119,6 +136,8 @@ impl Program<'_> {
     fn of_object(&self, object: usize, symbol: usize) -> u64 {
         match self.objects[object].symbols[symbol].place {
             Place::Section(section, offset) => self.places[object][section]
+                .map_or(0, |(output, at)| self.sections[output].address + at + offset),
+            Place::Joined { object, section, offset } => self.places[object][section]
                 .map_or(0, |(output, at)| self.sections[output].address + at + offset),
             Place::Absolute(value) => value,
             Place::Lds(_) => self.lds.get(&Referent::Local(object, symbol)).copied().unwrap_or(0),
@@ -177,6 +196,7 @@ impl Program<'_> {
         match self.symbols.list[id].definition {
             Definition::Object(object, number) => match self.objects[object].symbols[number].place {
                 Place::Section(section, _) => self.places[object][section].map(|p| p.0),
+                Place::Joined { object, section, .. } => self.places[object][section].map(|p| p.0),
                 _ => None,
             },
             Definition::Common { .. } => self.common.get(&id).map(|p| p.0),
@@ -205,6 +225,8 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
         strip_debug(&mut objects);
     }
     let lds = kernels::complete(&mut objects, &symbols, &identity)?;
+    let purpose = Purpose { how: options.merge, relocatable: false, only_used: options.gc_sections };
+    merge::join(&mut objects, &mut symbols, purpose);
     let needs = dynamic::scan(&objects, &symbols, options)?;
     let dynamic_symbols = DynamicSymbols::new(&symbols, &needs);
 
@@ -273,7 +295,7 @@ fn place_inputs(program: &mut Program<'_>) -> Result<()> {
     let mut inputs: Vec<(u32, usize, usize)> = Vec::new();
     for (o, object) in program.objects.iter().enumerate() {
         for (s, section) in object.sections.iter().enumerate() {
-            if section.live && section.name != contents::COMMENT_SECTION {
+            if section.live {
                 inputs.push((layout::priority(section.name), o, s));
             }
         }
@@ -282,7 +304,23 @@ fn place_inputs(program: &mut Program<'_>) -> Result<()> {
     let mut arrays: Vec<(u32, usize, usize)> = inputs.iter().copied().filter(|i| i.0 != u32::MAX).collect();
     arrays.sort_by_key(|i| i.0);
     for (_, o, s) in arrays.into_iter().chain(inputs.into_iter().filter(|i| i.0 == u32::MAX)) {
-        program.places[o][s] = Some(sections.place(&program.objects[o].sections[s])?);
+        let section = &program.objects[o].sections[s];
+        if section.name != contents::COMMENT_SECTION {
+            program.places[o][s] = Some(sections.place(section)?);
+        } else if sections.find(contents::COMMENT_SECTION).is_none() {
+            // Its contents are the linker's.
+            sections.list.push(layout::OutputSection {
+                entry_size: 1,
+                ..OutputSection::table(
+                    contents::COMMENT_SECTION,
+                    layout::Rank::NotLoaded,
+                    object::elf::SHT_PROGBITS,
+                    contents::COMMENT_FLAGS,
+                    1,
+                    0,
+                )
+            });
+        }
     }
     for (id, symbol) in program.symbols.list.iter().enumerate() {
         if let Definition::Common { size, align } = symbol.definition {

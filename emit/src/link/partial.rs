@@ -6,9 +6,10 @@
 //! Kernels are as their objects describe them: what they take with other objects' functions is counted in the last link, for which what the
 //! functions take ([`call_graph::RESOURCES_SECTION`]) is joined as one list.
 //!
-//! Unlike ld.lld's, strings that occur twice stay twice. Cost: linear.
+//! Strings and constants that occur twice are there once ([`super::merge`]). Cost: linear.
 
 use super::input::{InputObject, InputSection, Place, Reloc};
+use super::merge::{self, Purpose};
 use super::resolve::{Definition, SymbolId, Symbols};
 use super::{IMAGE_MAX, Input, LinkOptions, Strip, kernels, read, resolve_names, strip_debug};
 use crate::object::S_NOP;
@@ -42,8 +43,8 @@ struct Joined<'a> {
     section_symbols: FxHashMap<SectionId, ElfSymbolId>,
 }
 
-/// Joins `inputs` to one relocatable object. Of the options, only [`LinkOptions::strip`] has an effect: debug information is left out, and
-/// nothing else.
+/// Joins `inputs` to one relocatable object. Of the options, only two have an effect: [`LinkOptions::strip`], by which debug information is left out, and
+/// nothing else, and [`LinkOptions::merge`], of which [`super::Merge::Nothing`] is as [`super::Merge::Equal`].
 ///
 /// # Errors
 /// Inputs that cannot be read or do not fit together, names defined twice ([`mir::ErrorKind::Malformed`]); more than 2 GB
@@ -54,7 +55,7 @@ pub fn link_relocatable(inputs: &[Input<'_>], options: &LinkOptions) -> Result<V
     for section in objects.iter_mut().chain(in_archives).flat_map(|object| &mut object.sections) {
         section.live |= section.excluded;
     }
-    let symbols = resolve_names(&mut objects, &mut lazy)?;
+    let mut symbols = resolve_names(&mut objects, &mut lazy)?;
     let identity = kernels::Identity::merge(&objects)?;
     if options.strip != Strip::None {
         strip_debug(&mut objects);
@@ -64,6 +65,11 @@ pub fn link_relocatable(inputs: &[Input<'_>], options: &LinkOptions) -> Result<V
         // Nobody reads the lists of other systems.
         None => drop_resources(&mut objects),
     }
+    merge::join(
+        &mut objects,
+        &mut symbols,
+        Purpose { how: options.merge, relocatable: true, only_used: false },
+    );
     let mut joined = Joined {
         image: Image {
             os_abi: identity.os_abi,
@@ -222,6 +228,10 @@ impl<'a> Joined<'a> {
                 let (output, at) = self.places[o][section]?;
                 image::Place::Defined(output, at.wrapping_add(offset))
             }
+            Place::Joined { object, section, offset } => {
+                let (output, at) = self.places[object][section]?;
+                image::Place::Defined(output, at.wrapping_add(offset))
+            }
             Place::Absolute(value) => image::Place::Absolute(value),
             Place::Common(align) => image::Place::Common(align),
             Place::Lds(align) => image::Place::Lds(align),
@@ -262,6 +272,15 @@ impl<'a> Joined<'a> {
                             (self.section_symbol(to), addend)
                         }
                         // What was dropped with its group: debug information says that nothing is there.
+                        None => (ABSENT_SYMBOL, 0),
+                    }
+                }
+                (None, Place::Joined { object, section, offset }) if of.kind == elf::STT_SECTION => {
+                    match self.places[object][section] {
+                        Some((to, moved)) => (
+                            self.section_symbol(to),
+                            addend.wrapping_add_unsigned(moved.wrapping_add(offset)),
+                        ),
                         None => (ABSENT_SYMBOL, 0),
                     }
                 }

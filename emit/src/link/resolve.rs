@@ -132,7 +132,9 @@ impl<'a> Symbols<'a> {
             let definition = match input.place {
                 Place::Undefined => Definition::Undefined,
                 Place::Section(section, _) if !object.sections[section].live => Definition::Undefined,
-                Place::Section(..) | Place::Absolute(_) => Definition::Object(index, number),
+                Place::Section(..) | Place::Joined { .. } | Place::Absolute(_) => {
+                    Definition::Object(index, number)
+                }
                 Place::Common(align) => Definition::Common { size: input.size, align },
                 Place::Lds(align) => Definition::Lds { size: input.size, align },
             };

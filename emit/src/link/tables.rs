@@ -74,6 +74,7 @@ pub(super) fn add(
     let alloc = elf::SHF_ALLOC;
     let written = elf::SHF_ALLOC | elf::SHF_WRITE;
     let none = elf::SectionFlags::default();
+    let mut comment_at = program.sections.iter().position(|s| s.name == contents::COMMENT_SECTION);
     let mut add = |name: &str, rank, kind, flags, align, size: u64, entry_size| {
         let section = OutputSection::table(name, rank, kind, flags, align, size);
         program.sections.push(OutputSection { entry_size, ..section });
@@ -105,8 +106,10 @@ pub(super) fn add(
     }
     // Up to the end of the page that the loader protects.
     add(".relro_padding", Rank::RelroPadding, elf::SHT_NOBITS, written, 1, 0, 0);
-    let comment = elf::SHF_MERGE | elf::SHF_STRINGS;
-    let comment_at = add(contents::COMMENT_SECTION, Rank::NotLoaded, elf::SHT_PROGBITS, comment, 1, 0, 1);
+    let comment_at = *comment_at.get_or_insert_with(|| {
+        let (name, flags) = (contents::COMMENT_SECTION, contents::COMMENT_FLAGS);
+        add(name, Rank::NotLoaded, elf::SHT_PROGBITS, flags, 1, 0, 1)
+    });
     let symbol_tables = (options.strip != Strip::All).then(|| {
         let size = (entries.len() as u64 + 1) * encoder.sym_size();
         add(".symtab", Rank::SymbolTable, elf::SHT_SYMTAB, none, 8, size, encoder.sym_size());
@@ -138,6 +141,17 @@ fn section_names(program: &Program<'_>) -> Result<(Vec<u8>, Vec<u32>)> {
     strings(names.iter().map(String::as_str))
 }
 
+/// Whether a symbol only is there since what it names could be merged: ld.lld drops these, too.
+fn is_label(program: &Program<'_>, object: usize, symbol: &super::input::InputSymbol<'_>) -> bool {
+    let (object, section) = match symbol.place {
+        super::Place::Section(section, _) => (object, section),
+        super::Place::Joined { object, section, .. } => (object, section),
+        _ => return false,
+    };
+    let merged = program.objects[object].sections[section].flags.contains(elf::SHF_MERGE);
+    merged && symbol.name.starts_with(".L")
+}
+
 /// What goes into `.symtab`: what was local or becomes so, then the rest.
 fn symbol_table(program: &Program<'_>, options: &LinkOptions) -> Vec<Entry> {
     let mut entries = Vec::new();
@@ -149,10 +163,11 @@ fn symbol_table(program: &Program<'_>, options: &LinkOptions) -> Vec<Entry> {
             let named = !symbol.name.is_empty() && symbol.kind != elf::STT_SECTION;
             let kept = match symbol.place {
                 super::Place::Section(section, _) => program.places[o][section].is_some(),
+                super::Place::Joined { object, section, .. } => program.places[object][section].is_some(),
                 super::Place::Undefined => false,
                 _ => true,
             };
-            if symbol.is_local() && named && kept {
+            if symbol.is_local() && named && kept && !is_label(program, o, symbol) {
                 entries.push(Entry::Local(o, s));
             }
         }
@@ -383,6 +398,7 @@ fn symbol(program: &Program<'_>, entry: Entry, name: u32, indices: &[u32]) -> Sy
     let symbol = &program.objects[object].symbols[number];
     let section = match symbol.place {
         super::Place::Section(section, _) => program.places[object][section].map(|p| indices[p.0]),
+        super::Place::Joined { object, section, .. } => program.places[object][section].map(|p| indices[p.0]),
         _ => None,
     };
     Sym {

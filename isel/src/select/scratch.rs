@@ -1,6 +1,6 @@
 //! Loads and stores of private memory.
 //!
-//! * By buffers: `buffer_* offen`, a dword at a time, as scratch is interleaved by dwords and the resource says so.
+//! * By buffers: `buffer_* offen`, an element at a time, as lanes' scratch is interleaved by elements and the resource says so.
 //! * By `scratch_*`: the address is in a VGPR or in an SGPR, never in neither and never in both. The hardware adds the immediate offset to it
 //!   without sign and without wrapping, so a constant is split off only where what remains cannot be negative.
 
@@ -157,10 +157,15 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Sizes of the pieces of an access. Instructions for scratch take several dwords, which each have their place in it.
+    /// Sizes of the pieces of an access. Instructions for scratch take several dwords, which each have their place in it; buffers take what an
+    /// element holds.
     fn scratch_pieces(&self, mem: MemAccess, bytes: u32) -> SmallVec<[u32; 4]> {
-        let wide = self.mf.scratch == ScratchAccess::Scratch && mem.align_log2 >= 2;
-        self.pieces(bytes, if wide { 16 } else { 4 })
+        let widest = match self.mf.scratch {
+            _ if mem.align_log2 < 2 => 4,
+            ScratchAccess::Scratch => 16,
+            ScratchAccess::Buffer => self.target.scratch_width(1 << mem.align_log2.min(6)) as u32,
+        };
+        self.pieces(bytes, widest)
     }
 
     /// A load into one half of a register: `[whole, other half]`.

@@ -9,6 +9,7 @@
 
 use super::KernelDescriptor;
 use super::descriptor::{DESCRIPTOR_BYTES, RegisterCounts};
+use super::shader::element_code;
 use crate::machine::Function;
 use crate::target::{FIXED_SGPRS, Features, Target};
 use crate::{Diagnostic, Result};
@@ -279,8 +280,7 @@ impl KernelCode {
         let sgprs = if target.has(Features::SGPR_INIT_BUG) { FIXED_SGPRS } else { counts.sgprs() };
         let kernarg_align = function.kernarg.align_bytes.max(16).trailing_zeros();
         Ok(Self {
-            // Lanes are interleaved by dwords.
-            private_element_size: 1,
+            private_element_size: element_code(target.private_element_bytes.into()).into(),
             is_ptr64: 1,
             is_dynamic_callstack: u64::from(function.dynamic_stack),
             is_xnack_enabled: u64::from(target.has(Features::XNACK)),

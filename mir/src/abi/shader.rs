@@ -89,12 +89,22 @@ pub fn first_argument_sgpr(convention: CallConv, target: &Target) -> u16 {
     }
 }
 
-/// Dwords 2 and 3 of a scratch resource that is built by hand: no limit; swizzled by lane, 64 lanes apart, in elements of a dword.
+/// Where dword 3 of a resource has the size of its elements.
+const ELEMENT_SIZE_SHIFT: u32 = 19;
+
+/// The size of elements as resources and headers of kernels have it: 0 for 2 bytes, 1 for 4, 2 for 8, 3 for 16.
+pub fn element_code(bytes: u32) -> u32 {
+    bytes.trailing_zeros().saturating_sub(1)
+}
+
+/// Dwords 2 and 3 of a scratch resource that is built by hand: no limit; swizzled by lane, 64 lanes apart, in elements as the target has them.
 ///
 /// Source: ISA manuals, "Buffer Resource Descriptor"; GFX9 has no element size, and where lanes are added (`ADD_TID_ENABLE`) GFX8 and GFX9 take
 /// the data format's bits for those of the stride.
 pub fn resource_tail(target: &Target) -> [u32; 2] {
-    [u32::MAX, target.limits().buffers.scratch_dword3]
+    let rules = &target.limits().buffers;
+    let element = if rules.element_size { element_code(target.private_element_bytes.into()) } else { 0 };
+    [u32::MAX, rules.scratch_dword3 | element << ELEMENT_SIZE_SHIFT]
 }
 
 /// The file of a result's dwords that hold a scalar or an element of `scalar`.

@@ -539,6 +539,25 @@ mod tests {
         assert!(decode(&[0x4c02_0eff], &target).is_err());
     }
 
+    /// What buffers have no use for is passed over by a disassembler, on all generations.
+    #[test]
+    fn registers_that_buffers_do_not_read() {
+        let off = "buffer_load_dword v1, off, s[4:7], s4";
+        let cases = [
+            ("gfx600", [0xe030_0000, 0x0401_0155], off),
+            ("gfx900", [0xe050_0000, 0x0401_0155], off),
+            ("gfx600", [0xe1c4_0000, 0x0000_0055], "buffer_wbinvl1"),
+            ("gfx700", [0xe1c0_0000, 0x0501_0255], "buffer_wbinvl1_vol"),
+            ("gfx803", [0xe0f8_0000, 0x0501_0255], "buffer_wbinvl1"),
+        ];
+        for (cpu, words, text) in cases {
+            let target = Target::new(Target::processor_by_name(cpu).expect("in the table"));
+            let read = decode_lenient(&words, &target).map(|(inst, _)| inst.display(&target).to_string());
+            assert_eq!(read, Ok(text.to_owned()), "{cpu}");
+            assert!(decode(&words, &target).is_err(), "{cpu}: bytes that nobody would write");
+        }
+    }
+
     /// `v_writelane_b32 v5, src_lds_direct, s2` was possible until GFX7, `v_writelane_b32 v5, s2, src_lds_direct` never.
     #[test]
     fn lane_access_and_lds() {

@@ -86,7 +86,7 @@ pub struct BufferRules {
     pub wide_stride: bool,
     /// The range check of raw buffers counts `soffset`.
     pub checks_soffset: bool,
-    /// Dword 3 of a resource for scratch: swizzled by lane, 64 lanes apart, elements of a dword.
+    /// Dword 3 of a resource for scratch: swizzled by lane, 64 lanes apart, without the size of elements.
     pub scratch_dword3: u32,
 }
 
@@ -197,7 +197,7 @@ const GFX6: Limits = Limits {
         element_size: true,
         wide_stride: false,
         checks_soffset: false,
-        scratch_dword3: 0x00e8_f000,
+        scratch_dword3: 0x00e0_f000,
     },
     images: ImageRules { linear: 8, pitch_bits: 14 },
 };
@@ -216,7 +216,7 @@ const GFX8: Limits = Limits {
     sgpr_granule: 16,
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6, within_limit: 0 },
     offsets: OffsetRanges { smem: OffsetRange::unsigned(20), ..GFX7.offsets },
-    buffers: BufferRules { wide_stride: true, scratch_dword3: 0x00e8_0000, ..GFX7.buffers },
+    buffers: BufferRules { wide_stride: true, scratch_dword3: 0x00e0_0000, ..GFX7.buffers },
     ..GFX7
 };
 

@@ -462,6 +462,8 @@ pub struct Target {
     pub memory_model: MemoryModel,
     /// Code object version, 2 to 6.
     pub code_object_version: u8,
+    /// Bytes of scratch that are a lane's before the next lane's follow (4, 8 or 16), where the resource says it: see [`Self::scratch_width`].
+    pub private_element_bytes: u8,
 }
 
 impl Target {
@@ -474,6 +476,7 @@ impl Target {
             vendor: Vendor::Amd,
             memory_model: MemoryModel::Hsa,
             code_object_version: 3,
+            private_element_bytes: 4,
         }
     }
 
@@ -503,6 +506,19 @@ impl Target {
             ScratchAccess::Scratch
         } else {
             ScratchAccess::Buffer
+        }
+    }
+
+    /// The most bytes that one access through the scratch resource may have at a place that is aligned to `align_bytes`, at least a dword.
+    ///
+    /// An access must not leave its element, since those of other lanes stand between it and the next; without sizes of elements in resources the
+    /// hardware finds each dword's place on its own. Source: `ELEMENT_SIZE` of the buffer resource (GFX6 to GFX8 ISA manuals), which the resource of GFX9 lacks; what LLVM makes of
+    /// `max-private-element-size`.
+    pub fn scratch_width(&self, align_bytes: u64) -> u64 {
+        let element = u64::from(self.private_element_bytes);
+        match self.limits().buffers.element_size {
+            true => element.min(align_bytes),
+            false => element,
         }
     }
 

@@ -80,7 +80,9 @@ pub(super) fn merge_factors(b: &mut Builder<'_>, factors: &mut [Value], flags: I
         let Some(d) = float_const(b, factors[j]) else { continue };
         let Some(inner) = b.func.def_inst(factors[i]).map(|inst| &b.func.insts[inst]) else { continue };
         let InstKind::Binary { op: BinaryOp::FMul, args: [x, c] } = inner.kind else { continue };
-        let Some(c) = float_const(b, c).filter(|_| inner.flags.contains(InstFlags::REASSOC)) else { continue };
+        let Some(c) = float_const(b, c).filter(|_| inner.flags.contains(InstFlags::REASSOC)) else {
+            continue;
+        };
         let (single, double) = (c as f32 * d as f32, c * d);
         match b.ty(x) {
             Type::F32 if single.is_normal() => (factors[i], factors[j]) = (x, b.f32(single)),

@@ -88,14 +88,14 @@ impl Legalizer<'_> {
 
     /// The most bytes that one access with this alignment may have.
     ///
-    /// Scratch is swizzled in dwords (the private element size of amdhsa descriptors is 4), so lanes access
-    /// one dword at a time, and none that crosses two elements; flat accesses may go there, where GFX9 splits
-    /// wide ones itself.
+    /// Scratch is swizzled in elements (of a dword, if nobody asks for more), and no access may cross two;
+    /// flat accesses may go there, where GFX9 splits wide ones itself.
     pub(super) fn widest(&self, mem: MemAccess) -> u64 {
         let align = 1u64 << mem.align_log2.min(6);
         let machine = self.ctx.machine;
         let dword = align >= 4 || machine.has(Features::UNALIGNED_SCRATCH | Features::UNALIGNED_ACCESS);
         match mem.space {
+            AddrSpace::PRIVATE if align >= 4 => machine.scratch_width(align),
             AddrSpace::PRIVATE if dword => 4,
             AddrSpace::PRIVATE => align,
             AddrSpace::LOCAL | AddrSpace::REGION => match align {

@@ -197,7 +197,8 @@ fn prepare(
     mem.set_undefined(gds);
     let mut scratch = Vec::new();
     if lane > 0 {
-        let bytes = (lane.next_multiple_of(4) * u64::from(lanes)) as usize;
+        let bytes =
+            (lane.next_multiple_of(kernel.private_element_bytes.max(4).into()) * u64::from(lanes)) as usize;
         for slot in 0..shape.waves {
             let id =
                 mem.map(&format!("scratch of wave {slot}"), RegionKind::Scratch(slot), vec![0; bytes], true);
@@ -208,9 +209,11 @@ fn prepare(
 }
 
 /// VGPRs that the descriptor allocates, in granules of 4.
-/// Dword 3 of the resource of scratch, without a data format: swizzled, 64 lanes, elements of 4 bytes, lane ids added.
-fn scratch_dword3(target: &Target) -> u32 {
-    target.limits().buffers.scratch_dword3 & !0xffff
+/// Dword 3 of the resource of scratch, without a data format: swizzled, 64 lanes, elements of `element` bytes, lane ids added.
+fn scratch_dword3(target: &Target, element: u32) -> u32 {
+    let rules = &target.limits().buffers;
+    let size = if rules.element_size { element.ilog2().saturating_sub(1) } else { 0 };
+    rules.scratch_dword3 & !0xffff | size << 19
 }
 
 fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -> u32 {

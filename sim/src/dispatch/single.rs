@@ -119,7 +119,14 @@ pub fn run_single(
             let entry = object.symbol(name).ok_or_else(|| bad(format!("no symbol {name}")))?;
             let scratch = if setting.entry == Entry::Function { FUNCTION_SCRATCH } else { 1024 };
             let descriptor = descriptor(scratch);
-            Kernel { name: name.clone(), descriptor_offset: 0, entry, descriptor, metadata: None }
+            Kernel {
+                name: name.clone(),
+                descriptor_offset: 0,
+                entry,
+                descriptor,
+                private_element_bytes: 4,
+                metadata: None,
+            }
         }
     };
     let static_lds = kernel.descriptor.group_segment_fixed_size;
@@ -253,7 +260,7 @@ fn function_registers(w: &mut Wave, target: &Target, launch: &Launch, setup: &Se
         w.set_s(first, x as u32);
         w.set_s(first.plus(1), (x >> 32) as u32);
     };
-    let word3 = scratch_dword3(target);
+    let word3 = scratch_dword3(target, 4);
     pair(call::SCRATCH_RESOURCE, scratch & 0xffff_ffff_ffff | 1 << 63);
     pair(call::SCRATCH_RESOURCE.plus(2), 0xffff_f000 | u64::from(word3) << 32);
     pair(call::DISPATCH_PTR, setup.packet.address());

@@ -42,7 +42,7 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
     if desc.sgpr_private_segment_buffer != 0 {
         let bytes: u64 = setup.scratch.len() as u64 * 0x1_0000_0000;
         let [lo, hi] = pair(scratch_base);
-        let word3 = scratch_dword3(&launch.target);
+        let word3 = scratch_dword3(&launch.target, kernel.private_element_bytes);
         push(w, &[lo, hi & 0xffff | 1 << 31, bytes.min(0xffff_f000) as u32, word3]);
     }
     if desc.sgpr_dispatch_ptr != 0 {

@@ -36,7 +36,7 @@ struct Args {
     /// Only these releases of llc.
     #[arg(long, value_delimiter = ',', default_values_t = [22, 16, 14])]
     llc: Vec<u8>,
-    /// Link each object for amdhsa with `gcnc link` and `ld.lld-22` instead, and compare what comes out.
+    /// Link each object for amdhsa, gcnc's and that of llc-22, with `gcnc link` and `ld.lld-22` instead, and compare what comes out.
     #[arg(long)]
     link: bool,
     /// Print how often each line of the list matched.
@@ -143,18 +143,32 @@ fn objects(module: &Module, setting: &Setting, jobs: &Jobs<'_>) -> Found {
     found
 }
 
-/// One module for one setting, linked twice.
+/// One module for one setting, gcnc's object and that of llc-22, each linked twice.
 fn links(module: &Module, setting: &Setting, jobs: &Jobs<'_>) -> Found {
     let mut found = Found::default();
-    let place = format!("ld.lld-22 {setting} {}", module.name);
-    let Ok(object) = compile(module, setting) else { return Found { refused: 1, ..found } };
-    match linked::compare(&object, &place) {
-        Outcome::Compared(differences) => {
-            *found.compared.entry(22).or_default() += 1;
-            found.add(differences, jobs);
+    let llc = jobs.llcs.iter().find(|llc| llc.release == 22 && llc.knows(setting));
+    let of_llc = llc.map(|llc| match &jobs.args.cache {
+        Some(folder) => llc.compile_once(module, setting, folder),
+        None => llc.compile(&module.path, setting),
+    });
+    let objects = [(Some(compile(module, setting)), ""), (of_llc, "of llc-22 ")];
+    for (object, of) in objects {
+        let object = match object {
+            Some(Ok(object)) => object,
+            Some(Err(_)) => {
+                found.refused += 1;
+                continue;
+            }
+            None => continue,
+        };
+        match linked::compare(&object, &format!("ld.lld-22 {of}{setting} {}", module.name)) {
+            Outcome::Compared(differences) => {
+                *found.compared.entry(22).or_default() += 1;
+                found.add(differences, jobs);
+            }
+            Outcome::OnlyOurs => *found.only_ours.entry(22).or_default() += 1,
+            Outcome::Refused => found.refused += 1,
         }
-        Outcome::OnlyOurs => *found.only_ours.entry(22).or_default() += 1,
-        Outcome::Refused => found.refused += 1,
     }
     found
 }

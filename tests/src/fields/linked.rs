@@ -1,6 +1,7 @@
 //! Linked objects: what `gcnc link` and `ld.lld-22` make of the same object, but for addresses and offsets.
 //!
-//! Beside the fields of [`super::facts`] these are segments, entries of the dynamic table, and whether both hash tables find every symbol.
+//! Beside the fields of [`super::facts`] these are segments, entries of the dynamic table, whether both hash tables find every symbol, and all that
+//! `llvm-readelf` prints ([`super::readelf`]).
 
 use super::facts::{Facts, facts, report};
 use super::{Difference, Outcome};
@@ -103,6 +104,9 @@ fn linked_facts(bytes: &[u8]) -> Result<Facts, String> {
         out.insert(format!("dynamic symbol {}", symbol.name), value);
     }
     lookups(&file, bytes, &mut out)?;
+    let copy = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    std::fs::write(copy.path(), bytes).map_err(|error| error.to_string())?;
+    super::readelf::add(copy.path(), &mut out)?;
     Ok(out)
 }
 

@@ -8,6 +8,7 @@ pub mod facts;
 pub mod known;
 pub mod linked;
 pub mod matrix;
+pub mod readelf;
 
 mod consistency;
 

@@ -71,7 +71,7 @@ fn build(text: &str, cpu: &str, level: u8, attributes: &[&str]) -> Result<CodeOb
         attributes: attributes.iter().map(ToString::to_string).collect(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
-        code_object_version: Some(4),
+        code_object_version: (!attributes.contains(&"-code-object-v3")).then_some(4),
         verify: true,
         threads: 1,
         ..Default::default()

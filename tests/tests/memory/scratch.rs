@@ -155,6 +155,19 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Vectors in an array of which lanes take different ones.
+fn vectors() -> Vec<Case> {
+    let code = "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca [4 x <8 x i32>], align 32, addrspace(5)\n\
+        %k = and i32 %w, 3\n%p = getelementptr [4 x <8 x i32>], ptr addrspace(5) %a, i32 0, i32 %k\n\
+        store volatile <8 x i32> %all, ptr addrspace(5) %p, align 32\n%h = getelementptr i8, ptr addrspace(5) %p, i32 16\n\
+        %v = load volatile <4 x i32>, ptr addrspace(5) %h, align 16\n%t = load volatile <3 x i32>, ptr addrspace(5) %p, align 16\n\
+        %b = getelementptr i8, ptr addrspace(5) %p, i32 8\n%d = load volatile i64, ptr addrspace(5) %b, align 8\n\
+        %g = getelementptr i8, ptr addrspace(5) %p, i32 20\n%l = load volatile <2 x i32>, ptr addrspace(5) %g, align 4\n\
+        %x = extractelement <4 x i32> %v, i32 3\n%y = extractelement <3 x i32> %t, i32 2\n%e = lshr i64 %d, 32\n%z = trunc i64 %e to i32\n\
+        %l1 = extractelement <2 x i32> %l, i32 1\n%s0 = sub i32 %x, %y\n%s1 = xor i32 %s0, %z\n%r = add i32 %s1, %l1\n";
+    vec![case("vectors", code, |row| (row[7].wrapping_sub(row[2]) ^ row[3]).wrapping_add(row[6]))]
+}
+
 /// A function that keeps more values than it has registers for, in a kernel and called.
 fn spills() -> (String, Vec<Case>) {
     let code = |count: u32| {
@@ -192,4 +205,23 @@ fn both_ways_reach_scratch() {
         }
     }
     report(&findings, cases.len() + spills.len());
+}
+
+/// Elements of 8 and 16 bytes: the header of V2 tells the simulator, as it would a runtime; GFX9 needs nobody to know.
+#[test]
+fn elements_of_all_sizes() {
+    let mut findings = Vec::new();
+    let mut all = vectors();
+    all.extend(cases().into_iter().filter(|case| case.name != "generic_pointer"));
+    for element in
+        ["+max-private-element-size-4", "+max-private-element-size-8", "+max-private-element-size-16"]
+    {
+        for level in [0, 2] {
+            for cpu in ["gfx700", "gfx803", "gfx900"] {
+                findings.extend(check(HEAD, &all, cpu, level, &["-code-object-v3", element]));
+            }
+            findings.extend(check(HEAD, &all, "gfx900", level, &[element]));
+        }
+    }
+    report(&findings, all.len());
 }

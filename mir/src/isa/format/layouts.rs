@@ -157,7 +157,9 @@ pub(super) static MUBUF_6: Layout = make(
     f(18, 7),
     BUFFER_SLOTS,
     &join::<8>(&[BUFFER_MODS, &[(ADDR64, f(15, 1)), (LDS, f(16, 1)), (SLC, f(54, 1))]]),
-);
+)
+// LLVM does not read code of these generations: as on GFX8.
+.ignoring(0xff3f_ffff_0000_0000);
 pub(super) static MUBUF_8: Layout = make(
     2,
     MUBUF_PREFIX,

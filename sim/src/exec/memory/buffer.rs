@@ -97,6 +97,14 @@ impl Exec<'_> {
                 }
                 continue;
             }
+            if swizzle
+                && rules.element_size
+                && offset % element + u64::from(bytes) > element
+                && self.checks(Checks::MISALIGNED)
+            {
+                let message = format!("access of {bytes} bytes at 0x{offset:x}, in elements of {element}");
+                return Err(Report::new(Kind::Misaligned, message).at_lane(l));
+            }
             places[l] = if !swizzle {
                 Place::Memory(base.wrapping_add(soffset).wrapping_add(offset + stride * index) & ADDRESS_BITS)
             } else if element == 4 && index_stride == u64::from(w.size.lanes()) {
