@@ -7,6 +7,7 @@ mod bundle;
 mod code_flags;
 mod compile;
 mod completions;
+mod devices;
 mod disasm;
 mod explain;
 mod inspect;
