@@ -39,6 +39,8 @@ mod check;
 mod compile;
 mod dump;
 mod features;
+#[cfg(feature = "sim")]
+pub mod image_library;
 mod incompatible;
 mod library;
 #[cfg(feature = "cli")]

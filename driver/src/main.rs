@@ -1,6 +1,8 @@
 //! The `gcnc` command. See `gcnc --help`.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod output;
 mod commands;
 
 use std::process::ExitCode;
@@ -15,7 +17,10 @@ fn main() -> ExitCode {
     // own text would only come in between.
     gcnc::settle_process();
     std::panic::set_hook(Box::new(|_| {}));
-    let status = commands::main(std::env::args_os().collect());
+    let status = match commands::main(std::env::args_os().collect()) {
+        commands::status::OK if output::is_lost() => commands::status::REFUSED,
+        status => status,
+    };
     // Freeing a large module takes time and serves nobody.
     std::process::exit(status)
 }

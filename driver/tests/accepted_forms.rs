@@ -55,6 +55,56 @@ fn kernels_take_buffer_pointers() {
     assert_eq!((number.offset, number.size), (32, 4));
 }
 
+/// Of a vector, the resources of all elements are passed in front of all offsets; comparisons, masks and numbers are those of offsets. What llc 22 does.
+#[test]
+fn vectors_of_buffer_pointers_are_passed_and_computed_with() {
+    let text = r#"
+        define <2 x ptr addrspace(7)> @move(<2 x ptr addrspace(7)> %v, i32 %x) {
+          %g = getelementptr i8, <2 x ptr addrspace(7)> %v, i32 %x
+          ret <2 x ptr addrspace(7)> %g
+        }
+        define <2 x i1> @less(<2 x ptr addrspace(7)> %a, <2 x ptr addrspace(7)> %b) {
+          %r = icmp ult <2 x ptr addrspace(7)> %a, %b
+          ret <2 x i1> %r
+        }
+        define ptr addrspace(7) @mask(ptr addrspace(7) %p, i32 %m) {
+          %r = call ptr addrspace(7) @llvm.ptrmask.p7.i32(ptr addrspace(7) %p, i32 %m)
+          ret ptr addrspace(7) %r
+        }
+        define <2 x i32> @masked(ptr addrspace(7) inreg %p, <2 x i1> %m) {
+          %r = call <2 x i32> @llvm.masked.load.v2i32.p7(ptr addrspace(7) %p, i32 4, <2 x i1> %m, <2 x i32> zeroinitializer)
+          ret <2 x i32> %r
+        }
+        define i64 @number(ptr addrspace(7) %p) {
+          %n = ptrtoint ptr addrspace(7) %p to i64
+          ret i64 %n
+        }
+        declare ptr addrspace(7) @llvm.ptrmask.p7.i32(ptr addrspace(7), i32)
+        declare <2 x i32> @llvm.masked.load.v2i32.p7(ptr addrspace(7), i32, <2 x i1>, <2 x i32>)"#;
+    let code = |name| listing(text, HSA, "gfx900", name);
+    for (name, parts) in [
+        ("move", &["v_add_u32_e32 v8, v8, v10", "v_add_u32_e32 v9, v9, v10"][..]),
+        ("less", &["v_cmp_lt_u32_e32 vcc, v8, v18", ", v9, v19"]),
+        ("mask", &["v_and_b32_e32 v4, v4, v5"]),
+        ("masked", &["buffer_load_dword ", "s_and_saveexec_b64", "offset:4"]),
+        ("number", &["v_mov_b32_e32 v0, v4"]),
+    ] {
+        let code = code(name);
+        assert!(parts.iter().all(|part| code.contains(part)), "{name}: {code}");
+    }
+}
+
+#[test]
+fn variables_in_buffers_are_refused() {
+    let text = r#"
+        @v = external addrspace(8) global i8
+        define ptr addrspace(7) @f() {
+          ret ptr addrspace(7) addrspacecast (ptr addrspace(8) @v to ptr addrspace(7))
+        }"#;
+    let error = compile(text, HSA, "gfx900").unwrap_err();
+    assert!(error.contains("address of a variable in address space 8"), "{error}");
+}
+
 /// Bitcode of `text` as LLVM writes it for a module without a data layout.
 fn bitcode(text: &str) -> Vec<u8> {
     let context = gcnc::LlvmContext::create();

@@ -238,3 +238,68 @@ fn zigs_ir_is_compiled() {
         }
     }
 }
+
+/// The line of rustc 1.96 (Debian's `rustc-web`) with `-Clinker=gcnc -Clinker-flavor=gnu-lld-cc`, and the script that it writes. With the target's own
+/// flavor, and all others without `cc`, that rustc panics before it calls a linker (`assertion failed: l.is_cc()` in `back/linker.rs`).
+#[test]
+fn rustcs_line() {
+    let script = "{\n  global:\n    k;\n    k.kd;\n\n  local:\n    *;\n};\n";
+    let more = format!("{IR}\ndefine i32 @shared(i32 %x) {{ ret i32 %x }}\n");
+    let tools = Tools::new(&[("k.ll", &more), ("list", script)]);
+    tools.run(GCNC, "k.ll -mcpu=gfx900 -filetype=obj -o k.o");
+    let line = "-Wl,--version-script=list -Wl,--no-undefined-version k.o -Wl,--as-needed -L raw-dylibs -Wl,-Bdynamic -fuse-ld=lld -Wl,--eh-frame-hdr \
+                -Wl,-z,noexecstack -L . -o k.elf -Wl,--gc-sections -shared -Wl,-O1 -nodefaultlibs -Wl,-soname=k.elf";
+    tools.run(GCNC, line);
+    tools.check("k.elf");
+    let dynamic = |object: &str| {
+        use object::{Object, ObjectSymbol};
+        let bytes = std::fs::read(tools.path(object)).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let mut names: Vec<String> = file.dynamic_symbols().map(|s| s.name().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(dynamic("k.elf"), ["k", "k.kd"]);
+    tools.run(GCNC, "-shared k.o -o all.elf");
+    assert_eq!(dynamic("all.elf"), ["k", "k.kd", "shared"]);
+}
+
+/// rustc itself, with the script and the line above.
+#[test]
+fn rustc_links_with_it() {
+    const RUSTC: &str = "/usr/bin/rustc";
+    let source = "
+        #![no_std]
+        #![no_core]
+        #![feature(no_core, lang_items, abi_gpu_kernel, intrinsics)]
+        #![allow(internal_features)]
+        #[lang = \"pointee_sized\"] pub trait PointeeSized {}
+        #[lang = \"meta_sized\"] pub trait MetaSized: PointeeSized {}
+        #[lang = \"sized\"] pub trait Sized: MetaSized {}
+        #[lang = \"copy\"] pub trait Copy {}
+        impl Copy for i32 {}
+        #[unsafe(no_mangle)]
+        pub unsafe extern \"gpu-kernel\" fn k(out: &mut i32) { *out = 7; }
+        #[unsafe(no_mangle)]
+        pub extern \"C\" fn other(x: i32) -> i32 { x }
+    ";
+    let tools = Tools::new(&[("k.rs", source)]);
+    let version =
+        tools.try_run(RUSTC, "-vV").map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if !version.is_some_and(|version| version.contains("LLVM version: 22")) {
+        eprintln!("skipped: a rustc with LLVM 22 is missing (scripts/setup --rust installs it)");
+        return;
+    }
+    let line = format!(
+        "--edition=2024 --crate-type=cdylib --target=amdgcn-amd-amdhsa -Ctarget-cpu=gfx900 -Cpanic=abort -Copt-level=2 --cap-lints=allow \
+         -Clinker={GCNC} -Clinker-flavor=gnu-lld-cc -Zunstable-options k.rs -o k.elf"
+    );
+    let output = Command::new(RUSTC)
+        .current_dir(tools.0.path())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(line.split_whitespace())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    tools.run(GCNC, "run k.elf --kernel k --grid 1 --block 1 --arg 0=zeros:1xi32 --expect 0=7");
+}

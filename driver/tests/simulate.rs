@@ -166,3 +166,127 @@ fn json_has_limits_where_they_are_asked_for() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("limit of 63 bytes"), "{}", text(&output.stderr));
 }
+
+/// Kernels whose metadata names no types get them from IR; where there is none, integers and floats must be told apart.
+#[test]
+fn values_have_the_types_of_ir() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = SAXPY.split(" !kernel_arg_addr_space").next().unwrap().to_owned()
+        + &SAXPY[SAXPY.find(" {\n").unwrap()..].replace("!0 = !{i32 1, i32 1, i32 0}", "!0 = !{}");
+    std::fs::write(folder.path().join("plain.ll"), plain).unwrap();
+    let gcnc = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+        command.current_dir(folder.path()).args(line.split_whitespace()).output().unwrap()
+    };
+    let start = "--kernel saxpy --grid 64 --arg 0=ones:64xf32 --arg 1=iota:64xf32";
+    let output = gcnc(&format!("run plain.ll -mcpu=gfx900 {start} --arg 2=3 --print 0[0..3]"));
+    assert_eq!(text(&output.stdout), "0[0]: 1.0 4.0 7.0\n", "{}", text(&output.stderr));
+    assert!(gcnc("plain.ll -mcpu=gfx900 -filetype=hsaco -o plain.hsaco").status.success());
+    let output = gcnc(&format!("run plain.hsaco {start} --arg 2=3"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("integers or floats is not known: `3:i32` or `3:f32`"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = gcnc(&format!("run plain.hsaco {start} --arg 2=3:f32 --print 0[0..3]"));
+    assert_eq!(text(&output.stdout), "0[0]: 1.0 4.0 7.0\n", "{}", text(&output.stderr));
+}
+
+/// Objects of hosts have bundles, plain or compressed, or offload binaries in sections of their own.
+#[test]
+fn code_objects_in_objects_of_hosts_run() {
+    use object::write::Object;
+    use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("saxpy.ll"), SAXPY).unwrap();
+    std::fs::write(path("other.ll"), SAXPY.replace("@saxpy", "@other").replace("@forever", "@never"))
+        .unwrap();
+    std::fs::write(path("empty"), "").unwrap();
+    let gcnc = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+        command.current_dir(folder.path()).args(line.split_whitespace()).output().unwrap()
+    };
+    let done = |line: &str| {
+        let output = gcnc(line);
+        assert!(output.status.success(), "gcnc {line}: {}", text(&output.stderr));
+    };
+    for cpu in ["gfx900", "gfx803"] {
+        done(&format!("saxpy.ll -mcpu={cpu} -filetype=hsaco -o {cpu}.hsaco"));
+    }
+    done("other.ll -mcpu=gfx900 -filetype=hsaco -o other.hsaco");
+    let targets = "-targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx900,hipv4-amdgcn-amd-amdhsa--gfx803";
+    done(&format!(
+        "bundle -type=o {targets} -input=empty -input=gfx900.hsaco -input=gfx803.hsaco -output=plain"
+    ));
+    done(&format!(
+        "bundle -type=o -compress {targets} -input=empty -input=gfx900.hsaco -input=gfx803.hsaco -output=packed"
+    ));
+    done(
+        "bundle -type=o -targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx900 -input=empty -input=other.hsaco -output=second",
+    );
+    let host = |name: &str, section: &str, bundles: &[&str]| {
+        let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        let section = object.add_section(Vec::new(), section.into(), SectionKind::ReadOnlyData);
+        for bundle in bundles {
+            object.append_section_data(section, &std::fs::read(path(bundle)).unwrap(), 4096);
+        }
+        std::fs::write(path(name), object.write().unwrap()).unwrap();
+    };
+    host("host.o", ".hip_fatbin", &["plain"]);
+    host("packed.o", ".hip_fatbin", &["packed"]);
+    host("two.o", ".hip_fatbin", &["plain", "second"]);
+    host("none.o", ".data", &[]);
+    let rest = "--grid 64 --arg a=2 --arg x=iota:64 --arg y=ones:64xf32 --print y[0..3]";
+    for (file, kernel) in [("host.o", "saxpy"), ("packed.o", "saxpy"), ("two.o", "saxpy"), ("two.o", "other")]
+    {
+        let output = gcnc(&format!("run {file} -mcpu=gfx900 --kernel {kernel} {rest}"));
+        assert_eq!(text(&output.stdout), "y[0]: 1.0 3.0 5.0\n", "{file}: {}", text(&output.stderr));
+    }
+    let fails = |line: &str, status: i32, message: &str| {
+        let output = gcnc(line);
+        assert_eq!(output.status.code(), Some(status), "{line}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{line}: {}", text(&output.stderr));
+    };
+    fails(&format!("run host.o --kernel saxpy {rest}"), 2, "in the bundle: gfx803, gfx900");
+    fails(&format!("run two.o -mcpu=gfx900 {rest}"), 2, "2 code objects fit: --kernel chooses");
+    fails(&format!("run two.o -mcpu=gfx900 --kernel no {rest}"), 1, "none of its code objects has a kernel");
+    fails(&format!("run none.o --kernel saxpy {rest}"), 1, "no code object");
+    let listed = gcnc("disasm host.o --mcpu=gfx803");
+    assert!(text(&listed.stdout).contains("amdhsa--gfx803"), "{}", text(&listed.stderr));
+}
+
+/// A reader that has seen enough is no error of anybody's.
+#[test]
+fn closed_pipes_are_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("saxpy.ll"), SAXPY).unwrap();
+    let run = format!("run saxpy.ll -mcpu=gfx900 {START} --print y --stats=json --profile");
+    let trace = format!("run saxpy.ll -mcpu=gfx900 {START} --trace");
+    let made = ["saxpy.ll -mcpu=gfx900 -filetype=obj -o k.o", "saxpy.ll -mcpu=gfx900 -o k.s"];
+    let printing = [
+        "inspect k.o",
+        "inspect k.o --json",
+        "disasm k.o",
+        "explain k.o:saxpy+0 --format json",
+        "--list-passes",
+        "--help",
+        "completions bash",
+        "saxpy.ll -mcpu=gfx900 -o - --stats=json",
+        "as k.s -mcpu=gfx900 -o -",
+        &run,
+        &trace,
+    ];
+    for (line, is_closed) in made.iter().map(|line| (*line, false)).chain(printing.map(|line| (line, true))) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+        command.current_dir(folder.path()).args(line.split_whitespace());
+        let (reader, writer) = std::io::pipe().unwrap();
+        if is_closed {
+            command.stdout(writer.try_clone().unwrap()).stderr(writer);
+            drop(reader);
+        }
+        let status = command.status().unwrap();
+        assert_eq!(status.code(), Some(0), "gcnc {line}");
+    }
+}

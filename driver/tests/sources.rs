@@ -434,13 +434,13 @@ fn hip_without_rocm() {
         place.quiet(&format!(
             "unbundle -type=o -targets=hipv4-amdgcn-amd-amdhsa--{cpu} -input=k.hipfb -output=one.hsaco"
         ));
-        let run = "run one.hsaco --grid 512 --block 128 --arg 0=ones:512xf32 --arg 1=zeros:1xf32 --arg 2=zeros:3xu32 --arg 3=512";
+        let run = "run one.hsaco --grid 512 --block 128 --arg 0=ones:512xf32 --arg 1=zeros:1xf32 --arg 2=zeros:3xu32 --arg 3=512:i32";
         place_run(&place, &format!("{run} --expect 1=2048 --expect 2=16,512,0"));
     }
     // The bundle itself, too.
     place_run(
         &place,
-        "run k.hipfb -mcpu=gfx803 --grid 512 --block 128 --arg 0=ones:512xf32 --arg 1=0.0 --arg 2=0,0,0 --arg 3=512 --expect 1=2048.0",
+        "run k.hipfb -mcpu=gfx803 --grid 512 --block 128 --arg 0=ones:512xf32 --arg 1=0.0 --arg 2=0,0,0 --arg 3=512:i32 --expect 1=2048.0",
     );
     let output = place.run("run k.hipfb --grid 512");
     assert!(stderr(&output).contains("gfx803, gfx906:xnack-"), "{}", stderr(&output));
@@ -551,4 +551,28 @@ fn a_source_has_a_report_with_its_lines() {
         Place::new(&[("k.cl", "kernel void twice(global float *x) {\n  x[get_global_id(0)] *= 2.0f;\n}\n")]);
     let page = place.quiet("report k.cl -mcpu=gfx803");
     assert!(page.contains("twice") && page.contains("v_mul_f32") && page.contains("*= 2.0f"), "{page}");
+}
+
+/// OpenCL's functions of images come with gcnc: for sources that have them, and those from standard input.
+#[test]
+fn images_have_their_functions() {
+    if !has_clang() {
+        return;
+    }
+    let place = Place::new(&[(
+        "k.cl",
+        "kernel void k(read_only image2d_t a, write_only image3d_t b, global float4 *out, sampler_t s) {
+            out[0] = read_imagef(a, s, (float2)(0.5f, out[1].x)) + (float4)(get_image_width(a));
+            write_imagef(b, (int4)(1, 2, 3, 0), read_imagef(a, CLK_NORMALIZED_COORDS_TRUE | CLK_FILTER_LINEAR, out[2].xy));
+        }",
+    )]);
+    for cpu in ["gfx600", "gfx803", "gfx900"] {
+        let code = place.quiet(&format!("k.cl -mcpu={cpu} -S -o -"));
+        assert_eq!(code.matches("image_sample_lz ").count(), 2, "{code}");
+        assert!(code.contains("image_store ") && code.contains(".value_kind:     image"), "{code}");
+        place.quiet(&format!("k.cl -mcpu={cpu} -o k.hsaco"));
+    }
+    let mut command = place.command("-x cl - -mcpu=gfx900 -S -o -");
+    command.stdin(std::fs::File::open(place.path("k.cl")).unwrap());
+    assert!(String::from_utf8_lossy(&command.output().unwrap().stdout).contains("image_sample_lz "));
 }

@@ -24,6 +24,7 @@ mod dispatch;
 mod dispatch_json;
 pub mod exec;
 pub mod fp;
+pub mod images;
 mod lines;
 pub mod load;
 pub mod memory;

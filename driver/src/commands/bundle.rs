@@ -5,7 +5,6 @@ use clap::ArgAction;
 use emit::bundle::{self, BundleTarget, Part, archive, compressed, offload_binary, plain, text};
 use mir::{Diagnostic, Result};
 use std::borrow::Cow;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -186,11 +185,7 @@ fn list(args: &Args) -> std::result::Result<(), Failure> {
             parts.into_iter().map(|part| part.target.into_owned()).collect()
         }
     };
-    let mut out = std::io::stdout().lock();
-    for target in targets {
-        // A closed pipe is the reader's wish.
-        let _ = writeln!(out, "{target}");
-    }
+    print!("{}", targets.iter().map(|target| format!("{target}\n")).collect::<String>());
     Ok(())
 }
 

@@ -509,7 +509,7 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 /// new contents.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if path == Path::new("-") {
-        return std::io::stdout().lock().write_all(bytes);
+        return crate::output::write(bytes);
     }
     let existing = match std::fs::symlink_metadata(path) {
         // Devices and pipes cannot be replaced by a rename.

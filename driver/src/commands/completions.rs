@@ -2,7 +2,6 @@
 
 use super::{refused, status};
 use clap_complete::Shell;
-use std::io::Write as _;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -15,10 +14,8 @@ pub struct Args {
 pub fn main(args: &Args, mut command: clap::Command) -> i32 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "gcnc", &mut script);
-    match std::io::stdout().write_all(&script) {
+    match crate::output::write(&script) {
         Ok(()) => status::OK,
-        // `gcnc completions bash | head` has seen what it wants.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => status::OK,
         Err(error) => refused(&error),
     }
 }

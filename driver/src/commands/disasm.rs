@@ -1,12 +1,11 @@
 //! `gcnc disasm`: an object as assembly that reads back.
 
-use super::{compile, report, status};
-use std::io::Write;
+use super::{compile, devices, refused, report, status};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Code object, relocatable or linked; `-` reads standard input.
+    /// Code object, relocatable or linked, or what has one in it: a bundle, an object or program of a host; `-` reads standard input.
     object: PathBuf,
     /// Output file; `-` is standard output.
     #[arg(short, value_name = "FILE", default_value = "-")]
@@ -14,6 +13,9 @@ pub struct Args {
     /// File, line and source as comments in front of the code of each line, where the object has DWARF line tables.
     #[arg(short = 'S', long)]
     source: bool,
+    /// Of a bundle, or of an object or program of a host with one in it: the processor whose code object is meant.
+    #[arg(long, value_name = "PROCESSOR", default_value = "")]
+    mcpu: String,
 }
 
 pub fn main(args: &Args) -> i32 {
@@ -25,6 +27,19 @@ pub fn main(args: &Args) -> i32 {
             return status::REFUSED;
         }
     };
+    let bytes = match devices::may_have(&bytes) {
+        true => match devices::fitting(&name, &bytes, &args.mcpu) {
+            Ok(mut objects) if objects.len() == 1 => objects.pop().unwrap_or_default(),
+            Ok(objects) => {
+                let count = objects.len();
+                return refused(&format_args!(
+                    "{name}: {count} code objects fit: `gcnc unbundle` takes them out"
+                ));
+            }
+            Err(status) => return status,
+        },
+        false => bytes,
+    };
     let text = match args.source {
         true => emit::disassemble::disassemble_with_source(&bytes, &read_source),
         false => emit::disassemble(&bytes),
@@ -33,14 +48,8 @@ pub fn main(args: &Args) -> i32 {
         Ok(text) => text,
         Err(error) => return report(&name, &error),
     };
-    let written = match args.output.to_str() {
-        // A closed pipe is the reader's wish.
-        Some("-") => std::io::stdout().lock().write_all(text.as_bytes()),
-        _ => compile::write(&args.output, text.as_bytes()),
-    };
-    match written {
+    match compile::write(&args.output, text.as_bytes()) {
         Ok(()) => status::OK,
-        Err(_) if args.output.to_str() == Some("-") => status::REFUSED,
         Err(error) => {
             eprintln!("gcnc: error: {}: {error}", args.output.display());
             status::REFUSED

@@ -1,7 +1,6 @@
 //! `gcnc inspect`: all that a file says.
 
-use super::{compile, status};
-use std::io::Write;
+use super::{compile, refused, status};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -34,9 +33,8 @@ pub fn main(args: &Args) -> i32 {
             return status::DEFECT;
         }
     };
-    // A closed pipe is the reader's wish.
-    if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
-        return status::REFUSED;
+    if let Err(error) = crate::output::write(text.as_bytes()) {
+        return refused(&format_args!("standard output: {error}"));
     }
     if report.is_known() {
         return status::OK;

@@ -2,9 +2,9 @@
 
 use super::{compile, report, status, thin};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches};
-use emit::link::{BuildId, Input, LinkOptions, Merge, Strip, Undefined};
+use emit::link::{BuildId, Exports, Input, LinkOptions, Merge, Strip, Undefined};
 use gcnc::{CompileOptions, FileType};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Objects, archives and libraries in the order of the command line, with the mode that each was given in.
 #[derive(Debug)]
@@ -65,6 +65,9 @@ struct Flags {
     /// Name of the shared object.
     #[arg(long, short = 'h', value_name = "NAME")]
     soname: Option<String>,
+    /// Which symbols are exported: `{ global: NAME; PATTERN*; local: *; };`. Versions by name are refused.
+    #[arg(long, value_name = "FILE")]
+    version_script: Option<PathBuf>,
     /// Note that names the object: by contents (fast, sha1), by given bytes (0xHEX), or none.
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "fast", overrides_with = "build_id")]
     build_id: Option<String>,
@@ -117,6 +120,16 @@ struct Ignored {
     as_needed: Vec<bool>,
     #[arg(long, num_args = 0, default_missing_value = "true", action = ArgAction::Append)]
     no_as_needed: Vec<bool>,
+    /// Names of a version script may be missing.
+    #[arg(long)]
+    no_undefined_version: bool,
+    #[arg(long)]
+    undefined_version: bool,
+    /// Libraries are archives.
+    #[arg(long = "Bdynamic")]
+    prefer_shared: bool,
+    #[arg(long = "Bstatic")]
+    prefer_static: bool,
     /// Archives are searched as often as needed.
     #[arg(long, num_args = 0, default_missing_value = "true", action = ArgAction::Append)]
     start_group: Vec<bool>,
@@ -299,6 +312,7 @@ impl Flags {
                 _ => Strip::None,
             },
             build_id: build_id(self.build_id.as_deref())?,
+            exports: self.version_script.as_deref().map(exports).transpose()?,
         })
     }
 
@@ -328,6 +342,12 @@ impl Flags {
             }
         }
     }
+}
+
+/// What the version script in a file says.
+fn exports(path: &Path) -> Result<Exports, String> {
+    let bytes = compile::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Exports::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn build_id(how: Option<&str>) -> Result<BuildId, String> {

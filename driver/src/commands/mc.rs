@@ -6,7 +6,7 @@ use mir::isa::decode_lenient;
 use mir::isa::parse::Parser;
 use mir::target::Target;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::Read;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -35,10 +35,9 @@ pub fn main(args: &Args) -> i32 {
         return status::REFUSED;
     }
     let output = if args.assemble { assemble(&input, &target) } else { disassemble(&input, &target) };
-    match std::io::stdout().lock().write_all(output.as_bytes()) {
+    match crate::output::write(output.as_bytes()) {
         Ok(()) => status::OK,
-        // The reader has gone.
-        Err(_) => status::REFUSED,
+        Err(error) => super::refused(&format_args!("standard output: {error}")),
     }
 }
 

@@ -7,6 +7,7 @@ mod bundle;
 mod code_flags;
 mod compile;
 mod completions;
+mod devices;
 mod disasm;
 mod explain;
 mod inspect;
@@ -136,6 +137,9 @@ fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
         args.insert(1, subcommand.into());
     }
     let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if first == "link" {
+        return Ok(normalise(roles::of_compiler(args)));
+    }
     if first == "help" || command.find_subcommand(first).is_some() {
         let run = command.find_subcommand("run").filter(|_| first == "run");
         return Ok(normalise(run.map_or_else(|| args.clone(), |run| build::words::hand_on(&args, run))));

@@ -30,6 +30,7 @@ pub fn subcommand(args: &[OsString]) -> Option<&'static str> {
     while let Some(word) = words.next() {
         let is_linkers = match word {
             "-shared" | "--shared" | "-flavor" | "-melf64_amdgpu" => true,
+            word if word.starts_with("-Wl,") => true,
             "-m" => words.peek() == Some(&"elf64_amdgpu"),
             _ => false,
         };
@@ -38,6 +39,25 @@ pub fn subcommand(args: &[OsString]) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// What a linker gets of the words that a C compiler would be given in its place, as rustc has them with a linker flavor that ends in `cc`: `-Wl,A,B` and `-Xlinker A` hand
+/// on, and what says which linker and which of a system's libraries are meant has no meaning here.
+pub fn of_compiler(args: Vec<OsString>) -> Vec<OsString> {
+    let mut out = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg.to_str() {
+            Some(
+                "-Xlinker" | "-nodefaultlibs" | "-nostartfiles" | "-nostdlib" | "-nolibc" | "-static-libgcc",
+            ) => {}
+            Some(word) if word.starts_with("-fuse-ld=") => {}
+            Some(word) if let Some(words) = word.strip_prefix("-Wl,") => {
+                out.extend(words.split(',').map(OsString::from));
+            }
+            _ => out.push(arg),
+        }
+    }
+    out
 }
 
 /// A linker's word in the form that clap takes: of `--lto-O3` and `--lto-CGO3` the rest is the value.
@@ -67,6 +87,10 @@ mod tests {
             [of("llc a.bc"), of("gcnc -mcpu=gfx900 a.ll"), of("gcnc -- -shared"), of("gcnc-22 a.ll")],
             [None; 4]
         );
+        assert_eq!(of("gcnc -Wl,--gc-sections a.o"), Some("link"));
+        let words = "link -Wl,-z,defs -fuse-ld=lld -Xlinker --gc-sections -nodefaultlibs a.o".split(' ');
+        let words = of_compiler(words.map(OsString::from).collect());
+        assert_eq!(words, ["link", "-z", "defs", "--gc-sections", "a.o"]);
         assert_eq!(linker_word("--lto-CGO3").as_deref(), Some("--lto-CGO=3"));
         assert_eq!(linker_word("-lto-O2").as_deref(), Some("--lto-O=2"));
         assert_eq!((linker_word("--lto-O"), linker_word("--lto-partitions=8")), (None, None));

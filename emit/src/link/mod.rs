@@ -19,6 +19,7 @@
 
 mod contents;
 mod dynamic;
+mod exports;
 mod input;
 mod kernels;
 mod layout;
@@ -36,6 +37,7 @@ use mir::{Diagnostic, Result};
 use resolve::{Definition, Lazy, Reserved, SymbolId, Symbols};
 use rustc_hash::FxHashMap;
 
+pub use exports::Exports;
 pub use partial::link_relocatable;
 
 /// Most bytes of an input section and of the result.
@@ -117,6 +119,8 @@ pub struct LinkOptions {
     pub strip: Strip,
     /// Note that names the result.
     pub build_id: BuildId,
+    /// What a version script leaves of the names that the result offers.
+    pub exports: Option<Exports>,
 }
 
 /// Everything known about the program, and where it is.
@@ -218,6 +222,9 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
     symbols
         .define_reserved(&|name| objects.iter().flat_map(|o| &o.sections).any(|s| s.live && s.name == name));
     symbols.check_undefined(&objects, options.undefined)?;
+    if let Some(exports) = &options.exports {
+        symbols.hide(exports);
+    }
     if options.gc_sections {
         live::mark(&mut objects, &symbols);
     }

@@ -1,7 +1,7 @@
 //! Which definition each name means, over all objects and archives.
 
-use super::Undefined;
 use super::input::{InputObject, InputSymbol, Place};
+use super::{Exports, Undefined};
 use mir::{Diagnostic, Result};
 use object::elf;
 use rustc_hash::FxHashMap;
@@ -245,6 +245,15 @@ impl<'a> Symbols<'a> {
                 let offered = symbol.name.starts_with("__start_") || symbol.name.starts_with("__stop_");
                 symbol.visibility = if offered { elf::STV_PROTECTED } else { elf::STV_HIDDEN };
                 symbol.binding = elf::STB_GLOBAL;
+            }
+        }
+    }
+
+    /// Takes from what the result offers the names that a version script does not keep.
+    pub fn hide(&mut self, exports: &Exports) {
+        for symbol in self.list.iter_mut().filter(|symbol| symbol.is_exported()) {
+            if !exports.keeps(symbol.name) {
+                symbol.visibility = elf::STV_HIDDEN;
             }
         }
     }

@@ -9,7 +9,7 @@
 
 use super::exec::{Cx, Step, Stop};
 use super::int::sext;
-use super::layout::masks;
+use super::layout::{masks, scalar_words};
 use super::memory::Place;
 use super::regs::lanes;
 use mir::ir::{AddrSpace, AtomicOp, BufferAction, BufferIntrinsic, Intrinsic, Scalar, Type, Value};
@@ -134,25 +134,34 @@ impl Cx<'_, '_> {
         &mut self,
         base: Value,
         index: Option<Value>,
-        scale: i64,
-        offset: i64,
+        (scale, offset): (i64, i64),
+        ty: Type,
         dst: usize,
     ) -> Step<()> {
-        let (slot, count) = (self.slot(base), self.flat.words_of(base));
-        self.regs.copy(dst, slot, count, self.mask);
-        let index = match index {
-            Some(v) => Some((self.slot(v), self.scalar_of(self.ty(v))?.bits())),
-            None => None,
-        };
-        for l in lanes(self.mask) {
-            let (word, mut undef) = (self.regs.v[slot][l], self.regs.undef(slot, l));
-            let mut moved = offset as u64;
-            if let Some((at, bits)) = index {
-                moved = moved.wrapping_add(sext(self.regs.v[at][l], bits).wrapping_mul(scale as u64));
-                undef |= if self.regs.undef(at, l) != 0 { 0xffff_ffff } else { 0 };
+        let step = ty.scalar().map_or(1, scalar_words);
+        for lane in 0..ty.lanes() as usize {
+            let of = |this: &Self, v: Value, step| {
+                this.slot(v) + if this.ty(v).lanes() > 1 { lane * step } else { 0 }
+            };
+            let (slot, dst) = (of(self, base, step), dst + lane * step);
+            self.regs.copy(dst, slot, step, self.mask);
+            let index = match index {
+                Some(v) => {
+                    let scalar = self.scalar_of(self.ty(v))?;
+                    Some((of(self, v, scalar_words(scalar)), scalar.bits()))
+                }
+                None => None,
+            };
+            for l in lanes(self.mask) {
+                let (word, mut undef) = (self.regs.v[slot][l], self.regs.undef(slot, l));
+                let mut moved = offset as u64;
+                if let Some((at, bits)) = index {
+                    moved = moved.wrapping_add(sext(self.regs.v[at][l], bits).wrapping_mul(scale as u64));
+                    undef |= if self.regs.undef(at, l) != 0 { 0xffff_ffff } else { 0 };
+                }
+                let low = (word as u32).wrapping_add(moved as u32);
+                self.regs.write_lane(dst, l, word & !0xffff_ffff | u64::from(low), undef);
             }
-            let low = (word as u32).wrapping_add(moved as u32);
-            self.regs.write_lane(dst, l, word & !0xffff_ffff | u64::from(low), undef);
         }
         Ok(())
     }

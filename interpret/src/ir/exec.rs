@@ -326,7 +326,7 @@ impl Cx<'_, '_> {
     ) -> Step<()> {
         let scalar = self.scalar_of(ty)?;
         if scalar.bits() > 64 {
-            return self.fat_ptr_add(base, index, scale, offset, dst);
+            return self.fat_ptr_add(base, index, (scale, offset), ty, dst);
         }
         let width = ones(scalar.bits());
         for i in 0..ty.lanes() as usize {

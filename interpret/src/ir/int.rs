@@ -243,7 +243,11 @@ impl Cx<'_, '_> {
     ) -> Step<()> {
         let ty = self.ty(args[0]);
         let scalar = self.scalar_of(ty)?;
-        let (bits, step) = (scalar.bits(), scalar_words(scalar));
+        let step = scalar_words(scalar);
+        // Pointers to buffers are compared by their offsets, the lowest dword.
+        let fat = matches!(scalar, Scalar::Ptr(space) if super::buffer::is_fat(space));
+        let bits = if fat { 32 } else { scalar.bits() };
+        let kept = if fat { 0xffff_ffff } else { u64::MAX };
         let [a, b] = args.map(|v| self.slot(v));
         for i in 0..ty.lanes() as usize {
             let (a, b) = (a + i * step, b + i * step);
@@ -251,12 +255,12 @@ impl Cx<'_, '_> {
                 self.wide_compare(predicate, bits, dst + i, [a, b])?;
                 continue;
             }
-            let (x, y) = (self.regs.v[a], self.regs.v[b]);
+            let [x, y] = [a, b].map(|slot| self.regs.v[slot].map(|word| word & kept));
             let mut out = [0; MAX_LANES];
             compare_lanes(predicate, &mut out, &x, &y, bits);
             self.regs.write(dst + i, self.mask, &out);
             for l in lanes((self.regs.any(a) | self.regs.any(b)) & self.mask) {
-                let undef = [self.regs.undef(a, l), self.regs.undef(b, l)];
+                let undef = [self.regs.undef(a, l) & kept, self.regs.undef(b, l) & kept];
                 match decided(predicate, [x[l], y[l]], undef, bits) {
                     Some(answer) => self.regs.write_lane(dst + i, l, u64::from(answer), 0),
                     None if undef == [0, 0] => {}

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 const UNROLLED_BYTES: u64 = 256;
 
 /// Where a block starts.
-enum Start {
+pub(super) enum Start {
     /// An address.
     Address(Value),
     /// A place in a buffer.

@@ -6,12 +6,14 @@
 //! | 7 | resource, offset | offset, resource |
 //! | 9 | resource, index, offset | offset, index, resource |
 //!
-//! Arguments and results of functions are the parts in order. Arithmetic changes the offset alone; accesses
-//! are those of the buffer intrinsics, cut into what one instruction does. What has no instruction is a loop
-//! of compare-and-swap. An ordered atomic operation is an unordered one between fences.
+//! Arguments and results of functions are the parts in order, those of a vector the resources of all elements, then their
+//! indices, then their offsets. Arithmetic and comparisons concern the offset alone; as a number a pointer is what it is in
+//! memory. Accesses are those of the buffer intrinsics, cut into what one instruction does. What has no instruction is a
+//! loop of compare-and-swap. An ordered atomic operation is an unordered one between fences.
 //!
 //! Source: LLVM's AMDGPU usage guide, "Buffer Fat Pointer" and "Buffer Strided Pointer";
-//! AMDGPULowerBufferFatPointers.cpp for the layout.
+//! AMDGPULowerBufferFatPointers.cpp for the layout; LLVM's language reference, "icmp": pointers are compared by their
+//! address bits.
 
 use super::{Legalizer, Parts};
 use mir::ir::legal::Control;
@@ -39,6 +41,10 @@ pub(super) fn part_types(space: AddrSpace) -> &'static [Type] {
     }
 }
 
+fn not_castable(from: AddrSpace, to: AddrSpace) -> Box<Diagnostic> {
+    Diagnostic::unsupported(format!("cast from address space {} to {}", from.0, to.0))
+}
+
 /// Where a fat pointer points.
 #[derive(Clone)]
 pub(super) struct Fat {
@@ -55,11 +61,19 @@ impl Legalizer<'_> {
             return Ok(None);
         }
         let parts = self.raw_parts(ptr)?;
-        let (&[resource, ref middle @ .., offset], true) = (&parts[..], self.old.ty(ptr).lanes() == 1) else {
-            return Err(Diagnostic::unsupported("access through a vector of buffer pointers"));
+        if self.old.ty(ptr).lanes() != 1 {
+            return Err(Diagnostic::malformed("access through a vector of buffer pointers"));
+        }
+        self.fat_place(&parts).map(Some)
+    }
+
+    /// Where the pointer with `parts` points to.
+    pub(super) fn fat_place(&mut self, parts: &[Value]) -> Result<Fat> {
+        let &[resource, ref middle @ .., offset] = parts else {
+            return Err(Diagnostic::defect("a buffer pointer without its parts"));
         };
         let resource = self.b.bitcast(resource, Type::Vector(Scalar::Int(32), 4));
-        Ok(Some(Fat { resource, index: middle.first().copied(), offset }))
+        Ok(Fat { resource, index: middle.first().copied(), offset })
     }
 
     /// Where `ptr` points to, if that is in a buffer: a resource alone is the buffer's start.
@@ -124,6 +138,60 @@ impl Legalizer<'_> {
         }
     }
 
+    /// The dwords of `parts` as functions take and return them: of a vector, what its elements have of a kind stands together.
+    pub(super) fn fat_passed(&mut self, parts: &[Value], each: usize) -> SmallVec<[Value; 8]> {
+        let words: SmallVec<[SmallVec<[Value; 8]>; 4]> =
+            parts.chunks(each).map(|own| self.fat_words(own, false)).collect();
+        let mut out: SmallVec<[Value; 8]> =
+            words.iter().flat_map(|own| own.iter().take(4).copied()).collect();
+        for part in 0..each - 1 {
+            out.extend(words.iter().filter_map(|own| own.get(4 + part).copied()));
+        }
+        out
+    }
+
+    /// The inverse of [`Self::fat_passed`], of `lanes` elements with `each` parts.
+    pub(super) fn fat_received(&mut self, words: &[Value], lanes: usize, each: usize, out: &mut Parts) {
+        for lane in 0..lanes {
+            let rest = (0..each - 1).map(|part| 4 * lanes + part * lanes + lane);
+            let own: SmallVec<[Value; 8]> = (4 * lane..4 * lane + 4).chain(rest).map(|i| words[i]).collect();
+            self.fat_parts(&own, false, out);
+        }
+    }
+
+    /// Pointers as numbers of `to` bits, `each` parts a pointer.
+    pub(super) fn fat_to_int(&mut self, parts: &[Value], each: usize, to: u32) -> Parts {
+        let mut out = Parts::new();
+        for own in parts.chunks(each) {
+            let mut words = self.fat_words(own, true);
+            let bits = 32 * words.len() as u32;
+            if words.len() % 2 == 1 {
+                words.push(self.b.i32(0));
+            }
+            let wide: Parts = words.chunks(2).map(|two| self.b.join64(two[0], two[1])).collect();
+            self.resize(&wide, bits, to, false, &mut out);
+        }
+        out
+    }
+
+    /// Pointers into `space` of the numbers of `from` bits in `parts`, `each` parts a number.
+    pub(super) fn fat_of_int(&mut self, parts: &[Value], each: usize, from: u32, space: AddrSpace) -> Parts {
+        let mut out = Parts::new();
+        let bits = space.pointer_bits();
+        for own in parts.chunks(each) {
+            let mut wide = Parts::new();
+            self.resize(own, from, bits, false, &mut wide);
+            let mut words: SmallVec<[Value; 8]> = SmallVec::new();
+            for &word in &wide {
+                let (low, high) = self.b.split64(word);
+                words.extend([low, high]);
+            }
+            words.truncate((bits / 32) as usize);
+            self.fat_parts(&words, true, &mut out);
+        }
+        out
+    }
+
     /// Pointer arithmetic: `index * scale + offset`, all modulo 2^32, is added to the offset.
     pub(super) fn fat_add(&mut self, parts: &mut Parts, index: Option<Value>, scale: i64, offset: i64) {
         let Some(last) = parts.last_mut() else { return };
@@ -136,35 +204,51 @@ impl Legalizer<'_> {
         *last = self.b.add_imm(*last, i64::from(offset as i32));
     }
 
-    /// A cast from a resource: it points to the buffer's start.
+    /// A cast from resources: they point to the buffers' starts. A constant null of another space has no resource.
     pub(super) fn fat_cast(&mut self, arg: Value, to: AddrSpace) -> Result<Parts> {
         let from = self.old.ty(arg).addr_space();
         if from == Some(to) {
             return self.parts(arg);
         }
-        if from != Some(AddrSpace::BUFFER_RESOURCE) || self.old.ty(arg).lanes() != 1 {
-            let from = from.ok_or_else(|| Diagnostic::malformed("cast of what is no pointer"))?.0;
-            return Err(Diagnostic::unsupported(format!("cast from address space {from} to {}", to.0)));
+        let resources = match (from, self.old.as_const(arg)) {
+            (Some(AddrSpace::BUFFER_RESOURCE), _) => self.parts(arg)?,
+            (Some(from), Some(constant)) if is_fat(to) && !is_fat(from) => {
+                let resource = Type::ptr(AddrSpace::BUFFER_RESOURCE);
+                let (value, zero) = match constant {
+                    Const::Zero => (self.b.zero(resource), self.b.i32(0)),
+                    Const::Poison => (self.b.poison(resource), self.b.poison(Type::I32)),
+                    _ => return Err(not_castable(from, to)),
+                };
+                let lanes = self.old.ty(arg).lanes() as usize;
+                return Ok(Self::fat_starts(&[value].repeat(lanes), to, zero));
+            }
+            (Some(from), _) => return Err(not_castable(from, to)),
+            (None, _) => return Err(Diagnostic::malformed("cast of what is no pointer")),
+        };
+        if !is_fat(to) {
+            return Err(not_castable(AddrSpace::BUFFER_RESOURCE, to));
         }
-        let resource = self.part(arg)?;
         let zero = self.b.i32(0);
-        let mut out = Parts::from_slice(&[resource]);
-        out.resize(part_types(to).len(), zero);
-        Ok(out)
+        Ok(Self::fat_starts(&resources, to, zero))
     }
 
-    /// Whether two pointers are equal in everything; there is no order among them.
-    pub(super) fn fat_compare(&mut self, predicate: IntPredicate, a: &[Value], b: &[Value]) -> Result<Parts> {
-        if !matches!(predicate, IntPredicate::Eq | IntPredicate::Ne) {
-            return Err(Diagnostic::unsupported("order of buffer pointers"));
-        }
-        let (a, b) = (self.fat_words(a, true), self.fat_words(b, true));
-        let mut differs = self.b.i32(0);
-        for (&x, &y) in a.iter().zip(&b) {
-            let here = self.b.xor(x, y);
-            differs = self.b.or(differs, here);
-        }
-        Ok(Parts::from_slice(&[self.b.icmp_imm(predicate, differs, 0)]))
+    /// Pointers with these resources, whose other parts are all `rest`.
+    fn fat_starts(resources: &[Value], to: AddrSpace, rest: Value) -> Parts {
+        let rest = std::iter::repeat_n(rest, part_types(to).len() - 1);
+        resources.iter().flat_map(|&resource| std::iter::once(resource).chain(rest.clone())).collect()
+    }
+
+    /// Compares the offsets of pointers with `each` parts.
+    pub(super) fn fat_compare(
+        &mut self,
+        predicate: IntPredicate,
+        a: &[Value],
+        b: &[Value],
+        each: usize,
+    ) -> Parts {
+        let offsets = |parts: &[Value]| parts.chunks(each).filter_map(|own| own.last().copied()).collect();
+        let (a, b): (Parts, Parts) = (offsets(a), offsets(b));
+        a.iter().zip(&b).map(|(&x, &y)| self.b.icmp(predicate, x, y)).collect()
     }
 
     // ---- accesses

@@ -91,6 +91,10 @@ impl Legalizer<'_> {
                         out.push(self.b.bitcast(wide, Type::I32));
                     }
                 }
+                Form::Plain if each > 1 && matches!(scalar, Scalar::Ptr(_)) => {
+                    let words = self.fat_passed(parts, each);
+                    out.extend(words);
+                }
                 Form::Plain => {
                     for parts in parts.chunks(each) {
                         self.push_scalar_dwords(scalar, parts, flags, &mut out);
@@ -173,6 +177,11 @@ impl Legalizer<'_> {
                         let wide = self.b.bitcast(word, Type::F32);
                         out.push(self.float_to_half(wide, scalar));
                     }
+                }
+                Form::Plain if matches!(scalar, Scalar::Ptr(space) if super::fat::is_fat(space)) => {
+                    let words = take((lanes * bits.div_ceil(32)) as usize)?;
+                    let each = self.element_parts(scalar);
+                    self.fat_received(words, lanes as usize, each, &mut out);
                 }
                 Form::Plain => {
                     for _ in 0..lanes {

@@ -115,7 +115,9 @@ impl Legalizer<'_> {
             Some(Scalar::Int(bits)) => {
                 Ok(a.iter().zip(&b).map(|(&x, &y)| self.int_icmp(predicate, x, y, bits)).collect())
             }
-            Some(Scalar::Ptr(space)) if super::fat::is_fat(space) => self.fat_compare(predicate, &a, &b),
+            Some(scalar @ Scalar::Ptr(space)) if super::fat::is_fat(space) => {
+                Ok(self.fat_compare(predicate, &a, &b, self.element_parts(scalar)))
+            }
             Some(Scalar::Ptr(space)) if space.pointer_bits() <= 64 => {
                 Ok(a.iter().zip(&b).map(|(&x, &y)| self.b.icmp(predicate, x, y)).collect())
             }
@@ -163,15 +165,16 @@ impl Legalizer<'_> {
         }
         let (from, parts) = self.lanes(arg)?;
         let to = ty.scalar().ok_or_else(|| Diagnostic::malformed("conversion to an aggregate"))?;
-        for space in [from, to].into_iter().filter_map(|scalar| Type::Scalar(scalar).addr_space()) {
-            if super::fat::is_fat(space) {
-                return Err(Diagnostic::unsupported(format!(
-                    "pointer into address space {} as a number",
-                    space.0
-                )));
-            }
-        }
         let each = self.element_parts(from);
+        match (op, from, to) {
+            (CastOp::PtrToInt, Scalar::Ptr(space), Scalar::Int(to)) if super::fat::is_fat(space) => {
+                return Ok(self.fat_to_int(&parts, each, to));
+            }
+            (CastOp::IntToPtr, Scalar::Int(from), Scalar::Ptr(space)) if super::fat::is_fat(space) => {
+                return Ok(self.fat_of_int(&parts, each, from, space));
+            }
+            _ => {}
+        }
         let mut out = Parts::new();
         for lane in parts.chunks(each) {
             match (op, from, to) {

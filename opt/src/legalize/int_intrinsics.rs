@@ -601,8 +601,20 @@ impl Legalizer<'_> {
     }
 
     pub(super) fn lower_ptrmask(&mut self, args: &[Value]) -> Result<Parts> {
-        let pointers = self.parts(args[0])?;
+        let mut pointers = self.parts(args[0])?;
         let masks = self.parts(args[1])?;
+        if let Some(scalar @ Scalar::Ptr(space)) = self.old.ty(args[0]).scalar()
+            && super::fat::is_fat(space)
+        {
+            // The mask is as wide as an index, which is what the offset is.
+            let each = self.element_parts(scalar);
+            for (own, &mask) in pointers.chunks_mut(each).zip(&masks) {
+                if let Some(offset) = own.last_mut() {
+                    *offset = self.b.and(*offset, mask);
+                }
+            }
+            return Ok(pointers);
+        }
         Ok(pointers
             .iter()
             .zip(&masks)

@@ -3,6 +3,7 @@
 //! A lane whose bit is not known is accessed behind a branch; vectors whose bits are all one value are
 //! accessed as a whole. Cost: linear in the lanes.
 
+use super::block_copy::Start;
 use super::{Legalizer, Parts};
 use mir::ir::*;
 use mir::{Diagnostic, Result};
@@ -65,9 +66,14 @@ impl Legalizer<'_> {
         let mem = MemAccess::plain(space, align_log2);
         let bits = self.parts(mask)?;
         let data = self.parts(data)?;
+        if super::fat::is_fat(space) {
+            return self.lower_masked_fat(intrinsic, ptr, mem, (&bits, &data, scalar));
+        }
         if matches!(intrinsic, MaskedGather | MaskedScatter) {
             let pointers = self.parts(ptr)?;
-            return self.each_lane(&bits, &data, scalar, store, |_, lane, _| Ok((pointers[lane], mem)));
+            return self.each_lane(&bits, &data, scalar, store, |_, lane, _| {
+                Ok((Start::Address(pointers[lane]), mem))
+            });
         }
         let (ptr, mem) = self.address(ptr, mem)?;
         if matches!(intrinsic, MaskedExpandload | MaskedCompressstore) {
@@ -81,7 +87,7 @@ impl Legalizer<'_> {
                 }
                 let kind = InstKind::PtrAdd { base: ptr, index: Some(count), scale: bytes as i64, offset: 0 };
                 let ty = this.b.ty(ptr);
-                Ok((this.b.pure(kind, ty, InstFlags::empty()), mem))
+                Ok((Start::Address(this.b.pure(kind, ty, InstFlags::empty())), mem))
             });
         }
         // Elements lie as in the whole vector, so one bit for all means one access.
@@ -98,7 +104,44 @@ impl Legalizer<'_> {
         }
         self.each_lane(&bits, &data, scalar, store, |this, lane, _| {
             let offset = lane as u64 * bytes;
-            Ok((this.b.ptr_offset(ptr, offset as i64), Self::at(mem, offset)))
+            Ok((Start::Address(this.b.ptr_offset(ptr, offset as i64)), Self::at(mem, offset)))
+        })
+    }
+
+    /// The same through pointers to buffers; of the vector the bits of its mask, its parts (of what is loaded, those of lanes without a bit) and its elements' type.
+    fn lower_masked_fat(
+        &mut self,
+        intrinsic: Intrinsic,
+        ptr: Value,
+        mem: MemAccess,
+        (bits, data, scalar): (&[Value], &[Value], Scalar),
+    ) -> Result<Parts> {
+        use Intrinsic::*;
+        let store = matches!(intrinsic, MaskedStore | MaskedScatter | MaskedCompressstore);
+        let bytes = scalar.alloc_bytes();
+        let each = self.old.ty(ptr).scalar().map_or(1, |pointer| self.element_parts(pointer));
+        let pointers = self.parts(ptr)?;
+        let several = matches!(intrinsic, MaskedGather | MaskedScatter);
+        let counted = matches!(intrinsic, MaskedExpandload | MaskedCompressstore);
+        let mut count = self.b.i32(0);
+        self.each_lane(bits, data, scalar, store, |this, lane, before| {
+            let from = if several { lane * each } else { 0 };
+            let own = pointers.get(from..from + each);
+            let mut own =
+                Parts::from_slice(own.ok_or_else(|| Diagnostic::malformed("a lane without a pointer"))?);
+            let mut mem = mem;
+            if counted {
+                if let Some(bit) = before {
+                    let one = this.b.cast(CastOp::ZExt, bit, Type::I32);
+                    count = this.b.add(count, one);
+                }
+                mem.align_log2 = mem.align_log2.min(bytes.trailing_zeros() as u8);
+                this.fat_add(&mut own, Some(count), bytes as i64, 0);
+            } else if !several {
+                mem = Self::at(mem, lane as u64 * bytes);
+                this.fat_add(&mut own, None, 0, (lane as u64 * bytes) as i64);
+            }
+            Ok((Start::Buffer(this.fat_place(&own)?), mem))
         })
     }
 
@@ -110,21 +153,23 @@ impl Legalizer<'_> {
         data: &[Value],
         scalar: Scalar,
         store: bool,
-        mut place: impl FnMut(&mut Self, usize, Option<Value>) -> Result<(Value, MemAccess)>,
+        mut place: impl FnMut(&mut Self, usize, Option<Value>) -> Result<(Start, MemAccess)>,
     ) -> Result<Parts> {
         let each = self.element_parts(scalar);
         let ty = Type::Scalar(scalar);
         let mut out = Parts::new();
         for (lane, (&bit, old)) in bits.iter().zip(data.chunks(each)).enumerate() {
             let before = lane.checked_sub(1).map(|i| bits[i]);
-            let (ptr, mem) = place(self, lane, before)?;
+            let (start, mem) = place(self, lane, before)?;
             let otherwise: &[Value] = if store { &[] } else { old };
             let loaded = self.where_true(bit, otherwise, |this| {
-                if store {
-                    this.store_parts(ptr, mem, ty, old)?;
-                    return Ok(Parts::new());
+                match (&start, store) {
+                    (&Start::Address(ptr), true) => this.store_parts(ptr, mem, ty, old)?,
+                    (&Start::Address(ptr), false) => return this.load_parts(ptr, mem, ty),
+                    (Start::Buffer(at), true) => this.fat_store(at, mem, ty, old)?,
+                    (Start::Buffer(at), false) => return this.fat_load(at, mem, ty),
                 }
-                this.load_parts(ptr, mem, ty)
+                Ok(Parts::new())
             })?;
             out.extend(loaded);
         }

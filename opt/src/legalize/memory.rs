@@ -52,12 +52,24 @@ impl Legalizer<'_> {
             }
             None => (Parts::new(), 0),
         };
-        if ty.addr_space().is_some_and(super::fat::is_fat) && ty.lanes() == 1 {
-            let mut bases = bases;
-            let index = indices.first().map(|&index| self.sign_extended(index, index_bits));
-            let index = index.map(|index| self.b.sext_or_trunc(index, Type::I32));
-            self.fat_add(&mut bases, index, scale, offset);
-            return Ok(bases);
+        if let Some(scalar @ Scalar::Ptr(space)) = ty.scalar()
+            && super::fat::is_fat(space)
+        {
+            let each = self.element_parts(scalar);
+            let mut out = Parts::new();
+            for lane in 0..ty.lanes() as usize {
+                let from = if bases.len() == each { 0 } else { lane * each };
+                let Some(own) = bases.get(from..from + each) else {
+                    return Err(Diagnostic::malformed("pointer arithmetic on fewer pointers than results"));
+                };
+                let mut own = Parts::from_slice(own);
+                let index = indices.get(lane).or(indices.first()).copied();
+                let index = index.map(|index| self.sign_extended(index, index_bits));
+                let index = index.map(|index| self.b.sext_or_trunc(index, Type::I32));
+                self.fat_add(&mut own, index, scale, offset);
+                out.extend(own);
+            }
+            return Ok(out);
         }
         let lanes = ty.lanes() as usize;
         let mut out = Parts::new();

@@ -369,9 +369,6 @@ impl Legalizer<'_> {
                     if lanes as usize > MAX_PARTS {
                         return Err(Diagnostic::unsupported("a vector of more than 4096 elements"));
                     }
-                    if matches!(scalar, Scalar::Ptr(space) if fat::is_fat(space)) {
-                        return Err(Diagnostic::unsupported("a vector of buffer pointers"));
-                    }
                     for _ in 0..lanes {
                         self.push_scalar_types(scalar, out)?;
                     }
@@ -535,6 +532,11 @@ impl Legalizer<'_> {
                 }
                 Const::Float(bits) => out.push(self.b.float_bits(ty, *bits)),
                 Const::Symbol(symbol, offset) => {
+                    if let Some(space) = ty.addr_space().filter(|space| space.pointer_bits() > 64) {
+                        // No relocation makes a resource.
+                        let message = format!("address of a variable in address space {}", space.0);
+                        return Err(Diagnostic::unsupported(message));
+                    }
                     out.push(self.b.func.constant(ty, Const::Symbol(*symbol, *offset)));
                 }
                 Const::Zero => {

@@ -3,8 +3,8 @@
 //! With seed 0 a wave runs until it can go no further (or has used up a long turn), in the order of the waves; with other seeds turns are short and
 //! their lengths and order random, so that other interleavings are seen. Either way the result depends on the seed alone.
 
-use super::Run;
 use super::start::start_wave;
+use super::{Run, trace};
 use crate::exec::{Exec, Group};
 use crate::load::Kernel;
 use crate::memory::Bus;
@@ -153,7 +153,7 @@ fn turns(
                 let op = run.program.op(at).map_err(|r| place(r, kernel, at, None, w, group))?;
                 if exec.cfg.trace {
                     let text = op.text(run.program.target());
-                    eprintln!("w{} +{:#x}: {text}", w.index, at.wrapping_sub(kernel.entry));
+                    trace(format_args!("w{} +{:#x}: {text}", w.index, at.wrapping_sub(kernel.entry)));
                 }
                 if run.cfg.skip == Some(at) {
                     exec.stats.missed_waits += u64::from(exec.would_wait(w, op));

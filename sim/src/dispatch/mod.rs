@@ -25,6 +25,7 @@ use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
 use mir::target::{Target, WaveSize};
 use rayon::prelude::*;
+use std::io::Write as _;
 
 /// High dword of the LDS aperture.
 const SHARED_APERTURE: u32 = 0x0001_0000;
@@ -72,6 +73,11 @@ const DYNAMIC_STACK: u32 = 1 << 16;
 fn scratch_lane_bytes(kernel: &Kernel) -> u32 {
     let more = if kernel.descriptor.uses_dynamic_stack != 0 { DYNAMIC_STACK } else { 0 };
     kernel.descriptor.private_segment_fixed_size.saturating_add(more)
+}
+
+/// Writes an executed instruction to standard error, as far as anybody reads that.
+fn trace(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 fn bad(message: impl Into<String>) -> Box<Report> {

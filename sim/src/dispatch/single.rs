@@ -13,7 +13,7 @@
 
 use super::scratch_dword3;
 use super::start::start_wave;
-use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, bad, launch, prepare};
+use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, bad, launch, prepare, trace};
 use crate::exec::{Exec, Group, Launch};
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
@@ -234,7 +234,7 @@ fn wave_of(
             }
             left -= 1;
             if cfg.trace {
-                eprintln!("+{:#x}: {}", at.wrapping_sub(kernel.entry), op.text(target));
+                trace(format_args!("+{:#x}: {}", at.wrapping_sub(kernel.entry), op.text(target)));
             }
             exec.step(&mut w, &mut group, op).map_err(|r| place(r, at, Some(op)))?;
             if matches!(w.status, Status::Barrier(_)) {

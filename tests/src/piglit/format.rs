@@ -5,6 +5,8 @@
 //! each run. A key and its value stand on a line, `#` starts a comment, a backslash continues the line.
 //! Source: piglit, `tests/cl/doc_program.cl`.
 
+use sim::images::{Channel, Image, Order, Shape};
+
 /// The scalar types of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
@@ -76,6 +78,10 @@ pub struct Data {
     pub ty: Type,
     /// Whether it is a buffer rather than a value.
     pub buffer: bool,
+    /// Texels of an image, whose address is left open, rather than elements of a buffer.
+    pub image: Option<Image>,
+    /// A sampler with these flags of OpenCL C's.
+    pub sampler: Option<u32>,
     /// Bytes in memory order; empty for a null pointer or dynamic LDS.
     pub bytes: Vec<u8>,
     /// Size in bytes.
@@ -105,8 +111,6 @@ pub struct Test {
     pub outputs: Vec<Data>,
     /// Whether the test says that its expectations are wrong.
     pub fails: bool,
-    /// What this runner cannot provide, such as images.
-    pub unsupported: Option<String>,
 }
 
 /// A program and its tests.
@@ -205,30 +209,44 @@ fn set(test: &mut Test, key: &str, value: &str) -> Result<(), String> {
         "local_size" => test.local = Some(items(1)?),
         "global_offset" => test.offset = sizes()?,
         "expect_test_fail" => test.fails = value == "true",
-        "need_image_support" => test.unsupported = Some("images".to_owned()),
-        "arg_in" | "arg_out" => match data(value) {
-            Ok(Some(data)) if key == "arg_in" => test.inputs.push(data),
-            Ok(Some(data)) => test.outputs.push(data),
-            Ok(None) => test.unsupported = Some("images and samplers".to_owned()),
-            Err(message) => return Err(message),
-        },
+        "arg_in" => test.inputs.push(data(value)?),
+        "arg_out" => test.outputs.push(data(value)?),
         _ => {}
     }
     Ok(())
 }
 
-/// `INDEX [buffer] TYPE[N] VALUES… [tolerance T [ulp]]`; `None` for images and samplers.
-fn data(text: &str) -> Result<Option<Data>, String> {
+/// `INDEX [buffer] TYPE[N] VALUES… [tolerance T [ulp]]`, `INDEX image TYPE VALUES… PROPERTY WORD…`, `INDEX sampler PROPERTY WORD…`.
+fn data(text: &str) -> Result<Data, String> {
     let spaced = text.replace('[', " [ ").replace(']', " ] ");
     let mut words = spaced.split_whitespace().peekable();
     let index = words.next().and_then(|w| w.parse().ok()).ok_or("no argument number")?;
     let buffer = words.next_if_eq(&"buffer").is_some();
+    let is_image = words.next_if_eq(&"image").is_some();
     let type_name = words.next().ok_or("no type")?;
-    if matches!(type_name, "image" | "sampler") {
-        return Ok(None);
+    if type_name == "sampler" {
+        let (ty, tolerance) = (Type { scalar: Scalar::Int(4), lanes: 1 }, Tolerance::Absolute(0.0));
+        let sampler = Some(sampler(&words.collect::<Vec<_>>())?);
+        return Ok(Data {
+            index,
+            ty,
+            buffer: false,
+            image: None,
+            sampler,
+            bytes: Vec::new(),
+            size: 0,
+            tolerance,
+        });
     }
     let ty = Type::parse(type_name).ok_or_else(|| format!("unknown type {type_name}"))?;
     let mut count = 1;
+    let mut shape = None;
+    if is_image {
+        let all: Vec<&str> = words.clone().collect();
+        let image = image(&all)?;
+        count = image.size.iter().map(|&n| n as usize).product();
+        shape = Some(image);
+    }
     if words.next_if_eq(&"[").is_some() {
         count = words.next().and_then(|w| w.parse().ok()).ok_or("no element count")?;
         words.next_if_eq(&"]").ok_or("no closing bracket")?;
@@ -243,6 +261,7 @@ fn data(text: &str) -> Result<Option<Data>, String> {
                 tolerance = if ulp { Tolerance::Ulp(amount) } else { Tolerance::Absolute(amount) };
             }
             "NULL" => {}
+            word if word.starts_with("image_") => drop(words.next()),
             _ => values.push(scalar(word, ty.scalar).ok_or_else(|| format!("not a value: {word}"))?),
         }
     }
@@ -264,7 +283,71 @@ fn data(text: &str) -> Result<Option<Data>, String> {
             bytes.resize(bytes.len() + (ty.slots() - given) * ty.scalar.bytes(), 0);
         }
     }
-    Ok(Some(Data { index, ty, buffer, bytes, size, tolerance }))
+    Ok(Data { index, ty, buffer, image: shape, sampler: None, bytes, size, tolerance })
+}
+
+/// The word behind `key`.
+fn property<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {
+    words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1).copied())
+}
+
+/// The image whose properties stand among `words`; those that are not given are one texel, RGBA of bytes.
+fn image(words: &[&str]) -> Result<Image, String> {
+    let number =
+        |key| property(words, key).map_or(Ok(1), |n| n.parse::<u32>().map_err(|_| format!("{key} {n}")));
+    let unknown = |key: &str, word: &str| format!("{key} {word} is not known");
+    let (width, height) = (number("image_width")?, number("image_height")?);
+    let (depth, slices) = (number("image_depth")?, number("image_array_size")?);
+    let name = property(words, "image_type").unwrap_or("2d");
+    let (shape, size) = match name {
+        "1d" => (Shape::One, [width, 1, 1]),
+        "1d_buffer" => (Shape::Buffer, [width, 1, 1]),
+        "1d_array" => (Shape::OneArray, [width, 1, slices]),
+        "2d" => (Shape::Two, [width, height, 1]),
+        "2d_array" => (Shape::TwoArray, [width, height, slices]),
+        "3d" => (Shape::Three, [width, height, depth]),
+        _ => return Err(unknown("image_type", name)),
+    };
+    let order = match property(words, "image_channel_order").unwrap_or("RGBA") {
+        "A" => Order::A,
+        "R" => Order::R,
+        "RG" => Order::Rg,
+        "RA" => Order::Ra,
+        "RGBA" => Order::Rgba,
+        "BGRA" => Order::Bgra,
+        "ARGB" => Order::Argb,
+        "INTENSITY" => Order::Intensity,
+        "LUMINANCE" => Order::Luminance,
+        word => return Err(unknown("image_channel_order", word)),
+    };
+    let channel = match property(words, "image_channel_data_type").unwrap_or("UNSIGNED_INT8") {
+        "SNORM_INT8" => Channel::SnormInt8,
+        "SNORM_INT16" => Channel::SnormInt16,
+        "UNORM_INT8" => Channel::UnormInt8,
+        "UNORM_INT16" => Channel::UnormInt16,
+        "SIGNED_INT8" => Channel::SignedInt8,
+        "SIGNED_INT16" => Channel::SignedInt16,
+        "SIGNED_INT32" => Channel::SignedInt32,
+        "UNSIGNED_INT8" => Channel::UnsignedInt8,
+        "UNSIGNED_INT16" => Channel::UnsignedInt16,
+        "UNSIGNED_INT32" => Channel::UnsignedInt32,
+        "HALF_FLOAT" => Channel::HalfFloat,
+        "FLOAT" => Channel::Float,
+        word => return Err(unknown("image_channel_data_type", word)),
+    };
+    Ok(Image { address: 0, shape, order, channel, size })
+}
+
+/// The flags of the sampler whose properties stand among `words`.
+fn sampler(words: &[&str]) -> Result<u32, String> {
+    let normalised = u32::from(property(words, "normalized_coords") == Some("1"));
+    let addresses = ["NONE", "CLAMP_TO_EDGE", "CLAMP", "REPEAT", "MIRRORED_REPEAT"];
+    let mode = property(words, "addressing_mode").unwrap_or("NONE");
+    let mode =
+        addresses.iter().position(|name| *name == mode).ok_or_else(|| format!("addressing_mode {mode}"))?;
+    // CLK_ADDRESS_NONE is 0, CLAMP_TO_EDGE 2 and so on; CLK_FILTER_NEAREST 0x10, LINEAR 0x20.
+    let filter = if property(words, "filter_mode") == Some("LINEAR") { 0x20 } else { 0x10 };
+    Ok(normalised | (mode as u32) << 1 | filter)
 }
 
 /// The bytes of one value, little endian.
@@ -338,6 +421,20 @@ mod tests {
         assert_eq!(test.inputs[1].bytes[8..12], 3f32.to_le_bytes());
         assert_eq!(test.outputs[0].bytes, [255, 0, 0, 0, 255, 0, 0, 0]);
         assert_eq!(test.outputs[0].tolerance, Tolerance::Ulp(2.0));
+    }
+
+    #[test]
+    fn images_and_samplers() {
+        let text = "1 image char4 -1 2 3 4 5 6 7 8 image_type 2d image_width 2 image_height 1 \
+            image_channel_order RGBA image_channel_data_type SIGNED_INT8";
+        let data = data(text).unwrap();
+        let image = data.image.unwrap();
+        assert_eq!((image.shape, image.size, image.channel), (Shape::Two, [2, 1, 1], Channel::SignedInt8));
+        assert_eq!(data.bytes, [255, 2, 3, 4, 5, 6, 7, 8]);
+        let words = ["normalized_coords", "1", "addressing_mode", "REPEAT", "filter_mode", "LINEAR"];
+        assert_eq!(sampler(&words), Ok(0x27));
+        assert_eq!(sampler(&words[4..]), Ok(0x20));
+        assert!(super::image(&["image_channel_order", "XYZ"]).is_err());
     }
 
     #[test]

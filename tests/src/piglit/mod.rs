@@ -11,6 +11,7 @@ pub use format::{Data, Program, Scalar, Test, Tolerance, Type, parse};
 
 use crate::toolchain;
 use mir::half;
+use sim::images::Image;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub enum Outcome {
     Failed(String),
     /// gcnc refused the program, for this reason.
     Refused(String),
-    /// clang rejects the program, or the test needs what there is no simulation of.
+    /// clang rejects the program, or nothing is known of its results.
     Skipped(String),
 }
 
@@ -75,6 +76,13 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     let mut extra: Vec<&str> = program.build_options.iter().map(String::as_str).collect();
     // The programs are older than this error, and build where their author ran them.
     extra.extend([&*include, "-Wno-error=incompatible-pointer-types"]);
+    let images = scratch.join("images.bc");
+    let library = gcnc::image_library::bitcode().map_err(|error| error.to_string());
+    if let Err(error) = library.and_then(|bytes| std::fs::write(&images, bytes).map_err(|e| e.to_string())) {
+        return single(Outcome::Failed(error));
+    }
+    let images = images.to_string_lossy();
+    extra.extend(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", &*images]);
     if let Err(message) = toolchain::clang(path, &bitcode, cpu, level, &extra) {
         let line = message.lines().find(|l| l.contains("error:")).unwrap_or("clang fails");
         return single(Outcome::Skipped(format!("clang: {line}")));
@@ -94,9 +102,6 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     };
     let mut llc = None;
     let mut judge = |test: &Test| -> Outcome {
-        if let Some(what) = &test.unsupported {
-            return Outcome::Skipped(what.clone());
-        }
         // All work-items write one variable of the work-group and read it back: whose value they get is anyone's.
         if test.kernel.starts_with("test_") && test.kernel.contains("_remquo_local_") {
             return Outcome::Skipped("the program races".into());
@@ -149,7 +154,7 @@ fn compile(bitcode: &Path, scratch: &Path, cpu: &str, level: u8) -> Result<CodeO
     load(&object).map_err(|message| missing(&message).unwrap_or(message))
 }
 
-/// What a linker's message says is missing, in one line: libclc has no functions of images.
+/// What a linker's message says is missing, in one line.
 fn missing(message: &str) -> Option<String> {
     let names: BTreeSet<&str> = message
         .lines()
@@ -176,11 +181,27 @@ type Buffers = BTreeMap<usize, Vec<u8>>;
 /// Runs one test; an error is the simulator's report.
 fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
     let mut memory = Memory::new();
+    let generation = object.processor().map(|processor| processor.generation);
     let count = test.inputs.iter().chain(&test.outputs).map(|data| data.index + 1).max().unwrap_or(0);
     let (mut args, mut buffers) = (Vec::with_capacity(count), BTreeMap::new());
     for index in 0..count {
         let input = test.inputs.iter().find(|data| data.index == index);
         let output = test.outputs.iter().find(|data| data.index == index);
+        if let Some(flags) = input.and_then(|data| data.sampler) {
+            let words = gcnc::image_library::sampler(flags);
+            args.push(Arg::Buffer(memory.add_buffer("sampler", bytes_of(&words))));
+            continue;
+        }
+        if let Some(image) = input.or(output).and_then(|data| data.image) {
+            let generation = generation.ok_or("an object without a processor has no images")?;
+            let mut bytes = input.map(|data| data.bytes.clone()).unwrap_or_default();
+            bytes.resize(image.bytes(), 0);
+            let texels = memory.add_buffer("texels", bytes);
+            let image = Image { address: texels.address(), ..image };
+            args.push(Arg::Buffer(memory.add_buffer("image", bytes_of(&image.dwords(generation)))));
+            buffers.insert(index, texels);
+            continue;
+        }
         args.push(match (input, output) {
             (Some(input), None) if input.buffer && input.bytes.is_empty() => {
                 // No contents: a null pointer, or room in LDS, which only the kernel's signature tells.
@@ -208,6 +229,10 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
     let dispatch = Dispatch { kernel: test.kernel.clone(), grid, group, args, offset, ..Dispatch::default() };
     sim::run(object, &mut memory, &dispatch, &Config::default()).map_err(|report| report.to_string())?;
     Ok(buffers.into_iter().map(|(index, id)| (index, memory.bytes(id).to_vec())).collect())
+}
+
+fn bytes_of(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Whether the kernel's argument `index` is a pointer to LDS.

@@ -246,3 +246,35 @@ declare i32 @llvm.amdgcn.workgroup.id.y()
 declare i32 @llvm.amdgcn.workgroup.id.z()
 declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
 declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
+define <2 x ptr addrspace(7)> @buffers(<2 x ptr addrspace(7)> %v, i32 %n, [2 x <2 x ptr addrspace(7)>] %w) noinline {
+entry:
+  %slot = alloca [2 x <2 x ptr addrspace(7)>], align 64, addrspace(5)
+  %first = extractvalue [2 x <2 x ptr addrspace(7)>] %w, 0
+  %second = extractvalue [2 x <2 x ptr addrspace(7)>] %w, 1
+  %rounds = and i32 %n, 3
+  br label %loop
+loop:
+  %i = phi i32 [0, %entry], [%i1, %loop]
+  %p = phi <2 x ptr addrspace(7)> [%v, %entry], [%q, %loop]
+  %step = insertelement <2 x i32> <i32 3, i32 poison>, i32 %n, i32 1
+  %moved = getelementptr i32, <2 x ptr addrspace(7)> %p, <2 x i32> %step
+  %q = shufflevector <2 x ptr addrspace(7)> %moved, <2 x ptr addrspace(7)> poison, <2 x i32> <i32 1, i32 0>
+  %i1 = add i32 %i, 1
+  %more = icmp ult i32 %i1, %rounds
+  br i1 %more, label %loop, label %out
+out:
+  %bit = lshr i32 %n, 2
+  %lane = and i32 %bit, 1
+  %other = extractelement <2 x ptr addrspace(7)> %second, i32 %lane
+  %put = insertelement <2 x ptr addrspace(7)> %q, ptr addrspace(7) %other, i32 %lane
+  %wide = shufflevector <2 x ptr addrspace(7)> %put, <2 x ptr addrspace(7)> %first, <4 x i32> <i32 3, i32 0, i32 1, i32 2>
+  store <4 x ptr addrspace(7)> %wide, ptr addrspace(5) %slot, align 64
+  %again = load <4 x ptr addrspace(7)>, ptr addrspace(5) %slot, align 64
+  %front = shufflevector <4 x ptr addrspace(7)> %again, <4 x ptr addrspace(7)> poison, <2 x i32> <i32 0, i32 1>
+  %back = shufflevector <4 x ptr addrspace(7)> %again, <4 x ptr addrspace(7)> poison, <2 x i32> <i32 2, i32 3>
+  %less = icmp ult <2 x ptr addrspace(7)> %front, %back
+  %chosen = select <2 x i1> %less, <2 x ptr addrspace(7)> %front, <2 x ptr addrspace(7)> %back
+  %kept = call <2 x ptr addrspace(7)> @llvm.ptrmask.v2p7.v2i32(<2 x ptr addrspace(7)> %chosen, <2 x i32> <i32 1020, i32 1020>)
+  ret <2 x ptr addrspace(7)> %kept
+}
+declare <2 x ptr addrspace(7)> @llvm.ptrmask.v2p7.v2i32(<2 x ptr addrspace(7)>, <2 x i32>)

@@ -484,3 +484,51 @@ end:
  store i32 %r, ptr addrspace(1) %po
  ret void
 }
+; Vectors of buffer fat pointers: arithmetic, arguments, results, memory, numbers, gathers and scatters.
+define amdgpu_kernel void @k_buffers(ptr addrspace(1) %out, ptr addrspace(1) %a, ptr addrspace(1) %b) {
+ %i = call i32 @llvm.amdgcn.workitem.id.x()
+ %ra = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %a, i16 0, i64 1024, i32 159744)
+ %rb = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %b, i16 0, i64 1024, i32 159744)
+ %ro = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %out, i16 0, i64 1024, i32 159744)
+ %rs.0 = insertelement <2 x ptr addrspace(8)> poison, ptr addrspace(8) %ra, i32 0
+ %rs = insertelement <2 x ptr addrspace(8)> %rs.0, ptr addrspace(8) %rb, i32 1
+ %starts = addrspacecast <2 x ptr addrspace(8)> %rs to <2 x ptr addrspace(7)>
+ %down = sub i32 127, %i
+ %at.0 = insertelement <2 x i32> poison, i32 %i, i32 0
+ %at = insertelement <2 x i32> %at.0, i32 %down, i32 1
+ %p = getelementptr i32, <2 x ptr addrspace(7)> %starts, <2 x i32> %at
+ %p.1 = getelementptr i8, <2 x ptr addrspace(7)> %p, i32 256
+ %w.0 = insertvalue [2 x <2 x ptr addrspace(7)>] poison, <2 x ptr addrspace(7)> %p.1, 0
+ %w = insertvalue [2 x <2 x ptr addrspace(7)>] %w.0, <2 x ptr addrspace(7)> %starts, 1
+ %r = call <2 x ptr addrspace(7)> @buffers(<2 x ptr addrspace(7)> %p, i32 %i, [2 x <2 x ptr addrspace(7)>] %w)
+ %odd = trunc i32 %i to i1
+ %mask = insertelement <2 x i1> <i1 true, i1 poison>, i1 %odd, i32 1
+ %x = call <2 x i32> @llvm.masked.gather.v2i32.v2p7(<2 x ptr addrspace(7)> %r, i32 4, <2 x i1> %mask, <2 x i32> <i32 7, i32 8>)
+ %n = ptrtoint <2 x ptr addrspace(7)> %r to <2 x i160>
+ %moved = add <2 x i160> %n, <i160 4, i160 4>
+ %back = inttoptr <2 x i160> %moved to <2 x ptr addrspace(7)>
+ %e = extractelement <2 x ptr addrspace(7)> %back, i32 1
+ %y = load i32, ptr addrspace(7) %e
+ %x.0 = extractelement <2 x i32> %x, i32 0
+ %x.1 = extractelement <2 x i32> %x, i32 1
+ %offsets = ptrtoint <2 x ptr addrspace(7)> %r to <2 x i32>
+ %o = extractelement <2 x i32> %offsets, i32 0
+ %s.0 = add i32 %x.0, %x.1
+ %s.1 = xor i32 %s.0, %y
+ %s = add i32 %s.1, %o
+ %t.0 = insertelement <2 x ptr addrspace(8)> poison, ptr addrspace(8) %ro, i32 0
+ %t.1 = shufflevector <2 x ptr addrspace(8)> %t.0, <2 x ptr addrspace(8)> poison, <2 x i32> zeroinitializer
+ %t = addrspacecast <2 x ptr addrspace(8)> %t.1 to <2 x ptr addrspace(7)>
+ %high = add i32 %i, 128
+ %to.0 = insertelement <2 x i32> poison, i32 %i, i32 0
+ %to.1 = insertelement <2 x i32> %to.0, i32 %high, i32 1
+ %to = getelementptr i32, <2 x ptr addrspace(7)> %t, <2 x i32> %to.1
+ %values.0 = insertelement <2 x i32> poison, i32 %s, i32 0
+ %values = insertelement <2 x i32> %values.0, i32 %y, i32 1
+ call void @llvm.masked.scatter.v2i32.v2p7(<2 x i32> %values, <2 x ptr addrspace(7)> %to, i32 4, <2 x i1> %mask)
+ ret void
+}
+declare <2 x ptr addrspace(7)> @buffers(<2 x ptr addrspace(7)>, i32, [2 x <2 x ptr addrspace(7)>])
+declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)
+declare <2 x i32> @llvm.masked.gather.v2i32.v2p7(<2 x ptr addrspace(7)>, i32, <2 x i1>, <2 x i32>)
+declare void @llvm.masked.scatter.v2i32.v2p7(<2 x i32>, <2 x ptr addrspace(7)>, i32, <2 x i1>)

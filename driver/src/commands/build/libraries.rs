@@ -160,6 +160,15 @@ impl Provided {
         Ok(["-Xclang".into(), "-mlink-bitcode-file".into(), "-Xclang".into(), path.into()])
     }
 
+    /// Words for clang that bring in the functions of images.
+    ///
+    /// # Errors
+    /// A message where a file cannot be written.
+    pub fn image_words(&self) -> Result<[OsString; 4], String> {
+        let path = self.library("images.bc", gcnc::image_library::text)?;
+        Ok(["-Xclang".into(), "-mlink-builtin-bitcode".into(), "-Xclang".into(), path.into()])
+    }
+
     /// The file of bitcode called `name`, made of the text where it is not there yet.
     fn library(&self, name: &str, text: impl FnOnce() -> String) -> Result<PathBuf, String> {
         let path = self.folder().join(name);

@@ -11,6 +11,7 @@ use crate::commands::compile::{self, Args, Emit};
 use crate::commands::{report, status};
 use gcnc::{CompileOptions, FileType, Output};
 use mir::target::Os;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -284,21 +285,34 @@ impl Work<'_> {
             dependencies: &dependencies,
         };
         let is_ir = matches!(request.task, Task::Bitcode | Task::Text);
-        let may_print = is_ir && is_hsa && language.is_some() && matches!(found, Libraries::Libclc(_));
-        let with_printf = match may_print {
-            true => [&libraries[..], &self.provided.printf_words(setting.version)?].concat(),
-            false => Vec::new(),
-        };
+        let may_miss = is_ir && is_hsa && language.is_some() && matches!(found, Libraries::Libclc(_));
         // Standard input can be read once.
         let is_stream = unit.input == Path::new("-");
-        if may_print && is_stream {
-            request.libraries = &with_printf;
+        let with = |prints: bool, has_images: bool| -> Result<Vec<OsString>, String> {
+            let mut words = libraries.clone();
+            if prints {
+                words.extend(self.provided.printf_words(setting.version)?);
+            }
+            if has_images {
+                words.extend(self.provided.image_words()?);
+            }
+            Ok(words)
+        };
+        let all = if may_miss && is_stream { with(true, true)? } else { Vec::new() };
+        if !all.is_empty() {
+            request.libraries = &all;
         }
         let mut ran = clang.run(&request)?;
-        if may_print && !is_stream && ran.status == 0 && printf::is_used(&ran.output) {
-            // Few sources print, so that clang runs twice for them alone.
-            request.libraries = &with_printf;
-            ran = clang.run(&request)?;
+        let more;
+        if may_miss && !is_stream && ran.status == 0 {
+            let (prints, has_images) =
+                (printf::is_used(&ran.output), gcnc::image_library::is_used(&ran.output));
+            if prints || has_images {
+                // Few sources print or have images, so that clang runs twice for them alone.
+                more = with(prints, has_images)?;
+                request.libraries = &more;
+                ran = clang.run(&request)?;
+            }
         }
         let folder = self.provided.folder();
         if let (Some(rules), 0) = (rules, ran.status)

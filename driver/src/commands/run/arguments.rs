@@ -47,14 +47,17 @@ pub fn name_of(index: usize, arg: &ArgMeta) -> String {
 pub fn describe(kernel: &[&ArgMeta]) -> String {
     let line = |(index, arg): (usize, &&ArgMeta)| {
         let element = arg.type_name.as_deref().and_then(pointee).map_or("i32", Element::name);
+        let name = name_of(index, arg);
         let example = match arg.value_kind.as_str() {
             "global_buffer" => format!("zeros:1024x{element}"),
             "dynamic_shared_pointer" => format!("256x{element}"),
+            "by_value" if arg.type_name.is_none() && [2, 4, 8].contains(&arg.size) => {
+                format!("1:i{bits} or {name}=1:f{bits}", bits = 8 * arg.size)
+            }
             "by_value" => "1".to_owned(),
             _ => "(needs --dispatch)".to_owned(),
         };
         let ty = arg.type_name.clone().unwrap_or_else(|| format!("{} bytes", arg.size));
-        let name = name_of(index, arg);
         let shown = if arg.name.is_some() { format!(" {name}") } else { String::new() };
         format!("\n  {index}: {ty}{shown}, {}: --arg {name}={example}", arg.value_kind)
     };
@@ -165,7 +168,16 @@ fn by_value(arg: &ArgMeta, spec: &str) -> Result<Vec<u8>, String> {
     let element = match element {
         Some(element) => element,
         None if looks_like_float && [2, 4, 8].contains(&each) => Element::Float { bytes: each as u8 },
-        None if [1, 2, 4, 8].contains(&each) => Element::Int { bytes: each as u8, signed: true },
+        None if each == 1 => Element::Int { bytes: 1, signed: true },
+        None if [2, 4, 8].contains(&each) && list.contains("0x") => {
+            Element::Int { bytes: each as u8, signed: true }
+        }
+        None if [2, 4, 8].contains(&each) => {
+            let bits = 8 * each;
+            return Err(format!(
+                "whether its {size} bytes are integers or floats is not known: `{list}:i{bits}` or `{list}:f{bits}`"
+            ));
+        }
         None => {
             return Err(format!(
                 "{} values in {size} bytes: say their type (`:f32`), or give bytes (`hex:…`)",
@@ -389,7 +401,9 @@ mod tests {
     fn values_by_size_where_types_are_unknown() {
         let value = |spec: &str, size: u32| by_value(&arg("x", "by_value", "", size), spec);
         assert_eq!(value("1.5", 4).unwrap(), 1.5f32.to_le_bytes());
-        assert_eq!(value("1", 8).unwrap(), 1u64.to_le_bytes());
+        assert_eq!(value("0x1", 8).unwrap(), 1u64.to_le_bytes());
+        let message = value("1", 8).unwrap_err();
+        assert!(message.contains("`1:i64` or `1:f64`"), "{message}");
         assert_eq!(value("1,2,3:f32", 16).unwrap()[8..], [0, 0, 64, 64, 0, 0, 0, 0]);
         assert_eq!(value("hex:0102", 2).unwrap(), [1, 2]);
         assert!(value("1,2,3", 7).is_err() && value("hex:01", 2).is_err());

@@ -4,16 +4,19 @@ mod arguments;
 mod profile;
 mod progress;
 mod results;
+mod types;
 mod values;
 
 use super::build::inputs::{self, Kind};
 use super::build::libraries::LibraryArgs;
 use super::compile::{self, Level, level, wrong};
-use super::{build, read_json, refused, report, status};
+use super::{build, devices, read_json, refused, report, status};
 use arguments::Arguments;
-use emit::bundle::{self, BundleTarget, compressed, plain};
+use mir::abi::metadata::ArgMeta;
 use mir::target::{OlderName, Target};
-use sim::{Checks, CodeObject, Config, Cycles, Dispatch, Model, Printed, RunError, RunOptions, Stats, Watch};
+use sim::{
+    Checks, CodeObject, Config, Cycles, Dispatch, Kernel, Model, Printed, RunError, RunOptions, Stats, Watch,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,7 +179,8 @@ pub fn main(args: &Args) -> i32 {
 }
 
 fn run(args: &Args) -> Result<i32, i32> {
-    let object = object(args, &args.object)?;
+    let loaded = load(args, &args.object)?;
+    let object = &loaded.object;
     let model = (args.stats.is_some() || args.profile.is_some()).then_some(Model {
         compute_units: args.compute_units,
         groups: args.model_groups,
@@ -185,8 +189,8 @@ fn run(args: &Args) -> Result<i32, i32> {
     let time_limit = args.time_limit.unwrap_or(if args.dispatch.is_some() { 0 } else { TIME_LIMIT });
     let watch = Arc::new(Watch::new((time_limit > 0).then(|| Duration::from_secs(time_limit))));
     match &args.dispatch {
-        Some(dispatch) => from_json(args, &object, dispatch, model, &watch),
-        None => from_options(args, &object, model, &watch),
+        Some(dispatch) => from_json(args, object, dispatch, model, &watch),
+        None => from_options(args, &loaded, model, &watch),
     }
 }
 
@@ -240,13 +244,14 @@ fn from_json(
 }
 
 /// A dispatch described by options.
-fn from_options(args: &Args, object: &[u8], model: Option<Model>, watch: &Arc<Watch>) -> Result<i32, i32> {
+fn from_options(args: &Args, loaded: &Loaded, model: Option<Model>, watch: &Arc<Watch>) -> Result<i32, i32> {
+    let object = &loaded.object;
     let Some(grid) = args.grid else {
         return Err(wrong("how many work-items? --grid 1024, or --dispatch FILE"));
     };
     let name = args.object.display();
     let code = CodeObject::load(object).map_err(|report| refused(&format!("{name}: {report}")))?;
-    let (mut dispatch, mut arguments) = describe(args, &code, grid)?;
+    let (mut dispatch, mut arguments) = describe(args, &code, &loaded.origin, grid)?;
     let checks = args.strict.as_deref().map_or(Ok(Checks::default()), Checks::parse);
     let config = Config {
         checks: checks.map_err(|message| wrong(&message))?,
@@ -297,7 +302,7 @@ fn from_options(args: &Args, object: &[u8], model: Option<Model>, watch: &Arc<Wa
         }
     }
     if let Some(path) = &args.compare {
-        let object = self::object(args, path)?;
+        let Loaded { object, .. } = load(args, path)?;
         let code =
             CodeObject::load(&object).map_err(|report| refused(&format!("{}: {report}", path.display())))?;
         if code.kernel(&dispatch.kernel).is_none() && code.kernels().len() == 1 {
@@ -335,23 +340,40 @@ fn simulate(
         .map_err(|stopped| eprintln!("gcnc: {stopped}")))
 }
 
+/// The kernel called `name`. Of C++, the name in front of the types of arguments will do where it is the only one.
+fn find<'a>(kernels: &'a [Kernel], name: &str) -> Option<&'a Kernel> {
+    let start = format!("_Z{}{name}", name.len());
+    let mut mangled = kernels.iter().filter(|kernel| kernel.name.starts_with(&start));
+    let exact = kernels.iter().find(|kernel| kernel.name == name);
+    exact.or_else(|| mangled.next().filter(|_| mangled.next().is_none()))
+}
+
 /// The dispatch that the options describe, with its arguments.
-fn describe(args: &Args, code: &CodeObject, grid: [u32; 3]) -> Result<(Dispatch, Arguments), i32> {
+fn describe(
+    args: &Args,
+    code: &CodeObject,
+    origin: &Origin,
+    grid: [u32; 3],
+) -> Result<(Dispatch, Arguments), i32> {
     let names = || code.kernels().iter().map(|kernel| &*kernel.name).collect::<Vec<_>>().join(", ");
     let kernel = match (&args.kernel, code.kernels()) {
-        (Some(name), kernels) => {
-            // Of C++, the name in front of the types of arguments will do where it is the only one.
-            let start = format!("_Z{}{name}", name.len());
-            let mut mangled = kernels.iter().filter(|kernel| kernel.name.starts_with(&start));
-            let found = code.kernel(name).or_else(|| mangled.next().filter(|_| mangled.next().is_none()));
-            found.ok_or_else(|| refused(&format!("no kernel is called `{name}`; there are: {}", names())))?
-        }
+        (Some(name), kernels) => find(kernels, name)
+            .ok_or_else(|| refused(&format!("no kernel is called `{name}`; there are: {}", names())))?,
         (None, [kernel]) => kernel,
         (None, []) => return Err(refused(&"the object has no kernel")),
         (None, _) => return Err(wrong(&format!("which kernel? --kernel names one of: {}", names()))),
     };
     let metadata = kernel.metadata.as_ref();
-    let kinds = arguments::explicit(metadata.map_or(&[][..], |metadata| &metadata.args));
+    let mut all = metadata.map_or_else(Vec::new, |metadata| metadata.args.clone());
+    let is_unknown = |arg: &&ArgMeta| arg.value_kind == "by_value" && arg.type_name.is_none();
+    if arguments::explicit(&all).iter().any(is_unknown) {
+        match origin {
+            Origin::Object => {}
+            Origin::Ir(bytes) => types::complete(bytes, &kernel.name, &mut all),
+            Origin::Source(source) => types::complete(&build::bitcode(source)?, &kernel.name, &mut all),
+        }
+    }
+    let kinds = arguments::explicit(&all);
     if metadata.is_none() && !args.arg.is_empty() {
         return Err(refused(
             &"the object says nothing about its kernels' arguments: describe them with --dispatch",
@@ -418,19 +440,40 @@ fn show_profile(args: &Args, cycles: Option<&mut Cycles>, kernel: &str, object: 
     }
 }
 
+/// A code object, and what it was made of.
+struct Loaded {
+    object: Vec<u8>,
+    origin: Origin,
+}
+
+/// What a code object was made of, where that says more of its kernels than the object.
+enum Origin {
+    Object,
+    /// Bitcode or text of IR.
+    Ir(Vec<u8>),
+    /// A source that clang compiles, as it is to be compiled.
+    Source(Box<compile::Args>),
+}
+
 /// The code object in a file, or of a file that is compiled first.
-fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
+fn load(args: &Args, path: &Path) -> Result<Loaded, i32> {
     let name = path.display().to_string();
     if is_bundle(path) {
-        return of_bundle(args, path);
+        return Ok(Loaded { object: of_bundle(args, path)?, origin: Origin::Object });
     }
     let kind = inputs::kind(path, None).map_err(|message| refused(&message))?;
     if matches!(kind, Kind::Source(_) | Kind::Assembly { .. }) {
-        return build::object(&source_args(args, path, kind)?);
+        let source = source_args(args, path, kind)?;
+        let object = build::object(&source)?;
+        let origin = match kind {
+            Kind::Source(_) => Origin::Source(Box::new(source)),
+            _ => Origin::Object,
+        };
+        return Ok(Loaded { object, origin });
     }
     let bytes = compile::read(path).map_err(|error| refused(&format!("{name}: {error}")))?;
     if bytes.starts_with(b"\x7fELF") {
-        return Ok(bytes);
+        return Ok(Loaded { object: bytes, origin: Origin::Object });
     }
     let options = gcnc::CompileOptions {
         cpu: args.mcpu.clone(),
@@ -442,45 +485,39 @@ fn object(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     };
     let output = gcnc::compile(&bytes, &name, &options);
     output
-        .map(|output| output.bytes)
+        .map(|output| Loaded { object: output.bytes, origin: Origin::Ir(bytes) })
         .map_err(|errors| errors.iter().map(|error| report(&name, error)).max().unwrap_or(status::DEFECT))
 }
 
-/// Whether a file is a bundle of code objects, as HIP's compilers write them.
+/// Whether a file is a bundle of code objects, as HIP's compilers write them, or an object or program of a host, which may have some.
 fn is_bundle(path: &Path) -> bool {
     use std::io::Read as _;
     let mut start = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
-    read.is_ok() && (plain::is_bundle(&start) || compressed::is_compressed(&start))
+    read.is_ok() && devices::may_have(&start)
 }
 
-/// The code object of a bundle for the processor of `-mcpu`, or the only one.
+/// The code object of a bundle for the processor of `-mcpu`, or the only one. Of several for a processor, as programs of several sources have, it
+/// is the one with the kernel of `--kernel`.
 fn of_bundle(args: &Args, path: &Path) -> Result<Vec<u8>, i32> {
     let name = path.display().to_string();
     let bytes = compile::read(path).map_err(|error| refused(&format!("{name}: {error}")))?;
-    let mut parts = Vec::new();
-    for found in bundle::find(&bytes) {
-        parts.extend(found.parts().map_err(|error| report(&name, &error))?.0);
-    }
-    let mut targets = Vec::new();
-    let mut fitting = Vec::new();
-    for part in parts {
-        let Ok(target) = BundleTarget::parse(&part.target) else { continue };
-        if target.is_host() {
-            continue;
+    let mut fitting = devices::fitting(&name, &bytes, &args.mcpu)?;
+    if fitting.len() > 1 {
+        let Some(kernel) = &args.kernel else {
+            return Err(wrong(&format!("{name}: {} code objects fit: --kernel chooses", fitting.len())));
+        };
+        fitting.retain(|object| {
+            CodeObject::load(object).is_ok_and(|code| find(code.kernels(), kernel).is_some())
+        });
+        if fitting.len() != 1 {
+            let number = if fitting.is_empty() { "none" } else { "more than one" };
+            return Err(refused(&format!(
+                "{name}: {number} of its code objects has a kernel called `{kernel}`"
+            )));
         }
-        targets.push(target.target_id.clone());
-        if args.mcpu.is_empty() || target.processor() == args.mcpu {
-            fitting.push(part);
-        }
     }
-    match (fitting.pop(), fitting.is_empty()) {
-        (Some(part), true) => Ok(part.contents.into_owned()),
-        _ => Err(wrong(&format!(
-            "{name}: -mcpu names one of the processors in the bundle: {}",
-            targets.join(", ")
-        ))),
-    }
+    fitting.pop().ok_or(status::REFUSED)
 }
 
 /// The command line that compiles a source.

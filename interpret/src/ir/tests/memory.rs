@@ -87,6 +87,18 @@ fn buffers_have_bounds() {
 }
 
 #[test]
+fn vectors_of_buffer_pointers() {
+    let run = run(
+        "  v3: ptr addrspace(8) = intrinsic amdgcn.make.buffer.rsrc(v1, i16 0, i32 8, i32 0)\n  v4: ptr addrspace(7) = addrspacecast v3\n  \
+         v5: <2 x ptr addrspace(7)> = insertelement <2 x ptr addrspace(7)> zero, v4, i32 1\n  v6: <2 x ptr addrspace(7)> = ptradd v5, <2 x i32> (i32 9, i32 1) * 2 + 1\n  \
+         v7: ptr addrspace(7) = extractelement v6, i32 1\n  v8: i16 = load v7 addrspace(7) align 1\n  store v0, v8 addrspace(1) align 4\n  \
+         v9: <2 x i1> = icmp ult v6, v5\n  v10: <2 x i8> = zext v9\n  v11: ptr addrspace(1) = ptradd v0 + 2\n  store v11, v10 addrspace(1) align 1\n",
+        4,
+    );
+    assert_eq!(run.out, [3, 4, 0, 0]);
+}
+
+#[test]
 fn stack_objects_of_variable_size() {
     let run = run(
         "  v3: ptr addrspace(5) = intrinsic stacksave()\n  v4: ptr addrspace(5) = alloca 4 align 4, i32 3\n  v5: ptr addrspace(5) = ptradd v4 + 8\n  store v5, i32 6 addrspace(5) align 4\n  \

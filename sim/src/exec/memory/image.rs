@@ -153,9 +153,6 @@ impl Exec<'_> {
         let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), op.vgpr("vaddr")) else {
             return Err(unsupported(op));
         };
-        if op.flag(ModFlags::A16) {
-            return Err(unsupported(op));
-        }
         let image = self.image_resource(w, op)?;
         self.announce(w, op, mem.kind);
         let atomic = matches!(mem.kind, MemKind::Atomic(_));
@@ -179,7 +176,10 @@ impl Exec<'_> {
 
     /// Integer coordinates of lane `l`; a level behind them must be the base level.
     fn texel_of(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16, l: usize) -> Result<Option<u64>> {
-        let read = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
+        let word = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
+        // Of 16 bits there are two to a register, without signs.
+        let a16 = op.flag(ModFlags::A16);
+        let read = |k: usize| if a16 { word(k / 2) >> (16 * (k % 2)) & 0xffff } else { word(k) };
         let n = image.coordinates();
         if op.info.image.contains(ImageParts::MIP) && read(n) != 0 {
             return Ok(None);
@@ -189,7 +189,9 @@ impl Exec<'_> {
 
     fn coordinates_defined(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16) -> Result<()> {
         let level = usize::from(op.info.image.contains(ImageParts::MIP));
-        (0..image.coordinates() + level).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
+        let all = image.coordinates() + level;
+        let registers = if op.flag(ModFlags::A16) { all.div_ceil(2) } else { all };
+        (0..registers).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
     }
 
     /// An address register must be defined and not in flight: how many there are depends on the resource, so that the general checks do not know.
@@ -220,7 +222,10 @@ impl Exec<'_> {
         let exec = w.exec();
         let size = op.inst.op == Opcode::IMAGE_GET_RESINFO;
         let sampler = match Form::of(op.info) {
-            Some(form) => Some((form, self.sampler(w, op)?)),
+            Some(form) => {
+                let form = form.with_halves(op).ok_or_else(|| unsupported(op))?;
+                Some((form, self.sampler(w, op)?))
+            }
             None => None,
         };
         match sampler {

@@ -6,6 +6,7 @@
 
 use super::super::{Exec, unsupported};
 use super::image::{Image, field};
+use crate::fp::f16_to_f32;
 use crate::program::Op;
 use crate::report::{Kind, Report, Result};
 use crate::wave::{MAX_LANES, Wave};
@@ -26,6 +27,8 @@ pub(super) struct Form {
     pub level: bool,
     pub zero: bool,
     pub clamp: bool,
+    /// Addresses are halves, two to a register.
+    pub a16: bool,
 }
 
 impl Form {
@@ -43,14 +46,23 @@ impl Form {
             level: parts.contains(ImageParts::LOD),
             zero: parts.contains(ImageParts::LOD_ZERO),
             clamp: parts.contains(ImageParts::LOD_CLAMP),
+            a16: false,
         })
+    }
+
+    /// With addresses as `op` has them; `None` where it has halves for what is not known to be one.
+    pub(super) fn with_halves(self, op: &Op) -> Option<Self> {
+        let a16 = op.flag(ModFlags::A16);
+        let mixed = self.offset || self.compare || self.derivatives || self.bias;
+        (!(a16 && mixed)).then_some(Self { a16, ..self })
     }
 
     /// Address registers for an image, and where the coordinates are among them.
     pub(super) fn registers(self, image: &Image) -> (usize, usize) {
         let before = [self.offset, self.bias, self.compare].into_iter().filter(|&b| b).count()
             + if self.derivatives { 2 * image.dimensions } else { 0 };
-        (before + image.coordinates() + usize::from(self.level || self.clamp), before)
+        let all = before + image.coordinates() + usize::from(self.level || self.clamp);
+        (if self.a16 { all.div_ceil(2) } else { all }, before)
     }
 }
 
@@ -150,7 +162,11 @@ impl Exec<'_> {
     ) -> Result<[(u32, u32); 4]> {
         let refuse = |what: String| Report::new(Kind::BadInstruction, format!("the simulator has no {what}"));
         let word = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
-        let number = |k: usize| f32::from_bits(word(k));
+        let component = |k: usize, lane: usize| {
+            let v = |n: usize| w.v[(usize::from(vaddr) + n) & 255][lane];
+            if form.a16 { f16_to_f32(v(k / 2) >> (16 * (k % 2)) & 0xffff) } else { f32::from_bits(v(k)) }
+        };
+        let number = |k: usize| component(k, l);
         let n = image.coordinates();
         let (_, first) = form.registers(image);
         let mut at = 0;
@@ -176,8 +192,7 @@ impl Exec<'_> {
                     return number(derivatives + direction * dims + k) * scale(k);
                 }
                 let other = l ^ (1 << direction);
-                let v = &w.v[(usize::from(vaddr) + first + k) & 255];
-                (f32::from_bits(v[other]) - f32::from_bits(v[l])) * scale(k)
+                (component(first + k, other) - component(first + k, l)) * scale(k)
             };
             let length = |direction| (0..dims).map(|k| change(direction, k).powi(2)).sum::<f32>().sqrt();
             raw += length(0).max(length(1)).log2();

@@ -1,0 +1,171 @@
+//! What a runtime passes for OpenCL's images: dwords that say where texels are and how to read them.
+//!
+//! An image is 12 dwords: the resource of eight as hardware reads it (of buffers, four), then the channels' type and order as HSA numbers them, and the width in
+//! texels. Layouts are linear: rows follow each other without gaps, and so do planes and slices. Samplers are four dwords, `gcnc::image_library::sampler` has them.
+//!
+//! Sources: Vega ISA, "Image Resource Descriptor" and "Buffer Resource Descriptor"; HSA runtime, `hsa_ext_image.h`; ROCr's image managers (dwords 8 to 10).
+
+use mir::target::Generation;
+
+/// OpenCL's types of images.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// `image1d_t`.
+    One,
+    /// `image1d_buffer_t`.
+    Buffer,
+    /// `image1d_array_t`.
+    OneArray,
+    /// `image2d_t`.
+    Two,
+    /// `image2d_array_t`.
+    TwoArray,
+    /// `image3d_t`.
+    Three,
+}
+
+/// Channels of a texel in memory, the first lowest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "OpenCL's names")]
+pub enum Order {
+    A,
+    R,
+    Rg,
+    Ra,
+    Rgba,
+    Bgra,
+    Argb,
+    Intensity,
+    Luminance,
+}
+
+/// Type of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "OpenCL's names")]
+pub enum Channel {
+    SnormInt8,
+    SnormInt16,
+    UnormInt8,
+    UnormInt16,
+    SignedInt8,
+    SignedInt16,
+    SignedInt32,
+    UnsignedInt8,
+    UnsignedInt16,
+    UnsignedInt32,
+    HalfFloat,
+    Float,
+}
+
+impl Order {
+    /// Number of channels, what each of red, green, blue and alpha is read from (0 and 1 are constants, 4 is the first channel), HSA's number.
+    fn facts(self) -> (u32, [u32; 4], u32) {
+        match self {
+            Self::A => (1, [0, 0, 0, 4], 0),
+            Self::R => (1, [4, 0, 0, 1], 1),
+            Self::Rg => (2, [4, 5, 0, 1], 3),
+            Self::Ra => (2, [4, 0, 0, 5], 5),
+            Self::Rgba => (4, [4, 5, 6, 7], 8),
+            Self::Bgra => (4, [6, 5, 4, 7], 9),
+            Self::Argb => (4, [5, 6, 7, 4], 10),
+            Self::Intensity => (1, [4, 4, 4, 4], 16),
+            Self::Luminance => (1, [4, 4, 4, 1], 17),
+        }
+    }
+}
+
+impl Channel {
+    /// Bytes, the number format, HSA's number.
+    fn facts(self) -> (u32, u32, u32) {
+        match self {
+            Self::SnormInt8 => (1, 1, 0),
+            Self::SnormInt16 => (2, 1, 1),
+            Self::UnormInt8 => (1, 0, 2),
+            Self::UnormInt16 => (2, 0, 3),
+            Self::SignedInt8 => (1, 5, 8),
+            Self::SignedInt16 => (2, 5, 9),
+            Self::SignedInt32 => (4, 5, 10),
+            Self::UnsignedInt8 => (1, 4, 11),
+            Self::UnsignedInt16 => (2, 4, 12),
+            Self::UnsignedInt32 => (4, 4, 13),
+            Self::HalfFloat => (2, 7, 14),
+            Self::Float => (4, 7, 15),
+        }
+    }
+}
+
+/// An image in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Image {
+    /// Address of the first texel, a multiple of 256.
+    pub address: u64,
+    /// Type.
+    pub shape: Shape,
+    /// Order of channels.
+    pub order: Order,
+    /// Type of channels.
+    pub channel: Channel,
+    /// Texels in a row, rows, planes of a volume or slices of an array: each at least 1 and at most 16384 (planes and slices 8192; rows of buffers any).
+    pub size: [u32; 3],
+}
+
+impl Image {
+    /// Bytes of a texel.
+    pub fn texel_bytes(&self) -> u32 {
+        self.order.facts().0 * self.channel.facts().0
+    }
+
+    /// Bytes of all texels.
+    pub fn bytes(&self) -> usize {
+        self.size.iter().map(|&n| n as usize).product::<usize>() * self.texel_bytes() as usize
+    }
+
+    /// The dwords for processors of `generation`.
+    pub fn dwords(&self, generation: Generation) -> [u32; 12] {
+        let (count, select, order) = self.order.facts();
+        let (bytes, number, channel) = self.channel.facts();
+        let data = match (bytes, count) {
+            (1, 1) => 1,
+            (1, 2) => 3,
+            (1, _) => 10,
+            (2, 1) => 2,
+            (2, 2) => 5,
+            (2, _) => 12,
+            (_, 1) => 4,
+            (_, 2) => 11,
+            _ => 14,
+        };
+        let select = (0..4).fold(0, |all, k| all | select[k] << (3 * k));
+        let mut out = [0; 12];
+        [out[8], out[9], out[10]] = [channel, order, self.size[0]];
+        if self.shape == Shape::Buffer {
+            let stride = self.texel_bytes();
+            out[0] = self.address as u32;
+            out[1] = (self.address >> 32) as u32 & 0xffff | stride << 16;
+            // The range check counts bytes here, as the Vega manual has it for buffers that are not swizzled.
+            out[2] = self.size[0] * stride;
+            out[3] = select | number << 12 | data << 15;
+            return out;
+        }
+        let rules = generation.limits().images;
+        let kind = match self.shape {
+            Shape::One | Shape::Buffer => 8,
+            Shape::Two => 9,
+            Shape::Three => 10,
+            Shape::OneArray => 12,
+            Shape::TwoArray => 13,
+        };
+        let [width, height, depth] = self.size.map(|n| n.saturating_sub(1));
+        let base = self.address >> 8;
+        out[0] = base as u32;
+        out[1] = (base >> 32) as u32 & 0xff | data << 20 | number << 26;
+        out[2] = width & 0x3fff | (height & 0x3fff) << 14;
+        out[3] = select | u32::from(rules.linear) << 20 | kind << 28;
+        out[4] = depth & 0x1fff | (width & ((1 << rules.pitch_bits) - 1)) << 13;
+        if matches!(self.shape, Shape::OneArray | Shape::TwoArray) {
+            // The last slice; GFX9 has it in the depth alone.
+            out[5] = depth << 13;
+        }
+        out
+    }
+}
