@@ -166,6 +166,24 @@ impl Cx<'_, '_> {
         Ok(())
     }
 
+    /// `ptrmask`: of each pointer the offset, its lowest dword, is masked.
+    fn fat_mask(&mut self, args: &[Value], ty: Type, dst: usize) -> Step<()> {
+        let (from, mask) = (self.arg(args, 0)?, self.arg(args, 1)?);
+        let step = ty.scalar().map_or(1, scalar_words);
+        for lane in 0..ty.lanes() as usize {
+            let (from, mask, dst) = (from + lane * step, mask + lane, dst + lane * step);
+            self.regs.copy(dst, from, step, self.mask);
+            for l in lanes(self.mask) {
+                let (word, bits) = (self.regs.v[from][l], self.regs.v[mask][l] | !0xffff_ffff);
+                // A bit that is cleared is defined, whatever it was.
+                let unknown = self.regs.undef(mask, l) & 0xffff_ffff;
+                let undef = self.regs.undef(from, l) & (bits | unknown) | unknown & word;
+                self.regs.write_lane(dst, l, word & bits, undef);
+            }
+        }
+        Ok(())
+    }
+
     /// A resource becomes a pointer to the start of its buffer.
     pub fn cast_fat(&mut self, to: AddrSpace, from: AddrSpace, dst: usize, a: usize) -> Step<()> {
         if from != AddrSpace::BUFFER_RESOURCE || !is_fat(to) {
@@ -282,6 +300,7 @@ impl Cx<'_, '_> {
             Intrinsic::Buffer(buffer) => self.buffer(buffer, args, ty, dst)?,
             Intrinsic::SBufferLoad => self.scalar_buffer_load(args, ty, dst)?,
             Intrinsic::MakeBufferRsrc => self.make_resource(args, ty, dst)?,
+            Intrinsic::Ptrmask if ty.addr_space().is_some_and(is_fat) => self.fat_mask(args, ty, dst)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -20,13 +20,14 @@ impl Cx<'_, '_> {
             return Ok(flow);
         }
         let done = self.place_of_execution(intrinsic, args, ty, dst)?
+            // Masks of pointers to buffers are no integer's.
+            || self.buffer_intrinsic(intrinsic, args, ty, dst)?
             || self.int_intrinsic(intrinsic, args, ty, dst)?
             || self.float_intrinsic(intrinsic, flags, args, ty, dst)?
             || self.hardware(intrinsic, args, ty, dst)?
             || self.lane_intrinsic(intrinsic, args, ty, dst)?
             || self.memory_intrinsic(intrinsic, args, ty, dst)?
-            || self.vector_intrinsic(intrinsic, args, ty, dst)?
-            || self.buffer_intrinsic(intrinsic, args, ty, dst)?;
+            || self.vector_intrinsic(intrinsic, args, ty, dst)?;
         if !done {
             return Err(Stop::unsupported(format!("llvm.{}", intrinsic.name())));
         }

@@ -55,6 +55,7 @@ pub fn describe(kernel: &[&ArgMeta]) -> String {
                 format!("1:i{bits} or {name}=1:f{bits}", bits = 8 * arg.size)
             }
             "by_value" => "1".to_owned(),
+            "image" | "sampler" => "(cannot be given here)".to_owned(),
             _ => "(needs --dispatch)".to_owned(),
         };
         let ty = arg.type_name.clone().unwrap_or_else(|| format!("{} bytes", arg.size));
@@ -135,6 +136,9 @@ fn one(out: &mut Arguments, index: usize, arg: &ArgMeta, spec: &str, left: &mut 
             }
             out.buffers.push(Buffer { name, index, id, element: contents.element });
             out.args.push(Arg::Buffer(id));
+        }
+        "image" | "sampler" => {
+            return Err("images and samplers cannot be given here; `sim::images` makes them for programs that run the simulator".to_owned());
         }
         other => return Err(format!("an argument of kind {other} can be given by --dispatch alone")),
     }
@@ -395,6 +399,9 @@ mod tests {
         fails("n=-1x out=zeros:1 2=1", "argument `n`: `-1x` is no u32");
         fails("zeros:1 7 256 9", "too many");
         fails("out=zeros:1000000xf64 n=1 2=4", "more than the 1048576");
+        let image = arg("img", "image", "image2d_t", 8);
+        let message = super::read(&given("img=1"), &[&image], 1 << 20).unwrap_err();
+        assert!(message.contains("images and samplers cannot be given here"), "{message}");
     }
 
     #[test]

@@ -92,10 +92,12 @@ fn vectors_of_buffer_pointers() {
         "  v3: ptr addrspace(8) = intrinsic amdgcn.make.buffer.rsrc(v1, i16 0, i32 8, i32 0)\n  v4: ptr addrspace(7) = addrspacecast v3\n  \
          v5: <2 x ptr addrspace(7)> = insertelement <2 x ptr addrspace(7)> zero, v4, i32 1\n  v6: <2 x ptr addrspace(7)> = ptradd v5, <2 x i32> (i32 9, i32 1) * 2 + 1\n  \
          v7: ptr addrspace(7) = extractelement v6, i32 1\n  v8: i16 = load v7 addrspace(7) align 1\n  store v0, v8 addrspace(1) align 4\n  \
+         v12: <2 x ptr addrspace(7)> = intrinsic ptrmask(v6, <2 x i32> (i32 1, i32 6))\n  v13: ptr addrspace(7) = extractelement v12, i32 1\n  \
+         v14: i8 = load v13 addrspace(7) align 1\n  v15: ptr addrspace(1) = ptradd v0 + 4\n  store v15, v14 addrspace(1) align 1\n  \
          v9: <2 x i1> = icmp ult v6, v5\n  v10: <2 x i8> = zext v9\n  v11: ptr addrspace(1) = ptradd v0 + 2\n  store v11, v10 addrspace(1) align 1\n",
-        4,
+        5,
     );
-    assert_eq!(run.out, [3, 4, 0, 0]);
+    assert_eq!(run.out, [3, 4, 0, 0, 2]);
 }
 
 #[test]
