@@ -165,7 +165,7 @@ fn constant_bus(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
 /// The address must have the registers that dimension and operation make it.
 fn image_address(inst: &Inst) -> Result<(), Cow<'static, str>> {
     let first = inst.operands.get(1).and_then(|o| o.as_reg()).map_or(0, |reg| reg.dwords);
-    let given = first + inst.mods.address_parts;
+    let given = first.saturating_add(inst.mods.address_parts);
     let wanted = image_address_dwords(inst.op.info(), &inst.mods);
     // Older assemblers knew tuples of four and eight only.
     let oversized = inst.mods.address_parts == 0 && given == 8 && (5..8).contains(&wanted);
