@@ -250,9 +250,9 @@ impl Generator<'_> {
             Format::Mimg if info.image.contains(ImageParts::RAY) => {}
             Format::Mimg => {
                 if self.generation >= Generation::Gfx10 {
-                    mods.dim = self.random.u64(..8) as u8;
+                    mods.dim = self.random.u64(..6) as u8;
                     if info.image.contains(ImageParts::MSAA) {
-                        mods.dim |= 6;
+                        mods.dim = 6 + mods.dim % 2;
                     }
                 }
                 mods.dmask = if flags.contains(OpFlags::GATHER4) {
