@@ -3,10 +3,10 @@
 //! LLVM's names fall into three groups. A few change code here: [`SWITCHES`]. Those that state what a
 //! processor has, choose between equal instruction sequences, or tune LLVM's passes are known by name and
 //! change nothing ([`WITHOUT_EFFECT`]): what a processor has follows from its name alone, so that no list of
-//! features can ask for an instruction that it lacks. Wave sizes other than 64 are refused. Any other name is
+//! features can ask for an instruction that it lacks. Waves of 32 lanes are refused where the generation has none. Any other name is
 //! passed over with a warning, as LLVM does.
 
-use mir::target::Features;
+use mir::target::{Features, Processor, WaveSize};
 use mir::{Diagnostic, Result};
 
 /// Features that change code, with the ability that each one stands for, in words, too. Those with states of their own are in [`SETTINGS`].
@@ -116,7 +116,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "valu-trans-use-hazard", "vcmpx-exec-war-hazard", "vcmpx-permlane-hazard", "vgpr-align2", "vgpr-index-mode",
     "vgpr-singleuse-hint", "vgpr-spilling", "vmem-pref-insts", "vmem-to-lds-load-insts",
     "vmem-to-scalar-write-hazard", "vmem-write-vgpr-in-order", "volcanic-islands", "vop3-literal", "vop3p", "vopd",
-    "vscnt", "wait-xcnt", "waits-before-system-scope-stores", "wavefrontsize64", "xf32-insts", "xnack-support",
+    "vscnt", "wait-xcnt", "waits-before-system-scope-stores", "xf32-insts", "xnack-support",
 ];
 
 /// Features asked for, in the end: a later mention of a name overrules an earlier one.
@@ -134,6 +134,8 @@ pub struct FeatureList {
     pub code_object_v3: Option<bool>,
     /// Sizes of elements of scratch asked for, each as a bit of its own value.
     private_elements: u8,
+    /// Lanes of a wave; `None` where nothing was said.
+    pub wave: Option<WaveSize>,
     /// One line for each name that nobody knows.
     pub warnings: Vec<String>,
 }
@@ -151,7 +153,12 @@ impl FeatureList {
                 Some(("-", name)) => (false, name),
                 _ => (true, entry),
             };
-            match name {
+            // Assembler tests spell these with capitals.
+            match name.to_ascii_lowercase().as_str() {
+                // The last one that is switched on; without one the processor's own size counts.
+                "wavefrontsize32" if on => out.wave = Some(WaveSize::W32),
+                "wavefrontsize64" if on => out.wave = Some(WaveSize::W64),
+                "wavefrontsize32" | "wavefrontsize64" => {}
                 "xnack" => out.xnack = Some(on),
                 "sramecc" | "sram-ecc" => out.sram_ecc = Some(on),
                 "code-object-v3" => out.code_object_v3 = Some(on),
@@ -159,12 +166,12 @@ impl FeatureList {
                 "max-private-element-size-4" => out.private_element(4, on),
                 "max-private-element-size-8" => out.private_element(8, on),
                 "max-private-element-size-16" => out.private_element(16, on),
-                "wavefrontsize16" | "wavefrontsize32" if on => {
+                "wavefrontsize16" if on => {
                     return Err(Diagnostic::unsupported(format!(
-                        "target feature `{name}`: GFX6 to GFX9 have waves of 64 lanes"
+                        "target feature `{name}`: no waves of 16 lanes"
                     )));
                 }
-                "wavefrontsize16" | "wavefrontsize32" => {}
+                "wavefrontsize16" => {}
                 _ => match SWITCHES.iter().find(|switch| switch.0 == name) {
                     Some(&(_, feature, _)) => out.switches.push((feature, on)),
                     None if WITHOUT_EFFECT.binary_search(&name).is_ok() => {}
@@ -187,17 +194,31 @@ impl FeatureList {
         }
     }
 
-    /// Switches abilities in `features`.
-    pub fn apply(&self, features: &mut Features) {
+    /// Switches abilities in `features`, those of `processor` so far.
+    ///
+    /// # Errors
+    /// `Unsupported` for a wave size that the processor lacks.
+    pub fn apply(&self, features: &mut Features, processor: &Processor) -> Result<()> {
         for &(feature, on) in &self.switches {
             features.set(feature, on);
         }
+        let Some(wave) = self.wave else { return Ok(()) };
+        if !processor.limits().wave_sizes.contains(&wave) {
+            let lanes = wave.lanes();
+            return Err(Diagnostic::unsupported(format!(
+                "target feature `wavefrontsize{lanes}`: {} has no waves of {lanes} lanes",
+                processor.name
+            )));
+        }
+        features.set(Features::WAVEFRONTSIZE32, wave == WaveSize::W32);
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mir::target::Target;
 
     #[test]
     fn names_are_sorted_and_distinct() {
@@ -229,9 +250,19 @@ mod tests {
         assert_eq!(list.warnings, ["unknown target feature `-never-heard` (ignored)"]);
         let mut features = Features::UNALIGNED_ACCESS;
         let list = FeatureList::read(["-unaligned-access-mode", "fast-fmaf", ""]).unwrap();
-        list.apply(&mut features);
+        let processor = |name| Target::processor_by_name(name).unwrap();
+        list.apply(&mut features, processor("gfx900")).unwrap();
         assert_eq!(features, Features::FAST_FMA_F32);
-        let error = FeatureList::read(["+wavefrontsize32"]).unwrap_err();
+        let wave = |names: &[&str], cpu| {
+            let mut features = processor(cpu).features;
+            FeatureList::read(names.iter().copied())?.apply(&mut features, processor(cpu))?;
+            mir::Result::Ok(features.contains(Features::WAVEFRONTSIZE32))
+        };
+        let error = wave(&["+wavefrontsize32"], "gfx900").unwrap_err();
         assert!(error.message.contains("wavefrontsize32"), "{error}");
+        assert_eq!(wave(&["-wavefrontsize32"], "gfx900"), Ok(false));
+        assert_eq!(wave(&[], "gfx1030"), Ok(true));
+        assert_eq!(wave(&["-wavefrontsize32", "+wavefrontsize64"], "gfx1030"), Ok(false));
+        assert_eq!(wave(&["+WavefrontSize32", "-WavefrontSize64"], "gfx1010"), Ok(true));
     }
 }

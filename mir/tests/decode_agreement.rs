@@ -13,7 +13,7 @@
 
 mod common;
 
-use common::{LLVM_MC, assemble, rows, target};
+use common::{LLVM_MC, assemble, llvm_flags, rows, target};
 use fastrand::Rng;
 use mir::isa::format::layout;
 use mir::isa::{DecodeError, Format, Opcode, decode, decode_lenient};
@@ -52,7 +52,7 @@ fn pattern(random: &mut Rng, rows: &[(Opcode, Encoding)], generation: Generation
         bits &= random.u64(..);
     }
     // Bits that this row uses, as far as its format says.
-    let mut used = layout.op.mask() | layout.fixed;
+    let mut used = layout.op.mask() | layout.op_high.mask() | layout.fixed;
     for desc in info.operands {
         let field = layout.slot(desc.slot);
         if field.width == 0 {
@@ -77,7 +77,7 @@ fn pattern(random: &mut Rng, rows: &[(Opcode, Encoding)], generation: Generation
         }
     }
     if let Some(code) = code {
-        bits = bits & !layout.op.mask() | layout.op.put(u64::from(code));
+        bits = bits & !layout.op.mask() & !layout.op_high.mask() | layout.put_code(code);
     }
     // Reserved bits are clear, or one of them is set.
     match random.u64(..8) {
@@ -118,7 +118,8 @@ fn kills([first, second]: [u32; 2]) -> bool {
 
 /// The bits of the first dword that tell the format (and the extension markers).
 fn prefix(fixed: u64, format: Format, encoding: Encoding) -> u64 {
-    let extension = if matches!(encoding, Encoding::Sdwa | Encoding::Dpp) { 0x1ff } else { 0 };
+    let extension =
+        if matches!(encoding, Encoding::Sdwa | Encoding::Dpp | Encoding::Dpp8) { 0x1ff } else { 0 };
     let top: u64 = match format {
         Format::Vop2 => 1,
         Format::Vop1 | Format::Vopc => 7,
@@ -163,7 +164,8 @@ fn disassemble(target: &Target, patterns: &[[u32; 3]]) -> Option<Vec<Theirs>> {
 /// One run of the disassembler; `Some(None)` where it died.
 fn run(target: &Target, patterns: &[[u32; 3]]) -> Option<Option<Vec<Theirs>>> {
     let mut child = Command::new(LLVM_MC)
-        .args(["-triple=amdgcn", &format!("-mcpu={target}"), "-disassemble"])
+        .args(llvm_flags(target))
+        .arg("-disassemble")
         .env("LLVM_DISABLE_SYMBOLIZATION", "1")
         .env("LLVM_DISABLE_CRASH_REPORT", "1")
         .stdin(Stdio::piped())

@@ -41,7 +41,8 @@ fn near_instructions() {
                 if random.u64(..2) == 0 {
                     bits &= random.u64(..) & layout.used;
                 }
-                bits = bits & !layout.op.mask() | layout.op.put(u64::from(code)) | layout.fixed;
+                bits &= !(layout.op.mask() | layout.op_high.mask());
+                bits |= layout.put_code(code) | layout.fixed;
                 let mut bytes = vec![number as u8];
                 bytes.extend(bits.to_le_bytes());
                 bytes.extend((random.u64(..) as u32).to_le_bytes());

@@ -5,13 +5,14 @@
 
 mod common;
 
-use common::{LLVM_MC, rows, target};
+use common::{LLVM_MC, llvm_flags, rows, target};
 use fastrand::Rng;
-use mir::isa::format::{Slot, layout};
+use mir::isa::format::{Mod, Slot, layout};
 use mir::isa::parse::{Parsed, Parser};
-use mir::isa::{Format, OpFlags, Opcode, OperandKind, ValueType, decode};
+use mir::isa::{Format, ImageParts, OpFlags, Opcode, OperandKind, ValueType, decode};
 use mir::machine::{Encoding, Inst, ModFlags, Reg};
 use mir::target::Target;
+use mir::target::operands::DPP8;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -49,7 +50,22 @@ fn free_bits(op: Opcode, encoding: Encoding, target: &Target) -> Option<(u64, u6
     let fields =
         SLOTS.iter().map(|slot| layout.slot(*slot)).chain(layout.mods.iter().map(|(_, field)| *field));
     let free = fields.fold(0, |bits, field| bits | field.mask());
-    let fixed = layout.fixed | layout.op.put(u64::from(code));
+    let fixed = layout.fixed | layout.put_code(code);
+    let mut fixed = fixed;
+    for (what, field) in layout.mods {
+        fixed |= match what {
+            Mod::Dpp8Marker => field.put(u64::from(DPP8[0])),
+            // Rays imply these.
+            Mod::Dmask | Mod::Flag(ModFlags::UNORM | ModFlags::R128)
+                if info.image.contains(ImageParts::RAY) =>
+            {
+                field.mask()
+            }
+            _ => 0,
+        };
+    }
+    let marker = layout.mods.iter().find(|(what, _)| *what == Mod::Dpp8Marker);
+    let free = free & !marker.map_or(0, |(_, field)| field.mask());
     // An extension dword is announced in the field of source 0.
     Some((fixed, free & !fixed))
 }
@@ -158,7 +174,8 @@ fn printed_text_reads_back() {
 /// What llvm-mc makes of each line: bytes in hexadecimal, or its complaint. `None` where it is not installed.
 fn llvm(lines: &[String], target: &Target) -> Option<Vec<Result<String, String>>> {
     let mut child = Command::new(LLVM_MC)
-        .args(["-triple=amdgcn", &format!("-mcpu={target}"), "-show-encoding"])
+        .args(llvm_flags(target))
+        .arg("-show-encoding")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -283,6 +300,24 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("gfx803", "v_mov_b32 v0, v0 quad_perm:[1,3,0,1] bank_mask:0x1 bound_ctrl:0", "fa02007e004d08f1"),
     ("gfx700", "s_load_dword s1, s[2:3], 0x1234", "ff8200c034120000"),
     ("gfx900", "tbuffer_load_format_xyzw v[1:4], off, s[4:7], dfmt:15, nfmt:2, s1", "008079e900010101"),
+    ("gfx1010", "v_add_f32_e64 v0, s1, 0x12345678", "000003d501fe010078563412"),
+    ("gfx1010", "v_mov_b32 v0, v1 dpp8:[7,6,5,4,3,2,1,0] fi:1", "ea02007e01773905"),
+    ("gfx1010", "v_cmpx_lt_f32_e64 v1, v2", "7e0011d401050200"),
+    ("gfx1010", "s_load_dword s1, s[2:3], s0 offset:0x10", "410000f410000000"),
+    ("gfx1010", "image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:2D", "080f00f000000000"),
+    (
+        "gfx1010",
+        "tbuffer_load_format_x v1, off, s[4:7], s1 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT]",
+        "0000b0e800010101",
+    ),
+    ("gfx1030", "s_waitcnt_depctr depctr_vm_vsrc(1)", "87ffa3bf"),
+    ("gfx1030", "scratch_load_dword v1, off, off", "004030dc00007f01"),
+    (
+        "gfx1030",
+        "image_bvh_intersect_ray v[39:42], [v50, v46, v23, v17, v16, v15, v21, v20], s[12:15] a16",
+        "059f98f1322703402e1711100f151400",
+    ),
+    ("gfx1030", "v_cmp_eq_u32_e32 vcc_lo, v0, v1", "0003847d"),
     ("gfx900", "s_mov_b32 s0, -2+1", "c10080be"),
     ("gfx900", "s_branch 49617", "d1c182bf"),
     ("gfx600", "v_add_co_u32 v84, vcc, v13, v31", "546a4ad20d3f0200"),
@@ -341,6 +376,10 @@ const WRONG: &[(&str, &str, u32, &str)] = &[
     ("gfx900", "s_waitcnt vmcnt(64)", 17, "too large value for vmcnt"),
     ("gfx900", "image_load v[0:1], v[0:3], s[0:7] dmask:0x1", 35, "2 dwords instead of 1"),
     ("gfx900", "s_mov_b32 s0, [s1", 18, "closing square bracket"),
+    ("gfx1010", "image_load v[0:3], v[0:1], s[0:7] dmask:0xf", 35, "missing dim operand"),
+    ("gfx1010", "image_load v[0:3], v[0:2], s[0:7] dmask:0xf dim:2D", 35, "3 dwords instead of 2"),
+    ("gfx1010", "scratch_load_dword v1, off, off", 24, "no register as operand vaddr"),
+    ("gfx1030", "v_mac_f32 v0, v1, v2", 1, "not supported on gfx1030"),
     ("gfx900", "global_load_dword v1, v[3:4], off glc glc", 39, "duplicate modifier glc"),
 ];
 
@@ -376,7 +415,7 @@ fn exceptions_are_as_listed() {
         assert!(!reason.is_empty());
         count += 1;
     }
-    assert_eq!(count, 21);
+    assert_eq!(count, 22);
 }
 
 /// Tokens of the language in any order.
@@ -457,7 +496,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(text in prop_oneof![any::<String>(), soup(), soup().prop_map(|s| format!("v_add_f32 v0, {s}"))]) {
-        for processor in ["gfx600", "gfx803", "gfx900"] {
+        for processor in ["gfx600", "gfx803", "gfx900", "gfx1030"] {
             let target = target(processor);
             let error = parse(&text, &target).err();
             // What is wrong is somewhere in the line.

@@ -9,10 +9,11 @@ use common::{LLVM_MC, assemble, encodings};
 use fastrand::Rng;
 use mir::isa::format::layout;
 use mir::isa::{
-    Format, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType, decode, dpp_control_exists, encode,
+    Format, ImageParts, OpFlags, Opcode, OpcodeInfo, OperandKind, Role, ValueType, decode,
+    dpp_control_exists, encode, image_address_dwords,
 };
 use mir::machine::{
-    Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, Sdwa, SdwaSel, SdwaUnused,
+    Dpp, Dpp8, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, Sdwa, SdwaSel, SdwaUnused,
 };
 use mir::target::operands::{canonical_constant, inline_constant_value};
 use mir::target::{Generation, Target, WaveSize};
@@ -155,7 +156,15 @@ impl Generator<'_> {
                         && info.name != "image_get_lod"
                         && !info.name.contains("pck")
                 }
-                ModFlags::R128 | ModFlags::A16 | ModFlags::LWE => true,
+                ModFlags::A16 => true,
+                _ if info.image.contains(ImageParts::RAY) => false,
+                ModFlags::R128 | ModFlags::LWE => true,
+                ModFlags::DLC if info.format == Format::Mubuf => {
+                    !info.operands.is_empty() && !flags.contains(OpFlags::ATOMIC)
+                }
+                ModFlags::DLC if info.format == Format::Smem => {
+                    flags.intersects(OpFlags::LOAD | OpFlags::STORE)
+                }
                 _ => !info.operands.is_empty(),
             };
             if wanted && self.random.u64(..3) == 0 {
@@ -214,7 +223,8 @@ impl Generator<'_> {
             && flags.contains(OpFlags::OP_SEL)
             && layout.has_mod(mir::isa::format::Mod::OpSel)
         {
-            mods.op_sel = self.random.u64(..) as u8 & (((1 << count) - 1) | 8);
+            let all = if flags.contains(OpFlags::PERMLANE) { 3 } else { ((1 << count) - 1) | 8 };
+            mods.op_sel = self.random.u64(..) as u8 & all;
         }
         match info.format {
             Format::Ds if !info.operands.is_empty() => {
@@ -228,15 +238,23 @@ impl Generator<'_> {
             Format::Mubuf | Format::Mtbuf if !info.operands.is_empty() => {
                 mods.offset = self.random.u64(..4096) as i32
             }
-            Format::Flat if self.generation >= Generation::Gfx9 => {
-                mods.offset = self.random.u64(..4096) as i32
+            Format::Flat | Format::Global | Format::Scratch => {
+                let ranges = self.generation.limits().offsets;
+                let range = if info.format == Format::Flat { ranges.flat } else { ranges.global };
+                mods.offset = self.random.i32(range.min..=range.max);
             }
-            Format::Global | Format::Scratch => mods.offset = self.random.u64(..8192) as i32 - 4096,
             _ => {}
         }
         match info.format {
             Format::Mtbuf => mods.dmask = self.random.u64(..128) as u8,
+            Format::Mimg if info.image.contains(ImageParts::RAY) => {}
             Format::Mimg => {
+                if self.generation >= Generation::Gfx10 {
+                    mods.dim = self.random.u64(..6) as u8;
+                    if info.image.contains(ImageParts::MSAA) {
+                        mods.dim = 6 + mods.dim % 2;
+                    }
+                }
                 mods.dmask = if flags.contains(OpFlags::GATHER4) {
                     1 << self.random.u64(..4)
                 } else if flags.contains(OpFlags::ATOMIC) {
@@ -257,6 +275,10 @@ impl Generator<'_> {
                 mods.ext = Extension::Sdwa(self.sdwa(&sources.iter().map(|o| o.ty).collect::<Vec<_>>()))
             }
             Encoding::Dpp => mods.ext = Extension::Dpp(self.dpp()),
+            Encoding::Dpp8 => {
+                let (lanes, fetch_inactive) = (self.random.u64(..1 << 24) as u32, self.random.u64(..2) == 0);
+                mods.ext = Extension::Dpp8(Dpp8 { lanes, fetch_inactive });
+            }
             _ => {}
         }
         mods
@@ -291,7 +313,7 @@ impl Generator<'_> {
     fn dpp(&mut self) -> Dpp {
         let ctrl = loop {
             let ctrl = self.random.u64(..512) as u16;
-            if dpp_control_exists(ctrl) {
+            if dpp_control_exists(ctrl, self.generation) {
                 break ctrl;
             }
         };
@@ -300,6 +322,7 @@ impl Generator<'_> {
             row_mask: self.random.u64(..16) as u8,
             bank_mask: self.random.u64(..16) as u8,
             bound_ctrl: self.random.u64(..2) == 0,
+            fetch_inactive: self.generation >= Generation::Gfx10 && self.random.u64(..2) == 0,
         }
     }
 
@@ -363,6 +386,7 @@ impl Generator<'_> {
                         }
                         (Format::Global, "vaddr") => 2 - u8::from(has_saddr),
                         (Format::Scratch, "vaddr") => 1 - u8::from(has_saddr),
+                        (Format::Mimg, "vdata") if info.image.contains(ImageParts::RAY) => 4,
                         (Format::Mimg, "vdata") if info.flags.contains(OpFlags::ATOMIC) => {
                             mods.dmask.count_ones() as u8
                         }
@@ -373,6 +397,9 @@ impl Generator<'_> {
                                 mods.flags.contains(ModFlags::D16) && self.generation >= Generation::Gfx9;
                             let width = if packed { channels.div_ceil(2) } else { channels };
                             width + u8::from(mods.flags.contains(ModFlags::TFE))
+                        }
+                        (Format::Mimg, "vaddr") if self.generation >= Generation::Gfx10 => {
+                            image_address_dwords(info, &mods)
                         }
                         (Format::Mimg, "vaddr") => 4,
                         _ => desc.dwords(WaveSize::W64),
@@ -395,7 +422,7 @@ impl Generator<'_> {
                     self.scalar_source(desc.dwords(WaveSize::W64), desc.ty, info.name != "s_cbranch_g_fork")
                 }
                 K::VectorSrc => match self.encoding {
-                    Encoding::Dpp => self.vgpr(desc.dwords(WaveSize::W64)),
+                    Encoding::Dpp | Encoding::Dpp8 => self.vgpr(desc.dwords(WaveSize::W64)),
                     Encoding::Sdwa
                         if self.generation == Generation::Gfx8
                             || self.random.u64(..2) == 0
@@ -425,6 +452,10 @@ impl Generator<'_> {
                 }
                 K::Simm16 if desc.ty == ValueType::I16 => Operand::Imm(i64::from(self.random.u64(..) as i16)),
                 K::Label => Operand::Imm(i64::from(self.random.u64(..) as i16)),
+                K::Waitcnt if self.generation >= Generation::Gfx10 => {
+                    Operand::Imm(self.random.u64(..) as i64 & 0xff7f)
+                }
+                K::Depctr => Operand::Imm(self.random.u64(..) as i64 & 0xff1f),
                 K::Waitcnt if self.generation >= Generation::Gfx9 => {
                     Operand::Imm(self.random.u64(..) as i64 & 0xcf7f)
                 }
@@ -586,6 +617,11 @@ fn round_trip(processor: &str) {
 }
 
 #[test]
+fn gfx1010() {
+    round_trip("gfx1010");
+}
+
+#[test]
 fn gfx900() {
     round_trip("gfx900");
 }
@@ -614,12 +650,12 @@ fn gfx600() {
 #[test]
 fn random_dwords() {
     let mut random = Rng::with_seed(1);
-    for processor in ["gfx900", "gfx803", "gfx700", "gfx600"] {
+    for processor in ["gfx1010", "gfx1030", "gfx900", "gfx803", "gfx700", "gfx600"] {
         let target = common::target(processor);
         for _ in 0..40_000 {
             let words = [random.u64(..) as u32, random.u64(..) as u32, random.u64(..) as u32];
             let Ok((inst, length)) = decode(&words, &target) else { continue };
-            assert!((1..=3).contains(&length));
+            assert!((1..=5).contains(&length));
             let mut out = Vec::new();
             encode(&inst, &target, &mut out)
                 .unwrap_or_else(|e| panic!("{processor} {words:08x?} {}: {e}", inst.display(&target)));

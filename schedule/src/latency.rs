@@ -32,7 +32,7 @@ pub(crate) fn result(inst: &Inst, target: &Target) -> u32 {
 #[inline]
 pub(crate) fn across_lanes(consumer: &Inst) -> u32 {
     match consumer.mods.ext {
-        Extension::Dpp(_) => 3 * ISSUE,
+        Extension::Dpp(_) | Extension::Dpp8(_) => 3 * ISSUE,
         _ => 0,
     }
 }

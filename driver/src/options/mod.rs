@@ -187,6 +187,7 @@ impl CompileOptions {
         }
         let cpu = cpu.unwrap_or(&self.cpu);
         let target = self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))?;
+        target.check_code_generation()?;
         Ok(Target { vendor: base.vendor, memory_model: base.memory_model, ..target })
     }
 
@@ -401,7 +402,7 @@ impl CompileOptions {
         } else {
             features.remove(Features::UNALIGNED_ACCESS | Features::UNALIGNED_DS);
         }
-        list.apply(features);
+        list.apply(features, processor)?;
         // Elsewhere nobody hands over what FLAT_SCRATCH starts with.
         if os != Os::AmdHsa {
             features.remove(Features::SCRATCH_INSTRUCTIONS);

@@ -551,6 +551,7 @@ impl<'a> Selector<'a> {
             row_mask: self.immediate(*rows)? as u8 & 15,
             bank_mask: self.immediate(*banks)? as u8 & 15,
             bound_ctrl: self.immediate(*bound)? & 1 != 0,
+            fetch_inactive: false,
         };
         if !self.target.has(mir::target::Features::DPP) {
             return Err(Diagnostic::unsupported(format!("DPP on {}", self.target)));

@@ -6,7 +6,7 @@
 //! (`tests/isa_round_trip.rs`, `tests/decode_agreement.rs`).
 
 use super::format::{Layout, Mod, layout};
-use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use super::{Format, ImageParts, OpFlags, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{Encoding, Inst, ModFlags, Modifiers, Operand, RegFile, RegOperand};
 use crate::target::operands::inline_constant;
 use crate::target::{Generation, Target};
@@ -56,6 +56,9 @@ fn accepts_clamp(info: &OpcodeInfo, encoding: Encoding, generation: Generation) 
 /// One-bit modifiers that this row lacks though its format has them.
 fn denied_flags(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> ModFlags {
     let flags = info.flags;
+    if info.image.contains(ImageParts::RAY) {
+        return ModFlags::all() - ModFlags::A16;
+    }
     let mut denied = ModFlags::empty();
     let mut deny = |flag, when: bool| denied.set(flag, when);
     deny(ModFlags::CLAMP, !accepts_clamp(info, encoding, generation));
@@ -64,6 +67,8 @@ fn denied_flags(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -
     deny(ModFlags::GDS, flags.contains(OpFlags::NO_GDS) && !flags.contains(OpFlags::GDS_ONLY));
     let single = flags.intersects(OpFlags::ATOMIC.union(OpFlags::LDS_DMA));
     deny(ModFlags::TFE, info.format == Format::Mtbuf || (info.format == Format::Mubuf && single));
+    // An atomic operation is done where all see it.
+    deny(ModFlags::DLC, info.format == Format::Mubuf && flags.contains(OpFlags::ATOMIC));
     deny(ModFlags::D16, flags.intersects(OpFlags::ATOMIC.union(OpFlags::NO_D16)));
     let addressed = info.operands.iter().any(|o| o.kind == OperandKind::VgprOrOff);
     deny(ModFlags::OFFEN.union(ModFlags::IDXEN).union(ModFlags::ADDR64), !addressed);
@@ -75,7 +80,8 @@ fn denied_flags(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -
     if info.format == Format::Smem {
         // The assembler cannot say it.
         denied.insert(ModFlags::NV);
-        denied.set(ModFlags::GLC, !flags.intersects(OpFlags::LOAD.union(OpFlags::STORE)));
+        let accesses = flags.intersects(OpFlags::LOAD.union(OpFlags::STORE));
+        denied.set(ModFlags::GLC.union(ModFlags::DLC), !accesses);
     }
     denied
 }
@@ -84,7 +90,7 @@ fn denied_flags(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -
 pub(super) fn is_signed_number(desc: &OperandDesc) -> bool {
     use ValueType as T;
     desc.kind != OperandKind::LaneMask
-        && matches!(desc.ty, T::F16 | T::F32 | T::F64 | T::B16 | T::B32 | T::B64)
+        && matches!(desc.ty, T::F16 | T::F32 | T::F64 | T::V2F16 | T::B16 | T::B32 | T::B64)
 }
 
 /// Whether SDWA may sign-extend the source.
@@ -128,6 +134,7 @@ pub fn accepted(info: &OpcodeInfo, encoding: Encoding, layout: &Layout, generati
     };
     let selects = match (vop3p, floats) {
         (true, true) => all,
+        (false, _) if flags.contains(OpFlags::PERMLANE) => 3,
         (false, _) if flags.contains(OpFlags::OP_SEL) && layout.has_mod(Mod::OpSel) => all | 8,
         _ => 0,
     };

@@ -10,9 +10,10 @@
 mod modifiers;
 mod tables;
 
+use super::address::image_address_dwords;
 use super::encode::{encodes_to, scalar_tuple_fits};
 use super::format::{Field, Layout, Mod, Slot, layout};
-use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use super::{Format, ImageParts, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
 use crate::machine::{Encoding, Inst, ModFlags, Modifiers, Operand, PReg};
 use crate::target::operands::{
     LITERAL, constant_of_literal, inline_constant, inline_constant_value, register_of_code,
@@ -88,12 +89,14 @@ pub fn decode_lenient(words: &[u32], target: &Target) -> Result<(Inst, usize), D
 fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, usize), DecodeError> {
     let generation = target.generation();
     let &first = words.first().ok_or(DecodeError::Truncated)?;
-    let &Shape { format, encoding, op: op_field, .. } =
-        tables::identify(first, generation).ok_or(DecodeError::UnknownFormat(first))?;
-    let op = tables::find(format, op_field.get(u64::from(first)), target)?;
+    let shape = tables::identify(first, generation).ok_or(DecodeError::UnknownFormat(first))?;
+    let &Shape { format, encoding, .. } = shape;
+    let second = words.get(1).copied().unwrap_or(0);
+    let code = shape.code(u64::from(first) | u64::from(second) << 32);
+    let op = tables::find(format, code, target)?;
     let info = op.info();
-    let layout = layout(info, encoding, generation)
-        .ok_or(DecodeError::UnknownOpcode { format, code: op_field.get(u64::from(first)) as u16 })?;
+    let layout =
+        layout(info, encoding, generation).ok_or(DecodeError::UnknownOpcode { format, code: code as u16 })?;
     let mut bits = u64::from(first);
     if layout.dwords > 1 {
         bits |= u64::from(*words.get(1).ok_or(DecodeError::Truncated)?) << 32;
@@ -109,7 +112,9 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
         bits,
         rest: words.get(usize::from(layout.dwords)..).unwrap_or(&[]),
         literal: None,
-        seen: layout.op.mask() | layout.fixed,
+        target,
+        nsa_dwords: 0,
+        seen: layout.op.mask() | layout.op_high.mask() | layout.fixed,
         mods: Modifiers::default(),
     };
     decoder.mods()?;
@@ -126,8 +131,10 @@ fn decode_with(words: &[u32], target: &Target, strict: bool) -> Result<(Inst, us
         }
         operands.push(operand);
     }
+    decoder.further_addresses(&mut operands)?;
     decoder.check_reserved()?;
-    let length = usize::from(layout.dwords) + usize::from(decoder.literal.is_some());
+    let length =
+        usize::from(layout.dwords) + usize::from(decoder.literal.is_some()) + usize::from(decoder.nsa_dwords);
     let inst = Inst {
         op,
         encoding: if info.format.has_short_encoding() { encoding } else { Encoding::Auto },
@@ -152,6 +159,9 @@ struct Decoder<'a> {
     bits: u64,
     /// What follows the layout's dwords.
     rest: &'a [u32],
+    target: &'a Target,
+    /// Dwords with further address registers of an image instruction.
+    nsa_dwords: u8,
     literal: Option<u32>,
     /// Bits that mean something in this instruction.
     seen: u64,
@@ -226,8 +236,14 @@ impl Decoder<'_> {
                 self.scalar(code, desc.dwords(self.wave), name)
             }
             K::SgprOrOff => match value {
-                0x7f => Ok(Operand::Off),
-                0x7e if desc.dwords(self.wave) == 2 => Err(self.bad(name, value)),
+                _ if value == u64::from(self.generation.encoding_rules().no_saddr) => Ok(Operand::Off),
+                // A scratch instruction without any register.
+                0x7f if self.target.has(Features::SCRATCH_WITHOUT_ADDRESS)
+                    && self.info.format == Format::Scratch =>
+                {
+                    Ok(Operand::Off)
+                }
+                0x7e | 0x7f if desc.dwords(self.wave) == 2 => Err(self.bad(name, value)),
                 _ => self.scalar(value, desc.dwords(self.wave), name),
             },
             K::ScalarSrc | K::VectorSrc => self.source(field, value, kind, desc),
@@ -271,6 +287,7 @@ impl Decoder<'_> {
             }
             K::Simm16
             | K::Waitcnt
+            | K::Depctr
             | K::Hwreg
             | K::Sendmsg
             | K::OptionalImm
@@ -348,7 +365,7 @@ impl Decoder<'_> {
         let name = desc.name;
         let vector = kind == OperandKind::VectorSrc;
         match self.encoding {
-            Encoding::Dpp => return self.vgpr(value, desc.dwords(self.wave), name),
+            Encoding::Dpp | Encoding::Dpp8 => return self.vgpr(value, desc.dwords(self.wave), name),
             Encoding::Sdwa => {
                 let what = if desc.slot == Slot::Src0 { Mod::Scalar0 } else { Mod::Scalar1 };
                 let scalar = self.field_of(what).is_some_and(|f| f.get(self.bits) != 0);
@@ -372,6 +389,7 @@ impl Decoder<'_> {
             let allowed = match self.encoding {
                 Encoding::E32 => desc.slot == Slot::Src0,
                 Encoding::Auto => true,
+                Encoding::E64 => self.generation.encoding_rules().vop3_literals,
                 _ => false,
             };
             if !allowed || field.width == 0 {
@@ -379,7 +397,7 @@ impl Decoder<'_> {
             }
             let constant = constant_of_literal(self.take_literal()?, desc.ty);
             if inline_constant(constant, desc.ty, self.generation).is_some() {
-                self.mods.flags |= if desc.slot == Slot::Src0 { ModFlags::LIT0 } else { ModFlags::LIT1 };
+                self.mods.flags |= ModFlags::literal_of(desc.slot);
             }
             return Ok(Operand::Imm(constant));
         }
@@ -406,14 +424,8 @@ impl Decoder<'_> {
                     u8::from(flags.contains(ModFlags::OFFEN)) + u8::from(flags.contains(ModFlags::IDXEN))
                 }
             }
-            (Format::Global, Slot::Addr) => {
-                if self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f {
-                    2
-                } else {
-                    1
-                }
-            }
-            (Format::Scratch, Slot::Addr) => u8::from(self.layout.slot(Slot::Saddr).get(self.bits) == 0x7f),
+            (Format::Global, Slot::Addr) => 1 + u8::from(self.has_no_saddr()),
+            (Format::Scratch, Slot::Addr) => u8::from(self.has_no_saddr()),
             (format, Slot::Data0) if format.is_buffer() => {
                 // Packed data take half of what unpacked ones do.
                 let formatted = self.info.flags.contains(OpFlags::FORMATTED | OpFlags::D16);
@@ -423,12 +435,54 @@ impl Decoder<'_> {
             }
             (Format::Mimg, Slot::Data0) => self.image_data_width(desc),
             // How many address registers an image instruction reads depends on its resource: the fewest are shown, as LLVM does.
+            (Format::Mimg, Slot::Addr) if self.layout.has_mod(Mod::Dim) => self.image_address_width(),
             (Format::Mimg, Slot::Addr) => self.info.least_address,
             _ => desc.dwords(self.wave),
         }
     }
 
+    /// Whether the field of the SGPR address says that there is none.
+    fn has_no_saddr(&self) -> bool {
+        self.layout.slot(Slot::Saddr).get(self.bits) == u64::from(self.generation.encoding_rules().no_saddr)
+    }
+
+    /// Registers of an image address that stand in the first field, where the dimension is known.
+    fn image_address_width(&self) -> u8 {
+        if self.nsa_dwords > 0 {
+            return 1;
+        }
+        let width = image_address_dwords(self.info, &self.mods);
+        let first = self.layout.slot(Slot::Addr).get(self.bits);
+        // Too many registers are shown as one, as LLVM does.
+        if !self.strict && first + u64::from(width) > 256 { 1 } else { width }
+    }
+
+    /// The address registers of an image instruction that stand in dwords of their own.
+    fn further_addresses(&mut self, operands: &mut SmallVec<[Operand; 5]>) -> Result<(), DecodeError> {
+        if self.nsa_dwords == 0 {
+            return Ok(());
+        }
+        let given = self.rest.get(..usize::from(self.nsa_dwords)).ok_or(DecodeError::Truncated)?;
+        let wanted = usize::from(image_address_dwords(self.info, &self.mods)) - 1;
+        if wanted.div_ceil(4) != given.len() || wanted + 1 > self.target.image_address_registers() {
+            return Err(self.bad("vaddr", wanted as u64));
+        }
+        let bytes = given.iter().flat_map(|dword| dword.to_le_bytes());
+        for (index, byte) in bytes.enumerate() {
+            if index < wanted {
+                operands.push(self.vgpr(u64::from(byte), 1, "vaddr")?);
+            } else if self.strict && byte != 0 {
+                return Err(self.bad("vaddr", u64::from(byte)));
+            }
+        }
+        self.mods.address_parts = wanted as u8;
+        Ok(())
+    }
+
     fn image_data_width(&self, desc: &OperandDesc) -> u8 {
+        if self.info.image.contains(ImageParts::RAY) {
+            return desc.dwords(self.wave);
+        }
         let flags = self.mods.flags;
         let channels = if self.info.flags.contains(OpFlags::GATHER4) {
             4
@@ -481,6 +535,9 @@ impl Decoder<'_> {
             }
             return self.scalar(value, 1, "soffset");
         }
+        if self.generation.encoding_rules().smem_null_offset {
+            return self.smem_offset_and_register(value as i64, get(self, Mod::SmemSgpr));
+        }
         let bytes = if value_field.width == 21 {
             // Sign-extend 21 bits.
             (value as i64) << 43 >> 43
@@ -504,24 +561,31 @@ impl Decoder<'_> {
         self.unused(Operand::Off, "soffset", value & !127)?;
         self.scalar(value & 127, 1, "soffset")
     }
+
+    /// The offset where a register and 21 bits stand side by side: `null` is the register of an immediate alone.
+    fn smem_offset_and_register(&mut self, field: i64, register: u64) -> Result<Operand, DecodeError> {
+        let bytes = field << 43 >> 43;
+        let accesses = self.info.flags.intersects(OpFlags::LOAD | OpFlags::STORE);
+        if register_of_code(register as u16, self.generation) == Some(PReg::NULL) && (accesses || bytes != 0)
+        {
+            return Ok(Operand::Imm(bytes));
+        }
+        self.mods.offset = bytes as i32;
+        self.scalar(register, 1, "soffset")
+    }
 }
 
-/// Whether a 9-bit `dpp_ctrl` means something on GFX8-9.
+/// Whether a 9-bit `dpp_ctrl` means something on `generation`.
 ///
-/// Source: GCN3 and Vega ISA, "DPP_CTRL".
-pub fn dpp_control_exists(ctrl: u16) -> bool {
-    matches!(
-        ctrl,
-        0x000..=0x0ff
-            | 0x101..=0x10f
-            | 0x111..=0x11f
-            | 0x121..=0x12f
-            | 0x130
-            | 0x134
-            | 0x138
-            | 0x13c
-            | 0x140..=0x143
-    )
+/// Source: GCN3, Vega and RDNA ISA, "DPP_CTRL".
+pub fn dpp_control_exists(ctrl: u16, generation: Generation) -> bool {
+    let shares = generation.encoding_rules().dpp_row_share;
+    match ctrl {
+        0x000..=0x0ff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f | 0x140 | 0x141 => true,
+        0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143 => !shares,
+        0x150..=0x16f => shares,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

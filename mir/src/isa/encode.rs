@@ -16,7 +16,8 @@ use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PR
 use crate::target::operands::{
     LITERAL, constant_of_literal, inline_constant, literal_of_constant, register_code,
 };
-use crate::target::{Generation, Target, WaveSize};
+use crate::target::{Features, Generation, Target, WaveSize};
+use smallvec::SmallVec;
 
 /// What [`encode`] appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ struct Words {
     bits: u64,
     dwords: u8,
     literal: Option<u32>,
+    /// Further address registers of an image instruction.
+    addresses: SmallVec<[u32; 3]>,
     relocated: bool,
     /// A branch target is not resolved yet.
     unresolved: bool,
@@ -58,8 +61,9 @@ pub(crate) fn encode_into(
     }
     let second = (words.dwords > 1).then_some((words.bits >> 32) as u32);
     out.extend([Some(words.bits as u32), second, words.literal].into_iter().flatten());
-    let literal = u8::from(words.literal.is_some());
-    Ok(Encoded { dwords: words.dwords + literal, relocated: words.relocated.then_some(words.dwords) })
+    let behind = u8::from(words.literal.is_some()) + words.addresses.len() as u8;
+    out.extend(words.addresses);
+    Ok(Encoded { dwords: words.dwords + behind, relocated: words.relocated.then_some(words.dwords) })
 }
 
 /// The encoding that `inst` has or, for [`Encoding::Auto`], the shortest that expresses it. Formats with a single encoding stay
@@ -75,6 +79,7 @@ pub fn choose(inst: &Inst, generation: Generation) -> Encoding {
     match inst.mods.ext {
         Extension::Sdwa(_) => return Encoding::Sdwa,
         Extension::Dpp(_) => return Encoding::Dpp,
+        Extension::Dpp8(_) => return Encoding::Dpp8,
         Extension::None => {}
     }
     let mods = &inst.mods;
@@ -107,10 +112,12 @@ struct Encoder<'a> {
     layout: &'static Layout,
     bits: u64,
     literal: Option<u32>,
+    /// Further address registers of an image instruction, four to a dword.
+    addresses: SmallVec<[u32; 3]>,
     relocated: bool,
     unresolved: bool,
-    /// The scalar value on the constant bus: a register code, or [`LITERAL`].
-    bus: Option<u16>,
+    /// The scalar values on the constant bus: register codes, or [`LITERAL`].
+    bus: [Option<u16>; 2],
 }
 
 fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diagnostic>)> {
@@ -134,11 +141,12 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
         wave: target.wave(),
         encoding,
         layout,
-        bits: layout.fixed | layout.op.put(u64::from(code)),
+        bits: layout.fixed | layout.put_code(code),
         literal: None,
+        addresses: SmallVec::new(),
         relocated: false,
         unresolved: false,
-        bus: None,
+        bus: [None; 2],
     };
     encoder.operands()?;
     // Arithmetic without modifiers, most code, has nothing to put into their fields.
@@ -149,6 +157,7 @@ fn words(inst: &Inst, target: &Target) -> Result<Words, (Option<usize>, Box<Diag
         bits: encoder.bits,
         dwords: layout.dwords,
         literal: encoder.literal,
+        addresses: encoder.addresses,
         relocated: encoder.relocated,
         unresolved: encoder.unresolved,
     })
@@ -160,7 +169,7 @@ pub(super) fn encodes_to(inst: &Inst, target: &Target, dwords: &[u32]) -> bool {
     let ours = [words.bits as u32, (words.bits >> 32) as u32];
     let Some((given, rest)) = dwords.split_at_checked(words.dwords.into()) else { return false };
     let literal_fits = match (words.literal, rest) {
-        (None, []) => true,
+        (None, rest) => rest == words.addresses.as_slice(),
         // The high half of a 16-bit operand's literal does not matter: llc fills it with the sign.
         (Some(literal), &[found]) => {
             literal == found
@@ -221,7 +230,14 @@ pub(super) fn scalar_tuple_fits(first: PReg, dwords: u8, generation: Generation)
                 | PReg::VCCZ
                 | PReg::EXECZ
                 | PReg::SCC
+                | PReg::NULL
         )
+}
+
+/// How many scalar values a vector instruction reads: shifts of 64 bits one everywhere.
+pub(super) fn constant_bus(info: &OpcodeInfo, generation: Generation) -> usize {
+    let shift = info.flags.contains(OpFlags::F64_RATE | OpFlags::REVERSED);
+    if shift { 1 } else { generation.limits().constant_bus }
 }
 
 impl Encoder<'_> {
@@ -230,12 +246,17 @@ impl Encoder<'_> {
         let descs = self.info.operands;
         let given = &self.inst.operands;
         let optional = descs.last().is_some_and(|d| d.kind == OperandKind::OptionalImm);
-        if given.len() != descs.len() && !(optional && given.len() + 1 == descs.len()) {
+        let wanted = descs.len() + usize::from(self.inst.mods.address_parts);
+        if given.len() != wanted && !(optional && given.len() + 1 == wanted) {
             let error = Diagnostic::defect(format!("{} operands instead of {}", given.len(), descs.len()));
             return Err((None, error));
         }
         for (index, operand) in given.iter().enumerate() {
-            self.operand(index, operand).map_err(|e| (Some(index), e))?;
+            if index < descs.len() {
+                self.operand(index, operand).map_err(|e| (Some(index), e))?;
+            } else {
+                self.further_address(index - descs.len(), operand).map_err(|e| (Some(index), e))?;
+            }
         }
         // Reads of VCC that no field shows take the constant bus too.
         if self.info.flags.contains(OpFlags::VCC_USE) && self.is_vector() {
@@ -243,6 +264,25 @@ impl Encoder<'_> {
         }
         if self.info.flags.contains(OpFlags::M0_USE) && self.is_vector() {
             self.use_bus(124).map_err(|e| (None, e))?;
+        }
+        Ok(())
+    }
+
+    /// Address register `index` of those behind the row's operands.
+    fn further_address(&mut self, index: usize, operand: &Operand) -> Result<()> {
+        if index + 2 > self.target.image_address_registers() {
+            return Err(Diagnostic::limit("too many address registers"));
+        }
+        let (reg, dwords) = self.register(operand, "vaddr")?;
+        let n = reg.vgpr_index().ok_or_else(|| bad("a scalar register", "vaddr"))?;
+        if dwords != 1 {
+            return Err(bad(&format!("a tuple of {dwords} dwords"), "vaddr"));
+        }
+        if index.is_multiple_of(4) {
+            self.addresses.push(0);
+        }
+        if let Some(dword) = self.addresses.last_mut() {
+            *dword |= u32::from(n) << (8 * (index % 4));
         }
         Ok(())
     }
@@ -304,8 +344,13 @@ impl Encoder<'_> {
                 self.put(field, u64::from(code >> unit), name)
             }
             K::SgprOrOff => {
+                let rules = self.generation.encoding_rules();
                 if *operand == Operand::Off {
-                    return self.put(field, 0x7f, name);
+                    // A scratch instruction without any register has a mark of its own.
+                    let none = self.target.has(Features::SCRATCH_WITHOUT_ADDRESS)
+                        && self.info.format == Format::Scratch
+                        && self.inst.operands.get(self.address_index()) == Some(&Operand::Off);
+                    return self.put(field, if none { 0x7f } else { u64::from(rules.no_saddr) }, name);
                 }
                 let reg = self.register(operand, name)?;
                 let code = self.scalar_code(reg, desc.dwords(self.wave), name)?;
@@ -375,7 +420,7 @@ impl Encoder<'_> {
                     self.put(field, u64::from(value as u16), name)
                 }
             },
-            K::Simm16 | K::Waitcnt | K::Hwreg | K::Sendmsg | K::OptionalImm => {
+            K::Simm16 | K::Waitcnt | K::Depctr | K::Hwreg | K::Sendmsg | K::OptionalImm => {
                 let value = self.immediate(operand, name)?;
                 if field.width < 16 {
                     return self.put(field, value as u64, name);
@@ -472,6 +517,7 @@ impl Encoder<'_> {
                 self.check_address(1)?;
                 1
             }
+            (Format::Mimg, Slot::Addr) if self.inst.mods.address_parts > 0 => 1,
             (format, Slot::Data0) if format.is_buffer() => dwords + u8::from(flags.contains(ModFlags::TFE)),
             // Either of an image's two warnings has a dword behind the data.
             (Format::Mimg, Slot::Data0) => dwords + u8::from(flags.intersects(ModFlags::TFE | ModFlags::LWE)),
@@ -497,7 +543,8 @@ impl Encoder<'_> {
             format if format.is_buffer() => {
                 u8::from(flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN | ModFlags::ADDR64))
             }
-            // A scratch access has one of the two addresses.
+            // A scratch access has one of the two addresses, or on some processors none.
+            Format::Scratch if given == 0 && self.target.has(Features::SCRATCH_WITHOUT_ADDRESS) => 0,
             Format::Scratch => u8::from(self.inst.operands.last() == Some(&Operand::Off)),
             _ => given,
         };
@@ -506,6 +553,12 @@ impl Encoder<'_> {
         } else {
             Err(bad(if given == 0 { "no register" } else { "a register" }, "vaddr"))
         }
+    }
+
+    /// Where the row has the operand for the address in VGPRs.
+    fn address_index(&self) -> usize {
+        let index = self.info.operands.iter().position(|desc| desc.slot == Slot::Addr);
+        index.unwrap_or(usize::MAX)
     }
 
     fn set_literal(&mut self, literal: u32) -> Result<()> {
@@ -520,17 +573,22 @@ impl Encoder<'_> {
         }
     }
 
-    /// Notes a scalar value read by a vector instruction. GFX6-9 read one.
+    /// Notes a scalar value read by a vector instruction.
     fn use_bus(&mut self, code: u16) -> Result<()> {
-        match self.bus {
-            Some(old) if old != code => {
-                Err(Diagnostic::limit("more than one scalar operand on the constant bus"))
-            }
-            _ => {
-                self.bus = Some(code);
-                Ok(())
+        let limit = constant_bus(self.info, self.generation);
+        for slot in self.bus.iter_mut().take(limit) {
+            match *slot {
+                Some(old) if old != code => {}
+                _ => {
+                    *slot = Some(code);
+                    return Ok(());
+                }
             }
         }
+        Err(Diagnostic::limit(match limit {
+            1 => "more than one scalar operand on the constant bus",
+            _ => "more scalar operands than the constant bus takes",
+        }))
     }
 
     /// The source field value of an operand, literal and constant bus noted.
@@ -546,6 +604,7 @@ impl Encoder<'_> {
         let literal_allowed = match self.encoding {
             Encoding::E32 => slot == Slot::Src0,
             Encoding::Auto => true,
+            Encoding::E64 => self.generation.encoding_rules().vop3_literals,
             _ => false,
         };
         match operand {
@@ -569,18 +628,13 @@ impl Encoder<'_> {
                     && slot == Slot::Src1
                     && reg.0 == PReg::M0;
                 // LDS data come another way.
-                if self.is_vector() && !free && reg.0 != PReg::LDS_DIRECT {
+                if self.is_vector() && !free && !matches!(reg.0, PReg::LDS_DIRECT | PReg::NULL) {
                     self.use_bus(code)?;
                 }
                 Ok(code)
             }
             Operand::Imm(value) => {
-                let forced = match slot {
-                    Slot::Src0 => ModFlags::LIT0,
-                    Slot::Src1 => ModFlags::LIT1,
-                    _ => ModFlags::empty(),
-                };
-                let forced = self.inst.mods.flags.intersects(forced);
+                let forced = self.inst.mods.flags.intersects(ModFlags::literal_of(slot));
                 if let (Some(code), false) = (inline_constant(*value, ty, self.generation), forced) {
                     return Ok(code);
                 }
@@ -603,7 +657,7 @@ impl Encoder<'_> {
     /// Puts a source field value; SDWA and DPP sources are VGPRs (or, in SDWA of GFX9, SGPRs) in 8 bits.
     fn put_source(&mut self, field: Field, slot: Slot, code: u16, name: &str) -> Result<()> {
         match self.encoding {
-            Encoding::Dpp => match code.checked_sub(256) {
+            Encoding::Dpp | Encoding::Dpp8 => match code.checked_sub(256) {
                 Some(n) => self.put(field, u64::from(n), name),
                 None => Err(bad("a scalar operand", name)),
             },
@@ -668,6 +722,10 @@ impl Encoder<'_> {
             _ => {
                 let reg = self.register(operand, "soffset")?;
                 let code = u64::from(self.scalar_code(reg, 1, "soffset")?);
+                if self.generation.encoding_rules().smem_null_offset {
+                    self.put(sgpr, code, "soffset")?;
+                    return self.put_smem_offset(value, extra);
+                }
                 if extra == 0 && !self.inst.mods.flags.contains(ModFlags::ZERO_OFFSET) {
                     return self.put(value, code, "soffset");
                 }
@@ -697,6 +755,11 @@ impl Encoder<'_> {
                 _ => Err(out_of_range("soffset", bytes)),
             };
         }
+        if self.generation.encoding_rules().smem_null_offset {
+            let null = register_code(PReg::NULL, self.generation).unwrap_or(0);
+            self.put(sgpr, u64::from(null), "soffset")?;
+            return self.put_smem_offset(value, bytes);
+        }
         let (low, high) = if value.width == 21 { (-(1 << 20), (1 << 20) - 1) } else { (0, (1 << 20) - 1) };
         if !(low..=high).contains(&bytes) {
             return Err(out_of_range("soffset", bytes));
@@ -705,11 +768,20 @@ impl Encoder<'_> {
         self.put(value, (bytes as u64) & ((1 << value.width) - 1), "soffset")
     }
 
+    /// Puts a signed offset of scalar memory, in bytes.
+    fn put_smem_offset(&mut self, field: Field, bytes: i64) -> Result<()> {
+        let limit = 1 << (field.width - 1);
+        if !(-limit..limit).contains(&bytes) {
+            return Err(out_of_range("soffset", bytes));
+        }
+        self.put(field, (bytes as u64) & ((1 << field.width) - 1), "soffset")
+    }
+
     /// Whether all fields of modifiers are zero.
     fn is_plain(&self) -> bool {
         let format = self.info.format;
         (format.is_scalar_alu() || (format.is_vector_alu() && format != Format::Vintrp))
-            && !matches!(self.encoding, Encoding::Sdwa | Encoding::Dpp)
+            && !matches!(self.encoding, Encoding::Sdwa | Encoding::Dpp | Encoding::Dpp8)
             && self.inst.mods == Modifiers::default()
     }
 }

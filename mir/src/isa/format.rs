@@ -69,6 +69,18 @@ pub enum Slot {
     Exp3,
 }
 
+impl ModFlags {
+    /// What says that the source in `slot` is a literal though an inline constant would do; empty where nothing can.
+    pub(crate) fn literal_of(slot: Slot) -> Self {
+        match slot {
+            Slot::Src0 => Self::LIT0,
+            Slot::Src1 => Self::LIT1,
+            Slot::Src2 => Self::LIT2,
+            _ => Self::empty(),
+        }
+    }
+}
+
 const SLOTS: usize = Slot::Exp3 as usize + 1;
 
 /// A run of bits: first bit (32 and up: second dword) and width; width 0 where absent.
@@ -128,6 +140,10 @@ pub enum Mod {
     DsOffset,
     /// `dmask`, export enable, typed buffer format.
     Dmask,
+    /// Dimension of an image.
+    Dim,
+    /// Dwords with further address registers of an image instruction; follows from the operands.
+    NsaDwords,
     /// SDWA destination.
     DstSel,
     /// SDWA treatment of other destination bits.
@@ -162,6 +178,12 @@ pub enum Mod {
     BankMask,
     /// DPP bound control.
     BoundCtrl,
+    /// DPP reads inactive lanes.
+    FetchInactive,
+    /// DPP in groups of eight: the marker in the field of source 0 says whether inactive lanes are read.
+    Dpp8Marker,
+    /// DPP in groups of eight: lanes.
+    Dpp8Lanes,
     /// FLAT segment; follows from the format.
     Segment,
     /// Scalar memory: an immediate offset is present; follows from the operand.
@@ -183,8 +205,10 @@ pub struct Layout {
     pub fixed_mask: u64,
     /// ...and what they are.
     pub fixed: u64,
-    /// Opcode number.
+    /// Opcode number, its low part.
     pub op: Field,
+    /// The rest of it, if it is in two parts.
+    pub op_high: Field,
     /// Field of each slot.
     slots: [Field; SLOTS],
     /// Modifiers.
@@ -204,6 +228,20 @@ impl Layout {
         self.slots[slot as usize]
     }
 
+    /// The opcode number in `bits`.
+    #[inline]
+    pub fn code(&self, bits: u64) -> u64 {
+        code_of(self.op, self.op_high, bits)
+    }
+
+    /// Opcode number `code` in place.
+    #[inline]
+    pub fn put_code(&self, code: u16) -> u64 {
+        let high =
+            if self.op_high.width == 0 { 0 } else { self.op_high.put(u64::from(code) >> self.op.width) };
+        self.op.put(u64::from(code)) | high
+    }
+
     /// Whether the layout has a field for modifier `what`.
     pub fn has_mod(&self, what: Mod) -> bool {
         self.mods.iter().any(|(m, _)| *m == what)
@@ -214,11 +252,40 @@ impl Layout {
         self.mods.iter().any(|(m, field)| *m == Mod::Flag(flag) && field.get(bits) != 0)
     }
 
+    /// The same layout with the upper bits of the opcode number in `field`.
+    const fn with_high_opcode(mut self, field: Field) -> Self {
+        self.op_high = field;
+        self.used |= field.mask();
+        self
+    }
+
+    /// The same layout where `field` is not fixed.
+    const fn without_fixed(mut self, field: Field) -> Self {
+        self.fixed_mask &= !field.mask();
+        self.fixed &= !field.mask();
+        self
+    }
+
+    /// The same layout where `field` is always `value`.
+    const fn with_fixed(mut self, field: Field, value: u64) -> Self {
+        self.fixed_mask |= field.mask();
+        self.fixed |= field.put(value);
+        self.used |= field.mask();
+        self
+    }
+
     /// The same layout with `bits` ignored.
     const fn ignoring(mut self, bits: u64) -> Self {
         self.ignored = bits;
         self
     }
+}
+
+/// An opcode number in two parts, of which the second may be absent.
+#[inline]
+pub(super) fn code_of(low: Field, high: Field, bits: u64) -> u64 {
+    let upper = if high.width == 0 { 0 } else { high.get(bits) << low.width };
+    low.get(bits) | upper
 }
 
 const fn f(pos: u8, width: u8) -> Field {
@@ -252,7 +319,18 @@ const fn make(
         i += 1;
     }
     let (fixed_mask, fixed) = (prefix_field.mask(), prefix_field.put(prefix.0));
-    Layout { dwords, fixed_mask, fixed, op, slots: table, mods, flags, used, ignored: 0 }
+    Layout {
+        dwords,
+        fixed_mask,
+        fixed,
+        op,
+        op_high: Field::ABSENT,
+        slots: table,
+        mods,
+        flags,
+        used,
+        ignored: 0,
+    }
 }
 
 /// Several lists of modifiers as one of `N`.
@@ -303,6 +381,7 @@ const fn extend(
         fixed_mask: base.fixed_mask | old_src0.mask(),
         fixed: base.fixed | old_src0.put(marker as u64),
         op: base.op,
+        op_high: base.op_high,
         slots,
         mods,
         flags,
@@ -316,10 +395,15 @@ struct Family {
     smem: &'static Layout,
     /// VOP1, VOP2, VOPC with SDWA, and the flags of which an instruction has one where it has that encoding.
     sdwa: Option<([&'static Layout; 3], OpFlags)>,
-    dpp: Option<[&'static Layout; 2]>,
+    /// VOP1 and VOP2 with DPP, and the flags.
+    dpp: Option<([&'static Layout; 2], OpFlags)>,
+    /// DPP in groups of eight lanes, for what has DPP.
+    dpp8: Option<[&'static Layout; 2]>,
     vintrp: &'static Layout,
     vop3a: &'static Layout,
     vop3b: &'static Layout,
+    /// Comparisons without a destination but EXEC.
+    vop3_exec: Option<&'static Layout>,
     vop3_interp: Option<&'static Layout>,
     vop3p: Option<&'static Layout>,
     ds: &'static Layout,
@@ -336,9 +420,11 @@ const FAMILY_6: Family = Family {
     smem: &SMRD,
     sdwa: None,
     dpp: None,
+    dpp8: None,
     vintrp: &VINTRP_6,
     vop3a: &VOP3A_6,
     vop3b: &VOP3B_6,
+    vop3_exec: None,
     vop3_interp: None,
     vop3p: None,
     ds: &DS_6,
@@ -353,7 +439,7 @@ const FAMILY_6: Family = Family {
 const FAMILY_8: Family = Family {
     smem: &SMEM8,
     sdwa: Some(([&VOP1_SDWA_8, &VOP2_SDWA_8, &VOPC_SDWA_8], OpFlags::SDWA.union(OpFlags::SDWA8))),
-    dpp: Some([&VOP1_DPP, &VOP2_DPP]),
+    dpp: Some(([&VOP1_DPP, &VOP2_DPP], OpFlags::DPP)),
     vintrp: &VINTRP_8,
     vop3a: &VOP3A_8,
     vop3b: &VOP3B_8,
@@ -377,17 +463,37 @@ const FAMILY_9: Family = Family {
     ..FAMILY_8
 };
 
-/// GFX10 is not described.
-static FAMILIES: [Option<Family>; Generation::COUNT] =
-    [Some(FAMILY_6), Some(FAMILY_6), Some(FAMILY_8), Some(FAMILY_9), None];
+const FAMILY_10: Family = Family {
+    smem: &SMEM10,
+    sdwa: Some(([&VOP1_SDWA_9, &VOP2_SDWA_9, &VOPC_SDWA_9], OpFlags::SDWA.union(OpFlags::SDWA10))),
+    dpp: Some(([&VOP1_DPP_10, &VOP2_DPP_10], OpFlags::DPP.union(OpFlags::DPP10))),
+    dpp8: Some([&VOP1_DPP8, &VOP2_DPP8]),
+    vintrp: &VINTRP_6,
+    vop3a: &VOP3A_10,
+    vop3b: &VOP3B_10,
+    vop3_exec: Some(&VOP3_EXEC_10),
+    vop3_interp: Some(&VOP3_INTERP_10),
+    vop3p: Some(&VOP3P_10),
+    ds: &DS_10,
+    mubuf: &MUBUF_10,
+    mtbuf: &MTBUF_10,
+    mimg: &MIMG_10,
+    flat: &FLAT_10,
+    global: Some(&GLOBAL_10),
+    exp: &EXP_10,
+};
+
+static FAMILIES: [Family; Generation::COUNT] = [FAMILY_6, FAMILY_6, FAMILY_8, FAMILY_9, FAMILY_10];
 
 /// The layout of `info` in `encoding` on `generation`; `encoding` matters for VOP1, VOP2, VOPC and VINTRP and must not be `Auto`
 /// there. `None` where that encoding does not exist.
 pub fn layout(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> Option<&'static Layout> {
-    let family = FAMILIES[generation as usize].as_ref()?;
+    let family = &FAMILIES[generation as usize];
     let sdwa =
         |n: usize| family.sdwa.filter(|(_, flags)| info.flags.intersects(*flags)).map(|(all, _)| all[n]);
-    let dpp = |n: usize| family.dpp.filter(|_| info.flags.contains(OpFlags::DPP)).map(|all| all[n]);
+    let has_dpp = family.dpp.filter(|(_, flags)| info.flags.intersects(*flags));
+    let dpp = |n: usize| has_dpp.map(|(all, _)| all[n]);
+    let dpp8 = |n: usize| has_dpp.and(family.dpp8).map(|all| all[n]);
     match (info.format, encoding) {
         (Format::Sop1, _) => Some(&SOP1),
         (Format::Sop2, _) => Some(&SOP2),
@@ -403,11 +509,15 @@ pub fn layout(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> 
         (Format::Vopc, Encoding::Sdwa) => sdwa(2),
         (Format::Vop1, Encoding::Dpp) => dpp(0),
         (Format::Vop2, Encoding::Dpp) => dpp(1),
+        (Format::Vop1, Encoding::Dpp8) => dpp8(0),
+        (Format::Vop2, Encoding::Dpp8) => dpp8(1),
         (Format::Vintrp, Encoding::E32) => Some(family.vintrp),
         (Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vintrp, Encoding::E64)
         | (Format::Vop3, Encoding::E64 | Encoding::Auto) => {
             if info.interpolates() {
                 family.vop3_interp
+            } else if info.format == Format::Vopc && info.def_count() == 0 {
+                family.vop3_exec
             } else if info.flags.contains(OpFlags::VOP3B) {
                 Some(family.vop3b)
             } else {
@@ -473,7 +583,7 @@ pub(super) const fn place_operands<const N: usize>(
             OperandKind::Simm16 | OperandKind::OptionalImm | OperandKind::Label | OperandKind::Waitcnt => {
                 ("simm16", Slot::Simm)
             }
-            OperandKind::Hwreg | OperandKind::Sendmsg => ("simm16", Slot::Simm),
+            OperandKind::Hwreg | OperandKind::Sendmsg | OperandKind::Depctr => ("simm16", Slot::Simm),
             // SOPK has one register, read or written.
             _ if matches!(format, Format::Sopk) => ("sdst", Slot::Sdst),
             _ if !scalar && !vector => (desc.name, slot_of_name(desc.name)),

@@ -10,10 +10,12 @@
 //! imply (VCC of a carry or a comparison) are always listed.
 
 mod accept;
+mod address;
 mod decode;
 mod encode;
 pub mod facts;
 pub mod format;
+mod formats;
 mod masks;
 pub mod parse;
 mod print;
@@ -21,6 +23,7 @@ mod row;
 mod rows;
 
 pub use accept::has_extended_form;
+pub use address::{ImageDim, image_address_dwords};
 pub use decode::*;
 pub use encode::*;
 pub use facts::{

@@ -7,13 +7,17 @@
 
 use super::encode::choose;
 use super::format::Slot;
-use super::{Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use super::formats::{UNIFIED_DEFAULT, unified_format_name};
+use super::{
+    Format, ImageDim, ImageParts, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType,
+};
 use crate::machine::{
-    Block, Dpp, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
+    Block, Dpp, Dpp8, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
     SdwaSel, SdwaUnused, SymbolId,
 };
 use crate::target::messages::{
-    MSG_GS, MSG_GS_DONE, MSG_SYSMSG, hwreg_fields, hwreg_name, message_fields, message_name, operation_name,
+    MSG_GS, MSG_GS_DONE, MSG_SYSMSG, depctr_fields, depctr_neutral, hwreg_fields, hwreg_name, message_fields,
+    message_name, operation_name,
 };
 use crate::target::operands::{inline_constant, inline_constant_value, literal_of_constant};
 use crate::target::{Generation, Target};
@@ -65,11 +69,23 @@ impl<N: Names> fmt::Display for DisplayInst<'_, N> {
         let encoding = choose(self.inst, self.generation);
         f.write_str(info.name_on(self.generation))?;
         f.write_str(suffix(info, encoding, self.generation))?;
-        for (index, operand) in self.inst.operands.iter().enumerate() {
+        // Address registers that do not follow each other stand behind the row's operands.
+        let parts = usize::from(self.inst.mods.address_parts);
+        let (operands, parts) = self.inst.operands.split_at(self.inst.operands.len().saturating_sub(parts));
+        for (index, operand) in operands.iter().enumerate() {
             // The target of an export has no comma behind it.
             let first = index == 0 || (index == 1 && info.format == Format::Exp);
             f.write_str(if first { " " } else { ", " })?;
             match info.operands.get(index) {
+                Some(desc) if desc.slot == Slot::Addr && !parts.is_empty() => {
+                    f.write_char('[')?;
+                    self.plain(f, operand, desc.ty)?;
+                    for part in parts {
+                        f.write_str(", ")?;
+                        self.plain(f, part, desc.ty)?;
+                    }
+                    f.write_char(']')?;
+                }
                 Some(desc) => self.operand(f, info, encoding, index, desc, operand)?,
                 // Tied values before allocation, sources of pseudo instructions.
                 None => self.plain(f, operand, ValueType::B32)?,
@@ -92,7 +108,7 @@ fn suffix(info: &OpcodeInfo, encoding: Encoding, generation: Generation) -> &'st
         // LLVM leaves it out here.
         (Format::Vopc, Encoding::Sdwa) if !generation.encoding_rules().shows_sdwa_of_comparisons => "",
         (_, Encoding::Sdwa) => "_sdwa",
-        (_, Encoding::Dpp) => "_dpp",
+        (_, Encoding::Dpp | Encoding::Dpp8) => "_dpp",
         _ => "",
     }
 }
@@ -114,23 +130,19 @@ impl<N: Names> DisplayInst<'_, N> {
             }
             return self.plain(f, operand, desc.ty);
         };
-        let literal = match desc.slot {
-            Slot::Src0 => ModFlags::LIT0,
-            Slot::Src1 => ModFlags::LIT1,
-            _ => ModFlags::empty(),
-        };
-        if self.inst.mods.flags.intersects(literal)
+        if self.inst.mods.flags.intersects(ModFlags::literal_of(desc.slot))
             && let Some(dword) = literal_of_constant(value, desc.ty)
         {
             return write!(f, "lit({dword:#x})");
         }
         match desc.kind {
             K::Simm16 if info.format == Format::Sopk => write!(f, "{:#x}", value as u16),
-            K::Simm16 if info.flags.contains(OpFlags::MODE_DEF) => gpr_index_mode(f, value),
+            K::Simm16 if info.flags.contains(OpFlags::MODE_DEF | OpFlags::M0_DEF) => gpr_index_mode(f, value),
             // LLVM shows the field.
             K::Label => write!(f, "{}", value as u16),
             K::Simm16 | K::Imm => small_number(f, value),
             K::Waitcnt => self.waitcnt(f, value as u16),
+            K::Depctr => depctr(f, value as u16, self.target),
             K::Hwreg => self.hwreg(f, value as u16),
             K::Sendmsg => self.message(f, value as u16),
             K::SmemOffset => self.smem_offset(f, value),
@@ -146,7 +158,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 2 => "p0",
                 _ => return write!(f, "invalid_param_{value}"),
             }),
-            K::ExportTarget => export_target(f, value),
+            K::ExportTarget => export_target(f, value, self.generation),
             K::ScalarSrc | K::VectorSrc | K::Vgpr | K::Soffset => {
                 self.source(f, info, encoding, index, desc, operand)
             }
@@ -259,7 +271,7 @@ impl<N: Names> DisplayInst<'_, N> {
 
     fn hwreg(&self, f: &mut Formatter<'_>, imm: u16) -> fmt::Result {
         let (id, offset, size) = hwreg_fields(imm);
-        match hwreg_name(id, self.generation) {
+        match hwreg_name(id, self.target) {
             Some(name) => write!(f, "hwreg({name}")?,
             None => write!(f, "hwreg({id}")?,
         }
@@ -313,7 +325,11 @@ impl<N: Names> DisplayInst<'_, N> {
         match info.format {
             Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vintrp => {
                 flag(f, mods, ModFlags::HIGH, " high")?;
-                if info.flags.contains(OpFlags::OP_SEL) && mods.op_sel != 0 {
+                if info.flags.contains(OpFlags::PERMLANE) {
+                    if mods.op_sel != 0 {
+                        list(f, " op_sel:", mods.op_sel, 2)?;
+                    }
+                } else if info.flags.contains(OpFlags::OP_SEL) && mods.op_sel != 0 {
                     let sources = source_count(info);
                     let bits = mods.op_sel & ((1 << sources) - 1) | (mods.op_sel >> 3 & 1) << sources;
                     list(f, " op_sel:", bits, sources + 1)?;
@@ -323,7 +339,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 match (encoding, &mods.sdwa(), &mods.dpp()) {
                     (Encoding::Sdwa, Some(s), _) => sdwa(f, info, s),
                     (Encoding::Dpp, _, Some(d)) => dpp(f, d),
-                    _ => Ok(()),
+                    _ => mods.dpp8().map_or(Ok(()), |d| dpp8(f, d)),
                 }
             }
             Format::Vop3p => packed(f, info, mods),
@@ -333,7 +349,8 @@ impl<N: Names> DisplayInst<'_, N> {
                     f.write_str(" offset:")?;
                     hexadecimal(f, i64::from(mods.offset))?;
                 }
-                self.glc(f, info)
+                self.glc(f, info)?;
+                flag(f, mods, ModFlags::DLC, " dlc")
             }
             Format::Ds => {
                 if info.flags.contains(OpFlags::DS_TWO) {
@@ -350,7 +367,9 @@ impl<N: Names> DisplayInst<'_, N> {
                 flag(f, mods, ModFlags::GDS, " gds")
             }
             Format::Mubuf | Format::Mtbuf => {
-                if info.format == Format::Mtbuf {
+                if info.format == Format::Mtbuf && self.generation.encoding_rules().unified_formats {
+                    unified_format(f, mods.dmask)?;
+                } else if info.format == Format::Mtbuf {
                     buffer_format(f, mods.dmask, self.generation)?;
                 }
                 flag(f, mods, ModFlags::IDXEN, " idxen")?;
@@ -364,6 +383,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 }
                 self.glc(f, info)?;
                 flag(f, mods, ModFlags::SLC, " slc")?;
+                flag(f, mods, ModFlags::DLC, " dlc")?;
                 flag(f, mods, ModFlags::TFE, " tfe")?;
                 if info.flags.contains(OpFlags::LDS_DMA) && !store {
                     return f.write_str(" lds");
@@ -374,6 +394,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 number(f, " offset:", i64::from(mods.offset))?;
                 self.glc(f, info)?;
                 flag(f, mods, ModFlags::SLC, " slc")?;
+                flag(f, mods, ModFlags::DLC, " dlc")?;
                 flag(f, mods, ModFlags::TFE, " tfe")?;
                 flag(f, mods, ModFlags::NV, " nv")?;
                 if info.flags.contains(OpFlags::LDS_DMA) { f.write_str(" lds") } else { Ok(()) }
@@ -382,10 +403,15 @@ impl<N: Names> DisplayInst<'_, N> {
                 if mods.dmask != 0 {
                     write!(f, " dmask:{:#x}", mods.dmask)?;
                 }
+                let ray = info.image.contains(ImageParts::RAY);
+                if self.generation.encoding_rules().image_dimensions && !ray {
+                    write!(f, " dim:SQ_RSRC_IMG_{}", ImageDim::of_field(mods.dim).name())?;
+                }
                 for (bit, name) in [
                     (ModFlags::UNORM, " unorm"),
                     (ModFlags::GLC, " glc"),
                     (ModFlags::SLC, " slc"),
+                    (ModFlags::DLC, " dlc"),
                     (ModFlags::R128, " r128"),
                     (ModFlags::A16, " a16"),
                     (ModFlags::TFE, " tfe"),
@@ -560,10 +586,38 @@ fn dpp(f: &mut Formatter<'_>, dpp: &Dpp) -> fmt::Result {
         0x141 => f.write_str(" row_half_mirror")?,
         0x142 => f.write_str(" row_bcast:15")?,
         0x143 => f.write_str(" row_bcast:31")?,
+        0x150..=0x15f => write!(f, " row_share:{}", ctrl & 15)?,
+        0x160..=0x16f => write!(f, " row_xmask:{}", ctrl & 15)?,
         other => write!(f, " dpp_ctrl:{other:#x}")?,
     }
     write!(f, " row_mask:{:#x} bank_mask:{:#x}", dpp.row_mask, dpp.bank_mask)?;
-    if dpp.bound_ctrl { f.write_str(" bound_ctrl:1") } else { Ok(()) }
+    if dpp.bound_ctrl {
+        f.write_str(" bound_ctrl:1")?;
+    }
+    if dpp.fetch_inactive { f.write_str(" fi:1") } else { Ok(()) }
+}
+
+fn dpp8(f: &mut Formatter<'_>, dpp: &Dpp8) -> fmt::Result {
+    f.write_str(" dpp8:")?;
+    for lane in 0..8 {
+        write!(f, "{}{}", if lane == 0 { '[' } else { ',' }, dpp.lanes >> (3 * lane) & 7)?;
+    }
+    f.write_str(if dpp.fetch_inactive { "] fi:1" } else { "]" })
+}
+
+/// Counters of `s_waitcnt_depctr`: those that wait for nothing are left out, unless all do.
+fn depctr(f: &mut Formatter<'_>, imm: u16, target: &Target) -> fmt::Result {
+    if imm & !depctr_neutral(target) != 0 {
+        return write!(f, "{imm:#x}");
+    }
+    let fields = || depctr_fields(target);
+    let all = fields().all(|field| field.get(imm) == field.max());
+    let mut separator = "";
+    for field in fields().filter(|field| all || field.get(imm) != field.max()) {
+        write!(f, "{separator}{}({})", field.name, field.get(imm))?;
+        separator = " ";
+    }
+    Ok(())
 }
 
 fn gpr_index_mode(f: &mut Formatter<'_>, value: i64) -> fmt::Result {
@@ -581,12 +635,14 @@ fn gpr_index_mode(f: &mut Formatter<'_>, value: i64) -> fmt::Result {
     f.write_char(')')
 }
 
-fn export_target(f: &mut Formatter<'_>, target: i64) -> fmt::Result {
+fn export_target(f: &mut Formatter<'_>, target: i64, generation: Generation) -> fmt::Result {
     match target {
         0..=7 => write!(f, "mrt{target}"),
         8 => f.write_str("mrtz"),
         9 => f.write_str("null"),
         12..=15 => write!(f, "pos{}", target - 12),
+        16 if generation.encoding_rules().exports_primitives => f.write_str("pos4"),
+        20 if generation.encoding_rules().exports_primitives => f.write_str("prim"),
         32..=63 => write!(f, "param{}", target - 32),
         _ => write!(f, "invalid_target_{target}"),
     }
@@ -659,6 +715,16 @@ pub(super) static DATA_FORMATS: [&str; 16] = [
     "32_32_32_32",
     "RESERVED_15",
 ];
+
+/// A unified format by its name, or by its number where it has none.
+fn unified_format(f: &mut Formatter<'_>, format: u8) -> fmt::Result {
+    match unified_format_name(format) {
+        // The default, which LLVM leaves out.
+        _ if format == UNIFIED_DEFAULT => Ok(()),
+        Some((data, number)) => write!(f, " format:[BUF_FMT_{data}{number}]"),
+        None => write!(f, " format:{format}"),
+    }
+}
 
 /// Typed buffer formats: data format in bits 3:0, number format in 6:4. Source: the ISA manuals' buffer resource tables.
 fn buffer_format(f: &mut Formatter<'_>, format: u8, generation: Generation) -> fmt::Result {

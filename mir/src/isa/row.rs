@@ -57,7 +57,9 @@ impl Format {
     pub const fn encodings(self) -> &'static [Encoding] {
         use Format::*;
         match self {
-            Vop1 | Vop2 | Vopc | Vintrp => &[Encoding::E32, Encoding::E64, Encoding::Sdwa, Encoding::Dpp],
+            Vop1 | Vop2 | Vopc | Vintrp => {
+                &[Encoding::E32, Encoding::E64, Encoding::Sdwa, Encoding::Dpp, Encoding::Dpp8]
+            }
             Vop3 | Vop3p => &[Encoding::E64],
             _ => &[Encoding::Auto],
         }
@@ -135,6 +137,8 @@ pub enum OperandKind {
     Label,
     /// `s_waitcnt` counters.
     Waitcnt,
+    /// Counters of `s_waitcnt_depctr`.
+    Depctr,
     /// `hwreg(id, offset, size)`.
     Hwreg,
     /// `sendmsg(...)`.
@@ -263,9 +267,9 @@ bitflags::bitflags! {
         const INT_CLAMP = 1 << 10;
         /// Float instruction without output modifier.
         const NO_OMOD = 1 << 11;
-        /// SDWA encoding exists (GFX8, GFX9).
+        /// SDWA encoding exists (GFX8 to GFX10).
         const SDWA = 1 << 12;
-        /// DPP encoding exists (GFX8, GFX9).
+        /// DPP encoding exists (GFX8 to GFX10).
         const DPP = 1 << 13;
         /// Accepts op_sel in VOP3 (GFX9).
         const OP_SEL = 1 << 14;
@@ -349,6 +353,12 @@ bitflags::bitflags! {
         const EARLY_CLOBBER = 1 << 52;
         /// The sources are the other way round than in the operation without `rev`.
         const REVERSED = 1 << 53;
+        /// SDWA encoding exists on GFX10 alone.
+        const SDWA10 = 1 << 54;
+        /// DPP encoding exists on GFX10 alone.
+        const DPP10 = 1 << 55;
+        /// Bits 0 and 1 of `op_sel` are switches of lane permutations; there are no others.
+        const PERMLANE = 1 << 56;
     }
 }
 
@@ -376,6 +386,7 @@ pub enum Rmw {
     Fmax,
     FcmpSwap,
     Wrap,
+    Csub,
 }
 
 bitflags::bitflags! {
@@ -408,6 +419,12 @@ bitflags::bitflags! {
         const PACKED = 1 << 11;
         /// `image_gather4h`.
         const HORIZONTAL = 1 << 12;
+        /// Derivatives in 16 bits (`_g16`).
+        const GRADIENTS_16 = 1 << 13;
+        /// Samples of a texel (`image_msaa_load`).
+        const MSAA = 1 << 14;
+        /// Intersects a ray with a tree of boxes and triangles.
+        const RAY = 1 << 15;
         /// What tells the level of detail apart from the differences between the lanes of a quad.
         const EXPLICIT_LOD = Self::DERIVATIVES.bits() | Self::LOD.bits() | Self::LOD_ZERO.bits();
     }
@@ -424,7 +441,7 @@ pub struct OpcodeInfo {
     pub codes: [i16; Generation::COUNT],
     /// Opcode number in VOP3 by generation, −1 where it has no VOP3 encoding. Meaningless outside VOP formats.
     pub vop3_codes: [i16; Generation::COUNT],
-    /// Assembly names on older generations where they differ: (generation, name).
+    /// Assembly names on generations where they differ: (generation, name).
     pub old_names: &'static [(Generation, &'static str)],
     /// Explicit operands in the order of the assembly text.
     pub operands: &'static [OperandDesc],

@@ -140,6 +140,8 @@ pub enum Encoding {
     Sdwa,
     /// Data-parallel primitives (`_dpp`); see [`Modifiers::dpp`].
     Dpp,
+    /// Data-parallel primitives within groups of eight lanes (`_dpp` with `dpp8:`); see [`Extension::Dpp8`].
+    Dpp8,
 }
 
 bitflags::bitflags! {
@@ -196,8 +198,12 @@ bitflags::bitflags! {
         const OTHER_LANES = 1 << 23;
         /// Writes EXEC in the body of a block, since the program itself asks for it (`llvm.write_register`).
         const SETS_EXEC = 1 << 24;
+        /// Coherent between the work-group processors of a shader array (device level).
+        const DLC = 1 << 25;
+        /// Source 2 likewise a literal.
+        const LIT2 = 1 << 26;
         /// Those that choose between encodings of the same operation and have no field of their own.
-        const ANY_LAYOUT = Self::LIT0.bits() | Self::LIT1.bits() | Self::ZERO_OFFSET.bits();
+        const ANY_LAYOUT = Self::LIT0.bits() | Self::LIT1.bits() | Self::LIT2.bits() | Self::ZERO_OFFSET.bits();
     }
 }
 
@@ -249,6 +255,17 @@ pub struct Dpp {
     pub bank_mask: u8,
     /// Out-of-range lanes read 0 (`bound_ctrl:0`).
     pub bound_ctrl: bool,
+    /// Lanes that are not active are read, too (`fi:1`).
+    pub fetch_inactive: bool,
+}
+
+/// DPP control within groups of eight lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Dpp8 {
+    /// For each lane of a group the lane whose value it reads: three bits each, the first lane's lowest.
+    pub lanes: u32,
+    /// Lanes that are not active are read, too (`fi:1`).
+    pub fetch_inactive: bool,
 }
 
 /// Sub-dword or cross-lane control.
@@ -261,6 +278,8 @@ pub enum Extension {
     Sdwa(Sdwa),
     /// Data-parallel primitives.
     Dpp(Dpp),
+    /// The same within groups of eight lanes.
+    Dpp8(Dpp8),
 }
 
 /// Modifiers of all formats; a format uses its own and leaves the others at their default.
@@ -287,6 +306,8 @@ pub struct Modifiers {
     pub offset1: u8,
     /// MIMG `dmask`, EXP `en`, MTBUF format.
     pub dmask: u8,
+    /// MIMG: dimension of the image, as the field has it ([`crate::isa::ImageDim`]).
+    pub dim: u8,
     /// MIMG: further registers of the address, behind the row's operands: a VGPR each. None where the row's `vaddr` is all of it.
     pub address_parts: u8,
     /// SDWA or DPP.
@@ -308,6 +329,15 @@ impl Modifiers {
     pub fn dpp(&self) -> Option<&Dpp> {
         match &self.ext {
             Extension::Dpp(dpp) => Some(dpp),
+            _ => None,
+        }
+    }
+
+    /// The DPP control within groups of eight lanes, if there is one.
+    #[inline]
+    pub fn dpp8(&self) -> Option<&Dpp8> {
+        match &self.ext {
+            Extension::Dpp8(dpp) => Some(dpp),
             _ => None,
         }
     }

@@ -329,7 +329,7 @@ impl Verifier<'_> {
         // A preserved SDWA or DPP destination has its old value as one more operand.
         let preserved = match inst.mods.ext {
             Extension::Sdwa(sdwa) => sdwa.dst_unused == SdwaUnused::Preserve,
-            Extension::Dpp(_) => true,
+            Extension::Dpp(_) | Extension::Dpp8(_) => true,
             // Texture fail: dwords that are not written.
             Extension::None => {
                 info.flags.intersects(OpFlags::D16 | OpFlags::D16_HI)

@@ -25,6 +25,23 @@ pub struct EncodingRules {
     pub number_format_6: &'static str,
     /// Comparisons with SDWA have the suffix `_sdwa` in LLVM's text.
     pub shows_sdwa_of_comparisons: bool,
+    /// VOP3 and VOP3P take a literal.
+    pub vop3_literals: bool,
+    /// Scalar memory names the register of a missing offset (`null`) in the field for registers, where any register offset stands, too.
+    pub smem_null_offset: bool,
+    /// Code of the SGPR field of global and scratch instructions that means no register.
+    pub no_saddr: u16,
+    /// Typed buffers have one format number in place of data and number format.
+    pub unified_formats: bool,
+    /// Images name their dimension (`dim:`), and their address registers may be anywhere.
+    pub image_dimensions: bool,
+    /// Exports have a fifth position and primitives as targets.
+    pub exports_primitives: bool,
+    /// Where VCC is implied as a mask, the text may leave it out.
+    pub implied_vcc_optional: bool,
+    /// DPP can share a lane of a row or exchange lanes by an exclusive or, and reads inactive lanes (`fi`); it does not shift through the
+    /// whole wave.
+    pub dpp_row_share: bool,
 }
 
 const GFX6: EncodingRules = EncodingRules {
@@ -37,6 +54,14 @@ const GFX6: EncodingRules = EncodingRules {
     swizzles_fft: false,
     number_format_6: "SNORM_OGL",
     shows_sdwa_of_comparisons: false,
+    vop3_literals: false,
+    smem_null_offset: false,
+    no_saddr: 0x7f,
+    unified_formats: false,
+    image_dimensions: false,
+    exports_primitives: false,
+    implied_vcc_optional: false,
+    dpp_row_share: false,
 };
 
 const GFX7: EncodingRules = EncodingRules { smem_literal: true, ..GFX6 };
@@ -54,7 +79,20 @@ const GFX8: EncodingRules = EncodingRules {
 
 const GFX9: EncodingRules = EncodingRules { swizzles_fft: true, shows_sdwa_of_comparisons: true, ..GFX8 };
 
-static RULES: [EncodingRules; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX9];
+const GFX10: EncodingRules = EncodingRules {
+    vop3_literals: true,
+    smem_null_offset: true,
+    no_saddr: 0x7d,
+    unified_formats: true,
+    image_dimensions: true,
+    exports_primitives: true,
+    implied_vcc_optional: true,
+    dpp_row_share: true,
+    writelane_from_lds: true,
+    ..GFX9
+};
+
+static RULES: [EncodingRules; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX10];
 
 impl Generation {
     /// How the generation encodes and writes operands.

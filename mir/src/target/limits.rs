@@ -6,6 +6,7 @@
 //! resource descriptor"; AMDGPU usage guide, "Kernel Descriptor".
 
 use super::{Generation, Target, WaveSize};
+use crate::diag::{Diagnostic, Result};
 
 /// Values of an immediate offset, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +103,8 @@ pub struct ImageRules {
 /// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
+    /// Whether code is generated, and executed by the simulator; elsewhere there are assembler and disassembler alone.
+    pub has_code_generation: bool,
     /// Lanes that a wave can have; features choose ([`Target::wave`]).
     pub wave_sizes: &'static [WaveSize],
     /// Waves that a SIMD can hold.
@@ -161,6 +164,11 @@ impl Limits {
         (blocks + 1) * self.vgpr_granule
     }
 
+    /// VGPRs that one in the field of a descriptor stands for: waves of half as many lanes have twice as many.
+    pub fn vgpr_block(&self, wave: WaveSize) -> u32 {
+        self.vgpr_granule * (WaveSize::W64.lanes() / wave.lanes())
+    }
+
     /// Waves with so many registers each that a SIMD can hold.
     pub fn waves_that_fit(&self, sgprs: u32, vgprs: u32) -> u32 {
         let fit = |total: u32, used: u32, granule: u32| total / used.max(1).next_multiple_of(granule.max(1));
@@ -171,6 +179,7 @@ impl Limits {
 }
 
 const GFX6: Limits = Limits {
+    has_code_generation: true,
     wave_sizes: &[WaveSize::W64],
     max_waves_per_simd: 10,
     addressable_sgprs: 104,
@@ -239,12 +248,19 @@ const GFX9: Limits = Limits {
     ..GFX8
 };
 
-/// Not in use yet: no processor has it.
+/// Of use to the assembler; numbers for code generation are not complete.
 const GFX10: Limits = Limits {
+    has_code_generation: false,
     wave_sizes: &WaveSize::ALL,
+    addressable_sgprs: 106,
     sgpr_block_granule: 0,
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
     constant_bus: 2,
+    offsets: OffsetRanges {
+        flat: OffsetRange::unsigned(11),
+        global: OffsetRange::signed(12),
+        ..GFX9.offsets
+    },
     flat_scratch: FlatScratch::None,
     ..GFX9
 };
@@ -264,6 +280,20 @@ impl Target {
     #[inline]
     pub fn limits(&self) -> &'static Limits {
         self.generation().limits()
+    }
+
+    /// The error of a target for which the compiler makes no code yet.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the processor and its generation.
+    pub fn check_code_generation(&self) -> Result<()> {
+        if self.limits().has_code_generation {
+            return Ok(());
+        }
+        Err(Diagnostic::unsupported(format!(
+            "{self}: there is no code generation for GFX{} yet, only assembler and disassembler",
+            self.processor.isa_version()[0]
+        )))
     }
 
     /// Whether there is FLAT_SCRATCH.

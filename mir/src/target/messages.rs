@@ -2,7 +2,7 @@
 //!
 //! Source: the ISA manuals, "Hardware registers" and "S_SENDMSG"; the spellings are LLVM's.
 
-use super::Generation;
+use super::{Features, Generation, Target};
 
 /// A name with its number and the generations (first, last) that have it.
 struct Name(&'static str, u8, Generation, Generation);
@@ -22,7 +22,68 @@ static HWREGS: &[Name] = &[
     Name("HW_REG_TBA_HI", 17, Gfx9, Gfx10),
     Name("HW_REG_TMA_LO", 18, Gfx9, Gfx10),
     Name("HW_REG_TMA_HI", 19, Gfx9, Gfx10),
+    Name("HW_REG_FLAT_SCR_LO", 20, Gfx10, Gfx10),
+    Name("HW_REG_FLAT_SCR_HI", 21, Gfx10, Gfx10),
+    Name("HW_REG_HW_ID1", 23, Gfx10, Gfx10),
+    // The older name.
+    Name("HW_REG_HW_ID", 23, Gfx10, Gfx10),
+    Name("HW_REG_HW_ID2", 24, Gfx10, Gfx10),
+    Name("HW_REG_POPS_PACKER", 25, Gfx10, Gfx10),
 ];
+
+/// Those that some processors of their generations lack.
+static RARE_HWREGS: &[(Features, &[Name])] = &[
+    (Features::XNACK_MASK, &[Name("HW_REG_XNACK_MASK", 22, Gfx10, Gfx10)]),
+    (Features::SHADER_CYCLES, &[Name("HW_REG_SHADER_CYCLES", 29, Gfx10, Gfx10)]),
+];
+
+/// A field of the immediate of `s_waitcnt_depctr`. Its largest value waits for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DepctrField {
+    /// Name in assembly.
+    pub name: &'static str,
+    shift: u8,
+    width: u8,
+    requires: Features,
+}
+
+impl DepctrField {
+    /// The largest value.
+    pub fn max(&self) -> u16 {
+        (1 << self.width) - 1
+    }
+
+    /// The field's value in `imm`.
+    pub fn get(&self, imm: u16) -> u16 {
+        imm >> self.shift & self.max()
+    }
+
+    /// `imm` with `value` in the field.
+    pub fn put(&self, imm: u16, value: u16) -> u16 {
+        imm & !(self.max() << self.shift) | (value & self.max()) << self.shift
+    }
+}
+
+const fn depctr(name: &'static str, shift: u8, width: u8) -> DepctrField {
+    DepctrField { name, shift, width, requires: Features::empty() }
+}
+
+/// In the order of the text. Source: RDNA ISA manual, "S_WAITCNT_DEPCTR"; spellings of LLVM.
+static DEPCTR: &[DepctrField] = &[
+    DepctrField { requires: Features::SHADER_CYCLES, ..depctr("depctr_hold_cnt", 7, 1) },
+    depctr("depctr_sa_sdst", 0, 1),
+    depctr("depctr_va_vdst", 12, 4),
+    depctr("depctr_va_sdst", 9, 3),
+    depctr("depctr_va_ssrc", 8, 1),
+    depctr("depctr_va_vcc", 1, 1),
+    depctr("depctr_vm_vsrc", 2, 3),
+];
+
+/// The fields that `target` has, in the order of the text.
+pub fn depctr_fields(target: &Target) -> impl Iterator<Item = &'static DepctrField> {
+    let features = target.features;
+    DEPCTR.iter().filter(move |field| features.contains(field.requires))
+}
 
 static MESSAGES: &[Name] = &[
     Name("MSG_INTERRUPT", 1, Gfx6, Gfx10),
@@ -35,6 +96,7 @@ static MESSAGES: &[Name] = &[
     Name("MSG_EARLY_PRIM_DEALLOC", 8, Gfx9, Gfx10),
     Name("MSG_GS_ALLOC_REQ", 9, Gfx9, Gfx10),
     Name("MSG_GET_DOORBELL", 10, Gfx9, Gfx10),
+    Name("MSG_GET_DDID", 11, Gfx10, Gfx10),
     Name("MSG_SYSMSG", MSG_SYSMSG, Gfx6, Gfx10),
 ];
 
@@ -74,13 +136,24 @@ fn number_of(table: &'static [Name], text: &str, generation: Generation) -> Opti
 }
 
 /// The name of hardware register `number`.
-pub fn hwreg_name(number: u8, generation: Generation) -> Option<&'static str> {
-    name_of(HWREGS, number, generation)
+pub fn hwreg_name(number: u8, target: &Target) -> Option<&'static str> {
+    hwregs(target).find_map(|table| name_of(table, number, target.generation()))
 }
 
 /// The number of the hardware register `name`.
-pub fn hwreg_number(name: &str, generation: Generation) -> Option<u8> {
-    number_of(HWREGS, name, generation)
+pub fn hwreg_number(name: &str, target: &Target) -> Option<u8> {
+    hwregs(target).find_map(|table| number_of(table, name, target.generation()))
+}
+
+/// The immediate of `s_waitcnt_depctr` that waits for nothing: all of the bits that have a meaning.
+pub fn depctr_neutral(target: &Target) -> u16 {
+    depctr_fields(target).fold(0, |imm, field| field.put(imm, field.max()))
+}
+
+/// The tables of hardware registers that `target` has.
+fn hwregs(target: &Target) -> impl Iterator<Item = &'static [Name]> {
+    let rare = RARE_HWREGS.iter().filter(|(feature, _)| target.has(*feature)).map(|(_, names)| *names);
+    std::iter::once(HWREGS).chain(rare)
 }
 
 /// The name of message `number`.
@@ -144,6 +217,14 @@ mod tests {
         }
         assert_eq!(message_fields(0x122), Some((2, 2, 1)));
         assert_eq!(message_name(9, Generation::Gfx8), None);
-        assert_eq!(hwreg_number("HW_REG_MODE", Generation::Gfx6), Some(1));
+        let number = |name: &str, processor: &str| {
+            hwreg_number(name, &Target::new(Target::processor_by_name(processor)?))
+        };
+        assert_eq!(number("HW_REG_MODE", "gfx600"), Some(1));
+        assert_eq!(
+            [number("HW_REG_HW_ID", "gfx900"), number("HW_REG_HW_ID", "gfx1030")],
+            [Some(4), Some(23)]
+        );
+        assert_eq!(["gfx1010", "gfx1030"].map(|cpu| number("HW_REG_SHADER_CYCLES", cpu)), [None, Some(29)]);
     }
 }

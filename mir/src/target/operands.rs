@@ -16,10 +16,13 @@ pub const SDWA: u16 = 249;
 /// Source field value of a DPP extension dword.
 pub const DPP: u16 = 250;
 
+/// Source field values of a dword of DPP in groups of eight lanes: inactive lanes are not read, or are.
+pub const DPP8: [u16; 2] = [233, 234];
+
 const FIRST_SPECIAL: u16 = PReg::FLAT_SCRATCH_LO.0;
 const SPECIALS: usize = (PReg::POPS_EXITING_WAVE_ID.0 + 1 - FIRST_SPECIAL) as usize;
 
-/// One line a register: (register, code on GFX6, 7, 8, 9, 10), −1 where absent. GFX10 is not filled in.
+/// One line a register: (register, code on GFX6, 7, 8, 9, 10), −1 where absent.
 #[rustfmt::skip]
 const SPECIAL_CODES: &[(PReg, [i16; Generation::COUNT])] = &[
     (PReg::FLAT_SCRATCH_LO, [-1, 104, 102, 102, -1]),

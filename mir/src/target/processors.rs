@@ -28,7 +28,7 @@ impl Generation {
 bitflags::bitflags! {
     /// Abilities of a processor. Passes ask for these, never for a generation.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub struct Features: u64 {
+    pub struct Features: u128 {
         /// `flat_*` instructions and apertures.
         const FLAT = 1 << 0;
         /// `global_*` and `scratch_*` instructions, immediate offsets on FLAT.
@@ -149,6 +149,28 @@ bitflags::bitflags! {
         const SCRATCH_INSTRUCTIONS = 1 << 58;
         /// Scalar loads take an SGPR and an immediate as offset, added.
         const SMEM_SGPR_AND_IMMEDIATE = 1 << 59;
+        /// `v_mad_f32`, `v_mac_f32` and their kin, which round the product.
+        const MAD_F32 = 1 << 60;
+        /// `v_mul_lo_i32` besides `v_mul_lo_u32`.
+        const MUL_LO_I32 = 1 << 61;
+        /// DS instructions whose second operand is in LDS (`ds_add_src2_u32`).
+        const LDS_SRC2 = 1 << 62;
+        /// `s_get_waveid_in_workgroup`.
+        const GET_WAVE_ID = 1 << 63;
+        /// `v_fma_legacy_f32`, `v_fmac_legacy_f32`.
+        const FMA_LEGACY = 1 << 64;
+        /// `buffer_atomic_csub`, `global_atomic_csub`.
+        const ATOMIC_CSUB = 1 << 65;
+        /// `global_load_dword_addtid`, `global_store_dword_addtid`.
+        const GLOBAL_ADDTID = 1 << 66;
+        /// `image_bvh_intersect_ray` and its kin, `image_msaa_load`.
+        const RAY_TRACING = 1 << 67;
+        /// HW_REG_SHADER_CYCLES, and a counter of instructions that hold the wave in `s_waitcnt_depctr`.
+        const SHADER_CYCLES = 1 << 68;
+        /// Scratch instructions may have an immediate offset alone.
+        const SCRATCH_WITHOUT_ADDRESS = 1 << 69;
+        /// Compute units work in pairs, and descriptors say how waves run on them (GFX10).
+        const WORKGROUP_PROCESSORS = 1 << 70;
     }
 }
 
@@ -173,6 +195,9 @@ pub struct Processor {
 
 const fn gfx6() -> Features {
     Features::ADDR64
+        .union(Features::MAD_F32)
+        .union(Features::MUL_LO_I32)
+        .union(Features::LDS_SRC2)
         .union(Features::VCCZ_STALE_AFTER_SMEM)
         .union(Features::VCCZ_STALE_AFTER_HALF)
         .union(Features::STORES_READ_LATE)
@@ -181,6 +206,9 @@ const fn gfx6() -> Features {
 const fn gfx7() -> Features {
     Features::FLAT
         .union(Features::ADDR64)
+        .union(Features::MAD_F32)
+        .union(Features::MUL_LO_I32)
+        .union(Features::LDS_SRC2)
         .union(Features::DS_B128)
         .union(Features::DWORDX3)
         .union(Features::UNALIGNED_ACCESS)
@@ -193,6 +221,8 @@ const fn gfx7() -> Features {
 
 const fn gfx8() -> Features {
     Features::FLAT
+        .union(Features::MAD_F32)
+        .union(Features::LDS_SRC2)
         .union(Features::INST_16BIT)
         .union(Features::SDWA)
         .union(Features::DPP)
@@ -237,18 +267,83 @@ const fn gfx9() -> Features {
         .union(Features::SMEM_SGPR_AND_IMMEDIATE)
 }
 
+/// What GFX10.1 and GFX10.3 have in common.
+const fn gfx10() -> Features {
+    Features::FLAT
+        .union(Features::GLOBAL)
+        .union(Features::INST_16BIT)
+        .union(Features::PACKED_16BIT)
+        .union(Features::SDWA)
+        .union(Features::DPP)
+        .union(Features::LDS_NO_M0)
+        .union(Features::ADD_NO_CARRY)
+        .union(Features::APERTURE_REGS)
+        .union(Features::FMA_MIX)
+        .union(Features::DL_INSTS)
+        .union(Features::FAST_FMA_F32)
+        .union(Features::D16_PRESERVES)
+        .union(Features::THREE_OP_INT)
+        .union(Features::DS_B128)
+        .union(Features::DWORDX3)
+        .union(Features::DS_ADD_F32)
+        .union(Features::UNALIGNED_ACCESS)
+        .union(Features::UNALIGNED_DS)
+        .union(Features::PACKED_D16)
+        .union(Features::ANY_TURNS)
+        .union(Features::ROUND_F64)
+        .union(Features::FREXP_OF_INFINITY)
+        .union(Features::MIN_MAX_DENORMAL_MODES)
+        .union(Features::DS_CHECKS_SUM)
+        .union(Features::SCRATCH_CHECKS_SUM)
+        .union(Features::SMEM_GLC)
+        .union(Features::D16_FORMATS)
+        .union(Features::IMAGE_A16)
+        .union(Features::GWS_REPLAY)
+        .union(Features::FP16_OVERFLOW)
+        .union(Features::MERGED_SHADERS)
+        .union(Features::TRAP_FINDS_QUEUE)
+        .union(Features::STEADY_CLOCK)
+        .union(Features::WIDE_FLAT_SCRATCH)
+        .union(Features::SMEM_SGPR_AND_IMMEDIATE)
+        .union(Features::WAVEFRONTSIZE32)
+        .union(Features::WORKGROUP_PROCESSORS)
+}
+
+const fn gfx10_1() -> Features {
+    gfx10()
+        .union(Features::MAD_F32)
+        .union(Features::MUL_LO_I32)
+        .union(Features::LDS_SRC2)
+        .union(Features::SCALAR_STORES)
+        .union(Features::GET_WAVE_ID)
+        .union(Features::XNACK_MASK)
+}
+
+const fn gfx10_3() -> Features {
+    gfx10()
+        .union(Features::DOT_INSTS)
+        .union(Features::FMA_LEGACY)
+        .union(Features::ATOMIC_CSUB)
+        .union(Features::GLOBAL_ADDTID)
+        .union(Features::RAY_TRACING)
+        .union(Features::SHADER_CYCLES)
+        .union(Features::SCRATCH_WITHOUT_ADDRESS)
+}
+
 /// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).
 pub const FIXED_SGPRS: u32 = 96;
 
 impl Processor {
     /// Major and minor number and stepping of the instruction set: the digits of a `gfx` name, the last two hexadecimal.
     ///
-    /// The two processors that LLVM compiles for by default have the numbers of the first of their generation. Source: usage guide,
+    /// Names that stand for several processors have the numbers of the first. Source: usage guide,
     /// "Instruction Set Architecture".
     pub fn isa_version(&self) -> [u16; 3] {
         let name = match self.name {
             "generic" => "gfx600",
             "generic-hsa" => "gfx700",
+            "gfx10-1-generic" => "gfx1010",
+            "gfx10-3-generic" => "gfx1030",
             name => name,
         };
         let digits = name.trim_start_matches("gfx").as_bytes();
@@ -330,6 +425,19 @@ pub static PROCESSORS: &[Processor] = &[
     processor!("gfx909" [], Gfx9, 0x31, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     processor!("gfx90c" [], Gfx9, 0x32, gfx9().union(Features::MAD_MIX).union(Features::XNACK), apu),
     Processor { generic_version: 1, ..processor!("gfx9-generic" [], Gfx9, 0x51, gfx9()) },
+    processor!("gfx1010" [], Gfx10, 0x33, gfx10_1().union(Features::XNACK_SUPPORTED)),
+    processor!("gfx1011" [], Gfx10, 0x34, gfx10_1().union(Features::DOT_INSTS).union(Features::XNACK_SUPPORTED)),
+    processor!("gfx1012" [], Gfx10, 0x35, gfx10_1().union(Features::DOT_INSTS).union(Features::XNACK_SUPPORTED)),
+    processor!("gfx1013" [], Gfx10, 0x42, gfx10_1().union(Features::RAY_TRACING).union(Features::XNACK_SUPPORTED), apu),
+    processor!("gfx1030" [], Gfx10, 0x36, gfx10_3()),
+    processor!("gfx1031" [], Gfx10, 0x37, gfx10_3()),
+    processor!("gfx1032" [], Gfx10, 0x38, gfx10_3()),
+    processor!("gfx1033" [], Gfx10, 0x39, gfx10_3(), apu),
+    processor!("gfx1034" [], Gfx10, 0x3e, gfx10_3()),
+    processor!("gfx1035" [], Gfx10, 0x3d, gfx10_3(), apu),
+    processor!("gfx1036" [], Gfx10, 0x45, gfx10_3(), apu),
+    Processor { generic_version: 1, ..processor!("gfx10-1-generic" [], Gfx10, 0x52, gfx10_1().union(Features::XNACK_SUPPORTED)) },
+    Processor { generic_version: 1, ..processor!("gfx10-3-generic" [], Gfx10, 0x53, gfx10_3()) },
 ];
 
 /// A name that older documents and producers have for a processor.
@@ -561,5 +669,6 @@ mod tests {
         let version = |name: &str| Target::processor_by_name(name).map(Processor::isa_version);
         assert_eq!([version("gfx803"), version("gfx90c")], [Some([8, 0, 3]), Some([9, 0, 12])]);
         assert_eq!([version("generic"), version("generic-hsa")], [Some([6, 0, 0]), Some([7, 0, 0])]);
+        assert_eq!([version("gfx1036"), version("gfx10-3-generic")], [Some([10, 3, 6]), Some([10, 3, 0])]);
     }
 }

@@ -5,7 +5,7 @@
 use mir::isa::format::layout;
 use mir::isa::{Format, Opcode, OpcodeInfo};
 use mir::machine::Encoding;
-use mir::target::{Generation, Target};
+use mir::target::{Features, Generation, Target};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,9 +14,22 @@ use std::process::{Command, Stdio};
 /// LLVM's assembler and disassembler.
 pub const LLVM_MC: &str = "llvm-mc-22";
 
-/// The target of a known processor.
+/// The target of a known processor. Of the two that have waves of either size one has 64 lanes here, the other 32.
 pub fn target(processor: &str) -> Target {
-    Target::new(Target::processor_by_name(processor).expect("known processor"))
+    let mut target = Target::new(Target::processor_by_name(processor).expect("known processor"));
+    if processor == "gfx1010" {
+        target.features.remove(Features::WAVEFRONTSIZE32);
+    }
+    target
+}
+
+/// What LLVM's tools are told of `target`.
+pub fn llvm_flags(target: &Target) -> Vec<String> {
+    let mut flags = vec!["-triple=amdgcn".to_owned(), format!("-mcpu={target}")];
+    if target.limits().wave_sizes.len() > 1 {
+        flags.push(format!("-mattr=+wavefrontsize{}", target.wave_size()));
+    }
+    flags
 }
 
 /// The encodings of `info` on `generation` that its format tells apart, or [`Encoding::Auto`] alone.
@@ -46,7 +59,8 @@ pub fn rows(target: &Target) -> Vec<(Opcode, Encoding)> {
 /// What the assembler made of each line: its text and bytes, or its complaint.
 pub fn assemble(target: &Target, lines: &[&str]) -> Option<Vec<Result<(String, Vec<u8>), String>>> {
     let mut child = Command::new(LLVM_MC)
-        .args(["-triple=amdgcn", &format!("-mcpu={target}"), "-show-encoding"])
+        .args(llvm_flags(target))
+        .arg("-show-encoding")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

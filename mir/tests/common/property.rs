@@ -13,7 +13,7 @@ pub fn any_bytes(bytes: &[u8]) {
     let mut at = 0;
     while at < words.len() {
         let step = one(&words[at..], &target);
-        assert!((1..=3).contains(&step), "an instruction has one to three dwords");
+        assert!((1..=5).contains(&step), "an instruction has one to five dwords");
         at += step;
     }
 }

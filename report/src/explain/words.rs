@@ -214,7 +214,9 @@ pub(super) fn operation(inst: &Inst) -> String {
         text.push_str(", in each active lane");
     }
     match inst.mods.ext {
-        Extension::Dpp(_) => text.push_str(", with a source that comes from another lane (DPP)"),
+        Extension::Dpp(_) | Extension::Dpp8(_) => {
+            text.push_str(", with a source that comes from another lane (DPP)")
+        }
         Extension::Sdwa(_) => text.push_str(", on bytes or halves of its operands (SDWA)"),
         Extension::None => {}
     }

@@ -34,6 +34,7 @@ impl Apply for Rmw {
             }
             Self::Add => old.wrapping_add(a),
             Self::Sub => old.wrapping_sub(a),
+            Self::Csub => old.saturating_sub(a),
             Self::Rsub => a.wrapping_sub(old),
             Self::Smin => signed(old).min(signed(a)) as u64,
             Self::Umin => old.min(a),

@@ -108,7 +108,7 @@ fn lane_permutations() {
                 [(15, 15, false), (15, 15, true), (10, 5, false), (3, 15, true)]
             {
                 for exec in [u64::MAX, 0x0123_4567_89ab_cdef] {
-                    let dpp = Dpp { ctrl, row_mask, bank_mask, bound_ctrl };
+                    let dpp = Dpp { ctrl, row_mask, bank_mask, bound_ctrl, fetch_inactive: false };
                     let mods = Modifiers { ext: Extension::Dpp(dpp), ..Modifiers::default() };
                     let mut bench = Bench::new(target);
                     let inst = instruction(Opcode::V_XOR_B32, mods, Encoding::Dpp).expect("plain operands");

@@ -77,7 +77,7 @@ fn feature_lists(processor: &Processor) -> Vec<String> {
 /// Every setting: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
 pub fn settings() -> Vec<Setting> {
     let mut out = Vec::new();
-    for processor in PROCESSORS.iter().filter(|processor| processor.elf_mach != 0) {
+    for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0 && p.limits().has_code_generation) {
         for features in feature_lists(processor) {
             for (system, triple) in SYSTEMS {
                 let versions: &[Option<u8>] = match (system, processor.generic_version) {

@@ -6,7 +6,7 @@
 //! part of this project.
 
 use super::runlines::{Llc, Stage, pipelines, run_lines};
-use mir::target::{Generation, Os, Target};
+use mir::target::{Os, Target};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,7 +101,7 @@ pub fn target_of(mcpu: &str, triple: &str) -> Option<Target> {
         _ if triple.contains("mesa3d") => Os::Mesa3d,
         _ => Os::Unknown,
     };
-    (target.generation() <= Generation::Gfx9).then_some(Target { os, ..target })
+    target.limits().has_code_generation.then_some(Target { os, ..target })
 }
 
 /// The cases of `cpu`'s generation, each for `cpu` and with `features` behind its own, once; inputs whose functions name processors are left

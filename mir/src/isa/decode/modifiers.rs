@@ -3,8 +3,9 @@
 use super::{DecodeError, Decoder};
 use crate::isa::accept::accepted;
 use crate::isa::format::{Mod, Slot};
-use crate::isa::{Format, OpFlags, dpp_control_exists};
-use crate::machine::{Dpp, Encoding, Extension, ModFlags, Sdwa, SdwaSel, SdwaUnused};
+use crate::isa::{Format, ImageParts, OpFlags, dpp_control_exists};
+use crate::machine::{Dpp, Dpp8, Encoding, Extension, ModFlags, Sdwa, SdwaSel, SdwaUnused};
+use crate::target::operands::DPP8;
 
 impl Decoder<'_> {
     /// Reads all modifier fields.
@@ -12,7 +13,8 @@ impl Decoder<'_> {
         let flags = self.info.flags;
         let mix = flags.contains(OpFlags::MIX);
         let mut sdwa = Sdwa::default();
-        let mut dpp = Dpp { ctrl: 0, row_mask: 0, bank_mask: 0, bound_ctrl: false };
+        let mut dpp = Dpp { ctrl: 0, row_mask: 0, bank_mask: 0, bound_ctrl: false, fetch_inactive: false };
+        let mut dpp8 = Dpp8 { lanes: 0, fetch_inactive: false };
         for &(what, field) in self.layout.mods {
             let value = field.get(self.bits);
             let small = value as u8;
@@ -43,6 +45,11 @@ impl Decoder<'_> {
                 Mod::DsOffset => mods.offset = value as i32,
                 Mod::Offset1 => mods.offset1 = small,
                 Mod::Dmask => mods.dmask = small,
+                Mod::Dim => mods.dim = small,
+                Mod::NsaDwords => self.nsa_dwords = small,
+                Mod::FetchInactive => dpp.fetch_inactive = value != 0,
+                Mod::Dpp8Marker => dpp8.fetch_inactive = value == u64::from(DPP8[1]),
+                Mod::Dpp8Lanes => dpp8.lanes = value as u32,
                 Mod::Neg0 => mods.neg |= small,
                 Mod::Neg1 => mods.neg |= small << 1,
                 Mod::Abs0 => mods.abs |= small,
@@ -67,6 +74,9 @@ impl Decoder<'_> {
                 Mod::Scalar1 if value != 0 && self.layout.slot(Slot::Src1).width == 0 => {
                     return Err(self.bad("src1", value));
                 }
+                Mod::ScalarDst if value != 0 && self.info.def_count() == 0 => {
+                    return Err(self.bad("sdst", value));
+                }
                 // These follow from operands or format.
                 Mod::Segment | Mod::Scalar0 | Mod::Scalar1 | Mod::ScalarDst => {}
                 Mod::SmemImm | Mod::SmemSgprEnable | Mod::SmemSgpr | Mod::SmemValue => continue,
@@ -88,11 +98,12 @@ impl Decoder<'_> {
                 self.mods.ext = Extension::Sdwa(sdwa);
             }
             Encoding::Dpp => {
-                if !dpp_control_exists(dpp.ctrl) {
+                if !dpp_control_exists(dpp.ctrl, self.generation) {
                     return Err(self.bad("dpp_ctrl", u64::from(dpp.ctrl)));
                 }
                 self.mods.ext = Extension::Dpp(dpp);
             }
+            Encoding::Dpp8 => self.mods.ext = Extension::Dpp8(dpp8),
             _ => {}
         }
         Ok(())
@@ -116,6 +127,13 @@ impl Decoder<'_> {
         let info = self.info;
         let accepted = accepted(info, self.encoding, self.layout, self.generation);
         let mods = &mut self.mods;
+        if info.image.contains(ImageParts::RAY) {
+            if mods.dmask != 15 || !mods.flags.contains(ModFlags::UNORM | ModFlags::R128) {
+                return Err(DecodeError::BadOperand { name: "dmask", value: u32::from(mods.dmask) });
+            }
+            mods.dmask = 0;
+            mods.flags -= ModFlags::UNORM | ModFlags::R128;
+        }
         if !self.strict {
             mods.neg &= !accepted.deaf;
             mods.abs &= !accepted.deaf;
@@ -161,6 +179,11 @@ impl Decoder<'_> {
         // Buffer cache control wants the control bits of the first dword clear.
         if self.info.format == Format::Mubuf && self.info.operands.is_empty() {
             ignored &= !0xffff;
+        }
+        // A comparison that writes EXEC alone has no use for the fields of a destination.
+        let no_destination = self.info.format == Format::Vopc && self.info.def_count() == 0;
+        if !self.strict && no_destination && self.encoding == Encoding::Sdwa {
+            ignored |= self.layout.slot(Slot::Vdst).mask();
         }
         let reserved = (self.bits & !self.seen & !ignored) | (self.layout.fixed & !self.bits);
         if reserved == 0 { Ok(()) } else { Err(DecodeError::ReservedBits(reserved)) }

@@ -3,10 +3,12 @@
 //! Made from rows and layouts once for each generation.
 
 use super::DecodeError;
-use crate::isa::format::{Field, Mod, layout};
+use crate::isa::format::{Field, Mod, code_of, layout};
 use crate::isa::{Format, OpFlags, Opcode};
 use crate::machine::Encoding;
+use crate::target::operands::DPP8;
 use crate::target::{Generation, Target};
+use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 /// Opcodes by number in their format.
@@ -24,8 +26,15 @@ pub(super) struct Shape {
     bits: u32,
     pub format: Format,
     pub encoding: Encoding,
-    /// Opcode number.
-    pub op: Field,
+    /// Opcode number, its low and its high part.
+    op: [Field; 2],
+}
+
+impl Shape {
+    /// The opcode number in `bits`, the first two dwords.
+    pub fn code(&self, bits: u64) -> u64 {
+        code_of(self.op[0], self.op[1], bits)
+    }
 }
 
 const TABLES: usize = 21;
@@ -83,11 +92,22 @@ fn shapes(generation: Generation) -> Vec<Shape> {
                 mask |= field.mask();
                 bits |= field.put(info.format.segment().into());
             }
-            let (mask, bits) = (mask as u32, bits as u32);
-            let known =
-                |shape: &Shape| (shape.format, shape.encoding, shape.mask) == (info.format, encoding, mask);
-            if !out.iter().any(known) {
-                out.push(Shape { mask, bits, format: info.format, encoding, op: layout.op });
+            // One shape, or one for each marker.
+            let mut variants = SmallVec::<[u64; 2]>::from_slice(&[0]);
+            if let Some((_, field)) = layout.mods.iter().find(|(what, _)| *what == Mod::Dpp8Marker) {
+                mask |= field.mask();
+                variants = DPP8.iter().map(|marker| field.put(u64::from(*marker))).collect();
+            }
+            for variant in variants {
+                let (mask, bits) = (mask as u32, (bits | variant) as u32);
+                let known = |shape: &Shape| {
+                    (shape.format, shape.encoding, shape.mask, shape.bits)
+                        == (info.format, encoding, mask, bits)
+                };
+                if !out.iter().any(known) {
+                    let op = [layout.op, layout.op_high];
+                    out.push(Shape { mask, bits, format: info.format, encoding, op });
+                }
             }
         }
     }

@@ -4,9 +4,10 @@ use super::{Encoder, out_of_range};
 use crate::diag::{Diagnostic, Result};
 use crate::isa::accept::accepted;
 use crate::isa::format::{Mod, Slot};
-use crate::isa::{Format, OpFlags};
+use crate::isa::{Format, ImageParts, OpFlags, dpp_control_exists};
 use crate::machine::{ModFlags, Modifiers};
 use crate::target::Features;
+use crate::target::operands::DPP8;
 
 impl Encoder<'_> {
     /// Walks the layout's modifier fields; what is set in the instruction and found none is an error.
@@ -39,7 +40,15 @@ impl Encoder<'_> {
         let (mut abs, mut neg, mut neg_hi) = (mods.abs, mods.neg, mods.neg_hi);
         let (mut op_sel, mut op_sel_hi, mut omod) = (mods.op_sel, mods.op_sel_hi, mods.omod);
         let (mut offset, mut offset1, mut dmask) = (i64::from(mods.offset), mods.offset1, mods.dmask);
+        let (mut dim, mut parts) = (mods.dim, mods.address_parts);
         let mix = flags.contains(OpFlags::MIX);
+        let ray = self.info.image.contains(ImageParts::RAY);
+        if ray {
+            if pending.intersects(ModFlags::UNORM | ModFlags::R128) {
+                return Err(Diagnostic::limit("a modifier that this instruction lacks"));
+            }
+            pending |= ModFlags::UNORM | ModFlags::R128;
+        }
         for &(what, field) in self.layout.mods {
             let value = match what {
                 Mod::Flag(flag) => u64::from(pending.contains(flag)),
@@ -77,7 +86,10 @@ impl Encoder<'_> {
                     }
                 }
                 Mod::Offset1 => u64::from(std::mem::take(&mut offset1)),
+                Mod::Dmask if ray => 15,
                 Mod::Dmask => u64::from(std::mem::take(&mut dmask)),
+                Mod::Dim => u64::from(std::mem::take(&mut dim)),
+                Mod::NsaDwords => u64::from(std::mem::take(&mut parts).div_ceil(4)),
                 Mod::Neg0 => source(0, mods.neg),
                 Mod::Neg1 => {
                     neg &= !3;
@@ -111,7 +123,16 @@ impl Encoder<'_> {
                         _ => source(1, sdwa.sext),
                     }
                 }
-                Mod::DppCtrl | Mod::RowMask | Mod::BankMask | Mod::BoundCtrl => {
+                Mod::Dpp8Marker | Mod::Dpp8Lanes => {
+                    let Some(dpp) = mods.dpp8() else {
+                        return Err(Diagnostic::defect("no DPP control"));
+                    };
+                    match what {
+                        Mod::Dpp8Lanes => u64::from(dpp.lanes),
+                        _ => u64::from(DPP8[usize::from(dpp.fetch_inactive)]),
+                    }
+                }
+                Mod::DppCtrl | Mod::RowMask | Mod::BankMask | Mod::BoundCtrl | Mod::FetchInactive => {
                     let Some(dpp) = mods.dpp() else {
                         return Err(Diagnostic::defect("no DPP control"));
                     };
@@ -119,21 +140,29 @@ impl Encoder<'_> {
                         Mod::DppCtrl => u64::from(dpp.ctrl),
                         Mod::RowMask => u64::from(dpp.row_mask),
                         Mod::BankMask => u64::from(dpp.bank_mask),
+                        Mod::FetchInactive => u64::from(dpp.fetch_inactive),
                         _ => u64::from(dpp.bound_ctrl),
                     }
                 }
             };
             self.put(field, value, "modifier")?;
         }
-        if mods.address_parts != 0 {
+        if parts != 0 {
             return Err(Diagnostic::limit("an address of several registers, which this generation lacks"));
         }
-        let rest = abs | neg | neg_hi | op_sel | op_sel_hi | omod | offset1 | dmask;
+        if let Some(dpp) = mods.dpp()
+            && (!dpp_control_exists(dpp.ctrl, self.generation)
+                || (dpp.fetch_inactive && !self.layout.has_mod(Mod::FetchInactive)))
+        {
+            return Err(Diagnostic::limit("a DPP control that this generation lacks"));
+        }
+        let rest = dim | abs | neg | neg_hi | op_sel | op_sel_hi | omod | offset1 | dmask;
         if rest != 0 || offset != 0 {
             return Err(Diagnostic::limit("a modifier that this encoding lacks"));
         }
         let accepted = accepted(self.info, self.encoding, self.layout, self.generation);
-        if !accepted.takes(&Modifiers { flags: pending, ..*mods }) {
+        let implied = if ray { ModFlags::UNORM | ModFlags::R128 } else { ModFlags::empty() };
+        if !accepted.takes(&Modifiers { flags: pending - implied, ..*mods }) {
             return Err(Diagnostic::limit("a modifier that this instruction lacks"));
         }
         if self.info.format == Format::Flat && mods.offset != 0 && !self.target.has(Features::GLOBAL) {

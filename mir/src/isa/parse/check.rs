@@ -1,18 +1,25 @@
 //! What the assembler demands beyond what can be encoded: sizes of image data, bits that go with operands.
 
 use super::modifier::{Collected, Seen};
+use crate::isa::encode;
 use crate::isa::format::Slot;
-use crate::isa::{Format, ImageParts, OpFlags, Opcode, Role, ValueType};
-use crate::machine::{Encoding, Inst, ModFlags, PReg, Reg, RegOperand, SdwaSel};
+use crate::isa::{
+    Format, ImageDim, ImageParts, OpFlags, Opcode, OperandKind, Role, ValueType, image_address_dwords,
+};
+use crate::machine::{Encoding, Inst, ModFlags, Operand, PReg, Reg, RegOperand, SdwaSel};
 use crate::target::operands::inline_constant;
 use crate::target::{Features, Target};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// Checks `inst`, which was written with the modifiers `collected`.
 pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<(), Cow<'static, str>> {
     let info = inst.op.info();
     let flags = info.flags;
-    vector_sources(inst)?;
+    vector_sources(inst, target)?;
+    if inst.encoding == Encoding::Dpp8 && !collected.seen.contains(Seen::DPP8) {
+        return Err("too few operands for instruction: a dpp instruction has a control".into());
+    }
     if inst.encoding == Encoding::Dpp && !collected.seen.contains(Seen::DPP_CTRL) {
         return Err("too few operands for instruction: a dpp instruction has a control".into());
     }
@@ -38,7 +45,7 @@ pub fn statement(inst: &Inst, collected: &Collected, target: &Target) -> Result<
         return Err("offset besides an immediate offset".into());
     }
     match info.format {
-        Format::Mimg => image(inst, target)?,
+        Format::Mimg => image(inst, collected, target)?,
         Format::Mubuf | Format::Mtbuf
             if inst.mods.flags.contains(ModFlags::ADDR64)
                 && inst.mods.flags.intersects(ModFlags::OFFEN | ModFlags::IDXEN) =>
@@ -83,7 +90,7 @@ fn packs_halves(target: &Target) -> bool {
 }
 
 /// Registers in places where the assembler does not want them.
-fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
+fn vector_sources(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
     let info = inst.op.info();
     if info.format == Format::Smem {
         let data =
@@ -100,33 +107,76 @@ fn vector_sources(inst: &Inst) -> Result<(), Cow<'static, str>> {
         return Err("m0 cannot be the destination of a lane read".into());
     }
     let vector = info.format.is_vector_alu();
-    let mut scalar: Option<RegOperand> = None;
     for (desc, operand) in info.operands.iter().zip(&inst.operands) {
         let Some(reg) = operand.as_reg() else { continue };
         if reg.reg == Reg::Physical(PReg::LDS_DIRECT) {
             let reversed = info.flags.contains(OpFlags::REVERSED);
-            let lane = inst.op == Opcode::V_WRITELANE_B32 && inst.encoding == Encoding::E64;
-            if !vector || reversed || lane || matches!(inst.encoding, Encoding::Sdwa | Encoding::Dpp) {
+            let lane = inst.op == Opcode::V_WRITELANE_B32
+                && inst.encoding == Encoding::E64
+                && !target.encoding_rules().writelane_from_lds;
+            let short = matches!(inst.encoding, Encoding::Sdwa | Encoding::Dpp | Encoding::Dpp8);
+            if !vector || reversed || lane || short {
                 return Err("lds_direct cannot be used with this instruction".into());
             }
             if desc.slot != Slot::Src0 {
                 return Err("lds_direct may be used as src0 only".into());
             }
         }
-        // A register and a pair that begins with it are two values.
-        let Reg::Physical(first) = reg.reg else { continue };
-        if vector && desc.role == Role::Use && !first.is_vgpr() {
-            if scalar.is_some_and(|old| old.reg == reg.reg && old.dwords != reg.dwords) {
-                return Err("more than one scalar operand on the constant bus".into());
-            }
-            scalar = Some(*reg);
+        if reg.reg == Reg::Physical(PReg::LDS_DIRECT) && info.flags.contains(OpFlags::PERMLANE) {
+            return Err("lds_direct cannot be used with this instruction".into());
         }
     }
-    Ok(())
+    if vector && inst.op != Opcode::V_WRITELANE_B32 { constant_bus(inst, target) } else { Ok(()) }
+}
+
+/// Scalar values of a vector instruction as the assembler counts them: a register and a pair that begins with it are two, and so is a
+/// literal that is read as one dword and as two.
+fn constant_bus(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
+    let mut values: SmallVec<[(Option<PReg>, u8); 4]> = SmallVec::new();
+    for (desc, operand) in inst.op.info().operands.iter().zip(&inst.operands) {
+        let value = match operand {
+            _ if desc.role != Role::Use => continue,
+            Operand::Reg(RegOperand { reg: Reg::Physical(reg), dwords, .. }) if !reg.is_vgpr() => {
+                (Some(*reg), *dwords)
+            }
+            Operand::Imm(value) if matches!(desc.kind, OperandKind::VectorSrc | OperandKind::Literal) => {
+                match inline_constant(*value, desc.ty, target.generation()) {
+                    Some(_) if desc.kind != OperandKind::Literal => continue,
+                    _ => (None, desc.dwords(target.wave())),
+                }
+            }
+            _ => continue,
+        };
+        if !matches!(value.0, Some(PReg::LDS_DIRECT | PReg::NULL)) && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    // What the encoder sees, too, it says with the operand's place: where one value is taken, that is all but two widths of a register.
+    let limit = encode::constant_bus(inst.op.info(), target.generation());
+    let twice = || values.iter().any(|a| values.iter().any(|b| a.0 == b.0 && a.1 != b.1));
+    match limit {
+        _ if values.len() <= limit => Ok(()),
+        1 if !twice() => Ok(()),
+        1 => Err("more than one scalar operand on the constant bus".into()),
+        _ => Err("more scalar operands than the constant bus takes".into()),
+    }
+}
+
+/// The address must have the registers that dimension and operation make it.
+fn image_address(inst: &Inst) -> Result<(), Cow<'static, str>> {
+    let first = inst.operands.get(1).and_then(|o| o.as_reg()).map_or(0, |reg| reg.dwords);
+    let given = first.saturating_add(inst.mods.address_parts);
+    let wanted = image_address_dwords(inst.op.info(), &inst.mods);
+    // Older assemblers knew tuples of four and eight only.
+    let oversized = inst.mods.address_parts == 0 && given == 8 && (5..8).contains(&wanted);
+    if given == wanted || oversized {
+        return Ok(());
+    }
+    Err(format!("image address of {given} dwords instead of {wanted} by dim and a16").into())
 }
 
 /// Image data must be as wide as `dmask`, `d16` and `tfe` make it.
-fn image(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
+fn image(inst: &Inst, collected: &Collected, target: &Target) -> Result<(), Cow<'static, str>> {
     let flags = inst.op.info().flags;
     let mods = &inst.mods;
     if mods.flags.contains(ModFlags::D16) && inst.op.info().image.contains(ImageParts::PACKED) {
@@ -141,8 +191,24 @@ fn image(inst: &Inst, target: &Target) -> Result<(), Cow<'static, str>> {
     if flags.contains(OpFlags::GATHER4) && mods.dmask.count_ones() != 1 {
         return Err("invalid image_gather dmask: only one bit must be set".into());
     }
-    let least = inst.op.info().least_address;
-    if inst.operands.get(1).and_then(|o| o.as_reg()).is_some_and(|reg| reg.dwords < least) {
+    let info = inst.op.info();
+    if info.image.contains(ImageParts::RAY) {
+        return image_address(inst);
+    }
+    if target.encoding_rules().image_dimensions {
+        if !collected.seen.contains(Seen::DIM) {
+            return Err("missing dim operand".into());
+        }
+        let multisampled = ImageDim::of_field(mods.dim).is_multisampled();
+        if info.image.contains(ImageParts::MSAA) && !multisampled {
+            return Err("invalid dim; must be MSAA type".into());
+        }
+        image_address(inst)?;
+    }
+    let least = info.least_address;
+    if !target.encoding_rules().image_dimensions
+        && inst.operands.get(1).and_then(|o| o.as_reg()).is_some_and(|reg| reg.dwords < least)
+    {
         return Err(format!("image address of less than {least} dwords").into());
     }
     let given = inst.operands.first().and_then(|o| o.as_reg()).map_or(0, |reg| u32::from(reg.dwords));

@@ -12,7 +12,9 @@ use crate::isa::format::Slot;
 use crate::isa::{
     Format, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType, encode_into, format,
 };
-use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, RelocKind, SymbolId};
+use crate::machine::{
+    Dpp, Dpp8, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, RelocKind, SymbolId,
+};
 use crate::target::operands::inline_constant;
 use crate::target::{Generation, Target};
 use cranelift_entity::EntityRef;
@@ -108,9 +110,19 @@ impl Entry {
         if desc.kind == OperandKind::Label && !modifier_syntax(lexer) {
             return operand::parse(lexer, context.target, context.known).map(Some);
         }
-        let is_index_mode = info.flags.contains(OpFlags::MODE_DEF) && info.format != Format::Sopk;
+        let is_index_mode = info.flags.contains(OpFlags::MODE_DEF | OpFlags::M0_DEF);
         let value = special::immediate(context, lexer, desc.kind, is_index_mode)?;
         Ok(value.map(|value| operand::Operand::plain(Value::Special(value), at)))
+    }
+}
+
+impl Entry {
+    /// Whether operand `index` may be a list of address registers that do not follow each other.
+    pub fn takes_address_list(&self, target: &Target, index: usize) -> bool {
+        let Some(info) = self.rows.first().map(|op| op.info()) else { return false };
+        info.format == Format::Mimg
+            && target.image_address_registers() > 0
+            && info.operands.get(index).is_some_and(|desc| desc.slot == Slot::Addr)
     }
 }
 
@@ -124,6 +136,8 @@ fn modifier_syntax(lexer: &Lexer<'_>) -> bool {
 pub struct Statement<'a> {
     /// Operands in order.
     pub operands: SmallVec<[operand::Operand<'a>; 6]>,
+    /// Address registers of an image behind the first, each with its place.
+    pub addresses: SmallVec<[operand::Operand<'a>; 4]>,
     /// Modifiers.
     pub mods: Collected,
     /// Where the line ends.
@@ -164,7 +178,9 @@ pub fn choose<'a>(
             continue;
         }
         for &encoding in info.format.encodings() {
-            if demanded != Encoding::Auto && demanded != encoding {
+            // Both kinds of DPP have one suffix.
+            let named = if encoding == Encoding::Dpp8 { Encoding::Dpp } else { encoding };
+            if demanded != Encoding::Auto && demanded != named {
                 continue;
             }
             let exists = match encoding {
@@ -191,7 +207,7 @@ pub fn choose<'a>(
                 Encoding::E32 => "e32 variant of this instruction",
                 Encoding::E64 => "e64 variant of this instruction",
                 Encoding::Sdwa => "sdwa variant of this instruction",
-                Encoding::Dpp => "dpp variant of this instruction",
+                Encoding::Dpp | Encoding::Dpp8 => "dpp variant of this instruction",
                 Encoding::Auto => "instruction",
             };
             let message = format!("{what} is not supported on {target}");
@@ -225,7 +241,16 @@ impl<'a> Candidate<'_, 'a> {
             return misfit(MODIFIERS, collected.at, message);
         }
         let mut mods = self.modifiers();
-        let operands = self.operands(&mut mods)?;
+        let mut operands = self.operands(&mut mods)?;
+        for address in &self.statement.addresses {
+            match &address.value {
+                Value::Register(tuple) if tuple.first.is_vgpr() => {
+                    operands.push(Operand::preg(tuple.first, tuple.dwords));
+                }
+                _ => return misfit(1, address.at, "wrong kind of register"),
+            }
+        }
+        mods.address_parts = self.statement.addresses.len() as u8;
         let mut inst = Inst::new(self.op, operands).with_mods(mods);
         inst.encoding = if info.format == Format::Vop3p { Encoding::Auto } else { self.encoding };
         if inst.encoding == Encoding::E64 && info.format == Format::Vop3 {
@@ -270,11 +295,13 @@ impl<'a> Candidate<'_, 'a> {
             offset: collected.offset as i32,
             offset1: collected.offset1,
             dmask: collected.dmask,
+            dim: collected.dim,
             ..Modifiers::default()
         };
         let flags = info.flags;
-        let beside_register =
-            self.statement.operands.last().is_some_and(|o| matches!(o.value, Value::Register(_)));
+        let beside_register = self.statement.operands.last().is_some_and(|o| matches!(o.value, Value::Register(_)))
+                // There is no way to tell an offset of 0 from none.
+                && !self.target.encoding_rules().smem_null_offset;
         if info.format == Format::Smem && collected.seen.contains(Seen::OFFSET) && beside_register {
             mods.flags.set(ModFlags::ZERO_OFFSET, collected.offset == 0);
         }
@@ -310,6 +337,7 @@ impl<'a> Candidate<'_, 'a> {
                 let given = collected.seen.intersects(Seen::FORMAT | Seen::DFMT);
                 mods.dmask = if given { collected.format } else { default };
             }
+            _ if flags.contains(OpFlags::PERMLANE) => mods.op_sel = collected.op_sel,
             _ if collected.op_sel != 0 => {
                 // The bit after those of the sources is the destination's.
                 let sources = sources(info).count();
@@ -326,10 +354,27 @@ impl<'a> Candidate<'_, 'a> {
                 }
                 mods.ext = Extension::Sdwa(sdwa);
             }
-            Encoding::Dpp => mods.ext = Extension::Dpp(collected.dpp.0),
+            Encoding::Dpp => {
+                let fetch_inactive = collected.fetch_inactive;
+                mods.ext = Extension::Dpp(Dpp { fetch_inactive, ..collected.dpp.0 });
+            }
+            Encoding::Dpp8 => {
+                let fetch_inactive = collected.fetch_inactive;
+                mods.ext = Extension::Dpp8(Dpp8 { lanes: collected.dpp8, fetch_inactive });
+            }
             _ => {}
         }
         mods
+    }
+
+    /// Whether the text with `given` operands has left out all masks, which the encoding implies to be VCC.
+    fn masks_left_out(&self, given: usize) -> bool {
+        let masks = self.info.operands.iter().filter(|desc| desc.kind == OperandKind::LaneMask).count();
+        // A comparison with SDWA has a field for its destination.
+        let has_field = self.encoding == Encoding::E64
+            || (self.encoding == Encoding::Sdwa && self.info.format == Format::Vopc);
+        let implied = self.target.encoding_rules().implied_vcc_optional && !has_field;
+        implied && masks > 0 && given + masks == self.info.operands.len()
     }
 
     fn operands(&mut self, mods: &mut Modifiers) -> Result<SmallVec<[Operand; 5]>, Misfit> {
@@ -337,8 +382,16 @@ impl<'a> Candidate<'_, 'a> {
         let given = &self.statement.operands;
         let mut out = SmallVec::new();
         let mut source = 0;
+        let left_out = self.masks_left_out(given.len());
+        let mut next = 0;
         for (index, desc) in descs.iter().enumerate() {
-            let Some(operand) = given.get(index) else {
+            if left_out && desc.kind == OperandKind::LaneMask {
+                out.push(Operand::vcc(self.target.wave()));
+                source += u32::from(desc.role == Role::Use);
+                continue;
+            }
+            next += 1;
+            let Some(operand) = given.get(next - 1) else {
                 if desc.kind == OperandKind::OptionalImm && index + 1 == descs.len() {
                     break;
                 }
@@ -353,7 +406,7 @@ impl<'a> Candidate<'_, 'a> {
             out.push(self.operand(index, desc, operand, is_source.then_some(source), mods)?);
             source += u32::from(is_source);
         }
-        if let Some(extra) = given.get(descs.len()) {
+        if let Some(extra) = given.get(next) {
             return misfit(descs.len(), extra.at, "invalid operand for instruction");
         }
         Ok(out)
@@ -476,11 +529,11 @@ impl<'a> Candidate<'_, 'a> {
         };
         let inline = inline_constant(value, desc.ty, generation).is_some();
         if operand.literal && inline && kind != OperandKind::Literal {
-            mods.flags |= match desc.slot {
-                Slot::Src0 => ModFlags::LIT0,
-                Slot::Src1 => ModFlags::LIT1,
-                _ => return misfit(index, operand.at, "this operand has no literal form"),
-            };
+            let literal = ModFlags::literal_of(desc.slot);
+            if literal.is_empty() {
+                return misfit(index, operand.at, "this operand has no literal form");
+            }
+            mods.flags |= literal;
         }
         if !operand.is_modified() {
             return Ok(Operand::Imm(value));
@@ -507,7 +560,7 @@ impl<'a> Candidate<'_, 'a> {
     ) -> Result<(), Misfit> {
         let info = self.info;
         let mix = info.flags.contains(OpFlags::MIX);
-        let long = matches!(self.encoding, Encoding::E64 | Encoding::Sdwa | Encoding::Dpp);
+        let long = matches!(self.encoding, Encoding::E64 | Encoding::Sdwa | Encoding::Dpp | Encoding::Dpp8);
         let signs = long && (mix || (info.format != Format::Vop3p && accepts_sign(desc, info)));
         let extends = self.encoding == Encoding::Sdwa && is_integer(desc, info);
         let (Some(source), false, false) =

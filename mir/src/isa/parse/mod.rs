@@ -136,6 +136,36 @@ impl<'t> Parser<'t> {
         matcher::choose(entry, encoding, &statement, self.target, at)
     }
 
+    /// Reads `[v1, v7, v3]`: address registers that need not follow each other.
+    fn address_list<'a>(
+        &self,
+        lexer: &mut Lexer<'a>,
+        known: Known<'_>,
+        statement: &mut matcher::Statement<'a>,
+    ) -> Result<(), Failure> {
+        lexer.step();
+        let mut first = true;
+        loop {
+            let at = lexer.start;
+            if !register::is_here(lexer) {
+                return fail(at, "expected a register");
+            }
+            let tuple = register::parse(lexer, self.target, known)?;
+            let operand = operand::Operand::plain(operand::Value::Register(tuple), at);
+            if std::mem::take(&mut first) {
+                statement.operands.push(operand);
+            } else {
+                statement.addresses.push(operand);
+            }
+            if lexer.skip(b']') {
+                return Ok(());
+            }
+            if !lexer.skip(b',') {
+                return fail(lexer.start, "expected a comma or a closing square bracket");
+            }
+        }
+    }
+
     /// Reads operands and modifiers up to the end of the line.
     fn read<'a>(
         &self,
@@ -147,7 +177,11 @@ impl<'t> Parser<'t> {
         let mut statement = matcher::Statement::default();
         while !lexer.at_end() {
             let at = lexer.start;
-            if let Some(operand) = entry.special(&context, lexer, statement.operands.len())? {
+            if lexer.token == Token::Op(b'[')
+                && entry.takes_address_list(self.target, statement.operands.len())
+            {
+                self.address_list(lexer, known, &mut statement)?;
+            } else if let Some(operand) = entry.special(&context, lexer, statement.operands.len())? {
                 statement.operands.push(operand);
             } else if modifier::is_here(lexer) {
                 modifier::parse(&context, lexer, &mut statement.mods)?;

@@ -8,7 +8,7 @@ use super::special::{self, Context};
 use super::{Failure, fail};
 use crate::isa::accept::{accepted, sources};
 use crate::isa::format::{Mod, layout};
-use crate::isa::{Format, OpFlags, Opcode};
+use crate::isa::{Format, ImageDim, ImageParts, OpFlags, Opcode, dpp_control_exists};
 use crate::machine::{Dpp, Encoding, ModFlags, Sdwa, SdwaSel, SdwaUnused};
 use crate::target::Target;
 
@@ -59,6 +59,11 @@ bitflags::bitflags! {
         const HIGH = 1 << 38;
         const NV = 1 << 39;
         const SWIZZLE = 1 << 40;
+        const DLC = 1 << 41;
+        const DIM = 1 << 42;
+        /// `fi:`.
+        const FETCH_INACTIVE = 1 << 43;
+        const DPP8 = 1 << 44;
     }
 }
 
@@ -93,6 +98,12 @@ pub struct Collected {
     pub sdwa: Sdwa,
     /// DPP parts.
     pub dpp: DppParts,
+    /// `dim:` as the field's value.
+    pub dim: u8,
+    /// `dpp8:`, three bits a lane.
+    pub dpp8: u32,
+    /// `fi:`.
+    pub fetch_inactive: bool,
 }
 
 /// DPP control with the values of what is not written.
@@ -102,7 +113,7 @@ pub struct DppParts(pub Dpp);
 impl Default for DppParts {
     fn default() -> Self {
         // quad_perm:[0,1,2,3], every row and bank.
-        Self(Dpp { ctrl: 0xe4, row_mask: 15, bank_mask: 15, bound_ctrl: false })
+        Self(Dpp { ctrl: 0xe4, row_mask: 15, bank_mask: 15, bound_ctrl: false, fetch_inactive: false })
     }
 }
 
@@ -129,6 +140,7 @@ static FLAGS: &[(&str, Seen, ModFlags)] = &[
     ("vm", Seen::VM, ModFlags::VM),
     ("high", Seen::HIGH, ModFlags::HIGH),
     ("nv", Seen::NV, ModFlags::NV),
+    ("dlc", Seen::DLC, ModFlags::DLC),
 ];
 
 /// Modifiers with a value.
@@ -158,6 +170,11 @@ static VALUED: &[(&str, Seen)] = &[
     ("wave_shr", Seen::DPP_CTRL),
     ("wave_ror", Seen::DPP_CTRL),
     ("row_bcast", Seen::DPP_CTRL),
+    ("row_share", Seen::DPP_CTRL),
+    ("row_xmask", Seen::DPP_CTRL),
+    ("fi", Seen::FETCH_INACTIVE),
+    ("dpp8", Seen::DPP8),
+    ("dim", Seen::DIM),
     ("row_mask", Seen::ROW_MASK),
     ("bank_mask", Seen::BANK_MASK),
     ("bound_ctrl", Seen::BOUND_CTRL),
@@ -259,6 +276,16 @@ fn value(
             into.seen |= Seen::SWIZZLE;
             into.offset = special::swizzle(context, lexer)?;
         }
+        Seen::DIM => into.dim = dimension(lexer)?,
+        Seen::DPP8 => {
+            let mut lanes = 0;
+            list(context, lexer, 8, &mut |i, value| {
+                let lane = u32::try_from(value).ok().filter(|lane| *lane < 8)?;
+                lanes |= lane << (3 * i);
+                Some(())
+            })?;
+            into.dpp8 = lanes;
+        }
         Seen::DPP_CTRL if name == "quad_perm" => {
             let mut ctrl = 0;
             list(context, lexer, 4, &mut |i, value| {
@@ -270,7 +297,10 @@ fn value(
         }
         _ => {
             let value = context.integer(lexer)?;
-            if !store(into, name, seen, value) {
+            let generation = context.target.generation();
+            if !store(into, name, seen, value)
+                || (seen == Seen::DPP_CTRL && !dpp_control_exists(into.dpp.0.ctrl, generation))
+            {
                 return invalid();
             }
         }
@@ -308,6 +338,10 @@ fn store(into: &mut Collected, name: &str, seen: Seen, value: i64) -> bool {
             into.dpp.0.bound_ctrl = true;
             (0..2).contains(&value)
         }
+        (Seen::FETCH_INACTIVE, ..) => {
+            into.fetch_inactive = value == 1;
+            (0..2).contains(&value)
+        }
         (Seen::DFMT, ..) => {
             into.format |= narrow(16).unwrap_or(0);
             (0..16).contains(&value)
@@ -327,6 +361,8 @@ fn store(into: &mut Collected, name: &str, seen: Seen, value: i64) -> bool {
                 ("wave_ror", 1) => 0x13c,
                 ("row_bcast", 15) => 0x142,
                 ("row_bcast", 31) => 0x143,
+                ("row_share", 0..=15) => 0x150 + value,
+                ("row_xmask", 0..=15) => 0x160 + value,
                 _ => return false,
             };
             into.dpp.0.ctrl = ctrl as u16;
@@ -362,7 +398,8 @@ fn list(
     if !lexer.skip(b'[') {
         return fail(lexer.start, "expected a left square bracket");
     }
-    for i in 0..4 {
+    let most = count.max(4);
+    for i in 0..most {
         let at = lexer.start;
         let value = context.integer(lexer)?;
         if element(i, value).is_none() {
@@ -372,11 +409,29 @@ fn list(
             lexer.step();
             return Ok(());
         }
-        if i < 3 && !lexer.skip(b',') {
+        if i + 1 < most && !lexer.skip(b',') {
             return fail(lexer.start, "expected a comma");
         }
     }
     fail(lexer.start, "expected a closing square bracket")
+}
+
+/// The dimension of an image, which may begin with a digit.
+fn dimension(lexer: &mut Lexer<'_>) -> Result<u8, Failure> {
+    let at = lexer.start;
+    // What is no number is the lexer's first part of the word; the rest follows without a space.
+    let tail = match lexer.token {
+        Token::Bad(_) => lexer.rest(),
+        _ => "",
+    };
+    let tail = tail.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    let word = [lexer.text(), tail].concat();
+    let Some(dim) = ImageDim::by_name(&word) else { return fail(at, "invalid dim value") };
+    lexer.step();
+    if !tail.is_empty() {
+        lexer.step();
+    }
+    Ok(dim as u8)
 }
 
 fn part(lexer: &mut Lexer<'_>, name: &str) -> Result<SdwaSel, Failure> {
@@ -402,6 +457,9 @@ pub fn allowed(op: Opcode, encoding: Encoding, target: &Target) -> Seen {
     if info.operands.is_empty() && info.format != Format::Ds {
         return Seen::empty();
     }
+    if info.image.contains(ImageParts::RAY) {
+        return Seen::A16;
+    }
     let flags = info.flags;
     let accepted = accepted(info, encoding, layout, target.generation());
     let when = |condition: bool, seen: Seen| if condition { seen } else { Seen::empty() };
@@ -421,6 +479,7 @@ pub fn allowed(op: Opcode, encoding: Encoding, target: &Target) -> Seen {
         Mod::DsOffset if flags.contains(OpFlags::DS_TWO) => Seen::OFFSET0 | Seen::OFFSET1,
         Mod::DsOffset => Seen::OFFSET,
         Mod::Dmask => match info.format {
+            Format::Mtbuf if target.encoding_rules().unified_formats => Seen::FORMAT,
             Format::Mtbuf => Seen::FORMAT | Seen::DFMT | Seen::NFMT,
             Format::Mimg => Seen::DMASK,
             // Exports have `off` in the place of what is not enabled.
@@ -434,6 +493,10 @@ pub fn allowed(op: Opcode, encoding: Encoding, target: &Target) -> Seen {
         Mod::RowMask => Seen::ROW_MASK,
         Mod::BankMask => Seen::BANK_MASK,
         Mod::BoundCtrl => Seen::BOUND_CTRL,
+        Mod::FetchInactive | Mod::Dpp8Marker => Seen::FETCH_INACTIVE,
+        Mod::Dpp8Lanes => Seen::DPP8,
+        Mod::Dim => Seen::DIM,
+        Mod::SmemSgpr if target.encoding_rules().smem_null_offset => Seen::OFFSET,
         _ => Seen::empty(),
     };
     let mut all = layout.mods.iter().fold(Seen::empty(), |all, (what, _)| all | field(*what));

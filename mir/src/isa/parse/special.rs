@@ -7,11 +7,14 @@ use super::expr::{self, Known};
 use super::lexer::{Lexer, Token};
 use super::{Failure, fail};
 use crate::isa::OperandKind;
+use crate::isa::formats;
 use crate::isa::print::DATA_FORMATS;
 use crate::target::messages::{
-    MSG_GS, MSG_GS_DONE, MSG_SYSMSG, hwreg_immediate, hwreg_number, message_number, operation_number,
+    MSG_GS, MSG_GS_DONE, MSG_SYSMSG, depctr_fields, depctr_neutral, hwreg_immediate, hwreg_number,
+    message_number, operation_number,
 };
 use crate::target::{Generation, Target};
+use smallvec::SmallVec;
 
 /// What the readers need to know besides the text.
 pub struct Context<'k> {
@@ -89,11 +92,12 @@ pub fn immediate(
     use OperandKind as K;
     let value = match kind {
         K::Waitcnt => waitcnt(context, lexer)?,
+        K::Depctr => depctr(context, lexer)?,
         K::Hwreg => hwreg(context, lexer)?,
         K::Sendmsg => sendmsg(context, lexer)?,
         K::Attribute => attribute(lexer)?,
         K::InterpSlot => interpolation_slot(lexer)?,
-        K::ExportTarget => export_target(lexer)?,
+        K::ExportTarget => export_target(lexer, context.target)?,
         K::Simm16 if is_index_mode => index_mode(context, lexer)?,
         _ => return Ok(None),
     };
@@ -135,6 +139,38 @@ fn waitcnt(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Failure>
         }
     }
     Ok(i64::from(layout.encode(counts)))
+}
+
+/// `depctr_va_vdst(0) depctr_vm_vsrc(1)`: counters that are not named wait for nothing.
+fn depctr(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Failure> {
+    if !is_call(lexer) {
+        return context.integer(lexer);
+    }
+    let mut immediate = depctr_neutral(context.target);
+    let mut seen = SmallVec::<[&str; 8]>::new();
+    while !lexer.at_end() {
+        let at = lexer.start;
+        let counter = name(lexer, "expected a counter name")?;
+        let Some(field) = depctr_fields(context.target).find(|field| field.name == counter) else {
+            return fail(at, format!("invalid counter name {counter}"));
+        };
+        if seen.contains(&counter) {
+            return fail(at, format!("duplicate counter name {counter}"));
+        }
+        seen.push(counter);
+        open(lexer)?;
+        let value_at = lexer.start;
+        let value = context.integer(lexer)?;
+        match u16::try_from(value) {
+            Ok(value) if value <= field.max() => immediate = field.put(immediate, value),
+            _ => return fail(value_at, format!("invalid value for {counter}")),
+        }
+        close(lexer)?;
+        if (lexer.skip(b'&') || lexer.skip(b',')) && !matches!(lexer.token, Token::Name(_)) {
+            return fail(lexer.start, "expected a counter name");
+        }
+    }
+    Ok(i64::from(immediate))
 }
 
 /// `hwreg(NAME, 0, 32)` or `{id: 1, offset: 0, size: 32}`.
@@ -199,7 +235,7 @@ fn hwreg_id(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<i64, Failure
         && name.starts_with("HW_REG_")
     {
         lexer.step();
-        return match hwreg_number(name, context.generation()) {
+        return match hwreg_number(name, context.target) {
             Some(id) => Ok(i64::from(id)),
             None => fail(at, format!("no hardware register {name} on {}", context.target)),
         };
@@ -349,7 +385,7 @@ fn interpolation_slot(lexer: &mut Lexer<'_>) -> Result<i64, Failure> {
     }
 }
 
-fn export_target(lexer: &mut Lexer<'_>) -> Result<i64, Failure> {
+fn export_target(lexer: &mut Lexer<'_>, target: &Target) -> Result<i64, Failure> {
     let at = lexer.start;
     let name = name(lexer, "expected an export target")?;
     let indexed = |prefix: &str, count: i64, base: i64| {
@@ -359,10 +395,14 @@ fn export_target(lexer: &mut Lexer<'_>) -> Result<i64, Failure> {
             digits.parse().ok().filter(|_| canonical && digits.bytes().all(|b| b.is_ascii_digit()))?;
         (n < count).then_some(base + n)
     };
+    let primitives = target.encoding_rules().exports_primitives;
     let target = match name {
         "mrtz" => Some(8),
         "null" => Some(9),
-        _ => indexed("mrt", 8, 0).or_else(|| indexed("pos", 4, 12)).or_else(|| indexed("param", 32, 32)),
+        "prim" if primitives => Some(20),
+        _ => indexed("mrt", 8, 0)
+            .or_else(|| indexed("pos", 4 + i64::from(primitives), 12))
+            .or_else(|| indexed("param", 32, 32)),
     };
     target.map_or_else(|| fail(at, format!("invalid exp target {name}")), Ok)
 }
@@ -465,10 +505,21 @@ pub fn buffer_format(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<u8,
     if !lexer.skip(b'[') {
         return context.ranged(lexer, 0..=127, "format").map(|value| value as u8);
     }
+    let unified = context.generation().encoding_rules().unified_formats;
     let (mut data, mut number) = (None, None);
+    let list_at = lexer.start;
     loop {
         let at = lexer.start;
         let name = name(lexer, "expected a format string")?;
+        if unified
+            && data.is_none()
+            && number.is_none()
+            && let Some(name) = name.strip_prefix("BUF_FMT_")
+        {
+            let Some(format) = formats::unified_format(name) else { return fail(at, "unsupported format") };
+            expect(lexer, b']', "expected a closing square bracket")?;
+            return Ok(format);
+        }
         let generation = context.generation();
         let (slot, value, what) = if let Some(name) = name.strip_prefix("BUF_DATA_FORMAT_") {
             let value = DATA_FORMATS.iter().position(|known| *known == name);
@@ -483,7 +534,12 @@ pub fn buffer_format(context: &Context<'_>, lexer: &mut Lexer<'_>) -> Result<u8,
             return fail(at, what);
         }
         if lexer.skip(b']') {
-            return Ok(data.unwrap_or(1) | number.unwrap_or(0) << 4);
+            let (data, number) = (data.unwrap_or(1), number.unwrap_or(0));
+            return match formats::unified_of(data, number) {
+                _ if !unified => Ok(data | number << 4),
+                Some(format) => Ok(format),
+                None => fail(list_at, "unsupported format"),
+            };
         }
         expect(lexer, b',', "expected a comma or a closing square bracket")?;
         if data.is_some() && number.is_some() {

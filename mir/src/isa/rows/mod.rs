@@ -4,19 +4,19 @@
 //! row!(NAME, Format, [gfx6, gfx7, gfx8, gfx9, gfx10], OPERANDS, FLAGS [, vop3 [..]] [, old [..]] [, requires ..] [, bytes N] [, least N] [, atomic ..] [, image ..]);
 //! ```
 //!
-//! * `NAME`: the mnemonic of the newest generation in upper case; `old` lists the names of older generations.
+//! * `NAME`: the mnemonic of the newest generation that code is made for, in upper case; `old` lists the names of other generations.
 //! * The five numbers are opcodes in `Format`, −1 where the format has no such instruction. VOP1, VOP2, VOPC and VINTRP rows have
 //!   a VOP3 encoding at the usual distance from them unless `vop3` gives other numbers or the flag `NO_VOP3` denies it.
 //! * Operands in the order of the assembly text, `()` for none: `d` written, `s` read, `x` both; then
 //!   (kind, dwords, type[, name]), with `MASK` for the dwords of a mask of lanes. Kinds: `V` VGPR, `VS` vector source, `S` SGPR, `SS` scalar source, `M` lane mask, `SIMM` 16-bit
-//!   immediate, `OPT` the same, omitted where 0, `LABEL`, `WAIT`, `HWREG`, `MSG`, `SOFF` scalar memory offset, `SO` buffer
+//!   immediate, `OPT` the same, omitted where 0, `LABEL`, `WAIT`, `DEPCTR`, `HWREG`, `MSG`, `SOFF` scalar memory offset, `SO` buffer
 //!   soffset, `VOFF`/`SOFFS` optional VGPR/SGPR address, `LIT` mandatory literal, `ATTR`, `SLOT`, `TGT`, `XS` export source,
 //!   `IMM` other immediate, `ANY` register of any file. A `V` in the place of `src1` of VOP2 and VOPC is what the short
 //!   encoding takes; VOP3 takes any vector source there ([`OpcodeInfo::operand_kind`]).
 //! * `requires`: abilities that a processor of the generation may lack. `bytes`: memory accessed by a lane.
 //!   `least`: address registers of an image instruction with the fewest coordinates. `atomic`: [`Rmw`]. `image`: [`ImageParts`].
 //!
-//! Numbers: AMD's ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega; LLVM's assembler is the witness.
+//! Numbers: AMD's ISA manuals of Southern Islands, Sea Islands, GCN3, Vega and RDNA; LLVM's assembler is the witness.
 
 use super::format::{Slot, place_operands};
 use super::row::{
@@ -76,6 +76,7 @@ macro_rules! kind {
     (OPT) => { K::OptionalImm };
     (LABEL) => { K::Label };
     (WAIT) => { K::Waitcnt };
+    (DEPCTR) => { K::Depctr };
     (HWREG) => { K::Hwreg };
     (MSG) => { K::Sendmsg };
     (SOFF) => { K::SmemOffset };

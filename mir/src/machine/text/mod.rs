@@ -88,7 +88,7 @@ const VREG_FLAGS: [(VRegFlags, &str); 3] = [
     (VRegFlags::PINNED, "pinned"),
 ];
 
-const MOD_FLAGS: [(ModFlags, &str); 25] = [
+const MOD_FLAGS: [(ModFlags, &str); 27] = [
     (ModFlags::CLAMP, "clamp"),
     (ModFlags::GLC, "glc"),
     (ModFlags::SLC, "slc"),
@@ -114,6 +114,8 @@ const MOD_FLAGS: [(ModFlags, &str); 25] = [
     (ModFlags::ZERO_OFFSET, "zero_offset"),
     (ModFlags::OTHER_LANES, "other_lanes"),
     (ModFlags::SETS_EXEC, "sets_exec"),
+    (ModFlags::DLC, "dlc"),
+    (ModFlags::LIT2, "lit2"),
 ];
 
 fn file_letter(file: RegFile) -> char {

@@ -22,8 +22,13 @@ const PAIRS: [(PReg, &str); 6] = [
 ];
 
 /// Suffixes of encodings.
-const SUFFIXES: [(&str, Encoding); 4] =
-    [("_e32", Encoding::E32), ("_e64", Encoding::E64), ("_sdwa", Encoding::Sdwa), ("_dpp", Encoding::Dpp)];
+const SUFFIXES: [(&str, Encoding); 5] = [
+    ("_e32", Encoding::E32),
+    ("_e64", Encoding::E64),
+    ("_sdwa", Encoding::Sdwa),
+    ("_dpp", Encoding::Dpp),
+    ("_dpp8", Encoding::Dpp8),
+];
 
 /// Kinds of relocations by their suffix.
 const RELOCS: [RelocKind; 6] = [
@@ -245,6 +250,19 @@ impl Parser<'_> {
         let Tok::Word(word) = self.next() else {
             return Err(self.fail_at(at, "expected an operand or a modifier"));
         };
+        if word == "fi" {
+            return match &mut mods.ext {
+                Extension::Dpp(dpp) => {
+                    dpp.fetch_inactive = true;
+                    Ok(())
+                }
+                Extension::Dpp8(dpp) => {
+                    dpp.fetch_inactive = true;
+                    Ok(())
+                }
+                _ => Err(self.fail_at(at, "modifier of another encoding")),
+            };
+        }
         if word == "bound_ctrl" {
             return match dpp(&mut mods.ext) {
                 Some(dpp) => {
@@ -281,7 +299,15 @@ impl Parser<'_> {
                     _ => dpp.bank_mask = self.number()?,
                 }
             }
-            "neg" | "abs" | "neg_hi" | "op_sel" | "op_sel_hi" | "omod" | "offset1" | "dmask"
+            "dpp8" => {
+                self.expect(':')?;
+                let lanes = self.number()?;
+                if mods.ext != Extension::None {
+                    return Err(self.fail_at(at, "modifier of another encoding"));
+                }
+                mods.ext = Extension::Dpp8(Dpp8 { lanes, fetch_inactive: false });
+            }
+            "neg" | "abs" | "neg_hi" | "op_sel" | "op_sel_hi" | "omod" | "offset1" | "dmask" | "dim"
             | "address_parts" => {
                 self.expect(':')?;
                 let value: u8 = self.number()?;
@@ -294,6 +320,7 @@ impl Parser<'_> {
                     "omod" => mods.omod = value,
                     "offset1" => mods.offset1 = value,
                     "dmask" => mods.dmask = value,
+                    "dim" => mods.dim = value,
                     _ => mods.address_parts = value,
                 }
             }
@@ -341,7 +368,13 @@ fn sdwa(ext: &mut Extension) -> Option<&mut Sdwa> {
 /// The DPP control of `ext`, made with all lanes enabled where there is none; `None` where there is SDWA.
 fn dpp(ext: &mut Extension) -> Option<&mut Dpp> {
     if *ext == Extension::None {
-        *ext = Extension::Dpp(Dpp { ctrl: 0, row_mask: 15, bank_mask: 15, bound_ctrl: false });
+        *ext = Extension::Dpp(Dpp {
+            ctrl: 0,
+            row_mask: 15,
+            bank_mask: 15,
+            bound_ctrl: false,
+            fetch_inactive: false,
+        });
     }
     if let Extension::Dpp(dpp) = ext { Some(dpp) } else { None }
 }

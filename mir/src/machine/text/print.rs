@@ -111,6 +111,7 @@ impl fmt::Display for DisplayInst<'_> {
             Encoding::E64 => "_e64",
             Encoding::Sdwa => "_sdwa",
             Encoding::Dpp => "_dpp",
+            Encoding::Dpp8 => "_dpp8",
         };
         let equals = if defs == 0 { "" } else { " = " };
         write!(f, "{equals}{}{suffix}", format!("{:?}", inst.op).to_lowercase())?;
@@ -161,6 +162,7 @@ impl DisplayInst<'_> {
             (i64::from(mods.offset), "offset"),
             (i64::from(mods.offset1), "offset1"),
             (i64::from(mods.dmask), "dmask"),
+            (i64::from(mods.dim), "dim"),
             (i64::from(mods.address_parts), "address_parts"),
         ] {
             if value != 0 {
@@ -179,6 +181,11 @@ impl DisplayInst<'_> {
             Extension::Dpp(d) => {
                 write!(f, " dpp:{:#x} row_mask:{:#x} bank_mask:{:#x}", d.ctrl, d.row_mask, d.bank_mask)?;
                 f.write_str(if d.bound_ctrl { " bound_ctrl" } else { "" })?;
+                f.write_str(if d.fetch_inactive { " fi" } else { "" })?;
+            }
+            Extension::Dpp8(d) => {
+                write!(f, " dpp8:{:#x}", d.lanes)?;
+                f.write_str(if d.fetch_inactive { " fi" } else { "" })?;
             }
         }
         write_flags!(f, MOD_FLAGS, mods.flags);
