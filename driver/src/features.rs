@@ -250,13 +250,13 @@ mod tests {
         assert_eq!(list.warnings, ["unknown target feature `-never-heard` (ignored)"]);
         let mut features = Features::UNALIGNED_ACCESS;
         let list = FeatureList::read(["-unaligned-access-mode", "fast-fmaf", ""]).unwrap();
-        let processor = |name| Target::processor_by_name(name).unwrap();
+        let processor = |name: &str| Target::processor_by_name(name).unwrap();
         list.apply(&mut features, processor("gfx900")).unwrap();
         assert_eq!(features, Features::FAST_FMA_F32);
-        let wave = |names: &[&str], cpu| {
+        let wave = |names: &[&str], cpu: &str| -> Result<bool> {
             let mut features = processor(cpu).features;
             FeatureList::read(names.iter().copied())?.apply(&mut features, processor(cpu))?;
-            mir::Result::Ok(features.contains(Features::WAVEFRONTSIZE32))
+            Ok(features.contains(Features::WAVEFRONTSIZE32))
         };
         let error = wave(&["+wavefrontsize32"], "gfx900").unwrap_err();
         assert!(error.message.contains("wavefrontsize32"), "{error}");
