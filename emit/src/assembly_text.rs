@@ -338,9 +338,8 @@ fn write_descriptor(
 ) -> Written {
     writeln!(out, "\t.section .rodata,\"a\",@progbits\n\t.p2align 6\n\t.amdhsa_kernel {name}")?;
     for (field, value) in KernelDescriptor::FIELDS.iter().zip(descriptor.values()) {
-        let has_fp16_overflow = target.has(Features::FP16_OVERFLOW);
         let directive = match field.name {
-            "fp16_ovfl" if !has_fp16_overflow => continue,
+            _ if !target.has(field.requires()) => continue,
             // Assemblers of the time before V5 do not know it.
             "uses_dynamic_stack" if value != 0 || target.code_object_version >= 5 => field.name,
             _ if field.directive.is_empty() => continue,

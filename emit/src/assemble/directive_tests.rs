@@ -446,3 +446,36 @@ fn what_is_passed_over_is_said_once() {
     assert_eq!(refused(" .error \"no\"\n", &target("gfx900")), "no");
     assert!(refused(" .abort\n v_nonsense\n", &target("gfx900")).contains(".abort"));
 }
+
+/// Descriptors of GFX10. Bytes of llvm-mc 22.
+#[test]
+fn descriptors_of_gfx10() {
+    let kernel = |directives: &str| {
+        format!(
+            " .section .rodata\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 20\n .amdhsa_next_free_sgpr 200\n{directives} \
+             .end_amdhsa_kernel\n .text\nk: s_endpgm\n"
+        )
+    };
+    let wave64 = {
+        let mut target = target("gfx1030");
+        target.features.remove(Features::WAVEFRONTSIZE32);
+        target
+    };
+    let settings = |directives: &str, target: &Target| {
+        let bytes = data(&object_of(&kernel(directives), target), ".rodata");
+        (bytes[44], bytes[48..52].to_vec(), bytes[56..58].to_vec())
+    };
+    let gfx1030 = target("gfx1030");
+    // Two granules of eight VGPRs and a part; modes as they are run by default; no count of SGPRs.
+    assert_eq!(settings("", &gfx1030), (0, vec![2, 0, 0xac, 0xe0], vec![0, 4]));
+    assert_eq!(settings("", &wave64), (0, vec![4, 0, 0xac, 0xe0], vec![0, 0]));
+    assert_eq!(settings(" .amdhsa_shared_vgpr_count 1\n", &wave64), (1, vec![4, 0, 0xac, 0xe0], vec![0, 0]));
+    let off = " .amdhsa_workgroup_processor_mode 0\n .amdhsa_memory_ordered 0\n .amdhsa_forward_progress 0\n \
+               .amdhsa_wavefront_size32 0\n .amdhsa_reserve_flat_scratch 0\n .amdhsa_reserve_xnack_mask 0\n";
+    assert_eq!(settings(off, &gfx1030), (0, vec![4, 0, 0xac, 0], vec![0, 0]));
+    let message = refused(&kernel(" .amdhsa_shared_vgpr_count 1\n"), &gfx1030);
+    assert!(message.contains("waves of 32 lanes"), "{message}");
+    let message = refused(&kernel(" .amdhsa_memory_ordered 1\n"), &target("gfx900"));
+    assert!(message.contains("memory_ordered does not exist on gfx900"), "{message}");
+    assert_eq!(flags(&object_of(&kernel(""), &target("gfx1010"))).0, 0x133);
+}

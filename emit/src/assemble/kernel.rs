@@ -9,7 +9,7 @@ use super::{Assembler, MAX_SECTION_BYTES, Origin, Place, Result, Value, fail};
 use mir::abi::KernelDescriptor;
 use mir::abi::descriptor::DESCRIPTOR_BYTES;
 use mir::abi::metadata::target_id;
-use mir::target::{FIXED_SGPRS, Features, SGPR_BLOCK, Target};
+use mir::target::{FIXED_SGPRS, Features, SGPR_BLOCK, Target, WaveSize};
 use object::elf as raw;
 
 /// What a directive sets.
@@ -123,6 +123,14 @@ impl<'a> Assembler<'a, '_> {
         {
             values[index(name)] = default;
         }
+        if target.has(Features::WORKGROUP_PROCESSORS) {
+            for name in ["workgroup_processor_mode", "memory_ordered", "forward_progress"] {
+                values[index(name)] = 1;
+            }
+            values[index("wavefront_size32")] = u32::from(target.wave() == WaveSize::W32);
+        }
+        // Where SGPRs are not counted, it does not matter what they are reserved for.
+        let counts_sgprs = target.limits().sgpr_block_granule != 0;
         let (mut vgprs, mut sgprs) = (0, 0);
         let (mut vcc, mut flat_scratch) = (true, true);
         // On, or on and off: code that does not say runs with replay on, too.
@@ -145,11 +153,11 @@ impl<'a> Assembler<'a, '_> {
                 Field::NextFreeVgpr => vgprs = number,
                 Field::NextFreeSgpr => sgprs = number,
                 Field::ReserveVcc => vcc = flag()?,
-                Field::ReserveFlatScratch if !target.has_flat_scratch() => {
+                Field::ReserveFlatScratch if counts_sgprs && !target.has_flat_scratch() => {
                     return Err(wrong(format!("flat_scratch does not exist on {target}")));
                 }
                 Field::ReserveFlatScratch => flat_scratch = flag()?,
-                Field::ReserveXnackMask if !target.has(Features::XNACK_MASK) => {
+                Field::ReserveXnackMask if counts_sgprs && !target.has(Features::XNACK_MASK) => {
                     return Err(wrong(format!("xnack_mask does not exist on {target}")));
                 }
                 Field::ReserveXnackMask => {
@@ -168,8 +176,8 @@ impl<'a> Assembler<'a, '_> {
                     if bits.name == "user_sgpr_count" {
                         user_sgprs_given = Some(value.origin);
                     }
-                    if bits.name == "fp16_ovfl" && !target.has(Features::FP16_OVERFLOW) {
-                        return Err(wrong(format!("fp16_overflow does not exist on {target}")));
+                    if !target.has(bits.requires()) {
+                        return Err(wrong(format!("{} does not exist on {target}", bits.directive)));
                     }
                     if bits.width < 32 && number >> bits.width != 0 {
                         return Err(wrong(format!("value {number} does not fit {} bits", bits.width)));
@@ -188,7 +196,15 @@ impl<'a> Assembler<'a, '_> {
         }
         let wrong = |message| (kernel.origin, message);
         let extra = extra_sgprs(&target, vcc, flat_scratch, xnack);
-        let (vgpr_blocks, sgpr_blocks) = blocks(vgprs, sgprs, extra, &target).map_err(wrong)?;
+        let wave = if values[index("wavefront_size32")] != 0 { WaveSize::W32 } else { WaveSize::W64 };
+        let (vgpr_blocks, sgpr_blocks) = blocks(vgprs, sgprs, extra, &target, wave).map_err(wrong)?;
+        let shared = values[index("shared_vgpr_count")];
+        if shared != 0 && wave == WaveSize::W32 {
+            return Err(wrong("shared_vgpr_count: waves of 32 lanes share no VGPRs".to_owned()));
+        }
+        if shared != 0 && shared * 2 + vgpr_blocks > 63 {
+            return Err(wrong(format!("shared_vgpr_count {shared} beside {vgprs} VGPRs: there are 512")));
+        }
         values[index("vgpr_blocks")] = vgpr_blocks;
         values[index("sgpr_blocks")] = sgpr_blocks;
         KernelDescriptor::from_values(&values).pack().map_err(|error| wrong(error.message))
@@ -213,13 +229,20 @@ fn user_sgprs(values: &[u32]) -> u32 {
 }
 
 /// The register blocks of a descriptor: granules of 4 VGPRs and 8 SGPRs, minus one.
-fn blocks(vgprs: u32, sgprs: u32, extra: i64, target: &Target) -> std::result::Result<(u32, u32), String> {
+fn blocks(
+    vgprs: u32,
+    sgprs: u32,
+    extra: i64,
+    target: &Target,
+    wave: WaveSize,
+) -> std::result::Result<(u32, u32), String> {
     let limits = target.limits();
     let limit = limits.addressable_sgprs;
     let too_many = |count| Err(format!("{count} SGPRs, {target} can address {limit}"));
     let initialised_wrong = target.has(Features::SGPR_INIT_BUG);
     let apart = limits.special_sgprs.within_limit == 0 && !initialised_wrong;
-    if apart && sgprs > limit {
+    let counted = limits.sgpr_block_granule != 0;
+    if counted && apart && sgprs > limit {
         return too_many(sgprs);
     }
     let mut sgprs = sgprs.saturating_add(extra as u32);
@@ -232,5 +255,6 @@ fn blocks(vgprs: u32, sgprs: u32, extra: i64, target: &Target) -> std::result::R
     if vgprs > limits.addressable_vgprs {
         return Err(format!("{vgprs} VGPRs, the hardware has {}", limits.addressable_vgprs));
     }
-    Ok((vgprs.max(1).div_ceil(limits.vgpr_granule) - 1, sgprs.max(1).div_ceil(SGPR_BLOCK) - 1))
+    let sgpr_blocks = if counted { sgprs.max(1).div_ceil(SGPR_BLOCK) - 1 } else { 0 };
+    Ok((vgprs.max(1).div_ceil(limits.vgpr_block(wave)) - 1, sgpr_blocks))
 }

@@ -6,7 +6,7 @@ use crate::object::reloc;
 use mir::abi::descriptor::{DESCRIPTOR_BYTES, ENTRY_OFFSET_BYTES, extra_sgprs};
 use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::{KernelCode, KernelDescriptor};
-use mir::target::{Features, Os, SGPR_BLOCK, Target};
+use mir::target::{Features, Os, SGPR_BLOCK, Target, WaveSize};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -163,19 +163,20 @@ impl Descriptor<'_, '_> {
 
 /// The directives for the fields of a descriptor, if there are any that make these bytes.
 fn fields(bytes: &[u8; DESCRIPTOR_BYTES], targets: &Targets) -> Option<String> {
-    let descriptor = KernelDescriptor::unpack(bytes).ok()?;
     let target = &targets.exact;
+    let descriptor = KernelDescriptor::unpack_for(bytes, target).ok()?;
     let mut out = String::new();
     for (field, value) in KernelDescriptor::FIELDS.iter().zip(descriptor.values()) {
         let directive = match field.name {
-            "fp16_ovfl" if !target.has(Features::FP16_OVERFLOW) => continue,
+            _ if !target.has(field.requires()) => continue,
             "uses_dynamic_stack" if value != 0 || target.code_object_version >= 5 => field.name,
             _ if field.directive.is_empty() => continue,
             _ => field.directive,
         };
         let _ = writeln!(out, "\t\t.amdhsa_{directive} {value}");
     }
-    let vgprs = target.limits().vgpr_granule * (descriptor.vgpr_blocks + 1);
+    let wave = if descriptor.wavefront_size32 != 0 { WaveSize::W32 } else { WaveSize::W64 };
+    let vgprs = target.limits().vgpr_block(wave) * (descriptor.vgpr_blocks + 1);
     let _ = writeln!(out, "\t\t.amdhsa_next_free_vgpr {vgprs}");
     let [vcc, flat_scratch, xnack] = special_registers(descriptor.sgpr_blocks, target);
     let sgprs = numbered_sgprs(descriptor.sgpr_blocks, extra(target, vcc, flat_scratch, xnack), target);

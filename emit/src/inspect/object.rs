@@ -10,7 +10,7 @@ use crate::object::{legacy, notes, pal, reloc};
 use mir::abi::descriptor::DESCRIPTOR_BYTES;
 use mir::abi::kernel_code::{HEADER_BYTES, STT_HSA_KERNEL};
 use mir::abi::{Document, KernelCode, KernelDescriptor, metadata, metadata_v2 as v2};
-use mir::target::{Os, SGPR_BLOCK};
+use mir::target::{Features, Os, SGPR_BLOCK, WaveSize};
 use object::read::elf::{ElfFile64, ProgramHeader as _, Sym as _};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, elf};
 
@@ -377,20 +377,30 @@ impl<'a, 'f> Reader<'a, 'f> {
     }
 
     /// Registers of VGPR blocks and SGPR blocks.
-    fn registers(&self, vgpr_blocks: u32, sgpr_blocks: u32) -> (Option<u32>, Option<u32>) {
-        let vgprs = self.identity.target().map(|target| target.limits().vgpr_granule * (vgpr_blocks + 1));
-        (vgprs, Some(SGPR_BLOCK * (sgpr_blocks + 1)))
+    fn registers(&self, vgpr_blocks: u32, sgpr_blocks: u32, wave: WaveSize) -> (Option<u32>, Option<u32>) {
+        let target = self.identity.target();
+        let vgprs = target.map(|target| target.limits().vgpr_block(wave) * (vgpr_blocks + 1));
+        let counted = target.is_none_or(|target| target.limits().sgpr_block_granule != 0);
+        (vgprs, counted.then_some(SGPR_BLOCK * (sgpr_blocks + 1)))
     }
 
     fn descriptor(&self, name: &str, bytes: &[u8; DESCRIPTOR_BYTES]) -> mir::Result<Kernel> {
-        let descriptor = KernelDescriptor::unpack(bytes)?;
+        let target = self.identity.target();
+        let descriptor = match &target {
+            Some(target) => KernelDescriptor::unpack_for(bytes, target)?,
+            None => KernelDescriptor::unpack(bytes)?,
+        };
         let entry = DescriptorField {
             name: "kernel_code_entry_byte_offset",
             value: descriptor.kernel_code_entry_byte_offset,
         };
         let fields = KernelDescriptor::FIELDS.iter().zip(descriptor.values());
+        // Bits that the processor reserves are no fields there.
+        let features = target.map_or(Features::empty(), |target| target.features) | Features::FP16_OVERFLOW;
+        let fields = fields.filter(|(field, _)| features.contains(field.requires()));
         let fields = fields.map(|(field, value)| DescriptorField { name: field.name, value: value.into() });
-        let (vgprs, sgprs) = self.registers(descriptor.vgpr_blocks, descriptor.sgpr_blocks);
+        let wave = if descriptor.wavefront_size32 != 0 { WaveSize::W32 } else { WaveSize::W64 };
+        let (vgprs, sgprs) = self.registers(descriptor.vgpr_blocks, descriptor.sgpr_blocks, wave);
         Ok(Kernel {
             name: name.to_owned(),
             described_by: "descriptor",

@@ -208,7 +208,7 @@ impl Change {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         bytes.copy_from_slice(slot);
         // The entry's offset is a relocation's field; what it holds is not for us.
-        let mut descriptor = KernelDescriptor::unpack(&bytes)?;
+        let mut descriptor = KernelDescriptor::unpack_for(&bytes, target)?;
         descriptor.group_segment_fixed_size = descriptor.group_segment_fixed_size.max(self.lds_bytes);
         if let Some(need) = &self.need {
             let counts = register_counts(need, target);

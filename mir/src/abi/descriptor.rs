@@ -36,6 +36,19 @@ impl BitField {
     fn mask(&self) -> u32 {
         ((1u64 << self.width) - 1) as u32
     }
+
+    /// Abilities without which the bits are reserved.
+    pub fn requires(&self) -> Features {
+        match self.name {
+            "fp16_ovfl" => Features::FP16_OVERFLOW,
+            "shared_vgpr_count"
+            | "workgroup_processor_mode"
+            | "memory_ordered"
+            | "forward_progress"
+            | "wavefront_size32" => Features::WORKGROUP_PROCESSORS,
+            _ => Features::empty(),
+        }
+    }
 }
 
 macro_rules! descriptor {
@@ -84,6 +97,8 @@ descriptor! {
     private_segment_fixed_size = 4 [0, 32] "private_segment_fixed_size";
     /// Bytes of the kernarg segment; reserved in V3.
     kernarg_size = 8 [0, 32] "kernarg_size";
+    /// VGPRs that both halves of a wave of 64 lanes share, in granules of eight (GFX10).
+    shared_vgpr_count = 44 [0, 4] "shared_vgpr_count";
     /// Allocated VGPRs in granules, minus one.
     vgpr_blocks = 48 [0, 6] "";
     /// Allocated SGPRs in granules of eight, minus one.
@@ -112,6 +127,12 @@ descriptor! {
     cdbg_user = 48 [25, 1] "";
     /// 16-bit overflow saturates (GFX9 and later).
     fp16_ovfl = 48 [26, 1] "fp16_overflow";
+    /// Work-groups run on both compute units of a work-group processor (GFX10).
+    workgroup_processor_mode = 48 [29, 1] "workgroup_processor_mode";
+    /// Memory operations of a wave end in their order (GFX10).
+    memory_ordered = 48 [30, 1] "memory_ordered";
+    /// Every wave advances, not only the oldest (GFX10).
+    forward_progress = 48 [31, 1] "forward_progress";
     /// Scratch wave offset is passed in a system SGPR, and scratch is set up.
     private_segment_wavefront_offset = 52 [0, 1] "system_sgpr_private_segment_wavefront_offset";
     /// Number of user SGPRs.
@@ -162,6 +183,8 @@ descriptor! {
     sgpr_flat_scratch_init = 56 [5, 1] "user_sgpr_flat_scratch_init";
     /// Scratch size of a lane in a user SGPR.
     sgpr_private_segment_size = 56 [6, 1] "user_sgpr_private_segment_size";
+    /// Waves have 32 lanes (GFX10).
+    wavefront_size32 = 56 [10, 1] "wavefront_size32";
     /// The stack's size is not known statically (V5 and later; LLVM writes it in V4 too).
     uses_dynamic_stack = 56 [11, 1] "";
 }
@@ -185,12 +208,28 @@ impl KernelDescriptor {
         Ok(bytes)
     }
 
-    /// Reads a descriptor back. Reserved bits that are set are an error ([`crate::ErrorKind::Malformed`]).
+    /// Reads a descriptor of GFX6 to GFX9 back. Reserved bits that are set are an error ([`crate::ErrorKind::Malformed`]).
     pub fn unpack(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self> {
+        Self::unpack_with(bytes, Features::FP16_OVERFLOW)
+    }
+
+    /// The same for `target`.
+    ///
+    /// # Errors
+    /// As [`Self::unpack`].
+    pub fn unpack_for(bytes: &[u8; DESCRIPTOR_BYTES], target: &Target) -> Result<Self> {
+        // That saturation is reserved somewhere is for those to say who write directives.
+        Self::unpack_with(bytes, target.features | Features::FP16_OVERFLOW)
+    }
+
+    fn unpack_with(bytes: &[u8; DESCRIPTOR_BYTES], features: Features) -> Result<Self> {
         let mut out = Self::default();
         let values: Vec<u32> = Self::FIELDS
             .iter()
-            .map(|field| read_dword(bytes, field.offset_bytes) >> field.shift & field.mask())
+            .map(|field| match features.contains(field.requires()) {
+                true => read_dword(bytes, field.offset_bytes) >> field.shift & field.mask(),
+                false => 0,
+            })
             .collect();
         out.set_values(&values);
         let mut entry = [0; 8];
