@@ -3,7 +3,7 @@
 
 use gcnc::{CompileOptions, FileType};
 use mir::abi::KernelDescriptor;
-use mir::target::Target;
+use mir::target::{Features, Target};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use std::fmt::Write as _;
@@ -48,11 +48,15 @@ fn elf(bytes: &[u8]) -> ElfFile64<'_, LittleEndian> {
 
 /// The descriptor of kernel `k`.
 fn descriptor(bytes: &[u8]) -> KernelDescriptor {
+    KernelDescriptor::unpack(&descriptor_bytes(bytes)).expect("valid")
+}
+
+fn descriptor_bytes(bytes: &[u8]) -> [u8; 64] {
     let file = elf(bytes);
     let symbol = file.symbol_by_name("k.kd").expect("a descriptor");
     let section = file.section_by_index(symbol.section_index().expect("defined")).expect("exists");
     let bytes = section.data_range(symbol.address(), 64).expect("in the file").expect("whole");
-    KernelDescriptor::unpack(bytes.try_into().expect("64 bytes")).expect("valid")
+    bytes.try_into().expect("64 bytes")
 }
 
 /// The number behind `key` in metadata.
@@ -412,23 +416,29 @@ fn loads_that_are_replayed_keep_their_address() {
 /// Every directive of a descriptor sets the field that its name says, and only that.
 #[test]
 fn directives_set_their_fields() {
-    let target = Target::new(Target::processor_by_name("gfx900").expect("known"));
-    let assembled = |line: &str| {
+    let target = |name| Target::new(Target::processor_by_name(name).expect("known"));
+    let (gfx900, mut gfx1030) = (target("gfx900"), target("gfx1030"));
+    // Waves of 64 lanes can share VGPRs.
+    gfx1030.features.remove(Features::WAVEFRONTSIZE32);
+    let assembled = |line: &str, target: &Target| {
         let text = format!(
             " .section .rodata\n .p2align 6\n .amdhsa_kernel k\n .amdhsa_next_free_vgpr 1\n .amdhsa_next_free_sgpr 1\n{line} \
              .end_amdhsa_kernel\n .text\nk: s_endpgm\n"
         );
-        descriptor(&emit::assemble(&text, &target).unwrap_or_else(|e| panic!("{line}: {e:?}"))).values()
+        let object = emit::assemble(&text, target).unwrap_or_else(|e| panic!("{line}: {e:?}"));
+        let bytes = descriptor_bytes(&object);
+        KernelDescriptor::unpack_for(&bytes, target).expect("a descriptor").values()
     };
-    let plain = assembled("");
     let mut seen = 0;
     for (index, field) in KernelDescriptor::FIELDS.iter().enumerate() {
         // A count of user SGPRs is refused below the ones that are on.
         if field.directive.is_empty() || field.directive == "user_sgpr_count" {
             continue;
         }
+        let target = if gfx900.has(field.requires()) { &gfx900 } else { &gfx1030 };
+        let plain = assembled("", target);
         let value = u32::from(plain[index] == 0);
-        let set = assembled(&format!(" .amdhsa_{} {value}\n", field.directive));
+        let set = assembled(&format!(" .amdhsa_{} {value}\n", field.directive), target);
         assert_eq!(set[index], value, "{}", field.directive);
         for (other, (before, after)) in plain.iter().zip(&set).enumerate() {
             let counts = KernelDescriptor::FIELDS[other].name == "user_sgpr_count";
@@ -436,12 +446,14 @@ fn directives_set_their_fields() {
         }
         seen += 1;
     }
-    assert!(seen >= 28, "{seen}");
-    let on: Vec<&str> = KernelDescriptor::FIELDS
-        .iter()
-        .zip(&plain)
-        .filter(|(field, value)| **value != 0 && !field.directive.is_empty())
-        .map(|(field, _)| field.directive)
-        .collect();
-    assert_eq!(on, ["float_denorm_mode_16_64", "dx10_clamp", "ieee_mode", "system_sgpr_workgroup_id_x"]);
+    assert!(seen >= 33, "{seen}");
+    let on = |target: &Target| -> Vec<&str> {
+        let plain = assembled("", target);
+        let on = KernelDescriptor::FIELDS.iter().zip(plain).filter(|(_, value)| *value != 0);
+        on.map(|(field, _)| field.directive).filter(|directive| !directive.is_empty()).collect()
+    };
+    let everywhere = ["float_denorm_mode_16_64", "dx10_clamp", "ieee_mode", "system_sgpr_workgroup_id_x"];
+    assert_eq!(on(&gfx900), everywhere);
+    let modes = ["workgroup_processor_mode", "memory_ordered", "forward_progress"];
+    assert_eq!(on(&gfx1030), [&everywhere[..3], &modes, &everywhere[3..]].concat());
 }
