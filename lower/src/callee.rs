@@ -7,7 +7,7 @@
 //!   EXEC changed: callee-saved ones in all lanes, others in the inactive ones, since a result may be in the active ones.
 //!
 //! * callee-saved SGPRs, and the frame pointer where the function calls others, go to lanes of a VGPR that is saved in all lanes. Where
-//!   the function itself uses all VGPRs, one of them carries the SGPRs to the stack and back.
+//!   the function itself uses all VGPRs that a work-group leaves it, one of them carries the SGPRs to the stack and back.
 //!
 //! A function that calls others has a frame of its own: the frame pointer is where the stack pointer was, the stack pointer behind all
 //! objects. One that does not works relative to the stack pointer.
@@ -109,8 +109,9 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
         saved.push(Saved { reg, lanes, offset: take(&mut end) });
     }
     // Registers whose lanes hold SGPRs of the caller: free ones, or one that is saved anyway.
+    let budget = target.limits().vgpr_budget(f.waves_of_workgroup(target)) as u16;
     let free = |&n: &u16| !written[usize::from(n)] && is_callee_saved(PReg::vgpr(n), graphics);
-    let mut free = (0..PReg::VGPRS).filter(free).map(PReg::vgpr);
+    let mut free = (0..PReg::VGPRS.min(budget)).filter(free).map(PReg::vgpr);
     let mut holders = Vec::new();
     for scalars in scalars.chunks(target.wave_size() as usize) {
         let mut holder = |reg, place| holders.push(Holder { reg, scalars: scalars.to_vec(), place });

@@ -58,18 +58,8 @@ pub(crate) fn available(kind: Kind, file: &File) -> i32 {
 }
 
 /// Most VGPRs that a kernel may use if `waves` of its waves are to fit on a SIMD.
-///
-/// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4.
 pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
-    let limits = target.limits();
-    let granule = limits.vgpr_granule;
-    (limits.total_vgprs / waves.clamp(1, limits.max_waves_per_simd) / granule * granule).max(granule)
-}
-
-/// Waves of one work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be
-/// resident.
-fn waves_of_workgroup(f: &Function, target: &Target) -> u32 {
-    f.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
+    target.limits().vgpr_budget(waves)
 }
 
 /// Which registers there are.
@@ -85,7 +75,7 @@ pub(crate) struct FileLimits {
 
 impl FileLimits {
     pub fn new(f: &Function, target: &Target, options: &Options) -> Self {
-        let waves = waves_of_workgroup(f, target).max(options.min_waves.unwrap_or(1));
+        let waves = f.waves_of_workgroup(target).max(options.min_waves.unwrap_or(1));
         let vgprs = vgpr_budget(target, waves)
             .min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs));
         let mut sgprs = target.processor.numbered_sgprs();

@@ -35,9 +35,6 @@ mod tests {
             let (inst, size) = decode(&words, &target).unwrap();
             assert_eq!((text(&inst, &target).as_str(), size), ("buffer_load_dword v1, off, s[4:7], s4", 8));
         }
-        // A field that does matter.
-        let target = Target::new(Target::processor_by_name("gfx900").unwrap());
-        assert!(decode(&[0xe050_0000, 0x04e1_0155], &target).is_err());
     }
 
     #[test]

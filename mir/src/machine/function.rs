@@ -2,7 +2,7 @@
 
 use super::{Inst, PReg, RegFile, VReg};
 use crate::ir::{AddrSpace, CallConv, SourceLoc, SymbolRef};
-use crate::target::{ScratchAccess, WaveSize};
+use crate::target::{ScratchAccess, Target, WaveSize};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 
@@ -572,6 +572,11 @@ impl Function {
     pub fn frame_end(&self) -> u32 {
         let ends = self.frame.values().filter_map(|slot| Some(slot.offset_bytes? + slot.size_bytes));
         ends.max().unwrap_or(0)
+    }
+
+    /// Waves of the largest work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
+    pub fn waves_of_workgroup(&self, target: &Target) -> u32 {
+        self.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
     }
 
     /// Whether callers expect what the graphics convention saves.

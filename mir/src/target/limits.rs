@@ -145,6 +145,14 @@ pub struct Limits {
 pub const SGPR_BLOCK: u32 = 8;
 
 impl Limits {
+    /// Most VGPRs of a wave with which `waves` of them fit on a SIMD.
+    ///
+    /// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4 (GFX6 to GFX9).
+    pub fn vgpr_budget(&self, waves: u32) -> u32 {
+        let granule = self.vgpr_granule;
+        (self.total_vgprs / waves.clamp(1, self.max_waves_per_simd) / granule * granule).max(granule)
+    }
+
     /// The descriptor's field for a wave of `count` SGPRs, specials included: blocks, less one.
     pub fn sgpr_blocks(&self, count: u32) -> u32 {
         let granule = self.sgpr_block_granule;

@@ -31,6 +31,7 @@ pub use timing::{LatencyClass, Rate};
 use super::format::Slot;
 use super::{Format, OpFlags, Opcode, OpcodeInfo, Rmw, ValueType, Width};
 use crate::machine::{Inst, ModFlags, Operand, PReg, Reg};
+use crate::target::Generation;
 
 /// The unit that executes an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -244,7 +245,8 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The relation is in the opcode number: four bits for floats, three for integers, of which all mean "always".
+    /// The relation is in the opcode number: four bits for floats, three for integers, of which all mean "always". On GFX10 halves have the fourth bit
+    /// two places higher.
     ///
     /// Source: ISA manuals, "VOPC instructions".
     const fn of(info: &OpcodeInfo) -> Option<Self> {
@@ -262,7 +264,9 @@ impl Comparison {
             }
             i += 1;
         }
+        let split = i == Generation::Gfx10 as usize && matches!(info.operands[1].ty, ValueType::F16);
         Some(Self::Relation(Relation::from_bits_truncate(match (is_float(info.operands[1].ty), code & 7) {
+            (true, low) if split => low | code >> 2 & 8,
             (true, _) => code & 15,
             (false, 7) => 15,
             (false, relation) => relation,
