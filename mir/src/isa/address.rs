@@ -3,44 +3,18 @@
 //! Source: RDNA ISA manual, "MIMG" and "Image sample and gather: address VGPRs"; LLVM's assembler as witness.
 
 use super::{ImageParts, OpcodeInfo};
+use crate::ir::ImageDim;
 use crate::machine::{ModFlags, Modifiers};
 use crate::target::Target;
 
-/// Dimension of an image, as the field `dim` of GFX10 has it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-#[allow(missing_docs, reason = "the ISA manuals' own names")]
-pub enum ImageDim {
-    D1,
-    D2,
-    D3,
-    Cube,
-    D1Array,
-    D2Array,
-    D2Msaa,
-    D2MsaaArray,
-}
-
 impl ImageDim {
-    /// All of them, by value of the field.
-    pub const ALL: [Self; 8] = [
-        Self::D1,
-        Self::D2,
-        Self::D3,
-        Self::Cube,
-        Self::D1Array,
-        Self::D2Array,
-        Self::D2Msaa,
-        Self::D2MsaaArray,
-    ];
-
     /// The dimension of a field's value, of which three bits count.
     pub const fn of_field(value: u8) -> Self {
         Self::ALL[(value & 7) as usize]
     }
 
     /// The name in assembly, behind `SQ_RSRC_IMG_`.
-    pub const fn name(self) -> &'static str {
+    pub const fn assembly_name(self) -> &'static str {
         match self {
             Self::D1 => "1D",
             Self::D2 => "2D",
@@ -49,38 +23,19 @@ impl ImageDim {
             Self::D1Array => "1D_ARRAY",
             Self::D2Array => "2D_ARRAY",
             Self::D2Msaa => "2D_MSAA",
-            Self::D2MsaaArray => "2D_MSAA_ARRAY",
+            Self::D2ArrayMsaa => "2D_MSAA_ARRAY",
         }
     }
 
     /// The dimension that has `name` in assembly, with or without `SQ_RSRC_IMG_`.
     pub fn by_name(name: &str) -> Option<Self> {
         let name = name.strip_prefix("SQ_RSRC_IMG_").unwrap_or(name);
-        Self::ALL.into_iter().find(|dim| dim.name() == name)
+        Self::ALL.into_iter().find(|dim| dim.assembly_name() == name)
     }
 
     /// Whether a texel has several samples.
     pub const fn is_multisampled(self) -> bool {
-        matches!(self, Self::D2Msaa | Self::D2MsaaArray)
-    }
-
-    /// Coordinates of a texel: slice, face and sample included.
-    const fn coordinates(self) -> u8 {
-        match self {
-            Self::D1 => 1,
-            Self::D2 | Self::D1Array => 2,
-            Self::D3 | Self::Cube | Self::D2Array | Self::D2Msaa => 3,
-            Self::D2MsaaArray => 4,
-        }
-    }
-
-    /// Derivatives by both directions of the screen.
-    const fn gradients(self) -> u8 {
-        match self {
-            Self::D1 | Self::D1Array => 2,
-            Self::D3 => 6,
-            _ => 4,
-        }
+        matches!(self, Self::D2Msaa | Self::D2ArrayMsaa)
     }
 }
 
@@ -93,7 +48,7 @@ pub fn image_address_dwords(info: &OpcodeInfo, mods: &Modifiers) -> u8 {
         return info.least_address + if a16 { 0 } else { 3 };
     }
     let dim = ImageDim::of_field(mods.dim);
-    let coordinates = if has(ImageParts::SIZE_QUERY) { 0 } else { dim.coordinates() };
+    let coordinates = if has(ImageParts::SIZE_QUERY) { 0 } else { dim.coords() as u8 };
     let lod = ImageParts::LOD | ImageParts::LOD_CLAMP | ImageParts::MIP | ImageParts::SIZE_QUERY;
     let components = coordinates + u8::from(has(lod));
     let mut dwords = if a16 { components.div_ceil(2) } else { components };
@@ -101,7 +56,7 @@ pub fn image_address_dwords(info: &OpcodeInfo, mods: &Modifiers) -> u8 {
         dwords += u8::from(has(extra));
     }
     if has(ImageParts::DERIVATIVES) {
-        let gradients = dim.gradients();
+        let gradients = dim.gradients() as u8;
         // Those of each direction begin in a register of their own.
         dwords += if has(ImageParts::GRADIENTS_16) { (gradients / 2).next_multiple_of(2) } else { gradients };
     }

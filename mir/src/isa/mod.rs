@@ -23,7 +23,7 @@ mod row;
 mod rows;
 
 pub use accept::has_extended_form;
-pub use address::{ImageDim, image_address_dwords};
+pub use address::image_address_dwords;
 pub use decode::*;
 pub use encode::*;
 pub use facts::{

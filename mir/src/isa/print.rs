@@ -8,9 +8,8 @@
 use super::encode::choose;
 use super::format::Slot;
 use super::formats::{UNIFIED_DEFAULT, unified_format_name};
-use super::{
-    Format, ImageDim, ImageParts, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType,
-};
+use super::{Format, ImageParts, OpFlags, Opcode, OpcodeInfo, OperandDesc, OperandKind, Role, ValueType};
+use crate::ir::ImageDim;
 use crate::machine::{
     Block, Dpp, Dpp8, Encoding, Inst, ModFlags, Modifiers, Operand, PReg, Reg, RegOperand, RelocKind, Sdwa,
     SdwaSel, SdwaUnused, SymbolId,
@@ -405,7 +404,7 @@ impl<N: Names> DisplayInst<'_, N> {
                 }
                 let ray = info.image.contains(ImageParts::RAY);
                 if self.generation.encoding_rules().image_dimensions && !ray {
-                    write!(f, " dim:SQ_RSRC_IMG_{}", ImageDim::of_field(mods.dim).name())?;
+                    write!(f, " dim:SQ_RSRC_IMG_{}", ImageDim::of_field(mods.dim).assembly_name())?;
                 }
                 for (bit, name) in [
                     (ModFlags::UNORM, " unorm"),

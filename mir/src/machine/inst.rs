@@ -306,7 +306,7 @@ pub struct Modifiers {
     pub offset1: u8,
     /// MIMG `dmask`, EXP `en`, MTBUF format.
     pub dmask: u8,
-    /// MIMG: dimension of the image, as the field has it ([`crate::isa::ImageDim`]).
+    /// MIMG: dimension of the image, as the field has it ([`crate::ir::ImageDim`]).
     pub dim: u8,
     /// MIMG: further registers of the address, behind the row's operands: a VGPR each. None where the row's `vaddr` is all of it.
     pub address_parts: u8,

@@ -218,7 +218,6 @@ fn prepare(
     Ok(Setup { image, kernarg, packet, queue, gds, extra, printf, scratch, lds_bytes, shape })
 }
 
-/// VGPRs that the descriptor allocates, in granules of 4.
 /// Dword 3 of the resource of scratch, without a data format: swizzled, 64 lanes, elements of `element` bytes, lane ids added.
 fn scratch_dword3(target: &Target, element: u32) -> u32 {
     let rules = &target.limits().buffers;

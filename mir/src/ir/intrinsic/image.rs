@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImageIntrinsic(u16);
 
-/// Shapes of images.
+/// Shapes of images, in the order of the field `dim` of GFX10's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the suffixes of the intrinsics")]
 pub enum ImageDim {

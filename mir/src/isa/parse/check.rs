@@ -1,11 +1,10 @@
 //! What the assembler demands beyond what can be encoded: sizes of image data, bits that go with operands.
 
 use super::modifier::{Collected, Seen};
+use crate::ir::ImageDim;
 use crate::isa::encode;
 use crate::isa::format::Slot;
-use crate::isa::{
-    Format, ImageDim, ImageParts, OpFlags, Opcode, OperandKind, Role, ValueType, image_address_dwords,
-};
+use crate::isa::{Format, ImageParts, OpFlags, Opcode, OperandKind, Role, ValueType, image_address_dwords};
 use crate::machine::{Encoding, Inst, ModFlags, Operand, PReg, Reg, RegOperand, SdwaSel};
 use crate::target::operands::inline_constant;
 use crate::target::{Features, Target};

@@ -6,9 +6,10 @@
 use super::lexer::{Lexer, Token};
 use super::special::{self, Context};
 use super::{Failure, fail};
+use crate::ir::ImageDim;
 use crate::isa::accept::{accepted, sources};
 use crate::isa::format::{Mod, layout};
-use crate::isa::{Format, ImageDim, ImageParts, OpFlags, Opcode, dpp_control_exists};
+use crate::isa::{Format, ImageParts, OpFlags, Opcode, dpp_control_exists};
 use crate::machine::{Dpp, Encoding, ModFlags, Sdwa, SdwaSel, SdwaUnused};
 use crate::target::Target;
 
