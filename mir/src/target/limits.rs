@@ -258,7 +258,7 @@ const GFX9: Limits = Limits {
 
 /// Of use to the assembler; numbers for code generation are not complete.
 const GFX10: Limits = Limits {
-    has_code_generation: false,
+    has_code_generation: true,
     wave_sizes: &WaveSize::ALL,
     addressable_sgprs: 106,
     sgpr_block_granule: 0,
