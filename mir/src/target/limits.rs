@@ -108,6 +108,8 @@ pub struct ImageRules {
     pub linear: u8,
     /// Bits of the pitch.
     pub pitch_bits: u8,
+    /// Instructions name the dimension; elsewhere they say whether the resource is an array.
+    pub names_dimension: bool,
 }
 
 /// A row of the table.
@@ -225,7 +227,7 @@ const GFX6: Limits = Limits {
         checks_soffset: false,
         scratch_dword3: 0x00e0_f000,
     },
-    images: ImageRules { linear: 8, pitch_bits: 14 },
+    images: ImageRules { linear: 8, pitch_bits: 14, names_dimension: false },
 };
 
 const GFX7: Limits = Limits {
@@ -261,7 +263,7 @@ const GFX9: Limits = Limits {
         scratch_dword3: 0x00e0_0000,
         ..GFX8.buffers
     },
-    images: ImageRules { linear: 0, pitch_bits: 16 },
+    images: ImageRules { linear: 0, pitch_bits: 16, names_dimension: false },
     ..GFX8
 };
 
@@ -287,6 +289,7 @@ const GFX10: Limits = Limits {
         scratch_dword3: 0x31e1_6000,
         ..GFX9.buffers
     },
+    images: ImageRules { names_dimension: true, ..GFX9.images },
     ..GFX9
 };
 
