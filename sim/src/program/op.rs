@@ -449,7 +449,7 @@ impl Op {
             waits: target.waits().waited_for(&this.inst),
             depctr: (op == Opcode::S_WAITCNT_DEPCTR).then_some(this.imm as u16),
         };
-        this.effects = Effects::new(&hazard_facts, target.generation());
+        this.effects = Effects::new(&hazard_facts, target);
         this
     }
 

@@ -9,7 +9,7 @@
 
 use super::waits::RegRange;
 use mir::machine::PReg;
-use mir::target::{Counter, Generation, WaitCounts};
+use mir::target::{Counter, Features, Generation, Target, WaitCounts};
 use smallvec::SmallVec;
 
 /// A rule, as reported.
@@ -26,16 +26,16 @@ pub struct Rule {
 pub enum Needed {
     /// Wait states by generation (GFX6 to GFX10); 0 where the hardware takes care.
     States([u8; Generation::COUNT]),
-    /// An instruction that ends the hazard ([`Facts::ends`]), on these generations.
-    End(&'static [Generation]),
+    /// An instruction that ends the hazard ([`Effects::ends`]), on processors with this erratum.
+    End(Features),
 }
 
 impl Needed {
-    /// Wait states on `generation`, [`UNTIL_ENDED`], or 0.
-    fn on(self, generation: Generation) -> u8 {
+    /// Wait states on `target`, [`UNTIL_ENDED`], or 0.
+    fn on(self, target: &Target) -> u8 {
         match self {
-            Self::States(states) => states[generation as usize],
-            Self::End(generations) if generations.contains(&generation) => UNTIL_ENDED,
+            Self::States(states) => states[target.generation() as usize],
+            Self::End(erratum) if target.has(erratum) => UNTIL_ENDED,
             Self::End(_) => 0,
         }
     }
@@ -59,8 +59,6 @@ macro_rules! rules {
     };
 }
 
-const GFX10: &[Generation] = &[Generation::Gfx10];
-
 rules! {
     SetregGetreg: "s_setreg, then s_getreg of the same register", Needed::States([1, 1, 2, 2, 0]), "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
     SetregSetreg: "s_setreg, then s_setreg of the same register", Needed::States([1, 1, 2, 2, 0]), "LLVM's hazard recogniser; ERRATA E8";
@@ -75,9 +73,9 @@ rules! {
     SgprSmrd: "VALU writes an SGPR, then SMRD reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
     SaluSgprSbuffer: "SALU writes an SGPR, then s_buffer_load reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
     TrapstsRfe: "s_setreg TRAPSTS, then s_rfe", Needed::States([1, 1, 1, 1, 0]), "all manuals";
-    VmemSgprScalar: "VMEM or DS reads an SGPR, M0 or EXEC, then a scalar instruction writes it", Needed::End(GFX10), "ACO README-ISA, VMEMtoScalarWriteHazard";
-    SmemSgprValu: "SMEM reads an SGPR, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, SMEMtoVectorWriteHazard";
-    ExecValu: "EXEC is read outside of the VALU, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, VcmpxExecWARHazard";
+    VmemSgprScalar: "VMEM or DS reads an SGPR, M0 or EXEC, then a scalar instruction writes it", Needed::End(Features::VMEM_READS_SCALARS_LATE), "ACO README-ISA, VMEMtoScalarWriteHazard";
+    SmemSgprValu: "SMEM reads an SGPR, then VALU writes it", Needed::End(Features::SMEM_READS_SCALARS_LATE), "ACO README-ISA, SMEMtoVectorWriteHazard";
+    ExecValu: "EXEC is read outside of the VALU, then VALU writes it", Needed::End(Features::COMPARISONS_OVERTAKE_EXEC), "ACO README-ISA, VcmpxExecWARHazard";
     SetregVskip: "s_setreg of MODE.vskip, then a vector operation", Needed::States([2, 2, 2, 2, 0]), "all manuals";
 }
 
@@ -156,14 +154,14 @@ fn each(ranges: &[RegRange]) -> impl Iterator<Item = u16> {
 }
 
 impl Effects {
-    /// The slots of an instruction on `generation`.
-    pub fn new(f: &Facts<'_>, generation: Generation) -> Self {
+    /// The slots of an instruction on `target`.
+    pub fn new(f: &Facts<'_>, target: &Target) -> Self {
         let mut out = Self::default();
         let sgpr = |r: u16| r < 160;
         let vgpr0 = PReg::vgpr(0).0;
         let exec = PReg::EXEC_LO.0;
         let mut check = |slot: u16, rule: RuleId| {
-            let states = RULES[rule as usize].needed.on(generation);
+            let states = RULES[rule as usize].needed.on(target);
             if states != 0 {
                 out.checks.push((slot, states, rule));
             }
@@ -226,7 +224,7 @@ impl Effects {
                 }
             }
         }
-        out.mitigations(f, generation);
+        out.mitigations(f, target);
         for r in each(f.writes) {
             if f.valu && sgpr(r) {
                 out.sets.push(VALU_SGPR + r);
@@ -249,8 +247,8 @@ impl Effects {
     }
 
     /// Late reads, and what ends the hazards after them.
-    fn mitigations(&mut self, f: &Facts<'_>, generation: Generation) {
-        let needed = |rule: RuleId| RULES[rule as usize].needed.on(generation) == UNTIL_ENDED;
+    fn mitigations(&mut self, f: &Facts<'_>, target: &Target) {
+        let needed = |rule: RuleId| RULES[rule as usize].needed.on(target) == UNTIL_ENDED;
         let sgpr = |r: &u16| *r < 160;
         let exec = [PReg::EXEC_LO.0, PReg::EXEC_HI.0];
         let zero = |counters: &[Counter]| f.waits.is_some_and(|w| counters.iter().all(|&c| w[c] == 0));
@@ -348,15 +346,22 @@ pub fn slot_register(slot: u16) -> Option<PReg> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mir::target::hazards::{HAZARDS, Hazard, HazardRegs};
+    use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs};
+
+    fn target(name: &str) -> Target {
+        Target::new(Target::processor_by_name(name).expect("a processor of the table"))
+    }
+
+    /// One for each generation, and those of GFX10 without its errata.
+    const PROCESSORS: [&str; 6] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030"];
 
     #[test]
     fn wait_states_are_counted() {
         let write = [RegRange { first: 4, len: 2 }];
         let producer =
-            Effects::new(&Facts { valu: true, writes: &write, ..Facts::default() }, Generation::Gfx9);
+            Effects::new(&Facts { valu: true, writes: &write, ..Facts::default() }, &target("gfx900"));
         let consumer =
-            Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx9);
+            Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, &target("gfx900"));
         let other = Effects::default();
         for nops in 0..8 {
             let mut clock = Clock::default();
@@ -366,20 +371,21 @@ mod tests {
             }
             assert_eq!(clock.issue(&consumer, 1).is_ok(), nops >= 5, "{nops}");
         }
-        let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx6);
+        let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, &target("gfx600"));
         assert!(gfx6.checks.iter().all(|c| c.2 != RuleId::ValuSgprVmem));
     }
 
-    /// Not a rule of the simulator: whether a block is left by a branch is known when it runs.
-    fn across_branch(hazard: &Hazard) -> bool {
-        hazard.produced == HazardRegs::AcrossBranch
+    /// Not a rule of the simulator: whether a block is left by a branch is known when it runs, and three are of instructions that nothing here selects.
+    fn is_left_out(hazard: &Hazard) -> bool {
+        let consumers = HazardClass::PERMLANE | HazardClass::BUFFER_OFFSET | HazardClass::DENORM_MODE;
+        hazard.produced == HazardRegs::AcrossBranch || hazard.consumer.intersects(consumers)
     }
 
     /// The hazard stays until an instruction ends it, whatever the distance.
     #[test]
     fn late_reads() {
         let registers = [RegRange { first: 4, len: 2 }];
-        let on = |facts: Facts<'_>| Effects::new(&facts, Generation::Gfx10);
+        let on = |facts: Facts<'_>| Effects::new(&facts, &target("gfx1010"));
         let load = on(Facts { smem: true, reads: &registers, ..Facts::default() });
         let write = on(Facts { valu: true, writes: &registers, ..Facts::default() });
         let salu = on(Facts { salu: true, writes: &[RegRange { first: 9, len: 1 }], ..Facts::default() });
@@ -403,17 +409,18 @@ mod tests {
         }
         assert!(clock.issue(&set_exec, 1).is_ok());
         let gfx9 = Facts { smem: true, reads: &registers, ..Facts::default() };
-        assert!(Effects::new(&gfx9, Generation::Gfx9).sets.is_empty());
+        assert!(Effects::new(&gfx9, &target("gfx900")).sets.is_empty());
     }
 
     /// The compiler's table was written apart from this one: both must name the same hazards with the same wait states.
     #[test]
     fn the_compilers_table_agrees() {
-        let ours = RULES.iter().map(|r| Generation::ALL.map(|generation| r.needed.on(generation)));
-        let theirs = HAZARDS.iter().filter(|h| !across_branch(h)).map(|h| {
-            Generation::ALL.map(|generation| match h.mitigation(generation) {
+        let ours = RULES.iter().map(|r| PROCESSORS.map(|name| r.needed.on(&target(name))));
+        let theirs = HAZARDS.iter().filter(|h| !is_left_out(h)).map(|h| {
+            PROCESSORS.map(target).map(|target| match h.mitigation(target.generation()) {
+                _ if !h.is_of(&target) => 0,
                 Some(_) => UNTIL_ENDED,
-                None => h.wait_states(generation),
+                None => h.wait_states(target.generation()),
             })
         });
         let (mut ours, mut theirs): (Vec<_>, Vec<_>) = (ours.collect(), theirs.collect());
@@ -438,7 +445,7 @@ mod tests {
             (RuleId::StoreData, [0, 1, 1, 1]),
         ];
         for (rule, states) in expect {
-            let ours = Generation::ALL.map(|generation| RULES[rule as usize].needed.on(generation));
+            let ours = PROCESSORS.map(|name| RULES[rule as usize].needed.on(&target(name)));
             assert_eq!(ours[..4], states, "{rule:?}");
         }
     }
