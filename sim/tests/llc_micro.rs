@@ -13,7 +13,19 @@ fn checks() -> Checks {
 }
 
 const ITEMS: usize = 128;
-const CPUS: [&str; 5] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906"];
+/// Processors; those with a choice, with each size of waves.
+const CPUS: [&str; 10] = [
+    "gfx600",
+    "gfx700",
+    "gfx803",
+    "gfx900",
+    "gfx906",
+    "gfx1010",
+    "gfx1010:64",
+    "gfx1012",
+    "gfx1030",
+    "gfx1030:64",
+];
 
 /// What work-item `i` of [`ITEMS`] stores, from the values `a[i]`, `b[i]` and `a[i + 1]`; `None` where any value will do.
 type Expect = Box<dyn Fn(u64, u64, u64) -> Option<u64>>;
@@ -500,8 +512,12 @@ fn check(object: &CodeObject, micro: &Micro, cpu: &str) -> Result<(), String> {
 }
 
 fn compile(source: &Path, cpu: &str, level: u8) -> Result<CodeObject, String> {
-    let object = source.with_file_name(format!("{cpu}-O{level}.o"));
+    let object = source.with_file_name(format!("{}-O{level}.o", cpu.replace(':', "-")));
     let mut llc = Command::new("llc-22");
+    let (cpu, wide) = cpu.split_once(':').map_or((cpu, false), |(cpu, _)| (cpu, true));
+    if wide {
+        llc.arg("-mattr=+wavefrontsize64");
+    }
     llc.args(["-march=amdgcn", "-filetype=obj"]).arg(format!("-mcpu={cpu}")).arg(format!("-O{level}"));
     let output = llc.arg(source).arg("-o").arg(&object).output().map_err(|e| e.to_string())?;
     if !output.status.success() {

@@ -26,8 +26,11 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
         return None;
     }
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let file = |ext: &str| dir.join(format!("kernels-{cpu}-O{level}.{ext}")).to_string_lossy().into_owned();
+    let name = cpu.replace(':', "-");
+    let file = |ext: &str| dir.join(format!("kernels-{name}-O{level}.{ext}")).to_string_lossy().into_owned();
     let (bc, obj, so) = (file("bc"), file("o"), file("hsaco"));
+    // `:64` for waves of 64 lanes where the processor leaves the choice.
+    let (cpu, wide) = cpu.split_once(':').map_or((cpu, false), |(cpu, _)| (cpu, true));
     let (mcpu, opt) = (format!("-mcpu={cpu}"), format!("-O{level}"));
     command(
         "clang-22",
@@ -45,6 +48,7 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
             "-Xclang",
             LIBCLC,
             "-ffp-contract=off",
+            if wide { "-mwavefrontsize64" } else { "-emit-llvm" },
             "-emit-llvm",
             "-c",
             SOURCE,
@@ -52,7 +56,9 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
             &bc,
         ],
     )?;
-    command("llc-22", &["-march=amdgcn", &mcpu, &opt, "-filetype=obj", &bc, "-o", &obj])?;
+    let mut llc = vec!["-march=amdgcn", &mcpu, &opt, "-filetype=obj", &bc, "-o", &obj];
+    llc.extend(wide.then_some("-mattr=+wavefrontsize64"));
+    command("llc-22", &llc)?;
     command("ld.lld-22", &["-shared", &obj, "-o", &so])?;
     std::fs::read(so).ok()
 }

@@ -98,6 +98,7 @@ impl Bench {
             hidden_private_base: 0,
             gds: 0,
             scratch_lane_bytes: 0,
+            wgp: false,
             sgprs: 104,
             vgprs: 256,
         };
