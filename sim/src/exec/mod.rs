@@ -70,6 +70,8 @@ pub struct Launch {
     pub vgprs: u32,
     /// The waves of a work-group run on both compute units of a pair, each with a vector L0 of its own.
     pub wgp: bool,
+    /// The processor is of GFX10.1, whose errata GFX10.3 has not.
+    pub first_gfx10: bool,
 }
 
 impl Launch {
@@ -179,9 +181,14 @@ impl<'a> Exec<'a> {
             let register = slot_register(slot).map(|r| format!(" ({r})")).unwrap_or_default();
             let what = match rule.needed {
                 Needed::States(_) => format!("{missing} wait states missing"),
-                Needed::End(_) => "nothing has ended the hazard".to_owned(),
+                Needed::End => "nothing has ended the hazard".to_owned(),
             };
             return Err(Report::new(Kind::Hazard, format!("{what}: {}{register}", rule.name)));
+        }
+        if let Err(rule) = w.errata.issue(op.traits, op.imm, self.launch.first_gfx10)
+            && self.checks(Checks::HAZARD)
+        {
+            return Err(Report::new(Kind::Hazard, rule));
         }
         if self.checks(Checks::XNACK) {
             self.check_clause(w, op)?;

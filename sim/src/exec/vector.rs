@@ -185,7 +185,7 @@ impl Exec<'_> {
         }
         let active = exec & lanes;
         let (mut mask, mut mask_undef) = (0, 0);
-        if let Some(reg) = op.mask {
+        if let Some(reg) = op.mask.filter(|&reg| reg != PReg::NULL.0) {
             mask = w.mask(PReg(reg));
             mask_undef = w.mask_undef(PReg(reg)) & active;
         }

@@ -3,6 +3,7 @@
 use super::classify::{accumulates, denormals, memory, transparent};
 use crate::exec::valu::{self, Kernel};
 use crate::exec::{self, Handler, lanes, salu};
+use crate::strict::errata::Traits;
 use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
 use crate::wave::MAX_LANES;
@@ -171,6 +172,8 @@ pub struct Op {
     pub writes: SmallVec<[RegRange; 2]>,
     /// Wait states.
     pub effects: Effects,
+    /// What rules about kinds of instructions must know.
+    pub traits: Traits,
     /// Issue cycles.
     pub cycles: u8,
     /// Highest VGPR used.
@@ -424,6 +427,7 @@ impl Op {
             reads,
             writes,
             effects: Effects::default(),
+            traits: Traits::empty(),
             cycles,
             max_vgpr,
             max_sgpr,
@@ -475,7 +479,8 @@ impl Op {
             waits: target.waits().waited_for(&this.inst),
             depctr: (op == Opcode::S_WAITCNT_DEPCTR).then_some(this.imm as u16),
         };
-        this.effects = Effects::new(&hazard_facts, target.generation());
+        this.effects = Effects::new(&hazard_facts, target);
+        this.traits = Traits::of(&this, target);
         this
     }
 

@@ -9,7 +9,7 @@
 
 use super::waits::RegRange;
 use mir::machine::PReg;
-use mir::target::{Counter, Generation, WaitCounts};
+use mir::target::{Counter, Generation, Target, WaitCounts};
 use smallvec::SmallVec;
 
 /// A rule, as reported.
@@ -26,8 +26,8 @@ pub struct Rule {
 pub enum Needed {
     /// Wait states by generation (GFX6 to GFX10); 0 where the hardware takes care.
     States([u8; Generation::COUNT]),
-    /// An instruction that ends the hazard ([`Facts::ends`]), on these generations.
-    End(&'static [Generation]),
+    /// An instruction that ends the hazard, on processors of GFX10.1 (LLVM, `FeatureISAVersion10_1_Common`): GFX10.3 takes care.
+    End,
 }
 
 impl Needed {
@@ -35,8 +35,16 @@ impl Needed {
     fn on(self, generation: Generation) -> u8 {
         match self {
             Self::States(states) => states[generation as usize],
-            Self::End(generations) if generations.contains(&generation) => UNTIL_ENDED,
-            Self::End(_) => 0,
+            Self::End if generation == Generation::Gfx10 => UNTIL_ENDED,
+            Self::End => 0,
+        }
+    }
+
+    /// The same on a processor.
+    fn on_target(self, target: &Target) -> u8 {
+        match self {
+            Self::End if target.processor.isa_version()[..2] != [10, 1] => 0,
+            needed => needed.on(target.generation()),
         }
     }
 }
@@ -59,8 +67,6 @@ macro_rules! rules {
     };
 }
 
-const GFX10: &[Generation] = &[Generation::Gfx10];
-
 rules! {
     SetregGetreg: "s_setreg, then s_getreg of the same register", Needed::States([1, 1, 2, 2, 0]), "GCN3 and Vega ISA, table of manually inserted wait states; 1 on GFX6-7";
     SetregSetreg: "s_setreg, then s_setreg of the same register", Needed::States([1, 1, 2, 2, 0]), "LLVM's hazard recogniser; ERRATA E8";
@@ -75,9 +81,9 @@ rules! {
     SgprSmrd: "VALU writes an SGPR, then SMRD reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
     SaluSgprSbuffer: "SALU writes an SGPR, then s_buffer_load reads it", Needed::States([4, 0, 0, 0, 0]), "Southern Islands ISA";
     TrapstsRfe: "s_setreg TRAPSTS, then s_rfe", Needed::States([1, 1, 1, 1, 0]), "all manuals";
-    VmemSgprScalar: "VMEM or DS reads an SGPR, M0 or EXEC, then a scalar instruction writes it", Needed::End(GFX10), "ACO README-ISA, VMEMtoScalarWriteHazard";
-    SmemSgprValu: "SMEM reads an SGPR, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, SMEMtoVectorWriteHazard";
-    ExecValu: "EXEC is read outside of the VALU, then VALU writes it", Needed::End(GFX10), "ACO README-ISA, VcmpxExecWARHazard";
+    VmemSgprScalar: "VMEM or DS reads an SGPR, M0 or EXEC, then a scalar instruction writes it", Needed::End, "ACO README-ISA, VMEMtoScalarWriteHazard";
+    SmemSgprValu: "SMEM reads an SGPR, then VALU writes it", Needed::End, "ACO README-ISA, SMEMtoVectorWriteHazard";
+    ExecValu: "EXEC is read outside of the VALU, then VALU writes it", Needed::End, "ACO README-ISA, VcmpxExecWARHazard";
     SetregVskip: "s_setreg of MODE.vskip, then a vector operation", Needed::States([2, 2, 2, 2, 0]), "all manuals";
 }
 
@@ -156,14 +162,14 @@ fn each(ranges: &[RegRange]) -> impl Iterator<Item = u16> {
 }
 
 impl Effects {
-    /// The slots of an instruction on `generation`.
-    pub fn new(f: &Facts<'_>, generation: Generation) -> Self {
+    /// The slots of an instruction on `target`.
+    pub fn new(f: &Facts<'_>, target: &Target) -> Self {
         let mut out = Self::default();
         let sgpr = |r: u16| r < 160;
         let vgpr0 = PReg::vgpr(0).0;
         let exec = PReg::EXEC_LO.0;
         let mut check = |slot: u16, rule: RuleId| {
-            let states = RULES[rule as usize].needed.on(generation);
+            let states = RULES[rule as usize].needed.on_target(target);
             if states != 0 {
                 out.checks.push((slot, states, rule));
             }
@@ -226,7 +232,7 @@ impl Effects {
                 }
             }
         }
-        out.mitigations(f, generation);
+        out.mitigations(f, target);
         for r in each(f.writes) {
             if f.valu && sgpr(r) {
                 out.sets.push(VALU_SGPR + r);
@@ -249,8 +255,8 @@ impl Effects {
     }
 
     /// Late reads, and what ends the hazards after them.
-    fn mitigations(&mut self, f: &Facts<'_>, generation: Generation) {
-        let needed = |rule: RuleId| RULES[rule as usize].needed.on(generation) == UNTIL_ENDED;
+    fn mitigations(&mut self, f: &Facts<'_>, target: &Target) {
+        let needed = |rule: RuleId| RULES[rule as usize].needed.on_target(target) == UNTIL_ENDED;
         let sgpr = |r: &u16| *r < 160;
         let exec = [PReg::EXEC_LO.0, PReg::EXEC_HI.0];
         let zero = |counters: &[Counter]| f.waits.is_some_and(|w| counters.iter().all(|&c| w[c] == 0));
@@ -350,13 +356,17 @@ mod tests {
     use super::*;
     use mir::target::hazards::{HAZARDS, Hazard, HazardRegs};
 
+    fn target(name: &str) -> Target {
+        Target::new(Target::processor_by_name(name).expect("in the table"))
+    }
+
     #[test]
     fn wait_states_are_counted() {
         let write = [RegRange { first: 4, len: 2 }];
         let producer =
-            Effects::new(&Facts { valu: true, writes: &write, ..Facts::default() }, Generation::Gfx9);
+            Effects::new(&Facts { valu: true, writes: &write, ..Facts::default() }, &target("gfx900"));
         let consumer =
-            Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx9);
+            Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, &target("gfx900"));
         let other = Effects::default();
         for nops in 0..8 {
             let mut clock = Clock::default();
@@ -366,7 +376,7 @@ mod tests {
             }
             assert_eq!(clock.issue(&consumer, 1).is_ok(), nops >= 5, "{nops}");
         }
-        let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, Generation::Gfx6);
+        let gfx6 = Effects::new(&Facts { vmem: true, reads: &write, ..Facts::default() }, &target("gfx600"));
         assert!(gfx6.checks.iter().all(|c| c.2 != RuleId::ValuSgprVmem));
     }
 
@@ -379,7 +389,7 @@ mod tests {
     #[test]
     fn late_reads() {
         let registers = [RegRange { first: 4, len: 2 }];
-        let on = |facts: Facts<'_>| Effects::new(&facts, Generation::Gfx10);
+        let on = |facts: Facts<'_>| Effects::new(&facts, &target("gfx1010"));
         let load = on(Facts { smem: true, reads: &registers, ..Facts::default() });
         let write = on(Facts { valu: true, writes: &registers, ..Facts::default() });
         let salu = on(Facts { salu: true, writes: &[RegRange { first: 9, len: 1 }], ..Facts::default() });
@@ -403,7 +413,9 @@ mod tests {
         }
         assert!(clock.issue(&set_exec, 1).is_ok());
         let gfx9 = Facts { smem: true, reads: &registers, ..Facts::default() };
-        assert!(Effects::new(&gfx9, Generation::Gfx9).sets.is_empty());
+        for later in ["gfx900", "gfx1030"] {
+            assert!(Effects::new(&gfx9, &target(later)).sets.is_empty(), "{later}");
+        }
     }
 
     /// The compiler's table was written apart from this one: both must name the same hazards with the same wait states.

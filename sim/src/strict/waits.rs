@@ -42,6 +42,17 @@ pub enum EventKind {
 impl EventKind {
     const COUNT: usize = 10;
 
+    /// The kind with which it completes in order in `counter`. `together`: FLAT does so with vector memory and, in the other counter, with LDS, as on
+    /// GFX10 (LLVM, `hasFlatLgkmVMemCountInOrder`); elsewhere it is of its own kind.
+    fn among(self, counter: Counter, together: bool) -> Self {
+        match (self, counter) {
+            (Self::Flat | Self::FlatStore, Counter::Lgkm) if together => Self::Lds,
+            (Self::Flat, _) if together => Self::Vmem,
+            (Self::FlatStore, _) if together => Self::Store,
+            _ => self,
+        }
+    }
+
     fn in_order(self) -> bool {
         !matches!(self, Self::Smem | Self::Flat | Self::FlatStore | Self::Message)
     }
@@ -187,6 +198,7 @@ impl Waits {
 
     /// The wave has waited until `counter <= n`.
     pub fn wait(&mut self, counter: Counter, n: u32) {
+        let together = self.counts_stores();
         let Queue { events, pending } = &mut self.queues[counter as usize];
         if events.is_empty() {
             return;
@@ -212,11 +224,12 @@ impl Waits {
         // Count each in-order kind, then let its oldest go.
         let mut left = [0u32; EventKind::COUNT];
         for e in events.iter() {
-            left[e.kind as usize] += 1;
+            left[e.kind.among(counter, together) as usize] += 1;
         }
         events.retain(|e| {
-            let m = &mut left[e.kind as usize];
-            if e.kind.in_order() && *m > n {
+            let kind = e.kind.among(counter, together);
+            let m = &mut left[kind as usize];
+            if kind.in_order() && *m > n {
                 *m -= 1;
                 finish(e);
                 false
@@ -246,8 +259,10 @@ impl Waits {
             if id == 0 {
                 continue;
             }
-            let same =
-                kind.is_some_and(|k| k.in_order() && queue.events.iter().any(|e| e.id == id && e.kind == k));
+            let among = |kind: EventKind| kind.among(counter, self.counts_stores());
+            let same = kind.map(among).is_some_and(|kind| {
+                kind.in_order() && queue.events.iter().any(|e| e.id == id && among(e.kind) == kind)
+            });
             if !same || counter == Counter::Exp {
                 return Some(counter);
             }

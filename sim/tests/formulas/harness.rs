@@ -99,6 +99,7 @@ impl Bench {
             gds: 0,
             scratch_lane_bytes: 0,
             wgp: false,
+            first_gfx10: target.processor.isa_version()[..2] == [10, 1],
             sgprs: 104,
             vgprs: 256,
         };

@@ -24,11 +24,6 @@ impl Exec<'_> {
         })
     }
 
-    /// GFX10.1 has errata that GFX10.3 has not, this one among them. Source: LLVM, `FeatureFlatSegmentOffsetBug`.
-    fn ignores_flat_offsets(&self) -> bool {
-        self.launch.target.processor.isa_version()[..2] == [10, 1]
-    }
-
     pub(super) fn flat(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         let exec = w.exec();
@@ -58,7 +53,7 @@ impl Exec<'_> {
                 // Errata: the access faults, on GFX9 with an SGPR, on GFX10.1 with a VGPR where the offset is no multiple of 4. Source:
                 // LLVM, `FeatureNegativeScratchOffsetBug` and `FeatureNegativeUnalignedScratchOffsetBug`.
                 let faults = match self.launch.flat_scratch_is_apart() {
-                    true => self.ignores_flat_offsets() && saddr.is_none() && op.inst.mods.offset % 4 != 0,
+                    true => self.launch.first_gfx10 && saddr.is_none() && op.inst.mods.offset % 4 != 0,
                     false => saddr.is_some(),
                 };
                 if negative && faults {
@@ -93,7 +88,8 @@ impl Exec<'_> {
                     }
                 };
                 let flat = op.is_generic();
-                if flat && op.inst.mods.offset != 0 && self.ignores_flat_offsets() {
+                // Source: LLVM, `FeatureFlatSegmentOffsetBug`.
+                if flat && op.inst.mods.offset != 0 && self.launch.first_gfx10 {
                     if self.checks(Checks::HAZARD) {
                         let message = "the processor ignores the offset of FLAT (erratum)";
                         return Err(Report::new(Kind::Hazard, message));
