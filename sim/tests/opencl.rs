@@ -87,8 +87,10 @@ impl Bench {
         let checks = std::env::var("SIM_CHECKS")
             .map_or(Checks::default(), |list| Checks::parse(&list).expect("names of checks"));
         let cfg = Config { trace, checks, budget: 50_000_000, ..Config::default() };
+        let before = self.memory.clone();
         let mut run = sim::run(&self.object, &mut self.memory, &d, &cfg);
         if run.as_ref().is_err_and(|report| is_known(report, &self.object)) {
+            self.memory = before;
             let cfg = Config { checks: checks - Checks::HAZARD, ..cfg };
             run = sim::run(&self.object, &mut self.memory, &d, &cfg);
         }
@@ -166,7 +168,8 @@ fn saxpy(b: &mut Bench) {
     let n = 1000u32;
     let args = vec![Arg::Buffer(by), Arg::Buffer(bx), value(&2.5f32.to_le_bytes()), value(&n.to_le_bytes())];
     let stats = b.run("saxpy", [1024, 1, 1], [256, 1, 1], args);
-    assert_eq!((stats.groups, stats.waves), (4, 16));
+    // 1024 work-items in waves of 64 or 32.
+    assert!(stats.groups == 4 && [16, 32].contains(&stats.waves));
     let want: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 2.5 * x + y).collect();
     assert_eq!(b.memory.read_f32s(by), want);
 }

@@ -247,6 +247,10 @@ impl<'a> Exec<'a> {
     }
 
     fn check_clause(&self, w: &mut Wave, op: &Op) -> Result<()> {
+        // What invalidates has no address whose page could be absent.
+        if matches!(op.inst.op, Opcode::BUFFER_GL0_INV | Opcode::BUFFER_GL1_INV) {
+            return Ok(());
+        }
         let memory = matches!(op.class, Class::Smem | Class::Buffer | Class::Image | Class::Flat);
         if !memory || !self.launch.target.has(Features::XNACK_SUPPORTED) {
             w.clause.end();

@@ -185,7 +185,7 @@ impl Errata {
             if !self.before.is_empty() && self.before != access {
                 result = Err("LDS and vector memory on two sides of a branch without s_waitcnt_vscnt null, 0");
             }
-            self.last = access;
+            (self.last, self.before) = (access, Traits::empty());
         }
         result
     }
@@ -207,6 +207,8 @@ mod tests {
         assert!(!run(true, &branch) && run(false, &branch));
         assert!(!run(true, &[T::VMEM, T::BRANCH, T::VMEM, T::BRANCH, T::DS]));
         assert!(run(true, &[T::DS, T::VMEM, T::BRANCH, T::VMEM]));
+        // The access behind the branch stands for what was before.
+        assert!(run(true, &[T::DS, T::BRANCH, T::DS, T::VMEM]));
         assert!(run(true, &[T::DS, T::BRANCH, T::NO_STORES, T::VMEM]));
         assert!(run(true, &[T::DS, T::NO_STORES, T::BRANCH, T::VMEM]));
         let cmpx = T::VALU | T::WRITES_EXEC;
