@@ -34,6 +34,11 @@ const SWITCHES: &[(&str, Features, &str)] = &[
         "Scratch is reached by scratch instructions where the processor has them",
     ),
     ("trap-handler", Features::TRAP_HANDLER, "Traps reach a handler"),
+    (
+        "cumode",
+        Features::CU_MODE,
+        "All waves of a work-group run on one compute unit of the two that work together",
+    ),
     ("architected-sgprs", Features::ARCHITECTED_SGPRS, "Ids of work-group and wave are in trap temporaries"),
 ];
 
@@ -77,7 +82,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "atomic-fmin-fmax-flat-f64", "atomic-fmin-fmax-global-f32", "atomic-fmin-fmax-global-f64",
     "atomic-global-pk-add-bf16-inst", "auto-waitcnt-before-barrier", "back-off-barrier", "bf16-cvt-insts",
     "bf16-pk-insts", "bf16-trans-insts", "bf8-cvt-scale-insts", "bitop3-insts", "block-vgpr-csr",
-    "bvh-dual-bvh-8-insts", "ci-insts", "clusters", "cube-insts", "cumode", "cvt-fp8-vop1-bug",
+    "bvh-dual-bvh-8-insts", "ci-insts", "clusters", "cube-insts", "cvt-fp8-vop1-bug",
     "cvt-norm-insts", "cvt-pk-f16-f32-inst", "cvt-pknorm-vop2-insts", "cvt-pknorm-vop3-insts", "d16-write-vgpr32",
     "default-component-broadcast", "default-component-zero", "dl-insts", "dot1-insts", "dot10-insts", "dot11-insts",
     "dot12-insts", "dot13-insts", "dot2-insts", "dot3-insts", "dot4-insts", "dot5-insts", "dot6-insts", "dot7-insts",

@@ -13,10 +13,12 @@ use std::collections::BTreeSet;
 /// What a feature of LLVM's needs.
 #[derive(Clone, Copy)]
 enum Need {
-    /// No processor of GFX6 to GFX9 has it.
+    /// No processor here has it.
     Never,
     /// An ability.
     Feature(Features),
+    /// An ability, on processors from a generation on.
+    FeatureSince(Features, Generation),
     /// The instructions of a generation.
     Generation(Generation),
 }
@@ -31,17 +33,17 @@ const NEEDED: &[(&str, Need)] = &[
     ("dot2-insts", Need::Feature(Features::DOT_INSTS)),
     ("dot3-insts", Need::Never),
     ("dot4-insts", Need::Never),
-    ("dot5-insts", Need::Never),
-    ("dot6-insts", Need::Never),
+    ("dot5-insts", Need::FeatureSince(Features::DOT_INSTS, Generation::Gfx10)),
+    ("dot6-insts", Need::FeatureSince(Features::DOT_INSTS, Generation::Gfx10)),
     ("dot7-insts", Need::Feature(Features::DOT_INSTS)),
     ("dot8-insts", Need::Never),
     ("dot9-insts", Need::Never),
     ("dpp", Need::Feature(Features::DPP)),
-    ("gfx10-insts", Need::Never),
+    ("gfx10-insts", Need::Generation(Generation::Gfx10)),
     ("gfx11-insts", Need::Never),
     ("gfx8-insts", Need::Generation(Generation::Gfx8)),
     ("gfx9-insts", Need::Generation(Generation::Gfx9)),
-    ("wavefrontsize32", Need::Never),
+    ("wavefrontsize32", Need::Generation(Generation::Gfx10)),
 ];
 
 /// Drops what the processor of the command line, or of the function itself, cannot run.
@@ -95,6 +97,9 @@ fn has(processor: &Processor, name: &str) -> bool {
         Ok(row) => match NEEDED[row].1 {
             Need::Never => false,
             Need::Feature(features) => processor.features.contains(features),
+            Need::FeatureSince(features, first) => {
+                processor.features.contains(features) && processor.generation >= first
+            }
             Need::Generation(first) => processor.generation >= first,
         },
         Err(_) => true,

@@ -7,7 +7,9 @@
 
 use crate::FinalFunction;
 use crate::assemble::assumed_extra_sgprs;
-use crate::object::{data, has_descriptors, legacy, module_metadata, pal, resources, undefined, v2};
+use crate::object::{
+    code_end, data, has_descriptors, legacy, module_metadata, pal, resources, undefined, v2,
+};
 use mir::abi::call_graph::RESOURCES_SECTION;
 use mir::abi::descriptor::RegisterCounts;
 use mir::abi::{KernelCode, KernelDescriptor, kernel_code, lds, metadata, metadata_v2};
@@ -64,6 +66,15 @@ fn write_all(out: &mut String, module: &Module, functions: &[FinalFunction], tar
     }
     for (number, function) in functions.iter().enumerate() {
         write_function(out, module, function, number, target)?;
+    }
+    if code_end::applies(target) {
+        let word = u32::from_le_bytes(code_end::S_CODE_END);
+        writeln!(
+            out,
+            "\t.text\n\t.p2alignl {}, {word}\n\t.fill {}, 4, {word}",
+            code_end::LINE_LOG2,
+            code_end::WORDS
+        )?;
     }
     let stored = data::stored_sections(module);
     for (id, global) in module.globals.iter() {
@@ -351,7 +362,8 @@ fn write_descriptor(
     // would come to other blocks, a count that gives the right ones is written.
     let extra = assumed_extra_sgprs(target, f.resources.vcc, f.resources.flat_scratch);
     let assembled = (counts.numbered_sgprs + extra).max(1).div_ceil(SGPR_BLOCK) - 1;
-    let sgprs = if assembled == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) {
+    let counted = target.limits().sgpr_block_granule != 0;
+    let sgprs = if assembled == descriptor.sgpr_blocks || target.has(Features::SGPR_INIT_BUG) || !counted {
         counts.numbered_sgprs
     } else {
         (SGPR_BLOCK * (descriptor.sgpr_blocks + 1)).saturating_sub(extra)
@@ -359,7 +371,7 @@ fn write_descriptor(
     writeln!(out, "\t\t.amdhsa_next_free_vgpr {}", counts.vgprs)?;
     writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}")?;
     writeln!(out, "\t\t.amdhsa_reserve_vcc {}", u32::from(f.resources.vcc))?;
-    if target.has_flat_scratch() {
+    if target.flat_scratch_is_sgprs() {
         writeln!(out, "\t\t.amdhsa_reserve_flat_scratch {}", u32::from(f.resources.flat_scratch))?;
     }
     if target.has(Features::XNACK_MASK) {

@@ -153,7 +153,7 @@ impl<'a> Assembler<'a, '_> {
                 Field::NextFreeVgpr => vgprs = number,
                 Field::NextFreeSgpr => sgprs = number,
                 Field::ReserveVcc => vcc = flag()?,
-                Field::ReserveFlatScratch if counts_sgprs && !target.has_flat_scratch() => {
+                Field::ReserveFlatScratch if counts_sgprs && !target.flat_scratch_is_sgprs() => {
                     return Err(wrong(format!("flat_scratch does not exist on {target}")));
                 }
                 Field::ReserveFlatScratch => flat_scratch = flag()?,
@@ -256,5 +256,5 @@ fn blocks(
         return Err(format!("{vgprs} VGPRs, the hardware has {}", limits.addressable_vgprs));
     }
     let sgpr_blocks = if counted { sgprs.max(1).div_ceil(SGPR_BLOCK) - 1 } else { 0 };
-    Ok((vgprs.max(1).div_ceil(limits.vgpr_block(wave)) - 1, sgpr_blocks))
+    Ok((vgprs.max(1).div_ceil(target.limits_of(wave).vgpr_block) - 1, sgpr_blocks))
 }

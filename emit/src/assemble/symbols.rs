@@ -364,7 +364,7 @@ impl<'a> Symbols<'a> {
 /// SGPRs that assemblers add to `.amdhsa_next_free_sgpr` of a kernel that says whether it uses VCC and, where there
 /// are directives for it, FLAT_SCRATCH and XNACK_MASK.
 pub(crate) fn assumed_extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool) -> u32 {
-    let flat_scratch = flat_scratch || !target.has_flat_scratch();
+    let flat_scratch = flat_scratch || !target.flat_scratch_is_sgprs();
     extra_sgprs(target, vcc, flat_scratch, target.has(Features::XNACK)) as u32
 }
 
@@ -373,7 +373,7 @@ pub(crate) fn assumed_extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool
 ///
 /// LLVM's assembler also counts FLAT_SCRATCH, reserved by default, on GFX6, which has none.
 pub fn extra_sgprs(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> i64 {
-    if flat_scratch && !target.has_flat_scratch() {
+    if flat_scratch && !target.flat_scratch_is_sgprs() {
         return 4;
     }
     let mut target = *target;

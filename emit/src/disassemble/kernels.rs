@@ -176,13 +176,13 @@ fn fields(bytes: &[u8; DESCRIPTOR_BYTES], targets: &Targets) -> Option<String> {
         let _ = writeln!(out, "\t\t.amdhsa_{directive} {value}");
     }
     let wave = if descriptor.wavefront_size32 != 0 { WaveSize::W32 } else { WaveSize::W64 };
-    let vgprs = target.limits().vgpr_block(wave) * (descriptor.vgpr_blocks + 1);
+    let vgprs = target.limits_of(wave).vgpr_block * (descriptor.vgpr_blocks + 1);
     let _ = writeln!(out, "\t\t.amdhsa_next_free_vgpr {vgprs}");
     let [vcc, flat_scratch, xnack] = special_registers(descriptor.sgpr_blocks, target);
     let sgprs = numbered_sgprs(descriptor.sgpr_blocks, extra(target, vcc, flat_scratch, xnack), target);
     let sgprs = if target.has(Features::SGPR_INIT_BUG) { 0 } else { sgprs };
     let _ = writeln!(out, "\t\t.amdhsa_next_free_sgpr {sgprs}\n\t\t.amdhsa_reserve_vcc {}", u8::from(vcc));
-    if target.has_flat_scratch() {
+    if target.flat_scratch_is_sgprs() {
         let _ = writeln!(out, "\t\t.amdhsa_reserve_flat_scratch {}", u8::from(flat_scratch));
     }
     if target.has(Features::XNACK_MASK) {
@@ -197,7 +197,7 @@ fn fields(bytes: &[u8; DESCRIPTOR_BYTES], targets: &Targets) -> Option<String> {
 
 /// SGPRs that the assembler adds. On GFX6, which has none, it reserves some for FLAT_SCRATCH.
 fn extra(target: &Target, vcc: bool, flat_scratch: bool, xnack: bool) -> u32 {
-    if !target.has_flat_scratch() {
+    if !target.flat_scratch_is_sgprs() {
         return 4;
     }
     let mut target = *target;
@@ -215,7 +215,7 @@ fn numbered_sgprs(blocks: u32, extra: u32, target: &Target) -> u32 {
 
 /// Whether VCC, FLAT_SCRATCH and XNACK_MASK are to be counted so that with numbered SGPRs that exist the blocks are filled.
 fn special_registers(blocks: u32, target: &Target) -> [bool; 3] {
-    let flat_scratch = target.has_flat_scratch();
+    let flat_scratch = target.flat_scratch_is_sgprs();
     // From V4 on the target id decides about XNACK_MASK.
     let xnack = target.code_object_version >= 4 && target.has(Features::XNACK);
     let choices = [[false, false, xnack], [true, false, xnack], [true, flat_scratch, xnack]];

@@ -379,7 +379,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// Registers of VGPR blocks and SGPR blocks.
     fn registers(&self, vgpr_blocks: u32, sgpr_blocks: u32, wave: WaveSize) -> (Option<u32>, Option<u32>) {
         let target = self.identity.target();
-        let vgprs = target.map(|target| target.limits().vgpr_block(wave) * (vgpr_blocks + 1));
+        let vgprs = target.map(|target| target.limits_of(wave).vgpr_block * (vgpr_blocks + 1));
         let counted = target.is_none_or(|target| target.limits().sgpr_block_granule != 0);
         (vgprs, counted.then_some(SGPR_BLOCK * (sgpr_blocks + 1)))
     }

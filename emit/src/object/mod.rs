@@ -14,6 +14,7 @@
 //!
 //! Sources: AMDGPU usage guide, "ELF Code Object"; section flags and fill as `llc` 16 writes them.
 
+pub(crate) mod code_end;
 pub(crate) mod data;
 pub(crate) mod elf;
 pub(crate) mod flags;
@@ -46,6 +47,7 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
     for function in functions {
         builder.add_function(function)?;
     }
+    builder.end_code();
     data::add_globals(&mut builder)?;
     builder.add_linked_lds();
     builder.add_aliases()?;
@@ -228,6 +230,16 @@ impl<'a> Builder<'a> {
             Some(kernel) if has_descriptors(self.target) => self.add_descriptor(function, kernel),
             _ => Ok(()),
         }
+    }
+
+    fn end_code(&mut self) {
+        if !code_end::applies(self.target) {
+            return;
+        }
+        let text = self.section(".text", raw::SHT_PROGBITS, raw::SHF_ALLOC | raw::SHF_EXECINSTR);
+        let contents = &mut self.image.sections[text.0];
+        contents.align_to(1 << code_end::LINE_LOG2, &code_end::S_CODE_END);
+        contents.data.extend_from_slice(&code_end::S_CODE_END.repeat(code_end::WORDS));
     }
 
     fn add_descriptor(&mut self, function: &FinalFunction, kernel: &crate::Kernel) -> Result<()> {

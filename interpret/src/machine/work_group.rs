@@ -7,7 +7,7 @@ use crate::record::{LdsHistory, Outcome, Recorder, Site, Trace};
 use mir::abi::call::STACK_POINTER;
 use mir::ir::Func;
 use mir::machine::{EntryValue, Function, PReg, RegFile};
-use mir::target::{FlatScratch, Target};
+use mir::target::Target;
 use sim::exec::Exec;
 use sim::wave::Wave;
 use sim::{Memory, Prepared};
@@ -75,7 +75,7 @@ impl KernelEntry {
             (self.flat_scratch, self.register(EntryValue::FlatScratchInit), offset)
         {
             let init = hardware.pair(init);
-            let value = if target.limits().flat_scratch == FlatScratch::Address {
+            let value = if target.limits().flat_scratch.is_address() {
                 init.wrapping_add(offset.into())
             } else {
                 // Size in the low dword, offset in units of 256 bytes in the high one.

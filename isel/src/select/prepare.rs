@@ -274,10 +274,10 @@ impl<'a> Selector<'a> {
 
     /// For a 1- or 2-byte load: the pointer's root that is dword-aligned and the constant offset from it.
     pub(super) fn narrow_scalar_offset(&self, ptr: Value, mem: &MemAccess) -> Option<(Value, i64)> {
-        if mem.align_log2 >= 2 {
-            return Some((ptr, 0));
-        }
         let (root, offset) = self.split_offset(ptr);
+        if mem.align_log2 >= 2 {
+            return Some(if offset & 3 == 0 { (root, offset) } else { (ptr, 0) });
+        }
         let inst = self.f.def_inst(root)?;
         let aligned = matches!(
             self.f.insts[inst].kind,

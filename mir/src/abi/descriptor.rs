@@ -8,7 +8,7 @@
 use super::FloatMode;
 use crate::ir;
 use crate::machine::{EntryValue, Function, Resources};
-use crate::target::{FIXED_SGPRS, Features, Target};
+use crate::target::{FIXED_SGPRS, Features, Target, WaveSize};
 use crate::{Diagnostic, Result};
 
 /// Bytes of a descriptor.
@@ -274,6 +274,10 @@ impl KernelDescriptor {
             float_denorm_mode_16_64: mode.half_double.field(),
             dx10_clamp: u32::from(mode.dx10_clamp),
             ieee_mode: u32::from(mode.ieee),
+            workgroup_processor_mode: u32::from(target.splits_work_groups()),
+            memory_ordered: u32::from(target.has(Features::WORKGROUP_PROCESSORS)),
+            forward_progress: u32::from(target.has(Features::WORKGROUP_PROCESSORS)),
+            wavefront_size32: u32::from(target.wave() == WaveSize::W32),
             private_segment_wavefront_offset: has(EntryValue::ScratchWaveOffset),
             user_sgpr_count: user_sgprs,
             workgroup_id_x: has(EntryValue::WorkgroupIdX),
@@ -344,7 +348,7 @@ impl RegisterCounts {
                 self.vgprs
             )));
         }
-        Ok(self.vgprs.div_ceil(limits.vgpr_granule).saturating_sub(1))
+        Ok(self.vgprs.div_ceil(limits.vgpr_block).saturating_sub(1))
     }
 
     /// `GRANULATED_WAVEFRONT_SGPR_COUNT`: always in units of eight, but rounded to the granule of allocation, which is

@@ -127,6 +127,9 @@ pub struct KernelMeta {
     /// Lanes of a wave.
     #[serde(rename = ".wavefront_size")]
     pub wavefront_size: u32,
+    /// Whether the waves of a work-group are spread over two compute units, where they work in pairs.
+    #[serde(rename = ".workgroup_processor_mode", default, skip_serializing_if = "Option::is_none")]
+    pub workgroup_processor_mode: Option<u32>,
     /// OpenCL's `work_group_size_hint`.
     #[serde(rename = ".workgroup_size_hint", default, skip_serializing_if = "Option::is_none")]
     pub workgroup_size_hint: Option<[u32; 3]>,
@@ -335,6 +338,8 @@ fn kernel_meta(module: &ir::Module, kernel: &Function, source: &ir::Function, ta
         vgpr_count: counts.vgprs,
         vgpr_spill_count: kernel.resources.vgpr_spills,
         wavefront_size: target.wave_size(),
+        workgroup_processor_mode: (v5 && target.has(Features::WORKGROUP_PROCESSORS))
+            .then(|| u32::from(target.splits_work_groups())),
         workgroup_size_hint: source.kernel.work_group_size_hint,
     }
 }

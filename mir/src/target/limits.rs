@@ -1,11 +1,12 @@
 //! Sizes that differ between generations: register files, fields of immediate offsets, layouts of what the hardware reads.
 //!
-//! A row is a generation; passes read `target.limits()` and never ask which row it is.
+//! A row is a generation, from GFX10 on with the portions of VGPRs that its processors and wave sizes have; passes read `target.limits()` and
+//! never ask which row it is.
 //!
 //! Sources: ISA manuals of Southern Islands, Sea Islands, GCN3 and Vega, "SGPR allocation", "Occupancy", "Microcode Formats" and "Buffer
 //! resource descriptor"; AMDGPU usage guide, "Kernel Descriptor".
 
-use super::{Generation, Target, WaveSize};
+use super::{Features, Generation, Target, WaveSize};
 use crate::diag::{Diagnostic, Result};
 
 /// Values of an immediate offset, both ends included.
@@ -62,6 +63,15 @@ pub enum FlatScratch {
     SizeAndOffset,
     /// A 64-bit address.
     Address,
+    /// A 64-bit address that is no SGPR: `s_setreg_b32` writes its halves.
+    HardwareAddress,
+}
+
+impl FlatScratch {
+    /// Whether it is an address, in whatever kind of register.
+    pub fn is_address(self) -> bool {
+        matches!(self, Self::Address | Self::HardwareAddress)
+    }
 }
 
 /// SGPRs at the end of a wave's allocation that have roles of their own; a deeper one implies those above it. 0 where there is none, or it
@@ -125,6 +135,8 @@ pub struct Limits {
     pub total_vgprs: u32,
     /// VGPRs are given out in multiples of this.
     pub vgpr_granule: u32,
+    /// VGPRs that one in the field of a descriptor stands for.
+    pub vgpr_block: u32,
     /// LDS bytes of a work-group.
     pub lds_bytes: u32,
     /// LDS is given out in multiples of so many bytes.
@@ -150,7 +162,8 @@ impl Limits {
     /// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4 (GFX6 to GFX9).
     pub fn vgpr_budget(&self, waves: u32) -> u32 {
         let granule = self.vgpr_granule;
-        (self.total_vgprs / waves.clamp(1, self.max_waves_per_simd) / granule * granule).max(granule)
+        let share = self.total_vgprs / waves.clamp(1, self.max_waves_per_simd) / granule * granule;
+        share.clamp(granule, self.addressable_vgprs)
     }
 
     /// The descriptor's field for a wave of `count` SGPRs, specials included: blocks, less one.
@@ -169,12 +182,7 @@ impl Limits {
 
     /// VGPRs that a wave has whose descriptor says `blocks`.
     pub fn allocated_vgprs(&self, blocks: u32) -> u32 {
-        (blocks + 1) * self.vgpr_granule
-    }
-
-    /// VGPRs that one in the field of a descriptor stands for: waves of half as many lanes have twice as many.
-    pub fn vgpr_block(&self, wave: WaveSize) -> u32 {
-        self.vgpr_granule * (WaveSize::W64.lanes() / wave.lanes())
+        ((blocks + 1) * self.vgpr_block).next_multiple_of(self.vgpr_granule)
     }
 
     /// Waves with so many registers each that a SIMD can hold.
@@ -198,6 +206,7 @@ const GFX6: Limits = Limits {
     addressable_vgprs: 256,
     total_vgprs: 256,
     vgpr_granule: 4,
+    vgpr_block: 4,
     lds_bytes: 32 << 10,
     lds_granule: 256,
     constant_bus: 1,
@@ -256,27 +265,60 @@ const GFX9: Limits = Limits {
     ..GFX8
 };
 
-/// Of use to the assembler; numbers for code generation are not complete.
+/// GFX10.1, waves of 64 lanes. Every wave has all SGPRs. The numbers of a SIMD are those of a compute unit's two.
 const GFX10: Limits = Limits {
-    has_code_generation: true,
     wave_sizes: &WaveSize::ALL,
+    max_waves_per_simd: 20,
     addressable_sgprs: 106,
+    total_sgprs: 20 * 128,
+    sgpr_granule: 128,
     sgpr_block_granule: 0,
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
+    total_vgprs: 512,
     constant_bus: 2,
     offsets: OffsetRanges {
         flat: OffsetRange::unsigned(11),
         global: OffsetRange::signed(12),
         ..GFX9.offsets
     },
-    flat_scratch: FlatScratch::None,
+    flat_scratch: FlatScratch::HardwareAddress,
+    buffers: BufferRules {
+        // The format of a 32-bit float, RESOURCE_LEVEL, and no check but of raw buffers' ranges.
+        scratch_dword3: 0x31e1_6000,
+        ..GFX9.buffers
+    },
     ..GFX9
 };
+
+/// `limits` with the VGPRs and scratch of waves of 32 lanes.
+const fn wave32(limits: Limits) -> Limits {
+    Limits {
+        total_vgprs: limits.total_vgprs * 2,
+        vgpr_granule: limits.vgpr_granule * 2,
+        vgpr_block: limits.vgpr_block * 2,
+        buffers: BufferRules {
+            // The index stride is 32 lanes, not 64.
+            scratch_dword3: limits.buffers.scratch_dword3 & !(1 << 21),
+            ..limits.buffers
+        },
+        ..limits
+    }
+}
+
+/// GFX10.1 as compiled for: an erratum forbids offsets of `flat_*` instructions.
+const GFX10_1: Limits =
+    Limits { offsets: OffsetRanges { flat: OffsetRange::NONE, ..GFX10.offsets }, ..GFX10 };
+
+/// GFX10.3.
+const GFX10_3: Limits = Limits { max_waves_per_simd: 16, vgpr_granule: 8, ..GFX10 };
+
+/// GFX10 by [`Features::COARSE_VGPRS`] and wave size.
+static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10_1), GFX10_1], [wave32(GFX10_3), GFX10_3]];
 
 static LIMITS: [Limits; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX10];
 
 impl Generation {
-    /// Sizes of the generation.
+    /// Sizes of the generation, where they do not depend on processor or wave size: what can be encoded.
     #[inline]
     pub fn limits(self) -> &'static Limits {
         &LIMITS[self as usize]
@@ -287,7 +329,16 @@ impl Target {
     /// Sizes of the target.
     #[inline]
     pub fn limits(&self) -> &'static Limits {
-        self.generation().limits()
+        self.limits_of(self.wave())
+    }
+
+    /// Sizes that waves of `wave` have, which a descriptor may ask for against the target's own.
+    #[inline]
+    pub fn limits_of(&self, wave: WaveSize) -> &'static Limits {
+        match self.generation() {
+            Generation::Gfx10 => &GFX10_LIMITS[usize::from(self.has(Features::COARSE_VGPRS))][wave as usize],
+            generation => generation.limits(),
+        }
     }
 
     /// The error of a target for which the compiler makes no code yet.
@@ -308,6 +359,12 @@ impl Target {
     #[inline]
     pub fn has_flat_scratch(&self) -> bool {
         self.limits().flat_scratch != FlatScratch::None
+    }
+
+    /// Whether FLAT_SCRATCH is a pair of SGPRs, which counts among those of a wave.
+    #[inline]
+    pub fn flat_scratch_is_sgprs(&self) -> bool {
+        self.limits().special_sgprs.flat_scratch > 0
     }
 }
 

@@ -171,6 +171,30 @@ bitflags::bitflags! {
         const SCRATCH_WITHOUT_ADDRESS = 1 << 69;
         /// Compute units work in pairs, and descriptors say how waves run on them (GFX10).
         const WORKGROUP_PROCESSORS = 1 << 70;
+        /// VGPRs are given out in portions twice as large, to at most 16 waves of a SIMD (GFX10.3).
+        const COARSE_VGPRS = 1 << 71;
+        /// All waves of a work-group run on one compute unit of the pair; elsewhere they are spread over both. Only with [`Self::WORKGROUP_PROCESSORS`].
+        const CU_MODE = 1 << 80;
+        /// Waves may come to a barrier with memory operations under way.
+        const BACK_OFF_BARRIER = 1 << 81;
+        /// Erratum: vector memory and LDS read SGPRs, M0 and EXEC late.
+        const VMEM_READS_SCALARS_LATE = 1 << 82;
+        /// Erratum: scalar memory reads SGPRs late.
+        const SMEM_READS_SCALARS_LATE = 1 << 83;
+        /// Erratum: comparisons may write EXEC before others have read it.
+        const COMPARISONS_OVERTAKE_EXEC = 1 << 84;
+        /// Erratum: `v_permlane16` misses what a comparison has just written to EXEC.
+        const PERMLANE_MISSES_EXEC = 1 << 85;
+        /// Erratum: LDS and vector memory get into each other's way across a branch.
+        const LDS_AND_VMEM_ACROSS_BRANCH = 1 << 86;
+        /// Erratum: buffer instructions right behind images with many addresses fail where half of EXEC is 0.
+        const BUFFERS_AFTER_LONG_IMAGES = 1 << 87;
+        /// Erratum: branches over exactly 63 dwords go wrong.
+        const BRANCH_OF_63_DWORDS = 1 << 88;
+        /// Erratum: `flat_*` leaves out its immediate offset where it reaches global memory.
+        const FLAT_OFFSET_IGNORED = 1 << 89;
+        /// Erratum: LDS and FLAT accesses of several dwords must be aligned to their size where waves are not in [`Self::CU_MODE`].
+        const LDS_MISALIGNED_IN_PAIRS = 1 << 90;
     }
 }
 
@@ -307,6 +331,7 @@ const fn gfx10() -> Features {
         .union(Features::SMEM_SGPR_AND_IMMEDIATE)
         .union(Features::WAVEFRONTSIZE32)
         .union(Features::WORKGROUP_PROCESSORS)
+        .union(Features::BACK_OFF_BARRIER)
 }
 
 const fn gfx10_1() -> Features {
@@ -317,6 +342,15 @@ const fn gfx10_1() -> Features {
         .union(Features::SCALAR_STORES)
         .union(Features::GET_WAVE_ID)
         .union(Features::XNACK_MASK)
+        .union(Features::VMEM_READS_SCALARS_LATE)
+        .union(Features::SMEM_READS_SCALARS_LATE)
+        .union(Features::COMPARISONS_OVERTAKE_EXEC)
+        .union(Features::PERMLANE_MISSES_EXEC)
+        .union(Features::LDS_AND_VMEM_ACROSS_BRANCH)
+        .union(Features::BUFFERS_AFTER_LONG_IMAGES)
+        .union(Features::BRANCH_OF_63_DWORDS)
+        .union(Features::FLAT_OFFSET_IGNORED)
+        .union(Features::LDS_MISALIGNED_IN_PAIRS)
 }
 
 const fn gfx10_3() -> Features {
@@ -328,6 +362,7 @@ const fn gfx10_3() -> Features {
         .union(Features::RAY_TRACING)
         .union(Features::SHADER_CYCLES)
         .union(Features::SCRATCH_WITHOUT_ADDRESS)
+        .union(Features::COARSE_VGPRS)
 }
 
 /// SGPRs of every wave where the processor cannot initialise another number (SPI erratum).
@@ -370,7 +405,7 @@ impl Processor {
         limits.addressable_sgprs - limits.special_sgprs.within_limit
     }
 
-    /// Sizes of the processor's generation.
+    /// Sizes of the processor's generation that do not depend on wave size.
     pub fn limits(&self) -> &'static super::Limits {
         self.generation.limits()
     }
@@ -628,6 +663,13 @@ impl Target {
             true => element.min(align_bytes),
             false => element,
         }
+    }
+
+    /// Whether the waves of a work-group may run on different compute units, which then do not share their innermost cache.
+    ///
+    /// Source: AMDGPU usage guide, "Memory Model GFX10-GFX11".
+    pub fn splits_work_groups(&self) -> bool {
+        self.has(Features::WORKGROUP_PROCESSORS) && !self.has(Features::CU_MODE)
     }
 
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.
