@@ -11,7 +11,7 @@ use crate::report::{Kind, Report, Result};
 use mir::abi::kernel_code::STT_HSA_KERNEL;
 use mir::abi::metadata::{KernelMeta, Metadata};
 use mir::abi::{KernelCode, KernelDescriptor, metadata_v2};
-use mir::target::{PROCESSORS, Processor};
+use mir::target::{PROCESSORS, Processor, Target};
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{
@@ -486,7 +486,11 @@ impl CodeObject {
                 .and_then(|at| self.image.get(at..at.checked_add(64)?))
                 .and_then(|b| b.first_chunk::<64>())
                 .ok_or_else(|| bad(format!("descriptor of {name} outside the image")))?;
-            let mut descriptor = KernelDescriptor::unpack(bytes).map_err(|e| bad(format!("{name}: {e}")))?;
+            let unpacked = match self.processor {
+                Some(processor) => KernelDescriptor::unpack_for(bytes, &Target::new(processor)),
+                None => KernelDescriptor::unpack(bytes),
+            };
+            let mut descriptor = unpacked.map_err(|e| bad(format!("{name}: {e}")))?;
             self.grow_lds(&mut descriptor);
             let entry = at.wrapping_add(descriptor.kernel_code_entry_byte_offset as u64);
             let meta = metadata.kernel(&format!("{name}.kd")).or_else(|| metadata.kernel(&name)).cloned();

@@ -6,6 +6,7 @@
 use crate::exec::memory::gws::Wait;
 use crate::exec::valu::{mask_of, spread};
 use crate::strict::clause::Clause;
+use crate::strict::errata::Errata;
 use crate::strict::hazards::Clock;
 use crate::strict::waits::Waits;
 use mir::machine::PReg;
@@ -62,6 +63,8 @@ pub struct Wave {
     pub waits: Waits,
     /// Wait states.
     pub clock: Clock,
+    /// What errata and rules of hard clauses are about.
+    pub errata: Errata,
     /// The clause of memory instructions that it is in.
     pub clause: Clause,
     /// Whether GPR index mode is on (MODE.gpr_idx_en).
@@ -93,6 +96,7 @@ impl Wave {
             index: 0,
             waits: Waits::new(max),
             clock: Clock::default(),
+            errata: Errata::default(),
             clause: Clause::default(),
             gpr_idx: false,
             time: 0,
@@ -115,6 +119,7 @@ impl Wave {
         self.status = Status::Running;
         self.waits.reset();
         self.clock.reset();
+        self.errata = Errata::default();
         self.clause.end();
         self.gpr_idx = false;
         self.time = 0;

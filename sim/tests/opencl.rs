@@ -2,7 +2,7 @@
 //! compared with the CPU. They are outside judges of the simulator. Skipped, with a message, where the tools are missing. `SIM_CPUS` and `SIM_CHECKS` choose
 //! other processors and checks.
 
-use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory, Stats};
+use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Kind, Memory, Report, Stats};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -26,8 +26,11 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
         return None;
     }
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let file = |ext: &str| dir.join(format!("kernels-{cpu}-O{level}.{ext}")).to_string_lossy().into_owned();
+    let name = cpu.replace(':', "-");
+    let file = |ext: &str| dir.join(format!("kernels-{name}-O{level}.{ext}")).to_string_lossy().into_owned();
     let (bc, obj, so) = (file("bc"), file("o"), file("hsaco"));
+    // `:64` for waves of 64 lanes where the processor leaves the choice.
+    let (cpu, wide) = cpu.split_once(':').map_or((cpu, false), |(cpu, _)| (cpu, true));
     let (mcpu, opt) = (format!("-mcpu={cpu}"), format!("-O{level}"));
     command(
         "clang-22",
@@ -45,6 +48,7 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
             "-Xclang",
             LIBCLC,
             "-ffp-contract=off",
+            if wide { "-mwavefrontsize64" } else { "-emit-llvm" },
             "-emit-llvm",
             "-c",
             SOURCE,
@@ -52,7 +56,9 @@ fn compile(cpu: &str, level: u32) -> Option<Vec<u8>> {
             &bc,
         ],
     )?;
-    command("llc-22", &["-march=amdgcn", &mcpu, &opt, "-filetype=obj", &bc, "-o", &obj])?;
+    let mut llc = vec!["-march=amdgcn", &mcpu, &opt, "-filetype=obj", &bc, "-o", &obj];
+    llc.extend(wide.then_some("-mattr=+wavefrontsize64"));
+    command("llc-22", &llc)?;
     command("ld.lld-22", &["-shared", &obj, "-o", &so])?;
     std::fs::read(so).ok()
 }
@@ -81,11 +87,25 @@ impl Bench {
         let checks = std::env::var("SIM_CHECKS")
             .map_or(Checks::default(), |list| Checks::parse(&list).expect("names of checks"));
         let cfg = Config { trace, checks, budget: 50_000_000, ..Config::default() };
-        match sim::run(&self.object, &mut self.memory, &d, &cfg) {
+        let before = self.memory.clone();
+        let mut run = sim::run(&self.object, &mut self.memory, &d, &cfg);
+        if run.as_ref().is_err_and(|report| is_known(report, &self.object)) {
+            self.memory = before;
+            let cfg = Config { checks: checks - Checks::HAZARD, ..cfg };
+            run = sim::run(&self.object, &mut self.memory, &d, &cfg);
+        }
+        match run {
             Ok(stats) => stats,
             Err(report) => panic!("{report}"),
         }
     }
+}
+
+/// LLVM looks for VMEMtoScalarWriteHazard at explicit results alone, so that it misses EXEC of `s_or_saveexec` (docs/llc-findings.md).
+fn is_known(report: &Report, object: &CodeObject) -> bool {
+    report.kind == Kind::Hazard
+        && object.processor().is_some_and(|p| p.name.starts_with("gfx101"))
+        && report.instruction.as_ref().is_some_and(|text| text.contains("_saveexec_"))
 }
 
 fn value(bytes: &[u8]) -> Arg {
@@ -95,7 +115,8 @@ fn value(bytes: &[u8]) -> Arg {
 fn benches() -> Vec<Bench> {
     let mut list = Vec::new();
     // `SIM_CPUS`: other processors, separated by commas.
-    let cpus = std::env::var("SIM_CPUS").unwrap_or_else(|_| "gfx900".to_owned());
+    let cpus = std::env::var("SIM_CPUS")
+        .unwrap_or_else(|_| "gfx900,gfx1010,gfx1010:64,gfx1030,gfx1030:64".to_owned());
     for (cpu, level) in cpus.split(',').flat_map(|cpu| [(cpu, 0), (cpu, 2)]) {
         match compile(cpu, level) {
             Some(bytes) => {
@@ -148,7 +169,8 @@ fn saxpy(b: &mut Bench) {
     let n = 1000u32;
     let args = vec![Arg::Buffer(by), Arg::Buffer(bx), value(&2.5f32.to_le_bytes()), value(&n.to_le_bytes())];
     let stats = b.run("saxpy", [1024, 1, 1], [256, 1, 1], args);
-    assert_eq!((stats.groups, stats.waves), (4, 16));
+    // 1024 work-items in waves of 64 or 32.
+    assert!(stats.groups == 4 && [16, 32].contains(&stats.waves));
     let want: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 2.5 * x + y).collect();
     assert_eq!(b.memory.read_f32s(by), want);
 }

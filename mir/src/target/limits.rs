@@ -308,15 +308,11 @@ const fn wave32(limits: Limits) -> Limits {
     }
 }
 
-/// GFX10.1 as compiled for: an erratum forbids offsets of `flat_*` instructions.
-const GFX10_1: Limits =
-    Limits { offsets: OffsetRanges { flat: OffsetRange::NONE, ..GFX10.offsets }, ..GFX10 };
-
 /// GFX10.3.
 const GFX10_3: Limits = Limits { max_waves_per_simd: 16, vgpr_granule: 8, ..GFX10 };
 
 /// GFX10 by [`Features::COARSE_VGPRS`] and wave size.
-static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10_1), GFX10_1], [wave32(GFX10_3), GFX10_3]];
+static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10), GFX10], [wave32(GFX10_3), GFX10_3]];
 
 static LIMITS: [Limits; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX10];
 

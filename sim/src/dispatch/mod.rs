@@ -23,7 +23,7 @@ use crate::timing::record::GroupTrace;
 use crate::timing::{Model, Needs, Unit};
 use group::{Workspace, run_one};
 use kernarg::{kernarg_block, packet, queue};
-use mir::target::{Target, WaveSize};
+use mir::target::{Features, Target, WaveSize};
 use rayon::prelude::*;
 use std::io::Write as _;
 
@@ -159,6 +159,7 @@ pub fn run_on(
         r.source = r.pc.and_then(|pc| object.source_line(kernel.entry.wrapping_add(pc)));
         r
     };
+    let target = &for_kernel(target, kernel);
     mem.unmapped = cfg.unmapped;
     mem.printed = Printed::default();
     let setup = prepare(object, kernel, mem, d, target.wave()).map_err(at_kernel)?;
@@ -218,8 +219,41 @@ fn prepare(
     Ok(Setup { image, kernarg, packet, queue, gds, extra, printf, scratch, lds_bytes, shape })
 }
 
-/// Dword 3 of the resource of scratch, without a data format: swizzled, 64 lanes, elements of `element` bytes, lane ids added.
+/// `target` with waves of the size that the kernel's descriptor asks for, where the generation leaves the choice.
+fn for_kernel(target: &Target, kernel: &Kernel) -> Target {
+    let mut target = *target;
+    if target.limits().wave_sizes.len() > 1 {
+        target.features.set(Features::WAVEFRONTSIZE32, kernel.descriptor.wavefront_size32 != 0);
+    }
+    target
+}
+
+/// VGPRs of a wave whose descriptor says `blocks`: one stands for 4 of 64 lanes, or 8 of 32. Source: AMDGPU usage guide, `GRANULATED_WORKITEM_VGPR_COUNT`.
+fn vgprs(target: &Target, blocks: u32) -> u32 {
+    ((blocks + 1) * 4 * (WaveSize::W64.lanes() / target.wave_size())).min(256)
+}
+
+/// SGPRs of a wave whose descriptor says `blocks`; GFX10 gives all to each wave and has no count.
+fn sgprs(target: &Target, blocks: u32) -> u32 {
+    if has_all_sgprs(target) {
+        return target.limits().addressable_sgprs;
+    }
+    target.limits().allocated_sgprs(blocks)
+}
+
+fn has_all_sgprs(target: &Target) -> bool {
+    target.has(Features::WORKGROUP_PROCESSORS)
+}
+
+/// Dword 3 of a resource of GFX10 for scratch: a format of a dword (12 and up), lane ids added (23), the level (24), and no check of the range but of an
+/// empty buffer (29:28). Source: RDNA ISA, "Buffer Resource Descriptor".
+const SCRATCH_DWORD3_GFX10: u32 = 20 << 12 | 1 << 23 | 1 << 24 | 2 << 28;
+
+/// Dword 3 of the resource of scratch, without a data format: swizzled, as many lanes as a wave has, elements of `element` bytes, lane ids added.
 fn scratch_dword3(target: &Target, element: u32) -> u32 {
+    if target.has(Features::WORKGROUP_PROCESSORS) {
+        return SCRATCH_DWORD3_GFX10 | (target.wave_size().ilog2() - 3) << 21;
+    }
     let rules = &target.limits().buffers;
     let size = if rules.element_size { element.ilog2().saturating_sub(1) } else { 0 };
     rules.scratch_dword3 & !0xffff | size << 19
@@ -227,8 +261,11 @@ fn scratch_dword3(target: &Target, element: u32) -> u32 {
 
 fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -> u32 {
     let p = target.limits();
-    let by_vgprs = p.total_vgprs / p.allocated_vgprs(kernel.descriptor.vgpr_blocks);
-    let by_sgprs = p.total_sgprs / p.allocated_sgprs(kernel.descriptor.sgpr_blocks);
+    let by_vgprs = p.total_vgprs / vgprs(target, kernel.descriptor.vgpr_blocks);
+    let by_sgprs = match has_all_sgprs(target) {
+        true => u32::MAX,
+        false => p.total_sgprs / sgprs(target, kernel.descriptor.sgpr_blocks),
+    };
     let groups = if lds == 0 { u32::MAX } else { target.timing().lds.bytes / lds.max(1) };
     let by_lds = groups.saturating_mul(waves_per_group) / 4;
     by_vgprs.min(by_sgprs).min(by_lds.max(1)).min(p.max_waves_per_simd)
@@ -256,8 +293,10 @@ fn launch(kernel: &Kernel, target: &Target, setup: &Setup, scratch_base: u64) ->
         hidden_private_base: scratch_base & !0xff_ffff,
         gds: setup.gds.address(),
         scratch_lane_bytes: scratch_lane_bytes(kernel),
-        sgprs: target.limits().allocated_sgprs(kernel.descriptor.sgpr_blocks),
-        vgprs: target.limits().allocated_vgprs(kernel.descriptor.vgpr_blocks),
+        sgprs: sgprs(target, kernel.descriptor.sgpr_blocks),
+        vgprs: vgprs(target, kernel.descriptor.vgpr_blocks),
+        wgp: target.has(Features::WORKGROUP_PROCESSORS) && kernel.descriptor.workgroup_processor_mode != 0,
+        first_gfx10: target.processor.isa_version()[..2] == [10, 1],
     }
 }
 
@@ -321,7 +360,9 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modell
     // Views know no unmapped memory, and traces are read in order.
     let views = run.cfg.unmapped == Unmapped::Fault && !run.cfg.trace;
     let together = views && run.cfg.threads != 1 && rayon::current_num_threads() > 1;
-    let caches = views && total > 1 && run.cfg.checks.intersects(Checks::STALE | Checks::RELEASE);
+    // The waves of a work-group share one L1, unless they run on a pair of compute units.
+    let several = total > 1 || run.launch.wgp && run.setup.shape.waves > 1;
+    let caches = views && several && run.cfg.checks.intersects(Checks::STALE | Checks::RELEASE);
     let threads = if together { rayon::current_num_threads() } else { 1 };
     let watch = run.cfg.watch.as_deref();
     if let Some(watch) = watch {
@@ -330,7 +371,7 @@ fn run_batches(run: &Run<'_>, mem: &mut Memory, mut modelled: Option<&mut Modell
     let mut stats = Stats::default();
     let mut own = Workspace::new(run);
     // What all work-groups so far have written, for the checks of caches and of order.
-    let mut history = History::new(run.cfg.checks);
+    let mut history = History::new(run.cfg.checks, run.launch.wgp);
     let records = |number| run.cfg.model.is_some_and(|model| model.models(number));
     let (mut next, mut batch) = (0, 1);
     while next < total {

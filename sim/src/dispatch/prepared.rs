@@ -5,7 +5,7 @@
 //! same addresses, and the registers with which each wave of a work-group starts.
 
 use super::group::Workspace;
-use super::{Dispatch, Run, Setup, bad, launch, prepare};
+use super::{Dispatch, Run, Setup, bad, for_kernel, launch, prepare};
 use crate::exec::{Group, Launch};
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{BufferId, Memory};
@@ -40,6 +40,7 @@ impl<'a> Prepared<'a> {
         let kernel = object
             .kernel(&dispatch.kernel)
             .ok_or_else(|| bad(format!("no kernel {} in the object", dispatch.kernel)))?;
+        let target = &for_kernel(target, kernel);
         memory.unmapped = config.unmapped;
         let setup = prepare(object, kernel, memory, dispatch, target.wave())?;
         let scratch_base = setup.scratch_base(memory);

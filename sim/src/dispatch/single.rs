@@ -13,7 +13,8 @@
 
 use super::scratch_dword3;
 use super::start::start_wave;
-use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup, bad, launch, prepare, trace};
+use super::{Dispatch, PRIVATE_APERTURE, Run, SHARED_APERTURE, Setup};
+use super::{bad, for_kernel, launch, prepare, trace};
 use crate::exec::{Exec, Group, Launch};
 use crate::load::{CodeObject, Kernel};
 use crate::memory::{Bus, Memory, RegionKind};
@@ -128,6 +129,10 @@ pub fn run_single(
                 metadata: None,
             }
         }
+    };
+    let target = &match setting.entry {
+        Entry::Kernel(_) => for_kernel(target, &kernel),
+        Entry::Function | Entry::Shader => *target,
     };
     let static_lds = kernel.descriptor.group_segment_fixed_size;
     let mut dispatch = setting.dispatch.clone();
@@ -274,7 +279,7 @@ fn function_registers(w: &mut Wave, target: &Target, launch: &Launch, setup: &Se
     w.set_s(call::LDS_KERNEL_ID, 0);
     w.set_s(call::STACK_POINTER, STACK * target.wave_size());
     w.set_s(call::FRAME_POINTER, 0);
-    let flat = if target.limits().flat_scratch == FlatScratch::Address {
+    let flat = if target.limits().flat_scratch != FlatScratch::SizeAndOffset {
         scratch
     } else {
         (scratch - launch.hidden_private_base) >> 8 << 32 | u64::from(FUNCTION_SCRATCH)

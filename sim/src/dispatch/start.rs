@@ -58,7 +58,7 @@ pub(super) fn start_wave(w: &mut Wave, index: u32, size: &[u32; 3], run: &Run<'_
         push(w, &[1, 0]);
     }
     if desc.sgpr_flat_scratch_init != 0 {
-        if launch.target.limits().flat_scratch == FlatScratch::Address {
+        if launch.target.limits().flat_scratch != FlatScratch::SizeAndOffset {
             push(w, &pair(scratch_base));
         } else {
             push(w, &[(scratch_base - launch.hidden_private_base) as u32, launch.scratch_lane_bytes]);

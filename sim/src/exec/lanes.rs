@@ -28,6 +28,8 @@ pub fn dpp_sources(ctrl: u16) -> ([u8; MAX_LANES], u64) {
             0x13c => Some((l - 1) & 63),
             0x140 => Some(row + 15 - in_row),
             0x141 => Some((l & !7) + 7 - (l & 7)),
+            0x150..=0x15f => Some(row + n),
+            0x160..=0x16f => Some(row + (in_row ^ n)),
             0x142 => (row > 0).then_some(row - 1),
             0x143 => (l >= 32).then_some(31),
             _ => None,
@@ -51,7 +53,7 @@ pub fn dpp_rows(row_mask: u8, bank_mask: u8) -> u64 {
 /// What executes `op`.
 pub fn handler(op: Opcode) -> Option<Handler> {
     Some(match op {
-        Opcode::V_NOP | Opcode::V_CLREXCP => |_, _, _, _| Ok(()),
+        Opcode::V_NOP | Opcode::V_CLREXCP | Opcode::V_PIPEFLUSH => |_, _, _, _| Ok(()),
         Opcode::V_READFIRSTLANE_B32 => |x, w, _, op| {
             let exec = w.exec();
             x.read_lane(w, op, if exec == 0 { 0 } else { exec.trailing_zeros() as usize })
@@ -65,6 +67,13 @@ pub fn handler(op: Opcode) -> Option<Handler> {
         Opcode::V_MOVRELD_B32 => |x, w, _, op| x.movrel(w, op, false, true),
         Opcode::V_MOVRELS_B32 => |x, w, _, op| x.movrel(w, op, true, false),
         Opcode::V_MOVRELSD_B32 => |x, w, _, op| x.movrel(w, op, true, true),
+        Opcode::V_MOVRELSD_2_B32 => |x, w, _, op| {
+            let (s, d) = x.two_indices(w)?;
+            x.movrel_by(w, op, s, d)
+        },
+        Opcode::V_SWAPREL_B32 => |x, w, _, op| x.swaprel(w, op),
+        Opcode::V_PERMLANE16_B32 => |x, w, _, op| x.permlane(w, op, 0),
+        Opcode::V_PERMLANEX16_B32 => |x, w, _, op| x.permlane(w, op, 16),
         Opcode::V_MQSAD_U32_U8 => |x, w, _, op| x.mqsad(w, op),
         _ => return None,
     })
@@ -73,12 +82,16 @@ pub fn handler(op: Opcode) -> Option<Handler> {
 fn swap(w: &mut Wave, op: &Op) -> Result<()> {
     let mut regs = op.writes.iter().filter_map(|r| PReg(r.first).vgpr_index()).map(usize::from);
     let (Some(a), Some(b)) = (regs.next(), regs.next()) else { return Err(unsupported(op)) };
+    swap_registers(w, a, b);
+    Ok(())
+}
+
+fn swap_registers(w: &mut Wave, a: usize, b: usize) {
     let exec = w.exec();
     let (va, vb) = (w.v[a], w.v[b]);
     let (ua, ub) = (w.undef_of(a), w.undef_of(b));
     w.write_v(a, &vb, Some(&ub), exec);
     w.write_v(b, &va, Some(&ua), exec);
-    Ok(())
 }
 
 impl Exec<'_> {
@@ -115,19 +128,74 @@ impl Exec<'_> {
     /// `v_movrel*`: M0 is added to the source's (`s`), the destination's (`d`) register number.
     fn movrel(&mut self, w: &mut Wave, op: &Op, s: bool, d: bool) -> Result<()> {
         let m0 = self.defined_m0(w)? as usize;
-        let at = |n: u16, indexed: bool| {
-            let n = usize::from(n).wrapping_add(if indexed { m0 } else { 0 });
-            if n as u64 >= u64::from(self.launch.vgprs) {
-                return Err(Report::new(Kind::OutOfBounds, format!("VGPR {n} by M0 = {m0}")));
-            }
-            Ok(n & 255)
-        };
+        self.movrel_by(w, op, if s { m0 } else { 0 }, if d { m0 } else { 0 })
+    }
+
+    /// The VGPR `index` behind `n`.
+    fn vgpr_at(&self, n: u16, index: usize) -> Result<usize> {
+        let n = usize::from(n).wrapping_add(index);
+        if n as u64 >= u64::from(self.launch.vgprs) {
+            return Err(Report::new(Kind::OutOfBounds, format!("VGPR {n} by index {index} in M0")));
+        }
+        Ok(n & 255)
+    }
+
+    /// The indices of source (bits 9:0 of M0) and destination (25:16). Source: RDNA ISA, `V_MOVRELSD_2_B32`.
+    fn two_indices(&self, w: &Wave) -> Result<(usize, usize)> {
+        let m0 = self.defined_m0(w)? as usize;
+        Ok((m0 & 0x3ff, m0 >> 16 & 0x3ff))
+    }
+
+    fn swaprel(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let (s, d) = self.two_indices(w)?;
+        let mut regs = op.writes.iter().filter_map(|r| PReg(r.first).vgpr_index());
+        let (Some(a), Some(b)) = (regs.next(), regs.next()) else { return Err(unsupported(op)) };
+        swap_registers(w, self.vgpr_at(a, d)?, self.vgpr_at(b, s)?);
+        Ok(())
+    }
+
+    /// `v_permlane16`, or with `other` = 16 `v_permlanex16`: each lane reads one of its row of 16, or of the other row of the pair, four bits of two
+    /// scalars saying which. Lanes that are not active are read where `op_sel` has bit 0; else a lane keeps what it has, or with bit 1 gets
+    /// zero. Source: RDNA ISA, `V_PERMLANE16_B32`.
+    fn permlane(&mut self, w: &mut Wave, op: &Op, other: usize) -> Result<()> {
         let Some((dst, _)) = op.vdst else { return Err(unsupported(op)) };
-        let dst = at(dst, d)?;
+        let Some(Src::V(source)) = op.srcs.first().map(|s| s.src) else { return Err(unsupported(op)) };
+        let mut select = 0u64;
+        for k in 0..2 {
+            let (v, u) = match op.srcs.get(k + 1).map(|s| s.src) {
+                Some(Src::S(r)) => self.scalar(w, r, 1),
+                Some(Src::K(c)) => (c, 0),
+                _ => return Err(unsupported(op)),
+            };
+            if u != 0 && self.checks(Checks::UNDEF_ADDRESS) {
+                return Err(Report::new(Kind::UndefAddress, "the lane select is undefined"));
+            }
+            select |= (v & 0xffff_ffff) << (32 * k);
+        }
+        let (inactive, zero) = (op.inst.mods.op_sel & 1 != 0, op.inst.mods.op_sel & 2 != 0);
+        let (exec, n) = (w.exec(), usize::from(source) & 255);
+        let (mut v, mut u, mut lanes) = ([0; MAX_LANES], [0; MAX_LANES], 0);
+        for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
+            let from = (l & !15 ^ other) | (select >> (4 * (l & 15)) & 15) as usize;
+            if inactive || exec >> from & 1 != 0 {
+                (v[l], u[l]) = (w.v[n][from], w.undef_at(n, from));
+                lanes |= 1 << l;
+            } else if zero {
+                lanes |= 1 << l;
+            }
+        }
+        w.write_v(usize::from(dst), &v, Some(&u), lanes);
+        Ok(())
+    }
+
+    /// A move from the source `s` registers further to the destination `d` further.
+    fn movrel_by(&mut self, w: &mut Wave, op: &Op, s: usize, d: usize) -> Result<()> {
+        let Some((dst, _)) = op.vdst else { return Err(unsupported(op)) };
+        let dst = self.vgpr_at(dst, d)?;
         let exec = w.exec();
         match op.srcs.first().map(|s| s.src) {
             Some(Src::V(n)) => {
-                let n = at(n, s)?;
+                let n = self.vgpr_at(n, s)?;
                 let (v, u) = (w.v[n], w.undef_of(n));
                 w.write_v(dst, &v, Some(&u), exec);
             }

@@ -68,6 +68,17 @@ pub struct Launch {
     pub sgprs: u32,
     /// VGPRs.
     pub vgprs: u32,
+    /// The waves of a work-group run on both compute units of a pair, each with a vector L0 of its own.
+    pub wgp: bool,
+    /// The processor is of GFX10.1, whose errata GFX10.3 has not.
+    pub first_gfx10: bool,
+}
+
+impl Launch {
+    /// FLAT_SCRATCH is a hardware register, not the last SGPRs of the allocation.
+    pub fn flat_scratch_is_apart(&self) -> bool {
+        self.target.has(Features::FLAT) && self.target.limits().special_sgprs.flat_scratch == 0
+    }
 }
 
 /// The state that the waves of a work-group share.
@@ -99,12 +110,16 @@ pub struct Exec<'a> {
     pub record: Option<Box<Recorder>>,
     /// The vector L1 cache has been invalidated since the work-group started.
     vector_fresh: bool,
+    /// The cache behind it, where there is one of its own, has been.
+    outer_fresh: bool,
     /// The scalar cache has been invalidated since then.
     scalar_fresh: bool,
     /// The access is part of a read-modify-write.
     atomic: bool,
     /// By which instructions LDS is reached.
     path: Path,
+    /// The instruction is vector memory without result, which is counted apart.
+    stores: bool,
     /// Sources that are not read in place.
     s: Box<[Val; 3]>,
     /// Undefined bits of the sources.
@@ -131,9 +146,11 @@ impl<'a> Exec<'a> {
             stats: Stats::default(),
             record: None,
             vector_fresh: false,
+            outer_fresh: false,
             scalar_fresh: false,
             atomic: false,
             path: Path::Ds,
+            stores: false,
             s: Box::default(),
             u: Box::default(),
             j: Box::default(),
@@ -168,10 +185,18 @@ impl<'a> Exec<'a> {
             };
             return Err(Report::new(Kind::Hazard, format!("{what}: {}{register}", rule.name)));
         }
+        if let Err(rule) = w.errata.issue(op.traits, op.imm, self.launch.first_gfx10)
+            && self.checks(Checks::HAZARD)
+        {
+            return Err(Report::new(Kind::Hazard, rule));
+        }
         if self.checks(Checks::XNACK) {
             self.check_clause(w, op)?;
         }
         self.count(w, op);
+        self.stores = op.vdst.is_none()
+            && matches!(op.class, Class::Buffer | Class::Image | Class::Flat)
+            && w.waits.counts_stores();
         w.time += u64::from(op.cycles);
         w.pc = w.pc.wrapping_add(u64::from(op.size));
         (op.run)(self, w, g, op)?;
@@ -222,6 +247,10 @@ impl<'a> Exec<'a> {
     }
 
     fn check_clause(&self, w: &mut Wave, op: &Op) -> Result<()> {
+        // What invalidates has no address whose page could be absent.
+        if matches!(op.inst.op, Opcode::BUFFER_GL0_INV | Opcode::BUFFER_GL1_INV) {
+            return Ok(());
+        }
         let memory = matches!(op.class, Class::Smem | Class::Buffer | Class::Image | Class::Flat);
         if !memory || !self.launch.target.has(Features::XNACK_SUPPORTED) {
             w.clause.end();
@@ -247,7 +276,7 @@ impl<'a> Exec<'a> {
                 }
             }
         }
-        let kind = memory_event(op);
+        let kind = memory_event(op, w.waits.counts_stores());
         for r in &op.writes {
             for reg in r.first..r.first + u16::from(r.len) {
                 if let Some(c) = w.waits.blocks_write(reg, kind) {
@@ -285,12 +314,18 @@ pub fn refuse(_: &mut Exec<'_>, _: &mut Wave, _: &mut Group, op: &Op) -> Result<
 }
 
 /// The kind of event that a memory instruction is, for the order of completion.
-pub fn memory_event(op: &Op) -> Option<EventKind> {
+///
+/// `stores`: what has no result is counted apart.
+pub fn memory_event(op: &Op, stores: bool) -> Option<EventKind> {
+    let apart = stores && op.vdst.is_none();
     Some(match op.class {
         Class::Smem => EventKind::Smem,
         Class::Lds if op.flag(ModFlags::GDS) => EventKind::Gds,
         Class::Lds => EventKind::Lds,
+        Class::Flat if op.is_generic() && apart => EventKind::FlatStore,
         Class::Flat if op.is_generic() => EventKind::Flat,
+        Class::Image if stores && op.is_sample() => EventKind::Sampled,
+        Class::Buffer | Class::Image | Class::Flat if apart => EventKind::Store,
         Class::Buffer | Class::Image | Class::Flat => EventKind::Vmem,
         _ => return None,
     })

@@ -170,14 +170,16 @@ impl Exec<'_> {
     }
 
     /// Puts results of less than a dword where they belong in the destination register `reg`.
-    pub(super) fn place(&mut self, w: &Wave, op: &Op, reg: usize, undef: bool) {
+    ///
+    /// Whether anything of it is undefined: `undef`, or what is kept of the register.
+    pub(super) fn place(&mut self, w: &Wave, op: &Op, reg: usize, undef: bool) -> bool {
         let old_undef = w.undef_of(reg);
         if let Some(sdwa) = op.inst.mods.sdwa() {
             if sdwa.dst_sel == SdwaSel::Dword {
                 if op.dst16 {
                     self.o.lo.iter_mut().for_each(|x| *x &= 0xffff);
                 }
-                return;
+                return undef;
             }
             for l in 0..MAX_LANES {
                 self.o.lo[l] = insert(self.o.lo[l], w.v[reg][l], sdwa.dst_sel, sdwa.dst_unused);
@@ -185,15 +187,19 @@ impl Exec<'_> {
                     self.ou.lo[l] = insert(self.ou.lo[l], old_undef[l], sdwa.dst_sel, sdwa.dst_unused);
                 }
             }
-            return;
+            return undef;
         }
         if !op.dst16 {
-            return;
+            return undef;
         }
         let flags = op.info.flags;
         let high = op.inst.mods.op_sel & 8 != 0
             || matches!(op.inst.op, Opcode::V_MAD_MIXHI_F16 | Opcode::V_FMA_MIXHI_F16);
-        let keep = flags.contains(OpFlags::OP_SEL) || flags.contains(OpFlags::MIX);
+        let keep = op.keeps_high || flags.contains(OpFlags::OP_SEL) || flags.contains(OpFlags::MIX);
+        let kept = op.keeps_high && w.v_undef[reg & 255] != 0;
+        if kept && !undef {
+            self.ou.lo = [0; MAX_LANES];
+        }
         for l in 0..MAX_LANES {
             let put = |x: u32, old: u32| match (keep, high) {
                 (false, _) => x & 0xffff,
@@ -201,9 +207,10 @@ impl Exec<'_> {
                 (true, true) => x << 16 | old & 0xffff,
             };
             self.o.lo[l] = put(self.o.lo[l], w.v[reg][l]);
-            if undef {
+            if undef || kept {
                 self.ou.lo[l] = put(self.ou.lo[l], old_undef[l]);
             }
         }
+        undef || kept
     }
 }

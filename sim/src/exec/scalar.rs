@@ -29,6 +29,9 @@ impl Exec<'_> {
     /// Writes a scalar destination of one or two dwords.
     pub fn write_scalar(&self, w: &mut Wave, reg: u16, dwords: u8, value: u64, undef: u64) -> Result<()> {
         let exec = PReg::EXEC_LO.0;
+        if reg == PReg::NULL.0 {
+            return Ok(());
+        }
         if reg == exec && dwords >= 2 {
             return self.set_exec(w, value, undef);
         }

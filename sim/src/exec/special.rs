@@ -8,7 +8,7 @@ use crate::wave::{Status, Wave};
 use mir::isa::Opcode;
 use mir::isa::Opcode::*;
 use mir::machine::PReg;
-use mir::target::Counter;
+use mir::target::{Counter, Features, WaitCounts};
 
 /// What executes `op`.
 pub fn handler(op: Opcode) -> Option<Handler> {
@@ -17,8 +17,11 @@ pub fn handler(op: Opcode) -> Option<Handler> {
             x.stats.nop += 1;
             Ok(())
         },
-        S_WAITCNT => |x, w, _, op| {
-            x.waitcnt(w, op);
+        S_WAITCNT | S_WAITCNT_VSCNT | S_WAITCNT_VMCNT | S_WAITCNT_EXPCNT | S_WAITCNT_LGKMCNT => {
+            |x, w, _, op| x.waitcnt(w, op)
+        }
+        S_WAIT_IDLE => |x, w, _, _| {
+            x.waited(w, WaitCounts::ZERO);
             Ok(())
         },
         S_BRANCH | S_CBRANCH_SCC0 | S_CBRANCH_SCC1 | S_CBRANCH_VCCZ | S_CBRANCH_VCCNZ | S_CBRANCH_EXECZ
@@ -57,10 +60,26 @@ pub fn handler(op: Opcode) -> Option<Handler> {
             Ok(())
         },
         S_WAKEUP | S_SETKILL | S_SLEEP | S_SETPRIO | S_ICACHE_INV | S_INCPERFLEVEL | S_DECPERFLEVEL
-        | S_TTRACEDATA => |x, _, _, _| {
+        | S_TTRACEDATA | S_TTRACEDATA_IMM | S_INST_PREFETCH | S_CLAUSE | S_VERSION | S_WAITCNT_DEPCTR => {
+            |x, _, _, _| {
+                x.stats.other += 1;
+                Ok(())
+            }
+        }
+        // The parts of MODE by themselves. Source: RDNA ISA, `S_ROUND_MODE` and `S_DENORM_MODE`.
+        S_ROUND_MODE => |x, w, _, op| {
             x.stats.other += 1;
+            w.mode = w.mode & !0x0f | op.imm as u32 & 15;
             Ok(())
         },
+        S_DENORM_MODE => |x, w, _, op| {
+            x.stats.other += 1;
+            w.mode = w.mode & !0xf0 | (op.imm as u32 & 15) << 4;
+            Ok(())
+        },
+        S_CODE_END => |_, _, _, _| Err(Report::new(Kind::BadInstruction, "s_code_end: no code is here")),
+        S_SUBVECTOR_LOOP_BEGIN => |x, w, _, op| x.subvector_begin(w, op),
+        S_SUBVECTOR_LOOP_END => |x, w, _, op| x.subvector_end(w, op),
         S_GETPC_B64 => |x, w, _, op| x.write_sdst(w, op, 2, x.launch.image_base.wrapping_add(w.pc), 0),
         S_SETPC_B64 => |x, w, _, op| {
             let target = x.decided(w, op, "the target")?;
@@ -80,6 +99,7 @@ pub fn handler(op: Opcode) -> Option<Handler> {
         },
         S_MOVRELS_B32 => |x, w, _, op| x.movrels(w, op, 1),
         S_MOVRELS_B64 => |x, w, _, op| x.movrels(w, op, 2),
+        S_MOVRELSD_2_B32 => |x, w, _, op| x.movrelsd_2(w, op),
         S_MOVRELD_B32 => |x, w, _, op| x.movreld(w, op, 1),
         S_MOVRELD_B64 => |x, w, _, op| x.movreld(w, op, 2),
         S_SET_GPR_IDX_ON | S_SET_GPR_IDX_IDX => |x, w, _, op| {
@@ -117,8 +137,24 @@ pub fn handler(op: Opcode) -> Option<Handler> {
 }
 
 impl Exec<'_> {
-    fn waitcnt(&mut self, w: &mut Wave, op: &Op) {
-        let counts = self.launch.target.waits().decode(op.imm as u16);
+    /// One of the instructions that wait for counters.
+    fn waitcnt(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let waits = self.launch.target.waits();
+        let counts = match waits.waited_for(&op.inst) {
+            Some(counts) => counts,
+            None => {
+                // The count of a single counter is the sum of the immediate and a register, `null` for none.
+                let counter = Counter::ALL.into_iter().find(|c| c.own_wait() == op.inst.op);
+                let counter = counter.ok_or_else(|| unsupported(op))?;
+                let sum = self.decided(w, op, "the count")?.wrapping_add(op.imm as u64) & 63;
+                waits.max().with(counter, (sum as u8).min(waits.max()[counter]))
+            }
+        };
+        self.waited(w, counts);
+        Ok(())
+    }
+
+    fn waited(&mut self, w: &mut Wave, counts: WaitCounts) {
         self.stats.waitcnt += 1;
         w.waits.wait_for(counts);
         if let Some(order) = self.mem.order() {
@@ -128,7 +164,52 @@ impl Exec<'_> {
 
     /// Whether a wait has anything to wait for.
     pub fn would_wait(&self, w: &Wave, op: &Op) -> bool {
-        op.inst.op == S_WAITCNT && w.waits.exceeds(self.launch.target.waits().decode(op.imm as u16))
+        self.launch.target.waits().waited_for(&op.inst).is_some_and(|counts| w.waits.exceeds(counts))
+    }
+
+    /// Halves of a wave of 64 lanes run one after the other: the first that has active lanes comes first, EXEC of the other is kept.
+    ///
+    /// Source: RDNA ISA, `S_SUBVECTOR_LOOP_BEGIN` and `S_SUBVECTOR_LOOP_END`.
+    fn subvector_begin(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        self.stats.branch += 1;
+        let exec = w.exec();
+        if exec == 0 {
+            w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
+            return Ok(());
+        }
+        if exec as u32 == 0 {
+            return self.write_sdst(w, op, 1, 0, 0);
+        }
+        self.write_sdst(w, op, 1, exec >> 32, 0)?;
+        self.set_exec(w, exec & 0xffff_ffff, 0)
+    }
+
+    fn subvector_end(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        self.stats.branch += 1;
+        let exec = w.exec();
+        let (reg, _) = op.sdst.ok_or_else(|| unsupported(op))?;
+        let (kept, undef) = self.scalar(w, reg, 1);
+        if exec >> 32 != 0 {
+            return self.set_exec(w, exec & !0xffff_ffff | kept & 0xffff_ffff, undef);
+        }
+        if undef != 0 && self.checks(Checks::UNDEF_BRANCH) {
+            return Err(Report::new(Kind::UndefBranch, "the kept half of EXEC is undefined"));
+        }
+        if kept != 0 {
+            self.write_sdst(w, op, 1, exec & 0xffff_ffff, 0)?;
+            w.pc = w.pc.wrapping_add((op.imm * 4) as u64);
+            self.set_exec(w, kept << 32, 0)?;
+        }
+        Ok(())
+    }
+
+    /// `s_movrelsd_2_b32`: M0 has the source's index in bits 9:0, the destination's in 25:16.
+    fn movrelsd_2(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
+        let m0 = self.defined_m0(w)?;
+        let Some(Src::S(r)) = op.srcs.first().map(|s| s.src) else { return Err(unsupported(op)) };
+        let (v, u) = self.scalar(w, self.sgpr_at(r, (m0 & 0x3ff) as u16)?, 1);
+        let (reg, _) = op.sdst.ok_or_else(|| unsupported(op))?;
+        self.write_scalar(w, self.sgpr_at(reg, (m0 >> 16 & 0x3ff) as u16)?, 1, v, u)
     }
 
     fn branch(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
@@ -220,8 +301,15 @@ impl Exec<'_> {
         }
         let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
         let field = (((1u64 << width) - 1) << offset) as u32;
-        if hw & 63 == 1 {
-            w.mode = w.mode & !field | (value as u32) << offset & field;
+        let part = (value as u32) << offset & field;
+        match hw & 63 {
+            1 => w.mode = w.mode & !field | part,
+            id @ (20 | 21) if self.launch.flat_scratch_is_apart() => {
+                let reg = PReg(PReg::FLAT_SCRATCH_LO.0 + (id - 20) as u16);
+                let old = w.s[usize::from(reg.0)];
+                w.set_s(reg, old & !field | part);
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -303,8 +391,22 @@ impl Exec<'_> {
         Ok(n)
     }
 
-    /// Hardware registers by number. Source: Vega ISA, "Hardware register IDs".
+    /// Hardware registers by number. Sources: Vega ISA, "Hardware register IDs"; RDNA ISA, "Hardware Register Values".
     fn hardware_register(&self, w: &Wave, id: u32) -> Option<u32> {
+        if self.launch.flat_scratch_is_apart() {
+            let scratch = usize::from(PReg::FLAT_SCRATCH_LO.0);
+            match id {
+                4 => return None,
+                20 | 21 => return Some(w.s[scratch + (id - 20) as usize]),
+                // HW_ID1 has the wave in bits 4:0, HW_ID2 nothing that differs here.
+                23 => return Some(w.index & 31),
+                16..=19 | 22 | 24 | 25 => return Some(0),
+                29 if self.launch.target.has(Features::SHADER_CYCLES) => {
+                    return Some(w.time as u32 & 0xf_ffff);
+                }
+                _ => {}
+            }
+        }
         Some(match id {
             1 => w.mode,
             2 => u32::from(w.scc) | u32::from(w.exec() == 0) << 9 | u32::from(w.vcc() == 0) << 10,

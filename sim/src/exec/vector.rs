@@ -80,7 +80,7 @@ impl Fetched {
 
 /// Lanes whose source under `p` exists and is active.
 fn valid_lanes(p: &Permutation, exec: u64) -> u64 {
-    if exec == u64::MAX {
+    if exec == u64::MAX || p.fetch_inactive {
         return p.exists;
     }
     let reached = super::valu::mask_of(|l| exec >> (p.from[l] & 63) & 1 != 0);
@@ -185,7 +185,7 @@ impl Exec<'_> {
         }
         let active = exec & lanes;
         let (mut mask, mut mask_undef) = (0, 0);
-        if let Some(reg) = op.mask {
+        if let Some(reg) = op.mask.filter(|&reg| reg != PReg::NULL.0) {
             mask = w.mask(PReg(reg));
             mask_undef = w.mask_undef(PReg(reg)) & active;
         }
@@ -215,10 +215,11 @@ impl Exec<'_> {
         let exec = w.exec() & fetched.lanes;
         if let Some((reg, dwords)) = op.vdst {
             let reg = w.destination(reg);
+            let mut low_undef = undef;
             if op.partial {
-                self.place(w, op, reg, undef);
+                low_undef = self.place(w, op, reg, undef);
             }
-            w.write_v(reg, &self.o.lo, undef.then_some(&self.ou.lo), exec);
+            w.write_v(reg, &self.o.lo, low_undef.then_some(&self.ou.lo), exec);
             if dwords >= 2 {
                 w.write_v(reg + 1, &self.o.hi, undef.then_some(&self.ou.hi), exec);
             }

@@ -11,6 +11,7 @@ pub use view::{Delta, History, View, Written};
 
 use crate::printf::Printed;
 use crate::report::{Kind, Report, Result, Unmapped};
+use crate::strict::races::Paths;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -35,9 +36,11 @@ pub trait Order {
     /// The instruction whose accesses follow.
     fn issue(&mut self, issue: order::Issue);
     /// A wave has waited: `done` of its accesses by each path are proven done.
-    fn waited(&mut self, wave: u32, done: [u32; 3]);
+    fn waited(&mut self, wave: u32, done: Paths);
+    /// A wave invalidates what is behind its L1, or the only cache: `done` of its accesses by each path are proven done.
+    fn invalidate_outer(&mut self, wave: u32, done: Paths);
     /// A wave invalidates L1.
-    fn invalidate(&mut self, wave: u32, done: [u32; 3]);
+    fn invalidate(&mut self, wave: u32);
     /// All waves have passed a barrier.
     fn barrier(&mut self);
 }

@@ -22,7 +22,7 @@
 //! makes more than [`EVENTS_MAX`] is not followed any further.
 
 use crate::report::Checks;
-use crate::strict::races::Path;
+use crate::strict::races::{Path, Paths};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -102,13 +102,17 @@ struct Seen {
     event: EventId,
     path: Path,
     number: u32,
+    /// It was done when the cache behind L1 was invalidated.
+    past: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct WaveOrder {
+    /// Epochs of the work-group's waves that L1 knew when it was invalidated last.
+    fresh: Clock,
     epoch: u32,
     /// Number of the last store of the epoch by path; 0 for none.
-    last: [u32; 3],
+    last: Paths,
     /// The event of plain stores now; 0 for none yet.
     event: EventId,
     seen: Vec<Seen>,
@@ -144,6 +148,8 @@ pub struct Issue {
     pub number: u32,
     /// It is a read-modify-write.
     pub atomic: bool,
+    /// It goes past the L1 of its wave, though not past all caches.
+    pub past_l1: bool,
 }
 
 /// What a work-group that is running has stored and may rely on.
@@ -158,13 +164,17 @@ pub struct Tracker<'a> {
     known: Option<Arc<Clock>>,
     /// A chain was too long: nothing is doubted any more.
     trusts_all: bool,
+    /// Waves of the work-group may have L1 caches of their own.
+    apart: bool,
     issue: Issue,
 }
 
 impl<'a> Tracker<'a> {
     /// For work-group number `group`.
-    pub fn new(committed: &'a Events, group: u64) -> Self {
-        let issue = Issue { wave: 0, path: Path::Vmem, number: 0, atomic: false };
+    ///
+    /// `apart`: each of its waves may have an L1 of its own.
+    pub fn new(committed: &'a Events, group: u64, apart: bool) -> Self {
+        let issue = Issue { wave: 0, path: Path::Vmem, number: 0, atomic: false, past_l1: false };
         Self {
             committed,
             group,
@@ -173,6 +183,7 @@ impl<'a> Tracker<'a> {
             acquired: Clock::default(),
             known: None,
             trusts_all: false,
+            apart,
             issue,
         }
     }
@@ -236,20 +247,40 @@ impl<'a> Tracker<'a> {
 
     /// A load of the current instruction finds the bytes of `event`; `cached` if L1 may answer it.
     pub fn load(&mut self, event: EventId, cached: bool) -> Result<(), Doubt> {
-        if event == 0 || event & LOCAL != 0 || self.trusts_all {
+        if event == 0 || self.trusts_all {
             return Ok(());
+        }
+        if event & LOCAL != 0 {
+            return if self.apart && cached && !self.issue.past_l1 {
+                self.doubt_local(event)
+            } else {
+                Ok(())
+            };
         }
         if cached {
             return self.doubt(event).map_or(Ok(()), Err);
         }
         let Issue { wave, path, number, .. } = self.issue;
-        let seen = Seen { event, path, number };
+        let seen = Seen { event, path, number, past: false };
         let list = &mut self.wave(wave).seen;
         if list.last() != Some(&seen) {
             if list.len() >= SEEN_MAX {
                 list.remove(0);
             }
             list.push(seen);
+        }
+        Ok(())
+    }
+
+    /// A load finds what another wave of the work-group has stored, where each may have an L1 of its own. What a barrier has handed on is stale
+    /// unless L1 was invalidated since; what nothing has handed on is a race, of which nothing is said here.
+    fn doubt_local(&self, id: EventId) -> Result<(), Doubt> {
+        let Some(event) = local_event(&self.events, id) else { return Ok(()) };
+        let knows = |clock: &Clock| clock.get(&event.agent).is_some_and(|&known| known > event.epoch);
+        let mine = (self.group, self.issue.wave);
+        let fresh = self.waves.get(mine.1 as usize).is_some_and(|order| knows(&order.fresh));
+        if event.agent != mine && knows(&self.acquired) && !fresh {
+            return Err(Doubt::Acquire(event.agent));
         }
         Ok(())
     }
@@ -301,21 +332,31 @@ impl super::Order for Tracker<'_> {
         self.issue = issue;
     }
 
-    fn waited(&mut self, wave: u32, done: [u32; 3]) {
+    fn waited(&mut self, wave: u32, done: Paths) {
         let Some(order) = self.waves.get_mut(wave as usize) else { return };
         let stored = order.last.iter().any(|&n| n != 0);
         if stored && order.last.iter().zip(done).all(|(&last, done)| last <= done) {
             order.epoch += 1;
-            order.last = [0; 3];
+            order.last = Paths::default();
             order.event = 0;
         }
     }
 
-    fn invalidate(&mut self, wave: u32, done: [u32; 3]) {
+    fn invalidate_outer(&mut self, wave: u32, done: Paths) {
+        let Some(order) = self.waves.get_mut(wave as usize) else { return };
+        order.seen.iter_mut().for_each(|s| s.past |= s.number <= done[s.path as usize]);
+    }
+
+    fn invalidate(&mut self, wave: u32) {
+        if self.apart {
+            let group = self.group;
+            let own = self.acquired.iter().filter(|((g, _), _)| *g == group);
+            let fresh = own.map(|(&agent, &epochs)| (agent, epochs)).collect();
+            self.wave(wave).fresh = fresh;
+        }
         let Some(order) = self.waves.get_mut(wave as usize) else { return };
         let seen = std::mem::take(&mut order.seen);
-        let (now, later): (Vec<_>, Vec<_>) =
-            seen.into_iter().partition(|s| s.number <= done[s.path as usize]);
+        let (now, later): (Vec<_>, Vec<_>) = seen.into_iter().partition(|s| s.past);
         order.seen = later;
         if now.is_empty() {
             return;
@@ -330,7 +371,9 @@ impl super::Order for Tracker<'_> {
 
     fn barrier(&mut self) {
         let mut changed = false;
-        for (n, order) in self.waves.iter().enumerate().filter(|(_, o)| o.epoch != 0 || o.last != [0; 3]) {
+        for (n, order) in
+            self.waves.iter().enumerate().filter(|(_, o)| o.epoch != 0 || o.last != Paths::default())
+        {
             let before = self.acquired.insert((self.group, n as u32), order.epoch);
             changed |= before != Some(order.epoch);
         }
@@ -345,7 +388,7 @@ mod tests {
     use super::super::Order;
     use super::*;
 
-    const FIRST: Issue = Issue { wave: 0, path: Path::Vmem, number: 1, atomic: false };
+    const FIRST: Issue = Issue { wave: 0, path: Path::Vmem, number: 1, atomic: false, past_l1: false };
 
     fn store(t: &mut Tracker<'_>, wave: u32, number: u32) -> EventId {
         t.issue(Issue { wave, number, ..FIRST });
@@ -367,25 +410,27 @@ mod tests {
     fn a_release_needs_a_wait_and_an_acquire_an_invalidation() {
         for wait in [false, true] {
             let mut committed = Events::default();
-            let mut writer = Tracker::new(&committed, 0);
+            let mut writer = Tracker::new(&committed, 0, false);
             let data = store(&mut writer, 0, 1);
             if wait {
-                writer.waited(0, [0, 0, 1]);
+                writer.waited(0, [0, 0, 1, 0, 0]);
             }
             let flag = store(&mut writer, 0, 2);
             let events = writer.into_events();
             let [data, flag] = commit(&mut committed, events, [data, flag]);
-            let mut reader = Tracker::new(&committed, 1);
+            let mut reader = Tracker::new(&committed, 1, false);
             assert_eq!(read(&mut reader, data), Ok(()), "nothing is known of the program's order");
             reader.issue(FIRST);
             reader.load(flag, false).unwrap();
             if wait {
                 assert_eq!(read(&mut reader, data), Err(Doubt::Acquire((0, 0))));
                 // The load of the flag must be done first.
-                reader.invalidate(0, [0; 3]);
+                reader.invalidate_outer(0, Paths::default());
+                reader.invalidate(0);
                 assert_eq!(read(&mut reader, data), Err(Doubt::Acquire((0, 0))));
             }
-            reader.invalidate(0, [0, 0, 1]);
+            reader.invalidate_outer(0, [0, 0, 1, 0, 0]);
+            reader.invalidate(0);
             let expected = if wait { Ok(()) } else { Err(Doubt::Release((0, 0))) };
             assert_eq!(read(&mut reader, data), expected);
         }
@@ -395,26 +440,27 @@ mod tests {
     fn barriers_and_atomic_chains_hand_on() {
         for wait in [false, true] {
             let mut committed = Events::default();
-            let mut writer = Tracker::new(&committed, 0);
+            let mut writer = Tracker::new(&committed, 0, false);
             let data = store(&mut writer, 1, 1);
             if wait {
-                writer.waited(1, [0, 0, 1]);
+                writer.waited(1, [0, 0, 1, 0, 0]);
             }
             writer.barrier();
             let flag = store(&mut writer, 0, 1);
             let events = writer.into_events();
             let [data, flag] = commit(&mut committed, events, [data, flag]);
             // Another work-group counts on without looking.
-            let mut middle = Tracker::new(&committed, 1);
+            let mut middle = Tracker::new(&committed, 1, false);
             middle.issue(Issue { atomic: true, ..FIRST });
             let counted = middle.store(flag);
             assert_eq!(middle.store(counted), counted);
             let events = middle.into_events();
             let [counted, _] = commit(&mut committed, events, [counted, counted]);
-            let mut reader = Tracker::new(&committed, 2);
+            let mut reader = Tracker::new(&committed, 2, false);
             reader.issue(FIRST);
             reader.load(counted, false).unwrap();
-            reader.invalidate(0, [0, 0, 1]);
+            reader.invalidate_outer(0, [0, 0, 1, 0, 0]);
+            reader.invalidate(0);
             let expected = if wait { Ok(()) } else { Err(Doubt::Release((0, 1))) };
             assert_eq!(read(&mut reader, data), expected);
         }

@@ -52,13 +52,16 @@ pub struct History {
     written: Written,
     origins: FxHashMap<(u32, u32), Box<Origins>>,
     events: Events,
+    apart: bool,
 }
 
 impl History {
     /// Nothing stored yet; which of [`Checks::STALE`] and [`Checks::RELEASE`] are on.
-    pub fn new(checks: Checks) -> Self {
+    ///
+    /// `apart`: each wave of a work-group may have an L1 of its own.
+    pub fn new(checks: Checks, apart: bool) -> Self {
         let (written, origins) = (Written::default(), FxHashMap::default());
-        Self { checks, written, origins, events: Events::default() }
+        Self { checks, written, origins, events: Events::default(), apart }
     }
 }
 
@@ -95,7 +98,7 @@ impl<'a> View<'a> {
     /// A view of `memory` for work-group number `group`. With a history, loads are checked against the stores in it.
     pub fn new(memory: &'a Memory, history: Option<&'a History>, group: u64) -> Self {
         let tables = vec![Vec::new(); memory.regions.len()];
-        let history = history.map(|h| (h, Tracker::new(&h.events, group)));
+        let history = history.map(|h| (h, Tracker::new(&h.events, group, h.apart)));
         Self { memory, last: 0, tables, pages: Vec::new(), history, cache: Cache::Fresh }
     }
 
@@ -131,13 +134,21 @@ impl<'a> View<'a> {
     /// Reports a load that finds a store which hardware need not have made visible yet.
     fn check_order(&mut self, region: usize, index: usize, inside: usize, len: usize) -> Result<()> {
         let Some((history, tracker)) = &mut self.history else { return Ok(()) };
-        let Some(origins) = history.origins.get(&(region as u32, index as u32)) else { return Ok(()) };
+        let origins = history.origins.get(&(region as u32, index as u32));
         let number = self.tables[region].get(index).copied().unwrap_or(0) as usize;
-        let own = self.pages.get(number.wrapping_sub(1)).map(|p| &p.writes);
+        let page = self.pages.get(number.wrapping_sub(1));
+        let local = page.and_then(|p| p.origins.as_ref()).filter(|_| history.apart);
+        if origins.is_none() && local.is_none() {
+            return Ok(());
+        }
+        let own = page.map(|p| &p.writes);
         let mut last = 0;
         for at in inside..inside + len {
-            let event = origins[at];
-            if event == last || own.is_some_and(|w| w[at / 64] >> (at % 64) & 1 != 0) {
+            let event = match own.is_some_and(|w| w[at / 64] >> (at % 64) & 1 != 0) {
+                true => local.map_or(0, |o| o[at]),
+                false => origins.map_or(0, |o| o[at]),
+            };
+            if event == last {
                 continue;
             }
             last = event;
@@ -414,7 +425,7 @@ mod tests {
         };
         let mut written = Written::default();
         assert!(first.is_valid(&written, &m));
-        let mut history = History::new(Checks::default());
+        let mut history = History::new(Checks::default(), false);
         first.record(&m, &mut history);
         first.commit(&mut m, &mut written);
         assert!(!second.is_valid(&written, &m) && third.is_valid(&written, &m));

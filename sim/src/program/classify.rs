@@ -6,7 +6,19 @@ use mir::target::{Features, Target};
 
 pub(super) fn accumulates(op: Opcode) -> bool {
     use Opcode::*;
-    matches!(op, V_MAC_F32 | V_MAC_LEGACY_F32 | V_MAC_F16 | V_FMAC_F32 | V_CVT_PKACCUM_U8_F32)
+    matches!(
+        op,
+        V_MAC_F32
+            | V_MAC_LEGACY_F32
+            | V_MAC_F16
+            | V_FMAC_F32
+            | V_FMAC_F16
+            | V_FMAC_LEGACY_F32
+            | V_PK_FMAC_F16
+            | V_DOT2C_F32_F16
+            | V_DOT4C_I32_I8
+            | V_CVT_PKACCUM_U8_F32
+    )
 }
 
 /// How an instruction of `op` treats denormals.
@@ -56,7 +68,10 @@ pub(super) fn transparent(op: Opcode, info: &OpcodeInfo) -> bool {
     }
     let integer = |ty| !matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64 | ValueType::V2F16);
     info.operands.iter().all(|o| integer(o.ty))
-        || matches!(op, V_PK_FMA_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16)
+        || matches!(
+            op,
+            V_PK_FMA_F16 | V_PK_FMAC_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16
+        )
 }
 
 pub(super) fn memory(op: Opcode) -> Option<Mem> {

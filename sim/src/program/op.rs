@@ -3,14 +3,15 @@
 use super::classify::{accumulates, denormals, memory, transparent};
 use crate::exec::valu::{self, Kernel};
 use crate::exec::{self, Handler, lanes, salu};
+use crate::strict::errata::Traits;
 use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
 use crate::wave::MAX_LANES;
 use mir::isa::{
-    Comparison, Format, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw, Role, Unit,
-    ValueType,
+    Comparison, Format, ImageParts, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw,
+    Role, Unit, ValueType,
 };
-use mir::machine::{Dpp, Inst, ModFlags, Operand, PReg, Reg, SdwaSel};
+use mir::machine::{Dpp, Dpp8, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, SdwaSel};
 use mir::target::{Features, Target};
 use smallvec::SmallVec;
 
@@ -155,6 +156,8 @@ pub struct Op {
     pub changes: u8,
     /// The result is floating point: output modifiers and denormals apply.
     pub float_result: bool,
+    /// Results of 16 bits leave the other half of their register as it is, whatever the instruction.
+    pub keeps_high: bool,
     /// Angles may be of any size.
     pub any_turns: bool,
     /// The result is less than a dword, or SDWA places it.
@@ -169,6 +172,8 @@ pub struct Op {
     pub writes: SmallVec<[RegRange; 2]>,
     /// Wait states.
     pub effects: Effects,
+    /// What rules about kinds of instructions must know.
+    pub traits: Traits,
     /// Issue cycles.
     pub cycles: u8,
     /// Highest VGPR used.
@@ -210,6 +215,11 @@ impl Op {
         self.memory_kind() == Some(MemoryKind::Flat)
     }
 
+    /// Whether it goes through a sampler.
+    pub fn is_sample(&self) -> bool {
+        self.info.image.contains(ImageParts::SAMPLED)
+    }
+
     /// Whether it works on two halves of a dword.
     pub fn is_packed(&self) -> bool {
         self.info.format == Format::Vop3p
@@ -242,13 +252,30 @@ pub struct Permutation {
     pub rows: u64,
     /// Lanes without a source read zero instead of being switched off.
     pub bound_ctrl: bool,
+    /// Lanes that are not active are read, too.
+    pub fetch_inactive: bool,
 }
 
 impl Permutation {
     fn new(dpp: &Dpp) -> Self {
         let (from, exists) = lanes::dpp_sources(dpp.ctrl);
         let rows = lanes::dpp_rows(dpp.row_mask, dpp.bank_mask);
-        Self { from, exists, rows, bound_ctrl: dpp.bound_ctrl }
+        Self { from, exists, rows, bound_ctrl: dpp.bound_ctrl, fetch_inactive: dpp.fetch_inactive }
+    }
+
+    /// Within groups of eight lanes, of which each has a source. One that is not active gives zero.
+    fn of_eight(dpp: &Dpp8) -> Self {
+        let from = std::array::from_fn(|l| (l & !7) as u8 | (dpp.lanes >> (3 * (l & 7)) & 7) as u8);
+        Self { from, exists: u64::MAX, rows: u64::MAX, bound_ctrl: true, fetch_inactive: dpp.fetch_inactive }
+    }
+
+    /// That of an instruction, where it has one.
+    fn of(mods: &Modifiers) -> Option<Self> {
+        match &mods.ext {
+            Extension::Dpp(dpp) => Some(Self::new(dpp)),
+            Extension::Dpp8(dpp) => Some(Self::of_eight(dpp)),
+            Extension::None | Extension::Sdwa(_) => None,
+        }
     }
 }
 
@@ -364,7 +391,7 @@ impl Op {
         let cycles = facts.rate.cycles(target);
         let (op, denormals, transparent) =
             (inst.op, denormals(inst.op, info, target), transparent(inst.op, info));
-        let dpp = inst.mods.dpp().map(|d| Box::new(Permutation::new(d)));
+        let dpp = Permutation::of(&inst.mods).map(Box::new);
         let packed = info.format == Format::Vop3p;
         let changes = srcs.iter().enumerate().take(3).fold(0, |bits, (k, s): (usize, &Source)| {
             let m = &inst.mods;
@@ -390,6 +417,8 @@ impl Op {
             dst16,
             transparent,
             changes,
+            // Source: RDNA ISA, "16-bit" operations; LLVM's `zeroesHigh16BitsOfDest` knows none of GFX10.
+            keeps_high: target.has(Features::WORKGROUP_PROCESSORS),
             any_turns: target.has(Features::ANY_TURNS),
             float_result: info.operands.first().is_some_and(|o| exec::is_float(o.ty)),
             partial: dst16 || sdwa_placed,
@@ -398,6 +427,7 @@ impl Op {
             reads,
             writes,
             effects: Effects::default(),
+            traits: Traits::empty(),
             cycles,
             max_vgpr,
             max_sgpr,
@@ -450,6 +480,7 @@ impl Op {
             depctr: (op == Opcode::S_WAITCNT_DEPCTR).then_some(this.imm as u16),
         };
         this.effects = Effects::new(&hazard_facts, target);
+        this.traits = Traits::of(&this, target);
         this
     }
 

@@ -409,7 +409,9 @@ mod tests {
         }
         assert!(clock.issue(&set_exec, 1).is_ok());
         let gfx9 = Facts { smem: true, reads: &registers, ..Facts::default() };
-        assert!(Effects::new(&gfx9, &target("gfx900")).sets.is_empty());
+        for later in ["gfx900", "gfx1030"] {
+            assert!(Effects::new(&gfx9, &target(later)).sets.is_empty(), "{later}");
+        }
     }
 
     /// The compiler's table was written apart from this one: both must name the same hazards with the same wait states.

@@ -3,6 +3,7 @@
 //! What is undefined travels with the values themselves (see `exec`), bounds are checked by `memory`.
 
 pub mod clause;
+pub mod errata;
 pub mod hazards;
 pub mod races;
 pub mod waits;

@@ -28,7 +28,14 @@ pub enum Path {
     Flat,
     /// Vector memory, transfers to LDS included.
     Vmem,
+    /// FLAT instructions without result, where stores are counted apart.
+    FlatStore,
+    /// Vector memory without result, where stores are counted apart.
+    Store,
 }
+
+/// How many accesses by each [`Path`].
+pub type Paths = [u32; 5];
 
 /// Bytes of memory whose cells are kept together.
 const BLOCK: u64 = 64;
@@ -88,7 +95,7 @@ pub struct Races {
 #[derive(Clone, Debug)]
 struct Order {
     /// For each wave and path, how many of its accesses had been waited for at the last barrier.
-    known: Vec<[u32; 3]>,
+    known: Vec<Paths>,
     interval: u32,
 }
 
@@ -100,12 +107,12 @@ impl Races {
         Self {
             lds: vec![FRESH; lds_bytes],
             memory: memory.then(FxHashMap::default),
-            order: Order { known: vec![[0; 3]; waves], interval: 1 },
+            order: Order { known: vec![Paths::default(); waves], interval: 1 },
         }
     }
 
     /// All waves have passed a barrier; `done` of each: how many accesses by each path it had waited for.
-    pub fn barrier(&mut self, done: impl Iterator<Item = [u32; 3]>) {
+    pub fn barrier(&mut self, done: impl Iterator<Item = Paths>) {
         self.order.known.clear();
         self.order.known.extend(done);
         self.order.interval += 1;
@@ -190,13 +197,13 @@ mod tests {
         let mut r = Races::new(64, 2, true);
         assert!(at(&mut r, 0, 1, Access::Write) && at(&mut r, 0, 2, Access::Read));
         assert!(!at(&mut r, 1, 1, Access::Read));
-        r.barrier([[0; 3], [0; 3]].into_iter());
+        r.barrier([[0; 5], [0; 5]].into_iter());
         // Without the wait the write may still be under way.
         assert!(!at(&mut r, 1, 1, Access::Read));
-        r.barrier([[2, 0, 0], [0; 3]].into_iter());
+        r.barrier([[2, 0, 0, 0, 0], [0; 5]].into_iter());
         assert!(at(&mut r, 1, 1, Access::Read));
         assert!(!at(&mut r, 0, 3, Access::Write));
-        r.barrier([[2, 0, 0], [1, 0, 0]].into_iter());
+        r.barrier([[2, 0, 0, 0, 0], [1, 0, 0, 0, 0]].into_iter());
         assert!(at(&mut r, 0, 3, Access::Write));
     }
 
@@ -218,7 +225,7 @@ mod tests {
         assert!(r.memory(by(0, 1, Access::Write), 0x1000_003e, 8).is_ok());
         let race = r.memory(by(1, 1, Access::Read), 0x1000_0041, 4).unwrap_err();
         assert_eq!((race.at, race.wave, race.was), (0x1000_0041, 0, Access::Write));
-        r.barrier([[0, 0, 1], [0; 3]].into_iter());
+        r.barrier([[0, 0, 1, 0, 0], [0; 5]].into_iter());
         assert!(r.memory(by(1, 1, Access::Read), 0x1000_0041, 4).is_ok());
         // Without the check nothing is kept.
         let mut off = Races::new(0, 2, false);

@@ -9,6 +9,7 @@
 //! A register in flight may be neither read nor written, except that a later event of the same in-order kind may
 //! write it again. Cost: constant for instructions while nothing is in flight; a wait is linear in the events.
 
+use super::races::Paths;
 use mir::machine::PReg;
 use mir::target::{Counter, WaitCounts};
 use smallvec::SmallVec;
@@ -30,13 +31,30 @@ pub enum EventKind {
     Message,
     /// Exports and GDS or store data: in order.
     Export,
+    /// Vector memory without result, where it is counted apart: in order.
+    Store,
+    /// The same of FLAT, which LDS or memory may answer: any order.
+    FlatStore,
+    /// Images through a sampler where these return in another order than loads: in order among themselves.
+    Sampled,
 }
 
 impl EventKind {
-    const COUNT: usize = 7;
+    const COUNT: usize = 10;
+
+    /// The kind with which it completes in order in `counter`. `together`: FLAT does so with vector memory and, in the other counter, with LDS, as on
+    /// GFX10 (LLVM, `hasFlatLgkmVMemCountInOrder`); elsewhere it is of its own kind.
+    fn among(self, counter: Counter, together: bool) -> Self {
+        match (self, counter) {
+            (Self::Flat | Self::FlatStore, Counter::Lgkm) if together => Self::Lds,
+            (Self::Flat, _) if together => Self::Vmem,
+            (Self::FlatStore, _) if together => Self::Store,
+            _ => self,
+        }
+    }
 
     fn in_order(self) -> bool {
-        !matches!(self, Self::Smem | Self::Flat | Self::Message)
+        !matches!(self, Self::Smem | Self::Flat | Self::FlatStore | Self::Message)
     }
 }
 
@@ -111,9 +129,10 @@ impl Waits {
         self.queues[counter as usize].events.len() as u32
     }
 
-    /// Accesses that are proven done by path: LDS, FLAT, vector memory.
-    pub fn done_by_path(&self) -> [u32; 3] {
-        [EventKind::Lds, EventKind::Flat, EventKind::Vmem].map(|kind| self.done(kind))
+    /// Accesses that are proven done by [`super::races::Path`].
+    pub fn done_by_path(&self) -> Paths {
+        use EventKind::{Flat, FlatStore, Lds, Store, Vmem};
+        [Lds, Flat, Vmem, FlatStore, Store].map(|kind| self.done(kind))
     }
 
     /// Registers that a memory operation of `kind` writes (`Vm`, `Lgkm`) or reads late (`Exp`).
@@ -127,7 +146,8 @@ impl Waits {
         let id = self.next_id;
         self.next_id += 1;
         // FLAT counts in two counters, once here.
-        self.issued[kind as usize] += u32::from(kind != EventKind::Flat || counter == Counter::Lgkm);
+        let twice = matches!(kind, EventKind::Flat | EventKind::FlatStore) && counter != Counter::Lgkm;
+        self.issued[kind as usize] += u32::from(!twice);
         for r in regs {
             for reg in r.first..r.first + u16::from(r.len) {
                 if let Some(p) = self.queues[q].pending.get_mut(usize::from(reg)) {
@@ -144,9 +164,31 @@ impl Waits {
         counts.iter().for_each(|(counter, n)| self.wait(counter, n.into()));
     }
 
-    /// The counter of a vector memory instruction: stores have one of their own on some generations.
-    pub fn vector_counter(&self, returns: bool) -> Counter {
-        if returns || self.max[Counter::Vs] == 0 { Counter::Vm } else { Counter::Vs }
+    /// Whether vector memory without result has a counter of its own.
+    #[inline]
+    pub fn counts_stores(&self) -> bool {
+        self.max[Counter::Vs] != 0
+    }
+
+    /// A vector memory operation, FLAT or not, that writes `regs`. `returns`: it is of those that have a result.
+    pub fn issue_vector(&mut self, flat: bool, returns: bool, regs: &[RegRange]) {
+        let (counter, kind) = match (!returns && self.counts_stores(), flat) {
+            (false, false) => (Counter::Vm, EventKind::Vmem),
+            (false, true) => (Counter::Vm, EventKind::Flat),
+            (true, false) => (Counter::Vs, EventKind::Store),
+            (true, true) => (Counter::Vs, EventKind::FlatStore),
+        };
+        self.issue(counter, kind, regs);
+        if flat {
+            self.issue(Counter::Lgkm, kind, regs);
+        }
+    }
+
+    /// An image operation through a sampler that writes `regs`. Where stores are counted apart, samples return in an order of their own
+    /// (README-ISA of Mesa's ACO, RDNA).
+    pub fn issue_sample(&mut self, regs: &[RegRange]) {
+        let kind = if self.counts_stores() { EventKind::Sampled } else { EventKind::Vmem };
+        self.issue(Counter::Vm, kind, regs);
     }
 
     /// Whether a wait for `counts` has anything to wait for.
@@ -156,6 +198,7 @@ impl Waits {
 
     /// The wave has waited until `counter <= n`.
     pub fn wait(&mut self, counter: Counter, n: u32) {
+        let together = self.counts_stores();
         let Queue { events, pending } = &mut self.queues[counter as usize];
         if events.is_empty() {
             return;
@@ -181,11 +224,12 @@ impl Waits {
         // Count each in-order kind, then let its oldest go.
         let mut left = [0u32; EventKind::COUNT];
         for e in events.iter() {
-            left[e.kind as usize] += 1;
+            left[e.kind.among(counter, together) as usize] += 1;
         }
         events.retain(|e| {
-            let m = &mut left[e.kind as usize];
-            if e.kind.in_order() && *m > n {
+            let kind = e.kind.among(counter, together);
+            let m = &mut left[kind as usize];
+            if kind.in_order() && *m > n {
                 *m -= 1;
                 finish(e);
                 false
@@ -215,8 +259,10 @@ impl Waits {
             if id == 0 {
                 continue;
             }
-            let same =
-                kind.is_some_and(|k| k.in_order() && queue.events.iter().any(|e| e.id == id && e.kind == k));
+            let among = |kind: EventKind| kind.among(counter, self.counts_stores());
+            let same = kind.map(among).is_some_and(|kind| {
+                kind.in_order() && queue.events.iter().any(|e| e.id == id && among(e.kind) == kind)
+            });
             if !same || counter == Counter::Exp {
                 return Some(counter);
             }

@@ -98,6 +98,8 @@ impl Bench {
             hidden_private_base: 0,
             gds: 0,
             scratch_lane_bytes: 0,
+            wgp: false,
+            first_gfx10: target.processor.isa_version()[..2] == [10, 1],
             sgprs: 104,
             vgprs: 256,
         };

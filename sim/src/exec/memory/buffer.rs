@@ -8,8 +8,9 @@ use crate::program::{MemKind, Op};
 use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::EventKind;
 use crate::wave::{MAX_LANES, Wave};
+use mir::isa::Opcode;
 use mir::machine::ModFlags;
-use mir::target::Counter;
+use mir::target::{Counter, Features};
 
 /// Addresses have 48 bits and wrap around.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
@@ -21,6 +22,8 @@ pub(super) struct Resource {
     stride: u64,
     swizzle: bool,
     records: u64,
+    /// How the range is checked, where the resource says it (GFX10).
+    bounds: Option<u32>,
     /// The fourth dword: selection of components, format, swizzle.
     pub word3: u32,
 }
@@ -32,7 +35,9 @@ impl Exec<'_> {
         let high = self.address_scalar(w, srsrc + 2, 2, "the buffer resource")?;
         let word3 = (high >> 32) as u32;
         let mut stride = low >> 48 & 0x3fff;
-        if word3 >> 23 & 1 != 0 && self.launch.target.limits().buffers.wide_stride {
+        let wide_stride = self.launch.target.limits().buffers.wide_stride
+            && !self.launch.target.has(Features::WORKGROUP_PROCESSORS);
+        if word3 >> 23 & 1 != 0 && wide_stride {
             // With add-TID the data format holds more bits of the stride.
             stride |= u64::from(word3 >> 15 & 15) << 14;
         }
@@ -41,6 +46,7 @@ impl Exec<'_> {
             stride,
             swizzle: low >> 63 & 1 != 0,
             records: high & 0xffff_ffff,
+            bounds: self.launch.target.has(Features::WORKGROUP_PROCESSORS).then_some(word3 >> 28 & 3),
             word3,
         })
     }
@@ -54,7 +60,7 @@ impl Exec<'_> {
     ) -> Result<([Place; MAX_LANES], Resource)> {
         let exec = w.exec();
         let resource = self.resource(w, op)?;
-        let Resource { base, stride, swizzle, records, word3 } = resource;
+        let Resource { base, stride, swizzle, records, word3, .. } = resource;
         let add_tid = word3 >> 23 & 1 != 0;
         let rules = &self.launch.target.limits().buffers;
         let index_stride = 8u64 << (word3 >> 21 & 3);
@@ -82,14 +88,24 @@ impl Exec<'_> {
             }
             let index = if idxen { reg(0) } else { 0 } + if add_tid { l as u64 } else { 0 };
             let offset = if offen { reg(usize::from(idxen)) } else { 0 } + inst_offset;
-            let in_range = if stride == 0 || !swizzle {
+            let in_range = if let Some(select) = resource.bounds {
+                // Structured by index and offset, by index alone, none but of an empty buffer, or raw.
+                let at = offset + stride * index;
+                match select {
+                    0 => index < records && (stride == 0 || offset + u64::from(bytes) <= stride),
+                    1 => index < records,
+                    2 => records != 0,
+                    _ if swizzle && stride != 0 => index < records && offset + u64::from(bytes) <= stride,
+                    _ => at + u64::from(bytes) <= records.saturating_sub(soffset),
+                }
+            } else if stride == 0 || !swizzle {
                 let at = offset + stride * index;
                 at + u64::from(bytes)
                     <= records.saturating_sub(if rules.checks_soffset { soffset } else { 0 })
             } else {
                 index < records && offset < stride
             };
-            if !(in_range || swizzle && stride == 0) {
+            if !(in_range || resource.bounds.is_none() && swizzle && stride == 0) {
                 if self.checks(Checks::BUFFER_RANGE) {
                     let message =
                         format!("buffer access at offset {offset}, index {index} of {records} records");
@@ -121,14 +137,29 @@ impl Exec<'_> {
         Ok((places, resource))
     }
 
+    /// Invalidates vector caches: the L1, or of the two of GFX10 the one that `op` names. The inner one knows no more than what the
+    /// outer one has, so that goes first. Source: AMDGPU usage guide, "Memory Model GFX10-GFX11".
+    fn invalidate(&mut self, w: &Wave, op: Opcode) {
+        let outer = op == Opcode::BUFFER_GL1_INV;
+        let inner = op == Opcode::BUFFER_GL0_INV;
+        self.outer_fresh |= !inner;
+        self.vector_fresh |= !outer && self.outer_fresh;
+        if let Some(order) = self.mem.order() {
+            let done = w.waits.done_by_path();
+            if !inner {
+                order.invalidate_outer(w.index, done);
+            }
+            if !outer {
+                order.invalidate(w.index);
+            }
+        }
+    }
+
     /// One buffer instruction.
     pub(super) fn buffer(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
         if mem.kind == MemKind::None {
-            self.vector_fresh = true;
-            if let Some(order) = self.mem.order() {
-                order.invalidate(w.index, w.waits.done_by_path());
-            }
+            self.invalidate(w, op.inst.op);
             w.waits.issue(Counter::Vm, EventKind::Vmem, &[]);
             return Ok(());
         }

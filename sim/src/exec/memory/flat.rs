@@ -3,11 +3,11 @@
 use super::super::{Exec, Group, unsupported};
 use super::Place;
 use crate::program::Op;
-use crate::report::{Kind, Report, Result};
+use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::races::Path;
 use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{MAX_LANES, Wave};
-use mir::isa::MemoryKind;
+use mir::isa::{MemoryKind, Opcode};
 use mir::machine::PReg;
 use mir::target::Counter;
 use mir::target::{Features, FlatScratch};
@@ -16,7 +16,7 @@ impl Exec<'_> {
     /// FLAT_SCRATCH as an address.
     fn flat_scratch(&self, w: &Wave) -> Result<u64> {
         let v = self.address_scalar(w, PReg::FLAT_SCRATCH_LO.0, 2, "FLAT_SCRATCH")?;
-        Ok(if self.launch.target.limits().flat_scratch == FlatScratch::Address {
+        Ok(if self.launch.target.limits().flat_scratch != FlatScratch::SizeAndOffset {
             v
         } else {
             // The high dword is the offset from the hidden base in units of 256 bytes.
@@ -33,7 +33,7 @@ impl Exec<'_> {
             self.in_flight(w, op, data, dst);
             return Ok(());
         }
-        let offset = op.inst.mods.offset as i64 as u64;
+        let mut offset = op.inst.mods.offset as i64 as u64;
         let vaddr = op.vgpr("vaddr").map(usize::from);
         let saddr = op.sgpr("saddr").filter(|&r| PReg(r) != PReg::NULL);
         let mut places = [Place::Nowhere; MAX_LANES];
@@ -49,8 +49,14 @@ impl Exec<'_> {
                 }
                 let outside =
                     |at: i128| Report::new(Kind::OutOfBounds, format!("scratch address {at:#x} of a lane"));
-                if saddr.is_some() && op.inst.mods.offset < 0 {
-                    // Erratum: the access faults.
+                let negative = op.inst.mods.offset < 0;
+                // Errata: the access faults, on GFX9 with an SGPR, on GFX10.1 with a VGPR where the offset is no multiple of 4. Source:
+                // LLVM, `FeatureNegativeScratchOffsetBug` and `FeatureNegativeUnalignedScratchOffsetBug`.
+                let faults = match self.launch.flat_scratch_is_apart() {
+                    true => self.launch.first_gfx10 && saddr.is_none() && op.inst.mods.offset % 4 != 0,
+                    false => saddr.is_some(),
+                };
+                if negative && faults {
                     return Err(outside(i128::from(op.inst.mods.offset)));
                 }
                 for (l, place) in places.iter_mut().enumerate().filter(|(l, _)| exec >> l & 1 != 0) {
@@ -59,6 +65,16 @@ impl Exec<'_> {
                     let at = i128::from(v) + i128::from(s) + i128::from(op.inst.mods.offset);
                     let offset = u32::try_from(at).map_err(|_| outside(at).at_lane(l))?;
                     *place = Place::Swizzled { base: base.wrapping_add(4 * l as u64), offset };
+                }
+            }
+            _ if matches!(
+                op.inst.op,
+                Opcode::GLOBAL_LOAD_DWORD_ADDTID | Opcode::GLOBAL_STORE_DWORD_ADDTID
+            ) =>
+            {
+                let base = saddr.map_or(Ok(0), |r| self.address_scalar(w, r, 2, "saddr"))?;
+                for (l, place) in places.iter_mut().enumerate() {
+                    *place = Place::Memory(base.wrapping_add(offset).wrapping_add(4 * l as u64));
                 }
             }
             _ => {
@@ -72,6 +88,14 @@ impl Exec<'_> {
                     }
                 };
                 let flat = op.is_generic();
+                // Source: LLVM, `FeatureFlatSegmentOffsetBug`.
+                if flat && op.inst.mods.offset != 0 && self.launch.first_gfx10 {
+                    if self.checks(Checks::HAZARD) {
+                        let message = "the processor ignores the offset of FLAT (erratum)";
+                        return Err(Report::new(Kind::Hazard, message));
+                    }
+                    offset = 0;
+                }
                 let mut scratch = None;
                 for l in (0..MAX_LANES).filter(|l| exec >> l & 1 != 0) {
                     let lo = u64::from(w.v[n & 255][l]);
@@ -106,7 +130,7 @@ impl Exec<'_> {
         result?;
         if in_order {
             let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 });
-            w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, range.as_slice());
+            w.waits.issue_vector(false, range.is_some(), range.as_slice());
             w.waits.issue(Counter::Lgkm, EventKind::Flat, &[]);
         } else {
             self.in_flight(w, op, data, dst);

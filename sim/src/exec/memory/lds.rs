@@ -36,6 +36,11 @@ pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
 }
 
 impl Exec<'_> {
+    /// On GFX10.1 several dwords must be aligned where a work-group runs on a pair of compute units. Source: LLVM, `FeatureLdsMisalignedBug`.
+    fn lds_misaligns(&self, bytes: u32) -> bool {
+        self.launch.first_gfx10 && self.launch.wgp && bytes > 4
+    }
+
     /// One LDS or GDS instruction.
     pub(super) fn lds(&mut self, w: &mut Wave, g: &mut Group, op: &Op) -> Result<()> {
         if matches!(op.inst.op, Opcode::DS_SWIZZLE_B32 | Opcode::DS_PERMUTE_B32 | Opcode::DS_BPERMUTE_B32) {
@@ -81,7 +86,7 @@ impl Exec<'_> {
         };
         let align = if mem.two != 0 {
             mem.bytes
-        } else if self.launch.target.has(Features::UNALIGNED_DS) {
+        } else if self.launch.target.has(Features::UNALIGNED_DS) && !self.lds_misaligns(mem.bytes) {
             1
         } else {
             mem.bytes.next_power_of_two().min(16)

@@ -150,13 +150,18 @@ impl Exec<'_> {
     /// This access, for the check of races.
     fn by(&self, w: &Wave, access: Access, same: bool, lds: bool) -> By {
         let path = match self.path {
+            Path::Ds if !lds && self.stores => Path::Store,
             Path::Ds if !lds => Path::Vmem,
+            Path::Flat if self.stores => Path::FlatStore,
+            Path::Vmem if self.stores => Path::Store,
             path => path,
         };
         let kind = match path {
             Path::Ds => EventKind::Lds,
             Path::Flat => EventKind::Flat,
             Path::Vmem => EventKind::Vmem,
+            Path::FlatStore => EventKind::FlatStore,
+            Path::Store => EventKind::Store,
         };
         let access = if self.atomic { Access::Atomic } else { access };
         By { wave: w.index, path, number: w.waits.issued(kind) + 1, access, same }
@@ -165,7 +170,14 @@ impl Exec<'_> {
     /// Says how the loads of a vector memory instruction may be answered, and which instruction it is.
     fn announce(&mut self, w: &Wave, op: &Op, kind: MemKind) {
         let atomic = matches!(kind, MemKind::Atomic(_));
-        let coherent = op.inst.mods.flags.intersects(ModFlags::GLC | ModFlags::SLC);
+        let flags = op.inst.mods.flags;
+        // GFX10 has two caches before L2: GLC passes the first, with DLC both.
+        let two = self.launch.target.has(Features::WORKGROUP_PROCESSORS);
+        let coherent = match two {
+            true => flags.contains(ModFlags::GLC | ModFlags::DLC),
+            false => flags.intersects(ModFlags::GLC | ModFlags::SLC),
+        };
+        let past_l1 = two && flags.contains(ModFlags::GLC);
         self.mem.cache(match (atomic || coherent, self.vector_fresh) {
             (true, _) => Cache::Coherent,
             (false, true) => Cache::Invalidated,
@@ -173,7 +185,7 @@ impl Exec<'_> {
         });
         let By { wave, path, number, .. } = self.by(w, Access::Read, false, false);
         if let Some(order) = self.mem.order() {
-            order.issue(Issue { wave, path, number, atomic });
+            order.issue(Issue { wave, path, number, atomic, past_l1 });
         }
     }
 
@@ -457,21 +469,18 @@ impl Exec<'_> {
         let dwords = |bytes: u32| (bytes * two).div_ceil(4) as u8;
         let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: dwords(mem.bytes) });
         let regs = range.as_slice();
-        match memory_event(op) {
-            Some(EventKind::Vmem) => {
-                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Vmem, regs);
-            }
-            Some(EventKind::Flat) => {
-                w.waits.issue(w.waits.vector_counter(range.is_some()), EventKind::Flat, regs);
-                w.waits.issue(Counter::Lgkm, EventKind::Flat, regs);
+        match memory_event(op, w.waits.counts_stores()) {
+            Some(EventKind::Vmem | EventKind::Store) => w.waits.issue_vector(false, op.vdst.is_some(), regs),
+            Some(EventKind::Flat | EventKind::FlatStore) => {
+                w.waits.issue_vector(true, op.vdst.is_some(), regs)
             }
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
             None => {}
         }
         // GDS reads its data late everywhere.
         let late = self.launch.target.has(Features::STORES_READ_LATE)
-            && memory_event(op) == Some(EventKind::Vmem)
-            || memory_event(op) == Some(EventKind::Gds);
+            && memory_event(op, false) == Some(EventKind::Vmem)
+            || memory_event(op, false) == Some(EventKind::Gds);
         if let (true, Some(n)) = (late && mem.kind != MemKind::Load, data) {
             let regs = [RegRange { first: PReg::vgpr(n).0, len: mem.bytes.div_ceil(4) as u8 }];
             w.waits.issue(Counter::Exp, EventKind::Export, &regs);

@@ -146,7 +146,11 @@ impl Exec<'_> {
         };
         let range = RegRange { first: PReg::vgpr(vdata).0, len: written };
         let regs = if written != 0 { vec![range] } else { Vec::new() };
-        w.waits.issue(w.waits.vector_counter(written != 0), EventKind::Vmem, &regs);
+        if op.is_sample() {
+            w.waits.issue_sample(&regs);
+        } else {
+            w.waits.issue_vector(false, op.vdst.is_some(), &regs);
+        }
         if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
         {

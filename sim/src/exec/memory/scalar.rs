@@ -15,7 +15,7 @@ use mir::target::Counter;
 /// What executes `op`.
 pub(super) fn handler(op: Opcode, mem: &Mem) -> Option<Handler> {
     let writes = op.info().operands.first().is_some_and(|o| o.name == "sdst");
-    let time = matches!(op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME);
+    let time = matches!(op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME | Opcode::S_GET_WAVEID_IN_WORKGROUP);
     match mem.kind {
         MemKind::None if writes && !time => None,
         _ => Some(|x, w, _, op| x.smem(w, op)),
@@ -33,6 +33,11 @@ impl Exec<'_> {
                 issue(w, &[]);
                 return Ok(());
             };
+            if op.inst.op == Opcode::S_GET_WAVEID_IN_WORKGROUP {
+                self.write_scalar(w, reg, 1, w.index.into(), 0)?;
+                issue(w, &[RegRange { first: reg, len: 1 }]);
+                return Ok(());
+            }
             if !matches!(op.inst.op, Opcode::S_MEMTIME | Opcode::S_MEMREALTIME) {
                 return Err(unsupported(op));
             }
@@ -68,7 +73,7 @@ impl Exec<'_> {
         self.mem.cache(if self.scalar_fresh { Cache::Fresh } else { Cache::Scalar });
         if let Some(order) = self.mem.order() {
             let atomic = matches!(mem.kind, MemKind::Atomic(_));
-            order.issue(Issue { wave: w.index, path: Path::Vmem, number: 0, atomic });
+            order.issue(Issue { wave: w.index, path: Path::Vmem, number: 0, atomic, past_l1: false });
         }
         match mem.kind {
             MemKind::Load => {

@@ -60,7 +60,7 @@ impl Exec<'_> {
             self.typed_access(w, op, mem.kind, vdata, layout)?;
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
-        w.waits.issue(w.waits.vector_counter(!loads.is_empty()), EventKind::Vmem, &loads);
+        w.waits.issue_vector(false, op.vdst.is_some(), &loads);
         if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }

@@ -77,7 +77,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_SUBREV_F32 => |i, o, e| rounded2(i, o, e, |a, b| b - a, |a, b, r| fp::add(F32, b, a ^ SIGN, r)),
         V_MUL_F32 => |i, o, e| rounded2(i, o, e, |a, b| a * b, |a, b, r| fp::mul(F32, a, b, r)),
         V_MUL_LEGACY_F32 => |i, o, e| rounded2(i, o, e, legacy_mul, legacy_mul_exact),
-        V_FMA_F32 | V_FMAC_F32 => |i, o, e| {
+        V_FMA_F32 | V_FMAC_F32 | V_FMAMK_F32 | V_FMAAK_F32 => |i, o, e| {
             if e.round32 == Round::Even {
                 m3(i, o, |a, b, c| fp::fma32_parts(f(a), f(b), f(c)).to_bits());
                 fix_nans(i, o, 3);
@@ -97,6 +97,16 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
                     fp::add(F32, p.into(), c.into(), e.round32) as u32
                 });
             }
+        },
+        // Zero times anything is zero.
+        V_FMA_LEGACY_F32 | V_FMAC_LEGACY_F32 => |i, o, e| {
+            m3(i, o, |a, b, c| {
+                if f(a) == 0.0 || f(b) == 0.0 {
+                    fp::add(F32, 0, c.into(), e.round32) as u32
+                } else {
+                    fp::fma_exact(F32, F32, a.into(), b.into(), c.into(), 0, e.round32) as u32
+                }
+            })
         },
         V_MAD_LEGACY_F32 | V_MAC_LEGACY_F32 => |i, o, e| {
             m3(i, o, |a, b, c| {

@@ -44,8 +44,8 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_MAX_F16 => {
             |i, o, e| m2(i, o, |a, b| fp::min_max(F16, z16(a) as u64, z16(b) as u64, true, e.ieee) as u32)
         }
-        V_ADD_U16 => |i, o, e| m2(i, o, |a, b| sat_u(z16(a) + z16(b), 16, e.clamp)),
-        V_SUB_U16 => |i, o, e| m2(i, o, |a, b| sat_u(z16(a) - z16(b), 16, e.clamp)),
+        V_ADD_U16 | V_ADD_NC_U16 => |i, o, e| m2(i, o, |a, b| sat_u(z16(a) + z16(b), 16, e.clamp)),
+        V_SUB_U16 | V_SUB_NC_U16 => |i, o, e| m2(i, o, |a, b| sat_u(z16(a) - z16(b), 16, e.clamp)),
         V_SUBREV_U16 => |i, o, e| m2(i, o, |a, b| sat_u(z16(b) - z16(a), 16, e.clamp)),
         V_ADD_I16 => |i, o, e| m2(i, o, |a, b| sat_i(s16(a) + s16(b), 16, e.clamp)),
         V_SUB_I16 => |i, o, e| m2(i, o, |a, b| sat_i(s16(a) - s16(b), 16, e.clamp)),
@@ -96,7 +96,9 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_SUB_F16 => |i, o, e| m2(i, o, |a, b| add(a, b ^ 0x8000, e.round64)),
         V_SUBREV_F16 => |i, o, e| m2(i, o, |a, b| add(b, a ^ 0x8000, e.round64)),
         V_MUL_F16 => |i, o, e| m2(i, o, |a, b| mul(a, b, e.round64)),
-        V_FMA_F16 | V_FMA_LEGACY_F16 => |i, o, e| m3(i, o, |a, b, c| fma16(a, b, c, e.round64)),
+        V_FMA_F16 | V_FMA_LEGACY_F16 | V_FMAC_F16 | V_FMAMK_F16 | V_FMAAK_F16 => {
+            |i, o, e| m3(i, o, |a, b, c| fma16(a, b, c, e.round64))
+        }
         V_MAD_F16 | V_MAD_LEGACY_F16 | V_MAC_F16 | V_MADAK_F16 | V_MADMK_F16 => {
             |i, o, e| m3(i, o, |a, b, c| add(fp::flush16(mul(a, b, e.round64)), c, e.round64))
         }

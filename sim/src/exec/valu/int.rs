@@ -112,6 +112,7 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_SAD_U32 => |i, o, e| m3(i, o, |a, b, x| add_clamp(a.abs_diff(b), x, e.clamp)),
         V_MSAD_U8 => |i, o, e| m3(i, o, |a, b, x| add_clamp(msad8(a, b), x, e.clamp)),
         V_PERM_B32 => |i, o, _| m3(i, o, perm),
+        V_XOR3_B32 => |i, o, _| m3(i, o, |a, b, c| a ^ b ^ c),
         V_XAD_U32 => |i, o, _| m3(i, o, |a, b, c| (a ^ b).wrapping_add(c)),
         V_LSHL_ADD_U32 => |i, o, _| m3(i, o, |a, b, c| (a << (b & 31)).wrapping_add(c)),
         V_ADD_LSHL_U32 => |i, o, _| m3(i, o, |a, b, c| a.wrapping_add(b) << (c & 31)),

@@ -31,6 +31,21 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_PK_MAX_U16 => |i, o, e| halves(i, o, e, false, |a, b, _| a.max(b)),
         V_PK_MIN_U16 => |i, o, e| halves(i, o, e, false, |a, b, _| a.min(b)),
         V_PK_FMA_F16 => |i, o, e| halves(i, o, e, true, |a, b, x| fma16(a, b, x, e.round64)),
+        // The short encoding has no bits that choose halves.
+        V_PK_FMAC_F16 => |i, o, e| {
+            let e = &Env { packed: [0, 7, 0, 0], ..*e };
+            halves(i, o, e, true, |a, b, x| fma16(a, b, x, e.round64))
+        },
+        V_DOT2C_F32_F16 => |i, o, _| {
+            m3(i, o, |a, b, c| {
+                let part = |x: u32, high: bool| f16_to_f32(if high { x >> 16 } else { x & 0xffff });
+                let high = fp::fma(part(a, true), part(b, true), f(c));
+                fp::fma(part(a, false), part(b, false), high).to_bits()
+            })
+        },
+        V_DOT4C_I32_I8 => {
+            |i, o, _| m3(i, o, |a, b, x| sat_i(dot(a, b, 8, true) + i64::from(x as i32), 32, false))
+        }
         V_PK_ADD_F16 => |i, o, e| halves(i, o, e, true, |a, b, _| half::add(a, b, e.round64)),
         V_PK_MUL_F16 => |i, o, e| halves(i, o, e, true, |a, b, _| half::mul(a, b, e.round64)),
         V_PK_MIN_F16 => |i, o, e| {
