@@ -175,7 +175,7 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
             vgpr_spills: metadata.vgpr_spill_count.into(),
             sgprs: metadata.sgpr_count.into(),
             vgprs: metadata.vgpr_count.into(),
-            occupancy: u64::from(processor.limits().waves_that_fit(metadata.sgpr_count, metadata.vgpr_count)),
+            occupancy: u64::from(target.limits().waves_that_fit(metadata.sgpr_count, metadata.vgpr_count)),
             lds_bytes,
             scratch_bytes: u64::from(kernel.descriptor.private_segment_fixed_size),
             code_bytes,
@@ -264,7 +264,9 @@ pub fn build_and_run(
     let bitcode: PathBuf = folder.join(&stem).with_extension("bc");
     let object = bitcode.with_extension("o");
     let source = toolchain::examples_folder().join(example.name).with_extension("cl");
-    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, &[])?;
+    let wide = machine.features.contains("+wavefrontsize64");
+    let wave: &[&str] = if wide { &["-mwavefrontsize64"] } else { &[] };
+    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, wave)?;
     let compile_time = compile(compiler, gcnc, &bitcode, &object, machine, level)?;
     let shared = toolchain::link(&object)?;
     let mut gpu = Gpu::new(&shared)?;

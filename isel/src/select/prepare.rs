@@ -230,6 +230,7 @@ impl<'a> Selector<'a> {
                 | Intrinsic::AmdgcnIcmp
                 | Intrinsic::AmdgcnFcmp
                 | Intrinsic::SMemtime
+                | Intrinsic::SGetWaveidInWorkgroup
                 | Intrinsic::SMemrealtime
                 | Intrinsic::Readcyclecounter
                 | Intrinsic::Readsteadycounter

@@ -19,7 +19,7 @@ use mir::ir::{
     SymbolRef, ValueDef,
 };
 use mir::machine::PReg;
-use mir::target::{Features, Target};
+use mir::target::{Features, Target, WaveSize};
 use sim::load::OPEN_SCRATCH;
 use sim::memory::{FINITE, NONZERO, POINTERS, TAME, pattern_byte};
 use sim::report::OpaqueImages;
@@ -421,7 +421,8 @@ fn run(
     memory.remembered = Some(Default::default());
     memory.pattern_seed = seed;
     memory.undefined = OWN_SCRATCH;
-    let exec = if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
+    let wave = subject.target.wave();
+    let exec = wave.all_lanes() & if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
     let mut calls = 0;
     let mut names = |at: u64, w: &mut Wave, mem: &mut Memory| {
         external(subject, object.external_name(at).unwrap_or_default(), w, mem, &mut calls)
@@ -466,7 +467,7 @@ fn run(
     if entry == Entry::Function {
         let mut kept = sgprs.clone();
         kept.retain(|(n, _)| preserved_sgpr(f.call_conv, *n));
-        convention(&finished, exec, &kept)?;
+        convention(&finished, exec, wave, &kept)?;
     }
     let own_lds = entry != Entry::Function && has_one_variable(subject);
     let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
@@ -475,14 +476,14 @@ fn run(
 }
 
 /// That a function leaves what belongs to its caller.
-fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(), Box<sim::Report>> {
+fn convention(finished: &Finished, exec: u64, wave: WaveSize, kept: &[(u16, u32)]) -> Result<(), Box<sim::Report>> {
     let w = &finished.wave;
     let broken =
         |what: String| Err(sim::Report::new(Kind::BadDispatch, format!("calling convention: {what}")));
     if w.exec() != exec {
         return broken(format!("EXEC is {:x} on return, was {exec:x}", w.exec()));
     }
-    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * MAX_LANES as u32 {
+    if w.s[usize::from(PReg::sgpr(32).0)] != STACK * wave.lanes() {
         return broken("s32 has changed".to_owned());
     }
     for &(n, value) in kept {
@@ -492,7 +493,7 @@ fn convention(finished: &Finished, exec: u64, kept: &[(u16, u32)]) -> Result<(),
         }
     }
     for n in (40..256).filter(|n| preserved_vgpr(*n)) {
-        for l in 0..MAX_LANES {
+        for l in 0..wave.lanes() as usize {
             if w.v[n][l] != 0x5b00_0000 | (n as u32) << 8 | l as u32 || w.undef_at(n, l) != 0 {
                 return broken(format!("v{n} has changed in lane {l}"));
             }
