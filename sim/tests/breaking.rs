@@ -285,7 +285,8 @@ fn candidates(object: &CodeObject, entry: u64, target: &Target) -> Vec<(u64, &'s
             Opcode::BUFFER_GL0_INV => found.push((at, "buffer_gl0_inv", false)),
             Opcode::BUFFER_GL1_INV => found.push((at, "buffer_gl1_inv", false)),
             // GFX10 has no wait states; without page-fault replay what NOPs there are align loops.
-            Opcode::S_NOP if !target.has(Features::XNACK_SUPPORTED) && target.has(Features::WORKGROUP_PROCESSORS) => {}
+            Opcode::S_NOP
+                if !target.has(Features::XNACK_SUPPORTED) && target.has(Features::WORKGROUP_PROCESSORS) => {}
             Opcode::S_NOP => {
                 let needless = ops.get(k + 1).is_some_and(|next| {
                     nop_for_old_destination(&ops[..k], next) || nop_between_stores(&ops[..k], next)
@@ -331,11 +332,17 @@ fn what_is_left_out_is_noticed() {
                     0
                 } else if results.iter().flatten().any(|r| r.0 != good[0].0) {
                     1
-                } else if needless || kind.starts_with("s_waitcnt") && results.iter().flatten().all(|r| r.1 == 0) {
+                } else if needless
+                    || kind.starts_with("s_waitcnt") && results.iter().flatten().all(|r| r.1 == 0)
+                {
                     3
                 } else {
                     if std::env::var_os("SHOW_UNNOTICED").is_some() {
-                        eprintln!("{cpu}:{lanes} -O{level} {} +0x{:x}: {kind} unnoticed", kernel.0, at - entry);
+                        eprintln!(
+                            "{cpu}:{lanes} -O{level} {} +0x{:x}: {kind} unnoticed",
+                            kernel.0,
+                            at - entry
+                        );
                     }
                     2
                 };

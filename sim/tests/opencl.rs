@@ -115,7 +115,8 @@ fn value(bytes: &[u8]) -> Arg {
 fn benches() -> Vec<Bench> {
     let mut list = Vec::new();
     // `SIM_CPUS`: other processors, separated by commas.
-    let cpus = std::env::var("SIM_CPUS").unwrap_or_else(|_| "gfx900,gfx1010,gfx1010:64,gfx1030,gfx1030:64".to_owned());
+    let cpus = std::env::var("SIM_CPUS")
+        .unwrap_or_else(|_| "gfx900,gfx1010,gfx1010:64,gfx1030,gfx1030:64".to_owned());
     for (cpu, level) in cpus.split(',').flat_map(|cpu| [(cpu, 0), (cpu, 2)]) {
         match compile(cpu, level) {
             Some(bytes) => {

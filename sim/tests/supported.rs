@@ -11,8 +11,7 @@ const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/unsupported.txt")
 
 #[test]
 fn rows_that_are_not_executed_are_listed() {
-    let targets: Vec<Target> =
-        PROCESSORS.iter().map(Target::new).collect();
+    let targets: Vec<Target> = PROCESSORS.iter().map(Target::new).collect();
     let mut refused = BTreeMap::<&str, Vec<String>>::new();
     let (mut rows, mut executed) = (0, 0);
     for &op in Opcode::ALL {

@@ -401,7 +401,9 @@ impl Exec<'_> {
                 // HW_ID1 has the wave in bits 4:0, HW_ID2 nothing that differs here.
                 23 => return Some(w.index & 31),
                 16..=19 | 22 | 24 | 25 => return Some(0),
-                29 if self.launch.target.has(Features::SHADER_CYCLES) => return Some(w.time as u32 & 0xf_ffff),
+                29 if self.launch.target.has(Features::SHADER_CYCLES) => {
+                    return Some(w.time as u32 & 0xf_ffff);
+                }
                 _ => {}
             }
         }

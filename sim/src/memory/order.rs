@@ -251,7 +251,11 @@ impl<'a> Tracker<'a> {
             return Ok(());
         }
         if event & LOCAL != 0 {
-            return if self.apart && cached && !self.issue.past_l1 { self.doubt_local(event) } else { Ok(()) };
+            return if self.apart && cached && !self.issue.past_l1 {
+                self.doubt_local(event)
+            } else {
+                Ok(())
+            };
         }
         if cached {
             return self.doubt(event).map_or(Ok(()), Err);
@@ -367,7 +371,9 @@ impl super::Order for Tracker<'_> {
 
     fn barrier(&mut self) {
         let mut changed = false;
-        for (n, order) in self.waves.iter().enumerate().filter(|(_, o)| o.epoch != 0 || o.last != Paths::default()) {
+        for (n, order) in
+            self.waves.iter().enumerate().filter(|(_, o)| o.epoch != 0 || o.last != Paths::default())
+        {
             let before = self.acquired.insert((self.group, n as u32), order.epoch);
             changed |= before != Some(order.epoch);
         }
@@ -382,8 +388,7 @@ mod tests {
     use super::super::Order;
     use super::*;
 
-    const FIRST: Issue =
-        Issue { wave: 0, path: Path::Vmem, number: 1, atomic: false, past_l1: false };
+    const FIRST: Issue = Issue { wave: 0, path: Path::Vmem, number: 1, atomic: false, past_l1: false };
 
     fn store(t: &mut Tracker<'_>, wave: u32, number: u32) -> EventId {
         t.issue(Issue { wave, number, ..FIRST });
@@ -428,6 +433,29 @@ mod tests {
             reader.invalidate(0);
             let expected = if wait { Ok(()) } else { Err(Doubt::Release((0, 0))) };
             assert_eq!(read(&mut reader, data), expected);
+        }
+    }
+
+    /// The waves of a work-group on a pair of compute units: what a barrier hands on is stale until L1 is invalidated.
+    #[test]
+    fn waves_of_a_pair_have_caches_of_their_own() {
+        let committed = Events::default();
+        for apart in [false, true] {
+            let mut t = Tracker::new(&committed, 0, apart);
+            let data = store(&mut t, 0, 1);
+            t.waited(0, [0, 0, 1, 0, 0]);
+            let reader = Issue { wave: 1, number: 9, ..FIRST };
+            t.issue(reader);
+            assert_eq!(t.load(data, true), Ok(()), "nothing has handed it on");
+            t.barrier();
+            t.issue(reader);
+            let expected = if apart { Err(Doubt::Acquire((0, 0))) } else { Ok(()) };
+            assert_eq!(t.load(data, true), expected);
+            t.issue(Issue { past_l1: true, ..reader });
+            assert_eq!(t.load(data, true), Ok(()));
+            t.invalidate(1);
+            t.issue(reader);
+            assert_eq!(t.load(data, true), Ok(()));
         }
     }
 

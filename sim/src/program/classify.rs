@@ -68,7 +68,10 @@ pub(super) fn transparent(op: Opcode, info: &OpcodeInfo) -> bool {
     }
     let integer = |ty| !matches!(ty, ValueType::F16 | ValueType::F32 | ValueType::F64 | ValueType::V2F16);
     info.operands.iter().all(|o| integer(o.ty))
-        || matches!(op, V_PK_FMA_F16 | V_PK_FMAC_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16)
+        || matches!(
+            op,
+            V_PK_FMA_F16 | V_PK_FMAC_F16 | V_PK_ADD_F16 | V_PK_MUL_F16 | V_PK_MIN_F16 | V_PK_MAX_F16
+        )
 }
 
 pub(super) fn memory(op: Opcode) -> Option<Mem> {

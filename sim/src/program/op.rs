@@ -8,8 +8,8 @@ use crate::strict::hazards::{Effects, Facts};
 use crate::strict::waits::RegRange;
 use crate::wave::MAX_LANES;
 use mir::isa::{
-    Comparison, Format, ImageParts, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw, Role, Unit,
-    ValueType,
+    Comparison, Format, ImageParts, Implicit, MemoryKind, OpFlags, Opcode, OpcodeInfo, OperandKind, Rmw,
+    Role, Unit, ValueType,
 };
 use mir::machine::{Dpp, Dpp8, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg, SdwaSel};
 use mir::target::{Features, Target};
@@ -213,6 +213,14 @@ impl Op {
     /// Whether it accesses memory by generic addresses.
     pub fn is_generic(&self) -> bool {
         self.memory_kind() == Some(MemoryKind::Flat)
+    }
+
+    /// Whether it has a result, in vector registers or in LDS: of atomics on images a bit of the instruction says so.
+    pub fn returns(&self) -> bool {
+        let silent = self.class == Class::Image
+            && self.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic(_)))
+            && !self.flag(ModFlags::GLC);
+        self.vdst.is_some() && !silent || self.info.flags.contains(OpFlags::LDS_DMA)
     }
 
     /// Whether it goes through a sampler.

@@ -171,7 +171,9 @@ impl Errata {
             self.wrote_exec = op.contains(Traits::WRITES_EXEC);
         }
         if op.contains(Traits::BUFFER_OFFSET) && self.after_nsa {
-            result = Err("an image instruction of 16 bytes, then a buffer instruction with bit 1 or 2 in its offset");
+            result = Err(
+                "an image instruction of 16 bytes, then a buffer instruction with bit 1 or 2 in its offset",
+            );
         }
         self.after_nsa = op.contains(Traits::LONG_NSA);
         if op.contains(Traits::NO_STORES) {
@@ -183,7 +185,8 @@ impl Errata {
         let access = op & (Traits::DS | Traits::VMEM);
         if !access.is_empty() {
             if !self.before.is_empty() && self.before != access {
-                result = Err("LDS and vector memory on two sides of a branch without s_waitcnt_vscnt null, 0");
+                result =
+                    Err("LDS and vector memory on two sides of a branch without s_waitcnt_vscnt null, 0");
             }
             (self.last, self.before) = (access, Traits::empty());
         }

@@ -95,9 +95,7 @@ impl Exec<'_> {
                     0 => index < records && (stride == 0 || offset + u64::from(bytes) <= stride),
                     1 => index < records,
                     2 => records != 0,
-                    _ if swizzle && stride != 0 => {
-                        index < records && offset + u64::from(bytes) <= stride
-                    }
+                    _ if swizzle && stride != 0 => index < records && offset + u64::from(bytes) <= stride,
                     _ => at + u64::from(bytes) <= records.saturating_sub(soffset),
                 }
             } else if stride == 0 || !swizzle {

@@ -96,7 +96,9 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
         V_SUB_F16 => |i, o, e| m2(i, o, |a, b| add(a, b ^ 0x8000, e.round64)),
         V_SUBREV_F16 => |i, o, e| m2(i, o, |a, b| add(b, a ^ 0x8000, e.round64)),
         V_MUL_F16 => |i, o, e| m2(i, o, |a, b| mul(a, b, e.round64)),
-        V_FMA_F16 | V_FMA_LEGACY_F16 | V_FMAC_F16 | V_FMAMK_F16 | V_FMAAK_F16 => |i, o, e| m3(i, o, |a, b, c| fma16(a, b, c, e.round64)),
+        V_FMA_F16 | V_FMA_LEGACY_F16 | V_FMAC_F16 | V_FMAMK_F16 | V_FMAAK_F16 => {
+            |i, o, e| m3(i, o, |a, b, c| fma16(a, b, c, e.round64))
+        }
         V_MAD_F16 | V_MAD_LEGACY_F16 | V_MAC_F16 | V_MADAK_F16 | V_MADMK_F16 => {
             |i, o, e| m3(i, o, |a, b, c| add(fp::flush16(mul(a, b, e.round64)), c, e.round64))
         }

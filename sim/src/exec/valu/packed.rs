@@ -43,9 +43,9 @@ pub(super) fn kernel(op: Opcode) -> Option<Kernel> {
                 fp::fma(part(a, false), part(b, false), high).to_bits()
             })
         },
-        V_DOT4C_I32_I8 => |i, o, _| {
-            m3(i, o, |a, b, x| sat_i(dot(a, b, 8, true) + i64::from(x as i32), 32, false))
-        },
+        V_DOT4C_I32_I8 => {
+            |i, o, _| m3(i, o, |a, b, x| sat_i(dot(a, b, 8, true) + i64::from(x as i32), 32, false))
+        }
         V_PK_ADD_F16 => |i, o, e| halves(i, o, e, true, |a, b, _| half::add(a, b, e.round64)),
         V_PK_MUL_F16 => |i, o, e| halves(i, o, e, true, |a, b, _| half::mul(a, b, e.round64)),
         V_PK_MIN_F16 => |i, o, e| {
