@@ -34,11 +34,7 @@ const SWITCHES: &[(&str, Features, &str)] = &[
         "Scratch is reached by scratch instructions where the processor has them",
     ),
     ("trap-handler", Features::TRAP_HANDLER, "Traps reach a handler"),
-    (
-        "cumode",
-        Features::CU_MODE,
-        "All waves of a work-group run on one compute unit of the two that work together",
-    ),
+    ("cumode", Features::CU_MODE, "Waves of a work-group run on one compute unit of a pair (GFX10)"),
     ("architected-sgprs", Features::ARCHITECTED_SGPRS, "Ids of work-group and wave are in trap temporaries"),
 ];
 

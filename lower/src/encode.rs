@@ -1,7 +1,8 @@
 //! Encoding: from branch instructions to code.
 //!
 //! Everything is encoded once; branch fields are patched when all offsets are known. Where a branch does not reach (±32,767 dwords),
-//! [`islands`](crate::islands) are placed, and everything is encoded again. Cost: linear.
+//! [`islands`](crate::islands) are placed, and everything is encoded again. So it is where a branch has a distance that the processor cannot do (63 dwords on GFX10.1), with an
+//! `s_nop` behind each of these. Cost: linear.
 
 use crate::branches::REACH;
 use crate::islands;
@@ -9,7 +10,7 @@ use cranelift_entity::SecondaryMap;
 use emit::{CodeReloc, FinalFunction};
 use mir::isa::{Opcode, encode as encode_inst};
 use mir::machine::{Block, Function, Inst, Operand};
-use mir::target::Target;
+use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 
 /// Encoded instructions of a function.
@@ -40,16 +41,58 @@ pub fn encode(mut f: Function, target: &Target) -> Result<FinalFunction> {
 }
 
 fn encode_code(f: &mut Function, target: &Target) -> Result<Code> {
-    let mut encoded = encode_blocks(f, target)?;
-    if encoded.patch() {
-        return Ok(encoded.code);
+    // Islands move branches, and padding may put one out of reach.
+    for _ in 0..MAX_ROUNDS {
+        let mut encoded = encode_blocks(f, target)?;
+        if !encoded.patch() {
+            islands::insert(f, &encoded.dwords)?;
+            continue;
+        }
+        let short = target.has(Features::BRANCH_OF_63_DWORDS).then(|| encoded.branches_to_pad());
+        match short.filter(|short| !short.is_empty()) {
+            Some(short) => pad(f, &short),
+            None => return Ok(encoded.code),
+        }
     }
-    islands::insert(f, &encoded.dwords)?;
-    let mut encoded = encode_blocks(f, target)?;
-    match encoded.patch() {
-        true => Ok(encoded.code),
-        false => Err(Diagnostic::defect("a branch does not reach its island")),
+    Err(Diagnostic::defect("a branch does not reach its island"))
+}
+
+/// Rounds of encoding: as it is, with islands, padded, and some more where one of these undoes the other.
+const MAX_ROUNDS: usize = 8;
+
+/// The distance that goes wrong, in dwords from the next instruction.
+///
+/// Source: README-ISA of Mesa's ACO, "Offset3fBug"; LLVM's `offset-3f-bug`.
+const BAD_DISTANCE: i64 = 0x3f;
+
+/// Puts an `s_nop` behind each branch of `branches`, sorted numbers in the order of the layout.
+fn pad(f: &mut Function, branches: &[u32]) {
+    let mut number = 0;
+    let mut wanted = branches.iter().copied().peekable();
+    for &block in &f.layout {
+        let data = &mut f.blocks[block];
+        let here = data.insts.iter().filter(|inst| is_branch(inst)).count() as u32;
+        if wanted.peek().is_none_or(|&next| next >= number + here) {
+            number += here;
+            continue;
+        }
+        for inst in std::mem::take(&mut data.insts) {
+            let (counts, loc) = (is_branch(&inst), inst.loc);
+            data.insts.push(inst);
+            if counts {
+                if wanted.next_if_eq(&number).is_some() {
+                    data.insts.push(Inst { loc, ..Inst::new(Opcode::S_NOP, [Operand::Imm(0)]) });
+                }
+                number += 1;
+            }
+        }
+        data.tail_start = data.insts.len() as u32;
     }
+}
+
+/// Whether `inst` is a branch to a block.
+fn is_branch(inst: &Inst) -> bool {
+    matches!(inst.operands.first(), Some(Operand::Block(_)))
 }
 
 /// A branch to be patched: its word, its target.
@@ -130,6 +173,28 @@ fn encode_blocks(f: &Function, target: &Target) -> Result<Encoded> {
 }
 
 impl Encoded {
+    /// The branches that need a dword more to their targets, as numbers in the order of the layout.
+    ///
+    /// Only forward branches have the distance, and what is inserted between one and its target stands behind later branches. So each is decided when all
+    /// those are, in one walk backwards; no more branches stand in between than the distance is long.
+    fn branches_to_pad(&self) -> Vec<u32> {
+        let mut padded = Vec::new();
+        for (number, fixup) in self.fixups.iter().enumerate().rev() {
+            let target = self.starts[fixup.target];
+            let distance = i64::from(target) - i64::from(fixup.word) - 1;
+            if !(0..=BAD_DISTANCE).contains(&distance) {
+                continue;
+            }
+            let between = |&&later: &&u32| self.fixups[later as usize].word < target;
+            let inserted = padded.iter().rev().take_while(between).count() as i64;
+            if distance + inserted == BAD_DISTANCE {
+                padded.push(number as u32);
+            }
+        }
+        padded.reverse();
+        padded
+    }
+
     /// Fills in the branches; false where one does not reach.
     fn patch(&mut self) -> bool {
         let Self { code, fixups, starts, .. } = self;
@@ -220,6 +285,41 @@ mod tests {
         // nop; s_cbranch_scc0 +2; nop; nop; nop; nop; nop; s_endpgm
         assert_eq!(code.words[1], 0xbf84_0002);
         assert_eq!((code.words.len(), code.words[7]), (8, 0xbf81_0000));
+    }
+
+    /// Where a branch over 63 dwords goes wrong there is none, also where padding of one makes another such; elsewhere nothing is inserted.
+    #[test]
+    fn no_branch_of_the_bad_distance() {
+        let branches = |name: &str, first: usize, second: usize| {
+            let mut f = function();
+            // Two branches to one target; `first` dwords between them, `second` from the latter on.
+            let (a, b, c, end) =
+                (block(&mut f, 1), block(&mut f, first), block(&mut f, second), block(&mut f, 1));
+            connect(&mut f, a, Terminator::Uniform(Condition::Scc0), &[end, b]);
+            connect(&mut f, b, Terminator::Uniform(Condition::Scc1), &[end, c]);
+            connect(&mut f, c, Terminator::Jump, &[end]);
+            connect(&mut f, end, Terminator::EndProgram, &[]);
+            let target = Target::new(Target::processor_by_name(name).expect("a processor of the table"));
+            let code = layout_and_encode(&mut f, &target).expect("fits");
+            let is_branch = |word: &&u32| (0xbf84..=0xbf89).contains(&(**word >> 16));
+            let distances: Vec<_> = code.words.iter().filter(is_branch).map(|word| *word as i16).collect();
+            (distances, code.words.len() - first - second)
+        };
+        let plain = |name: &str, first: usize, second: usize| {
+            let expected = vec![(first + second + 1) as i16, second as i16];
+            assert_eq!(branches(name, first, second), (expected, 5), "{name} {first} {second}");
+        };
+        assert_eq!(branches("gfx1010", 10, 63), (vec![75, 64], 6));
+        assert_eq!(branches("gfx1010", 10, 52), (vec![64, 52], 6));
+        // The second one's NOP puts the first beyond, or exactly there.
+        assert_eq!(branches("gfx1010", 0, 62), (vec![64, 62], 6));
+        assert_eq!(branches("gfx1010", 0, 63), (vec![65, 64], 6));
+        plain("gfx1010", 10, 51);
+        plain("gfx1010", 10, 64);
+        for name in ["gfx900", "gfx1030"] {
+            plain(name, 10, 63);
+            plain(name, 10, 52);
+        }
     }
 
     #[test]

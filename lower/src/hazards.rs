@@ -6,7 +6,8 @@
 //!
 //! Some rows know no distance: a producer counts until one of certain instructions has passed. For each of these the state has the set of the
 //! registers in question; joins take unions and sets only grow, so this ends after about as many rounds as loops nest, too.
-//! Before control leaves the function the sets are emptied, so that a function begins with none.
+//! Before control leaves the function the sets are emptied, so that a function begins with none. Only where what is inserted needs a register of the consumer
+//! must the consumer's side take care: there functions, and what follows calls, begin with the hazard.
 //!
 //! Also here: the branch on VCCZ, whose flag is stale where scalar instructions wrote half of VCC (GFX6 to GFX9) or scalar
 //! loads are about (GFX6, GFX7); rewriting VCC refreshes it.
@@ -16,18 +17,18 @@
 //!
 //! Cost: linear; each instruction meets the rows of its class and the few live producers. Source: [`mir::target::hazards`].
 
+mod class;
 mod pair;
 mod reg_set;
 
 pub use pair::{conflict, outlives, wait_states};
 
 use crate::waits::{is_opaque, wave_rpo};
+use class::{EXEC, class, produces_scalar, select, wait_states_of, writes_scalar};
 use cranelift_entity::SecondaryMap;
-use mir::isa::{Implicit, Opcode, OpcodeInfo, Role, Unit};
-use mir::machine::{
-    AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, RegOperand, Terminator,
-};
-use mir::target::hazards::{HAZARDS, Hazard, HazardClass, HazardRegs, MAX_WAIT_STATES, Mitigation};
+use mir::isa::{Opcode, Unit};
+use mir::machine::{AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator};
+use mir::target::hazards::{Filler, HAZARDS, Hazard, HazardClass, HazardRegs, MAX_WAIT_STATES, Mitigation};
 use mir::target::{Features, Target, WaitModel};
 use reg_set::{NO_REGISTER, RegSet};
 use smallvec::SmallVec;
@@ -81,6 +82,11 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
     let mut states: SecondaryMap<Block, State> = SecondaryMap::new();
     let mut plans: SecondaryMap<Block, Plan> = SecondaryMap::new();
     let mut queued: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
+    if let Some(&entry) = order.first()
+        && f.call_conv.is_callable()
+    {
+        rules.begin_behind_others(&mut states[entry]);
+    }
     let mut work: BinaryHeap<_> = (0..order.len() as u32).map(std::cmp::Reverse).collect();
     while let Some(std::cmp::Reverse(i)) = work.pop() {
         let block = order[i as usize];
@@ -144,6 +150,7 @@ impl<'a> Rules<'a> {
         let mut zero_flags_read = false;
         let mut leaves_function = false;
         let generation = target.generation();
+        let callable = f.call_conv.is_callable();
         for &block in &f.layout {
             if reads_exec(&f.blocks[block].term) {
                 present |= HazardClass::CONTROL;
@@ -164,8 +171,13 @@ impl<'a> Rules<'a> {
             }
         }
         let matters = |hazard: &Hazard| {
-            present.intersects(hazard.producer)
-                && (leaves_function || present.intersects(hazard.consumer))
+            let other_code = match hazard.mitigation(generation) {
+                Some(mitigation) if needs_consumer(mitigation) => (callable || leaves_function, false),
+                _ => (false, leaves_function),
+            };
+            hazard.is_of(target)
+                && (other_code.0 || present.intersects(hazard.producer))
+                && (other_code.1 || present.intersects(hazard.consumer))
                 && (hazard.consumed != HazardRegs::ZeroFlags || zero_flags_read)
         };
         let rows: Vec<_> = HAZARDS
@@ -192,11 +204,12 @@ impl<'a> Rules<'a> {
             mir::interrupt::checkpoint();
             let index = index as u32;
             if is_opaque(inst, self.sites) {
-                self.end_all(state, index, &mut plan);
+                self.end_all(inst, state, index, &mut plan);
                 let nops = self.pass_opaque(inst, state);
                 if nops > 0 {
                     plan.push((index, Fix::Nops(nops)));
                 }
+                self.begin_behind_others(state);
                 continue;
             }
             if inst.facts().unit == Unit::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
@@ -205,7 +218,7 @@ impl<'a> Rules<'a> {
             let class = class(inst);
             let mut nops = 0;
             if leaves(inst) {
-                self.end_all(state, index, &mut plan);
+                self.end_all(inst, state, index, &mut plan);
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in &state.recent {
                     let register = PReg(recent.register);
@@ -245,6 +258,9 @@ impl<'a> Rules<'a> {
             });
             self.end(inst, class, state);
             self.produce(inst, state);
+            if leaves(inst) {
+                self.begin_behind_others(state);
+            }
         }
         for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
             // What follows may be behind a branch.
@@ -272,24 +288,42 @@ impl<'a> Rules<'a> {
                 });
             }
             if found {
-                self.fill(mitigation, state, index, plan);
+                self.fill(mitigation, inst, state, index, plan);
             }
         }
     }
 
-    /// Plans the filler of a row, and notes what it ends.
-    fn fill(&self, mitigation: &'static Mitigation, state: &mut State, index: u32, plan: &mut Plan) {
+    /// Plans the filler of a row in front of `inst`, and notes what it ends.
+    fn fill(
+        &self,
+        mitigation: &'static Mitigation,
+        inst: &Inst,
+        state: &mut State,
+        index: u32,
+        plan: &mut Plan,
+    ) {
         plan.push((index, Fix::Filler(mitigation)));
-        for inst in mitigation.insert.instructions(self.waits) {
+        for inst in mitigation.insert.instructions(self.waits, inst) {
             self.end(&inst, class(&inst), state);
         }
     }
 
-    /// Plans what ends all hazards without distance, since code follows of which nothing is known.
-    fn end_all(&self, state: &mut State, index: u32, plan: &mut Plan) {
+    /// Plans what ends all hazards without distance in front of `inst`, since code follows of which nothing is known.
+    fn end_all(&self, inst: &Inst, state: &mut State, index: u32, plan: &mut Plan) {
         for (i, (_, mitigation)) in self.mitigated.iter().enumerate() {
-            if state.held.get(i).is_some_and(|set| !set.is_empty()) {
-                self.fill(mitigation, state, index, plan);
+            let is_held = state.held.get(i).is_some_and(|set| !set.is_empty());
+            if is_held && !needs_consumer(mitigation) {
+                self.fill(mitigation, inst, state, index, plan);
+            }
+        }
+    }
+
+    /// Notes what code of which nothing is known may have left: the hazards that only the consumer's side can end.
+    fn begin_behind_others(&self, state: &mut State) {
+        state.held.resize(self.mitigated.len(), RegSet::default());
+        for (set, (_, mitigation)) in state.held.iter_mut().zip(&self.mitigated) {
+            if needs_consumer(mitigation) {
+                EXEC.for_each(|register| set.insert(register));
             }
         }
     }
@@ -351,183 +385,19 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The numbers of EXEC's halves.
-const EXEC: std::ops::Range<u16> = PReg::EXEC_LO.0..PReg::EXEC_HI.0 + 1;
-
 /// Whether a block ends with a branch on EXEC.
 fn reads_exec(term: &Terminator) -> bool {
     matches!(term, Terminator::Uniform(Condition::Execz | Condition::Execnz))
 }
 
+/// Whether what is inserted depends on the consumer, here of EXEC.
+fn needs_consumer(mitigation: &Mitigation) -> bool {
+    matches!(mitigation.insert, Filler::MoveOfSource)
+}
+
 /// Whether code of another function follows.
 fn leaves(inst: &Inst) -> bool {
     matches!(inst.op, Opcode::CALL | Opcode::S_SETPC_B64)
-}
-
-/// Whether only writes of registers that are not VGPRs produce such a hazard.
-fn produces_scalar(regs: HazardRegs) -> bool {
-    use HazardRegs::{Exec, M0, Masks, Scalar, Vcc, ZeroFlags};
-    matches!(regs, Scalar | Vcc | Exec | M0 | Masks | ZeroFlags)
-}
-
-/// Whether `inst` writes a register that is not a VGPR.
-fn writes_scalar(inst: &Inst, info: &OpcodeInfo) -> bool {
-    inst.facts().implicit.intersects(Implicit::DEFS & Implicit::LISTED)
-        || inst.operands.iter().zip(info.operands).take_while(|(_, desc)| desc.role != Role::Use).any(
-            |(operand, _)| match operand {
-                Operand::Reg(RegOperand { reg: Reg::Physical(reg), .. }) => !reg.is_vgpr(),
-                _ => false,
-            },
-        )
-}
-
-/// Wait states that an instruction is worth itself.
-fn wait_states_of(inst: &Inst) -> u8 {
-    match (inst.op, inst.operands.first()) {
-        (Opcode::S_NOP, Some(Operand::Imm(n))) => (n & 15) as u8 + 1,
-        _ => 1,
-    }
-}
-
-fn class(inst: &Inst) -> HazardClass {
-    let facts = inst.facts();
-    let mut class = match facts.unit {
-        Unit::Valu | Unit::Interp => HazardClass::VALU,
-        Unit::Salu | Unit::Pseudo => HazardClass::SALU,
-        Unit::Vmem => HazardClass::VMEM,
-        Unit::Smem if facts.is_scalar_buffer() => HazardClass::SMEM | HazardClass::SMEM_BUFFER,
-        Unit::Smem => HazardClass::SMEM,
-        Unit::Ds => HazardClass::DS,
-        Unit::Export => HazardClass::EXPORT,
-        Unit::Control => HazardClass::CONTROL,
-    };
-    if class == HazardClass::SALU && facts.def_count > 0 {
-        class |= HazardClass::SALU_RESULT;
-    }
-    if inst.reads_m0() {
-        class |= HazardClass::M0_READER;
-    }
-    if inst.mods.dpp().is_some() {
-        class |= HazardClass::DPP;
-    }
-    if stores_late(inst) {
-        class |= HazardClass::WIDE_STORE;
-    }
-    class
-        | match inst.op {
-            Opcode::V_READLANE_B32 | Opcode::V_WRITELANE_B32 => HazardClass::LANE_ACCESS,
-            Opcode::V_DIV_FMAS_F32 | Opcode::V_DIV_FMAS_F64 => HazardClass::DIV_FMAS,
-            Opcode::S_SETREG_B32 | Opcode::S_SETREG_IMM32_B32 => HazardClass::SETREG,
-            Opcode::S_GETREG_B32 => HazardClass::GETREG,
-            Opcode::S_RFE_B64 => HazardClass::RFE,
-            _ => HazardClass::empty(),
-        }
-}
-
-/// Whether a store takes its data in two cycles: more than 64 bits, and no SGPR as buffer offset to slow the address down.
-fn stores_late(inst: &Inst) -> bool {
-    let facts = inst.facts();
-    facts.unit == Unit::Vmem && facts.writes_memory() && {
-        let wide = inst.data_operand().and_then(Operand::as_reg).is_some_and(|reg| reg.dwords > 2);
-        let soffset = facts.soffset().and_then(|i| inst.operands.get(i));
-        wide && soffset.and_then(Operand::as_reg).is_none()
-    }
-}
-
-/// Calls `f` with the registers of `inst` that `regs` selects, as producer or as consumer.
-fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
-    let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
-    let exec = EXEC;
-    let physical = |index: usize| match inst.operands.get(index) {
-        Some(Operand::Reg(reg)) => match reg.reg {
-            Reg::Physical(first) => Some(first.0..first.0 + u16::from(reg.dwords)),
-            Reg::Virtual(_) => None,
-        },
-        _ => None,
-    };
-    let hwreg = || inst.operands.iter().find_map(Operand::as_imm);
-    match regs {
-        HazardRegs::Any => f(NO_REGISTER),
-        HazardRegs::AcrossBranch => f(RegSet::BEFORE_BRANCH),
-        HazardRegs::ScalarRead
-        | HazardRegs::ScalarWritten
-        | HazardRegs::ExecRead
-        | HazardRegs::ExecWritten => {
-            let reading = matches!(regs, HazardRegs::ScalarRead | HazardRegs::ExecRead);
-            let only_exec = matches!(regs, HazardRegs::ExecRead | HazardRegs::ExecWritten);
-            let counts = |register: &u16| match only_exec {
-                true => exec.contains(register),
-                false => !PReg(*register).is_vgpr() && ![PReg::SCC, PReg::NULL].contains(&PReg(*register)),
-            };
-            inst.for_each_access(|access| {
-                if if reading { access.read } else { access.write } {
-                    access.range().map(|r| r as u16).filter(counts).for_each(&mut f);
-                }
-            });
-            // As the mask of its lanes, and M0 by a modifier, they are in no operand.
-            if reading && inst.facts().implicit.contains(Implicit::EXEC_USE) {
-                exec.clone().for_each(&mut f);
-            }
-            if regs == HazardRegs::ScalarRead && inst.reads_m0() {
-                f(PReg::M0.0);
-            }
-        }
-        HazardRegs::LaneSelect => physical(2).into_iter().flatten().for_each(f),
-        HazardRegs::DppSource => {
-            physical(usize::from(inst.facts().def_count)).into_iter().flatten().for_each(f)
-        }
-        HazardRegs::StoreData => {
-            inst.facts().data().and_then(physical).into_iter().flatten().for_each(f);
-        }
-        HazardRegs::HwReg => hwreg().into_iter().for_each(|imm| f((imm & 63) as u16)),
-        HazardRegs::TrapSts => hwreg().filter(|imm| imm & 63 == 3).into_iter().for_each(|_| f(NO_REGISTER)),
-        HazardRegs::Vskip => {
-            let hits = |imm: &i64| {
-                let (first, bits) = (imm >> 6 & 31, (imm >> 11 & 31) + 1);
-                imm & 63 == 1 && (first..first + bits).contains(&28)
-            };
-            hwreg().filter(hits).into_iter().for_each(|_| f(NO_REGISTER));
-        }
-        HazardRegs::Scalar
-        | HazardRegs::Vcc
-        | HazardRegs::Exec
-        | HazardRegs::M0
-        | HazardRegs::ZeroFlags
-        | HazardRegs::Masks
-        | HazardRegs::Vector
-        | HazardRegs::VectorWritten => {
-            if regs == HazardRegs::Exec && !producing {
-                exec.for_each(f);
-                return;
-            }
-            inst.for_each_access(|access| {
-                let written = producing || regs == HazardRegs::VectorWritten;
-                if if written { !access.write } else { !access.read } {
-                    return;
-                }
-                for register in access.range().map(|r| r as u16) {
-                    let vector = PReg(register).is_vgpr();
-                    let key = match regs {
-                        HazardRegs::Scalar => (!vector && register != PReg::SCC.0).then_some(register),
-                        HazardRegs::Vector | HazardRegs::VectorWritten => vector.then_some(register),
-                        HazardRegs::Vcc => vcc.contains(&register).then_some(register),
-                        HazardRegs::Exec => exec.contains(&register).then_some(register),
-                        HazardRegs::M0 => (register == PReg::M0.0).then_some(register),
-                        HazardRegs::Masks if vcc.contains(&register) => Some(vcc.start),
-                        HazardRegs::Masks if exec.contains(&register) => Some(exec.start),
-                        HazardRegs::ZeroFlags if register == PReg::VCCZ.0 => Some(vcc.start),
-                        HazardRegs::ZeroFlags if register == PReg::EXECZ.0 => Some(exec.start),
-                        _ => None,
-                    };
-                    key.into_iter().for_each(&mut f);
-                }
-            });
-            // GDS and LDS DMA read M0 by a modifier, not by their row.
-            if regs == HazardRegs::M0 && !producing && !inst.facts().implicit.contains(Implicit::M0_USE) {
-                f(PReg::M0.0);
-            }
-        }
-    }
 }
 
 /// Rewrites VCC before a branch on VCCZ where the flag may be stale.
@@ -570,7 +440,8 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, waits: &WaitModel) {
                 }
                 Fix::Filler(mitigation) => {
                     let loc = inst.loc;
-                    insts.extend(mitigation.insert.instructions(waits).map(|inst| Inst { loc, ..inst }));
+                    let filler = mitigation.insert.instructions(waits, &inst);
+                    insts.extend(filler.map(|inst| Inst { loc, ..inst }));
                 }
             }
         }

@@ -40,6 +40,4 @@ pub mod pseudos;
 pub mod registers;
 pub mod scratch;
 pub mod shrink;
-#[cfg(test)]
-mod testing;
 pub mod waits;

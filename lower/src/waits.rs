@@ -20,7 +20,8 @@
 //! A read or write of a register with an unfinished event. Exceptions: a vector memory load may overwrite the result of an earlier one of
 //! its kind, they arrive in order; scalar registers as sources are read at issue and vector memory data too, except that
 //! exports, GDS and (GFX6) stores read their VGPRs late, which expcnt counts. Everything outstanding is awaited before
-//! `s_barrier`, which GFX6 to GFX9 require, and around calls.
+//! `s_barrier` where the processor requires it (GFX6 to GFX9), and around calls, except for what stands in a counter of its own and touches no register (stores on GFX10):
+//! a function may begin with such operations under way, and leave them to its caller, as LLVM's do.
 //!
 //! Waits that are in the code already (memory model) are obligations: they are merged with ours, and a counter that
 //! cannot be that high any more is dropped from them. One wait for each counter at most stands before an instruction.
@@ -33,7 +34,7 @@ use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Order};
 use mir::isa::{Access, Events, Opcode};
 use mir::machine::{AsmSite, Block, Condition, Function, Inst, PReg, Terminator};
-use mir::target::{Counter, EventKind, Target, WaitCounts, WaitModel};
+use mir::target::{Counter, EventKind, Features, Target, WaitCounts, WaitModel};
 use std::collections::BinaryHeap;
 
 const KINDS: usize = EventKind::COUNT;
@@ -47,6 +48,13 @@ const SLOTS: usize = 769;
 
 /// Counts of a wait for everything.
 const NOTHING_LEFT: ByCounter<u32> = [0; Counter::COUNT];
+
+/// The same between functions: stores that are counted apart hold no register, and who needs them done says so (memory model).
+fn between_functions(max: ByCounter<u32>) -> ByCounter<u32> {
+    let mut counts = NOTHING_LEFT;
+    counts[Counter::Vs as usize] = max[Counter::Vs as usize];
+    counts
+}
 
 /// Bounds and ages beyond this say nothing more.
 const CAP: u32 = 64;
@@ -228,6 +236,13 @@ impl Tracker {
         }
     }
 
+    /// Notes that any number of operations may be counted in `counter`, where there is one.
+    fn leave_unknown(&mut self, counter: Counter) {
+        if self.max[counter as usize] > 0 {
+            self.counter_bound[counter as usize] = CAP;
+        }
+    }
+
     /// Whether `access` of an instruction with `events` must wait for events of `kind` on the same register.
     fn conflicts(&self, kind: usize, access: &Access, events: &Events) -> bool {
         let (counter, in_order) = self.kinds[kind];
@@ -306,7 +321,7 @@ fn visit(
     let model = tracker.model;
     let max = tracker.max;
     let mut plan = Plan::new();
-    let mut required = if wait_all_first { NOTHING_LEFT } else { max };
+    let mut required = if wait_all_first { between_functions(max) } else { max };
     let mut flush =
         |tracker: &mut Tracker, index: usize, required: &mut ByCounter<u32>, needed: ByCounter<u32>| {
             let mut counters = NOTHING_LEFT;
@@ -334,8 +349,11 @@ fn visit(
         // A caller relies on nothing being in flight when it goes on.
         // Inside of opaque inline assembly anything may be accessed.
         let opaque = is_opaque(inst, sites);
-        if matches!(inst.op, Opcode::S_BARRIER | Opcode::S_SETPC_B64) || opaque {
+        let barrier = inst.op == Opcode::S_BARRIER && !target.has(Features::BACK_OFF_BARRIER);
+        if barrier || opaque {
             required = NOTHING_LEFT;
+        } else if inst.op == Opcode::S_SETPC_B64 {
+            required = stricter(required, between_functions(max));
         }
         // Most of the time nothing is in flight, or events of one kind.
         let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending() };
@@ -357,8 +375,9 @@ fn visit(
         flush(tracker, index, &mut required, needed);
         record(tracker, inst, &events);
         if inst.op == Opcode::CALL {
-            // The callee waits for everything when it starts, and before it returns.
-            tracker.apply(NOTHING_LEFT);
+            // The callee waits for all else when it starts, and before it returns; how many stores it leaves nobody knows.
+            tracker.apply(between_functions(max));
+            tracker.leave_unknown(Counter::Vs);
         }
         if opaque {
             // What it leaves in flight is its own business, but it counts.
@@ -378,11 +397,16 @@ fn visit(
             }
         }
         // What follows relies on nothing being in flight.
-        Terminator::Return => required = NOTHING_LEFT,
+        Terminator::Return => required = stricter(required, between_functions(max)),
         _ => {}
     }
     flush(tracker, data.insts.len(), &mut required, needed);
     plan
+}
+
+/// What both waits together wait for.
+fn stricter(a: ByCounter<u32>, b: ByCounter<u32>) -> ByCounter<u32> {
+    std::array::from_fn(|i| a[i].min(b[i]))
 }
 
 /// Whether `inst` stands for inline assembly of which nobody knows what happens inside.
@@ -452,7 +476,6 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, model: &WaitModel) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::GFX10;
     use mir::machine::parse_function;
     use std::fmt::Write as _;
 
@@ -491,8 +514,8 @@ mod tests {
                     v1 = v_mov_b32 v0\n  \
                     s_barrier\n  \
                     wave end\n";
-        let waits = |processor| {
-            let target = Target::new(processor);
+        let waits = |name| {
+            let target = Target::new(Target::processor_by_name(name).expect("a processor of the table"));
             let mut f = parse_function(text, "test").expect("the text is right");
             insert_waits(&mut f, &target);
             let block = f.layout[0];
@@ -505,9 +528,8 @@ mod tests {
                 .map(|(at, counts)| (at, of(counts, Counter::Vm), of(counts, Counter::Vs)))
                 .collect::<Vec<_>>()
         };
-        let gfx900 = Target::processor_by_name("gfx900").expect("a processor of the table");
-        assert_eq!(waits(gfx900), [(3, Some(2), None), (5, Some(0), None)]);
-        // The load is the youngest of its counter; the barrier waits for the stores alone.
-        assert_eq!(waits(&GFX10), [(3, Some(0), None), (5, None, Some(0))]);
+        assert_eq!(waits("gfx900"), [(3, Some(2), None), (5, Some(0), None)]);
+        // The load is the youngest of its counter; a barrier may be come to with stores under way.
+        assert_eq!(waits("gfx1010"), [(3, Some(0), None)]);
     }
 }

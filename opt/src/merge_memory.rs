@@ -11,6 +11,7 @@
 //! leaves alone at most [`MAX_OPEN`] stay open.
 
 use super::append::append_value;
+use super::legalize::flat_is_aligned;
 use super::memory::{ALL, Memory, is_constant};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
@@ -235,6 +236,7 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) 
             _ => 0,
         },
         AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 0,
+        AddrSpace::FLAT if flat_is_aligned(machine) => align.min(16),
         _ if align < 4 => 0,
         _ if uniform => 64,
         _ => 16,

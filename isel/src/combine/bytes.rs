@@ -7,6 +7,7 @@
 use cranelift_entity::SecondaryMap;
 use mir::isa::{MemoryAction, OpFlags, Opcode, Role, ValueType};
 use mir::machine::{Extension, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VReg};
+use mir::target::{Features, Target};
 use rustc_hash::FxHashMap;
 
 /// A byte of a dword.
@@ -111,7 +112,7 @@ impl Known {
     }
 
     /// Takes note of what `inst` defines.
-    pub fn note(&mut self, f: &Function, inst: &Inst) {
+    pub fn note(&mut self, f: &Function, inst: &Inst, target: &Target) {
         let Some(&Operand::Reg(RegOperand { reg: Reg::Virtual(dst), dwords, .. })) = inst.operands.first()
         else {
             return;
@@ -137,7 +138,7 @@ impl Known {
             return;
         }
         let moved = self.moved(f, inst);
-        let result = moved.unwrap_or_else(|| zeros(inst));
+        let result = moved.unwrap_or_else(|| zeros(inst, target));
         if result.iter().any(Option::is_some) {
             let bytes = own(dst, 0);
             self.of_use |= moved.is_some();
@@ -292,7 +293,7 @@ pub(super) fn moves_bytes(op: Opcode) -> bool {
 ///
 /// Source: LLVM SIISelLowering and GCNSubtarget (`zeroesHigh16BitsOfDest`): up to GFX9 operations of 16 bits in VOP1 and VOP2 without a tied
 /// destination zero the upper half.
-fn zeros(inst: &Inst) -> Partial {
+fn zeros(inst: &Inst, target: &Target) -> Partial {
     let info = inst.op.info();
     let mut bytes = [None; 4];
     let half = |ty| matches!(ty, ValueType::F16 | ValueType::B16 | ValueType::I16 | ValueType::U16);
@@ -310,6 +311,7 @@ fn zeros(inst: &Inst) -> Partial {
             bytes[usize::from(memory.element_bytes)..].fill(ZERO);
         }
     } else if let Some(dst) = info.operands.first()
+        && target.has(Features::ZEROES_HIGH_HALF)
         && half(dst.ty)
         && dst.role == Role::Def
         && info.format.has_vgpr_src1() | (info.format == mir::isa::Format::Vop1)

@@ -171,7 +171,7 @@ impl<'a> Combiner<'a> {
                 if sdwa && known {
                     sdwa::count(&mut combiner, f, block, inst, &mut fields);
                 }
-                combiner.known.note(f, inst);
+                combiner.known.note(f, inst, target);
                 combiner.strict |= dpp::wants_whole_wave(inst).is_some();
                 epoch += u32::from(is_wall(inst));
             }

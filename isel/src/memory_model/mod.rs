@@ -1,4 +1,4 @@
-//! The memory model of GFX6 to GFX9: cache bits, waits and invalidates that orderings and scopes ask for.
+//! The memory model: cache bits, waits and invalidates that orderings and scopes ask for.
 //!
 //! Problem: vector memory goes through a cache per compute unit that is not coherent; LDS and vector memory complete
 //! independently. An atomic that orders other accesses therefore needs waits before (release), waits and an invalidate
@@ -6,18 +6,23 @@
 //! guide is data, [`ROWS`], in the guide's own order (load, store, read-modify-write, fence; by ordering, scope, address
 //! space); [`apply`] looks each marked instruction up. Waits that data dependences need are added later and merge with these.
 //!
+//! GFX10 has one cache more (L1 of a shader array in front of L2, L0 of a compute unit), stores are counted apart, and waves of a work-group may run
+//! on both compute units of a pair. Which bits and invalidates that makes is [`Caches`], which counter an access is waited for in says the target's
+//! [`mir::target::WaitModel`], and where work-groups are spread over a pair they are to L0 what agents are to all caches: their rows are those of agents,
+//! but for LDS, [`SPREAD_LDS`]. With waves on one compute unit (`cumode`) the rows are as they stand.
+//!
 //! A work-group that fits in one wave needs no more than a wave does: its scope is the wave's.
 //!
 //! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide ([`Volatile`]).
 //!
 //! Cost: one pass; a scan of the table for each atomic, volatile or non-temporal access.
 //!
-//! Source: User Guide for AMDGPU Back-end, LLVM 8, "Memory Model GFX6-GFX9".
+//! Sources: User Guide for AMDGPU Back-end, LLVM 8, "Memory Model GFX6-GFX9"; AMDGPU usage guide, "Memory Model GFX10-GFX11".
 
 use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
 use mir::isa::{MemoryAction, Opcode, Unit};
 use mir::machine::{Function, Inst, ModFlags};
-use mir::target::{Counter, MemoryModel, Os, Target};
+use mir::target::{Counter, Generation, MemoryModel, Os, Target, WaitCounts};
 
 /// Kinds of instruction in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,8 +58,10 @@ enum Wait {
     Lg,
     /// lgkmcnt(0) unless the model keeps address spaces apart.
     LgShared,
-    /// vmcnt(0).
+    /// vmcnt(0), and whatever else counts vector memory.
     Vm,
+    /// The same unless the model keeps address spaces apart.
+    VmShared,
     /// Both.
     Vl,
     /// vmcnt(0), and lgkmcnt(0) unless the model keeps address spaces apart.
@@ -67,11 +74,20 @@ struct Sequence {
     before: Wait,
     glc: bool,
     after: Wait,
-    invalidate: bool,
+    invalidate: Invalidate,
+}
+
+/// Whether caches are invalidated behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Invalidate {
+    No,
+    /// Unless the model keeps address spaces apart.
+    Shared,
+    Yes,
 }
 
 const PLAIN: Sequence =
-    Sequence { before: Wait::Nothing, glc: false, after: Wait::Nothing, invalidate: false };
+    Sequence { before: Wait::Nothing, glc: false, after: Wait::Nothing, invalidate: Invalidate::No };
 const GLC: Sequence = Sequence { glc: true, ..PLAIN };
 
 const fn before(before: Wait) -> Sequence {
@@ -83,7 +99,11 @@ const fn after(after: Wait) -> Sequence {
 }
 
 const fn acquire(before: Wait, glc: bool, after: Wait) -> Sequence {
-    Sequence { before, glc, after, invalidate: true }
+    Sequence { before, glc, after, invalidate: Invalidate::Yes }
+}
+
+const fn acquire_local(before: Wait) -> Sequence {
+    Sequence { before, glc: false, after: Wait::LgShared, invalidate: Invalidate::Shared }
 }
 
 const fn both(before: Wait, after: Wait) -> Sequence {
@@ -164,6 +184,55 @@ static ROWS: &[Row] = rows! {
     Load  SeqCst    Agent     GENERIC          => acquire(Wait::Vl, true, Wait::VlShared);
 };
 
+/// LDS in a work-group that is spread over two compute units: what orders it orders memory, too, where L0 is not shared.
+#[rustfmt::skip]
+static SPREAD_LDS: &[Row] = rows! {
+    Load  Acquire   Workgroup LOCAL            => acquire_local(Wait::Nothing);
+    Rmw   Acquire   Workgroup LOCAL            => acquire_local(Wait::Nothing);
+    Store Release   Workgroup LOCAL            => before(Wait::VmShared);
+    Rmw   Release   Workgroup LOCAL            => before(Wait::VmShared);
+    Rmw   AcqRel    Workgroup LOCAL            => acquire_local(Wait::VmShared);
+    Load  SeqCst    Workgroup LOCAL            => acquire_local(Wait::VmShared);
+};
+
+/// How far caches are passed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reach {
+    /// Other compute units of the work-group's pair.
+    Workgroup,
+    /// The agent and beyond.
+    Agent,
+}
+
+/// What instructions say to the caches, and which empty them, by [`Reach`] where that matters.
+struct Caches {
+    load: [ModFlags; 2],
+    volatile_load: ModFlags,
+    streaming_load: ModFlags,
+    streaming_store: ModFlags,
+    invalidate: [&'static [Opcode]; 2],
+}
+
+/// `_vol` leaves lines of scratch alone; GFX6 lacks it (ERRATA E7).
+const GFX7: Caches = Caches {
+    load: [ModFlags::empty(), ModFlags::GLC],
+    volatile_load: ModFlags::GLC,
+    streaming_load: ModFlags::GLC.union(ModFlags::SLC),
+    streaming_store: ModFlags::GLC.union(ModFlags::SLC),
+    invalidate: [&[], &[Opcode::BUFFER_WBINVL1_VOL]],
+};
+const GFX6: Caches = Caches { invalidate: [&[], &[Opcode::BUFFER_WBINVL1]], ..GFX7 };
+/// The outer cache goes first: L0 could be filled from it in between.
+const GFX10: Caches = Caches {
+    load: [ModFlags::GLC, ModFlags::GLC.union(ModFlags::DLC)],
+    volatile_load: ModFlags::GLC.union(ModFlags::DLC),
+    streaming_load: ModFlags::SLC,
+    streaming_store: ModFlags::GLC.union(ModFlags::SLC),
+    invalidate: [&[Opcode::BUFFER_GL0_INV], &[Opcode::BUFFER_GL1_INV, Opcode::BUFFER_GL0_INV]],
+};
+
+static CACHES: [Caches; Generation::COUNT] = [GFX6, GFX7, GFX7, GFX7, GFX10];
+
 /// When volatile accesses are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Volatile {
@@ -222,7 +291,8 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         out.push(inst);
         return;
     };
-    let sequence = lookup(op, &access, one_wave);
+    let (sequence, reach) = lookup(op, &access, one_wave, target.splits_work_groups());
+    let caches = &CACHES[target.generation() as usize];
     let seq_cst = access.ordering == Ordering::SeqCst;
     // A scope of one address space says so itself; what OpenCL leaves out, a sequentially consistent access does not.
     let one_space = access.flags.contains(MemFlags::ONE_ADDRESS_SPACE)
@@ -230,16 +300,17 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         && access.space != AddrSpace::FLAT;
     let apart = one_space || !seq_cst && target.memory_model == MemoryModel::OpenCl;
     let loc = inst.loc;
-    push_wait(out, target, sequence.before, apart, loc);
+    push_wait(out, target, sequence.before, apart, everything(target), loc);
     let through_cache = inst.facts().memory.is_some_and(|memory| memory.kind.has_cache_bits());
     let volatile = access.flags.contains(MemFlags::VOLATILE);
     if through_cache && op != Op::Rmw {
-        let streaming = access.flags.contains(MemFlags::NONTEMPORAL);
-        inst.mods.flags.set(ModFlags::SLC, inst.mods.flags.contains(ModFlags::SLC) || streaming);
-        if sequence.glc || streaming || (volatile && op == Op::Load) {
-            inst.mods.flags |= ModFlags::GLC;
-        }
+        let bits = |wanted: bool, bits| if wanted { bits } else { ModFlags::empty() };
+        let streaming = if op == Op::Load { caches.streaming_load } else { caches.streaming_store };
+        inst.mods.flags |= bits(access.flags.contains(MemFlags::NONTEMPORAL), streaming)
+            | bits(volatile && op == Op::Load, caches.volatile_load)
+            | bits(sequence.glc, caches.load[reach as usize]);
     }
+    let own = counted(&inst, target);
     if op != Op::Fence {
         out.push(inst);
     }
@@ -249,15 +320,35 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         (true, Wait::Nothing | Wait::Vm) if access.space != AddrSpace::FLAT => Wait::Vm,
         (true, _) => Wait::Vl,
     };
-    push_wait(out, target, done, apart && !waited, loc);
-    if sequence.invalidate {
-        // `_vol` leaves lines of scratch alone; only HSA marks other memory volatile, and GFX6 lacks it (ERRATA E7).
-        let vol = Opcode::BUFFER_WBINVL1_VOL;
-        let keeps_scratch = vol.info().exists_on(target) && !matches!(target.os, Os::AmdPal | Os::Mesa3d);
-        let mut invalidate = Inst::new(if keeps_scratch { vol } else { Opcode::BUFFER_WBINVL1 }, []);
-        invalidate.loc = loc;
-        out.push(invalidate);
+    push_wait(out, target, done, apart && !waited, own, loc);
+    let invalidate = match sequence.invalidate {
+        Invalidate::No => false,
+        Invalidate::Shared => !apart,
+        Invalidate::Yes => true,
+    };
+    if invalidate {
+        for &op in caches.invalidate[reach as usize] {
+            // Only HSA marks memory other than scratch volatile.
+            let all = op == Opcode::BUFFER_WBINVL1_VOL && matches!(target.os, Os::AmdPal | Os::Mesa3d);
+            let op = if all { Opcode::BUFFER_WBINVL1 } else { op };
+            out.push(Inst { loc, ..Inst::new(op, []) });
+        }
     }
+}
+
+/// A wait for all vector memory: stores are counted apart on some generations.
+fn everything(target: &Target) -> WaitCounts {
+    target.waits().max().with(Counter::Vm, 0).with(Counter::Vs, 0)
+}
+
+/// A wait for `inst` as vector memory, in the counters that it is counted in.
+fn counted(inst: &Inst, target: &Target) -> WaitCounts {
+    let model = target.waits();
+    let counters =
+        inst.counter_events(target).kinds.into_iter().flatten().filter_map(|kind| model.kind(kind));
+    counters
+        .filter(|&(counter, _)| matches!(counter, Counter::Vm | Counter::Vs))
+        .fold(model.max(), |counts, (counter, _)| counts.with(counter, 0))
 }
 
 /// The table's kind of `op`; scalar loads and everything that is no memory access have none.
@@ -278,22 +369,24 @@ fn kind_of(op: Opcode) -> Option<Op> {
     }
 }
 
-fn lookup(op: Op, access: &MemAccess, one_wave: bool) -> Sequence {
+/// What `access` becomes, and for whom. `spread`: waves of a work-group do not share their innermost cache.
+fn lookup(op: Op, access: &MemAccess, one_wave: bool, spread: bool) -> (Sequence, Reach) {
+    let plain = (PLAIN, Reach::Agent);
     let space = match access.space {
         AddrSpace::FLAT => GENERIC,
         AddrSpace::LOCAL => LOCAL,
         // Nobody else can see these, or nobody writes them.
         AddrSpace::PRIVATE | AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT | AddrSpace::REGION => {
-            return PLAIN;
+            return plain;
         }
         _ => GLOBAL,
     };
     let ordering = match (op, access.ordering) {
-        (_, Ordering::NotAtomic) => return PLAIN,
+        (_, Ordering::NotAtomic) => return plain,
         // An unordered read-modify-write does not exist; it would be a monotonic one.
         (Op::Rmw, Ordering::Unordered) => Ordering::Monotonic,
-        (_, Ordering::Unordered) | (Op::Fence, Ordering::Monotonic) => return PLAIN,
-        (Op::Store, Ordering::Acquire) | (Op::Load, Ordering::Release) => return PLAIN,
+        (_, Ordering::Unordered) | (Op::Fence, Ordering::Monotonic) => return plain,
+        (Op::Store, Ordering::Acquire) | (Op::Load, Ordering::Release) => return plain,
         (Op::Load, Ordering::AcqRel) => Ordering::Acquire,
         (Op::Store, Ordering::AcqRel | Ordering::SeqCst) => Ordering::Release,
         (Op::Rmw | Op::Fence, Ordering::SeqCst) => Ordering::AcqRel,
@@ -306,30 +399,38 @@ fn lookup(op: Op, access: &MemAccess, one_wave: bool) -> Sequence {
         _ if one_wave => Scope::Wave,
         _ => Scope::Workgroup,
     };
-    ROWS.iter()
-        .find(|row| {
+    let find = |rows: &[Row], scope: Scope| {
+        let fits = |row: &&Row| {
             row.op == op
                 && row.ordering == ordering
                 && (row.scope == scope || row.scope == Scope::Any)
                 && row.spaces & space != 0
-        })
-        .map_or(PLAIN, |row| row.sequence)
+        };
+        rows.iter().find(fits).map(|row| row.sequence)
+    };
+    if spread && scope == Scope::Workgroup {
+        let found = match space {
+            LOCAL => find(SPREAD_LDS, scope).or_else(|| find(ROWS, scope)),
+            _ => find(ROWS, Scope::Agent),
+        };
+        return (found.unwrap_or(PLAIN), Reach::Workgroup);
+    }
+    (find(ROWS, scope).unwrap_or(PLAIN), Reach::Agent)
 }
 
-fn push_wait(out: &mut Vec<Inst>, target: &Target, wait: Wait, apart: bool, loc: u32) {
+/// Pushes what waits for LDS, and as vector memory for what `memory` counts.
+
+fn push_wait(out: &mut Vec<Inst>, target: &Target, wait: Wait, apart: bool, memory: WaitCounts, loc: u32) {
     let (vm, lgkm) = match wait {
         Wait::Nothing => (false, false),
         Wait::Lg => (false, true),
         Wait::LgShared => (false, !apart),
         Wait::Vm => (true, false),
+        Wait::VmShared => (!apart, false),
         Wait::Vl => (true, true),
         Wait::VlShared => (true, !apart),
     };
-    let mut counts = target.waits().max();
-    if vm {
-        // Stores are counted apart on some generations.
-        counts = counts.with(Counter::Vm, 0).with(Counter::Vs, 0);
-    }
+    let mut counts = if vm { memory } else { target.waits().max() };
     if lgkm {
         counts = counts.with(Counter::Lgkm, 0);
     }

@@ -75,6 +75,77 @@ const TABLE: &[(u32, &str, Ordering, &str, &str, &str)] = &[
     (57, "fence", Ordering::SeqCst, "ag sys", "N", "VL; INV"),
 ];
 
+/// The same of GFX10, where waves of a work-group are spread over two compute units, and where they are on one (`=`: the same).
+#[rustfmt::skip]
+const TABLE_10: &[(&str, Ordering, &str, &str, &str, &str)] = &[
+    ("load store", Ordering::NotAtomic, "sys", "GNPL", "op", "="),
+    ("load store rmw", Ordering::Unordered, "st wf wg ag sys", "GNL", "op", "="),
+
+    ("load", Ordering::Monotonic, "st wf", "GNL", "op", "="),
+    ("load", Ordering::Monotonic, "wg", "GN", "op glc", "op"),
+    ("load", Ordering::Monotonic, "wg ag sys", "L", "op", "="),
+    ("load", Ordering::Monotonic, "ag sys", "GN", "op glc dlc", "="),
+    ("store rmw", Ordering::Monotonic, "st wf wg ag sys", "GNL", "op", "="),
+
+    ("load", Ordering::Acquire, "st wf", "GNL", "op", "="),
+    ("load", Ordering::Acquire, "wg", "G", "op glc; VM; INV0", "op"),
+    ("load", Ordering::Acquire, "wg ag sys", "L", "op; LG~; INV0~", "op; LG~"),
+    ("load", Ordering::Acquire, "wg", "N", "op glc; VL~; INV0", "op; LG~"),
+    ("load", Ordering::Acquire, "ag sys", "G", "op glc dlc; VM; INV1; INV0", "="),
+    ("load", Ordering::Acquire, "ag sys", "N", "op glc dlc; VL~; INV1; INV0", "="),
+    ("rmw returning", Ordering::Acquire, "st wf", "GNL", "op", "="),
+    ("rmw", Ordering::Acquire, "wg", "G", "op; VS; INV0", "op"),
+    ("returning", Ordering::Acquire, "wg", "G", "op; VM; INV0", "op"),
+    ("rmw returning", Ordering::Acquire, "wg ag sys", "L", "op; LG~; INV0~", "op; LG~"),
+    ("rmw", Ordering::Acquire, "wg", "N", "op; LG~; VS; INV0", "op; LG~"),
+    ("returning", Ordering::Acquire, "wg", "N", "op; VL~; INV0", "op; LG~"),
+    ("rmw", Ordering::Acquire, "ag sys", "G", "op; VS; INV1; INV0", "="),
+    ("returning", Ordering::Acquire, "ag sys", "G", "op; VM; INV1; INV0", "="),
+    ("rmw", Ordering::Acquire, "ag sys", "N", "op; LG~; VS; INV1; INV0", "="),
+    ("returning", Ordering::Acquire, "ag sys", "N", "op; VL~; INV1; INV0", "="),
+    ("fence", Ordering::Acquire, "st wf", "N", "", "="),
+    ("fence", Ordering::Acquire, "wg", "N", "VL; VS; INV0", "LG"),
+    ("fence", Ordering::Acquire, "ag sys", "N", "VL; VS; INV1; INV0", "="),
+
+    ("store rmw", Ordering::Release, "st wf", "GNL", "op", "="),
+    ("store rmw", Ordering::Release, "wg", "GN", "VL~; VS; op", "LG~; op"),
+    ("store rmw", Ordering::Release, "wg ag sys", "L", "VM~; VS~; op", "op"),
+    ("store rmw", Ordering::Release, "ag sys", "GN", "VL~; VS; op", "="),
+    ("fence", Ordering::Release, "st wf", "N", "", "="),
+    ("fence", Ordering::Release, "wg", "N", "VL; VS", "LG"),
+    ("fence", Ordering::Release, "ag sys", "N", "VL; VS", "="),
+
+    ("rmw returning", Ordering::AcqRel, "st wf", "GNL", "op", "="),
+    ("rmw", Ordering::AcqRel, "wg", "G", "VL~; VS; op; VS; INV0", "LG~; op"),
+    ("returning", Ordering::AcqRel, "wg", "G", "VL~; VS; op; VM; INV0", "LG~; op"),
+    ("rmw returning", Ordering::AcqRel, "wg ag sys", "L", "VM~; VS~; op; LG~; INV0~", "op; LG~"),
+    ("rmw", Ordering::AcqRel, "wg", "N", "VL~; VS; op; LG~; VS; INV0", "LG~; op; LG~"),
+    ("returning", Ordering::AcqRel, "wg", "N", "VL~; VS; op; VL~; INV0", "LG~; op; LG~"),
+    ("rmw", Ordering::AcqRel, "ag sys", "G", "VL~; VS; op; VS; INV1; INV0", "="),
+    ("returning", Ordering::AcqRel, "ag sys", "G", "VL~; VS; op; VM; INV1; INV0", "="),
+    ("rmw", Ordering::AcqRel, "ag sys", "N", "VL~; VS; op; LG~; VS; INV1; INV0", "="),
+    ("returning", Ordering::AcqRel, "ag sys", "N", "VL~; VS; op; VL~; INV1; INV0", "="),
+    ("fence", Ordering::AcqRel, "st wf", "N", "", "="),
+    ("fence", Ordering::AcqRel, "wg", "N", "VL; VS; INV0", "LG"),
+    ("fence", Ordering::AcqRel, "ag sys", "N", "VL; VS; INV1; INV0", "="),
+
+    ("load", Ordering::SeqCst, "st wf", "GNL", "op", "="),
+    ("load", Ordering::SeqCst, "wg", "G", "VL; VS; op glc; VM; INV0", "LG; op"),
+    ("load", Ordering::SeqCst, "wg", "N", "VL; VS; op glc; VL; INV0", "LG; op; LG"),
+    ("load", Ordering::SeqCst, "wg ag sys", "L", "VM; VS; op; LG; INV0", "op; LG"),
+    ("load", Ordering::SeqCst, "ag sys", "G", "VL; VS; op glc dlc; VM; INV1; INV0", "="),
+    ("load", Ordering::SeqCst, "ag sys", "N", "VL; VS; op glc dlc; VL; INV1; INV0", "="),
+    ("store", Ordering::SeqCst, "wg", "GN", "VL; VS; op", "LG; op"),
+    ("store", Ordering::SeqCst, "wg ag sys", "L", "VM; VS; op", "op"),
+    ("store", Ordering::SeqCst, "ag sys", "GN", "VL; VS; op", "="),
+    ("rmw", Ordering::SeqCst, "wg", "N", "VL; VS; op; LG; VS; INV0", "LG; op; LG"),
+    ("returning", Ordering::SeqCst, "wg", "L", "VM; VS; op; LG; INV0", "op; LG"),
+    ("rmw", Ordering::SeqCst, "ag sys", "G", "VL; VS; op; VS; INV1; INV0", "="),
+    ("fence", Ordering::SeqCst, "st wf", "N", "", "="),
+    ("fence", Ordering::SeqCst, "wg", "N", "VL; VS; INV0", "LG"),
+    ("fence", Ordering::SeqCst, "ag sys", "N", "VL; VS; INV1; INV0", "="),
+];
+
 fn opcode(instr: &str, space: char, generation: Generation) -> Opcode {
     let pick = |load, store, rmw| match instr {
         "load" => load,
@@ -83,9 +154,12 @@ fn opcode(instr: &str, space: char, generation: Generation) -> Opcode {
         _ => Opcode::FENCE,
     };
     match space {
+        'L' if instr == "returning" => Opcode::DS_ADD_RTN_U32,
+        'N' if instr == "returning" => Opcode::FLAT_ATOMIC_ADD_RTN,
+        _ if instr == "returning" => Opcode::GLOBAL_ATOMIC_ADD_RTN,
         'L' => pick(Opcode::DS_READ_B32, Opcode::DS_WRITE_B32, Opcode::DS_ADD_U32),
         'N' => pick(Opcode::FLAT_LOAD_DWORD, Opcode::FLAT_STORE_DWORD, Opcode::FLAT_ATOMIC_ADD),
-        _ if generation == Generation::Gfx9 => {
+        _ if generation >= Generation::Gfx9 => {
             pick(Opcode::GLOBAL_LOAD_DWORD, Opcode::GLOBAL_STORE_DWORD, Opcode::GLOBAL_ATOMIC_ADD)
         }
         _ if generation == Generation::Gfx6 => {
@@ -109,40 +183,76 @@ fn target(name: &str) -> Target {
     Target::new(Target::processor_by_name(name).unwrap())
 }
 
+fn scope(name: &str) -> SyncScope {
+    match name {
+        "st" => SyncScope::SingleThread,
+        "wf" => SyncScope::Wavefront,
+        "wg" => SyncScope::Workgroup,
+        "ag" => SyncScope::Agent,
+        _ => SyncScope::System,
+    }
+}
+
+/// The sequence of a row in `model`.
+fn in_model(sequence: &str, model: MemoryModel) -> String {
+    let word = |word: &str| match (word.strip_suffix('~'), model) {
+        (None, _) => Some(word.to_string()),
+        (Some(word), MemoryModel::Hsa) => Some(word.to_string()),
+        (Some("VL"), MemoryModel::OpenCl) => Some("VM".to_string()),
+        (Some(_), MemoryModel::OpenCl) => None,
+    };
+    sequence.split("; ").filter_map(word).collect::<Vec<_>>().join("; ")
+}
+
 /// The sequence around one instruction, in the table's words.
 fn run(op: Opcode, access: MemAccess, target: &Target, model: MemoryModel) -> String {
+    run_inst(Inst::new(op, []), access, target, model)
+}
+
+/// The same of an instruction with modifiers; its operands are made up. `glc` that it had is not named.
+fn run_inst(inst: Inst, access: MemAccess, target: &Target, model: MemoryModel) -> String {
+    let own = inst.mods.flags;
     let mut f = Function::new("f", CallConv::Kernel, Func::from_u32(0));
     let block = f.add_block();
     let reg: VReg = f.new_vreg(RegFile::Vgpr, 1);
     let nop = || Inst::new(Opcode::S_NOP, [Operand::Imm(0)]);
     f.blocks[block].push(nop());
     f.blocks[block].head_len = 1;
-    f.blocks[block].push(Inst::new(op, [Operand::vreg(reg, 1)]).with_mem(MemRef { access, bytes: 4 }));
+    let operands = std::iter::once(Operand::vreg(reg, 1)).collect();
+    f.blocks[block].push(Inst { operands, ..inst }.with_mem(MemRef { access, bytes: 4 }));
     f.blocks[block].insts.push(nop());
     f.blocks[block].term = Terminator::EndProgram;
     apply(&mut f, &Target { memory_model: model, ..*target }, Volatile::Waited);
     let data = &f.blocks[block];
     let body = &data.insts[data.head_len as usize..data.tail_start as usize];
     assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));
-    let words: Vec<&str> = body
+    let words: Vec<String> = body
         .iter()
         .map(|inst| match inst.op {
             Opcode::S_WAITCNT => {
                 let counts = target.waits().decode(inst.operands[0].as_imm().unwrap() as u16);
                 assert_eq!(counts[Counter::Exp], target.waits().max()[Counter::Exp]);
                 match (counts[Counter::Vm] == 0, counts[Counter::Lgkm] == 0) {
-                    (true, true) => "VL",
-                    (true, false) => "VM",
-                    _ => "LG",
+                    (true, true) => "VL".to_string(),
+                    (true, false) => "VM".to_string(),
+                    _ => "LG".to_string(),
                 }
             }
-            Opcode::BUFFER_WBINVL1 => "INV6",
-            Opcode::BUFFER_WBINVL1_VOL => "INV",
-            _ => match (inst.mods.flags.contains(ModFlags::GLC), inst.mods.flags.contains(ModFlags::SLC)) {
-                (true, true) => "op glc slc",
-                (true, false) => "op glc",
-                _ => "op",
-            },
+            Opcode::S_WAITCNT_VSCNT => {
+                assert_eq!(target.waits().waited_for(inst).unwrap()[Counter::Vs], 0);
+                "VS".to_string()
+            }
+            Opcode::BUFFER_WBINVL1 => "INV6".to_string(),
+            Opcode::BUFFER_WBINVL1_VOL => "INV".to_string(),
+            Opcode::BUFFER_GL0_INV => "INV0".to_string(),
+            Opcode::BUFFER_GL1_INV => "INV1".to_string(),
+            _ => {
+                let flags = inst.mods.flags - own;
+                [(ModFlags::GLC, " glc"), (ModFlags::DLC, " dlc"), (ModFlags::SLC, " slc")]
+                    .into_iter()
+                    .filter(|(flag, _)| flags.contains(*flag))
+                    .fold("op".to_string(), |word, (_, name)| word + name)
+            }
         })
         .collect();
     words.join("; ")
@@ -154,27 +264,13 @@ fn every_row_in_both_models() {
         let target = target(name);
         for &(row, instrs, ordering, scopes, spaces, sequence) in TABLE {
             for model in [MemoryModel::Hsa, MemoryModel::OpenCl] {
-                let expected = match model {
-                    MemoryModel::Hsa => sequence.replace('~', ""),
-                    MemoryModel::OpenCl => sequence
-                        .split("; ")
-                        .filter(|s| *s != "LG~")
-                        .map(|s| if s == "VL~" { "VM" } else { s })
-                        .collect::<Vec<_>>()
-                        .join("; "),
-                };
+                let expected = in_model(sequence, model);
                 let expected = if name == "gfx600" { expected.replace("INV", "INV6") } else { expected };
                 for (instr, scope, letter) in instrs
                     .split(' ')
                     .flat_map(|i| scopes.split(' ').flat_map(move |s| spaces.chars().map(move |c| (i, s, c))))
                 {
-                    let scope = match scope {
-                        "st" => SyncScope::SingleThread,
-                        "wf" => SyncScope::Wavefront,
-                        "wg" => SyncScope::Workgroup,
-                        "ag" => SyncScope::Agent,
-                        _ => SyncScope::System,
-                    };
+                    let scope = self::scope(scope);
                     let access = MemAccess { ordering, scope, ..MemAccess::plain(space(letter), 2) };
                     let op = opcode(instr, letter, target.generation());
                     assert_eq!(
@@ -188,6 +284,55 @@ fn every_row_in_both_models() {
     }
     let rows: std::collections::BTreeSet<u32> = TABLE.iter().map(|row| row.0).collect();
     assert!(rows.into_iter().eq(1..=57));
+}
+
+#[test]
+fn every_row_of_gfx10() {
+    for (name, cu_mode) in
+        ["gfx1010", "gfx1013", "gfx1030", "gfx1036"].into_iter().flat_map(|n| [(n, false), (n, true)])
+    {
+        let mut target = target(name);
+        target.features.set(mir::target::Features::CU_MODE, cu_mode);
+        for &(instrs, ordering, scopes, spaces, spread, together) in TABLE_10 {
+            for model in [MemoryModel::Hsa, MemoryModel::OpenCl] {
+                let expected = in_model(if cu_mode && together != "=" { together } else { spread }, model);
+                for (instr, scope, letter) in instrs
+                    .split(' ')
+                    .flat_map(|i| scopes.split(' ').flat_map(move |s| spaces.chars().map(move |c| (i, s, c))))
+                {
+                    let access = MemAccess {
+                        ordering,
+                        scope: self::scope(scope),
+                        ..MemAccess::plain(space(letter), 2)
+                    };
+                    let mut inst = Inst::new(opcode(instr, letter, target.generation()), []);
+                    if instr == "returning" && letter != 'L' {
+                        inst.mods.flags |= ModFlags::GLC;
+                    }
+                    assert_eq!(
+                        run_inst(inst, access, &target, model),
+                        expected,
+                        "{name} cumode {cu_mode} {model:?} {instr} {ordering:?} {scope} {letter}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn volatile_and_streaming_on_gfx10() {
+    let target = target("gfx1030");
+    let with = |space, flags| MemAccess { flags, ..MemAccess::plain(space, 2) };
+    let run = |op, access| run(op, access, &target, MemoryModel::Hsa);
+    let (load, store) = (Opcode::GLOBAL_LOAD_DWORD, Opcode::GLOBAL_STORE_DWORD);
+    assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op slc");
+    assert_eq!(run(store, with(AddrSpace::GLOBAL, MemFlags::NONTEMPORAL)), "op glc slc");
+    assert_eq!(run(load, with(AddrSpace::GLOBAL, MemFlags::VOLATILE)), "op glc dlc; VM");
+    assert_eq!(run(store, with(AddrSpace::GLOBAL, MemFlags::VOLATILE)), "op; VS");
+    assert_eq!(run(Opcode::FLAT_LOAD_DWORD, with(AddrSpace::FLAT, MemFlags::VOLATILE)), "op glc dlc; VL");
+    assert_eq!(run(Opcode::FLAT_STORE_DWORD, with(AddrSpace::FLAT, MemFlags::VOLATILE)), "op; LG; VS");
+    assert_eq!(run(Opcode::DS_READ_B32, with(AddrSpace::LOCAL, MemFlags::VOLATILE)), "op");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mir::diag::Result;
 use mir::ir::{AddrSpace, BinaryOp, CastOp, InstData, InstKind, Type, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, Operand};
-use mir::target::Features;
+use mir::target::{Features, OffsetRange};
 
 /// Operands of a global or flat access.
 #[derive(Clone, Copy)]
@@ -309,12 +309,19 @@ impl<'a> Selector<'a> {
 
     // Addressing modes.
 
+    /// Immediate offsets that `flat_*` takes, and does not leave out.
+    pub(super) fn flat_offsets(&self) -> OffsetRange {
+        match self.target.has(Features::FLAT_OFFSET_IGNORED) {
+            true => OffsetRange { min: 0, max: 0 },
+            false => self.target.limits().offsets.flat,
+        }
+    }
+
     /// Operands for an access at `ptr` that also touches `span` bytes behind it with larger immediates.
     pub(super) fn global_address(&mut self, ptr: Value, space: AddrSpace, span: i64) -> GlobalAddress {
         let has_global = self.target.has(Features::GLOBAL);
         let flat = !has_global || space == AddrSpace::FLAT;
-        let offsets = &self.target.limits().offsets;
-        let field = if flat { offsets.flat } else { offsets.global };
+        let field = if flat { self.flat_offsets() } else { self.target.limits().offsets.global };
         // Where there is no field the later pieces have addresses of their own.
         let span = if field.max == 0 { 0 } else { span };
         let (root, offset) = self.split_offset(ptr);

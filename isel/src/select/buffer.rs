@@ -157,6 +157,7 @@ impl<'a> Selector<'a> {
         let (offset_reg, offset) = self.buffer_offset(args[position::OFFSET], 0);
         let mut flags = ModFlags::empty();
         flags.set(ModFlags::GLC, control.contains(Control::GLC));
+        flags.set(ModFlags::DLC, self.bypasses_l1(control));
         flags.set(ModFlags::SLC, control.contains(Control::SLC));
         flags.set(ModFlags::TFE, control.contains(Control::TFE));
         flags.set(ModFlags::OFFEN, offset_reg.is_some());
@@ -458,15 +459,21 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
+    /// Whether the instruction says that the L1 cache is passed by: where there is such a cache.
+    fn bypasses_l1(&self, control: Control) -> bool {
+        control.contains(Control::DLC) && self.target.has(Features::L1_BYPASS)
+    }
+
     // Images.
 
     pub(super) fn lower_image(&mut self, data: &InstData, id: ImageIntrinsic, args: &[Value]) -> Result<()> {
         let desc = id.desc();
         let generation = self.target.generation();
-        let op = Opcode::by_name(&desc.instruction, generation)
+        let control = self.control(args[position::IMAGE_CONTROL]);
+        let narrow = if control.contains(Control::G16) { "_g16" } else { "" };
+        let op = Opcode::by_name(&format!("{}{narrow}", desc.instruction), generation)
             .filter(|&op| self.exists(op))
             .ok_or_else(|| self.refuse(&desc.name))?;
-        let control = self.control(args[position::IMAGE_CONTROL]);
         let d16 = control.contains(Control::D16);
         if d16 && op.info().flags.contains(mir::isa::OpFlags::NO_D16) {
             return Err(self.refuse(&desc.name));
@@ -488,7 +495,9 @@ impl<'a> Selector<'a> {
         ] {
             flags.set(flag, control.contains(bit));
         }
-        flags.set(ModFlags::DA, desc.dim.is_array());
+        let names_dimension = self.target.limits().images.names_dimension;
+        flags.set(ModFlags::DA, desc.dim.is_array() && !names_dimension);
+        flags.set(ModFlags::DLC, self.bypasses_l1(control));
         let mut result = None;
         let mut operands: SmallVec<[Operand; 5]> = SmallVec::new();
         if atomic {
@@ -529,6 +538,7 @@ impl<'a> Selector<'a> {
         if let Some(inst) = self.cur.last_mut() {
             inst.mods.flags |= flags;
             inst.mods.dmask = dmask as u8;
+            inst.mods.dim = if names_dimension { desc.dim as u8 } else { 0 };
             inst.mem = Some(MemRef { access, bytes: 0 });
         }
         if let Some((old, whole)) = result

@@ -35,6 +35,34 @@ const FMA: ByFloat = [V_FMA_F16, V_FMA_F32, V_FMA_F64];
 pub(super) const MIN: ByFloat = [V_MIN_F16, V_MIN_F32, V_MIN_F64];
 pub(super) const MAX: ByFloat = [V_MAX_F16, V_MAX_F32, V_MAX_F64];
 
+/// The forms of `a * b + c` in binary32 that round alike.
+struct MultiplyAdd {
+    /// Any operands.
+    general: Opcode,
+    /// A literal as addend.
+    constant_addend: Opcode,
+    /// A literal as factor.
+    constant_factor: Opcode,
+    /// The addend is overwritten. Where there is none, that is decided behind allocation.
+    accumulate: Option<Opcode>,
+}
+
+/// The product is rounded, denormals are flushed.
+const MAD_F32: MultiplyAdd = MultiplyAdd {
+    general: V_MAD_F32,
+    constant_addend: V_MADAK_F32,
+    constant_factor: V_MADMK_F32,
+    accumulate: Some(V_MAC_F32),
+};
+
+/// Rounded once.
+const FMA_F32: MultiplyAdd = MultiplyAdd {
+    general: V_FMA_F32,
+    constant_addend: V_FMAAK_F32,
+    constant_factor: V_FMAMK_F32,
+    accumulate: None,
+};
+
 impl<'a> Selector<'a> {
     pub(super) fn float_of(&self, ty: Type) -> Result<Float> {
         match ty.scalar() {
@@ -168,7 +196,7 @@ impl<'a> Selector<'a> {
         args: [Value; 2],
         float: Float,
     ) -> Result<bool> {
-        let exact = float == Float::Single && self.float_mode.single.all_flushed();
+        let exact = float == Float::Single && self.float_mode.single.all_flushed() && self.exists(V_MAD_F32);
         let allowed = |d: &InstData, this: &Self| {
             !d.flags.contains(InstFlags::STRICT)
                 && (exact || this.contract_all || d.flags.contains(InstFlags::CONTRACT))
@@ -226,8 +254,10 @@ impl<'a> Selector<'a> {
         c: FloatSrc,
         addend: Value,
     ) -> Result<()> {
-        if float == Float::Single && self.float_mode.single.all_flushed() {
-            self.mad_f32(dst, a, b, c, addend);
+        if float == Float::Single {
+            let rounds_product = self.float_mode.single.all_flushed() && self.exists(V_MAD_F32);
+            let family = if rounds_product { &MAD_F32 } else { &FMA_F32 };
+            self.multiply_add_f32(family, dst, a, b, c, addend);
             return Ok(());
         }
         let opcode = by_float(FMA, float)?;
@@ -235,36 +265,51 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// `v_mac_f32` where the addend dies here and is a VGPR (half the code), with a constant `v_madak`/`v_madmk`, else
-    /// `v_mad_f32`. All flush denormals.
-    pub(super) fn mad_f32(&mut self, dst: Operand, a: FloatSrc, b: FloatSrc, c: FloatSrc, addend: Value) {
+    /// The short form of `family` where the addend dies here and is a VGPR (half the code), with a constant one of the two forms for
+    /// that, else the general one.
+    fn multiply_add_f32(
+        &mut self,
+        family: &MultiplyAdd,
+        dst: Operand,
+        a: FloatSrc,
+        b: FloatSrc,
+        c: FloatSrc,
+        addend: Value,
+    ) {
         let plain = [a, b, c].iter().all(|s| !s.neg && !s.abs);
         let vgprs = [a, b, c].map(|s| self.is_vgpr(&s.operand));
         if plain {
-            let literal = |s: &FloatSrc| self.is_literal_at(V_MAD_F32, 1, &s.operand);
+            let literal = |s: &FloatSrc| {
+                self.exists(family.constant_addend) && self.is_literal_at(family.general, 1, &s.operand)
+            };
             // a * b + K; the first source may be an inline constant but no SGPR beside the literal.
             if literal(&c) && vgprs[0] && vgprs[1] {
-                self.emit(V_MADAK_F32, [dst, a.operand, b.operand, c.operand]);
+                self.emit(family.constant_addend, [dst, a.operand, b.operand, c.operand]);
                 return;
             }
             // a * K + c
             for [x, k] in [[a, b], [b, a]] {
                 if literal(&k) && self.is_vgpr(&x.operand) && vgprs[2] {
-                    self.emit(V_MADMK_F32, [dst, x.operand, k.operand, c.operand]);
+                    self.emit(family.constant_factor, [dst, x.operand, k.operand, c.operand]);
                     return;
                 }
             }
             let dies = self.values[addend].uses == 1 && !self.values[addend].crosses_blocks;
-            if dies && vgprs[2] && (vgprs[0] || vgprs[1]) && self.is_whole(&c.operand) {
+            if let Some(op) = family.accumulate
+                && dies
+                && vgprs[2]
+                && (vgprs[0] || vgprs[1])
+                && self.is_whole(&c.operand)
+            {
                 let [first, second] = if vgprs[1] { [a, b] } else { [b, a] };
-                self.vop(V_MAC_F32, &[dst, first.operand, second.operand]);
+                self.vop(op, &[dst, first.operand, second.operand]);
                 if let Some(inst) = self.cur.last_mut() {
                     inst.operands.push(c.operand);
                 }
                 return;
             }
         }
-        self.float_op(V_MAD_F32, dst, &[a, b, c]);
+        self.float_op(family.general, dst, &[a, b, c]);
     }
 
     /// `fmuladd` (flushing functions only), `fma`.
@@ -276,8 +321,9 @@ impl<'a> Selector<'a> {
             return Ok(());
         }
         let [a, b, c] = [self.float_src(args[0]), self.float_src(args[1]), self.float_src(args[2])];
-        if !fused && float == Float::Single {
-            self.mad_f32(dst, a, b, c, args[2]);
+        if float == Float::Single {
+            let family = if !fused && self.exists(V_MAD_F32) { &MAD_F32 } else { &FMA_F32 };
+            self.multiply_add_f32(family, dst, a, b, c, args[2]);
             return Ok(());
         }
         let opcode = by_float(FMA, float)?;

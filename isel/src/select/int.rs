@@ -85,7 +85,12 @@ impl<'a> Selector<'a> {
             (16, false) => {
                 let [a, b] = [self.src(args[0]), self.src(args[1])];
                 let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
-                self.vop(ops.vector16, &[dst, a, b]);
+                let op = match ops.vector16 {
+                    V_ADD_U16 if !self.exists(V_ADD_U16) => V_ADD_NC_U16,
+                    V_SUB_U16 if !self.exists(V_SUB_U16) => V_SUB_NC_U16,
+                    op => op,
+                };
+                self.vop(op, &[dst, a, b]);
                 Ok(())
             }
             (32, false) => self.vector_32(dst, op, &ops, args),

@@ -10,9 +10,7 @@ use mir::ir::{
 };
 use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
-use mir::machine::{
-    Dpp, Encoding, EntryValue, Extension, ModFlags, Operand, PReg, Reg, VRegFlags, writes_exec,
-};
+use mir::machine::{EntryValue, ModFlags, Operand, PReg, Reg, VRegFlags, writes_exec};
 use mir::target::WaveSize;
 use smallvec::SmallVec;
 
@@ -70,6 +68,7 @@ fn float_op(intrinsic: Intrinsic) -> Option<[Opcode; 3]> {
         Intrinsic::FrexpExp => [V_FREXP_EXP_I16_F16, V_FREXP_EXP_I32_F32, V_FREXP_EXP_I32_F64],
         Intrinsic::Fmed3 => [V_MED3_F16, V_MED3_F32, V_NOP],
         Intrinsic::FmulLegacy => [V_NOP, V_MUL_LEGACY_F32, V_NOP],
+        Intrinsic::FmaLegacy => [V_NOP, V_FMA_LEGACY_F32, V_NOP],
         Intrinsic::FmadFtz => [V_MAD_F16, V_MAD_F32, V_NOP],
         Intrinsic::DivFixup => [V_DIV_FIXUP_F16, V_DIV_FIXUP_F32, V_DIV_FIXUP_F64],
         Intrinsic::TrigPreop => [V_NOP, V_NOP, V_TRIG_PREOP_F64],
@@ -308,6 +307,16 @@ impl<'a> Selector<'a> {
             }
             Intrinsic::MovDpp => self.dpp(data, None, &args[0..]),
             Intrinsic::UpdateDpp => self.dpp(data, Some(args[0]), &args[1..]),
+            Intrinsic::MovDpp8 => self.dpp8(data, args),
+            Intrinsic::Permlane16 | Intrinsic::Permlanex16 => self.permlane16(data, intrinsic, args),
+            Intrinsic::SGetWaveidInWorkgroup if !self.exists(S_GET_WAVEID_IN_WORKGROUP) => {
+                Err(self.lacks(intrinsic))
+            }
+            Intrinsic::SGetWaveidInWorkgroup => {
+                let (_, dst) = self.result(data)?;
+                self.emit(S_GET_WAVEID_IN_WORKGROUP, [dst]);
+                Ok(())
+            }
             Intrinsic::SBarrier if self.mf.max_flat_workgroup_size > self.target.wave_size() => {
                 self.emit(S_BARRIER, []);
                 Ok(())
@@ -538,36 +547,5 @@ impl<'a> Selector<'a> {
             let high = self.in_sgpr(Operand::Imm(0), 1);
             self.sequence(dst, &[mask, high]);
         }
-    }
-
-    /// `mov.dpp(x, ctrl, row_mask, bank_mask, bound_ctrl)`; `update.dpp` has the old value in front.
-    fn dpp(&mut self, data: &InstData, old: Option<Value>, args: &[Value]) -> Result<()> {
-        let (_, dst) = self.result(data)?;
-        let [x, ctrl, rows, banks, bound, ..] = args else {
-            return Err(Diagnostic::malformed("too few arguments"));
-        };
-        let control = Dpp {
-            ctrl: self.immediate(*ctrl)? as u16 & 0x1ff,
-            row_mask: self.immediate(*rows)? as u8 & 15,
-            bank_mask: self.immediate(*banks)? as u8 & 15,
-            bound_ctrl: self.immediate(*bound)? & 1 != 0,
-            fetch_inactive: false,
-        };
-        if !self.target.has(mir::target::Features::DPP) {
-            return Err(Diagnostic::unsupported(format!("DPP on {}", self.target)));
-        }
-        let x = self.vgpr(*x);
-        let old = match old {
-            Some(old) if !self.is_undef(old) => self.vgpr(old),
-            _ => {
-                let out = self.new_vgpr(1);
-                self.emit(IMPLICIT_DEF, [out]);
-                out
-            }
-        };
-        let inst = self.emit(V_MOV_B32, [dst, x, old]);
-        inst.encoding = Encoding::Dpp;
-        inst.mods.ext = Extension::Dpp(control);
-        Ok(())
     }
 }

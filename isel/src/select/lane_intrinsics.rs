@@ -250,7 +250,7 @@ impl<'a> Selector<'a> {
                 let [sum, j] = [self.vgpr(sum), self.vgpr(j)];
                 operands.extend([j, place, sum]);
                 // The other bits of the result are nobody's, so the form that leaves them alone is not needed.
-                V_INTERP_P2_LEGACY_F16
+                if self.exists(V_INTERP_P2_LEGACY_F16) { V_INTERP_P2_LEGACY_F16 } else { V_INTERP_P2_F16 }
             }
         };
         if !self.exists(op) {

@@ -335,7 +335,8 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let mut address = address;
         // Without an offset field the later pieces need their own address.
-        if at > 0 && self.target.limits().offsets.flat.max == 0 {
+        let field = if address.flat { self.flat_offsets() } else { self.target.limits().offsets.global };
+        if at > 0 && field.max == 0 {
             let out = self.new_vgpr(2);
             self.vector_add64(out, address.vaddr, Operand::Imm(i64::from(at)));
             address.vaddr = out;

@@ -37,6 +37,7 @@ mod constant;
 mod control;
 mod convert;
 mod differences;
+mod dpp;
 mod emit;
 mod extremes;
 mod fields;

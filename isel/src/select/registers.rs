@@ -74,7 +74,7 @@ impl<'a> Selector<'a> {
             "m0" => PReg::M0,
             "exec" | "exec_lo" => PReg::EXEC_LO,
             "exec_hi" => PReg::EXEC_HI,
-            _ if !self.target.has_flat_scratch() => {
+            _ if !self.target.flat_scratch_is_sgprs() => {
                 return Err(Diagnostic::unsupported(format!(
                     "invalid register \"{name}\" for {}",
                     self.target

@@ -1,6 +1,7 @@
 //! The rows of the table asked about two instructions, for those who explain code that is there.
 
-use super::{NO_REGISTER, class, produces_scalar, select, wait_states_of, writes_scalar};
+use super::class::{class, produces_scalar, select, wait_states_of, writes_scalar};
+use super::reg_set::NO_REGISTER;
 use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
 use mir::machine::{Inst, PReg};
 use mir::target::hazards::Hazard;

@@ -1,13 +1,12 @@
 //! Mitigations of GFX10, on instructions that other generations have too.
 
 use super::*;
-use crate::testing::GFX10;
 use mir::machine::parse_function;
 
 /// The instructions of `body`, a function's blocks, behind the pass on GFX10 and, last, on `gfx900`.
 fn passed(body: &str) -> [Vec<Vec<String>>; 2] {
-    let gfx900 = Target::processor_by_name("gfx900").expect("a processor of the table");
-    [&GFX10, gfx900].map(|processor| {
+    ["gfx1010", "gfx900"].map(|name| {
+        let processor = Target::processor_by_name(name).expect("a processor of the table");
         let mut f =
             parse_function(&format!("function f, framed\n{body}"), "test").expect("the text is right");
         insert_nops(&mut f, &Target::new(processor));

@@ -307,6 +307,7 @@ intrinsics! {
     SSetprio = "amdgcn.s.setprio", EFFECT;
     SNop = "amdgcn.s.nop", EFFECT;
     SMemtime = "amdgcn.s.memtime", EFFECT | UNIFORM;
+    SGetWaveidInWorkgroup = "amdgcn.s.get.waveid.in.workgroup", EFFECT | UNIFORM;
     SMemrealtime = "amdgcn.s.memrealtime", EFFECT | UNIFORM;
     SGetreg = "amdgcn.s.getreg", EFFECT | UNIFORM;
     SSetreg = "amdgcn.s.setreg", EFFECT;
@@ -338,6 +339,9 @@ intrinsics! {
     DsPermute = "amdgcn.ds.permute", DIVERGENT | CONVERGENT;
     MovDpp = "amdgcn.mov.dpp", DIVERGENT | CONVERGENT;
     UpdateDpp = "amdgcn.update.dpp", DIVERGENT | CONVERGENT;
+    MovDpp8 = "amdgcn.mov.dpp8", DIVERGENT | CONVERGENT;
+    Permlane16 = "amdgcn.permlane16", DIVERGENT | CONVERGENT;
+    Permlanex16 = "amdgcn.permlanex16", DIVERGENT | CONVERGENT;
     SBitreplicate = "amdgcn.s.bitreplicate", UNIFORM | CONVERGENT;
     SQuadmask = "amdgcn.s.quadmask", UNIFORM | CONVERGENT;
     SWqm = "amdgcn.s.wqm", UNIFORM | CONVERGENT;
@@ -404,6 +408,7 @@ intrinsics! {
     DivFixup = "amdgcn.div.fixup";
     Fmed3 = "amdgcn.fmed3";
     FmulLegacy = "amdgcn.fmul.legacy";
+    FmaLegacy = "amdgcn.fma.legacy";
     FmadFtz = "amdgcn.fmad.ftz";
     CvtPkrtz = "amdgcn.cvt.pkrtz";
     CvtPknormI16 = "amdgcn.cvt.pknorm.i16";

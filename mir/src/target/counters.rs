@@ -66,6 +66,8 @@ pub enum EventKind {
     Vmem,
     /// Images through a sampler, where they return in another order than loads.
     Sampled,
+    /// Rays through trees of boxes and triangles, likewise.
+    Ray,
     /// Vector memory without result, where it is counted apart.
     Store,
     /// FLAT, as vector memory.
@@ -90,11 +92,12 @@ pub enum EventKind {
 
 impl EventKind {
     /// Number of kinds.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
     /// All kinds in the order of their discriminants.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Vmem,
         Self::Sampled,
+        Self::Ray,
         Self::Store,
         Self::FlatVm,
         Self::FlatStore,
@@ -190,8 +193,8 @@ const fn row(counter: Counter, max: u8, low: Bits, high: Bits) -> CounterRow {
 const VM_6: CounterRow =
     CounterRow { in_order: &[E::Vmem], any_order: &[E::FlatVm], ..row(Counter::Vm, 15, (0, 4), (14, 0)) };
 const VM_9: CounterRow = CounterRow { max: 63, field: Some([(0, 4), (14, 2)]), ..VM_6 };
-/// Loads return in order and samples do, but not with each other (ACO, "vmem types"; LLVM's wait insertion).
-const VM_10: CounterRow = CounterRow { in_order: &[E::Vmem, E::Sampled], ..VM_9 };
+/// Loads return in order, samples do, and rays, but not with each other (ACO, "vmem types"; LLVM's wait insertion).
+const VM_10: CounterRow = CounterRow { in_order: &[E::Vmem, E::Sampled, E::Ray], ..VM_9 };
 const EXP: CounterRow =
     CounterRow { any_order: &[E::Export, E::Data], ..row(Counter::Exp, 7, (4, 3), (0, 0)) };
 const LGKM_6: CounterRow = CounterRow {
@@ -423,6 +426,7 @@ mod tests {
             assert_eq!(model.kind(E::Store), apart.then_some((Counter::Vs, true)));
             assert_eq!(model.kind(E::FlatStore), apart.then_some((Counter::Vs, false)));
             assert_eq!(model.kind(E::Sampled), apart.then_some((Counter::Vm, true)));
+            assert_eq!(model.kind(E::Ray), apart.then_some((Counter::Vm, true)));
             assert_eq!(model.finest(E::Store, E::Vmem), if apart { E::Store } else { E::Vmem });
         }
     }

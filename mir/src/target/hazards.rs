@@ -7,9 +7,10 @@
 //!
 //! Sources: ISA manuals, "Manually inserted wait states (NOPs)" of Southern Islands, Sea Islands, GCN3 and Vega;
 //! `llc -run-pass=post-RA-hazard-rec` as witness where they disagree. GFX10, which no manual lists completely: README-ISA of Mesa's ACO, "RDNA / GFX10
-//! hazards", and LLVM's tests of its recogniser (`smem-war-hazard.mir`, `vmem-to-salu-hazard.mir`, `vcmpx-exec-war-hazard.mir`, `lds-branch-vmem-hazard.mir`).
+//! hazards", and LLVM's tests of its recogniser (`smem-war-hazard.mir`, `vmem-to-salu-hazard.mir`, `vcmpx-exec-war-hazard.mir`, `vcmpx-permlane-hazard.mir`,
+//! `lds-branch-vmem-hazard.mir`, `nsa-vmem-hazard.mir`). Most of them are errata of GFX10.1: a row names the feature that a processor with it has.
 
-use super::{Counter, Generation};
+use super::{Counter, Features, Generation, Target};
 use crate::isa::Opcode;
 use crate::machine::{Inst, Operand, PReg, Reg, RegOperand};
 use crate::target::WaitModel;
@@ -54,6 +55,18 @@ bitflags::bitflags! {
         const CONTROL = 1 << 16;
         /// Vector ALU that writes a scalar register.
         const VALU_SGPR = 1 << 17;
+        /// Vector ALU but `v_nop`, which is dropped on its way.
+        const VALU_KEPT = 1 << 18;
+        /// `v_permlane16`, `v_permlanex16`.
+        const PERMLANE = 1 << 19;
+        /// Images whose addresses are in so many registers apart that the instruction has four dwords or more.
+        const LONG_IMAGE = 1 << 20;
+        /// Buffers with an immediate offset that has bit 1 or 2.
+        const BUFFER_OFFSET = 1 << 21;
+        /// Atomic vector memory.
+        const VMEM_ATOMIC = 1 << 22;
+        /// `s_denorm_mode`.
+        const DENORM_MODE = 1 << 23;
     }
 }
 
@@ -129,6 +142,8 @@ pub enum Filler {
     Instruction(Opcode, &'static [Operand]),
     /// A wait until the counter is 0.
     Wait(Counter),
+    /// A move of the consumer's first source, a VGPR, to itself.
+    MoveOfSource,
 }
 
 /// What ends a hazard.
@@ -159,11 +174,15 @@ impl Mitigation {
 }
 
 impl Filler {
-    /// The instructions.
-    pub fn instructions(&self, waits: &WaitModel) -> impl Iterator<Item = Inst> {
+    /// The instructions in front of `consumer`.
+    pub fn instructions(&self, waits: &WaitModel, consumer: &Inst) -> impl Iterator<Item = Inst> {
         let (inst, counts) = match *self {
             Self::Instruction(op, operands) => (Some(Inst::new(op, operands.iter().copied())), waits.max()),
             Self::Wait(counter) => (None, waits.max().with(counter, 0)),
+            Self::MoveOfSource => {
+                let source = consumer.operands.get(consumer.defs_end()).copied();
+                (source.map(|source| Inst::new(Opcode::V_MOV_B32, [source, source])), waits.max())
+            }
         };
         inst.into_iter().chain(waits.instructions(counts))
     }
@@ -184,6 +203,8 @@ pub struct Hazard {
     pub consumed: HazardRegs,
     /// What must stand between them.
     pub remedy: Remedy,
+    /// Features of the processors that have it; none where all of the remedy's generations do.
+    pub erratum: Features,
 }
 
 impl Hazard {
@@ -193,6 +214,11 @@ impl Hazard {
             Remedy::WaitStates(states) => states[generation as usize],
             Remedy::Mitigation(_) => 0,
         }
+    }
+
+    /// Whether the processor has it, on the generations that the remedy names.
+    pub fn is_of(&self, target: &Target) -> bool {
+        target.has(self.erratum)
     }
 
     /// What ends the hazard on `generation`, where that is no number of wait states.
@@ -238,6 +264,9 @@ const AFTER_EXEC_READS: Mitigation = Mitigation {
     insert: Filler::Instruction(Opcode::S_WAITCNT_DEPCTR, SA_SDST_ZERO),
     by: &[Mitigator::Class(HazardClass::VALU_SGPR), Mitigator::Depctr(SA_SDST)],
 };
+/// What a comparison has written to EXEC is too late for lane permutations. ACO: VcmpxPermlaneHazard.
+const BEFORE_PERMLANE: Mitigation =
+    Mitigation { on: GFX10, insert: Filler::MoveOfSource, by: &[Mitigator::Class(HazardClass::VALU_KEPT)] };
 /// LDS and vector memory across a branch. ACO: LdsBranchVmemWARHazard.
 const BETWEEN_MEMORIES: Mitigation =
     Mitigation { on: GFX10, insert: Filler::Wait(Counter::Vs), by: &[Mitigator::Waits(&[Counter::Vs])] };
@@ -246,13 +275,16 @@ const BETWEEN_MEMORIES: Mitigation =
 pub const MAX_WAIT_STATES: u8 = 5;
 
 macro_rules! hazard {
-    ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $mitigation:ident) => {
-        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::Mitigation($mitigation))
+    ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $mitigation:ident, $erratum:ident) => {
+        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::Mitigation($mitigation), Features::$erratum)
+    };
+    ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $states:expr, $erratum:ident) => {
+        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::WaitStates($states), Features::$erratum)
     };
     ($name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $states:expr) => {
-        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::WaitStates($states))
+        hazard!(@ $name, $($producer)|+ $produced, $($consumer)|+ $consumed, Remedy::WaitStates($states), Features::empty())
     };
-    (@ $name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $remedy:expr) => {
+    (@ $name:literal, $($producer:ident)|+ $produced:ident, $($consumer:ident)|+ $consumed:ident, $remedy:expr, $erratum:expr) => {
         Hazard {
             name: $name,
             producer: HazardClass::empty()$(.union(HazardClass::$producer))+,
@@ -260,11 +292,12 @@ macro_rules! hazard {
             consumer: HazardClass::empty()$(.union(HazardClass::$consumer))+,
             consumed: HazardRegs::$consumed,
             remedy: $remedy,
+            erratum: $erratum,
         }
     };
 }
 
-/// All hazards. Columns: GFX6, 7, 8, 9, 10, or what ends the hazard.
+/// All hazards. Columns: GFX6, 7, 8, 9, 10, or what ends the hazard; the feature of processors that have it.
 #[rustfmt::skip]
 pub static HAZARDS: &[Hazard] = &[
     hazard!("VALU writes SGPR, VMEM reads it",               VALU Scalar,         VMEM Scalar,              [0, 0, 5, 5, 0]),
@@ -281,11 +314,14 @@ pub static HAZARDS: &[Hazard] = &[
     hazard!("wide store, VALU overwrites its data",          WIDE_STORE StoreData, VALU VectorWritten,      [0, 1, 1, 1, 0]),
     hazard!("VALU writes SGPR, SMRD reads it",               VALU Scalar,         SMEM Scalar,              [4, 0, 0, 0, 0]),
     hazard!("SALU writes SGPR, s_buffer_load reads it",      SALU Scalar,         SMEM_BUFFER Scalar,       [4, 0, 0, 0, 0]),
-    hazard!("VMEM or DS reads SGPR, scalar writes it",       VMEM | DS ScalarRead, SALU | SMEM ScalarWritten, AFTER_VMEM_READS),
-    hazard!("SMEM reads SGPR, VALU writes it",               SMEM ScalarRead,     VALU ScalarWritten,       AFTER_SMEM_READS),
-    hazard!("EXEC read outside of VALU, VALU writes it",     SALU | SMEM | VMEM | DS | EXPORT | CONTROL ExecRead, VALU ExecWritten, AFTER_EXEC_READS),
-    hazard!("DS, a branch, then VMEM",                       DS AcrossBranch,     VMEM Any,                 BETWEEN_MEMORIES),
-    hazard!("VMEM, a branch, then DS",                       VMEM AcrossBranch,   DS Any,                   BETWEEN_MEMORIES),
+    hazard!("VMEM or DS reads SGPR, scalar writes it",       VMEM | DS ScalarRead, SALU | SMEM ScalarWritten, AFTER_VMEM_READS, VMEM_READS_SCALARS_LATE),
+    hazard!("SMEM reads SGPR, VALU writes it",               SMEM ScalarRead,     VALU ScalarWritten,       AFTER_SMEM_READS, SMEM_READS_SCALARS_LATE),
+    hazard!("EXEC read outside of VALU, VALU writes it",     SALU | SMEM | VMEM | DS | EXPORT | CONTROL ExecRead, VALU ExecWritten, AFTER_EXEC_READS, COMPARISONS_OVERTAKE_EXEC),
+    hazard!("DS, a branch, then VMEM",                       DS AcrossBranch,     VMEM Any,                 BETWEEN_MEMORIES, LDS_AND_VMEM_ACROSS_BRANCH),
+    hazard!("VMEM, a branch, then DS",                       VMEM AcrossBranch,   DS Any,                   BETWEEN_MEMORIES, LDS_AND_VMEM_ACROSS_BRANCH),
+    hazard!("VALU writes EXEC, v_permlane16 uses it",        VALU ExecWritten,    PERMLANE ExecRead,        BEFORE_PERMLANE, PERMLANE_MISSES_EXEC),
+    hazard!("image with many addresses, then buffer",        LONG_IMAGE Any,      BUFFER_OFFSET Any,        [0, 0, 0, 0, 1], BUFFERS_AFTER_LONG_IMAGES),
+    hazard!("atomic, then s_denorm_mode",                    VMEM_ATOMIC Any,     DENORM_MODE Any,          [0, 0, 0, 0, 3]),
 ];
 
 #[cfg(test)]
@@ -303,18 +339,38 @@ mod tests {
         }
     }
 
+    /// Errata are of GFX10.1; what remains of a generation is of all of its processors.
+    #[test]
+    fn errata_are_of_some_processors() {
+        let of = |name: &str| {
+            let target = Target::new(Target::processor_by_name(name).expect("a processor of the table"));
+            let needed = |h: &&Hazard| {
+                h.mitigation(target.generation()).is_some() || h.wait_states(target.generation()) > 0
+            };
+            HAZARDS.iter().filter(|h| h.is_of(&target)).filter(needed).count()
+        };
+        for name in ["gfx1010", "gfx1011", "gfx1012", "gfx1013", "gfx10-1-generic"] {
+            assert_eq!(of(name), 8, "{name}");
+        }
+        assert_eq!([of("gfx1030"), of("gfx1036"), of("gfx10-3-generic")], [1; 3]);
+        assert_eq!([of("gfx600"), of("gfx803"), of("gfx900")], [9, 12, 12]);
+    }
+
     /// What is inserted ends the hazard, and an `s_nop` does not.
     #[test]
     fn fillers_mitigate() {
         let waits = Generation::Gfx10.waits();
         for hazard in HAZARDS {
             let Some(mitigation) = hazard.mitigation(Generation::Gfx10) else { continue };
-            // Of the fillers the move alone is of a class that counts.
+            // Of the fillers the moves alone are of a class that counts.
             let class = |inst: &Inst| match inst.op {
                 Opcode::S_MOV_B32 => HazardClass::SALU | HazardClass::SALU_RESULT,
+                Opcode::V_MOV_B32 => HazardClass::VALU | HazardClass::VALU_KEPT,
                 _ => HazardClass::CONTROL,
             };
-            let mut filled = mitigation.insert.instructions(waits);
+            let registers = [PReg::vgpr(2), PReg::vgpr(1), PReg::sgpr(0), PReg::sgpr(0)];
+            let consumer = Inst::new(Opcode::V_PERMLANE16_B32, registers.map(|reg| Operand::preg(reg, 1)));
+            let mut filled = mitigation.insert.instructions(waits, &consumer);
             assert!(filled.any(|inst| mitigation.is_ended_by(&inst, class(&inst), waits)), "{}", hazard.name);
             let nop = Inst::new(Opcode::S_NOP, [Operand::Imm(0)]);
             assert!(!mitigation.is_ended_by(&nop, class(&nop), waits), "{}", hazard.name);

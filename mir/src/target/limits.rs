@@ -108,6 +108,8 @@ pub struct ImageRules {
     pub linear: u8,
     /// Bits of the pitch.
     pub pitch_bits: u8,
+    /// Instructions name the dimension; elsewhere they say whether the resource is an array.
+    pub names_dimension: bool,
 }
 
 /// A row of the table.
@@ -225,7 +227,7 @@ const GFX6: Limits = Limits {
         checks_soffset: false,
         scratch_dword3: 0x00e0_f000,
     },
-    images: ImageRules { linear: 8, pitch_bits: 14 },
+    images: ImageRules { linear: 8, pitch_bits: 14, names_dimension: false },
 };
 
 const GFX7: Limits = Limits {
@@ -261,7 +263,7 @@ const GFX9: Limits = Limits {
         scratch_dword3: 0x00e0_0000,
         ..GFX8.buffers
     },
-    images: ImageRules { linear: 0, pitch_bits: 16 },
+    images: ImageRules { linear: 0, pitch_bits: 16, names_dimension: false },
     ..GFX8
 };
 
@@ -287,6 +289,7 @@ const GFX10: Limits = Limits {
         scratch_dword3: 0x31e1_6000,
         ..GFX9.buffers
     },
+    images: ImageRules { names_dimension: true, ..GFX9.images },
     ..GFX9
 };
 
@@ -305,15 +308,11 @@ const fn wave32(limits: Limits) -> Limits {
     }
 }
 
-/// GFX10.1 as compiled for: an erratum forbids offsets of `flat_*` instructions.
-const GFX10_1: Limits =
-    Limits { offsets: OffsetRanges { flat: OffsetRange::NONE, ..GFX10.offsets }, ..GFX10 };
-
 /// GFX10.3.
 const GFX10_3: Limits = Limits { max_waves_per_simd: 16, vgpr_granule: 8, ..GFX10 };
 
 /// GFX10 by [`Features::COARSE_VGPRS`] and wave size.
-static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10_1), GFX10_1], [wave32(GFX10_3), GFX10_3]];
+static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10), GFX10], [wave32(GFX10_3), GFX10_3]];
 
 static LIMITS: [Limits; Generation::COUNT] = [GFX6, GFX7, GFX8, GFX9, GFX10];
 

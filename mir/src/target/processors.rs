@@ -173,6 +173,16 @@ bitflags::bitflags! {
         const WORKGROUP_PROCESSORS = 1 << 70;
         /// VGPRs are given out in portions twice as large, to at most 16 waves of a SIMD (GFX10.3).
         const COARSE_VGPRS = 1 << 71;
+        /// Memory instructions can pass the L1 cache by (`dlc`).
+        const L1_BYPASS = 1 << 72;
+        /// Image derivatives of 16 bits, whatever width the coordinates have.
+        const IMAGE_G16 = 1 << 73;
+        /// 16-bit operations of VOP1 and VOP2 zero the upper half of their destination; elsewhere they keep it.
+        const ZEROES_HIGH_HALF = 1 << 74;
+        /// `v_permlane16_b32`, `v_permlanex16_b32` and DPP8.
+        const PERMLANE16 = 1 << 75;
+        /// `ds_ordered_count` of up to four dwords.
+        const ORDERED_COUNT_DWORDS = 1 << 76;
         /// All waves of a work-group run on one compute unit of the pair; elsewhere they are spread over both. Only with [`Self::WORKGROUP_PROCESSORS`].
         const CU_MODE = 1 << 80;
         /// Waves may come to a barrier with memory operations under way.
@@ -263,6 +273,7 @@ const fn gfx8() -> Features {
         .union(Features::XNACK_MASK)
         .union(Features::VCCZ_STALE_AFTER_HALF)
         .union(Features::STEADY_CLOCK)
+        .union(Features::ZEROES_HIGH_HALF)
 }
 
 const fn gfx9() -> Features {
@@ -331,6 +342,10 @@ const fn gfx10() -> Features {
         .union(Features::SMEM_SGPR_AND_IMMEDIATE)
         .union(Features::WAVEFRONTSIZE32)
         .union(Features::WORKGROUP_PROCESSORS)
+        .union(Features::L1_BYPASS)
+        .union(Features::IMAGE_G16)
+        .union(Features::PERMLANE16)
+        .union(Features::ORDERED_COUNT_DWORDS)
         .union(Features::BACK_OFF_BARRIER)
 }
 

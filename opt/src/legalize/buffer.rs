@@ -312,8 +312,8 @@ impl Legalizer<'_> {
                 self.b.undef(Type::I32)
             }
         };
-        let (address, a16) = self.image_address(desc, &args[desc.first_address()..desc.resource()])?;
-        control.set(Control::A16, a16);
+        let (address, widths) = self.image_address(desc, &args[desc.first_address()..desc.resource()])?;
+        control |= widths;
         let address = self.joined(&address);
         let (mut values, data_ty) = (SmallVec::<[Value; 2]>::new(), args.first().map(|&a| self.old.ty(a)));
         let stores = matches!(desc.action, ImageAction::Store | ImageAction::Atomic(_));
@@ -426,9 +426,9 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    /// Dwords of an image's address, and whether coordinates have 16 bits. Those are packed in pairs; each
+    /// Dwords of an image's address, and whether coordinates and derivatives have 16 bits. Those are packed in pairs; each
     /// derivative's row, offset, bias and comparison value start a dword of their own.
-    fn image_address(&mut self, desc: &ImageDesc, args: &[Value]) -> Result<(Words, bool)> {
+    fn image_address(&mut self, desc: &ImageDesc, args: &[Value]) -> Result<(Words, Control)> {
         let front = usize::from(desc.offset) + usize::from(desc.bias) + usize::from(desc.compare);
         let gradients = if desc.derivatives { desc.dim.gradients() } else { 0 };
         let narrow = |this: &Self, value: Value| this.old.ty(value).bits() == Some(16);
@@ -438,7 +438,8 @@ impl Legalizer<'_> {
         if (a16 || g16) && !self.ctx.machine.has(Features::IMAGE_A16) {
             return Err(self.unsupported_here(&desc.name, "16-bit addresses"));
         }
-        if gradients > 0 && a16 != g16 {
+        let apart = self.ctx.machine.has(Features::IMAGE_G16);
+        if gradients > 0 && a16 != g16 && !apart {
             return Err(self.unsupported_here(&desc.name, "derivatives and coordinates of different width"));
         }
         let mut words = Words::new();
@@ -467,7 +468,10 @@ impl Legalizer<'_> {
                 at += 1;
             }
         }
-        Ok((words, a16))
+        let mut widths = Control::empty();
+        widths.set(Control::A16, a16);
+        widths.set(Control::G16, g16 && apart);
+        Ok((words, widths))
     }
 }
 

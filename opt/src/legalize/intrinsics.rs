@@ -175,10 +175,9 @@ impl Legalizer<'_> {
                 }
                 Ok(out)
             }
-            Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | DsSwizzle | DsBpermute
-            | DsPermute | SetInactive | StrictWwm | StrictWqm | Wqm | Softwqm => {
-                self.lower_lane_crossing(intrinsic, args, ty)
-            }
+            Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | MovDpp8 | Permlane16
+            | Permlanex16 | DsSwizzle | DsBpermute | DsPermute | SetInactive | StrictWwm | StrictWqm
+            | Wqm | Softwqm => self.lower_lane_crossing(intrinsic, args, ty),
             // A comparison by no known predicate has no defined result, as in LLVM.
             AmdgcnIcmp | AmdgcnFcmp
                 if args.get(2).and_then(|&v| self.old.as_int(v)).is_some_and(|code| {
@@ -640,9 +639,10 @@ impl Legalizer<'_> {
         use Intrinsic::*;
         // Which arguments are data, the others control.
         let data: &[usize] = match intrinsic {
-            Readlane | Readfirstlane | MovDpp | DsSwizzle | StrictWwm | StrictWqm | Wqm | Softwqm => &[0],
+            Readlane | Readfirstlane | MovDpp | MovDpp8 | DsSwizzle | StrictWwm | StrictWqm | Wqm
+            | Softwqm => &[0],
             Writelane => &[0, 2],
-            UpdateDpp | SetInactive => &[0, 1],
+            UpdateDpp | SetInactive | Permlane16 | Permlanex16 => &[0, 1],
             DsBpermute | DsPermute => &[1],
             _ => &[],
         };

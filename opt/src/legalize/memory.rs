@@ -6,9 +6,16 @@
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
-use mir::target::Features;
+use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
+
+/// Whether generic accesses of several dwords must be aligned to their size, as they may be to LDS.
+///
+/// Source: README-ISA of Mesa's ACO, "LdsMisalignedBug"; LLVM's test `lds-misaligned-bug.ll`.
+pub(crate) fn flat_is_aligned(machine: &Target) -> bool {
+    machine.has(Features::LDS_MISALIGNED_IN_PAIRS) && machine.splits_work_groups()
+}
 
 impl Legalizer<'_> {
     /// The pointer operand of an access with the space it really lies in.
@@ -118,6 +125,7 @@ impl Legalizer<'_> {
             },
             AddrSpace::FLAT if !dword => align,
             AddrSpace::FLAT if machine.has(Features::FLAT) && !machine.has(Features::WIDE_FLAT_SCRATCH) => 4,
+            AddrSpace::FLAT if flat_is_aligned(machine) => align.clamp(4, 16),
             _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
             _ => align,
         }

@@ -367,6 +367,13 @@ impl Legalizer<'_> {
         if done != 0 && release == 0 {
             return Err(Diagnostic::malformed("ds_ordered_count: wave_done requires wave_release"));
         }
+        let (index, count) = match self.ctx.machine.has(Features::ORDERED_COUNT_DWORDS) {
+            true => (index & !(0xf << 24), index >> 24 & 0xf),
+            false => (index, 1),
+        };
+        if !(1..=4).contains(&count) {
+            return Err(Diagnostic::malformed("ds_ordered_count: dword count must be between 1 and 4"));
+        }
         if index & !0x3f != 0 {
             return Err(Diagnostic::malformed("ds_ordered_count: bad index operand"));
         }
@@ -377,7 +384,7 @@ impl Legalizer<'_> {
             _ => 0,
         };
         let swap = u64::from(intrinsic == Intrinsic::DsOrderedSwap);
-        let second = release | done << 1 | shader << 2 | swap << 4;
+        let second = release | done << 1 | shader << 2 | swap << 4 | (count - 1) << 6;
         let (m0, value) = (self.part(m0)?, self.part(value)?);
         let m0 = self.b.as_integer(m0);
         let offset = self.b.i32((index << 2 | second << 8) as u32);

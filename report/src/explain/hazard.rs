@@ -62,7 +62,7 @@ impl Explainer<'_> {
                 self.producers(nop, behind, &mut producers);
                 for (producer, there) in producers {
                     let Some(first) = self.function.inst(producer) else { continue };
-                    for hazard in HAZARDS {
+                    for hazard in HAZARDS.iter().filter(|hazard| hazard.is_of(&self.program.target)) {
                         let mut needed = hazard.wait_states(generation);
                         let known =
                             out.iter().any(|pair| pair.name == hazard.name && pair.consumer == consumer);

@@ -14,7 +14,16 @@ const NEAR: usize = 1000;
 /// Whether an instruction drops what a cache holds.
 pub(super) fn is_invalidate(op: Opcode) -> bool {
     use Opcode::*;
-    matches!(op, BUFFER_WBINVL1 | BUFFER_WBINVL1_VOL | BUFFER_WBINVL1_SC | S_DCACHE_INV | S_DCACHE_INV_VOL)
+    matches!(
+        op,
+        BUFFER_WBINVL1
+            | BUFFER_WBINVL1_VOL
+            | BUFFER_WBINVL1_SC
+            | BUFFER_GL0_INV
+            | BUFFER_GL1_INV
+            | S_DCACHE_INV
+            | S_DCACHE_INV_VOL
+    )
 }
 
 impl Explainer<'_> {
@@ -219,6 +228,12 @@ impl Explainer<'_> {
         let text = match at.inst.op {
             BUFFER_WBINVL1 | BUFFER_WBINVL1_VOL | BUFFER_WBINVL1_SC => {
                 "Acquire: lines of the vector L1 cache from before are dropped, so that loads behind see what others have written."
+            }
+            BUFFER_GL0_INV => {
+                "Acquire: lines of the compute unit's cache (L0) from before are dropped, so that loads behind see what others have written."
+            }
+            BUFFER_GL1_INV => {
+                "Acquire: lines of the cache between L0 and L2 from before are dropped, so that L0 is not filled with them again."
             }
             S_DCACHE_INV | S_DCACHE_INV_VOL => {
                 "Acquire: the scalar cache is dropped, so that scalar loads behind see what others have written."

@@ -14,6 +14,7 @@ fn words(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Vmem => "vector memory",
         EventKind::Sampled => "image sample",
+        EventKind::Ray => "ray",
         EventKind::Store => "store",
         EventKind::FlatVm => "generic access",
         EventKind::FlatStore => "generic store",

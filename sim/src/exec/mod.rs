@@ -181,7 +181,7 @@ impl<'a> Exec<'a> {
             let register = slot_register(slot).map(|r| format!(" ({r})")).unwrap_or_default();
             let what = match rule.needed {
                 Needed::States(_) => format!("{missing} wait states missing"),
-                Needed::End => "nothing has ended the hazard".to_owned(),
+                Needed::End(_) => "nothing has ended the hazard".to_owned(),
             };
             return Err(Report::new(Kind::Hazard, format!("{what}: {}{register}", rule.name)));
         }

@@ -65,6 +65,10 @@ bitflags::bitflags! {
         const VOLATILE = 1 << 7;
         /// Bits that hold numbers.
         const NUMBERS = 0xf_ff00;
+        /// Device-coherent: passes the L1 cache by (GFX10).
+        const DLC = 1 << 20;
+        /// 16-bit derivatives, apart from [`Self::A16`] where instructions tell them apart (GFX10).
+        const G16 = 1 << 21;
     }
 }
 
@@ -84,9 +88,10 @@ impl Control {
         self.bits() >> 8 & 0xff
     }
 
-    /// LLVM's cache argument: what GFX6 to GFX9 know of it. Bit 31 says volatile.
+    /// LLVM's cache argument: what GFX6 to GFX10 know of it. Bit 31 says volatile.
     pub fn from_cache(bits: u64) -> Self {
         let mut control = Self::from_bits_truncate(bits as u32 & 3);
+        control.set(Self::DLC, bits & 4 != 0);
         control.set(Self::VOLATILE, bits & 1 << 31 != 0);
         control
     }

@@ -29,11 +29,11 @@ pub(super) enum EventClass {
     Flat {
         returns: bool,
     },
-    /// Whether it is a store that some processors read the data of late, and what it does besides.
+    /// Whether it is a store that some processors read the data of late, and what it does besides; the finest kind of what returns.
     Vmem {
         stores: bool,
         returns: bool,
-        sampled: bool,
+        returned: EventKind,
     },
     Export,
     Message,
@@ -52,8 +52,14 @@ impl EventClass {
             // Cache invalidations have no result, and nothing says that they count everywhere: they never make an older
             // operation look older than it is.
             Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf | Format::Mimg if is_access => {
-                let sampled = info.image.contains(ImageParts::SAMPLED);
-                Self::Vmem { stores: flags.contains(OpFlags::EXPCNT), returns, sampled }
+                let returned = if info.image.contains(ImageParts::RAY) {
+                    EventKind::Ray
+                } else if info.image.intersects(ImageParts::SAMPLED.union(ImageParts::MSAA)) {
+                    EventKind::Sampled
+                } else {
+                    EventKind::Vmem
+                };
+                Self::Vmem { stores: flags.contains(OpFlags::EXPCNT), returns, returned }
             }
             Format::Exp => Self::Export,
             Format::Sopp if flags.contains(OpFlags::LGKM) => Self::Message,
@@ -81,13 +87,10 @@ impl Inst {
                 let kind = if returns { EventKind::FlatVm } else { store };
                 Events { kinds: [Some(kind), Some(EventKind::FlatLgkm)], sources: None }
             }
-            EventClass::Vmem { stores, returns, sampled } => {
+            EventClass::Vmem { stores, returns, returned } => {
                 let late = stores && target.has(Features::STORES_READ_LATE);
-                let kind = match (self.returns(returns), sampled) {
-                    (false, _) => model.finest(EventKind::Store, EventKind::Vmem),
-                    (true, true) => model.finest(EventKind::Sampled, EventKind::Vmem),
-                    (true, false) => EventKind::Vmem,
-                };
+                let kind = if self.returns(returns) { returned } else { EventKind::Store };
+                let kind = model.finest(kind, EventKind::Vmem);
                 Events { sources: late.then_some(EventKind::Data), ..one(kind) }
             }
             EventClass::Export => Events { kinds: [None; 2], sources: Some(EventKind::Export) },
