@@ -194,9 +194,9 @@ impl<'a> Exec<'a> {
             self.check_clause(w, op)?;
         }
         self.count(w, op);
-        self.stores = op.vdst.is_none()
+        self.stores = w.waits.counts_stores()
             && matches!(op.class, Class::Buffer | Class::Image | Class::Flat)
-            && w.waits.counts_stores();
+            && !op.returns();
         w.time += u64::from(op.cycles);
         w.pc = w.pc.wrapping_add(u64::from(op.size));
         (op.run)(self, w, g, op)?;
@@ -317,7 +317,7 @@ pub fn refuse(_: &mut Exec<'_>, _: &mut Wave, _: &mut Group, op: &Op) -> Result<
 ///
 /// `stores`: what has no result is counted apart.
 pub fn memory_event(op: &Op, stores: bool) -> Option<EventKind> {
-    let apart = stores && op.vdst.is_none();
+    let apart = stores && !op.returns();
     Some(match op.class {
         Class::Smem => EventKind::Smem,
         Class::Lds if op.flag(ModFlags::GDS) => EventKind::Gds,

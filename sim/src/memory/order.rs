@@ -436,6 +436,29 @@ mod tests {
         }
     }
 
+    /// The waves of a work-group on a pair of compute units: what a barrier hands on is stale until L1 is invalidated.
+    #[test]
+    fn waves_of_a_pair_have_caches_of_their_own() {
+        let committed = Events::default();
+        for apart in [false, true] {
+            let mut t = Tracker::new(&committed, 0, apart);
+            let data = store(&mut t, 0, 1);
+            t.waited(0, [0, 0, 1, 0, 0]);
+            let reader = Issue { wave: 1, number: 9, ..FIRST };
+            t.issue(reader);
+            assert_eq!(t.load(data, true), Ok(()), "nothing has handed it on");
+            t.barrier();
+            t.issue(reader);
+            let expected = if apart { Err(Doubt::Acquire((0, 0))) } else { Ok(()) };
+            assert_eq!(t.load(data, true), expected);
+            t.issue(Issue { past_l1: true, ..reader });
+            assert_eq!(t.load(data, true), Ok(()));
+            t.invalidate(1);
+            t.issue(reader);
+            assert_eq!(t.load(data, true), Ok(()));
+        }
+    }
+
     #[test]
     fn barriers_and_atomic_chains_hand_on() {
         for wait in [false, true] {

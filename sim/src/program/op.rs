@@ -215,6 +215,14 @@ impl Op {
         self.memory_kind() == Some(MemoryKind::Flat)
     }
 
+    /// Whether it has a result, in vector registers or in LDS: of atomics on images a bit of the instruction says so.
+    pub fn returns(&self) -> bool {
+        let silent = self.class == Class::Image
+            && self.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic(_)))
+            && !self.flag(ModFlags::GLC);
+        self.vdst.is_some() && !silent || self.info.flags.contains(OpFlags::LDS_DMA)
+    }
+
     /// Whether it goes through a sampler.
     pub fn is_sample(&self) -> bool {
         self.info.image.contains(ImageParts::SAMPLED)

@@ -321,6 +321,28 @@ mod tests {
         assert!(!w.any());
     }
 
+    /// As on GFX10.
+    #[test]
+    fn stores_and_samples_are_apart() {
+        let mut w = Waits::new(WaitCounts::from([63, 7, 63, 63]));
+        w.issue_vector(false, true, &one(vgpr(1)));
+        w.issue_vector(false, false, &[]);
+        assert_eq!((w.outstanding(Counter::Vm), w.outstanding(Counter::Vs)), (1, 1));
+        // FLAT answers in order with other vector memory.
+        w.issue_vector(true, true, &one(vgpr(2)));
+        w.wait(Counter::Vm, 1);
+        assert!(w.blocks_read(vgpr(1)).is_none() && w.blocks_read(vgpr(2)).is_some());
+        // A sample does not: the one of two that is done may be it.
+        w.issue_sample(&one(vgpr(3)));
+        w.wait(Counter::Vm, 1);
+        assert_eq!(w.blocks_read(vgpr(2)), Some(Counter::Vm));
+        w.wait(Counter::Vm, 0);
+        assert_eq!(w.blocks_read(vgpr(2)), Some(Counter::Lgkm));
+        assert_eq!(w.done(EventKind::Store), 0);
+        w.wait(Counter::Vs, 0);
+        assert_eq!(w.done(EventKind::Store), 1);
+    }
+
     #[test]
     fn a_full_counter_stalls() {
         let mut w = Waits::new(max(2));

@@ -6,7 +6,7 @@ use crate::program::{Class, MemKind, Op, Program};
 use crate::strict::waits::RegRange;
 use mir::isa::{Opcode, Unit};
 use mir::machine::{ModFlags, PReg};
-use mir::target::{Features, Target, WaitCounts};
+use mir::target::{Counter, Features, Target, WaitCounts};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -80,6 +80,8 @@ pub struct Memory {
     pub generic: bool,
     /// Data of stores are read late and counted in expcnt.
     pub late: bool,
+    /// The counter of vector memory that it is in.
+    pub counter: Counter,
     /// Bytes of an element.
     pub bytes: u16,
 }
@@ -139,6 +141,13 @@ fn kind(op: &Op) -> Kind {
         Class::Special | Class::Unsupported => match op.inst.op {
             S_NOP
             | S_WAITCNT
+            | S_WAITCNT_VSCNT
+            | S_WAITCNT_VMCNT
+            | S_WAITCNT_EXPCNT
+            | S_WAITCNT_LGKMCNT
+            | S_WAITCNT_DEPCTR
+            | S_CLAUSE
+            | S_INST_PREFETCH
             | S_BARRIER
             | S_SLEEP
             | S_SETPRIO
@@ -163,7 +172,9 @@ fn memory(op: &Op, target: &Target) -> Option<Memory> {
     let kind = mem.kind;
     let atomic = matches!(kind, MemKind::Atomic(_));
     let store = kind == MemKind::Store;
+    let apart = !op.returns() && target.waits().max()[Counter::Vs] != 0;
     Some(Memory {
+        counter: if apart { Counter::Vs } else { Counter::Vm },
         store,
         atomic,
         coherent: op.inst.mods.flags.contains(ModFlags::GLC),
@@ -176,8 +187,10 @@ fn memory(op: &Op, target: &Target) -> Option<Memory> {
 fn action(op: &Op, target: &Target, full: u32) -> Action {
     use Opcode::*;
     let none = op.mem.is_some_and(|mem| mem.kind == MemKind::None);
+    if let Some(counts) = target.waits().waited_for(&op.inst) {
+        return Action::Wait(counts);
+    }
     match op.inst.op {
-        S_WAITCNT => Action::Wait(target.waits().decode(op.imm as u16)),
         // The wave issues nothing for so many turns; the last one is the instruction's own.
         S_NOP => Action::Idle((op.imm as u32 & 15) * full),
         S_SLEEP => Action::Idle(64 * (op.imm as u32 & 0x7f)),

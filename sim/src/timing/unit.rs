@@ -416,7 +416,7 @@ impl<'a> Unit<'a> {
                     true => self.paths.store(&lines, passes, now),
                     false => self.paths.vector_load(&lines, passes, memory.coherent || memory.atomic, now),
                 };
-                wave.count_vector(done);
+                wave.count_vector(memory.counter, done);
                 if memory.generic {
                     wave.count(Counter::Lgkm, done);
                 }
@@ -426,7 +426,7 @@ impl<'a> Unit<'a> {
             }
             Action::VectorInvalidate => {
                 self.paths.invalidate_vector();
-                wave.count_vector(now + u64::from(t.vector_cache.latency));
+                wave.count_vector(Counter::Vm, now + u64::from(t.vector_cache.latency));
             }
             Action::Priority(priority) => wave.priority = priority,
             Action::None | Action::Wait(_) | Action::Idle(_) | Action::Barrier | Action::End => {}

@@ -179,7 +179,7 @@ impl Resident {
             Action::Vector(memory) => {
                 let generic = if memory.generic { self.full(Counter::Lgkm, max, now) } else { None };
                 return self
-                    .full(Counter::Vm, max, now)
+                    .full(memory.counter, max, now)
                     .or(generic)
                     .or_else(|| self.registers(inst, code, now));
             }
@@ -259,9 +259,9 @@ impl Resident {
         self.counters[counter as usize].push(done);
     }
 
-    /// Counts one of vector memory, which answers in order; when it is done.
-    pub fn count_vector(&mut self, done: u64) {
-        self.counters[Counter::Vm as usize].push_in_order(done);
+    /// Counts one of vector memory in `counter`, which answers in order; when it is done.
+    pub fn count_vector(&mut self, counter: Counter, done: u64) {
+        self.counters[counter as usize].push_in_order(done);
     }
 
     /// Counts one of LDS, which answers in order.

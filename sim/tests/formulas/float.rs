@@ -308,6 +308,15 @@ pub fn formula(name: &str, x: [u64; 3], rounds: [Round; 2], ieee: bool) -> Optio
             let p = flush(legacy(a.to_bits() as u64, b.to_bits() as u64, rs));
             return Some(exact(flush(p.add_r(c, rs).value)));
         }
+        "fma_legacy_f32" | "fmac_legacy_f32" => {
+            let [a, b, c] = x.map(of::<Single>);
+            let zero = a.is_zero() || b.is_zero();
+            return Some(exact(if zero {
+                Single::ZERO.add_r(c, rs).value
+            } else {
+                a.mul_add_r(b, c, rs).value
+            }));
+        }
         "min_legacy_f32" => {
             return Some(passed(if of::<Single>(a) < of(b) { of::<Single>(a) } else { of(b) }));
         }

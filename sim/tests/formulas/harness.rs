@@ -2,7 +2,7 @@
 
 use mir::isa::{Format, Opcode, OperandKind, Role, encode};
 use mir::machine::{Encoding, Inst, Modifiers, Operand, PReg};
-use mir::target::{Target, WaveSize};
+use mir::target::{Features, Target, WaveSize};
 use sim::exec::{Exec, Group, Launch};
 use sim::program::Op;
 use sim::wave::{Lanes, MAX_LANES, Wave};
@@ -25,6 +25,17 @@ pub const SCALAR_DEST: u16 = 50;
 pub fn targets() -> Vec<Target> {
     let named = |n: &&str| Target::new(Target::processor_by_name(n).expect("in the table"));
     ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906"].iter().map(named).collect()
+}
+
+/// The same, with processors of GFX10 and both sizes of their waves.
+pub fn all_targets() -> Vec<Target> {
+    let named = |&(n, lanes): &(&str, u32)| {
+        let mut target = Target::new(Target::processor_by_name(n).expect("in the table"));
+        target.features.set(Features::WAVEFRONTSIZE32, lanes == 32);
+        target
+    };
+    let later = [("gfx1010", 32), ("gfx1010", 64), ("gfx1012", 32), ("gfx1030", 32), ("gfx1030", 64)];
+    targets().into_iter().chain(later.iter().map(named)).collect()
 }
 
 /// An instruction with operands in the places above; `None` where its operands are of other kinds.
@@ -108,7 +119,16 @@ impl Bench {
     }
 
     /// The instruction as the decoder reads it from its encoding; `None` where it cannot be encoded.
+    ///
+    /// Masks of lanes get the width of the waves.
     pub fn prepare(&self, inst: &Inst) -> Option<Op> {
+        let mut inst = inst.clone();
+        for (desc, operand) in inst.op.info().operands.iter().zip(inst.operands.iter_mut()) {
+            if let (OperandKind::LaneMask, Operand::Reg(reg)) = (desc.kind, operand) {
+                reg.dwords = desc.dwords(self.target.wave());
+            }
+        }
+        let inst = &inst;
         let mut words = Vec::new();
         encode(inst, &self.target, &mut words).ok()?;
         let (decoded, size) = sim::decode::decode(&words, &self.target).ok()?;
@@ -138,6 +158,11 @@ impl Bench {
     /// A VGPR pair.
     pub fn wide(&self, n: u16, lane: usize) -> u64 {
         u64::from(self.wave.v[usize::from(n)][lane]) | u64::from(self.wave.v[usize::from(n) + 1][lane]) << 32
+    }
+
+    /// How many lanes the wave has.
+    pub fn count(&self) -> usize {
+        self.wave.size.lanes() as usize
     }
 
     /// A VGPR.

@@ -165,6 +165,7 @@ pub fn formula(name: &str, c: &Case) -> Option<(u64, Option<bool>)> {
         "v_add3_u32" => plain(wrap(u(a) + u(b) + u(d))),
         "v_lshl_or_b32" => plain(wrap(u(a) << (b % 32)) | d & 0xffff_ffff),
         "v_and_or_b32" => plain((a & b | d) & 0xffff_ffff),
+        "v_xor3_b32" => plain((a ^ b ^ d) & 0xffff_ffff),
         "v_or3_b32" => plain((a | b | d) & 0xffff_ffff),
         "v_cvt_pk_u16_u32" => plain(fit(u(a), 16, false, true) | fit(u(b), 16, false, true) << 16),
         "v_cvt_pk_i16_i32" => plain(fit(s(a), 16, true, true) | fit(s(b), 16, true, true) << 16),
@@ -183,8 +184,8 @@ pub fn formula(name: &str, c: &Case) -> Option<(u64, Option<bool>)> {
             let v = s(a) * s(b) + i128::from(d as i64);
             Some((v as u64, Some(v != i128::from(v as i64))))
         }
-        "v_add_u16" => plain(fit(u16(a) + u16(b), 16, false, c.clamp)),
-        "v_sub_u16" => plain(fit(u16(a) - u16(b), 16, false, c.clamp)),
+        "v_add_u16" | "v_add_nc_u16" => plain(fit(u16(a) + u16(b), 16, false, c.clamp)),
+        "v_sub_u16" | "v_sub_nc_u16" => plain(fit(u16(a) - u16(b), 16, false, c.clamp)),
         "v_subrev_u16" => plain(fit(u16(b) - u16(a), 16, false, c.clamp)),
         "v_add_i16" => plain(fit(s16(a) + s16(b), 16, true, c.clamp)),
         "v_sub_i16" => plain(fit(s16(a) - s16(b), 16, true, c.clamp)),
@@ -210,6 +211,7 @@ pub fn formula(name: &str, c: &Case) -> Option<(u64, Option<bool>)> {
         "v_dot2_i32_i16" => plain(fit(dot(a, b, 16, true) + s(d), 32, true, c.clamp)),
         "v_dot2_u32_u16" => plain(fit(dot(a, b, 16, false) + u(d), 32, false, c.clamp)),
         "v_dot4_i32_i8" => plain(fit(dot(a, b, 8, true) + s(d), 32, true, c.clamp)),
+        "v_dot4c_i32_i8" => plain(fit(dot(a, b, 8, true) + s(d), 32, true, false)),
         "v_dot4_u32_u8" => plain(fit(dot(a, b, 8, false) + u(d), 32, false, c.clamp)),
         "v_dot8_i32_i4" => plain(fit(dot(a, b, 4, true) + s(d), 32, true, c.clamp)),
         "v_dot8_u32_u4" => plain(fit(dot(a, b, 4, false) + u(d), 32, false, c.clamp)),

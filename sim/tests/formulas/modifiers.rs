@@ -1,9 +1,9 @@
 //! SDWA, DPP, `op_sel`, output modifiers, clamps, denormal modes, and exchange between lanes.
 
-use crate::harness::{Bench, DEST, SOURCES, instruction, targets};
+use crate::harness::{Bench, DEST, SOURCES, all_targets, instruction, targets};
 use mir::isa::{OpFlags, Opcode};
 use mir::machine::{
-    Dpp, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Sdwa, SdwaSel, SdwaUnused,
+    Dpp, Dpp8, Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Sdwa, SdwaSel, SdwaUnused,
 };
 use mir::target::{Features, Generation, Target};
 use sim::wave::MAX_LANES;
@@ -34,7 +34,7 @@ fn part(x: u64, (_, shift, bits): (SdwaSel, u32, u32), sext: bool) -> i64 {
 
 #[test]
 fn sub_dword_operands() {
-    for target in targets().into_iter().filter(|t| t.has(Features::SDWA)) {
+    for target in all_targets().into_iter().filter(|t| t.has(Features::SDWA)) {
         let op = if target.has(Features::ADD_NO_CARRY) { Opcode::V_ADD_U32 } else { Opcode::V_MAX_I32 };
         for a in SELS {
             for b in SELS {
@@ -51,7 +51,7 @@ fn sub_dword_operands() {
                         bench.set_wide(SOURCES[1], &y);
                         bench.set_wide(DEST, &old);
                         bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-                        for l in 0..MAX_LANES {
+                        for l in 0..bench.count() {
                             let (p, q) = (part(x[l], a, sext & 1 != 0), part(y[l], b, sext & 2 != 0));
                             let r = if op == Opcode::V_ADD_U32 {
                                 p + q
@@ -92,6 +92,8 @@ fn dpp_lane(ctrl: u16, l: i32) -> Option<i32> {
         0x141 => Some(l / 8 * 8 + 7 - l % 8),
         0x142 => inside(row - 1, 0, 64),
         0x143 => (l > 31).then_some(31),
+        c if c >> 4 == 0x15 => Some(row + i32::from(c & 15)),
+        c if c >> 4 == 0x16 => Some(row + ((l - row) ^ i32::from(c & 15))),
         _ => None,
     }
 }
@@ -100,9 +102,9 @@ fn dpp_lane(ctrl: u16, l: i32) -> Option<i32> {
 fn lane_permutations() {
     let controls = [
         0x1b, 0xe4, 0x101, 0x10f, 0x111, 0x118, 0x121, 0x12f, 0x130, 0x134, 0x138, 0x13c, 0x140, 0x141,
-        0x142, 0x143,
+        0x142, 0x143, 0x153, 0x15f, 0x161, 0x16a,
     ];
-    for target in targets().into_iter().filter(|t| t.has(Features::DPP)) {
+    for target in all_targets().into_iter().filter(|t| t.has(Features::DPP)) {
         for ctrl in controls {
             for (row_mask, bank_mask, bound_ctrl) in
                 [(15, 15, false), (15, 15, true), (10, 5, false), (3, 15, true)]
@@ -112,14 +114,23 @@ fn lane_permutations() {
                     let mods = Modifiers { ext: Extension::Dpp(dpp), ..Modifiers::default() };
                     let mut bench = Bench::new(target);
                     let inst = instruction(Opcode::V_XOR_B32, mods, Encoding::Dpp).expect("plain operands");
-                    let ready = bench.prepare(&inst).expect("encodes");
+                    // GFX10 has other controls.
+                    let missing = if target.has(Features::WORKGROUP_PROCESSORS) {
+                        (0x130..=0x13c).contains(&ctrl) || matches!(ctrl, 0x142 | 0x143)
+                    } else {
+                        ctrl >= 0x150
+                    };
+                    let ready = bench.prepare(&inst);
+                    assert_eq!(ready.is_none(), missing, "{target} {ctrl:#x}");
+                    let Some(ready) = ready else { continue };
                     let (x, y, old) = (noise(4), noise(5), noise(6));
                     bench.set_wide(SOURCES[0], &x);
                     bench.set_wide(SOURCES[1], &y);
                     bench.set_wide(DEST, &old);
                     bench.wave.set_pair(PReg::EXEC_LO, exec, 0);
                     bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
-                    for l in 0..64 {
+                    let exec = exec & target.wave().all_lanes();
+                    for l in 0..bench.count() as i32 {
                         let on = row_mask >> (l / 16) & 1 != 0 && bank_mask >> (l / 4 % 4) & 1 != 0;
                         let source = dpp_lane(ctrl, l).filter(|s| exec >> s & 1 != 0);
                         let l = l as usize;
@@ -238,6 +249,74 @@ fn modes_of_floating_point_results() {
     assert_eq!(packed(0xf0, 0x0010_0020, 0x4000_4000), 0x0020_0040);
     assert_eq!(packed(0xb0, 0x0010_0400, 0x4000_4000), 0x0000_0800);
     assert_eq!(packed(0x70, 0x0400_0400, 0x3800_4000), 0x0000_0800);
+}
+
+/// `fi` reads lanes that are not active; groups of eight lanes have a source for each.
+#[test]
+fn lanes_of_gfx10() {
+    for target in all_targets().into_iter().filter(|t| t.has(Features::WORKGROUP_PROCESSORS)) {
+        let (x, y, old) = (noise(4), noise(5), noise(6));
+        for exec in [u64::MAX, 0x0123_4567_89ab_cdef].map(|e| e & target.wave().all_lanes()) {
+            for fetch_inactive in [false, true] {
+                let row = Dpp { ctrl: 0x16a, row_mask: 15, bank_mask: 15, bound_ctrl: false, fetch_inactive };
+                let eight = Dpp8 { lanes: 0o3164_7520, fetch_inactive };
+                let cases: [(Extension, Encoding, &dyn Fn(usize) -> usize); 2] = [
+                    (Extension::Dpp(row), Encoding::Dpp, &|l| l ^ 10),
+                    (Extension::Dpp8(eight), Encoding::Dpp8, &|l| {
+                        l & !7 | (0o3164_7520 >> (3 * (l & 7)) & 7)
+                    }),
+                ];
+                for (ext, encoding, from) in cases {
+                    let mut bench = Bench::new(target);
+                    let mods = Modifiers { ext, ..Modifiers::default() };
+                    let inst = instruction(Opcode::V_XOR_B32, mods, encoding).expect("plain operands");
+                    let ready = bench.prepare(&inst).expect("encodes");
+                    bench.set_wide(SOURCES[0], &x);
+                    bench.set_wide(SOURCES[1], &y);
+                    bench.set_wide(DEST, &old);
+                    bench.wave.set_exec(exec);
+                    bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
+                    for l in 0..bench.count() {
+                        let read = fetch_inactive || exec >> from(l) & 1 != 0;
+                        let want = match (exec >> l & 1 != 0, read) {
+                            (false, _) => old[l],
+                            (true, true) => x[from(l)] ^ y[l],
+                            // Without a source a row's lane is left alone, one of eight reads zero.
+                            (true, false) if encoding == Encoding::Dpp => old[l],
+                            (true, false) => y[l],
+                        };
+                        assert_eq!(bench.lanes(DEST)[l], want as u32, "{} lane {l}", ready.text(&target));
+                    }
+                }
+            }
+            for (op, other) in [(Opcode::V_PERMLANE16_B32, 0), (Opcode::V_PERMLANEX16_B32, 16)] {
+                for op_sel in 0..4u8 {
+                    let mut bench = Bench::new(target);
+                    let s = |n| Operand::preg(PReg::sgpr(n), 1);
+                    let v = |n| Operand::preg(PReg::vgpr(n), 1);
+                    let mut inst = Inst::new(op, [v(DEST), v(SOURCES[0]), s(40), s(41)]);
+                    inst.mods.op_sel = op_sel;
+                    let ready = bench.prepare(&inst).expect("encodes");
+                    let select = 0x3142_7650_fedc_b98a_u64;
+                    bench.wave.set_pair(PReg::sgpr(40), select, 0);
+                    bench.set_wide(SOURCES[0], &x);
+                    bench.set_wide(DEST, &old);
+                    bench.wave.set_exec(exec);
+                    bench.run(&ready).unwrap_or_else(|r| panic!("{r}"));
+                    for l in 0..bench.count() {
+                        let from = ((l / 16 * 16) ^ other) + (select >> (4 * (l % 16)) & 15) as usize;
+                        let read = op_sel & 1 != 0 || exec >> from & 1 != 0;
+                        let want = match (exec >> l & 1 != 0, read, op_sel & 2 != 0) {
+                            (true, true, _) => x[from],
+                            (true, false, true) => 0,
+                            _ => old[l],
+                        };
+                        assert_eq!(bench.lanes(DEST)[l], want as u32, "{} lane {l}", ready.text(&target));
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Vector instructions whose results need more than one lane's operands in a register each, or a formula of their own: the steps of division and of range
 //! reduction, dot products of halves, sums of differences in four dwords, swaps and moves by index.
 
-use crate::harness::{Bench, DEST, Inputs, MASK_IN, SOURCES, instruction, targets};
+use crate::harness::{Bench, DEST, Inputs, MASK_IN, SOURCES, all_targets, instruction};
 use mir::isa::Opcode;
 use mir::machine::{Encoding, Inst, Modifiers, Operand, PReg};
 use mir::target::Target;
@@ -44,7 +44,7 @@ fn each(
         bench.wave.set_pair(PReg::VCC_LO, mask, 0);
         bench.wave.set_pair(PReg::sgpr(MASK_IN), mask, 0);
         bench.run(&op).unwrap_or_else(|r| panic!("{target} {}: {r}", op.text(&target)));
-        for l in 0..MAX_LANES {
+        for l in 0..bench.count() {
             let x = [0, 1, 2].map(|k| batch[k][l]);
             if let Err(why) = check(&bench, l, x, mask >> l & 1 != 0) {
                 panic!("{target} {} lane {l}, {x:x?}: {why}", op.text(&target));
@@ -111,7 +111,7 @@ fn agree<F: Float>(got: u64, want: F) -> Result<(), String> {
 #[test]
 fn division_is_scaled_as_the_manual_says() {
     let mut lanes = 0;
-    for target in targets() {
+    for target in all_targets() {
         // The operand is one of the two others, as hardware demands.
         for which in [0, 1] {
             let pick = |x: [u64; 3]| [x[1 + which], x[1], x[2]];
@@ -126,7 +126,7 @@ fn division_is_scaled_as_the_manual_says() {
                     (0..3).for_each(|k| bench.set_wide(SOURCES[k], &std::array::from_fn(|l| x[l][k])));
                     bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
                     let (mask, _) = op.sdst.expect("it writes a mask");
-                    for l in 0..MAX_LANES {
+                    for l in 0..bench.count() {
                         let flag = bench.wave.pair(PReg(mask)) >> l & 1 != 0;
                         let (result, want) = if wide {
                             let (want, flag) = div_scale::<Double>(x[l], (768, 128, 53));
@@ -161,7 +161,7 @@ fn div_fmas<F: Float>(x: [u64; 3], by: i32, flag: bool) -> F {
 #[test]
 fn quotients_are_scaled_back() {
     let mut lanes = 0;
-    for target in targets() {
+    for target in all_targets() {
         // Where scaling makes a denormal, one rounding differs from two: such results are left out.
         let denormal = |x: u64, wide: bool| {
             if wide { of::<Double>(x).is_denormal() } else { of::<Single>(x).is_denormal() }
@@ -256,7 +256,7 @@ fn two_over_pi(bits: usize) -> Vec<bool> {
 fn range_reduction_takes_its_part_of_two_over_pi() {
     let bits = two_over_pi(1300);
     let mut lanes = 0;
-    for target in targets() {
+    for target in all_targets() {
         lanes += each(target, Opcode::V_TRIG_PREOP_F64, true, |bench, l, x, _| {
             let e = exponent(of::<Double>(x[0]));
             let shift = (x[1] & 31) as i64 * 53 + (e - 1077).max(0);
@@ -276,7 +276,7 @@ fn range_reduction_takes_its_part_of_two_over_pi() {
 #[test]
 fn dot_products_of_halves() {
     let mut lanes = 0;
-    for target in targets() {
+    for target in all_targets() {
         lanes += each(target, Opcode::V_DOT2_F32_F16, false, |bench, l, x, _| {
             let half = |n: u64| {
                 let exact: Double = of::<Half>(n).convert(&mut false).value;
@@ -306,7 +306,7 @@ fn dot_products_of_halves() {
 
 #[test]
 fn sums_of_differences_in_four_dwords() {
-    for target in targets() {
+    for target in all_targets() {
         let mut bench = Bench::new(target);
         let inst = Inst::new(
             Opcode::V_MQSAD_U32_U8,
@@ -329,7 +329,7 @@ fn sums_of_differences_in_four_dwords() {
             bench.set_wide(SOURCES[2], &c);
             bench.set_wide(SOURCES[2] + 2, &a);
             bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
-            for l in 0..MAX_LANES {
+            for l in 0..bench.count() {
                 let (window, pattern) = (a[l].to_le_bytes(), (b[l] as u32).to_le_bytes());
                 let old = [c[l] as u32, (c[l] >> 32) as u32, a[l] as u32, (a[l] >> 32) as u32];
                 for k in 0..4 {
@@ -346,7 +346,7 @@ fn sums_of_differences_in_four_dwords() {
 
 #[test]
 fn swaps_and_moves_by_index() {
-    for target in targets() {
+    for target in all_targets() {
         let mut bench = Bench::new(target);
         let mut inputs = Inputs::new(false, 1, 13);
         let [a, b, _] = inputs.batch(false).expect("there is one");
@@ -364,7 +364,8 @@ fn swaps_and_moves_by_index() {
             bench.run(&op).unwrap_or_else(|r| panic!("{target}: {r}"));
             Some([bench.lanes(40), bench.lanes(50)])
         };
-        let active = |l: usize| exec >> l & 1 != 0;
+        let lanes = target.wave_size() as usize;
+        let active = |l: usize| l < lanes && exec >> l & 1 != 0;
         let copied = |l: usize| if active(l) { b[l] as u32 } else { a[l] as u32 };
         if let Some([x, y]) = run(Opcode::V_SWAP_B32, [40, 50], 0) {
             for l in 0..MAX_LANES {
@@ -373,6 +374,14 @@ fn swaps_and_moves_by_index() {
                     if active(l) { (b[l] as u32, a[l] as u32) } else { (a[l] as u32, b[l] as u32) }
                 );
             }
+        }
+        // The source 3 further, the destination 7.
+        if let Some([x, y]) = run(Opcode::V_MOVRELSD_2_B32, [33, 47], 7 << 16 | 3) {
+            assert!((0..MAX_LANES).all(|l| x[l] == copied(l) && y[l] == b[l] as u32), "{target}");
+        }
+        if let Some([x, y]) = run(Opcode::V_SWAPREL_B32, [33, 47], 7 << 16 | 3) {
+            let other = |l: usize| if active(l) { a[l] as u32 } else { b[l] as u32 };
+            assert!((0..MAX_LANES).all(|l| x[l] == copied(l) && y[l] == other(l)), "{target}");
         }
         // v40 from v50, by the destination's, the source's, and both numbers.
         for (op, operands) in [
@@ -390,7 +399,7 @@ fn swaps_and_moves_by_index() {
 #[test]
 fn mixed_precision_reads_halves_and_takes_absolute_values() {
     let mut tested = 0;
-    for target in targets() {
+    for target in all_targets() {
         let mut bench = Bench::new(target);
         for op in [Opcode::V_FMA_MIXLO_F16, Opcode::V_MAD_MIXLO_F16] {
             // |a| as a float, the high half of b, the low half of c; denormal floats are flushed, halves are not.

@@ -13,8 +13,10 @@
 //! | rates of vector instructions | AMD APP SDK OpenCL Optimization Guide, "Instruction Throughput"; CLRX, "GcnTimings" |
 //! | SGPRs from the vector ALU | CLRX, "GcnTimings": 16 cycles between a vector instruction on VCC and a scalar one |
 //! | latencies of Vega | gem5's GPU model as fitted to Vega by Ramadas et al., "Closing the Gap: Improving the Accuracy of gem5's GPU Models", 2023 |
+//! | caches of Navi | AMD, "RDNA Architecture", white paper, 2019 |
 //! | latencies before | gem5's defaults for GCN3 |
 
+mod gfx10;
 mod gfx6;
 mod gfx7;
 mod gfx8;
@@ -171,9 +173,8 @@ impl Timing {
     }
 }
 
-/// GFX10 stands with GFX9's numbers until it has a file: no processor has it yet.
 static TIMINGS: [&Timing; Generation::COUNT] =
-    [&gfx6::TIMING, &gfx7::TIMING, &gfx8::TIMING, &gfx9::TIMING, &gfx9::TIMING];
+    [&gfx6::TIMING, &gfx7::TIMING, &gfx8::TIMING, &gfx9::TIMING, &gfx10::TIMING];
 
 impl Generation {
     /// Cycles of the generation.

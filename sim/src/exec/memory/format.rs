@@ -26,7 +26,37 @@ enum Number {
     Float,
 }
 
+/// The data formats of GFX10's unified ones in their order, each with its number formats.
+const UNIFIED: [(u8, &[u8]); 14] = {
+    const INTEGERS: &[u8] = &[0, 1, 2, 3, 4, 5];
+    const ALL: &[u8] = &[0, 1, 2, 3, 4, 5, 7];
+    const PLAIN: &[u8] = &[4, 5, 7];
+    [
+        (1, INTEGERS),
+        (2, ALL),
+        (3, INTEGERS),
+        (4, PLAIN),
+        (5, ALL),
+        (6, ALL),
+        (7, ALL),
+        (8, INTEGERS),
+        (9, INTEGERS),
+        (10, INTEGERS),
+        (11, PLAIN),
+        (12, ALL),
+        (13, PLAIN),
+        (14, PLAIN),
+    ]
+};
+
 impl Format {
+    /// The format that GFX10 calls `number`, from 1; one without components for others. Source: RDNA ISA, "Buffer Image Formats".
+    pub fn unified(number: u32) -> Self {
+        let mut all = UNIFIED.iter().flat_map(|&(data, numbers)| numbers.iter().map(move |&n| (data, n)));
+        let index = (number as usize).wrapping_sub(1);
+        all.nth(index).map_or(Self { data: 0, number: 0 }, |(data, number)| Self { data, number })
+    }
+
     /// Widths of the components in bits, lowest first; empty for a format that does not exist.
     pub fn widths(self) -> &'static [u32] {
         match self.data {
@@ -168,6 +198,15 @@ fn encode(number: Number, width: u32, x: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names of RDNA's manual: 32_FLOAT, 16_FLOAT, 2_10_10_10_SINT, 32_32_32_32_FLOAT, and what is none.
+    #[test]
+    fn unified_formats_have_the_numbers_of_the_manual() {
+        let known = [(1, 1, 0), (13, 2, 7), (22, 4, 7), (55, 9, 5), (77, 14, 7), (0, 0, 0), (78, 0, 0)];
+        for (unified, data, number) in known {
+            assert_eq!(Format::unified(unified), Format { data, number }, "{unified}");
+        }
+    }
 
     #[test]
     fn elements_go_there_and_back() {

@@ -14,7 +14,7 @@ use crate::report::{Checks, Kind, Report, Result};
 use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{ImageParts, OpFlags, Opcode, OpcodeInfo};
-use mir::machine::{ModFlags, PReg};
+use mir::machine::{ModFlags, Operand, PReg, Reg};
 use mir::target::Counter;
 use mir::target::Features;
 
@@ -73,6 +73,32 @@ pub(super) fn field(words: &[u64; 4], first: u32, bits: u32) -> u64 {
     words[word] >> shift & (u64::MAX >> (64 - bits))
 }
 
+/// The address registers of an image instruction: a run from the first on, or where GFX10 has further dwords for them, each by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address<'a> {
+    first: u16,
+    rest: &'a [Operand],
+}
+
+impl<'a> Address<'a> {
+    pub(super) fn of(op: &'a Op) -> Option<Self> {
+        let rest = op.inst.operands.get(op.info.operands.len()..).unwrap_or_default();
+        Some(Self { first: op.vgpr("vaddr")?, rest })
+    }
+
+    /// The VGPR that dword `k` of the address is in.
+    pub(super) fn at(self, k: usize) -> usize {
+        let further = k.checked_sub(1).and_then(|k| match self.rest.get(k)? {
+            Operand::Reg(reg) => match reg.reg {
+                Reg::Physical(reg) => reg.vgpr_index(),
+                Reg::Virtual(_) => None,
+            },
+            _ => None,
+        });
+        further.map_or((usize::from(self.first) + k) & 255, usize::from)
+    }
+}
+
 impl Image {
     pub(super) fn coordinates(&self) -> usize {
         self.dimensions + usize::from(self.array)
@@ -113,6 +139,9 @@ impl Exec<'_> {
         let words = self.image_words(w, op)?;
         let get = |first, bits| field(&words, first, bits);
         let refuse = |what: String| Report::new(Kind::BadInstruction, format!("the simulator has no {what}"));
+        if self.launch.target.has(Features::WORKGROUP_PROCESSORS) {
+            return Err(refuse("images of GFX10, whose resources are laid out otherwise".to_owned()));
+        }
         let (dimensions, array) = match get(124, 4) {
             8 => (1, false),
             9 => (2, false),
@@ -150,7 +179,7 @@ impl Exec<'_> {
             return self.opaque_image(w, op);
         }
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
-        let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), op.vgpr("vaddr")) else {
+        let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), Address::of(op)) else {
             return Err(unsupported(op));
         };
         let image = self.image_resource(w, op)?;
@@ -169,7 +198,7 @@ impl Exec<'_> {
         if op.is_sample() {
             w.waits.issue_sample(&regs);
         } else {
-            w.waits.issue_vector(false, op.vdst.is_some(), &regs);
+            w.waits.issue_vector(false, op.returns(), &regs);
         }
         if self.launch.target.has(Features::STORES_READ_LATE) && (atomic || mem.kind == MemKind::Store) {
             let data = RegRange { len: op.inst.mods.dmask.count_ones().max(1) as u8, ..range };
@@ -179,8 +208,15 @@ impl Exec<'_> {
     }
 
     /// Integer coordinates of lane `l`; a level behind them must be the base level.
-    fn texel_of(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16, l: usize) -> Result<Option<u64>> {
-        let word = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
+    fn texel_of(
+        &self,
+        w: &Wave,
+        op: &Op,
+        image: &Image,
+        vaddr: Address<'_>,
+        l: usize,
+    ) -> Result<Option<u64>> {
+        let word = |k: usize| w.v[vaddr.at(k)][l];
         // Of 16 bits there are two to a register, without signs.
         let a16 = op.flag(ModFlags::A16);
         let read = |k: usize| if a16 { word(k / 2) >> (16 * (k % 2)) & 0xffff } else { word(k) };
@@ -191,11 +227,11 @@ impl Exec<'_> {
         Ok(image.texel(std::array::from_fn(|k| if k < n { read(k) } else { 0 })))
     }
 
-    fn coordinates_defined(&self, w: &Wave, op: &Op, image: &Image, vaddr: u16) -> Result<()> {
+    fn coordinates_defined(&self, w: &Wave, op: &Op, image: &Image, vaddr: Address<'_>) -> Result<()> {
         let level = usize::from(op.info.image.contains(ImageParts::MIP));
         let all = image.coordinates() + level;
         let registers = if op.flag(ModFlags::A16) { all.div_ceil(2) } else { all };
-        (0..registers).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
+        (0..registers).try_for_each(|k| self.image_register(w, vaddr.at(k)))
     }
 
     /// An address register must be defined and not in flight: how many there are depends on the resource, so that the general checks do not know.
@@ -222,7 +258,14 @@ impl Exec<'_> {
     }
 
     /// Loads, samples, or tells the size; the number of registers written.
-    fn image_load(&mut self, w: &mut Wave, op: &Op, image: &Image, vdata: u16, vaddr: u16) -> Result<u8> {
+    fn image_load(
+        &mut self,
+        w: &mut Wave,
+        op: &Op,
+        image: &Image,
+        vdata: u16,
+        vaddr: Address<'_>,
+    ) -> Result<u8> {
         let exec = w.exec();
         let size = op.inst.op == Opcode::IMAGE_GET_RESINFO;
         let sampler = match Form::of(op.info) {
@@ -302,7 +345,14 @@ impl Exec<'_> {
         Ok(out)
     }
 
-    fn image_store(&mut self, w: &Wave, op: &Op, image: &Image, vdata: u16, vaddr: u16) -> Result<()> {
+    fn image_store(
+        &mut self,
+        w: &Wave,
+        op: &Op,
+        image: &Image,
+        vdata: u16,
+        vaddr: Address<'_>,
+    ) -> Result<()> {
         let exec = w.exec();
         self.coordinates_defined(w, op, image, vaddr)?;
         let d16 = op.flag(ModFlags::D16);
@@ -343,7 +393,7 @@ impl Exec<'_> {
         image: &Image,
         mem: Mem,
         vdata: u16,
-        vaddr: u16,
+        vaddr: Address<'_>,
     ) -> Result<u8> {
         let exec = w.exec();
         self.coordinates_defined(w, op, image, vaddr)?;

@@ -470,10 +470,8 @@ impl Exec<'_> {
         let range = dst.map(|n| RegRange { first: PReg::vgpr(n).0, len: dwords(mem.bytes) });
         let regs = range.as_slice();
         match memory_event(op, w.waits.counts_stores()) {
-            Some(EventKind::Vmem | EventKind::Store) => w.waits.issue_vector(false, op.vdst.is_some(), regs),
-            Some(EventKind::Flat | EventKind::FlatStore) => {
-                w.waits.issue_vector(true, op.vdst.is_some(), regs)
-            }
+            Some(EventKind::Vmem | EventKind::Store) => w.waits.issue_vector(false, op.returns(), regs),
+            Some(EventKind::Flat | EventKind::FlatStore) => w.waits.issue_vector(true, op.returns(), regs),
             Some(kind) => w.waits.issue(Counter::Lgkm, kind, regs),
             None => {}
         }

@@ -9,7 +9,7 @@
 //! Sources: Vega ISA, "Image Instructions" (order of address components); LLVM 22, `SITargetLowering::lowerImage` (how 16-bit ones are packed on GFX9).
 
 use super::super::{Exec, Group, unsupported};
-use super::image::field;
+use super::image::{Address, field};
 use super::sample::Form;
 use super::{Data, Place, wide};
 use crate::memory::fnv1a;
@@ -52,7 +52,9 @@ impl Shape {
 type Part = (u8, usize, Option<u32>);
 
 /// The components of an address, and the number of dwords.
-fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool) -> (Vec<Part>, usize) {
+///
+/// `a16`: coordinates are halves; `g16`: gradients are.
+fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool, g16: bool) -> (Vec<Part>, usize) {
     let (mut out, mut at) = (Vec::new(), 0);
     let form = Form::of(info);
     if info.image.contains(ImageParts::SIZE_QUERY) {
@@ -68,7 +70,7 @@ fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool) -> (Vec<Part
             at += 1;
         }
     }
-    let mut run = |count: usize, what: u8, last: Option<u8>| {
+    let mut run = |count: usize, what: u8, last: Option<u8>, a16: bool| {
         for k in 0..count {
             let what = if k + 1 == count { last.unwrap_or(what) } else { what };
             out.push(if a16 { (what, at + k / 2, Some(k as u32 % 2 * 16)) } else { (what, at + k, None) });
@@ -76,8 +78,8 @@ fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool) -> (Vec<Part
         at += if a16 { count.div_ceil(2) } else { count };
     };
     if sampled && form.derivatives {
-        run(shape.row, b'd', None);
-        run(shape.row, b'd', None);
+        run(shape.row, b'd', None, g16);
+        run(shape.row, b'd', None, g16);
     }
     let level = match (sampled, form.level, form.clamp) {
         (true, true, _) => Some(b'l'),
@@ -85,7 +87,7 @@ fn parts(info: &OpcodeInfo, kind: MemKind, shape: Shape, a16: bool) -> (Vec<Part
         _ if info.image.contains(ImageParts::MIP) => Some(b'm'),
         _ => None,
     };
-    run(shape.coordinates + usize::from(level.is_some()), b'x', level);
+    run(shape.coordinates + usize::from(level.is_some()), b'x', level, a16);
     (out, at)
 }
 
@@ -93,17 +95,25 @@ impl Exec<'_> {
     /// One image instruction.
     pub(super) fn opaque_image(&mut self, w: &mut Wave, op: &Op) -> Result<()> {
         let mem = op.mem.ok_or_else(|| unsupported(op))?;
-        let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), op.vgpr("vaddr")) else {
+        let (Some(vdata), Some(vaddr)) = (op.vgpr("vdata"), Address::of(op)) else {
             return Err(unsupported(op));
         };
         let resource = self.image_words(w, op)?;
         let images = self.cfg.opaque_images.unwrap_or_default();
-        let ty = if images.ty != 0 { images.ty } else { field(&resource, 124, 4) as u8 };
+        // GFX10's instructions name the dimension, in the order of the resource's types.
+        let dimension = self.launch.target.has(Features::WORKGROUP_PROCESSORS);
+        let ty = match images.ty {
+            _ if dimension => 8 + op.inst.mods.dim,
+            0 => field(&resource, 124, 4) as u8,
+            ty => ty,
+        };
         let shape = Shape::of(ty).ok_or_else(|| unsupported(op))?;
         let form = Form::of(op.info);
         let kind = if mem.kind == MemKind::None { MemKind::Load } else { mem.kind };
-        let (parts, dwords) = parts(op.info, kind, shape, op.flag(ModFlags::A16));
-        (0..dwords).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))?;
+        let a16 = op.flag(ModFlags::A16);
+        let g16 = if dimension { op.info.image.contains(ImageParts::GRADIENTS_16) } else { a16 };
+        let (parts, dwords) = parts(op.info, kind, shape, a16, g16);
+        (0..dwords).try_for_each(|k| self.image_register(w, vaddr.at(k)))?;
         self.announce(w, op, mem.kind);
         let mut hash = resource.iter().fold(0x1357, |h, word| fnv1a(h, &word.to_le_bytes()));
         hash = fnv1a(hash, &[u8::from(op.flag(ModFlags::DA))]);
@@ -149,7 +159,7 @@ impl Exec<'_> {
         if op.is_sample() {
             w.waits.issue_sample(&regs);
         } else {
-            w.waits.issue_vector(false, op.vdst.is_some(), &regs);
+            w.waits.issue_vector(false, op.returns(), &regs);
         }
         if self.launch.target.has(Features::STORES_READ_LATE)
             && !matches!(mem.kind, MemKind::Load | MemKind::None)
@@ -161,10 +171,10 @@ impl Exec<'_> {
     }
 
     /// The hash of lane `l`'s address.
-    fn hash_address(&self, w: &Wave, parts: &[Part], vaddr: u16, l: usize, start: u64) -> u64 {
+    fn hash_address(&self, w: &Wave, parts: &[Part], vaddr: Address<'_>, l: usize, start: u64) -> u64 {
         let mut h = start;
         for &(what, k, half) in parts {
-            let word = w.v[(usize::from(vaddr) + k) & 255][l];
+            let word = w.v[vaddr.at(k)][l];
             let x = half.map_or(word, |shift| word >> shift & 0xffff);
             let sign = if half.is_some() { x >> 15 != 0 } else { x >> 31 != 0 };
             let zero = x << if half.is_some() { 17 } else { 1 } == 0;
@@ -286,7 +296,7 @@ mod tests {
     fn addresses_are_what_the_mnemonic_and_the_shape_say() {
         let names = |form: &str, ty: u8, a16: bool| {
             let info = Opcode::by_name(form, mir::target::Generation::Gfx9).unwrap().info();
-            let (parts, dwords) = parts(info, MemKind::Load, Shape::of(ty).unwrap(), a16);
+            let (parts, dwords) = parts(info, MemKind::Load, Shape::of(ty).unwrap(), a16, a16);
             (parts.iter().map(|p| char::from(p.0)).collect::<String>(), dwords)
         };
         assert_eq!(names("image_sample_c_b_cl_o", 9, false), ("obcxxk".to_owned(), 6));

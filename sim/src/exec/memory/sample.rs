@@ -5,7 +5,7 @@
 //! minification. Sources: Vega ISA, "Image Sample" and "Sampler Descriptor". Weights are exact, while hardware has 8 bits of them.
 
 use super::super::{Exec, unsupported};
-use super::image::{Image, field};
+use super::image::{Address, Image, field};
 use crate::fp::f16_to_f32;
 use crate::program::Op;
 use crate::report::{Kind, Report, Result};
@@ -157,13 +157,13 @@ impl Exec<'_> {
         image: &Image,
         s: &Sampler,
         form: Form,
-        (vaddr, channel): (u16, usize),
+        (vaddr, channel): (Address<'_>, usize),
         l: usize,
     ) -> Result<[(u32, u32); 4]> {
         let refuse = |what: String| Report::new(Kind::BadInstruction, format!("the simulator has no {what}"));
-        let word = |k: usize| w.v[(usize::from(vaddr) + k) & 255][l];
+        let word = |k: usize| w.v[vaddr.at(k)][l];
         let component = |k: usize, lane: usize| {
-            let v = |n: usize| w.v[(usize::from(vaddr) + n) & 255][lane];
+            let v = |n: usize| w.v[vaddr.at(n)][lane];
             if form.a16 { f16_to_f32(v(k / 2) >> (16 * (k % 2)) & 0xffff) } else { f32::from_bits(v(k)) }
         };
         let number = |k: usize| component(k, l);
@@ -303,8 +303,14 @@ impl Exec<'_> {
     }
 
     /// The address registers of a sampled image must be defined and there.
-    pub(super) fn sample_address(&self, w: &Wave, image: &Image, form: Form, vaddr: u16) -> Result<()> {
-        (0..form.registers(image).0).try_for_each(|k| self.image_register(w, usize::from(vaddr) + k))
+    pub(super) fn sample_address(
+        &self,
+        w: &Wave,
+        image: &Image,
+        form: Form,
+        vaddr: Address<'_>,
+    ) -> Result<()> {
+        (0..form.registers(image).0).try_for_each(|k| self.image_register(w, vaddr.at(k)))
     }
 }
 

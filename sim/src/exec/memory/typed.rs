@@ -60,7 +60,7 @@ impl Exec<'_> {
             self.typed_access(w, op, mem.kind, vdata, layout)?;
         }
         let loads = if mem.kind == MemKind::Load { vec![range] } else { Vec::new() };
-        w.waits.issue_vector(false, op.vdst.is_some(), &loads);
+        w.waits.issue_vector(false, op.returns(), &loads);
         if mem.kind == MemKind::Store && self.launch.target.has(Features::STORES_READ_LATE) {
             w.waits.issue(Counter::Exp, EventKind::Export, &[range]);
         }
@@ -71,6 +71,9 @@ impl Exec<'_> {
     pub(super) fn resource_format(&self, w: &Wave, op: &Op) -> Result<Format> {
         let srsrc = op.sgpr("srsrc").ok_or_else(|| unsupported(op))?;
         let word3 = self.address_scalar(w, srsrc + 3, 1, "the buffer resource")? as u32;
+        if self.launch.target.has(Features::WORKGROUP_PROCESSORS) {
+            return Ok(Format::unified(word3 >> 12 & 0x7f));
+        }
         Ok(Format { data: (word3 >> 15 & 15) as u8, number: (word3 >> 12 & 7) as u8 })
     }
 
@@ -84,8 +87,12 @@ impl Exec<'_> {
     ) -> Result<()> {
         let exec = w.exec();
         // The size of an element is known only with the resource, which is read for addresses of no bytes first.
-        let instruction = (op.info.format == Encoding::Mtbuf)
-            .then_some(Format { data: op.inst.mods.dmask & 15, number: op.inst.mods.dmask >> 4 & 7 });
+        let unified = self.launch.target.has(Features::WORKGROUP_PROCESSORS);
+        let field = op.inst.mods.dmask;
+        let instruction = (op.info.format == Encoding::Mtbuf).then(|| match unified {
+            true => Format::unified(field.into()),
+            false => Format { data: field & 15, number: field >> 4 & 7 },
+        });
         let format = match instruction {
             Some(format) => format,
             None => self.resource_format(w, op)?,
