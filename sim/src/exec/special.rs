@@ -296,7 +296,9 @@ impl Exec<'_> {
             _ => None,
         });
         let Some((value, undef)) = value else { return Err(unsupported(op)) };
-        if undef != 0 && self.checks(Checks::UNDEF_BRANCH) {
+        let flat_scratch = matches!(hw & 63, 20 | 21) && self.launch.flat_scratch_is_apart();
+        // FLAT_SCRATCH is judged where an access uses it, as where it is SGPRs.
+        if undef != 0 && !flat_scratch && self.checks(Checks::UNDEF_BRANCH) {
             return Err(Report::new(Kind::UndefBranch, "the value for the hardware register is undefined"));
         }
         let (offset, width) = (hw >> 6 & 31, (hw >> 11 & 31) + 1);
@@ -304,10 +306,12 @@ impl Exec<'_> {
         let part = (value as u32) << offset & field;
         match hw & 63 {
             1 => w.mode = w.mode & !field | part,
-            id @ (20 | 21) if self.launch.flat_scratch_is_apart() => {
+            id @ (20 | 21) if flat_scratch => {
                 let reg = PReg(PReg::FLAT_SCRATCH_LO.0 + (id - 20) as u16);
-                let old = w.s[usize::from(reg.0)];
-                w.set_s(reg, old & !field | part);
+                let slot = usize::from(reg.0);
+                let unknown = w.su[slot] & !field | (undef as u32) << offset & field;
+                w.set_s(reg, w.s[slot] & !field | part);
+                w.su[slot] = unknown;
             }
             _ => {}
         }

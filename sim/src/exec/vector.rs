@@ -99,11 +99,9 @@ pub(super) fn shape(v: &mut Val, op: &Op, k: usize, exec: u64) {
         }
     }
     let mods = &op.inst.mods;
-    if let Some(sdwa) = mods.sdwa() {
-        if k < 2 && sdwa.src_sel[k] != SdwaSel::Dword {
-            let sext = sdwa.sext >> k & 1 != 0;
-            v.lo.iter_mut().for_each(|x| *x = extract(*x, sdwa.src_sel[k], sext));
-        }
+    if let Some(sdwa) = mods.sdwa().filter(|sdwa| k < 2 && sdwa.src_sel[k] != SdwaSel::Dword) {
+        let sext = sdwa.sext >> k & 1 != 0;
+        v.lo.iter_mut().for_each(|x| *x = extract(*x, sdwa.src_sel[k], sext));
     } else if op.srcs.get(k).is_some_and(|s| s.bits() == 16) && !op.is_packed() {
         let shift = u32::from(mods.op_sel >> k & 1) * 16;
         v.lo.iter_mut().for_each(|x| *x = *x >> shift & 0xffff);
