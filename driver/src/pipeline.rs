@@ -34,6 +34,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("declare-types", Read, Read, Module(|m, _| { opt::legalize::declare_types(m); Ok(()) })),
     // IR, function by function, to legal IR.
     Pass::optimisation("promote", Read, Function(|f, cx| { opt::promote::promote(f, &cx.module.types); Ok(()) })),
+    Pass::optimisation("share-stack", Read, Function(|f, _| { opt::share_stack::share(f); Ok(()) })),
     Pass::new("legalize", Read, Expanded, Function(|f, cx| opt::legalize::run(f, cx.module, cx.target, cx.settings))),
     Pass::new("fold-branches", Expanded, Expanded, Function(|f, _| { opt::constant_branches::fold(f); Ok(()) })),
     Pass::new("dce", Expanded, Expanded, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
@@ -94,6 +95,8 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("lower-variadics", "inline", "a body with variable arguments is not inlined"),
     ("inline", "promote", "objects whose address was an argument become values"),
     ("declare-types", "legalize", "results of expansions have types of the module"),
+    ("promote", "share-stack", "objects that become values need no place"),
+    ("share-stack", "legalize", "only IR as read says how long objects live"),
     ("promote", "legalize", "promotion knows accesses of any type"),
     ("fold-branches", "dce", "what only unreachable blocks use is dead"),
     ("dce", "simplify-cfg", "small arms are those without dead code"),

@@ -29,6 +29,29 @@ fn find<'m>(module: &'m Module, name: &str) -> &'m Function {
 }
 
 #[test]
+fn markers_of_lifetimes_stay_and_hints_go() {
+    let text = "
+declare void @llvm.lifetime.start.p5(ptr addrspace(5))
+declare void @llvm.lifetime.end.p5(ptr addrspace(5))
+declare void @llvm.assume(i1)
+define amdgpu_kernel void @k(i1 %c) {
+  %a = alloca [4 x i32], align 4, addrspace(5)
+  call void @llvm.lifetime.start.p5(ptr addrspace(5) %a)
+  call void @llvm.assume(i1 %c)
+  call void @llvm.lifetime.end.p5(ptr addrspace(5) %a)
+  ret void
+}";
+    let expected = [
+        "block0:",
+        "v1: ptr addrspace(5) = alloca 16 align 4",
+        "intrinsic lifetime.start(v1)",
+        "intrinsic lifetime.end(v1)",
+        "ret",
+    ];
+    assert_eq!(body(text, "k"), expected);
+}
+
+#[test]
 fn phis_become_block_parameters_and_geps_byte_offsets() {
     let text = "
 define amdgpu_kernel void @k(ptr addrspace(1) noalias readonly align 16 %out, i32 %n) {

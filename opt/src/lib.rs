@@ -36,6 +36,7 @@ pub mod printf;
 pub mod products;
 pub mod promote;
 pub mod reducible;
+pub mod share_stack;
 pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;

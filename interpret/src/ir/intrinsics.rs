@@ -223,6 +223,7 @@ impl Cx<'_, '_> {
         match intrinsic {
             Memcpy | MemcpyInline | Memmove => self.copy_memory(args)?,
             Memset | MemsetInline | MemsetPattern => self.fill_memory(args)?,
+            LifetimeStart | LifetimeEnd => self.forget_object(self.value(args, 0)?)?,
             Stacksave => self.save_stack(dst, ones(self.scalar_of(ty)?.bits())),
             Stackrestore => self.restore_stack(self.arg(args, 0)?)?,
             DsFadd | DsFmin | DsFmax => {

@@ -10,7 +10,7 @@ use super::group::Group;
 use super::host::{Cause, Launch, Space, Store};
 use super::layout::{self, ones, scalar_words, word_mask};
 use super::regs::{MAX_LANES, lanes};
-use mir::ir::{AddrSpace, Function, Scalar, Type, TypeTable, Value};
+use mir::ir::{AddrSpace, Function, InstKind, Scalar, Type, TypeTable, Value};
 use smallvec::SmallVec;
 
 /// Largest scratch of a lane in bytes.
@@ -75,6 +75,13 @@ impl Scratch {
         let range = self.range(at, bytes.len())?;
         bytes.copy_from_slice(&self.bytes[range.clone()]);
         undef.copy_from_slice(&self.undef[range]);
+        Ok(())
+    }
+
+    /// Forgets the contents of `len` bytes at `at`, which are an object's.
+    fn undefine(&mut self, at: u32, len: usize) -> Result<(), Cause> {
+        let range = self.range(at, len)?;
+        self.undef[range].fill(0xff);
         Ok(())
     }
 
@@ -362,6 +369,20 @@ impl Cx<'_, '_> {
             self.wave.scratch[l].grow(end).map_err(|cause| Stop::in_lane(cause, l))?;
             self.wave.sp[l] = end;
             self.regs.write_lane(dst, l, high | u64::from(at), 0);
+        }
+        Ok(())
+    }
+
+    /// `lifetime.start` and `lifetime.end`: what the object at `ptr` holds is undefined from here on. What uses it behind its lifetime
+    /// finds nothing but undefined bits.
+    pub fn forget_object(&mut self, ptr: Value) -> Step<()> {
+        let object = self.f.stack_object(ptr).map(|inst| &self.f.insts[inst].kind);
+        let Some(&InstKind::Alloca { size_bytes, count, .. }) = object else { return Ok(()) };
+        let Some(count) = count.map_or(Some(1), |count| self.f.as_int(count)) else { return Ok(()) };
+        let (len, slot) = (size_bytes.saturating_mul(count) as usize, self.slot(ptr));
+        for l in lanes(self.mask) {
+            let at = self.defined(slot, l, "the address of a stack object")? as u32;
+            self.wave.scratch[l].undefine(at, len).map_err(|cause| Stop::in_lane(cause, l))?;
         }
         Ok(())
     }

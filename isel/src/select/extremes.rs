@@ -125,6 +125,7 @@ impl<'a> Selector<'a> {
                     | Intrinsic::Fmuladd
                     | Intrinsic::Minnum
                     | Intrinsic::Maxnum
+                    | Intrinsic::Canonicalize
                     | Intrinsic::Rcp
                     | Intrinsic::Rsq
                     | Intrinsic::AmdgcnSqrt

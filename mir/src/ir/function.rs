@@ -1,6 +1,6 @@
 //! Functions: blocks, instructions and values in dense tables.
 
-use super::{Global, InstData, InstFlags, InstKind, Module, Type};
+use super::{CastOp, Global, InstData, InstFlags, InstKind, Module, Type};
 use crate::abi::call::{CallLayout, Inputs};
 use crate::diag::SourceLocation;
 use crate::machine::PReg;
@@ -592,6 +592,20 @@ impl Function {
             ValueDef::Inst(inst) => Some(inst),
             _ => None,
         }
+    }
+
+    /// The stack object whose address `value` is, as such or cast to another address space.
+    pub fn stack_object(&self, mut value: Value) -> Option<Inst> {
+        // An object of an old module is cast once; what is cast back and forth is not worth looking for.
+        for _ in 0..4 {
+            let inst = self.def_inst(value)?;
+            match self.insts[inst].kind {
+                InstKind::Alloca { .. } => return Some(inst),
+                InstKind::Cast { op: CastOp::AddrSpaceCast, arg } => value = arg,
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// Type of `value`.

@@ -219,8 +219,10 @@ intrinsics! {
     // Hints and control.
     Assume = "assume", DROPPED;
     NoaliasScopeDecl = "experimental.noalias.scope.decl", DROPPED;
-    LifetimeStart = "lifetime.start", DROPPED;
-    LifetimeEnd = "lifetime.end", DROPPED;
+    /// What the stack object holds is undefined from here on; the argument is its address ([`super::Function::stack_object`]).
+    LifetimeStart = "lifetime.start", EFFECT;
+    /// What the stack object holds is undefined from here on, and nobody may access it until its lifetime starts again.
+    LifetimeEnd = "lifetime.end", EFFECT;
     InvariantStart = "invariant.start", DROPPED;
     InvariantEnd = "invariant.end", DROPPED;
     DbgDeclare = "dbg.declare", DROPPED;

@@ -32,6 +32,7 @@ use mir::ir::*;
 use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use price::Limits;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// Most instructions of one function after inlining.
@@ -501,6 +502,9 @@ impl Inliner<'_> {
         // Values may be used before their definition is visited (in blocks that come earlier in the layout):
         // all instructions first, then their operands.
         let mut copied: Vec<(Block, Inst, Inst)> = Vec::new();
+        // Objects of the callee's frame, in both functions; those that say themselves how long they live.
+        let mut objects: Vec<(Inst, Value)> = Vec::new();
+        let mut marked: FxHashSet<Inst> = FxHashSet::default();
         for &block in &body.layout {
             let Some(new_block) = blocks[block] else { continue };
             for &inst in &body.blocks[block].insts {
@@ -521,16 +525,30 @@ impl Inliner<'_> {
                 }
                 if let (Some(old), Some(new)) = (data.result, self.caller.insts[new].result) {
                     values[old] = Some(new);
+                    if block == body.entry() && matches!(data.kind, InstKind::Alloca { count: None, .. }) {
+                        objects.push((inst, new));
+                    }
+                }
+                if let InstKind::Intrinsic {
+                    intrinsic: Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd,
+                    args,
+                } = &data.kind
+                {
+                    marked.extend(args.last().and_then(|&address| body.stack_object(address)));
                 }
                 copied.push((new_block, inst, new));
             }
         }
+        // The frame is there from the call to the return.
+        objects.retain(|(object, _)| !marked.contains(object));
+        self.mark_lifetimes(current, Intrinsic::LifetimeStart, &objects);
         let hoisted = self.hoisted.len();
         for (block, old, new) in copied {
             let mut kind = body.insts[old].kind.clone();
             kind.for_each_value_mut(|v| *v = self.value(body, &mut values, *v));
             match &mut kind {
                 InstKind::Ret { value } => {
+                    self.mark_lifetimes(block, Intrinsic::LifetimeEnd, &objects);
                     let args: SmallVec<[Value; 4]> = value.iter().copied().collect();
                     kind = InstKind::Jump { target: BlockCall { block: after, args } };
                 }
@@ -571,6 +589,14 @@ impl Inliner<'_> {
         self.caller.locs[jump] = call_loc;
         self.caller.blocks[current].insts.push(jump);
         Ok(after)
+    }
+
+    /// Marks at the end of `block` where the lifetimes of stack objects start or end.
+    fn mark_lifetimes(&mut self, block: Block, intrinsic: Intrinsic, objects: &[(Inst, Value)]) {
+        for &(_, address) in objects {
+            let args = SmallVec::from_slice(&[address]);
+            self.caller.append(block, InstKind::Intrinsic { intrinsic, args }, Type::Void);
+        }
     }
 
     /// The value of the caller that stands for one of the callee; constants are made on demand.

@@ -114,6 +114,7 @@ fn of_inst(module: &Module, func: &Function, inst: Inst) -> u32 {
         // A call that stays costs the same wherever it stands.
         InstKind::Call { args, .. } => CALL.saturating_add(args.len() as u32),
         InstKind::Intrinsic { intrinsic, .. } => match intrinsic {
+            Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd => 0,
             Intrinsic::Memcpy | Intrinsic::Memmove | Intrinsic::Memset => 8,
             Intrinsic::Sin | Intrinsic::Cos | Intrinsic::Exp | Intrinsic::Log | Intrinsic::Sqrt => each(12),
             Intrinsic::Pow | Intrinsic::Powi => each(24),

@@ -20,6 +20,8 @@ impl Legalizer<'_> {
             return Ok(Parts::new());
         }
         match intrinsic {
+            // Places are given out before; without optimisation each object has its own.
+            LifetimeStart | LifetimeEnd => Ok(Parts::new()),
             MemsetPattern => self.lower_pattern(args),
             Memcpy | MemcpyInline | Memmove | Memset | MemsetInline => {
                 self.lower_block_operation(intrinsic, args)

@@ -63,7 +63,12 @@ impl Legalizer<'_> {
             | InstKind::AtomicRmw { ptr, .. }
             | InstKind::CmpXchg { ptr, .. } => Some(*ptr),
             InstKind::Intrinsic {
-                intrinsic: Intrinsic::Memcpy | Intrinsic::Memmove | Intrinsic::Memset,
+                intrinsic:
+                    Intrinsic::Memcpy
+                    | Intrinsic::Memmove
+                    | Intrinsic::Memset
+                    | Intrinsic::LifetimeStart
+                    | Intrinsic::LifetimeEnd,
                 ..
             } => return,
             _ => None,

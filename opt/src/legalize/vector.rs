@@ -75,12 +75,52 @@ impl Legalizer<'_> {
             return Err(Diagnostic::malformed("select of values of different shapes"));
         }
         let per_lane = t.len() / conds.len();
+        let no_nans = self.old.def_inst(cond).is_some_and(|inst| {
+            let data = &self.old.insts[inst];
+            matches!(data.kind, InstKind::Fcmp { .. })
+                && data.flags.contains(InstFlags::NNAN)
+                && !data.flags.contains(InstFlags::STRICT)
+        });
         Ok((0..t.len())
             .map(|i| {
                 let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane] };
-                self.b.select(cond, t[i], f[i])
+                let extreme = if no_nans { self.extreme(cond, t[i], f[i]) } else { None };
+                extreme.unwrap_or_else(|| self.b.select(cond, t[i], f[i]))
             })
             .collect())
+    }
+
+    /// The larger or smaller one of two numbers, of which a comparison that promises no NaNs selects one. That zeros need not have
+    /// the right sign is a promise of the selection, which one between a number and a constant other than zero can do without.
+    fn extreme(&mut self, cond: Value, if_true: Value, if_false: Value) -> Option<Value> {
+        use FloatPredicate::*;
+        let ty = self.b.ty(if_true);
+        let InstKind::Fcmp { predicate, args } = self.b.func.insts[self.b.func.def_inst(cond)?].kind else {
+            return None;
+        };
+        let nonzero = |value| match self.b.func.as_const(value) {
+            Some(Const::Float(bits)) => bits & (u64::MAX >> 1) & !(u64::from(ty == Type::F32) << 31) != 0,
+            _ => false,
+        };
+        let signs = self.flags.contains(InstFlags::NSZ) || nonzero(if_true) || nonzero(if_false);
+        if !signs || !matches!(ty, Type::F32 | Type::F64) {
+            return None;
+        }
+        let greater = match predicate {
+            Ogt | Oge | Ugt | Uge => true,
+            Olt | Ole | Ult | Ule => false,
+            _ => return None,
+        };
+        let takes_first = match args {
+            [a, b] if [a, b] == [if_true, if_false] => true,
+            [a, b] if [b, a] == [if_true, if_false] => false,
+            _ => return None,
+        };
+        let extreme = if greater == takes_first { Intrinsic::Maxnum } else { Intrinsic::Minnum };
+        // A constant comes second, where clamps are looked for.
+        let [x, y] =
+            if self.b.func.as_const(if_true).is_some() { [if_false, if_true] } else { [if_true, if_false] };
+        Some(self.b.intrinsic_flags(extreme, &[x, y], ty, InstFlags::NNAN))
     }
 
     /// A vector that a variable index may address, in one register tuple.

@@ -265,6 +265,8 @@ impl Analysis<'_> {
                     self.copies.push(BlockOperation { to: a, from: b, bytes });
                 }
             }
+            // Variables do not need to be told how long they are used.
+            (LifetimeStart | LifetimeEnd, _) => {}
             _ if intrinsic.props().contains(IntrinsicProps::DROPPED) => {}
             _ => args.iter().for_each(|&v| self.lose(v)),
         }

@@ -96,7 +96,8 @@ impl<'a> Rewriter<'a> {
             InstKind::Intrinsic { intrinsic, args } => {
                 let placed = args.iter().any(|&a| place(a).is_some());
                 if placed {
-                    if intrinsic.has_side_effects() {
+                    let marker = matches!(intrinsic, Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd);
+                    if intrinsic.has_side_effects() && !marker {
                         let (intrinsic, args) = (*intrinsic, args.clone());
                         self.block_operation(inst, intrinsic, &args);
                     }

@@ -12,6 +12,7 @@ mod casts;
 mod globals;
 mod halves;
 mod scratch;
+mod stack_places;
 
 use gcnc_tests::toolchain;
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};

@@ -52,6 +52,23 @@ fn unwritten_memory_is_undefined() {
 }
 
 #[test]
+fn markers_of_lifetimes_forget_contents() {
+    for marker in ["start", "end"] {
+        let run = run(
+            &format!(
+                "  v3: ptr addrspace(5) = alloca 4 align 4\n  v4: ptr addrspace(5) = alloca 4 align 4\n  store v3, i32 1 addrspace(5) align 4\n  \
+                 store v4, i32 2 addrspace(5) align 4\n  intrinsic lifetime.{marker}(v3)\n  v5: i32 = load v3 addrspace(5) align 4\n  \
+                 v6: i32 = load v4 addrspace(5) align 4\n  store v0, v5 addrspace(1) align 4\n  v7: ptr addrspace(1) = ptradd v0 + 4\n  \
+                 store v7, v6 addrspace(1) align 4\n"
+            ),
+            8,
+        );
+        assert_eq!(run.undef, [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+        assert_eq!(run.out[4..], [2, 0, 0, 0]);
+    }
+}
+
+#[test]
 fn atomics_and_copies() {
     let run = run(
         "  intrinsic memcpy(v0, v1, i64 16, i1 0)\n  intrinsic memset(v0, i8 9, i64 4, i1 0)\n  v3: i32 = atomicrmw umax v0, i32 5 addrspace(1) align 4 monotonic agent\n  \
