@@ -171,13 +171,13 @@ impl<'a> Rules<'a> {
             }
         }
         let matters = |hazard: &Hazard| {
-            let other_code = match hazard.mitigation(generation) {
-                Some(mitigation) if needs_consumer(mitigation) => (callable || leaves_function, false),
-                _ => (false, leaves_function),
-            };
+            // Code that is not seen may be on the side that is not the one to take care.
+            let consumer_cares = hazard.mitigation(generation).is_some_and(needs_consumer);
+            let produced_elsewhere = consumer_cares && (callable || leaves_function);
+            let consumed_elsewhere = !consumer_cares && leaves_function;
             hazard.is_of(target)
-                && (other_code.0 || present.intersects(hazard.producer))
-                && (other_code.1 || present.intersects(hazard.consumer))
+                && (produced_elsewhere || present.intersects(hazard.producer))
+                && (consumed_elsewhere || present.intersects(hazard.consumer))
                 && (hazard.consumed != HazardRegs::ZeroFlags || zero_flags_read)
         };
         let rows: Vec<_> = HAZARDS

@@ -77,9 +77,9 @@ impl<'a> Assembler<'a, '_> {
             note(error);
         }
         match self.settle_lebs() {
-            Ok(Settled::Yes) => {}
+            Ok(Settled::Yes) if self.settle_branches() == Settled::Yes => {}
             // What else is wrong may be right with other sizes.
-            Ok(Settled::No) => return Ok(Finished::Again(self.layout)),
+            Ok(_) => return Ok(Finished::Again(self.layout)),
             Err(error) => note(error),
         }
         let mut pending = Vec::new();
@@ -224,8 +224,15 @@ impl<'a> Assembler<'a, '_> {
         Ok(())
     }
 
+    /// Fills in the distance of a branch at `place`.
+    fn branch(&mut self, sum: &Sum, place: Place) -> std::result::Result<(), String> {
+        let distance = self.branch_distance(sum, place)?;
+        self.store(place, &distance.to_le_bytes());
+        Ok(())
+    }
+
     /// The distance of a branch at `place`, in dwords from the next instruction.
-    pub(super) fn branch(&mut self, sum: &Sum, place: Place) -> std::result::Result<(), String> {
+    pub(super) fn branch_distance(&mut self, sum: &Sum, place: Place) -> std::result::Result<i16, String> {
         let target = match (sum.plus, self.symbols.place(sum)) {
             (_, Some(target)) if target.section == place.section => target,
             (None, _) if sum.minus.is_none() => Place { offset: sum.constant as u64, ..place },
@@ -236,9 +243,7 @@ impl<'a> Assembler<'a, '_> {
         };
         let bytes = (target.offset as i64).wrapping_sub(place.offset as i64 + 4);
         let distance = i16::try_from(bytes >> 2).ok().filter(|_| bytes & 3 == 0);
-        let Some(distance) = distance else { return Err(format!("branch distance of {bytes} bytes")) };
-        self.store(place, &distance.to_le_bytes());
-        Ok(())
+        distance.ok_or_else(|| format!("branch distance of {bytes} bytes"))
     }
 
     pub(super) fn store(&mut self, place: Place, bytes: &[u8]) {

@@ -90,7 +90,8 @@ impl<'a> Assembler<'a, '_> {
         let target = self.target;
         let malformed = |line: u32, message: String| (line, Diagnostic::malformed(message));
         self.symbols.resolve(&target).map_err(|(origin, message)| malformed(origin.line, message))?;
-        if self.settle_lebs().map_err(|(origin, message)| malformed(origin.line, message))? == Settled::No {
+        let lebs = self.settle_lebs().map_err(|(origin, message)| malformed(origin.line, message))?;
+        if lebs == Settled::No || self.settle_branches() == Settled::No {
             *layout = self.layout;
             return Ok(None);
         }

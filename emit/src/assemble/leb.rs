@@ -31,6 +31,8 @@ pub(super) struct Leb<'a> {
 pub(super) struct Layout {
     sizes: Vec<u8>,
     rounds: u32,
+    /// Branches with an `s_nop` behind them, sorted, by their number in the order of the text.
+    pub padded: Vec<u32>,
 }
 
 /// Whether sizes were enough.
@@ -127,7 +129,8 @@ impl<'a> Assembler<'a, '_> {
                 self.store(place, &bytes);
             }
         }
-        self.layout = Layout { sizes, rounds: self.layout.rounds + 1 };
+        self.layout.sizes = sizes;
+        self.layout.rounds += 1;
         Ok(settled)
     }
 }
@@ -136,7 +139,9 @@ impl Layout {
     /// Refuses a text whose sizes do not settle: one that asks for other numbers each time it is read.
     pub(super) fn check(&self) -> std::result::Result<(), Box<mir::Diagnostic>> {
         match self.rounds {
-            MAX_ROUNDS.. => Err(mir::Diagnostic::malformed("the sizes of LEB128 numbers do not settle")),
+            MAX_ROUNDS.. => Err(mir::Diagnostic::malformed(
+                "the sizes of LEB128 numbers, or what stands behind branches, do not settle",
+            )),
             _ => Ok(()),
         }
     }

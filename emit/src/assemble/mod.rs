@@ -26,6 +26,7 @@ mod macros;
 mod metadata;
 mod numbered;
 mod object_target;
+mod padding;
 mod predefined;
 mod section;
 mod subsection;
@@ -303,8 +304,10 @@ struct Assembler<'a, 't> {
     patches: Vec<Patch<'a>>,
     /// LEB128 numbers that are known at the end.
     lebs: Vec<leb::Leb<'a>>,
-    /// Their sizes.
+    /// Their sizes, and what stands behind branches.
     layout: leb::Layout,
+    /// Branches to labels so far.
+    branches: u32,
     kernels: Vec<kernel::Kernel<'a>>,
     /// Symbols that count registers.
     counts: predefined::Counts,
@@ -358,6 +361,7 @@ impl<'a, 't> Assembler<'a, 't> {
             patches: Vec::new(),
             lebs: Vec::new(),
             layout: leb::Layout::default(),
+            branches: 0,
             kernels: Vec::new(),
             counts,
             relocs: Vec::new(),
@@ -480,6 +484,9 @@ impl<'a, 't> Assembler<'a, 't> {
             let value = Value { expr: fixup.expr, here: place, origin: self.origin(line, from) };
             let place = Place { offset: place.offset + distance, ..place };
             self.patches.push(Patch { kind, place, value });
+            if kind == PatchKind::Branch {
+                self.pad_branch();
+            }
         }
         Ok(())
     }

@@ -426,3 +426,23 @@ proptest! {
         }
     }
 }
+
+/// A branch over 63 dwords gets an `s_nop` on GFX10.1; so does one that another's makes such. Distances are llvm-mc's.
+#[test]
+fn no_branch_over_63_dwords() {
+    let branches = |processor: &str, text: &str| {
+        let object = assemble(text, &target(processor)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let (data, _) = section(&object, ".text").expect("code");
+        let words = data.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let is_branch = |word: &u32| word >> 16 == 0xbf82;
+        (words.clone().filter(is_branch).map(|word| word as i16).collect::<Vec<_>>(), words.count())
+    };
+    let once = " s_branch 1f\n .rept 63\n s_nop 0\n .endr\n1: s_endpgm\n";
+    assert_eq!(branches("gfx1010", once), (vec![64], 66));
+    assert_eq!(branches("gfx1030", once), (vec![63], 65));
+    let chain =
+        " s_branch 1f\n s_branch 2f\n .rept 61\n s_nop 0\n .endr\n1: s_nop 0\n s_nop 0\n2: s_endpgm\n";
+    assert_eq!(branches("gfx1010", chain), (vec![64, 64], 68));
+    let back = "1: .rept 62\n s_nop 0\n .endr\n s_branch 1b\n s_branch 63\n";
+    assert_eq!(branches("gfx1010", back), (vec![-63, 63], 64));
+}

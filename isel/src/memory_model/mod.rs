@@ -9,7 +9,8 @@
 //! GFX10 has one cache more (L1 of a shader array in front of L2, L0 of a compute unit), stores are counted apart, and waves of a work-group may run
 //! on both compute units of a pair. Which bits and invalidates that makes is [`Caches`], which counter an access is waited for in says the target's
 //! [`mir::target::WaitModel`], and where work-groups are spread over a pair they are to L0 what agents are to all caches: their rows are those of agents,
-//! but for LDS, [`SPREAD_LDS`]. With waves on one compute unit (`cumode`) the rows are as they stand.
+//! but for LDS, [`LDS_10`]. With waves on one compute unit (`cumode`) what releases waits as there, so that another wave may release it further to the agent
+//! (the guide leaves the waits out; LLVM's pull request 161638 says why they are needed), and what only acquires has the rows as they stand.
 //!
 //! A work-group that fits in one wave needs no more than a wave does: its scope is the wave's.
 //!
@@ -22,7 +23,7 @@
 use mir::ir::{AddrSpace, MemAccess, MemFlags, Ordering, SyncScope};
 use mir::isa::{MemoryAction, Opcode, Unit};
 use mir::machine::{Function, Inst, ModFlags};
-use mir::target::{Counter, Generation, MemoryModel, Os, Target, WaitCounts};
+use mir::target::{Counter, Features, Generation, MemoryModel, Os, Target, WaitCounts};
 
 /// Kinds of instruction in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,9 +185,9 @@ static ROWS: &[Row] = rows! {
     Load  SeqCst    Agent     GENERIC          => acquire(Wait::Vl, true, Wait::VlShared);
 };
 
-/// LDS in a work-group that is spread over two compute units: what orders it orders memory, too, where L0 is not shared.
+/// LDS in a work-group of GFX10: what orders it orders memory, too.
 #[rustfmt::skip]
-static SPREAD_LDS: &[Row] = rows! {
+static LDS_10: &[Row] = rows! {
     Load  Acquire   Workgroup LOCAL            => acquire_local(Wait::Nothing);
     Rmw   Acquire   Workgroup LOCAL            => acquire_local(Wait::Nothing);
     Store Release   Workgroup LOCAL            => before(Wait::VmShared);
@@ -198,37 +199,39 @@ static SPREAD_LDS: &[Row] = rows! {
 /// How far caches are passed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reach {
-    /// Other compute units of the work-group's pair.
-    Workgroup,
+    /// None: all share the innermost one.
+    ComputeUnit,
+    /// Other compute units of the pair.
+    Pair,
     /// The agent and beyond.
     Agent,
 }
 
 /// What instructions say to the caches, and which empty them, by [`Reach`] where that matters.
 struct Caches {
-    load: [ModFlags; 2],
+    load: [ModFlags; 3],
     volatile_load: ModFlags,
     streaming_load: ModFlags,
     streaming_store: ModFlags,
-    invalidate: [&'static [Opcode]; 2],
+    invalidate: [&'static [Opcode]; 3],
 }
 
 /// `_vol` leaves lines of scratch alone; GFX6 lacks it (ERRATA E7).
 const GFX7: Caches = Caches {
-    load: [ModFlags::empty(), ModFlags::GLC],
+    load: [ModFlags::empty(), ModFlags::empty(), ModFlags::GLC],
     volatile_load: ModFlags::GLC,
     streaming_load: ModFlags::GLC.union(ModFlags::SLC),
     streaming_store: ModFlags::GLC.union(ModFlags::SLC),
-    invalidate: [&[], &[Opcode::BUFFER_WBINVL1_VOL]],
+    invalidate: [&[], &[], &[Opcode::BUFFER_WBINVL1_VOL]],
 };
-const GFX6: Caches = Caches { invalidate: [&[], &[Opcode::BUFFER_WBINVL1]], ..GFX7 };
+const GFX6: Caches = Caches { invalidate: [&[], &[], &[Opcode::BUFFER_WBINVL1]], ..GFX7 };
 /// The outer cache goes first: L0 could be filled from it in between.
 const GFX10: Caches = Caches {
-    load: [ModFlags::GLC, ModFlags::GLC.union(ModFlags::DLC)],
+    load: [ModFlags::empty(), ModFlags::GLC, ModFlags::GLC.union(ModFlags::DLC)],
     volatile_load: ModFlags::GLC.union(ModFlags::DLC),
     streaming_load: ModFlags::SLC,
     streaming_store: ModFlags::GLC.union(ModFlags::SLC),
-    invalidate: [&[Opcode::BUFFER_GL0_INV], &[Opcode::BUFFER_GL1_INV, Opcode::BUFFER_GL0_INV]],
+    invalidate: [&[], &[Opcode::BUFFER_GL0_INV], &[Opcode::BUFFER_GL1_INV, Opcode::BUFFER_GL0_INV]],
 };
 
 static CACHES: [Caches; Generation::COUNT] = [GFX6, GFX7, GFX7, GFX7, GFX10];
@@ -291,7 +294,7 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         out.push(inst);
         return;
     };
-    let (sequence, reach) = lookup(op, &access, one_wave, target.splits_work_groups());
+    let (sequence, reach) = lookup(op, &access, one_wave, target);
     let caches = &CACHES[target.generation() as usize];
     let seq_cst = access.ordering == Ordering::SeqCst;
     // A scope of one address space says so itself; what OpenCL leaves out, a sequentially consistent access does not.
@@ -369,8 +372,8 @@ fn kind_of(op: Opcode) -> Option<Op> {
     }
 }
 
-/// What `access` becomes, and for whom. `spread`: waves of a work-group do not share their innermost cache.
-fn lookup(op: Op, access: &MemAccess, one_wave: bool, spread: bool) -> (Sequence, Reach) {
+/// What `access` becomes, and for whom.
+fn lookup(op: Op, access: &MemAccess, one_wave: bool, target: &Target) -> (Sequence, Reach) {
     let plain = (PLAIN, Reach::Agent);
     let space = match access.space {
         AddrSpace::FLAT => GENERIC,
@@ -408,18 +411,20 @@ fn lookup(op: Op, access: &MemAccess, one_wave: bool, spread: bool) -> (Sequence
         };
         rows.iter().find(fits).map(|row| row.sequence)
     };
-    if spread && scope == Scope::Workgroup {
+    let releases = matches!(ordering, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
+    let spread = target.splits_work_groups();
+    let as_agents = spread || target.has(Features::WORKGROUP_PROCESSORS) && releases;
+    if as_agents && scope == Scope::Workgroup {
         let found = match space {
-            LOCAL => find(SPREAD_LDS, scope).or_else(|| find(ROWS, scope)),
+            LOCAL => find(LDS_10, scope).or_else(|| find(ROWS, scope)),
             _ => find(ROWS, Scope::Agent),
         };
-        return (found.unwrap_or(PLAIN), Reach::Workgroup);
+        return (found.unwrap_or(PLAIN), if spread { Reach::Pair } else { Reach::ComputeUnit });
     }
     (find(ROWS, scope).unwrap_or(PLAIN), Reach::Agent)
 }
 
 /// Pushes what waits for LDS, and as vector memory for what `memory` counts.
-
 fn push_wait(out: &mut Vec<Inst>, target: &Target, wait: Wait, apart: bool, memory: WaitCounts, loc: u32) {
     let (vm, lgkm) = match wait {
         Wait::Nothing => (false, false),

@@ -422,7 +422,8 @@ fn run(
     memory.pattern_seed = seed;
     memory.undefined = OWN_SCRATCH;
     let wave = subject.target.wave();
-    let exec = wave.all_lanes() & if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
+    let exec =
+        wave.all_lanes() & if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };
     let mut calls = 0;
     let mut names = |at: u64, w: &mut Wave, mem: &mut Memory| {
         external(subject, object.external_name(at).unwrap_or_default(), w, mem, &mut calls)
@@ -476,7 +477,12 @@ fn run(
 }
 
 /// That a function leaves what belongs to its caller.
-fn convention(finished: &Finished, exec: u64, wave: WaveSize, kept: &[(u16, u32)]) -> Result<(), Box<sim::Report>> {
+fn convention(
+    finished: &Finished,
+    exec: u64,
+    wave: WaveSize,
+    kept: &[(u16, u32)],
+) -> Result<(), Box<sim::Report>> {
     let w = &finished.wave;
     let broken =
         |what: String| Err(sim::Report::new(Kind::BadDispatch, format!("calling convention: {what}")));
