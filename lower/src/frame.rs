@@ -226,6 +226,10 @@ mod tests {
         assert_eq!(prolog(&mut f, "gfx803")[..3], [0x8006_0806, 0xbee6_0007, 0x8f67_8806]);
         let mut f = kernel(&SCRATCH, &[]);
         f.uses_flat_scratch = true;
+        // s_add_u32 s6, s6, s8; s_addc_u32 s7, s7, 0; s_setreg_b32 hwreg(HW_REG_FLAT_SCR_LO), s6; the same of HI with s7
+        assert_eq!(prolog(&mut f, "gfx1010")[..4], [0x8006_0806, 0x8207_8007, 0xb986_f814, 0xb987_f815]);
+        let mut f = kernel(&SCRATCH, &[]);
+        f.uses_flat_scratch = true;
         assert!(insert_prolog(&mut f, &target("gfx600")).is_err());
     }
 

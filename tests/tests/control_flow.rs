@@ -4,7 +4,7 @@
 use gcnc_tests::gpu::{ITEMS, run_words};
 
 fn check(text: &str, input: &[u32], expected: &[u32]) {
-    for cpu in ["gfx600", "gfx803", "gfx900"] {
+    for cpu in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         for level in [0, 2] {
             assert_eq!(run_words(text, cpu, level, input), expected, "{cpu} -O{level}");
         }
@@ -160,7 +160,7 @@ define amdgpu_ps void @k(ptr addrspace(1) inreg %out, i32 inreg %x) {
 }
 declare void @llvm.amdgcn.kill(i1)
 "#;
-    for cpu in ["gfx600", "gfx803", "gfx900"] {
+    for cpu in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         for opt_level in [0, 2] {
             let options = gcnc::CompileOptions {
                 cpu: cpu.to_owned(),

@@ -60,7 +60,7 @@ fn spills_behind_large_objects_are_found_again() {
     let expected: Vec<u32> = (0..ITEMS)
         .map(|id| (0..values).fold(id, |s, k| s ^ input[k + id as usize].wrapping_mul(2 * k as u32 + 1)))
         .collect();
-    for cpu in ["gfx900", "gfx803", "gfx600"] {
+    for cpu in ["gfx900", "gfx803", "gfx600", "gfx1010"] {
         for function in [false, true] {
             assert_eq!(run(&large_frame(function, values), cpu, 2, &input), expected, "{cpu} {function}");
         }
@@ -251,7 +251,7 @@ pad:
 #[test]
 fn variable_arguments_arrive() {
     let expected: Vec<u32> = (0..ITEMS).map(|id| 1020 + id + 3 * (id + 5 + id + 2 * id)).collect();
-    check(&["gfx900", "gfx803"], VARIABLE, &[0], &expected);
+    check(&["gfx900", "gfx803", "gfx1030"], VARIABLE, &[0], &expected);
 }
 
 /// Lanes leave the loop at different turns; the place behind the last one written is uniform in the loop, but
@@ -389,7 +389,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
             _ => (1..values).fold(words[id] ^ 5, |sum, k| sum ^ words[id + k].wrapping_mul(2 * k as u32 + 1)),
         })
         .collect();
-    check(&["gfx600", "gfx803", "gfx900"], &text, &words, &expected);
+    check(&["gfx600", "gfx803", "gfx900", "gfx1010"], &text, &words, &expected);
 }
 
 /// A function that changes all VGPRs, and more SGPRs of its caller than a VGPR has lanes.
@@ -439,5 +439,5 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
             })
         })
         .collect();
-    check(&["gfx600", "gfx803", "gfx900"], &text, &words, &expected);
+    check(&["gfx600", "gfx803", "gfx900", "gfx1010"], &text, &words, &expected);
 }

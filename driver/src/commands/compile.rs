@@ -293,9 +293,7 @@ fn print_stats(output: &Output) {
 fn print_targets() {
     eprintln!("Available CPUs for this target:\n");
     for processor in mir::target::PROCESSORS {
-        let only =
-            if processor.limits().has_code_generation { "" } else { " (assembler and disassembler only)" };
-        eprintln!("  {:16} - GFX{}{only}.", processor.name, processor.generation as u8 + 6);
+        eprintln!("  {:16} - GFX{}.", processor.name, processor.generation as u8 + 6);
         for alias in processor.aliases {
             eprintln!("  {alias:16} - Another name of {}.", processor.name);
         }

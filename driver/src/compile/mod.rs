@@ -202,7 +202,6 @@ fn run_passes(
     let mir::text::Program { mut module, functions } = program;
     crate::incompatible::drop_incompatible(&mut module, options);
     let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
-    target.check_code_generation().map_err(one)?;
     let targets = FunctionTargets::new(&module, &target, options);
     let target = options.module_target(target, &module, &targets).map_err(one)?;
     let settings = CodegenOptions { opt_level: options.opt_level, contract_all: options.contract_all };

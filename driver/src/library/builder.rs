@@ -136,8 +136,7 @@ impl Builder {
         if options.cpu.is_empty() {
             return Err(wrong("no processor".to_owned()));
         }
-        let target = options.target("amdgcn-amd-amdhsa", None);
-        target.and_then(|target| target.check_code_generation()).map_err(|error| Error::Options(*error))?;
+        options.target("amdgcn-amd-amdhsa", None).map_err(|error| Error::Options(*error))?;
         for (name, _) in &self.symbols {
             if name.is_empty() || name.contains(['\0', '"', '\\', '\n', '\r']) {
                 return Err(wrong(format!("{name:?} is not the name of a symbol")));

@@ -187,7 +187,6 @@ impl CompileOptions {
         }
         let cpu = cpu.unwrap_or(&self.cpu);
         let target = self.target_of(base.os, base.code_object_version, cpu, features.unwrap_or(""))?;
-        target.check_code_generation()?;
         Ok(Target { vendor: base.vendor, memory_model: base.memory_model, ..target })
     }
 

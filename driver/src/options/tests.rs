@@ -141,16 +141,3 @@ fn wrong_targets_are_refused_by_name() {
     let error = options.target("amdgcn-amd-amdhsa", None).unwrap_err();
     assert!(error.message.contains("gfx9000"));
 }
-
-/// The assembler has processors that the compiler does not have yet.
-#[test]
-fn code_is_not_generated_for_gfx10() {
-    let target = |cpu: &str| {
-        let options = CompileOptions { cpu: cpu.into(), ..Default::default() };
-        options.target("amdgcn-amd-amdhsa", None).unwrap()
-    };
-    assert!(target("gfx900").check_code_generation().is_ok());
-    let error = target("gfx1030").check_code_generation().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unsupported);
-    assert!(error.message.contains("no code generation for GFX10"), "{error}");
-}

@@ -642,6 +642,22 @@ mod tests {
     }
 
     #[test]
+    fn code_of_gfx10_ends_with_lines_of_its_own() {
+        let (module, function) = sample(6);
+        let gfx1030 = Target::processor_by_name("gfx1030").expect("a processor of the table");
+        let text = |os| {
+            let target = Target { os, code_object_version: 6, ..Target::new(gfx1030) };
+            let bytes = write(&module, std::slice::from_ref(&function), &target).expect("emits");
+            let file = object::File::parse(&*bytes).expect("an object");
+            file.section_by_name(".text").expect(".text").data().expect("data").to_vec()
+        };
+        // Elsewhere the driver ends it.
+        let (code, alone) = (text(Os::AmdHsa), text(Os::Unknown));
+        assert_eq!(code.len(), alone.len().next_multiple_of(64) + 3 * 64);
+        assert!(code[alone.len()..].chunks(4).all(|word| word == code_end::S_CODE_END));
+    }
+
+    #[test]
     fn elf_flags_state_features() {
         let flags = |name: &str, version| {
             let processor = Target::processor_by_name(name).expect("a processor of the table");

@@ -261,7 +261,8 @@ impl<'a> Selector<'a> {
         let &[a, b, c, clamp] = args else { return Err(Diagnostic::malformed("four arguments expected")) };
         let clamp = self.immediate(clamp)? & 1 != 0;
         let [a, b, c] = [self.src(a), self.src(b), self.src(c)];
-        let mut mods = Modifiers::default();
+        // Second products are of the upper halves.
+        let mut mods = Modifiers { op_sel_hi: 7, ..Modifiers::default() };
         if clamp {
             mods.flags |= ModFlags::CLAMP;
         }

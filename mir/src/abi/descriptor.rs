@@ -400,6 +400,24 @@ mod tests {
         read_dword(bytes, offset)
     }
 
+    /// What the command processor is told of waves on GFX10: their lanes, whether work-groups are spread, order and progress.
+    #[test]
+    fn modes_of_gfx10() {
+        let fields = |features: Features| {
+            let base = target("gfx1010");
+            let target = Target { features: base.features ^ features, ..base };
+            let (mut f, source) = kernel();
+            f.resources.vgprs = 9;
+            f.resources.sgprs = 40;
+            let d = KernelDescriptor::for_kernel(&f, &source, &target).expect("a descriptor");
+            assert_eq!((d.memory_ordered, d.forward_progress, d.sgpr_blocks), (1, 1, 0));
+            (d.wavefront_size32, d.workgroup_processor_mode, d.vgpr_blocks)
+        };
+        assert_eq!(fields(Features::empty()), (1, 1, 1));
+        assert_eq!(fields(Features::WAVEFRONTSIZE32), (0, 1, 2));
+        assert_eq!(fields(Features::CU_MODE), (1, 0, 1));
+    }
+
     #[test]
     fn fields_do_not_overlap() {
         let mut seen = [0u32; 16];

@@ -7,7 +7,6 @@
 //! resource descriptor"; AMDGPU usage guide, "Kernel Descriptor".
 
 use super::{Features, Generation, Target, WaveSize};
-use crate::diag::{Diagnostic, Result};
 
 /// Values of an immediate offset, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,8 +114,6 @@ pub struct ImageRules {
 /// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Whether code is generated, and executed by the simulator; elsewhere there are assembler and disassembler alone.
-    pub has_code_generation: bool,
     /// Lanes that a wave can have; features choose ([`Target::wave`]).
     pub wave_sizes: &'static [WaveSize],
     /// Waves that a SIMD can hold.
@@ -197,7 +194,6 @@ impl Limits {
 }
 
 const GFX6: Limits = Limits {
-    has_code_generation: true,
     wave_sizes: &[WaveSize::W64],
     max_waves_per_simd: 10,
     addressable_sgprs: 104,
@@ -338,20 +334,6 @@ impl Target {
             Generation::Gfx10 => &GFX10_LIMITS[usize::from(self.has(Features::COARSE_VGPRS))][wave as usize],
             generation => generation.limits(),
         }
-    }
-
-    /// The error of a target for which the compiler makes no code yet.
-    ///
-    /// # Errors
-    /// `Unsupported`, with the processor and its generation.
-    pub fn check_code_generation(&self) -> Result<()> {
-        if self.limits().has_code_generation {
-            return Ok(());
-        }
-        Err(Diagnostic::unsupported(format!(
-            "{self}: there is no code generation for GFX{} yet, only assembler and disassembler",
-            self.processor.isa_version()[0]
-        )))
     }
 
     /// Whether there is FLAT_SCRATCH.

@@ -46,14 +46,13 @@ impl Program {
     /// Reads an object, relocatable or linked.
     ///
     /// # Errors
-    /// `Malformed` where the bytes are no AMD GPU object, or its processor is not known; `Unsupported` where its code is only assembled here.
+    /// `Malformed` where the bytes are no AMD GPU object, or its processor is not known.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let malformed = |what: String| Diagnostic::malformed(what);
         let object = sim::CodeObject::load_open(bytes).map_err(|report| malformed(report.message.clone()))?;
         let processor =
             object.processor().ok_or_else(|| malformed("the object names no processor".to_owned()))?;
         let mut target = Target::new(processor);
-        target.check_code_generation()?;
         target.code_object_version = object.version();
         let image = object.image_at(0).map_err(|report| malformed(report.message.clone()))?;
         let elf = object::File::parse(bytes).map_err(|error| malformed(error.to_string()))?;

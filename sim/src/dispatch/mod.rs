@@ -142,10 +142,6 @@ pub fn run_on(
     cfg: &Config,
     target: &Target,
 ) -> Result<Stats> {
-    if !target.limits().has_code_generation {
-        let major = target.processor.isa_version()[0];
-        return Err(bad(format!("{target}: GFX{major} is not executed yet")));
-    }
     let at_kernel = |mut r: Box<Report>| {
         r.kernel.clone_from(&d.kernel);
         r

@@ -1,7 +1,7 @@
 //! What is compiled: processors, systems, versions of code objects, settings, and who knows which of them.
 
 use gcnc::{CompileOptions, FileType};
-use mir::target::{Features, PROCESSORS, Processor};
+use mir::target::{Features, Generation, PROCESSORS, Processor};
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -74,10 +74,10 @@ fn feature_lists(processor: &Processor) -> Vec<String> {
     out
 }
 
-/// Every setting: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
+/// Every setting of GFX6 to GFX9: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
 pub fn settings() -> Vec<Setting> {
     let mut out = Vec::new();
-    for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0 && p.limits().has_code_generation) {
+    for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0 && p.generation <= Generation::Gfx9) {
         for features in feature_lists(processor) {
             for (system, triple) in SYSTEMS {
                 let versions: &[Option<u8>] = match (system, processor.generic_version) {

@@ -91,10 +91,7 @@ fn facts(bytes: &[u8], target: &Target) -> Result<Facts, String> {
         let mut code = as_for(target);
         if code.unknown.is_some() && elf.elf_header().e_flags.get(Endianness::Little).0 & MACH_MASK == 0 {
             // An object for no processor in particular: its functions may be, each for its own.
-            let known = PROCESSORS
-                .iter()
-                .filter(|p| p.limits().has_code_generation)
-                .map(|processor| as_for(&Target::new(processor)));
+            let known = PROCESSORS.iter().map(|processor| as_for(&Target::new(processor)));
             code = known.into_iter().find(|code| code.unknown.is_none()).unwrap_or(code);
         }
         facts.functions.insert(name, code);

@@ -471,7 +471,7 @@ fn run(
         convention(&finished, exec, wave, &kept)?;
     }
     let own_lds = entry != Entry::Function && has_one_variable(subject);
-    let left = left(&memory, &finished, inputs, entry, exec, seed, own_lds);
+    let left = left(&memory, &finished, inputs, entry, wave, exec, seed, own_lds);
     let contested = memory.contested().map(|(at, values)| (at, *values)).collect();
     Ok(Ran { left, strays: memory.strays, static_lds: finished.static_lds, contested })
 }
@@ -527,6 +527,7 @@ fn left(
     finished: &Finished,
     inputs: &Inputs,
     entry: Entry,
+    wave: WaveSize,
     exec: u64,
     seed: u64,
     own_lds: bool,
@@ -545,7 +546,8 @@ fn left(
     }
     if entry == Entry::Function {
         for (n, &(value, undef)) in finished.scratch.iter().enumerate() {
-            let (dword, lane) = ((n / MAX_LANES) as u64, (n % MAX_LANES) as u64);
+            let lanes = wave.lanes() as usize;
+            let (dword, lane) = ((n / lanes) as u64, (n % lanes) as u64);
             if dword * 4 < 256 || exec >> lane & 1 == 0 {
                 continue;
             }
