@@ -158,7 +158,7 @@ pub const SGPR_BLOCK: u32 = 8;
 impl Limits {
     /// Most VGPRs of a wave with which `waves` of them fit on a SIMD.
     ///
-    /// Source: AMDGPU usage guide and the ISA manuals: 256 registers a lane and SIMD, given out in granules of 4 (GFX6 to GFX9).
+    /// Source: AMDGPU usage guide and the ISA manuals: registers of a lane on a SIMD, shared by the waves in whole granules.
     pub fn vgpr_budget(&self, waves: u32) -> u32 {
         let granule = self.vgpr_granule;
         let share = self.total_vgprs / waves.clamp(1, self.max_waves_per_simd) / granule * granule;
@@ -263,7 +263,10 @@ const GFX9: Limits = Limits {
     ..GFX8
 };
 
-/// GFX10.1, waves of 64 lanes. Every wave has all SGPRs. The numbers of a SIMD are those of a compute unit's two.
+/// GFX10.1, waves of 64 lanes. Every wave has all SGPRs, 128 with the special ones, so they never limit how many fit; a lane of such a wave
+/// takes two of a SIMD's 1,024 VGPRs for each of its own.
+///
+/// Sources: RDNA ISA, "SGPRs" and "VGPRs"; AMDGPU usage guide, `GRANULATED_WORKITEM_VGPR_COUNT`; LLVM, AMDGPUBaseInfo (portions, waves of a SIMD).
 const GFX10: Limits = Limits {
     wave_sizes: &WaveSize::ALL,
     max_waves_per_simd: 20,
@@ -363,6 +366,21 @@ mod tests {
                 assert!(allocated >= count && allocated - count < limits.sgpr_block_granule);
             }
         }
+    }
+
+    /// Portions of VGPRs and the resource of scratch, as llc 22 has them.
+    #[test]
+    fn gfx10_depends_on_processor_and_wave_size() {
+        let row = |name: &str, wave| {
+            let processor = Target::processor_by_name(name).expect("a processor of the table");
+            let l = Target::new(processor).limits_of(wave);
+            let granules = (l.vgpr_granule, l.vgpr_block, l.allocated_vgprs(0));
+            (granules, l.waves_that_fit(106, 64), l.buffers.scratch_dword3)
+        };
+        assert_eq!(row("gfx1010", WaveSize::W32), ((8, 8, 8), 16, 0x31c1_6000));
+        assert_eq!(row("gfx1010", WaveSize::W64), ((4, 4, 4), 8, 0x31e1_6000));
+        assert_eq!(row("gfx1030", WaveSize::W32), ((16, 8, 16), 16, 0x31c1_6000));
+        assert_eq!(row("gfx1030", WaveSize::W64), ((8, 4, 8), 8, 0x31e1_6000));
     }
 
     #[test]
