@@ -191,7 +191,7 @@ impl<'a> Pass<'a> {
             (ExecutingUnit::Valu, false) => latency::scalar_hazard(&insts[start + unit as usize]),
             _ => 0,
         };
-        self.graph.edge(writer, unit, result.max(hazard));
+        self.graph.data(writer, unit, result.max(hazard));
     }
 
     fn write(&mut self, unit: u32, n: u16) {
@@ -199,11 +199,11 @@ impl<'a> Pass<'a> {
         let writer = std::mem::replace(&mut state.writer, unit);
         let mut reader = std::mem::replace(&mut state.reader, NONE);
         if reader == NONE {
-            self.graph.edge(writer, unit, 0);
+            self.graph.order(writer, unit);
         }
         // They come behind the last write themselves.
         while let Some(&(reading, before)) = self.readers.get(reader as usize) {
-            self.graph.edge(reading, unit, 0);
+            self.graph.order(reading, unit);
             reader = before;
         }
     }

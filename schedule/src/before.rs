@@ -206,7 +206,7 @@ impl Pass<'_> {
                             // Where the old value of a variable of a loop ends in front of the new one, both share a register.
                             profile.all_uses(param, |user| {
                                 if user < u {
-                                    graph.edge(user, u, 0);
+                                    graph.order(user, u);
                                 }
                             });
                         }
@@ -220,13 +220,13 @@ impl Pass<'_> {
                                 }
                                 false => 0,
                             };
-                            graph.edge(u, user, cycles.max(hazard));
+                            graph.data(u, user, cycles.max(hazard));
                         });
                     } else if role == Role::Tied {
                         // Where the old value ends, others have read it before it is overwritten, or a copy would be needed.
                         profile.ended_uses(reg, |user| {
                             if user < u {
-                                graph.edge(user, u, 0);
+                                graph.order(user, u);
                             }
                         });
                     }

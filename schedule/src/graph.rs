@@ -35,8 +35,18 @@ pub(crate) struct Unit {
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: u32,
-    to: u32,
-    cycles: u32,
+    succ: Succ,
+}
+
+/// What comes behind a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Succ {
+    /// The later unit.
+    pub to: u32,
+    /// Cycles from the issue of the earlier one until the later one finds what it needs.
+    pub cycles: u32,
+    /// The later one reads a result of the earlier one; else they are only kept in order.
+    pub data: bool,
 }
 
 /// Units and edges of a run of code. Its memory is used again for the next one.
@@ -44,7 +54,7 @@ struct Edge {
 pub(crate) struct Graph {
     units: Vec<Unit>,
     edges: Vec<Edge>,
-    succs: Vec<(u32, u32)>,
+    succs: Vec<Succ>,
     ready: Vec<u32>,
 }
 
@@ -67,17 +77,31 @@ impl Graph {
         &self.units
     }
 
-    /// Says that `to` is issued behind `from`, and finds what it needs `cycles` after that was issued.
+    /// Says that `to` is issued behind `from`.
     #[inline]
-    pub fn edge(&mut self, from: u32, to: u32, cycles: u32) {
-        debug_assert!(from <= to || from == NONE);
-        if from == to || from == NONE {
+    pub fn order(&mut self, from: u32, to: u32) {
+        self.edge(from, Succ { to, cycles: 0, data: false });
+    }
+
+    /// Says that `to` reads a result of `from`, which it finds `cycles` after that was issued.
+    #[inline]
+    pub fn data(&mut self, from: u32, to: u32, cycles: u32) {
+        self.edge(from, Succ { to, cycles, data: true });
+    }
+
+    #[inline]
+    fn edge(&mut self, from: u32, succ: Succ) {
+        debug_assert!(from <= succ.to || from == NONE);
+        if from == succ.to || from == NONE {
             return;
         }
         // Dwords of a tuple often say the same.
         match self.edges.last_mut() {
-            Some(last) if (last.from, last.to) == (from, to) => last.cycles = last.cycles.max(cycles),
-            _ => self.edges.push(Edge { from, to, cycles }),
+            Some(Edge { from: other, succ: last }) if (*other, last.to) == (from, succ.to) => {
+                last.cycles = last.cycles.max(succ.cycles);
+                last.data |= succ.data;
+            }
+            _ => self.edges.push(Edge { from, succ }),
         }
     }
 
@@ -86,7 +110,7 @@ impl Graph {
         let Self { units, edges, succs, .. } = self;
         for edge in &*edges {
             units[edge.from as usize].first_succ += 1;
-            units[edge.to as usize].preds += 1;
+            units[edge.succ.to as usize].preds += 1;
         }
         let mut sum = 0;
         for unit in units.iter_mut() {
@@ -94,18 +118,18 @@ impl Graph {
             unit.first_succ = sum;
         }
         succs.clear();
-        succs.resize(edges.len(), (0, 0));
+        succs.resize(edges.len(), Succ::default());
         for edge in edges.iter().rev() {
             let place = &mut units[edge.from as usize].first_succ;
             *place -= 1;
-            succs[*place as usize] = (edge.to, edge.cycles);
+            succs[*place as usize] = edge.succ;
         }
         for u in (0..units.len()).rev() {
             let (mut height, mut feeds) = (units[u].issue, units[u].late);
-            for &(to, cycles) in &succs[Self::range(units, succs, u)] {
-                let next = units[to as usize];
-                height = height.max(cycles.max(units[u].issue).saturating_add(next.height));
-                feeds |= next.feeds && cycles > 0;
+            for succ in &succs[Self::range(units, succs, u)] {
+                let next = units[succ.to as usize];
+                height = height.max(succ.cycles.max(units[u].issue).saturating_add(next.height));
+                feeds |= next.feeds && succ.data;
             }
             units[u].height = height;
             units[u].feeds = feeds;
@@ -122,7 +146,7 @@ impl Graph {
             if self.ready[u] > now {
                 return true;
             }
-            for &(to, cycles) in &self.succs[Self::range(&self.units, &self.succs, u)] {
+            for &Succ { to, cycles, .. } in &self.succs[Self::range(&self.units, &self.succs, u)] {
                 let ready = &mut self.ready[to as usize];
                 *ready = (*ready).max(now.saturating_add(cycles));
             }
@@ -131,13 +155,13 @@ impl Graph {
         false
     }
 
-    /// What comes behind `unit`, and how many cycles behind its issue.
+    /// What comes behind `unit`.
     #[inline]
-    pub fn succs(&self, unit: u32) -> &[(u32, u32)] {
+    pub fn succs(&self, unit: u32) -> &[Succ] {
         &self.succs[Self::range(&self.units, &self.succs, unit as usize)]
     }
 
-    fn range(units: &[Unit], succs: &[(u32, u32)], unit: usize) -> std::ops::Range<usize> {
+    fn range(units: &[Unit], succs: &[Succ], unit: usize) -> std::ops::Range<usize> {
         let end = units.get(unit + 1).map_or(succs.len(), |next| next.first_succ as usize);
         units[unit].first_succ as usize..end
     }
@@ -167,13 +191,13 @@ impl MemoryOrder {
     /// Puts `unit` behind what it must follow.
     pub fn access(&mut self, unit: u32, effects: &Effects, graph: &mut Graph) {
         for space in effects.writes.each() {
-            graph.edge(self.writer[space], unit, 0);
-            self.readers[space].drain(..).for_each(|reader| graph.edge(reader, unit, 0));
+            graph.order(self.writer[space], unit);
+            self.readers[space].drain(..).for_each(|reader| graph.order(reader, unit));
             self.writer[space] = unit;
         }
         for space in effects.reads.each().filter(|&space| self.writer[space] != unit) {
             if !effects.unwritten {
-                graph.edge(self.writer[space], unit, 0);
+                graph.order(self.writer[space], unit);
             }
             self.readers[space].push(unit);
         }
@@ -187,21 +211,37 @@ mod tests {
     #[test]
     fn heights_and_what_feeds_loads() {
         let mut graph = Graph::default();
-        for late in [false, true, false, false] {
+        for late in [false, true, false, false, false] {
             graph.add(Unit { issue: 4, late, ..Unit::default() });
         }
-        graph.edge(0, 1, 4);
-        graph.edge(1, 2, 400);
-        graph.edge(0, 3, 4);
-        graph.edge(2, 2, 9);
-        graph.edge(NONE, 3, 9);
+        graph.data(0, 1, 4);
+        graph.data(1, 2, 400);
+        graph.data(0, 3, 4);
+        graph.data(2, 2, 9);
+        graph.data(NONE, 3, 9);
         graph.finish();
         let heights: Vec<u32> = graph.units().iter().map(|unit| unit.height).collect();
-        assert_eq!(heights, [408, 404, 4, 4]);
+        assert_eq!(heights, [408, 404, 4, 4, 4]);
         let feeds: Vec<bool> = graph.units().iter().map(|unit| unit.feeds).collect();
-        assert_eq!(feeds, [true, true, false, false]);
-        assert_eq!(graph.succs(0), [(1, 4), (3, 4)]);
+        assert_eq!(feeds, [true, true, false, false, false]);
+        let succ = |to| Succ { to, cycles: 4, data: true };
+        assert_eq!(graph.succs(0), [succ(1), succ(3)]);
         assert_eq!(graph.succs(3), []);
         assert_eq!(graph.units()[2].preds, 1);
+    }
+
+    /// Two halves of an address become one at no cost, and still feed the load; a load that only has to stay behind does not.
+    #[test]
+    fn what_costs_nothing_feeds_loads() {
+        let mut graph = Graph::default();
+        for (issue, late) in [(4, false), (0, false), (4, false), (4, true)] {
+            graph.add(Unit { issue, late, ..Unit::default() });
+        }
+        graph.data(0, 1, 4);
+        graph.data(1, 3, 0);
+        graph.order(2, 3);
+        graph.finish();
+        let feeds: Vec<bool> = graph.units().iter().map(|unit| unit.feeds).collect();
+        assert_eq!(feeds, [true, true, false, true]);
     }
 }

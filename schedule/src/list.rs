@@ -11,7 +11,7 @@
 //! Cost: a unit is taken from the heap once, and put back a bounded number of times for each unit issued. Who looks for something to do
 //! looks at [`REACH`] units.
 
-use crate::graph::{Graph, Unit};
+use crate::graph::{Graph, Succ, Unit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -173,7 +173,7 @@ impl Scheduler {
         self.order.push(unit);
         let data = &graph.units()[unit as usize];
         let mut end = now;
-        for &(to, cycles) in graph.succs(unit) {
+        for &Succ { to, cycles, .. } in graph.succs(unit) {
             let (ready, preds) = &mut self.state[to as usize];
             *ready = (*ready).max(now.saturating_add(cycles));
             *preds -= 1;
