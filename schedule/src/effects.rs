@@ -42,6 +42,12 @@ impl Spaces {
         })
     }
 
+    /// Whether LDS is among them.
+    #[inline]
+    pub fn has_lds(self) -> bool {
+        self.0 & Self::LDS.0 != 0
+    }
+
     const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

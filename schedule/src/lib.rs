@@ -12,7 +12,8 @@
 //! 2. [`live`], [`pressure`], [`budget`]: which registers live where, what an order takes, and what costs nothing.
 //! 3. [`list`]: the code's own order, in which what feeds memory comes earlier, and what can be done meanwhile stands in latencies.
 //! 4. [`before`] does this with virtual registers, [`after`] with physical ones, where registers are settled and names in the way.
-//! 5. [`verify`], on request: proves the new order from the old one without any of this.
+//! 5. [`pairs`], before all: two accesses of LDS as one instruction.
+//! 6. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -28,6 +29,7 @@ mod graph;
 mod latency;
 mod list;
 mod live;
+mod pairs;
 mod pressure;
 #[cfg(test)]
 mod tests;
@@ -37,3 +39,4 @@ mod verify;
 pub use after::schedule_allocated;
 pub use before::schedule;
 pub use budget::Options;
+pub use pairs::pair_lds;

@@ -1,0 +1,298 @@
+//! Two accesses of LDS become one instruction.
+//!
+//! `ds_read2` and `ds_write2` reach two places behind one address, each up to 255 elements away, or 255 times 64 (`st64`). Neighbours
+//! have been merged as IR; here those that stand apart are found, in a block, behind one register. A load goes up to the first of the two
+//! if nothing in between may write LDS; a store goes down to the second if nothing in between may read or write the same place.
+//!
+//! Cost: linear; of accesses without a partner at most [`MAX_OPEN`] are looked at, no further back than [`REACH`] instructions.
+//!
+//! Source: ISA manuals, "LDS: indexed and atomic access".
+
+use crate::effects::Effects;
+use mir::isa::Opcode;
+use mir::machine::{BlockData, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VRegFlags};
+use mir::target::Target;
+
+/// Accesses that wait for a partner at a time.
+const MAX_OPEN: usize = 16;
+/// Instructions between two partners: what is loaded earlier takes registers for as long.
+const REACH: usize = 96;
+/// The largest of the two offsets, in elements or in 64 of them.
+const MAX_OFFSET: i32 = 255;
+
+/// Accesses of one place, and those of two places that stand for two of them.
+struct Kind {
+    op: Opcode,
+    /// Dwords of an element.
+    dwords: u8,
+    store: bool,
+    two: Opcode,
+    /// The same with offsets in 64 elements.
+    far: Opcode,
+}
+
+const KINDS: [Kind; 4] = {
+    use Opcode::*;
+    [
+        Kind { op: DS_READ_B32, dwords: 1, store: false, two: DS_READ2_B32, far: DS_READ2ST64_B32 },
+        Kind { op: DS_READ_B64, dwords: 2, store: false, two: DS_READ2_B64, far: DS_READ2ST64_B64 },
+        Kind { op: DS_WRITE_B32, dwords: 1, store: true, two: DS_WRITE2_B32, far: DS_WRITE2ST64_B32 },
+        Kind { op: DS_WRITE_B64, dwords: 2, store: true, two: DS_WRITE2_B64, far: DS_WRITE2ST64_B64 },
+    ]
+};
+
+/// An access that may get a partner.
+#[derive(Clone, Copy)]
+struct Access {
+    /// Its place in the block.
+    at: usize,
+    kind: &'static Kind,
+    base: RegOperand,
+    /// In bytes.
+    offset: i32,
+}
+
+impl Access {
+    fn bytes(&self) -> i32 {
+        i32::from(self.kind.dwords) * 4
+    }
+
+    /// Whether both are of one kind and behind one address.
+    fn suits(&self, other: &Self) -> bool {
+        self.kind.op == other.kind.op && self.base == other.base
+    }
+
+    /// Whether both are behind one address, at places that have nothing in common.
+    fn apart(&self, other: &Self) -> bool {
+        self.base == other.base
+            && (self.offset + self.bytes() <= other.offset || other.offset + other.bytes() <= self.offset)
+    }
+
+    /// The instruction for both, and its offsets.
+    fn with(&self, other: &Self) -> Option<(Opcode, [u8; 2])> {
+        [(self.kind.two, 1), (self.kind.far, 64)].into_iter().find_map(|(op, elements)| {
+            let unit = self.bytes() * elements;
+            let scaled = |offset: i32| match (offset % unit, offset / unit) {
+                (0, n @ 0..=MAX_OFFSET) => u8::try_from(n).ok(),
+                _ => None,
+            };
+            Some((op, [scaled(self.offset)?, scaled(other.offset)?]))
+        })
+    }
+}
+
+/// Two accesses, in the order of the code.
+struct Pair {
+    first: Access,
+    second: Access,
+    op: Opcode,
+    offsets: [u8; 2],
+}
+
+/// Pairs accesses of LDS in all blocks of `f`, whose registers are virtual.
+pub fn pair_lds(f: &mut Function, target: &Target) {
+    let mut pairs = Vec::new();
+    for place in 0..f.layout.len() {
+        let block = f.layout[place];
+        find(f, &f.blocks[block], target, &mut pairs);
+        if !pairs.is_empty() {
+            let insts = std::mem::take(&mut f.blocks[block].insts);
+            let before = insts.len();
+            let insts = rewrite(f, insts, &pairs);
+            let data = &mut f.blocks[block];
+            data.tail_start = data.tail_start + insts.len() as u32 - before as u32;
+            data.insts = insts;
+        }
+    }
+}
+
+/// What `inst` is, if it may get a partner.
+fn access(f: &Function, at: usize, inst: &Inst) -> Option<Access> {
+    let kind = KINDS.iter().find(|kind| kind.op == inst.op)?;
+    let offset = inst.mods.offset;
+    let plain = inst.mods == Modifiers { offset, ..Modifiers::default() };
+    if !plain || !inst.mem.is_some_and(|mem| mem.access.is_simple() && 1 << mem.access.align_log2 >= mem.bytes) {
+        return None;
+    }
+    let [first, second] = inst.operands[..] else { return None };
+    let (base, data) = if kind.store { (first, second) } else { (second, first) };
+    let (base, data) = (base.as_reg()?, data.as_reg()?);
+    let Reg::Virtual(value) = data.reg else { return None };
+    let whole = kind.store || !f.vregs[value].flags.contains(VRegFlags::WHOLE_WAVE);
+    (whole && matches!(base.reg, Reg::Virtual(_))).then_some(Access { at, kind, base: *base, offset })
+}
+
+/// Finds the pairs of a block.
+fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) {
+    pairs.clear();
+    let (mut loads, mut stores): (Vec<Access>, Vec<Access>) = Default::default();
+    let body = data.head_len as usize..data.tail_start as usize;
+    for (at, inst) in data.insts.iter().enumerate().take(body.end).skip(body.start) {
+        mir::interrupt::checkpoint();
+        let effects = Effects::of(inst, target);
+        if effects.wall {
+            loads.clear();
+            stores.clear();
+            continue;
+        }
+        let access = access(f, at, inst);
+        if effects.writes.has_lds() {
+            loads.clear();
+        }
+        if effects.writes.has_lds() || effects.reads.has_lds() {
+            stores.retain(|open| access.is_some_and(|new| open.apart(&new)));
+        }
+        let Some(second) = access else { continue };
+        let open = if second.kind.store { &mut stores } else { &mut loads };
+        open.retain(|first| at - first.at <= REACH);
+        let found = open
+            .iter()
+            .enumerate()
+            .filter(|(_, first)| first.suits(&second))
+            .find_map(|(i, first)| Some((i, first.with(&second)?)));
+        match found {
+            Some((i, (op, offsets))) => pairs.push(Pair { first: open.remove(i), second, op, offsets }),
+            None => {
+                if open.len() >= MAX_OPEN {
+                    open.remove(0);
+                }
+                open.push(second);
+            }
+        }
+    }
+}
+
+/// `insts` with one instruction for each pair.
+fn rewrite(f: &mut Function, insts: Vec<Inst>, pairs: &[Pair]) -> Vec<Inst> {
+    // What becomes of an instruction that is in a pair: nothing, or the number of its pair.
+    let mut fate: Vec<Option<Option<usize>>> = vec![None; insts.len()];
+    for (n, pair) in pairs.iter().enumerate() {
+        let [kept, dropped] = match pair.first.kind.store {
+            true => [pair.second.at, pair.first.at],
+            false => [pair.first.at, pair.second.at],
+        };
+        fate[kept] = Some(Some(n));
+        fate[dropped] = Some(None);
+    }
+    let made: Vec<Inst> = pairs.iter().map(|pair| joined(&insts, pair)).collect();
+    let mut out = Vec::with_capacity(insts.len() + pairs.len());
+    let results: Vec<[Operand; 2]> =
+        pairs.iter().map(|pair| [pair.first.at, pair.second.at].map(|at| insts[at].operands[0])).collect();
+    for (inst, fate) in insts.into_iter().zip(fate) {
+        let n = match fate {
+            None => {
+                out.push(inst);
+                continue;
+            }
+            Some(None) => continue,
+            Some(Some(n)) => n,
+        };
+        let mut two = made[n].clone();
+        let (kind, loc) = (pairs[n].first.kind, two.loc);
+        if kind.store {
+            out.push(two);
+            continue;
+        }
+        let tuple = f.new_vreg(RegFile::Vgpr, 2 * kind.dwords);
+        two.operands.insert(0, Operand::vreg(tuple, 2 * kind.dwords));
+        out.push(two);
+        for (result, sub) in results[n].into_iter().zip([0, kind.dwords]) {
+            let mut copy = Inst::new(Opcode::COPY, [result, Operand::sub(tuple, sub, kind.dwords)]);
+            copy.loc = loc;
+            out.push(copy);
+        }
+    }
+    out
+}
+
+/// The instruction for a pair; that of loads has no result yet.
+fn joined(insts: &[Inst], pair: &Pair) -> Inst {
+    let [first, second] = [&insts[pair.first.at], &insts[pair.second.at]];
+    let mut inst = match pair.first.kind.store {
+        true => Inst::new(pair.op, [second.operands[0], first.operands[1], second.operands[1]]),
+        false => Inst::new(pair.op, [first.operands[1]]),
+    };
+    inst.mods.offset = pair.offsets[0].into();
+    inst.mods.offset1 = pair.offsets[1];
+    inst.mem = first.mem;
+    if let Some(mem) = &mut inst.mem {
+        mem.bytes *= 2;
+    }
+    inst.loc = if pair.first.kind.store { second.loc } else { first.loc };
+    inst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mir::machine::parse_function;
+
+    /// The body of a block behind the pass, as text, one line an instruction.
+    fn paired(body: &str) -> Vec<String> {
+        let mut text = String::from("function f, modelled\n  entry %0:v1 = workitem_id_x in v0\nmbb0:\n");
+        text.push_str("  %1:v1 = v_lshlrev_b32 3, %0:v1\n  %2:v1 = v_lshlrev_b32 2, %0:v1\n");
+        text.push_str(body);
+        text.push_str("  wave end\n");
+        let mut f = parse_function(&text, "test").unwrap_or_else(|error| panic!("{error:?}"));
+        let target = Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"));
+        pair_lds(&mut f, &target);
+        let block = f.layout[0];
+        assert_eq!(f.blocks[block].tail_start as usize, f.blocks[block].insts.len());
+        f.blocks[block].insts[2..]
+            .iter()
+            .map(|inst| {
+                let mods = &inst.mods;
+                format!("{:?} {} {}", inst.op, mods.offset, mods.offset1)
+            })
+            .collect()
+    }
+
+    const B32: &str = "[4 bytes, space 3, align 4]";
+    const B64: &str = "[8 bytes, space 3, align 8]";
+
+    #[test]
+    fn loads_go_up_and_stores_go_down() {
+        let code = format!(
+            "  %3:v1 = ds_read_b32 %1:v1 offset:4 {B32}\n  %4:v1 = v_add_u32 1, %3:v1\n\
+             \x20 %5:v1 = ds_read_b32 %1:v1 offset:1020 {B32}\n  ds_write_b32 %2:v1, %4:v1 {B32}\n\
+             \x20 %6:v1 = v_add_u32 1, %5:v1\n  ds_write_b32 %2:v1, %6:v1 offset:8 {B32}\n"
+        );
+        let expected = ["DS_READ2_B32 1 255", "COPY 0 0", "COPY 0 0", "V_ADD_U32 0 0", "V_ADD_U32 0 0", "DS_WRITE2_B32 0 2"];
+        assert_eq!(paired(&code), expected);
+    }
+
+    #[test]
+    fn places_far_apart_are_counted_in_64() {
+        let code = format!(
+            "  %3:v2 = ds_read_b64 %1:v1 {B64}\n  %4:v2 = ds_read_b64 %1:v1 offset:4096 {B64}\n\
+             \x20 ds_write_b64 %2:v1, %3:v2 offset:512 {B64}\n  ds_write_b64 %2:v1, %4:v2 offset:8 {B64}\n"
+        );
+        let expected = ["DS_READ2ST64_B64 0 8", "COPY 0 0", "COPY 0 0", "DS_WRITE2_B64 64 1"];
+        assert_eq!(paired(&code), expected);
+    }
+
+    /// Another address in between, a load of what is stored, a store to the same place, volatile accesses and offsets that do not fit.
+    #[test]
+    fn what_may_be_the_same_place_stays() {
+        let between = |inst: &str| {
+            let code = format!(
+                "  ds_write_b32 %1:v1, %0:v1 {B32}\n  {inst}\n  ds_write_b32 %1:v1, %2:v1 offset:16 {B32}\n"
+            );
+            paired(&code).iter().any(|line| line.starts_with("DS_WRITE2"))
+        };
+        assert!(between(&format!("%3:v1 = ds_read_b32 %1:v1 offset:4 {B32}")));
+        assert!(!between(&format!("%3:v1 = ds_read_b32 %1:v1 {B32}")));
+        assert!(!between(&format!("%3:v1 = ds_read_b32 %2:v1 offset:4 {B32}")));
+        assert!(!between(&format!("ds_write_b32 %2:v1, %0:v1 {B32}")));
+        let twice = format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 {B32}\n");
+        assert_eq!(paired(&twice).len(), 2);
+        let odd = format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 offset:1028 {B32}\n");
+        assert_eq!(paired(&odd).len(), 2);
+        let volatile = odd.replace("align 4]", "align 4, volatile]").replace("1028", "4");
+        assert_eq!(paired(&volatile).len(), 2);
+        let written = format!(
+            "  %3:v1 = ds_read_b32 %1:v1 {B32}\n  ds_write_b32 %2:v1, %0:v1 {B32}\n  %4:v1 = ds_read_b32 %1:v1 offset:8 {B32}\n"
+        );
+        assert_eq!(paired(&written).len(), 3);
+    }
+}
