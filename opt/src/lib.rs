@@ -37,6 +37,7 @@ pub mod products;
 pub mod promote;
 pub mod reducible;
 pub mod share_stack;
+pub mod unroll;
 pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;

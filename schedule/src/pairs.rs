@@ -111,7 +111,9 @@ fn access(f: &Function, at: usize, inst: &Inst) -> Option<Access> {
     let kind = KINDS.iter().find(|kind| kind.op == inst.op)?;
     let offset = inst.mods.offset;
     let plain = inst.mods == Modifiers { offset, ..Modifiers::default() };
-    if !plain || !inst.mem.is_some_and(|mem| mem.access.is_simple() && 1 << mem.access.align_log2 >= mem.bytes) {
+    if !plain
+        || !inst.mem.is_some_and(|mem| mem.access.is_simple() && 1 << mem.access.align_log2 >= mem.bytes)
+    {
         return None;
     }
     let [first, second] = inst.operands[..] else { return None };
@@ -257,7 +259,14 @@ mod tests {
              \x20 %5:v1 = ds_read_b32 %1:v1 offset:1020 {B32}\n  ds_write_b32 %2:v1, %4:v1 {B32}\n\
              \x20 %6:v1 = v_add_u32 1, %5:v1\n  ds_write_b32 %2:v1, %6:v1 offset:8 {B32}\n"
         );
-        let expected = ["DS_READ2_B32 1 255", "COPY 0 0", "COPY 0 0", "V_ADD_U32 0 0", "V_ADD_U32 0 0", "DS_WRITE2_B32 0 2"];
+        let expected = [
+            "DS_READ2_B32 1 255",
+            "COPY 0 0",
+            "COPY 0 0",
+            "V_ADD_U32 0 0",
+            "V_ADD_U32 0 0",
+            "DS_WRITE2_B32 0 2",
+        ];
         assert_eq!(paired(&code), expected);
     }
 
@@ -286,7 +295,8 @@ mod tests {
         assert!(!between(&format!("ds_write_b32 %2:v1, %0:v1 {B32}")));
         let twice = format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 {B32}\n");
         assert_eq!(paired(&twice).len(), 2);
-        let odd = format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 offset:1028 {B32}\n");
+        let odd =
+            format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 offset:1028 {B32}\n");
         assert_eq!(paired(&odd).len(), 2);
         let volatile = odd.replace("align 4]", "align 4, volatile]").replace("1028", "4");
         assert_eq!(paired(&volatile).len(), 2);
