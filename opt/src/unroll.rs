@@ -343,10 +343,21 @@ fn widen(
     let enough = is_enough(func, candidate, counter, like, &mut out);
     func.blocks[wide].insts = out;
     branch(func, wide, like, enough, [BlockCall { block: wide, args }, BlockCall::to(rest)]);
-    // Behind it the loop's own branch, with the values of the last copy.
+    // Behind it the loop's own branch, with the values of the last copy. Its condition is computed there alone.
     if let Some(last) = func.terminator(block) {
+        let moved = |value: &mut Value| *value = values.get(value).copied().unwrap_or(*value);
         let mut kind = func.insts[last].kind.clone();
-        kind.for_each_value_mut(|value| *value = values.get(value).copied().unwrap_or(*value));
+        if let InstKind::Branch { cond, .. } = &mut kind
+            && let Some(inst) = func.def_inst(*cond)
+        {
+            let InstData { kind: mut condition, ty, flags, .. } = func.insts[inst].clone();
+            condition.for_each_value_mut(moved);
+            let copied = func.make_inst(condition, ty, flags);
+            func.locs[copied] = func.locs[inst];
+            func.blocks[rest].insts.push(copied);
+            *cond = func.insts[copied].result.unwrap_or(*cond);
+        }
+        kind.for_each_value_mut(moved);
         let [own, copied] = [last, func.make_inst(kind, Type::Void, InstFlags::empty())];
         func.locs[copied] = func.locs[own];
         func.blocks[rest].insts.push(copied);
