@@ -168,6 +168,49 @@ fn json_has_limits_where_they_are_asked_for() {
 }
 
 /// Kernels whose metadata names no types get them from IR; where there is none, integers and floats must be told apart.
+/// Writes a half of FLAT_SCRATCH, reads the whole, and puts it back.
+const FLAT_SCRATCH: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %out, i32 %n) {
+  %old = call i64 @llvm.read_register.i64(metadata !0)
+  %low = trunc i64 %old to i32
+  %new = add i32 %low, %n
+  call void @llvm.write_register.i32(metadata !1, i32 %new)
+  %now = call i64 @llvm.read_register.i64(metadata !0)
+  call void @llvm.write_register.i64(metadata !0, i64 %old)
+  %back = call i32 @llvm.read_register.i32(metadata !1)
+  %difference = sub i64 %now, %old
+  store i64 %difference, ptr addrspace(1) %out
+  %same = icmp eq i32 %back, %low
+  %one = zext i1 %same to i32
+  %behind = getelementptr i32, ptr addrspace(1) %out, i32 2
+  store i32 %one, ptr addrspace(1) %behind
+  ret void
+}
+declare i64 @llvm.read_register.i64(metadata)
+declare i32 @llvm.read_register.i32(metadata)
+declare void @llvm.write_register.i32(metadata, i32)
+declare void @llvm.write_register.i64(metadata, i64)
+!0 = !{!"flat_scratch"}
+!1 = !{!"flat_scratch_lo"}
+"#;
+
+/// SGPRs on GFX9, hardware registers on GFX10.
+#[test]
+fn flat_scratch_is_read_and_written_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.ll"), FLAT_SCRATCH).unwrap();
+    for cpu in ["gfx900", "gfx1010", "gfx1030"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+        command
+            .current_dir(folder.path())
+            .args(["run", "k.ll", "--mcpu", cpu, "--grid", "1", "--block", "1"]);
+        let output =
+            command.args(["--arg", "zeros:3xu32", "--arg", "4:i32", "--print", "out"]).output().unwrap();
+        assert_eq!(text(&output.stdout), "out[0]: 4 0 1\n", "{cpu}: {}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn values_have_the_types_of_ir() {
     let folder = tempfile::tempdir().unwrap();

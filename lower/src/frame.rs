@@ -16,7 +16,7 @@ use mir::abi::call::{STACK_ALIGN_BYTES, STACK_POINTER};
 use mir::ir::CallConv;
 use mir::isa::Opcode;
 use mir::machine::{EntryValue, Function, Inst, Operand, PReg};
-use mir::target::{Features, FlatScratch, Target};
+use mir::target::{FLAT_SCRATCH_HALVES, Features, FlatScratch, Target};
 use mir::{Diagnostic, Result};
 
 /// Inserts the prolog of a kernel; other functions get theirs from their caller.
@@ -87,12 +87,6 @@ fn add_64(prolog: &mut Vec<Inst>, dst: PReg, src: PReg, offset: PReg) {
     prolog.push(Inst::new(Opcode::S_ADDC_U32, [reg(dst.plus(1)), reg(src.plus(1)), Operand::Imm(0)]));
 }
 
-/// Number of the hardware register that is the low half of FLAT_SCRATCH; the high one follows. Source: RDNA ISA, "Hardware register values".
-const FLAT_SCRATCH_REGISTER: i64 = 20;
-
-/// The field of `s_setreg_b32` for all 32 bits of a register: the width less one in bits 15:11.
-const WHOLE_HARDWARE_REGISTER: i64 = 31 << 11;
-
 fn init_flat_scratch(f: &Function, target: &Target, prolog: &mut Vec<Inst>) -> Result<()> {
     let init = entry_register(f, EntryValue::FlatScratchInit)?;
     let offset = entry_register(f, EntryValue::ScratchWaveOffset)?;
@@ -115,7 +109,7 @@ fn init_flat_scratch(f: &Function, target: &Target, prolog: &mut Vec<Inst>) -> R
         FlatScratch::HardwareAddress => {
             add_64(prolog, init, init, offset);
             for half in 0..2 {
-                let to = Operand::Imm(WHOLE_HARDWARE_REGISTER | (FLAT_SCRATCH_REGISTER + i64::from(half)));
+                let to = Operand::Imm(FLAT_SCRATCH_HALVES[usize::from(half)]);
                 prolog.push(Inst::new(Opcode::S_SETREG_B32, [to, reg(init.plus(half))]));
             }
         }

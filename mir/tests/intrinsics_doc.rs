@@ -51,11 +51,14 @@ fn document() -> String {
             }
         }
     }
-    out.push_str("\n## Images\n\nBy operation; dimensions as in the second column.\n\n| name | dimensions |\n|---|---|\n");
+    out.push_str("\n## Images\n\nBy operation; dimensions as in the second column. Samples exist without a result, too (`.nortn` behind the dimension).\n\n| name | dimensions |\n|---|---|\n");
     let mut operations: Vec<(String, Vec<&str>)> = Vec::new();
     for intrinsic in Intrinsic::all() {
         let Intrinsic::Image(image) = intrinsic else { continue };
         let desc = image.desc();
+        if desc.no_result {
+            continue;
+        }
         let operation = desc.name.trim_end_matches(desc.dim.name()).to_owned();
         if ["add.flt.", "pk.add."].iter().any(|late| operation.contains(late)) {
             continue;

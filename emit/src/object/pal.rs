@@ -18,7 +18,7 @@ use crate::FinalFunction;
 use mir::abi::Document;
 use mir::abi::descriptor::RegisterCounts;
 use mir::ir::{CallConv, Module, PalMetadata};
-use mir::target::Target;
+use mir::target::{Features, Target, WaveSize};
 use mir::{Diagnostic, Result};
 use std::collections::BTreeMap;
 
@@ -36,6 +36,11 @@ struct Stage {
     rsrc1: u32,
     /// Name of the stage in the names of registers.
     register_suffix: &'static str,
+    /// Bits of the first resource register: work-groups on pairs of compute units, and memory operations that are counted in order. GFX10.
+    wgp_mode: u32,
+    mem_ordered: u32,
+    /// Register and bit that say waves of 32 lanes. GFX10.
+    wave32: Option<(u32, u32)>,
 }
 
 const fn stage(
@@ -45,22 +50,71 @@ const fn stage(
     rsrc1: u32,
     suffix: &'static str,
 ) -> Stage {
-    Stage { convention, key, entry, rsrc1, register_suffix: suffix }
+    let (wgp_mode, mem_ordered, wave32) = (0, 0, None);
+    Stage { convention, key, entry, rsrc1, register_suffix: suffix, wgp_mode, mem_ordered, wave32 }
+}
+
+impl Stage {
+    /// With what GFX10 adds.
+    const fn gfx10(self, wgp_mode: u32, mem_ordered: u32, wave32: (u32, u32)) -> Self {
+        Self { wgp_mode, mem_ordered, wave32: Some(wave32), ..self }
+    }
+
+    /// The first resource register, whose modes `compute` has where `COMPUTE_PGM_RSRC1` has them.
+    fn resources(&self, compute: u32) -> u32 {
+        let bit = |mode: u32, own: u32| if compute & mode != 0 { own } else { 0 };
+        compute & !MODES
+            | bit(WGP_MODE, self.wgp_mode)
+            | bit(MEM_ORDERED, self.mem_ordered)
+            | match self.key {
+                ".cs" => compute & FORWARD_PROGRESS,
+                _ => 0,
+            }
+    }
 }
 
 /// In the order of their facts among the pairs.
 static STAGES: [Stage; 7] = [
     stage(CallConv::AmdgpuLs, ".ls", "_amdgpu_ls_main", 0x2d4a, "LS"),
-    stage(CallConv::AmdgpuHs, ".hs", "_amdgpu_hs_main", 0x2d0a, "HS"),
+    stage(CallConv::AmdgpuHs, ".hs", "_amdgpu_hs_main", 0x2d0a, "HS").gfx10(
+        1 << 26,
+        1 << 24,
+        (VGT_SHADER_STAGES_EN, 1 << 21),
+    ),
     stage(CallConv::AmdgpuEs, ".es", "_amdgpu_es_main", 0x2cca, "ES"),
-    stage(CallConv::AmdgpuGs, ".gs", "_amdgpu_gs_main", 0x2c8a, "GS"),
-    stage(CallConv::AmdgpuVs, ".vs", "_amdgpu_vs_main", 0x2c4a, "VS"),
-    stage(CallConv::AmdgpuPs, ".ps", "_amdgpu_ps_main", 0x2c0a, "PS"),
-    stage(CallConv::AmdgpuCs, ".cs", "_amdgpu_cs_main", 0x2e12, ""),
+    stage(CallConv::AmdgpuGs, ".gs", "_amdgpu_gs_main", 0x2c8a, "GS").gfx10(
+        1 << 27,
+        1 << 25,
+        (VGT_SHADER_STAGES_EN, 1 << 22),
+    ),
+    stage(CallConv::AmdgpuVs, ".vs", "_amdgpu_vs_main", 0x2c4a, "VS").gfx10(
+        0,
+        1 << 27,
+        (VGT_SHADER_STAGES_EN, 1 << 23),
+    ),
+    stage(CallConv::AmdgpuPs, ".ps", "_amdgpu_ps_main", 0x2c0a, "PS").gfx10(
+        0,
+        1 << 25,
+        (SPI_PS_IN_CONTROL, 1 << 15),
+    ),
+    stage(CallConv::AmdgpuCs, ".cs", "_amdgpu_cs_main", 0x2e12, "").gfx10(
+        WGP_MODE,
+        MEM_ORDERED,
+        (COMPUTE_DISPATCH_INITIATOR, 1 << 15),
+    ),
 ];
+
+/// Modes of `COMPUTE_PGM_RSRC1` that GFX10 adds. Source: AMDGPU usage guide, "compute_pgm_rsrc1 for GFX6-GFX12".
+const WGP_MODE: u32 = 1 << 29;
+const MEM_ORDERED: u32 = 1 << 30;
+const FORWARD_PROGRESS: u32 = 1 << 31;
+const MODES: u32 = WGP_MODE | MEM_ORDERED | FORWARD_PROGRESS;
 
 /// Index of the compute stage, which kernels are, too.
 const COMPUTE: usize = 6;
+const COMPUTE_DISPATCH_INITIATOR: u32 = 0x2e00;
+const VGT_SHADER_STAGES_EN: u32 = 0xa2d5;
+const SPI_PS_IN_CONTROL: u32 = 0xa1b6;
 const SPI_PS_INPUT_ENA: u32 = 0xa1b3;
 const SPI_PS_INPUT_ADDR: u32 = 0xa1b4;
 /// First of the facts "VGPRs used", one a stage.
@@ -88,6 +142,8 @@ struct Usage {
     vgprs: u32,
     ieee: bool,
     scratch: bool,
+    /// Those of [`MODES`] that are on.
+    modes: u32,
 }
 
 /// What a pixel shader wants interpolated, bits of `SPI_PS_INPUT_ENA` and `_ADDR`, and its LDS in granules.
@@ -142,6 +198,7 @@ impl Usage {
             self.vgprs = self.vgprs.max(others.vgprs);
             self.ieee |= others.ieee;
             self.scratch |= others.scratch;
+            self.modes |= others.modes;
         }
         self
     }
@@ -153,10 +210,12 @@ impl Usage {
         self.set_modes(stage, compute)
     }
 
-    /// The members that functions have, too, which are called from a stage. What GFX10 and later have is off.
+    /// The members that functions have, too, which are called from a stage.
     fn set_modes(&self, stage: &mut Document, compute: bool) -> Result<()> {
-        for key in [".forward_progress", ".mem_ordered", ".wgp_mode"] {
-            set(stage, key, Document::Bool(false))?;
+        for (key, mode) in
+            [(".forward_progress", FORWARD_PROGRESS), (".mem_ordered", MEM_ORDERED), (".wgp_mode", WGP_MODE)]
+        {
+            set(stage, key, Document::Bool(self.modes & mode != 0))?;
         }
         set(stage, ".ieee_mode", Document::Bool(self.ieee))?;
         set(stage, ".lds_size", Document::Int(self.lds_bytes.into()))?;
@@ -197,8 +256,15 @@ impl Facts {
                 _ if index == COMPUTE => compute_rsrc2 | scratch,
                 _ => scratch,
             };
-            facts.join(STAGES[index].rsrc1, rsrc1);
+            facts.join(STAGES[index].rsrc1, STAGES[index].resources(rsrc1));
             facts.join(STAGES[index].rsrc1 + 1, rsrc2);
+            let chooses = target.has(Features::WORKGROUP_PROCESSORS) && !f.call_conv.is_callable();
+            if let Some((register, bit)) = STAGES[index].wave32
+                && f.wave == WaveSize::W32
+                && chooses
+            {
+                facts.join(register, bit);
+            }
             if f.call_conv == CallConv::AmdgpuPs {
                 facts.join(SPI_PS_INPUT_ENA, source.ps_inputs.ena);
                 facts.join(SPI_PS_INPUT_ADDR, source.ps_inputs.addr);
@@ -216,6 +282,7 @@ impl Facts {
                     legacy::lds_blocks(function, target) * target.limits().lds_granule
                 },
                 ieee: rsrc1 & IEEE_MODE != 0,
+                modes: rsrc1 & MODES,
                 scratch: scratch != 0,
                 sgprs: counts.sgprs().max(1),
                 vgprs: counts.vgprs.max(1),
@@ -262,10 +329,15 @@ impl Facts {
             None => Document::Map(Vec::new()),
         };
         let version = match root.get("amdpal.version") {
-            Some(Document::List(version)) => version.first().cloned(),
-            _ => None,
+            Some(Document::List(version)) => version.clone(),
+            _ => Vec::new(),
         };
-        let by_members = matches!(version, Some(Document::Int(3..)));
+        let by_members = matches!(version.first(), Some(Document::Int(3..)));
+        // From 3.6 on, stages name the symbol alone.
+        let names_entry = match version[..] {
+            [Document::Int(major), Document::Int(minor), ..] => (major, minor) < (3, 6),
+            _ => true,
+        };
         let pipelines = member(&mut root, "amdpal.pipelines", Document::List(Vec::new()))?;
         let Document::List(pipelines) = pipelines else { return Err(unexpected("amdpal.pipelines")) };
         if pipelines.is_empty() {
@@ -278,7 +350,9 @@ impl Facts {
             let stages = member(pipeline, ".hardware_stages", empty())?;
             for (index, usage) in &self.stages {
                 let stage = member(stages, STAGES[*index].key, empty())?;
-                set(stage, ".entry_point", Document::Text(STAGES[*index].entry.to_owned()))?;
+                if names_entry {
+                    set(stage, ".entry_point", Document::Text(STAGES[*index].entry.to_owned()))?;
+                }
                 set(stage, ".entry_point_symbol", Document::Text(usage.symbol.clone()))?;
                 set(stage, ".scratch_memory_size", number(usage.scratch_bytes.next_multiple_of(16)))?;
                 set(stage, ".sgpr_count", number(usage.sgprs))?;
@@ -295,6 +369,7 @@ impl Facts {
             let all = self.functions.values();
             let largest = all.clone().map(|usage| usage.lds_bytes).max().unwrap_or(0);
             let library = Usage {
+                modes: all.clone().fold(0, |modes, usage| modes | usage.modes),
                 ieee: all.into_iter().any(|usage| usage.ieee),
                 // In granules, as the register that it stands for.
                 lds_bytes: largest.next_multiple_of(target.limits().lds_granule),
@@ -411,6 +486,9 @@ pub(crate) fn register_name(number: i128) -> Option<String> {
     match number {
         SPI_PS_INPUT_ENA => return Some("SPI_PS_INPUT_ENA".to_owned()),
         SPI_PS_INPUT_ADDR => return Some("SPI_PS_INPUT_ADDR".to_owned()),
+        SPI_PS_IN_CONTROL => return Some("SPI_PS_IN_CONTROL".to_owned()),
+        VGT_SHADER_STAGES_EN => return Some("VGT_SHADER_STAGES_EN".to_owned()),
+        COMPUTE_DISPATCH_INITIATOR => return Some("COMPUTE_DISPATCH_INITIATOR".to_owned()),
         _ => {}
     }
     let stage = STAGES.iter().find(|stage| number == stage.rsrc1 || number == stage.rsrc1 + 1)?;

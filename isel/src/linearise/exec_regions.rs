@@ -297,6 +297,8 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     let has = |f: &Function, block: Block, op: Opcode| f.blocks[block].insts.iter().any(|i| i.op == op);
     let demotes = f.layout.iter().any(|&b| has(f, b, Opcode::DEMOTE));
     let kills: Vec<Block> = f.layout.iter().copied().filter(|&b| has(f, b, Opcode::KILLED)).collect();
+    let only_demotes = |&b: &Block| has(f, b, Opcode::DEMOTE) && !has(f, b, Opcode::KILLED);
+    let demoting: Vec<Block> = f.layout.iter().copied().filter(only_demotes).collect();
     let exact = pixel && (quads.whole || demotes);
     let tracked = exact || pixel && !kills.is_empty();
     let mut defs: Vec<(u32, Val)> = Vec::new();
@@ -340,17 +342,24 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
         }
     }
     if pixel {
-        for block in kills {
+        let ends_here = !f.shader_results.is_empty();
+        for &block in &kills {
             if let Some(live) = last[block] {
-                null_export(f, block, live);
+                null_export(f, block, live, ends_here);
+            }
+        }
+        // Lanes that a demotion leaves go on to help others; where nobody is left to be helped, the shader ends.
+        for block in demoting {
+            if let (Some(live), Terminator::Jump) = (last[block], f.blocks[block].term) {
+                null_export(f, block, live, true);
             }
         }
     }
 }
 
-/// A pixel shader exports something even where all of its lanes are killed: behind `block`, which kills, if nobody is left. A
-/// shader with a result ends there, as what follows it has nothing to go on with. EXEC, which says what pixels are valid, is zero.
-fn null_export(f: &mut Function, block: Block, live: VReg) {
+/// A pixel shader exports something even where all of its lanes are gone: behind `block`, where they go, if nobody is left. With `ends_here`
+/// it ends there, as a shader with a result must, since what follows it has nothing to go on with. EXEC, which says what pixels are valid, is zero.
+fn null_export(f: &mut Function, block: Block, live: VReg, ends_here: bool) {
     let (size, exec) = (f.wave, Operand::exec(f.wave));
     let export = || {
         let mut inst =
@@ -358,7 +367,6 @@ fn null_export(f: &mut Function, block: Block, live: VReg) {
         inst.mods.flags |= ModFlags::DONE | ModFlags::VM;
         inst
     };
-    let ends_here = !f.shader_results.is_empty();
     let edges = f.blocks[block].wave_succs.clone();
     let depth = f.blocks[block].loop_depth;
     match (f.blocks[block].term, &edges[..]) {

@@ -8,8 +8,8 @@ use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::legal::{Control, position};
 use mir::ir::{
-    AddrSpace, BufferAction, BufferDesc, BufferIntrinsic, ImageAction, ImageIntrinsic, InstData, MemAccess,
-    MemFlags, Value,
+    AddrSpace, BufferAction, BufferDesc, BufferIntrinsic, ImageAction, ImageIntrinsic, InstData, Intrinsic,
+    MemAccess, MemFlags, Value,
 };
 use mir::isa::Opcode::{self, *};
 use mir::isa::ValueType;
@@ -523,7 +523,10 @@ impl<'a> Selector<'a> {
         } else if let Some((value, _)) = stored {
             operands.extend([value, address, resource]);
         } else {
-            let (_, dst) = self.result(data)?;
+            let dst = match data.result {
+                None => self.new_vgpr(control.channels() as u8),
+                Some(_) => self.result(data)?.1,
+            };
             operands.extend([dst, address, resource]);
             operands.extend(sampler);
         }
@@ -531,7 +534,7 @@ impl<'a> Selector<'a> {
         let mut access = MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2);
         access.flags.set(MemFlags::VOLATILE, control.contains(Control::VOLATILE));
         self.emit(op, operands);
-        if !atomic && stored.is_none() {
+        if !atomic && stored.is_none() && data.result.is_some() {
             let dwords = self.dwords_of(data.ty);
             self.tie_result(dwords, control);
         }
@@ -548,6 +551,23 @@ impl<'a> Selector<'a> {
             let part = self.sub(&whole, 0, dwords);
             self.emit(COPY, [old, part]);
         }
+        Ok(())
+    }
+
+    /// Where a ray meets a node of a tree.
+    pub(super) fn intersect_ray(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let a16 = self.control(args[position::IMAGE_CONTROL]).contains(Control::A16);
+        let address = self.vgpr(args[position::ADDRESS]);
+        let wide = self.dwords(args[position::ADDRESS]) > if a16 { 8 } else { 11 };
+        let op = if wide { IMAGE_BVH64_INTERSECT_RAY } else { IMAGE_BVH_INTERSECT_RAY };
+        if !self.exists(op) {
+            return Err(self.lacks(Intrinsic::ImageBvhIntersectRay));
+        }
+        let resource = self.sgpr(args[position::RESOURCE]);
+        let (_, dst) = self.result(data)?;
+        let inst = self.emit(op, [dst, address, resource]);
+        inst.mods.flags.set(ModFlags::A16, a16);
+        inst.mem = Some(MemRef { access: MemAccess::plain(AddrSpace::BUFFER_RESOURCE, 2), bytes: 0 });
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use mir::ir::{
 };
 use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
-use mir::machine::{EntryValue, ModFlags, Operand, PReg, Reg, VRegFlags, writes_exec};
+use mir::machine::{EntryValue, Operand, PReg, Reg, VRegFlags};
 use mir::target::WaveSize;
 use smallvec::SmallVec;
 
@@ -243,6 +243,7 @@ impl<'a> Selector<'a> {
             Intrinsic::Buffer(id) => self.lower_buffer(data, id, args),
             Intrinsic::Image(id) => self.lower_image(data, id, args),
             Intrinsic::SBufferLoad => self.lower_scalar_buffer(data, args),
+            Intrinsic::ImageBvhIntersectRay => self.intersect_ray(data, args),
             Intrinsic::GlobalLoadLds => self.global_load_lds(args),
             _ => self.lower_wave_intrinsic(data, intrinsic, args),
         }
@@ -392,21 +393,8 @@ impl<'a> Selector<'a> {
                 self.restore_stack(args[0]);
                 Ok(())
             }
-            Intrinsic::ReadRegister | Intrinsic::ReadVolatileRegister => {
-                let register = self.named_register(args[0])?;
-                let (_, dst) = self.result(data)?;
-                let op = if register.1 == 2 { S_MOV_B64 } else { S_MOV_B32 };
-                self.emit(op, [dst, register.0]);
-                Ok(())
-            }
-            Intrinsic::WriteRegister => {
-                let register = self.named_register(args[1])?;
-                let x = self.sgpr(args[0]);
-                let op = if register.1 == 2 { S_MOV_B64 } else { S_MOV_B32 };
-                let inst = self.emit(op, [register.0, x]);
-                inst.mods.flags.set(ModFlags::SETS_EXEC, writes_exec(inst));
-                Ok(())
-            }
+            Intrinsic::ReadRegister | Intrinsic::ReadVolatileRegister => self.read_register(data, args[0]),
+            Intrinsic::WriteRegister => self.write_register(args[0], args[1]),
             _ => self.lower_lanes_intrinsic(data, intrinsic, args),
         }
     }

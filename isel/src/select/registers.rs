@@ -5,8 +5,17 @@ use super::intrinsic::entry_value;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{InstData, Intrinsic, Value};
 use mir::isa::Opcode::*;
-use mir::machine::{EntryValue, Operand, PReg};
-use mir::target::Os;
+use mir::machine::{EntryValue, ModFlags, Operand, PReg, writes_exec};
+use mir::target::{FLAT_SCRATCH_HALVES, FlatScratch, Os};
+use smallvec::SmallVec;
+
+/// What the name of a register means.
+enum Named {
+    /// An operand, and its dwords.
+    Scalar(Operand, u32),
+    /// Hardware registers, the lowest first, as operands of `s_getreg_b32`.
+    Hardware(&'static [i64]),
+}
 
 impl<'a> Selector<'a> {
     /// Whether an id comes in trap temporaries.
@@ -63,8 +72,52 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// A register that `read_register` and `write_register` name, and its dwords.
-    pub(super) fn named_register(&mut self, number: Value) -> Result<(Operand, u32)> {
+    /// `read_register`.
+    pub(super) fn read_register(&mut self, data: &InstData, number: Value) -> Result<()> {
+        let register = self.named_register(number)?;
+        let (_, dst) = self.result(data)?;
+        match register {
+            Named::Scalar(register, 2) => self.sop(S_MOV_B64, &[dst, register]),
+            Named::Scalar(register, _) => self.sop(S_MOV_B32, &[dst, register]),
+            Named::Hardware(&[half]) => {
+                self.emit(S_GETREG_B32, [dst, Operand::Imm(half)]);
+            }
+            Named::Hardware(halves) => {
+                let parts: SmallVec<[Operand; 2]> = halves
+                    .iter()
+                    .map(|&half| {
+                        let part = self.new_sgpr(1);
+                        self.emit(S_GETREG_B32, [part, Operand::Imm(half)]);
+                        part
+                    })
+                    .collect();
+                self.sequence(dst, &parts);
+            }
+        }
+        Ok(())
+    }
+
+    /// `write_register`.
+    pub(super) fn write_register(&mut self, value: Value, number: Value) -> Result<()> {
+        let register = self.named_register(number)?;
+        let x = self.sgpr(value);
+        match register {
+            Named::Scalar(register, dwords) => {
+                let inst = self.emit(if dwords == 2 { S_MOV_B64 } else { S_MOV_B32 }, [register, x]);
+                inst.mods.flags.set(ModFlags::SETS_EXEC, writes_exec(inst));
+            }
+            Named::Hardware(halves) => {
+                for (&half, at) in halves.iter().zip(0..) {
+                    let part = self.sub(&x, at, 1);
+                    self.emit(S_SETREG_B32, [Operand::Imm(half), part]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A register that `read_register` and `write_register` name.
+    fn named_register(&mut self, number: Value) -> Result<Named> {
         let index = self.immediate(number)?;
         let &(name, dwords) = usize::try_from(index)
             .ok()
@@ -74,6 +127,14 @@ impl<'a> Selector<'a> {
             "m0" => PReg::M0,
             "exec" | "exec_lo" => PReg::EXEC_LO,
             "exec_hi" => PReg::EXEC_HI,
+            _ if self.target.limits().flat_scratch == FlatScratch::HardwareAddress => {
+                self.set_flat_scratch_up();
+                return Ok(Named::Hardware(match name {
+                    "flat_scratch_lo" => &FLAT_SCRATCH_HALVES[..1],
+                    "flat_scratch_hi" => &FLAT_SCRATCH_HALVES[1..],
+                    _ => &FLAT_SCRATCH_HALVES,
+                }));
+            }
             _ if !self.target.flat_scratch_is_sgprs() => {
                 return Err(Diagnostic::unsupported(format!(
                     "invalid register \"{name}\" for {}",
@@ -86,7 +147,7 @@ impl<'a> Selector<'a> {
         if matches!(first, PReg::FLAT_SCRATCH_LO | PReg::FLAT_SCRATCH_HI) {
             self.set_flat_scratch_up();
         }
-        Ok((Operand::preg(first, dwords as u8), dwords))
+        Ok(Named::Scalar(Operand::preg(first, dwords as u8), dwords))
     }
 
     /// The entry value that the result of an intrinsic is, so that no copy is needed.

@@ -460,6 +460,7 @@ intrinsics! {
     GlobalLoadLds = "amdgcn.global.load.lds", EFFECT;
     LoadToLds = "amdgcn.load.to.lds", EFFECT;
     SBufferLoad = "amdgcn.s.buffer.load", READS;
+    ImageBvhIntersectRay = "amdgcn.image.bvh.intersect.ray", READS;
     MakeBufferRsrc = "amdgcn.make.buffer.rsrc";
     AmdgcnUnreachable = "amdgcn.unreachable", EFFECT;
     // The header in front of kernel arguments where there is no operating system.

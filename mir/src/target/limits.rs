@@ -53,6 +53,10 @@ pub struct OffsetRanges {
     pub global: OffsetRange,
 }
 
+/// Halves of FLAT_SCRATCH where they are hardware registers, as operands of `s_getreg_b32` and `s_setreg_b32`: number 20 and 21, and all 32
+/// bits (the width less one in bits 15:11). Source: RDNA ISA, "Hardware register values".
+pub const FLAT_SCRATCH_HALVES: [i64; 2] = [20 | 31 << 11, 21 | 31 << 11];
+
 /// What FLAT_SCRATCH holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlatScratch {

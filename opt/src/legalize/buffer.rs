@@ -315,6 +315,19 @@ impl Legalizer<'_> {
         let (address, widths) = self.image_address(desc, &args[desc.first_address()..desc.resource()])?;
         control |= widths;
         let address = self.joined(&address);
+        if desc.no_result {
+            if texfail != 0 {
+                return Err(self.unsupported_here(&desc.name, "a texture-fail argument without a result"));
+            }
+            // Where the hardware delivers channels all the same, they find registers.
+            let dmask = (self.immediate(args[desc.data_args()], "dmask")? as u32 & 15).max(1);
+            let control = self.b.i32(control.with_numbers(dmask.count_ones(), 0).bits());
+            let dmask = self.b.i32(dmask);
+            let args = SmallVec::from_slice(&[resource, sampler, address, control, dmask]);
+            let kind = InstKind::Intrinsic { intrinsic: Intrinsic::Image(id), args };
+            self.b.push(kind, Type::Void, InstFlags::empty());
+            return Ok(Parts::new());
+        }
         let (mut values, data_ty) = (SmallVec::<[Value; 2]>::new(), args.first().map(|&a| self.old.ty(a)));
         let stores = matches!(desc.action, ImageAction::Store | ImageAction::Atomic(_));
         let data = self.data_of(
@@ -424,6 +437,60 @@ impl Legalizer<'_> {
             out.push(words[count]);
         }
         Ok(out)
+    }
+
+    /// Where a ray meets a node of a tree of boxes and triangles: node, length of the ray, its origin, direction and the inverse of that,
+    /// the tree's resource. The legal form is that of an image; pairs of the direction's halves share dwords, those of its inverse follow
+    /// without a gap.
+    ///
+    /// Source: RDNA 2 ISA, "Ray Tracing".
+    pub(super) fn lower_ray(&mut self, args: &[Value]) -> Result<Parts> {
+        let intrinsic = Intrinsic::ImageBvhIntersectRay;
+        let &[node, extent, origin, direction, inverse, resource] = args else {
+            return Err(Diagnostic::malformed("six arguments expected"));
+        };
+        if !self.ctx.machine.has(Features::RAY_TRACING) {
+            return Err(self.unsupported_here(intrinsic.name(), "no ray tracing"));
+        }
+        let mut words = Words::new();
+        for value in [node, extent, origin] {
+            let (scalar, lanes) = self.lanes(value)?;
+            words.extend(self.split_dwords(&lanes, scalar));
+        }
+        let mut rest = Words::new();
+        let mut width = 0;
+        for value in [direction, inverse] {
+            let (scalar, lanes) = self.lanes(value)?;
+            width = scalar.bits();
+            for lane in lanes {
+                rest.push(self.split_dwords(&[lane], scalar)[0]);
+            }
+        }
+        if width == 16 {
+            for pair in rest.chunks(2) {
+                let &[low, high] = pair else { return Err(Diagnostic::malformed("odd number of halves")) };
+                let (low, high) = (self.zero_extended(low, 16), self.b.shl_imm(high, 16));
+                words.push(self.b.or(low, high));
+            }
+        } else {
+            words.extend(rest);
+        }
+        let wide = self.old.ty(node).bits() == Some(64);
+        if words.len() != if width == 16 { 8 } else { 11 } + usize::from(wide) {
+            return Err(self.unsupported_here(intrinsic.name(), "a ray of these types"));
+        }
+        let resource = self.descriptor(resource, 4)?;
+        let sampler = self.b.undef(Type::I32);
+        let address = self.b.vector(&words);
+        let control = self.b.i32(
+            Control::empty().with_numbers(4, 0).bits() | if width == 16 { Control::A16.bits() } else { 0 },
+        );
+        let args = SmallVec::from_slice(&[resource, sampler, address, control]);
+        let kind = InstKind::Intrinsic { intrinsic, args };
+        let Some(hit) = self.b.push(kind, dwords(4), InstFlags::empty()) else {
+            return Err(Diagnostic::defect("ray without a result"));
+        };
+        Ok(self.words_of(hit, 4).into_iter().collect())
     }
 
     /// Dwords of an image's address, and whether coordinates and derivatives have 16 bits. Those are packed in pairs; each

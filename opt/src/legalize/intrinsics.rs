@@ -192,6 +192,7 @@ impl Legalizer<'_> {
             Buffer(id) => self.lower_buffer(id, args, ty),
             Image(id) => self.lower_image(id, args, ty),
             SBufferLoad => self.lower_scalar_buffer(args, ty),
+            ImageBvhIntersectRay => self.lower_ray(args),
             _ if is_wave_intrinsic(intrinsic) => self.lower_wave_intrinsic(intrinsic, args, ty),
             // The whole product of 24-bit factors.
             MulU24 | MulI24 if ty.is_int(64) => {
@@ -636,6 +637,31 @@ impl Legalizer<'_> {
 
     // ---- AMDGPU intrinsics of odd shapes
 
+    /// Refuses a way of reading other lanes that the processor does not have.
+    fn check_dpp(&self, intrinsic: Intrinsic, args: &[Value]) -> Result<()> {
+        let &control = args
+            .get(1 + usize::from(intrinsic == Intrinsic::UpdateDpp))
+            .ok_or_else(|| Diagnostic::malformed("too few arguments"))?;
+        let control = self.immediate(control, "the DPP control")?;
+        if mir::isa::dpp_control_exists(control as u16 & 0x1ff, self.ctx.machine.generation()) {
+            return Ok(());
+        }
+        let what = match control & 0x1ff {
+            0x130 => "wave_shl:1",
+            0x134 => "wave_rol:1",
+            0x138 => "wave_shr:1",
+            0x13c => "wave_ror:1",
+            0x142 => "row_bcast:15",
+            0x143 => "row_bcast:31",
+            0x150..=0x15f => "row_share",
+            0x160..=0x16f => "row_xmask",
+            _ => "no such control",
+        };
+        let name = intrinsic.name();
+        let machine = self.ctx.machine;
+        Err(Diagnostic::unsupported(format!("llvm.{name}: DPP control {control:#x} ({what}) on {machine}")))
+    }
+
     /// Values that cross lanes do so as dwords.
     fn lower_lane_crossing(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Parts> {
         use Intrinsic::*;
@@ -648,6 +674,9 @@ impl Legalizer<'_> {
             DsBpermute | DsPermute => &[1],
             _ => &[],
         };
+        if matches!(intrinsic, MovDpp | UpdateDpp) {
+            self.check_dpp(intrinsic, args)?;
+        }
         let mut dwords: SmallVec<[SmallVec<[Value; 8]>; 3]> = SmallVec::new();
         let mut control: SmallVec<[Parts; 4]> = SmallVec::new();
         let scalar = ty.scalar().ok_or_else(|| Diagnostic::unsupported("aggregate across lanes"))?;

@@ -82,6 +82,8 @@ impl ImageDim {
 pub enum ImageAction {
     /// Loads without a sampler.
     Load,
+    /// Loads of a multisampled image what its mask says, in the instruction's own way.
+    LoadSamples,
     /// Stores.
     Store,
     /// Read-modify-write; the name of the operation.
@@ -119,6 +121,8 @@ pub struct ImageDesc {
     pub level: bool,
     /// Derivatives are taken from neighbouring lanes.
     pub implicit_derivatives: bool,
+    /// Nothing comes back: it is there for what sampling itself does, such as recording which texels were asked for.
+    pub no_result: bool,
 }
 
 impl ImageDesc {
@@ -176,6 +180,10 @@ impl ImageDesc {
     fn props(&self) -> IntrinsicProps {
         match self.action {
             ImageAction::Store | ImageAction::Atomic(_) => IntrinsicProps::EFFECT,
+            _ if self.no_result && self.implicit_derivatives => {
+                IntrinsicProps::EFFECT.union(IntrinsicProps::CONVERGENT)
+            }
+            _ if self.no_result => IntrinsicProps::EFFECT,
             ImageAction::GetResinfo => IntrinsicProps::empty(),
             _ if self.implicit_derivatives => IntrinsicProps::READS.union(IntrinsicProps::CONVERGENT),
             _ => IntrinsicProps::READS,
@@ -220,6 +228,7 @@ fn table() -> &'static [ImageDesc] {
             derivatives: false,
             level: false,
             implicit_derivatives: false,
+            no_result: false,
         };
         for dim in ImageDim::ALL {
             let sampled = !matches!(dim, ImageDim::D2Msaa | ImageDim::D2ArrayMsaa);
@@ -232,6 +241,10 @@ fn table() -> &'static [ImageDesc] {
                 rows.push(ImageDesc { level: true, ..store });
                 let lod = plain("getlod", "image_get_lod".into(), ImageAction::GetLod, dim);
                 rows.push(ImageDesc { implicit_derivatives: true, ..lod });
+            }
+            if !sampled {
+                let action = ImageAction::LoadSamples;
+                rows.push(plain("msaa.load.x", "image_msaa_load".into(), action, dim));
             }
             let info = plain("getresinfo", "image_get_resinfo".into(), ImageAction::GetResinfo, dim);
             rows.push(ImageDesc { level: true, ..info });
@@ -275,7 +288,7 @@ fn sampling(rows: &mut Vec<ImageDesc>, dim: ImageDim) {
                 }
                 for (offset, o) in [(false, ""), (true, ".o")] {
                     let op = format!("{base}{c}{variant}{o}");
-                    rows.push(ImageDesc {
+                    let row = ImageDesc {
                         name: format!("amdgcn.image.{op}.{}", dim.name()),
                         instruction: format!("image_{}", op.replace('.', "_")),
                         action,
@@ -286,7 +299,16 @@ fn sampling(rows: &mut Vec<ImageDesc>, dim: ImageDim) {
                         derivatives,
                         level,
                         implicit_derivatives: !explicit,
-                    });
+                        no_result: false,
+                    };
+                    if action == ImageAction::Sample {
+                        rows.push(ImageDesc {
+                            name: format!("{}.nortn", row.name),
+                            no_result: true,
+                            ..row.clone()
+                        });
+                    }
+                    rows.push(row);
                 }
             }
         }
@@ -327,6 +349,9 @@ mod tests {
         // dmask, offset, compare, four derivatives, two coordinates, clamp.
         assert_eq!((sample.resource(), sample.sampler(), sample.texfail()), (10, Some(11), 13));
         assert_eq!(sample.instruction, "image_sample_c_d_cl_o");
+        let nothing = desc("sample.b.2d.nortn").expect("a row");
+        assert_eq!((nothing.resource(), nothing.sampler(), nothing.texfail()), (4, Some(5), 7));
+        assert!(nothing.props().contains(IntrinsicProps::EFFECT));
         let swap = desc("atomic.cmpswap.1d").expect("a row");
         assert_eq!((swap.first_address(), swap.resource(), swap.texfail()), (2, 3, 4));
     }

@@ -275,6 +275,7 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (GlobalLoadLds, At::VOID),
         (LoadToLds, At::VOID),
         (SBufferLoad, At::ANY),
+        (ImageBvhIntersectRay, At::ANY),
         (ShaderResult, At::VOID),
     ]
 };

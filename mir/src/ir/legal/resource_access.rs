@@ -103,7 +103,9 @@ pub fn scalar_arguments(intrinsic: Intrinsic) -> &'static [usize] {
     match intrinsic {
         Intrinsic::Buffer(_) => &[position::RESOURCE, position::SOFFSET],
         Intrinsic::Image(image) if image.desc().has_sampler() => &[position::RESOURCE, position::SAMPLER],
-        Intrinsic::Image(_) | Intrinsic::SBufferLoad => &[position::RESOURCE],
+        Intrinsic::Image(_) | Intrinsic::SBufferLoad | Intrinsic::ImageBvhIntersectRay => {
+            &[position::RESOURCE]
+        }
         _ => &[],
     }
 }
