@@ -30,13 +30,13 @@ pub fn walk(words: &[u32], target: &Target, waves_per_simd: u32, lds: u32) -> Re
     let program = Program::new(bytes, *target);
     let mut unit = Unit::new(&program, Needs { waves_per_simd: waves_per_simd.max(1), lds, base: 0 });
     for _ in 0..GROUPS {
-        let mut recorder = Recorder::new(WAVES, 0, target.timing());
+        let mut recorder = Recorder::new(WAVES, 0, target);
         for wave in 0..WAVES as u32 {
             let (mut pc, mut place) = (0u64, 0x10_0000u64);
             while pc < 4 * words.len() as u64 {
                 let op = program.op(pc).map_err(|report| report.to_string())?;
                 pc += u64::from(op.size);
-                touch(&mut recorder, op, &mut place);
+                touch(&mut recorder, op, target.wave_size() as usize, &mut place);
                 recorder.executed(wave, op, pc);
             }
         }
@@ -66,7 +66,7 @@ fn with_one_end(words: &[u32], target: &Target) -> Result<Vec<u32>, String> {
 }
 
 /// Records what `op` accesses: memory of its own, from `place` on.
-fn touch(recorder: &mut Recorder, op: &Op, place: &mut u64) {
+fn touch(recorder: &mut Recorder, op: &Op, lanes: usize, place: &mut u64) {
     let bytes = u32::from(op.info.memory_bytes).max(4);
     match op.class {
         Class::Smem => {
@@ -74,21 +74,24 @@ fn touch(recorder: &mut Recorder, op: &Op, place: &mut u64) {
             *place += u64::from(bytes);
         }
         Class::Lds => {
-            let offsets: [Option<u32>; MAX_LANES] = std::array::from_fn(|lane| Some(lane as u32 * bytes));
+            let offsets: [Option<u32>; MAX_LANES] =
+                std::array::from_fn(|lane| (lane < lanes).then_some(lane as u32 * bytes));
             recorder.lds(&offsets, bytes / 4);
         }
         Class::Buffer | Class::Flat if op.info.format != Format::Ds => {
             let first = *place;
-            let addresses: [_; MAX_LANES] =
-                std::array::from_fn(|lane| Some((first + lane as u64 * u64::from(bytes), None)));
+            let addresses: [_; MAX_LANES] = std::array::from_fn(|lane| {
+                (lane < lanes).then_some((first + lane as u64 * u64::from(bytes), None))
+            });
             recorder.memory(&addresses, bytes);
-            *place += MAX_LANES as u64 * u64::from(bytes);
+            *place += lanes as u64 * u64::from(bytes);
         }
         Class::Image => {
             let first = *place;
-            let addresses: [_; MAX_LANES] = std::array::from_fn(|lane| Some((first + lane as u64 * 4, None)));
+            let addresses: [_; MAX_LANES] =
+                std::array::from_fn(|lane| (lane < lanes).then_some((first + lane as u64 * 4, None)));
             recorder.memory(&addresses, 4);
-            *place += MAX_LANES as u64 * 4;
+            *place += lanes as u64 * 4;
         }
         _ => {}
     }

@@ -9,7 +9,7 @@ use crate::mesa::{self, DriverShader};
 use crate::report::{CodeRow, Facts};
 use gcnc_tests::measure;
 use gcnc_tests::toolchain::{self, Machine};
-use mir::target::Target;
+use mir::target::{Features, Target};
 use rayon::prelude::*;
 use sim::timing::Stall;
 use std::collections::BTreeMap;
@@ -37,7 +37,16 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gfx906", "vega20"),
     ("gfx909", "raven2"),
     ("gfx90c", "renoir"),
+    ("gfx1010", "navi10"),
+    ("gfx1011", "navi12"),
+    ("gfx1012", "navi14"),
+    ("gfx1030", "navi21"),
+    ("gfx1031", "navi22"),
+    ("gfx1032", "navi23"),
+    ("gfx1034", "navi24"),
 ];
+/// RADV's compute shaders have waves of 64 lanes unless it is asked for others, and its IR does not say so.
+const WAVES_OF_64: &str = "+wavefrontsize64";
 
 /// The folder of the shaders' sources.
 fn sources() -> PathBuf {
@@ -142,7 +151,10 @@ pub fn measure(
         // What is wrong with all is said once.
         driver.ask(first, true)?;
     }
-    let work = Work { folder: &folder, cpu, level, target: Target::new(processor) };
+    let mut target = Target::new(processor);
+    let features = if target.limits().wave_sizes.len() > 1 { WAVES_OF_64 } else { "" };
+    target.features.remove(Features::WAVEFRONTSIZE32);
+    let work = Work { folder: &folder, machine: Machine { cpu, features }, level, target };
     let results: Vec<(Option<CodeRow>, Vec<String>)> = spirv
         .par_iter()
         .map(|shader| {
@@ -166,7 +178,7 @@ fn statistic(shader: &DriverShader, name: &str) -> u64 {
 
 struct Work<'a> {
     folder: &'a Path,
-    cpu: &'a str,
+    machine: Machine<'a>,
     level: u8,
     target: Target,
 }
@@ -243,7 +255,8 @@ impl Work<'_> {
 
     fn gcnc(&self, name: &str, ir: &str, lds_bytes: u32) -> Result<Facts, String> {
         let options = gcnc::CompileOptions {
-            cpu: self.cpu.to_owned(),
+            cpu: self.machine.cpu.to_owned(),
+            attributes: self.machine.features.split_terminator(',').map(str::to_owned).collect(),
             file_type: gcnc::FileType::Obj,
             opt_level: self.level,
             threads: 1,
@@ -260,7 +273,7 @@ impl Work<'_> {
         let (input, object) = (self.folder.join(format!("{name}.ll")), self.folder.join(format!("{name}.o")));
         std::fs::write(&input, ir).map_err(|error| error.to_string())?;
         let mut command = Command::new("llc-22");
-        command.args(["-filetype=obj", "-O3"]).args(Machine::from(self.cpu).flags());
+        command.args(["-filetype=obj", "-O3"]).args(self.machine.flags());
         toolchain::run(command.arg(&input).arg("-o").arg(&object))?;
         self.object(&std::fs::read(&object).map_err(|error| error.to_string())?, lds_bytes)
     }

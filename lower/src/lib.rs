@@ -13,6 +13,7 @@
 //! | [`waits`] | waits for memory (`s_waitcnt`) |
 //! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
 //! | [`hazards`] | `s_nop` and what else keeps dependent instructions apart |
+//! | [`clauses`] | puts neighbouring accesses of memory into clauses |
 //! | [`registers`] | counts the registers that the code names |
 //! | [`blocks`] | folds empty blocks away |
 //! | [`pseudos`] | expands what stands for several instructions |
@@ -26,6 +27,7 @@ pub mod blocks;
 pub mod branches;
 mod callee;
 pub mod callgraph;
+pub mod clauses;
 pub mod describe;
 pub mod encode;
 pub mod exec;

@@ -13,14 +13,16 @@
 //! | `s_cmp_* a, K` | `s_cmpk_* a, K` | K of 16 bits, signed or unsigned as the comparison |
 //! | `s_and_b32 d, a, K`, `s_or`, `s_xor` | `s_andn2_b32 d, a, ~K`, `s_orn2`, `s_xnor` | ~K inline |
 //! | `s_and_b32 d, d, ~(1 << n)`, `s_or_b32 d, d, 1 << n` | `s_bitset0_b32 d, n`, `s_bitset1` | SCC unused |
+//! | an image's address in registers of its own | a tuple | they follow each other |
 //! | `v_mad_f32 d, a, b, d`, `v_fma_f32` | `v_mac_f32 d, a, b`, `v_fmac` | b a VGPR, no modifiers |
 //!
 //! Code of inline assembly is not there yet, so that it stays as it was written. Cost: one walk.
 //!
 //! Source: Vega ISA, "SOPK Instructions", "SOP1 Instructions" (S_BITSET, S_BREV), "VOP2 Instructions" (V_MAC_F32).
 
+use mir::isa::format::Slot;
 use mir::isa::{OpFlags, Opcode, ValueType};
-use mir::machine::{Condition, Function, Inst, Modifiers, Operand, Reg, Terminator};
+use mir::machine::{Condition, Function, Inst, Modifiers, Operand, PReg, Reg, RegOperand, Terminator};
 use mir::target::Target;
 use mir::target::operands::inline_constant;
 
@@ -31,6 +33,7 @@ pub fn shrink(f: &mut Function, target: &Target) {
         let mut scc_is_read = matches!(data.term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
         for inst in data.insts.iter_mut().rev() {
             let flags = inst.op.info().flags;
+            join_address(inst);
             if let Some((op, operands)) = short_form(inst, scc_is_read, target) {
                 inst.op = op;
                 inst.operands.clear();
@@ -42,6 +45,25 @@ pub fn shrink(f: &mut Function, target: &Target) {
             scc_is_read |= flags.contains(OpFlags::SCC_USE);
         }
     }
+}
+
+/// Makes a tuple of the address registers of an image that are named one by one and follow each other.
+fn join_address(inst: &mut Inst) {
+    let parts = usize::from(inst.mods.address_parts);
+    let rows = inst.op.info().operands;
+    let first = rows.iter().position(|desc| desc.slot == Slot::Addr);
+    let register = |operand: Option<&Operand>| match operand?.as_reg()? {
+        RegOperand { reg: Reg::Physical(reg), dwords: 1, .. } => Some(reg.0),
+        _ => None,
+    };
+    let Some((first, start)) = first.and_then(|k| Some((k, register(inst.operands.get(k))?))) else { return };
+    let follows = |n: usize| register(inst.operands.get(rows.len() + n)) == Some(start + 1 + n as u16);
+    if parts == 0 || !(0..parts).all(follows) {
+        return;
+    }
+    inst.operands.drain(rows.len()..rows.len() + parts);
+    inst.operands[first] = Operand::preg(PReg(start), 1 + parts as u8);
+    inst.mods.address_parts = 0;
 }
 
 /// Up to three operands.

@@ -19,9 +19,9 @@ use std::ops::Range;
 /// # Errors
 /// A defect where the result is not what it was made from, if `verify` asks for the check.
 pub fn schedule_allocated(f: &mut Function, target: &Target, verify: bool) -> Result<()> {
-    let late = |inst: &Inst| inst.facts().memory.is_some() && inst.facts().def_count > 0;
+    let late = |inst: &Inst| latency::waits_for(inst, target);
     let mut pass = Pass::new(f, target);
-    let (mut scheduler, mut order) = (Scheduler::default(), Vec::new());
+    let (mut scheduler, mut order) = (Scheduler::new(target), Vec::new());
     for i in 0..f.layout.len() {
         let block = f.layout[i];
         let insts = &f.blocks[block].insts;
@@ -104,7 +104,8 @@ impl<'a> Pass<'a> {
         scheduler: &mut Scheduler,
         order: &mut Vec<u32>,
     ) {
-        if range.len() < 3 || !self.effects[range.clone()].iter().any(|effects| effects.late) {
+        let late = |k: usize| latency::waits_for(&insts[k], self.target);
+        if range.len() < 3 || !range.clone().any(late) {
             order.extend(range.start as u32..range.end as u32);
             return;
         }
@@ -187,8 +188,10 @@ impl<'a> Pass<'a> {
         let result = self.results.get(writer as usize).copied().unwrap_or(0);
         let from = insts[start + writer as usize].facts().unit;
         let hazard = match (from, PReg(n).is_vgpr()) {
-            (ExecutingUnit::Valu, true) => latency::across_lanes(&insts[start + unit as usize]),
-            (ExecutingUnit::Valu, false) => latency::scalar_hazard(&insts[start + unit as usize]),
+            (ExecutingUnit::Valu, true) => latency::across_lanes(&insts[start + unit as usize], self.target),
+            (ExecutingUnit::Valu, false) => {
+                latency::scalar_hazard(&insts[start + unit as usize], self.target)
+            }
             _ => 0,
         };
         self.graph.data(writer, unit, result.max(hazard));

@@ -24,7 +24,7 @@ use mir::target::Target;
 /// A defect where the result is not what it was made from, if [`Options::verify`] asks for the check.
 pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<()> {
     debug_assert!(f.stage == Stage::Modelled);
-    let late = |inst: &Inst| inst.facts().memory.is_some() && inst.facts().def_count > 0;
+    let late = |inst: &Inst| latency::waits_for(inst, target);
     if !f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(late)) {
         return Ok(());
     }
@@ -50,14 +50,14 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         graph: Graph::default(),
         memory: MemoryOrder::default(),
     };
-    let (mut units, mut scheduler) = (Units::default(), Scheduler::default());
+    let (mut units, mut scheduler) = (Units::default(), Scheduler::new(target));
     let mut order = Vec::new();
     let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
     for place in 0..f.layout.len() {
         let block = f.layout[place];
         let first = code.block(place);
         let data = &f.blocks[block];
-        let has_late = |k: u32| code.inst(first + k).effects.late;
+        let has_late = |k: u32| late(&data.insts[k as usize]);
         if !(data.head_len..data.tail_start).any(has_late) {
             continue;
         }
@@ -150,7 +150,10 @@ impl Pass<'_> {
     ) {
         let (begin, end) = (runs[0].start, runs[runs.len() - 1].end);
         let late = |run: &Run| (run.start..run.end).any(|k| self.code.inst(first + k).effects.late);
-        if runs.len() < 3 || !runs.iter().any(late) {
+        let waits = |run: &Run| {
+            (run.start..run.end).any(|k| latency::waits_for(&data.insts[k as usize], self.target))
+        };
+        if runs.len() < 3 || !runs.iter().any(waits) {
             for k in (begin..end).rev() {
                 self.profile.step(f, self.code.accesses(first + k));
             }
@@ -215,9 +218,10 @@ impl Pass<'_> {
                         let scalar = f.vregs[reg].file == RegFile::Sgpr && unit == ExecutingUnit::Valu;
                         profile.all_uses(reg, |user| {
                             let hazard = match scalar {
-                                true => {
-                                    latency::scalar_hazard(&data.insts[runs[user as usize].start as usize])
-                                }
+                                true => latency::scalar_hazard(
+                                    &data.insts[runs[user as usize].start as usize],
+                                    target,
+                                ),
                                 false => 0,
                             };
                             graph.data(u, user, cycles.max(hazard));

@@ -21,8 +21,6 @@ pub struct Options {
 const VGPR_HOLES: u32 = 8;
 /// SGPRs: their tuples are aligned.
 const SGPR_HOLES: u32 = 8;
-/// SIMDs of a compute unit, which share its LDS.
-const SIMDS: u32 = 4;
 /// Registers of a called function that are free: what it saves it pays for.
 const CALLED: Dwords = Dwords { sgprs: 20, vgprs: 24 };
 
@@ -30,14 +28,16 @@ const CALLED: Dwords = Dwords { sgprs: 20, vgprs: 24 };
 ///
 /// Sources: ISA manuals, "Occupancy"; AMDGPU usage guide, "Kernel Descriptor" for granules; `mir::target::Limits`.
 pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
-    let limits = target.limits();
+    let (limits, timing) = (target.limits(), target.timing());
+    // They share LDS.
+    let simds = u32::from(timing.front.simds.max(1));
     let wanted = |n: Option<u32>| n.filter(|&n| n > 0).unwrap_or(u32::MAX);
     let specials = limits.special_sgprs;
     let specials = specials.vcc.max(specials.xnack_mask).max(specials.flat_scratch);
     let groups_waves = f.max_flat_workgroup_size.div_ceil(target.wave_size()).max(1);
     // A work-group is resident as a whole.
     let least_waves =
-        groups_waves.div_ceil(SIMDS).max(options.min_waves.unwrap_or(1)).clamp(1, limits.max_waves_per_simd);
+        groups_waves.div_ceil(simds).max(options.min_waves.unwrap_or(1)).clamp(1, limits.max_waves_per_simd);
     let vgprs_of = |waves: u32| {
         (limits.total_vgprs / waves / limits.vgpr_granule * limits.vgpr_granule).min(limits.addressable_vgprs)
     };
@@ -57,10 +57,11 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
         let most = most.max(CALLED);
         return Some(Dwords { sgprs: most.sgprs.min(hard.sgprs), vgprs: most.vgprs.min(hard.vgprs) });
     }
-    let by_lds = match limits.lds_bytes.checked_div(f.lds.size_bytes) {
-        Some(groups) if !f.lds.dynamic => (groups * groups_waves / SIMDS).max(1),
-        _ => limits.max_waves_per_simd,
-    };
+    let by_lds =
+        match timing.lds.bytes.checked_div(f.lds.size_bytes.next_multiple_of(limits.lds_granule.max(1))) {
+            Some(groups) if !f.lds.dynamic => (groups * groups_waves / simds).max(1),
+            _ => limits.max_waves_per_simd,
+        };
     let waves = limits.waves_that_fit(most.sgprs + specials, most.vgprs).min(by_lds).max(least_waves);
     let budget = Dwords {
         sgprs: sgprs_of(waves).saturating_sub(SGPR_HOLES),

@@ -12,6 +12,8 @@
 //! looks at [`REACH`] units.
 
 use crate::graph::{Graph, Succ, Unit};
+use crate::latency;
+use mir::target::Target;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -21,8 +23,6 @@ pub(crate) const WINDOW: u32 = 256;
 const REACH: u32 = 48;
 /// Units that are asked whether registers allow them, for each one issued.
 const TRIES: usize = 6;
-/// Cycles that are too few to do something about.
-const SHORT: u32 = 4;
 /// Ways to the end are rounded to multiples of this, so that accesses that stand together stay together. Latencies lie in the middle between two.
 const EQUAL: u32 = 64;
 
@@ -55,6 +55,8 @@ fn entry(data: &Unit, unit: u32) -> Entry {
 /// Orders units. Its memory is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
+    /// Cycles that are too few to do something about.
+    short: u32,
     /// Cycle in which everything that a unit needs is there, and edges that lead to it from units that are left.
     state: Vec<(u32, u32)>,
     issued: Vec<bool>,
@@ -69,6 +71,11 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
+    /// One for `target`.
+    pub fn new(target: &Target) -> Self {
+        Self { short: latency::short(target), ..Self::default() }
+    }
+
     /// The units of `graph` in a better order. At most `most` results from memory are under way at a time, unless the code's order has more.
     pub fn run(&mut self, graph: &Graph, pressure: &mut impl Pressure, most: usize) -> &[u32] {
         let units = graph.units();
@@ -82,7 +89,7 @@ impl Scheduler {
             }
             let chosen = self.early(graph, pressure, next, now, most).or_else(|| {
                 let ready = self.state[next as usize].0;
-                if ready <= now.saturating_add(SHORT) {
+                if ready <= now.saturating_add(self.short) {
                     return None;
                 }
                 self.filler(graph, pressure, next, now)

@@ -8,6 +8,7 @@
 //!
 //! # The idea
 //!
+//! 0. [`image_address`] names the registers of an image's address one by one where moves would put them side by side.
 //! 1. [`scc`] drops comparisons with zero of what has just set SCC that way.
 //! 2. A walk forwards notes where each byte of a register comes from ([`bytes`]), and counts which users of a byte or half can read it in place.
 //! 3. A walk backwards, users before what they use, replaces: a tree of instructions that only moves bytes becomes one instruction ([`tree`]); who
@@ -24,6 +25,7 @@
 
 mod bytes;
 mod dpp;
+mod image_address;
 mod scc;
 mod sdwa;
 mod tree;
@@ -44,6 +46,7 @@ pub fn combine(f: &mut Function, target: &Target) {
     for &block in &layout {
         scc::reuse(f, block);
     }
+    image_address::scatter(f, target, &layout);
     let mut combiner = Combiner::look(f, target, &layout);
     if combiner.known.is_of_use() {
         for &block in layout.iter().rev() {

@@ -6,6 +6,7 @@ use mir::ir::{BinaryOp, InstKind, Type, Value};
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
 use mir::target::Features;
+use smallvec::SmallVec;
 
 impl Selector<'_> {
     /// Two operations in one: tries the three-operand forms whose inner operation is `args[0]` or `args[1]`.
@@ -67,10 +68,19 @@ impl Selector<'_> {
                     (BinaryOp::Or, V_OR3_B32),
                 ],
                 BinaryOp::Shl => &[(BinaryOp::Add, V_ADD_LSHL_U32)],
+                BinaryOp::Xor => &[(BinaryOp::Xor, V_XOR3_B32)],
                 _ => &[],
             };
             for &(inner_op, opcode) in rules {
+                if !self.exists(opcode) {
+                    continue;
+                }
                 let Some([a, b]) = self.fold_binary(inner, inner_op) else { continue };
+                // Three are combined by one instruction, and the sum may be a part of another one.
+                let is_xor = |v| self.fold_binary(v, BinaryOp::Xor).is_some();
+                if opcode == V_XAD_U32 && self.exists(V_XOR3_B32) && (is_xor(a) || is_xor(b)) {
+                    continue;
+                }
                 // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
                 if self.emit_three(opcode, dst, [a, b, other]) {
                     return true;
@@ -132,21 +142,28 @@ impl Selector<'_> {
         })
     }
 
-    /// Emits a three-operand instruction unless it would need extra moves: at most one operand may be
-    /// something else than a VGPR or an inline constant.
+    /// Emits a three-operand instruction unless it would need extra moves: as many operands may be scalars as the instruction can read,
+    /// or one a literal, and the others are VGPRs or inline constants.
     pub(super) fn emit_three(&mut self, op: Opcode, dst: Operand, args: [Value; 3]) -> bool {
-        let mut outside = None;
+        let mut outside: SmallVec<[Value; 3]> = SmallVec::new();
+        let mut literal = false;
         for value in args {
             let (root, _) = self.root(value);
             let costs = match self.const_int(root) {
                 Some(_) => {
-                    self.const_int(value).is_some_and(|v| !self.is_inline(v, mir::isa::ValueType::B32))
+                    let costs =
+                        self.const_int(value).is_some_and(|v| !self.is_inline(v, mir::isa::ValueType::B32));
+                    literal |= costs;
+                    costs
                 }
                 None => self.values[root].rep != Rep::Vgpr && !self.is_temporal(root),
             };
-            if costs && outside.replace(root).is_some_and(|old| old != root) {
-                return false;
+            if costs && !outside.contains(&root) {
+                outside.push(root);
             }
+        }
+        if outside.len() > if literal { 1 } else { self.target.limits().constant_bus } {
+            return false;
         }
         let [a, b, c] = args.map(|v| self.src(v));
         self.vop(op, &[dst, a, b, c]);

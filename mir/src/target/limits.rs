@@ -113,6 +113,8 @@ pub struct ImageRules {
     pub pitch_bits: u8,
     /// Instructions name the dimension; elsewhere they say whether the resource is an array.
     pub names_dimension: bool,
+    /// Address registers of an instruction that need not follow each other; more of them do, in one tuple. 0 where they always do.
+    pub address_registers: u8,
 }
 
 /// A row of the table.
@@ -227,7 +229,7 @@ const GFX6: Limits = Limits {
         checks_soffset: false,
         scratch_dword3: 0x00e0_f000,
     },
-    images: ImageRules { linear: 8, pitch_bits: 14, names_dimension: false },
+    images: ImageRules { linear: 8, pitch_bits: 14, names_dimension: false, address_registers: 0 },
 };
 
 const GFX7: Limits = Limits {
@@ -263,7 +265,7 @@ const GFX9: Limits = Limits {
         scratch_dword3: 0x00e0_0000,
         ..GFX8.buffers
     },
-    images: ImageRules { linear: 0, pitch_bits: 16, names_dimension: false },
+    images: ImageRules { linear: 0, pitch_bits: 16, ..GFX8.images },
     ..GFX8
 };
 
@@ -292,7 +294,8 @@ const GFX10: Limits = Limits {
         scratch_dword3: 0x31e1_6000,
         ..GFX9.buffers
     },
-    images: ImageRules { names_dimension: true, ..GFX9.images },
+    // More than five can be encoded, but LLVM keeps to them in front of GFX10.3.
+    images: ImageRules { names_dimension: true, address_registers: 5, ..GFX9.images },
     ..GFX9
 };
 
@@ -312,7 +315,12 @@ const fn wave32(limits: Limits) -> Limits {
 }
 
 /// GFX10.3.
-const GFX10_3: Limits = Limits { max_waves_per_simd: 16, vgpr_granule: 8, ..GFX10 };
+const GFX10_3: Limits = Limits {
+    max_waves_per_simd: 16,
+    vgpr_granule: 8,
+    images: ImageRules { address_registers: 13, ..GFX10.images },
+    ..GFX10
+};
 
 /// GFX10 by [`Features::COARSE_VGPRS`] and wave size.
 static GFX10_LIMITS: [[Limits; 2]; 2] = [[wave32(GFX10), GFX10], [wave32(GFX10_3), GFX10_3]];

@@ -22,7 +22,7 @@ pub struct Cost {
 /// The cost of each line.
 pub fn cost(function: &Function, waits: &[Wait], target: &Target) -> Vec<Cost> {
     let mut out = vec![Cost::default(); function.lines.len()];
-    let turn = u32::from(target.timing().alu.full);
+    let turn = u32::from(target.timing().front.turn);
     for block in &function.blocks {
         let mut now = 0u32;
         // By line, from the block's first one: when its result is there.
@@ -39,7 +39,7 @@ pub fn cost(function: &Function, waits: &[Wait], target: &Target) -> Vec<Cost> {
             } else if inst.op == Opcode::S_NOP {
                 cost.stall = turn * (u32::from(lower::hazards::wait_states(inst)) - 1);
             } else if inst.facts().unit == Unit::Valu || inst.facts().unit == Unit::Interp {
-                cost.issue = inst.facts().rate.cycles(target).into();
+                cost.issue = inst.facts().rate.issue_cycles(target).into();
             }
             now += cost.stall;
             done[line - block.first] = now + u32::from(inst.facts().latency.cycles(target.timing()));

@@ -56,14 +56,14 @@ pub struct Occupancy {
     pub steps: Vec<Step>,
 }
 
-/// SIMDs that share a compute unit's LDS.
+/// SIMDs that share LDS.
 fn simds(target: &Target) -> u32 {
     target.timing().front.simds.max(1).into()
 }
 
 /// Waves of a work-group of the largest size.
-fn waves_of_group(resources: &Resources) -> u32 {
-    resources.max_work_group.clamp(1, 1024).div_ceil(64)
+fn waves_of_group(resources: &Resources, target: &Target) -> u32 {
+    resources.max_work_group.clamp(1, 1024).div_ceil(target.wave_size())
 }
 
 /// The most that each of `waves` waves on a SIMD may take.
@@ -76,7 +76,7 @@ fn step(waves: u32, resources: &Resources, target: &Target) -> Step {
     let special = &limits.special_sgprs;
     let specials = special.vcc + special.xnack_mask + special.flat_scratch;
     let addressable = limits.addressable_sgprs + specials;
-    let groups = (waves * simds(target)).div_ceil(waves_of_group(resources));
+    let groups = (waves * simds(target)).div_ceil(waves_of_group(resources, target));
     let granule = limits.lds_granule.max(1);
     let lds = target.timing().lds.bytes / groups.max(1) / granule * granule;
     Step {
@@ -98,7 +98,9 @@ pub fn occupancy(resources: &Resources, target: &Target) -> Occupancy {
         bytes => {
             let groups = target.timing().lds.bytes / bytes;
             // A wave of a work-group that is alone is there, however few its neighbours are.
-            (groups * waves_of_group(resources)).div_ceil(simds(target)).clamp(u32::from(groups > 0), most)
+            (groups * waves_of_group(resources, target))
+                .div_ceil(simds(target))
+                .clamp(u32::from(groups > 0), most)
         }
     };
     let waves = by_vgprs.min(by_sgprs).min(by_lds).min(most);

@@ -288,7 +288,7 @@ impl<'a> Explainer<'a> {
         let unit = words::unit(inst);
         let class = match facts.rate {
             Rate::Full => "full rate",
-            Rate::Quarter => "quarter rate",
+            Rate::Quarter | Rate::Trans => "quarter rate",
             Rate::Fma => "the processor's rate of v_fma_f32",
             Rate::DoubleAdd => "the processor's rate of 64-bit sums",
             Rate::Double => "the processor's rate of 64-bit products",

@@ -83,8 +83,7 @@ pub(super) fn run_one(
     let mut exec = Exec::new(mem, run.launch, run.cfg);
     exec.stats = Stats { groups: 1, waves: live as u64, ..Stats::default() };
     if record {
-        let timing = run.launch.target.timing();
-        exec.record = Some(Box::new(Recorder::new(live, run.kernel.entry, timing)));
+        exec.record = Some(Box::new(Recorder::new(live, run.kernel.entry, &run.launch.target)));
     }
     turns(run, &mut exec, waves, group, budget)?;
     Ok((exec.stats, exec.record.map(|record| record.finish())))

@@ -263,7 +263,7 @@ fn occupancy(kernel: &Kernel, target: &Target, lds: u32, waves_per_group: u32) -
         false => p.total_sgprs / sgprs(target, kernel.descriptor.sgpr_blocks),
     };
     let groups = if lds == 0 { u32::MAX } else { target.timing().lds.bytes / lds.max(1) };
-    let by_lds = groups.saturating_mul(waves_per_group) / 4;
+    let by_lds = groups.saturating_mul(waves_per_group) / u32::from(target.timing().front.simds.max(1));
     by_vgprs.min(by_sgprs).min(by_lds.max(1)).min(p.max_waves_per_simd)
 }
 

@@ -4,6 +4,7 @@ use super::record::{accesses, jumps};
 use super::report::{Stall, Traffic};
 use crate::program::{Class, MemKind, Op, Program};
 use crate::strict::waits::RegRange;
+use mir::isa::facts::{Implicit, Rate};
 use mir::isa::{Opcode, Unit};
 use mir::machine::{ModFlags, PReg};
 use mir::target::{Counter, Features, Target, WaitCounts};
@@ -110,6 +111,12 @@ pub struct Static {
     pub kind: Kind,
     /// Cycles of its unit.
     pub cycles: u8,
+    /// Cycles for which vector instructions of other kinds cannot be issued.
+    pub issue: u8,
+    /// Cycles from issue until its result can be read by others than scalar instructions.
+    pub result: u8,
+    /// Whether it is on a unit of its own beside the vector ALU.
+    pub trans: bool,
     /// Whether it may jump.
     pub jumps: bool,
     /// Whether the trace has an access for it.
@@ -118,11 +125,11 @@ pub struct Static {
     pub action: Action,
     /// Index of the next one in the code, once known.
     pub next: Option<u32>,
-    /// Scalar registers that a scalar instruction reads.
+    /// Scalar registers that it has to wait for: those that a scalar instruction reads, and where results are late any.
     pub scalar_reads: SmallVec<[RegRange; 4]>,
-    /// Scalar registers that a vector instruction writes.
+    /// Scalar registers that a vector instruction writes, and where its results are late a scalar one, SCC among them.
     pub scalar_writes: SmallVec<[RegRange; 2]>,
-    /// VGPRs that an instruction of another unit than the vector ALU reads.
+    /// VGPRs that an instruction reads and has to wait for: of another unit than the vector ALU, and where results are late any.
     pub vector_reads: SmallVec<[RegRange; 2]>,
     /// VGPRs that the vector ALU writes.
     pub vector_writes: SmallVec<[RegRange; 2]>,
@@ -184,7 +191,7 @@ fn memory(op: &Op, target: &Target) -> Option<Memory> {
     })
 }
 
-fn action(op: &Op, target: &Target, full: u32) -> Action {
+fn action(op: &Op, target: &Target, turn: u32) -> Action {
     use Opcode::*;
     let none = op.mem.is_some_and(|mem| mem.kind == MemKind::None);
     if let Some(counts) = target.waits().waited_for(&op.inst) {
@@ -192,7 +199,7 @@ fn action(op: &Op, target: &Target, full: u32) -> Action {
     }
     match op.inst.op {
         // The wave issues nothing for so many turns; the last one is the instruction's own.
-        S_NOP => Action::Idle((op.imm as u32 & 15) * full),
+        S_NOP => Action::Idle((op.imm as u32 & 15) * turn),
         S_SLEEP => Action::Idle(64 * (op.imm as u32 & 0x7f)),
         S_SETPRIO => Action::Priority((op.imm & 3) as u8),
         S_BARRIER => Action::Barrier,
@@ -221,22 +228,42 @@ impl Static {
         };
         let valu = kind == Kind::Valu;
         let scalar = matches!(kind, Kind::Scalar | Kind::Branch);
+        let timing = target.timing();
+        // Whether results are later than their unit is free.
+        let (late, late_scalar) = (timing.alu.results.full > 0, timing.alu.results.scalar > 0);
+        let facts = op.inst.facts();
+        let salu = op.class == Class::Salu;
         let keep = |keep: bool, ranges: &[RegRange], vector| match keep {
             true => of(ranges, vector),
             false => SmallVec::new(),
         };
+        let mut scalar_reads: SmallVec<[RegRange; 4]> = keep(scalar || late, &op.reads, false);
+        let mut scalar_writes: SmallVec<[RegRange; 2]> =
+            keep(valu || late_scalar && salu, &op.writes, false).into_iter().collect();
+        if late_scalar {
+            let scc = RegRange { first: PReg::SCC.0, len: 1 };
+            if facts.implicit.contains(Implicit::SCC_USE) {
+                scalar_reads.push(scc);
+            }
+            if facts.implicit.contains(Implicit::SCC_DEF) {
+                scalar_writes.push(scc);
+            }
+        }
         Self {
             pc,
             size: op.size,
             kind,
             cycles: op.cycles,
+            issue: facts.rate.issue_cycles(target),
+            result: if salu { timing.alu.results.scalar } else { facts.rate.result_cycles(target) },
+            trans: timing.alu.trans_apart && matches!(facts.rate, Rate::Trans | Rate::DoubleTrans),
             jumps: jumps(op.inst.op),
             accesses: accesses(op.class),
-            action: action(op, target, target.timing().alu.full.into()),
+            action: action(op, target, timing.front.turn.into()),
             next: None,
-            scalar_reads: keep(scalar, &op.reads, false),
-            scalar_writes: keep(valu, &op.writes, false).into_iter().collect(),
-            vector_reads: keep(!valu, &op.reads, true).into_iter().collect(),
+            scalar_reads,
+            scalar_writes,
+            vector_reads: keep(!valu || late, &op.reads, true).into_iter().collect(),
             vector_writes: keep(valu, &op.writes, true).into_iter().collect(),
             counts: Counts::default(),
         }

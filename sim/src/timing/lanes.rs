@@ -3,10 +3,8 @@
 use crate::wave::MAX_LANES;
 use smallvec::SmallVec;
 
-/// Bytes of a line of every cache. The tables have no other, which a test keeps.
+/// Bytes of a line as traces number them. Lines of caches are that or a multiple, which a test keeps.
 pub const LINE: u64 = 64;
-/// Lanes whose addresses vector memory takes together.
-const QUARTER: usize = 16;
 /// Banks that LDS can have.
 const MAX_BANKS: usize = 32;
 
@@ -51,20 +49,22 @@ pub fn add_lines(lines: &mut impl Extend<u64>, at: u64, bytes: u64) {
     lines.extend(at / LINE..=last / LINE);
 }
 
-/// The lines of accesses of `bytes` at the lanes' addresses, each once and ascending, and the passes: of 16 lanes at a time, a line a
-/// cycle.
+/// The lines of accesses of `bytes` at the lanes' addresses, each once and ascending, and the passes: of `together` lanes at a time, a line of
+/// `line` bytes a cycle.
 ///
 /// `row`: bytes from a dword of a lane to its next one where lanes are interleaved; `None` where an access is contiguous.
 pub fn memory_passes(
     addresses: &[Option<(u64, Option<u64>)>; MAX_LANES],
     bytes: u32,
+    (together, line): (u8, u32),
     lines: &mut Vec<u64>,
 ) -> u32 {
+    let parts = (u64::from(line) / LINE).max(1);
     let first = lines.len();
     let mut passes = 0;
-    for quarter in addresses.chunks(QUARTER) {
+    for some in addresses.chunks(usize::from(together.max(1))) {
         let start = lines.len();
-        for &(at, row) in quarter.iter().flatten() {
+        for &(at, row) in some.iter().flatten() {
             match row {
                 None => add_lines(lines, at, bytes.into()),
                 Some(row) => {
@@ -74,17 +74,17 @@ pub fn memory_passes(
             }
         }
         lines[start..].sort_unstable();
-        let mut kept = start;
-        for i in start..lines.len() {
-            if i == start || lines[i] != lines[kept - 1] {
-                lines[kept] = lines[i];
-                kept += 1;
-            }
-        }
-        lines.truncate(kept);
-        passes += kept - start;
+        unique_from(lines, start);
+        let whole = |i: usize| lines[i] / parts;
+        passes += (start..lines.len()).filter(|&i| i == start || whole(i) != whole(i - 1)).count();
     }
     lines[first..].sort_unstable();
+    unique_from(lines, first);
+    passes as u32
+}
+
+/// Drops what occurs twice in the sorted lines from `first` on.
+fn unique_from(lines: &mut Vec<u64>, first: usize) {
     let mut kept = first;
     for i in first..lines.len() {
         if i == first || lines[i] != lines[kept - 1] {
@@ -93,7 +93,6 @@ pub fn memory_passes(
         }
     }
     lines.truncate(kept);
-    passes as u32
 }
 
 #[cfg(test)]
@@ -121,7 +120,8 @@ mod tests {
 
     fn memory(f: fn(u64) -> u64, bytes: u32) -> (u32, usize) {
         let mut lines = Vec::new();
-        let passes = memory_passes(&std::array::from_fn(|l| Some((f(l as u64), None))), bytes, &mut lines);
+        let addresses = std::array::from_fn(|l| Some((f(l as u64), None)));
+        let passes = memory_passes(&addresses, bytes, (16, 64), &mut lines);
         (passes, lines.len())
     }
 
@@ -136,6 +136,20 @@ mod tests {
         assert_eq!(memory(|_| u64::MAX - 1, 4), (4, 1));
         let mut lines = Vec::new();
         let scratch = std::array::from_fn(|l| Some((4 * l as u64, Some(256))));
-        assert_eq!((memory_passes(&scratch, 8, &mut lines), lines.len()), (8, 8));
+        assert_eq!((memory_passes(&scratch, 8, (16, 64), &mut lines), lines.len()), (8, 8));
+    }
+
+    /// RDNA white paper: 32 lanes and a line of 128 bytes a cycle.
+    #[test]
+    fn lines_of_128_bytes() {
+        let passes = |f: fn(u64) -> u64, bytes| {
+            let mut lines = Vec::new();
+            let addresses = std::array::from_fn(|l| (l < 32).then_some((f(l as u64), None)));
+            (memory_passes(&addresses, bytes, (32, 128), &mut lines), lines.len())
+        };
+        assert_eq!(passes(|l| 4 * l, 4), (1, 2));
+        assert_eq!(passes(|l| 64 + 4 * l, 4), (2, 2));
+        assert_eq!(passes(|l| 16 * l, 16), (4, 8));
+        assert_eq!(passes(|l| 128 * l, 4), (32, 32));
     }
 }

@@ -3,7 +3,8 @@
 //! A way takes one line in so many cycles and keeps the order of requests; how long a request waits for its turn is added to the latency
 //! of the level that answers it. A line that is on its way already is waited for, and not asked for again.
 
-use super::cache::Cache;
+use super::cache::{Cache, Found};
+use super::lanes::LINE;
 use super::report::{Busy, Caches};
 use mir::target::timing::Timing;
 
@@ -24,12 +25,15 @@ impl Way {
     }
 }
 
-/// Caches and ways of a compute unit.
+/// Caches and ways of a compute unit, or of several that share all but the vector caches.
 pub struct Paths {
     timing: &'static Timing,
+    /// Cycles of vector memory for addresses that nothing keeps.
+    addresses: u64,
     instruction: Cache,
     scalar: Cache,
-    vector: Cache,
+    /// By compute unit.
+    vector: Vec<Cache>,
     l2: Cache,
     fetch: Way,
     constants: Way,
@@ -38,13 +42,15 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Empty caches.
-    pub fn new(timing: &'static Timing) -> Self {
+    /// Empty caches, for waves of `lanes` lanes.
+    pub fn new(timing: &'static Timing, lanes: u32) -> Self {
+        let units = timing.front.simds / timing.front.simds_of_unit.max(1);
         Self {
             timing,
+            addresses: timing.address_cycles(lanes).into(),
             instruction: Cache::new(&timing.instruction_cache),
             scalar: Cache::new(&timing.scalar_cache),
-            vector: Cache::new(&timing.vector_cache),
+            vector: (0..units.max(1)).map(|_| Cache::new(&timing.vector_cache)).collect(),
             l2: Cache::new(&timing.l2),
             fetch: Way::default(),
             constants: Way::default(),
@@ -123,21 +129,29 @@ impl Paths {
         done
     }
 
-    /// When a vector load of `lines` is done whose addresses take `passes` cycles; `coherent`: L1 is passed over.
-    pub fn vector_load(&mut self, lines: &[u64], passes: u64, coherent: bool, at: u64) -> u64 {
-        let addresses = u64::from(self.timing.vector_addresses);
-        let mut done = at + u64::from(self.timing.vector_cache.latency) + passes.saturating_sub(addresses);
+    /// When a vector load of `lines` on compute unit `unit` is done whose addresses take `passes` cycles; `coherent`: L1 is passed over.
+    pub fn vector_load(
+        &mut self,
+        lines: &[u64],
+        passes: u64,
+        coherent: bool,
+        (unit, at): (usize, u64),
+    ) -> u64 {
+        let parts = (u64::from(self.timing.vector_cache.line) / LINE).max(1);
+        let mut done =
+            at + u64::from(self.timing.vector_cache.latency) + passes.saturating_sub(self.addresses);
         for (i, &line) in lines.iter().enumerate() {
             let at = at + i as u64 * passes / lines.len() as u64;
             let hit = at + u64::from(self.timing.vector_cache.latency);
-            let known = if coherent { None } else { self.vector.find(line) };
+            let known = if coherent { None } else { self.vector[unit].find(line / parts) };
             done = done.max(match known {
                 Some(ready) => ready.max(hit),
+                None if coherent => self.below(line, at),
                 None => {
-                    let ready = self.below(line, at);
-                    if !coherent {
-                        self.vector.put(line, ready, false);
-                    }
+                    // The whole line comes, in parts.
+                    let first = line / parts * parts;
+                    let ready = (first..first + parts).map(|part| self.below(part, at)).max().unwrap_or(at);
+                    self.vector[unit].put(line / parts, ready, false);
                     ready
                 }
             });
@@ -158,9 +172,9 @@ impl Paths {
         done
     }
 
-    /// Empties the vector L1.
-    pub fn invalidate_vector(&mut self) {
-        self.vector.invalidate();
+    /// Empties the vector L1 of compute unit `unit`.
+    pub fn invalidate_vector(&mut self, unit: usize) {
+        self.vector[unit].invalidate();
     }
 
     /// Empties the scalar cache.
@@ -170,10 +184,11 @@ impl Paths {
 
     /// What the caches found.
     pub fn caches(&self) -> Caches {
+        let vector = |count: fn(&Found) -> u64| self.vector.iter().map(|cache| count(&cache.found)).sum();
         Caches {
             instruction: self.instruction.found,
             scalar: self.scalar.found,
-            vector: self.vector.found,
+            vector: Found { hits: vector(|f| f.hits), misses: vector(|f| f.misses) },
             l2: self.l2.found,
         }
     }

@@ -7,13 +7,14 @@ use super::lanes;
 use crate::program::{Class, Op};
 use crate::wave::MAX_LANES;
 use mir::isa::Opcode;
+use mir::target::Target;
 use mir::target::timing::Timing;
 
 /// Bytes of a work-group's trace.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Cycles for the addresses of an image instruction: a quad a cycle. Source: GCN white paper, "Texture": four texels a cycle.
-const IMAGE_PASSES: u32 = 16;
+/// Lanes whose texels' addresses an image instruction takes in a cycle. Source: GCN and RDNA white papers, "Texture": four texels a cycle.
+const TEXELS: u32 = 4;
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct GroupTrace {
 pub struct Recorder {
     trace: GroupTrace,
     timing: &'static Timing,
+    /// Lanes of a wave.
+    lanes: u32,
     pending: Access,
     lines: Vec<u64>,
     bytes: usize,
@@ -87,10 +90,18 @@ pub fn accesses(class: Class) -> bool {
 
 impl Recorder {
     /// For a work-group of `waves` that start at `entry`.
-    pub fn new(waves: usize, entry: u64, timing: &'static Timing) -> Self {
+    pub fn new(waves: usize, entry: u64, target: &Target) -> Self {
         let waves = (0..waves).map(|_| WaveTrace::default()).collect();
         let trace = GroupTrace { entry, waves };
-        Self { trace, timing, pending: Access::default(), lines: Vec::new(), bytes: 0, full: false }
+        Self {
+            trace,
+            timing: target.timing(),
+            lanes: target.wave_size(),
+            pending: Access::default(),
+            lines: Vec::new(),
+            bytes: 0,
+            full: false,
+        }
     }
 
     /// The instruction under way accesses LDS at these offsets.
@@ -105,7 +116,9 @@ impl Recorder {
 
     /// It accesses memory at these addresses ([`lanes::memory_passes`]).
     pub fn memory(&mut self, addresses: &[Option<(u64, Option<u64>)>; MAX_LANES], bytes: u32) {
-        self.pending.passes += lanes::memory_passes(addresses, bytes, &mut self.lines);
+        let Timing { vector_lanes, vector_cache, .. } = self.timing;
+        self.pending.passes +=
+            lanes::memory_passes(addresses, bytes, (*vector_lanes, vector_cache.line), &mut self.lines);
     }
 
     /// It accesses these bytes of memory.
@@ -125,7 +138,7 @@ impl Recorder {
                 self.lines.dedup();
                 if op.class == Class::Image {
                     // Four texels' addresses a cycle; what they share of lines is not told lane by lane.
-                    self.pending.passes = IMAGE_PASSES.max(self.lines.len() as u32);
+                    self.pending.passes = self.lanes.div_ceil(TEXELS).max(self.lines.len() as u32);
                 }
                 size_of::<Access>() + 8 * self.lines.len()
             }

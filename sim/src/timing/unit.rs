@@ -1,4 +1,4 @@
-//! The compute unit: takes work-groups as they fit, lets their waves issue, and counts.
+//! The compute unit, or a pair of them that works on a work-group together: takes work-groups as they fit, lets their waves issue, and counts.
 //!
 //! Time goes from turn to turn of a SIMD that has a wave to look at; nothing is done for cycles in which none has. In its turn a SIMD
 //! looks at its waves, those of higher priority and then older ones first, and issues what is ready, one instruction of a wave and of a
@@ -10,14 +10,12 @@ use super::record::GroupTrace;
 use super::report::{Busy, Cycles, Instruction, Stall, Stalls};
 use super::wave::{AtBarrier, Blocked, Fetch, Resident, exclusive};
 use crate::program::Program;
+use mir::isa::facts::Rate;
 use mir::target::timing::Timing;
 use mir::target::{Counter, Target};
 use std::collections::VecDeque;
 
-/// Work-groups of several waves that a compute unit holds: it has so many barriers. Source: Southern Islands ISA, "Work-groups"; LLVM's
-/// limit.
-const MAX_BARRIERS: usize = 16;
-/// SIMDs at most.
+/// SIMDs of every generation, in one compute unit or in two.
 const SIMDS: usize = 4;
 
 /// What a work-group of the dispatch takes.
@@ -41,6 +39,10 @@ struct Group {
 pub struct Unit<'a> {
     program: &'a Program,
     timing: &'static Timing,
+    /// Lanes of a wave.
+    lanes: u32,
+    /// Cycles of a vector instruction at full rate.
+    full: u64,
     needs: Needs,
     code: Code,
     paths: Paths,
@@ -52,8 +54,10 @@ pub struct Unit<'a> {
     wake: [u64; SIMDS],
     empty_since: [Option<u64>; SIMDS],
     valu_free: [u64; SIMDS],
-    vmem_free: u64,
-    lds_free: u64,
+    trans_free: [u64; SIMDS],
+    /// By compute unit; there are fewer of them than SIMDs.
+    vmem_free: [u64; SIMDS],
+    lds_free: [u64; SIMDS],
     export_free: u64,
     lds_used: u32,
     next_simd: usize,
@@ -69,13 +73,15 @@ pub struct Unit<'a> {
 impl<'a> Unit<'a> {
     /// An empty one.
     pub fn new(program: &'a Program, needs: Needs) -> Self {
-        let timing = program.target().timing();
+        let (timing, lanes) = (program.target().timing(), program.target().wave_size());
         Self {
             program,
             timing,
+            lanes,
+            full: Rate::Full.cycles(program.target()).into(),
             needs,
             code: Code::default(),
-            paths: Paths::new(timing),
+            paths: Paths::new(timing, lanes),
             queue: VecDeque::new(),
             groups: Vec::new(),
             waves: Vec::new(),
@@ -83,8 +89,9 @@ impl<'a> Unit<'a> {
             wake: [u64::MAX; SIMDS],
             empty_since: [Some(0); SIMDS],
             valu_free: [0; SIMDS],
-            vmem_free: 0,
-            lds_free: 0,
+            trans_free: [0; SIMDS],
+            vmem_free: [0; SIMDS],
+            lds_free: [0; SIMDS],
             export_free: 0,
             lds_used: 0,
             next_simd: 0,
@@ -115,12 +122,15 @@ impl<'a> Unit<'a> {
             if self.queue.is_empty() && !last {
                 return;
             }
-            let next = self.wake.iter().copied().min().unwrap_or(u64::MAX);
+            let Some((simd, next)) = self.wake.iter().copied().enumerate().min_by_key(|&(_, wake)| wake)
+            else {
+                return;
+            };
             if next == u64::MAX {
                 return;
             }
             self.now = next;
-            self.turn((next % SIMDS as u64) as usize);
+            self.turn(simd);
         }
     }
 
@@ -136,7 +146,7 @@ impl<'a> Unit<'a> {
             .sum();
         let fits = room >= count
             && self.lds_used + self.needs.lds <= self.timing.lds.bytes
-            && (count == 1 || resident < MAX_BARRIERS);
+            && (count == 1 || resident < usize::from(self.timing.front.barriers));
         if !fits && resident > 0 {
             return false;
         }
@@ -158,7 +168,7 @@ impl<'a> Unit<'a> {
             let simds = (0..SIMDS).map(|k| (self.next_simd + k) % SIMDS);
             let simd = simds.min_by_key(|&simd| self.simds[simd].len()).unwrap_or(0);
             self.next_simd = (simd + 1) % SIMDS;
-            let start = turn_at(simd, self.now + delay + n as u64);
+            let start = self.turn_at(simd, self.now + delay + n as u64);
             let mut fetch =
                 Fetch { paths: &mut self.paths, timing: self.timing, base: self.needs.base, now: self.now };
             let resident = Resident::new(wave, group, simd, (at, trace.entry), start, &mut fetch);
@@ -218,7 +228,7 @@ impl<'a> Unit<'a> {
         let waves = &self.waves;
         self.simds[simd].retain(|&slot| waves[slot].is_some());
         let wakes = self.simds[simd].iter().filter_map(|&slot| self.waves[slot].as_ref()).map(|w| w.wake);
-        self.wake[simd] = wakes.min().map_or(u64::MAX, |wake| turn_at(simd, wake.max(now + 1)));
+        self.wake[simd] = wakes.min().map_or(u64::MAX, |wake| self.turn_at(simd, wake.max(now + 1)));
         if self.simds[simd].is_empty() {
             self.empty_since[simd] = Some(now + 1);
         }
@@ -233,16 +243,17 @@ impl<'a> Unit<'a> {
             return Some(blocked);
         }
         let max = self.program.target().waits().max();
-        if let Some(blocked) = wave.depends(inst, &self.code, max, now) {
+        if let Some(blocked) = wave.depends(inst, max, now) {
             return Some(blocked);
         }
         if inst.action == Action::Barrier {
             return self.at_barrier(wave);
         }
         let free = match inst.kind {
+            Kind::Valu if inst.trans => self.valu_free[wave.simd].max(self.trans_free[wave.simd]),
             Kind::Valu => self.valu_free[wave.simd],
-            Kind::Vmem => self.vmem_free,
-            Kind::Lds => self.lds_free,
+            Kind::Vmem => self.vmem_free[self.unit_of(wave)],
+            Kind::Lds => self.lds_free[self.unit_of(wave)],
             Kind::Export => self.export_free,
             Kind::Scalar | Kind::Branch | Kind::Internal => 0,
         };
@@ -279,13 +290,24 @@ impl<'a> Unit<'a> {
 
     /// Lets all waiting waves of a work-group go on at `until`.
     fn release(&mut self, group: usize, until: u64) {
+        let turn = self.timing.front.turn;
         for wave in self.waves.iter_mut().flatten() {
             if wave.group == group && wave.barrier == AtBarrier::Waiting {
                 wave.barrier = AtBarrier::Released;
-                wave.wake = turn_at(wave.simd, until);
+                wave.wake = turn_at(turn, wave.simd, until);
                 self.wake[wave.simd] = self.wake[wave.simd].min(wave.wake);
             }
         }
+    }
+
+    /// The compute unit of a wave's SIMD.
+    fn unit_of(&self, wave: &Resident) -> usize {
+        wave.simd / usize::from(self.timing.front.simds_of_unit.max(1))
+    }
+
+    /// The first turn of a SIMD at `time` or behind it.
+    fn turn_at(&self, simd: usize, time: u64) -> u64 {
+        turn_at(self.timing.front.turn, simd, time)
     }
 
     /// Puts down what blocks a wave.
@@ -295,7 +317,7 @@ impl<'a> Unit<'a> {
             wave.blocked = Some((blocked.stall, self.now));
         }
         let until = blocked.until.max(self.now + 1);
-        wave.wake = turn_at(wave.simd, until);
+        wave.wake = self.turn_at(wave.simd, until);
     }
 
     /// Counts the cycles for which a wave was blocked up to now.
@@ -310,12 +332,12 @@ impl<'a> Unit<'a> {
         self.lost(wave);
         let now = self.now;
         let index = wave.at as usize;
-        let full = u64::from(self.timing.alu.full);
+        let turn = u64::from(self.timing.front.turn);
         let (action, jumps, size) = {
             let inst = &self.code.list[index];
             (inst.action, inst.jumps, inst.size)
         };
-        let mut next = now + full;
+        let mut next = now + turn;
         if let Action::Idle(cycles) = action {
             next += u64::from(cycles);
             self.code.list[index].counts.stalls[Stall::Idle as usize] += u64::from(cycles);
@@ -323,7 +345,7 @@ impl<'a> Unit<'a> {
         let counts = &mut self.code.list[index].counts;
         counts.issued += 1;
         counts.cycles += next - wave.from;
-        self.end = self.end.max(now + full);
+        self.end = self.end.max(now + turn);
         let goes_on = self.execute(wave, index);
         (wave.from, wave.wake, wave.barrier) = (next, next, AtBarrier::No);
         if !goes_on || action == Action::End {
@@ -355,19 +377,25 @@ impl<'a> Unit<'a> {
     fn execute(&mut self, wave: &mut Resident, index: usize) -> bool {
         let now = self.now;
         let t = self.timing;
-        let Static { kind, cycles, action, accesses, .. } = self.code.list[index];
+        let unit = self.unit_of(wave);
+        let Static { kind, cycles, issue, result, trans, action, accesses, .. } = self.code.list[index];
         match kind {
             Kind::Valu => {
-                let end = now + u64::from(cycles);
-                self.valu_free[wave.simd] = end;
-                self.busy.valu += u64::from(cycles);
-                wave.vector_result(index as u32, &self.code.list[index], end, t);
+                self.valu_free[wave.simd] = now + u64::from(issue);
+                if trans {
+                    self.trans_free[wave.simd] = now + u64::from(cycles);
+                }
+                self.busy.valu += u64::from(issue);
+                wave.vector_result(&self.code.list[index], now + u64::from(result), t);
             }
-            Kind::Scalar => self.busy.scalar += 1,
+            Kind::Scalar => {
+                self.busy.scalar += 1;
+                wave.scalar_result(&self.code.list[index], now + u64::from(result));
+            }
             Kind::Branch => self.busy.branch += 1,
             Kind::Export => {
-                self.export_free = now + u64::from(t.alu.full);
-                self.busy.export += u64::from(t.alu.full);
+                self.export_free = now + self.full;
+                self.busy.export += self.full;
             }
             Kind::Vmem | Kind::Lds | Kind::Internal => {}
         }
@@ -403,18 +431,21 @@ impl<'a> Unit<'a> {
                 wave.count(Counter::Lgkm, now + u64::from(t.gds));
                 wave.count(Counter::Exp, now + u64::from(t.export));
             }
-            Action::Lds => self.local(wave, access.lds.into()),
+            Action::Lds => self.local(wave, unit, access.lds.into()),
             Action::Vector(memory) => {
-                let passes = u64::from(access.passes).max(t.vector_addresses.into());
-                self.vmem_free = now + passes;
+                let passes = u64::from(access.passes.max(t.address_cycles(self.lanes)));
+                self.vmem_free[unit] = now + passes;
                 self.busy.vmem += passes;
                 if access.lds > 0 {
-                    self.lds_free = self.lds_free.max(now) + u64::from(access.lds);
+                    self.lds_free[unit] = self.lds_free[unit].max(now) + u64::from(access.lds);
                     self.busy.lds += u64::from(access.lds);
                 }
                 let done = match memory.store {
                     true => self.paths.store(&lines, passes, now),
-                    false => self.paths.vector_load(&lines, passes, memory.coherent || memory.atomic, now),
+                    false => {
+                        let coherent = memory.coherent || memory.atomic;
+                        self.paths.vector_load(&lines, passes, coherent, (unit, now))
+                    }
                 };
                 wave.count_vector(memory.counter, done);
                 if memory.generic {
@@ -425,7 +456,7 @@ impl<'a> Unit<'a> {
                 }
             }
             Action::VectorInvalidate => {
-                self.paths.invalidate_vector();
+                self.paths.invalidate_vector(unit);
                 wave.count_vector(Counter::Vm, now + u64::from(t.vector_cache.latency));
             }
             Action::Priority(priority) => wave.priority = priority,
@@ -435,18 +466,18 @@ impl<'a> Unit<'a> {
     }
 
     /// An LDS instruction of so many passes; one without accesses takes as long as one without conflicts.
-    fn local(&mut self, wave: &mut Resident, passes: u64) {
+    fn local(&mut self, wave: &mut Resident, unit: usize, passes: u64) {
         let t = self.timing;
-        let least = 64 / u64::from(t.lds.lanes.max(1));
+        let least = u64::from(t.lds_cycles(self.lanes));
         let passes = passes.max(least);
-        self.lds_free = self.now + passes;
+        self.lds_free[unit] = self.now + passes;
         self.busy.lds += passes;
         wave.count_lds(self.now + u64::from(t.lds.latency) + passes - least);
     }
 
     /// A wave has ended: others may have waited for it, and its work-group's place may be free.
     fn end_wave(&mut self, wave: &Resident) {
-        let end = self.now + u64::from(self.timing.alu.full);
+        let end = self.now + u64::from(self.timing.front.turn);
         self.wave_cycles += end - wave.start;
         let mut released = false;
         if let Some(group) = self.groups[wave.group].as_mut() {
@@ -516,8 +547,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// The first turn of a SIMD at `time` or behind it; never is never.
-fn turn_at(simd: usize, time: u64) -> u64 {
-    let simds = SIMDS as u64;
-    time.saturating_add((simd as u64 + simds - time % simds) % simds)
+/// The first turn of a SIMD at `time` or behind it, where one has a turn in every `turn` cycles; never is never.
+fn turn_at(turn: u8, simd: usize, time: u64) -> u64 {
+    let turn = u64::from(turn.max(1));
+    time.saturating_add((simd as u64 % turn + turn - time % turn) % turn)
 }

@@ -1,13 +1,21 @@
 //! A wave on its way through its trace: where it is, what it waits for.
 
-use super::code::{Action, Code, Kind, Static};
+use super::code::{Action, Kind, Static};
 use super::path::Paths;
 use super::record::{Access, WaveTrace};
 use super::report::Stall;
 use crate::strict::waits::RegRange;
 use crate::wave::SCALARS;
+use mir::machine::PReg;
 use mir::target::timing::Timing;
 use mir::target::{Counter, WaitCounts};
+
+/// VGPRs that a wave can address.
+const VGPRS: usize = 256;
+
+fn vgpr(reg: PReg) -> Option<usize> {
+    reg.vgpr_index().map(usize::from)
+}
 
 /// Times at which operations that a counter counts are done.
 #[derive(Debug, Default)]
@@ -86,16 +94,15 @@ pub struct Resident {
     fetching: Option<(u64, u64)>,
     counters: [Outstanding; Counter::COUNT],
     lds_done: u64,
-    /// When scalar instructions may read a register that a vector one wrote.
-    scalar_ready: Box<[u64; SCALARS]>,
-    /// The last vector ALU instruction and when it ends.
-    valu: Option<(u32, u64)>,
+    /// When a scalar register may be read that an instruction wrote, by scalar instructions and by others.
+    scalar_ready: Box<[[u64; 2]; SCALARS]>,
+    /// The same for VGPRs that the vector ALU wrote.
+    vector_ready: Box<[u64; VGPRS]>,
 }
 
-fn overlap(a: &[RegRange], b: &[RegRange]) -> bool {
-    a.iter().any(|a| {
-        b.iter().any(|b| a.first < b.first + u16::from(b.len) && b.first < a.first + u16::from(a.len))
-    })
+/// The registers of ranges, each by its number.
+fn registers(ranges: &[RegRange]) -> impl Iterator<Item = PReg> {
+    ranges.iter().flat_map(|r| r.first..r.first + u16::from(r.len)).map(PReg)
 }
 
 impl Resident {
@@ -126,8 +133,8 @@ impl Resident {
             fetching: None,
             counters: Default::default(),
             lds_done: 0,
-            scalar_ready: Box::new([0; SCALARS]),
-            valu: None,
+            scalar_ready: Box::new([[0; 2]; SCALARS]),
+            vector_ready: Box::new([0; VGPRS]),
         };
         wave.fetch_next(pc, start, fetch);
         wave
@@ -170,22 +177,19 @@ impl Resident {
     }
 
     /// What keeps `inst` from being issued at `now`, units apart.
-    pub fn depends(&mut self, inst: &Static, code: &Code, max: WaitCounts, now: u64) -> Option<Blocked> {
+    pub fn depends(&mut self, inst: &Static, max: WaitCounts, now: u64) -> Option<Blocked> {
         match inst.action {
             Action::Wait(counts) => return self.waits(counts, now),
             Action::Scalar(_) | Action::Lds | Action::Gds | Action::Message => {
-                return self.full(Counter::Lgkm, max, now).or_else(|| self.registers(inst, code, now));
+                return self.full(Counter::Lgkm, max, now).or_else(|| self.registers(inst, now));
             }
             Action::Vector(memory) => {
                 let generic = if memory.generic { self.full(Counter::Lgkm, max, now) } else { None };
-                return self
-                    .full(memory.counter, max, now)
-                    .or(generic)
-                    .or_else(|| self.registers(inst, code, now));
+                return self.full(memory.counter, max, now).or(generic).or_else(|| self.registers(inst, now));
             }
             _ => {}
         }
-        self.registers(inst, code, now)
+        self.registers(inst, now)
     }
 
     fn waits(&mut self, counts: WaitCounts, now: u64) -> Option<Blocked> {
@@ -210,30 +214,34 @@ impl Resident {
         (until > now).then_some(Blocked { stall: Stall::Counter, until })
     }
 
-    fn registers(&self, inst: &Static, code: &Code, now: u64) -> Option<Blocked> {
-        let mut until = 0;
-        for r in &inst.scalar_reads {
-            for reg in r.first..r.first + u16::from(r.len) {
-                until = until.max(self.scalar_ready.get(usize::from(reg)).copied().unwrap_or(0));
-            }
-        }
-        if let Some((producer, end)) = self.valu
-            && end > now
-            && overlap(&inst.vector_reads, &code.list[producer as usize].vector_writes)
-        {
-            until = until.max(end);
-        }
+    fn registers(&self, inst: &Static, now: u64) -> Option<Blocked> {
+        let scalar = usize::from(!matches!(inst.kind, Kind::Scalar | Kind::Branch));
+        let scalars =
+            registers(&inst.scalar_reads).filter_map(|reg| self.scalar_ready.get(usize::from(reg.0)));
+        let vectors = registers(&inst.vector_reads).filter_map(|reg| self.vector_ready.get(vgpr(reg)?));
+        let until = scalars.map(|ready| ready[scalar]).chain(vectors.copied()).max().unwrap_or(0);
         (until > now).then_some(Blocked { stall: Stall::Dependency, until })
     }
 
-    /// A vector ALU instruction ends at `end`.
-    pub fn vector_result(&mut self, index: u32, inst: &Static, end: u64, timing: &Timing) {
-        self.valu = Some((index, end));
-        for r in &inst.scalar_writes {
-            for reg in r.first..r.first + u16::from(r.len) {
-                if let Some(ready) = self.scalar_ready.get_mut(usize::from(reg)) {
-                    *ready = end + u64::from(timing.alu.vector_to_scalar);
-                }
+    /// The results of a vector ALU instruction can be read at `at`, by scalar instructions later.
+    pub fn vector_result(&mut self, inst: &Static, at: u64, timing: &Timing) {
+        for reg in registers(&inst.vector_writes) {
+            if let Some(ready) = vgpr(reg).and_then(|n| self.vector_ready.get_mut(n)) {
+                *ready = at;
+            }
+        }
+        self.scalars_ready(inst, [at + u64::from(timing.alu.vector_to_scalar), at]);
+    }
+
+    /// Those of a scalar instruction.
+    pub fn scalar_result(&mut self, inst: &Static, at: u64) {
+        self.scalars_ready(inst, [at; 2]);
+    }
+
+    fn scalars_ready(&mut self, inst: &Static, at: [u64; 2]) {
+        for reg in registers(&inst.scalar_writes) {
+            if let Some(ready) = self.scalar_ready.get_mut(usize::from(reg.0)) {
+                *ready = at;
             }
         }
     }

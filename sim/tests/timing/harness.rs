@@ -1,6 +1,6 @@
 //! Small kernels in assembly and what their loops cost.
 
-use mir::target::{Processor, Target};
+use mir::target::{Features, Processor, Target};
 use sim::{Arg, Checks, CodeObject, Config, Cycles, Dispatch, Memory, Model};
 
 /// A kernel whose loop is measured. What runs in front of the loop, `setup`, finds the address of a buffer of 1 MiB in `s[4:5]`, a
@@ -23,11 +23,22 @@ pub struct Loop<'a> {
     pub vgprs: u32,
     /// Bytes of LDS.
     pub lds: u32,
+    /// Waves of 64 lanes where the processor has others by default.
+    pub wide: bool,
 }
 
 /// One wave, one work-group, on Vega.
-pub const ONE: Loop<'static> =
-    Loop { cpu: "gfx900", setup: "", body: "", repeat: 16, group: 64, groups: 1, vgprs: 24, lds: 0 };
+pub const ONE: Loop<'static> = Loop {
+    cpu: "gfx900",
+    setup: "",
+    body: "",
+    repeat: 16,
+    group: 64,
+    groups: 1,
+    vgprs: 24,
+    lds: 0,
+    wide: false,
+};
 
 impl Loop<'_> {
     fn text(&self, iterations: u32) -> String {
@@ -43,8 +54,16 @@ impl Loop<'_> {
 
     /// The object of a kernel with so many iterations.
     pub fn object(&self, iterations: u32) -> Vec<u8> {
-        let (text, target) = (self.text(iterations), Target::new(self.processor()));
+        let (text, target) = (self.text(iterations), self.target());
         emit::assemble(&text, &target).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+    }
+
+    fn target(&self) -> Target {
+        let mut target = Target::new(self.processor());
+        if self.wide {
+            target.features.remove(Features::WAVEFRONTSIZE32);
+        }
+        target
     }
 
     fn processor(&self) -> &'static Processor {
@@ -65,7 +84,7 @@ impl Loop<'_> {
         };
         let checks = Checks::parse("none").expect("a list of checks");
         let config = Config { checks, model: Some(model), ..Config::default() };
-        let stats = sim::run_on(&object, &mut memory, &dispatch, &config, &Target::new(self.processor()));
+        let stats = sim::run_on(&object, &mut memory, &dispatch, &config, &self.target());
         *stats.unwrap_or_else(|report| panic!("{report}\n{self:?}")).model.expect("modelled cycles")
     }
 

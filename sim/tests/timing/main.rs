@@ -4,6 +4,7 @@
 //! source is exact, so is the figure; where it is a latency that was measured, the few cycles of issue around it are left open.
 
 mod harness;
+mod navi;
 
 use harness::{Loop, ONE};
 use sim::Model;

@@ -3,7 +3,7 @@
 //!
 //! Sources: all ISA manuals (64 lanes on 16 ALUs are 4 cycles); CLRX, "GcnTimings", and AMD's OpenCL Optimization Guide, "Instruction
 //! Throughput": quarter rate of transcendental operations and 32-bit multiplications, 1/2 to 1/16 of the rate for products of 64-bit
-//! floats, twice that for their sums, comparisons and conversions.
+//! floats, twice that for their sums, comparisons and conversions. GFX10: the sources of its table.
 
 use super::super::{OpFlags, Opcode, OpcodeInfo, ValueType};
 use super::Unit;
@@ -13,10 +13,12 @@ use crate::target::{Features, Target};
 /// How often a unit takes an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rate {
-    /// One in four cycles.
+    /// That of most instructions.
     Full,
-    /// A quarter of that: transcendental operations and 32-bit multiplications.
+    /// A quarter of that: 32-bit multiplications.
     Quarter,
+    /// A quarter of that, or on a unit of their own: transcendental operations.
+    Trans,
     /// `v_fma_f32`: full where the processor has made room for it, else a quarter.
     Fma,
     /// Sums, comparisons, conversions and the like of 64-bit floats: by the processor.
@@ -40,7 +42,7 @@ impl Rate {
             return Self::Fma;
         }
         if flags.contains(OpFlags::TRANS) {
-            return if double { Self::DoubleTrans } else { Self::Quarter };
+            return if double { Self::DoubleTrans } else { Self::Trans };
         }
         if !flags.contains(OpFlags::F64_RATE) {
             return Self::Full;
@@ -61,16 +63,47 @@ impl Rate {
         let timing = target.timing();
         let alu = &timing.alu;
         let double = || timing.double_factor_of(target.processor);
-        match self {
+        let cycles = match self {
             Self::Full => alu.full,
-            Self::Quarter => alu.quarter,
+            Self::Quarter | Self::Trans => alu.quarter,
             Self::Fma if target.has(Features::FAST_FMA_F32) => alu.full,
             Self::Fma => alu.slow_fma,
-            Self::DoubleAdd => alu.full * double(),
-            Self::Double => 2 * alu.full * double(),
+            Self::DoubleAdd if alu.fast_sums => alu.full * double(),
+            Self::DoubleAdd | Self::Double => 2 * alu.full * double(),
             Self::DoubleTrans => (2 * alu.full * double()).max(alu.quarter),
+        };
+        cycles * passes(target)
+    }
+
+    /// Cycles until the next vector instruction of another kind may be issued: [`Self::cycles`], but for units of their own.
+    #[inline]
+    pub fn issue_cycles(self, target: &Target) -> u8 {
+        match self {
+            Self::Trans if target.timing().alu.trans_apart => Self::Full.cycles(target),
+            _ => self.cycles(target),
         }
     }
+
+    /// Cycles from issue to the result, as a vector instruction reads it.
+    #[inline]
+    pub fn result_cycles(self, target: &Target) -> u8 {
+        let results = &target.timing().alu.results;
+        let cycles = match self {
+            Self::Full | Self::Fma => results.full,
+            Self::Quarter => results.quarter,
+            Self::Trans => results.trans,
+            Self::DoubleAdd | Self::Double => results.double,
+            Self::DoubleTrans => results.double_trans,
+        };
+        // What is behind a unit's first lanes is behind its last ones, too; nothing is there before the unit is free.
+        if cycles == 0 { self.cycles(target) } else { cycles.max(self.issue_cycles(target)) }
+    }
+}
+
+/// How often a vector instruction goes through its unit.
+#[inline]
+fn passes(target: &Target) -> u8 {
+    (target.wave_size() / u32::from(target.timing().alu.lanes.max(1))).clamp(1, 2) as u8
 }
 
 /// Where a result comes from, which says how late it is.
@@ -127,5 +160,27 @@ mod tests {
         assert_eq!(cycles(Opcode::V_ADD_F64), [8, 32, 4, 16, 32, 32, 4]);
         assert_eq!(cycles(Opcode::V_FMA_F64), [16, 64, 8, 32, 64, 64, 8]);
         assert_eq!(cycles(Opcode::V_RCP_F64), [16, 64, 16, 32, 64, 64, 16]);
+    }
+
+    /// Navi: cycles of the unit, of issue and until the result, for waves of 32 and of 64 lanes. Sources: those of its table.
+    #[test]
+    fn rates_of_navi() {
+        let cycles = |opcode: Opcode| {
+            [false, true].map(|wide| {
+                let processor = Target::processor_by_name("gfx1030").expect("a processor");
+                let mut target = Target::new(processor);
+                if wide {
+                    target.features.remove(Features::WAVEFRONTSIZE32);
+                }
+                let rate = opcode.facts().rate;
+                (rate.cycles(&target), rate.issue_cycles(&target), rate.result_cycles(&target))
+            })
+        };
+        assert_eq!(cycles(Opcode::V_ADD_F32), [(1, 1, 5), (2, 2, 5)]);
+        assert_eq!(cycles(Opcode::V_FMA_F32), [(1, 1, 5), (2, 2, 5)]);
+        assert_eq!(cycles(Opcode::V_MUL_LO_U32), [(4, 4, 8), (8, 8, 8)]);
+        assert_eq!(cycles(Opcode::V_RCP_F32), [(4, 1, 10), (8, 2, 10)]);
+        assert_eq!(cycles(Opcode::V_ADD_F64), [(16, 16, 22), (32, 32, 32)]);
+        assert_eq!(cycles(Opcode::V_FMA_F64), [(16, 16, 22), (32, 32, 32)]);
     }
 }

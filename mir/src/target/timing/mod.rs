@@ -13,7 +13,8 @@
 //! | rates of vector instructions | AMD APP SDK OpenCL Optimization Guide, "Instruction Throughput"; CLRX, "GcnTimings" |
 //! | SGPRs from the vector ALU | CLRX, "GcnTimings": 16 cycles between a vector instruction on VCC and a scalar one |
 //! | latencies of Vega | gem5's GPU model as fitted to Vega by Ramadas et al., "Closing the Gap: Improving the Accuracy of gem5's GPU Models", 2023 |
-//! | caches of Navi | AMD, "RDNA Architecture", white paper, 2019 |
+//! | units and caches of Navi | AMD, "RDNA Architecture", white paper, 2019 |
+//! | latencies of Navi's ALUs | LLVM, SISchedule.td, `GFX10SpeedModel`; Mesa, ACO's statistics: the same figures |
 //! | latencies before | gem5's defaults for GCN3 |
 
 mod gfx10;
@@ -75,8 +76,14 @@ pub struct LocalShare {
 /// The front end: instruction fetch and issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrontEnd {
-    /// SIMDs of a compute unit, which issue in turn, one a cycle.
+    /// SIMDs that share LDS, instruction fetch and constants: those of a compute unit, or of a pair of them.
     pub simds: u8,
+    /// Cycles from one turn of a SIMD to its next: SIMDs issue one after the other, or each in every cycle.
+    pub turn: u8,
+    /// SIMDs that share a way to vector memory, its nearest cache and half of the LDS's banks: those of one compute unit.
+    pub simds_of_unit: u8,
+    /// Work-groups of several waves that are there at a time: each has a barrier.
+    pub barriers: u8,
     /// Instructions of different kinds that a SIMD issues in its turn, each of another wave.
     pub issue: u8,
     /// Bytes that a compute unit fetches in a cycle, for one wave.
@@ -87,17 +94,48 @@ pub struct FrontEnd {
     pub branch: u8,
 }
 
-/// Latencies of arithmetic beyond the cycles that an instruction occupies its unit.
+/// Cycles of arithmetic: for which an instruction occupies its unit, and until its result is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alu {
-    /// Cycles of a vector instruction at full rate; also from one turn of a SIMD to its next.
+    /// Lanes that a vector instruction computes with at a time; a wave of more takes as many times the cycles below.
+    pub lanes: u8,
+    /// Cycles of a vector instruction at full rate.
     pub full: u8,
     /// Transcendental operations and 32-bit multiplications.
     pub quarter: u8,
     /// `v_fma_f32` where [`super::Features::FAST_FMA_F32`] is not.
     pub slow_fma: u8,
+    /// Transcendental operations have a unit of their own, so that other vector instructions wait for them no longer than at full rate.
+    pub trans_apart: bool,
+    /// Sums of 64-bit floats take half the cycles of products.
+    pub fast_sums: bool,
     /// Cycles from the end of a vector instruction that writes scalar registers until a scalar one may read them.
     pub vector_to_scalar: u8,
+    /// Cycles from issue to the result.
+    pub results: Results,
+}
+
+/// Cycles from the issue of an instruction to that of one that reads its result, of which the hardware keeps track. 0: when the instruction
+/// has left its unit, or, on the scalar one, when the wave has its next turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Results {
+    /// Scalar instructions.
+    pub scalar: u8,
+    /// Vector instructions at full rate.
+    pub full: u8,
+    /// 32-bit multiplications.
+    pub quarter: u8,
+    /// Transcendental operations.
+    pub trans: u8,
+    /// 64-bit floats.
+    pub double: u8,
+    /// Approximations in 64-bit floats.
+    pub double_trans: u8,
+}
+
+impl Results {
+    /// Those that are there when the next instruction is issued.
+    const AT_ONCE: Self = Self { scalar: 0, full: 0, quarter: 0, trans: 0, double: 0, double_trans: 0 };
 }
 
 /// How many times slower than a half of full rate a processor multiplies 64-bit floats: 1, 2, 4 or 8 stand for 1/2, 1/4, 1/8 and 1/16.
@@ -135,8 +173,8 @@ pub struct Timing {
     /// Cycles by which an answer from L2 or memory reaches scalar memory or instruction fetch earlier than vector memory: addresses and
     /// data of 64 lanes are not on the way.
     pub scalar_shortcut: u16,
-    /// Cycles for the addresses of a vector memory instruction: 16 lanes a cycle.
-    pub vector_addresses: u8,
+    /// Lanes whose addresses vector memory takes in a cycle.
+    pub vector_lanes: u8,
     /// LDS.
     pub lds: LocalShare,
     /// Cycles from issue to the result of GDS operations.
@@ -158,12 +196,23 @@ impl Timing {
     /// its cache.
     pub const fn expected(&self, class: LatencyClass) -> u16 {
         match class {
+            LatencyClass::Alu if self.alu.results.full > 0 => self.alu.results.full as u16,
             LatencyClass::Alu => self.alu.full as u16,
             LatencyClass::ScalarMemory => self.scalar_cache.latency,
             LatencyClass::Lds => self.lds.latency,
             LatencyClass::VectorMemory => self.l2.latency,
             LatencyClass::Other => self.gds,
         }
+    }
+
+    /// Cycles for the addresses of a wave of `lanes` lanes, if nothing keeps them.
+    pub fn address_cycles(&self, lanes: u32) -> u32 {
+        lanes.div_ceil(u32::from(self.vector_lanes.max(1)))
+    }
+
+    /// Cycles of LDS for a wave of `lanes` lanes without conflicts.
+    pub fn lds_cycles(&self, lanes: u32) -> u32 {
+        lanes.div_ceil(u32::from(self.lds.lanes.max(1)))
     }
 
     /// The factor of `processor` for 64-bit floats ([`DoubleFactor`]).
@@ -212,6 +261,8 @@ mod tests {
             );
             assert!(t.vector_cache.line_cycles <= t.l2.line_cycles && t.l2.line_cycles <= t.dram.line_cycles);
             assert!(usize::from(t.front.buffer_bytes) >= usize::from(t.front.fetch_bytes));
+            assert_eq!(t.front.simds % t.front.simds_of_unit, 0);
+            assert!(t.front.turn == 1 || t.front.turn == t.front.simds);
         }
     }
 
