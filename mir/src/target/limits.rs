@@ -105,10 +105,15 @@ pub struct BufferRules {
 pub struct ImageRules {
     /// Number of the linear layout in the tiling field.
     pub linear: u8,
-    /// Bits of the pitch.
+    /// Bits of the pitch; 0 where it follows from the width: rows start at multiples of [`Self::ROW_BYTES`].
     pub pitch_bits: u8,
     /// Instructions name the dimension; elsewhere they say whether the resource is an array.
     pub names_dimension: bool,
+}
+
+impl ImageRules {
+    /// Rows of a linear image start at multiples of so many bytes where its resource has no pitch. Source: Mesa, addrlib (`Gfx10Lib`, linear surfaces).
+    pub const ROW_BYTES: u32 = 256;
 }
 
 /// A row of the table.
@@ -142,6 +147,8 @@ pub struct Limits {
     pub lds_granule: u32,
     /// Scalar values (SGPRs, literals) that a vector instruction can read.
     pub constant_bus: usize,
+    /// Lanes among which `ds_permute_b32` and `ds_bpermute_b32` exchange: a part of the wave where it has more; 0 where they do not exist.
+    pub exchanged_lanes: u32,
     /// Immediate offsets.
     pub offsets: OffsetRanges,
     /// What FLAT_SCRATCH holds.
@@ -208,6 +215,7 @@ const GFX6: Limits = Limits {
     lds_bytes: 32 << 10,
     lds_granule: 256,
     constant_bus: 1,
+    exchanged_lanes: 0,
     offsets: OffsetRanges {
         // 8 bits of dwords.
         smem: OffsetRange { min: 0, max: 0xff * 4 + 3 },
@@ -235,6 +243,7 @@ const GFX7: Limits = Limits {
 };
 
 const GFX8: Limits = Limits {
+    exchanged_lanes: 64,
     addressable_sgprs: 102,
     total_sgprs: 800,
     sgpr_granule: 16,
@@ -277,6 +286,8 @@ const GFX10: Limits = Limits {
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
     total_vgprs: 512,
     constant_bus: 2,
+    // Source: Mesa, "aco: Implement subgroup shuffle in GFX10 wave64 mode".
+    exchanged_lanes: 32,
     offsets: OffsetRanges {
         flat: OffsetRange::unsigned(11),
         global: OffsetRange::signed(12),
@@ -288,7 +299,7 @@ const GFX10: Limits = Limits {
         scratch_dword3: 0x31e1_6000,
         ..GFX9.buffers
     },
-    images: ImageRules { names_dimension: true, ..GFX9.images },
+    images: ImageRules { pitch_bits: 0, names_dimension: true, ..GFX9.images },
     ..GFX9
 };
 
