@@ -244,6 +244,11 @@ fn extent(out: &mut String, name: &str, dword: u32, shift: u32, bits: u32) {
     ir!(out, "  %{name} = add i32 %{name}.less, 1");
 }
 
+/// The width, which is behind the resource: where the resource has it depends on the generation. All other fields are at the same places.
+fn width(out: &mut String) {
+    dword_of(out, "width", 10);
+}
+
 /// What is asked of an image.
 fn query(out: &mut String, shape: &Shape, access: &str) {
     let image = shape.mangled(access);
@@ -252,10 +257,7 @@ fn query(out: &mut String, shape: &Shape, access: &str) {
     };
     let close = |out: &mut String, value: &str| ir!(out, "  ret {value}\n}}");
     open(out, "i32", "get_image_width");
-    match shape.is_buffer() {
-        true => dword_of(out, "width", 10),
-        false => extent(out, "width", 2, 0, 14),
-    }
+    width(out);
     close(out, "i32 %width");
     for (name, function) in [("order", "get_image_channel_order"), ("type", "get_image_channel_data_type")] {
         open(out, "i32", function);
@@ -277,7 +279,7 @@ fn query(out: &mut String, shape: &Shape, access: &str) {
             _ => ("<2 x i32>", false),
         };
         open(out, ty, "get_image_dim");
-        extent(out, "width", 2, 0, 14);
+        width(out);
         extent(out, "height", 2, 14, 14);
         ir!(out, "  %x = insertelement {ty} zeroinitializer, i32 %width, i32 0");
         ir!(out, "  %xy = insertelement {ty} %x, i32 %height, i32 1");

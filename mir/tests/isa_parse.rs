@@ -19,7 +19,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-const PROCESSORS: [&str; 7] = ["gfx600", "gfx700", "gfx801", "gfx803", "gfx810", "gfx900", "gfx906"];
+const PROCESSORS: [&str; 9] =
+    ["gfx600", "gfx700", "gfx801", "gfx803", "gfx810", "gfx900", "gfx906", "gfx1010", "gfx1030"];
 
 fn parse<'a>(text: &'a str, target: &Target) -> mir::Result<Parsed<'a>> {
     Parser::new(target).parse(text, 1, &|_| None)
@@ -112,6 +113,10 @@ fn is_silent(inst: &Inst, text: &str) -> bool {
         .iter()
         .filter_map(|o| o.as_reg().filter(|r| matches!(r.reg, Reg::Physical(p) if !p.is_vgpr())))
         .collect();
+    // Registers of an address that follow each other are written as a run, which may also be encoded one by one.
+    if info.image.contains(ImageParts::RAY) {
+        return true;
+    }
     let twice = scalars.iter().any(|a| scalars.iter().any(|b| a.reg == b.reg && a.dwords != b.dwords));
     if twice && info.operands.iter().any(|o| o.kind == OperandKind::VectorSrc) {
         return true;
@@ -286,6 +291,9 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("gfx900", "v_add_f32 v0, 1.0, v1", "f2020002"),
     ("gfx900", "v_add_f32 v0, s1, v1 clamp mul:2", "008001d101020208"),
     ("gfx900", "v_ceil_f32 v0, neg(1.0)", "f33a007e"),
+    ("gfx900", "v_nop_dpp quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf", "fa00007e00e400ff"),
+    ("gfx1010", "v_nop_dpp row_shl:1", "fa00007e000101ff"),
+    ("gfx1010", "v_nop_dpp dpp8:[7,6,5,4,3,2,1,0] fi:1", "ea00007e00773905"),
     ("gfx900", "flat_load_dwordx4 [v[8/2+4],v9,v[10],v[11/2+6]], v[2*2-2:3]", "00005cdc02000008"),
     ("gfx900", "s_waitcnt vmcnt(62) expcnt(6) lgkmcnt(14)", "6ece8cbf"),
     ("gfx900", "s_waitcnt vmcnt(0) & expcnt(0) & lgkmcnt(0)", "00008cbf"),

@@ -27,6 +27,7 @@ const LIBRARY: &str = "/usr/lib/rustlib/src/rust/library";
 pub struct Rust {
     folder: PathBuf,
     cpu: String,
+    features: String,
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -37,11 +38,11 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 impl Rust {
-    /// The compiler for a processor, its products below `cache`.
+    /// The compiler for a processor with target features (as `+a,-b`), its products below `cache`.
     ///
     /// # Errors
     /// Says which package is missing.
-    pub fn new(cache: &Path, cpu: &str) -> Result<Self, String> {
+    pub fn new(cache: &Path, cpu: &str, features: &str) -> Result<Self, String> {
         let version = Command::new(RUSTC).arg("-vV").output().map_err(|_| missing("rustc-web"))?;
         let version = String::from_utf8_lossy(&version.stdout).into_owned();
         if !version.contains("LLVM version: 22") {
@@ -51,9 +52,9 @@ impl Rust {
             return Err(missing("rust-web-src"));
         }
         let release = version.lines().find_map(|l| l.strip_prefix("release: ")).unwrap_or("unknown");
-        let folder = cache.join("rustc-tests").join(release).join(cpu);
+        let folder = cache.join("rustc-tests").join(release).join(format!("{cpu}{features}"));
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Self { folder, cpu: cpu.to_owned() })
+        Ok(Self { folder, cpu: cpu.to_owned(), features: features.to_owned() })
     }
 
     fn rustc(&self, name: &str, level: &str, emit: &str) -> Command {
@@ -63,6 +64,7 @@ impl Rust {
             .env("RUSTC_BOOTSTRAP", "1")
             .args(["--edition=2024", "--crate-type=rlib", "--target=amdgcn-amd-amdhsa"])
             .arg(format!("-Ctarget-cpu={}", self.cpu))
+            .arg(format!("-Ctarget-feature={}", self.features))
             .args(["-Cpanic=abort", "-Ccodegen-units=1", "-Cdebug-assertions=no", "--cap-lints=allow"])
             .arg(format!("-Copt-level={level}"))
             .arg(format!("--crate-name={name}"))

@@ -43,10 +43,15 @@ fn cpu() -> String {
     std::env::var("GCNC_RUST_CPU").unwrap_or_else(|_| "gfx900".to_owned())
 }
 
+/// Target features.
+fn features() -> String {
+    std::env::var("GCNC_RUST_FEATURES").unwrap_or_default()
+}
+
 fn rust() -> Option<Rust> {
     let cache =
         std::env::var_os("GCNC_CACHE").map_or_else(|| std::env::temp_dir().join("gcnc-cache"), PathBuf::from);
-    match Rust::new(&cache, &cpu()) {
+    match Rust::new(&cache, &cpu(), &features()) {
         Ok(rust) => Some(rust),
         Err(why) => {
             eprintln!("skipped: {why}");
@@ -60,6 +65,7 @@ fn compile(bitcode: &Path, level: u8) -> Result<Vec<u8>, String> {
     let bytes = std::fs::read(bitcode).map_err(|e| e.to_string())?;
     let options = gcnc::CompileOptions {
         cpu: cpu(),
+        attributes: features().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
         ..Default::default()

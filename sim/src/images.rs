@@ -1,11 +1,16 @@
 //! What a runtime passes for OpenCL's images: dwords that say where texels are and how to read them.
 //!
 //! An image is 12 dwords: the resource of eight as hardware reads it (of buffers, four), then the channels' type and order as HSA numbers them, and the width in
-//! texels. Layouts are linear: rows follow each other without gaps, and so do planes and slices. Samplers are four dwords, `gcnc::image_library::sampler` has them.
+//! texels. Layouts are linear: rows follow each other without gaps (on GFX10 each starts at a multiple of 256 bytes), and so do planes and slices. Samplers are four dwords, `gcnc::image_library::sampler` has them.
 //!
-//! Sources: Vega ISA, "Image Resource Descriptor" and "Buffer Resource Descriptor"; HSA runtime, `hsa_ext_image.h`; ROCr's image managers (dwords 8 to 10).
+//! Sources: Vega ISA, "Image Resource Descriptor" and "Buffer Resource Descriptor"; HSA runtime, `hsa_ext_image.h`; ROCr's image managers (dwords 8 to 10; GFX10's resources).
 
-use mir::target::Generation;
+use crate::exec::memory::format::Format;
+use mir::target::{Generation, ImageRules};
+
+/// Bits that every resource of GFX10 has set, of images in dword 2, of buffers in dword 3.
+const RESOURCE_LEVEL: u32 = 1 << 31;
+const RESOURCE_LEVEL_OF_BUFFER: u32 = 1 << 24;
 
 /// OpenCL's types of images.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,11 +125,41 @@ impl Image {
         self.size.iter().map(|&n| n as usize).product::<usize>() * self.texel_bytes() as usize
     }
 
+    /// Texels from row to row.
+    fn pitch(&self, generation: Generation) -> u32 {
+        if generation.limits().images.pitch_bits != 0 || self.shape == Shape::Buffer {
+            return self.size[0];
+        }
+        self.size[0].next_multiple_of(ImageRules::ROW_BYTES / self.texel_bytes())
+    }
+
+    /// Memory with `texels` in it, which follow each other without gaps; texels that are missing are zero.
+    pub fn memory_of(&self, texels: &[u8], generation: Generation) -> Vec<u8> {
+        let [row, all] = self.row_bytes(generation);
+        let rows = self.size[1] as usize * self.size[2] as usize;
+        let mut out = vec![0; all * rows];
+        for (place, row) in out.chunks_mut(all.max(1)).zip(texels.chunks(row.max(1))) {
+            place[..row.len()].copy_from_slice(row);
+        }
+        out
+    }
+
+    /// The texels that are in `memory`, without gaps.
+    pub fn texels_of(&self, memory: &[u8], generation: Generation) -> Vec<u8> {
+        let [row, all] = self.row_bytes(generation);
+        memory.chunks(all.max(1)).flat_map(|place| &place[..row.min(place.len())]).copied().collect()
+    }
+
+    /// Bytes of a row's texels, and from row to row.
+    fn row_bytes(&self, generation: Generation) -> [usize; 2] {
+        [self.size[0], self.pitch(generation)].map(|texels| (texels * self.texel_bytes()) as usize)
+    }
+
     /// The dwords for processors of `generation`.
     pub fn dwords(&self, generation: Generation) -> [u32; 12] {
         let (count, select, order) = self.order.facts();
         let (bytes, number, channel) = self.channel.facts();
-        let data = match (bytes, count) {
+        let data: u8 = match (bytes, count) {
             (1, 1) => 1,
             (1, 2) => 3,
             (1, _) => 10,
@@ -135,6 +170,8 @@ impl Image {
             (_, 2) => 11,
             _ => 14,
         };
+        let unified = generation.encoding_rules().unified_formats;
+        let format = Format { data, number: number as u8 }.number_of_unified();
         let select = (0..4).fold(0, |all, k| all | select[k] << (3 * k));
         let mut out = [0; 12];
         [out[8], out[9], out[10]] = [channel, order, self.size[0]];
@@ -144,7 +181,12 @@ impl Image {
             out[1] = (self.address >> 32) as u32 & 0xffff | stride << 16;
             // The range check counts bytes here, as the Vega manual has it for buffers that are not swizzled.
             out[2] = self.size[0] * stride;
-            out[3] = select | number << 12 | data << 15;
+            out[3] = select
+                | if unified {
+                    format << 12 | RESOURCE_LEVEL_OF_BUFFER
+                } else {
+                    number << 12 | u32::from(data) << 15
+                };
             return out;
         }
         let rules = generation.limits().images;
@@ -158,9 +200,17 @@ impl Image {
         let [width, height, depth] = self.size.map(|n| n.saturating_sub(1));
         let base = self.address >> 8;
         out[0] = base as u32;
-        out[1] = (base >> 32) as u32 & 0xff | data << 20 | number << 26;
-        out[2] = width & 0x3fff | (height & 0x3fff) << 14;
+        out[1] = (base >> 32) as u32 & 0xff;
         out[3] = select | u32::from(rules.linear) << 20 | kind << 28;
+        if unified {
+            // The width lies across two dwords. The depth of images that have neither planes nor slices is a pitch on some processors, where not 0.
+            out[1] |= format << 20 | width << 30;
+            out[2] = width >> 2 & 0xfff | (height & 0x3fff) << 14 | RESOURCE_LEVEL;
+            out[4] = depth & 0x1fff;
+            return out;
+        }
+        out[1] |= u32::from(data) << 20 | number << 26;
+        out[2] = width & 0x3fff | (height & 0x3fff) << 14;
         out[4] = depth & 0x1fff | (width & ((1 << rules.pitch_bits) - 1)) << 13;
         if matches!(self.shape, Shape::OneArray | Shape::TwoArray) {
             // The last slice; GFX9 has it in the depth alone.

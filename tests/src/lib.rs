@@ -15,6 +15,7 @@ pub mod llvm_suite;
 pub mod measure;
 pub mod mutate;
 pub mod opt;
+pub mod packages;
 pub mod piglit;
 pub mod random;
 pub mod round_trip;

@@ -3,13 +3,13 @@
 //!
 //! The bitcode has some thousand functions that call each other. They are compiled as they stand, at each
 //! level and for each processor; functions that nothing calls are kept. A sample of the mathematics is called
-//! by the calling convention with 64 lanes of arguments, special values among them, and compared with the
+//! by the calling convention with a wave of arguments, special values among them, and compared with the
 //! same function in `f64`. Bounds in units in the last place: OpenCL C 3.0, "Relative Error as ULPs", full
 //! profile.
 
 use crate::llvm_suite::refusals::reason;
+use crate::toolchain::Machine;
 use gcnc::{CompileOptions, FileType};
-use mir::target::Target;
 use sim::single::{Entry, Setting, run_single};
 use sim::wave::{Lanes, MAX_LANES};
 use sim::{CodeObject, Config, Dispatch, Memory, Unmapped};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Processors that the library is compiled for.
-pub const PROCESSORS: [&str; 4] = ["gfx700", "gfx803", "gfx900", "gfx906"];
+pub const PROCESSORS: [&str; 6] = ["gfx700", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1030"];
 
 /// One compilation of the whole library.
 #[derive(Debug)]
@@ -38,18 +38,17 @@ pub struct Whole {
 ///
 /// # Errors
 /// Where the bitcode cannot be read.
-pub fn compile(bitcode: &[u8], cpu: &str, level: u8) -> Result<Whole, String> {
+pub fn compile<'a>(bitcode: &[u8], machine: impl Into<Machine<'a>>, level: u8) -> Result<Whole, String> {
+    let machine = machine.into();
     let start = Instant::now();
     let reading = frontend::read(bitcode, "libclc.bc").map_err(|e| e.to_string())?;
     let functions = reading.module.functions.values().filter(|f| !f.is_declaration()).count();
     let options = CompileOptions {
         triple: "amdgcn-amd-amdhsa".to_owned(),
-        cpu: cpu.to_owned(),
-        opt_level: level,
         file_type: FileType::Obj,
         // The library reads the implicit arguments of versions before 5.
         code_object_version: Some(4),
-        ..CompileOptions::default()
+        ..machine.options(level)
     };
     let mut refused = BTreeMap::new();
     let object = match gcnc::compile_reading(reading, &options) {
@@ -60,7 +59,7 @@ pub fn compile(bitcode: &[u8], cpu: &str, level: u8) -> Result<Whole, String> {
         }
     };
     Ok(Whole {
-        what: format!("{cpu} -O{level}"),
+        what: format!("{machine} -O{level}"),
         functions,
         refused,
         seconds: start.elapsed().as_secs_f64(),
@@ -142,17 +141,18 @@ fn ulps(found: f32, exact: f64) -> f64 {
     (f64::from(found) - exact).abs() / unit
 }
 
-/// Calls `math` in `object` with 64 lanes; the largest error, and where.
+/// Calls `math` in `object` with the lanes of a wave; the largest error, and where.
 ///
 /// # Errors
 /// What stopped the run.
-pub fn largest_error(
+pub fn largest_error<'a>(
     object: &CodeObject,
     math: &Math,
-    cpu: &str,
+    machine: impl Into<Machine<'a>>,
     seed: u64,
 ) -> Result<(f64, String), String> {
-    let target = Target::new(Target::processor_by_name(cpu).ok_or("unknown processor")?);
+    let target = machine.into().target()?;
+    let lanes = target.wave_size() as usize;
     let mut rng = fastrand::Rng::with_seed(seed);
     let (low, high) = math.range;
     let mut draw = || -> Lanes {
@@ -170,14 +170,19 @@ pub fn largest_error(
         One(_) => (format!("_Z{}{}f", math.name.len(), math.name), vec![(0, a)]),
         Two(_) => (format!("_Z{}{}ff", math.name.len(), math.name), vec![(0, a), (1, b)]),
     };
-    let dispatch = Dispatch { kernel: symbol, grid: [64, 1, 1], group: [64, 1, 1], ..Dispatch::default() };
+    let dispatch = Dispatch {
+        kernel: symbol,
+        grid: [lanes as u32, 1, 1],
+        group: [lanes as u32, 1, 1],
+        ..Dispatch::default()
+    };
     let mut setting = Setting {
         own_lds: false,
         entry: Entry::Function,
         dispatch: &dispatch,
         sgprs: &[],
         vgprs: &vgprs,
-        exec: u64::MAX,
+        exec: u64::MAX >> (MAX_LANES - lanes),
         mode: 0x3f0,
         lds: &|_| 0,
         scratch: &|_, _| None,
@@ -188,7 +193,7 @@ pub fn largest_error(
     let finished =
         run_single(object, &mut memory, &mut setting, &config, &target).map_err(|r| r.to_string())?;
     let mut worst = (0.0, String::new());
-    for lane in 0..MAX_LANES {
+    for lane in 0..lanes {
         let (x, y) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
         let exact = match math.exact {
             One(f) => f(x.into()),

@@ -264,9 +264,8 @@ pub fn build_and_run(
     let bitcode: PathBuf = folder.join(&stem).with_extension("bc");
     let object = bitcode.with_extension("o");
     let source = toolchain::examples_folder().join(example.name).with_extension("cl");
-    let wide = machine.features.contains("+wavefrontsize64");
-    let wave: &[&str] = if wide { &["-mwavefrontsize64"] } else { &[] };
-    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, wave)?;
+    let wave = machine.wave_flag();
+    toolchain::clang(&source, &bitcode, machine.cpu, clang_level, wave.as_slice())?;
     let compile_time = compile(compiler, gcnc, &bitcode, &object, machine, level)?;
     let shared = toolchain::link(&object)?;
     let mut gpu = Gpu::new(&shared)?;

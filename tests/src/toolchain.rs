@@ -1,6 +1,7 @@
 //! The tools around gcnc: clang to make bitcode, `llc` to compare with, `ld.lld` to link. Each is a Debian
 //! package that `scripts/setup` installs.
 
+use mir::target::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -51,7 +52,36 @@ impl<'a> From<&'a str> for Machine<'a> {
     }
 }
 
+impl std::fmt::Display for Machine<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.cpu, self.features)
+    }
+}
+
 impl Machine<'_> {
+    /// The compiler's options for it, at `-O{level}`.
+    pub fn options(self, level: u8) -> gcnc::CompileOptions {
+        gcnc::CompileOptions {
+            cpu: self.cpu.to_owned(),
+            attributes: self.features.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            opt_level: level,
+            ..Default::default()
+        }
+    }
+
+    /// What clang must be told besides, which notes the size of waves in the bitcode.
+    pub fn wave_flag(self) -> Option<&'static str> {
+        self.features.split(',').any(|name| name == "+wavefrontsize64").then_some("-mwavefrontsize64")
+    }
+
+    /// The target of a module for HSA.
+    ///
+    /// # Errors
+    /// A processor or feature that is unknown.
+    pub fn target(self) -> Result<Target, String> {
+        self.options(2).target("amdgcn-amd-amdhsa", None).map_err(|error| error.to_string())
+    }
+
     /// The flags of gcnc and llc.
     pub fn flags(self) -> impl Iterator<Item = String> {
         let features = (!self.features.is_empty()).then(|| format!("-mattr={}", self.features));

@@ -53,10 +53,14 @@ fn objects_come_back() {
             ("amdgcn--amdpal", &[5]),
             ("amdgcn--", &[5]),
         ] {
-            for cpu in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906"] {
+            for cpu in ["gfx600", "gfx701", "gfx803", "gfx900", "gfx906", "gfx1010", "gfx1036"] {
                 for &version in versions {
                     // GFX6 has no FLAT, and so no generic pointers; only HSA's objects can be linked.
                     if file_type == FileType::Hsaco && triple != "amdgcn-amd-amdhsa" {
+                        continue;
+                    }
+                    // V2 is older than GFX10.
+                    if version == 2 && cpu.starts_with("gfx10") {
                         continue;
                     }
                     let options = CompileOptions {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::process::Command;
 
 /// Settings of the sample: each generation, system and version, features on and off.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 11] = [
     "amdhsa gfx600 V4",
     "amdhsa gfx701 V5",
     "amdhsa gfx802 V2",
@@ -18,6 +18,8 @@ const SETTINGS: [&str; 9] = [
     "amdpal gfx803",
     "mesa3d gfx704",
     "none gfx900",
+    "amdhsa gfx1010 V4 +xnack,+cumode",
+    "amdhsa gfx1030 V5 +wavefrontsize64",
 ];
 
 fn modules() -> Vec<Module> {

@@ -3,7 +3,7 @@
 //! `GCNC_GRAPHS=all` asks for the long run: every graph of five blocks and a million random programs, some
 //! hours.
 
-use gcnc_tests::graphs::program::{LANES, STRIDE};
+use gcnc_tests::graphs::program::{LANES, STRIDE, Waves};
 use gcnc_tests::graphs::{
     self, Campaign, Case, Counts, Finding, Fuel, Graph, Home, Inputs, Op, Program, Setting, Style, Var,
     dress, evaluate, judge, llvm, lower, reduce,
@@ -58,6 +58,22 @@ fn random_graphs() {
     }
 }
 
+/// GFX10 has waves of 32 lanes, and of 64.
+#[test]
+fn graphs_on_both_sizes_of_waves() {
+    let (exact, count) = if long() { (1, 100_000) } else { (7, 1600) };
+    for attributes in ["+wavefrontsize32", "+wavefrontsize64"] {
+        let campaign = Campaign {
+            cpus: ["gfx1010", "gfx1030"].map(str::to_owned).to_vec(),
+            attributes: vec![attributes.to_owned()],
+            ..Campaign::new(5, exact)
+        };
+        all_right(|listener| campaign.exhaustive(3, listener));
+        let campaign = Campaign { every: 1, ..campaign };
+        all_right(|listener| campaign.random(count, 9, listener));
+    }
+}
+
 #[test]
 fn graphs_after_passes_of_opt() {
     if let Err(message) = opt::available() {
@@ -69,8 +85,19 @@ fn graphs_after_passes_of_opt() {
     assert!(counts.left_out * 4 < counts.runs, "{counts:?}");
 }
 
+fn setting_for(cpu: &str, attributes: &[&str], level: u8) -> Setting {
+    Setting {
+        cpu: cpu.to_owned(),
+        attributes: attributes.iter().map(ToString::to_string).collect(),
+        level,
+        verify: true,
+        passes: None,
+        compiler: Compiler::Gcnc,
+    }
+}
+
 fn setting(level: u8) -> Setting {
-    Setting { cpu: "gfx900".to_owned(), level, verify: true, passes: None, compiler: Compiler::Gcnc }
+    setting_for("gfx900", &[], level)
 }
 
 /// The judge itself: kernels that do something else than the programs that are evaluated are found, whatever
@@ -79,7 +106,7 @@ fn setting(level: u8) -> Setting {
 fn wrong_results_are_found() {
     let mut found = 0;
     for (seed, graph) in (0u64..).zip(graphs::graphs(3).step_by(17)) {
-        let (program, inputs) = dress(&graph, seed, Style::plain(true, seed % 2 == 0));
+        let (program, inputs) = dress(&graph, seed, Style::plain(true, seed % 2 == 0), Waves::W64);
         // The first operation on X adds one more.
         let mut spoiled = program.clone();
         let first = spoiled.blocks[0].ops.iter_mut().find_map(|op| match op {
@@ -106,7 +133,7 @@ fn text_says_what_the_module_does() {
         let across =
             Style { convergent: seed % 3 == 0, kill: seed % 3 == 1, calls: seed % 3 == 2, ..Style::PLAIN[0] };
         for style in Style::PLAIN.into_iter().chain([across]) {
-            let (program, _) = dress(&graph, seed, style);
+            let (program, _) = dress(&graph, seed, style, Waves::W64);
             let options = setting((seed % 2 * 2) as u8).options();
             let module = lower::lower(&[&program]);
             let text = llvm::text(&module).unwrap();
@@ -123,7 +150,7 @@ fn programs_are_reduced_to_what_matters() {
     let has_tally = |program: &Program| program.ops().any(|op| matches!(op, Op::Tally(_)));
     let mut reduced = 0;
     for seed in 0..40 {
-        let (program, inputs) = graphs::random(seed, 20, true);
+        let (program, inputs) = graphs::random(seed, 20, Waves::W64);
         if !has_tally(&program) {
             continue;
         }
@@ -137,7 +164,7 @@ fn programs_are_reduced_to_what_matters() {
 
 fn straight(ops: Vec<Op>, ends: Vec<graphs::End>) -> Program {
     let graph = Graph { ends };
-    let (mut program, _) = dress(&graph, 1, Style::plain(true, false));
+    let (mut program, _) = dress(&graph, 1, Style::plain(true, false), Waves::W64);
     program.graph = graph;
     program.homes = [Home::Ssa; 6];
     program.stored = [true; 6];
@@ -208,7 +235,7 @@ fn evaluation_knows_who_is_together() {
 /// What goes wrong is written so that the command line can run it.
 #[test]
 fn reports_can_be_run() {
-    let (program, inputs) = graphs::random(7, 6, true);
+    let (program, inputs) = graphs::random(7, 6, Waves::W64);
     let (text, dispatch) = judge::report(&program, inputs).unwrap();
     let object = gcnc::compile(text.as_bytes(), "graphs", &setting(2).options()).unwrap();
     let outcome = sim::run_from_json(
@@ -220,9 +247,14 @@ fn reports_can_be_run() {
 }
 
 /// What the interpreter of IR makes of the text of a kernel, as read or simplified.
-fn interpreted(program: &Program, inputs: Inputs, simplified: bool) -> Result<Vec<u32>, String> {
+fn interpreted(
+    program: &Program,
+    inputs: Inputs,
+    simplified: bool,
+    setting: &Setting,
+) -> Result<Vec<u32>, String> {
     let (text, _) = judge::report(program, inputs)?;
-    let options = setting(2).options();
+    let options = setting.options();
     let read = if simplified { Interpreter::simplified } else { Interpreter::as_read };
     let interpreter = read(text.as_bytes(), &options)?;
     let mut memory = sim::Memory::new();
@@ -246,10 +278,20 @@ fn references_agree() {
     let small = all.into_iter().flat_map(|(blocks, every)| graphs::graphs(blocks).step_by(every));
     let small = (0u64..).zip(small).flat_map(|(seed, graph)| {
         let styles = if long() { &Style::PLAIN[..] } else { &Style::PLAIN[seed as usize % 4..][..1] };
-        styles.iter().map(|&style| dress(&graph, seed, style)).collect::<Vec<_>>()
+        styles.iter().map(|&style| dress(&graph, seed, style, Waves::W64)).collect::<Vec<_>>()
     });
-    let random =
-        (0..if long() { 100_000 } else { 4000 }).map(|seed| graphs::random(1 << 40 | seed, 12, true));
+    let random = |start: u64, count: u64, waves: Waves| {
+        (0..if long() { 25 * count } else { count }).map(move |seed| graphs::random(start | seed, 12, waves))
+    };
+    let settings =
+        [setting(2), setting_for("gfx1030", &[], 2), setting_for("gfx1030", &["+wavefrontsize64"], 2)];
+    let waves = settings.each_ref().map(|setting| setting.waves().unwrap());
+    assert_eq!(waves.map(|waves| (waves.lanes, waves.permuted)), [(64, 64), (32, 32), (64, 32)]);
+    let random = random(1 << 40, 4000, waves[0]).chain(random(1 << 41, 500, waves[1])).chain(random(
+        1 << 42,
+        500,
+        waves[2],
+    ));
     let mut convergent = 0;
     for (number, (program, inputs)) in small.chain(random).enumerate() {
         if program.is_shader() {
@@ -257,7 +299,8 @@ fn references_agree() {
         }
         convergent += usize::from(program.is_convergent());
         let want = evaluate::evaluate(&program, inputs);
-        let got = interpreted(&program, inputs, number % 2 == 0);
+        let at = waves.iter().position(|&waves| waves == program.waves).unwrap();
+        let got = interpreted(&program, inputs, number % 2 == 0, &settings[at]);
         assert!(got == want, "program {number}: {program:?}\n{:?}", got.err());
     }
     assert!(convergent > 50, "{convergent}");

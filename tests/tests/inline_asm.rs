@@ -7,7 +7,8 @@
 use sim::{Arg, CodeObject, Config, Dispatch, Memory};
 
 const ITEMS: u32 = 64;
-const PROCESSORS: [&str; 6] = ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906", "gfx90c"];
+const PROCESSORS: [&str; 8] =
+    ["gfx600", "gfx700", "gfx803", "gfx900", "gfx906", "gfx90c", "gfx1010", "gfx1030"];
 
 /// A kernel around `body`, which uses `%x` (`a[i]`), `%i` (the id) and defines `%r`.
 fn kernel(body: &str) -> String {
@@ -32,6 +33,8 @@ fn options(cpu: &str, level: u8) -> gcnc::CompileOptions {
     gcnc::CompileOptions {
         triple: "amdgcn-amd-amdhsa".to_owned(),
         cpu: cpu.to_owned(),
+        // What is expected is of waves of 64 lanes.
+        attributes: cpu.starts_with("gfx10").then(|| "+wavefrontsize64".to_owned()).into_iter().collect(),
         file_type: gcnc::FileType::Obj,
         verify: true,
         opt_level: level,

@@ -40,6 +40,7 @@ fn random_programs_compute_what_they_must() {
             (random::module(seed, 60), "gfx900"),
             (random::typed_module(seed, 40), "gfx900"),
             (random::module(seed + 1000, 60), "gfx700"),
+            (random::module(seed + 2000, 40), "gfx1030"),
         ] {
             for (stage, module) in stages(random::text(&programs).as_bytes(), cpu) {
                 let findings =

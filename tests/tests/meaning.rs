@@ -118,7 +118,7 @@ fn verdicts(ours: &str, theirs: &str, cpu: &str) -> Vec<(String, Verdict)> {
 
 #[test]
 fn kernels_and_functions_mean_what_llc_says() {
-    for cpu in ["gfx700", "gfx803", "gfx900"] {
+    for cpu in ["gfx700", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
         for (what, verdict) in verdicts(GOOD, GOOD, cpu) {
             assert!(matches!(verdict, Verdict::Equal(_)), "{what}: {verdict:?}");
         }

@@ -2,6 +2,7 @@
 
 use gcnc_tests::measure::Compiler;
 use gcnc_tests::random::{self, Op, Stmt};
+use gcnc_tests::toolchain::Machine;
 
 /// Modules of 16 programs; `GCNC_RANDOM` asks for more.
 fn modules() -> u64 {
@@ -10,14 +11,18 @@ fn modules() -> u64 {
 
 #[test]
 fn random_programs_compute_what_they_must() {
+    let machine = |cpu, features| Machine { cpu, features };
+    let gfx10 = [machine("gfx1010", ""), machine("gfx1010", "+wavefrontsize64"), machine("gfx1030", "")];
     for seed in 1..=modules() {
         let scratch = tempfile::tempdir().unwrap();
         let programs = random::module(seed, 60);
-        for level in [0, 2] {
-            let findings =
-                random::check(&programs, scratch.path(), Compiler::Gcnc, "gfx900", level, None).unwrap();
-            if let Some(finding) = findings.first() {
-                panic!("seed {seed} at -O{level}: {}\n{}", finding.problem, finding.text);
+        for machine in [machine("gfx900", ""), gfx10[seed as usize % 3]] {
+            for level in [0, 2] {
+                let findings =
+                    random::check(&programs, scratch.path(), Compiler::Gcnc, machine, level, None).unwrap();
+                if let Some(finding) = findings.first() {
+                    panic!("seed {seed} {machine} -O{level}: {}\n{}", finding.problem, finding.text);
+                }
             }
         }
     }
@@ -27,9 +32,15 @@ fn random_programs_compute_what_they_must() {
 fn called_functions_compute_what_inlined_ones_do() {
     for seed in 1..=4 {
         for cpu in ["gfx900", "gfx700"] {
-            random::check_calls(seed, cpu, &[0, 2], &[], None).unwrap();
+            random::check_calls(seed, cpu, &[0, 2], None).unwrap();
         }
-        random::check_calls(seed, "gfx900", &[0, 2], &["+enable-flat-scratch"], None).unwrap();
+        for (cpu, features) in [
+            ("gfx900", "+enable-flat-scratch"),
+            ("gfx1010", "+wavefrontsize32"),
+            ("gfx1030", "+wavefrontsize64"),
+        ] {
+            random::check_calls(seed, Machine { cpu, features }, &[0, 2], None).unwrap();
+        }
     }
 }
 

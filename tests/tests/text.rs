@@ -6,7 +6,7 @@ use gcnc_tests::round_trip::check;
 use gcnc_tests::{random, toolchain};
 use rayon::prelude::*;
 
-const TARGETS: [(&str, u8); 3] = [("gfx600", 2), ("gfx803", 0), ("gfx900", 2)];
+const TARGETS: [(&str, u8); 4] = [("gfx600", 2), ("gfx803", 0), ("gfx900", 2), ("gfx1030", 2)];
 
 fn options(cpu: &str, level: u8) -> CompileOptions {
     CompileOptions {

@@ -515,6 +515,7 @@ fn pairs_agree_with_llc() {
 fn bytes_agree_with_llc() {
     agree(&bytes(), "gfx700");
     agree(&bytes(), "gfx900");
+    agree(&bytes(), "gfx1030");
 }
 
 #[test]
@@ -526,9 +527,16 @@ fn digits_agree_with_llc() {
 /// Programs over odd widths, vectors and aggregates give what was computed beside them.
 #[test]
 fn typed_programs_compute_what_they_must() {
-    for (seed, cpu) in
-        [(1, "gfx600"), (2, "gfx700"), (3, "gfx803"), (4, "gfx900"), (5, "gfx906"), (6, "gfx900")]
-    {
+    for (seed, cpu) in [
+        (1, "gfx600"),
+        (2, "gfx700"),
+        (3, "gfx803"),
+        (4, "gfx900"),
+        (5, "gfx906"),
+        (6, "gfx900"),
+        (7, "gfx1010"),
+        (8, "gfx1030"),
+    ] {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let programs = random::typed_module(seed, 60);
         for level in [0, 2] {

@@ -83,9 +83,16 @@ impl Cx<'_, '_> {
             }
             DsBpermute | DsPermute => self.permute(intrinsic, args, dst)?,
             MovDpp | UpdateDpp => self.dpp(intrinsic, args, dst)?,
+            MovDpp8 => {
+                let select = self.immediate(args, 1)?;
+                let from = |l: usize| (l & !7) | (select >> (3 * (l & 7)) & 7) as usize;
+                self.gather(args, 0, dst, |l| Some(from(l)), true)?;
+            }
+            Permlane16 => self.permute_rows(args, dst, 0)?,
+            Permlanex16 => self.permute_rows(args, dst, 16)?,
             SBitreplicate | SQuadmask | SWqm => self.mask_operation(intrinsic, args, ty, dst)?,
             SetInactive | StrictWwm | Wwm | StrictWqm | Wqm | Softwqm => {
-                if self.mask != u64::MAX {
+                if self.mask != self.whole_wave() {
                     return Err(Stop::unsupported(format!(
                         "llvm.{} where not all lanes run",
                         intrinsic.name()
@@ -186,12 +193,21 @@ impl Cx<'_, '_> {
         Ok(())
     }
 
+    /// All lanes of the wave.
+    fn whole_wave(&self) -> u64 {
+        ones(self.group.launch.target.wave_size())
+    }
+
     /// `ds.bpermute` reads from the lane that the address says, `ds.permute` sends there.
     fn permute(&mut self, intrinsic: Intrinsic, args: &[Value], dst: usize) -> Step<()> {
         let address = self.arg(args, 0)?;
         let mut from = [None; MAX_LANES];
+        let wave = self.lane_number(u64::MAX);
+        let exchanged = self.group.launch.target.limits().exchanged_lanes as usize;
+        let span = (exchanged.max(1) - 1) & wave;
         for l in lanes(self.mask) {
-            let other = self.lane_number(self.defined(address, l, "a lane number")? >> 2);
+            let other = self.defined(address, l, "a lane number")? as usize >> 2;
+            let other = (l & !span) | (other & span);
             if intrinsic == Intrinsic::DsBpermute {
                 from[l] = Some(other);
             } else {
@@ -225,6 +241,36 @@ impl Cx<'_, '_> {
                     (true, true) => (source.v[i][other], source.undef(i, other)),
                     (true, false) if bound_control => (0, 0),
                     (true, false) => kept,
+                };
+                self.regs.write_lane(dst + i, l, value, undef);
+            }
+        }
+        Ok(())
+    }
+
+    /// `permlane16`, or with `other` = 16 `permlanex16`: old value, value, eight numbers of four bits twice, whether lanes that do not run
+    /// are read, whether they give zero otherwise.
+    fn permute_rows(&mut self, args: &[Value], dst: usize, other: usize) -> Step<()> {
+        let mut select = 0;
+        for k in 0..2 {
+            let half = self.arg(args, 2 + k)?;
+            select |= (self.uniform(half, "a lane number")? & 0xffff_ffff) << (32 * k);
+        }
+        let (inactive, zero) = (self.immediate(args, 4)? & 1 != 0, self.immediate(args, 5)? & 1 != 0);
+        let value = self.value(args, 1)?;
+        let (slot, masks) = (self.slot(value), super::layout::masks(&self.module.types, self.ty(value)));
+        let old = self.arg(args, 0)?;
+        let (mut source, mut kept) = (Regs::default(), Regs::default());
+        self.regs.save(slot, masks.len(), &mut source);
+        self.regs.save(old, masks.len(), &mut kept);
+        for l in lanes(self.mask) {
+            let from = (l & !15 ^ other) | (select >> (4 * (l & 15)) & 15) as usize;
+            for (i, &width) in masks.iter().enumerate() {
+                let (value, undef) = match self.mask >> from & 1 != 0 {
+                    true => (source.v[i][from], source.undef(i, from)),
+                    false if inactive => (0, width),
+                    false if zero => (0, 0),
+                    false => (kept.v[i][l], kept.undef(i, l)),
                 };
                 self.regs.write_lane(dst + i, l, value, undef);
             }

@@ -11,7 +11,7 @@ use super::KernelDescriptor;
 use super::descriptor::{DESCRIPTOR_BYTES, RegisterCounts};
 use super::shader::element_code;
 use crate::machine::Function;
-use crate::target::{FIXED_SGPRS, Features, Target};
+use crate::target::{FIXED_SGPRS, Features, Target, WaveSize};
 use crate::{Diagnostic, Result};
 
 /// Bytes of the header.
@@ -282,6 +282,7 @@ impl KernelCode {
         Ok(Self {
             private_element_size: element_code(target.private_element_bytes.into()).into(),
             is_ptr64: 1,
+            enable_wavefront_size32: u64::from(target.wave() == WaveSize::W32),
             is_dynamic_callstack: u64::from(function.dynamic_stack),
             is_xnack_enabled: u64::from(target.has(Features::XNACK)),
             workitem_private_segment_byte_size: function.resources.scratch_bytes.into(),
@@ -319,7 +320,8 @@ impl KernelCode {
             bytes[to..to + count].copy_from_slice(&header[from..from + count]);
         }
         bytes[56] = header[56] & USER_SGPR_BITS;
-        KernelDescriptor::unpack(&bytes)
+        let descriptor = KernelDescriptor::unpack(&bytes)?;
+        Ok(KernelDescriptor { wavefront_size32: self.enable_wavefront_size32 as u32, ..descriptor })
     }
 
     /// The 256 bytes. Values wider than their field are an error ([`crate::ErrorKind::Limit`]).
@@ -506,6 +508,19 @@ mod tests {
             back,
             KernelDescriptor { kernel_code_entry_byte_offset: 256, kernarg_size: 56, ..descriptor }
         );
+    }
+
+    /// What starts a wave of GFX10 learns of its size from the header alone.
+    #[test]
+    fn waves_of_32_lanes_are_in_the_header() {
+        let f = Function::new("k", CallConv::Kernel, ir::Func::new(0));
+        let mut target = target("gfx1030");
+        for small in [1, 0] {
+            target.features.set(Features::WAVEFRONTSIZE32, small == 1);
+            let code = KernelCode::for_kernel(&f, &KernelDescriptor::default(), &target).expect("fits");
+            assert_eq!((code.enable_wavefront_size32, code.wavefront_size), (small, 6 - small));
+            assert_eq!(u64::from(code.descriptor().expect("fits").wavefront_size32), small);
+        }
     }
 
     #[test]

@@ -109,12 +109,17 @@ pub struct BufferRules {
 pub struct ImageRules {
     /// Number of the linear layout in the tiling field.
     pub linear: u8,
-    /// Bits of the pitch.
+    /// Bits of the pitch; 0 where it follows from the width: rows start at multiples of [`Self::ROW_BYTES`].
     pub pitch_bits: u8,
     /// Instructions name the dimension; elsewhere they say whether the resource is an array.
     pub names_dimension: bool,
     /// Address registers of an instruction that need not follow each other; more of them do, in one tuple. 0 where they always do.
     pub address_registers: u8,
+}
+
+impl ImageRules {
+    /// Rows of a linear image start at multiples of so many bytes where its resource has no pitch. Source: Mesa, addrlib (`Gfx10Lib`, linear surfaces).
+    pub const ROW_BYTES: u32 = 256;
 }
 
 /// A row of the table.
@@ -148,6 +153,8 @@ pub struct Limits {
     pub lds_granule: u32,
     /// Scalar values (SGPRs, literals) that a vector instruction can read.
     pub constant_bus: usize,
+    /// Lanes among which `ds_permute_b32` and `ds_bpermute_b32` exchange: a part of the wave where it has more; 0 where they do not exist.
+    pub exchanged_lanes: u32,
     /// Immediate offsets.
     pub offsets: OffsetRanges,
     /// What FLAT_SCRATCH holds.
@@ -214,6 +221,7 @@ const GFX6: Limits = Limits {
     lds_bytes: 32 << 10,
     lds_granule: 256,
     constant_bus: 1,
+    exchanged_lanes: 0,
     offsets: OffsetRanges {
         // 8 bits of dwords.
         smem: OffsetRange { min: 0, max: 0xff * 4 + 3 },
@@ -241,6 +249,7 @@ const GFX7: Limits = Limits {
 };
 
 const GFX8: Limits = Limits {
+    exchanged_lanes: 64,
     addressable_sgprs: 102,
     total_sgprs: 800,
     sgpr_granule: 16,
@@ -283,6 +292,8 @@ const GFX10: Limits = Limits {
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 0, flat_scratch: 0, within_limit: 0 },
     total_vgprs: 512,
     constant_bus: 2,
+    // Source: Mesa, "aco: Implement subgroup shuffle in GFX10 wave64 mode".
+    exchanged_lanes: 32,
     offsets: OffsetRanges {
         flat: OffsetRange::unsigned(11),
         global: OffsetRange::signed(12),
@@ -295,7 +306,7 @@ const GFX10: Limits = Limits {
         ..GFX9.buffers
     },
     // More than five can be encoded, but LLVM keeps to them in front of GFX10.3.
-    images: ImageRules { names_dimension: true, address_registers: 5, ..GFX9.images },
+    images: ImageRules { pitch_bits: 0, names_dimension: true, address_registers: 5, ..GFX9.images },
     ..GFX9
 };
 

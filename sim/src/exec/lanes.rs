@@ -281,11 +281,14 @@ impl Exec<'_> {
             }
             _ => {
                 self.defined_lanes(w, addr, exec)?;
+                // Waves of more lanes exchange in each half.
+                let span = self.launch.target.limits().exchanged_lanes.clamp(1, w.size.lanes());
                 for l in 0..MAX_LANES {
                     if exec >> l & 1 == 0 {
                         continue;
                     }
-                    let other = (w.v[addr][l].wrapping_add(offset) >> 2 & (w.size.lanes() - 1)) as usize;
+                    let other = w.v[addr][l].wrapping_add(offset) >> 2 & (span - 1);
+                    let other = (l as u32 & !(span - 1) | other) as usize;
                     if op.inst.op == Opcode::DS_BPERMUTE_B32 {
                         from[l] = Some(other);
                     } else {

@@ -43,8 +43,11 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Processors; modules of eight graphs take them in turn.
-    #[arg(long, value_delimiter = ',', default_values = ["gfx600", "gfx803", "gfx900"])]
-    cpu: Vec<String>,
+    #[arg(long, alias = "cpu", value_delimiter = ',', default_values = ["gfx600", "gfx803", "gfx900"])]
+    mcpu: Vec<String>,
+    /// Target features, as `+feature` or `-feature`, for all processors.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    mattr: Vec<String>,
     /// Optimisation levels; each program is compiled at all of them.
     #[arg(short = 'O', value_delimiter = ',', default_values_t = [0, 2])]
     levels: Vec<u8>,
@@ -88,14 +91,15 @@ fn run(args: &Args) -> Result<bool, String> {
     if args.opt {
         gcnc_tests::opt::available()?;
     }
-    if args.cpu.is_empty() {
-        return Err("--cpu: no processor".to_owned());
+    if args.mcpu.is_empty() {
+        return Err("--mcpu: no processor".to_owned());
     }
     let campaign = Campaign {
         seed: args.seed,
         every: args.every,
         part: part(&args.part)?,
-        cpus: args.cpu.clone(),
+        cpus: args.mcpu.clone(),
+        attributes: args.mattr.clone(),
         levels: args.levels.clone(),
         verify: args.verify,
         opt: args.opt,

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use gcnc_tests::libclc::{PROCESSORS, SAMPLE, compile, largest_error};
-use gcnc_tests::toolchain::LIBCLC;
+use gcnc_tests::toolchain::{LIBCLC, Machine};
 use sim::CodeObject;
 use std::process::ExitCode;
 
@@ -13,10 +13,13 @@ struct Args {
     /// Processors.
     #[arg(long, value_delimiter = ',', default_values_t = PROCESSORS.map(String::from))]
     mcpu: Vec<String>,
+    /// Target features, as `+feature` or `-feature`, for all processors.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    mattr: Vec<String>,
     /// Optimisation levels.
     #[arg(short = 'O', value_delimiter = ',', default_values_t = [0, 2])]
     levels: Vec<u8>,
-    /// Calls of each function of the sample, with 64 lanes each.
+    /// Calls of each function of the sample, with a wave of lanes each.
     #[arg(long, default_value_t = 4)]
     calls: u64,
 }
@@ -28,9 +31,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut good = true;
+    let features = args.mattr.join(",");
     for cpu in &args.mcpu {
+        let machine = Machine { cpu, features: &features };
         for &level in &args.levels {
-            let whole = match compile(&bitcode, cpu, level) {
+            let whole = match compile(&bitcode, machine, level) {
                 Ok(whole) => whole,
                 Err(message) => {
                     eprintln!("gcnc-libclc: {message}");
@@ -57,7 +62,7 @@ fn main() -> ExitCode {
             for math in SAMPLE {
                 let mut worst = (0.0, String::new());
                 for seed in 0..args.calls {
-                    match largest_error(&object, math, cpu, seed) {
+                    match largest_error(&object, math, machine, seed) {
                         Ok(error) if error.0 > worst.0 => worst = error,
                         Ok(_) => {}
                         Err(message) => worst = (f64::INFINITY, message),

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use gcnc_tests::piglit::{self, Outcome, Report};
+use gcnc_tests::toolchain::Machine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ struct Args {
     /// Processor.
     #[arg(long, default_value = "gfx900")]
     mcpu: String,
+    /// Target features, as `+feature` or `-feature`.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    mattr: Vec<String>,
     /// Print every run.
     #[arg(long)]
     verbose: bool,
@@ -39,11 +43,13 @@ fn run(args: &Args) -> Result<bool, String> {
     if let Some(limit) = args.limit.filter(|&limit| limit < programs.len()) {
         programs = (0..limit).map(|i| programs[i * programs.len() / limit].clone()).collect();
     }
+    let features = args.mattr.join(",");
+    let machine = Machine { cpu: &args.mcpu, features: &features };
     let reports: Vec<Report> = programs
         .par_iter()
         .map(|path| {
             let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-            Ok(piglit::run(path, scratch.path(), &args.mcpu, args.level))
+            Ok(piglit::run(path, scratch.path(), machine, args.level))
         })
         .collect::<Result<Vec<_>, String>>()?
         .concat();

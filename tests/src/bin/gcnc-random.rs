@@ -3,6 +3,7 @@
 use clap::Parser;
 use gcnc_tests::graphs::{Campaign, Counts};
 use gcnc_tests::measure::Compiler;
+use gcnc_tests::toolchain::Machine;
 use gcnc_tests::{opt, random};
 use rayon::prelude::*;
 
@@ -21,7 +22,7 @@ struct Args {
     /// Processor.
     #[arg(long, default_value = "gfx900")]
     mcpu: String,
-    /// Target features of programs with calls, as `+feature` or `-feature`.
+    /// Target features, as `+feature` or `-feature`.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     mattr: Vec<String>,
     /// Integers of odd widths, vectors and aggregates, too.
@@ -59,6 +60,7 @@ fn main() -> std::process::ExitCode {
 fn graphs(args: &Args) -> std::process::ExitCode {
     let campaign = Campaign {
         cpus: vec![args.mcpu.clone()],
+        attributes: args.mattr.clone(),
         levels: args.levels.clone(),
         opt: args.opt,
         compiler: if args.llc { Compiler::Llc } else { Compiler::Gcnc },
@@ -75,14 +77,15 @@ fn graphs(args: &Args) -> std::process::ExitCode {
 /// Programs that are trees of statements.
 fn trees(args: &Args) -> std::process::ExitCode {
     let compiler = if args.llc { Compiler::Llc } else { Compiler::Gcnc };
+    let features = args.mattr.join(",");
+    let machine = Machine { cpu: &args.mcpu, features: &features };
     let results: Vec<Vec<String>> = (args.seed..args.seed + args.count)
         .into_par_iter()
         .map(|seed| {
             let passes = args.opt.then(|| opt::pipeline(&mut fastrand::Rng::with_seed(seed)));
             let passes = passes.as_deref();
             if args.calls {
-                let attributes: Vec<&str> = args.mattr.iter().map(String::as_str).collect();
-                let result = random::check_calls(seed, &args.mcpu, &args.levels, &attributes, passes);
+                let result = random::check_calls(seed, machine, &args.levels, passes);
                 return result.err().into_iter().collect();
             }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
@@ -93,7 +96,7 @@ fn trees(args: &Args) -> std::process::ExitCode {
             };
             let mut problems = Vec::new();
             for &level in &args.levels {
-                match random::check(&programs, scratch.path(), compiler, &args.mcpu, level, passes) {
+                match random::check(&programs, scratch.path(), compiler, machine, level, passes) {
                     Ok(findings) => problems.extend(
                         findings.iter().map(|f| format!("seed {seed} -O{level}: {}\n{}", f.problem, f.text)),
                     ),

@@ -68,8 +68,11 @@ impl Described<'_> {
 
     /// Blocks of SGPRs in the field of a resource register. Source: usage guide, `GRANULATED_WAVEFRONT_SGPR_COUNT`.
     ///
-    /// GFX9 allocates sixteen, and its field may be rounded to that or not.
+    /// GFX9 allocates sixteen, and its field may be rounded to that or not. On GFX10 the field is 0, as every wave has all.
     fn sgpr_blocks(&self, count: i64) -> [i64; 2] {
+        if self.processor.features.contains(Features::WORKGROUP_PROCESSORS) {
+            return [0, 0];
+        }
         let fixed = self.processor.features.contains(Features::SGPR_INIT_BUG);
         let count = if fixed { i64::from(FIXED_SGPRS) } else { count.max(1) };
         let blocks = (count + 7) / 8 - 1;
@@ -83,6 +86,13 @@ impl Described<'_> {
         ]
     }
 
+    /// Blocks of VGPRs in the field. Source: usage guide, `GRANULATED_WORKITEM_VGPR_COUNT`: four each, eight in waves of 32 lanes.
+    fn vgpr_blocks(&self, count: i64) -> i64 {
+        let small = self.field("wavefront_size32") + self.field("enable_wavefront_size32") != 0;
+        let block = if small { 8 } else { 4 };
+        (count.max(1) + block - 1) / block - 1
+    }
+
     fn check(&self, out: &mut Vec<String>) {
         let name = &self.kernel.name;
         let mut equal = |what: &str, left: i64, right: &[i64]| {
@@ -90,10 +100,9 @@ impl Described<'_> {
                 out.push(format!("{name}: {what} {left}, from other fields {right:?}"));
             }
         };
-        let blocks = |count: i64| (count.max(1) + 3) / 4 - 1;
         if self.kernel.described_by == "descriptor" {
             if let Some(count) = self.number(".vgpr_count") {
-                equal("blocks of VGPRs", self.field("vgpr_blocks"), &[blocks(count)]);
+                equal("blocks of VGPRs", self.field("vgpr_blocks"), &[self.vgpr_blocks(count)]);
             }
             if let Some(count) = self.number(".sgpr_count") {
                 equal("blocks of SGPRs", self.field("sgpr_blocks"), &self.sgpr_blocks(count));
@@ -110,7 +119,7 @@ impl Described<'_> {
             equal(
                 "blocks of VGPRs",
                 self.field("granulated_workitem_vgpr_count"),
-                &[blocks(self.field("workitem_vgpr_count"))],
+                &[self.vgpr_blocks(self.field("workitem_vgpr_count"))],
             );
             equal(
                 "blocks of SGPRs",

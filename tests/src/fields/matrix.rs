@@ -1,7 +1,7 @@
 //! What is compiled: processors, systems, versions of code objects, settings, and who knows which of them.
 
 use gcnc::{CompileOptions, FileType};
-use mir::target::{Features, Generation, PROCESSORS, Processor};
+use mir::target::{Features, PROCESSORS, Processor};
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,14 @@ impl Setting {
 /// Values of `-mattr` for a processor: each of its settings left open, on and off.
 fn feature_lists(processor: &Processor) -> Vec<String> {
     let mut out = vec![String::new()];
-    for (feature, name) in [(Features::XNACK_SUPPORTED, "xnack"), (Features::SRAM_ECC_SUPPORTED, "sramecc")] {
+    const SIGNS: &[char] = &['+', '-'];
+    for (feature, name, signs) in [
+        (Features::XNACK_SUPPORTED, "xnack", SIGNS),
+        (Features::SRAM_ECC_SUPPORTED, "sramecc", SIGNS),
+        (Features::WORKGROUP_PROCESSORS, "cumode", SIGNS),
+        // Left open they have 32 lanes.
+        (Features::WORKGROUP_PROCESSORS, "wavefrontsize64", &['+']),
+    ] {
         if !processor.features.contains(feature) {
             continue;
         }
@@ -69,15 +76,19 @@ fn feature_lists(processor: &Processor) -> Vec<String> {
             let comma = if list.is_empty() { "" } else { "," };
             format!("{list}{comma}{sign}{name}")
         };
-        out = out.iter().flat_map(|list| [list.clone(), with(list, '+'), with(list, '-')]).collect();
+        let both = |list: &String| {
+            let more: Vec<_> = signs.iter().map(|&sign| with(list, sign)).collect();
+            std::iter::once(list.clone()).chain(more)
+        };
+        out = out.iter().flat_map(both).collect();
     }
     out
 }
 
-/// Every setting of GFX6 to GFX9: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
+/// Every setting: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
 pub fn settings() -> Vec<Setting> {
     let mut out = Vec::new();
-    for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0 && p.generation <= Generation::Gfx9) {
+    for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0) {
         for features in feature_lists(processor) {
             for (system, triple) in SYSTEMS {
                 let versions: &[Option<u8>] = match (system, processor.generic_version) {
@@ -306,6 +317,8 @@ mod tests {
             "mesa3d gfx705",
             "none gfx805",
             "amdhsa gfx9-generic V6 +xnack",
+            "amdhsa gfx1010 V4 -xnack,+cumode,+wavefrontsize64",
+            "amdpal gfx1036",
         ] {
             assert!(has(text), "{text}");
         }

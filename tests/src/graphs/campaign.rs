@@ -2,7 +2,7 @@
 
 use super::dress::{Style, dress};
 use super::judge::{Finding, SKIPPED, Setting, check};
-use super::program::{Inputs, Program};
+use super::program::{Inputs, Program, Waves};
 use super::{graphs, random};
 use crate::measure::Compiler;
 use crate::opt;
@@ -23,6 +23,8 @@ pub struct Campaign {
     pub part: (u64, u64),
     /// Processors, which modules take in turn. At least one.
     pub cpus: Vec<String>,
+    /// Target features, as `+feature` or `-feature`, for all processors.
+    pub attributes: Vec<String>,
     /// Levels; each program is compiled at all of them.
     pub levels: Vec<u8>,
     /// One module in so many is verified after each step; 0 for none.
@@ -77,6 +79,7 @@ impl Campaign {
             every,
             part: (0, 1),
             cpus: ["gfx600", "gfx803", "gfx900"].map(str::to_owned).to_vec(),
+            attributes: Vec::new(),
             levels: vec![0, 2],
             verify: 16,
             opt: false,
@@ -92,10 +95,10 @@ impl Campaign {
     /// Runs the graphs of `blocks` blocks, each dressed in all of [`Style::PLAIN`].
     pub fn exhaustive(&self, blocks: usize, listener: Listener<'_>) -> Counts {
         let taken = (0u64..).zip(graphs(blocks)).filter(|&(index, _)| self.takes(index));
-        self.modules(taken, listener, |(index, graph), _| {
+        self.modules(taken, listener, |(index, graph), waves| {
             let case = |(way, style)| {
                 let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index * 4 + way);
-                let (program, inputs) = dress(graph, seed, style);
+                let (program, inputs) = dress(graph, seed, style, waves);
                 Case { name: format!("{blocks} blocks, graph {index}, way {way}"), program, inputs }
             };
             (0u64..).zip(Style::PLAIN).map(case).collect()
@@ -105,10 +108,8 @@ impl Campaign {
     /// Runs `count` random programs of at most `size` blocks.
     pub fn random(&self, count: u64, size: usize, listener: Listener<'_>) -> Counts {
         let seeds = (0..count).filter(|&index| self.takes(index)).map(|index| self.seed.wrapping_add(index));
-        self.modules(seeds, listener, |&seed, cpu| {
-            // GFX6 and GFX7 have no `ds_bpermute_b32`.
-            let permute = !["gfx6", "gfx7"].iter().any(|old| cpu.starts_with(old));
-            let (program, inputs) = random(seed, size, permute);
+        self.modules(seeds, listener, |&seed, waves| {
+            let (program, inputs) = random(seed, size, waves);
             vec![Case { name: format!("seed {seed}, size {size}"), program, inputs }]
         })
     }
@@ -118,7 +119,7 @@ impl Campaign {
         &self,
         items: impl Iterator<Item = T> + Send,
         listener: Listener<'_>,
-        cases: impl Fn(&T, &str) -> Vec<Case> + Sync,
+        cases: impl Fn(&T, Waves) -> Vec<Case> + Sync,
     ) -> Counts {
         let mut items = items.fuse();
         let batches = std::iter::from_fn(move || {
@@ -127,13 +128,24 @@ impl Campaign {
         });
         let module = |(number, batch): (usize, Vec<T>)| {
             let cpu = self.cpus.get(number % self.cpus.len().max(1)).map_or("gfx900", String::as_str);
-            let cases = batch.iter().flat_map(|item| cases(item, cpu)).collect();
+            let waves = self.waves(cpu);
+            let cases = batch.iter().flat_map(|item| cases(item, waves)).collect();
             Counts { graphs: batch.len() as u64, ..self.module(number as u64, cpu, cases, listener) }
         };
         batches.enumerate().par_bridge().map(module).reduce(Counts::default, |mut sum, counts| {
             sum += counts;
             sum
         })
+    }
+
+    /// The waves of `cpu`; of an unknown one, which the compiler refuses, any.
+    fn waves(&self, cpu: &str) -> Waves {
+        self.setting(cpu, 0, false, None).waves().unwrap_or(Waves::W64)
+    }
+
+    fn setting(&self, cpu: &str, level: u8, verify: bool, passes: Option<String>) -> Setting {
+        let (attributes, compiler) = (self.attributes.clone(), self.compiler);
+        Setting { cpu: cpu.to_owned(), attributes, level, verify, passes, compiler }
     }
 
     /// Runs `cases` as one module.
@@ -149,13 +161,12 @@ impl Campaign {
         let mut counts = Counts::default();
         for &level in &self.levels {
             let verify = self.verify != 0 && number.is_multiple_of(self.verify);
-            let compiler = self.compiler;
-            let setting = Setting { cpu: cpu.to_owned(), level, verify, passes: passes.clone(), compiler };
+            let setting = self.setting(cpu, level, verify, passes.clone());
             for finding in check(&programs, &setting) {
                 let llc = Setting { compiler: Compiler::Llc, ..setting.clone() };
                 let subject = std::slice::from_ref(&programs[finding.index]);
                 let doubtful =
-                    passes.is_some() && compiler == Compiler::Gcnc && !check(subject, &llc).is_empty();
+                    passes.is_some() && self.compiler == Compiler::Gcnc && !check(subject, &llc).is_empty();
                 if doubtful || finding.problem.starts_with(SKIPPED) {
                     counts.left_out += 1;
                 } else {

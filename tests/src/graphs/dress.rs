@@ -67,8 +67,8 @@ fn odd(rng: &mut Rng) -> u32 {
     rng.u32(..) >> 16 | 1
 }
 
-/// `graph` as a program with its inputs.
-pub fn dress(graph: &Graph, seed: u64, style: Style) -> (Program, Inputs) {
+/// `graph` as a program for `waves` with its inputs.
+pub fn dress(graph: &Graph, seed: u64, style: Style, waves: Waves) -> (Program, Inputs) {
     let mut rng = Rng::with_seed(seed);
     let rng = &mut rng;
     let mut graph = graph.clone();
@@ -83,7 +83,8 @@ pub fn dress(graph: &Graph, seed: u64, style: Style) -> (Program, Inputs) {
         blocks.iter_mut().zip(&graph.ends).for_each(|(block, end)| use_all_edges(block, end));
     }
     let mut program = Program {
-        lanes: LANES,
+        lanes: waves.lanes,
+        waves,
         homes: homes(rng, style),
         fuel: rng.u32(2..8) + rng.u32(0..2) * graph.ends.len() as u32,
         uneven_fuel: rng.u32(0..4) == 0,

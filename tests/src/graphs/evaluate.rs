@@ -195,19 +195,22 @@ impl Run<'_> {
         match *op {
             Op::Ballot { cond, .. } => {
                 let has = |&&lane: &&usize| holds(cond, &self.lanes[lane], self.inputs, lane as u32);
-                let mut masks = vec![0u64; self.lanes.len() / LANES];
-                here.iter().filter(has).for_each(|&lane| masks[lane / LANES] |= 1 << (lane % LANES));
+                let wave = self.program.waves.lanes;
+                let mut masks = vec![0u64; self.lanes.len() / wave];
+                here.iter().filter(has).for_each(|&lane| masks[lane / wave] |= 1 << (lane % wave));
                 let fold = |mask: u64| (mask as u32).wrapping_add(((mask >> 32) as u32).wrapping_mul(31));
-                seen = here.iter().map(|&lane| fold(masks[lane / LANES])).collect();
+                seen = here.iter().map(|&lane| fold(masks[lane / wave])).collect();
             }
             Op::FirstLane { src, .. } => {
-                let first = |lane: usize| here.iter().find(|&&other| other / LANES == lane / LANES);
+                let wave = self.program.waves.lanes;
+                let first = |lane: usize| here.iter().find(|&&other| other / wave == lane / wave);
                 let value =
                     |&lane: &usize| first(lane).map_or(0, |&first| self.lanes[first].vars[src as usize]);
                 seen = here.iter().map(value).collect();
             }
             Op::Permute { src, by, .. } => {
-                let source = |&lane: &usize| lane / LANES * LANES + (lane + usize::from(by)) % LANES;
+                let span = self.program.waves.permuted.max(1);
+                let source = |&lane: &usize| lane / span * span + (lane + usize::from(by)) % span;
                 let read = |from: usize| {
                     if here.contains(&from) { self.lanes[from].vars[src as usize] } else { 0 }
                 };
@@ -217,7 +220,8 @@ impl Run<'_> {
                 if here.len() != self.lanes.len() {
                     return Err("a barrier that some lanes do not reach".to_owned());
                 }
-                let source = |&lane: &usize| self.lanes[(lane + LANES) % self.lanes.len()].vars[src as usize];
+                let next = |lane: usize| (lane + self.program.waves.lanes) % self.lanes.len();
+                let source = |&lane: &usize| self.lanes[next(lane)].vars[src as usize];
                 seen = here.iter().map(source).collect();
             }
             Op::Kill(cond) => {

@@ -7,7 +7,7 @@ use crate::measure::Compiler;
 use crate::{opt, toolchain};
 use mir::abi::shader;
 use mir::ir::CallConv;
-use mir::target::{Os, Target};
+use mir::target::{Features, Os, Target};
 use sim::{Arg, CodeObject, Config, Dispatch, Memory, single};
 use std::process::Command;
 
@@ -25,6 +25,8 @@ pub const SKIPPED: &str = "skipped: ";
 pub struct Setting {
     /// Processor.
     pub cpu: String,
+    /// Target features, as `+feature` or `-feature`.
+    pub attributes: Vec<String>,
     /// Optimisation level.
     pub level: u8,
     /// Verify every step, and check the allocation.
@@ -37,7 +39,8 @@ pub struct Setting {
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} -O{}", self.compiler.name(), self.cpu, self.level)?;
+        let features = self.attributes.concat();
+        write!(f, "{} {}{features} -O{}", self.compiler.name(), self.cpu, self.level)?;
         match &self.passes {
             Some(passes) => write!(f, " after {passes}"),
             None => Ok(()),
@@ -125,15 +128,26 @@ fn llc(text: &str, setting: &Setting) -> Result<Vec<u8>, String> {
     std::fs::write(&input, text).map_err(failed)?;
     let mut command = Command::new("llc-22");
     command.args(["-filetype=obj", "--amdhsa-code-object-version=4", &format!("-mcpu={}", setting.cpu)]);
+    command.arg(format!("-mattr={}", setting.attributes.join(",")));
     toolchain::run(command.arg(format!("-O{}", setting.level)).arg(&input).arg("-o").arg(&output))?;
     std::fs::read(&output).map_err(failed)
 }
 
 impl Setting {
+    /// The waves of the processor.
+    ///
+    /// # Errors
+    /// A processor or feature that is unknown.
+    pub fn waves(&self) -> Result<Waves, String> {
+        let target = self.options().target("amdgcn-amd-amdhsa", None);
+        Ok(Waves::of(&target.map_err(|error| error.to_string())?))
+    }
+
     /// The compiler's options.
     pub fn options(&self) -> gcnc::CompileOptions {
         gcnc::CompileOptions {
             cpu: self.cpu.clone(),
+            attributes: self.attributes.clone(),
             opt_level: self.level,
             file_type: gcnc::FileType::Obj,
             code_object_version: Some(3),
@@ -195,7 +209,8 @@ fn run(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> 
     let stopped = |report: Box<sim::Report>| report.to_string();
     if program.is_shader() {
         let processor = object.processor().ok_or("an object of no processor")?;
-        let target = Target { os: Os::Mesa3d, ..Target::new(processor) };
+        let mut target = Target { os: Os::Mesa3d, ..Target::new(processor) };
+        target.features.set(Features::WAVEFRONTSIZE32, program.waves.lanes == 32);
         let first = shader::first_argument_sgpr(CallConv::AmdgpuPs, &target);
         let scratch = memory.add_buffer("scratch", vec![0; SHADER_SCRATCH]);
         memory.set_undefined(scratch);
@@ -211,7 +226,7 @@ fn run(object: &CodeObject, kernel: &str, program: &Program, inputs: Inputs) -> 
             dispatch: &dispatch,
             sgprs: &sgprs,
             vgprs: &[],
-            exec: u64::MAX,
+            exec: u64::MAX >> (LANES - program.lanes),
             mode: 0,
             own_lds: false,
             lds: &|_| 0,

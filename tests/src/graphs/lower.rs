@@ -452,7 +452,7 @@ impl<'a> Lowering<'a> {
             }
             Op::Permute { dst, src, by } => {
                 let (old, value, by) = (self.read(dst), self.read(src), self.int(by.into()));
-                let (four, all) = (self.int(4), self.int(LANES as u32 - 1));
+                let (four, all) = (self.int(4), self.int(self.program.waves.lanes as u32 - 1));
                 let sum = self.binary(BinaryOp::Add, self.lane, by);
                 let from = self.binary(BinaryOp::And, sum, all);
                 let address = self.binary(BinaryOp::Mul, from, four);
@@ -465,7 +465,8 @@ impl<'a> Lowering<'a> {
                 let own = self.at(self.own_lds, 4 * 7);
                 self.store(own, value, mem);
                 self.barrier();
-                let (wave, all) = (self.int(LANES as u32), self.int(self.program.lanes as u32 - 1));
+                let (wave, all) =
+                    (self.int(self.program.waves.lanes as u32), self.int(self.program.lanes as u32 - 1));
                 let sum = self.binary(BinaryOp::Add, self.lane, wave);
                 let from = self.binary(BinaryOp::And, sum, all);
                 let local = Type::ptr(AddrSpace::LOCAL);

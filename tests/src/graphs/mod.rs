@@ -36,6 +36,6 @@ pub use campaign::{Campaign, Case, Counts};
 pub use dress::{Style, dress};
 pub use enumerate::graphs;
 pub use judge::{Finding, Reference, Setting, check, check_against};
-pub use program::{Block, Cond, End, Fuel, Graph, Home, Inputs, Op, Program, Var};
+pub use program::{Block, Cond, End, Fuel, Graph, Home, Inputs, Op, Program, Var, Waves};
 pub use random::random;
 pub use reduce::reduce;

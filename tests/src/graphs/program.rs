@@ -2,6 +2,8 @@
 //!
 //! The meaning of a program is what [`super::evaluate`] does. All arithmetic wraps; nothing is undefined.
 
+use mir::target::Target;
+
 /// Where control goes behind a block. Places are numbers of blocks; the number behind the last block is the
 /// exit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -314,7 +316,7 @@ pub enum Op {
         /// Lanes further, below 64.
         by: u8,
     },
-    /// `dst = dst + src of the lane 64 further`, counting around, through LDS with barriers; all lanes of the
+    /// `dst = dst + src of the lane of the next wave`, counting around, through LDS with barriers; all lanes of the
     /// work-group are here.
     Exchange {
         /// A number.
@@ -392,8 +394,10 @@ pub struct Program {
     pub graph: Graph,
     /// One for each block of the graph.
     pub blocks: Vec<Block>,
-    /// Lanes of the work-group: one wave of 64, or several.
+    /// Lanes of the work-group: one wave, or several.
     pub lanes: usize,
+    /// The waves that it runs in.
+    pub waves: Waves,
     /// Where each variable lives.
     pub homes: [Home; 6],
     /// Fuel at the start, at least 1.
@@ -444,7 +448,27 @@ pub struct Inputs {
     pub argument: u32,
 }
 
-/// Lanes of a wave.
+/// What a program must know of the waves that run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Waves {
+    /// Lanes of a wave.
+    pub lanes: usize,
+    /// Lanes among which `ds_bpermute_b32` exchanges; 0 where the processor has none.
+    pub permuted: usize,
+}
+
+impl Waves {
+    /// Waves of 64 lanes before GFX10, with exchanges.
+    pub const W64: Self = Self { lanes: 64, permuted: 64 };
+
+    /// Those of `target`.
+    pub fn of(target: &Target) -> Self {
+        let lanes = target.wave_size() as usize;
+        Self { lanes, permuted: lanes.min(target.limits().exchanged_lanes as usize) }
+    }
+}
+
+/// Lanes of the largest wave.
 pub const LANES: usize = 64;
 /// Traces in global memory that a lane has.
 pub const TRACES: usize = 2;

@@ -6,13 +6,8 @@ use super::evaluate::evaluate;
 use super::program::*;
 use fastrand::Rng;
 
-/// Lanes of a work-group that has barriers: two waves.
-const TWO_WAVES: usize = 2 * LANES;
-
-/// A program over a random graph of at most `size` blocks, from a seed.
-///
-/// `permute` is whether the processor has `ds_bpermute_b32`.
-pub fn random(seed: u64, size: usize, permute: bool) -> (Program, Inputs) {
+/// A program for `waves` over a random graph of at most `size` blocks, from a seed.
+pub fn random(seed: u64, size: usize, waves: Waves) -> (Program, Inputs) {
     let mut rng = Rng::with_seed(seed);
     let blocks = rng.usize(2..=size.clamp(2, 60));
     let reducible = rng.bool();
@@ -24,8 +19,8 @@ pub fn random(seed: u64, size: usize, permute: bool) -> (Program, Inputs) {
         kill: kind == 1,
         ..Style::plain(rng.bool(), rng.u32(0..4) == 0)
     };
-    let (mut program, inputs) = dress(&graph, rng.u64(..), style);
-    if !permute {
+    let (mut program, inputs) = dress(&graph, rng.u64(..), style, waves);
+    if waves.permuted == 0 {
         let across = |op: &Op| matches!(op, Op::Permute { .. });
         program.blocks.iter_mut().for_each(|block| block.ops.retain(|op| !across(op)));
         program.settle();
@@ -127,7 +122,8 @@ pub fn reachable_part(graph: Graph) -> Graph {
 
 /// Puts exchanges between waves where all lanes of the work-group are together whenever they come there.
 fn barriers(program: &mut Program, inputs: Inputs, rng: &mut Rng) {
-    program.lanes = TWO_WAVES;
+    // Two waves.
+    program.lanes = 2 * program.waves.lanes;
     for block in 0..program.blocks.len() {
         if rng.bool() {
             continue;

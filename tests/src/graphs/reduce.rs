@@ -122,9 +122,9 @@ fn candidates(program: &Program) -> Vec<Program> {
     for value in [false, true] {
         add(&|p| p.mask = Cond::Const(value));
     }
-    if program.lanes > LANES {
+    if program.lanes > program.waves.lanes {
         add(&|p| {
-            p.lanes = LANES;
+            p.lanes = p.waves.lanes;
             p.blocks.iter_mut().for_each(|block| block.ops.retain(|op| !matches!(op, Op::Exchange { .. })));
         });
     }

@@ -72,7 +72,8 @@ pub fn tests_folder(given: Option<&Path>, cache: &Path) -> Result<PathBuf, Strin
     }
     std::fs::create_dir_all(&sources).map_err(|e| format!("{}: {e}", sources.display()))?;
     let script = "set -e; apt-get source -qq --download-only llvm-toolchain-19 >&2; \
-        tar -xf llvm-toolchain-19_*.orig.tar.xz --wildcards '*/llvm/test/CodeGen/AMDGPU/*'; rm -f llvm-toolchain-19_*.tar.xz";
+        tar -xf llvm-toolchain-19_*.orig.tar.xz --wildcards '*/llvm/test/CodeGen/AMDGPU/*' \
+        '*/llvm/test/MC/AMDGPU/*'; rm -f llvm-toolchain-19_*.tar.xz";
     let status =
         Command::new("bash").args(["-c", script]).current_dir(&sources).stdin(Stdio::null()).status();
     let fetched = status.is_ok_and(|s| s.success());

@@ -9,10 +9,11 @@ mod format;
 
 pub use format::{Data, Program, Scalar, Test, Tolerance, Type, parse};
 
-use crate::toolchain;
+use crate::toolchain::{self, Machine};
 use mir::half;
+use mir::target::Generation;
 use sim::images::Image;
-use sim::{Arg, CodeObject, Config, Dispatch, Memory};
+use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -57,9 +58,9 @@ pub fn programs(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Builds the program at `path` at `-O{level}` for `cpu` and runs its tests. `scratch` is a folder of its
+/// Builds the program at `path` at `-O{level}` for `machine` and runs its tests. `scratch` is a folder of its
 /// own.
-pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
+pub fn run(path: &Path, scratch: &Path, machine: Machine<'_>, level: u8) -> Vec<Report> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let single = |outcome| vec![Report { name: stem.clone(), outcome }];
     let program = match std::fs::read(path).map(|bytes| parse(&String::from_utf8_lossy(&bytes))) {
@@ -76,6 +77,7 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     let mut extra: Vec<&str> = program.build_options.iter().map(String::as_str).collect();
     // The programs are older than this error, and build where their author ran them.
     extra.extend([&*include, "-Wno-error=incompatible-pointer-types"]);
+    extra.extend(machine.wave_flag());
     let images = scratch.join("images.bc");
     let library = gcnc::image_library::bitcode().map_err(|error| error.to_string());
     if let Err(error) = library.and_then(|bytes| std::fs::write(&images, bytes).map_err(|e| e.to_string())) {
@@ -83,11 +85,11 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
     }
     let images = images.to_string_lossy();
     extra.extend(["-Xclang", "-mlink-builtin-bitcode", "-Xclang", &*images]);
-    if let Err(message) = toolchain::clang(path, &bitcode, cpu, level, &extra) {
+    if let Err(message) = toolchain::clang(path, &bitcode, machine.cpu, level, &extra) {
         let line = message.lines().find(|l| l.contains("error:")).unwrap_or("clang fails");
         return single(Outcome::Skipped(format!("clang: {line}")));
     }
-    let object = match compile(&bitcode, scratch, cpu, level) {
+    let object = match compile(&bitcode, scratch, machine, level) {
         Ok(object) => object,
         Err(reason) => {
             return program
@@ -117,7 +119,7 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
         if test.fails {
             return Outcome::Passed;
         }
-        let llc = llc.get_or_insert_with(|| reference(&bitcode, scratch, cpu, level));
+        let llc = llc.get_or_insert_with(|| reference(&bitcode, scratch, machine, level));
         match (llc.as_ref().map(|object| execute(object, test)), ours) {
             (Ok(Ok(theirs)), Ok(ours)) if theirs == ours => Outcome::AsLlc(problem),
             // Reports name addresses and registers, which differ between compilers: that both stop must do.
@@ -133,16 +135,14 @@ pub fn run(path: &Path, scratch: &Path, cpu: &str, level: u8) -> Vec<Report> {
 }
 
 /// The linked object that gcnc makes, or why it refuses.
-fn compile(bitcode: &Path, scratch: &Path, cpu: &str, level: u8) -> Result<CodeObject, String> {
+fn compile(bitcode: &Path, scratch: &Path, machine: Machine<'_>, level: u8) -> Result<CodeObject, String> {
     let input = std::fs::read(bitcode).map_err(|error| error.to_string())?;
     let options = gcnc::CompileOptions {
-        cpu: cpu.to_owned(),
-        opt_level: level,
         file_type: gcnc::FileType::Obj,
         code_object_version: Some(3),
         verify: true,
         threads: 1,
-        ..Default::default()
+        ..machine.options(level)
     };
     let output = gcnc::compile(&input, "program", &options).map_err(|errors| {
         errors
@@ -165,9 +165,9 @@ fn missing(message: &str) -> Option<String> {
     (!list.is_empty()).then(|| format!("libclc has no {list}"))
 }
 
-fn reference(bitcode: &Path, scratch: &Path, cpu: &str, level: u8) -> Result<CodeObject, String> {
+fn reference(bitcode: &Path, scratch: &Path, machine: Machine<'_>, level: u8) -> Result<CodeObject, String> {
     let object = scratch.join("llc.o");
-    toolchain::llc(bitcode, &object, cpu, level)?;
+    toolchain::llc(bitcode, &object, machine, level)?;
     load(&object)
 }
 
@@ -194,12 +194,11 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
         }
         if let Some(image) = input.or(output).and_then(|data| data.image) {
             let generation = generation.ok_or("an object without a processor has no images")?;
-            let mut bytes = input.map(|data| data.bytes.clone()).unwrap_or_default();
-            bytes.resize(image.bytes(), 0);
-            let texels = memory.add_buffer("texels", bytes);
+            let bytes = input.map(|data| data.bytes.as_slice()).unwrap_or_default();
+            let texels = memory.add_buffer("texels", image.memory_of(bytes, generation));
             let image = Image { address: texels.address(), ..image };
             args.push(Arg::Buffer(memory.add_buffer("image", bytes_of(&image.dwords(generation)))));
-            buffers.insert(index, texels);
+            buffers.insert(index, (texels, Some((image, generation))));
             continue;
         }
         args.push(match (input, output) {
@@ -213,7 +212,7 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
                 let mut bytes = input.map(|d| d.bytes.clone()).unwrap_or_default();
                 bytes.resize(size, 0);
                 let id = memory.add_buffer("argument", bytes);
-                buffers.insert(index, id);
+                buffers.insert(index, (id, None));
                 Arg::Buffer(id)
             }
         });
@@ -228,7 +227,12 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
     let offset = std::array::from_fn(|i| if i < test.dimensions { test.offset[i] } else { 0 });
     let dispatch = Dispatch { kernel: test.kernel.clone(), grid, group, args, offset, ..Dispatch::default() };
     sim::run(object, &mut memory, &dispatch, &Config::default()).map_err(|report| report.to_string())?;
-    Ok(buffers.into_iter().map(|(index, id)| (index, memory.bytes(id).to_vec())).collect())
+    let contents = |(index, (id, image)): (usize, (BufferId, Option<(Image, Generation)>))| {
+        let bytes = memory.bytes(id);
+        let plain = || bytes.to_vec();
+        (index, image.map_or_else(plain, |(image, generation)| image.texels_of(bytes, generation)))
+    };
+    Ok(buffers.into_iter().map(contents).collect())
 }
 
 fn bytes_of(words: &[u32]) -> Vec<u8> {

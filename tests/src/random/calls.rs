@@ -6,6 +6,7 @@
 //! between lanes, values live across calls, nothing is undefined.
 
 use crate::opt;
+use crate::toolchain::Machine;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::fmt::Write;
 
@@ -430,16 +431,13 @@ enum Run {
 }
 
 /// Compiles kernel `k` of `text` and runs it.
-fn run(text: &str, cpu: &str, level: u8, attributes: &[&str]) -> Result<Run, String> {
+fn run(text: &str, machine: Machine<'_>, level: u8) -> Result<Run, String> {
     let options = gcnc::CompileOptions {
-        cpu: cpu.to_owned(),
-        attributes: attributes.iter().map(ToString::to_string).collect(),
-        opt_level: level,
         file_type: gcnc::FileType::Obj,
         code_object_version: Some(4),
         verify: true,
         threads: 1,
-        ..Default::default()
+        ..machine.options(level)
     };
     let output = match gcnc::compile(text.as_bytes(), "random", &options) {
         Ok(output) => output,
@@ -458,18 +456,18 @@ fn run(text: &str, cpu: &str, level: u8, attributes: &[&str]) -> Result<Run, Str
     }
 }
 
-/// Compiles and runs a program in all ways, with target features `attributes`, after `passes` of opt where they are given (and not where opt
+/// Compiles and runs a program in all ways, after `passes` of opt where they are given (and not where opt
 /// fails); the first that fails, or differs from the first of all.
 ///
 /// # Errors
 /// What is wrong, with the way.
-pub fn check_calls(
+pub fn check_calls<'a>(
     seed: u64,
-    cpu: &str,
+    machine: impl Into<Machine<'a>>,
     levels: &[u8],
-    attributes: &[&str],
     passes: Option<&str>,
 ) -> Result<(), String> {
+    let machine = machine.into();
     let mut first = None;
     for inlined in [true, false] {
         let mut text = calls(seed, inlined);
@@ -481,8 +479,8 @@ pub fn check_calls(
         }
         for &level in levels {
             let way = if inlined { "inlined" } else { "called" };
-            let place = format!("seed {seed} {cpu} -O{level} {way} {}", passes.unwrap_or_default());
-            let found = run(&text, cpu, level, attributes).map_err(|error| format!("{place}: {error}"))?;
+            let place = format!("seed {seed} {machine} -O{level} {way} {}", passes.unwrap_or_default());
+            let found = run(&text, machine, level).map_err(|error| format!("{place}: {error}"))?;
             let found = match found {
                 Run::Left(found) => found,
                 Run::TooLong => return Ok(()),

@@ -21,6 +21,7 @@ pub use generate::generate;
 pub use print::{needed, print};
 
 use crate::measure::Compiler;
+use crate::toolchain::Machine;
 use crate::{opt, toolchain};
 use num_bigint::BigUint;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
@@ -337,17 +338,17 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Compiles `programs` as one module for `cpu` at `-O{level}`, runs each and compares. `scratch` is a folder
+/// Compiles `programs` as one module for `machine` at `-O{level}`, runs each and compares. `scratch` is a folder
 /// of its own. The module goes through `passes` of opt first where they are given; where opt fails, there are
 /// no findings.
 ///
 /// # Errors
 /// A refusal or a crash of the compiler, as text.
-pub fn check(
+pub fn check<'a>(
     programs: &[(Program, Inputs)],
     scratch: &Path,
     compiler: Compiler,
-    cpu: &str,
+    machine: impl Into<Machine<'a>>,
     level: u8,
     passes: Option<&str>,
 ) -> Result<Vec<Finding>, String> {
@@ -358,7 +359,7 @@ pub fn check(
             Err(_) => return Ok(Vec::new()),
         };
     }
-    let mut findings = judge(&build(&text, scratch, compiler, cpu, level)?, programs);
+    let mut findings = judge(&build(&text, scratch, compiler, machine, level)?, programs);
     for finding in &mut findings {
         finding.problem.push_str(&passes.map_or_else(String::new, |passes| format!(" after {passes}")));
     }
@@ -369,24 +370,22 @@ pub fn check(
 ///
 /// # Errors
 /// As [`check`].
-pub fn build(
+pub fn build<'a>(
     text: &str,
     scratch: &Path,
     compiler: Compiler,
-    cpu: &str,
+    machine: impl Into<Machine<'a>>,
     level: u8,
 ) -> Result<CodeObject, String> {
-    let object = scratch.join("random.o");
+    let (object, machine) = (scratch.join("random.o"), machine.into());
     match compiler {
         Compiler::Gcnc => {
             let options = gcnc::CompileOptions {
-                cpu: cpu.to_owned(),
-                opt_level: level,
                 file_type: gcnc::FileType::Obj,
                 code_object_version: Some(3),
                 verify: true,
                 threads: 1,
-                ..Default::default()
+                ..machine.options(level)
             };
             let output = gcnc::compile(text.as_bytes(), "random", &options).map_err(|errors| {
                 let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -398,7 +397,7 @@ pub fn build(
         Compiler::Llc => {
             let source = scratch.join("random.ll");
             std::fs::write(&source, text).map_err(|error| error.to_string())?;
-            toolchain::llc(&source, &object, cpu, level)?;
+            toolchain::llc(&source, &object, machine, level)?;
         }
     }
     CodeObject::load(&toolchain::link(&object)?).map_err(|report| report.to_string())

@@ -58,14 +58,19 @@ pub struct Run {
     pub host: Bench,
 }
 
-pub fn target() -> Target {
-    let mut target = Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"));
+pub fn target_of(processor: &str) -> Target {
+    let mut target = Target::new(Target::processor_by_name(processor).expect("a processor of the table"));
     target.os = Os::AmdHsa;
     target
 }
 
 /// Runs `text`'s kernel `k` on `items` work-items with `input`, into `bytes` of zeros.
 pub fn run_items(text: &str, items: u32, bytes: usize, input: &[u8], legal: bool) -> Run {
+    run_on(target_of("gfx900"), text, items, bytes, input, legal)
+}
+
+/// The same for `target`.
+pub fn run_on(target: Target, text: &str, items: u32, bytes: usize, input: &[u8], legal: bool) -> Run {
     let module = parse(text);
     let kernel = module.functions.iter().find(|(_, f)| f.name == "k").expect("a kernel k").0;
     let mut memory = Memory::new();
@@ -76,7 +81,7 @@ pub fn run_items(text: &str, items: u32, bytes: usize, input: &[u8], legal: bool
     block[..16].copy_from_slice(&arguments);
     let kernarg = memory.map("kernarg", RegionKind::Runtime, block, false);
     let launch = Launch {
-        target: target(),
+        target,
         group: [2, 0, 0],
         size: [items, 1, 1],
         kernarg: kernarg.address(),
@@ -104,13 +109,18 @@ pub fn parse(text: &str) -> Module {
 
 /// The dwords that 64 work-items store at their own place: `body` computes `v100: i32` from `v3: i32`, the work-item.
 pub fn dwords(body: &str, legal: bool) -> Vec<(u32, u32)> {
+    dwords_on(target_of("gfx900"), body, legal)
+}
+
+/// The same for `target`.
+pub fn dwords_on(target: Target, body: &str, legal: bool) -> Vec<(u32, u32)> {
     let text = format!(
         "define kernel void @k(v0: ptr addrspace(1), v1: ptr addrspace(1)) {{\nblock0:\n  \
          v3: i32 = intrinsic amdgcn.workitem.id.x()\n{body}\n  \
          v101: ptr addrspace(1) = ptradd v0, v3 * 4 + 0\n  \
          store v101, v100 addrspace(1) align 4\n  ret\n}}\n"
     );
-    let run = run_items(&text, 64, 256, &[], legal);
+    let run = run_on(target, &text, 64, 256, &[], legal);
     run.result.unwrap_or_else(|fault| panic!("{fault}\n{text}"));
     let word = |bytes: &[u8], l: usize| u32::from_le_bytes(bytes[4 * l..4 * l + 4].try_into().unwrap());
     (0..64).map(|l| (word(&run.out, l), word(&run.undef, l))).collect()

@@ -1,6 +1,7 @@
 //! Operations between lanes, waves and barriers.
 
 use super::*;
+use mir::target::Features;
 
 #[test]
 fn lanes_exchange_values() {
@@ -23,6 +24,38 @@ fn lanes_exchange_values() {
     assert_eq!(values(below), (0..64).collect::<Vec<u32>>());
     let sum = "  v100: i32 = intrinsic amdgcn.wave.reduce.umax(v3, i32 0)\n";
     assert_eq!(values(sum), [63; 64]);
+}
+
+/// GFX10's waves of either size: what reaches across 32 lanes, and operations that no generation before has.
+#[test]
+fn lanes_of_gfx10() {
+    let small = target_of("gfx1030");
+    let mut large = small;
+    large.features.remove(Features::WAVEFRONTSIZE32);
+    let values = |target: Target, body: &str| {
+        dwords_on(target, body, false).into_iter().map(|(value, _)| value).collect::<Vec<_>>()
+    };
+    let first = "  v100: i32 = intrinsic amdgcn.readfirstlane(v3)\n";
+    assert_eq!((values(small, first)[40], values(large, first)[40]), (32, 0));
+    // The lane 16 further is one of the same half, in either size.
+    let far = "  v4: i32 = add v3, i32 16\n  v5: i32 = shl v4, i32 2\n  v100: i32 = intrinsic amdgcn.ds.bpermute(v5, v3)\n";
+    for target in [small, large] {
+        let got = values(target, far);
+        assert_eq!((got[0], got[20], got[40], got[60]), (16, 4, 56, 44), "{target}");
+        assert_eq!(
+            values(target, &far.replace("bpermute", "permute"))[..17],
+            [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 0]
+        );
+        // The eight lanes of a group backwards.
+        let eight = "  v100: i32 = intrinsic amdgcn.mov.dpp8(v3, i32 342391)\n";
+        assert_eq!(values(target, eight)[8..16], [15, 14, 13, 12, 11, 10, 9, 8]);
+        let rows = "  v100: i32 = intrinsic amdgcn.permlane16(i32 9, v3, i32 1985229328, i32 4275878552, i1 0, i1 0)\n";
+        assert_eq!(values(target, rows), (0..64).collect::<Vec<u32>>());
+        let other = rows.replace("permlane16", "permlanex16");
+        assert_eq!(values(target, &other), (0..64).map(|lane| lane ^ 16).collect::<Vec<u32>>());
+        let whole = "  v100: i32 = intrinsic amdgcn.strict.wwm(v3)\n";
+        assert_eq!(values(target, whole), (0..64).collect::<Vec<u32>>());
+    }
 }
 
 /// What a lane that does not run holds is undefined for some operations and zero for others.

@@ -455,7 +455,8 @@ fn part(lexer: &mut Lexer<'_>, name: &str) -> Result<SdwaSel, Failure> {
 pub fn allowed(op: Opcode, encoding: Encoding, target: &Target) -> Seen {
     let info = op.info();
     let Some(layout) = layout(info, encoding, target.generation()) else { return Seen::empty() };
-    if info.operands.is_empty() && info.format != Format::Ds {
+    let moves_lanes = matches!(encoding, Encoding::Dpp | Encoding::Dpp8);
+    if info.operands.is_empty() && info.format != Format::Ds && !moves_lanes {
         return Seen::empty();
     }
     if info.image.contains(ImageParts::RAY) {

@@ -57,6 +57,13 @@ impl Format {
         all.nth(index).map_or(Self { data: 0, number: 0 }, |(data, number)| Self { data, number })
     }
 
+    /// What GFX10 calls the format; 0 where it has none.
+    pub fn number_of_unified(self) -> u32 {
+        let mut all = UNIFIED.iter().flat_map(|&(data, numbers)| numbers.iter().map(move |&n| (data, n)));
+        all.position(|(data, number)| (data, number) == (self.data, self.number))
+            .map_or(0, |at| at as u32 + 1)
+    }
+
     /// Widths of the components in bits, lowest first; empty for a format that does not exist.
     pub fn widths(self) -> &'static [u32] {
         match self.data {

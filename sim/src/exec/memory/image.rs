@@ -15,8 +15,7 @@ use crate::strict::waits::{EventKind, RegRange};
 use crate::wave::{MAX_LANES, Wave};
 use mir::isa::{ImageParts, OpFlags, Opcode, OpcodeInfo};
 use mir::machine::{ModFlags, Operand, PReg, Reg};
-use mir::target::Counter;
-use mir::target::Features;
+use mir::target::{Counter, Features, ImageRules};
 
 /// How `_pck` instructions, which convert nothing, fill registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,9 +138,6 @@ impl Exec<'_> {
         let words = self.image_words(w, op)?;
         let get = |first, bits| field(&words, first, bits);
         let refuse = |what: String| Report::new(Kind::BadInstruction, format!("the simulator has no {what}"));
-        if self.launch.target.has(Features::WORKGROUP_PROCESSORS) {
-            return Err(refuse("images of GFX10, whose resources are laid out otherwise".to_owned()));
-        }
         let (dimensions, array) = match get(124, 4) {
             8 => (1, false),
             9 => (2, false),
@@ -155,19 +151,40 @@ impl Exec<'_> {
         if tiling != u64::from(rules.linear) {
             return Err(refuse(format!("image layout {tiling}: linear images alone")));
         }
-        let format = Format { data: get(52, 6) as u8, number: get(58, 4) as u8 };
+        let unified = self.launch.target.generation().encoding_rules().unified_formats;
+        let format = match unified {
+            true => Format::unified(get(52, 9) as u32),
+            false => Format { data: get(52, 6) as u8, number: get(58, 4) as u8 },
+        };
         if format.widths().is_empty() || format.number > 7 {
-            return Err(refuse(format!("image format {}, {}", format.data, format.number)));
+            return Err(refuse(match unified {
+                true => format!("image format {}", get(52, 9)),
+                false => format!("image format {}, {}", format.data, format.number),
+            }));
         }
-        let width = get(64, 14) as u32 + 1;
-        let pitch = get(141, rules.pitch_bits.into()) + 1;
+        // GFX10's width lies across two dwords.
+        let width = if unified { get(62, 2) | get(64, 12) << 2 } else { get(64, 14) } as u32 + 1;
+        let depth = get(128, 13) as u32 + 1;
+        let pitch = match rules.pitch_bits {
+            0 if depth > 1 && !array && dimensions < 3 => {
+                return Err(refuse("images whose pitch is in the resource".to_owned()));
+            }
+            0 => u64::from(width.next_multiple_of((ImageRules::ROW_BYTES / format.bytes()).max(1))),
+            bits => match get(141, bits.into()) {
+                0 => u64::from(width),
+                pitch => pitch + 1,
+            },
+        };
+        if unified && get(144, 13) != 0 {
+            return Err(refuse("arrays of images that start at a later slice".to_owned()));
+        }
         Ok(Image {
             base: get(0, 40) << 8,
             format,
-            size: [width, get(78, 14) as u32 + 1, get(128, 13) as u32 + 1],
+            size: [width, get(78, 14) as u32 + 1, depth],
             dimensions,
             array,
-            pitch: if pitch == 1 { u64::from(width) } else { pitch },
+            pitch,
             select: std::array::from_fn(|k| get(96 + 3 * k as u32, 3) as u32),
             last_level: get(112, 4) as u32,
         })

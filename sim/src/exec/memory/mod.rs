@@ -23,7 +23,7 @@ use mir::target::Features;
 mod buffer;
 mod dma;
 mod flat;
-mod format;
+pub(crate) mod format;
 pub mod gws;
 mod image;
 mod lds;
