@@ -77,7 +77,7 @@ pub fn unroll(func: &mut Function) {
         return;
     }
     let is_loop = |&block: &Block| func.successors(block).any(|next| next == block);
-    if !func.layout.iter().any(|block| is_loop(block)) {
+    if !func.layout.iter().any(is_loop) {
         return;
     }
     let mut homes: SecondaryMap<Value, Option<Block>> = SecondaryMap::with_capacity(func.values.len());
@@ -484,10 +484,10 @@ impl Copies<'_> {
             mir::interrupt::checkpoint();
             let inst = self.func.blocks[self.block].insts[i];
             let InstData { mut kind, ty, flags, fpmath_ulp_256, result } = self.func.insts[inst].clone();
-            let from_first = self.from_first(n, &kind);
+            let beside_first = self.beside_first(n, &kind);
             kind.for_each_value_mut(|value| *value = values.get(value).copied().unwrap_or(*value));
             let mut flags = flags;
-            match from_first {
+            match beside_first {
                 Some((index, more)) => {
                     if let InstKind::PtrAdd { index: place, offset, .. } = &mut kind {
                         (*place, *offset) = (Some(index), offset.wrapping_add(more));
@@ -515,7 +515,7 @@ impl Copies<'_> {
     }
 
     /// For an address of copy `n` with an index that moves by a constant: the first copy's index, and what is added in bytes.
-    fn from_first(&self, n: u32, kind: &InstKind) -> Option<(Value, i64)> {
+    fn beside_first(&self, n: u32, kind: &InstKind) -> Option<(Value, i64)> {
         let &InstKind::PtrAdd { base, index: Some(index), scale, offset } = kind else { return None };
         let step = self.steps.get(&index).filter(|_| n > 0)?;
         let bits = |value: Value| self.func.ty(value).bits();
