@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::process::Command;
 
 /// Settings of the sample: each generation, system and version, features on and off.
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 12] = [
     "amdhsa gfx600 V4",
     "amdhsa gfx701 V5",
     "amdhsa gfx802 V2",
@@ -20,6 +20,7 @@ const SETTINGS: [&str; 11] = [
     "none gfx900",
     "amdhsa gfx1010 V4 +xnack,+cumode",
     "amdhsa gfx1030 V5 +wavefrontsize64",
+    "mesa3d gfx1012 -xnack",
 ];
 
 fn modules() -> Vec<Module> {

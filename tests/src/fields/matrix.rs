@@ -133,6 +133,8 @@ pub struct Llc {
     version: String,
 }
 
+/// The release from which on GFX10 is compared: older ones left progress of every wave off.
+const GFX10_SINCE: u8 = 22;
 /// Versions of code objects for which each release is asked.
 const RELEASES: [(u8, &[u8]); 3] = [(22, &[4, 5, 6]), (16, &[2, 3, 5]), (14, &[2, 3, 4])];
 
@@ -149,8 +151,11 @@ impl Llc {
         RELEASES.iter().map(|&(release, _)| llc(release)).collect()
     }
 
-    /// Whether it knows `setting` and is asked for it.
+    /// Whether it knows `setting` and is asked for it. Releases before [`GFX10_SINCE`] have other modes for GFX10's waves.
     pub fn knows(&self, setting: &Setting) -> bool {
+        if setting.cpu.starts_with("gfx10") && self.release < GFX10_SINCE {
+            return false;
+        }
         let asked = RELEASES.iter().find(|(release, _)| *release == self.release);
         let versions = asked.map_or(&[][..], |(_, versions)| versions);
         setting.version.is_none_or(|version| versions.contains(&version))
