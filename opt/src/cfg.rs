@@ -1,9 +1,22 @@
 //! The reachable part of a function's control-flow graph, by position in reverse post-order.
 
 use super::builder::Scope;
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::analysis::{Csr, Dominators, Graph, Order};
-use mir::ir::{Block, Function};
+use mir::ir::{Block, Function, Value};
+
+/// The block in whose code each value is made, its parameters included; none for constants and parameters of the function.
+pub fn homes(func: &Function) -> SecondaryMap<Value, Option<Block>> {
+    let mut homes = SecondaryMap::with_capacity(func.values.len());
+    for &block in &func.layout {
+        let data = &func.blocks[block];
+        let results = data.insts.iter().filter_map(|&inst| func.insts[inst].result);
+        for value in data.params.iter().copied().chain(results) {
+            homes[value] = Some(block);
+        }
+    }
+    homes
+}
 
 /// Reachable blocks of a function, in order.
 pub struct Cfg {

@@ -18,6 +18,7 @@
 //!
 //! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
 
+use super::cfg::homes;
 use super::memory::Flow;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Graph, Loop};
@@ -71,17 +72,7 @@ pub fn reduce(func: &mut Function) {
             is_outer[parent.index()] = true;
         }
     }
-    let mut homes: SecondaryMap<Value, Option<Block>> = SecondaryMap::with_capacity(func.values.len());
-    for &block in &func.layout {
-        for &param in &func.blocks[block].params {
-            homes[param] = Some(block);
-        }
-        for &inst in &func.blocks[block].insts {
-            if let Some(result) = func.insts[inst].result {
-                homes[result] = Some(block);
-            }
-        }
-    }
+    let homes = homes(func);
     for l in flow.loops.iter().filter(|l| !is_outer[l.index()]) {
         if let Some(simple) = simple_loop(func, &flow, l) {
             Reduction { func, flow: &flow, homes: &homes, l, simple }.run();

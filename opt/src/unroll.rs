@@ -18,13 +18,14 @@
 //! one) `!=` a bound from outside. Addresses that follow the counter are made from the first iteration's, so that they differ by
 //! constants and accesses of neighbours are merged.
 //!
-//! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores to the spaces that they load from,
-//! as those keep loads apart; with bounds that are known to be few; functions for size, and loops that ask for it (`no_unroll`).
+//! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
+//! of both is in LDS and the other is not; with bounds that are known to be few; functions for size, and loops that ask for it (`no_unroll`).
 //!
 //! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
 //! linear.
 
 use super::append::append_value;
+use super::cfg::homes;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use rustc_hash::FxHashMap;
@@ -80,14 +81,9 @@ pub fn unroll(func: &mut Function) {
     if !func.layout.iter().any(is_loop) {
         return;
     }
-    let mut homes: SecondaryMap<Value, Option<Block>> = SecondaryMap::with_capacity(func.values.len());
+    let homes = homes(func);
     let mut entries: SecondaryMap<Block, Entries> = SecondaryMap::new();
     for &block in &func.layout {
-        let data = &func.blocks[block];
-        let results = data.insts.iter().filter_map(|&inst| func.insts[inst].result);
-        for value in data.params.iter().copied().chain(results) {
-            homes[value] = Some(block);
-        }
         for next in func.successors(block) {
             entries[next].edges += 1;
             if next != block {
@@ -120,7 +116,7 @@ pub fn unroll(func: &mut Function) {
         }
         func.layout.push(block);
     }
-    if escaping_any(&replaced) {
+    if replaced.values().any(Option::is_some) {
         for i in 0..func.layout.len() {
             let block = func.layout[i];
             for j in 0..func.blocks[block].insts.len() {
@@ -135,10 +131,6 @@ pub fn unroll(func: &mut Function) {
             }
         }
     }
-}
-
-fn escaping_any(replaced: &SecondaryMap<Value, Option<Value>>) -> bool {
-    replaced.values().any(Option::is_some)
 }
 
 /// The values of candidates that are used in other blocks, by candidate, each once.
@@ -205,7 +197,6 @@ fn candidate(
     };
     let predicate = if goes_on { predicate } else { predicate.inverse() };
     let back = if goes_on { if_true } else { if_false };
-    // Of equal arguments any will do: their parameters may start from different values, but then only one is what `next` counts from.
     let sum = func.def_inst(next)?;
     let InstKind::Binary { op: BinaryOp::Add, args } = func.insts[sum].kind else { return None };
     let (counter, step) = plus_constant(func, args)?;

@@ -58,25 +58,16 @@ fn number(n: usize) -> u32 {
     (n as u32 + 1).wrapping_mul(0x9e37_79b9)
 }
 
-/// What a lane leaves, if its loop ends soon enough, and does not wrap as signed numbers.
-fn lane(from: i32, bound: i32, step: i64, goes: fn(i64, i64) -> bool) -> Option<u32> {
+/// What a lane leaves, if its loop ends soon enough and, where it must not, does not wrap as signed numbers.
+fn lane((from, bound): (i32, i32), step: i64, goes: fn(i64, i64) -> bool, may_wrap: bool) -> Option<u32> {
     let (mut i, mut sum) = (from, 1u32);
     for j in 0..MOST {
         sum = sum.wrapping_mul(3).wrapping_add(i as u32).wrapping_add(number(j));
-        i = i.checked_add(step as i32)?;
-        if !goes(i.into(), bound.into()) {
-            return Some(sum ^ (j as u32 + 1));
+        let (next, wraps) = i.overflowing_add(step as i32);
+        i = next;
+        if wraps && !may_wrap {
+            return None;
         }
-    }
-    None
-}
-
-/// The same where it may wrap.
-fn wrapping_lane(from: i32, bound: i32, step: i64, goes: fn(i64, i64) -> bool) -> Option<u32> {
-    let (mut i, mut sum) = (from, 1u32);
-    for j in 0..MOST {
-        sum = sum.wrapping_mul(3).wrapping_add(i as u32).wrapping_add(number(j));
-        i = i.wrapping_add(step as i32);
         if !goes(i.into(), bound.into()) {
             return Some(sum ^ (j as u32 + 1));
         }
@@ -99,12 +90,12 @@ fn iterations_are_neither_more_nor_fewer() {
         .flat_map(|(goes, steps)| steps.map(|step| (goes, step)))
         .chain([(OTHER, 1), (OTHER, -1)]);
     for ((word, goes), step) in cases {
-        for (flags, lane) in [("nsw", lane as fn(_, _, _, _) -> _), ("", wrapping_lane)] {
+        for (flags, may_wrap) in [("nsw", false), ("", true)] {
             let edges = edges();
             let lanes: Vec<(i32, i32, u32)> = edges
                 .iter()
                 .flat_map(|&from| edges.iter().map(move |&bound| (from, bound)))
-                .filter_map(|(from, bound)| Some((from, bound, lane(from, bound, step, goes)?)))
+                .filter_map(|(from, bound)| Some((from, bound, lane((from, bound), step, goes, may_wrap)?)))
                 .collect();
             assert!(lanes.len() > 300, "{word} {step}: {} lanes", lanes.len());
             let text = kernel(word, step, flags);

@@ -39,6 +39,7 @@ mod header;
 mod int;
 mod int_intrinsics;
 mod intrinsics;
+mod lane_crossing;
 mod masked;
 mod math;
 mod memory;
