@@ -2,7 +2,7 @@
 
 use super::build::inputs::{self, Kind};
 use super::build::libraries::LibraryArgs;
-use super::{build, code_flags, refused, report, save_temps, status};
+use super::{build, code_flags, pages, refused, report, save_temps, status};
 use gcnc::pipeline::PASSES;
 use gcnc::{CompileOptions, FileType, Output, PassSet, Place};
 use std::ffi::OsString;
@@ -338,7 +338,10 @@ pub fn main(args: &Args) -> i32 {
     }
     let name = input.to_string_lossy();
     match read(input) {
-        Ok(bytes) => ir(args, &bytes, input, *kind == Kind::Mir, emit),
+        Ok(bytes) => {
+            pages::fit(bytes.len());
+            ir(args, &bytes, input, *kind == Kind::Mir, emit)
+        }
         Err(error) => refused(&format!("{name}: {error}")),
     }
 }

@@ -15,6 +15,7 @@ mod link;
 mod llc_words;
 mod man;
 mod mc;
+mod pages;
 mod report;
 mod response;
 mod roles;
@@ -22,7 +23,7 @@ mod run;
 mod save_temps;
 mod thin;
 
-use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use clap::{Args as _, CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::ffi::OsString;
 
 /// Exit statuses, as documented.
@@ -45,6 +46,14 @@ pub mod status {
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    compile: compile::Args,
+}
+
+/// A compilation alone: what [`Cli`] is where no subcommand is named. Describing the subcommands takes longer than compiling a small kernel.
+#[derive(Parser)]
+#[command(name = "gcnc", version, args_override_self = true)]
+struct Compilation {
     #[command(flatten)]
     compile: compile::Args,
 }
@@ -86,6 +95,7 @@ enum Command {
 
 /// Runs the command with `args` (the program's name first) and returns the exit status.
 pub fn main(args: Vec<OsString>) -> i32 {
+    pages::start_small();
     let args = match words(args) {
         Ok(args) => args,
         Err(message) => {
@@ -93,6 +103,12 @@ pub fn main(args: Vec<OsString>) -> i32 {
             return status::USAGE;
         }
     };
+    if !names_subcommand(&args)
+        && let Ok(Compilation { compile }) = Compilation::try_parse_from(&args)
+    {
+        return compile::main(&compile);
+    }
+    // Help and complaints speak of the subcommands, too.
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -123,28 +139,33 @@ pub fn main(args: Vec<OsString>) -> i32 {
 
 /// The options of a compilation in `words`, the program's name first.
 fn compile_args(words: Vec<OsString>) -> Result<compile::Args, String> {
-    Cli::try_parse_from(words).map(|cli| cli.compile).map_err(|error| error.to_string())
+    Compilation::try_parse_from(words).map(|it| it.compile).map_err(|error| error.to_string())
+}
+
+/// Whether the word behind the program's name is that of a subcommand.
+fn names_subcommand(args: &[OsString]) -> bool {
+    let word = args.get(1).and_then(|word| word.to_str());
+    word.is_some_and(|word| word == "help" || Command::has_subcommand(word))
 }
 
 /// The words of the command line as clap takes them; warns of those that are passed over.
 fn words(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
-    let args = response::expand(args)?;
-    let command = Cli::command();
-    let mut args = args;
-    let known = |word: &str| word == "help" || command.find_subcommand(word).is_some();
-    let named = args.get(1).and_then(|word| word.to_str()).is_some_and(known);
-    if let Some(subcommand) = roles::subcommand(&args).filter(|_| !named) {
+    let mut args = response::expand(args)?;
+    if let Some(subcommand) = roles::subcommand(&args).filter(|_| !names_subcommand(&args)) {
         args.insert(1, subcommand.into());
     }
     let first = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if first == "link" {
         return Ok(normalise(roles::of_compiler(args)));
     }
-    if first == "help" || command.find_subcommand(first).is_some() {
-        let run = command.find_subcommand("run").filter(|_| first == "run");
-        return Ok(normalise(run.map_or_else(|| args.clone(), |run| build::words::hand_on(&args, run))));
+    if first == "run" {
+        let run = run::Args::augment_args(clap::Command::new("run"));
+        return Ok(normalise(build::words::hand_on(&args, &run)));
     }
-    let (args, warnings) = llc_words::translate(args, &command)?;
+    if names_subcommand(&args) {
+        return Ok(normalise(args));
+    }
+    let (args, warnings) = llc_words::translate(args, &Compilation::command())?;
     for warning in warnings {
         eprintln!("gcnc: warning: {warning}");
     }

@@ -10,6 +10,7 @@
 mod rows;
 
 use rows::ROWS;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 /// What becomes of a flag.
@@ -90,8 +91,26 @@ pub fn find(name: &str) -> Option<Flag> {
     if let Ok(row) = ROWS.binary_search_by_key(&name, |row| row.0.trim_end_matches('=')) {
         return Some(Flag::new(&ROWS[row]));
     }
-    let line = NAMES.lines().find(|line| line.trim_end_matches('=') == name)?;
+    let line = line_of(NAMES, name)?;
     Some(Flag::new(&Row(line, Fate::Tuning, Usual::Never, NO_MEANING)))
+}
+
+/// The line of sorted `lines` that is `name`, with or without `=`.
+fn line_of<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
+    let (mut low, mut high) = (0, lines.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let bytes = lines.as_bytes();
+        let start = bytes[low..middle].iter().rposition(|&b| b == b'\n').map_or(low, |at| low + at + 1);
+        let end = bytes[middle..high].iter().position(|&b| b == b'\n').map_or(high, |at| middle + at);
+        let line = &lines[start..end];
+        match line.trim_end_matches('=').cmp(name) {
+            Ordering::Equal => return Some(line),
+            Ordering::Less => low = (end + 1).min(high),
+            Ordering::Greater => high = start,
+        }
+    }
+    None
 }
 
 /// The flags that have a row, by name.
@@ -138,6 +157,19 @@ mod tests {
 
     fn bare(name: &str) -> &str {
         name.trim_end_matches('=')
+    }
+
+    #[test]
+    fn each_line_is_found_and_no_other() {
+        for lines in ["", "a", "a\n", "a=\nab\nb", "a\nab=\nb\nc\n", NAMES] {
+            for line in lines.lines() {
+                assert_eq!(line_of(lines, bare(line)), Some(line));
+                assert_eq!(line_of(lines, &format!("{}!", bare(line))), None);
+            }
+            for missing in ["", "A", "aa", "zzz"] {
+                assert_eq!(line_of(lines, missing), None, "{missing} in {} lines", lines.lines().count());
+            }
+        }
     }
 
     #[test]
