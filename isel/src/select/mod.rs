@@ -49,6 +49,7 @@ mod int;
 mod int64;
 mod intrinsic;
 mod lane_intrinsics;
+mod lds;
 mod loop_constants;
 mod memory;
 mod numeric;

@@ -2,7 +2,7 @@
 //!
 //! Source: RDNA ISA manual, "Buffer image format"; the names are LLVM's.
 
-use super::print::DATA_FORMATS;
+use super::print::fields::DATA_FORMATS;
 
 /// The format that is meant where none is written: `8_UNORM`.
 pub(super) const UNIFIED_DEFAULT: u8 = 1;

@@ -2,6 +2,8 @@
 
 mod counters;
 mod encoding;
+mod environment;
+mod features;
 pub mod hazards;
 mod limits;
 pub(crate) mod messages;
@@ -12,6 +14,8 @@ mod wave;
 
 pub use counters::*;
 pub use encoding::*;
+pub use environment::*;
+pub use features::*;
 pub use limits::*;
 pub use processors::*;
 pub use wave::*;

@@ -8,7 +8,7 @@ use super::lexer::{Lexer, Token};
 use super::{Failure, fail};
 use crate::isa::OperandKind;
 use crate::isa::formats;
-use crate::isa::print::DATA_FORMATS;
+use crate::isa::print::fields::DATA_FORMATS;
 use crate::target::messages::{
     MSG_GS, MSG_GS_DONE, MSG_SYSMSG, depctr_fields, depctr_neutral, hwreg_immediate, hwreg_number,
     message_number, operation_number,
