@@ -4,7 +4,7 @@ use crate::options::FileType;
 use crate::pass::{FunctionContext, ModuleContext};
 use emit::FinalFunction;
 use emit::link::{Input, LinkOptions};
-use mir::ir::{InstKind, Intrinsic, Module};
+use mir::ir::{FuncFlags, InstKind, Intrinsic, Module};
 use mir::target::{Features, Os, Target};
 use mir::{Diagnostic, Result};
 
@@ -33,6 +33,11 @@ pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
             function.section = format!(".text.{}", function.name);
         }
     }
+}
+
+/// Whether the function is to be small rather than fast.
+pub fn is_for_size(cx: &FunctionContext<'_>) -> bool {
+    cx.ir().flags.intersects(FuncFlags::OPT_SIZE | FuncFlags::MIN_SIZE)
 }
 
 /// Limits that the function's attributes set on register allocation.

@@ -200,7 +200,7 @@ declare i32 @llvm.amdgcn.workgroup.id.z()
     )
     .unwrap();
     let all = instructions(&object, "cs").join("\n");
-    for wanted in ["ttmp9", ", ttmp7, 0xffff", ", ttmp7, 16"] {
+    for wanted in ["ttmp9", "s_pack_ll_b32_b16 s3, ttmp7, 0", ", ttmp7, 16"] {
         assert!(all.contains(wanted), "{wanted}: {all}");
     }
 }

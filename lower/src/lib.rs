@@ -9,6 +9,7 @@
 //! | [`exec_regions`] | regions of other lanes become writes of EXEC |
 //! | [`frame`] | prolog and epilog: frame, saved registers, M0, FLAT_SCRATCH |
 //! | [`scratch`] | builds the scratch resource where no system passes it |
+//! | [`compares`] | removes comparisons whose answer SCC still holds |
 //! | [`inline_asm`] | assembles inline assembly |
 //! | [`waits`] | waits for memory (`s_waitcnt`) |
 //! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
@@ -18,16 +19,19 @@
 //! | [`blocks`] | folds empty blocks away |
 //! | [`pseudos`] | expands what stands for several instructions |
 //! | [`branches`] | terminators become branch instructions |
+//! | [`align`] | places loops and the first wait where code is fetched in time |
 //! | [`encode`] | bytes; islands where branches do not reach |
 //! | [`describe`] | descriptor and metadata of a kernel |
 //! | [`callgraph`] | adds to kernels what their callees take |
 #![forbid(unsafe_code)]
 
+pub mod align;
 pub mod blocks;
 pub mod branches;
 mod callee;
 pub mod callgraph;
 pub mod clauses;
+pub mod compares;
 pub mod describe;
 pub mod encode;
 pub mod exec;

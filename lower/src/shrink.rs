@@ -13,6 +13,7 @@
 //! | `s_cmp_* a, K` | `s_cmpk_* a, K` | K of 16 bits, signed or unsigned as the comparison |
 //! | `s_and_b32 d, a, K`, `s_or`, `s_xor` | `s_andn2_b32 d, a, ~K`, `s_orn2`, `s_xnor` | ~K inline |
 //! | `s_and_b32 d, d, ~(1 << n)`, `s_or_b32 d, d, 1 << n` | `s_bitset0_b32 d, n`, `s_bitset1` | SCC unused |
+//! | `s_and_b32 d, a, 0xffff`, `0xffff0000` | `s_pack_ll_b32_b16 d, a, 0`, `s_pack_lh_b32_b16 d, 0, a` | SCC unused; from GFX9 |
 //! | an image's address in registers of its own | a tuple | they follow each other |
 //! | `v_mad_f32 d, a, b, d`, `v_fma_f32` | `v_mac_f32 d, a, b`, `v_fmac` | b a VGPR, no modifiers |
 //!
@@ -124,6 +125,15 @@ fn short_form(inst: &Inst, scc_is_read: bool, target: &Target) -> Option<(Opcode
                     Some((S_ADDK_I32, Operands::from_slice(&[dst, signed16(bits.wrapping_neg())?])))
                 }
                 S_MUL_I32 if in_place => Some((S_MULK_I32, Operands::from_slice(&[dst, signed16(bits)?]))),
+                // A half of the register beside a half of 0.
+                S_AND_B32 if !scc_is_read && bits == 0xffff && S_PACK_LL_B32_B16.info().exists_on(target) => {
+                    Some((S_PACK_LL_B32_B16, Operands::from_slice(&[dst, a, Operand::Imm(0)])))
+                }
+                S_AND_B32
+                    if !scc_is_read && bits == 0xffff_0000 && S_PACK_LH_B32_B16.info().exists_on(target) =>
+                {
+                    Some((S_PACK_LH_B32_B16, Operands::from_slice(&[dst, Operand::Imm(0), a])))
+                }
                 S_AND_B32 => bitwise(Some(S_BITSET0_B32), !bits, S_ANDN2_B32),
                 S_OR_B32 => bitwise(Some(S_BITSET1_B32), bits, S_ORN2_B32),
                 S_XOR_B32 => bitwise(None, bits, S_XNOR_B32),

@@ -205,8 +205,11 @@ impl Pass<'_> {
                 let inst = &data.insts[k as usize];
                 for &Access { reg, role } in code.accesses(first + k) {
                     if role == Role::Def {
-                        if let Some(param) = becomes[reg].expand() {
-                            // Where the old value of a variable of a loop ends in front of the new one, both share a register.
+                        if let Some(param) = becomes[reg].expand()
+                            && inst.facts().memory.is_none()
+                        {
+                            // Where the old value of a variable of a loop ends in front of the new one, both share a register. What is
+                            // loaded for the next iteration is early instead: a move costs less than the wait.
                             profile.all_uses(param, |user| {
                                 if user < u {
                                     graph.order(user, u);

@@ -107,6 +107,9 @@ impl<'a> Selector<'a> {
     /// Materialises a comparison: a lane mask, or 0 or 1.
     pub(super) fn lower_compare(&mut self, data: &InstData) -> Result<()> {
         let (value, dst) = self.result(data)?;
+        if self.is_answered(value) {
+            return Ok(());
+        }
         match (self.values[value].rep, &data.kind) {
             (Rep::Bool, InstKind::Icmp { predicate, args }) => {
                 let scc = self.scalar_compare(*predicate, *args)?;
@@ -187,7 +190,9 @@ impl<'a> Selector<'a> {
             self.mask_sop(op, &[dst, a, b]);
             return Ok(());
         }
-        let (a, b, bits) = if bits < 32 && !self.exists(V_CMP_EQ_U16) || bits < 16 {
+        let (a, b, bits) = if let Some(pair) = self.upper_compare(predicate, args) {
+            (pair[0], pair[1], 32)
+        } else if bits < 32 && !self.exists(V_CMP_EQ_U16) || bits < 16 {
             let [a, b] = args.map(|v| if predicate.is_signed() { self.sext32(v) } else { self.zext32(v) });
             (a, b, 32)
         } else {
@@ -197,6 +202,24 @@ impl<'a> Selector<'a> {
         let (predicate, a, b) = if swap { (predicate.swapped(), b, a) } else { (predicate, a, b) };
         self.vop(vector_int_op(predicate, bits), &[dst, a, b]);
         Ok(())
+    }
+
+    /// The operands of the comparison of upper halves that decides one of 64 bits: with a constant that begins (or ends) a range of numbers
+    /// with the same upper half, such as 0 for signs.
+    fn upper_compare(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Option<[Operand; 2]> {
+        let constant = self.const_int(args[1]).filter(|_| self.f.ty(args[0]).is_int(64))?;
+        let lower = constant as u32;
+        let decides = match predicate {
+            IntPredicate::Slt | IntPredicate::Sge | IntPredicate::Ult | IntPredicate::Uge => lower == 0,
+            IntPredicate::Sgt | IntPredicate::Sle | IntPredicate::Ugt | IntPredicate::Ule => {
+                lower == u32::MAX
+            }
+            IntPredicate::Eq | IntPredicate::Ne => false,
+        };
+        decides.then(|| {
+            let whole = self.src(args[0]);
+            [self.halves(&whole)[1], Operand::Imm(constant >> 32)]
+        })
     }
 
     pub(super) fn vector_float_compare(

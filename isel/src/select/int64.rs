@@ -136,7 +136,8 @@ impl<'a> Selector<'a> {
             }
             BinaryOp::Sub => {
                 let [a, b] = args.map(|v| self.wide_halves(v, false));
-                self.vector_sub_halves(dst, a, b);
+                let borrow = self.borrow_of(value);
+                self.vector_sub_halves(dst, a, b, borrow);
             }
             BinaryOp::Mul => self.multiply_wide(value, dst, args, false)?,
             _ => {
@@ -278,16 +279,23 @@ impl<'a> Selector<'a> {
         self.sequence(dst, &[lo, hi]);
     }
 
-    fn vector_sub_halves(&mut self, dst: Operand, [a_lo, a_hi]: [Operand; 2], [b_lo, b_hi]: [Operand; 2]) {
+    /// `dst = a - b` of 64 bits; `borrow` is the mask of lanes where a is below b.
+    fn vector_sub_halves(
+        &mut self,
+        dst: Operand,
+        [a_lo, a_hi]: [Operand; 2],
+        [b_lo, b_hi]: [Operand; 2],
+        borrow: Operand,
+    ) {
         let [lo, hi] = [self.new_vgpr(1), self.new_vgpr(1)];
-        let [carry, dead] = [self.new_mask(), self.new_mask()];
+        let carry = self.new_mask();
         // The second source wants to be a VGPR.
         if !self.is_vgpr(&b_lo) && self.is_vgpr(&a_lo) {
             self.vop(V_SUBREV_CO_U32, &[lo, carry, b_lo, a_lo]);
-            self.vop(V_SUBBREV_CO_U32, &[hi, dead, b_hi, a_hi, carry]);
+            self.vop(V_SUBBREV_CO_U32, &[hi, borrow, b_hi, a_hi, carry]);
         } else {
             self.vop(V_SUB_CO_U32, &[lo, carry, a_lo, b_lo]);
-            self.vop(V_SUBB_CO_U32, &[hi, dead, a_hi, b_hi, carry]);
+            self.vop(V_SUBB_CO_U32, &[hi, borrow, a_hi, b_hi, carry]);
         }
         self.sequence(dst, &[lo, hi]);
     }

@@ -31,6 +31,7 @@
 
 mod address;
 mod atomic;
+mod borrows;
 mod buffer;
 mod compare;
 mod constant;
@@ -146,6 +147,8 @@ struct Selector<'a> {
     half_loads: FxHashMap<Value, halves::HalfLoad>,
     /// Dwords of values that the load given completes.
     half_results: FxHashMap<(Value, u8), Value>,
+    /// Comparisons that differences make.
+    borrows: borrows::Borrows,
     /// Lane masks that are the second member of struct results.
     seconds: FxHashMap<Value, VReg>,
     /// Members of the results of inline assembly that somebody asked for.
@@ -209,6 +212,7 @@ pub fn select(
         paired_with: FxHashMap::default(),
         half_loads: FxHashMap::default(),
         half_results: FxHashMap::default(),
+        borrows: borrows::Borrows::default(),
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),

@@ -54,6 +54,7 @@ impl<'a> Selector<'a> {
         let (mut places, mut chained) = (SecondaryMap::new(), SecondaryMap::new());
         for &block in order {
             self.pair_lds_loads(block);
+            self.plan_borrows(block);
             self.plan_half_loads(block, &mut places, &mut chained);
         }
         self.kernel_attributes();

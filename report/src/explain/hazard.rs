@@ -42,10 +42,36 @@ impl Explainer<'_> {
             );
             out.push(Reason::new(Kind::Hazard, text, [pair.producer, pair.consumer]));
         }
-        if pairs.is_empty() {
+        if !pairs.is_empty() {
+            return;
+        }
+        if let Some(reason) = self.alignment(at.line) {
+            out.push(reason);
+        } else {
             let text = "No hazard of the table needs it here: it fills space, or the text of the program asks for it.";
             out.push(Reason::new(Kind::Unknown, text, []));
         }
+    }
+
+    /// Why NOPs from `line` on end where they do: at a block of code that a loop begins with, or a wait.
+    fn alignment(&self, line: usize) -> Option<Reason> {
+        let lines = &self.function.lines;
+        let is_nop = |&next: &usize| self.function.inst(next).is_some_and(|inst| inst.op == Opcode::S_NOP);
+        let next = (line + 1..lines.len()).find(|next| !is_nop(next))?;
+        let bytes = u64::from(self.program.target.timing().front.fetch_bytes);
+        if !lines[next].offset.is_multiple_of(bytes) {
+            return None;
+        }
+        let is_loop = lines[next..].iter().any(|line| line.target == Some(next));
+        let waits = self.function.inst(next).is_some_and(|inst| inst.op == Opcode::S_WAITCNT);
+        let text = match (is_loop, waits) {
+            (true, _) => format!(
+                "So that the loop begins with a block of {bytes} bytes, as code is fetched: each way back would wait for two blocks else."
+            ),
+            (_, true) => "So that more of the code behind is fetched while the wave waits.".to_owned(),
+            _ => return None,
+        };
+        Some(Reason::new(Kind::Alignment, text, [next]))
     }
 
     /// The hazards that the code would have without the NOP at `line`.

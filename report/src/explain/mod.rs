@@ -28,6 +28,8 @@ pub enum Kind {
     Wait,
     /// Keeps dependent instructions apart.
     Hazard,
+    /// Places what follows where code is fetched in time.
+    Alignment,
     /// EXEC and branches of divergent control flow.
     ControlFlow,
     /// Prepares M0, FLAT_SCRATCH, the scratch resource or the stack.
