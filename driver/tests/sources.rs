@@ -576,3 +576,48 @@ fn images_have_their_functions() {
     command.stdin(std::fs::File::open(place.path("k.cl")).unwrap());
     assert!(String::from_utf8_lossy(&command.output().unwrap().stdout).contains("image_sample_lz "));
 }
+
+/// Images and samplers as arguments of `gcnc run`: their texels are printed, saved, expected and compared without the gaps between rows.
+#[test]
+fn images_are_arguments() {
+    if !has_clang() {
+        return;
+    }
+    let place = Place::new(&[(
+        "flip.cl",
+        "kernel void flip(read_only image2d_t from, write_only image2d_t to, sampler_t how) {
+            int2 at = (int2)(get_global_id(0), get_global_id(1));
+            float2 place = ((float2)(get_image_width(from) - 1 - at.x, at.y) + 0.5f) / convert_float2(get_image_dim(from));
+            write_imagef(to, at, read_imagef(from, how, place));
+        }
+        kernel void shift(read_only image1d_array_t from, write_only image1d_buffer_t to) {
+            int x = get_global_id(0);
+            write_imageui(to, x, read_imageui(from, (int2)(x, 1)) + 1);
+        }",
+    )]);
+    let flip = "run flip.cl --kernel flip --grid 4,2 --block 4,2 --arg from=4x2:r:unorm8:1,2,3,4,5,6,7,8 --arg to=image2d:4x2:r:unorm8 --arg how=sampler:normalized";
+    for cpu in ["gfx701", "gfx900", "gfx1030"] {
+        let line = format!("{flip} -mcpu={cpu} --print to --save to=to.bin --expect to=4,3,2,1,8,7,6,5");
+        assert_eq!(place.printed(&line), "to[0]: 4 3 2 1 8 7 6 5\n", "{cpu}");
+        assert_eq!(place.read("to.bin"), [4, 3, 2, 1, 8, 7, 6, 5]);
+        // What was saved is what an image starts with.
+        let back = flip.replace("1,2,3,4,5,6,7,8", "file:to.bin");
+        assert_eq!(place.printed(&format!("{back} -mcpu={cpu} --print to[0..2]")), "to[0]: 1 2\n");
+        let shift = "run flip.cl --kernel shift --grid 3 --arg 3x2:rg:u16:iota --arg 3:rg:u32";
+        assert_eq!(
+            place.printed(&format!("{shift} -mcpu={cpu} --print to")),
+            "to[0]: 7 8 9 10 11 12\n",
+            "{cpu}"
+        );
+    }
+    // Another processor has its images laid out its own way.
+    place.quiet("flip.cl -mcpu=gfx1010 -o flip.hsaco");
+    let output = place.run(&format!("{flip} -mcpu=gfx803 --compare flip.hsaco"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = place.run(&format!("{flip} -mcpu=gfx900 --expect to=4,3,2,1,8,7,6,0"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("to[7]: 5, expected 0"), "{}", stderr(&output));
+    let output = place.run("run flip.cl --kernel flip -mcpu=gfx900 --grid 4,2 --arg how=green");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--arg from=64x64:rgba:f32:random"), "{}", stderr(&output));
+}

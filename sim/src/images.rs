@@ -179,7 +179,7 @@ impl Image {
             let stride = self.texel_bytes();
             out[0] = self.address as u32;
             out[1] = (self.address >> 32) as u32 & 0xffff | stride << 16;
-            // The range check counts bytes here, as the Vega manual has it for buffers that are not swizzled.
+            // Bytes on every generation, as ROCr writes; where the hardware counts records (`mir::target::Records`), that is more than there are.
             out[2] = self.size[0] * stride;
             out[3] = select
                 | if unified {

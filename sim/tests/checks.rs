@@ -9,7 +9,11 @@ use sim::{Arg, CodeObject, Config, Dispatch, Kind, Memory, Report};
 /// A kernel of these lines for gfx900: the kernel arguments' address in s[4:5], the work-group's number in s6, the lane's in v0; 256 bytes of LDS and 16 of
 /// scratch a lane, whose address is in s[0:3] and s7.
 fn kernel(text: &str) -> CodeObject {
-    let processor = Target::processor_by_name("gfx900").expect("in the table");
+    kernel_for("gfx900", text)
+}
+
+fn kernel_for(cpu: &str, text: &str) -> CodeObject {
+    let processor = Target::processor_by_name(cpu).expect("in the table");
     let target = Target::new(processor);
     let parser = Parser::new(&target);
     let mut words = Vec::new();
@@ -35,7 +39,10 @@ fn kernel(text: &str) -> CodeObject {
 
 /// Runs a kernel on `waves` waves with a buffer of 4 KiB; the buffer's dwords.
 fn run(text: &str, waves: u32, seed: u64) -> Result<Vec<u32>, Box<Report>> {
-    let object = kernel(text);
+    run_object(&kernel(text), waves, seed)
+}
+
+fn run_object(object: &CodeObject, waves: u32, seed: u64) -> Result<Vec<u32>, Box<Report>> {
     let mut memory = Memory::new();
     let buffer = memory.add_buffer("buffer", vec![0; 4096]);
     let dispatch = Dispatch {
@@ -46,7 +53,7 @@ fn run(text: &str, waves: u32, seed: u64) -> Result<Vec<u32>, Box<Report>> {
         ..Dispatch::default()
     };
     let config = Config { budget: 100_000, seed, ..Config::default() };
-    sim::run(&object, &mut memory, &dispatch, &config)?;
+    sim::run(object, &mut memory, &dispatch, &config)?;
     Ok(memory.read_u32s(buffer))
 }
 
@@ -143,5 +150,33 @@ fn indexed_moves_of_the_vector_unit_need_no_wait_for_m0() {
         let op = sim::program::Op::new(parsed.inst, 4, &target);
         let checked = op.effects.checks.iter().any(|(_, _, rule)| *rule == RuleId::SaluM0Use);
         assert_eq!(checked, waits, "{line}");
+    }
+}
+
+/// Records of a linear buffer with a stride are records or bytes, by generation and, on GFX9, by whether the instruction has an index.
+#[test]
+fn records_of_strided_buffers() {
+    // Each lane stores to its record of eight bytes; the resource has 16 records.
+    let text = |access: &str| {
+        format!(
+            "s_load_dwordx2 s[8:9], s[4:5], 0x0\ns_waitcnt lgkmcnt(0)\ns_or_b32 s9, s9, 0x80000\ns_mov_b32 s10, 16\ns_mov_b32 s11, 0x24000\n\
+             v_lshlrev_b32 v1, 3, v0\nv_mov_b32 v2, 1\n{access}\ns_waitcnt vmcnt(0)"
+        )
+    };
+    let (indexed, by_offset) =
+        ("buffer_store_dword v2, v0, s[8:11], 0 idxen", "buffer_store_dword v2, v1, s[8:11], 0 offen");
+    let cases = [
+        ("gfx600", indexed, 16),
+        ("gfx701", indexed, 16),
+        ("gfx803", indexed, 2),
+        ("gfx900", indexed, 16),
+        ("gfx900", by_offset, 2),
+        ("gfx803", by_offset, 2),
+    ];
+    for (cpu, access, stored) in cases {
+        let words =
+            run_object(&kernel_for(cpu, &text(access)), 1, 0).unwrap_or_else(|e| panic!("{cpu}: {e}"));
+        let expected: Vec<u32> = (0..1024).map(|n| u32::from(n % 2 == 0 && n / 2 < stored)).collect();
+        assert_eq!(words, expected, "{cpu}: {access}");
     }
 }

@@ -37,11 +37,19 @@ pub fn exit(program: &str, result: Result<bool, String>) -> ExitCode {
     }
 }
 
-/// The files of LLVM IR that `inputs` name, which may be folders, in order.
+/// The files of LLVM IR as text that `inputs` name, which may be folders, in order.
 ///
 /// # Errors
 /// A folder that cannot be read.
 pub fn ir_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    files(inputs, &["ll"])
+}
+
+/// The files that `inputs` name, of folders those whose names end in one of `endings`, in order.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn files(inputs: &[PathBuf], endings: &[&str]) -> Result<Vec<PathBuf>, String> {
     let mut out = Vec::new();
     for input in inputs {
         if !input.is_dir() {
@@ -50,7 +58,9 @@ pub fn ir_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         }
         let entries = std::fs::read_dir(input).map_err(|error| format!("{}: {error}", input.display()))?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "ll")).collect();
+        let wanted =
+            |path: &PathBuf| path.extension().is_some_and(|e| endings.iter().any(|&ending| e == ending));
+        let mut paths: Vec<_> = paths.filter(wanted).collect();
         paths.sort();
         out.append(&mut paths);
     }

@@ -13,7 +13,7 @@ use super::layout::{masks, scalar_words};
 use super::memory::Place;
 use super::regs::lanes;
 use mir::ir::{AddrSpace, AtomicOp, BufferAction, BufferIntrinsic, Intrinsic, Scalar, Type, Value};
-use mir::target::BufferRules;
+use mir::target::{BufferRules, Records};
 
 /// Whether pointers into `space` are a resource and an offset.
 pub fn is_fat(space: AddrSpace) -> bool {
@@ -23,10 +23,14 @@ pub fn is_fat(space: AddrSpace) -> bool {
 /// Addresses have 48 bits.
 const ADDRESS: u64 = (1 << 48) - 1;
 
+/// The selection of the range check of GFX10 (bits 29:28 of dword 3) that counts bytes.
+const RAW: u32 = 3 << 28;
+
 /// Where an access inside a buffer is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Offsets {
-    index: u64,
+    /// The instruction has one, or none.
+    index: Option<u64>,
     offset: u64,
     soffset: u64,
 }
@@ -38,9 +42,22 @@ fn address(resource: [u32; 4], at: Offsets, bytes: u64, rules: &BufferRules) -> 
         return Err(Stop::unsupported("a buffer that swizzles addresses or adds the lane"));
     }
     let (base, stride) = ((low | high << 32) & ADDRESS, high >> 16 & 0x3fff);
-    let inside = at.offset + stride * at.index;
+    let index = at.index.unwrap_or(0);
+    let inside = at.offset + stride * index;
     let checked = if rules.checks_soffset { at.soffset } else { 0 };
-    if inside + bytes > records.saturating_sub(checked) {
+    let is_raw = || inside + bytes <= records.saturating_sub(checked);
+    let is_inside = match rules.records {
+        Records::Selected => match word3 >> 28 & 3 {
+            0 => index < records && (stride == 0 || at.offset + bytes <= stride),
+            1 => index < records,
+            2 => records != 0,
+            _ => is_raw(),
+        },
+        _ if !rules.counts_records(stride, at.index.is_some()) => is_raw(),
+        _ if at.index.is_some() => index < records,
+        _ => inside + bytes <= records * stride,
+    };
+    if !is_inside {
         return Ok(None);
     }
     Ok(Some(base.wrapping_add(at.soffset).wrapping_add(inside) & ADDRESS))
@@ -91,7 +108,7 @@ impl Cx<'_, '_> {
         let strided = self.ty(ptr).addr_space() == Some(AddrSpace::BUFFER_STRIDED_POINTER);
         let [offset, second] = self.resource_dwords::<2>(ptr, 0, lane)?.map(u64::from);
         let resource = self.resource_dwords(ptr, if strided { 2 } else { 1 }, lane)?;
-        let at = Offsets { index: if strided { second } else { 0 }, offset, soffset: 0 };
+        let at = Offsets { index: strided.then_some(second), offset, soffset: 0 };
         let rules = &self.group.launch.target.limits().buffers;
         Ok(address(resource, at, bytes, rules)?.map(Place::Global))
     }
@@ -235,7 +252,7 @@ impl Cx<'_, '_> {
         for l in lanes(self.mask) {
             let number = |slot: usize| self.defined(slot, l, "a buffer offset");
             let at = Offsets {
-                index: index.map_or(Ok(0), number)?,
+                index: index.map(number).transpose()?,
                 offset: number(offset)?,
                 soffset: number(soffset)?,
             };
@@ -279,7 +296,7 @@ impl Cx<'_, '_> {
             // Without a stride records are bytes, with one their product counts; each dword by itself.
             let stride = u64::from(high >> 16 & 0x3fff).max(1);
             let size = (u64::from(records) * stride).min(u64::from(u32::MAX)) as u32;
-            let plain = [low, high & 0xffff, size, word3 & !(1 << 23)];
+            let plain = [low, high & 0xffff, size, word3 & !(1 << 23) | RAW];
             let at =
                 Offsets { offset: self.defined(offset, l, "a buffer offset")? & !3, ..Offsets::default() };
             let place = address(plain, at, self.module.types.store_bytes(ty), rules)?;
@@ -315,7 +332,7 @@ mod tests {
     #[test]
     fn range_and_stride() {
         let raw = [0x1000, 0x1, 16, 0];
-        let at = |index, offset, soffset| Offsets { index, offset, soffset };
+        let at = |index, offset, soffset| Offsets { index: (index > 0).then_some(index), offset, soffset };
         let find =
             |resource, at, bytes| address(resource, at, bytes, &Generation::Gfx9.limits().buffers).unwrap();
         assert_eq!(find(raw, at(0, 12, 0), 4), Some(0x1_0000_100c));
@@ -325,8 +342,24 @@ mod tests {
             address(raw, at(0, 12, 4), 4, &Generation::Gfx8.limits().buffers).unwrap(),
             Some(0x1_0000_1010)
         );
-        let strided = [0x1000, 8 << 16, 64, 0];
-        assert_eq!(find(strided, at(3, 4, 0), 4), Some(0x1000 + 28));
+        let strided = [0x1000, 8 << 16, 4, 0];
+        let on = |generation: Generation, resource, index: Option<u64>| {
+            let at = Offsets { index, offset: 4, soffset: 0 };
+            address(resource, at, 4, &generation.limits().buffers).unwrap().map(|address| address - 0x1000)
+        };
+        // Records, bytes, and what the instruction chooses.
+        assert_eq!([3, 4].map(|n| on(Generation::Gfx7, strided, Some(n))), [Some(28), None]);
+        assert_eq!(on(Generation::Gfx7, strided, None), Some(4));
+        let bytes = [0x1000, 8 << 16, 32, 0];
+        assert_eq!([3, 4].map(|n| on(Generation::Gfx8, bytes, Some(n))), [Some(28), None]);
+        assert_eq!([3, 4].map(|n| on(Generation::Gfx9, strided, Some(n))), [Some(28), None]);
+        assert_eq!(on(Generation::Gfx9, strided, None), None);
+        for (select, index, place) in
+            [(0, 3, Some(28)), (0, 4, None), (1, 3, Some(28)), (2, 9, Some(76)), (3, 0, None)]
+        {
+            let resource = [0x1000, 8 << 16, 4, select << 28];
+            assert_eq!(on(Generation::Gfx10, resource, Some(index)), place, "{select} {index}");
+        }
         assert!(address([0, 1 << 31, 64, 0], at(0, 0, 0), 4, &Generation::Gfx9.limits().buffers).is_err());
     }
 }

@@ -91,6 +91,22 @@ pub struct SpecialSgprs {
     pub within_limit: u32,
 }
 
+/// Of which linear buffers with a stride `NUM_RECORDS` is in units of the stride; of others, and of all without a stride, it is in bytes. Swizzled
+/// buffers with a stride always count records.
+///
+/// Source: Mesa, `si_make_buffer_descriptor` (ERRATA E9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Records {
+    /// Of all.
+    Strided,
+    /// Of none.
+    Swizzled,
+    /// Where the instruction has an index (`idxen`).
+    Indexed,
+    /// As the resource says (`OOB_SELECT`).
+    Selected,
+}
+
 /// How a buffer resource is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferRules {
@@ -100,6 +116,8 @@ pub struct BufferRules {
     pub wide_stride: bool,
     /// The range check of raw buffers counts `soffset`.
     pub checks_soffset: bool,
+    /// Of which buffers that have a stride and are not swizzled the records are counted, not their bytes.
+    pub records: Records,
     /// Dword 3 of a resource for scratch: swizzled by lane, 64 lanes apart, without the size of elements.
     pub scratch_dword3: u32,
 }
@@ -115,6 +133,18 @@ pub struct ImageRules {
     pub names_dimension: bool,
     /// Address registers of an instruction that need not follow each other; more of them do, in one tuple. 0 where they always do.
     pub address_registers: u8,
+}
+
+impl BufferRules {
+    /// Whether the records of a linear buffer are counted in units of its `stride`, where `indexed` says whether the instruction has an index.
+    pub fn counts_records(&self, stride: u64, indexed: bool) -> bool {
+        stride != 0
+            && match self.records {
+                Records::Strided => true,
+                Records::Swizzled | Records::Selected => false,
+                Records::Indexed => indexed,
+            }
+    }
 }
 
 impl ImageRules {
@@ -235,6 +265,7 @@ const GFX6: Limits = Limits {
         element_size: true,
         wide_stride: false,
         checks_soffset: false,
+        records: Records::Strided,
         scratch_dword3: 0x00e0_f000,
     },
     images: ImageRules { linear: 8, pitch_bits: 14, names_dimension: false, address_registers: 0 },
@@ -255,7 +286,12 @@ const GFX8: Limits = Limits {
     sgpr_granule: 16,
     special_sgprs: SpecialSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6, within_limit: 0 },
     offsets: OffsetRanges { smem: OffsetRange::unsigned(20), ..GFX7.offsets },
-    buffers: BufferRules { wide_stride: true, scratch_dword3: 0x00e0_0000, ..GFX7.buffers },
+    buffers: BufferRules {
+        wide_stride: true,
+        records: Records::Swizzled,
+        scratch_dword3: 0x00e0_0000,
+        ..GFX7.buffers
+    },
     ..GFX7
 };
 
@@ -271,6 +307,7 @@ const GFX9: Limits = Limits {
     buffers: BufferRules {
         element_size: false,
         checks_soffset: true,
+        records: Records::Indexed,
         scratch_dword3: 0x00e0_0000,
         ..GFX8.buffers
     },
@@ -301,6 +338,7 @@ const GFX10: Limits = Limits {
     },
     flat_scratch: FlatScratch::HardwareAddress,
     buffers: BufferRules {
+        records: Records::Selected,
         // The format of a 32-bit float, RESOURCE_LEVEL, and no check but of raw buffers' ranges.
         scratch_dword3: 0x31e1_6000,
         ..GFX9.buffers

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Compares objects with llc's, field by field. What `tests/field_differences.txt` gives a reason for is meant; anything else is a failure.
 #[derive(Parser)]
 struct Args {
-    /// Files of LLVM IR, or folders of them; else those of `tests/fields` and the examples.
+    /// Files of LLVM IR, text or bitcode, or folders of them; else those of `tests/fields` and the examples.
     inputs: Vec<PathBuf>,
     /// A sample: every module for some thirty settings.
     #[arg(long)]
@@ -176,7 +176,7 @@ fn links(module: &Module, setting: &Setting, jobs: &Jobs<'_>) -> Found {
 /// Modules to compile; the folder holds what clang makes of the examples.
 fn modules(args: &Args, folder: &Path) -> Result<Vec<Module>, String> {
     let inputs = if args.inputs.is_empty() { vec![matrix::modules_folder()] } else { args.inputs.clone() };
-    let files = gcnc_tests::ir_files(&inputs)?;
+    let files = gcnc_tests::files(&inputs, &["ll", "bc"])?;
     let mut out = files.iter().map(|path| Module::read(path, 0)).collect::<Result<Vec<_>, _>>()?;
     if args.inputs.is_empty() {
         match matrix::examples(folder) {

@@ -175,7 +175,7 @@ impl Llc {
     /// What it says where it fails.
     pub fn compile_once(&self, module: &Module, setting: &Setting, folder: &Path) -> Result<Vec<u8>, String> {
         let arguments = self.arguments(setting).join(" ");
-        let key = fnv([self.version.as_str(), &arguments, &module.text]);
+        let key = fnv([self.version.as_bytes(), arguments.as_bytes(), &module.contents]);
         let path = folder.join(format!("{key:032x}"));
         // The first byte tells objects from errors.
         if let Ok(kept) = std::fs::read(&path) {
@@ -216,12 +216,15 @@ impl Llc {
 }
 
 /// FNV-1a of 128 bits over texts and their ends.
-fn fnv<'a>(texts: impl IntoIterator<Item = &'a str>) -> u128 {
-    let bytes = texts.into_iter().flat_map(|text| text.bytes().chain([0xff]));
+fn fnv<'a>(texts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
+    let bytes = texts.into_iter().flat_map(|text| text.iter().copied().chain([0xff]));
     bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash: u128, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     })
 }
+
+/// Where lines for this comparison stand in a text: near its start.
+const HEAD_BYTES: usize = 4096;
 
 /// A module of LLVM IR.
 #[derive(Clone, Debug)]
@@ -230,8 +233,8 @@ pub struct Module {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// Its text.
-    pub text: String,
+    /// Its text, or bitcode.
+    pub contents: Vec<u8>,
     /// Systems for which it is meant; empty for all.
     systems: Vec<String>,
     /// The oldest release of LLVM that reads it.
@@ -245,12 +248,15 @@ impl Module {
     /// # Errors
     /// A file that cannot be read.
     pub fn read(path: &Path, since: u8) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let contents = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let is_bitcode = contents.starts_with(b"BC\xc0\xde");
+        let lines = if is_bitcode { &[][..] } else { &contents[..contents.len().min(HEAD_BYTES)] };
+        let text = String::from_utf8_lossy(lines);
         let said = |key| text.lines().take(5).find_map(|line| line.strip_prefix(key)).unwrap_or_default();
         let systems = said("; systems:").split_whitespace().map(str::to_owned).collect();
         let since = said("; since:").trim().parse().unwrap_or(since);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { name, path: path.to_owned(), text, systems, since })
+        Ok(Self { name, path: path.to_owned(), contents, systems, since })
     }
 
     /// Whether it is meant for `setting`.

@@ -107,7 +107,7 @@ pub fn compare(ours: &Result<Facts, String>, theirs: &Result<Facts, String>, pla
 /// The first message.
 pub fn compile(module: &matrix::Module, setting: &matrix::Setting) -> Result<Vec<u8>, String> {
     let name = module.path.to_string_lossy();
-    let output = gcnc::compile(module.text.as_bytes(), &name, &setting.options());
+    let output = gcnc::compile(&module.contents, &name, &setting.options());
     output
         .map(|output| output.bytes)
         .map_err(|errors| errors.first().map_or_else(|| "refused".to_owned(), ToString::to_string))

@@ -21,7 +21,7 @@ const FRAGMENT: &str = "s_mov_b32 s0, 1\n1: s_sub_u32 s0, s0, 1\n.rept 2\n s_nop
 type Result<T> = std::result::Result<T, String>;
 
 /// Triple, processor and version of code objects.
-const TARGETS: [(&str, &str, Option<u8>); 7] = [
+const TARGETS: [(&str, &str, Option<u8>); 9] = [
     ("amdgcn-amd-amdhsa", "gfx803", Some(2)),
     ("amdgcn-amd-amdhsa", "gfx701", Some(3)),
     ("amdgcn-amd-amdhsa", "gfx906", Some(5)),
@@ -29,6 +29,8 @@ const TARGETS: [(&str, &str, Option<u8>); 7] = [
     ("amdgcn-mesa-mesa3d", "gfx803", None),
     ("amdgcn--amdpal", "gfx900", None),
     ("amdgcn--", "gfx600", None),
+    ("amdgcn-amd-amdhsa", "gfx1030", Some(5)),
+    ("amdgcn--amdpal", "gfx1010", None),
 ];
 
 fn compiled(source: &str, target: (&str, &str, Option<u8>), file_type: FileType) -> Result<Vec<u8>> {

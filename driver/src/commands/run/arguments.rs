@@ -2,13 +2,16 @@
 //!
 //! What an argument is comes of the kernel's metadata: name, kind, size and, of OpenCL, the type's name.
 
+use super::images;
 use super::values::Element;
 use mir::abi::metadata::ArgMeta;
+use mir::target::Generation;
+use sim::images::Image;
 use sim::{Arg, BufferId, Memory};
 use std::io::Read as _;
 use std::path::Path;
 
-/// A buffer of the run.
+/// A buffer of the run, or the texels of an image.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// Name of its argument, or its number.
@@ -19,6 +22,8 @@ pub struct Buffer {
     pub id: BufferId,
     /// Type of its elements.
     pub element: Element,
+    /// The image that it has the texels of, and the generation that they are laid out for.
+    pub image: Option<(Image, Generation)>,
 }
 
 /// Arguments and their memory.
@@ -55,7 +60,8 @@ pub fn describe(kernel: &[&ArgMeta]) -> String {
                 format!("1:i{bits} or {name}=1:f{bits}", bits = 8 * arg.size)
             }
             "by_value" => "1".to_owned(),
-            "image" | "sampler" => "(cannot be given here)".to_owned(),
+            "image" => images::EXAMPLE.to_owned(),
+            "sampler" => images::SAMPLER_EXAMPLE.to_owned(),
             _ => "(needs --dispatch)".to_owned(),
         };
         let ty = arg.type_name.clone().unwrap_or_else(|| format!("{} bytes", arg.size));
@@ -65,11 +71,16 @@ pub fn describe(kernel: &[&ArgMeta]) -> String {
     kernel.iter().enumerate().map(line).collect()
 }
 
-/// Reads what the command line gives for `kernel`'s arguments. All buffers together have at most `memory_limit` bytes.
+/// Reads what the command line gives for `kernel`'s arguments on processors of `generation`. All buffers together have at most `memory_limit` bytes.
 ///
 /// # Errors
 /// A message that says which argument is wrong or missing, and what the kernel wants.
-pub fn read(given: &[String], kernel: &[&ArgMeta], memory_limit: u64) -> Result<Arguments, String> {
+pub fn read(
+    given: &[String],
+    kernel: &[&ArgMeta],
+    memory_limit: u64,
+    generation: Generation,
+) -> Result<Arguments, String> {
     let mut specs: Vec<Option<&str>> = vec![None; kernel.len()];
     let wants = || {
         format!("; the kernel wants{}", if kernel.is_empty() { " none".to_owned() } else { describe(kernel) })
@@ -96,7 +107,7 @@ pub fn read(given: &[String], kernel: &[&ArgMeta], memory_limit: u64) -> Result<
     for (index, (arg, spec)) in kernel.iter().zip(specs).enumerate() {
         let name = name_of(index, arg);
         let spec = spec.ok_or_else(|| format!("argument `{name}` is missing{}", wants()))?;
-        let made = one(&mut out, index, arg, spec, &mut left);
+        let made = one(&mut out, index, arg, spec, &mut left, generation);
         made.map_err(|message| format!("argument `{name}`: {message}"))?;
     }
     Ok(out)
@@ -109,7 +120,14 @@ pub fn named(text: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, value))
 }
 
-fn one(out: &mut Arguments, index: usize, arg: &ArgMeta, spec: &str, left: &mut u64) -> Result<(), String> {
+fn one(
+    out: &mut Arguments,
+    index: usize,
+    arg: &ArgMeta,
+    spec: &str,
+    left: &mut u64,
+    generation: Generation,
+) -> Result<(), String> {
     match arg.value_kind.as_str() {
         "by_value" => out.args.push(Arg::Value(by_value(arg, spec)?)),
         "dynamic_shared_pointer" => {
@@ -134,12 +152,16 @@ fn one(out: &mut Arguments, index: usize, arg: &ArgMeta, spec: &str, left: &mut 
             if contents.undefined {
                 out.memory.set_undefined(id);
             }
-            out.buffers.push(Buffer { name, index, id, element: contents.element });
+            out.buffers.push(Buffer { name, index, id, element: contents.element, image: None });
             out.args.push(Arg::Buffer(id));
         }
-        "image" | "sampler" => {
-            return Err("images and samplers cannot be given here; `sim::images` makes them for programs that run the simulator".to_owned());
+        "image" => {
+            let (name, type_name) = (name_of(index, arg), arg.type_name.as_deref());
+            let made = images::image((index, &name), type_name, spec, &mut out.memory, left, generation)?;
+            out.buffers.push(made.0);
+            out.args.push(made.1);
         }
+        "sampler" => out.args.push(images::sampler(&name_of(index, arg), spec, &mut out.memory)?),
         other => return Err(format!("an argument of kind {other} can be given by --dispatch alone")),
     }
     Ok(())
@@ -380,7 +402,7 @@ mod tests {
             arg("", "dynamic_shared_pointer", "int*", 4),
         ];
         let kernel: Vec<&ArgMeta> = kernel.iter().collect();
-        let read = |words: &str| read(&given(words), &kernel, 1 << 20);
+        let read = |words: &str| read(&given(words), &kernel, 1 << 20, Generation::Gfx9);
         for words in ["n=7 out=zeros:16 2=64xi32", "zeros:16xf32 7 256", "2=local:256 1=0x7 0=zeros:16"] {
             let made = read(words).unwrap();
             assert_eq!(made.args[1..], [Arg::Value(vec![7, 0, 0, 0]), Arg::Local(256)], "{words}");
@@ -399,9 +421,18 @@ mod tests {
         fails("n=-1x out=zeros:1 2=1", "argument `n`: `-1x` is no u32");
         fails("zeros:1 7 256 9", "too many");
         fails("out=zeros:1000000xf64 n=1 2=4", "more than the 1048576");
-        let image = arg("img", "image", "image2d_t", 8);
-        let message = super::read(&given("img=1"), &[&image], 1 << 20).unwrap_err();
-        assert!(message.contains("images and samplers cannot be given here"), "{message}");
+        let image = [arg("img", "image", "image2d_t", 8), arg("how", "sampler", "sampler_t", 8)];
+        let image: Vec<&ArgMeta> = image.iter().collect();
+        let read = |words: &str| super::read(&given(words), &image, 1 << 20, Generation::Gfx9);
+        let made = read("how=linear img=2x2:r:u8:1,2,3,4").unwrap();
+        assert_eq!((made.args.len(), made.buffers.len(), &*made.buffers[0].name), (2, 1, "img"));
+        assert_eq!(made.memory.bytes(made.buffers[0].id), [1, 2, 3, 4]);
+        let message = read("img=2x2:r:u8").unwrap_err();
+        assert!(
+            message.contains("--arg how=sampler:clamp_to_edge")
+                && message.contains("--arg img=64x64:rgba:f32"),
+            "{message}"
+        );
     }
 
     #[test]

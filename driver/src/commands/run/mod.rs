@@ -1,6 +1,7 @@
 //! `gcnc run`: a kernel on the simulator, described by options or by a file in JSON.
 
 mod arguments;
+mod images;
 mod profile;
 mod progress;
 mod results;
@@ -13,7 +14,7 @@ use super::compile::{self, Level, level, wrong};
 use super::{build, devices, read_json, refused, report, status};
 use arguments::Arguments;
 use mir::abi::metadata::ArgMeta;
-use mir::target::{OlderName, Target};
+use mir::target::{Generation, OlderName, Target};
 use sim::{
     Checks, CodeObject, Config, Cycles, Dispatch, Kernel, Model, Printed, RunError, RunOptions, Stats, Watch,
 };
@@ -30,6 +31,11 @@ const MEMORY_LIMIT: u64 = 4 << 30;
 const EXAMPLES: &str = "Values of a buffer: zeros:NxT, ones:NxT, iota:NxT, random:NxT:SEED, undef:NxT, file:PATH[:T], hex:BYTES, 1,2,3[:T], null. \
 T is i8 to u64, f16, f32, f64, or a vector of OpenCL such as float4; without T it is what the kernel says. Of a value: a number, numbers for a vector, \
 with :T where the kernel does not say it. Of local memory: NxT or bytes.
+
+An image is SIZE:ORDER:CHANNEL[:VALUES], for instance 64x32:rgba:f32:random:7, with image2d: in front where the kernel does not say its type (image1d, image1d_buffer, \
+image1d_array, image2d, image2d_array, image3d). SIZE: width, height, depth or slices. ORDER: a, r, rg, ra, rgba, bgra, argb, intensity, luminance. CHANNEL: i8 to i32, u8 to u32, \
+f16, f32, unorm8, unorm16, snorm8, snorm16. VALUES: zeros, ones, iota, random:SEED, undef, file:PATH, hex:BYTES, 1,2,3, channel by channel as they are in memory; results are the same. \
+A sampler is sampler:WORDS: none, clamp_to_edge, clamp, repeat or mirrored_repeat; nearest or linear; unnormalized or normalized; or OpenCL C's number.
 
 What the kernel prints by `printf` is written behind the run, on standard output (with --stats on standard error): of OpenCL C, and of HIP with \
 -mprintf-kind=buffered, which sources have without ROCm. The buffer has 1 MiB; calls that find no room print nothing and return -1. Calls by hostcalls \
@@ -251,7 +257,10 @@ fn from_options(args: &Args, loaded: &Loaded, model: Option<Model>, watch: &Arc<
     };
     let name = args.object.display();
     let code = CodeObject::load(object).map_err(|report| refused(&format!("{name}: {report}")))?;
-    let (mut dispatch, mut arguments) = describe(args, &code, &loaded.origin, grid)?;
+    let given = target(args)?;
+    let target = processor(&code, given.as_ref())?;
+    let generation = target.generation();
+    let (mut dispatch, mut arguments) = describe(args, &code, &loaded.origin, grid, generation)?;
     let checks = args.strict.as_deref().map_or(Ok(Checks::default()), Checks::parse);
     let config = Config {
         checks: checks.map_err(|message| wrong(&message))?,
@@ -262,12 +271,10 @@ fn from_options(args: &Args, loaded: &Loaded, model: Option<Model>, watch: &Arc<
         model,
         ..Config::default()
     };
-    let target = target(args)?;
     let mut other = arguments.clone();
     let start = std::time::Instant::now();
-    let ran = progress::shown(watch, args.trace, || {
-        simulate(&code, &mut arguments, &dispatch, &config, target.as_ref())
-    });
+    let ran =
+        progress::shown(watch, args.trace, || simulate(&code, &mut arguments, &dispatch, &config, &target));
     let ran = ran?;
     if args.stats.is_some() {
         show_on_error(&arguments.memory.printed)
@@ -303,17 +310,22 @@ fn from_options(args: &Args, loaded: &Loaded, model: Option<Model>, watch: &Arc<
     }
     if let Some(path) = &args.compare {
         let Loaded { object, .. } = load(args, path)?;
-        let code =
+        let second =
             CodeObject::load(&object).map_err(|report| refused(&format!("{}: {report}", path.display())))?;
-        if code.kernel(&dispatch.kernel).is_none() && code.kernels().len() == 1 {
-            dispatch.kernel.clone_from(&code.kernels()[0].name);
+        // It may be for another processor, and then runs on that.
+        let target = processor(&second, given.as_ref().filter(|_| second.processor().is_none()))?;
+        // Another generation has its images laid out its own way.
+        if target.generation() != generation && other.buffers.iter().any(|buffer| buffer.image.is_some()) {
+            (dispatch, other) = describe(args, &code, &loaded.origin, grid, target.generation())?;
+        }
+        if second.kernel(&dispatch.kernel).is_none() && second.kernels().len() == 1 {
+            dispatch.kernel.clone_from(&second.kernels()[0].name);
         }
         let watch = Arc::new(Watch::new(config.watch.as_ref().and_then(|watch| watch.limit())));
         let config = Config { watch: Some(Arc::clone(&watch)), model: None, ..config };
-        // It may be for another processor, and then runs on that.
-        let target = target.as_ref().filter(|_| code.processor().is_none());
-        let ran =
-            progress::shown(&watch, args.trace, || simulate(&code, &mut other, &dispatch, &config, target));
+        let ran = progress::shown(&watch, args.trace, || {
+            simulate(&second, &mut other, &dispatch, &config, &target)
+        });
         let Ok(_) = ran? else { return Ok(status::STRICT) };
         if let Some(text) = results::compare(&arguments, &other, args.tolerance) {
             differ = true;
@@ -323,20 +335,24 @@ fn from_options(args: &Args, loaded: &Loaded, model: Option<Model>, watch: &Arc<
     Ok(if differ { status::STRICT } else { status::OK })
 }
 
+/// What `code` runs on: the target that `-mcpu` gives, else the processor that it names.
+fn processor(code: &CodeObject, given: Option<&Target>) -> Result<Target, i32> {
+    match (given, code.processor()) {
+        (Some(target), _) => Ok(*target),
+        (None, Some(processor)) => Ok(Target::new(processor)),
+        (None, None) => Err(refused(&"the object names no processor known here")),
+    }
+}
+
 /// Runs a dispatch; what stopped it is printed.
 fn simulate(
     code: &CodeObject,
     arguments: &mut Arguments,
     dispatch: &Dispatch,
     config: &Config,
-    target: Option<&Target>,
+    target: &Target,
 ) -> Result<Result<Stats, ()>, i32> {
-    let target = match (target, code.processor()) {
-        (Some(target), _) => *target,
-        (None, Some(processor)) => Target::new(processor),
-        (None, None) => return Err(refused(&"the object names no processor known here")),
-    };
-    Ok(sim::run_on(code, &mut arguments.memory, dispatch, config, &target)
+    Ok(sim::run_on(code, &mut arguments.memory, dispatch, config, target)
         .map_err(|stopped| eprintln!("gcnc: {stopped}")))
 }
 
@@ -354,6 +370,7 @@ fn describe(
     code: &CodeObject,
     origin: &Origin,
     grid: [u32; 3],
+    generation: Generation,
 ) -> Result<(Dispatch, Arguments), i32> {
     let names = || code.kernels().iter().map(|kernel| &*kernel.name).collect::<Vec<_>>().join(", ");
     let kernel = match (&args.kernel, code.kernels()) {
@@ -379,7 +396,7 @@ fn describe(
             &"the object says nothing about its kernels' arguments: describe them with --dispatch",
         ));
     }
-    let arguments = arguments::read(&args.arg, &kinds, args.memory_limit);
+    let arguments = arguments::read(&args.arg, &kinds, args.memory_limit, generation);
     let arguments = arguments.map_err(|message| wrong(&format!("kernel `{}`: {message}", kernel.name)))?;
     let required = metadata.and_then(|metadata| metadata.reqd_workgroup_size);
     let most = metadata.map_or(0, |metadata| metadata.max_flat_workgroup_size);

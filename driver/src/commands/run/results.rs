@@ -1,7 +1,9 @@
 //! What a run left: printed, saved, and compared with what is expected or with what other code leaves.
 
 use super::arguments::{Arguments, Buffer, contents, named};
+use super::images;
 use super::values::Element;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -19,6 +21,11 @@ fn find<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a Buffer, String> 
         let names: Vec<&str> = arguments.buffers.iter().map(|buffer| &*buffer.name).collect();
         format!("no buffer is called `{name}`; there are: {}", names.join(", "))
     })
+}
+
+/// Bytes and undefined bits of a buffer, or of an image's texels.
+fn shown<'a>(arguments: &'a Arguments, buffer: &Buffer) -> [Cow<'a, [u8]>; 2] {
+    images::shown(&arguments.memory, buffer.id, buffer.image.as_ref())
 }
 
 /// The elements that `NAME[:TYPE][[FROM..TO]]` names, as text.
@@ -39,8 +46,7 @@ pub fn print(arguments: &Arguments, what: &str) -> Result<String, String> {
         Some(ty) => Element::named(ty).ok_or_else(|| format!("`{ty}` is no type"))?.0,
         None => buffer.element,
     };
-    let bytes = arguments.memory.bytes(buffer.id);
-    let undefined = arguments.memory.undefined_bits(buffer.id);
+    let [bytes, undefined] = shown(arguments, buffer);
     let count = bytes.len() / element.bytes();
     let (from, to) = match range {
         None => (0, count.min(SHOWN)),
@@ -88,8 +94,8 @@ fn bounds(text: &str, count: usize) -> Option<(usize, usize)> {
 pub fn save(arguments: &Arguments, what: &str) -> Result<(), String> {
     let (name, path) = named(what).ok_or_else(|| format!("--save {what}: NAME=PATH"))?;
     let buffer = find(arguments, name)?;
-    crate::commands::compile::write(Path::new(path), arguments.memory.bytes(buffer.id))
-        .map_err(|error| format!("{path}: {error}"))
+    let [bytes, _] = shown(arguments, buffer);
+    crate::commands::compile::write(Path::new(path), &bytes).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Compares a buffer with the values of `NAME=VALUES`; the differences as text, where there are any. Values for the start of a buffer will do.
@@ -106,7 +112,7 @@ pub fn expect(
     let buffer = find(arguments, name)?;
     let wanted = contents(values, Some(buffer.element), memory_limit)
         .map_err(|message| format!("--expect {name}: {message}"))?;
-    let bytes = arguments.memory.bytes(buffer.id);
+    let [bytes, undefined] = shown(arguments, buffer);
     if wanted.bytes.len() > bytes.len() {
         return Err(format!(
             "--expect {name}: {} bytes, and the buffer has {}",
@@ -114,28 +120,24 @@ pub fn expect(
             bytes.len()
         ));
     }
-    let undefined = arguments.memory.undefined_bits(buffer.id);
-    Ok(differences(&buffer.name, wanted.element, [bytes, &wanted.bytes], undefined, tolerance, "expected"))
+    Ok(differences(&buffer.name, wanted.element, [&bytes, &wanted.bytes], &undefined, tolerance, "expected"))
 }
 
 /// Compares all buffers with those that other code left.
 pub fn compare(arguments: &Arguments, other: &Arguments, tolerance: f64) -> Option<String> {
     let mut out = String::new();
     for (own, others) in arguments.buffers.iter().zip(&other.buffers) {
-        let (a, b) = (arguments.memory.bytes(own.id), other.memory.bytes(others.id));
+        let ([a, undefined], [b, others_undefined]) = (shown(arguments, own), shown(other, others));
         // What both leave open may differ.
-        let mut undefined = arguments.memory.undefined_bits(own.id).to_vec();
-        undefined
-            .iter_mut()
-            .zip(other.memory.undefined_bits(others.id))
-            .for_each(|(own, other)| *own &= other);
+        let mut undefined = undefined.into_owned();
+        undefined.iter_mut().zip(&*others_undefined).for_each(|(own, other)| *own &= other);
         let either = !undefined.is_empty();
-        let mut b = b.to_vec();
+        let mut b = b.into_owned();
         if either {
-            let open = undefined.iter().zip(a).zip(&mut b).filter(|((bits, _), _)| **bits != 0);
+            let open = undefined.iter().zip(&*a).zip(&mut b).filter(|((bits, _), _)| **bits != 0);
             open.for_each(|((_, a), b)| *b = *a);
         }
-        out.extend(differences(&own.name, own.element, [a, &b], &[], tolerance, "there"));
+        out.extend(differences(&own.name, own.element, [&a, &b], &[], tolerance, "there"));
     }
     (!out.is_empty()).then_some(out)
 }
@@ -185,7 +187,7 @@ mod tests {
         if made.undefined {
             memory.set_undefined(id);
         }
-        let buffer = Buffer { name: "x".into(), index: 0, id, element: made.element };
+        let buffer = Buffer { name: "x".into(), index: 0, id, element: made.element, image: None };
         Arguments { args: Vec::new(), buffers: vec![buffer], memory }
     }
 

@@ -98,6 +98,8 @@ impl Exec<'_> {
                     _ if swizzle && stride != 0 => index < records && offset + u64::from(bytes) <= stride,
                     _ => at + u64::from(bytes) <= records.saturating_sub(soffset),
                 }
+            } else if !swizzle && rules.counts_records(stride, idxen) {
+                if idxen || add_tid { index < records } else { offset + u64::from(bytes) <= records * stride }
             } else if stride == 0 || !swizzle {
                 let at = offset + stride * index;
                 at + u64::from(bytes)
