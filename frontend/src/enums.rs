@@ -234,6 +234,8 @@ pub(crate) fn call_conv(number: u32) -> CallConv {
         95 => CallConv::AmdgpuLs,
         96 => CallConv::AmdgpuEs,
         100 => CallConv::AmdgpuGfx,
+        104 => CallConv::AmdgpuCsChain,
+        105 => CallConv::AmdgpuCsChainPreserve,
         other => CallConv::Other(other),
     }
 }

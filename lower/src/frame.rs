@@ -42,7 +42,8 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         init_flat_scratch(f, target, &mut prolog)?;
         f.resources.flat_scratch = true;
     }
-    if offset && f.entry.contains(EntryValue::PrivateSegmentBuffer) {
+    // A chain function is given a resource to which the offset has been added.
+    if offset && f.entry.contains(EntryValue::PrivateSegmentBuffer) && !f.call_conv.is_chain() {
         let base = entry_register(f, EntryValue::PrivateSegmentBuffer)?;
         let offset = entry_register(f, EntryValue::ScratchWaveOffset)?;
         add_64(&mut prolog, base, base, offset);

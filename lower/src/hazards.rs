@@ -83,7 +83,7 @@ pub fn insert_nops(f: &mut Function, target: &Target) {
     let mut plans: SecondaryMap<Block, Plan> = SecondaryMap::new();
     let mut queued: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
     if let Some(&entry) = order.first()
-        && f.call_conv.is_callable()
+        && f.call_conv.follows_others()
     {
         rules.begin_behind_others(&mut states[entry]);
     }
@@ -150,7 +150,7 @@ impl<'a> Rules<'a> {
         let mut zero_flags_read = false;
         let mut leaves_function = false;
         let generation = target.generation();
-        let callable = f.call_conv.is_callable();
+        let callable = f.call_conv.follows_others();
         for &block in &f.layout {
             if reads_exec(&f.blocks[block].term) {
                 present |= HazardClass::CONTROL;

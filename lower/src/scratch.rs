@@ -4,7 +4,7 @@
 //! Sources: `mir::abi::shader`; the order of steps is that of llc 22.
 
 use mir::abi::call::SCRATCH_RESOURCE;
-use mir::abi::shader::{SCRATCH_SYMBOLS, ScratchSource, resource_tail, scratch_source};
+use mir::abi::shader::{CHAIN_RESOURCE, SCRATCH_SYMBOLS, ScratchSource, resource_tail, scratch_source};
 use mir::ir::{AddrSpace, MemAccess, Module, SymbolRef};
 use mir::isa::Opcode;
 use mir::machine::{EntryValue, Function, Inst, MemRef, Operand, PReg, RelocKind};
@@ -31,9 +31,10 @@ pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Res
     let constant_access = |bytes| MemRef { access: MemAccess::plain(AddrSpace::CONSTANT, 2), bytes };
     let mut code = Vec::new();
     match scratch_source(f.call_conv, target) {
-        ScratchSource::Given => {
+        source @ (ScratchSource::Given | ScratchSource::Chain) => {
+            let place = if source == ScratchSource::Chain { CHAIN_RESOURCE } else { SCRATCH_RESOURCE };
             let pairs = [0u16, 2].map(|n| {
-                let given = Operand::preg(SCRATCH_RESOURCE.plus(n), 2);
+                let given = Operand::preg(place.plus(n), 2);
                 Inst::new(Opcode::S_MOV_B64, [reg(n, 2), given])
             });
             code.extend(pairs);

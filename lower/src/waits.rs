@@ -281,7 +281,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
     let mut tracker = Tracker::new(target);
     if let Some(&entry) = order.first() {
         // A caller may leave anything in flight; nothing is when a kernel starts.
-        let bound = if f.call_conv.is_callable() { CAP as u8 } else { 0 };
+        let bound = if f.call_conv.follows_others() { CAP as u8 } else { 0 };
         states[entry] = State { reached: true, counter_bound: [bound; Counter::COUNT], ..State::default() };
         queued[entry] = true;
         work.push(std::cmp::Reverse(0));
@@ -290,7 +290,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
         let block = order[i as usize];
         queued[block] = false;
         tracker.load(&states[block]);
-        let is_callee_entry = i == 0 && f.call_conv.is_callable();
+        let is_callee_entry = i == 0 && f.call_conv.follows_others();
         plans[block] = visit(&mut tracker, &f.blocks[block], &f.asm_sites, target, is_callee_entry);
         let out = tracker.save();
         for edge in &f.blocks[block].wave_succs {

@@ -15,7 +15,7 @@ use crate::moves::{Move, Scratch, Source, sequence};
 use crate::occupancy::{Mask, Occupancy};
 use crate::pack::UNBOUND;
 use mir::isa::{Implicit, Opcode, OperandAccess};
-use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, VReg};
+use mir::machine::{Function, Inst, ModFlags, Operand, PReg, Reg, RegFile, RegOperand, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
@@ -158,6 +158,14 @@ impl Rewriter<'_> {
         let mut moves = Vec::new();
         for (value, first, reg) in f.entry.registers().into_iter().filter(|(_, first, _)| concerns(*first)) {
             if let Some(v) = reg {
+                // A move has the lanes of the entry alone.
+                let in_all_lanes =
+                    f.vregs[v].file == RegFile::Vgpr && f.vregs[v].flags.contains(VRegFlags::PINNED);
+                if in_all_lanes && self.at(f, v, 0)? != first {
+                    return Err(Diagnostic::unsupported(
+                        "an argument whose inactive lanes are read, in another register",
+                    ));
+                }
                 for d in 0..u16::from(value.dwords()) {
                     moves.push(Move { dst: self.at(f, v, d)?, src: Source::Reg(first.plus(d)) });
                 }

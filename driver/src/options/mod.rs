@@ -5,7 +5,7 @@ mod system;
 use crate::features::FeatureList;
 use crate::pass::FunctionTargets;
 use mir::abi::call_graph::AssumedWish;
-use mir::ir::{CallConv, Callee, Function, InstKind, Module};
+use mir::ir::{Callee, Function, InstKind, Module};
 use mir::target::{Features, OlderName, Os, Processor, Target};
 use mir::{Diagnostic, Result};
 use system::{System, system};
@@ -333,7 +333,7 @@ impl CompileOptions {
             warnings.extend(list.warnings);
         }
         for function in module.functions.values().filter(|f| !f.is_declaration()) {
-            if let CallConv::Other(number) = function.call_conv {
+            if let Some(number) = mir::abi::shader::uncalled(function.call_conv, base) {
                 let name = &function.name;
                 warnings.push(format!(
                     "function `{name}` is left out: no code calls convention {number} on {}",

@@ -110,7 +110,7 @@ pub(crate) fn config(function: &FinalFunction, source: &Function, target: &Targe
     match stage_register(f.call_conv) {
         None => {
             // Functions that are called say what they use; the rest is up to the kernel.
-            let [rsrc1, rsrc2] = if f.call_conv.is_callable() {
+            let [rsrc1, rsrc2] = if f.call_conv.follows_others() {
                 let counts = RegisterCounts::of_kernel(f, target);
                 [counts.vgpr_blocks(target)? | counts.sgpr_blocks(target)? << 6, 0]
             } else {

@@ -258,7 +258,7 @@ impl Facts {
             };
             facts.join(STAGES[index].rsrc1, STAGES[index].resources(rsrc1));
             facts.join(STAGES[index].rsrc1 + 1, rsrc2);
-            let chooses = target.has(Features::WORKGROUP_PROCESSORS) && !f.call_conv.is_callable();
+            let chooses = target.has(Features::WORKGROUP_PROCESSORS) && !f.call_conv.follows_others();
             if let Some((register, bit)) = STAGES[index].wave32
                 && f.wave == WaveSize::W32
                 && chooses
@@ -276,7 +276,7 @@ impl Facts {
             let usage = Usage {
                 symbol: f.name.clone(),
                 scratch_bytes: f.resources.scratch_bytes,
-                lds_bytes: if f.call_conv.is_callable() {
+                lds_bytes: if f.call_conv.follows_others() {
                     f.lds.size_bytes
                 } else {
                     legacy::lds_blocks(function, target) * target.limits().lds_granule
@@ -287,7 +287,7 @@ impl Facts {
                 sgprs: counts.sgprs().max(1),
                 vgprs: counts.vgprs.max(1),
             };
-            if f.call_conv.is_callable() {
+            if f.call_conv.follows_others() {
                 facts.functions.insert(f.name.clone(), usage);
             } else {
                 let others = facts.stages.remove(&index);

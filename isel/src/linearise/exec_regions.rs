@@ -20,6 +20,10 @@
 //!   EXEC ∧ live, computed at the start of a block and after each demotion.
 //! * **kill**: the lanes have branched to the end, so no join restores them. If nobody is left, a pixel shader exports to the null target (and ends, where it has a result); a
 //!   shader with a result ends with EXEC less the lanes that are gone.
+//! * **Geometry shaders** must say that they are done whatever lanes are left, so there selection gets `kill` as a demotion: the lanes go on, and stores, atomics, exports and
+//!   messages are regions of EXEC ∧ live.
+//!
+//! Behind each demotion of a pixel shader a block ends, so that a wave without live lanes can end there.
 //!
 //! Cost: linear.
 
@@ -215,7 +219,10 @@ fn regions(f: &mut Function, block: Block, lanes: &[Lanes]) {
             && let (Some((_, saved, _)), [dst, active, inactive]) = (open, &inst.operands[..])
         {
             let loc = inst.loc;
-            inst = Inst::new(Opcode::V_CNDMASK_B32, [*dst, *inactive, *active, saved]);
+            inst = match active == inactive {
+                true => Inst::new(Opcode::V_MOV_B32, [*dst, *active]),
+                false => Inst::new(Opcode::V_CNDMASK_B32, [*dst, *inactive, *active, saved]),
+            };
             inst.loc = loc;
         }
         if inst.op == Opcode::LANES_RESULT && is_strict(&inst) {
@@ -260,10 +267,48 @@ fn needs_quads(inst: &Inst) -> bool {
     }
 }
 
-/// Whether `inst` must not act in helper lanes.
+/// Whether `inst` must not act in lanes that are not live. Messages emit the vertices of the lanes that send them.
 fn is_exact(inst: &Inst) -> bool {
     let facts = inst.facts();
-    facts.unit == Unit::Export || facts.unit.is_vector() && facts.writes_memory()
+    facts.unit == Unit::Export
+        || facts.unit.is_vector() && facts.writes_memory()
+        || matches!(inst.op, Opcode::S_SENDMSG | Opcode::S_SENDMSGHALT)
+}
+
+/// Ends a block of a pixel shader behind each demotion: [`live`] looks at block ends whether anybody is left. Selected code in and out, in
+/// which no physical register has a value across a demotion.
+pub(super) fn split_behind_demotions(f: &mut Function) {
+    if f.call_conv != CallConv::AmdgpuPs {
+        return;
+    }
+    let old = std::mem::take(&mut f.layout);
+    for block in old {
+        f.layout.push(block);
+        let mut current = block;
+        while let Some(at) = f.blocks[current].insts.iter().position(|i| i.op == Opcode::DEMOTE) {
+            let data = &mut f.blocks[current];
+            if at + 1 == data.insts.len() && data.term == Terminator::Jump {
+                break;
+            }
+            let rest = BlockData {
+                insts: data.insts.split_off(at + 1),
+                term: std::mem::replace(&mut data.term, Terminator::Jump),
+                thread_succs: std::mem::take(&mut data.thread_succs),
+                thread_sargs: std::mem::take(&mut data.thread_sargs),
+                loop_depth: data.loop_depth,
+                ..BlockData::default()
+            };
+            let next = f.blocks.push(rest);
+            for block in [current, next] {
+                f.blocks[block].tail_start = f.blocks[block].insts.len() as u32;
+            }
+            let data = &mut f.blocks[current];
+            data.thread_succs.push(Edge { block: next, args: Default::default() });
+            data.thread_sargs.push(Default::default());
+            f.layout.push(next);
+            current = next;
+        }
+    }
 }
 
 /// What a shader asks about its lanes.
@@ -299,7 +344,7 @@ pub(super) fn live(f: &mut Function, quads: &Quads) {
     let kills: Vec<Block> = f.layout.iter().copied().filter(|&b| has(f, b, Opcode::KILLED)).collect();
     let only_demotes = |&b: &Block| has(f, b, Opcode::DEMOTE) && !has(f, b, Opcode::KILLED);
     let demoting: Vec<Block> = f.layout.iter().copied().filter(only_demotes).collect();
-    let exact = pixel && (quads.whole || demotes);
+    let exact = demotes || pixel && quads.whole;
     let tracked = exact || pixel && !kills.is_empty();
     let mut defs: Vec<(u32, Val)> = Vec::new();
     let mut uses: Vec<u32> = Vec::new();

@@ -85,6 +85,7 @@ pub fn linearise(f: &mut Function) -> Result<()> {
     }
     exec_regions::strict(f);
     let quads = exec_regions::survey(f);
+    exec_regions::split_behind_demotions(f);
     normalise::merge_equal_targets(f);
     let branches_diverge = f.layout.iter().any(|&b| matches!(f.blocks[b].term, Terminator::Divergent(_)));
     if branches_diverge {

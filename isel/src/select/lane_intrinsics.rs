@@ -7,7 +7,7 @@ use mir::diag::{Diagnostic, Result};
 use mir::ir::{CallConv, InstData, Intrinsic, MemAccess, Value};
 use mir::isa::Opcode::{self, *};
 use mir::isa::{MaskOp, ValueType};
-use mir::machine::{MemRef, ModFlags, Operand, PReg};
+use mir::machine::{MemRef, ModFlags, Operand, PReg, Reg, RegFile, VRegFlags};
 use mir::target::{Counter, Features};
 use smallvec::SmallVec;
 
@@ -74,6 +74,12 @@ impl<'a> Selector<'a> {
                 self.emit(SET_INACTIVE, [dst, active, inactive]);
                 Ok(())
             }
+            Intrinsic::SetInactiveChainArg => {
+                let (_, dst) = self.result(data)?;
+                let (active, inactive) = (self.vgpr(args[0]), self.chain_argument(args[1])?);
+                self.emit(SET_INACTIVE, [dst, active, inactive]);
+                Ok(())
+            }
             Intrinsic::WqmVote => {
                 let (_, dst) = self.result(data)?;
                 let mask = self.mask(args[0])?;
@@ -109,6 +115,35 @@ impl<'a> Selector<'a> {
             }
             _ => Err(self.lacks(intrinsic)),
         }
+    }
+
+    /// An argument of a chain function as it was in all lanes at the start.
+    fn chain_argument(&mut self, arg: Value) -> Result<Operand> {
+        if !self.f.params.iter().any(|param| param.value == arg) {
+            return Err(Diagnostic::malformed("inactive lanes of what is no argument"));
+        }
+        if self.values[arg].rep != Rep::Vgpr {
+            return Ok(self.vgpr(arg));
+        }
+        if let Some((_, copy)) = self.chain_arguments.iter().find(|(known, _)| *known == arg) {
+            return Ok(*copy);
+        }
+        let copy = Operand::vreg(self.mf.new_vreg(RegFile::Vgpr, 1), 1);
+        self.chain_arguments.push((arg, copy));
+        Ok(copy)
+    }
+
+    /// Copies arguments in all lanes, before anything is written into their registers.
+    pub(super) fn copy_chain_arguments(&mut self) {
+        for (arg, copy) in std::mem::take(&mut self.chain_arguments) {
+            let source = self.src(arg);
+            if let Some(Reg::Virtual(reg)) = source.as_reg().map(|operand| operand.reg) {
+                // Its place must be that in which the caller has left it.
+                self.mf.vregs[reg].flags |= VRegFlags::PINNED;
+            }
+            self.emit(SET_INACTIVE, [copy, source, source]);
+        }
+        self.rev.extend(self.cur.drain(..).rev());
     }
 
     fn lanes_result(&mut self, data: &InstData, arg: Value, which: i64) -> Result<()> {

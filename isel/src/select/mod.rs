@@ -155,6 +155,8 @@ struct Selector<'a> {
     asm_members: FxHashMap<(Value, u32), Operand>,
     /// Symbol addresses (symbol, byte offset, register) that the entry block computes for loops.
     hoisted: Vec<(ir::SymbolRef, i64, Operand)>,
+    /// Copies in all lanes of arguments of chain functions, which the entry makes first of all.
+    chain_arguments: Vec<(Value, Operand)>,
     /// Constants of loops.
     loop_constants: loop_constants::LoopConstants,
     /// Addresses of symbols that code of this block shares, which are still to be computed.
@@ -216,6 +218,7 @@ pub fn select(
         seconds: FxHashMap::default(),
         asm_members: FxHashMap::default(),
         hoisted: Vec::new(),
+        chain_arguments: Vec::new(),
         loop_constants: loop_constants::LoopConstants::default(),
         addresses: Vec::new(),
         has_calls: false,
@@ -347,6 +350,9 @@ impl<'a> Selector<'a> {
         self.flush_pool();
         self.emit_addresses();
         self.rev.extend(self.cur.drain(..).rev());
+        if self.in_entry() {
+            self.copy_chain_arguments();
+        }
         let machine_block = self.machine_block(block);
         let code = self.take_code();
         let body = &mut self.mf.blocks[machine_block];

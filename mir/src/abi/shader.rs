@@ -13,6 +13,9 @@
 //! | mesa3d | the pointer in s[0:1]: the address of scratch (compute), or that of a pointer to it |
 //! | none | the symbols `SCRATCH_RSRC_DWORD0` and `SCRATCH_RSRC_DWORD1`, which the driver defines |
 //!
+//! Functions of the conventions `amdgpu_cs_chain` and `amdgpu_cs_chain_preserve` are what compute shaders jump to on and on. They start as shaders do, with
+//! `inreg` arguments from s0 and others from v8 on, whose inactive lanes may have values, too; a finished scratch resource is in s[48:51].
+//!
 //! Sources: AMDGPU usage guide, "AMDPAL", "Mesa 3D" and "Calling Conventions"; register manuals for `SPI_PS_INPUT_ADDR`; what llc 22 makes of
 //! shaders for gfx600, gfx802 and gfx900.
 
@@ -24,6 +27,12 @@ use crate::target::{Features, Os, Target};
 pub const MAX_SGPRS: u16 = 44;
 /// The same for VGPRs, and for results.
 pub const MAX_VGPRS: u16 = 136;
+/// The scratch resource of chain functions.
+pub const CHAIN_RESOURCE: PReg = PReg::sgpr(48);
+/// Chain functions keep these VGPRs, which are below their arguments.
+const CHAIN_FIRST_VGPR: u16 = 8;
+/// Argument registers of chain functions end here.
+const CHAIN_ENDS: [u16; 2] = [105, 256];
 /// Interpolation inputs of a pixel shader.
 pub const PS_INPUTS: u32 = 16;
 
@@ -49,12 +58,27 @@ pub enum ScratchSource {
         /// Byte offset of the entry.
         offset_bytes: u32,
     },
+    /// It is finished in [`CHAIN_RESOURCE`].
+    Chain,
 }
 
-/// Whether `convention` is that of a graphics shader.
+/// Whether `convention` is that of a graphics shader, or of what follows one.
 pub fn is_shader(convention: CallConv) -> bool {
     use CallConv::*;
     matches!(convention, AmdgpuVs | AmdgpuGs | AmdgpuPs | AmdgpuCs | AmdgpuHs | AmdgpuLs | AmdgpuEs)
+        || convention.is_chain()
+}
+
+/// LLVM's number of a convention that no code on `target` calls: chains are of GFX10 and later.
+pub fn uncalled(convention: CallConv, target: &Target) -> Option<u32> {
+    // What all processors of these generations have.
+    let chains = target.has(Features::WORKGROUP_PROCESSORS);
+    match convention {
+        CallConv::Other(number) => Some(number),
+        CallConv::AmdgpuCsChain if !chains => Some(104),
+        CallConv::AmdgpuCsChainPreserve if !chains => Some(105),
+        _ => None,
+    }
 }
 
 /// Whether the first eight SGPRs are those of two stages that the hardware runs as one (GFX9).
@@ -65,6 +89,7 @@ fn is_merged(convention: CallConv, target: &Target) -> bool {
 /// Where waves of `convention` find scratch.
 pub fn scratch_source(convention: CallConv, target: &Target) -> ScratchSource {
     match target.os {
+        _ if convention.is_chain() => ScratchSource::Chain,
         Os::AmdHsa => ScratchSource::Given,
         Os::Mesa3d if convention == CallConv::Kernel => ScratchSource::Given,
         Os::Mesa3d => ScratchSource::BufferPointer { indirect: convention != CallConv::AmdgpuCs },
@@ -116,25 +141,44 @@ pub fn result_file(scalar: Scalar) -> RegFile {
 }
 
 /// Gives out registers in order, one file after the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
     next_sgpr: u16,
     next_vgpr: u16,
-    first_sgpr: u16,
+    /// Registers behind the last of each file.
+    ends: [u16; 2],
+    /// SGPRs that are left out.
+    taken: [u16; 2],
 }
 
 impl Places {
     /// For arguments or results whose SGPRs start at `first_sgpr`.
     pub fn new(first_sgpr: u16) -> Self {
-        Self { next_sgpr: first_sgpr, next_vgpr: 0, first_sgpr }
+        Self { next_sgpr: first_sgpr, next_vgpr: 0, ends: [first_sgpr + MAX_SGPRS, MAX_VGPRS], taken: [0, 0] }
+    }
+
+    /// For the arguments of a function of `convention`.
+    pub fn of_arguments(convention: CallConv, target: &Target) -> Self {
+        let places = Self::new(first_argument_sgpr(convention, target));
+        let resource = CHAIN_RESOURCE.0 - PReg::sgpr(0).0;
+        match convention.is_chain() {
+            true => {
+                let taken = [resource, resource + 4];
+                Self { next_vgpr: CHAIN_FIRST_VGPR, ends: CHAIN_ENDS, taken, ..places }
+            }
+            false => places,
+        }
     }
 
     /// The next register of `file`; `None` where there is none left.
     pub fn dword(&mut self, file: RegFile) -> Option<PReg> {
         let (next, end, make): (_, _, fn(u16) -> PReg) = match file {
-            RegFile::Sgpr => (&mut self.next_sgpr, self.first_sgpr + MAX_SGPRS, PReg::sgpr),
-            RegFile::Vgpr => (&mut self.next_vgpr, MAX_VGPRS, PReg::vgpr),
+            RegFile::Sgpr => (&mut self.next_sgpr, self.ends[0], PReg::sgpr),
+            RegFile::Vgpr => (&mut self.next_vgpr, self.ends[1], PReg::vgpr),
         };
+        if file == RegFile::Sgpr && (self.taken[0]..self.taken[1]).contains(next) {
+            *next = self.taken[1];
+        }
         let number = *next;
         *next += 1;
         (number < end).then(|| make(number))
@@ -221,6 +265,18 @@ mod tests {
             Some(PReg::sgpr(5))
         );
         assert_eq!(first_argument_sgpr(CallConv::AmdgpuPs, &target("gfx900", Os::Mesa3d)), 2);
+    }
+
+    #[test]
+    fn chains_leave_the_resource_out() {
+        let gfx1030 = target("gfx1030", Os::AmdPal);
+        let mut places = Places::of_arguments(CallConv::AmdgpuCsChain, &gfx1030);
+        assert_eq!(places.dword(RegFile::Vgpr), Some(PReg::vgpr(8)));
+        let sgprs: Vec<PReg> = std::iter::from_fn(|| places.dword(RegFile::Sgpr)).collect();
+        assert_eq!((sgprs[0], sgprs[47], sgprs[48]), (PReg::sgpr(0), PReg::sgpr(47), PReg::sgpr(52)));
+        assert_eq!((sgprs.len(), sgprs.last()), (101, Some(&PReg::sgpr(104))));
+        assert_eq!(uncalled(CallConv::AmdgpuCsChain, &gfx1030), None);
+        assert_eq!(uncalled(CallConv::AmdgpuCsChain, &target("gfx900", Os::AmdPal)), Some(104));
     }
 
     #[test]

@@ -207,6 +207,8 @@ pub enum CallConv {
     AmdgpuEs,
     AmdgpuCs,
     AmdgpuGfx,
+    AmdgpuCsChain,
+    AmdgpuCsChainPreserve,
     /// Any other, by LLVM's number; refused at selection.
     Other(u32),
 }
@@ -216,6 +218,18 @@ impl CallConv {
     #[inline]
     pub fn is_callable(self) -> bool {
         matches!(self, Self::Device | Self::AmdgpuGfx)
+    }
+
+    /// Whether other code jumps to functions of this convention, with arguments in registers, and never gets control back.
+    #[inline]
+    pub fn is_chain(self) -> bool {
+        matches!(self, Self::AmdgpuCsChain | Self::AmdgpuCsChainPreserve)
+    }
+
+    /// Whether code of the same wave runs before functions of this convention: nothing is known of what it left in flight.
+    #[inline]
+    pub fn follows_others(self) -> bool {
+        self.is_callable() || self.is_chain()
     }
 }
 

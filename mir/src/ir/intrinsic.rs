@@ -362,6 +362,7 @@ intrinsics! {
     WaveReduceFmax = "amdgcn.wave.reduce.fmax", UNIFORM | CONVERGENT;
     // AMDGPU: which lanes run.
     SetInactive = "amdgcn.set.inactive", DIVERGENT | CONVERGENT;
+    SetInactiveChainArg = "amdgcn.set.inactive.chain.arg", DIVERGENT | CONVERGENT;
     StrictWwm = "amdgcn.strict.wwm", CONVERGENT;
     Wwm = "amdgcn.wwm", CONVERGENT;
     StrictWqm = "amdgcn.strict.wqm", CONVERGENT;

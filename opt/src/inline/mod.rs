@@ -66,6 +66,11 @@ fn is_visible(module: &Module, func: &Function) -> bool {
 /// # Errors
 /// `Malformed` for a call with the wrong number of arguments, `Limit` for a function that becomes too large.
 pub fn inline_all(module: &mut Module, machine: &Target, level: u8) -> Result<()> {
+    for function in module.functions.values_mut() {
+        if let Some(number) = mir::abi::shader::uncalled(function.call_conv, machine) {
+            function.call_conv = CallConv::Other(number);
+        }
+    }
     let graph = CallGraph::new(module);
     let mut bodies = SecondaryMap::new();
     for &func in &graph.order {

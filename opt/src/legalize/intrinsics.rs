@@ -180,6 +180,7 @@ impl Legalizer<'_> {
             Readlane | Readfirstlane | Writelane | MovDpp | UpdateDpp | MovDpp8 | Permlane16
             | Permlanex16 | DsSwizzle | DsBpermute | DsPermute | SetInactive | StrictWwm | StrictWqm
             | Wqm | Softwqm => self.lower_lane_crossing(intrinsic, args, ty),
+            SetInactiveChainArg => self.lower_chain_argument(args, ty),
             // A comparison by no known predicate has no defined result, as in LLVM.
             AmdgcnIcmp | AmdgcnFcmp
                 if args.get(2).and_then(|&v| self.old.as_int(v)).is_some_and(|code| {

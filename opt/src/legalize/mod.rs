@@ -116,6 +116,8 @@ struct Legalizer<'a> {
     stack_saves: FxHashMap<Value, Value>,
     /// The one block that returns, where several of the old function do.
     return_block: Option<Block>,
+    /// The dwords of each argument of a chain function.
+    chain_arguments: FxHashMap<Value, functions::Dwords>,
     /// Calls that return in the function's place.
     tails: tail::Tails,
     /// The last division of wide integers, whose other result may be asked for.
@@ -198,6 +200,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         grows_stack: false,
         stack_saves: FxHashMap::default(),
         return_block: None,
+        chain_arguments: FxHashMap::default(),
         tails: tail::Tails::default(),
         divided: None,
         current: Inst::from_u32(0),

@@ -32,7 +32,7 @@ impl Legalizer<'_> {
                 old.insts[inst].kind.for_each_value(|v| used[v] = true);
             }
         }
-        let mut places = Places::new(shader::first_argument_sgpr(old.call_conv, self.ctx.machine));
+        let mut places = Places::of_arguments(old.call_conv, self.ctx.machine);
         let mut skipped = vec![false; old.params.len()];
         if old.call_conv == CallConv::AmdgpuPs {
             let inputs = self.interpolation_inputs(&used, &mut skipped)?;
@@ -65,6 +65,9 @@ impl Legalizer<'_> {
                 continue;
             }
             let parts = self.parts_of_dwords(ty, &words)?;
+            if old.call_conv.is_chain() {
+                self.chain_arguments.insert(param.value, words);
+            }
             let parts = match self.spaces.of(param.value) {
                 Some(space) if parts.len() == 1 => {
                     smallvec![self.b.cast(CastOp::AddrSpaceCast, parts[0], Type::ptr(space))]
@@ -75,6 +78,27 @@ impl Legalizer<'_> {
         }
         self.b.func.arguments_end = places.sgprs_end();
         Ok(())
+    }
+
+    /// `llvm.amdgcn.set.inactive.chain.arg`: inactive lanes have what the argument had in them where the function started.
+    pub(super) fn lower_chain_argument(&mut self, args: &[Value], ty: Type) -> Result<Parts> {
+        let &[active, inactive, ..] = args else { return Err(Diagnostic::malformed("too few arguments")) };
+        let scalar = ty.scalar().ok_or_else(|| Diagnostic::unsupported("aggregate across lanes"))?;
+        let parts = self.parts(active)?;
+        let active = self.split_dwords(&parts, scalar);
+        let words = self.chain_arguments.get(&inactive).filter(|words| words.len() == active.len());
+        let words = words.cloned().ok_or_else(|| {
+            Diagnostic::unsupported("inactive lanes of what is no argument of a chain function")
+        })?;
+        let mut out: SmallVec<[Value; 8]> = SmallVec::new();
+        for (&active, &word) in active.iter().zip(&words) {
+            out.push(self.b.intrinsic(Intrinsic::SetInactiveChainArg, &[active, word], Type::I32));
+        }
+        let mut result = Parts::new();
+        for lane in 0..ty.lanes() {
+            self.join_dwords(&out, lane * scalar.bits(), scalar, &mut result);
+        }
+        Ok(result)
     }
 
     /// Marks the inputs of a pixel shader that are left out; whether two VGPRs of the first input come before

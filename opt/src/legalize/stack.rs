@@ -14,9 +14,9 @@
 
 use super::{Legalizer, Parts};
 use crate::cfg::Cfg;
-use mir::Result;
 use mir::analysis::Graph;
 use mir::ir::*;
+use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
 impl Legalizer<'_> {
@@ -89,6 +89,7 @@ impl Legalizer<'_> {
 
     /// `llvm.stacksave`.
     pub(super) fn lower_stack_save(&mut self, ty: Type) -> Result<Parts> {
+        is_stack_pointer(ty)?;
         let pointer = self.part_types(ty)?[0];
         if !self.grows_stack {
             return Ok(Parts::from_slice(&[self.b.zero(pointer)]));
@@ -104,6 +105,7 @@ impl Legalizer<'_> {
 
     /// `llvm.stackrestore`.
     pub(super) fn lower_stack_restore(&mut self, pointer: Value) -> Result<Parts> {
+        is_stack_pointer(self.old.ty(pointer))?;
         if !self.grows_stack {
             return Ok(Parts::new());
         }
@@ -124,5 +126,13 @@ impl Legalizer<'_> {
     fn lanes_here(&mut self) -> Value {
         let every = self.b.bool(true);
         self.b.intrinsic(Intrinsic::Ballot, &[every], Type::I64)
+    }
+}
+
+/// The stack is in the address space of stack objects alone.
+fn is_stack_pointer(ty: Type) -> Result<()> {
+    match ty {
+        Type::Scalar(Scalar::Ptr(AddrSpace::PRIVATE)) => Ok(()),
+        _ => Err(Diagnostic::unsupported("the place of the stack in another address space than 5")),
     }
 }

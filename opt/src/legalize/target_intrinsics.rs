@@ -88,7 +88,12 @@ impl Legalizer<'_> {
                 if self.old.call_conv.is_callable() {
                     return Err(Diagnostic::unsupported("llvm.amdgcn.kill in a function that is called"));
                 }
-                self.kill(cond);
+                match self.old.call_conv {
+                    _ if self.b.func.as_int(cond).is_some_and(|holds| holds & 1 == 1) => {}
+                    // The wave says at its end that it is done, even where all of its lanes are gone: they stay and have no effects.
+                    CallConv::AmdgpuGs => self.effect(Intrinsic::WqmDemote, &[cond]),
+                    _ => self.kill(cond),
+                }
                 Ok(Parts::new())
             }
             Ballot => {

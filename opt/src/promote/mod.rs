@@ -1,7 +1,7 @@
 //! Promotion of stack objects to SSA values.
 //!
 //! An object qualifies while every use of its address is known: plain loads and stores, block copies and
-//! fills of constant length, all at constant offsets. The ends of all accesses cut the object into
+//! fills of constant length, all at constant offsets; small arrays with variable indices are made so first ([`indexed`]). The ends of all accesses cut the object into
 //! *variables*, intervals of bytes; copies between two objects carry cuts from one to the other. A variable
 //! has the type of an access that covers it exactly, else it is an integer. An access over several variables
 //! is put together from them.
@@ -14,6 +14,7 @@
 //! Cost: linear in instructions and near linear in the blocks that write or read a variable and those where
 //! its values meet; blocks that a variable only lives through cost nothing.
 
+mod indexed;
 mod rewrite;
 
 use super::cfg::Cfg;
@@ -116,6 +117,7 @@ pub fn promote(func: &mut Function, types: &TypeTable) -> bool {
         return false;
     }
     let cfg = Cfg::new(func);
+    indexed::make_vectors(func, types, &cfg);
     let mut analysis = Analysis {
         func,
         types,

@@ -105,19 +105,19 @@ pub fn target_of(mcpu: &str, triple: &str) -> Option<Target> {
     Some(Target { os, ..target })
 }
 
-/// The cases of `cpu`'s generation, each for `cpu` and with `features` behind its own, once; inputs whose functions name processors are left
+/// The cases of `cpu`'s generation, or of all, each for `cpu` and with `features` behind its own, once; inputs whose functions name processors are left
 /// out.
 ///
 /// # Errors
 /// A processor that the suite is not for.
-pub fn on(cases: &[Case], cpu: &str, features: &str) -> Result<Vec<Case>, String> {
+pub fn on(cases: &[Case], cpu: &str, features: &str, all: bool) -> Result<Vec<Case>, String> {
     let generation = |mcpu: &str, triple: &str| target_of(mcpu, triple).map(|target| target.generation());
     let wanted = generation(cpu, "").ok_or_else(|| format!("{cpu} is no processor that gcnc knows"))?;
     let mut seen = HashSet::new();
     let names_one = |case: &Case| {
         std::fs::read_to_string(&case.input).is_ok_and(|text| text.contains("\"target-cpu\"=\""))
     };
-    let of_it = cases.iter().filter(|case| generation(&case.mcpu, &case.triple) == Some(wanted));
+    let of_it = cases.iter().filter(|case| all || generation(&case.mcpu, &case.triple) == Some(wanted));
     let of_it = of_it.filter(|case| !names_one(case));
     let moved = of_it.map(|case| {
         let parts = [case.mattr.as_str(), features];
@@ -361,11 +361,13 @@ mod tests {
             case("a.ll:4", "fiji", "-flat-for-global"),
             case("a.ll:5", "", ""),
         ];
-        let moved = on(&all, "gfx801", "+xnack").unwrap();
+        let moved = on(&all, "gfx801", "+xnack", false).unwrap();
         let said: Vec<_> = moved.iter().map(|c| (c.id.as_str(), c.mcpu.as_str(), c.mattr.as_str())).collect();
         assert_eq!(said, [("a.ll:1", "gfx801", "+xnack"), ("a.ll:4", "gfx801", "-flat-for-global,+xnack")]);
-        assert_eq!(on(&all, "tahiti", "").unwrap()[0].id, "a.ll:5");
-        assert!(on(&all, "gfx1100", "").is_err());
+        assert_eq!(on(&all, "tahiti", "", false).unwrap()[0].id, "a.ll:5");
+        assert!(on(&all, "gfx1100", "", true).is_err());
+        let all_of_them = on(&all, "gfx801", "", true).unwrap();
+        assert_eq!(all_of_them.len(), 2);
     }
 
     #[test]

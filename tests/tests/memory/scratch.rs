@@ -76,7 +76,8 @@ fn case(name: &str, code: &str, result: impl Fn(&[u32]) -> u32) -> Case {
 }
 
 fn cases() -> Vec<Case> {
-    let copy = "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca [8 x i32], align 4, addrspace(5)\n\
+    // Larger than what is a vector.
+    let copy = "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca [20 x i32], align 4, addrspace(5)\n\
                 store <8 x i32> %all, ptr addrspace(5) %a, align 4\n";
     let mut cases = vec![
         case(
@@ -155,6 +156,66 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Arrays that are vectors in registers.
+fn small_arrays() -> Vec<Case> {
+    let array = |ty: &str, code: &str| {
+        format!(
+            "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca {ty}, align 4, addrspace(5)\n\
+             store <8 x i32> %all, ptr addrspace(5) %a, align 4\n%m = and i32 %w, 7\n%k = lshr i32 %w, 3\n%n = and i32 %k, 7\n{code}"
+        )
+    };
+    let at = |row: &[u32], shift: u32, mask: u32| (row[0] >> shift & mask) as usize;
+    vec![
+        case(
+            "small_array",
+            &array(
+                "[8 x i32]",
+                "%p = getelementptr i32, ptr addrspace(5) %a, i32 %m\n%r = load i32, ptr addrspace(5) %p\n",
+            ),
+            move |row| row[at(row, 0, 7)],
+        ),
+        case(
+            "small_array_written",
+            &array(
+                "[8 x i32]",
+                "%p = getelementptr i32, ptr addrspace(5) %a, i32 %m\nstore i32 77, ptr addrspace(5) %p\n\
+                 %o = sub i32 %n, 8\n%g = getelementptr i32, ptr addrspace(5) %a, i32 %o\n\
+                 %h = getelementptr i32, ptr addrspace(5) %g, i32 8\n%x = load float, ptr addrspace(5) %h\n\
+                 %i = bitcast float %x to i32\n%q = getelementptr i32, ptr addrspace(5) %a, i32 5\n\
+                 %y = load i32, ptr addrspace(5) %q\n%r = sub i32 %i, %y\n",
+            ),
+            move |row| {
+                let mut array = row.to_vec();
+                array[at(row, 0, 7)] = 77;
+                array[at(row, 3, 7)].wrapping_sub(array[5])
+            },
+        ),
+        case(
+            "small_array_of_pairs",
+            &array(
+                "[4 x i64]",
+                "%c = and i32 %m, 3\n%p = getelementptr i64, ptr addrspace(5) %a, i32 %c\n%v = load i64, ptr addrspace(5) %p\n\
+                 %d = and i32 %n, 3\n%q = getelementptr i64, ptr addrspace(5) %a, i32 %d\nstore i64 %v, ptr addrspace(5) %q\n\
+                 %u = load i64, ptr addrspace(5) %a\n%h = lshr i64 %u, 32\n%l = xor i64 %u, %h\n%r = trunc i64 %l to i32\n",
+            ),
+            move |row| {
+                let from = if at(row, 3, 3) == 0 { at(row, 0, 3) } else { 0 };
+                row[2 * from] ^ row[2 * from + 1]
+            },
+        ),
+        case(
+            "small_array_of_rows",
+            &array(
+                "[2 x [4 x i32]]",
+                "%i = and i32 %w, 1\n%i64 = zext i32 %i to i64\n%j = and i32 %n, 3\n%j16 = trunc i32 %j to i16\n\
+                 %p = getelementptr [2 x [4 x i32]], ptr addrspace(5) %a, i64 0, i64 %i64, i16 %j16\n\
+                 %r = load i32, ptr addrspace(5) %p\n",
+            ),
+            move |row| row[4 * at(row, 0, 1) + at(row, 3, 3)],
+        ),
+    ]
+}
+
 /// Vectors in an array of which lanes take different ones.
 fn vectors() -> Vec<Case> {
     let code = "%all = load <8 x i32>, ptr addrspace(1) %row, align 4\n%a = alloca [4 x <8 x i32>], align 32, addrspace(5)\n\
@@ -224,4 +285,17 @@ fn elements_of_all_sizes() {
         }
     }
     report(&findings, all.len());
+}
+
+#[test]
+fn small_arrays_are_vectors() {
+    let mut findings = Vec::new();
+    let cases = small_arrays();
+    for cpu in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
+        for level in [0, 1, 2] {
+            findings.extend(check(HEAD, &cases, cpu, level, &[]));
+        }
+    }
+    findings.extend(check(HEAD, &cases, "gfx1030", 2, &["+wavefrontsize64"]));
+    report(&findings, cases.len());
 }

@@ -181,6 +181,7 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (SWqm, At::I32.union(At::I64)),
         // Which lanes run: dwords again.
         (SetInactive, At::I32),
+        (SetInactiveChainArg, At::I32),
         (StrictWwm, At::I32),
         (StrictWqm, At::I32),
         (Wqm, At::I32),

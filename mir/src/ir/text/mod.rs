@@ -132,7 +132,7 @@ pub(crate) const FUNC_FLAGS: [(FuncFlags, &str); 9] = [
     (FuncFlags::MIN_SIZE, "minsize"),
 ];
 
-pub(crate) const CALL_CONVS: [(CallConv, &str); 10] = [
+pub(crate) const CALL_CONVS: [(CallConv, &str); 12] = [
     (CallConv::Kernel, "kernel"),
     (CallConv::Device, "device"),
     (CallConv::AmdgpuPs, "amdgpu_ps"),
@@ -143,6 +143,8 @@ pub(crate) const CALL_CONVS: [(CallConv, &str); 10] = [
     (CallConv::AmdgpuEs, "amdgpu_es"),
     (CallConv::AmdgpuCs, "amdgpu_cs"),
     (CallConv::AmdgpuGfx, "amdgpu_gfx"),
+    (CallConv::AmdgpuCsChain, "amdgpu_cs_chain"),
+    (CallConv::AmdgpuCsChainPreserve, "amdgpu_cs_chain_preserve"),
 ];
 
 pub(crate) const INPUTS: [(Inputs, &str); 11] = [
