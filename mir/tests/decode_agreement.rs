@@ -456,16 +456,6 @@ fn gfx90c() {
     random("gfx90c", 4);
 }
 
-#[test]
-fn gfx1010() {
-    random("gfx1010", 5);
-}
-
-#[test]
-fn gfx1030() {
-    random("gfx1030", 6);
-}
-
 /// Whether a constant is an argument of `sext()`.
 fn extends_constant(text: &str) -> bool {
     text.split("sext(").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
