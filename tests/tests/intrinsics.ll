@@ -23,10 +23,11 @@ define amdgpu_kernel void @k6789_raw_buffer(ptr addrspace(1) %out, ptr addrspace
   ret void
 }
 
+; So many records that all are inside whether a generation counts them or their bytes.
 define amdgpu_kernel void @k6789_struct_buffer(ptr addrspace(1) %out, ptr addrspace(1) %a, ptr addrspace(1) %b) {
   %i = call i32 @llvm.amdgcn.workitem.id.x()
-  %r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %a, i16 16, i64 64, i32 159744)
-  %w = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %out, i16 4, i64 64, i32 159744)
+  %r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %a, i16 16, i64 1024, i32 159744)
+  %w = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %out, i16 4, i64 256, i32 159744)
   %x = call <4 x i32> @llvm.amdgcn.struct.ptr.buffer.load.v4i32(ptr addrspace(8) %r, i32 %i, i32 0, i32 0, i32 0)
   %y = call i32 @llvm.amdgcn.struct.ptr.buffer.load.i32(ptr addrspace(8) %r, i32 %i, i32 12, i32 0, i32 0)
   %c = and i32 %i, 1
