@@ -13,7 +13,7 @@ use crate::bits::sext64;
 use crate::cfg::Cfg;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Largest array in bytes: an access by an index that lanes do not share looks at each element.
@@ -74,7 +74,7 @@ pub(super) fn make_vectors(func: &mut Function, types: &TypeTable, cfg: &Cfg) {
     if !(0..arrays.len() as u32).any(good) {
         return;
     }
-    let dead: FxHashMap<Inst, ()> = pointers.iter().filter(|p| good(p.1)).map(|p| (p.0, ())).collect();
+    let dead: FxHashSet<Inst> = pointers.iter().filter(|p| good(p.1)).map(|p| p.0).collect();
     let changed = |access: &&Access| {
         let spot = &spots[access.spot as usize];
         good(spot.array) && !spot.indices.is_empty()
@@ -89,7 +89,7 @@ pub(super) fn make_vectors(func: &mut Function, types: &TypeTable, cfg: &Cfg) {
                 let spot = &spots[access.spot as usize];
                 rewrite(func, access, spot, &arrays[spot.array as usize], &mut out);
             }
-            if !dead.contains_key(&inst) {
+            if !dead.contains(&inst) {
                 out.push(inst);
             }
         }
@@ -233,6 +233,7 @@ fn rewrite(func: &mut Function, access: &Access, spot: &Spot, array: &Array, out
         let inst = func.make_inst(kind, ty, InstFlags::empty());
         func.locs[inst] = loc;
         out.push(inst);
+        // Only instructions of a type that is not void are made here.
         func.insts[inst].result.expect("it has a result, by its type")
     };
     let mut sum = func.int(Type::I32, (spot.offset / element as i64) as u32 as u64);
