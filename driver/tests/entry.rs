@@ -75,8 +75,28 @@ fn scratch_is_found_on_every_system() {
     );
 }
 
-/// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes
-/// more at its start).
+/// The platform's driver fills user data registers in the order of its interface: the global table, a table of the shader, ten dwords of the
+/// application, the spill table, where the counts of groups are, and the range of GDS; for graphics any order behind the table. The IR has
+/// an argument for each, so that the n-th is in the n-th SGPR.
+#[test]
+fn user_data_are_the_first_registers() {
+    for (convention, count) in [("amdgpu_cs", 16), ("amdgpu_ps", 16), ("amdgpu_vs", 16)] {
+        let arguments: Vec<String> = (0..count).map(|n| format!("i32 inreg %u{n}")).collect();
+        let stores: String =
+            (0..count).map(|n| format!("store volatile i32 %u{n}, ptr addrspace(3) null\n")).collect();
+        let text = format!("define {convention} void @s({}) {{\n{stores}ret void\n}}", arguments.join(", "));
+        let code = code(&text, "amdgcn-amd-amdpal", "gfx900", "s");
+        let read: Vec<String> = code
+            .iter()
+            .filter(|line| line.starts_with("v_mov_b32"))
+            .filter_map(|line| line.split(", ").nth(1).filter(|source| source.starts_with('s')))
+            .map(str::to_owned)
+            .collect();
+        let wanted: Vec<String> = (0..count).map(|n| format!("s{n}")).collect();
+        assert_eq!(read, wanted, "{convention}: {code:?}");
+    }
+}
+
 /// Arguments on the stack are stored by the resource that the prolog has built, not by what a shader has in s[0:3].
 #[test]
 fn shaders_pass_arguments_on_the_stack() {
@@ -96,6 +116,8 @@ define amdgpu_cs void @k(i32 inreg %a, i32 inreg %b, i32 inreg %c, i32 inreg %d,
     assert!(stores.iter().all(|line| line.contains(&format!("{built}, s32"))), "{lines:#?}");
 }
 
+/// The registers that llc 22 writes for the same shaders, scratch of one dword a lane (llc keeps four bytes
+/// more at its start).
 #[test]
 fn drivers_get_register_values() {
     let bytes = compile(SHADERS, "amdgcn--", "gfx900").unwrap();

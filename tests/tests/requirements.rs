@@ -53,6 +53,8 @@ const CHAPTERS: &[Chapter] = &[
 enum State {
     /// Implemented and tested.
     Done,
+    /// Implemented and tested another way than the document has it; the note says how, and why.
+    Differs,
     /// A part is missing; the note says which.
     Partial,
     /// Not begun.
@@ -62,8 +64,9 @@ enum State {
 }
 
 impl State {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Done, "done"),
+        (Self::Differs, "differs"),
         (Self::Partial, "partial"),
         (Self::Planned, "planned"),
         (Self::NotApplicable, "not applicable"),
@@ -227,8 +230,9 @@ fn check_row(row: &Row<'_>, files: &mut Files, complaints: &mut Vec<String>) {
     if row.requirement.trim().is_empty() {
         complain("says nothing".to_owned());
     }
-    if row.state == State::Done && (row.implementations.is_empty() || row.tests.is_empty()) {
-        complain("is done, but names no implementation or no test".to_owned());
+    let is_built = matches!(row.state, State::Done | State::Differs);
+    if is_built && (row.implementations.is_empty() || row.tests.is_empty()) {
+        complain(format!("is {}, but names no implementation or no test", row.state.name()));
     }
     if row.state != State::Done && row.note.trim().is_empty() {
         complain(format!("is {}, and nothing says why", row.state.name()));
@@ -277,8 +281,9 @@ fn render(rows: &[Row<'_>]) -> String {
          their revision for heterogeneous debugging (LLVM 10), AMD's compute ABI 0.40 and the specification of AMDIL's metadata. Where they \
          contradict each other the newest counts, and LLVM where a document is wrong; chapter E lists such cases.\n\n\
          Generated from `requirements.tsv`; `BLESS=1 cargo test --release -p gcnc-tests --test requirements` writes it anew. \
-         The test checks that the places named exist, that the tests are tests, and that what is *done* has both.\n\n\
+         The test checks that the places named exist, that the tests are tests, and that what is *done* or *differs* has both.\n\n\
          * *done*: implemented and tested.\n\
+         * *differs*: implemented and tested another way than the document has it; the last column says how, and why.\n\
          * *partial*: something is missing, which the last column says.\n\
          * *planned*: not begun.\n\
          * *not applicable*: nothing to do for a compiler of these processors.\n\n",
@@ -295,7 +300,7 @@ fn render(rows: &[Row<'_>]) -> String {
         format!("| {name} | {total} | {} |\n", cells.join(" | "))
     };
     let names = State::ALL.map(|(_, name)| name).join(" | ");
-    let _ = write!(out, "| chapter | items | {names} |\n|---|--:|--:|--:|--:|--:|\n");
+    let _ = write!(out, "| chapter | items | {names} |\n|---|--:|{}\n", "--:|".repeat(State::ALL.len()));
     for (index, chapter) in CHAPTERS.iter().enumerate() {
         out.push_str(&line(chapter.title, Some(index)));
     }
@@ -356,7 +361,8 @@ fn wrong_rows_are_named() {
          T-04\tc\tdone\t{place}\t\t\n\
          T-05\td\tpartial\tnowhere.rs:a; docs\t{place}\t\n\
          T-06\te\tready\t\t\t\n\
-         T-07\tf\n"
+         T-07\tf\n\
+         T-08\tg\tdiffers\t{place}:CHAPTERS\t\tas LLVM does\n"
     );
     let mut complaints = Vec::new();
     let rows = rows(&text, &mut complaints);
@@ -368,6 +374,7 @@ fn wrong_rows_are_named() {
         "T-06: there is no state `ready`".to_owned(),
         "line 7 has 2 columns, not 6".to_owned(),
         "T-03: stands where T-02 or F-01 is due".to_owned(),
+        "T-08: stands where T-06 or F-01 is due".to_owned(),
         "the last chapters are missing".to_owned(),
         format!("T-03: {place} does not define Nothing"),
         format!("T-03: {place} has no test render"),
@@ -375,6 +382,7 @@ fn wrong_rows_are_named() {
         "T-05: is partial, and nothing says why".to_owned(),
         "T-05: there is no file nowhere.rs".to_owned(),
         format!("T-05: {place} names no test"),
+        "T-08: is differs, but names no implementation or no test".to_owned(),
     ];
     assert_eq!(complaints, wanted);
 }
