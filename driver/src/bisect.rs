@@ -201,11 +201,19 @@ pub fn bisect(
     let (own, bytes) = intact;
     let finals = own.as_ref().map_or(&snapshots.finals, |s| &s.finals);
     let object = CodeObject::load(&bytes).map_err(|report| one(Diagnostic::unsupported(report.message)))?;
-    let target = options.target(&module.triple, module.code_object_version_flag).map_err(one)?;
-    let targets = crate::pass::FunctionTargets::new(module, &target, &options);
-    let target = options.module_target(target, module, &targets).map_err(one)?;
+    let target = target_of(module, &options).map_err(one)?;
     let stages = Stages { snapshots: &snapshots, finals, object: &object, options: &options, target, run };
     stages.judge(refused).map_err(one)
+}
+
+/// The target that `module` is compiled for.
+///
+/// # Errors
+/// The options or the module name what does not exist.
+pub fn target_of(module: &Module, options: &CompileOptions) -> mir::Result<Target> {
+    let target = options.target(&module.triple, module.code_object_version_flag)?;
+    let targets = crate::pass::FunctionTargets::new(module, &target, options);
+    options.module_target(target, module, &targets)
 }
 
 /// The module with a symbol for everything: private variables and functions have none, and nobody could say

@@ -2,18 +2,23 @@
 //!
 //! ```json
 //! {"kernel": "name", "grid": [256, 1, 1], "group": [64, 1, 1], "dynamic_lds": 0, "unmapped": "fault",
-//!  "args": [{"buffer": 1024, "fill": "iota32", "out": "file"}, {"f32": 2.5}, {"local": 256}, {"null": true}]}
+//!  "args": [{"buffer": 1024, "fill": "iota32", "out": "file"}, {"f32": 2.5}, {"local": 256}, {"null": true},
+//!           {"image": "image2d:64x32:rgba:f32", "in": "file"}, {"sampler": "repeat:linear:normalized"}]}
 //! ```
+//!
+//! Contents of images are texels without the gaps that rows have in memory.
 
 use crate::dispatch::{Arg, Dispatch, run_on};
+use crate::images::{Image, Placed, add_sampler, sampler_flags};
 use crate::load::CodeObject;
 use crate::memory::{BufferId, Memory, digest};
 use crate::printf::Printed;
 use crate::report::{Checks, Config, Report, Stats, Unmapped};
 use crate::timing::Model;
-use mir::target::Target;
+use mir::target::{Generation, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Buffers larger than this are refused.
@@ -38,10 +43,16 @@ struct File {
     unmapped: Unmapped,
 }
 
+/// An argument with contents.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BufferArg {
-    buffer: u64,
+    /// Bytes of a buffer.
+    #[serde(default)]
+    buffer: Option<u64>,
+    /// What an image is, as [`Image::parse`] reads it.
+    #[serde(default)]
+    image: Option<String>,
     #[serde(default)]
     fill: Option<String>,
     #[serde(rename = "in", default)]
@@ -190,60 +201,69 @@ pub struct Described {
     pub memory: Memory,
     /// How unmapped memory behaves.
     pub unmapped: Unmapped,
-    /// Argument, buffer, and the file that its contents go to.
-    pub buffers: Vec<(usize, BufferId, Option<PathBuf>)>,
+    /// The arguments with contents.
+    pub buffers: Vec<Contents>,
+}
+
+/// A buffer of a dispatch, or the texels of an image.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// Index of the argument.
+    pub arg: usize,
+    /// The buffer.
+    pub id: BufferId,
+    /// The image that it has the texels of.
+    pub image: Option<Placed>,
+    /// The file that the contents go to.
+    pub out: Option<PathBuf>,
+}
+
+impl Contents {
+    /// `bytes` of the buffer's memory, of an image without gaps.
+    fn packed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match &self.image {
+            Some(image) if !bytes.is_empty() => Cow::Owned(image.packed(bytes)),
+            _ => Cow::Borrowed(bytes),
+        }
+    }
+}
+
+impl BufferArg {
+    /// What the argument's bytes are: `len` of them, with the file's at their start.
+    fn contents(&self, len: usize, base: Option<&Path>) -> Result<Vec<u8>, RunError> {
+        let mut data = fill(self.fill.as_deref().unwrap_or("zero"), len)?;
+        if let Some(input) = &self.input {
+            let name = path(base, input);
+            let bytes = std::fs::read(&name).map_err(|e| usage(format!("{}: {e}", name.display())))?;
+            let n = bytes.len().min(len);
+            data[..n].copy_from_slice(&bytes[..n]);
+        }
+        Ok(data)
+    }
 }
 
 impl Described {
-    /// Reads `json`; file names are relative to `base`.
+    /// Reads `json`, with images laid out for `generation`; file names are relative to `base`.
     ///
     /// Errors: [`RunError::Usage`].
-    pub fn from_json(json: &str, base: Option<&Path>) -> Result<Self, RunError> {
-        Self::within(json, base, BUFFERS_MAX)
+    pub fn from_json(json: &str, base: Option<&Path>, generation: Generation) -> Result<Self, RunError> {
+        Self::within(json, base, generation, BUFFERS_MAX)
     }
 
     /// [`Self::from_json`] where all buffers together have `most` bytes at most.
     ///
     /// Errors: [`RunError::Usage`].
-    pub fn within(json: &str, base: Option<&Path>, most: u64) -> Result<Self, RunError> {
-        let mut left = most;
+    pub fn within(
+        json: &str,
+        base: Option<&Path>,
+        generation: Generation,
+        most: u64,
+    ) -> Result<Self, RunError> {
         let file: File = serde_json::from_str(json).map_err(|e| usage(format!("dispatch: {e}")))?;
-        let mut memory = Memory::new();
-        let mut buffers: Vec<(usize, BufferId, Option<PathBuf>)> = Vec::new();
-        let mut args = Vec::new();
-        for (i, arg) in file.args.iter().enumerate() {
-            let wrong = || usage(format!("argument {i}: {arg}"));
-            let map = arg.as_object().ok_or_else(wrong)?;
-            if map.contains_key("buffer") {
-                let b: BufferArg =
-                    serde_json::from_value(arg.clone()).map_err(|e| usage(format!("argument {i}: {e}")))?;
-                if b.buffer > BUFFER_MAX {
-                    return Err(usage(format!("argument {i}: a buffer of {} bytes", b.buffer)));
-                }
-                left = left.checked_sub(b.buffer).ok_or_else(|| {
-                    usage(format!("argument {i}: the buffers have more than the limit of {most} bytes"))
-                })?;
-                let len = b.buffer as usize;
-                let mut data = fill(b.fill.as_deref().unwrap_or("zero"), len)?;
-                if let Some(input) = &b.input {
-                    let name = path(base, input);
-                    let bytes =
-                        std::fs::read(&name).map_err(|e| usage(format!("{}: {e}", name.display())))?;
-                    let n = bytes.len().min(len);
-                    data[..n].copy_from_slice(&bytes[..n]);
-                }
-                let id = memory.add_buffer(&format!("buffer of argument {i}"), data);
-                buffers.push((i, id, b.out.map(|o| path(base, &o))));
-                args.push(Arg::Buffer(id));
-                continue;
-            }
-            let (kind, value) = map.iter().next().filter(|_| map.len() == 1).ok_or_else(wrong)?;
-            args.push(match kind.as_str() {
-                "local" => Arg::Local(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)?),
-                "null" => Arg::Address(0),
-                _ => Arg::Value(scalar(kind, value).ok_or_else(wrong)?),
-            });
-        }
+        let mut reader =
+            Reader { base, generation, most, left: most, memory: Memory::new(), buffers: Vec::new() };
+        let args = file.args.iter().enumerate();
+        let args = args.map(|(index, arg)| reader.arg(index, arg)).collect::<Result<_, _>>()?;
         let dispatch = Dispatch {
             kernel: file.kernel,
             grid: file.grid,
@@ -252,15 +272,99 @@ impl Described {
             args,
             offset: file.offset,
         };
+        let Reader { memory, buffers, .. } = reader;
         Ok(Self { dispatch, memory, unmapped: file.unmapped, buffers })
+    }
+}
+
+/// Reads arguments.
+struct Reader<'a> {
+    base: Option<&'a Path>,
+    generation: Generation,
+    /// Bytes that all buffers may have, and how many of them are left.
+    most: u64,
+    left: u64,
+    memory: Memory,
+    buffers: Vec<Contents>,
+}
+
+impl Reader<'_> {
+    /// Takes `bytes` from what is left.
+    fn take(&mut self, bytes: u64, index: usize) -> Result<(), RunError> {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| {
+            let most = self.most;
+            usage(format!("argument {index}: the buffers have more than the limit of {most} bytes"))
+        })?;
+        Ok(())
+    }
+
+    fn arg(&mut self, index: usize, arg: &Value) -> Result<Arg, RunError> {
+        let wrong = || usage(format!("argument {index}: {arg}"));
+        let map = arg.as_object().ok_or_else(wrong)?;
+        if map.contains_key("buffer") || map.contains_key("image") {
+            let read = serde_json::from_value(arg.clone());
+            return self.buffer(index, read.map_err(|e| usage(format!("argument {index}: {e}")))?);
+        }
+        let (kind, value) = map.iter().next().filter(|_| map.len() == 1).ok_or_else(wrong)?;
+        Ok(match kind.as_str() {
+            "local" => Arg::Local(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)?),
+            "null" => Arg::Address(0),
+            "sampler" => {
+                let text = value.as_u64().map(|flags| flags.to_string());
+                let text = text.as_deref().or_else(|| value.as_str()).ok_or_else(wrong)?;
+                let flags = sampler_flags(text).map_err(|e| usage(format!("argument {index}: {e}")))?;
+                Arg::Buffer(add_sampler(&mut self.memory, &format!("sampler of argument {index}"), flags))
+            }
+            _ => Arg::Value(scalar(kind, value).ok_or_else(wrong)?),
+        })
+    }
+
+    fn buffer(&mut self, arg: usize, given: BufferArg) -> Result<Arg, RunError> {
+        let wrong = |what: String| usage(format!("argument {arg}: {what}"));
+        let out = given.out.as_deref().map(|out| path(self.base, out));
+        let (placed, id, image) = match (given.buffer, &given.image) {
+            (Some(bytes), None) => {
+                if bytes > BUFFER_MAX {
+                    return Err(wrong(format!("a buffer of {bytes} bytes")));
+                }
+                self.take(bytes, arg)?;
+                let data = given.contents(bytes as usize, self.base)?;
+                let id = self.memory.add_buffer(&format!("buffer of argument {arg}"), data);
+                (id, id, None)
+            }
+            (None, Some(text)) => {
+                let (image, rest) = Image::parse(text, None).map_err(wrong)?;
+                if let Some(rest) = rest {
+                    return Err(wrong(format!("`{rest}` behind an image: `fill` and `in` give it contents")));
+                }
+                image.check_bytes(self.generation, BUFFER_MAX).map_err(wrong)?;
+                self.take(image.memory_bytes(self.generation), arg)?;
+                let texels = given.contents(image.bytes(), self.base)?;
+                let name = format!("image of argument {arg}");
+                let placed = image.place(&mut self.memory, &name, &texels, self.generation);
+                (placed.words, placed.texels, Some(placed))
+            }
+            _ => return Err(wrong("it is a buffer or an image".to_owned())),
+        };
+        self.buffers.push(Contents { arg, id, image, out });
+        Ok(Arg::Buffer(placed))
     }
 }
 
 /// Runs the dispatch `json` of the code object `object`.
 pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<Outcome, RunError> {
-    let Described { dispatch, mut memory, unmapped, buffers } =
-        Described::within(json, options.base.as_deref(), options.memory_limit.unwrap_or(u64::MAX))?;
     let object = CodeObject::load(object)?;
+    let target = match (options.target, object.processor()) {
+        (Some(target), _) => target,
+        (None, Some(processor)) => Target::new(processor),
+        (None, None) => return Err(usage("the object names no processor known here")),
+    };
+    let Described { dispatch, mut memory, unmapped, buffers } = Described::within(
+        json,
+        options.base.as_deref(),
+        target.generation(),
+        options.memory_limit.unwrap_or(u64::MAX),
+    )?;
     let checks = match &options.strict {
         Some(list) => Checks::parse(list).map_err(usage)?,
         None => Checks::default(),
@@ -271,27 +375,23 @@ pub fn run_from_json(object: &[u8], json: &str, options: &RunOptions) -> Result<
     if let Some(budget) = options.budget {
         cfg.budget = budget;
     }
-    let target = match (options.target, object.processor()) {
-        (Some(target), _) => target,
-        (None, Some(processor)) => Target::new(processor),
-        (None, None) => return Err(usage("the object names no processor known here")),
-    };
     let ran = run_on(&object, &mut memory, &dispatch, &cfg, &target);
     if let Some(print) = options.print {
         print(&memory.printed);
     }
     let stats = ran?;
     let mut outcome = Outcome { kernel: dispatch.kernel, stats, buffers: Vec::new() };
-    for (arg, id, out) in buffers {
-        let bytes = memory.bytes(id);
-        if let Some(name) = out {
-            std::fs::write(&name, bytes).map_err(|e| usage(format!("{}: {e}", name.display())))?;
+    for buffer in buffers {
+        let bytes = buffer.packed(memory.bytes(buffer.id));
+        if let Some(name) = &buffer.out {
+            std::fs::write(name, &bytes).map_err(|e| usage(format!("{}: {e}", name.display())))?;
         }
+        let undefined = buffer.packed(memory.undefined_bits(buffer.id));
         outcome.buffers.push(BufferOutcome {
-            arg,
+            arg: buffer.arg,
             bytes: bytes.len(),
-            digest: format!("{:016x}", digest(bytes)),
-            undefined_bytes: memory.undefined_bits(id).iter().filter(|u| **u != 0).count(),
+            digest: format!("{:016x}", digest(&bytes)),
+            undefined_bytes: undefined.iter().filter(|u| **u != 0).count(),
         });
     }
     Ok(outcome)
@@ -304,12 +404,46 @@ mod tests {
     #[test]
     fn buffers_share_a_limit() {
         let json = r#"{"kernel": "k", "grid": [1, 1, 1], "group": [1, 1, 1], "args": [{"buffer": 8}, {"buffer": 9}]}"#;
-        assert!(Described::within(json, None, 17).is_ok());
-        let error = Described::within(json, None, 16).unwrap_err();
+        let within = |most| Described::within(json, None, Generation::Gfx9, most);
+        assert!(within(17).is_ok());
+        let error = within(16).unwrap_err();
         assert!(
             error.to_string().contains("argument 1") && error.to_string().contains("limit of 16"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn images_are_laid_out_for_the_generation() {
+        let described = |args: &str, generation| {
+            let json =
+                format!(r#"{{"kernel": "k", "grid": [1, 1, 1], "group": [1, 1, 1], "args": [{args}]}}"#);
+            Described::within(&json, None, generation, 1 << 20)
+        };
+        let args = r#"{"image": "image2d:3x2:r:u16", "fill": "iota32"}, {"sampler": "linear:clamp"}, {"sampler": 18}"#;
+        for (generation, bytes) in [(Generation::Gfx8, 12), (Generation::Gfx10, 512)] {
+            let made = described(args, generation).unwrap();
+            let [texels] = &made.buffers[..] else { panic!("one argument has contents") };
+            assert_eq!(made.memory.bytes(texels.id).len(), bytes);
+            assert_eq!(*texels.packed(made.memory.bytes(texels.id)), [0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]);
+            let words = texels.image.unwrap().words;
+            let [Arg::Buffer(image), Arg::Buffer(sampler), Arg::Buffer(_)] = made.dispatch.args[..] else {
+                panic!("three addresses")
+            };
+            assert_eq!((image, made.memory.bytes(words).len()), (words, 48));
+            assert_eq!(made.memory.read_u32s(sampler), mir::abi::sampler::words(0x24));
+        }
+        for (args, text) in [
+            (r#"{"image": "image2d:3x2:r:u16:ones"}"#, "`ones` behind an image"),
+            (r#"{"image": "3x2:r:u16"}"#, "argument 0: its type is not known"),
+            (r#"{"image": "image2d:3x2:r:u16", "buffer": 4}"#, "a buffer or an image"),
+            (r#"{"image": "image2d:9000x9000:rgba:f32"}"#, "limit of 1048576"),
+            (r#"{"sampler": "blue"}"#, "no word of a sampler"),
+            (r#"{"sampler": [1]}"#, "argument 0"),
+        ] {
+            let error = described(args, Generation::Gfx9).unwrap_err().to_string();
+            assert!(error.contains(text), "{args}: {error}");
+        }
     }
 
     #[test]

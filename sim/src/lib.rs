@@ -41,7 +41,7 @@ pub mod wave;
 pub use dispatch::prepared::Prepared;
 pub use dispatch::single;
 pub use dispatch::{Arg, Dispatch, run, run_on};
-pub use dispatch_json::{Described, Outcome, RunError, RunOptions, run_from_json};
+pub use dispatch_json::{Contents, Described, Outcome, RunError, RunOptions, run_from_json};
 pub use load::{CodeObject, Kernel};
 pub use memory::{BufferId, Memory};
 pub use printf::Printed;

@@ -299,7 +299,7 @@ fn check(machine: &mut Machine, place: &str) {
                     .collect();
                 let words: Vec<u32> = places.iter().flatten().map(|x| x.to_bits()).collect();
                 let out = machine.buffer(vec![0; 16 * ITEMS]);
-                let (at, how) = (machine.words(&words), machine.words(&gcnc::image_library::sampler(flags)));
+                let (at, how) = (machine.words(&words), machine.words(&mir::abi::sampler::words(flags)));
                 machine.run(&format!("sample_{name}"), ITEMS, vec![Arg::Buffer(out), image.clone(), how, at]);
                 let want: Vec<_> = places.iter().map(|&at| picture.sample(flags, at)).collect();
                 near(&format!("{what} sampled by {flags:#x}"), &machine.floats(out), &want);
@@ -335,7 +335,7 @@ fn check(machine: &mut Machine, place: &str) {
     let picture = Picture::new(rng, Shape::Two, [6, 5, 1], (Order::Rgba, Channel::Float));
     let (_, image) = machine.picture(&picture);
     let out = machine.buffer(vec![0; 64]);
-    let (how, at) = (machine.words(&gcnc::image_library::sampler(0x12)), machine.words(&[9, 3, 0, 0]));
+    let (how, at) = (machine.words(&mir::abi::sampler::words(0x12)), machine.words(&[9, 3, 0, 0]));
     machine.run("constants_2d", 1, vec![Arg::Buffer(out), image, how, at]);
     let want = [
         picture.texel([5, 3, 0]),

@@ -1,7 +1,7 @@
 //! `gcnc bisect`: which step of the compiler changed what a kernel does.
 
 use super::{read_json, refused, report, status};
-use gcnc::bisect::{Run, bisect};
+use gcnc::bisect::{Run, bisect, target_of};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -35,8 +35,6 @@ fn run(args: &Args) -> Result<i32, i32> {
     let name = args.input.display().to_string();
     let input = std::fs::read(&args.input).map_err(|error| refused(&format!("{name}: {error}")))?;
     let json = read_json(&args.dispatch)?;
-    let described =
-        sim::Described::from_json(&json, args.dispatch.parent()).map_err(|error| refused(&error))?;
     let options =
         gcnc::CompileOptions { cpu: args.mcpu.clone(), opt_level: args.opt_level, ..Default::default() };
     let diagnosed = |errors: &[Box<mir::Diagnostic>]| {
@@ -46,6 +44,9 @@ fn run(args: &Args) -> Result<i32, i32> {
     if !reading.errors.is_empty() {
         return Err(diagnosed(&reading.errors));
     }
+    let target = target_of(&reading.module, &options).map_err(|error| report(&name, &error))?;
+    let described = sim::Described::from_json(&json, args.dispatch.parent(), target.generation())
+        .map_err(|error| refused(&error))?;
     let run =
         Run { dispatch: &described.dispatch, memory: &described.memory, seed: args.seed, fuel: args.fuel };
     let verdict = bisect(&reading.module, &options, &run, None).map_err(|errors| diagnosed(&errors))?;

@@ -6,7 +6,7 @@ use emit::assemble::{Options, assemble_with};
 use emit::bundle::{self, BundleTarget, archive, text};
 use emit::link::{Input, LinkOptions, Undefined, link, link_relocatable};
 use mir::abi::Document;
-use mir::target::Target;
+use mir::target::{Generation, Target};
 use mir::{ErrorKind, Result};
 
 /// Whether the input is right; an input that shows a defect, for which the command would exit with 70, is a failure.
@@ -121,7 +121,7 @@ pub fn amdil(bytes: &[u8]) -> bool {
 pub fn dispatch(bytes: &[u8]) -> bool {
     // A file that is named would be read.
     let text = String::from_utf8_lossy(bytes);
-    !text.contains("\"in\"") && sim::Described::within(&text, None, 1 << 24).is_ok()
+    !text.contains("\"in\"") && sim::Described::within(&text, None, Generation::Gfx9, 1 << 24).is_ok()
 }
 
 /// The text of a program at any stage: read and verified. What is read is printed, and that is read the same.

@@ -11,6 +11,7 @@ pub mod kernel_code;
 pub mod lds;
 pub mod metadata;
 pub mod metadata_v2;
+pub mod sampler;
 pub mod schema;
 pub mod shader;
 

@@ -176,7 +176,12 @@ fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// Descriptions of dispatches.
 pub fn dispatches() -> Vec<Vec<u8>> {
-    vec![DISPATCH.into(), br#"{"kernel": "other", "grid": [1, 2, 3], "group": [1, 1, 1]}"#.to_vec()]
+    let others = [
+        r#"{"kernel": "other", "grid": [1, 2, 3], "group": [1, 1, 1]}"#,
+        r#"{"kernel": "k", "grid": [8, 1, 1], "group": [8, 1, 1],
+            "args": [{"image": "image2d:3x2:rg:u16", "fill": "iota32"}, {"image": "image1d_buffer:70:r:f32", "out": "x"}, {"sampler": "linear:clamp"}]}"#,
+    ];
+    [DISPATCH].into_iter().chain(others).map(|text| text.as_bytes().to_vec()).collect()
 }
 
 /// Programs before selection and behind it, as the tests of passes have them.

@@ -11,8 +11,7 @@ pub use format::{Data, Program, Scalar, Test, Tolerance, Type, parse};
 
 use crate::toolchain::{self, Machine};
 use mir::half;
-use mir::target::Generation;
-use sim::images::Image;
+use sim::images::Placed;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -188,17 +187,15 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
         let input = test.inputs.iter().find(|data| data.index == index);
         let output = test.outputs.iter().find(|data| data.index == index);
         if let Some(flags) = input.and_then(|data| data.sampler) {
-            let words = gcnc::image_library::sampler(flags);
-            args.push(Arg::Buffer(memory.add_buffer("sampler", bytes_of(&words))));
+            args.push(Arg::Buffer(sim::images::add_sampler(&mut memory, "sampler", flags)));
             continue;
         }
         if let Some(image) = input.or(output).and_then(|data| data.image) {
             let generation = generation.ok_or("an object without a processor has no images")?;
             let bytes = input.map(|data| data.bytes.as_slice()).unwrap_or_default();
-            let texels = memory.add_buffer("texels", image.memory_of(bytes, generation));
-            let image = Image { address: texels.address(), ..image };
-            args.push(Arg::Buffer(memory.add_buffer("image", bytes_of(&image.dwords(generation)))));
-            buffers.insert(index, (texels, Some((image, generation))));
+            let placed = image.place(&mut memory, "image", bytes, generation);
+            args.push(Arg::Buffer(placed.words));
+            buffers.insert(index, (placed.texels, Some(placed)));
             continue;
         }
         args.push(match (input, output) {
@@ -227,16 +224,11 @@ fn execute(object: &CodeObject, test: &Test) -> Result<Buffers, String> {
     let offset = std::array::from_fn(|i| if i < test.dimensions { test.offset[i] } else { 0 });
     let dispatch = Dispatch { kernel: test.kernel.clone(), grid, group, args, offset, ..Dispatch::default() };
     sim::run(object, &mut memory, &dispatch, &Config::default()).map_err(|report| report.to_string())?;
-    let contents = |(index, (id, image)): (usize, (BufferId, Option<(Image, Generation)>))| {
+    let contents = |(index, (id, image)): (usize, (BufferId, Option<Placed>))| {
         let bytes = memory.bytes(id);
-        let plain = || bytes.to_vec();
-        (index, image.map_or_else(plain, |(image, generation)| image.texels_of(bytes, generation)))
+        (index, image.map_or_else(|| bytes.to_vec(), |image| image.packed(bytes)))
     };
     Ok(buffers.into_iter().map(contents).collect())
-}
-
-fn bytes_of(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Whether the kernel's argument `index` is a pointer to LDS.

@@ -6,7 +6,7 @@ use super::images;
 use super::values::Element;
 use mir::abi::metadata::ArgMeta;
 use mir::target::Generation;
-use sim::images::Image;
+use sim::images::{Placed, add_sampler, sampler_flags};
 use sim::{Arg, BufferId, Memory};
 use std::io::Read as _;
 use std::path::Path;
@@ -22,8 +22,8 @@ pub struct Buffer {
     pub id: BufferId,
     /// Type of its elements.
     pub element: Element,
-    /// The image that it has the texels of, and the generation that they are laid out for.
-    pub image: Option<(Image, Generation)>,
+    /// The image that it has the texels of.
+    pub image: Option<Placed>,
 }
 
 /// Arguments and their memory.
@@ -161,7 +161,10 @@ fn one(
             out.buffers.push(made.0);
             out.args.push(made.1);
         }
-        "sampler" => out.args.push(images::sampler(&name_of(index, arg), spec, &mut out.memory)?),
+        "sampler" => {
+            let name = format!("sampler `{}`", name_of(index, arg));
+            out.args.push(Arg::Buffer(add_sampler(&mut out.memory, &name, sampler_flags(spec)?)));
+        }
         other => return Err(format!("an argument of kind {other} can be given by --dispatch alone")),
     }
     Ok(())

@@ -1,11 +1,16 @@
 //! What a runtime passes for OpenCL's images: dwords that say where texels are and how to read them.
 //!
 //! An image is 12 dwords: the resource of eight as hardware reads it (of buffers, four), then the channels' type and order as HSA numbers them, and the width in
-//! texels. Layouts are linear: rows follow each other without gaps (on GFX10 each starts at a multiple of 256 bytes), and so do planes and slices. Samplers are four dwords, `gcnc::image_library::sampler` has them.
+//! texels. Layouts are linear: rows follow each other without gaps (on GFX10 each starts at a multiple of 256 bytes), and so do planes and slices. Samplers are four dwords, [`mir::abi::sampler`] has them.
 //!
 //! Sources: Vega ISA, "Image Resource Descriptor" and "Buffer Resource Descriptor"; HSA runtime, `hsa_ext_image.h`; ROCr's image managers (dwords 8 to 10; GFX10's resources).
 
+mod text;
+
+pub use text::{EXAMPLE, sampler_flags};
+
 use crate::exec::memory::format::Format;
+use crate::memory::{BufferId, Memory};
 use mir::target::{Generation, ImageRules};
 
 /// Bits that every resource of GFX10 has set, of images in dword 2, of buffers in dword 3.
@@ -114,6 +119,34 @@ pub struct Image {
     pub size: [u32; 3],
 }
 
+/// An image of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// The image, where it is.
+    pub image: Image,
+    /// What its layout is for.
+    pub generation: Generation,
+    /// Its texels.
+    pub texels: BufferId,
+    /// Its dwords, whose address a kernel takes.
+    pub words: BufferId,
+}
+
+impl Placed {
+    /// The texels of `memory`'s bytes (or undefined bits), without gaps.
+    pub fn packed(&self, memory: &[u8]) -> Vec<u8> {
+        self.image.texels_of(memory, self.generation)
+    }
+}
+
+/// Adds the dwords of the sampler with `flags` (as OpenCL C's constants have them) to `memory`; a kernel takes their address.
+pub fn add_sampler(memory: &mut Memory, name: &str, flags: u32) -> BufferId {
+    memory.add_buffer(
+        name,
+        mir::abi::sampler::words(flags).iter().flat_map(|word| word.to_le_bytes()).collect(),
+    )
+}
+
 impl Image {
     /// Bytes of a texel.
     pub fn texel_bytes(&self) -> u32 {
@@ -153,6 +186,40 @@ impl Image {
     /// Bytes of a row's texels, and from row to row.
     fn row_bytes(&self, generation: Generation) -> [usize; 2] {
         [self.size[0], self.pitch(generation)].map(|texels| (texels * self.texel_bytes()) as usize)
+    }
+
+    /// Bytes of the memory that holds it: of all texels, and of the gaps between rows. Any size may be asked for.
+    pub fn memory_bytes(&self, generation: Generation) -> u64 {
+        let row = u64::from(self.size[0]) * u64::from(self.texel_bytes());
+        let has_gaps = self.shape != Shape::Buffer && generation.limits().images.pitch_bits == 0;
+        let place = if has_gaps { row.next_multiple_of(ImageRules::ROW_BYTES.into()) } else { row };
+        place * u64::from(self.size[1]) * u64::from(self.size[2])
+    }
+
+    /// Whether `most` bytes are enough for it, and a resource can tell of so many.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_bytes(&self, generation: Generation, most: u64) -> Result<(), String> {
+        // The range of a buffer is 32 bits.
+        let limit = if self.shape == Shape::Buffer { most.min(u32::MAX.into()) } else { most };
+        match self.memory_bytes(generation) {
+            bytes if bytes > limit => Err(format!("{bytes} bytes are more than the {limit} that are left")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds `texels` (without gaps; what is missing is zero) and the dwords that describe the image to `memory`. `name` is for messages.
+    pub fn place(self, memory: &mut Memory, name: &str, texels: &[u8], generation: Generation) -> Placed {
+        let texels = memory.add_buffer(name, self.memory_of(texels, generation));
+        let image = Self { address: texels.address(), ..self };
+        let words = image.dwords(generation).iter().flat_map(|word| word.to_le_bytes()).collect();
+        Placed {
+            image,
+            generation,
+            texels,
+            words: memory.add_buffer(&format!("description of {name}"), words),
+        }
     }
 
     /// The dwords for processors of `generation`.
