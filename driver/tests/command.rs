@@ -167,7 +167,7 @@ fn empty_and_missing_files_are_refused() {
 fn other_targets_are_refused() {
     let run = gcnc(KERNEL.replace("amdgcn-amd-amdhsa", "x86_64-pc-linux-gnu").as_bytes(), GFX900);
     assert_refused(&run, "x86_64-pc-linux-gnu");
-    assert_refused(&gcnc(KERNEL.as_bytes(), &["-mcpu=gfx9999"]), "unknown processor `gfx9999`");
+    assert_refused(&gcnc(KERNEL.as_bytes(), &["-mcpu=gfx9999"]), "unknown processor `gfx9999` (-mcpu=help");
 }
 
 #[test]

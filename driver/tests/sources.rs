@@ -513,6 +513,7 @@ fn what_goes_wrong_is_said() {
         assert!(stderr(&output).contains(text), "gcnc {line}: {}", stderr(&output));
     };
     fails("k.cl", 2, "for which processor?");
+    fails("none.cl", 1, "gcnc: error: none.cl: No such file");
     fails("x.rs -mcpu=gfx900", 1, "`.rs`");
     fails("k.cl -mcpu=gfx900 --clang=/no/such/clang", 1, "apt install clang-22 libclc-22");
     fails("e.ll k.cl -mcpu=gfx900 -c -o x.o", 2, "-o names one file, and 2 are written");

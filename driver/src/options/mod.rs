@@ -457,7 +457,9 @@ fn processor(cpu: &str, os: Os, version: u8) -> Result<(&'static Processor, Opti
     };
     let older = OlderName::find(cpu, if os == Os::AmdHsa { version } else { u8::MAX });
     let found = Target::processor_by_name(older.map_or(cpu, |older| older.processor));
-    let found = found.ok_or_else(|| Diagnostic::unsupported(format!("unknown processor `{cpu}`")))?;
+    let found = found.ok_or_else(|| {
+        Diagnostic::unsupported(format!("unknown processor `{cpu}` (-mcpu=help lists the known ones)"))
+    })?;
     Ok((found, older))
 }
 

@@ -201,6 +201,13 @@ fn check(args: &Args, inputs: &[(PathBuf, Kind)], emit: Emit) -> Result<(), i32>
             )));
         }
     }
+    // clang would say it, too, after questions about what is to be made of it.
+    let sources = inputs.iter().filter(|(_, kind)| matches!(kind, Kind::Source(_)));
+    for (source, _) in sources.filter(|(source, _)| source != Path::new("-")) {
+        if let Err(error) = std::fs::metadata(source) {
+            return Err(super::refused(&format!("{}: {error}", source.display())));
+        }
+    }
     if has_source && args.mcpu.is_empty() && args.offload_arch.is_empty() {
         return Err(wrong("for which processor? -mcpu=gfx900 names one, and -mcpu=help lists them"));
     }

@@ -207,7 +207,9 @@ fn target(args: &Args) -> Result<Option<Target>, i32> {
     }
     let older = OlderName::find(&args.mcpu, u8::MAX);
     let processor = Target::processor_by_name(older.map_or(&*args.mcpu, |older| older.processor));
-    let processor = processor.ok_or_else(|| refused(&format!("unknown processor `{}`", args.mcpu)))?;
+    let processor = processor.ok_or_else(|| {
+        refused(&format!("unknown processor `{}` (-mcpu=help lists the known ones)", args.mcpu))
+    })?;
     Ok(Some(Target::new(processor)))
 }
 
