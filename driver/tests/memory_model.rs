@@ -1,5 +1,5 @@
 //! What the memory model makes of every atomic access, fence, volatile and streaming access on GFX10, beside llc's memory legalizer: cache bits, waits and
-//! invalidates of 686 functions, for work-groups on pairs of compute units and on one. Where the two differ there is a reason, and their number is known.
+//! invalidates of 686 functions, for work-groups on pairs of compute units and on one, in either size of waves. Where the two differ there is a reason, and their number is known.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -212,9 +212,12 @@ fn sequences_of_gfx10_are_llcs() {
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     };
-    for (processor, mode) in
-        ["gfx1010", "gfx1030"].into_iter().flat_map(|cpu| ["-cumode", "+cumode"].map(|mode| (cpu, mode)))
-    {
+    let waves = ["-wavefrontsize64,+wavefrontsize32", "-wavefrontsize32,+wavefrontsize64"];
+    let settings = ["gfx1010", "gfx1030"]
+        .into_iter()
+        .flat_map(|cpu| ["-cumode", "+cumode"].map(|mode| (cpu, mode)))
+        .flat_map(|(cpu, mode)| waves.map(|wave| (cpu, format!("{mode},{wave}"))));
+    for (processor, mode) in settings {
         let (cpu, mode) = (format!("-mcpu={processor}"), format!("-mattr={mode}"));
         let llc = of_llc(&run("llc-22", &[&cpu, &mode, "-stop-after=si-memory-legalizer"]));
         let gcnc = env!("CARGO_BIN_EXE_gcnc");

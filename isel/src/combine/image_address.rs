@@ -97,7 +97,7 @@ fn whole(f: &Function, operand: Option<&Operand>) -> Option<VReg> {
 }
 
 /// How many operands and arguments of edges are, or are part of, a register.
-fn count_uses(f: &Function, layout: &[Block]) -> SecondaryMap<VReg, u32> {
+pub(super) fn count_uses(f: &Function, layout: &[Block]) -> SecondaryMap<VReg, u32> {
     let mut uses: SecondaryMap<VReg, u32> = SecondaryMap::new();
     for &block in layout {
         let data = &f.blocks[block];

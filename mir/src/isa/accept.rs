@@ -107,6 +107,19 @@ pub(super) fn sources(info: &OpcodeInfo) -> impl Iterator<Item = &'static Operan
         .filter(|o| o.role == Role::Use && !matches!(o.kind, OperandKind::Literal | OperandKind::Attribute))
 }
 
+/// Whether `op_sel` of VOP3 names halves of sources and result: by its row, or since it works on 16-bit integers and GFX10 has it as VOP3 alone.
+///
+/// Source: RDNA ISA manual, "Vector ALU operations", VOP3A's `OPSEL`; which instructions take it is as in llvm-mc 22.
+pub fn selects_halves(info: &OpcodeInfo, generation: Generation) -> bool {
+    use ValueType::{B16, I16, U16};
+    let alone = generation == Generation::Gfx10
+        && info.format == Format::Vop2
+        && info.code(generation).is_none()
+        && info.vop3_code(generation).is_some();
+    let short = |operand: &OperandDesc| matches!(operand.ty, B16 | I16 | U16);
+    info.flags.contains(OpFlags::OP_SEL) || (alone && info.operands.iter().all(short))
+}
+
 /// What `info` takes in `encoding`, which has `layout`.
 pub fn accepted(info: &OpcodeInfo, encoding: Encoding, layout: &Layout, generation: Generation) -> Accepted {
     let flags = info.flags;
@@ -135,7 +148,7 @@ pub fn accepted(info: &OpcodeInfo, encoding: Encoding, layout: &Layout, generati
     let selects = match (vop3p, floats) {
         (true, true) => all,
         (false, _) if flags.contains(OpFlags::PERMLANE) => 3,
-        (false, _) if flags.contains(OpFlags::OP_SEL) && layout.has_mod(Mod::OpSel) => all | 8,
+        (false, _) if selects_halves(info, generation) && layout.has_mod(Mod::OpSel) => all | 8,
         _ => 0,
     };
     Accepted {

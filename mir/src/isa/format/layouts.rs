@@ -202,8 +202,7 @@ pub(super) static DS_8: Layout =
 
 /// The bits of GFX6.
 pub(super) static DS_10: Layout =
-    make(2, (0b110110, 6), f(18, 8), DS_SLOTS, &[(GDS, f(17, 1)), (DsOffset, f(0, 16))])
-        .ignoring(0xffff_ffff_0001_0000);
+    make(2, (0b110110, 6), f(18, 8), DS_SLOTS, &[(GDS, f(17, 1)), (DsOffset, f(0, 16))]).ignoring(0x1_0000);
 
 const BUFFER_SLOTS: &[(Slot, Field)] =
     &[(Soffset, f(56, 8)), (Srsrc, f(48, 5)), (Data0, f(40, 8)), (Addr, f(32, 8))];
@@ -349,7 +348,7 @@ pub(super) static FLAT_10: Layout = make(
     &[(Offset, f(0, 11)), (DLC, f(12, 1)), (Segment, f(14, 2)), (GLC, f(16, 1)), (SLC, f(17, 1))],
 )
 .with_fixed(f(48, 7), 0x7d)
-.ignoring(0xff80_ff00_0200_2000);
+.ignoring(0xff80_ff00_0200_0000);
 pub(super) static GLOBAL_10: Layout = make(
     2,
     (0b110111, 6),

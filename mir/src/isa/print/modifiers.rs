@@ -3,6 +3,7 @@
 use super::fields::{buffer_format, swizzle, unified_format};
 use super::{DisplayInst, Names, hexadecimal, source_count};
 use crate::ir::ImageDim;
+use crate::isa::accept::selects_halves;
 use crate::isa::{Format, ImageParts, OpFlags, Opcode, OpcodeInfo};
 use crate::machine::{Dpp, Dpp8, Encoding, ModFlags, Modifiers, Sdwa, SdwaSel, SdwaUnused};
 use std::fmt::{self, Formatter, Write};
@@ -22,7 +23,7 @@ impl<N: Names> DisplayInst<'_, N> {
                     if mods.op_sel != 0 {
                         list(f, " op_sel:", mods.op_sel, 2)?;
                     }
-                } else if info.flags.contains(OpFlags::OP_SEL) && mods.op_sel != 0 {
+                } else if selects_halves(info, self.generation) && mods.op_sel != 0 {
                     let sources = source_count(info);
                     let bits = mods.op_sel & ((1 << sources) - 1) | (mods.op_sel >> 3 & 1) << sources;
                     list(f, " op_sel:", bits, sources + 1)?;
