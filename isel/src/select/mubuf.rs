@@ -7,7 +7,8 @@
 //! | uniform base, any index | base in the resource, 64 bits in a VGPR pair (`addr64`) |
 //! | anything else | resource without a base, 64 bits in a VGPR pair (`addr64`) |
 //!
-//! A resource is four SGPRs. That of a base is put together once, right behind the definition of the base, so that loops only use it.
+//! A base is an address: its upper 16 bits are clear, as those of the dword that holds it say other things in a resource (LLVM takes that for
+//! granted, too). A resource is four SGPRs. That of a base is put together once, right behind the definition of the base, so that loops only use it.
 
 use super::Selector;
 use super::address::{GlobalAddress, Index, Narrow};
