@@ -1,7 +1,7 @@
 //! Indexed moves: `INDEXED_READ` and `INDEXED_WRITE` become what the target has for an element of a VGPR tuple whose number is in an SGPR.
 //!
 //! From GFX8 a mode adds M0 to the register numbers of vector instructions (`s_set_gpr_idx_on`), before that `v_movrels`
-//! and `v_movreld` do. Runs of moves with one index share the mode. The expansion follows wait insertion, which has to see
+//! and `v_movreld` do, whose moves into M0 `m0.rs` thins out. Runs of moves with one index share the mode. The expansion follows wait insertion, which has to see
 //! the whole tuple as read or written, and precedes hazard NOPs, which concern the real instructions. Cost: linear.
 //!
 //! Sources: Vega ISA, "S_SET_GPR_IDX_ON"; Southern Islands ISA, "V_MOVRELS_B32".
@@ -18,11 +18,13 @@ const INDEX_DST: i64 = 8;
 /// Expands all indexed moves of an allocated function.
 pub fn expand(f: &mut Function, target: &Target) {
     let mode = Opcode::S_SET_GPR_IDX_ON.info().exists_on(target);
+    let mut moved = Vec::new();
     for &block in &f.layout {
         let insts = &mut f.blocks[block].insts;
         if !insts.iter().any(|inst| parts(inst).is_some()) {
             continue;
         }
+        moved.push(block);
         let mut open: Option<(Operand, i64)> = None;
         let old = std::mem::take(insts);
         for inst in old {
@@ -51,6 +53,9 @@ pub fn expand(f: &mut Function, target: &Target) {
         if open.is_some() {
             insts.push(Inst::new(Opcode::S_SET_GPR_IDX_OFF, []));
         }
+    }
+    if !mode {
+        crate::m0::settle(f, &moved);
     }
 }
 

@@ -42,6 +42,7 @@ pub mod identity_moves;
 pub mod indexed;
 pub mod inline_asm;
 mod islands;
+mod m0;
 pub mod pseudos;
 pub mod registers;
 pub mod scratch;

@@ -13,7 +13,8 @@
 //! 3. [`list`]: the code's own order, in which what feeds memory comes earlier, and what can be done meanwhile stands in latencies.
 //! 4. [`before`] does this with virtual registers, [`after`] with physical ones, where registers are settled and names in the way.
 //! 5. [`pairs`], before all: two accesses of LDS as one instruction.
-//! 6. [`verify`], on request: proves the new order from the old one without any of this.
+//! 6. [`barriers`], too: what is computed behind a barrier is computed in front of it.
+//! 7. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod after;
+mod barriers;
 mod before;
 mod budget;
 mod code;
@@ -37,6 +39,7 @@ mod units;
 mod verify;
 
 pub use after::schedule_allocated;
+pub use barriers::hoist_over_barriers;
 pub use before::schedule;
 pub use budget::Options;
 pub use pairs::pair_lds;

@@ -5,9 +5,9 @@
 
 use super::{Rep, Selector};
 use mir::diag::Result;
-use mir::ir::{AddrSpace, BinaryOp, CastOp, InstData, InstKind, Type, Value};
+use mir::ir::{AddrSpace, CastOp, InstData, InstKind, Type, Value};
 use mir::isa::Opcode::*;
-use mir::machine::{EntryValue, Operand};
+use mir::machine::{EntryValue, ModFlags, Operand};
 use mir::target::{Features, OffsetRange};
 
 /// Operands of a global or flat access.
@@ -15,26 +15,28 @@ use mir::target::{Features, OffsetRange};
 pub(super) struct GlobalAddress {
     /// VGPR pair, or a 32-bit offset beside `saddr`.
     pub vaddr: Operand,
-    /// SGPR pair or `off`.
+    /// SGPR pair or `off`; the resource of MUBUF.
     pub saddr: Operand,
     /// Bytes.
     pub offset: i32,
     /// Whether the access goes through `flat_*`.
     pub flat: bool,
+    /// What `vaddr` is for MUBUF.
+    pub mode: ModFlags,
 }
 
 /// An index of an address: `value * scale`.
 #[derive(Clone, Copy)]
-struct Index {
-    value: Value,
-    scale: i64,
+pub(super) struct Index {
+    pub value: Value,
+    pub scale: i64,
 }
 
 /// A 32-bit value that a wider index extends.
 #[derive(Clone, Copy)]
-struct Narrow {
-    value: Value,
-    signed: bool,
+pub(super) struct Narrow {
+    pub value: Value,
+    pub signed: bool,
 }
 
 impl<'a> Selector<'a> {
@@ -123,7 +125,11 @@ impl<'a> Selector<'a> {
                 self.emit(COPY, [dst, i]);
             }
             Some(0) => self.vector_add(dst, rest, i),
-            Some(k) if zero => self.vop(V_LSHLREV_B32, &[dst, Operand::Imm(k), i]),
+            Some(k) if zero => {
+                // Accesses with this index share it.
+                let scaled = self.scaled_index(value, k as u32);
+                self.emit(COPY, [dst, scaled]);
+            }
             Some(k) if self.target.has(Features::THREE_OP_INT) && one_outside => {
                 self.vop(V_LSHL_ADD_U32, &[dst, i, Operand::Imm(k), rest]);
             }
@@ -167,7 +173,7 @@ impl<'a> Selector<'a> {
     }
 
     /// `base + offset` wherever the base lives.
-    fn add_constant_64(&mut self, base: Operand, offset: i64, scalar: bool) -> Operand {
+    pub(super) fn add_constant_64(&mut self, base: Operand, offset: i64, scalar: bool) -> Operand {
         match base {
             Operand::Imm(value) => Operand::Imm(value.wrapping_add(offset)),
             _ if offset == 0 => base,
@@ -184,7 +190,7 @@ impl<'a> Selector<'a> {
     }
 
     /// An index of 64 bits that only extends one of 32.
-    fn narrow_index(&self, value: Value) -> Option<Narrow> {
+    pub(super) fn narrow_index(&self, value: Value) -> Option<Narrow> {
         let (root, sub) = self.root(value);
         if self.f.ty(value) == Type::I32 {
             return Some(Narrow { value, signed: true });
@@ -286,31 +292,14 @@ impl<'a> Selector<'a> {
             self.mad_wide(dst, i, Operand::Imm(i64::from(index.scale as i32)), base, signed);
             return;
         }
-        let wide = if self.f.ty(index.value) == Type::I32 {
-            let low = self.vgpr(index.value);
-            let high = self.new_vgpr(1);
-            self.vop(V_ASHRREV_I32, &[high, Operand::Imm(31), low]);
-            let out = self.new_vgpr(2);
-            self.sequence(out, &[low, high]);
-            out
+        let scaled = if (1..1 << 31).contains(&index.scale) && (index.scale as u64).is_power_of_two() {
+            self.wide_index(index)
         } else {
-            self.src(index.value)
-        };
-        let shift =
-            (index.scale > 0 && (index.scale as u64).is_power_of_two()).then(|| index.scale.trailing_zeros());
-        let scaled = match shift {
-            Some(0) => wide,
-            Some(k) => {
-                let out = self.new_vgpr(2);
-                self.vector_shift64(out, BinaryOp::Shl, wide, Operand::Imm(i64::from(k)));
-                out
-            }
-            None => {
-                let parts = self.multiply_64(wide, Operand::Imm(index.scale), false);
-                let out = self.new_vgpr(2);
-                self.sequence(out, &parts);
-                out
-            }
+            let wide = self.wide_index(Index { scale: 1, ..index });
+            let parts = self.multiply_64(wide, Operand::Imm(index.scale), false);
+            let out = self.new_vgpr(2);
+            self.sequence(out, &parts);
+            out
         };
         self.vector_add64(dst, base, scaled);
     }
@@ -327,6 +316,10 @@ impl<'a> Selector<'a> {
 
     /// Operands for an access at `ptr` that also touches `span` bytes behind it with larger immediates.
     pub(super) fn global_address(&mut self, ptr: Value, space: AddrSpace, span: i64) -> GlobalAddress {
+        if self.takes_buffers(space) {
+            return self.buffer_address(ptr, span);
+        }
+        let mode = ModFlags::empty();
         let has_global = self.target.has(Features::GLOBAL);
         let flat = !has_global || space == AddrSpace::FLAT;
         let field = if flat { self.flat_offsets() } else { self.target.limits().offsets.global };
@@ -346,7 +339,7 @@ impl<'a> Selector<'a> {
                 Some(Index { value, scale: 1 }) => self.vgpr(value),
                 Some(Index { value, scale }) => self.scaled_index(value, scale.trailing_zeros()),
             };
-            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat };
+            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
         }
         let base = self.src(root);
         let (kept, moved) = if field.contains(offset, span) {
@@ -360,14 +353,23 @@ impl<'a> Selector<'a> {
         let base = self.add_constant_64(base, moved, false);
         if !flat && self.is_sgpr(&base) {
             let vaddr = self.in_vgpr(Operand::Imm(0), 1);
-            return GlobalAddress { vaddr, saddr: base, offset: kept as i32, flat };
+            return GlobalAddress { vaddr, saddr: base, offset: kept as i32, flat, mode };
         }
         let vaddr = self.in_vgpr(base, 2);
-        GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat }
+        GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat, mode }
     }
 
     /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled, and constant bytes.
     fn scalar_base(&self, root: Value) -> Option<(Value, Option<Index>, i64)> {
+        let (base, index, offset) = self.uniform_base(root)?;
+        let Some(Index { value, scale }) = index else { return Some((base, None, offset)) };
+        let Narrow { value, signed } = self.narrow_index(value)?;
+        let bits = scale.trailing_zeros() + u32::from(signed && scale == 1);
+        self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale }), offset))
+    }
+
+    /// `root` as a uniform base in SGPRs, with an index whose scale is a power of two below 2^31, and constant bytes.
+    pub(super) fn uniform_base(&self, root: Value) -> Option<(Value, Option<Index>, i64)> {
         let scalar = |v: Value| {
             let (root, _) = self.root(v);
             self.const_int(root).is_none() && self.values[root].rep == Rep::Sgpr && !self.is_temporal(root)
@@ -376,21 +378,16 @@ impl<'a> Selector<'a> {
             return Some((root, None, 0));
         }
         let inst = self.f.def_inst(root)?;
-        let InstKind::PtrAdd { base, index: Some(index), scale, offset } = self.f.insts[inst].kind else {
+        let InstKind::PtrAdd { base, index: Some(value), scale, offset } = self.f.insts[inst].kind else {
             return None;
         };
         if !scalar(base) || scale <= 0 || !(scale as u64).is_power_of_two() || scale >= 1 << 31 {
             return None;
         }
-        let Narrow { value, signed } = self.narrow_index(index)?;
-        let bits = scale.trailing_zeros() + u32::from(signed && scale == 1);
-        let base_root = self.split_offset(base);
-        let (base, offset) = if scalar(base_root.0) {
-            (base_root.0, offset.wrapping_add(base_root.1))
-        } else {
-            (base, offset)
-        };
-        self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale }), offset))
+        let (base_root, more) = self.split_offset(base);
+        let (base, offset) =
+            if scalar(base_root) { (base_root, offset.wrapping_add(more)) } else { (base, offset) };
+        Some((base, Some(Index { value, scale }), offset))
     }
 
     /// A 32-bit address in a VGPR and the bytes left for the instruction's offset field, which holds 0 to `max`.
@@ -409,9 +406,6 @@ impl<'a> Selector<'a> {
             let kept = if space == AddrSpace::PRIVATE { at & max } else { 0 };
             return (Some(self.in_vgpr(Operand::Imm(i64::from((at - kept) as i32)), 1)), kept);
         }
-        if !folds {
-            return (Some(self.vgpr(ptr)), 0);
-        }
         // An index of which the place is constant: the constant goes into the field. Neighbours share the shifted index.
         if let Some(inst) = self.f.def_inst(root)
             && let InstKind::PtrAdd { base, index: Some(index), scale, offset: own } = self.f.insts[inst].kind
@@ -421,15 +415,26 @@ impl<'a> Selector<'a> {
             let place = self.const_int(base_root);
             let total = offset + own + more + place.unwrap_or(0);
             let fits = (0..=max).contains(&total);
-            if fits && place.is_some() && scale > 0 && (scale as u64).is_power_of_two() && scale < 1 << 31 {
-                return (Some(self.scaled_index(index, scale.trailing_zeros())), total);
+            if place.is_some() && scale > 0 && (scale as u64).is_power_of_two() && scale < 1 << 31 {
+                let whole = (index, scale.trailing_zeros(), 0);
+                let split =
+                    if space == AddrSpace::LOCAL { self.split_index(whole.0, whole.1) } else { whole };
+                for (index, shift, bytes) in [split, whole] {
+                    let total = i64::from((total + bytes) as i32);
+                    if (0..=max).contains(&total) && (folds || self.fits_unsigned(index, 31 - shift)) {
+                        return (Some(self.scaled_index(index, shift)), total);
+                    }
+                }
             }
-            if fits && (place.is_some() || total != offset) && self.values[root].uses == 1 {
+            if fits && folds && (place.is_some() || total != offset) && self.values[root].uses == 1 {
                 let base = if place.is_some() { Operand::Imm(0) } else { self.src(base_root) };
                 let out = self.new_vgpr(1);
                 self.add_32(out, base, Some(Index { value: index, scale }), 0, false);
                 return (Some(out), total);
             }
+        }
+        if offset != 0 && !folds && !self.fits_unsigned(root, 31) {
+            return (Some(self.vgpr(ptr)), 0);
         }
         let base = self.src(root);
         let mut base = self.in_vgpr(base, 1);

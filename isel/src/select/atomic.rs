@@ -192,20 +192,20 @@ impl<'a> Selector<'a> {
                 return Err(Diagnostic::unsupported(format!("atomic access to address space {}", other.0)));
             }
         }
-        let GlobalAddress { vaddr, saddr, offset, flat: is_flat } = self.global_address(ptr, mem.space, 0);
+        let GlobalAddress { vaddr, saddr, offset, flat: is_flat, mode } =
+            self.global_address(ptr, mem.space, 0);
         let mut operands = smallvec::SmallVec::<[Operand; 5]>::new();
         if self.takes_buffers(mem.space) {
             // The register of the data is also that of the old value.
-            let resource = self.addr64_resource();
             operands.push(returned.unwrap_or(x));
-            operands.extend([vaddr, resource, Operand::Imm(0)]);
+            operands.extend([vaddr, saddr, Operand::Imm(0)]);
             if returned.is_some() {
                 operands.push(x);
             }
             self.emit(buffer[pick], operands);
             self.finish_atomic(mem, bits, i64::from(offset), returned.is_some());
             if let Some(inst) = self.cur.last_mut() {
-                inst.mods.flags |= ModFlags::ADDR64;
+                inst.mods.flags |= mode;
             }
             return Ok(());
         }

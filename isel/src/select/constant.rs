@@ -3,7 +3,7 @@
 //! Places in LDS and on the stack are fixed during selection, so their addresses are plain integers. Undefined values are 0:
 //! the cheapest constant, and the same at every use.
 
-use super::Selector;
+use super::{Rep, Selector};
 use mir::abi::lds;
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{
@@ -217,8 +217,15 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Addresses that the code of the block so far shares.
+    /// Addresses, indices, and the resource without a base, that the code of the block so far shares.
     pub(super) fn emit_addresses(&mut self) {
+        for (value, how, out) in std::mem::take(&mut self.indices) {
+            let index = self.def(value);
+            self.scale_index(out, index, how);
+        }
+        if let Some(resource) = self.plain_resource.take() {
+            self.make_plain_resource(resource);
+        }
         for (symbol, offset, out) in std::mem::take(&mut self.addresses) {
             self.symbol_address_into(out, symbol, offset);
         }
@@ -335,6 +342,36 @@ impl<'a> Selector<'a> {
             }
         }
         (at, bytes)
+    }
+
+    /// `index << shift` of 32 bits as another value, shift and constant: `((x + 2) << 3) - 1` shifted by 2 is `x`, 5 and 60.
+    ///
+    /// What is added may be out of sight of the field of an instruction; the caller asks.
+    pub(super) fn split_index(&self, index: Value, shift: u32) -> (Value, u32, i64) {
+        let (mut at, mut by, mut bytes) = (index, shift, 0u32);
+        for _ in 0..8 {
+            let Some(inst) = self.f.def_inst(at) else { break };
+            let InstKind::Binary { op, args: [next, constant] } = self.f.insts[inst].kind else { break };
+            let Some(constant) = self.const_int(constant).map(|constant| constant as u32) else { break };
+            // A VGPR keeps what a lane last wrote to it; others may have moved on.
+            if self.root(next) != (next, 0)
+                || self.values[next].rep != Rep::Vgpr
+                || self.f.ty(next) != Type::I32
+            {
+                break;
+            }
+            match op {
+                BinaryOp::Add => bytes = bytes.wrapping_add(constant << by),
+                // No bit is set twice: the same as a sum.
+                BinaryOp::Or if constant >> self.trailing_zeros(next, 4).min(31) == 0 => {
+                    bytes = bytes.wrapping_add(constant << by);
+                }
+                BinaryOp::Shl if constant < 32 - by => by += constant,
+                _ => break,
+            }
+            at = next;
+        }
+        (at, by, i64::from(bytes as i32))
     }
 
     /// The value that `value` is all of: its root, unless it is only a part of that.

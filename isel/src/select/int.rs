@@ -469,6 +469,17 @@ impl<'a> Selector<'a> {
                 32u32.saturating_sub(bits)
             }
             InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
+            InstKind::PtrAdd { base, index, scale, offset }
+                if data.ty.bits() == Some(32) && index.is_none_or(|i| self.f.ty(i) == Type::I32) =>
+            {
+                let (Ok(offset), Ok(scale)) = (u32::try_from(*offset), u32::try_from(*scale)) else {
+                    return 0;
+                };
+                let scaled = |i| of(i).saturating_sub(32 - scale.saturating_sub(1).leading_zeros());
+                let terms = [of(*base), index.map_or(32, scaled), offset.leading_zeros()];
+                let carries = terms.iter().filter(|&&zeros| zeros < 32).count().saturating_sub(1);
+                terms.into_iter().min().unwrap_or(0).saturating_sub(carries as u32)
+            }
             InstKind::Intrinsic {
                 intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
                 ..

@@ -54,9 +54,7 @@ impl Selector<'_> {
     /// Finds loads of single dwords from LDS that `ds_read2_b32` can do together: same base, places at most 255 dwords
     /// apart, nothing between that writes LDS or synchronises. The later one moves up to the earlier.
     pub(super) fn pair_lds_loads(&mut self, block: mir::ir::Block) {
-        if !self.target.has(Features::DS_CHECKS_SUM) {
-            return;
-        }
+        let sums_checked = self.target.has(Features::DS_CHECKS_SUM);
         let f = self.f;
         let mut open: SmallVec<[(usize, Value, (Value, u32), i64); PAIR_CANDIDATES]> = SmallVec::new();
         for (i, &inst) in f.blocks[block].insts.iter().enumerate() {
@@ -81,7 +79,8 @@ impl Selector<'_> {
                 && self.dwords(root) == 1
                 && !matches!(f.values[root].def, mir::ir::ValueDef::Const(_))
                 && self.root(root) == (root, 0)
-                && (0..1 << 16).contains(&offset);
+                && (0..1 << 16).contains(&offset)
+                && (sums_checked || self.fits_unsigned(root, 31 - shift));
             if !usable || self.values[value].uses == 0 {
                 continue;
             }
@@ -142,7 +141,15 @@ impl Selector<'_> {
         {
             let (place, more) = self.split_offset(base);
             if let Some(place) = self.const_int(place) {
-                return (index, scale.trailing_zeros(), offset + own + more + place);
+                let whole = (index, scale.trailing_zeros(), 0);
+                let total = offset + own + more + place;
+                let (index, shift, bytes) = self.split_index(whole.0, whole.1);
+                let sum = i64::from((total + bytes) as i32);
+                let checked = self.target.has(Features::DS_CHECKS_SUM);
+                if (0..1 << 16).contains(&sum) && (checked || self.fits_unsigned(index, 31 - shift)) {
+                    return (index, shift, sum);
+                }
+                return (whole.0, whole.1, total);
             }
         }
         (root, 0, offset)

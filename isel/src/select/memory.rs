@@ -3,7 +3,7 @@
 //! | memory | instructions |
 //! |---|---|
 //! | uniform, not written meanwhile, whole dwords | `s_load` |
-//! | global, constant | `global_*` (GFX9), `flat_*` (GFX7-8), `buffer_* addr64` (GFX6) |
+//! | global, constant | `global_*` (GFX9), `flat_*` (GFX7-8), `buffer_*` (GFX6, `mubuf.rs`) |
 //! | generic | `flat_*` |
 //! | LDS | `ds_*`; `read2`/`write2` where the alignment is that of half the access |
 //! | private | see `scratch.rs` |
@@ -325,7 +325,13 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         let mut address = address;
         // Without an offset field the later pieces need their own address.
-        let field = if address.flat { self.flat_offsets() } else { self.target.limits().offsets.global };
+        let offsets = &self.target.limits().offsets;
+        let buffers = self.takes_buffers(mem.space);
+        let field = match address.flat {
+            true => self.flat_offsets(),
+            false if buffers => offsets.buffer,
+            false => offsets.global,
+        };
         if at > 0 && field.max == 0 {
             let out = self.new_vgpr(2);
             self.vector_add64(out, address.vaddr, Operand::Imm(i64::from(at)));
@@ -333,8 +339,9 @@ impl<'a> Selector<'a> {
         } else {
             address.offset += at as i32;
         }
-        if self.takes_buffers(mem.space) {
-            return self.addr64_access(access, address, mem, bytes);
+        if buffers {
+            self.buffer_access(access, address, mem, bytes);
+            return Ok(());
         }
         match (access, address.flat) {
             (Access::Load { dst, signed }, false) => {
@@ -364,47 +371,18 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// Whether accesses of `space`, global memory or a generic one, are MUBUF's with 64-bit addresses.
-    pub(super) fn takes_buffers(&self, space: AddrSpace) -> bool {
-        !self.target.has(Features::FLAT)
-            || space != AddrSpace::FLAT && self.target.has(Features::ADDR64 | Features::BUFFER_FOR_GLOBAL)
-    }
-
-    /// MUBUF with a 64-bit address in VGPRs and a resource without base or limit. Where there is no generic address space, generic pointers
-    /// are to global memory.
-    fn addr64_access(
-        &mut self,
-        access: Access,
-        address: GlobalAddress,
-        mem: MemAccess,
-        bytes: u32,
-    ) -> Result<()> {
-        let resource = self.addr64_resource();
+    fn buffer_access(&mut self, access: Access, address: GlobalAddress, mem: MemAccess, bytes: u32) {
+        let GlobalAddress { vaddr, saddr: resource, offset, mode, .. } = address;
         let zero = Operand::Imm(0);
-        match access {
-            Access::Load { dst, signed } => {
-                self.emit(load_op(&BUFFER_LOADS, bytes, signed), [dst, address.vaddr, resource, zero]);
-            }
-            Access::Store { data, .. } => {
-                self.emit(store_op(&BUFFER_STORES, bytes), [data, address.vaddr, resource, zero]);
-            }
-        }
-        self.set_offset(mem, bytes, i64::from(address.offset));
+        let (op, data) = match access {
+            Access::Load { dst, signed } => (load_op(&BUFFER_LOADS, bytes, signed), dst),
+            Access::Store { data, .. } => (store_op(&BUFFER_STORES, bytes), data),
+        };
+        self.emit(op, [data, vaddr, resource, zero]);
+        self.set_offset(mem, bytes, i64::from(offset));
         if let Some(inst) = self.cur.last_mut() {
-            inst.mods.flags |= ModFlags::ADDR64;
+            inst.mods.flags |= mode;
         }
-        Ok(())
-    }
-
-    /// Base 0, no stride, no limit; data format 32, addr64; addresses of the IOMMU's table on HSA (ATC).
-    ///
-    /// Sources: Southern Islands ISA, "Buffer resource descriptor"; AMDGPU usage guide, "Initial Kernel Execution State" (ATC).
-    pub(super) fn addr64_resource(&mut self) -> Operand {
-        let atc = if self.target.os == mir::target::Os::AmdHsa { 1 << 24 } else { 0 };
-        let words = [0i64, 0, -1, 0xf000 | atc].map(|w| self.pooled_sgpr(Operand::Imm(w)));
-        let out = self.new_sgpr(4);
-        self.sequence(out, &words);
-        out
     }
 
     /// The 32-bit value whose high half a 16-bit value is, where stores can take it from there.

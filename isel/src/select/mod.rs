@@ -53,6 +53,7 @@ mod lane_intrinsics;
 mod lds;
 mod loop_constants;
 mod memory;
+mod mubuf;
 mod numeric;
 mod packed;
 mod pair_bits;
@@ -133,8 +134,12 @@ struct Selector<'a> {
     /// Offsets of stack objects.
     allocas: FxHashMap<Value, u32>,
     symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
-    /// Shifted copies of 32-bit indices, to be computed where the index is defined.
-    scaled: FxHashMap<Value, SmallVec<[(u32, Operand); 2]>>,
+    /// Shifted copies of indices, to be computed where the index is defined.
+    scaled: FxHashMap<Value, SmallVec<[(mubuf::Scaled, Operand); 2]>>,
+    /// The same of indices of other blocks, to be computed at the start of this one.
+    indices: Vec<(Value, mubuf::Scaled, Operand)>,
+    /// Resources of uniform addresses, to be put together where the address is defined.
+    resources: FxHashMap<Value, SmallVec<[(mubuf::ResourceBase, Operand); 2]>>,
     /// Addresses (shift, distance, register) of the form `(base << shift) + distance`, to be computed where the base is defined.
     biased: FxHashMap<Value, SmallVec<[(u32, i64, Operand); 2]>>,
     /// Powers of two that divide offsets of buffers.
@@ -161,6 +166,8 @@ struct Selector<'a> {
     loop_constants: loop_constants::LoopConstants,
     /// Addresses of symbols that code of this block shares, which are still to be computed.
     addresses: Vec<(ir::SymbolRef, i64, Operand)>,
+    /// The buffer resource without a base that code of this block shares, which is still to be made.
+    plain_resource: Option<Operand>,
     /// Whether the function calls others.
     has_calls: bool,
     /// Block being filled.
@@ -208,6 +215,8 @@ pub fn select(
         allocas: FxHashMap::default(),
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
+        indices: Vec::new(),
+        resources: FxHashMap::default(),
         biased: FxHashMap::default(),
         divisors: scalar_buffer::Divisors::of(f),
         pairs: FxHashMap::default(),
@@ -221,6 +230,7 @@ pub fn select(
         chain_arguments: Vec::new(),
         loop_constants: loop_constants::LoopConstants::default(),
         addresses: Vec::new(),
+        plain_resource: None,
         has_calls: false,
         block: ir::Block::new(0),
         cur: Vec::new(),

@@ -1,5 +1,6 @@
 //! From IR values to machine operands: registers on demand, constants, parts, narrow values, moves between files.
 
+use super::mubuf::Scaled;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{Scalar, Type, Value, ValueDef};
@@ -172,26 +173,50 @@ impl<'a> Selector<'a> {
             let whole = self.vgpr(value);
             return self.sub(&whole, 0, 1);
         }
+        self.shared_index(value, Scaled::Low(shift)).unwrap_or_else(|| {
+            let (index, out) = (self.src(value), self.new_vgpr(1));
+            let index = self.sub(&index, 0, 1);
+            self.scale_index(out, index, Scaled::Low(shift));
+            out
+        })
+    }
+
+    /// An index made of `value` for all addresses that use it, if that is in a VGPR of its own: right after the definition of `value` where
+    /// that is in this block, in the one that dominates it, or outside of a loop around it; otherwise at the start of this block, so that it
+    /// takes no register up to there.
+    pub(super) fn shared_index(&mut self, value: Value, how: Scaled) -> Option<Operand> {
         let (root, sub) = self.root(value);
-        let shared = sub == 0
-            && self.values[root].rep == Rep::Vgpr
-            && self.dwords(root) == 1
-            && !matches!(self.f.values[root].def, ValueDef::Const(_));
-        if !shared {
-            let index = self.src(value);
-            let out = self.new_vgpr(1);
-            self.vop(Opcode::V_LSHLREV_B32, &[out, Operand::Imm(i64::from(shift)), index]);
-            return out;
+        let dwords = if matches!(how, Scaled::Low(_)) { 1 } else { self.dwords(value) };
+        let home = match self.f.values[root].def {
+            ValueDef::Inst(inst) => self.home[inst].expand()?,
+            ValueDef::BlockParam(block, _) => block,
+            ValueDef::FuncParam(_) => self.f.entry(),
+            ValueDef::Const(_) => return None,
+        };
+        if sub != 0 || self.values[root].rep != Rep::Vgpr || self.dwords(root) != dwords {
+            return None;
+        }
+        let new = if matches!(how, Scaled::Low(_)) { 1 } else { 2 };
+        let depth = |block: mir::ir::Block| self.uniformity.loops().depth(block.as_u32());
+        let near = self.uniformity.dominators().idom(self.block.as_u32()) == Some(home.as_u32());
+        if home != self.block && !near && depth(home) >= depth(self.block) {
+            if let Some(&(.., out)) = self.indices.iter().find(|&&(v, h, _)| (v, h) == (root, how)) {
+                return Some(out);
+            }
+            self.reg_of(root);
+            let out = self.new_vgpr(new);
+            self.indices.push((root, how, out));
+            return Some(out);
         }
         self.reg_of(root);
         if let Some(list) = self.scaled.get(&root)
-            && let Some(&(_, out)) = list.iter().find(|(s, _)| *s == shift)
+            && let Some(&(_, out)) = list.iter().find(|(known, _)| *known == how)
         {
-            return out;
+            return Some(out);
         }
-        let out = self.new_vgpr(1);
-        self.scaled.entry(root).or_default().push((shift, out));
-        out
+        let out = self.new_vgpr(new);
+        self.scaled.entry(root).or_default().push((how, out));
+        Some(out)
     }
 
     /// After the definition of `value`: its copy for uses outside the loop, if one was asked for.
@@ -199,10 +224,11 @@ impl<'a> Selector<'a> {
         let Some(value) = value else { return };
         if let Some(scaled) = self.scaled.remove(&value) {
             let index = self.def(value);
-            for (shift, out) in scaled {
-                self.vop(Opcode::V_LSHLREV_B32, &[out, Operand::Imm(i64::from(shift)), index]);
+            for (how, out) in scaled {
+                self.scale_index(out, index, how);
             }
         }
+        self.emit_resources(value);
         if let Some(biased) = self.biased.remove(&value) {
             let base = self.def(value);
             for (shift, bias, out) in biased {
