@@ -48,12 +48,20 @@ const NEEDED: &[(&str, Need)] = &[
 
 /// Drops what the processor of the command line, or of the function itself, cannot run.
 pub fn drop_incompatible(module: &mut Module, options: &CompileOptions) {
-    let dropped: BTreeSet<Func> = module
-        .functions
-        .iter()
-        .filter(|(_, function)| !function.is_declaration() && !runs(function, options))
-        .map(|(func, _)| func)
-        .collect();
+    let mut dropped: BTreeSet<Func> = BTreeSet::new();
+    // Functions of one source mostly ask for the same.
+    let mut before: Option<(Asked<'_>, bool)> = None;
+    for (func, function) in module.functions.iter().filter(|(_, function)| !function.is_declaration()) {
+        let asked = (function.attribute("target-cpu"), function.attribute("target-features"));
+        let runs = match before {
+            Some((same, runs)) if same == asked => runs,
+            _ => runs(asked, options),
+        };
+        before = Some((asked, runs));
+        if !runs {
+            dropped.insert(func);
+        }
+    }
     if dropped.is_empty() {
         return;
     }
@@ -73,23 +81,27 @@ pub fn drop_incompatible(module: &mut Module, options: &CompileOptions) {
     module.used.retain(|&symbol| !is_dropped(symbol));
 }
 
-/// Whether the processor has everything that the function asks for by name.
-fn runs(function: &Function, options: &CompileOptions) -> bool {
-    let cpu = function.attribute("target-cpu").unwrap_or(&options.cpu);
+/// What a function asks for: `"target-cpu"` and `"target-features"`.
+type Asked<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// Whether the processor has everything that a function asks for by name.
+fn runs((cpu, features): Asked<'_>, options: &CompileOptions) -> bool {
+    let cpu = cpu.unwrap_or(&options.cpu);
     let processor = match Target::processor_by_name(cpu) {
         Some(processor) if !processor.name.starts_with("generic") => processor,
         _ => return true,
     };
-    let Some(text) = function.attribute("target-features") else { return true };
-    let mut wanted: Vec<&str> = Vec::new();
+    let Some(text) = features else { return true };
+    // What the processor lacks, as far as the list goes.
+    let mut lacking: Vec<&str> = Vec::new();
     for entry in text.split(',').map(str::trim) {
         match entry.split_at_checked(1) {
-            Some(("+", name)) => wanted.push(name),
-            Some(("-", name)) => wanted.retain(|known| *known != name),
+            Some(("+", name)) if !has(processor, name) => lacking.push(name),
+            Some(("-", name)) => lacking.retain(|known| *known != name),
             _ => {}
         }
     }
-    wanted.into_iter().all(|name| has(processor, name))
+    lacking.is_empty()
 }
 
 fn has(processor: &Processor, name: &str) -> bool {

@@ -14,7 +14,9 @@ pub fn apply_options(module: &mut Module, cx: &ModuleContext<'_>) {
     let options = cx.options;
     for function in module.functions.values_mut().filter(|f| !f.is_declaration()) {
         for (key, value) in &options.function_attributes {
-            function.attributes.entry(key.clone()).or_insert_with(|| value.clone());
+            if !function.attributes.contains_key(key) {
+                function.attributes.insert(key.clone(), value.clone());
+            }
         }
     }
     // No system passes the resource there.

@@ -67,13 +67,20 @@ impl<'m> Body<'_, 'm> {
             let ours = self.function.add_block();
             self.blocks.insert(block, ours);
         }
-        let mut plan = Vec::new();
+        let mut insts = Vec::with_capacity(4 * blocks.len());
         for (&llvm, index) in blocks.iter().zip(0..) {
-            let block = Block::from_u32(index);
-            for inst in llvm.insts() {
-                if let Err(error) = self.announce(inst, block, &mut plan) {
-                    return Err(self.reader.locate(error, inst));
-                }
+            let (block, first) = (Block::from_u32(index), insts.len());
+            insts.extend(llvm.insts().map(|inst| (block, inst)));
+            self.function.blocks[block].insts.reserve(insts.len() - first);
+        }
+        self.function.insts.reserve(insts.len());
+        // Constants are values, too.
+        self.function.values.reserve(insts.len() + insts.len() / 4);
+        self.values.reserve(insts.len() + insts.len() / 4);
+        let mut plan = Vec::with_capacity(insts.len());
+        for (block, inst) in insts {
+            if let Err(error) = self.announce(inst, block, &mut plan) {
+                return Err(self.reader.locate(error, inst));
             }
         }
         for (block, inst, ours) in plan {

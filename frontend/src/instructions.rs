@@ -246,7 +246,13 @@ impl<'m> Body<'_, 'm> {
             return Err(Diagnostic::unsupported(format!("unsupported operand bundle {tag:?}")));
         }
         let called = inst.callee().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
-        if let Some(name) = called.intrinsic_name().and_then(|name| name.strip_prefix("llvm.vp."))
+        let meaning = match self.reader.symbols.get(&called) {
+            Some(&(SymbolRef::Func(func), 0)) => self.reader.meanings[func],
+            _ => Meaning::Call,
+        };
+        // Those with a vector length are no intrinsics of ours.
+        if meaning == Meaning::Call
+            && let Some(name) = called.intrinsic_name().and_then(|name| name.strip_prefix("llvm.vp."))
             && let Some(kind) = self.vector_predicated(inst, ours, name, ty)?
         {
             return Ok(kind);

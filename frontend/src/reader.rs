@@ -33,6 +33,8 @@ pub(crate) struct Reader<'m> {
     pub stack_is_private: bool,
     /// Known types with their nesting depth.
     pub types: FxHashMap<TypeRef<'m>, (Type, u32)>,
+    /// The one asked for last: neighbouring instructions mostly have the same.
+    pub last_type: Option<(TypeRef<'m>, Type)>,
     /// Functions, variables and aliases: symbol and byte offset.
     pub symbols: FxHashMap<ValueRef<'m>, (SymbolRef, i64)>,
     /// Numbers of the blocks of the functions that have a block whose address is taken.
@@ -83,6 +85,7 @@ impl<'m> Reader<'m> {
             module,
             stack_is_private: crate::parse::has_private_stack(&llvm.data_layout()),
             types: FxHashMap::default(),
+            last_type: None,
             symbols: FxHashMap::default(),
             block_numbers: FxHashMap::default(),
             meanings: SecondaryMap::new(),

@@ -23,10 +23,17 @@ enum Shape<'m> {
 impl<'m> Reader<'m> {
     /// The type of the module's table that `ty` means.
     pub(crate) fn ty(&mut self, ty: TypeRef<'m>) -> Result<Type> {
-        match self.types.get(&ty) {
-            Some(&(known, _)) => Ok(known),
-            None => self.new_type(ty),
+        if let Some((same, known)) = self.last_type
+            && same == ty
+        {
+            return Ok(known);
         }
+        let known = match self.types.get(&ty) {
+            Some(&(known, _)) => known,
+            None => self.new_type(ty)?,
+        };
+        self.last_type = Some((ty, known));
+        Ok(known)
     }
 
     fn new_type(&mut self, ty: TypeRef<'m>) -> Result<Type> {

@@ -257,7 +257,7 @@ impl<'a> Rules<'a> {
                 recent.age < MAX_WAIT_STATES
             });
             self.end(inst, class, state);
-            self.produce(inst, state);
+            self.produce(inst, class, state);
             if leaves(inst) {
                 self.begin_behind_others(state);
             }
@@ -344,13 +344,11 @@ impl<'a> Rules<'a> {
     }
 
     /// Notes what `inst` produces.
-    fn produce(&self, inst: &Inst, state: &mut State) {
-        let info = inst.op.info();
-        let class = class(inst);
+    fn produce(&self, inst: &Inst, class: HazardClass, state: &mut State) {
         if !class.intersects(self.producers) {
             return;
         }
-        let scalar = writes_scalar(inst, info);
+        let scalar = writes_scalar(inst, inst.op.info());
         for &(rule, hazard, _) in &self.rows {
             let possible = scalar || !produces_scalar(hazard.produced);
             if possible && class.intersects(hazard.producer) {
@@ -379,7 +377,7 @@ impl<'a> Rules<'a> {
         }
         let site = inst.asm_layout().and_then(|layout| self.sites.get(layout.site as usize));
         for inside in site.into_iter().flat_map(|site| &site.inside) {
-            self.produce(inside, state);
+            self.produce(inside, class(inside), state);
         }
         nops
     }

@@ -184,16 +184,30 @@ impl Scan {
                 if implicit.contains(Implicit::VCC_USE) {
                     vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, position + 1));
                 }
+                // Most have no tied operands: their definitions come first, and what is read is read early.
+                let plain =
+                    inst.operands.len() <= inst.kept_operands() && inst.op != mir::isa::Opcode::INLINE_ASM;
+                let defs = if inst.op.is_copy() { 1 } else { usize::from(inst.facts().def_count) };
+                let mut defines_physical = false;
                 for (k, operand) in access::registers(inst) {
-                    let access = inst.operand_access(k);
+                    let access = match plain {
+                        true if k < defs => OperandAccess::Def,
+                        true => OperandAccess::Use,
+                        false => inst.operand_access(k),
+                    };
                     match (operand.reg, access) {
                         (Reg::Virtual(v), OperandAccess::Def) => {
-                            let early = inst.defined_early(k, target);
+                            let early = if plain {
+                                inst.clobbers_early(target)
+                            } else {
+                                inst.defined_early(k, target)
+                            };
                             self.define(v, i, position + u32::from(!early))?;
                         }
                         (Reg::Virtual(v), OperandAccess::Use) => {
                             let dwords = dwords_of(operand);
-                            let end = position + u32::from(inst.read_as_tied(k, target).is_none());
+                            let late = plain || inst.read_as_tied(k, target).is_none();
+                            let end = position + u32::from(late);
                             self.uses.push((v, Use { block: i as u32, end, dwords }));
                         }
                         (Reg::Virtual(v), OperandAccess::Tied { .. }) => {
@@ -207,7 +221,7 @@ impl Scan {
                                 }
                             }
                         }
-                        (Reg::Physical(_), OperandAccess::Def) => {}
+                        (Reg::Physical(_), OperandAccess::Def) => defines_physical = true,
                     }
                 }
                 if let Some(site) = f.call_site(inst) {
@@ -222,7 +236,7 @@ impl Scan {
                         physical.write(self, file, n, position + 1, position + 2);
                     }
                 }
-                for (k, operand) in access::registers(inst) {
+                for (k, operand) in access::registers(inst).filter(|_| defines_physical) {
                     if let (Reg::Physical(reg), OperandAccess::Def) = (operand.reg, inst.operand_access(k))
                         && let Some((file, first)) = file_index(reg)
                     {

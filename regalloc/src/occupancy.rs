@@ -141,8 +141,9 @@ impl Occupancy {
             }
         }
         let top = self.levels.len();
-        canonical(range, top, |level, node| {
-            out = out.or(if level == 0 { &self.leaves[node] } else { &self.levels[level - 1][node].any });
+        canonical(range, top, |level, nodes| match level {
+            0 => self.leaves[nodes].iter().for_each(|leaf| out = out.or(leaf)),
+            _ => self.levels[level - 1][nodes].iter().for_each(|node| out = out.or(&node.any)),
         });
         out
     }
@@ -162,21 +163,20 @@ impl Occupancy {
         }
         for (l, level) in self.levels.iter_mut().enumerate() {
             let shift = FANOUT_LOG2 * (l as u32 + 1);
-            for node in [range.start >> shift, (range.end - 1) >> shift] {
-                let node = &mut level[node as usize];
-                node.any = node.any.or(regs);
+            let (first, last) = ((range.start >> shift) as usize, ((range.end - 1) >> shift) as usize);
+            level[first].any = level[first].any.or(regs);
+            if last != first {
+                level[last].any = level[last].any.or(regs);
             }
         }
         let (leaves, levels) = (&mut self.leaves, &mut self.levels);
         let top = levels.len();
-        canonical(range, top, |level, node| {
-            if level == 0 {
-                leaves[node] = leaves[node].or(regs);
-            } else {
-                let node = &mut levels[level - 1][node];
+        canonical(range, top, |level, nodes| match level {
+            0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.or(regs)),
+            _ => levels[level - 1][nodes].iter_mut().for_each(|node| {
                 node.cover = node.cover.or(regs);
                 node.any = node.any.or(regs);
-            }
+            }),
         });
     }
 
@@ -187,13 +187,9 @@ impl Occupancy {
         }
         let (leaves, levels) = (&mut self.leaves, &mut self.levels);
         let top = levels.len();
-        canonical(range, top, |level, node| {
-            if level == 0 {
-                leaves[node] = leaves[node].and_not(regs);
-            } else {
-                let node = &mut levels[level - 1][node];
-                node.cover = node.cover.and_not(regs);
-            }
+        canonical(range, top, |level, nodes| match level {
+            0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.and_not(regs)),
+            _ => levels[level - 1][nodes].iter_mut().for_each(|node| node.cover = node.cover.and_not(regs)),
         });
         for l in 0..top {
             let shift = FANOUT_LOG2 * (l as u32 + 1);
@@ -205,10 +201,9 @@ impl Occupancy {
             if last != first {
                 nodes.push(last);
             }
-            canonical(range, top, |level, node| {
-                if level == l + 1 && node as u32 != first && node as u32 != last {
-                    nodes.push(node as u32);
-                }
+            canonical(range, top, |level, inner| {
+                let inner = inner.map(|node| node as u32);
+                nodes.extend(inner.filter(|&node| level == l + 1 && node != first && node != last));
             });
             for node in nodes {
                 let from = (node << FANOUT_LOG2) as usize;
@@ -227,27 +222,26 @@ impl Occupancy {
     }
 }
 
-/// The fewest nodes whose positions make up `range`: (level, node), level 0 being positions.
-fn canonical(range: Range, top: usize, mut visit: impl FnMut(usize, usize)) {
-    let (mut low, mut high) = (range.start, range.end);
+/// The fewest nodes whose positions make up `range`, in runs: (level, nodes), level 0 being positions.
+#[inline]
+fn canonical(range: Range, top: usize, mut visit: impl FnMut(usize, std::ops::Range<usize>)) {
+    let (mut low, mut high) = (range.start as usize, range.end as usize);
     let mut level = 0;
     while low < high {
         if level == top {
-            for node in low..high {
-                visit(level, node as usize);
-            }
+            visit(level, low..high);
             return;
         }
-        while low < high && low % FANOUT != 0 {
-            visit(level, low as usize);
-            low += 1;
+        let whole = low.next_multiple_of(FANOUT as usize).min(high);
+        if low < whole {
+            visit(level, low..whole);
         }
-        while low < high && high % FANOUT != 0 {
-            high -= 1;
-            visit(level, high as usize);
+        let end = (high & !(FANOUT as usize - 1)).max(whole);
+        if end < high {
+            visit(level, end..high);
         }
-        low >>= FANOUT_LOG2;
-        high >>= FANOUT_LOG2;
+        low = whole >> FANOUT_LOG2;
+        high = end >> FANOUT_LOG2;
         level += 1;
     }
 }

@@ -260,6 +260,6 @@ pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, kind: Kind) 
             });
         }
     }
-    out.sort_by_key(|item| (item.start, item.root));
+    out.sort_unstable_by_key(|item| (item.start, item.root));
     out
 }

@@ -74,8 +74,9 @@ impl Rewriter<'_> {
     pub fn run(&self, f: &mut Function) -> Result<Vec<Trace>> {
         let mut traces = Vec::with_capacity(self.numbering.order.len());
         for i in 0..self.numbering.order.len() {
+            let old = std::mem::take(&mut f.blocks[self.numbering.order[i]].insts);
             let (insts, trace, head_len, tail_start) =
-                self.block(f, i).map_err(|d| d.at(self.numbering.order[i]))?;
+                self.block(f, i, old).map_err(|d| d.at(self.numbering.order[i]))?;
             let data = &mut f.blocks[self.numbering.order[i]];
             data.insts = insts;
             data.head_len = head_len;
@@ -91,9 +92,11 @@ impl Rewriter<'_> {
         Ok(traces)
     }
 
-    fn block(&self, f: &Function, i: usize) -> Result<(Vec<Inst>, Trace, u32, u32)> {
+    /// Block `i`, whose code is `insts`.
+    fn block(&self, f: &Function, i: usize, insts: Vec<Inst>) -> Result<(Vec<Inst>, Trace, u32, u32)> {
         let data = &f.blocks[self.numbering.order[i]];
-        let count = data.insts.len();
+        let count = insts.len();
+        let mut rest = insts.into_iter();
         let mut out = Vec::with_capacity(count + 4);
         let mut trace = Trace::default();
         let mut event = |out: &Vec<Inst>, what| {
@@ -129,13 +132,14 @@ impl Rewriter<'_> {
                 event(&out, Event::End(RegFile::Vgpr));
                 tail_start = out.len() as u32;
             }
-            let Some(inst) = data.insts.get(k) else { break };
+            let Some(inst) = rest.next() else { break };
             if inst.op == Opcode::IMPLICIT_DEF {
                 event(&out, Event::Undefined(k as u32));
                 continue;
             }
-            self.inst(f, i, k, inst, &mut out)?;
-            if inst.op.is_copy() {
+            let is_copy = inst.op.is_copy();
+            self.inst(f, self.numbering.inst(i, k), inst, rest.as_slice(), &mut out)?;
+            if is_copy {
                 event(&out, Event::Copy(k as u32));
             } else if self.traced {
                 origin.resize(out.len(), None);
@@ -238,20 +242,37 @@ impl Rewriter<'_> {
         sequence(&moves, || self.scratch(range, true), loc, out)
     }
 
-    fn inst(&self, f: &Function, i: usize, k: usize, inst: &Inst, out: &mut Vec<Inst>) -> Result<()> {
-        let position = self.numbering.inst(i, k);
+    /// The instruction `inst` at `position`, in front of `rest` of its block.
+    fn inst(
+        &self,
+        f: &Function,
+        position: u32,
+        mut inst: Inst,
+        rest: &[Inst],
+        out: &mut Vec<Inst>,
+    ) -> Result<()> {
         if inst.op.is_copy() {
-            let moves = self.copy(f, inst)?;
+            let moves = self.copy(f, &inst)?;
             let range = Range { start: position, end: position + 2 };
             let before = out.len();
-            sequence(&moves, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
-            mark_lanes(inst, &mut out[before..]);
+            sequence(&moves, || self.scratch(range, m0_free(&inst, rest)), inst.loc, out)?;
+            mark_lanes(&inst, &mut out[before..]);
             return Ok(());
         }
         let kept = inst.kept_operands();
+        if inst.operands.len() <= kept {
+            // Nothing is tied, so each operand is replaced for itself.
+            for operand in &mut inst.operands {
+                if let Operand::Reg(reg) = operand {
+                    *reg = self.operand(f, reg)?;
+                }
+            }
+            out.push(inst);
+            return Ok(());
+        }
         let mut new = inst.clone();
         let mut tied = Vec::new();
-        for (n, operand) in access::registers(inst) {
+        for (n, operand) in access::registers(&inst) {
             let physical = self.operand(f, operand)?;
             if let OperandAccess::Tied { def } = inst.operand_access(n) {
                 match inst.operands.get(def) {
@@ -268,7 +289,7 @@ impl Rewriter<'_> {
                     None => {}
                 }
             } else {
-                new.operands[n] = Operand::Reg(self.source(f, inst, n, physical)?);
+                new.operands[n] = Operand::Reg(self.source(f, &inst, n, physical)?);
             }
         }
         for (n, operand) in inst.operands.iter().enumerate().skip(kept) {
@@ -284,8 +305,8 @@ impl Rewriter<'_> {
         if !tied.is_empty() {
             let range = Range { start: position.saturating_sub(1), end: position + 2 };
             let before = out.len();
-            sequence(&tied, || self.scratch(range, self.m0_free(f, i, k)), inst.loc, out)?;
-            mark_lanes(inst, &mut out[before..]);
+            sequence(&tied, || self.scratch(range, m0_free(&inst, rest)), inst.loc, out)?;
+            mark_lanes(&inst, &mut out[before..]);
         }
         out.push(new);
         Ok(())
@@ -384,26 +405,26 @@ impl Rewriter<'_> {
             swap,
         }
     }
+}
 
-    /// Whether M0 may be overwritten before instruction `k`.
-    fn m0_free(&self, f: &Function, i: usize, k: usize) -> bool {
-        for inst in f.blocks[self.numbering.order[i]].insts.iter().skip(k) {
-            let mut defined = false;
-            for (n, operand) in access::registers(inst) {
-                if operand.reg == Reg::Physical(PReg::M0) {
-                    match inst.operand_access(n) {
-                        OperandAccess::Def => defined = true,
-                        _ => return false,
-                    }
+/// Whether M0 may be overwritten before `inst`, behind which `rest` of the block stands.
+fn m0_free(inst: &Inst, rest: &[Inst]) -> bool {
+    for inst in std::iter::once(inst).chain(rest) {
+        let mut defined = false;
+        for (n, operand) in access::registers(inst) {
+            if operand.reg == Reg::Physical(PReg::M0) {
+                match inst.operand_access(n) {
+                    OperandAccess::Def => defined = true,
+                    _ => return false,
                 }
             }
-            if inst.facts().implicit.contains(Implicit::M0_USE) {
-                return false;
-            }
-            if defined {
-                return true;
-            }
         }
-        true
+        if inst.facts().implicit.contains(Implicit::M0_USE) {
+            return false;
+        }
+        if defined {
+            return true;
+        }
     }
+    true
 }

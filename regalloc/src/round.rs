@@ -37,7 +37,7 @@ impl Round<'_> {
         let crowded = kind == Kind::Sgpr && most * 6 > available(kind, file) * 5;
         for order in usize::from(crowded)..2 {
             if order == 1 {
-                items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
+                items.sort_unstable_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
             packed =
                 pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);

@@ -342,8 +342,10 @@ impl CompileOptions {
             }
         }
         warnings.extend(self.other_processors(module, base));
-        let mut seen = std::collections::HashSet::new();
-        warnings.retain(|warning| seen.insert(warning.clone()));
+        if warnings.len() > 1 {
+            let mut seen = std::collections::HashSet::new();
+            warnings.retain(|warning| seen.insert(warning.clone()));
+        }
         warnings
     }
 

@@ -92,7 +92,12 @@ unsafe fn text(data: *const c_char, len: usize) -> String {
         return String::new();
     }
     // SAFETY: the caller's promise.
-    String::from_utf8_lossy(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }).into_owned()
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+    // The check of a whole text is far cheaper than the search for what has to be replaced.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 /// Copies and frees a message that LLVM allocated.
@@ -284,6 +289,14 @@ impl<'m> ModuleRef<'m> {
         };
         if value.kind() != LLVMValueKind::LLVMConstantFPValueKind {
             return None;
+        }
+        // SAFETY: a floating-point constant.
+        let number = unsafe { LLVMConstRealGetDouble(value.0, &mut 0) };
+        // The narrow types are left to LLVM, and so are NaNs, since a conversion makes them quiet.
+        match bits {
+            32 if !number.is_nan() => return Some(u64::from((number as f32).to_bits())),
+            64 if !number.is_nan() => return Some(number.to_bits()),
+            _ => {}
         }
         // SAFETY: a bit-cast between types of one width, which LLVM folds; the kind of the result is checked.
         let cast = unsafe { LLVMConstBitCast(value.0, LLVMIntTypeInContext(self.context(), bits)) };

@@ -22,10 +22,14 @@ impl<'a> Selector<'a> {
     pub(super) fn const_int(&self, value: Value) -> Option<i64> {
         let (root, sub) = self.root(value);
         let ty = self.f.ty(root);
+        // Most values are no constants, and most functions have no stack objects.
+        let is_constant = matches!(self.f.values[root].def, ValueDef::Const(_));
+        if !is_constant && (self.mf.frame_base.is_some() || self.allocas.is_empty()) {
+            return None;
+        }
         let bits = ty.bits().filter(|&b| b <= 64)?;
         let raw = match &self.f.values[root].def {
             ValueDef::Const(constant) => self.const_bits(constant, ty)?,
-            _ if self.mf.frame_base.is_some() => return None,
             _ => u64::from(*self.allocas.get(&root)?),
         };
         let part = raw >> (32 * u32::from(sub).min(1));

@@ -119,6 +119,12 @@ impl<'a> Selector<'a> {
         let info = op.info();
         let mut ops: SmallVec<[Operand; 5]> = SmallVec::from_slice(operands);
         let first = usize::from(op.facts().def_count);
+        if self.fits_at_once(op, first, &ops) {
+            let mut inst = Inst::with_operands(op, ops, mods);
+            inst.loc = self.loc;
+            self.cur.push(inst);
+            return;
+        }
         let packed = info.format == Format::Vop3p;
         let has_short = info.format.has_short_encoding() && info.code(self.target.generation()).is_some();
         let plain = mods.abs == 0
@@ -196,6 +202,25 @@ impl<'a> Selector<'a> {
         let mut inst = Inst::with_operands(op, ops, mods);
         inst.loc = self.loc;
         self.cur.push(inst);
+    }
+
+    /// Whether the sources of a vector instruction, operands from `first` on, plainly need no care: VGPRs, where the first may be any other
+    /// source without a literal as long as no lane mask is on the constant bus with it.
+    fn fits_at_once(&self, op: Opcode, first: usize, ops: &[Operand]) -> bool {
+        let Some((source, rest)) = ops.get(first..).and_then(|sources| sources.split_first()) else {
+            return false;
+        };
+        if !rest.iter().all(|operand| self.is_vgpr(operand)) {
+            return false;
+        }
+        let row = op.info().operands;
+        let is_source = || row.get(first).is_some_and(|desc| desc.kind == OperandKind::VectorSrc);
+        let any_mask = || row.iter().any(|desc| desc.kind == OperandKind::LaneMask && desc.role == Role::Use);
+        self.is_vgpr(source)
+            || (is_source()
+                && !any_mask()
+                && (self.is_sgpr(source)
+                    || source.as_imm().is_some() && !self.is_literal_at(op, first, source)))
     }
 
     /// Appends a scalar instruction; sources that are not inline constants beyond the one literal get registers.
@@ -300,10 +325,18 @@ impl<'a> Selector<'a> {
         reg
     }
 
+    /// Moves the code of the IR instruction to that of the block.
+    pub(super) fn flush(&mut self) {
+        // Most make one machine instruction, and many none.
+        while let Some(inst) = self.cur.pop() {
+            self.rev.push(inst);
+        }
+    }
+
     /// Called after each IR instruction: its code is complete.
     pub(super) fn pool_step(&mut self) -> Result<()> {
         self.emit_old_masks(false)?;
-        self.rev.extend(self.cur.drain(..).rev());
+        self.flush();
         let Pool { sgprs, vgprs, moves, step, .. } = &mut self.pool;
         for (entries, op, sharing) in
             [(sgprs, Opcode::S_MOV_B32, SHARED_SGPRS), (vgprs, Opcode::V_MOV_B32, SHARED_VGPRS)]
@@ -329,7 +362,7 @@ impl<'a> Selector<'a> {
 
     /// Makes the moves that are still shared; the code so far has all users.
     pub(super) fn flush_pool(&mut self) {
-        self.rev.extend(self.cur.drain(..).rev());
+        self.flush();
         let Pool { sgprs, vgprs, moves, step, .. } = &mut self.pool;
         for (entries, op) in [(sgprs, Opcode::S_MOV_B32), (vgprs, Opcode::V_MOV_B32)] {
             for mut entry in entries.drain(..) {

@@ -238,6 +238,9 @@ pub fn select(
         loc: 0,
         pool: emit::Pool::default(),
     };
+    // Tables that grow with each entry would do so one by one.
+    selector.values.resize(f.values.len());
+    selector.home.resize(f.insts.len());
     selector.run().map_err(|error| error.in_function(&f.name))?;
     Ok(selector.mf)
 }
@@ -323,7 +326,7 @@ impl<'a> Selector<'a> {
             {
                 // The mask may want the value itself.
                 self.emit_shared_mask(result)?;
-                self.rev.extend(self.cur.drain(..).rev());
+                self.flush();
             }
             if !data.has_side_effects() && !data.result.is_some_and(|result| self.is_wanted(result)) {
                 continue;
@@ -340,33 +343,37 @@ impl<'a> Selector<'a> {
             if let Some(result) = data.result {
                 self.emit_shared_mask(result)?;
             }
-            self.rev.extend(self.cur.drain(..).rev());
+            self.flush();
             self.pool_step()?;
         }
         self.emit_old_masks(true)?;
-        self.rev.extend(self.cur.drain(..).rev());
+        self.flush();
         self.flush_pool();
         self.loc = 0;
         self.emit_addresses();
-        self.rev.extend(self.cur.drain(..).rev());
+        self.flush();
         if self.in_entry() {
             self.emit_hoisted();
             for param in &f.params {
                 self.copy_outside(Some(param.value));
             }
-            self.rev.extend(self.cur.drain(..).rev());
+            self.flush();
         }
         self.finish_params(block)?;
         self.flush_pool();
         self.emit_addresses();
-        self.rev.extend(self.cur.drain(..).rev());
+        self.flush();
         if self.in_entry() {
             self.copy_chain_arguments();
         }
         let machine_block = self.machine_block(block);
         let code = self.take_code();
         let body = &mut self.mf.blocks[machine_block];
-        body.insts.extend(code);
+        if body.insts.is_empty() {
+            body.insts = code;
+        } else {
+            body.insts.extend(code);
+        }
         body.tail_start = body.insts.len() as u32;
         self.done[block] = true;
         Ok(())

@@ -64,6 +64,7 @@ impl<'a> Selector<'a> {
     fn count_uses(&mut self, order: &[Block]) {
         let f = self.f;
         let mut defs = SecondaryMap::<Value, u32>::with_default(u32::MAX);
+        defs.resize(f.values.len());
         for &block in order {
             for &param in &f.blocks[block].params {
                 defs[param] = block.index() as u32;

@@ -222,14 +222,18 @@ impl<'a> Selector<'a> {
     /// After the definition of `value`: its copy for uses outside the loop, if one was asked for.
     pub(super) fn copy_outside(&mut self, value: Option<Value>) {
         let Some(value) = value else { return };
-        if let Some(scaled) = self.scaled.remove(&value) {
+        if !self.scaled.is_empty()
+            && let Some(scaled) = self.scaled.remove(&value)
+        {
             let index = self.def(value);
             for (how, out) in scaled {
                 self.scale_index(out, index, how);
             }
         }
         self.emit_resources(value);
-        if let Some(biased) = self.biased.remove(&value) {
+        if !self.biased.is_empty()
+            && let Some(biased) = self.biased.remove(&value)
+        {
             let base = self.def(value);
             for (shift, bias, out) in biased {
                 let mut scaled = base;

@@ -1,13 +1,12 @@
 //! Functions: blocks, instructions and values in dense tables.
 
-use super::{CastOp, Global, InstData, InstFlags, InstKind, Module, Type};
+use super::{Attributes, CastOp, Global, InstData, InstFlags, InstKind, Module, Type};
 use crate::abi::call::{CallLayout, Inputs};
 use crate::diag::SourceLocation;
 use crate::machine::PReg;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 /// An SSA value of a function: instruction result, block or function parameter, or constant.
@@ -362,7 +361,7 @@ pub struct Function {
     /// Valueless attributes.
     pub flags: FuncFlags,
     /// `"key"="value"` attributes.
-    pub attributes: BTreeMap<String, String>,
+    pub attributes: Attributes,
     /// Section, empty for the default.
     pub section: String,
     /// Parameters.
@@ -421,7 +420,7 @@ impl Function {
             visibility: Visibility::Default,
             call_conv,
             flags: FuncFlags::empty(),
-            attributes: BTreeMap::new(),
+            attributes: Attributes::new(),
             section: String::new(),
             params: Vec::new(),
             ret,

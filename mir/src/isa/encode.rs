@@ -13,7 +13,7 @@ mod smem;
 mod source;
 
 use super::format::{Field, Layout, Slot, layout};
-use super::{Format, OpFlags, OpcodeInfo, OperandKind};
+use super::{Format, OpFlags, OpcodeInfo, OperandDesc, OperandKind};
 use crate::diag::{Diagnostic, Result};
 use crate::machine::{Encoding, Extension, Inst, ModFlags, Modifiers, Operand, PReg, Reg};
 use crate::target::operands::{constant_of_literal, register_code};
@@ -254,6 +254,9 @@ impl Encoder<'_> {
         }
         for (index, operand) in given.iter().enumerate() {
             if index < descs.len() {
+                if self.plain_vgpr(&descs[index], operand) {
+                    continue;
+                }
                 self.operand(index, operand).map_err(|e| (Some(index), e))?;
             } else {
                 self.further_address(index - descs.len(), operand).map_err(|e| (Some(index), e))?;
@@ -267,6 +270,32 @@ impl Encoder<'_> {
             self.use_bus(124).map_err(|e| (None, e))?;
         }
         Ok(())
+    }
+
+    /// Puts the most frequent operand, a VGPR of an arithmetic instruction without SDWA and DPP; false where that takes more care.
+    #[inline]
+    fn plain_vgpr(&mut self, desc: &OperandDesc, operand: &Operand) -> bool {
+        if !self.is_vector()
+            || !matches!(desc.kind, OperandKind::Vgpr | OperandKind::VectorSrc)
+            || !matches!(self.encoding, Encoding::E32 | Encoding::E64 | Encoding::Auto)
+        {
+            return false;
+        }
+        let Operand::Reg(reg) = operand else { return false };
+        let Reg::Physical(first) = reg.reg else { return false };
+        let Some(n) = first.vgpr_index() else { return false };
+        let field = self.layout.slot(desc.slot);
+        // Fields of nine bits name scalar registers, too.
+        let code = match field.width {
+            9 => 256 + n,
+            8 => n,
+            _ => return false,
+        };
+        if reg.dwords != desc.dwords(self.wave) || n + u16::from(reg.dwords) > 256 {
+            return false;
+        }
+        self.bits |= field.put(u64::from(code));
+        true
     }
 
     /// Address register `index` of those behind the row's operands.

@@ -133,12 +133,14 @@ pub enum Reg {
 }
 
 impl From<VReg> for Reg {
+    #[inline]
     fn from(reg: VReg) -> Self {
         Self::Virtual(reg)
     }
 }
 
 impl From<PReg> for Reg {
+    #[inline]
     fn from(reg: PReg) -> Self {
         Self::Physical(reg)
     }

@@ -121,10 +121,13 @@ impl Target {
 
     /// Finds a processor by `gfx` name or alternative name.
     pub fn processor_by_name(name: &str) -> Option<&'static Processor> {
-        PROCESSORS.iter().find(|p| p.name == name || p.aliases.contains(&name))
+        // Names differ at their ends.
+        let same = |own: &str| own.len() == name.len() && own.bytes().rev().eq(name.bytes().rev());
+        PROCESSORS.iter().find(|p| same(p.name) || p.aliases.iter().any(|alias| same(alias)))
     }
 
     /// Whether the processor can do all of `features`.
+    #[inline]
     pub fn has(&self, features: Features) -> bool {
         self.features.contains(features)
     }
@@ -169,6 +172,7 @@ impl Target {
     }
 
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.
+    #[inline]
     pub fn generation(&self) -> Generation {
         self.processor.generation
     }

@@ -75,9 +75,12 @@ pub fn inline_all(module: &mut Module, machine: &Target, level: u8) -> Result<()
     let mut bodies = SecondaryMap::new();
     for &func in &graph.order {
         inline_calls(module, func, &Plan { machine, level, graph: &graph, bodies: &bodies })?;
-        let function = &module.functions[func];
-        let (price, names_lds) = price::of_body(module, function);
-        bodies[func] = Body { price, call: price::of_call(module, function), names_lds };
+        // Nobody asks for the price of what nobody calls.
+        if graph.called[func] {
+            let function = &module.functions[func];
+            let (price, names_lds) = price::of_body(module, function);
+            bodies[func] = Body { price, call: price::of_call(module, function), names_lds };
+        }
     }
     let reached = reached(module);
     let functions: Vec<Func> = module.functions.keys().collect();
@@ -143,6 +146,8 @@ struct CallGraph {
     recursive: SecondaryMap<Func, bool>,
     /// Calls, and other references.
     uses: SecondaryMap<Func, u32>,
+    /// Functions that others, or they themselves, refer to.
+    called: SecondaryMap<Func, bool>,
     /// Functions that entry points reach.
     under_kernel: SecondaryMap<Func, bool>,
     /// Functions that graphics shaders reach, and these.
@@ -180,12 +185,14 @@ impl CallGraph {
             Done,
         }
         let mut state: SecondaryMap<Func, State> = SecondaryMap::new();
+        let references = References::of(module);
         let mut graph = Self {
             order: Vec::new(),
             recursive: SecondaryMap::new(),
             uses: SecondaryMap::new(),
-            under_kernel: below(module, is_entry_point),
-            under_shader: below(module, |f| {
+            called: SecondaryMap::new(),
+            under_kernel: below(module, &references, is_entry_point),
+            under_shader: below(module, &references, |f| {
                 !f.is_declaration()
                     && mir::abi::shader::is_shader(f.call_conv)
                     && f.call_conv != CallConv::AmdgpuCs
@@ -196,23 +203,25 @@ impl CallGraph {
             if state[root] != State::New {
                 continue;
             }
-            let mut stack = vec![(root, references(module, root))];
+            let mut stack = vec![(root, references.of[root].as_slice())];
             state[root] = State::Open;
             while let Some((func, todo)) = stack.last_mut() {
-                match todo.pop() {
+                match todo.split_last() {
                     None => {
                         state[*func] = State::Done;
                         graph.order.push(*func);
                         stack.pop();
                     }
-                    Some((callee, times)) => {
+                    Some((&(callee, times), rest)) => {
+                        *todo = rest;
+                        graph.called[callee] = true;
                         graph.uses[callee] += times;
                         match state[callee] {
                             State::Done => {}
                             State::Open => graph.recursive[callee] = true,
                             State::New => {
                                 state[callee] = State::Open;
-                                stack.push((callee, references(module, callee)));
+                                stack.push((callee, references.of[callee].as_slice()));
                             }
                         }
                     }
@@ -224,16 +233,36 @@ impl CallGraph {
 }
 
 /// Functions that those of which `starts` holds reach, and these.
-fn below(module: &Module, starts: impl Fn(&Function) -> bool) -> SecondaryMap<Func, bool> {
+fn below(
+    module: &Module,
+    references: &References,
+    starts: impl Fn(&Function) -> bool,
+) -> SecondaryMap<Func, bool> {
     let mut below = SecondaryMap::new();
     let starts = module.functions.iter().filter(|(_, function)| starts(function));
     let mut work: Vec<Func> = starts.map(|(func, _)| func).collect();
     while let Some(func) = work.pop() {
         if !std::mem::replace(&mut below[func], true) {
-            work.extend(references(module, func).into_iter().map(|(callee, _)| callee));
+            work.extend(references.of[func].iter().map(|&(callee, _)| callee));
         }
     }
     below
+}
+
+/// What the functions of a module refer to, before inlining.
+struct References {
+    /// As [`references`] has them.
+    of: SecondaryMap<Func, Vec<(Func, u32)>>,
+}
+
+impl References {
+    fn of(module: &Module) -> Self {
+        let mut of = SecondaryMap::new();
+        for (func, function) in module.functions.iter().filter(|(_, function)| !function.is_declaration()) {
+            of[func] = references(module, func);
+        }
+        Self { of }
+    }
 }
 
 /// Functions with a body that `func` refers to, and how often. An address counts as two uses: calls through

@@ -152,24 +152,26 @@ pub fn declare_types(module: &mut Module) {
 pub fn run(function: &mut Function, module: &Module, target: &Target, options: &Options) -> Result<()> {
     let pair = |ty| Some((ty, module.types.find_struct(&[ty, Type::I1])?));
     let pairs = PAIRED.into_iter().filter_map(pair).collect();
-    *function = legalize(&Context { module, machine: target, options, pairs }, function)?;
+    let mut new = legalize(&Context { module, machine: target, options, pairs }, function)?;
+    new.name = std::mem::take(&mut function.name);
+    new.attributes = std::mem::take(&mut function.attributes);
+    new.kernel = std::mem::take(&mut function.kernel);
+    *function = new;
     Ok(())
 }
 
-/// Rebuilds `old` as legal IR.
+/// Rebuilds `old` as legal IR, without its name, attributes and metadata.
 fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
-    let mut new = Function::new(old.name.clone(), old.call_conv, old.ret);
+    let mut new = Function::new(String::new(), old.call_conv, old.ret);
     // Most functions have a few more instructions afterwards.
     new.insts.reserve(old.insts.len() * 3 / 2);
     new.values.reserve(old.values.len() * 3 / 2);
     new.linkage = old.linkage;
     new.visibility = old.visibility;
     new.flags = old.flags;
-    new.attributes = old.attributes.clone();
     new.section = old.section.clone();
     new.variadic = old.variadic;
     new.ret_flags = old.ret_flags;
-    new.kernel = old.kernel.clone();
     new.loc = old.loc;
     let in_registers = old.call_conv.is_callable() || mir::abi::shader::is_shader(old.call_conv);
     let kept = if in_registers { &[][..] } else { &old.params };
@@ -210,6 +212,8 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         fpmath_ulp_256: 0,
         block_aligns: [0; 2],
     };
+    l.parts.resize(old.values.len());
+    l.arena.reserve(old.values.len());
     l.run().map_err(|d| d.in_function(&old.name))?;
     let mut new = l.b.func;
     if !l.allocas.is_empty() {
@@ -477,7 +481,8 @@ impl Legalizer<'_> {
         }
         let parts =
             self.arena.get(range).ok_or_else(|| Diagnostic::defect(format!("parts of {value} are lost")))?;
-        Ok(SmallVec::from_slice(parts))
+        // Most are scalars.
+        Ok(if let [part] = parts { smallvec![*part] } else { SmallVec::from_slice(parts) })
     }
 
     /// Parts of an old value with the types of [`Self::part_types`].

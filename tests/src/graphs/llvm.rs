@@ -80,7 +80,7 @@ impl Printer<'_> {
         if f.flags.contains(FuncFlags::NO_INLINE) {
             attributes.push_str(" noinline");
         }
-        for (key, value) in &f.attributes {
+        for (key, value) in f.attributes.iter() {
             let _ = write!(attributes, " \"{key}\"=\"{value}\"");
         }
         let (ret, name, params) = (ty(f.ret)?, &f.name, params.join(", "));

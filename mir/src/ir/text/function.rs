@@ -55,7 +55,7 @@ impl DisplayFunction<'_> {
         if function.loc != SourceLoc::default() {
             write!(f, " loc {} {} {}", function.loc.file, function.loc.line, function.loc.column)?;
         }
-        for (key, value) in &function.attributes {
+        for (key, value) in function.attributes.iter() {
             write!(f, "\n    {} = {}", Quoted(key), Quoted(value))?;
         }
         let kernel = &function.kernel;

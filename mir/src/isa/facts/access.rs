@@ -223,10 +223,16 @@ impl Inst {
 
     /// The definition in whose register operand `k` of SSA code may be read: that of a tied operand with the same value, which is there before
     /// the instruction runs. Only the vector unit's instructions, which read all sources before they write.
+    #[inline]
     pub fn read_as_tied(&self, k: usize, target: &Target) -> Option<usize> {
-        let (kept, operands) = (self.kept_operands(), &self.operands);
-        if operands.len() <= kept
-            || self.facts().unit != Unit::Valu
+        let kept = self.kept_operands();
+        if self.operands.len() > kept { self.find_tied(k, kept, target) } else { None }
+    }
+
+    /// As [`Self::read_as_tied`], of an instruction with operands behind the `kept` ones.
+    fn find_tied(&self, k: usize, kept: usize, target: &Target) -> Option<usize> {
+        let operands = &self.operands;
+        if self.facts().unit != Unit::Valu
             || self.asm_layout().is_some()
             || self.op.is_copy()
             || self.clobbers_early(target)
