@@ -258,7 +258,7 @@ struct References {
 impl References {
     fn of(module: &Module) -> Self {
         let mut of = SecondaryMap::new();
-        for (func, function) in module.functions.iter().filter(|(_, function)| !function.is_declaration()) {
+        for (func, _) in module.functions.iter().filter(|(_, function)| !function.is_declaration()) {
             of[func] = references(module, func);
         }
         Self { of }
