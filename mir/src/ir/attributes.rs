@@ -65,7 +65,8 @@ mod tests {
         assert_eq!(keys, ["a3", "b5", "c4", "d2"]);
         assert_eq!(attributes.get("c").map(String::as_str), Some("4"));
         assert_eq!(attributes.remove("c").as_deref(), Some("4"));
-        assert_eq!((attributes.get("c"), attributes.remove("c")), (None, None));
+        assert_eq!(attributes.remove("c"), None);
+        assert_eq!(attributes.get("c"), None);
         assert!(attributes.contains_key("d") && !attributes.contains_key("dd"));
     }
 }

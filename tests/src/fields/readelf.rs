@@ -4,6 +4,7 @@
 //! number among its like.
 
 use super::facts::Facts;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -82,13 +83,19 @@ fn read(text: &str, out: &mut Facts) {
     let mut order = String::new();
     let mut part = "";
     // Names that occur more than once get a number.
+    let mut counts: HashMap<String, u32> = HashMap::new();
     let mut put = |name: String, value: String| {
-        let mut key = format!("readelf {name}");
-        let mut count = 1;
-        while out.contains_key(&key) {
-            count += 1;
-            key = format!("readelf {name} #{count}");
-        }
+        let key = match counts.get_mut(&name) {
+            Some(count) => {
+                *count += 1;
+                format!("readelf {name} #{count}")
+            }
+            None => {
+                let key = format!("readelf {name}");
+                counts.insert(name, 1);
+                key
+            }
+        };
         out.insert(key, value);
     };
     for line in text.lines() {
