@@ -396,14 +396,17 @@ fn global_memory_by_buffers() {
     let hsa = "amdgcn-amd-amdhsa";
     // ATC on HSA alone.
     let gfx600 = with(hsa, "gfx600", "");
-    assert!(gfx600.contains("0x100f000") && gfx600.contains("addr64"), "{gfx600}");
+    assert!(gfx600.contains("0x100f000") && gfx600.contains("buffer_store_dword"), "{gfx600}");
     assert!(with("amdgcn--", "gfx600", "").contains(", 0xf000\n"));
     assert!(with(hsa, "gfx700", "").contains("flat_store_dword"));
-    assert!(with(hsa, "gfx700", "-flat-for-global").contains("addr64"));
+    assert!(with(hsa, "gfx700", "-flat-for-global").contains("buffer_store_dword"));
     // Elsewhere buffers are the default.
     for triple in ["amdgcn--", "amdgcn--amdpal", "amdgcn-mesa-mesa3d"] {
         let buffers = with(triple, "gfx704", "");
-        assert!(buffers.contains("addr64") && !buffers.contains("flat_store"), "{triple}: {buffers}");
+        assert!(
+            buffers.contains("buffer_store_dword") && !buffers.contains("flat_store"),
+            "{triple}: {buffers}"
+        );
         assert!(with(triple, "gfx704", "+flat-for-global").contains("flat_store_dword"), "{triple}");
         assert!(with(triple, "gfx803", "").contains("flat_store_dword"), "{triple}");
     }
