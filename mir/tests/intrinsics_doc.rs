@@ -14,6 +14,7 @@ fn row(out: &mut String, name: &str, props: IntrinsicProps) {
         (IntrinsicProps::UNIFORM, "uniform"),
         (IntrinsicProps::CONVERGENT, "convergent"),
         (IntrinsicProps::DROPPED, "dropped"),
+        (IntrinsicProps::STOPS, "may stop"),
     ]
     .into_iter()
     .filter(|(flag, _)| props.contains(*flag))
@@ -27,7 +28,7 @@ fn document() -> String {
         "# Intrinsics\n\n\
          Generated from the table in `mir::ir::intrinsic`. An intrinsic that is not listed, or whose instruction the processor lacks, is\n\
          refused by name. The second column is what passes know: *effect* (not removed), *uniform* and *divergent* (whatever the operands are),\n\
-         *convergent* (does not move across branches), *dropped* (means nothing for code).\n",
+         *convergent* (does not move across branches), *may stop* (what follows may not run), *dropped* (means nothing for code).\n",
     );
     for (title, amdgpu) in [("Generic", false), ("AMDGPU", true)] {
         let _ = writeln!(out, "\n## {title}\n\n| name | properties |\n|---|---|");

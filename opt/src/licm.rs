@@ -6,7 +6,7 @@
 //!
 //! * pure instructions; those that depend on which lanes are there stay;
 //! * plain loads of memory that the loop does not write, where they would be made anyway (their block is passed
-//!   before the loop can be left) or may be made always.
+//!   before the loop can be left, and nothing in it may end the program) or may be made always.
 //!
 //! Values that live across a loop take registers, and a kernel with fewer registers has more waves, so what is
 //! taken out of a loop adds at most [`MAX_DWORDS`] to what lives there: of a chain that moves together, its end.
@@ -20,7 +20,7 @@
 //! Cost: linear in instructions inside of loops times the nesting looked at, at most [`MAX_DEPTH`].
 
 use super::gvn::is_pure;
-use super::memory::{Flow, Memory};
+use super::memory::{Flow, Memory, STOPS};
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
 use mir::analysis::{Graph, Loop};
@@ -299,8 +299,10 @@ impl Hoisting<'_> {
     /// Whether `inst`, if it is a load, gives the same in front of `l`.
     fn may_load_before(&self, func: &Function, inst: Inst, block: u32, l: Loop) -> bool {
         let exits = &self.flow.loops[l].exits;
+        let goes_on = self.written[l.index()] & STOPS == 0;
         let runs = || {
-            !exits.is_empty() && exits.iter().all(|&(from, _)| self.flow.dominators.dominates(block, from))
+            let passed = |&(from, _): &(u32, u32)| self.flow.dominators.dominates(block, from);
+            goes_on && !exits.is_empty() && exits.iter().all(passed)
         };
         let InstKind::Load { ptr, mem } = func.insts[inst].kind else {
             return !func.insts[inst].flags.contains(InstFlags::INVARIANT) || runs();

@@ -27,6 +27,10 @@ pub type Roots = u64;
 /// All memory.
 pub const ALL: Roots = u64::MAX;
 
+/// Part of [`Memory::writes`] for what may not go on to the next instruction: no memory, but behind it nothing is read
+/// that would not be there if the program had ended.
+pub const STOPS: Roots = 1 << 63;
+
 /// Most roots that are told apart.
 const MAX_ROOTS: usize = 60;
 
@@ -207,7 +211,8 @@ impl Memory {
                 self.shares(self.number(func, module, *ptr, mem.space))
             }
             kind if kind.is_terminator() || !kind.has_side_effects() => 0,
-            _ => ALL,
+            kind if kind.may_stop() => ALL,
+            _ => ALL & !STOPS,
         }
     }
 }

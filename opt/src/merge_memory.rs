@@ -2,7 +2,7 @@
 //!
 //! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a
 //! group may move up to its first member as long as no atomic, fence or barrier lies between, nor a store that may
-//! be to the same memory ([`super::memory`]; invariant memory does not care); stores move down to the group's last
+//! be to the same memory ([`super::memory`]; invariant memory does not care), nor what may end the program; stores move down to the group's last
 //! member as long as nothing that may read or write their memory lies between. A group is closed by whatever
 //! would break that, then cut into runs of neighbours: up to four dwords, or 16 in kernarg and other uniform
 //! constant memory.
@@ -22,8 +22,9 @@ use smallvec::{SmallVec, smallvec};
 /// Base of an address: pointer, and the variable part with its scale.
 type Base = (Value, Option<Value>, i64);
 
-/// What members of a group have in common: base, space, whether they are stores, flags.
-type Key = (Base, AddrSpace, bool, MemFlags);
+/// What members of a group have in common: base, space, whether they are stores, flags, and how many instructions were in front that may
+/// stop the program, where that matters.
+type Key = (Base, AddrSpace, bool, MemFlags, u32);
 
 #[derive(Clone, Copy)]
 struct Member {
@@ -100,6 +101,7 @@ fn merge_block(
     let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
     // Groups that the next write closes: of loads, which another load leaves alone, and of stores.
     let (mut loads, mut stores): (Open, Open) = Default::default();
+    let mut stops = 0;
     for (at, &inst) in func.blocks[block].insts.iter().enumerate() {
         mir::interrupt::checkpoint();
         let data = &func.insts[inst];
@@ -107,6 +109,7 @@ fn merge_block(
             InstKind::Load { ptr, mem } => (*ptr, data.ty, *mem, false),
             InstKind::Store { ptr, value, mem } => (*ptr, func.ty(*value), *mem, true),
             kind => {
+                stops += u32::from(kind.may_stop());
                 let reads = matches!(kind, InstKind::Intrinsic { intrinsic, .. }
                     if intrinsic.props().contains(IntrinsicProps::READS));
                 if kind.has_side_effects() || reads {
@@ -122,7 +125,8 @@ fn merge_block(
             && matches!(ty, Type::Scalar(s) if matches!(s.bits(), 32 | 64))
             && mem.space != AddrSpace::PRIVATE;
         let (base, offset) = address(func, ptr);
-        let key = (base, mem.space, store, mem.flags);
+        let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
+        let key = (base, mem.space, store, mem.flags, stops);
         let root = memory.number(func, module, ptr, mem.space);
         // A store ends what was read or written before in its memory, except its own group if it becomes a member;
         // a load ends groups of stores there. Atomic and volatile accesses end all.

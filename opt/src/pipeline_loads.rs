@@ -26,7 +26,7 @@ use super::cfg::homes;
 use super::fold::eval_binary;
 use super::gvn::is_pure;
 use super::inline::substitute;
-use super::memory::{Flow, Memory};
+use super::memory::{Flow, Memory, STOPS};
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Graph, Loop, Uniformity};
 use mir::ir::*;
@@ -251,9 +251,11 @@ impl Seen<'_> {
             let unwritten = mem.space == AddrSpace::CONSTANT
                 || mem.flags.contains(MemFlags::INVARIANT)
                 || written >> self.memory.number(func, self.module, *ptr, mem.space) & 1 == 0;
+            // What stops in an iteration does not load in the next one.
+            let made = written & STOPS == 0 || mem.flags.contains(MemFlags::DEREFERENCEABLE);
             let near = early.get(ptr).is_some_and(|&cost| cost <= MAX_ADDRESS);
             let fits = is_carried(*ty) && dwords(*ty) <= room;
-            if mem.is_simple() && unwritten && near && fits && self.moves(ring, *ptr, &early) {
+            if mem.is_simple() && unwritten && made && near && fits && self.moves(ring, *ptr, &early) {
                 room -= dwords(*ty);
                 loads.push(inst);
                 needed.insert(*ptr);

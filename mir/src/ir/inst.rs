@@ -442,4 +442,14 @@ impl InstKind {
             _ => self.is_terminator(),
         }
     }
+
+    /// Whether what follows may not run, or not in all lanes: the program may end in it, or never come back. Branches
+    /// are not meant.
+    pub fn may_stop(&self) -> bool {
+        match self {
+            Self::Call { .. } | Self::InlineAsm { .. } => true,
+            Self::Intrinsic { intrinsic, .. } => intrinsic.may_stop(),
+            _ => false,
+        }
+    }
 }

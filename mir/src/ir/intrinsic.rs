@@ -24,6 +24,8 @@ bitflags::bitflags! {
         const CONVERGENT = 1 << 4;
         /// Has no meaning for code generation (debug information, hints): dropped by the reader.
         const DROPPED = 1 << 5;
+        /// What follows may not run, or not in all lanes.
+        const STOPS = 1 << 6;
     }
 }
 
@@ -253,8 +255,8 @@ intrinsics! {
     Objectsize = "objectsize";
     IsConstant = "is.constant";
     ThreadlocalAddress = "threadlocal.address";
-    Trap = "trap", EFFECT;
-    Ubsantrap = "ubsantrap", EFFECT;
+    Trap = "trap", EFFECT | STOPS;
+    Ubsantrap = "ubsantrap", EFFECT | STOPS;
     Debugtrap = "debugtrap", EFFECT;
     Prefetch = "prefetch", EFFECT;
     Readcyclecounter = "readcyclecounter", EFFECT | UNIFORM;
@@ -305,7 +307,7 @@ intrinsics! {
     SDecperflevel = "amdgcn.s.decperflevel", EFFECT;
     SWaitcnt = "amdgcn.s.waitcnt", EFFECT;
     SSleep = "amdgcn.s.sleep", EFFECT;
-    SSethalt = "amdgcn.s.sethalt", EFFECT;
+    SSethalt = "amdgcn.s.sethalt", EFFECT | STOPS;
     SSetprio = "amdgcn.s.setprio", EFFECT;
     SNop = "amdgcn.s.nop", EFFECT;
     SMemtime = "amdgcn.s.memtime", EFFECT | UNIFORM;
@@ -314,7 +316,7 @@ intrinsics! {
     SGetreg = "amdgcn.s.getreg", EFFECT | UNIFORM;
     SSetreg = "amdgcn.s.setreg", EFFECT;
     SSendmsg = "amdgcn.s.sendmsg", EFFECT;
-    SSendmsghalt = "amdgcn.s.sendmsghalt", EFFECT;
+    SSendmsghalt = "amdgcn.s.sendmsghalt", EFFECT | STOPS;
     SDcacheInv = "amdgcn.s.dcache.inv", EFFECT;
     SDcacheWb = "amdgcn.s.dcache.wb", EFFECT;
     BufferWbinvl1 = "amdgcn.buffer.wbinvl1", EFFECT;
@@ -325,7 +327,7 @@ intrinsics! {
     SchedBarrier = "amdgcn.sched.barrier", EFFECT;
     SchedGroupBarrier = "amdgcn.sched.group.barrier", EFFECT;
     IglpOpt = "amdgcn.iglp.opt", EFFECT;
-    Endpgm = "amdgcn.endpgm", EFFECT;
+    Endpgm = "amdgcn.endpgm", EFFECT | STOPS;
     // AMDGPU: across lanes.
     Readlane = "amdgcn.readlane", UNIFORM | CONVERGENT;
     Readfirstlane = "amdgcn.readfirstlane", UNIFORM | CONVERGENT;
@@ -369,8 +371,8 @@ intrinsics! {
     Wqm = "amdgcn.wqm", CONVERGENT;
     Softwqm = "amdgcn.softwqm", CONVERGENT;
     WqmVote = "amdgcn.wqm.vote", DIVERGENT | CONVERGENT;
-    WqmDemote = "amdgcn.wqm.demote", EFFECT | CONVERGENT;
-    Kill = "amdgcn.kill", EFFECT | CONVERGENT;
+    WqmDemote = "amdgcn.wqm.demote", EFFECT | CONVERGENT | STOPS;
+    Kill = "amdgcn.kill", EFFECT | CONVERGENT | STOPS;
     PsLive = "amdgcn.ps.live", DIVERGENT | CONVERGENT;
     LiveMask = "amdgcn.live.mask", DIVERGENT | CONVERGENT;
     InitExec = "amdgcn.init.exec", EFFECT | CONVERGENT;
@@ -463,7 +465,7 @@ intrinsics! {
     SBufferLoad = "amdgcn.s.buffer.load", READS;
     ImageBvhIntersectRay = "amdgcn.image.bvh.intersect.ray", READS;
     MakeBufferRsrc = "amdgcn.make.buffer.rsrc";
-    AmdgcnUnreachable = "amdgcn.unreachable", EFFECT;
+    AmdgcnUnreachable = "amdgcn.unreachable", EFFECT | STOPS;
     // The header in front of kernel arguments where there is no operating system.
     R600ReadNgroupsX = "r600.read.ngroups.x";
     R600ReadNgroupsY = "r600.read.ngroups.y";
@@ -524,6 +526,12 @@ impl Intrinsic {
     pub fn named_register(name: &str) -> Option<(u64, u32)> {
         let index = NAMED_REGISTERS.iter().position(|&(known, _)| known == name)?;
         Some((index as u64, NAMED_REGISTERS[index].1))
+    }
+
+    /// Whether what follows may not run, or not in all lanes.
+    #[inline]
+    pub fn may_stop(self) -> bool {
+        self.props().contains(IntrinsicProps::STOPS)
     }
 
     /// Whether it may not be removed when its result is unused.
