@@ -293,6 +293,9 @@ impl<'m> Body<'_, 'm> {
                 {
                     self.function.insts[ours].flags |= InstFlags::INVARIANT;
                 }
+                if is_extreme(intrinsic) && (0..2).all(|i| self.is_number(inst, i)) {
+                    self.function.insts[ours].flags |= InstFlags::NNAN;
+                }
                 if intrinsic == Intrinsic::RelocConstant {
                     args.push(self.relocated_symbol(metadata())?);
                 }
@@ -317,7 +320,7 @@ impl<'m> Body<'_, 'm> {
                         | Intrinsic::MaskedCompressstore
                 ) {
                     let align = |index| {
-                        let bytes = inst.arg_alignment(index, self.reader.align_attribute);
+                        let bytes = inst.arg_attribute(index, self.reader.align_attribute);
                         bytes.checked_ilog2().unwrap_or(0) as u8
                     };
                     self.function.mem_aligns.insert(ours, [align(0), align(1)]);
@@ -334,6 +337,12 @@ impl<'m> Body<'_, 'm> {
         }
         self.call_site(inst, ours, None)?;
         Ok(InstKind::Call { callee: Callee::Indirect(self.value(called)?), args })
+    }
+
+    /// Whether argument `index` of the call would be poison if it were a NaN (signalling: class 1, quiet: 2).
+    fn is_number(&self, inst: InstRef<'m>, index: u32) -> bool {
+        const NAN: u64 = 3;
+        inst.arg_attribute(index, self.reader.class_attribute) & NAN == NAN
     }
 
     /// Notes what the call, and the function that it names, say about convention and arguments.
@@ -533,4 +542,10 @@ impl<'m> Body<'_, 'm> {
             _ => {}
         }
     }
+}
+
+/// Minimum or maximum of floats, which has NaNs taken care of where an operand may be one.
+fn is_extreme(intrinsic: Intrinsic) -> bool {
+    use Intrinsic::*;
+    matches!(intrinsic, Minnum | Maxnum | Minimum | Maximum | Minimumnum | Maximumnum)
 }

@@ -58,6 +58,8 @@ pub(crate) struct Reader<'m> {
     pub align_attribute: u32,
     /// LLVM's number of `memory`.
     pub memory_attribute: u32,
+    /// LLVM's number of `nofpclass`.
+    pub class_attribute: u32,
     /// What could not be read.
     pub errors: Vec<Box<Diagnostic>>,
 }
@@ -97,6 +99,7 @@ impl<'m> Reader<'m> {
             tables: Vec::new(),
             align_attribute: llvm::attribute_kind("align"),
             memory_attribute: llvm::attribute_kind("memory"),
+            class_attribute: llvm::attribute_kind("nofpclass"),
             errors: Vec::new(),
         }
     }

@@ -3,7 +3,8 @@
 use crate::{Context, parse, read, read_module};
 use mir::ErrorKind;
 use mir::ir::{
-    CallConv, Function, Initializer, MemFlags, Module, ParamFlags, SymbolRef, parse_module, verify_module,
+    CallConv, Function, Initializer, InstFlags, MemFlags, Module, ParamFlags, SymbolRef, parse_module,
+    verify_module,
 };
 
 fn module(text: &str) -> Module {
@@ -263,6 +264,24 @@ define spir_kernel void @k(ptr addrspace(1) %p) "amdgpu-waves-per-eu"="2,4" !ker
     let load = kernel.blocks[kernel.entry()].insts[0];
     let mir::ir::InstKind::Load { mem, .. } = &kernel.insts[load].kind else { panic!("not a load") };
     assert_eq!(mem.flags, MemFlags::INVARIANT);
+}
+
+/// Operands that would be poison if they were NaNs make an extreme one of numbers.
+#[test]
+fn extremes_of_numbers_have_no_nans() {
+    let text = r#"
+define float @f(float %x, float %y) {
+  %a = call float @llvm.maximumnum.f32(float nofpclass(nan inf) %x, float nofpclass(nan) %y)
+  %b = call float @llvm.maximumnum.f32(float nofpclass(nan) %a, float nofpclass(snan) %y)
+  %c = call float @llvm.fabs.f32(float nofpclass(nan) %b)
+  ret float %c
+}
+declare float @llvm.maximumnum.f32(float, float)
+declare float @llvm.fabs.f32(float)"#;
+    let module = module(text);
+    let f = find(&module, "f");
+    let flags = f.blocks[f.entry()].insts.iter().map(|&inst| f.insts[inst].flags.contains(InstFlags::NNAN));
+    assert_eq!(flags.collect::<Vec<_>>(), [true, false, false, false]);
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl<'m> Body<'_, 'm> {
         let pointer = self.operand(inst, at)?;
         let (mask, length) = (self.operand(inst, at + 1)?, self.operand(inst, at + 2)?);
         let cond = self.selected(mask, length)?;
-        let align = inst.arg_alignment(at, self.reader.align_attribute);
+        let align = inst.arg_attribute(at, self.reader.align_attribute);
         let vector = if store {
             let data = self.operand(inst, 0)?;
             self.function.ty(data)

@@ -6,7 +6,8 @@
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
 //! 3. moves behind a narrowed EXEC come before the branch that skips them where no lane is left: they do nothing then. A
 //!    loop so ends in one `s_cbranch_execnz`, and an `if` around an instruction or two needs no branch;
-//! 4. a copy of EXEC followed by its narrowing becomes one `s_and_saveexec_b64`.
+//! 4. a copy of EXEC followed by its narrowing becomes one `s_and_saveexec_b64`;
+//! 5. a comparison that EXEC is narrowed by narrows it itself ([`narrowing`]).
 //!
 //! Invariant: the wave's path, but for blocks it runs through without lanes, and all registers read later stay the same. SCC
 //! written by EXEC code has no readers, so that code may go or change. The thread graph is not kept up: nothing reads it any more.
@@ -14,6 +15,7 @@
 //! Cost: linear, but for the sweeps that settle where EXEC is dead (two, three with loops).
 
 use crate::blocks::fold_empty_blocks;
+use crate::narrowing;
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Implicit, MaskOp, OpFlags, Opcode, Unit};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, RegOperand, Terminator};
@@ -33,6 +35,7 @@ pub fn simplify(f: &mut Function, target: &Target) {
     fold_empty_blocks(f);
     merge_chains(f);
     fuse_saves(f, target);
+    narrowing::fuse(f, target);
     for &block in &f.layout {
         f.blocks[block].thread_succs.clear();
     }

@@ -43,6 +43,7 @@ pub mod indexed;
 pub mod inline_asm;
 mod islands;
 mod m0;
+mod narrowing;
 pub mod pseudos;
 pub mod registers;
 pub mod scratch;

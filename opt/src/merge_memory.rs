@@ -7,7 +7,7 @@
 //! would break that, then cut into runs of neighbours: up to four dwords, or 16 in kernarg and other uniform
 //! constant memory.
 //!
-//! Only dword and two-dword scalars take part. Cost: linear, but for sorting inside groups; of those that a store
+//! Scalars of one and two dwords take part, and vectors of up to four dwords, whose elements are read from the wide access. Cost: linear, but for sorting inside groups; of those that a store
 //! leaves alone at most [`MAX_OPEN`] stay open.
 
 use super::append::append_value;
@@ -45,14 +45,58 @@ type Open = Vec<(Key, u8)>;
 /// Merges accesses in all blocks of a function that is legal and of `module`.
 pub fn merge_memory(func: &mut Function, module: &Module, machine: &Target) {
     let memory = Memory::new(func, module, machine);
-    let mut replaced: SecondaryMap<Value, Option<Value>> = SecondaryMap::new();
+    let mut results = Results::default();
     let mut any = false;
     for i in 0..func.layout.len() {
         let block = func.layout[i];
-        any |= merge_block(func, block, (module, &memory), machine, &mut replaced);
+        any |= merge_block(func, block, (module, &memory), machine, &mut results);
     }
     if any {
-        super::inline::substitute(func, &replaced);
+        results.read_parts(func);
+        super::inline::substitute(func, &results.replaced);
+    }
+}
+
+/// What became of the loads that were merged.
+#[derive(Default)]
+struct Results {
+    /// Their values anew.
+    replaced: SecondaryMap<Value, Option<Value>>,
+    /// Vectors that are a part of a wide one, from the element given on.
+    parts: SecondaryMap<Value, Option<(Value, u32)>>,
+    has_parts: bool,
+}
+
+impl Results {
+    /// Lets who reads an element of a vector read it from the wide one.
+    fn read_parts(&self, func: &mut Function) {
+        if !self.has_parts {
+            return;
+        }
+        for i in 0..func.layout.len() {
+            for k in 0..func.blocks[func.layout[i]].insts.len() {
+                let inst = func.blocks[func.layout[i]].insts[k];
+                let InstKind::ExtractElement { vector, index } = func.insts[inst].kind else { continue };
+                let (Some((wide, first)), Some(at)) = (self.parts[vector], func.as_int(index)) else {
+                    continue;
+                };
+                if at >= u64::from(func.ty(vector).lanes()) {
+                    continue;
+                }
+                let index = func.int(Type::I32, at + u64::from(first));
+                func.insts[inst].kind = InstKind::ExtractElement { vector: wide, index };
+            }
+        }
+    }
+}
+
+/// Whether accesses of the type are merged.
+fn takes_part(ty: Type) -> bool {
+    match ty {
+        Type::Scalar(s) => matches!(s.bits(), 32 | 64),
+        Type::Vector(Scalar::Ptr(_), _) => false,
+        Type::Vector(s, lanes) => s.bits() == 32 && (2..=4).contains(&lanes),
+        _ => false,
     }
 }
 
@@ -95,7 +139,7 @@ fn merge_block(
     block: Block,
     (module, memory): (&Module, &Memory),
     machine: &Target,
-    replaced: &mut SecondaryMap<Value, Option<Value>>,
+    results: &mut Results,
 ) -> bool {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
     let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
@@ -121,9 +165,7 @@ fn merge_block(
             }
         };
         let constant = !store && mem.is_simple() && is_constant(&mem);
-        let plain = mem.is_simple()
-            && matches!(ty, Type::Scalar(s) if matches!(s.bits(), 32 | 64))
-            && mem.space != AddrSpace::PRIVATE;
+        let plain = mem.is_simple() && takes_part(ty) && mem.space != AddrSpace::PRIVATE;
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
         let key = (base, mem.space, store, mem.flags, stops);
@@ -197,7 +239,7 @@ fn merge_block(
                 if store {
                     merge_stores(func, run, &mut before, &mut dropped);
                 } else {
-                    merge_loads(func, run, &mut before, &mut dropped, replaced);
+                    merge_loads(func, run, &mut before, &mut dropped, results);
                 }
             }
             start += len.max(1);
@@ -278,11 +320,50 @@ fn total_dwords(run: &[Member]) -> u32 {
 
 /// The element type of a merged access: the members' own where they agree.
 fn element(func: &Function, run: &[Member], ty_of: impl Fn(&Function, Inst) -> Type) -> Scalar {
-    let first = ty_of(func, run[0].inst);
-    match first {
-        Type::Scalar(scalar) if run.iter().all(|m| ty_of(func, m.inst) == first) => scalar,
+    let scalar = |m: &Member| ty_of(func, m.inst).scalar();
+    match scalar(&run[0]) {
+        Some(first) if run.iter().all(|m| scalar(m) == Some(first)) => first,
         _ => Scalar::Int(32),
     }
+}
+
+/// `count` elements of `vector` from `first` on, as a vector of their own.
+fn slice(
+    func: &mut Function,
+    like: Inst,
+    (vector, scalar): (Value, Scalar),
+    first: u32,
+    count: u32,
+    out: &mut Vec<Inst>,
+) -> Value {
+    let mut whole = func.constant(Type::Vector(scalar, count), Const::Poison);
+    for i in 0..count {
+        let element = extract(func, like, vector, scalar, first + i, out);
+        whole = insert(func, like, whole, element, i, out);
+    }
+    whole
+}
+
+/// Element `index` of `vector`; what was inserted there, if that is near.
+fn element_of(
+    func: &mut Function,
+    like: Inst,
+    vector: Value,
+    scalar: Scalar,
+    index: u32,
+    out: &mut Vec<Inst>,
+) -> Value {
+    let mut from = vector;
+    for _ in 0..4 {
+        let Some(inst) = func.def_inst(from) else { break };
+        let InstKind::InsertElement { vector, element, index: at } = func.insts[inst].kind else { break };
+        match func.as_int(at) {
+            Some(at) if at == u64::from(index) => return element,
+            Some(_) => from = vector,
+            None => break,
+        }
+    }
+    extract(func, like, vector, scalar, index, out)
 }
 
 fn extract(
@@ -315,7 +396,7 @@ fn merge_loads(
     run: &[Member],
     before: &mut FxHashMap<usize, Vec<Inst>>,
     dropped: &mut [bool],
-    replaced: &mut SecondaryMap<Value, Option<Value>>,
+    results: &mut Results,
 ) {
     // All addresses are sums with the base, which exists where the first access stands; the lowest address
     // may not.
@@ -327,21 +408,22 @@ fn merge_loads(
     let lanes = total_dwords(run) * 32 / scalar.bits();
     let ty = Type::Vector(scalar, lanes);
     let vector = append_value(func, like, InstKind::Load { ptr, mem: run[0].mem }, ty, &mut out);
-    let same = run.iter().all(|m| func.insts[m.inst].ty == Type::Scalar(scalar));
+    let same = run.iter().all(|m| func.insts[m.inst].ty.scalar() == Some(scalar));
     let mut dword = 0;
     for member in run {
         let wanted = func.insts[member.inst].ty;
-        let value = if same {
+        let value = if let (true, Type::Vector(_, count), Some(old)) =
+            (same, wanted, func.insts[member.inst].result)
+        {
+            results.parts[old] = Some((vector, dword));
+            results.has_parts = true;
+            slice(func, like, (vector, scalar), dword, count, &mut out)
+        } else if same {
             extract(func, like, vector, scalar, dword * 32 / scalar.bits(), &mut out)
         } else {
-            let low = extract(func, like, vector, scalar, dword, &mut out);
-            let whole = if member.bytes == 8 {
-                let high = extract(func, like, vector, scalar, dword + 1, &mut out);
-                let pair = func.constant(Type::Vector(Scalar::Int(32), 2), Const::Poison);
-                let pair = insert(func, like, pair, low, 0, &mut out);
-                insert(func, like, pair, high, 1, &mut out)
-            } else {
-                low
+            let whole = match member.bytes {
+                4 => extract(func, like, vector, scalar, dword, &mut out),
+                bytes => slice(func, like, (vector, scalar), dword, (bytes / 4) as u32, &mut out),
             };
             if func.ty(whole) == wanted {
                 whole
@@ -356,7 +438,7 @@ fn merge_loads(
         dword += (member.bytes / 4) as u32;
         dropped[member.at] = true;
         if let Some(old) = func.insts[member.inst].result {
-            replaced[old] = Some(value);
+            results.replaced[old] = Some(value);
         }
     }
     before.entry(earliest.at).or_default().extend(out);
@@ -402,27 +484,32 @@ fn merge_stores(
         _ => Type::Void,
     };
     let scalar = element(func, run, value_ty);
-    let same = run.iter().all(|m| value_ty(func, m.inst) == Type::Scalar(scalar));
+    let same = run.iter().all(|m| value_ty(func, m.inst).scalar() == Some(scalar));
     let mut words: SmallVec<[Value; 4]> = SmallVec::new();
     for member in run {
         dropped[member.at] = true;
         let InstKind::Store { value, .. } = func.insts[member.inst].kind else { continue };
+        let count = (member.bytes / 4) as u32;
         if same {
-            words.push(value);
+            match func.ty(value) {
+                Type::Vector(..) => {
+                    for i in 0..count {
+                        words.push(element_of(func, like, value, scalar, i, &mut out));
+                    }
+                }
+                _ => words.push(value),
+            }
             continue;
         }
-        if member.bytes == 8 {
-            let pair_ty = Type::Vector(Scalar::Int(32), 2);
-            let pair = append_value(
-                func,
-                like,
-                InstKind::Cast { op: CastOp::BitCast, arg: value },
-                pair_ty,
-                &mut out,
-            );
-            for i in 0..2 {
-                let word = extract(func, like, pair, Scalar::Int(32), i, &mut out);
-                words.push(word);
+        if count > 1 {
+            let ty = Type::Vector(Scalar::Int(32), count);
+            let cast = InstKind::Cast { op: CastOp::BitCast, arg: value };
+            let vector = match func.ty(value) == ty {
+                true => value,
+                false => append_value(func, like, cast, ty, &mut out),
+            };
+            for i in 0..count {
+                words.push(element_of(func, like, vector, Scalar::Int(32), i, &mut out));
             }
         } else if func.ty(value) == Type::I32 {
             words.push(value);

@@ -282,14 +282,14 @@ impl<'m> InstRef<'m> {
         if self.is_call() { unsafe { LLVMGetNumArgOperands(self.raw()) } } else { 0 }
     }
 
-    /// Alignment in bytes that a `call` promises for pointer argument `index`, 0 where it does not.
-    pub fn arg_alignment(self, index: u32, align_kind: u32) -> u64 {
+    /// The integer of attribute `kind` of a `call`'s argument `index`, 0 where it has none: bytes of `align`, classes of `nofpclass`.
+    pub fn arg_attribute(self, index: u32, kind: u32) -> u64 {
         if !self.is_call() || index >= self.num_args() {
             return 0;
         }
-        // SAFETY: a `call`; null when the attribute is absent; `align` is an attribute with an integer.
+        // SAFETY: a `call`; null when the attribute is absent; the callers' kinds are attributes with an integer.
         unsafe {
-            let attribute = LLVMGetCallSiteEnumAttribute(self.raw(), index + 1, align_kind);
+            let attribute = LLVMGetCallSiteEnumAttribute(self.raw(), index + 1, kind);
             if attribute.is_null() { 0 } else { LLVMGetEnumAttributeValue(attribute) }
         }
     }

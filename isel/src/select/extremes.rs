@@ -93,13 +93,16 @@ impl<'a> Selector<'a> {
         Ok(true)
     }
 
-    /// `amdgcn.fmed3` with 0 and 1 as a clamp; whether it was one.
+    /// `amdgcn.fmed3` with 0 and 1 as a clamp; whether it was one. The order of the three does not matter.
     pub(super) fn clamped_median(&mut self, data: &InstData, args: &[Value]) -> Result<bool> {
         let float = self.float_of(data.ty)?;
-        let constants = [args[1], args[2]].map(|v| self.float_bits(v));
-        let [Some(a), Some(b)] = constants else { return Ok(false) };
-        let ends = self.is_zero_to_one(a, b, float) || self.is_zero_to_one(b, a, float);
-        Ok(ends && self.clamp(data, args[0])?)
+        for (x, a, b) in [(0, 1, 2), (1, 0, 2), (2, 0, 1)] {
+            let [Some(a), Some(b)] = [a, b].map(|i| self.float_bits(args[i])) else { continue };
+            if self.is_zero_to_one(a, b, float) || self.is_zero_to_one(b, a, float) {
+                return self.clamp(data, args[x]);
+            }
+        }
+        Ok(false)
     }
 
     fn is_zero_to_one(&self, low: u64, high: u64, float: Float) -> bool {

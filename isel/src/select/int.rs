@@ -219,7 +219,10 @@ impl<'a> Selector<'a> {
                 }
             }
             BinaryOp::Mul => {
-                // 24-bit factors multiply at full rate.
+                // 24-bit factors multiply at full rate, others at a quarter of it.
+                if self.are_24_bits(args).is_none() && self.multiply_by_shifts(dst, args) {
+                    return Ok(());
+                }
                 let (op, args) = match self.are_24_bits(args) {
                     Some(Signed::No) => (V_MUL_U32_U24, args.map(|v| self.low_24_bits(v))),
                     Some(Signed::Yes) => (V_MUL_I32_I24, args.map(|v| self.low_24_bits(v))),
@@ -251,6 +254,40 @@ impl<'a> Selector<'a> {
         let [a, b] = if ops.reversed { [b, a] } else { [a, b] };
         self.vop(ops.vector, &[dst, a, b]);
         Ok(())
+    }
+
+    /// A product with a constant as one or two instructions at full rate: with 2^n ± 1, and with a multiple of 2^n + 1 by 2^m where shift and
+    /// addition are one.
+    fn multiply_by_shifts(&mut self, dst: Operand, args: [Value; 2]) -> bool {
+        let Some(factor) = self.const_int(args[1]).map(|factor| factor as u32) else { return false };
+        let shift_adds = self.target.has(Features::THREE_OP_INT);
+        let (odd, scale) = (factor >> factor.trailing_zeros().min(31), factor.trailing_zeros());
+        if odd > 1 && (odd - 1).is_power_of_two() && (scale == 0 || shift_adds) {
+            let shift = i64::from((odd - 1).trailing_zeros());
+            let mut x = self.src(args[0]);
+            if scale > 0 {
+                let scaled = self.new_vgpr(1);
+                self.vop(V_LSHLREV_B32, &[scaled, Operand::Imm(i64::from(scale)), x]);
+                x = scaled;
+            }
+            if shift_adds {
+                self.vop(V_LSHL_ADD_U32, &[dst, x, Operand::Imm(shift), x]);
+            } else {
+                let shifted = self.new_vgpr(1);
+                self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(shift), x]);
+                self.vector_add(dst, x, shifted);
+            }
+            return true;
+        }
+        let above = factor.wrapping_add(1);
+        if factor > 1 && above.is_power_of_two() {
+            let x = self.src(args[0]);
+            let shifted = self.new_vgpr(1);
+            self.vop(V_LSHLREV_B32, &[shifted, Operand::Imm(i64::from(above.trailing_zeros())), x]);
+            self.vector_sub(dst, shifted, x);
+            return true;
+        }
+        false
     }
 
     /// `x ± (zext or sext condition)`: the condition is the carry or the borrow.

@@ -326,6 +326,7 @@ impl<'a> Selector<'a> {
             {
                 // The mask may want the value itself.
                 self.emit_shared_mask(result)?;
+                self.emit_shifted_sum(inst, result);
                 self.flush();
             }
             if !data.has_side_effects() && !data.result.is_some_and(|result| self.is_wanted(result)) {

@@ -3,9 +3,10 @@
 use super::mubuf::Scaled;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{Scalar, Type, Value, ValueDef};
+use mir::ir::{BinaryOp, Scalar, Type, Value, ValueDef};
 use mir::isa::Opcode;
 use mir::machine::{Operand, PReg, Reg, RegFile, RegOperand, VReg};
+use mir::target::Features;
 use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
@@ -208,7 +209,10 @@ impl<'a> Selector<'a> {
             self.indices.push((root, how, out));
             return Some(out);
         }
-        self.reg_of(root);
+        // A sum that nothing else uses is shifted as it is added up.
+        if !(matches!(how, Scaled::Low(_)) && self.is_shiftable_sum(root)) {
+            self.reg_of(root);
+        }
         if let Some(list) = self.scaled.get(&root)
             && let Some(&(_, out)) = list.iter().find(|(known, _)| *known == how)
         {
@@ -217,6 +221,36 @@ impl<'a> Selector<'a> {
         let out = self.new_vgpr(new);
         self.scaled.entry(root).or_default().push((how, out));
         Some(out)
+    }
+
+    /// Whether `value` is a sum whose one user need not have it unshifted, as far as selection has come.
+    fn is_shiftable_sum(&self, value: Value) -> bool {
+        self.target.has(Features::THREE_OP_INT)
+            && self.f.ty(value).is_int(32)
+            && self.fold_binary(value, BinaryOp::Add).is_some()
+    }
+
+    /// At the definition of `value`: its sum and shift in one instruction where one shift is all that has been asked for.
+    pub(super) fn emit_shifted_sum(&mut self, inst: mir::ir::Inst, value: Value) {
+        if self.scaled.is_empty() || !self.is_shiftable_sum(value) {
+            return;
+        }
+        let Some(args) = self.fold_binary(value, BinaryOp::Add) else { return };
+        match self.scaled.get(&value).map(|list| &list[..]) {
+            None => {}
+            Some(&[(Scaled::Low(shift), out)]) => {
+                self.scaled.remove(&value);
+                self.set_loc(inst);
+                let [a, b] = match self.uniform_part(args, 32) {
+                    Some((rest, sum)) => [sum, self.src(rest)],
+                    None => args.map(|v| self.src(v)),
+                };
+                self.vop(Opcode::V_ADD_LSHL_U32, &[out, a, b, Operand::Imm(i64::from(shift))]);
+            }
+            Some(_) => {
+                self.reg_of(value);
+            }
+        }
     }
 
     /// After the definition of `value`: its copy for uses outside the loop, if one was asked for.

@@ -509,12 +509,8 @@ impl Legalizer<'_> {
         }
         let down = self.b.f32(2f32.powi(-32));
         let unscaled = self.b.fmul(root, down);
-        let root = self.b.select(small, unscaled, root);
-        if !exact {
-            return root;
-        }
-        // Zeros and +infinity are their own roots.
-        self.keep_zero_and_infinity(scaled, root)
+        // Zeros and +infinity are their own roots: one neighbour's residue is a NaN there, the other's a NaN or a zero, so none is taken.
+        self.b.select(small, unscaled, root)
     }
 
     /// `root`, or `scaled` where that is a zero or +infinity.
