@@ -104,6 +104,28 @@ impl Rust {
         run(self.rustc(&name, level, "llvm-bc").arg(source))?;
         Ok(self.folder.join(format!("{name}.bc")))
     }
+
+    /// The text of `module`, a product of this compiler, as one for another processor with other target features.
+    ///
+    /// # Errors
+    /// The message of `llvm-dis`, or that the module does not name this compiler's processor.
+    pub fn moved(&self, module: &Path, cpu: &str, features: &str) -> Result<PathBuf, String> {
+        let named = module.with_extension(format!("{cpu}{features}.ll"));
+        run(Command::new("llvm-dis-22").arg(module).arg("-o").arg(&named))?;
+        let text = std::fs::read_to_string(&named).map_err(|e| format!("{}: {e}", named.display()))?;
+        let own = format!("\"target-cpu\"=\"{}\"", self.cpu);
+        if !text.contains(&own) {
+            return Err(format!("{} does not name {}", module.display(), self.cpu));
+        }
+        let text = text.replace(&own, &format!("\"target-cpu\"=\"{cpu}\""));
+        let own = format!("\"target-features\"=\"{}\"", self.features);
+        let text = match self.features.is_empty() {
+            true => text,
+            false => text.replace(&own, &format!("\"target-features\"=\"{features}\"")),
+        };
+        std::fs::write(&named, text).map_err(|e| format!("{}: {e}", named.display()))?;
+        Ok(named)
+    }
 }
 
 fn missing(package: &str) -> String {

@@ -38,7 +38,7 @@ macro_rules! panic_table {
 }
 gcnc_rustc_tests::for_each_panic!(panic_table);
 
-/// The processor.
+/// The processor that rustc compiles for.
 fn cpu() -> String {
     std::env::var("GCNC_RUST_CPU").unwrap_or_else(|_| "gfx900".to_owned())
 }
@@ -47,6 +47,15 @@ fn cpu() -> String {
 fn features() -> String {
     std::env::var("GCNC_RUST_FEATURES").unwrap_or_default()
 }
+
+/// Processors and features that the kernels are moved to, gcnc's level, and which half of the kernels, for time's sake: each is run by waves of both sizes, on
+/// both kinds of GFX10, at both levels.
+const MOVED_TO: [(&str, &str, u8, usize); 4] = [
+    ("gfx1010", "", 2, 0),
+    ("gfx1010", "+wavefrontsize64", 0, 1),
+    ("gfx1030", "", 2, 1),
+    ("gfx1030", "+wavefrontsize64", 0, 0),
+];
 
 fn rust() -> Option<Rust> {
     let cache =
@@ -61,16 +70,20 @@ fn rust() -> Option<Rust> {
 }
 
 /// The relocatable object of a module.
-fn compile(bitcode: &Path, level: u8) -> Result<Vec<u8>, String> {
-    let bytes = std::fs::read(bitcode).map_err(|e| e.to_string())?;
+fn compile(module: &Path, level: u8) -> Result<Vec<u8>, String> {
+    compile_for(module, &cpu(), &features(), level)
+}
+
+fn compile_for(module: &Path, cpu: &str, features: &str, level: u8) -> Result<Vec<u8>, String> {
+    let bytes = std::fs::read(module).map_err(|e| e.to_string())?;
     let options = gcnc::CompileOptions {
-        cpu: cpu(),
-        attributes: features().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        cpu: cpu.to_owned(),
+        attributes: features.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         opt_level: level,
         file_type: gcnc::FileType::Obj,
         ..Default::default()
     };
-    gcnc::compile(&bytes, "kernels.bc", &options)
+    gcnc::compile(&bytes, "kernels", &options)
         .map(|output| output.bytes)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
@@ -137,39 +150,61 @@ fn difference(found: &[u32], expected: &[u32], width: usize) -> Option<String> {
 fn kernels_at(rustc: &str, gcnc: u8) {
     let Some((rust, core)) = &*RUST else { return };
     let module = link(&rust.kernels(rustc).unwrap(), core).unwrap();
-    let object = CodeObject::load(&compile(&module, gcnc).unwrap()).unwrap();
+    run_those(&compile(&module, gcnc).unwrap(), &cpu(), |_| true);
+}
+
+/// Runs the kernels of an object whose numbers are wanted and compares; `machine` is for messages.
+fn run_those(object: &[u8], machine: &str, wanted: impl Fn(usize) -> bool + Sync) {
+    let object = CodeObject::load(object).unwrap();
     let all = input();
     let input = &all[..512];
-    let alone = KERNELS.par_iter().filter_map(|&(name, work)| {
-        let mut expected = vec![0u32; ITEMS * WIDTH];
-        for (i, out) in expected.chunks_mut(WIDTH).enumerate() {
-            work(i, input, out);
-        }
-        match run(&object, name, input) {
-            Ok(found) => difference(&found, &expected, WIDTH).map(|why| format!("{name}: {why}")),
-            Err(report) => Some(format!("{name}: {report}")),
-        }
-    });
-    let groups = GROUPS.par_iter().filter_map(|&name| match run(&object, &format!("group_{name}"), input) {
-        Ok(found) => {
-            difference(&found, &together(name, input), 1).map(|why| format!("group of {name}: {why}"))
-        }
-        Err(report) => Some(format!("group of {name}: {report}")),
-    });
-    let panicking =
-        PANICS.par_iter().filter_map(|&name| match run(&object, &format!("panic_{name}"), input) {
+    let alone = KERNELS.par_iter().enumerate().filter(|(number, _)| wanted(*number)).filter_map(
+        |(_, &(name, work))| {
+            let mut expected = vec![0u32; ITEMS * WIDTH];
+            for (i, out) in expected.chunks_mut(WIDTH).enumerate() {
+                work(i, input, out);
+            }
+            match run(&object, name, input) {
+                Ok(found) => difference(&found, &expected, WIDTH).map(|why| format!("{name}: {why}")),
+                Err(report) => Some(format!("{name}: {report}")),
+            }
+        },
+    );
+    let groups = GROUPS.par_iter().enumerate().filter(|(number, _)| wanted(*number)).filter_map(
+        |(_, &name)| match run(&object, &format!("group_{name}"), input) {
+            Ok(found) => {
+                difference(&found, &together(name, input), 1).map(|why| format!("group of {name}: {why}"))
+            }
+            Err(report) => Some(format!("group of {name}: {report}")),
+        },
+    );
+    let panicking = PANICS.par_iter().enumerate().filter(|(number, _)| wanted(*number)).filter_map(
+        |(_, &name)| match run(&object, &format!("panic_{name}"), input) {
             Err(report) if report.kind == Kind::Trap => None,
             Err(report) => Some(format!("panic of {name}: {report}")),
             Ok(_) => Some(format!("panic of {name}: it ran to its end")),
-        });
+        },
+    );
     let wrong: Vec<String> = alone.chain(groups).chain(panicking).collect();
-    assert!(wrong.is_empty(), "{} kernels:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{machine}: {} kernels:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn kernels_of_fast_rust_compute_what_the_host_does() {
     assert!(KERNELS.len() + GROUPS.len() + PANICS.len() >= 90);
     kernels_at("3", 3);
+}
+
+/// What rustc made for one processor says nothing of it but its name, so that one run of rustc does for all.
+#[test]
+fn kernels_moved_to_gfx10_compute_what_the_host_does() {
+    let Some((rust, core)) = &*RUST else { return };
+    let module = link(&rust.kernels("2").unwrap(), core).unwrap();
+    MOVED_TO.par_iter().for_each(|&(cpu, features, level, half)| {
+        let moved = rust.moved(&module, cpu, features).unwrap();
+        let object = compile_for(&moved, cpu, features, level).unwrap();
+        run_those(&object, &format!("{cpu}{features} at level {level}"), |number| number % 2 == half);
+    });
 }
 
 #[test]
