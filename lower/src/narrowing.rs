@@ -208,3 +208,26 @@ fn narrowing_form(op: Opcode) -> Option<Opcode> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mnemonics are the witness: each comparison narrows by the same relation of the same type, and none is left out but those that compare
+    /// nothing.
+    #[test]
+    fn comparisons_narrow_by_their_own_relation() {
+        let mut count = 0;
+        for &op in Opcode::ALL {
+            let narrow = narrowing_form(op).map(|op| op.info().name.to_owned());
+            let wanted = op
+                .info()
+                .name
+                .strip_prefix("v_cmp_")
+                .filter(|rest| !["f_", "t_", "tru_"].iter().any(|constant| rest.starts_with(constant)));
+            assert_eq!(narrow, wanted.map(|rest| format!("v_cmpx_{rest}")), "{}", op.info().name);
+            count += usize::from(narrow.is_some());
+        }
+        assert_eq!(count, 81);
+    }
+}
