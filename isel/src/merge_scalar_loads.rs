@@ -5,7 +5,8 @@
 //! parts are copies, which allocation joins: each dword of a tuple lives until its own last use.
 //!
 //! Nothing is read that was not read before. Only loads at most [`REACH`] instructions behind the first one join it, since results
-//! live from there, and none from behind a call. Cost: linear, but for sorting the loads of one base.
+//! live from there, and none from behind a call; from behind what may end the program only those that read bounded memory
+//! ([`may_end`]). Cost: linear, but for sorting the loads of one base.
 //!
 //! Sources: Southern Islands and Vega ISA manuals, "Scalar Memory Operations" (2, 4, 8 and 16 dwords, aligned to a dword).
 
@@ -38,6 +39,9 @@ const LOADS: [[Opcode; 5]; 2] = [
         Opcode::S_BUFFER_LOAD_DWORDX16,
     ],
 ];
+
+/// The row of [`LOADS`] of loads by buffer resource.
+const BUFFERS: usize = 1;
 
 /// What the loads of a group have in common: their row in [`LOADS`], base, offset register, cache bits, access.
 type Key = (usize, (VReg, u8), Option<(VReg, u8)>, ModFlags, Option<MemAccess>);
@@ -93,6 +97,25 @@ fn member(at: usize, inst: &Inst) -> Option<(Key, Member)> {
     (offset % 4 == 0).then_some((key, Member { at, offset, dwords: dst }))
 }
 
+/// Whether the wave may not come to what stands behind `inst`: what is read there is read only if it comes.
+fn may_end(inst: &Inst) -> bool {
+    matches!(
+        inst.op,
+        Opcode::INLINE_ASM
+            | Opcode::S_ENDPGM
+            | Opcode::S_TRAP
+            | Opcode::S_SETHALT
+            | Opcode::S_SENDMSGHALT
+            | Opcode::DEMOTE
+            | Opcode::KILLED
+    )
+}
+
+/// Whether the load may be made where the program would not: the memory is there, or a resource bounds it.
+fn may_be_early(&(row, _, _, _, access): &Key) -> bool {
+    row == BUFFERS || access.is_some_and(|access| access.flags.contains(MemFlags::DEREFERENCEABLE))
+}
+
 /// The block's loads by group, each sorted by offset; groups of one are left out.
 fn groups(block: &BlockData) -> Vec<Group> {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
@@ -100,6 +123,8 @@ fn groups(block: &BlockData) -> Vec<Group> {
     for (at, inst) in block.insts.iter().enumerate() {
         if inst.op == Opcode::CALL {
             open.clear();
+        } else if may_end(inst) {
+            open.retain(|key, _| may_be_early(key));
         }
         let Some((key, member)) = member(at, inst) else { continue };
         match open.get(&key) {
