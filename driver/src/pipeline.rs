@@ -55,6 +55,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("unfold-selects", Legal, Function(|f, _| { opt::unfold_selects::unfold(f); Ok(()) })),
     Pass::optimisation("dce-merged", Legal, Function(|f, _| { opt::dce::remove_dead(f); Ok(()) })),
     Pass::optimisation("narrow-loads", Legal, Function(|f, cx| { opt::unused_elements::narrow(f, cx.target); Ok(()) })),
+    Pass::optimisation("join-atomics", Legal, Function(|f, cx| { opt::wave_atomics::join(f, cx.target); Ok(()) })).from_level(2),
     Pass::new("waterfall", Legal, Legal, Function(|f, cx| { opt::waterfall::expand(f, cx.target); Ok(()) })),
     // What callers and kernels must provide.
     Pass::new("check-generic", Legal, Legal, Module(|m, cx| opt::generic::check(m, &|f| cx.target_of(f)))),
@@ -131,6 +132,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("pack-halves", "dce-merged", "what is packed is dead where it was"),
     ("merge-memory", "dce-merged", "addresses of merged accesses are dead"),
     ("dce-merged", "narrow-loads", "what is dead uses no element"),
+    ("pipeline-loads", "join-atomics", "a loop of one block is one until its loads are ahead"),
     ("fix-irreducible", "waterfall", "loops made here have one entry"),
     ("memory-model", "pair-lds", "accesses stay on their side of waits that the model asks for"),
     ("pair-lds", "schedule", "what is one instruction is issued at once"),

@@ -45,6 +45,13 @@ pub fn fold_empty_blocks(f: &mut Function) {
                 work.push(edge.block);
             }
         }
+        if let Terminator::Uniform(_) = data.term
+            && let [a, b] = &data.wave_succs[..]
+            && a.block == b.block
+        {
+            data.wave_succs.truncate(1);
+            data.term = Terminator::Jump;
+        }
     }
     f.layout.retain(|&block| reached[block]);
 }

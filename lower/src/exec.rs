@@ -2,7 +2,8 @@
 //!
 //! Linearisation prepares for moves at every place where values meet; most of those blocks end up empty. So:
 //!
-//! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go;
+//! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go, once more
+//!    behind 3;
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
 //! 3. moves behind a narrowed EXEC come before the branch that skips them where no lane is left: they do nothing then. A
 //!    loop so ends in one `s_cbranch_execnz`, and an `if` around an instruction or two needs no branch;
@@ -32,6 +33,9 @@ pub fn simplify(f: &mut Function, target: &Target) {
     remove_dead_writes(f);
     fold_empty_blocks(f);
     hoist_over_skips(f);
+    fold_empty_blocks(f);
+    // Where both ways of a branch have become one, nobody asks for EXEC any more.
+    remove_dead_writes(f);
     fold_empty_blocks(f);
     merge_chains(f);
     fuse_saves(f, target);
@@ -358,6 +362,19 @@ mod tests {
         ]);
         assert_eq!(left.len(), 3);
         assert!(left[2].0.is_empty());
+    }
+
+    #[test]
+    fn the_other_lanes_are_not_made_active_for_nothing() {
+        let left = simplified(&[
+            (&[save(), narrow(Opcode::S_AND_B64)], EXECZ, &[2, 1]),
+            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[2]),
+            (&[Inst::new(Opcode::S_ANDN2_B64, [EXEC, pair(2), pair(4)])], EXECZ, &[4, 3]),
+            (&[], Terminator::Jump, &[4]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left.len(), 3);
+        assert_eq!(left[2].0, [Opcode::S_MOV_B64, Opcode::V_MOV_B32]);
     }
 
     #[test]

@@ -43,3 +43,4 @@ pub mod unroll;
 pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;
+pub mod wave_atomics;
