@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
     Row("amdgpu-atomic-optimizer-strategy=", Tuning, NEVER, "from -O2 on operations of a wave on one place with one operand are joined"),
     Row("amdgpu-attributor-enable", Tuning, NEVER, "what a kernel needs is found from its calls"),
     Row("amdgpu-barrier-signal-wait-latency=", Tuning, NEVER, "scheduling on GFX12"),
-    Row("amdgpu-bypass-slow-div", Tuning, NEVER, "64-bit division has one expansion"),
+    Row("amdgpu-bypass-slow-div", Tuning, NEVER, "64-bit division looks at the size of its operands from -O1 on"),
     Row("amdgpu-codegenprepare-break-large-phis", Tuning, NEVER, "vectors are split by use"),
     Row("amdgpu-codegenprepare-break-large-phis-threshold=", Tuning, NEVER, "vectors are split by use"),
     Row("amdgpu-codegenprepare-disable-fdiv-expansion", Tuning, NEVER, "division has one expansion"),

@@ -3,7 +3,8 @@
 //! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant
 //! Integers using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small
 //! operands need one correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two
-//! steps and two corrections. All of it is free of branches.
+//! steps and two corrections. All of it is free of branches but one: operands of 64 bits that fit into 32 in the
+//! end, as sizes and indices mostly do, are divided as such.
 
 use super::Legalizer;
 use crate::bits::{mask64, sext64};
@@ -41,19 +42,60 @@ impl Legalizer<'_> {
         {
             return self.divide_by_constant(x, c, signed, rem);
         }
-        if !signed {
-            return self.divide_unsigned(x, y, rem);
+        // Expansions have loops of their own, in which what was divided is not found again.
+        let may_branch = bits == 64
+            && self.b.optimize
+            && self.b.scope.is_some()
+            && !self.old.flags.intersects(FuncFlags::OPT_SIZE | FuncFlags::MIN_SIZE);
+        let (q, r) =
+            if may_branch { self.divide_by_size(x, y, signed) } else { self.divide_any(x, y, signed) };
+        if rem { r } else { q }
+    }
+
+    /// Quotient and remainder of 64 bits, by 32 where neither operand has more.
+    fn divide_by_size(&mut self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+        if let Some((q, r)) = self.known_division(&[x], &[y], signed) {
+            return (q[0], r[0]);
         }
+        let ((x_low, x_high), (y_low, y_high)) = (self.b.split64(x), self.b.split64(y));
+        let above = self.b.or(x_high, y_high);
+        let small = self.b.icmp_imm(IntPredicate::Eq, above, 0);
+        let [short, long, done] = [(); 3].map(|()| self.b.new_block());
+        let scope = self.b.scope.take();
+        let [q, r] = [(); 2].map(|()| self.b.func.add_block_param(done, Type::I64));
+        self.b.branch(small, BlockCall::to(short), BlockCall::to(long));
+        self.b.block = short;
+        let (short_q, short_r) = self.divide_u32(x_low, y_low);
+        let both = [short_q, short_r].map(|value| self.b.cast(CastOp::ZExt, value, Type::I64));
+        self.b.jump(done, &both);
+        self.b.block = long;
+        let (long_q, long_r) = self.divide_any(x, y, signed);
+        self.b.jump(done, &[long_q, long_r]);
+        self.b.block = done;
+        self.b.scope = scope;
+        self.note_division(&[x], &[y], signed, &[q], &[r]);
+        (q, r)
+    }
+
+    /// Quotient and remainder, without a look at sizes.
+    fn divide_any(&mut self, x: Value, y: Value, signed: bool) -> (Value, Value) {
+        if !signed {
+            return self.divide_unsigned(x, y);
+        }
+        let bits = self.b.bits(x);
         let (sign_x, sign_y) = (self.b.ashr_imm(x, bits - 1), self.b.ashr_imm(y, bits - 1));
         let (abs_x, abs_y) = (self.flip_sign(x, sign_x), self.flip_sign(y, sign_y));
         if self.b.signed_bits(x) <= 24 && self.b.signed_bits(y) <= 24 && bits == 32 {
             self.b.assume_unsigned(abs_x, 24);
             self.b.assume_unsigned(abs_y, 24);
         }
-        let result = self.divide_unsigned(abs_x, abs_y, rem);
-        let sign = if rem { sign_x } else { self.b.xor(sign_x, sign_y) };
-        let flipped = self.b.xor(result, sign);
-        self.b.sub(flipped, sign)
+        let (q, r) = self.divide_unsigned(abs_x, abs_y);
+        let sign = self.b.xor(sign_x, sign_y);
+        let mut with_sign = |value, sign| {
+            let flipped = self.b.xor(value, sign);
+            self.b.sub(flipped, sign)
+        };
+        (with_sign(q, sign), with_sign(r, sign_x))
     }
 
     /// `(x + sign) ^ sign`: the absolute value where sign is 0 or -1.
@@ -62,19 +104,19 @@ impl Legalizer<'_> {
         self.b.xor(sum, sign)
     }
 
-    fn divide_unsigned(&mut self, x: Value, y: Value, rem: bool) -> Value {
+    fn divide_unsigned(&mut self, x: Value, y: Value) -> (Value, Value) {
         if self.b.bits(x) == 64 {
-            return self.divide_u64(x, y, rem);
+            return self.divide_u64(x, y);
         }
         let known = self.b.unsigned_bits(x).max(self.b.unsigned_bits(y));
-        if known <= 24 { self.divide_u24(x, y, known, rem) } else { self.divide_u32(x, y, rem) }
+        if known <= 24 { self.divide_u24(x, y, known) } else { self.divide_u32(x, y) }
     }
 
     /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
     /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is
     /// never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp) is below the
     /// distance 1/y to the next integer.
-    fn divide_u24(&mut self, x: Value, y: Value, known: u32, rem: bool) -> Value {
+    fn divide_u24(&mut self, x: Value, y: Value, known: u32) -> (Value, Value) {
         let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
         let estimate = self.b.fmul(fx, reciprocal);
@@ -89,10 +131,10 @@ impl Legalizer<'_> {
         } else {
             (q, r)
         };
-        self.correct(q, r, y, rem, 1)
+        self.correct(q, r, y, 1)
     }
 
-    fn divide_u32(&mut self, x: Value, y: Value, rem: bool) -> Value {
+    fn divide_u32(&mut self, x: Value, y: Value) -> (Value, Value) {
         let fy = self.b.cast(CastOp::UiToFp, y, Type::F32);
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
         // 2^32 less two units: the estimate must not exceed the true reciprocal.
@@ -107,10 +149,10 @@ impl Legalizer<'_> {
         let q = self.b.mulhi_u32(x, z);
         let product = self.b.mul(q, y);
         let r = self.b.sub(x, product);
-        self.correct(q, r, y, rem, 2)
+        self.correct(q, r, y, 2)
     }
 
-    fn divide_u64(&mut self, x: Value, y: Value, rem: bool) -> Value {
+    fn divide_u64(&mut self, x: Value, y: Value) -> (Value, Value) {
         let (y_lo, y_hi) = self.b.split64(y);
         let (f_lo, f_hi) =
             (self.b.cast(CastOp::UiToFp, y_lo, Type::F32), self.b.cast(CastOp::UiToFp, y_hi, Type::F32));
@@ -139,11 +181,11 @@ impl Legalizer<'_> {
         let q = self.b.mulhi_u64(x, z);
         let product = self.b.mul64(q, y);
         let r = self.b.sub(x, product);
-        self.correct(q, r, y, rem, 2)
+        self.correct(q, r, y, 2)
     }
 
     /// Raises a quotient that may be too small by up to `times`.
-    fn correct(&mut self, mut q: Value, mut r: Value, y: Value, rem: bool, times: u32) -> Value {
+    fn correct(&mut self, mut q: Value, mut r: Value, y: Value, times: u32) -> (Value, Value) {
         for _ in 0..times {
             let low = self.b.icmp(IntPredicate::Uge, r, y);
             let (next_q, next_r) = (self.b.add_imm(q, 1), self.b.sub(r, y));
@@ -151,7 +193,7 @@ impl Legalizer<'_> {
             // A minimum, as folding knows.
             r = self.b.select(low, next_r, r);
         }
-        if rem { r } else { q }
+        (q, r)
     }
 
     fn divide_by_constant(&mut self, x: Value, divisor: u64, signed: bool, rem: bool) -> Value {

@@ -120,7 +120,7 @@ struct Legalizer<'a> {
     chain_arguments: FxHashMap<Value, functions::Dwords>,
     /// Calls that return in the function's place.
     tails: tail::Tails,
-    /// The last division of wide integers, whose other result may be asked for.
+    /// The last division that made blocks, whose other result may be asked for.
     divided: Option<wide::Divided>,
     /// Which values differ between lanes, once somebody asks.
     uniformity: Option<Uniformity>,

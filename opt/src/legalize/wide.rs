@@ -26,6 +26,38 @@ pub(super) struct Divided {
 }
 
 impl Legalizer<'_> {
+    /// Quotient and remainder of the last division, if it was this one and stands where both are found.
+    pub(super) fn known_division(&self, x: &[Value], y: &[Value], signed: bool) -> Option<(Parts, Parts)> {
+        let known = self.divided.as_ref()?;
+        let same = known.scope.is_some()
+            && known.scope == self.b.scope
+            && known.signed == signed
+            && known.x[..] == *x
+            && known.y[..] == *y;
+        same.then(|| (known.quotient.clone(), known.remainder.clone()))
+    }
+
+    /// Keeps the results of a division.
+    pub(super) fn note_division(
+        &mut self,
+        x: &[Value],
+        y: &[Value],
+        signed: bool,
+        quotient: &[Value],
+        remainder: &[Value],
+    ) {
+        if self.b.optimize {
+            self.divided = Some(Divided {
+                x: Parts::from_slice(x),
+                y: Parts::from_slice(y),
+                signed,
+                scope: self.b.scope,
+                quotient: Parts::from_slice(quotient),
+                remainder: Parts::from_slice(remainder),
+            });
+        }
+    }
+
     /// Arithmetic on integers of more than 64 bits.
     pub(super) fn wide_binary(&mut self, op: BinaryOp, x: &[Value], y: &[Value], bits: u32) -> Result<Parts> {
         use BinaryOp::*;

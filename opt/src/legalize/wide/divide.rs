@@ -1,6 +1,6 @@
 //! Division of wide integers: a loop over the bits of the quotient, by words where the divisor is a short constant.
 
-use super::{Divided, Legalizer, Parts};
+use super::{Legalizer, Parts};
 use mir::ir::*;
 
 impl Legalizer<'_> {
@@ -12,14 +12,8 @@ impl Legalizer<'_> {
         bits: u32,
         signed: bool,
     ) -> (Parts, Parts) {
-        if let Some(known) = &self.divided
-            && known.scope.is_some()
-            && known.scope == self.b.scope
-            && known.signed == signed
-            && known.x[..] == *x
-            && known.y[..] == *y
-        {
-            return (known.quotient.clone(), known.remainder.clone());
+        if let Some(known) = self.known_division(x, y, signed) {
+            return known;
         }
         let (cx, cy) = (self.wide_clean(x, bits, signed), self.wide_clean(y, bits, signed));
         let (quotient, remainder) = if signed {
@@ -31,16 +25,7 @@ impl Legalizer<'_> {
         } else {
             self.wide_divide_unsigned(&cx, &cy)
         };
-        if self.b.optimize {
-            self.divided = Some(Divided {
-                x: Parts::from_slice(x),
-                y: Parts::from_slice(y),
-                signed,
-                scope: self.b.scope,
-                quotient: quotient.clone(),
-                remainder: remainder.clone(),
-            });
-        }
+        self.note_division(x, y, signed, &quotient, &remainder);
         (quotient, remainder)
     }
 
