@@ -45,6 +45,7 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         code: &code,
         target,
         budget,
+        taken: most.vgprs,
         becomes: parameters(f),
         profile,
         graph: Graph::default(),
@@ -131,6 +132,8 @@ struct Pass<'a> {
     code: &'a Code,
     target: &'a Target,
     budget: Dwords,
+    /// VGPRs that are taken anyway, as the code takes them somewhere.
+    taken: u32,
     becomes: SecondaryMap<VReg, PackedOption<VReg>>,
     profile: Profile,
     graph: Graph,
@@ -183,6 +186,7 @@ impl Pass<'_> {
             units: self.graph.units(),
             profile: &mut self.profile,
             budget: self.budget,
+            taken: self.taken,
         };
         let most = usize::from(self.target.waits().max()[mir::target::Counter::Vm]).saturating_sub(1).max(1);
         let mut place = begin as usize;

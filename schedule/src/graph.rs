@@ -26,6 +26,10 @@ pub(crate) struct Unit {
     pub feeds: bool,
     /// Cycles from its issue to the end of all that depends on it.
     pub height: u32,
+    /// Cycle in which the code's order comes to it if nothing waits.
+    pub at: i64,
+    /// The last cycle, counted like that, in which it can be issued so that nothing waits for it.
+    pub latest: i64,
     /// Edges that lead to it.
     pub preds: u32,
     /// First of its successors.
@@ -124,15 +128,22 @@ impl Graph {
             *place -= 1;
             succs[*place as usize] = edge.succ;
         }
+        let mut now = 0;
+        for unit in units.iter_mut() {
+            unit.at = now;
+            now += i64::from(unit.issue);
+        }
         for u in (0..units.len()).rev() {
-            let (mut height, mut feeds) = (units[u].issue, units[u].late);
+            let (mut height, mut feeds, mut latest) = (units[u].issue, units[u].late, units[u].at);
             for succ in &succs[Self::range(units, succs, u)] {
                 let next = units[succ.to as usize];
                 height = height.max(succ.cycles.max(units[u].issue).saturating_add(next.height));
                 feeds |= next.feeds && succ.data;
+                latest = latest.min(next.latest - i64::from(succ.cycles));
             }
             units[u].height = height;
             units[u].feeds = feeds;
+            units[u].latest = latest;
         }
         self.waits()
     }

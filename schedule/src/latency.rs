@@ -17,6 +17,12 @@ pub(crate) fn short(target: &Target) -> u32 {
     if target.timing().alu.results.full > 0 { 0 } else { turn(target) }
 }
 
+/// Cycles of waiting that are worth registers for something else to be done meanwhile: eight turns, or any where results of arithmetic are waited
+/// for. Chosen: from eight to 25 turns nothing changes, and fewer take registers for turns that other waves fill.
+pub(crate) fn worth_registers(target: &Target) -> u32 {
+    if target.timing().alu.results.full > 0 { 0 } else { 8 * turn(target) }
+}
+
 /// Whether others may have to wait for the result of `inst`, so that its block is worth a look: from memory, and, where results of arithmetic are
 /// late, from a vector or scalar unit.
 pub(crate) fn waits_for(inst: &Inst, target: &Target) -> bool {

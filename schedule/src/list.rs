@@ -5,6 +5,9 @@
 //! 1. What comes from memory, and what that is computed from, is issued as early as possible, the longest way to the end first.
 //! 2. Where the next unit would wait for a result, another one that waits for nothing takes its place.
 //!
+//! Neither takes registers that the function has not had anywhere for nothing: what comes early waits until something would wait for it
+//! ([`Unit::latest`]), and short waits stay.
+//!
 //! So what has no latency to hide stays as selection and allocation like it. At any time the rest of the code follows in its own order
 //! if nothing is done about it, and what registers that takes is known; [`Pressure`] says of a unit whether it may be issued now.
 //!
@@ -26,10 +29,21 @@ const TRIES: usize = 6;
 /// Ways to the end are rounded to multiples of this, so that accesses that stand together stay together. Latencies lie in the middle between two.
 const EQUAL: u32 = 64;
 
+/// What an instruction that is issued early takes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Room {
+    /// Registers that the function takes anyway.
+    Spare,
+    /// More of them, within the budget.
+    More,
+    /// More than the budget.
+    None,
+}
+
 /// Whether registers allow what is planned.
 pub(crate) trait Pressure {
-    /// Whether `unit` may be issued now, before all units from `next` on that are left.
-    fn allows(&mut self, unit: u32, next: u32) -> bool;
+    /// What it takes to issue `unit` now, before all units from `next` on that are left.
+    fn room(&mut self, unit: u32, next: u32) -> Room;
     /// `unit` is issued, where `next` is the first in the code's order that is left.
     fn issued(&mut self, unit: u32, next: u32);
 }
@@ -38,8 +52,8 @@ pub(crate) trait Pressure {
 pub(crate) struct Unlimited;
 
 impl Pressure for Unlimited {
-    fn allows(&mut self, _: u32, _: u32) -> bool {
-        true
+    fn room(&mut self, _: u32, _: u32) -> Room {
+        Room::Spare
     }
 
     fn issued(&mut self, _: u32, _: u32) {}
@@ -57,6 +71,8 @@ fn entry(data: &Unit, unit: u32) -> Entry {
 pub(crate) struct Scheduler {
     /// Cycles that are too few to do something about.
     short: u32,
+    /// Cycles of waiting that are worth registers.
+    worth: u32,
     /// Cycle in which everything that a unit needs is there, and edges that lead to it from units that are left.
     state: Vec<(u32, u32)>,
     issued: Vec<bool>,
@@ -73,7 +89,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// One for `target`.
     pub fn new(target: &Target) -> Self {
-        Self { short: latency::short(target), ..Self::default() }
+        Self { short: latency::short(target), worth: latency::worth_registers(target), ..Self::default() }
     }
 
     /// The units of `graph` in a better order. At most `most` results from memory are under way at a time, unless the code's order has more.
@@ -145,7 +161,13 @@ impl Scheduler {
                 continue;
             }
             let near = unit < next.saturating_add(WINDOW);
-            if near && !(full && graph.units()[unit as usize].late) && pressure.allows(unit, next) {
+            let data = &graph.units()[unit as usize];
+            let mut allowed = || match pressure.room(unit, next) {
+                Room::Spare => true,
+                Room::More => data.latest <= graph.units()[next as usize].at,
+                Room::None => false,
+            };
+            if near && !(full && data.late) && allowed() {
                 found = Some(unit);
                 break;
             }
@@ -159,15 +181,21 @@ impl Scheduler {
     fn filler(&mut self, graph: &Graph, pressure: &mut impl Pressure, next: u32, now: u32) -> Option<u32> {
         let end = next.saturating_add(REACH).min(graph.units().len() as u32);
         let mut best = None;
-        let mut soonest = self.state[next as usize].0;
+        // Registers that are taken anyway go before those that are not, and then what is there sooner.
+        let mut cost = (Room::None, 0);
+        let end_of_wait = self.state[next as usize].0;
+        let worth = end_of_wait >= now.saturating_add(self.worth);
         for unit in next + 1..end {
             let (cycle, preds) = self.state[unit as usize];
-            if preds > 0 || self.issued[unit as usize] || cycle >= soonest || !pressure.allows(unit, next) {
+            let least = (Room::Spare, cycle.max(now));
+            if preds > 0 || self.issued[unit as usize] || cycle >= end_of_wait || least >= cost {
                 continue;
             }
-            best = Some(unit);
-            soonest = cycle;
-            if cycle <= now {
+            let found = (pressure.room(unit, next), cycle.max(now));
+            if found < cost && (found.0 == Room::Spare || worth) {
+                (best, cost) = (Some(unit), found);
+            }
+            if cost <= (Room::Spare, now) {
                 break;
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::code::{Access, Code, Role};
 use crate::graph::Unit;
-use crate::list::Pressure;
+use crate::list::{Pressure, Room};
 use crate::live::Dwords;
 use cranelift_entity::EntityRef;
 use mir::machine::{Function, RegFile, VReg};
@@ -249,6 +249,8 @@ pub(crate) struct Region<'a> {
     pub units: &'a [Unit],
     pub profile: &'a mut Profile,
     pub budget: Dwords,
+    /// VGPRs that the function takes anyway.
+    pub taken: u32,
 }
 
 impl Region<'_> {
@@ -274,9 +276,9 @@ impl Region<'_> {
 }
 
 impl Pressure for Region<'_> {
-    fn allows(&mut self, unit: u32, next: u32) -> bool {
+    fn room(&mut self, unit: u32, next: u32) -> Room {
         if unit == next {
-            return true;
+            return Room::Spare;
         }
         let mut change = self.results(unit);
         let (f, code) = (self.f, self.code);
@@ -286,13 +288,18 @@ impl Pressure for Region<'_> {
                 change[index(file)] -= dwords;
             }
         });
-        let budget = [self.budget.sgprs as i32, self.budget.vgprs as i32];
-        (0..2).all(|n| {
-            change[n] <= 0 || {
+        let needed = [0, 1].map(|n| match change[n] {
+            ..=0 => 0,
+            more => {
                 let gaps = &self.profile.gaps[n][next as usize..=unit as usize];
-                gaps.iter().copied().max().unwrap_or(0) + change[n] <= budget[n]
+                gaps.iter().copied().max().unwrap_or(0) + more
             }
-        })
+        });
+        match needed[0] <= self.budget.sgprs as i32 && needed[1] <= self.budget.vgprs as i32 {
+            true if needed[1] <= self.taken as i32 => Room::Spare,
+            true => Room::More,
+            false => Room::None,
+        }
     }
 
     fn issued(&mut self, unit: u32, next: u32) {

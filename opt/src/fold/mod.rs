@@ -150,6 +150,15 @@ fn fold_binary(
     {
         return Some(value);
     }
+    // The sum of multiples of 2^32.
+    if *op == BinaryOp::Add
+        && bits == 64
+        && cy != Some(0)
+        && let (Some(x), Some(y)) = (high_alone(b, x), high_alone(b, y))
+    {
+        let (zero, high) = (b.i32(0), b.add(x, y));
+        return Some(b.join64(zero, high));
+    }
     let c = cy?;
     let ones = mask64(u64::MAX, bits);
     match op {
@@ -259,10 +268,26 @@ fn fold_binary(
                 let high = b.ashr_imm(high, c as u32 - 32);
                 return Some(b.cast(CastOp::SExt, high, ty));
             }
+            // `(x << 32) >> 30`, as LLVM writes the offset of element `x`: addresses know what to do with an extended index.
+            if bits == 64
+                && let Some(high) = high_alone(b, x)
+            {
+                let wide = b.cast(CastOp::SExt, high, ty);
+                return Some(b.shl_imm(wide, 32 - c as u32));
+            }
         }
         _ => {}
     }
     None
+}
+
+/// The high half of a 64-bit value whose low half is 0, where both are at hand.
+fn high_alone(b: &mut Builder<'_>, value: Value) -> Option<Value> {
+    if let Some(c) = b.func.as_int(value) {
+        return (c as u32 == 0).then(|| b.i32((c >> 32) as u32));
+    }
+    let (low, high) = halves(b, value)?;
+    (b.func.as_int(low) == Some(0)).then_some(high)
 }
 
 fn fold_shift(b: &mut Builder<'_>, op: BinaryOp, x: Value, c: u32, bits: u32, ty: Type) -> Option<Value> {
@@ -383,6 +408,14 @@ fn has(b: &Builder<'_>, value: Value, flag: InstFlags) -> bool {
     b.func.def_inst(value).is_some_and(|inst| b.func.insts[inst].flags.contains(flag))
 }
 
+/// What an index is extended from, which is what indices of 32 bits mean.
+fn narrow_index(b: &Builder<'_>, index: Value) -> Value {
+    match def_kind(b, index) {
+        Some(&InstKind::Cast { op: CastOp::SExt, arg }) if b.ty(arg) == Type::I32 => arg,
+        _ => index,
+    }
+}
+
 fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
     let InstKind::PtrAdd { base, index, scale, offset } = kind else { return None };
     let wraps = ty.bits() == Some(32);
@@ -393,10 +426,8 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
             let step = sext64(c, b.bits(at)).wrapping_mul(*scale);
             *offset = offset.wrapping_add(step);
             *index = None;
-        } else if let Some(&InstKind::Cast { op: CastOp::SExt, arg }) = def_kind(b, at)
-            && b.ty(arg) == Type::I32
-        {
-            *index = Some(arg);
+        } else {
+            *index = Some(narrow_index(b, at));
         }
     }
     // Constants inside the index move to the offset, where instructions have room for them. A narrow index whose sum
@@ -418,7 +449,7 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         && scale.unsigned_abs() < 1 << 24
     {
         *scale <<= c;
-        *index = Some(inner);
+        *index = Some(narrow_index(b, inner));
     }
     if let Some(&InstKind::PtrAdd {
         base: inner,
