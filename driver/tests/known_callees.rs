@@ -95,6 +95,27 @@ fn what_is_known_of_callees() {
     assert!(!printed(&["-O0"]).contains(" changes "));
 }
 
+/// Which element is written only the run tells, so all of the tuple may be, though each instruction names one register.
+#[test]
+fn an_element_of_an_argument_is_written_in_place() {
+    let text = "target triple = \"amdgcn-amd-amdhsa\"
+        define internal i32 @f(i32 %y, <4 x i32> %v, i32 inreg %i, i32 inreg %j, i32 %x) noinline {
+          %r = insertelement <4 x i32> %v, i32 %x, i32 %i
+          %e = extractelement <4 x i32> %r, i32 %j
+          ret i32 %e
+        }
+        define amdgpu_kernel void @k(ptr addrspace(1) %p, <4 x i32> %v, i32 %i, i32 %j) {
+          %r = call i32 @f(i32 1, <4 x i32> %v, i32 inreg %i, i32 inreg %j, i32 7)
+          store i32 %r, ptr addrspace(1) %p
+          ret void
+        }";
+    for level in ["-O1", "-O2"] {
+        let printed = String::from_utf8(output(text, &[level, "-stop-after=note-callees"])).unwrap();
+        let site = &sites(&printed, "k")[0];
+        assert!(site.contains(", v[0:4] reads "), "{site}");
+    }
+}
+
 /// A compilation that stops on its way has the callers that one which goes all the way has.
 #[test]
 fn stops_make_no_difference() {

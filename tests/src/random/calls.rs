@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an
 /// address.
-const PARAMS: [&str; 15] = [
+const PARAMS: [&str; 16] = [
     "i32",
     "i32",
     "i32",
@@ -22,6 +22,7 @@ const PARAMS: [&str; 15] = [
     "i1",
     "i48",
     "<3 x i32>",
+    "<4 x i32>",
     "<2 x i16>",
     "{ i32, i64 }",
     "[3 x i32]",
@@ -150,8 +151,10 @@ impl Body<'_> {
         let (index, number) = (self.pick(uniform), self.value());
         let index = self.op(&format!("and i32 {index}, 1"));
         let changed = self.op(&format!("insertelement {ty} {value}, i32 {number}, i32 {index}"));
-        let first = self.op(&format!("extractelement {ty} {changed}, i32 0"));
-        self.values.push(first);
+        let at = self.pick(uniform);
+        let at = self.op(&format!("and i32 {at}, 1"));
+        let element = self.op(&format!("extractelement {ty} {changed}, i32 {at}"));
+        self.values.push(element);
         changed
     }
 
