@@ -35,6 +35,7 @@ mod guide {}
 
 #[cfg(feature = "sim")]
 pub mod bisect;
+mod callees;
 mod check;
 mod compile;
 mod dump;

@@ -1,5 +1,6 @@
 //! What a pass is, and the check of their order.
 
+use crate::callees::Callees;
 use crate::options::CompileOptions;
 use emit::FinalFunction;
 use mir::analysis::Uniformity;
@@ -140,6 +141,8 @@ pub struct FunctionContext<'a> {
     pub options: &'a CompileOptions,
     /// Settings of code generation.
     pub settings: &'a CodegenOptions,
+    /// What calls of functions change that have been compiled before.
+    pub callees: &'a Callees,
 }
 
 impl FunctionContext<'_> {

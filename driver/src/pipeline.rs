@@ -7,6 +7,7 @@
 //! stages are what the pass needs and leaves. The order is checked when this file is compiled: by the stages,
 //! by what passes work on, and by [`CONSTRAINTS`].
 
+use crate::callees;
 use crate::pass::{Constraint, Pass, Run, Stage, check_order};
 use crate::prepare;
 use Run::{Analysis, Encode, Final, Function, Machine, Module, Program, Select, Write};
@@ -71,6 +72,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("pair-lds", MODELLED, Machine(|f, cx| { schedule::pair_lds(f, cx.target); Ok(()) })),
     Pass::optimisation("hoist-over-barriers", MODELLED, Machine(|f, cx| { schedule::hoist_over_barriers(f, cx.target); Ok(()) })),
     Pass::optimisation("schedule", MODELLED, Machine(|f, cx| schedule::schedule(f, cx.target, &prepare::schedule_options(cx)?))),
+    Pass::optimisation("note-callees", MODELLED, Machine(|f, cx| { callees::note(f, cx); Ok(()) })),
     Pass::new("allocate", MODELLED, ALLOCATED, Machine(|f, cx| regalloc::allocate(f, cx.target, &prepare::register_limits(cx)?))),
     Pass::new("remove-identity-moves", ALLOCATED, ALLOCATED, Machine(|f, _| { lower::identity_moves::remove(f); Ok(()) })),
     Pass::new("simplify-exec", ALLOCATED, WAVE, Machine(|f, cx| { lower::exec::simplify(f, cx.target); Ok(()) })),
@@ -139,6 +141,7 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("memory-model", "hoist-over-barriers", "waits stay beside their barriers"),
     ("hoist-over-barriers", "schedule", "nothing passes a barrier there"),
     ("memory-model", "schedule", "order keeps to the waits that the model asks for"),
+    ("note-callees", "allocate", "values live across calls where callees leave them alone"),
     ("remove-identity-moves", "simplify-exec", "blocks of such moves alone are empty"),
     ("simplify-exec", "expand-exec-regions", "writes of EXEC inside of regions are not its own"),
     ("expand-exec-regions", "insert-prolog", "the prolog runs with the lanes of the entry"),

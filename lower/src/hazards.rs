@@ -133,6 +133,7 @@ fn join(state: &mut State, other: &State) -> bool {
 
 /// The rows that matter for a function on a generation.
 struct Rules<'a> {
+    f: &'a Function,
     sites: &'a [AsmSite],
     waits: &'static WaitModel,
     /// Rows with wait states: number, row, wait states.
@@ -194,7 +195,7 @@ impl<'a> Rules<'a> {
         let all = || rows.iter().map(|row| row.1).chain(mitigated.iter().map(|row| row.0));
         let consumers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.consumer);
         let producers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.producer);
-        Self { sites: &f.asm_sites, waits: target.waits(), rows, mitigated, consumers, producers }
+        Self { f, sites: &f.asm_sites, waits: target.waits(), rows, mitigated, consumers, producers }
     }
 
     /// Runs over a block; returns what it needs.
@@ -219,10 +220,14 @@ impl<'a> Rules<'a> {
             let mut nops = 0;
             if leaves(inst) {
                 self.end_all(inst, state, index, &mut plan);
-                // Anything may follow that reads what a callee is given, or what a caller finds as it was.
+                // Anything may follow that reads what a callee is given, or what a caller finds as it was, behind a call of known
+                // code whatever that leaves alone.
+                let site = self.f.call_site(inst);
                 for recent in &state.recent {
                     let register = PReg(recent.register);
-                    if pair::is_given(register, inst.op == Opcode::CALL) {
+                    if pair::is_given(register, inst.op == Opcode::CALL)
+                        || site.is_some_and(|site| site.keeps(register))
+                    {
                         let row = self.rows.iter().find(|row| row.0 == recent.rule);
                         nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
                     }

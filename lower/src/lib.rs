@@ -23,6 +23,8 @@
 //! | [`encode`] | bytes; islands where branches do not reach |
 //! | [`describe`] | descriptor and metadata of a kernel |
 //! | [`callgraph`] | adds to kernels what their callees take |
+//!
+//! Beside them stands [`changes`]: what calls of a function change.
 #![forbid(unsafe_code)]
 
 pub mod align;
@@ -30,6 +32,7 @@ pub mod blocks;
 pub mod branches;
 mod callee;
 pub mod callgraph;
+pub mod changes;
 pub mod clauses;
 pub mod compares;
 pub mod describe;

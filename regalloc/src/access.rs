@@ -1,4 +1,4 @@
-//! Registers as this crate numbers them, and what calls change. What an instruction does with its operands is
+//! Registers as this crate numbers them. What an instruction does with its operands is
 //! the table's ([`mir::isa::facts`]); positions are those of [`crate::graph::Numbering`].
 
 use mir::machine::{Inst, Operand, PReg, Reg, RegFile, RegOperand};
@@ -38,17 +38,4 @@ pub(crate) fn vreg_of(operand: &RegOperand) -> Option<mir::machine::VReg> {
         Reg::Virtual(v) => Some(v),
         Reg::Physical(_) => None,
     }
-}
-
-/// Registers of the allocated files that a callee may change, one of the graphics convention or another.
-pub(crate) fn clobbered(graphics: bool) -> Vec<(RegFile, u16)> {
-    let scalar = (0..=VCC + 1).map(|n| (RegFile::Sgpr, n));
-    let vector = (0..PReg::VGPRS).map(|n| (RegFile::Vgpr, n));
-    let changes = |&(file, n): &(RegFile, u16)| !mir::abi::call::is_callee_saved(preg(file, n), graphics);
-    // Between the numbered registers and VCC are those that have roles of their own.
-    scalar
-        .chain(vector)
-        .filter(changes)
-        .filter(|&(file, n)| file == RegFile::Vgpr || !(PReg::SGPRS..VCC).contains(&n))
-        .collect()
 }

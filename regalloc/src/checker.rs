@@ -269,8 +269,8 @@ impl Checker<'_> {
             for &reg in site.reads.iter().filter(|_| check) {
                 reads_physical(state, reg, "the callee")?;
             }
-            for (file, n) in crate::access::clobbered(site.graphics) {
-                state.remove(&crate::access::preg(file, n));
+            for reg in site.changed().iter() {
+                state.remove(&reg);
             }
             state.remove(&PReg::M0);
             for n in 0..site.result_dwords {

@@ -174,7 +174,6 @@ impl Scan {
         }
         let mut physical = Physical::default();
         let vcc = VCC..VCC + u16::from(f.wave.mask_dwords());
-        let mut clobbers: [Option<Vec<(RegFile, u16)>>; 2] = [None, None];
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
             for (k, inst) in data.insts.iter().enumerate() {
@@ -230,9 +229,7 @@ impl Scan {
                             physical.read(self, file, n, position + 1);
                         }
                     }
-                    let changed = clobbers[usize::from(site.graphics)]
-                        .get_or_insert_with(|| access::clobbered(site.graphics));
-                    for &(file, n) in changed.iter() {
+                    for (file, n) in site.changed().iter().filter_map(file_index) {
                         physical.write(self, file, n, position + 1, position + 2);
                     }
                 }
@@ -537,7 +534,7 @@ mod tests {
     use crate::Options;
     use crate::fuzz::target;
     use mir::isa::Opcode;
-    use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, Terminator};
+    use mir::machine::{CallSite, EntryValue, Function, Inst, Operand, PReg, RegFile, RegSet, Terminator};
 
     /// A load of four dwords, each of which is read once and followed by a result that lives on.
     #[test]
@@ -572,10 +569,8 @@ mod tests {
         assert_eq!(done.resources.vgprs, 6);
     }
 
-    /// What lives across a call is where the callee leaves it alone; what is an argument is where the callee
-    /// looks.
-    #[test]
-    fn calls_change_what_is_not_callee_saved() {
+    /// Two calls of `site`, with a value and the address that live across the first: allocated, and the registers of the sum's operands.
+    fn two_calls(site: CallSite) -> (Function, Vec<PReg>) {
         let mut f = Function::new("f", mir::ir::CallConv::Kernel, mir::ir::Func::from_u32(0));
         let block = f.add_block();
         let x = f.new_vreg(RegFile::Vgpr, 1);
@@ -586,7 +581,7 @@ mod tests {
         let sum = f.new_vreg(RegFile::Vgpr, 1);
         let v0 = Operand::preg(PReg::vgpr(0), 1);
         let link = Operand::preg(PReg::sgpr(30), 2);
-        f.calls.push(CallSite { reads: vec![PReg::vgpr(0)], result_dwords: 1, ..CallSite::default() });
+        f.calls.push(CallSite { reads: vec![PReg::vgpr(0)], result_dwords: 1, ..site });
         let mut push = |op, operands: &[Operand]| {
             f.blocks[block].push(Inst::new(op, operands.iter().copied()));
         };
@@ -601,14 +596,39 @@ mod tests {
         let done = crate::Allocator::default().allocated(f, &target("gfx900"), &options).unwrap();
         let insts = &done.blocks[done.layout[0]].insts;
         let add = insts.iter().find(|inst| inst.op == Opcode::V_ADD_F32).unwrap();
-        let kept = add.operands[1..].iter().filter_map(|o| o.as_reg()).any(|r| match r.reg {
-            mir::machine::Reg::Physical(reg) => mir::abi::call::is_callee_saved(reg, false),
-            mir::machine::Reg::Virtual(_) => false,
-        });
-        assert!(kept, "{done}");
         let call = insts.iter().rfind(|inst| inst.op == Opcode::CALL).unwrap();
-        let address = call.operands[1].as_reg().unwrap().reg;
-        let mir::machine::Reg::Physical(address) = address else { panic!("{done}") };
-        assert!(mir::abi::call::is_callee_saved(address, false), "{done}");
+        let read = add.operands[1..].iter().chain([&call.operands[1]]);
+        let registers = read.map(|operand| match operand.as_reg().unwrap().reg {
+            mir::machine::Reg::Physical(reg) => reg,
+            mir::machine::Reg::Virtual(_) => panic!("{done}"),
+        });
+        let registers = registers.collect();
+        (done, registers)
+    }
+
+    /// What lives across a call is where the callee leaves it alone; what is an argument is where the callee
+    /// looks.
+    #[test]
+    fn calls_change_what_is_not_callee_saved() {
+        let (done, registers) = two_calls(CallSite::default());
+        let kept: Vec<bool> =
+            registers.iter().map(|&reg| mir::abi::call::is_callee_saved(reg, false)).collect();
+        assert_eq!(kept, [false, true, true], "{done}");
+    }
+
+    /// Where the callee's code is known, registers that it does not touch keep their values, whatever the convention says, and no others.
+    #[test]
+    fn calls_of_known_code_change_what_it_changes() {
+        let mut changes = RegSet::default();
+        changes.insert_tuple(PReg::vgpr(0), 3);
+        changes.insert_tuple(PReg::vgpr(4), 1);
+        changes.insert_tuple(PReg::sgpr(0), 20);
+        let (done, registers) =
+            two_calls(CallSite { changes: Some(Box::new(changes)), ..CallSite::default() });
+        assert_eq!(registers[1..], [PReg::vgpr(3), PReg::sgpr(20)], "{done}");
+        // All but registers far up: there the values are.
+        let all = (0..50).map(PReg::vgpr).chain((4..90).map(PReg::sgpr)).collect::<RegSet>();
+        let (done, registers) = two_calls(CallSite { changes: Some(Box::new(all)), ..CallSite::default() });
+        assert_eq!(registers[1..], [PReg::vgpr(50), PReg::sgpr(90)], "{done}");
     }
 }

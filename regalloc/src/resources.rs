@@ -21,7 +21,7 @@ pub(crate) fn note_whole_wave(f: &mut Function, reg_of: &[u16]) {
     f.whole_wave_vgprs = out;
 }
 
-/// Registers for spilled SGPRs: behind all others; where there are calls, those that callees leave alone, and
+/// Registers for spilled SGPRs: behind all others; where there are calls, those that all callees leave alone, and
 /// where there is inline assembly, those that it does not name.
 fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
     let first = f.resources.vgprs as u16;
@@ -43,7 +43,7 @@ fn lane_places(f: &Function, lanes: u16) -> Vec<PReg> {
             }
         }
     }
-    let kept = |n: u16| f.calls.is_empty() || mir::abi::call::is_callee_saved(PReg::vgpr(n), false);
+    let kept = |n: u16| f.calls.iter().all(|site| !site.changed().contains(PReg::vgpr(n)));
     let free = |n: &u16| !taken[usize::from(*n)] && kept(*n);
     (0..PReg::VGPRS).filter(free).take(usize::from(lanes)).map(PReg::vgpr).collect()
 }

@@ -3,6 +3,7 @@
 
 mod runner;
 
+use crate::callees::Callees;
 use crate::check::check_text;
 use crate::options::{CompileOptions, FileType};
 use crate::pass::{FunctionTargets, ModuleContext, Pass, Run, Stage};
@@ -14,7 +15,7 @@ use mir::interrupt::Stop;
 use mir::ir::{Func, Module};
 use mir::target::Target;
 use mir::{CodegenOptions, Diagnostic, ErrorKind, Result, machine};
-use runner::Runner;
+use runner::{Runner, Sweep};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -168,7 +169,8 @@ pub fn finish(mut f: machine::Function, module: &Module, target: &Target) -> Res
     let (func, begin) = (f.source, crate::pass::position(PASSES, "remove-identity-moves"));
     let end = crate::pass::position(PASSES, "add-callees");
     let runner = Runner { cx, observer: None };
-    let done = runner.function(&PASSES[begin..end], module, func, Form::Machine(Box::new(f)))?;
+    let sweep = Sweep { passes: begin..end, module, callees: &Callees::default() };
+    let done = runner.function(&sweep, func, Form::Machine(Box::new(f)), false)?;
     done.form.finished().ok_or_else(|| Diagnostic::defect("the last pass left no bytes"))
 }
 
@@ -286,7 +288,7 @@ impl Form {
         }
     }
 
-    fn machine(&self) -> Option<&machine::Function> {
+    pub(crate) fn machine(&self) -> Option<&machine::Function> {
         match self {
             Self::Machine(f) => Some(f),
             Self::Final(f) => Some(&f.function),

@@ -1,15 +1,18 @@
 //! Runs passes one after the other: on the module, on its functions on several threads, on the program.
 
 use super::{Errors, Form, Observer, Output, Refused, guarded, is_own, one};
+use crate::callees::{self, Callees, Levels};
 use crate::check::{verify_ir, verify_machine};
 use crate::dump::{describe, descriptors};
-use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage};
+use crate::pass::{FunctionContext, ModuleContext, Pass, Run, Stage, position};
 use crate::pipeline::PASSES;
 use crate::stats::{FunctionStats, PassTimes};
 use cranelift_entity::SecondaryMap;
 use emit::FinalFunction;
+use lower::changes::Changes;
 use mir::interrupt::Watch;
 use mir::ir::{self, CallConv, Func, Module, Type};
+use mir::machine::{self, RegSet};
 use mir::{Diagnostic, ErrorKind, Result};
 use rayon::prelude::*;
 use std::fmt::Write as _;
@@ -18,6 +21,12 @@ use std::time::Instant;
 
 /// A module with fewer instructions than this compiles on the caller's thread: waking others takes longer.
 const PARALLEL_INSTS: usize = 200;
+
+/// Where calls learn what their callees change.
+const NOTE_CALLEES: usize = position(PASSES, "note-callees");
+
+/// The last pass that makes instructions which write registers.
+const LAST_CHANGE: usize = position(PASSES, "lower-branches");
 
 /// Most threads of a pool. More than any machine has use for, and few enough that a process may have them.
 const MAX_THREADS: usize = 256;
@@ -123,9 +132,11 @@ impl Runner<'_> {
         let name = function.name.clone();
         let target = self.cx.target_of(&function)?;
         let ModuleContext { options, settings, .. } = self.cx;
+        let callees = Callees::default();
         for pass in passes.iter().filter(|pass| self.enabled(pass)) {
             let Run::Function(run) = pass.run else { continue };
-            let cx = FunctionContext { module, func, target: &target, options, settings };
+            let callees = &callees;
+            let cx = FunctionContext { module, func, target: &target, options, settings, callees };
             self.print(pass, "before", Some(&function.name), notes, || function.display(module).to_string());
             if let Err(error) = timed(pass, notes, self.watch(), || run(&mut function, &cx)) {
                 // Others may still refer to it, and are looked at for errors of their own.
@@ -151,8 +162,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Passes over each function, on as many threads as the options allow. Results are in the order of the
-    /// module.
+    /// Passes over each function, on as many threads as the options allow, callees before their callers where what they change is asked for.
+    /// Results are in the order of the module.
     pub(super) fn function_passes(
         &self,
         passes: Range<usize>,
@@ -163,28 +174,16 @@ impl Runner<'_> {
     ) -> Result<Vec<Form>, Errors> {
         let (had_refused, funcs) =
             (!refused.is_empty(), bodies.iter().map(|body| body.0).collect::<Vec<_>>());
-        let run = |(func, form): (Func, Form)| self.function(&PASSES[passes.clone()], module, func, form);
-        let run = |body| {
-            let _entered = self.cx.options.watch.as_ref().map(|watch| watch.enter());
-            run(body)
+        let noted = passes.contains(&NOTE_CALLEES) && self.enabled(&PASSES[NOTE_CALLEES]);
+        let levels = if noted { callees::levels(module, &bodies) } else { None };
+        let compiled = match levels {
+            Some(levels) => self.by_levels(passes, module, bodies, levels)?,
+            None => {
+                let sweep = Sweep { passes, module, callees: &Callees::default() };
+                let bodies = bodies.into_iter().map(|(func, form)| (func, form, false)).collect();
+                self.sweep(&sweep, bodies, &mut None)?
+            }
         };
-        let threads = self.cx.options.threads.min(MAX_THREADS);
-        let insts = || bodies.iter().map(|&(f, _)| module.functions[f].insts.len()).sum::<usize>();
-        let pool = self.cx.options.pool.as_ref();
-        let compiled: Vec<Result<Compiled>> =
-            if threads == 1 && pool.is_none() || bodies.len() <= 1 || insts() < PARALLEL_INSTS {
-                bodies.into_iter().map(run).collect()
-            } else if let Some(pool) = pool {
-                pool.install(|| bodies.into_par_iter().map(run).collect())
-            } else if threads == 0 {
-                bodies.into_par_iter().map(run).collect()
-            } else {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(bodies.len())).build();
-                let pool = pool.map_err(|error| {
-                    one(Diagnostic::limit(format!("cannot start {threads} threads: {error}")))
-                })?;
-                pool.install(|| bodies.into_par_iter().map(run).collect())
-            };
         let mut forms = Vec::with_capacity(compiled.len());
         for (func, result) in funcs.into_iter().zip(compiled) {
             match result {
@@ -201,31 +200,90 @@ impl Runner<'_> {
         Ok(forms)
     }
 
-    pub(super) fn function(
+    /// [`Self::sweep`] level by level. Which functions run at the same time makes no difference: what is known of callees is that of levels before.
+    fn by_levels(
         &self,
-        passes: &'static [Pass],
+        passes: Range<usize>,
         module: &Module,
-        func: Func,
-        form: Form,
-    ) -> Result<Compiled> {
-        let name = &module.functions[func].name;
-        self.steps(passes, module, func, form).map_err(|error| error.in_function(name))
+        bodies: Vec<(Func, Form)>,
+        Levels { levels, called }: Levels,
+    ) -> Result<Vec<Result<Compiled>>, Errors> {
+        let mut callees = Callees::default();
+        let mut pool = None;
+        let mut bodies: Vec<Option<(Func, Form)>> = bodies.into_iter().map(Some).collect();
+        let mut compiled: Vec<Option<Result<Compiled>>> = bodies.iter().map(|_| None).collect();
+        for level in levels {
+            let take = |&i: &usize| bodies[i].take().map(|(func, form)| (func, form, called[i]));
+            let of_level: Vec<(Func, Form, bool)> = level.iter().filter_map(take).collect();
+            let funcs: Vec<Func> = of_level.iter().map(|body| body.0).collect();
+            let sweep = Sweep { passes: passes.clone(), module, callees: &callees };
+            let done = self.sweep(&sweep, of_level, &mut pool)?;
+            for ((i, func), done) in level.into_iter().zip(funcs).zip(done) {
+                // Callers of a function that is refused have the convention.
+                callees.insert(func, done.as_ref().ok().and_then(|done| done.changes));
+                compiled[i] = Some(done);
+            }
+        }
+        Ok(compiled.into_iter().flatten().collect())
     }
 
-    fn steps(
+    /// Passes over functions of which none waits for another, each with whether what it changes is asked for. `pool` is kept from sweep to sweep.
+    fn sweep(
         &self,
-        passes: &'static [Pass],
-        module: &Module,
+        sweep: &Sweep<'_>,
+        bodies: Vec<(Func, Form, bool)>,
+        pool: &mut Option<rayon::ThreadPool>,
+    ) -> Result<Vec<Result<Compiled>>, Errors> {
+        let run = |(func, form, called)| {
+            let _entered = self.cx.options.watch.as_ref().map(|watch| watch.enter());
+            self.function(sweep, func, form, called)
+        };
+        let threads = self.cx.options.threads.min(MAX_THREADS);
+        let insts = || bodies.iter().map(|body| sweep.module.functions[body.0].insts.len()).sum::<usize>();
+        let given = self.cx.options.pool.as_ref();
+        if threads == 1 && given.is_none() || bodies.len() <= 1 || insts() < PARALLEL_INSTS {
+            return Ok(bodies.into_iter().map(run).collect());
+        }
+        if let Some(given) = given {
+            return Ok(given.install(|| bodies.into_par_iter().map(run).collect()));
+        }
+        if threads == 0 {
+            return Ok(bodies.into_par_iter().map(run).collect());
+        }
+        let pool = match pool {
+            Some(pool) => pool,
+            None => {
+                let new = rayon::ThreadPoolBuilder::new().num_threads(threads.min(bodies.len())).build();
+                pool.insert(new.map_err(|error| {
+                    one(Diagnostic::limit(format!("cannot start {threads} threads: {error}")))
+                })?)
+            }
+        };
+        Ok(pool.install(|| bodies.into_par_iter().map(run).collect()))
+    }
+
+    /// Passes over one function; `called`: what it changes is asked for.
+    pub(super) fn function(
+        &self,
+        sweep: &Sweep<'_>,
         func: Func,
-        mut form: Form,
+        form: Form,
+        called: bool,
     ) -> Result<Compiled> {
+        let name = &sweep.module.functions[func].name;
+        self.steps(sweep, func, form, called).map_err(|error| error.in_function(name))
+    }
+
+    fn steps(&self, sweep: &Sweep<'_>, func: Func, mut form: Form, called: bool) -> Result<Compiled> {
+        let &Sweep { ref passes, module, callees } = sweep;
         let ir = &module.functions[func];
         let target = self.cx.target_of(ir)?;
         let ModuleContext { options, settings, .. } = self.cx;
-        let cx = FunctionContext { module, func, target: &target, options, settings };
+        let cx = FunctionContext { module, func, target: &target, options, settings, callees };
         crate::prepare::check_attributes(&cx)?;
         let mut notes = Notes::new();
-        for pass in passes.iter().filter(|pass| self.enabled(pass)) {
+        let mut changes = Changes::default();
+        for pass in PASSES[passes.clone()].iter().filter(|pass| self.enabled(pass)) {
             self.print(pass, "before", Some(&ir.name), &mut notes, || describe(&cx, &form));
             form = timed(pass, &mut notes, self.watch(), || step(pass, &cx, form))?;
             if let Form::Machine(f) = &mut form {
@@ -239,6 +297,9 @@ impl Runner<'_> {
                     verify_machine(pass, f)?;
                     notes.resume();
                 }
+                if called && settles_changes(pass) {
+                    changes.note(f);
+                }
             }
             self.print(pass, "after", Some(&ir.name), &mut notes, || describe(&cx, &form));
         }
@@ -248,7 +309,34 @@ impl Runner<'_> {
             }
             _ => None,
         };
-        Ok(Compiled { form, dump: notes.dump, stats })
+        let changes = if called { self.changes(passes.end, &cx, &form, changes) } else { None };
+        Ok(Compiled { form, dump: notes.dump, stats, changes })
+    }
+
+    /// What calls of a function change that has come as far as the pass `next`, `seen` being what was written on the way. Where compilation stops
+    /// before it is known, a copy goes all the way, so that callers are compiled as ever.
+    fn changes(
+        &self,
+        next: usize,
+        cx: &FunctionContext<'_>,
+        form: &Form,
+        mut seen: Changes,
+    ) -> Option<RegSet> {
+        let f = form.machine()?;
+        if next > LAST_CHANGE {
+            return seen.of(f);
+        }
+        let mut copy = Form::Machine(Box::new(f.clone()));
+        for pass in PASSES[next..=LAST_CHANGE].iter().filter(|pass| self.enabled(pass)) {
+            copy = guarded(pass.name, || step(pass, cx, copy)).ok()?;
+            if let (Form::Machine(f), Stage::Machine(stage)) = (&mut copy, pass.leaves) {
+                f.stage = stage;
+                if settles_changes(pass) {
+                    seen.note(f);
+                }
+            }
+        }
+        seen.of(copy.machine()?)
     }
 
     pub(super) fn program_passes(
@@ -297,11 +385,26 @@ impl Runner<'_> {
     }
 }
 
+/// Passes over functions, and what all of them know.
+pub(super) struct Sweep<'a> {
+    pub(super) passes: Range<usize>,
+    pub(super) module: &'a Module,
+    pub(super) callees: &'a Callees,
+}
+
 /// A function behind the passes that ran.
 pub(super) struct Compiled {
     pub(super) form: Form,
     dump: String,
     stats: Option<FunctionStats>,
+    /// What calls of it change, where that is asked for and known.
+    changes: Option<RegSet>,
+}
+
+/// Whether the code behind `pass` is looked at for what it changes: while tuples and clobbers are named, and when all instructions are there.
+fn settles_changes(pass: &Pass) -> bool {
+    pass.needs != pass.leaves
+        && matches!(pass.leaves, Stage::Machine(machine::Stage::Waited | machine::Stage::Final))
 }
 
 /// Runs one pass on a function.

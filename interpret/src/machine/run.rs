@@ -20,7 +20,7 @@ use super::{Code, Program};
 use crate::convergence::{Position, Schedule};
 use crate::record::MAX_CALLS;
 use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER, is_callee_saved};
-use mir::machine::PReg;
+use mir::machine::{CallSite, PReg};
 use sim::exec::{Exec, Group};
 use sim::report::Kind;
 use sim::wave::{MAX_LANES, Status, Wave};
@@ -53,8 +53,8 @@ struct Frame<'p> {
     lanes: Lanes,
     /// Where it must return to; `None` in the kernel.
     link: Option<u64>,
-    /// The caller's registers, and how many dwords the result has.
-    caller: Option<(Box<Wave>, u8)>,
+    /// The caller's registers, and the call.
+    caller: Option<(Box<Wave>, CallSite)>,
 }
 
 /// A wave that runs a program.
@@ -85,7 +85,7 @@ impl<'p> Runner<'p> {
         Ok(this)
     }
 
-    fn enter(&mut self, index: usize, caller: Option<(Box<Wave>, u8)>) -> Result<(), Cause> {
+    fn enter(&mut self, index: usize, caller: Option<(Box<Wave>, CallSite)>) -> Result<(), Cause> {
         if self.frames.len() >= MAX_CALLS {
             return Err(Cause::TooDeep(MAX_CALLS));
         }
@@ -415,11 +415,8 @@ impl<'p> Runner<'p> {
             return Err(Cause::NoFunction(target));
         };
         let back = return_address(self.frames.len());
-        let results = self
-            .frames
-            .last()
-            .and_then(|frame| self.program.functions[frame.code].function.calls.get(site))
-            .map_or(0, |call| call.result_dwords);
+        let sites = self.frames.last().map(|frame| &self.program.functions[frame.code].function.calls);
+        let site = sites.and_then(|sites| sites.get(site)).cloned().unwrap_or_default();
         if let Some(mut state) = self.state() {
             define_pair(&mut state, link, back);
         }
@@ -432,13 +429,13 @@ impl<'p> Runner<'p> {
             wave.s[sp] =
                 wave.s[sp].wrapping_add(code.frame_bytes.wrapping_mul(code.function.bytes_in_base()));
         }
-        self.enter(index, Some((caller, results)))
+        self.enter(index, Some((caller, site)))
     }
 
     /// The function that runs has ended: back to its caller, or the end of the wave.
     fn leave(&mut self) -> Result<(), Cause> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
-        let Some((caller, results)) = frame.caller else {
+        let Some((caller, site)) = frame.caller else {
             self.wave.status = Status::Done;
             return Ok(());
         };
@@ -452,7 +449,8 @@ impl<'p> Runner<'p> {
             let keeps = n < 4
                 || [STACK_POINTER, FRAME_POINTER].contains(&reg)
                 || reg.sgpr_index().is_some() && is_callee_saved(reg, graphics)
-                || (PReg::FLAT_SCRATCH_LO.0..PReg::VCC_LO.0).contains(&n);
+                || (PReg::FLAT_SCRATCH_LO.0..PReg::VCC_LO.0).contains(&n)
+                || site.changes.is_some() && site.keeps(reg);
             if keeps {
                 (wave.s[i], wave.su[i]) = (caller.s[i], caller.su[i]);
             } else {
@@ -465,12 +463,13 @@ impl<'p> Runner<'p> {
         for n in 0..256u16 {
             let i = usize::from(n);
             let undef = caller.undef_of(i);
-            if is_callee_saved(PReg::vgpr(n), graphics) {
+            let reg = PReg::vgpr(n);
+            if is_callee_saved(reg, graphics) || site.changes.is_some() && site.keeps(reg) {
                 wave.write_v(i, &caller.v[i], Some(&undef), !0);
                 continue;
             }
             wave.write_v(i, &caller.v[i], Some(&undef), !lanes);
-            if n >= u16::from(results) {
+            if n >= u16::from(site.result_dwords) {
                 let value = wave.v[i];
                 wave.write_v(i, &value, Some(&[!0; MAX_LANES]), lanes);
             }

@@ -239,15 +239,17 @@ impl<'a> Selector<'a> {
         } else {
             target
         };
-        let site = self.mf.calls.len() as i64;
+        let number = self.mf.calls.len() as i64;
         let ends = layout.places.iter().map(|&place| match place {
             Place::Stack(at) => at + 4,
             Place::Register(_) => 0,
         });
         let stack_bytes = ends.max().unwrap_or(0);
         let graphics = layout.graphics;
-        self.mf.calls.push(CallSite { reads, result_dwords, stack_bytes, graphics, tail, callee: named });
-        self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(site)]);
+        let site =
+            CallSite { reads, result_dwords, stack_bytes, graphics, tail, callee: named, changes: None };
+        self.mf.calls.push(site);
+        self.emit(CALL, [Operand::preg(RETURN_ADDRESS, 2), target, Operand::Imm(number)]);
         if result_dwords > 0 && !tail {
             let (_, dst) = self.result(data)?;
             self.emit(COPY, [dst, Operand::preg(PReg::vgpr(0), result_dwords)]);

@@ -24,7 +24,8 @@
 //!
 //! Sources: AMDGPU usage guide, "Non-Kernel Functions"; what llc 22 makes of calls for gfx700, gfx803 and gfx900.
 
-use crate::machine::{EntryValue, PReg};
+use crate::machine::{EntryValue, PReg, RegSet};
+use std::sync::LazyLock;
 
 /// Scratch resource.
 pub const SCRATCH_RESOURCE: PReg = PReg::sgpr(0);
@@ -204,4 +205,15 @@ pub fn is_callee_saved(reg: PReg, graphics: bool) -> bool {
         Some(n @ 40..) => (n / 8) % 2 == 0 || n >= 104,
         _ => reg.0 < 4,
     }
+}
+
+/// Numbered SGPRs, VCC and VGPRs that a callee may change: those that are not callee-saved.
+pub fn changed_by_convention(graphics: bool) -> &'static RegSet {
+    static SETS: LazyLock<[RegSet; 2]> = LazyLock::new(|| {
+        [false, true].map(|graphics| {
+            let all = (0..=PReg::VCC_HI.0).map(PReg).chain((0..PReg::VGPRS).map(PReg::vgpr));
+            all.filter(|&reg| !is_callee_saved(reg, graphics)).collect()
+        })
+    });
+    &SETS[usize::from(graphics)]
 }

@@ -259,7 +259,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Vec<Node>> {
 }
 
 /// Strongly connected components of a graph, each after all that it leads to. Source: R. Tarjan, 1972, with a stack of its own.
-fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
+pub fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
     const NEW: u32 = u32::MAX;
     let mut number = vec![NEW; edges.len()];
     let mut low = vec![0u32; edges.len()];

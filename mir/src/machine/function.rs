@@ -453,6 +453,24 @@ pub struct CallSite {
     pub tail: bool,
     /// The function called, where it has a name; another object may define it.
     pub callee: Option<crate::ir::Func>,
+    /// Registers that the callee, with all that it calls, and the call itself change, where the code of all of them is known. Else it is
+    /// what the convention lets a callee change. Of VGPRs lanes that are not active are never changed.
+    pub changes: Option<Box<super::RegSet>>,
+}
+
+impl CallSite {
+    /// Numbered SGPRs, VCC and VGPRs that are not the same behind the call.
+    pub fn changed(&self) -> &super::RegSet {
+        match &self.changes {
+            Some(changes) => changes,
+            None => crate::abi::call::changed_by_convention(self.graphics),
+        }
+    }
+
+    /// Whether `reg`, a numbered SGPR, VCC or a VGPR, is the same behind the call; of others nothing is said.
+    pub fn keeps(&self, reg: PReg) -> bool {
+        super::RegSet::may_contain(reg) && !self.changed().contains(reg)
+    }
 }
 
 /// How many registers and how much memory a finished function needs.

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// Types of parameters; `byval`, `inreg` and `pointer` are ways to pass an object, a uniform number and an
 /// address.
-const PARAMS: [&str; 15] = [
+const PARAMS: [&str; 16] = [
     "i32",
     "i32",
     "i32",
@@ -22,6 +22,7 @@ const PARAMS: [&str; 15] = [
     "i1",
     "i48",
     "<3 x i32>",
+    "<4 x i32>",
     "<2 x i16>",
     "{ i32, i64 }",
     "[3 x i32]",
@@ -112,7 +113,11 @@ impl Body<'_> {
                 self.op(&format!("{extension} {ty} {value} to i32"))
             }
             "<2 x i16>" => self.op(&format!("bitcast {ty} {value} to i32")),
-            "<3 x i32>" | "<4 x i32>" => self.op(&format!("extractelement {ty} {value}, i32 2")),
+            "<3 x i32>" | "<4 x i32>" => {
+                let vector =
+                    if self.rng.bool() { self.changed_somewhere(ty, value) } else { value.to_owned() };
+                self.op(&format!("extractelement {ty} {vector}, i32 2"))
+            }
             "{ i32, i64 }" => {
                 let wide = self.op(&format!("extractvalue {ty} {value}, 1"));
                 self.consume("i64", &wide);
@@ -138,6 +143,34 @@ impl Body<'_> {
             }
         };
         self.values.push(number);
+    }
+
+    /// The vector `value` with another element at a place that is the same in all lanes or not, which only the run tells.
+    fn changed_somewhere(&mut self, ty: &str, value: &str) -> String {
+        let uniform = self.rng.bool();
+        let (index, number) = (self.pick(uniform), self.value());
+        let index = self.op(&format!("and i32 {index}, 1"));
+        let changed = self.op(&format!("insertelement {ty} {value}, i32 {number}, i32 {index}"));
+        let at = self.pick(uniform);
+        let at = self.op(&format!("and i32 {at}, 1"));
+        let element = self.op(&format!("extractelement {ty} {changed}, i32 {at}"));
+        self.values.push(element);
+        changed
+    }
+
+    /// A number by inline assembly that uses a register of its own, one that callees keep or one that they do not.
+    fn assembly(&mut self) {
+        let (vector, scalar) = (self.rng.u32(1..50), self.rng.u32(34..64));
+        let (of, uniform) = (self.value(), self.rng.i32(1..60));
+        let text = if self.rng.bool() {
+            format!("v_mov_b32 v{vector}, $1\\0Av_mov_b32 $0, v{vector}\", \"=&v,v,~{{v{vector}}}\"")
+        } else {
+            format!(
+                "s_mov_b32 s{scalar}, {uniform}\\0Av_xor_b32 $0, s{scalar}, $1\", \"=&v,v,~{{s{scalar}}}\""
+            )
+        };
+        let made = self.op(&format!("call i32 asm \"{text}(i32 {of})"));
+        self.values.push(made);
     }
 
     /// Fills an object.
@@ -289,6 +322,7 @@ impl Body<'_> {
                 0..4 => self.call(),
                 4..6 if depth < 3 => self.branch(depth),
                 6..8 if depth < 2 => self.turns(depth),
+                8 => self.assembly(),
                 _ => {
                     let (index, stored) = (self.value(), self.value());
                     let index = self.op(&format!("and i32 {index}, 3"));

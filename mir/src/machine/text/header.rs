@@ -203,6 +203,11 @@ impl Header<'_> {
             if call.stack_bytes != 0 {
                 write!(f, " stack_bytes {}", call.stack_bytes)?;
             }
+            if let Some(changes) = &call.changes {
+                f.write_str(if changes.is_empty() { " changes none" } else { " changes " })?;
+                let tuples: Vec<_> = changes.tuples().map(|(first, dwords)| Tuple(first, dwords)).collect();
+                comma_separated(f, &tuples, |f, tuple| write!(f, "{tuple}"))?;
+            }
             if !call.reads.is_empty() {
                 f.write_str(" reads ")?;
                 comma_separated(f, &call.reads, |f, reg| write!(f, "{reg}"))?;

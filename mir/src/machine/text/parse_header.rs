@@ -286,6 +286,9 @@ impl Parser<'_> {
         if self.eat_word("stack_bytes") {
             call.stack_bytes = self.number()?;
         }
+        if self.eat_word("changes") {
+            call.changes = Some(Box::new(self.reg_set()?));
+        }
         if self.eat_word("reads") {
             self.items(|p| {
                 call.reads.push(p.preg()?);
@@ -294,6 +297,22 @@ impl Parser<'_> {
         }
         self.f.calls.push(call);
         Ok(())
+    }
+
+    /// Tuples of registers, or `none`.
+    fn reg_set(&mut self) -> Result<RegSet> {
+        let mut set = RegSet::default();
+        if self.eat_word("none") {
+            return Ok(set);
+        }
+        self.items(|p| {
+            let tuple = p.physical()?;
+            if let Reg::Physical(first) = tuple.reg {
+                set.insert_tuple(first, tuple.dwords.into());
+            }
+            Ok(())
+        })?;
+        Ok(set)
     }
 
     fn asm_site(&mut self) -> Result<()> {
