@@ -86,7 +86,7 @@ fn run_calls(
 #[test]
 fn programs_with_calls_leave_the_memory_of_their_objects() {
     for seed in 1..=2 * modules() {
-        let text = random::calls(seed, false);
+        let text = random::calls(seed, random::CallsForm::default());
         let settings = gcnc::CompileOptions { file_type: gcnc::FileType::Obj, ..options("gfx900", 2) };
         let output = gcnc::compile(text.as_bytes(), "calls", &settings).unwrap();
         let object = CodeObject::load(&output.bytes).unwrap();

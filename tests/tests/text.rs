@@ -49,7 +49,9 @@ fn examples_read_back() {
 fn kernels_and_calls_read_back() {
     let mut texts: Vec<String> =
         [include_str!("bisect/kernels.ll"), include_str!("bisect/shapes.ll")].map(str::to_owned).into();
-    texts.extend((1..=12).map(|seed| random::calls(seed, false)));
+    texts.extend(
+        (1..=12).map(|seed| random::calls(seed, random::CallsForm { assembly: true, ..Default::default() })),
+    );
     let cases: Vec<(usize, &str, u8)> =
         (0..texts.len()).flat_map(|n| TARGETS.map(|(cpu, level)| (n, cpu, level))).collect();
     // Ballots need GFX7, and so do calls.

@@ -58,6 +58,7 @@ struct Body<'a> {
     /// Numbers at hand, and those that are the same in all lanes.
     values: Vec<String>,
     uniform: Vec<String>,
+    has_assembly: bool,
 }
 
 impl Body<'_> {
@@ -322,7 +323,7 @@ impl Body<'_> {
                 0..4 => self.call(),
                 4..6 if depth < 3 => self.branch(depth),
                 6..8 if depth < 2 => self.turns(depth),
-                8 => self.assembly(),
+                8 if self.has_assembly => self.assembly(),
                 _ => {
                     let (index, stored) = (self.value(), self.value());
                     let index = self.op(&format!("and i32 {index}, 3"));
@@ -357,8 +358,17 @@ fn passed(param: &str, n: usize) -> String {
     }
 }
 
-/// A module with kernel `k`, whose functions are `inlined` or called.
-pub fn calls(seed: u64, inlined: bool) -> String {
+/// What modules with calls are like.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallsForm {
+    /// Functions are inlined instead of called.
+    pub inlined: bool,
+    /// There is inline assembly, which the interpreters do not execute.
+    pub assembly: bool,
+}
+
+/// A module with kernel `k`, whose functions call each other.
+pub fn calls(seed: u64, form: CallsForm) -> String {
     let mut rng = fastrand::Rng::with_seed(seed);
     let signatures: Vec<Signature> = (0..rng.usize(2..6))
         .map(|_| {
@@ -371,7 +381,7 @@ pub fn calls(seed: u64, inlined: bool) -> String {
         "target triple = \"amdgcn-amd-amdhsa\"\n%S = type { i32, i16, [5 x i32], i64 }\n\
          declare i32 @llvm.amdgcn.workitem.id.x()\ndeclare i32 @llvm.amdgcn.workgroup.id.x()\n",
     );
-    let attribute = if inlined { "alwaysinline" } else { "noinline" };
+    let attribute = if form.inlined { "alwaysinline" } else { "noinline" };
     for index in 0..=signatures.len() {
         let kernel = index == signatures.len();
         let mut body = Body {
@@ -383,6 +393,7 @@ pub fn calls(seed: u64, inlined: bool) -> String {
             next: 0,
             values: Vec::new(),
             uniform: Vec::new(),
+            has_assembly: form.assembly,
         };
         body.start();
         let group = body.op("call i32 @llvm.amdgcn.workgroup.id.x()");
@@ -504,7 +515,7 @@ pub fn check_calls<'a>(
     let machine = machine.into();
     let mut first = None;
     for inlined in [true, false] {
-        let mut text = calls(seed, inlined);
+        let mut text = calls(seed, CallsForm { inlined, assembly: true });
         if let Some(passes) = passes {
             text = match opt::run(&text, passes) {
                 Ok(text) => text,

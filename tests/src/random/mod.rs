@@ -15,7 +15,7 @@ pub mod numbers;
 mod print;
 mod typed;
 
-pub use calls::{calls, calls_launch, check_calls};
+pub use calls::{CallsForm, calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
 pub use generate::generate;
 pub use print::{needed, print};

@@ -225,7 +225,7 @@ fn all_stages_of_random_calls_agree() {
         .into_par_iter()
         .filter_map(|seed| {
             let (memory, _, dispatch) = random::calls_launch();
-            let text = random::calls(seed, false);
+            let text = random::calls(seed, random::CallsForm::default());
             let (cpu, level) = [("gfx900", 2), ("gfx700", 0), ("gfx803", 2)][seed as usize % 3];
             random_program(&text, &dispatch, &memory, cpu, level)
                 .map(|found| format!("seed {seed}, {cpu}, -O{level}: {found}\n{text}"))
