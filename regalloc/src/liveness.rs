@@ -627,7 +627,7 @@ mod tests {
             two_calls(CallSite { changes: Some(Box::new(changes)), ..CallSite::default() });
         assert_eq!(registers[1..], [PReg::vgpr(3), PReg::sgpr(20)], "{done}");
         // All but registers far up: there the values are.
-        let all = (0..50).map(PReg::vgpr).chain((4..90).map(PReg::sgpr)).collect::<RegSet>();
+        let all = (0..50).map(PReg::vgpr).chain((0..90).map(PReg::sgpr)).collect::<RegSet>();
         let (done, registers) = two_calls(CallSite { changes: Some(Box::new(all)), ..CallSite::default() });
         assert_eq!(registers[1..], [PReg::vgpr(50), PReg::sgpr(90)], "{done}");
     }
