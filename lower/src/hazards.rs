@@ -27,12 +27,17 @@ use crate::waits::{is_opaque, wave_rpo};
 use class::{EXEC, class, produces_scalar, select, wait_states_of, writes_scalar};
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Opcode, Unit};
-use mir::machine::{AsmSite, Block, BlockData, Condition, Function, Inst, Operand, PReg, Reg, Terminator};
+use mir::machine::{
+    AsmSite, Block, BlockData, CallSite, Condition, Function, Inst, Operand, PReg, Reg, Terminator,
+};
 use mir::target::hazards::{Filler, HAZARDS, Hazard, HazardClass, HazardRegs, MAX_WAIT_STATES, Mitigation};
 use mir::target::{Features, Target, WaitModel};
 use reg_set::{NO_REGISTER, RegSet};
 use smallvec::SmallVec;
 use std::collections::BinaryHeap;
+
+/// Wait states that a call is worth to the caller at least: the call, the wait that a callee begins with, and the return.
+const BEHIND_CALL: u8 = 3;
 
 /// A producer that may still matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,12 +230,15 @@ impl<'a> Rules<'a> {
                 let site = self.f.call_site(inst);
                 for recent in &state.recent {
                     let register = PReg(recent.register);
-                    if pair::is_given(register, inst.op == Opcode::CALL)
-                        || site.is_some_and(|site| site.keeps(register))
-                    {
-                        let row = self.rows.iter().find(|row| row.0 == recent.rule);
-                        nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
-                    }
+                    let passed = if pair::is_given(register, inst.op == Opcode::CALL) {
+                        1
+                    } else if site.is_some_and(|site| site.keeps(register)) {
+                        BEHIND_CALL
+                    } else {
+                        continue;
+                    };
+                    let row = self.rows.iter().find(|row| row.0 == recent.rule);
+                    nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + passed));
                 }
             }
             self.consume(inst, class, state, index, &mut plan);
@@ -265,6 +273,9 @@ impl<'a> Rules<'a> {
             self.produce(inst, class, state);
             if leaves(inst) {
                 self.begin_behind_others(state);
+            }
+            if let Some(site) = self.f.call_site(inst) {
+                self.produce_results(site, state);
             }
         }
         for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
@@ -368,6 +379,16 @@ impl<'a> Rules<'a> {
         for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
             if class.intersects(hazard.producer) {
                 select(inst, hazard.produced, true, |register| set.insert(register));
+            }
+        }
+    }
+
+    /// Notes that a callee's last instruction in front of its return may have written its result.
+    fn produce_results(&self, site: &CallSite, state: &mut State) {
+        for &(rule, hazard, _) in &self.rows {
+            if hazard.produced == HazardRegs::Vector && hazard.producer.contains(HazardClass::VALU) {
+                let results = (0..u16::from(site.result_dwords)).map(|n| PReg::vgpr(n).0);
+                state.recent.extend(results.map(|register| Recent { rule, register, age: 1 }));
             }
         }
     }

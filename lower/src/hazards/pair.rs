@@ -1,6 +1,6 @@
 //! The rows of the table asked about two instructions, for those who explain code that is there.
 
-use super::class::{class, produces_scalar, select, wait_states_of, writes_scalar};
+use super::class::{EXEC, class, produces_scalar, select, wait_states_of, writes_scalar};
 use super::reg_set::NO_REGISTER;
 use mir::abi::call::{FIRST_FREE_SGPR, is_callee_saved};
 use mir::machine::{Inst, PReg, RegSet};
@@ -38,9 +38,13 @@ pub fn outlives(hazard: &Hazard, producer: &Inst, call: bool) -> bool {
     found
 }
 
-/// Whether what follows in another function may read a register: a callee what it is given, a caller what it finds as it was.
+/// Whether what follows in another function may read a register in time for a hazard: a callee what it is given in SGPRs, a caller what it finds
+/// as it was, both the mask of lanes. What is given in VGPRs is older: a callee begins with a wait, and callers see to results.
 pub(super) fn is_given(register: PReg, call: bool) -> bool {
-    call && register < FIRST_FREE_SGPR || is_callee_saved(register, false) || is_callee_saved(register, true)
+    call && register < FIRST_FREE_SGPR
+        || EXEC.contains(&register.0)
+        || is_callee_saved(register, false)
+        || is_callee_saved(register, true)
 }
 
 /// Wait states that an instruction is worth between two others.
