@@ -225,20 +225,12 @@ impl<'a> Rules<'a> {
             let mut nops = 0;
             if leaves(inst) {
                 self.end_all(inst, state, index, &mut plan);
-                // Anything may follow that reads what a callee is given, or what a caller finds as it was, behind a call of known
-                // code whatever that leaves alone.
-                let site = self.f.call_site(inst);
+                // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in &state.recent {
-                    let register = PReg(recent.register);
-                    let passed = if pair::is_given(register, inst.op == Opcode::CALL) {
-                        1
-                    } else if site.is_some_and(|site| site.keeps(register)) {
-                        BEHIND_CALL
-                    } else {
-                        continue;
-                    };
-                    let row = self.rows.iter().find(|row| row.0 == recent.rule);
-                    nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + passed));
+                    if pair::is_given(PReg(recent.register), inst.op == Opcode::CALL) {
+                        let row = self.rows.iter().find(|row| row.0 == recent.rule);
+                        nops = nops.max(row.map_or(0, |row| row.2).saturating_sub(recent.age + 1));
+                    }
                 }
             }
             self.consume(inst, class, state, index, &mut plan);
@@ -264,7 +256,8 @@ impl<'a> Rules<'a> {
             if nops > 0 {
                 plan.push((index, Fix::Nops(nops)));
             }
-            let passed = nops + wait_states_of(inst);
+            let own = if inst.op == Opcode::CALL { BEHIND_CALL } else { wait_states_of(inst) };
+            let passed = nops + own;
             state.recent.retain(|recent| {
                 recent.age = recent.age.saturating_add(passed);
                 recent.age < MAX_WAIT_STATES
