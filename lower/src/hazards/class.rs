@@ -29,6 +29,8 @@ pub(super) fn writes_scalar(inst: &Inst, info: &OpcodeInfo) -> bool {
 pub(super) fn wait_states_of(inst: &Inst) -> u8 {
     match (inst.op, inst.operands.first()) {
         (Opcode::S_NOP, Some(Operand::Imm(n))) => (n & 15) as u8 + 1,
+        // The counter is read, and two additions follow.
+        (Opcode::PC_ADDRESS, _) => 3,
         _ => 1,
     }
 }
