@@ -220,6 +220,29 @@ fn names_of_the_linker_are_what_llvms_linker_makes_of_them() {
     assert_eq!(summary(&ours), summary(&theirs));
 }
 
+/// Common symbols stand in front of other zeroed memory, whose segment is in the file where its alignment asks for; the last entry of the table of frames
+/// is one without a length; a hidden name that nothing refers to needs no definition.
+#[test]
+fn common_symbols_and_frames_are_where_llvms_linker_puts_them() {
+    let text = "\t.text\n\t.globl f\n\t.protected f\n\t.type f,@function\nf:\n\ts_nop 0\n\ts_endpgm\n\t.size f, 8
+\t.section .eh_frame,\"a\",@progbits\n\t.long 16, 0, 0x00527a01, 0x10040401, 0x1b\n\t.long 16, 24, f-., 8, 0
+\t.bss\n\t.p2align 5\n\t.globl z\nz:\n\t.zero 12\n\t.comm c,8,8\n\t.comm d,4,4\n\t.hidden nobody\n\t.globl nobody\n";
+    let target = Target::new(Target::processor_by_name("gfx900").expect("known"));
+    let object = emit::assemble(text, &target).expect("assembles");
+    let ours = linked(&[&object], &LinkOptions::default());
+    let frames = parse(&ours).section_by_name(".eh_frame").expect("kept").data().expect("there").to_vec();
+    assert!(frames.len() > 8 && frames.ends_with(&[0; 4]), "{frames:x?}");
+    let Some(theirs) = lld(&[&object], &[]) else { return };
+    assert_eq!(summary(&ours), summary(&theirs));
+    for segment in parse(&ours).elf_program_headers() {
+        let place = |value: u64| value % segment.p_align(LittleEndian).max(1);
+        let (offset, address) = (segment.p_offset(LittleEndian), segment.p_vaddr(LittleEndian));
+        assert_eq!(place(offset), place(address), "{:?}", segment.p_type(LittleEndian));
+    }
+    let of_lld = parse(&theirs).section_by_name(".eh_frame").expect("kept").size();
+    assert_eq!(frames.len() as u64, of_lld);
+}
+
 #[test]
 fn kernels_get_what_callees_of_other_objects_take() {
     for version in 3..=6 {

@@ -301,7 +301,8 @@ pub(super) fn assign(sections: &mut [OutputSection], order: &[usize]) -> Result<
             address = address.next_multiple_of(section.align);
             section.address = address;
             address += section.size;
-            if !section.is_nobits() {
+            // A segment's place in the file agrees with its address even where it has no bytes there.
+            if !section.is_nobits() || first.is_none() {
                 offset = section.address - gap;
             }
             section.offset = offset;

@@ -221,13 +221,13 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions) -> Result<Vec<u8>> {
     let identity = kernels::Identity::merge(&objects)?;
     symbols
         .define_reserved(&|name| objects.iter().flat_map(|o| &o.sections).any(|s| s.live && s.name == name));
-    symbols.check_undefined(&objects, options.undefined)?;
     if let Some(exports) = &options.exports {
         symbols.hide(exports);
     }
     if options.gc_sections {
         live::mark(&mut objects, &symbols);
     }
+    symbols.check_undefined(&objects, options.undefined)?;
     if options.strip != Strip::None {
         strip_debug(&mut objects);
     }
@@ -299,6 +299,13 @@ fn read<'a>(inputs: &[Input<'a>]) -> Result<(Vec<InputObject<'a>>, Vec<Lazy<'a>>
 fn place_inputs(program: &mut Program<'_>) -> Result<()> {
     let mut sections = Sections::default();
     program.places = program.objects.iter().map(|o| vec![None; o.sections.len()]).collect();
+    // First, as ld.lld has it.
+    for (id, symbol) in program.symbols.list.iter().enumerate() {
+        if let Definition::Common { size, align } = symbol.definition {
+            let memory = input::InputSection::zeroed(".bss", size, align);
+            program.common.insert(id, sections.place(&memory)?);
+        }
+    }
     let mut inputs: Vec<(u32, usize, usize)> = Vec::new();
     for (o, object) in program.objects.iter().enumerate() {
         for (s, section) in object.sections.iter().enumerate() {
@@ -329,11 +336,14 @@ fn place_inputs(program: &mut Program<'_>) -> Result<()> {
             });
         }
     }
-    for (id, symbol) in program.symbols.list.iter().enumerate() {
-        if let Definition::Common { size, align } = symbol.definition {
-            let memory = input::InputSection::zeroed(".bss", size, align);
-            program.common.insert(id, sections.place(&memory)?);
-        }
+    let frames = sections.find(".eh_frame").map(|index| &sections.list[index]);
+    if frames.is_some_and(|frames| frames.size > 0 && frames.is_allocated() && !frames.is_nobits()) {
+        // An entry without length ends the table. Source: Linux Standard Base, ".eh_frame".
+        sections.place(&input::InputSection {
+            kind: object::elf::SHT_PROGBITS,
+            flags: object::elf::SHF_ALLOC,
+            ..input::InputSection::zeroed(".eh_frame", 4, 4)
+        })?;
     }
     program.sections = sections.list;
     Ok(())

@@ -258,9 +258,16 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// Refuses what nothing defines, with all names at once.
+    /// Refuses what is loaded, refers to a name and is given no definition, with all names at once.
     pub fn check_undefined(&self, objects: &[InputObject<'_>], undefined: Undefined) -> Result<()> {
-        let missing = |s: &&Symbol<'_>| {
+        let mut used_by: Vec<Option<&str>> = vec![None; self.list.len()];
+        for (object, of_object) in objects.iter().zip(&self.of_object) {
+            let loaded = object.sections.iter().filter(|section| section.live && section.is_allocated());
+            for id in loaded.flat_map(|section| &section.relocs).filter_map(|reloc| of_object[reloc.symbol]) {
+                used_by[id].get_or_insert(&object.name);
+            }
+        }
+        let missing = |s: &Symbol<'_>| {
             !s.is_defined()
                 && s.binding != elf::STB_WEAK
                 && (undefined == Undefined::Error || s.visibility != elf::STV_DEFAULT)
@@ -268,11 +275,9 @@ impl<'a> Symbols<'a> {
         let names: Vec<String> = self
             .list
             .iter()
-            .filter(missing)
-            .map(|s| match s.wanted_by {
-                Some(object) => format!("{} (used by {})", s.name, objects[object].name),
-                None => s.name.to_owned(),
-            })
+            .zip(used_by)
+            .filter(|(symbol, _)| missing(symbol))
+            .filter_map(|(symbol, used_by)| Some(format!("{} (used by {})", symbol.name, used_by?)))
             .collect();
         match &names[..] {
             [] => Ok(()),

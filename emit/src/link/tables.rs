@@ -191,8 +191,7 @@ fn is_local(program: &Program<'_>, entry: Entry) -> bool {
     match entry {
         Entry::Local(..) | Entry::Dynamic => true,
         Entry::Global(id) => {
-            let symbol = &program.symbols.list[id];
-            symbol.is_defined() && !symbol.is_exported()
+            !matches!(program.symbols.list[id].visibility, elf::STV_DEFAULT | elf::STV_PROTECTED)
         }
     }
 }
