@@ -450,9 +450,16 @@ impl<'a> Selector<'a> {
             InstKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, args } => {
                 of(args[0]).min(of(args[1])).saturating_sub(1)
             }
+            // A product has as many bits as its factors together.
+            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).saturating_sub(33),
             InstKind::Binary { op: BinaryOp::AShr, args } => {
                 (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
             }
+            InstKind::Binary { op: BinaryOp::Shl, args } => match self.shift_amount(args[1], 32) {
+                Some(amount) => of(args[0]).saturating_sub(amount as u32),
+                None => 1,
+            },
+            InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
             InstKind::Cast { op: CastOp::SExt, arg } => {
                 self.f.ty(*arg).bits().map_or(1, |bits| 33u32.saturating_sub(bits as u32))
             }

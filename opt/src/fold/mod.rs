@@ -263,6 +263,15 @@ fn fold_binary(
             {
                 return Some(inner);
             }
+            // The field of a field: what was moved to the right comes back on the way to the left.
+            if let Some((inner, left)) = as_binary_const(b, x, BinaryOp::Shl)
+                && let Some((inner, right)) = as_binary_const(b, inner, BinaryOp::LShr)
+                && right < left
+                && left <= c
+            {
+                let top = b.shl_imm(inner, (left - right) as u32);
+                return Some(b.ashr_imm(top, c as u32));
+            }
             if bits == 64 && c >= 32 {
                 let (_, high) = b.split64(x);
                 let high = b.ashr_imm(high, c as u32 - 32);
@@ -302,6 +311,13 @@ fn fold_shift(b: &mut Builder<'_>, op: BinaryOp, x: Value, c: u32, bits: u32, ty
             let amount = b.int(ty, sum);
             b.binary(op, inner, amount)
         });
+    }
+    // A mask that only clears what is shifted out.
+    if op == BinaryOp::Shl
+        && let Some((inner, mask)) = as_binary_const(b, x, BinaryOp::And)
+        && mask64(!mask, bits - c) == 0
+    {
+        return Some(b.shl_imm(inner, c));
     }
     // Clearing the ends: (x >> c) << c and (x << c) >> c.
     let other = if op == BinaryOp::Shl { BinaryOp::LShr } else { BinaryOp::Shl };

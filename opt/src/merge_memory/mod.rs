@@ -1,7 +1,7 @@
 //! Neighbouring memory accesses become one wide access.
 //!
-//! Within a block, simple dword-sized accesses off one base with constant offsets form *groups*. Loads of a
-//! group may move up to its first member as long as no atomic, fence or barrier lies between, nor a store that may
+//! Within a block, simple accesses off one base with constant offsets form *groups*: first loads of bytes and halves, which become loads of
+//! dwords ([`narrow`]), then accesses of dwords. Loads of a group may move up to its first member as long as no atomic, fence or barrier lies between, nor a store that may
 //! be to the same memory ([`super::memory`]; invariant memory does not care), nor what may end the program; stores move down to the group's last
 //! member as long as nothing that may read or write their memory lies between. A group is closed by whatever
 //! would break that, then cut into runs of neighbours: up to four dwords, or 16 in kernarg and other uniform
@@ -9,6 +9,8 @@
 //!
 //! Scalars of one and two dwords take part, and vectors of up to four dwords, whose elements are read from the wide access. Cost: linear, but for sorting inside groups; of those that a store
 //! leaves alone at most [`MAX_OPEN`] stay open.
+
+mod narrow;
 
 use super::append::append_value;
 use super::legalize::flat_is_aligned;
@@ -42,19 +44,51 @@ const MAX_OPEN: usize = 32;
 /// Groups that something later in the block may close, by their keys, with the numbers of their roots.
 type Open = Vec<(Key, u8)>;
 
+/// What is merged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// Loads of less than a dword.
+    Narrow,
+    /// Accesses of dwords.
+    Dwords,
+}
+
 /// Merges accesses in all blocks of a function that is legal and of `module`.
 pub fn merge_memory(func: &mut Function, module: &Module, machine: &Target) {
     let memory = Memory::new(func, module, machine);
-    let mut results = Results::default();
-    let mut any = false;
-    for i in 0..func.layout.len() {
-        let block = func.layout[i];
-        any |= merge_block(func, block, (module, &memory), machine, &mut results);
+    let mut parts = narrow::Parts::default();
+    if merge_blocks(func, Width::Narrow, (module, &memory), machine, &mut Results::default(), &mut parts) {
+        parts.read(func, machine);
     }
-    if any {
+    let mut results = Results::default();
+    if merge_blocks(func, Width::Dwords, (module, &memory), machine, &mut results, &mut parts) {
         results.read_parts(func);
         super::inline::substitute(func, &results.replaced);
     }
+}
+
+/// Whether there was anything to merge.
+fn merge_blocks(
+    func: &mut Function,
+    width: Width,
+    memory: (&Module, &Memory),
+    machine: &Target,
+    results: &mut Results,
+    parts: &mut narrow::Parts,
+) -> bool {
+    let mut any = false;
+    for i in 0..func.layout.len() {
+        let block = func.layout[i];
+        // A single narrow load has no neighbour.
+        let is_narrow = |&&inst: &&Inst| {
+            let data = &func.insts[inst];
+            matches!(data.kind, InstKind::Load { .. }) && takes_part(data.ty, Width::Narrow)
+        };
+        if width == Width::Dwords || func.blocks[block].insts.iter().filter(is_narrow).nth(1).is_some() {
+            any |= merge_block(func, (block, width), memory, machine, results, parts);
+        }
+    }
+    any
 }
 
 /// What became of the loads that were merged.
@@ -91,8 +125,11 @@ impl Results {
 }
 
 /// Whether accesses of the type are merged.
-fn takes_part(ty: Type) -> bool {
+fn takes_part(ty: Type, width: Width) -> bool {
     match ty {
+        Type::Scalar(Scalar::Ptr(_)) if width == Width::Narrow => false,
+        Type::Scalar(s) if width == Width::Narrow => matches!(s.bits(), 8 | 16),
+        _ if width == Width::Narrow => false,
         Type::Scalar(s) => matches!(s.bits(), 32 | 64),
         Type::Vector(Scalar::Ptr(_), _) => false,
         Type::Vector(s, lanes) => s.bits() == 32 && (2..=4).contains(&lanes),
@@ -136,10 +173,11 @@ fn add(list: &mut Open, open: &mut FxHashMap<Key, usize>, key: Key, root: u8) {
 
 fn merge_block(
     func: &mut Function,
-    block: Block,
+    (block, width): (Block, Width),
     (module, memory): (&Module, &Memory),
     machine: &Target,
     results: &mut Results,
+    parts: &mut narrow::Parts,
 ) -> bool {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
     let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
@@ -165,7 +203,8 @@ fn merge_block(
             }
         };
         let constant = !store && mem.is_simple() && is_constant(&mem);
-        let plain = mem.is_simple() && takes_part(ty) && mem.space != AddrSpace::PRIVATE;
+        let merged = takes_part(ty, width) && !(store && width == Width::Narrow);
+        let plain = mem.is_simple() && merged && mem.space != AddrSpace::PRIVATE;
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
         let key = (base, mem.space, store, mem.flags, stops);
@@ -232,14 +271,17 @@ fn merge_block(
         let store = matches!(func.insts[group[0].inst].kind, InstKind::Store { .. });
         let mut start = 0;
         while start < group.len() {
-            let len = run_length(func, &group[start..], store, machine);
+            let len = match width {
+                Width::Narrow => narrow::run_length(&group[start..], machine),
+                Width::Dwords => run_length(func, &group[start..], store, machine),
+            };
             if len >= 2 {
                 any = true;
                 let run = &group[start..start + len];
-                if store {
-                    merge_stores(func, run, &mut before, &mut dropped);
-                } else {
-                    merge_loads(func, run, &mut before, &mut dropped, results);
+                match width {
+                    Width::Narrow => parts.merge_loads(func, run, &mut before, &mut dropped),
+                    Width::Dwords if store => merge_stores(func, run, &mut before, &mut dropped),
+                    Width::Dwords => merge_loads(func, run, &mut before, &mut dropped, results),
                 }
             }
             start += len.max(1);
@@ -283,7 +325,7 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) 
         },
         AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 0,
         AddrSpace::FLAT if flat_is_aligned(machine) => align.min(16),
-        _ if align < 4 => 0,
+        _ if align < 4 && !machine.has(Features::UNALIGNED_ACCESS) => 0,
         _ if uniform => 64,
         _ => 16,
     };
