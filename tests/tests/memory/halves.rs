@@ -71,6 +71,44 @@ const FORMS: &[Form] = &[
     ("store_high", "%s = lshr i32 %w, 16\n%t = trunc i32 %s to i16\nstore i16 %t, $4\n%u = trunc i32 %s to i8\nstore i8 %u, $6\n\
       %x = load i32, ptr addrspace(@) %p4, align 4\n%r = zext i32 %x to i64\n",
      |m| word(m, 14) | u64::from(m[14]) << 16 | u64::from(m[7]) << 24),
+    // Neighbours, which one load may bring, and what is made of them.
+    ("bytes", "%a = load i8, $4\n%b = load i8, $5\n%c = load i8, $6\n%d = load i8, $7\n%e = sext i8 %a to i32\n%f = sext i8 %b to i32\n\
+      %g = zext i8 %c to i32\n%h = sext i8 %d to i32\n%i = mul i32 %e, %f\n%j = mul i32 %g, %h\n%k = sub i32 %i, %j\n%l = mul i32 %k, %f\n\
+      %r = sext i32 %l to i64\n",
+     |m| {
+         let [e, f, h] = [m[4], m[5], m[7]].map(|byte| i64::from(byte as i8));
+         ((e * f - i64::from(m[6]) * h) * f) as u64
+     }),
+    ("bytes_at_any_place", "%c = load i8, $3\n%a = load i8, $1\n%b = load i8, $2\n%d = load i8, $4\n%e = zext i8 %a to i64\n\
+      %f = zext i8 %b to i64\n%g = sext i8 %c to i64\n%h = zext i8 %d to i64\n%i = shl i64 %e, 32\n%j = mul i64 %f, %g\n%k = add i64 %i, %j\n\
+      %r = sub i64 %k, %h\n",
+     |m| {
+         let product = i64::from(m[2]) * i64::from(m[3] as i8);
+         (u64::from(m[1]) << 32).wrapping_add_signed(product).wrapping_sub(u64::from(m[4]))
+     }),
+    ("bytes_of_a_word", "%a = load i8, $8\n%b = load i8, $9\n%c = load i8, $10\n%d = load i8, $11\n%e = zext i8 %a to i32\n\
+      %f = zext i8 %b to i32\n%g = zext i8 %c to i32\n%h = zext i8 %d to i32\n%i = shl i32 %f, 8\n%j = shl i32 %g, 16\n%k = shl i32 %h, 24\n\
+      %l = or i32 %e, %i\n%n = or i32 %j, %k\n%o = or i32 %l, %n\n%x = zext i32 %o to i64\n%q = shl i32 %e, 24\n%s = shl i32 %f, 16\n\
+      %t = shl i32 %g, 8\n%u = or i32 %q, %s\n%v = or i32 %t, %h\n%y = or i32 %u, %v\n%z = zext i32 %y to i64\n%aa = shl i64 %z, 32\n\
+      %r = or i64 %x, %aa\n",
+     |m| word(m, 8) | word(m, 10) << 16 | u64::from(u32::from_be_bytes([m[8], m[9], m[10], m[11]])) << 32),
+    ("bytes_and_a_half", "%a = load i8, $4\n%h = load i16, $6\n%b = load i8, $5\n%c = sext i16 %h to i32\n%d = sext i8 %b to i32\n\
+      %e = zext i8 %a to i32\n%f = mul i32 %c, %d\n%g = add i32 %f, %e\n%r = sext i32 %g to i64\n",
+     |m| (i64::from(word(m, 6) as i16) * i64::from(m[5] as i8) + i64::from(m[4])) as u64),
+    ("two_halves", "%a = load i16, $4\n%b = load i16, $6\n%c = sext i16 %a to i64\n%d = zext i16 %b to i64\n%e = mul i64 %c, %d\n\
+      %f = trunc i16 %b to i8\n%g = sext i8 %f to i64\n%r = add i64 %e, %g\n",
+     |m| (i64::from(word(m, 4) as i16) * word(m, 6) as i64 + i64::from(m[6] as i8)) as u64),
+    ("two_halves_at_any_place", "%a = load i16, $5, align 1\n%b = load i16, $7, align 1\n%c = zext i16 %a to i32\n%d = sext i16 %b to i32\n\
+      %e = ashr i32 %d, 3\n%f = add i32 %c, %e\n%r = sext i32 %f to i64\n",
+     |m| (word(m, 5) as i64 + i64::from(word(m, 7) as i16 >> 3)) as u64),
+    ("two_bytes", "%a = load i8, $10\n%b = load i8, $11\n%c = uitofp i8 %a to float\n%d = sitofp i8 %b to float\n%e = fmul float %c, %d\n\
+      %r = fptosi float %e to i64\n",
+     |m| (i64::from(m[10]) * i64::from(m[11] as i8)) as u64),
+    ("bytes_around_a_store", "%a = load i8, $4\n%b = load i8, $5\nstore i8 9, $6\n%c = load i8, $6\n%d = load i8, $7\nstore i8 7, $5\n\
+      %e = load i8, $5\n%f = zext i8 %a to i64\n%g = zext i8 %b to i64\n%h = zext i8 %c to i64\n%i = zext i8 %d to i64\n%j = zext i8 %e to i64\n\
+      %k = shl i64 %g, 8\n%l = shl i64 %h, 16\n%n = shl i64 %i, 24\n%o = shl i64 %j, 32\n%q = or i64 %f, %k\n%s = or i64 %l, %n\n\
+      %t = or i64 %q, %s\n%r = or i64 %t, %o\n",
+     |m| word(m, 4) | 9 << 16 | u64::from(m[7]) << 24 | 7 << 32),
 ];
 
 /// The kernel of `form` in `space`.
