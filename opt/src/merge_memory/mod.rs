@@ -126,13 +126,11 @@ impl Results {
 
 /// Whether accesses of the type are merged.
 fn takes_part(ty: Type, width: Width) -> bool {
-    match ty {
-        Type::Scalar(Scalar::Ptr(_)) if width == Width::Narrow => false,
-        Type::Scalar(s) if width == Width::Narrow => matches!(s.bits(), 8 | 16),
-        _ if width == Width::Narrow => false,
-        Type::Scalar(s) => matches!(s.bits(), 32 | 64),
-        Type::Vector(Scalar::Ptr(_), _) => false,
-        Type::Vector(s, lanes) => s.bits() == 32 && (2..=4).contains(&lanes),
+    match (width, ty) {
+        (Width::Narrow, Type::Scalar(s)) => matches!(s.bits(), 8 | 16),
+        (Width::Dwords, Type::Scalar(s)) => matches!(s.bits(), 32 | 64),
+        (Width::Dwords, Type::Vector(Scalar::Ptr(_), _)) => false,
+        (Width::Dwords, Type::Vector(s, lanes)) => s.bits() == 32 && (2..=4).contains(&lanes),
         _ => false,
     }
 }
