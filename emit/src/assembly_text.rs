@@ -412,7 +412,8 @@ fn write_global(
         write_bytes(out, &byte, at..relocation.offset_bytes as usize)?;
         let directive = if relocation.width_bytes == 8 { ".quad" } else { ".long" };
         let target = SymbolName(module, relocation.symbol);
-        writeln!(out, "\t{directive} {target}{}", Addend(relocation.addend))?;
+        let from = if relocation.is_relative { "-." } else { "" };
+        writeln!(out, "\t{directive} {target}{}{from}", Addend(relocation.addend))?;
         at = relocation.offset_bytes as usize + usize::from(relocation.width_bytes);
     }
     // A variable that is zero from here on is not written byte by byte.

@@ -46,10 +46,15 @@ fn sample(target: &Target) -> (Module, Vec<FinalFunction>) {
         width_bytes: 8,
         symbol: SymbolRef::Global(symbol),
         addend,
+        is_relative: false,
     };
     let table = Initializer {
         bytes: vec![0; 40],
-        relocations: vec![relocation(8, data, -4), relocation(24, private, 1)],
+        relocations: vec![
+            relocation(8, data, -4),
+            relocation(24, private, 1),
+            InitializerRelocation { is_relative: true, ..relocation(32, data, 3) },
+        ],
     };
     module.globals.push(global("odd name", Linkage::WeakAny, true, Some(table)));
     let external = module.globals.push(global("elsewhere", Linkage::External, false, None));

@@ -133,6 +133,12 @@ impl<'m> Body<'_, 'm> {
         Ok(())
     }
 
+    /// Where an `invoke` goes on, as nothing unwinds.
+    fn return_of(&mut self, invoke: InstRef<'m>) -> Result<BlockCall> {
+        let normal = invoke.successors().next();
+        self.target(normal.ok_or_else(|| Diagnostic::malformed("missing target"))?)
+    }
+
     fn is_dropped(&self, call: InstRef<'m>) -> bool {
         let Some(callee) = call.callee() else { return false };
         match self.reader.symbols.get(&callee) {
@@ -145,6 +151,13 @@ impl<'m> Body<'_, 'm> {
     fn fill(&mut self, inst: InstRef<'m>, ours: Inst) -> Result<()> {
         let first_new = self.function.insts.len();
         let ty = self.function.insts[ours].ty;
+        let is_invoke = inst.opcode() == LLVMOpcode::LLVMInvoke;
+        if is_invoke && self.is_dropped(inst) {
+            let target = self.return_of(inst)?;
+            self.function.insts[ours].kind = InstKind::Jump { target };
+            self.function.blocks[self.block].insts.push(ours);
+            return Ok(());
+        }
         let kind = if inst.opcode() == LLVMOpcode::LLVMGetElementPtr {
             self.pointer_chain(inst.value(), ty, Some(ours))?;
             None
@@ -156,9 +169,8 @@ impl<'m> Body<'_, 'm> {
             self.function.insts[ours].flags |= enums::flags(inst);
         }
         self.function.blocks[self.block].insts.push(ours);
-        if inst.opcode() == LLVMOpcode::LLVMInvoke {
-            let normal = inst.successors().next().ok_or_else(|| Diagnostic::malformed("missing target"))?;
-            let target = self.target(normal)?;
+        if is_invoke {
+            let target = self.return_of(inst)?;
             self.function.append(self.block, InstKind::Jump { target }, Type::Void);
         }
         if inst.has_metadata() {

@@ -16,6 +16,9 @@ use smallvec::SmallVec;
 /// Widest integer constant in bits: LLVM prints it in decimal, at quadratic cost.
 const MAX_INT_BITS: u32 = 1 << 14;
 
+/// Differences inside of differences that are followed.
+const MAX_NESTED_DIFFERENCES: u8 = 4;
+
 /// What a constant address or integer expression comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Folded {
@@ -23,6 +26,19 @@ pub(crate) enum Folded {
     Symbol(SymbolRef, i64),
     /// A number.
     Int(i64),
+}
+
+impl Folded {
+    /// The bytes from `to` to this, plus `more`, where they are known.
+    fn distance(self, to: Self, more: i64) -> Option<Self> {
+        match (self, to) {
+            (Self::Int(a), Self::Int(b)) => Some(Self::Int(a.wrapping_sub(b).wrapping_add(more))),
+            (Self::Symbol(symbol, a), Self::Symbol(other, b)) if symbol == other => {
+                Some(Self::Int(a.wrapping_sub(b).wrapping_add(more)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A `getelementptr` in bytes.
@@ -88,10 +104,55 @@ impl<'m> Reader<'m> {
     /// same, and so are flat, global and constant addresses. Without it only a pointer of the type asked for
     /// is an answer.
     pub(crate) fn fold(&mut self, constant: ValueRef<'m>, across_casts: bool) -> Result<Option<Folded>> {
+        self.fold_nested(constant, across_casts, 0)
+    }
+
+    /// Both sides of the subtraction `constant`, the one to subtract last; `None` where it is none, or one of them does not fold.
+    fn difference(&mut self, constant: ValueRef<'m>, nested: u8) -> Result<Option<(Folded, Folded)>> {
+        let is_difference = constant.const_opcode() == Some(LLVMOpcode::LLVMSub);
+        let (Some(a), Some(b)) = (constant.operand(0), constant.operand(1)) else { return Ok(None) };
+        if !is_difference || nested == MAX_NESTED_DIFFERENCES {
+            return Ok(None);
+        }
+        let sides = [self.fold_nested(a, true, nested + 1)?, self.fold_nested(b, true, nested + 1)?];
+        Ok(match sides {
+            [Some(a), Some(b)] => Some((a, b)),
+            _ => None,
+        })
+    }
+
+    /// The symbol plus bytes that `constant` gives the distance of from a place in `variable`, with the bytes of that place.
+    pub(crate) fn distance_from(
+        &mut self,
+        variable: SymbolRef,
+        mut constant: ValueRef<'m>,
+    ) -> Result<Option<(SymbolRef, i64)>> {
+        while constant.const_opcode() == Some(LLVMOpcode::LLVMTrunc) {
+            let Some(operand) = constant.operand(0) else { return Ok(None) };
+            constant = operand;
+        }
+        Ok(match self.difference(constant, 0)? {
+            Some((Folded::Symbol(to, a), Folded::Symbol(from, b))) if from == variable => {
+                Some((to, a.wrapping_sub(b)))
+            }
+            _ => None,
+        })
+    }
+
+    fn fold_nested(
+        &mut self,
+        constant: ValueRef<'m>,
+        across_casts: bool,
+        nested: u8,
+    ) -> Result<Option<Folded>> {
         let (mut at, mut offset) = (constant, 0i64);
         loop {
             if let Some(&(symbol, more)) = self.symbols.get(&at) {
                 return Ok(Some(Folded::Symbol(symbol, offset.wrapping_add(more))));
+            }
+            if let Some(function) = at.equivalent() {
+                at = function;
+                continue;
             }
             match at.kind() {
                 LLVMValueKind::LLVMConstantPointerNullValueKind if across_casts => {
@@ -125,7 +186,10 @@ impl<'m> Reader<'m> {
                 },
                 Some(LLVMOpcode::LLVMSub) if across_casts => match at.operand(1).and_then(ValueRef::as_i64) {
                     Some(number) => offset = offset.wrapping_sub(number),
-                    None => return Ok(None),
+                    None => {
+                        let distance = self.difference(at, nested)?;
+                        return Ok(distance.and_then(|(from, to)| from.distance(to, offset)));
+                    }
                 },
                 Some(
                     LLVMOpcode::LLVMBitCast
@@ -287,6 +351,7 @@ impl<'m> Body<'_, 'm> {
     /// The value of a constant without operands to translate first; `None` for those with.
     fn leaf(&mut self, constant: ValueRef<'m>) -> Result<Option<Value>> {
         use LLVMValueKind::*;
+        let constant = constant.equivalent().unwrap_or(constant);
         let kind = constant.kind();
         if matches!(kind, LLVMInstructionValueKind | LLVMArgumentValueKind | LLVMBasicBlockValueKind) {
             return Err(Diagnostic::malformed(format!("use of a value that has none: {}", constant.print())));

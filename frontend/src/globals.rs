@@ -3,11 +3,11 @@
 use crate::constants::Folded;
 use crate::constructors::{self, Table};
 use crate::enums::{linkage, visibility};
-use crate::llvm::{LLVMValueKind, ValueRef};
+use crate::llvm::{LLVMOpcode, LLVMValueKind, ValueRef};
 use crate::reader::Reader;
 use mir::ir::{
-    AddrSpace, Aggregate, Alias, GlobalData, Initializer, InitializerRelocation, Linkage, Scalar, SymbolRef,
-    Type, Visibility,
+    AddrSpace, Aggregate, Alias, Global, GlobalData, Initializer, InitializerRelocation, Linkage, Scalar,
+    SymbolRef, Type, Visibility,
 };
 use mir::{Diagnostic, Result};
 
@@ -51,7 +51,7 @@ impl<'m> Reader<'m> {
                 self.errors.push(error);
                 continue;
             }
-            match self.initializer(init) {
+            match self.initializer(global, init) {
                 Ok(init) => self.module.globals[global].init = Some(init),
                 Err(error) => {
                     let error = error.at(format!("@{}", self.module.globals[global].name));
@@ -71,6 +71,10 @@ impl<'m> Reader<'m> {
             }
             return Ok(());
         }
+        if value.section() == "llvm.metadata" {
+            // For tools that read IR.
+            return Ok(());
+        }
         if name.starts_with("llvm.") && matches!(linkage(value), Linkage::Appending) {
             // Tables for linkers and profilers (`llvm.global_ctors`, ...): only an entry makes a difference.
             let entries = value.initializer().map_or(0, |init| init.num_operands());
@@ -85,10 +89,16 @@ impl<'m> Reader<'m> {
             return Err(Diagnostic::unsupported(format!("thread-local variable @{name}")));
         }
         let value_type = value.global_type().ok_or_else(|| Diagnostic::defect("variable without a type"))?;
-        let ty = self.ty(value_type)?;
-        let types = &self.module.types;
+        let (size_bytes, natural) = match value_type.is_opaque() {
+            // Another module knows what it is.
+            true => (0, 1),
+            false => {
+                let ty = self.ty(value_type)?;
+                (self.module.types.alloc_bytes(ty), self.module.types.abi_align(ty))
+            }
+        };
         let align = match value.global_alignment() {
-            0 => types.abi_align(ty),
+            0 => natural,
             explicit => u64::from(explicit),
         };
         let global = self.module.globals.push(GlobalData {
@@ -96,7 +106,7 @@ impl<'m> Reader<'m> {
             linkage: linkage(value),
             visibility: visibility(value),
             space: AddrSpace(value.ty().address_space()),
-            size_bytes: types.alloc_bytes(ty),
+            size_bytes,
             align_log2: align.max(1).ilog2() as u8,
             is_constant: value.is_constant_variable(),
             section: value.section(),
@@ -131,7 +141,13 @@ impl<'m> Reader<'m> {
                 DEFAULT_PRIORITY => table.section.to_owned(),
                 priority => format!("{}.{priority}", table.section),
             };
-            let relocation = InitializerRelocation { offset_bytes: 0, width_bytes: 8, symbol, addend: 0 };
+            let relocation = InitializerRelocation {
+                offset_bytes: 0,
+                width_bytes: 8,
+                symbol,
+                addend: 0,
+                is_relative: false,
+            };
             self.module.globals.push(GlobalData {
                 name: String::new(),
                 linkage: Linkage::Private,
@@ -192,11 +208,11 @@ impl<'m> Reader<'m> {
     }
 
     /// Bytes and addresses of an initialiser.
-    fn initializer(&mut self, root: ValueRef<'m>) -> Result<Initializer> {
+    fn initializer(&mut self, variable: Global, root: ValueRef<'m>) -> Result<Initializer> {
         let mut init = Initializer::default();
         let mut stack = vec![(root, 0u64)];
         while let Some((constant, offset)) = stack.pop() {
-            self.member(constant, offset, &mut init, &mut stack)?;
+            self.member(variable, constant, offset, &mut init, &mut stack)?;
         }
         // Members are visited in any order; the table is by place.
         init.relocations.sort_by_key(|relocation| relocation.offset_bytes);
@@ -207,6 +223,7 @@ impl<'m> Reader<'m> {
 
     fn member(
         &mut self,
+        variable: Global,
         constant: ValueRef<'m>,
         offset: u64,
         init: &mut Initializer,
@@ -271,7 +288,15 @@ impl<'m> Reader<'m> {
             | LLVMGlobalVariableValueKind
             | LLVMGlobalAliasValueKind
             | LLVMBlockAddressValueKind
+            | LLVMInstructionValueKind
             | LLVMConstantExprValueKind => {
+                if constant.const_opcode() == Some(LLVMOpcode::LLVMBitCast)
+                    && let Some(operand) = constant.operand(0)
+                {
+                    // The same bytes by another type.
+                    stack.push((operand, offset));
+                    return Ok(());
+                }
                 let Type::Scalar(scalar @ (Scalar::Int(_) | Scalar::Ptr(_))) = ty else {
                     return Err(refuse());
                 };
@@ -285,6 +310,19 @@ impl<'m> Reader<'m> {
                             width_bytes: (bits / 8) as u8,
                             symbol,
                             addend,
+                            is_relative: false,
+                        });
+                        Ok(())
+                    }
+                    (None, bits @ (32 | 64)) => {
+                        let distance = self.distance_from(SymbolRef::Global(variable), constant)?;
+                        let (symbol, addend) = distance.ok_or_else(refuse)?;
+                        init.relocations.push(InitializerRelocation {
+                            offset_bytes: offset,
+                            width_bytes: (bits / 8) as u8,
+                            symbol,
+                            addend: addend.wrapping_add(offset as i64),
+                            is_relative: true,
                         });
                         Ok(())
                     }
@@ -305,7 +343,9 @@ fn write(init: &mut Initializer, offset: u64, bytes: &[u8]) -> Result<()> {
         return Err(Diagnostic::limit(format!("initial contents of {end} bytes")));
     }
     let (start, end) = (offset as usize, end as usize);
-    if init.bytes.len() < end {
+    if let Some(more) = end.checked_sub(init.bytes.len()).filter(|&more| more > 0) {
+        let room = init.bytes.try_reserve(more);
+        room.map_err(|_| Diagnostic::limit(format!("initial contents of {end} bytes: no memory for them")))?;
         init.bytes.resize(end, 0);
     }
     init.bytes[start..end].copy_from_slice(bytes);

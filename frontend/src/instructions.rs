@@ -10,10 +10,13 @@ use crate::reader::Meaning;
 use crate::strict::{self, Strict};
 use mir::ir::{
     Callee, CastOp, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic, MemAccess, MemFlags, Ordering,
-    Param, SymbolRef, SyncScope, Type, UnaryOp, Value,
+    Param, Scalar, SymbolRef, SyncScope, Type, UnaryOp, Value,
 };
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
+
+/// Operand bundles that change what a call does. Others tell run times of languages about values, or restrict transformations that nobody does here.
+const CALL_CHANGING_BUNDLES: [&str; 4] = ["clang.arc.attachedcall", "kcfi", "preallocated", "ptrauth"];
 
 /// The weakest ordering that is at least as strong as both.
 fn merged([success, failure]: [Ordering; 2]) -> Ordering {
@@ -242,7 +245,9 @@ impl<'m> Body<'_, 'm> {
     }
 
     fn call(&mut self, inst: InstRef<'m>, ours: Inst, ty: Type) -> Result<InstKind> {
-        if let Some(tag) = inst.bundle_tags().into_iter().find(|tag| tag != "convergencectrl") {
+        if let Some(tag) =
+            inst.bundle_tags().into_iter().find(|tag| CALL_CHANGING_BUNDLES.contains(&tag.as_str()))
+        {
             return Err(Diagnostic::unsupported(format!("unsupported operand bundle {tag:?}")));
         }
         let called = inst.callee().ok_or_else(|| Diagnostic::malformed("missing operand"))?;
@@ -250,12 +255,18 @@ impl<'m> Body<'_, 'm> {
             Some(&(SymbolRef::Func(func), 0)) => self.reader.meanings[func],
             _ => Meaning::Call,
         };
-        // Those with a vector length are no intrinsics of ours.
+        // What stands for a few instructions is no intrinsic of ours.
         if meaning == Meaning::Call
-            && let Some(name) = called.intrinsic_name().and_then(|name| name.strip_prefix("llvm.vp."))
-            && let Some(kind) = self.vector_predicated(inst, ours, name, ty)?
+            && let Some(name) = called.intrinsic_name()
         {
-            return Ok(kind);
+            if let Some(name) = name.strip_prefix("llvm.vp.")
+                && let Some(kind) = self.vector_predicated(inst, ours, name, ty)?
+            {
+                return Ok(kind);
+            }
+            if name == "llvm.load.relative" || name.starts_with("llvm.load.relative.") {
+                return self.load_relative(inst, ty);
+            }
         }
         let mut args = SmallVec::new();
         for index in 0..inst.num_args() {
@@ -337,6 +348,21 @@ impl<'m> Body<'_, 'm> {
         }
         self.call_site(inst, ours, None)?;
         Ok(InstKind::Call { callee: Callee::Indirect(self.value(called)?), args })
+    }
+
+    /// `llvm.load.relative`: a base plus the signed distance of 32 bits that is stored some bytes behind it.
+    fn load_relative(&mut self, inst: InstRef<'m>, ty: Type) -> Result<InstKind> {
+        let (base, place) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
+        let none = InstFlags::empty();
+        let step = |base, index| InstKind::PtrAdd { base, index: Some(index), scale: 1, offset: 0 };
+        let ptr = self.emit(step(base, place), ty, none)?;
+        let space = match ty {
+            Type::Scalar(Scalar::Ptr(space)) => space,
+            _ => return Err(Diagnostic::malformed("a distance from no pointer")),
+        };
+        let mem = MemAccess::plain(space, 2);
+        let distance = self.emit(InstKind::Load { ptr, mem }, Type::I32, none)?;
+        Ok(step(base, distance))
     }
 
     /// Whether argument `index` of the call would be poison if it were a NaN (signalling: class 1, quiet: 2).

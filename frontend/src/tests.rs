@@ -229,6 +229,77 @@ fn initialisers_are_bytes_and_addresses() {
 }
 
 #[test]
+fn distances_and_other_types_are_initialisers() {
+    let text = "
+%opaque = type opaque
+define hidden void @f() {
+  ret void
+}
+@v = constant { i64, [2 x i32] } { i64 5, [2 x i32] [
+  i32 trunc (i64 sub (i64 ptrtoint (ptr @f to i64), i64 ptrtoint (ptr getelementptr ({ i64, [2 x i32] }, ptr @v, i32 0, i32 1, i32 0) to i64)) to i32),
+  i32 trunc (i64 sub (i64 ptrtoint (ptr dso_local_equivalent @f to i64), i64 ptrtoint (ptr @v to i64)) to i32)] }
+@n = constant i32 sub (i32 ptrtoint (ptr getelementptr (i8, ptr @v, i32 12) to i32), i32 ptrtoint (ptr @v to i32))
+@b = constant <2 x float> bitcast (<1 x i64> <i64 1311768467463790320> to <2 x float>)
+@c = constant ptr no_cfi @f
+@o = external global %opaque
+@note = private constant [2 x i8] c\"x\\00\", section \"llvm.metadata\"";
+    let module = module(text);
+    let named = |name: &str| module.globals.values().find(|global| global.name == name);
+    let contents = |name: &str| named(name).and_then(|global| global.init.clone()).expect("contents");
+    let relocations = contents("v").relocations;
+    let places: Vec<_> = relocations.iter().map(|r| (r.offset_bytes, r.addend, r.is_relative)).collect();
+    assert_eq!(places, [(8, 0, true), (12, 12, true)]);
+    assert_eq!(contents("n").bytes, [12]);
+    assert_eq!(contents("b").bytes, 0x1234_5678_9abc_def0_u64.to_le_bytes());
+    assert!(
+        matches!(contents("c").relocations[..], [r] if !r.is_relative && matches!(r.symbol, SymbolRef::Func(_)))
+    );
+    assert_eq!(named("o").map(|global| global.size_bytes), Some(0));
+    assert!(named("note").is_none());
+    let far = read(b"@a = external global i8\n@b = external global i8\n@c = constant i64 sub (i64 ptrtoint (ptr @a to i64), i64 ptrtoint (ptr @b to i64))", "far.ll");
+    let errors = far.unwrap().errors;
+    assert!(errors[0].to_string().starts_with("unsupported initialiser i64 sub"), "{}", errors[0]);
+}
+
+#[test]
+fn what_other_languages_say_is_left_out() {
+    let text = "
+declare void @llvm.donothing()
+declare i1 @llvm.type.test(ptr, metadata)
+declare ptr @llvm.load.relative.i32(ptr, i32)
+declare i32 @pers(...)
+define void @g(i32 %x) {
+  ret void
+}
+define ptr @f(ptr %p, i32 %i) personality ptr @pers {
+  call void dso_local_equivalent @g(i32 %i) [ \"deopt\"(i32 %i) ]
+  invoke void @llvm.donothing() to label %a unwind label %b
+a:
+  %t = call i1 @llvm.type.test(ptr %p, metadata !\"type\")
+  %l = call ptr @llvm.load.relative.i32(ptr %p, i32 %i)
+  ret ptr %l
+b:
+  %r = landingpad { ptr, i32 } cleanup
+  unreachable
+}";
+    let expected = [
+        "block0:",
+        "call @g(v1) !site device [_]",
+        "jump block1",
+        "block1:",
+        "v2: i1 = intrinsic type.test(v0)",
+        "v5: ptr = ptradd v0, v1 * 1 + 0",
+        "v6: i32 = load v5 addrspace(0) align 4",
+        "v3: ptr = ptradd v0, v6 * 1 + 0",
+        "ret v3",
+    ];
+    assert_eq!(body(text, "f")[..expected.len()], expected);
+    let changing = "define void @h(ptr %p) {\n  call void %p() [ \"kcfi\"(i32 1) ]\n  ret void\n}";
+    let errors = read(changing.as_bytes(), "kcfi.ll").unwrap().errors;
+    assert!(errors[0].to_string().contains("unsupported operand bundle \"kcfi\""), "{}", errors[0]);
+}
+
+#[test]
 fn kernels_and_modules_keep_their_metadata() {
     let text = r#"
 target triple = "amdgcn-amd-amdhsa"

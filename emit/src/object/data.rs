@@ -1,6 +1,6 @@
 //! Variables of the module in data sections.
 //!
-//! A variable goes to the section it names, else by its nature: constants without addresses to `.rodata`,
+//! A variable goes to the section it names, else by its nature: constants without addresses (but for distances) to `.rodata`,
 //! with addresses to `.data.rel.ro`, zeros to `.bss`, the rest to `.data`. A named section takes type and
 //! flags from its first variable. Zeros are stored in it like any other contents, unless it is called `.bss.` and something, and all its
 //! variables are zero, as compilers name sections of single variables.
@@ -15,7 +15,9 @@ use rustc_hash::FxHashSet;
 /// section name.
 pub(crate) fn section_of(global: &GlobalData, init: &Initializer) -> (&'static str, bool) {
     let zero = init.bytes.iter().all(|&byte| byte == 0) && init.relocations.is_empty();
-    match (global.is_constant, init.relocations.is_empty(), zero) {
+    // Distances need no loader.
+    let is_fixed = init.relocations.iter().all(|relocation| relocation.is_relative);
+    match (global.is_constant, is_fixed, zero) {
         (true, true, _) => (".rodata", false),
         (true, false, _) => (".data.rel.ro", false),
         (false, _, true) => (".bss", true),
@@ -111,10 +113,12 @@ fn add_global(
         contents.data.resize(offset as usize + size, 0);
     }
     for relocation in &init.relocations {
-        let kind = match relocation.width_bytes {
-            8 => reloc::ABS64,
-            4 => reloc::ABS32,
-            width => {
+        let kind = match (relocation.width_bytes, relocation.is_relative) {
+            (8, false) => reloc::ABS64,
+            (8, true) => reloc::REL64,
+            (4, false) => reloc::ABS32,
+            (4, true) => reloc::REL32,
+            (width, _) => {
                 let message = format!("address of {width} bytes in variable {}", global.name);
                 return Err(Diagnostic::unsupported(message));
             }

@@ -42,6 +42,7 @@ fn sample(version: u8) -> (Module, FinalFunction) {
         width_bytes: 8,
         symbol: SymbolRef::Global(symbol),
         addend,
+        is_relative: false,
     };
     module.globals.push(global(
         "c",

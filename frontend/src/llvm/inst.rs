@@ -214,7 +214,8 @@ impl<'m> InstRef<'m> {
     /// Callee of a `call`.
     pub fn callee(self) -> Option<ValueRef<'m>> {
         // SAFETY: a `call`.
-        self.is_call().then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))?
+        let callee = self.is_call().then(|| ValueRef::wrap(unsafe { LLVMGetCalledValue(self.raw()) }))??;
+        callee.equivalent().or(Some(callee))
     }
 
     /// Whether a `call` uses its callee by another type than the callee's own.

@@ -357,6 +357,12 @@ impl<'m> TypeRef<'m> {
         unsafe { LLVMGetTypeKind(self.0) }
     }
 
+    /// Whether it is a struct without a body.
+    pub fn is_opaque(self) -> bool {
+        // SAFETY: a struct.
+        self.kind() == LLVMTypeKind::LLVMStructTypeKind && unsafe { LLVMIsOpaqueStruct(self.0) != 0 }
+    }
+
     /// Width of an integer type, 0 for others.
     pub fn int_bits(self) -> u32 {
         if self.kind() != LLVMTypeKind::LLVMIntegerTypeKind {

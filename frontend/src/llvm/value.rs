@@ -32,6 +32,15 @@ impl<'m> ValueRef<'m> {
         whole.trim().lines().next().unwrap_or_default().to_owned()
     }
 
+    /// The function that `dso_local_equivalent` or `no_cfi` names. LLVM's C API has no kind for these constants and calls them instructions; in
+    /// machine code without interposition and without checks of calls they are the function.
+    pub fn equivalent(self) -> Option<ValueRef<'m>> {
+        // SAFETY: checked casts.
+        let is_constant = unsafe { !LLVMIsAConstant(self.0).is_null() };
+        let unnamed = self.kind() == LLVMValueKind::LLVMInstructionValueKind && is_constant;
+        if unnamed { self.operand(0) } else { None }
+    }
+
     fn is_user(self) -> bool {
         // SAFETY: a checked cast.
         unsafe { !LLVMIsAUser(self.0).is_null() }

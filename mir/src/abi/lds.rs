@@ -126,6 +126,10 @@ fn fill_contents(module: &mut Module, shared: &LdsLayout) {
         let bytes = &mut init.bytes;
         init.relocations.retain(|relocation| {
             let SymbolRef::Global(global) = relocation.symbol else { return true };
+            if relocation.is_relative {
+                // How far LDS is from memory is for the writer to refuse.
+                return true;
+            }
             let Some(&(_, at)) = shared.globals.iter().find(|(known, _)| *known == global) else {
                 return true;
             };

@@ -249,6 +249,8 @@ intrinsics! {
     Annotation = "annotation";
     AllowRuntimeCheck = "allow.runtime.check";
     AllowUbsanCheck = "allow.ubsan.check";
+    TypeTest = "type.test";
+    PublicTypeTest = "public.type.test";
     WidenableCondition = "experimental.widenable.condition";
     GetDynamicAreaOffset = "get.dynamic.area.offset", UNIFORM;
     Ptrmask = "ptrmask";

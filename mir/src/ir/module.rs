@@ -30,6 +30,8 @@ pub struct InitializerRelocation {
     pub symbol: SymbolRef,
     /// Bytes added to it.
     pub addend: i64,
+    /// Whether it is the distance from where it stands.
+    pub is_relative: bool,
 }
 
 /// A global variable.

@@ -18,7 +18,7 @@ type { i8, i64 }
 type [3 x { i8, i64 }]
 type <{ i8, i64 }>
 global @lds internal addrspace(3) size 256 align 16 init ""
-global @"a b" weak hidden addrspace(1) constant size 8 align 8 section ".data" init "0011" [0: 8 @f + 4]
+global @"a b" weak hidden addrspace(1) constant size 8 align 8 section ".data" init "0011" [0: 8 @f + 4, 8: 4 relative @f + -12]
 alias @second internal = @lds + 16
 used @f
 lds @k 256 bytes gds 4 dynamic [0: @lds]

@@ -53,8 +53,8 @@ impl Legalizer<'_> {
                 });
                 Ok(Parts::from_slice(&[self.b.bool(known)]))
             }
-            // Checks stay in; what may be widened is not.
-            AllowRuntimeCheck | AllowUbsanCheck | WidenableCondition => {
+            // Checks stay in; what may be widened is not; who asks for a type's members has them by now.
+            AllowRuntimeCheck | AllowUbsanCheck | WidenableCondition | TypeTest | PublicTypeTest => {
                 Ok(Parts::from_slice(&[self.b.bool(true)]))
             }
             // The stack pointer points to the last allocation: nothing is reserved above it.

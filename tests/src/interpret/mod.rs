@@ -209,7 +209,8 @@ impl Interpreter {
                     SymbolRef::Func(func) => CODE + FUNCTION_BYTES * u64::from(func.as_u32()),
                     SymbolRef::Global(global) => addresses[global.as_u32() as usize].unwrap_or(0),
                 };
-                let value = target.wrapping_add(relocation.addend as u64).to_le_bytes();
+                let origin = if relocation.is_relative { address + relocation.offset_bytes } else { 0 };
+                let value = target.wrapping_add(relocation.addend as u64).wrapping_sub(origin).to_le_bytes();
                 let at = relocation.offset_bytes as usize;
                 let width = usize::from(relocation.width_bytes);
                 let slot = mapped.iter().find(|id| id.address() == address);

@@ -119,10 +119,13 @@ impl Parser {
                 let offset_bytes = p.number()?;
                 p.expect(':')?;
                 let width_bytes = p.number()?;
+                let is_relative = p.eat_word("relative");
                 let symbol = p.symbol()?;
                 p.expect('+')?;
                 let addend = p.number()?;
-                init.relocations.push(InitializerRelocation { offset_bytes, width_bytes, symbol, addend });
+                let relocation =
+                    InitializerRelocation { offset_bytes, width_bytes, symbol, addend, is_relative };
+                init.relocations.push(relocation);
                 Ok(())
             })?;
         }

@@ -16,8 +16,9 @@ fn initializer(f: &mut Formatter<'_>, module: &Module, init: &Initializer) -> fm
     }
     f.write_str(" [")?;
     comma_separated(f, init.relocations.iter(), |f, relocation| {
-        let InitializerRelocation { offset_bytes, width_bytes, symbol, addend } = relocation;
-        write!(f, "{offset_bytes}: {width_bytes} {} + {addend}", SymbolUse(module, *symbol))
+        let InitializerRelocation { offset_bytes, width_bytes, symbol, addend, is_relative } = relocation;
+        let relative = if *is_relative { "relative " } else { "" };
+        write!(f, "{offset_bytes}: {width_bytes} {relative}{} + {addend}", SymbolUse(module, *symbol))
     })?;
     f.write_char(']')
 }
