@@ -5,7 +5,8 @@ use clap::Parser;
 use gcnc_tests::llvm_suite::compare::Verdict;
 use gcnc_tests::llvm_suite::llc::Llc;
 use gcnc_tests::llvm_suite::{
-    Comparison, Outcome, Plan, cases, compare_case, explained, judge, reference, refusals, suspects,
+    Comparison, Outcome, Plan, cases, compare_case, elsewhere, explained, judge, reference, refusals,
+    suspects,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -44,6 +45,10 @@ struct Args {
     /// With --on: features besides those of the cases.
     #[arg(long, requires = "on", default_value = "", allow_hyphen_values = true)]
     mattr: String,
+    /// Instead of the suite: the tests of LLVM's other targets and of its optimiser, moved to the processor of --on, else gfx900; none may
+    /// crash the compiler or keep it busy
+    #[arg(long)]
+    elsewhere: bool,
     /// Every n-th case.
     #[arg(long, default_value_t = 1)]
     every: usize,
@@ -86,20 +91,48 @@ fn run(args: &Args) -> Result<bool, String> {
     let cache = args.cache.clone().or_else(|| std::env::var_os("GCNC_CACHE").map(PathBuf::from));
     let cache = cache.unwrap_or_else(|| std::env::temp_dir().join("gcnc-cache"));
     let work = cache.join("llvm_suite");
-    let folder = cases::tests_folder(args.tests.as_deref(), &cache)?;
-    let mut all = cases::find(&folder, &work)?;
+    let mut all = match args.elsewhere {
+        true => elsewhere::find(&cache, &work, args.on.as_deref().unwrap_or("gfx900"), &args.mattr)?,
+        false => cases::find(&cases::tests_folder(args.tests.as_deref(), &cache)?, &work)?,
+    };
     let named = |id: &str, part: &String| match part.strip_prefix('^') {
         Some(start) => id.starts_with(start),
         None => id.contains(part.as_str()),
     };
     all.retain(|case| args.only.is_empty() || args.only.iter().any(|part| named(&case.id, part)));
     all.retain(|case| args.mcpu.as_ref().is_none_or(|mcpu| case.mcpu == *mcpu));
-    if let Some(cpu) = &args.on {
+    if let Some(cpu) = args.on.as_ref().filter(|_| !args.elsewhere) {
         all = cases::on(&all, cpu, &args.mattr, args.all_generations)?;
     }
     let all: Vec<_> = all.into_iter().step_by(args.every.max(1)).collect();
+    if args.elsewhere && !args.compare {
+        return Ok(survive(args, &all));
+    }
     let llc = Llc::new(&work)?;
     if args.compare { compare(args, &all, &llc, &work) } else { accept(args, &all, &llc) }
+}
+
+/// Whether no module crashes the compiler or keeps it busy.
+fn survive(args: &Args, all: &[cases::Case]) -> bool {
+    let outcomes: Vec<_> = all.par_iter().map(|case| (&case.id, judge(case, None))).collect();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let [mut accepted, mut failed] = [0; 2];
+    for (id, outcome) in &outcomes {
+        match outcome {
+            Outcome::Accepted(_) => accepted += 1,
+            Outcome::Refused(message) => *reasons.entry(refusals::reason(message)).or_default() += 1,
+            Outcome::Crashed(_) | Outcome::Hung => {
+                failed += 1;
+                println!("{id}: {outcome:?}");
+            }
+        }
+    }
+    if args.verbose {
+        print!("{}", refusals::text(&reasons));
+    }
+    let refused: usize = reasons.values().sum();
+    println!("{} modules: {accepted} accepted, {refused} refused, {failed} crashed or hung", all.len());
+    failed == 0
 }
 
 fn accept(args: &Args, all: &[cases::Case], llc: &Llc) -> Result<bool, String> {

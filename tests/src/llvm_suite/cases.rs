@@ -62,24 +62,33 @@ pub fn tests_folder(given: Option<&Path>, cache: &Path) -> Result<PathBuf, Strin
             false => Err(format!("{}: no such folder", given.display())),
         };
     }
-    let sources = cache.join("src");
+    unpacked_sources(
+        &cache.join("src"),
+        INSIDE,
+        "set -e; apt-get source -qq --download-only llvm-toolchain-19 >&2; \
+        tar -xf llvm-toolchain-19_*.orig.tar.xz --wildcards '*/llvm/test/CodeGen/AMDGPU/*' \
+        '*/llvm/test/MC/AMDGPU/*'; rm -f llvm-toolchain-19_*.tar.xz",
+    )
+    .map_err(|error| format!("{error}; name a folder {INSIDE} with --tests"))
+}
+
+/// The folder `inside` of a source package that is unpacked in `sources`; where it is missing, `script` fetches it.
+///
+/// # Errors
+/// Where it cannot be had.
+pub fn unpacked_sources(sources: &Path, inside: &str, script: &str) -> Result<PathBuf, String> {
     let unpacked = || {
-        let entries = std::fs::read_dir(&sources).ok()?.flatten();
-        entries.map(|e| e.path().join(INSIDE)).find(|p| p.is_dir())
+        let entries = std::fs::read_dir(sources).ok()?.flatten();
+        entries.map(|e| e.path().join(inside)).find(|p| p.is_dir())
     };
     if let Some(folder) = unpacked() {
         return Ok(folder);
     }
-    std::fs::create_dir_all(&sources).map_err(|e| format!("{}: {e}", sources.display()))?;
-    let script = "set -e; apt-get source -qq --download-only llvm-toolchain-19 >&2; \
-        tar -xf llvm-toolchain-19_*.orig.tar.xz --wildcards '*/llvm/test/CodeGen/AMDGPU/*' \
-        '*/llvm/test/MC/AMDGPU/*'; rm -f llvm-toolchain-19_*.tar.xz";
-    let status =
-        Command::new("bash").args(["-c", script]).current_dir(&sources).stdin(Stdio::null()).status();
+    std::fs::create_dir_all(sources).map_err(|e| format!("{}: {e}", sources.display()))?;
+    let status = Command::new("bash").args(["-c", script]).current_dir(sources).stdin(Stdio::null()).status();
     let fetched = status.is_ok_and(|s| s.success());
     unpacked().filter(|_| fetched).ok_or_else(|| {
-        "LLVM's tests are missing: `apt-get source llvm-toolchain-19` failed (it needs deb-src lines and the network); \
-         name a folder llvm/test/CodeGen/AMDGPU with --tests"
+        "LLVM's tests are missing: `apt-get source llvm-toolchain-19` failed (it needs deb-src lines and the network)"
             .to_owned()
     })
 }

@@ -12,6 +12,7 @@ pub mod cases;
 pub mod check;
 pub mod compare;
 pub mod defined;
+pub mod elsewhere;
 pub mod explained;
 pub mod layout;
 pub mod llc;
