@@ -66,6 +66,7 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         prolog.push(Inst::new(Opcode::S_MOV_B32, [Operand::preg(STACK_POINTER, 1), Operand::Imm(start)]));
     }
     insert_lds_limit(f, target, &mut prolog);
+    crate::chain::keep(f, target, &mut prolog)?;
     let Some(&entry) = f.layout.first() else { return Ok(()) };
     f.blocks[entry].insts.splice(0..0, prolog);
     Ok(())

@@ -218,7 +218,9 @@ impl<'a> Rules<'a> {
                 self.begin_behind_others(state);
                 continue;
             }
-            if inst.facts().unit == Unit::Pseudo && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL) {
+            if inst.facts().unit == Unit::Pseudo
+                && !matches!(inst.op, Opcode::PC_ADDRESS | Opcode::CALL | Opcode::CHAIN_JUMP)
+            {
                 continue;
             }
             let class = class(inst);
@@ -414,7 +416,7 @@ fn needs_consumer(mitigation: &Mitigation) -> bool {
 
 /// Whether code of another function follows.
 fn leaves(inst: &Inst) -> bool {
-    matches!(inst.op, Opcode::CALL | Opcode::S_SETPC_B64)
+    matches!(inst.op, Opcode::CALL | Opcode::CHAIN_JUMP | Opcode::S_SETPC_B64)
 }
 
 /// Rewrites VCC before a branch on VCCZ where the flag may be stale.

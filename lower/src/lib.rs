@@ -32,6 +32,7 @@ pub mod blocks;
 pub mod branches;
 mod callee;
 pub mod callgraph;
+mod chain;
 pub mod changes;
 pub mod clauses;
 pub mod compares;

@@ -1,6 +1,6 @@
 //! Expands instructions that the hardware does not have: calls, addresses relative to the program counter, and marks for earlier passes, which go.
 
-use mir::isa::{Opcode, Unit};
+use mir::isa::{MaskOp, Opcode, Unit};
 use mir::machine::{CallSite, Function, Inst, Operand, Reg};
 
 /// Expands what stands for several instructions, and drops what stands for none.
@@ -23,6 +23,15 @@ pub fn expand(f: &mut Function) {
                         false => Inst::new(Opcode::S_SWAPPC_B64, [link, target]),
                     };
                     insts.push(Inst { loc: inst.loc, ..call });
+                }
+                (Opcode::CHAIN_JUMP, &[target, lanes]) => {
+                    let exec = Operand::exec(f.wave);
+                    let make = |op, operands: &[Operand]| Inst {
+                        loc: inst.loc,
+                        ..Inst::new(op, operands.iter().copied())
+                    };
+                    insts.push(make(MaskOp::Mov.opcode(f.wave), &[exec, lanes]));
+                    insts.push(make(Opcode::S_SETPC_B64, &[target]));
                 }
                 (Opcode::PC_ADDRESS, &[Operand::Reg(dst), low, high]) if dst.dwords == 2 => {
                     let Reg::Physical(first) = dst.reg else {

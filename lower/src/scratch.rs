@@ -11,6 +11,9 @@ use mir::machine::{EntryValue, Function, Inst, MemRef, Operand, PReg, RelocKind}
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 
+/// The bit of a resource's dword 3 that tells strides of 64 lanes from those of 32. Source: RDNA ISA manual, "Buffer Resource Descriptor", INDEX_STRIDE.
+const INDEX_STRIDE_64_BIT: i64 = 21;
+
 /// Puts the code that builds or copies the resource in front of everything else, where the function needs one.
 ///
 /// Errors: the module does not declare the symbols that stand for it (`Defect`); a malformed attribute.
@@ -33,6 +36,9 @@ pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Res
     match scratch_source(f.call_conv, target) {
         source @ (ScratchSource::Given | ScratchSource::Chain) => {
             let place = if source == ScratchSource::Chain { CHAIN_RESOURCE } else { SCRATCH_RESOURCE };
+            if place == resource {
+                return Ok(());
+            }
             let pairs = [0u16, 2].map(|n| {
                 let given = Operand::preg(place.plus(n), 2);
                 Inst::new(Opcode::S_MOV_B64, [reg(n, 2), given])
@@ -76,6 +82,10 @@ pub fn build_resource(f: &mut Function, module: &Module, target: &Target) -> Res
             let place = Operand::Imm(i64::from(offset_bytes));
             let load = Inst::new(Opcode::S_LOAD_DWORDX4, [reg(0, 4), Operand::preg(address, 2), place]);
             code.push(load.with_mem(constant_access(16)));
+            if target.wave_size() == 32 {
+                // The driver has set the distance between lanes for 64 of them.
+                code.push(Inst::new(Opcode::S_BITSET0_B32, [reg(3, 1), Operand::Imm(INDEX_STRIDE_64_BIT)]));
+            }
         }
     }
     if let Some(&entry) = f.layout.first() {
@@ -142,5 +152,16 @@ mod tests {
         // s_getpc_b64 s[16:17]; s_mov_b32 s16, s8; s_load_dwordx4 s[12:15], s[16:17], 0x0; s_add_u32 s12, s12, s5; s_addc_u32 s13, s13, 0
         let words = words("gfx900", Os::AmdPal, CallConv::AmdgpuGs, 1);
         assert_eq!(words, [0xbe901c00, 0xbe900008, 0xc00a0308, 0, 0x800c050c, 0x820d800d]);
+    }
+
+    /// The table is for waves of 64 lanes.
+    #[test]
+    fn pal_has_another_distance_in_narrow_waves() {
+        // s_getpc_b64 s[8:9]; s_mov_b32 s8, s0; s_load_dwordx4 s[4:7], s[8:9], 0x10; s_bitset0_b32 s7, 21; s_add_u32 s4, s4, s1; s_addc_u32 s5, s5, 0
+        let words = words("gfx1030", Os::AmdPal, CallConv::AmdgpuCs, 1);
+        assert_eq!(
+            words,
+            [0xbe881f00, 0xbe880300, 0xf4080104, 0xfa000010, 0xbe871b95, 0x80040104, 0x82058005]
+        );
     }
 }

@@ -22,6 +22,8 @@ use rustc_hash::FxHashMap;
 /// Largest image that is accepted.
 const IMAGE_MAX: u64 = 1 << 27;
 const NT_AMDGPU_METADATA: u32 = 32;
+/// `ELFOSABI_AMDGPU_PAL`.
+const OSABI_PAL: u8 = 65;
 /// `ELFOSABI_AMDGPU_MESA3D`.
 const OSABI_MESA3D: u8 = 66;
 /// Symbol section index of LDS variables that the linker places (`SHN_AMDGPU_LDS`).
@@ -462,7 +464,9 @@ impl CodeObject {
                         .map(Some)
                         .map_err(|error| bad(error.to_string()));
                 }
-                if kind == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" {
+                // Pipelines of PAL have notes of this type, too, which say nothing about kernels.
+                let is_pal = header.e_ident().os_abi.0 == OSABI_PAL;
+                if kind == NT_AMDGPU_METADATA && note.name() == b"AMDGPU" && !is_pal {
                     return Metadata::from_bytes(note.desc())
                         .map(Some)
                         .map_err(|error| bad(error.to_string()));

@@ -89,8 +89,42 @@ fn object(text: &str, triple: &str, cpu: &str, level: u8) -> CodeObject {
     CodeObject::load_open(&output.unwrap().bytes).unwrap()
 }
 
+/// Shaders that keep values in private memory, whose place each system tells in another way.
+const PRIVATE: &str = r#"
+define amdgpu_cs void @compute(i32 inreg %table, i32 inreg %i, i32 %v, ptr addrspace(1) inreg %out) {
+  call void @through_private(i32 %i, i32 %v, ptr addrspace(1) %out)
+  ret void
+}
+define amdgpu_ps void @pixel(i32 inreg %table, i32 inreg %i, i32 %v, ptr addrspace(1) inreg %out) {
+  call void @through_private(i32 %i, i32 %v, ptr addrspace(1) %out)
+  ret void
+}
+define internal amdgpu_gfx void @through_private(i32 %i, i32 %v, ptr addrspace(1) %out) alwaysinline {
+  %object = alloca [16 x i32], addrspace(5)
+  %j = and i32 %i, 15
+  %p = getelementptr [16 x i32], ptr addrspace(5) %object, i32 0, i32 %j
+  store volatile i32 %v, ptr addrspace(5) %p
+  %w = load volatile i32, ptr addrspace(5) %p
+  %x = add i32 %w, 1
+  %lo = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)
+  %lane = call i32 @llvm.amdgcn.mbcnt.hi(i32 -1, i32 %lo)
+  %q = getelementptr i32, ptr addrspace(1) %out, i32 %lane
+  store i32 %x, ptr addrspace(1) %q
+  ret void
+}
+declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)
+declare i32 @llvm.amdgcn.mbcnt.hi(i32, i32)
+"#;
+
+/// Compute shaders that go on with one another.
+const CHAIN: &str = include_str!("chain.ll");
+
 fn verdicts(ours: &str, theirs: &str, cpu: &str) -> Vec<(String, Verdict)> {
     let triple = if theirs.contains("\"amdgcn--\"") { "amdgcn--" } else { "amdgcn-amd-amdhsa" };
+    verdicts_on(triple, ours, theirs, cpu)
+}
+
+fn verdicts_on(triple: &str, ours: &str, theirs: &str, cpu: &str) -> Vec<(String, Verdict)> {
     let work = tempfile::tempdir().unwrap();
     let file = work.path().join("theirs.ll");
     std::fs::write(&file, theirs).unwrap();
@@ -129,6 +163,38 @@ fn kernels_and_functions_mean_what_llc_says() {
 fn functions_for_graphics_keep_their_registers() {
     for (what, verdict) in verdicts(GRAPHICS, GRAPHICS, "gfx900") {
         assert!(matches!(verdict, Verdict::Equal(_)), "{what}: {verdict:?}");
+    }
+}
+
+#[test]
+fn shaders_find_private_memory_on_every_system() {
+    for triple in ["amdgcn--amdpal", "amdgcn-mesa-mesa3d", "amdgcn--"] {
+        for cpu in ["gfx600", "gfx803", "gfx900", "gfx1010", "gfx1030"] {
+            for (what, verdict) in verdicts_on(triple, PRIVATE, PRIVATE, cpu) {
+                assert!(
+                    matches!(verdict, Verdict::Equal(_)) || what.starts_with("through_private"),
+                    "{triple}: {what}: {verdict:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn chains_of_compute_shaders_go_on() {
+    for (triple, cpu) in
+        [("amdgcn--amdpal", "gfx1010"), ("amdgcn--amdpal", "gfx1030"), ("amdgcn--", "gfx1030")]
+    {
+        let mut equal = 0;
+        for (what, verdict) in verdicts_on(triple, CHAIN, CHAIN, cpu) {
+            let nothing_happens = matches!(&verdict, Verdict::Skipped(why) if why == "leaves nothing behind");
+            assert!(
+                matches!(verdict, Verdict::Equal(_)) || nothing_happens,
+                "{triple} {cpu}: {what}: {verdict:?}"
+            );
+            equal += usize::from(!nothing_happens);
+        }
+        assert!(equal >= 14, "{triple} {cpu}: {equal}");
     }
 }
 

@@ -29,7 +29,8 @@ impl<'a> Selector<'a> {
             }
             // Code of the driver follows that goes on with the result.
             InstKind::Ret { value: None }
-                if mir::abi::shader::is_shader(self.mf.call_conv) && self.f.ret != mir::ir::Type::Void =>
+                if mir::abi::shader::is_shader(self.mf.call_conv)
+                    && (self.f.ret != mir::ir::Type::Void || self.ends_in_chain_jump()) =>
             {
                 Terminator::Return
             }

@@ -204,6 +204,7 @@ impl<'a> Selector<'a> {
                 let register = self.immediate(args[1])?;
                 self.shader_result(args[0], register)
             }
+            Intrinsic::ChainJump => self.chain_jump(args),
             Intrinsic::DivScale => self.div_scale(data, args),
             Intrinsic::DivFmas => self.div_fmas(data, args),
             Intrinsic::IsShared => self.lower_is_place(data, args[0], AddrSpace::LOCAL),

@@ -4,9 +4,9 @@ use super::Selector;
 use mir::abi::call::SCRATCH_RESOURCE;
 use mir::abi::shader::{self, ScratchSource};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::Value;
+use mir::ir::{self, InstKind, Intrinsic, Value};
 use mir::isa::Format;
-use mir::isa::Opcode::{CALL, COPY, INLINE_ASM};
+use mir::isa::Opcode::{CALL, CHAIN_JUMP, COPY, INLINE_ASM};
 use mir::machine::{EntryLayout, EntryValue, Inst, Operand, PReg, Reg};
 use mir::target::{Os, ScratchAccess};
 
@@ -19,7 +19,7 @@ impl<'a> Selector<'a> {
             arguments_end: self.f.arguments_end,
             wave_offset: shader::fixed_wave_offset(convention, self.target),
             builds_scratch: source != ScratchSource::Given,
-            resource: None,
+            resource: (source == ScratchSource::Chain).then_some(shader::CHAIN_RESOURCE),
         };
         if matches!(source, ScratchSource::BufferPointer { .. }) {
             self.mf.entry.request(EntryValue::ImplicitBufferPtr, None);
@@ -147,6 +147,33 @@ impl<'a> Selector<'a> {
             ));
         }
         self.mf.entry.request(EntryValue::FlatScratchInit, None);
+        Ok(())
+    }
+
+    /// Whether the block being filled ends with a jump to a chain function.
+    pub(super) fn ends_in_chain_jump(&self) -> bool {
+        let f = self.f;
+        let is_jump = |inst: ir::Inst| {
+            matches!(f.insts[inst].kind, InstKind::Intrinsic { intrinsic: Intrinsic::ChainJump, .. })
+        };
+        matches!(f.blocks[self.block].insts[..], [.., jump, _] if is_jump(jump))
+    }
+
+    /// The jump to a chain function; its arguments are in the registers of the shader's results. It finds a finished scratch resource.
+    pub(super) fn chain_jump(&mut self, args: &[Value]) -> Result<()> {
+        if self.mf.scratch == ScratchAccess::Buffer {
+            let resource = self.entry_value(EntryValue::PrivateSegmentBuffer);
+            self.mf.entry.request(EntryValue::ScratchWaveOffset, None);
+            self.emit(COPY, [Operand::preg(shader::CHAIN_RESOURCE, 4), resource]);
+            self.mf.shader_results.extend((0..4).map(|n| shader::CHAIN_RESOURCE.plus(n)));
+        }
+        let function = self.sgpr(args[0]);
+        let function = self.in_sgpr(function, 2);
+        let lanes = match self.const_int(args[1]) {
+            Some(value @ -16..=64) => Operand::Imm(value),
+            _ => self.sgpr(args[1]),
+        };
+        self.emit(CHAIN_JUMP, [function, lanes]);
         Ok(())
     }
 

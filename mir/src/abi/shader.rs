@@ -14,7 +14,8 @@
 //! | none | the symbols `SCRATCH_RSRC_DWORD0` and `SCRATCH_RSRC_DWORD1`, which the driver defines |
 //!
 //! Functions of the conventions `amdgpu_cs_chain` and `amdgpu_cs_chain_preserve` are what compute shaders jump to on and on. They start as shaders do, with
-//! `inreg` arguments from s0 and others from v8 on, whose inactive lanes may have values, too; a finished scratch resource is in s[48:51].
+//! `inreg` arguments from s0 and others from v8 on, whose inactive lanes may have values, too; a finished scratch resource is in s[48:51]. A jump to the next
+//! function passes the same; VGPRs from v8 on that are not passed keep what they hold, in inactive lanes or (`_preserve`) in all.
 //!
 //! Sources: AMDGPU usage guide, "AMDPAL", "Mesa 3D" and "Calling Conventions"; register manuals for `SPI_PS_INPUT_ADDR`; what llc 22 makes of
 //! shaders for gfx600, gfx802 and gfx900.
@@ -29,8 +30,8 @@ pub const MAX_SGPRS: u16 = 44;
 pub const MAX_VGPRS: u16 = 136;
 /// The scratch resource of chain functions.
 pub const CHAIN_RESOURCE: PReg = PReg::sgpr(48);
-/// Chain functions keep these VGPRs, which are below their arguments.
-const CHAIN_FIRST_VGPR: u16 = 8;
+/// The first VGPR that belongs to all functions of a chain; arguments start there, what is below is each function's own.
+pub const CHAIN_FIRST_VGPR: u16 = 8;
 /// Argument registers of chain functions end here.
 const CHAIN_ENDS: [u16; 2] = [105, 256];
 /// Interpolation inputs of a pixel shader.

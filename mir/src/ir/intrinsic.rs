@@ -366,6 +366,7 @@ intrinsics! {
     WaveReduceFmax = "amdgcn.wave.reduce.fmax", UNIFORM | CONVERGENT;
     // AMDGPU: which lanes run.
     SetInactive = "amdgcn.set.inactive", DIVERGENT | CONVERGENT;
+    CsChain = "amdgcn.cs.chain", EFFECT | STOPS | CONVERGENT;
     SetInactiveChainArg = "amdgcn.set.inactive.chain.arg", DIVERGENT | CONVERGENT;
     StrictWwm = "amdgcn.strict.wwm", CONVERGENT;
     Wwm = "amdgcn.wwm", CONVERGENT;
@@ -480,6 +481,8 @@ intrinsics! {
     R600ReadLocalSizeZ = "r600.read.local.size.z";
     // Of gcnc itself, in legal IR alone: `(i32 dword, i32 register)` is a part of what a shader returns.
     ShaderResult = "gcnc.shader.result", EFFECT;
+    // The same: `(i64 function, mask of lanes)`, the last instruction of a block that returns: the wave goes on with a chain function.
+    ChainJump = "gcnc.chain.jump", EFFECT | CONVERGENT;
 }
 
 /// Registers that `read_register` and `write_register` may name, with their dwords, as LLVM's back end has them.

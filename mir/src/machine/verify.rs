@@ -294,6 +294,7 @@ impl Verifier<'_> {
             O::INDEXED_READ
             | O::INDEXED_WRITE
             | O::CALL
+            | O::CHAIN_JUMP
             | O::PC_ADDRESS
             | O::IMPLICIT_DEF
             | O::FENCE

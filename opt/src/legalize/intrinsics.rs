@@ -181,6 +181,7 @@ impl Legalizer<'_> {
             | Permlanex16 | DsSwizzle | DsBpermute | DsPermute | SetInactive | StrictWwm | StrictWqm
             | Wqm | Softwqm => self.lower_lane_crossing(intrinsic, args, ty),
             SetInactiveChainArg => self.lower_chain_argument(args, ty),
+            CsChain => self.lower_chain_jump(args),
             // A comparison by no known predicate has no defined result, as in LLVM.
             AmdgcnIcmp | AmdgcnFcmp
                 if args.get(2).and_then(|&v| self.old.as_int(v)).is_some_and(|code| {

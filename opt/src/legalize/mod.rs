@@ -118,6 +118,8 @@ struct Legalizer<'a> {
     return_block: Option<Block>,
     /// The dwords of each argument of a chain function.
     chain_arguments: FxHashMap<Value, functions::Dwords>,
+    /// What the jumps to chain functions pass on, where the function has any.
+    chain: Option<shader::ChainShape>,
     /// Calls that return in the function's place.
     tails: tail::Tails,
     /// The last division that made blocks, whose other result may be asked for.
@@ -203,6 +205,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         stack_saves: FxHashMap::default(),
         return_block: None,
         chain_arguments: FxHashMap::default(),
+        chain: None,
         tails: tail::Tails::default(),
         divided: None,
         current: Inst::from_u32(0),
@@ -337,6 +340,8 @@ impl Legalizer<'_> {
             InstKind::Branch { cond, if_true, if_false } => self.lower_branch(*cond, if_true, if_false)?,
             InstKind::Switch { value, cases, default } => self.lower_switch(*value, cases, default)?,
             InstKind::Ret { value } => self.lower_return(*value)?,
+            // The wave is on its way to another function.
+            InstKind::Unreachable if self.tails.left.take().is_some() => Parts::new(),
             InstKind::Unreachable => {
                 if self.old.attribute(TRAP_UNREACHABLE).is_some() {
                     self.push_effect(Intrinsic::Trap, &[]);

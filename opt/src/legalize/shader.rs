@@ -6,13 +6,41 @@
 //! Interpolation inputs that nobody reads are left out. Cost: linear in dwords.
 
 use super::functions::Dwords;
+use super::tail::Left;
 use super::{Legalizer, Parts};
 use cranelift_entity::SecondaryMap;
 use mir::abi::shader::{self, PS_INPUTS, Places, PsInputs};
 use mir::ir::*;
 use mir::machine::{PReg, RegFile};
+use mir::target::Target;
 use mir::{Diagnostic, Result};
 use smallvec::{SmallVec, smallvec};
+
+/// What a function hands to the chain functions that it jumps to, in dwords: those of the mask of lanes, in SGPRs, in VGPRs. Behind the two of the address.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ChainShape {
+    /// Jumps of the function.
+    jumps: usize,
+    mask: usize,
+    scalars: usize,
+    vectors: usize,
+}
+
+impl ChainShape {
+    fn dwords(self) -> usize {
+        2 + self.mask + self.scalars + self.vectors
+    }
+
+    /// Registers of the arguments.
+    fn registers(self, target: &Target) -> Result<Vec<PReg>> {
+        let mut places = Places::of_arguments(CallConv::AmdgpuCsChain, target);
+        let files = [(RegFile::Sgpr, self.scalars), (RegFile::Vgpr, self.vectors)];
+        let all = files.into_iter().flat_map(|(file, count)| std::iter::repeat_n(file, count));
+        let registers: Option<Vec<PReg>> = all.map(|file| places.dword(file)).collect();
+        registers
+            .ok_or_else(|| Diagnostic::limit("more arguments of a chain function than registers for them"))
+    }
+}
 
 impl Legalizer<'_> {
     /// Whether the function being rebuilt is a shader.
@@ -153,10 +181,16 @@ impl Legalizer<'_> {
         Ok(out)
     }
 
-    /// The one block in which a shader with a result ends.
+    /// The one block in which a shader with a result ends, or goes on with a chain function.
     pub(super) fn add_shader_return(&mut self) -> Result<()> {
-        let count = self.result_registers()?.len();
-        if self.old.ret == Type::Void {
+        self.chain = self.chain_shape()?;
+        let count = match self.chain {
+            // The wave goes on from where the jump is.
+            Some(ChainShape { jumps: 1, .. }) => return Ok(()),
+            Some(shape) => shape.dwords(),
+            None => self.result_registers()?.len(),
+        };
+        if self.old.ret == Type::Void && self.chain.is_none() {
             return Ok(());
         }
         let block = self.b.new_block();
@@ -185,15 +219,105 @@ impl Legalizer<'_> {
         self.b.block = block;
         self.b.scope = None;
         let dwords = Dwords::from_slice(&self.b.func.blocks[block].params);
-        for (dword, register) in dwords.into_iter().zip(self.result_registers()?) {
-            let register = self.b.i32(register.0.into());
-            let kind = InstKind::Intrinsic {
-                intrinsic: Intrinsic::ShaderResult,
-                args: SmallVec::from_slice(&[dword, register]),
-            };
-            self.b.push(kind, Type::Void, InstFlags::empty());
+        match self.chain {
+            Some(shape) => {
+                let (head, passed) = dwords.split_at(2 + shape.mask);
+                let function = self.b.join64(head[0], head[1]);
+                let lanes = if shape.mask == 2 { self.b.join64(head[2], head[3]) } else { head[2] };
+                self.go_on(shape, function, lanes, passed)?;
+            }
+            None => self.push_shader_results(&dwords, &self.result_registers()?),
         }
         self.terminate(InstKind::Ret { value: None });
         Ok(())
+    }
+
+    /// Goes on with the chain function at `function`, with `lanes` and the dwords `passed`.
+    fn go_on(&mut self, shape: ChainShape, function: Value, lanes: Value, passed: &[Value]) -> Result<()> {
+        self.push_shader_results(passed, &shape.registers(self.ctx.machine)?);
+        self.push_effect(Intrinsic::ChainJump, &[function, lanes]);
+        Ok(())
+    }
+
+    fn push_shader_results(&mut self, dwords: &[Value], registers: &[PReg]) {
+        for (&dword, register) in dwords.iter().zip(registers) {
+            let register = self.b.i32(register.0.into());
+            self.push_effect(Intrinsic::ShaderResult, &[dword, register]);
+        }
+    }
+
+    /// What the jumps to chain functions need at most; `None` where there are none.
+    fn chain_shape(&self) -> Result<Option<ChainShape>> {
+        let mut shape: Option<ChainShape> = None;
+        for block in self.old.blocks.values() {
+            for &inst in &block.insts {
+                let InstKind::Intrinsic { intrinsic: Intrinsic::CsChain, args } = &self.old.insts[inst].kind
+                else {
+                    continue;
+                };
+                let &[_, _, scalars, vectors, ..] = &args[..] else {
+                    return Err(Diagnostic::malformed("too few arguments"));
+                };
+                let [scalars, vectors] = [scalars, vectors].map(|value| self.abi_dwords(self.old.ty(value)));
+                let mask = self.ctx.machine.wave_size() as usize / 32;
+                let shape = shape.get_or_insert(ChainShape { mask, ..ChainShape::default() });
+                shape.jumps += 1;
+                shape.scalars = shape.scalars.max(scalars?);
+                shape.vectors = shape.vectors.max(vectors?);
+            }
+        }
+        Ok(shape)
+    }
+
+    /// `llvm.amdgcn.cs.chain`: to the one block in which the wave goes on with another function.
+    pub(super) fn lower_chain_jump(&mut self, args: &[Value]) -> Result<Parts> {
+        let &[function, mask, scalars, vectors, flags, ..] = args else {
+            return Err(Diagnostic::malformed("too few arguments"));
+        };
+        let Some(shape) = self.chain else {
+            return Err(Diagnostic::unsupported("a jump to a chain function outside of compute shaders"));
+        };
+        if self.immediate(flags, "the flags")? != 0 {
+            return Err(Diagnostic::unsupported(
+                "flags of a jump to a chain function, which this target lacks",
+            ));
+        }
+        if let Some(Const::Symbol(SymbolRef::Func(callee), 0)) = self.old.as_const(function)
+            && !self.ctx.module.functions[*callee].call_conv.is_chain()
+        {
+            return Err(Diagnostic::unsupported("a jump to a function that is no chain function"));
+        }
+        if self.abi_dwords(self.old.ty(mask))? != shape.mask {
+            return Err(Diagnostic::malformed("lanes that are not those of a wave"));
+        }
+        let (function, lanes) = (self.part(function)?, self.part(mask)?);
+        let mut words = Dwords::new();
+        for (value, room) in [(scalars, shape.scalars), (vectors, shape.vectors)] {
+            let ty = self.old.ty(value);
+            let parts = self.parts(value)?;
+            let passed = self.dwords_of(ty, &parts, ParamFlags::empty())?;
+            let unused = room.saturating_sub(passed.len());
+            words.extend(passed);
+            let undefined = self.b.poison(Type::I32);
+            words.extend(std::iter::repeat_n(undefined, unused));
+        }
+        match self.return_block {
+            Some(block) => {
+                let (low, high) = self.b.split64(function);
+                let mut all = Dwords::from_slice(&[low, high]);
+                match shape.mask {
+                    2 => all.extend(<[Value; 2]>::from(self.b.split64(lanes))),
+                    _ => all.push(lanes),
+                }
+                all.extend(words);
+                self.b.jump(block, &all);
+            }
+            None => {
+                self.go_on(shape, function, lanes, &words)?;
+                self.terminate(InstKind::Ret { value: None });
+            }
+        }
+        self.tails.left = Some(Left::Merged);
+        Ok(Parts::new())
     }
 }

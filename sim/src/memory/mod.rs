@@ -130,6 +130,8 @@ pub struct Memory {
     pub pattern_seed: u64,
     /// Unmapped addresses at which nothing is defined before it is stored.
     pub undefined: Range<u64>,
+    /// What unmapped memory holds, before something else is stored there, from an address with this lower half on: a table to which a driver gives half a pointer.
+    pub table: Option<(u32, Vec<u8>)>,
 }
 
 const FIRST_ADDRESS: u64 = 0x7f10_0000_0000;
@@ -153,6 +155,7 @@ impl Default for Memory {
             strays: 0,
             pattern_seed: 0,
             undefined: 0..0,
+            table: None,
         }
     }
 }
@@ -359,14 +362,22 @@ impl Memory {
         self.writers.iter().filter(|(_, w)| w.1).map(|(at, w)| (*at, &w.2))
     }
 
+    /// What the driver's table has at an address, whose upper half is any.
+    fn in_table(&self, address: u64) -> Option<u8> {
+        let (low, bytes) = self.table.as_ref()?;
+        bytes.get((address as u32).checked_sub(*low)? as usize).copied()
+    }
+
     fn note_stray(&mut self, address: u64) {
-        self.strays += u64::from((FIRST_ADDRESS..FIRST_ADDRESS + (1 << 39)).contains(&address));
+        let near = (FIRST_ADDRESS..FIRST_ADDRESS + (1 << 39)).contains(&address);
+        self.strays += u64::from(near && self.in_table(address).is_none());
     }
 
     /// Unmapped memory as loads see it.
     fn unmapped_byte(&self, address: u64) -> (u8, u8) {
         match self.remembered.as_ref().and_then(|stored| stored.get(&address)) {
             Some(&byte) => byte,
+            None if let Some(byte) = self.in_table(address) => (byte, 0),
             None if self.undefined.contains(&address) => (UNDEFINED_BYTE, 0xff),
             None if self.pattern_seed != 0 => (pattern_byte(self.pattern_seed, address), 0),
             None => (hash_byte(address), 0),

@@ -421,6 +421,7 @@ fn run(
     memory.remembered = Some(Default::default());
     memory.pattern_seed = seed;
     memory.undefined = OWN_SCRATCH;
+    memory.table = (entry == Entry::Shader).then(|| layout::driver_table(f, &subject.target)).flatten();
     let wave = subject.target.wave();
     let exec =
         wave.all_lanes() & if seed.is_multiple_of(2) { layout::random(seed, 5, 1) | 1 } else { u64::MAX };

@@ -9,11 +9,12 @@
 //! are random unless an attribute says otherwise.
 
 use super::resources;
-use mir::abi::shader::{self, PS_INPUTS, PsInputs};
+use mir::abi::shader::{self, PS_INPUTS, PsInputs, ScratchSource};
 use mir::half;
 use mir::ir::{AddrSpace, Aggregate, CallConv, Float, Function, ParamFlags, Scalar, Type, TypeTable};
 use mir::machine::{PReg, RegFile};
 use mir::target::{Features, Target};
+use sim::load::OPEN_SCRATCH;
 use sim::memory::{FINITE, NONZERO, TAME, pattern_byte};
 use sim::single::STACK;
 use sim::wave::{Lanes, MAX_LANES};
@@ -405,7 +406,38 @@ pub fn inputs(f: &Function, types: &TypeTable, target: &Target, seed: u64) -> Op
             }
         }
     }
+    if let Some((low, _)) = driver_table(f, target).filter(|_| shader) {
+        let registers: &[(u16, u32)] = match shader::scratch_source(f.call_conv, target) {
+            ScratchSource::GlobalTable { low: register, .. } => &[(register.sgpr_index().unwrap_or(0), low)],
+            ScratchSource::BufferPointer { indirect: true } => &[(0, low), (1, 0)],
+            _ => &[(0, OPEN_SCRATCH as u32), (1, (OPEN_SCRATCH >> 32) as u32 | SWIZZLED)],
+        };
+        // One of them may be an argument.
+        inputs.sgprs.retain(|(n, _)| registers.iter().all(|(given, _)| given != n));
+        inputs.sgprs.extend(registers);
+    }
     Some(inputs)
+}
+
+/// Bit 31 of the second dword of a buffer resource, which scratch has.
+const SWIZZLED: u32 = 1 << 31;
+/// The same distance for all waves, as drivers write it: bit 21 of dword 3 tells 64 lanes from 32.
+const FOR_64_LANES: u32 = 1 << 21;
+
+/// The table in which a driver tells the shader `f` where scratch is, with the lower half of its address; on systems that have one.
+pub fn driver_table(f: &Function, target: &Target) -> Option<(u32, Vec<u8>)> {
+    // Behind any image.
+    const LOW: u32 = 0x6a00_0000;
+    let base = [OPEN_SCRATCH as u32, (OPEN_SCRATCH >> 32) as u32 | SWIZZLED];
+    let tail = shader::resource_tail(target);
+    let resource = [base[0], base[1], tail[0], tail[1] | FOR_64_LANES];
+    let words: Vec<u32> = match shader::scratch_source(f.call_conv, target) {
+        // One entry for graphics, one for compute.
+        ScratchSource::GlobalTable { .. } => [resource, resource].concat(),
+        ScratchSource::BufferPointer { .. } => base.to_vec(),
+        _ => return None,
+    };
+    Some((LOW, words.iter().flat_map(|word| word.to_le_bytes()).collect()))
 }
 
 /// The dword of scratch at (lane, offset): memory that private pointers lead to, and arguments on the stack.

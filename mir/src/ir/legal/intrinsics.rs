@@ -278,6 +278,7 @@ pub const LEGAL: &[(Intrinsic, At)] = {
         (SBufferLoad, At::ANY),
         (ImageBvhIntersectRay, At::ANY),
         (ShaderResult, At::VOID),
+        (ChainJump, At::VOID),
     ]
 };
 

@@ -32,6 +32,8 @@ macro_rules! pseudo { ([$next:ident $($more:ident)*] $($rows:tt)*) => { $next! {
     // The lanes of the block are killed: it leads to the end.
     row!(KILLED, Pseudo, [-1, -1, -1, -1, -1], (), SIDE_EFFECTS | EXEC_USE | SCC_DEF);
     row!(QUAD_VOTE, Pseudo, [-1, -1, -1, -1, -1], d(S, MASK, B64, dst) s(S, MASK, B64, mask), SIDE_EFFECTS | SCC_DEF);
+    // The wave goes on with a chain function, and with these lanes: s_mov exec, lanes; s_setpc_b64 target.
+    row!(CHAIN_JUMP, Pseudo, [-1, -1, -1, -1, -1], s(S, 2, B64, target) s(SS, MASK, B64, lanes), BRANCH | SIDE_EFFECTS);
     row!(ENTRY_LANES, Pseudo, [-1, -1, -1, -1, -1], s(SS, 0, B64, lanes) s(IMM, 0, U32, shift), SIDE_EFFECTS);
 } } }
 pub(super) use pseudo;

@@ -64,6 +64,15 @@ impl Exec<'_> {
         let add_tid = word3 >> 23 & 1 != 0;
         let rules = &self.launch.target.limits().buffers;
         let index_stride = 8u64 << (word3 >> 21 & 3);
+        if add_tid
+            && swizzle
+            && index_stride > u64::from(w.size.lanes())
+            && self.checks(Checks::SCRATCH_OWNER)
+        {
+            // Its lanes' memory has gaps, and so it ends in that of the next wave.
+            let message = format!("scratch for {index_stride} lanes in a wave of {}", w.size.lanes());
+            return Err(Report::new(Kind::ScratchOwner, message));
+        }
         let element = if rules.element_size { 2u64 << (word3 >> 19 & 3) } else { 4 };
         let soffset = self.offset_operand(w, op.operand("soffset"), "soffset")? & 0xffff_ffff;
         let (offen, idxen, addr64) =
