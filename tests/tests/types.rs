@@ -187,6 +187,17 @@ fn shapes() -> Table {
             );
         }
     }
+    let magnitude = t.call("half", "fabs.f16", &[("half", "%a")]);
+    for to in ["i40", "i64", "i128", "i200"] {
+        for (op, from) in [("fptosi", "%a"), ("fptoui", "%x")] {
+            t.value(
+                ["half", "half", to],
+                &format!(
+                    "  %x = {magnitude}\n  %fits = fcmp olt half %x, 0xH7C00\n  %y = select i1 %fits, half {from}, half 1.0\n  %r = {op} half %y to {to}"
+                ),
+            );
+        }
+    }
     let types = [
         "i24",
         "i48",

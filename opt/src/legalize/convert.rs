@@ -130,6 +130,15 @@ impl Legalizer<'_> {
 
     pub(super) fn float_to_int(&mut self, x: Value, float: Float, signed: bool, bits: u32) -> Result<Parts> {
         let op = if signed { CastOp::FpToSi } else { CastOp::FpToUi };
+        if float == Float::Half && bits > 32 {
+            // None is beyond 65504.
+            let x = self.resize_float(x, float, Float::Single)?;
+            let integer = self.b.cast(op, x, Type::I32);
+            let first = self.b.cast(if signed { CastOp::SExt } else { CastOp::ZExt }, integer, Type::I64);
+            let rest = if signed { self.b.ashr_imm(first, 63) } else { self.b.int(Type::I64, 0) };
+            let more = bits.div_ceil(64) as usize - 1;
+            return Ok(std::iter::once(first).chain(std::iter::repeat_n(rest, more)).collect());
+        }
         if bits > 64 {
             return self.float_to_wide(x, float, signed, bits);
         }
