@@ -9,14 +9,47 @@ use crate::llvm::{
 use crate::reader::Meaning;
 use crate::strict::{self, Strict};
 use mir::ir::{
-    Callee, CastOp, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic, MemAccess, MemFlags, Ordering,
-    Param, Scalar, SymbolRef, SyncScope, Type, UnaryOp, Value,
+    AddrSpace, Callee, CastOp, Func, Inst, InstFlags, InstKind, IntPredicate, Intrinsic, MemAccess, MemFlags,
+    Ordering, Param, Scalar, SymbolRef, SyncScope, Type, UnaryOp, Value,
 };
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
 
 /// Operand bundles that change what a call does. Others tell run times of languages about values, or restrict transformations that nobody does here.
 const CALL_CHANGING_BUNDLES: [&str; 4] = ["clang.arc.attachedcall", "kcfi", "preallocated", "ptrauth"];
+
+/// The memory that a fence with the annotations `node` orders: a tag, or a list of them. Those of another kind say nothing about it, and what is not known
+/// here orders all.
+///
+/// Source: AMDGPU usage guide, "Memory Model", `amdgpu-synchronize-as`.
+fn synchronised(node: ValueRef<'_>) -> AddrSpace {
+    let operands: Vec<ValueRef<'_>> = node.node_operands().into_iter().flatten().collect();
+    let tag = |node: &[ValueRef<'_>]| match node {
+        [prefix, suffix] => Some((prefix.md_string()?, suffix.md_string()?)),
+        _ => None,
+    };
+    let tags: Vec<(String, String)> = match tag(&operands) {
+        Some(tag) => vec![tag],
+        None => operands
+            .iter()
+            .filter_map(|node| tag(&node.node_operands().into_iter().flatten().collect::<Vec<_>>()))
+            .collect(),
+    };
+    let spaces = tags.iter().filter(|(prefix, _)| prefix == "amdgpu-synchronize-as");
+    let mut only = None;
+    for (_, space) in spaces {
+        let space = match space.as_str() {
+            "global" => AddrSpace::GLOBAL,
+            "local" => AddrSpace::LOCAL,
+            _ => return AddrSpace::FLAT,
+        };
+        if only.is_some_and(|known| known != space) {
+            return AddrSpace::FLAT;
+        }
+        only = Some(space);
+    }
+    only.unwrap_or(AddrSpace::FLAT)
+}
 
 /// The weakest ordering that is at least as strong as both.
 fn merged([success, failure]: [Ordering; 2]) -> Ordering {
@@ -102,7 +135,8 @@ impl<'m> Body<'_, 'm> {
             LLVMFence => {
                 let (scope, one) = self.scope(inst)?;
                 let flags = if one { MemFlags::ONE_ADDRESS_SPACE } else { MemFlags::empty() };
-                InstKind::Fence { ordering: ordering(inst.orderings()[0]), scope, flags }
+                let space = inst.metadata(self.reader.kinds.mmra).map_or(AddrSpace::FLAT, synchronised);
+                InstKind::Fence { ordering: ordering(inst.orderings()[0]), scope, flags, space }
             }
             LLVMExtractElement => {
                 let [vector, index] = self.pair(inst)?;

@@ -262,6 +262,31 @@ define hidden void @f() {
 }
 
 #[test]
+fn fences_may_be_about_one_kind_of_memory() {
+    let text = "
+define void @f() {
+  fence syncscope(\"workgroup\") release, !mmra !0
+  fence acquire, !mmra !3
+  fence acquire, !mmra !4
+  fence seq_cst, !mmra !2
+  ret void
+}
+!0 = !{!\"amdgpu-synchronize-as\", !\"local\"}
+!1 = !{!\"amdgpu-synchronize-as\", !\"global\"}
+!2 = !{!\"foo\", !\"bar\"}
+!3 = !{!1, !2}
+!4 = !{!0, !1}";
+    let expected = [
+        "fence release workgroup addrspace(3)",
+        "fence acquire system addrspace(1)",
+        "fence acquire system",
+        "fence seq_cst system",
+        "ret",
+    ];
+    assert_eq!(body(text, "f")[1..], expected);
+}
+
+#[test]
 fn what_other_languages_say_is_left_out() {
     let text = "
 declare void @llvm.donothing()

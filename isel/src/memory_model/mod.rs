@@ -14,6 +14,8 @@
 //!
 //! A work-group that fits in one wave needs no more than a wave does: its scope is the wave's.
 //!
+//! A fence may order one kind of memory alone (`amdgpu-synchronize-as`): it is generic where it orders all.
+//!
 //! Not in the table: volatile accesses are completed before the next instruction, as LLVM does, which is stricter than the guide ([`Volatile`]).
 //!
 //! Cost: one pass; a scan of the table for each atomic, volatile or non-temporal access.
@@ -150,7 +152,9 @@ static ROWS: &[Row] = rows! {
     Rmw   Acquire   Agent     GLOBAL           => acquire(Wait::Nothing, false, Wait::Vm);
     Rmw   Acquire   Agent     GENERIC          => acquire(Wait::Nothing, false, Wait::VlShared);
     Fence Acquire   Wave      ALL              => PLAIN;
+    Fence Acquire   Workgroup GLOBAL           => PLAIN;
     Fence Acquire   Workgroup ALL              => before(Wait::Lg);
+    Fence Acquire   Agent     GLOBAL           => acquire(Wait::Vm, false, Wait::Nothing);
     Fence Acquire   Agent     ALL              => acquire(Wait::Vl, false, Wait::Nothing);
 
     Store Release   Wave      ALL              => PLAIN;
@@ -162,7 +166,9 @@ static ROWS: &[Row] = rows! {
     Rmw   Release   Workgroup LOCAL            => PLAIN;
     Rmw   Release   Agent     GLOBAL | GENERIC => before(Wait::VlShared);
     Fence Release   Wave      ALL              => PLAIN;
+    Fence Release   Workgroup GLOBAL           => PLAIN;
     Fence Release   Workgroup ALL              => before(Wait::Lg);
+    Fence Release   Agent     GLOBAL           => before(Wait::Vm);
     Fence Release   Agent     ALL              => before(Wait::Vl);
 
     Rmw   AcqRel    Wave      ALL              => PLAIN;
@@ -172,7 +178,9 @@ static ROWS: &[Row] = rows! {
     Rmw   AcqRel    Agent     GLOBAL           => acquire(Wait::VlShared, false, Wait::Vm);
     Rmw   AcqRel    Agent     GENERIC          => acquire(Wait::VlShared, false, Wait::VlShared);
     Fence AcqRel    Wave      ALL              => PLAIN;
+    Fence AcqRel    Workgroup GLOBAL           => PLAIN;
     Fence AcqRel    Workgroup ALL              => before(Wait::Lg);
+    Fence AcqRel    Agent     GLOBAL           => acquire(Wait::Vm, false, Wait::Nothing);
     Fence AcqRel    Agent     ALL              => acquire(Wait::Vl, false, Wait::Nothing);
 
     // Sequentially consistent loads wait as acquire ones do and for everything before them, in every model; the other

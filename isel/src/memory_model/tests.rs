@@ -368,3 +368,35 @@ fn scopes_of_one_address_space_and_local() {
         "op"
     );
 }
+
+/// Ordering, scopes, and what is left of the sequence where a fence orders global or local memory alone: GFX9, GFX10, GFX10 on one compute unit.
+#[rustfmt::skip]
+const FENCES: &[(Ordering, &str, [&str; 3], [&str; 3])] = &[
+    (Ordering::Acquire, "st wf", ["", "", ""], ["", "", ""]),
+    (Ordering::Acquire, "wg", ["", "VM; VS; INV0", ""], ["LG", "LG", "LG"]),
+    (Ordering::Acquire, "ag sys", ["VM; INV", "VM; VS; INV1; INV0", "VM; VS; INV1; INV0"], ["LG", "LG", "LG"]),
+    (Ordering::Release, "st wf", ["", "", ""], ["", "", ""]),
+    (Ordering::Release, "wg", ["", "VM; VS", "VM; VS"], ["LG", "LG", "LG"]),
+    (Ordering::Release, "ag sys", ["VM", "VM; VS", "VM; VS"], ["LG", "LG", "LG"]),
+    (Ordering::AcqRel, "wg", ["", "VM; VS; INV0", "VM; VS"], ["LG", "LG", "LG"]),
+    (Ordering::SeqCst, "wg", ["", "VM; VS; INV0", "VM; VS"], ["LG", "LG", "LG"]),
+    (Ordering::SeqCst, "ag sys", ["VM; INV", "VM; VS; INV1; INV0", "VM; VS; INV1; INV0"], ["LG", "LG", "LG"]),
+];
+
+#[test]
+fn fences_order_the_memory_that_they_name() {
+    let spread = target("gfx1030");
+    let targets =
+        [target("gfx900"), spread, Target { features: spread.features | Features::CU_MODE, ..spread }];
+    for (ordering, scopes, global, local) in FENCES {
+        for (space, expected) in [(AddrSpace::GLOBAL, global), (AddrSpace::LOCAL, local)] {
+            for (target, expected) in targets.iter().zip(expected) {
+                for scope in scopes.split(' ').map(scope) {
+                    let access = MemAccess { ordering: *ordering, scope, ..MemAccess::plain(space, 2) };
+                    let found = run(Opcode::FENCE, access, target, MemoryModel::Hsa);
+                    assert_eq!(found, *expected, "{ordering:?} {scope:?} {space:?} on {target}");
+                }
+            }
+        }
+    }
+}

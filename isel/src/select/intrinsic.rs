@@ -324,9 +324,12 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             // Orders nothing but the code of the wave itself, as a barrier does in a work-group of one wave.
-            Intrinsic::SBarrier | Intrinsic::WaveBarrier | Intrinsic::SchedBarrier => {
-                self.lower_fence(Ordering::AcqRel, SyncScope::SingleThread, mir::ir::MemFlags::empty())
-            }
+            Intrinsic::SBarrier | Intrinsic::WaveBarrier | Intrinsic::SchedBarrier => self.lower_fence(
+                Ordering::AcqRel,
+                SyncScope::SingleThread,
+                mir::ir::MemFlags::empty(),
+                AddrSpace::FLAT,
+            ),
             Intrinsic::SchedGroupBarrier | Intrinsic::IglpOpt => Ok(()),
             Intrinsic::SWaitcnt => self.with_immediate(S_WAITCNT, args),
             Intrinsic::SSleep => self.with_immediate(S_SLEEP, args),

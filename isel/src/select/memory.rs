@@ -442,9 +442,10 @@ impl<'a> Selector<'a> {
         ordering: Ordering,
         scope: SyncScope,
         flags: MemFlags,
+        space: AddrSpace,
     ) -> Result<()> {
         self.emit(FENCE, []);
-        let access = MemAccess { align_log2: 0, flags, ordering, scope, space: AddrSpace::FLAT };
+        let access = MemAccess { align_log2: 0, flags, ordering, scope, space };
         self.touch(access, 0);
         Ok(())
     }

@@ -447,7 +447,9 @@ impl<'a> Selector<'a> {
             InstKind::CmpXchg { ptr, expected, replacement, mem, .. } => {
                 self.lower_cmpxchg(data, *ptr, *expected, *replacement, *mem)
             }
-            InstKind::Fence { ordering, scope, flags } => self.lower_fence(*ordering, *scope, *flags),
+            InstKind::Fence { ordering, scope, flags, space } => {
+                self.lower_fence(*ordering, *scope, *flags, *space)
+            }
             InstKind::ExtractElement { vector, index } => self.lower_extract(data, *vector, *index),
             InstKind::InsertElement { .. } => self.lower_insert(inst, data),
             InstKind::ExtractValue { aggregate, path } => self.lower_extract_value(data, *aggregate, path),

@@ -6,7 +6,7 @@ mod operations;
 pub use access::*;
 pub use operations::*;
 
-use super::{Block, Func, InlineAsmId, Intrinsic, Type, Value};
+use super::{AddrSpace, Block, Func, InlineAsmId, Intrinsic, Type, Value};
 use smallvec::SmallVec;
 
 bitflags::bitflags! {
@@ -192,6 +192,8 @@ pub enum InstKind {
         scope: SyncScope,
         /// `ONE_ADDRESS_SPACE` only.
         flags: MemFlags,
+        /// The memory whose accesses it orders: global, local, or all (flat).
+        space: AddrSpace,
     },
     /// Element `index` of `vector`; poison when out of range.
     ExtractElement {

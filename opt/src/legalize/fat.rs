@@ -415,7 +415,8 @@ impl Legalizer<'_> {
     // ---- atomics
 
     fn fence(&mut self, mem: MemAccess, ordering: Ordering) {
-        let kind = InstKind::Fence { ordering, scope: mem.scope, flags: MemFlags::empty() };
+        let kind =
+            InstKind::Fence { ordering, scope: mem.scope, flags: MemFlags::empty(), space: AddrSpace::FLAT };
         self.b.push(kind, Type::Void, InstFlags::empty());
     }
 

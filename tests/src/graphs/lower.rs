@@ -491,8 +491,12 @@ impl<'a> Lowering<'a> {
 
     /// A barrier of the work-group for LDS, as OpenCL's.
     fn barrier(&mut self) {
-        let fence =
-            |ordering| InstKind::Fence { ordering, scope: SyncScope::Workgroup, flags: MemFlags::empty() };
+        let fence = |ordering| InstKind::Fence {
+            ordering,
+            scope: SyncScope::Workgroup,
+            flags: MemFlags::empty(),
+            space: AddrSpace::FLAT,
+        };
         self.push(fence(Ordering::Release), Type::Void);
         self.intrinsic(Intrinsic::SBarrier, &[], Type::Void);
         self.push(fence(Ordering::Acquire), Type::Void);

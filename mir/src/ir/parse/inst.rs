@@ -280,6 +280,7 @@ impl Parser {
                 ordering: self.required("an ordering", Ordering::from_word)?,
                 scope: self.required("a scope", SyncScope::from_word)?,
                 flags: self.mem_flags(),
+                space: self.space()?,
             },
             "extractelement" => {
                 let [vector, index] = self.operands(function)?;

@@ -156,9 +156,12 @@ impl DisplayInst<'_> {
                 self.values(f, [ptr, expected, replacement])?;
                 self.access(f, mem)
             }
-            InstKind::Fence { ordering, scope, flags } => {
+            InstKind::Fence { ordering, scope, flags, space } => {
                 write!(f, "{} {}", ordering.word(), scope.word())?;
                 write_flags!(f, MEM_FLAGS, flags);
+                if *space != AddrSpace::FLAT {
+                    write!(f, " addrspace({})", space.0)?;
+                }
                 Ok(())
             }
             InstKind::ExtractElement { vector, index } => self.values(f, [vector, index]),
