@@ -308,6 +308,14 @@ fn what_has_no_effect_is_said() {
     let chain = "define amdgpu_cs_chain void @c(<3 x i32> inreg %a, i32 %b) {\n  ret void\n}\n";
     let left_out = "function `c` is left out: no code calls convention 104 on gfx900";
     assert_eq!(warnings(chain, hsa, "gfx900", ""), [left_out]);
+    let jump = "declare void @llvm.amdgcn.cs.chain.i32(ptr, i32, i32, i32, i32, ...)\ndefine amdgpu_cs void @s(ptr inreg %f) {\n  \
+                call void (ptr, i32, i32, i32, i32, ...) @llvm.amdgcn.cs.chain.i32(ptr %f, i32 -1, i32 inreg 0, i32 0, i32 0)\n  unreachable\n}\n";
+    let on = |cpu| gcnc::compile(jump.as_bytes(), "jump.ll", &options("amdgcn--amdpal", cpu));
+    assert!(on("gfx1030").is_ok());
+    let refused = on("gfx803").expect_err("chains are of GFX10");
+    assert!(
+        format!("{refused:?}").contains("a jump to a chain function outside of compute shaders of GFX10")
+    );
 }
 
 /// Accesses to private memory, by how often each stands there, and the last dword of the resource where the code builds it.

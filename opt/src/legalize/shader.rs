@@ -274,8 +274,12 @@ impl Legalizer<'_> {
         let &[function, mask, scalars, vectors, flags, ..] = args else {
             return Err(Diagnostic::malformed("too few arguments"));
         };
-        let Some(shape) = self.chain else {
-            return Err(Diagnostic::unsupported("a jump to a chain function outside of compute shaders"));
+        let machine = self.ctx.machine;
+        let Some(shape) = self.chain.filter(|_| shader::uncalled(CallConv::AmdgpuCsChain, machine).is_none())
+        else {
+            let what =
+                format!("a jump to a chain function outside of compute shaders of GFX10, on {machine}");
+            return Err(Diagnostic::unsupported(what));
         };
         if self.immediate(flags, "the flags")? != 0 {
             return Err(Diagnostic::unsupported(
