@@ -18,6 +18,12 @@ use smallvec::SmallVec;
 /// Operand bundles that change what a call does. Others tell run times of languages about values, or restrict transformations that nobody does here.
 const CALL_CHANGING_BUNDLES: [&str; 4] = ["clang.arc.attachedcall", "kcfi", "preallocated", "ptrauth"];
 
+/// Whether one of the ranges of numbers `node`, each up to its end, has `number`.
+fn has_number(node: ValueRef<'_>, number: u64) -> bool {
+    let ends: Vec<u64> = node.node_operands().into_iter().flatten().filter_map(ValueRef::as_u64).collect();
+    ends.chunks_exact(2).any(|range| (range[0]..range[1]).contains(&number))
+}
+
 /// The memory that a fence with the annotations `node` orders: a tag, or a list of them. Those of another kind say nothing about it, and what is not known
 /// here orders all.
 ///
@@ -230,6 +236,9 @@ impl<'m> Body<'_, 'm> {
             }
             let device = has(kinds.no_fine_grained) || has(kinds.no_remote);
             mem.flags.set(MemFlags::DEVICE_MEMORY, device);
+            let elsewhere = inst.metadata(kinds.noalias_space);
+            let not_private = elsewhere.is_some_and(|node| has_number(node, AddrSpace::PRIVATE.0.into()));
+            mem.flags.set(MemFlags::NOT_PRIVATE, not_private);
         }
         Ok(mem)
     }

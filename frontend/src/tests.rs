@@ -262,6 +262,20 @@ define hidden void @f() {
 }
 
 #[test]
+fn atomic_accesses_may_be_elsewhere() {
+    let text = "
+define void @f(ptr %p) {
+  %a = atomicrmw add ptr %p, i64 1 monotonic, !noalias.addrspace !0
+  %b = atomicrmw add ptr %p, i64 1 monotonic, !noalias.addrspace !1
+  ret void
+}
+!0 = !{i32 2, i32 3, i32 5, i32 6}
+!1 = !{i32 3, i32 5}";
+    let found = body(text, "f").into_iter().filter(|line| line.contains("not_private")).count();
+    assert_eq!((found, body(text, "f")[1].contains("not_private")), (1, true));
+}
+
+#[test]
 fn fences_may_be_about_one_kind_of_memory() {
     let text = "
 define void @f() {

@@ -23,7 +23,9 @@ pub(super) struct SubDword {
 impl Legalizer<'_> {
     /// Whether an access is generic and the place may be scratch: where there are no generic addresses it is global memory.
     fn may_be_scratch(&self, mem: MemAccess) -> bool {
-        mem.space == AddrSpace::FLAT && self.ctx.machine.has(Features::FLAT)
+        mem.space == AddrSpace::FLAT
+            && self.ctx.machine.has(Features::FLAT)
+            && !mem.flags.contains(MemFlags::NOT_PRIVATE)
     }
 
     /// An atomic load outside of private memory; narrow loads are atomic by themselves, vectors are loaded as

@@ -307,7 +307,8 @@ impl Legalizer<'_> {
         }
         match self.return_block {
             Some(block) => {
-                let (low, high) = self.b.split64(function);
+                let address = self.b.as_integer(function);
+                let (low, high) = self.b.split64(address);
                 let mut all = Dwords::from_slice(&[low, high]);
                 match shape.mask {
                     2 => all.extend(<[Value; 2]>::from(self.b.split64(lanes))),

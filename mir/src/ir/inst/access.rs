@@ -75,6 +75,8 @@ bitflags::bitflags! {
         /// `!amdgpu.no.fine.grained.memory` or `!amdgpu.no.remote.memory`: an atomic operation on memory where the device's own
         /// instructions work. Of other memory, behind a bus, only additions, exchanges and compare-exchanges are certain to.
         const DEVICE_MEMORY = 1 << 6;
+        /// `!noalias.addrspace`: a generic pointer that does not lead to private memory.
+        const NOT_PRIVATE = 1 << 7;
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) const INST_FLAGS: [(InstFlags, &str); 16] = [
     (InstFlags::STRICT, "strict"),
 ];
 
-pub(crate) const MEM_FLAGS: [(MemFlags, &str); 7] = [
+pub(crate) const MEM_FLAGS: [(MemFlags, &str); 8] = [
     (MemFlags::VOLATILE, "volatile"),
     (MemFlags::NONTEMPORAL, "nontemporal"),
     (MemFlags::INVARIANT, "invariant"),
@@ -106,6 +106,7 @@ pub(crate) const MEM_FLAGS: [(MemFlags, &str); 7] = [
     (MemFlags::ONE_ADDRESS_SPACE, "one_as"),
     (MemFlags::DEREFERENCEABLE, "speculatable"),
     (MemFlags::DEVICE_MEMORY, "device_memory"),
+    (MemFlags::NOT_PRIVATE, "not_private"),
 ];
 
 pub(crate) const PARAM_FLAGS: [(ParamFlags, &str); 9] = [
