@@ -14,6 +14,9 @@ use mir::{Diagnostic, Result};
 /// Priority of constructors and destructors that ask for none.
 const DEFAULT_PRIORITY: u64 = 65535;
 
+/// The section of what tools read in IR, names of annotations for one, which is in no object.
+const METADATA: &str = "llvm.metadata";
+
 /// Largest initial contents in bytes that are not zero to the end.
 const MAX_INIT_BYTES: u64 = 1 << 31;
 
@@ -38,7 +41,7 @@ impl<'m> Reader<'m> {
                 continue;
             }
             let Some(&(SymbolRef::Global(global), _)) = self.symbols.get(&value) else { continue };
-            let Some(init) = value.initializer() else { continue };
+            let Some(init) = value.initializer().filter(|_| value.section() != METADATA) else { continue };
             let undefined = matches!(
                 init.kind(),
                 LLVMValueKind::LLVMUndefValueValueKind | LLVMValueKind::LLVMPoisonValueKind
@@ -71,14 +74,10 @@ impl<'m> Reader<'m> {
             }
             return Ok(());
         }
-        if value.section() == "llvm.metadata" {
-            // For tools that read IR.
-            return Ok(());
-        }
         if name.starts_with("llvm.") && matches!(linkage(value), Linkage::Appending) {
             // Tables for linkers and profilers (`llvm.global_ctors`, ...): only an entry makes a difference.
             let entries = value.initializer().map_or(0, |init| init.num_operands());
-            let inert = name == "llvm.global.annotations" || entries == 0;
+            let inert = name == "llvm.global.annotations" || value.section() == METADATA || entries == 0;
             if let Some(table) = constructors::table(&name).filter(|_| entries > 0) {
                 self.tables.push(table);
                 return Ok(());

@@ -242,7 +242,13 @@ define hidden void @f() {
 @b = constant <2 x float> bitcast (<1 x i64> <i64 1311768467463790320> to <2 x float>)
 @c = constant ptr no_cfi @f
 @o = external global %opaque
-@note = private constant [2 x i8] c\"x\\00\", section \"llvm.metadata\"";
+@note = private constant [2 x i8] c\"x\\00\", section \"llvm.metadata\"
+@llvm.tools = appending global [1 x ptr] [ptr @note], section \"llvm.metadata\"
+declare ptr @llvm.ptr.annotation.p0.p0(ptr, ptr, ptr, i32, ptr)
+define ptr @annotated(ptr %p) {
+  %q = call ptr @llvm.ptr.annotation.p0.p0(ptr %p, ptr @note, ptr @note, i32 1, ptr null)
+  ret ptr %q
+}";
     let module = module(text);
     let named = |name: &str| module.globals.values().find(|global| global.name == name);
     let contents = |name: &str| named(name).and_then(|global| global.init.clone()).expect("contents");
@@ -255,7 +261,10 @@ define hidden void @f() {
         matches!(contents("c").relocations[..], [r] if !r.is_relative && matches!(r.symbol, SymbolRef::Func(_)))
     );
     assert_eq!(named("o").map(|global| global.size_bytes), Some(0));
-    assert!(named("note").is_none());
+    // Annotations name it, and it is in no object.
+    assert!(named("note").is_some_and(|global| global.init.is_none()));
+    assert!(named("llvm.tools").is_none());
+    assert!(!find(&module, "annotated").is_declaration());
     let far = read(b"@a = external global i8\n@b = external global i8\n@c = constant i64 sub (i64 ptrtoint (ptr @a to i64), i64 ptrtoint (ptr @b to i64))", "far.ll");
     let errors = far.unwrap().errors;
     assert!(errors[0].to_string().starts_with("unsupported initialiser i64 sub"), "{}", errors[0]);

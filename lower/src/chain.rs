@@ -122,20 +122,43 @@ fn find(f: &mut Function) -> Result<Kept> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mir::machine::parse_function;
+    use mir::abi::call::STACK_POINTER;
+    use mir::machine::{CallSite, EntryValue, parse_function};
 
-    fn kept(convention: &str, body: &str) -> String {
+    fn function(convention: &str, body: &str) -> Function {
         let text = format!(
             "function f, {convention}, allocated, wave32\n  \
              resources sgprs 6 vgprs 11 sgpr_spills 0 vgpr_spills 0 scratch_bytes 4\n  shader_results v8\n  whole_wave_vgprs v9\n\
              mbb0:\n{body}  chain_jump s[4:5], -1\n  wave return\n"
         );
-        let mut f = parse_function(&text, "test").expect("the text is right");
-        let target = Target::new(Target::processor_by_name("gfx1030").expect("a processor of the table"));
+        parse_function(&text, "test").expect("the text is right")
+    }
+
+    fn target() -> Target {
+        Target::new(Target::processor_by_name("gfx1030").expect("a processor of the table"))
+    }
+
+    fn kept(convention: &str, body: &str) -> String {
+        let mut f = function(convention, body);
         let mut prolog = Vec::new();
-        keep(&mut f, &target, &mut prolog).expect("within reach");
+        keep(&mut f, &target(), &mut prolog).expect("within reach");
         let ops = |insts: &[Inst]| insts.iter().map(|inst| inst.op.info().name).collect::<Vec<_>>().join(" ");
         format!("{} | {} | {}", ops(&prolog), ops(&f.blocks[f.layout[0]].insts), f.resources.scratch_bytes)
+    }
+
+    #[test]
+    fn the_stack_of_callees_begins_behind_what_is_kept() {
+        let mut f = function("amdgpu_cs_chain", "  v9 = v_mov_b32 1\n");
+        f.entry.request(EntryValue::PrivateSegmentBuffer, None);
+        f.entry.request(EntryValue::ScratchWaveOffset, None);
+        // The function's own objects fill what is aligned already.
+        f.resources.scratch_bytes = 16;
+        f.calls.push(CallSite::default());
+        crate::frame::insert_prolog(&mut f, &target()).expect("all values are there");
+        let starts = |inst: &&Inst| inst.operands.first() == Some(&Operand::preg(STACK_POINTER, 1));
+        let start =
+            f.blocks[f.layout[0]].insts.iter().find(starts).and_then(|inst| inst.operands[1].as_imm());
+        assert_eq!((f.resources.scratch_bytes, start), (32, Some(32 * 32)));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
     } else if f.resources.scratch_bytes > 0 && !offset {
         return Err(missing(f, EntryValue::ScratchWaveOffset));
     }
+    // Its places are a part of the frame, behind which the stack of callees begins.
+    crate::chain::keep(f, target, &mut prolog)?;
     if !f.calls.is_empty() || f.dynamic_stack {
         // The stack of callees begins behind the kernel's own objects.
         f.resources.scratch_bytes = f.resources.scratch_bytes.next_multiple_of(STACK_ALIGN_BYTES);
@@ -66,7 +68,6 @@ pub fn insert_prolog(f: &mut Function, target: &Target) -> Result<()> {
         prolog.push(Inst::new(Opcode::S_MOV_B32, [Operand::preg(STACK_POINTER, 1), Operand::Imm(start)]));
     }
     insert_lds_limit(f, target, &mut prolog);
-    crate::chain::keep(f, target, &mut prolog)?;
     let Some(&entry) = f.layout.first() else { return Ok(()) };
     f.blocks[entry].insts.splice(0..0, prolog);
     Ok(())

@@ -481,7 +481,7 @@ intrinsics! {
     R600ReadLocalSizeZ = "r600.read.local.size.z";
     // Of gcnc itself, in legal IR alone: `(i32 dword, i32 register)` is a part of what a shader returns.
     ShaderResult = "gcnc.shader.result", EFFECT;
-    // The same: `(i64 function, mask of lanes)`, the last instruction of a block that returns: the wave goes on with a chain function.
+    // The same: `(address of 64 bits, mask of lanes)`, the last instruction of a block that returns: the wave goes on with a chain function.
     ChainJump = "gcnc.chain.jump", EFFECT | CONVERGENT;
 }
 
