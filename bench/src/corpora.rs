@@ -12,6 +12,7 @@ use gcnc_tests::corpus;
 use gcnc_tests::measure::{self, Compiler};
 use gcnc_tests::toolchain::{self, Machine};
 use rayon::prelude::*;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -173,15 +174,23 @@ impl Corpus {
 
 /// Runs a command for [`LIMIT`] at most.
 fn run_limited(mut command: Command) -> Result<(), String> {
+    // A file, since a full pipe would stop the command.
+    let mut told = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let errors = told.try_clone().map_err(|error| error.to_string())?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(errors)
         .spawn()
         .map_err(|error| error.to_string())?;
     match child.wait_timeout(LIMIT).map_err(|error| error.to_string())? {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(status.to_string()),
+        Some(status) => {
+            let mut text = Vec::new();
+            let _ = told.rewind().and_then(|()| told.read_to_end(&mut text));
+            let text = String::from_utf8_lossy(&text);
+            Err(format!("{status}: {}", text.lines().next().unwrap_or_default()))
+        }
         None => {
             let _ = child.kill();
             let _ = child.wait();
@@ -229,6 +238,9 @@ mod tests {
     fn a_failed_command_is_told() {
         assert!(run_limited(Command::new("true")).is_ok());
         assert!(run_limited(Command::new("false")).is_err());
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo why >&2; exit 3"]);
+        assert_eq!(run_limited(command), Err("exit status: 3: why".to_owned()));
         assert!(run_limited(Command::new("/no/such/command")).is_err());
     }
 

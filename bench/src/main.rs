@@ -155,6 +155,7 @@ fn measure(args: &Args) -> Result<Report, String> {
     }
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
     let folder = args.work.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 9 });
     let wanted = |part| match args.parts.is_empty() {
         true => part != Part::Corpora || !args.quick,

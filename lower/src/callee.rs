@@ -81,13 +81,22 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
             scalars[usize::from(n)] |= !is_callee_saved(PReg::sgpr(n), site.graphics);
         }
     }
+    // So may one that saves less than the convention asks for.
+    let known = f.calls.iter().filter_map(|site| site.changes.as_ref());
+    for reg in known.flat_map(|changes| changes.iter()).filter(|&reg| is_callee_saved(reg, graphics)) {
+        if let Some(n) = reg.vgpr_index() {
+            written[usize::from(n)] = true;
+        } else if let Some(n) = reg.sgpr_index() {
+            scalars[usize::from(n)] = true;
+        }
+    }
     // Registers that hold lanes may be named by nothing but the code that was folded away.
     let whole_wave = |n: u16, list: &[PReg]| list.contains(&PReg::vgpr(n));
     // The resource of scratch, stack and frame pointer have their own treatment.
     let mut scalars: Vec<PReg> = (4..106)
         .filter(|&n| scalars[usize::from(n)] && !is_linkage(PReg::sgpr(n)))
         .map(PReg::sgpr)
-        .filter(|&r| is_callee_saved(r, graphics))
+        .filter(|&r| f.saves(r))
         .collect();
     if calls {
         scalars.push(FRAME_POINTER);
@@ -100,7 +109,7 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
     };
     for n in (0..PReg::VGPRS).filter(|&n| written[usize::from(n)]) {
         let reg = PReg::vgpr(n);
-        let lanes = match (whole_wave(n, &f.whole_wave_vgprs), is_callee_saved(reg, graphics)) {
+        let lanes = match (whole_wave(n, &f.whole_wave_vgprs), f.saves(reg)) {
             (true, true) => Lanes::All,
             (true, false) => Lanes::Inactive,
             (false, true) => Lanes::Active,
@@ -119,6 +128,13 @@ pub(crate) fn insert_frame(f: &mut Function, target: &Target) -> Result<()> {
             saved.push(Saved { reg, lanes: Lanes::All, offset: take(&mut end) });
             holder(reg, None);
             continue;
+        }
+        // It must not hold arguments or results, which are none of the convention's.
+        if !saved.iter().any(|s| is_callee_saved(s.reg, graphics)) {
+            let used =
+                (0..PReg::VGPRS.min(budget)).map(PReg::vgpr).find(|&reg| is_callee_saved(reg, graphics));
+            let reg = used.ok_or_else(|| Diagnostic::defect("no VGPR for the caller's SGPRs"))?;
+            saved.push(Saved { reg, lanes: Lanes::All, offset: take(&mut end) });
         }
         let carrier = saved.iter_mut().find(|s| is_callee_saved(s.reg, graphics));
         let carrier = carrier.ok_or_else(|| Diagnostic::defect("VGPRs that are neither free nor saved"))?;

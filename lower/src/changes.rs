@@ -9,7 +9,7 @@
 //!
 //! Cost: linear in the code.
 
-use mir::abi::call::changed_by_convention;
+use mir::abi::call::{changed_at_all, changed_by_convention};
 use mir::machine::{Function, RegSet};
 
 /// What the code of a function writes, at the stages at which it has been looked at.
@@ -39,11 +39,13 @@ impl Changes {
         let graphics = f.saves_as_graphics();
         // A jump to a function of the other convention would leave what that one lets it change.
         let strange = f.calls.iter().any(|site| site.tail && site.graphics != graphics);
+        let possible = if f.saves_nothing { changed_at_all() } else { changed_by_convention(graphics) };
         if self.unknown || strange || !f.call_conv.is_callable() {
-            return None;
+            // The convention would be too little for callers of a function that saves nothing.
+            return f.saves_nothing.then_some(*possible);
         }
         let changed = f.calls.iter().fold(self.written, |all, site| all.union(site.changed()));
-        Some(changed.intersection(changed_by_convention(graphics)))
+        Some(changed.intersection(possible))
     }
 }
 
@@ -87,6 +89,15 @@ mod tests {
         assert_eq!(known, [(PReg::sgpr(30), 2), (PReg::VCC_LO, 2), (PReg::vgpr(7), 1)]);
         let unknown = changes("  call 0:\n", call);
         assert_eq!(unknown.as_ref(), Some(changed_by_convention(false)));
+    }
+
+    /// Nothing is restored but stack and frame pointer.
+    #[test]
+    fn what_a_function_that_saves_nothing_changes() {
+        let body = "  s36 = s_mov_b32 0\n  v41 = v_mov_b32 v0\n  s32 = s_add_u32 s32, 64\n";
+        assert_eq!(tuples(changes("  saves_nothing\n", body)), [(PReg::sgpr(36), 1), (PReg::vgpr(41), 1)]);
+        let unknown = changes("  saves_nothing\n  asm 0: \"x: s_branch x\" opaque ()\n", "");
+        assert_eq!(unknown.as_ref(), Some(changed_at_all()));
     }
 
     #[test]

@@ -206,9 +206,10 @@ impl Runner<'_> {
         passes: Range<usize>,
         module: &Module,
         bodies: Vec<(Func, Form)>,
-        Levels { levels, called }: Levels,
+        Levels { levels, called, owned }: Levels,
     ) -> Result<Vec<Result<Compiled>>, Errors> {
         let mut callees = Callees::default();
+        bodies.iter().zip(owned).filter(|body| body.1).for_each(|body| callees.own(body.0.0));
         let mut pool = None;
         let mut bodies: Vec<Option<(Func, Form)>> = bodies.into_iter().map(Some).collect();
         let mut compiled: Vec<Option<Result<Compiled>>> = bodies.iter().map(|_| None).collect();

@@ -19,7 +19,7 @@ use super::registers::{Registers, State, physical};
 use super::{Code, Program};
 use crate::convergence::{Position, Schedule};
 use crate::record::MAX_CALLS;
-use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER, is_callee_saved};
+use mir::abi::call::{FRAME_POINTER, RETURN_ADDRESS, STACK_POINTER};
 use mir::machine::{CallSite, PReg};
 use sim::exec::{Exec, Group};
 use sim::report::Kind;
@@ -439,7 +439,7 @@ impl<'p> Runner<'p> {
             self.wave.status = Status::Done;
             return Ok(());
         };
-        let graphics = self.program.functions[frame.code].function.saves_as_graphics();
+        let callee = &self.program.functions[frame.code].function;
         let lanes = caller.exec();
         let wave = &mut self.wave;
         wave.set_exec(lanes);
@@ -448,7 +448,7 @@ impl<'p> Runner<'p> {
             let i = usize::from(n);
             let keeps = n < 4
                 || [STACK_POINTER, FRAME_POINTER].contains(&reg)
-                || reg.sgpr_index().is_some() && is_callee_saved(reg, graphics)
+                || reg.sgpr_index().is_some() && callee.saves(reg)
                 || (PReg::FLAT_SCRATCH_LO.0..PReg::VCC_LO.0).contains(&n)
                 || site.changes.is_some() && site.keeps(reg);
             if keeps {
@@ -464,7 +464,7 @@ impl<'p> Runner<'p> {
             let i = usize::from(n);
             let undef = caller.undef_of(i);
             let reg = PReg::vgpr(n);
-            if is_callee_saved(reg, graphics) || site.changes.is_some() && site.keeps(reg) {
+            if callee.saves(reg) || site.changes.is_some() && site.keeps(reg) {
                 wave.write_v(i, &caller.v[i], Some(&undef), !0);
                 continue;
             }

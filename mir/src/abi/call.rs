@@ -207,6 +207,21 @@ pub fn is_callee_saved(reg: PReg, graphics: bool) -> bool {
     }
 }
 
+/// Whether each callee leaves `reg` as it found it, also one that agrees with its callers on more registers than the convention has: the scratch
+/// resource, stack and frame pointer.
+pub fn is_always_saved(reg: PReg) -> bool {
+    reg.0 < 4 || [STACK_POINTER, FRAME_POINTER].contains(&reg)
+}
+
+/// Numbered SGPRs, VCC and VGPRs that a callee which saves nothing may change.
+pub fn changed_at_all() -> &'static RegSet {
+    static SET: LazyLock<RegSet> = LazyLock::new(|| {
+        let all = (0..=PReg::VCC_HI.0).map(PReg).chain((0..PReg::VGPRS).map(PReg::vgpr));
+        all.filter(|&reg| !is_always_saved(reg)).collect()
+    });
+    &SET
+}
+
 /// Numbered SGPRs, VCC and VGPRs that a callee may change: those that are not callee-saved.
 pub fn changed_by_convention(graphics: bool) -> &'static RegSet {
     static SETS: LazyLock<[RegSet; 2]> = LazyLock::new(|| {

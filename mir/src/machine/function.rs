@@ -544,6 +544,9 @@ pub struct Function {
     pub calls: Vec<CallSite>,
     /// Inline assembly, by the number in its instruction.
     pub asm_sites: Vec<super::AsmSite>,
+    /// Whether every caller is known to expect what the code changes, so that no register is saved for callers but the scratch resource,
+    /// stack and frame pointer, and VGPRs in lanes that are not active.
+    pub saves_nothing: bool,
     /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
     /// allocation.
     pub whole_wave_vgprs: Vec<PReg>,
@@ -577,6 +580,7 @@ impl Function {
             dynamic_stack: false,
             calls: Vec::new(),
             asm_sites: Vec::new(),
+            saves_nothing: false,
             whole_wave_vgprs: Vec::new(),
         }
     }
@@ -595,6 +599,12 @@ impl Function {
     /// Waves of the largest work-group that share a SIMD: a compute unit has 4 SIMDs, and all of a work-group must be resident.
     pub fn waves_of_workgroup(&self, target: &Target) -> u32 {
         self.max_flat_workgroup_size.div_ceil(target.wave_size()).div_ceil(4).max(1)
+    }
+
+    /// Whether callers rely on finding `reg` as it was.
+    pub fn saves(&self, reg: PReg) -> bool {
+        let convention = crate::abi::call::is_callee_saved(reg, self.saves_as_graphics());
+        convention && (!self.saves_nothing || crate::abi::call::is_always_saved(reg))
     }
 
     /// Whether callers expect what the graphics convention saves.

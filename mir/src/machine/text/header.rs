@@ -185,6 +185,9 @@ impl Header<'_> {
         if function.dynamic_stack {
             writeln!(f, "  dynamic_stack")?;
         }
+        if function.saves_nothing {
+            writeln!(f, "  saves_nothing")?;
+        }
         list(f, "whole_wave_vgprs", ITEMS_PER_LINE, &function.whole_wave_vgprs)
     }
 

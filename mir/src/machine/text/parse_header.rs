@@ -93,6 +93,7 @@ impl Parser<'_> {
             "frame_base" => self.f.frame_base = Some(self.preg()?),
             "scratch_instructions" => self.f.scratch = ScratchAccess::Scratch,
             "dynamic_stack" => self.f.dynamic_stack = true,
+            "saves_nothing" => self.f.saves_nothing = true,
             "whole_wave_vgprs" => self.items(|p| {
                 let reg = p.preg()?;
                 p.f.whole_wave_vgprs.push(reg);
