@@ -6,10 +6,11 @@
 //!
 //! ```text
 //! head:  first = readfirstlane(resource)        dword by dword
-//!        branch first == resource, access, latch(undef, false)
+//!        same = first == resource               two dwords at a time
+//!        branch same, access, latch(undef)
 //! access: x = buffer.load first, ..
-//!        jump latch(x, true)
-//! latch(x, done): branch done, rest, head
+//!        jump latch(x)
+//! latch(x): branch same, rest, head
 //! ```
 //!
 //! The access stands inside the loop, so it runs once for each value; the latch collects results. Works on
@@ -112,10 +113,12 @@ fn make_loop(
         let whole = args[i];
         let ty = f.ty(whole);
         let lanes = ty.lanes();
+        let is_vector = matches!(ty, Type::Vector(..));
         let mut first = f.constant(ty, Const::Undef);
+        let mut pending: Option<[Value; 2]> = None;
         for lane in 0..lanes {
             let index = f.int(Type::I32, u64::from(lane));
-            let word = if matches!(ty, Type::Vector(..)) {
+            let word = if is_vector {
                 append(f, head, InstKind::ExtractElement { vector: whole, index }, Type::I32)
             } else {
                 Some(whole)
@@ -126,7 +129,26 @@ fn make_loop(
                 args: std::iter::once(word).collect(),
             };
             let Some(uniform) = append(f, head, read, Type::I32) else { continue };
-            let compare = InstKind::Icmp { predicate: IntPredicate::Eq, args: [uniform, word] };
+            first = if is_vector {
+                let kind = InstKind::InsertElement { vector: first, element: uniform, index };
+                append(f, head, kind, ty).unwrap_or(first)
+            } else {
+                uniform
+            };
+            let operands = match pending.take() {
+                None if lane + 1 < lanes => {
+                    pending = Some([uniform, word]);
+                    continue;
+                }
+                None => Some([uniform, word]),
+                Some(low) => {
+                    let high = [uniform, word];
+                    let [a, b] = [0, 1].map(|side| pair(f, head, [low[side], high[side]]));
+                    a.zip(b).map(|(a, b)| [a, b])
+                }
+            };
+            let Some(args) = operands else { continue };
+            let compare = InstKind::Icmp { predicate: IntPredicate::Eq, args };
             let equal = append(f, head, compare, Type::I1);
             same = match (same, equal) {
                 (Some(a), Some(b)) => {
@@ -134,27 +156,17 @@ fn make_loop(
                 }
                 (a, b) => a.or(b),
             };
-            first = if matches!(ty, Type::Vector(..)) {
-                let kind = InstKind::InsertElement { vector: first, element: uniform, index };
-                append(f, head, kind, ty).unwrap_or(first)
-            } else {
-                uniform
-            };
         }
         replaced[i] = first;
     }
-    let (yes, no) = (f.int(Type::I1, 1), f.int(Type::I1, 0));
-    let (mut with, mut without): (SmallVec<[Value; 2]>, SmallVec<[Value; 2]>) = Default::default();
+    let (mut with, mut without): (SmallVec<[Value; 1]>, SmallVec<[Value; 1]>) = Default::default();
     if let Some(result) = result {
         let param = f.add_block_param(latch, ty);
         renamed.insert(result, param);
         with.push(result);
         without.push(f.constant(ty, Const::Undef));
     }
-    let done = f.add_block_param(latch, Type::I1);
-    with.push(yes);
-    without.push(no);
-    let cond = same.unwrap_or(yes);
+    let cond = same.unwrap_or_else(|| f.int(Type::I1, 1));
     let branch = InstKind::Branch { cond, if_true: to(access, &[]), if_false: to(latch, &without) };
     append(f, head, branch, Type::Void);
     if let InstKind::Intrinsic { args, .. } = &mut f.insts[inst].kind {
@@ -162,7 +174,18 @@ fn make_loop(
     }
     f.blocks[access].insts.push(inst);
     append(f, access, InstKind::Jump { target: to(latch, &with) }, Type::Void);
-    let leave = InstKind::Branch { cond: done, if_true: to(rest, &[]), if_false: to(head, &[]) };
+    let leave = InstKind::Branch { cond, if_true: to(rest, &[]), if_false: to(head, &[]) };
     append(f, latch, leave, Type::Void);
     rest
+}
+
+/// Two dwords as one number, the lower one first.
+fn pair(f: &mut Function, block: Block, [low, high]: [Value; 2]) -> Option<Value> {
+    let ty = Type::Vector(Scalar::Int(32), 2);
+    let mut vector = f.constant(ty, Const::Undef);
+    for (element, lane) in [(low, 0), (high, 1)] {
+        let index = f.int(Type::I32, lane);
+        vector = f.append(block, InstKind::InsertElement { vector, element, index }, ty)?;
+    }
+    f.append(block, InstKind::Cast { op: CastOp::BitCast, arg: vector }, Type::I64)
 }
