@@ -70,6 +70,41 @@ pub(super) fn fold_float_binary(
     }
 }
 
+/// What a fused multiply-add, or a multiplication and an addition, is with fewer operands.
+pub(super) enum Fma {
+    /// An operand.
+    Value(Value),
+    /// An operation that rounds once, as both forms may.
+    Operation(BinaryOp, [Value; 2]),
+}
+
+/// `x * y + z` with a factor of 0, 1 or -1, or without an addend.
+pub(super) fn fold_fma(b: &Builder<'_>, [x, y, z]: [Value; 3], flags: InstFlags) -> Option<Fma> {
+    for (factor, other) in [(x, y), (y, x)] {
+        match simple_const(b, factor) {
+            Some(1.0) => return Some(Fma::Operation(BinaryOp::FAdd, [other, z])),
+            Some(-1.0) => return Some(Fma::Operation(BinaryOp::FSub, [z, other])),
+            Some(0.0) if flags.contains(InstFlags::NNAN | InstFlags::NSZ) => return Some(Fma::Value(z)),
+            _ => {}
+        }
+    }
+    let addend = simple_const(b, z).filter(|&z| z == 0.0)?;
+    // -0 is added without a trace; 0 makes 0 of -0.
+    (addend.is_sign_negative() || flags.contains(InstFlags::NSZ))
+        .then_some(Fma::Operation(BinaryOp::FMul, [x, y]))
+}
+
+/// A constant of any format, where it is 0, 1 or -1.
+fn simple_const(b: &Builder<'_>, value: Value) -> Option<f64> {
+    match (b.func.as_const(value)?, b.ty(value)) {
+        (Const::Float(0), Type::F16) => Some(0.0),
+        (Const::Float(0x8000), Type::F16) => Some(-0.0),
+        (Const::Float(0x3c00), Type::F16) => Some(1.0),
+        (Const::Float(0xbc00), Type::F16) => Some(-1.0),
+        _ => float_const(b, value).filter(|&c| c == 0.0 || c.abs() == 1.0),
+    }
+}
+
 /// `(x * c) * d` becomes `x * (c * d)` where both products may be reassociated: of `factors`, which `flags` allow
 /// it for, one is a constant and the other a product with one.
 pub(super) fn merge_factors(b: &mut Builder<'_>, factors: &mut [Value], flags: InstFlags) {

@@ -33,7 +33,14 @@ pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags
         InstKind::InsertElement { vector, element, index } => fold_insert(b, *vector, *element, *index),
         InstKind::Intrinsic { intrinsic: Intrinsic::Fma | Intrinsic::Fmuladd, args } => {
             float::merge_factors(b, args, flags);
-            None
+            let operands = [*args.first()?, *args.get(1)?, *args.get(2)?];
+            match float::fold_fma(b, operands, flags)? {
+                float::Fma::Value(value) => Some(value),
+                float::Fma::Operation(op, args) => {
+                    *kind = InstKind::Binary { op, args };
+                    None
+                }
+            }
         }
         InstKind::Intrinsic { intrinsic, args } => fold_intrinsic(b, *intrinsic, args, ty),
         _ => None,
