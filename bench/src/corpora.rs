@@ -7,10 +7,12 @@
 //!
 //! Both are compared with `llc -O3`. Without a network, and without an earlier run's cache, a corpus is left out.
 
+use crate::estimate;
 use crate::report::{CodeRow, Facts};
 use gcnc_tests::corpus;
-use gcnc_tests::measure::{self, Compiler};
+use gcnc_tests::measure::{self, Compiler, KernelFacts};
 use gcnc_tests::toolchain::{self, Machine};
+use mir::target::Target;
 use rayon::prelude::*;
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -159,17 +161,26 @@ impl Corpus {
                 .map_err(told)
         };
         let (ours, theirs) = (kernels(Compiler::Gcnc, level)?, kernels(Compiler::Llc, 3)?);
+        let target = machine.target()?;
         let rows = ours.iter().filter_map(|kernel| {
             let other = theirs.iter().find(|other| other.name == kernel.name)?;
             Some(CodeRow {
                 corpus: self.name.to_owned(),
                 kernel: format!("{stem}/{}", kernel.name),
-                gcnc: Facts::of_kernel(kernel),
-                rivals: [("llc".to_owned(), Facts::of_kernel(other))].into(),
+                gcnc: facts(kernel, &target),
+                rivals: [("llc".to_owned(), facts(other, &target))].into(),
             })
         });
         Ok(rows.collect())
     }
+}
+
+/// What a kernel's code and metadata say, with the cycles of a walk through the code; none where it calls, since the walk would not follow.
+fn facts(kernel: &KernelFacts, target: &Target) -> Facts {
+    let facts = Facts::of_kernel(kernel);
+    let walked = (!estimate::calls(&kernel.words, target))
+        .then(|| estimate::walk(&kernel.words, target, kernel.occupancy as u32, kernel.lds_bytes as u32));
+    Facts { cycles: walked.and_then(Result::ok).map(|cycles| cycles.modelled_cycles), ..facts }
 }
 
 /// Runs a command for [`LIMIT`] at most.

@@ -45,6 +45,18 @@ pub fn walk(words: &[u32], target: &Target, waves_per_simd: u32, lds: u32) -> Re
     Ok(unit.finish(0, 0, false))
 }
 
+/// Whether the code calls functions, which a walk does not follow; also where something is no instruction.
+pub fn calls(words: &[u32], target: &Target) -> bool {
+    let mut at = 0;
+    while at < words.len() {
+        match mir::isa::decode(&words[at..], target) {
+            Ok((inst, len)) if inst.op != Opcode::S_SWAPPC_B64 => at += len,
+            _ => return true,
+        }
+    }
+    false
+}
+
 /// The code with one `s_endpgm`, at its end.
 fn with_one_end(words: &[u32], target: &Target) -> Result<Vec<u32>, String> {
     let mut out = words.to_vec();

@@ -97,6 +97,8 @@ pub struct KernelFacts {
     pub vgpr_spills: u64,
     /// Bytes of code.
     pub code_bytes: u64,
+    /// Its code.
+    pub words: Vec<u32>,
 }
 
 /// Instructions by what executes them.
@@ -179,6 +181,7 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<KernelFacts>, String> {
             lds_bytes,
             scratch_bytes: u64::from(kernel.descriptor.private_segment_fixed_size),
             code_bytes,
+            words,
         })
     };
     object.kernels().iter().map(facts).collect()

@@ -1,6 +1,6 @@
 //! Integers of 64 bits: halves, carries, shifts, wide products.
 
-use super::Selector;
+use super::{Rep, Selector};
 use mir::diag::Result;
 use mir::ir::{BinaryOp, CastOp, InstKind, Type, Value};
 use mir::isa::Opcode::{self, *};
@@ -104,7 +104,7 @@ impl<'a> Selector<'a> {
     ) -> Result<()> {
         match op {
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-                if self.build_pair(dst, op, args, true) {
+                if self.build_pair(dst, op, args, true) || self.insert_halves(dst, op, args) {
                     return Ok(());
                 }
                 let [a, b] = [self.src(args[0]), self.src(args[1])];
@@ -168,6 +168,28 @@ impl<'a> Selector<'a> {
             return true;
         }
         false
+    }
+
+    /// A bit-field insert of two halves, all of whose operands are in VGPRs.
+    fn insert_halves(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
+        let Some(operands) = self.bit_field_insert(op, args).or_else(|| self.majority(op, args)) else {
+            return false;
+        };
+        let in_vgpr = |&value: &Value| {
+            let (root, _) = self.root(value);
+            self.const_int(value).is_none() && self.values[root].rep == Rep::Vgpr
+        };
+        if !operands.iter().all(in_vgpr) {
+            return false;
+        }
+        let [m, a, b] = operands.map(|value| self.src(value)).map(|whole| self.halves(&whole));
+        let halves = [0, 1].map(|half| {
+            let out = self.new_vgpr(1);
+            self.vop(V_BFI_B32, &[out, m[half], a[half], b[half]]);
+            out
+        });
+        self.sequence(dst, &halves);
+        true
     }
 
     fn logic_half(&mut self, opcode: Opcode, a: Operand, b: Operand) -> Operand {

@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 impl Selector<'_> {
     /// Two operations in one: tries the three-operand forms whose inner operation is `args[0]` or `args[1]`.
     pub(super) fn three_operand(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> bool {
-        // Bit-field insert, on every generation: (m & a) | (~m & b), b ^ (m & (a ^ b)).
-        if let Some([m, a, b]) = self.bit_field_insert(op, args) {
+        // Bit-field insert, on every generation: (m & a) | (~m & b), b ^ (m & (a ^ b)), and what two of three bits say.
+        if let Some([m, a, b]) = self.bit_field_insert(op, args).or_else(|| self.majority(op, args)) {
             return self.emit_three(V_BFI_B32, dst, [m, a, b]);
         }
         // a * b + c of 24 bits.
@@ -79,6 +79,11 @@ impl Selector<'_> {
                 // Three are combined by one instruction, and the sum may be a part of another one.
                 let is_xor = |v| self.fold_binary(v, BinaryOp::Xor).is_some();
                 if opcode == V_XAD_U32 && self.exists(V_XOR3_B32) && (is_xor(a) || is_xor(b)) {
+                    continue;
+                }
+                // So are the three of a bit-field insert.
+                let is_insert = |args| self.bit_field_insert(BinaryOp::Xor, args).is_some();
+                if opcode == V_XAD_U32 && (is_insert([a, b]) || self.majority(BinaryOp::Xor, [a, b]).is_some()) {
                     continue;
                 }
                 // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
@@ -215,7 +220,7 @@ impl Selector<'_> {
     }
 
     /// `(m & a) | (~m & b)` and `b ^ (m & (a ^ b))` as [m, a, b].
-    fn bit_field_insert(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 3]> {
+    pub(super) fn bit_field_insert(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 3]> {
         match op {
             BinaryOp::Or => {
                 let [p, q] =
@@ -235,7 +240,7 @@ impl Selector<'_> {
                 for [masked, b] in [args, [args[1], args[0]]] {
                     let Some([p, q]) = self.fold_binary(masked, BinaryOp::And) else { continue };
                     for [m, difference] in [[p, q], [q, p]] {
-                        let Some([x, y]) = self.fold_binary(difference, BinaryOp::Xor) else { continue };
+                        let Some([x, y]) = self.nearby_xor(difference) else { continue };
                         if x == b {
                             return Some([m, y, b]);
                         }
@@ -246,6 +251,32 @@ impl Selector<'_> {
                 }
                 None
             }
+            _ => None,
+        }
+    }
+
+    /// `(x & y) | (z & (x ^ y))`, in which `or` and `xor` are one, as [x ^ y, z, x]: where two bits differ, the third one decides.
+    pub(super) fn majority(&self, op: BinaryOp, args: [Value; 2]) -> Option<[Value; 3]> {
+        if !matches!(op, BinaryOp::Or | BinaryOp::Xor) {
+            return None;
+        }
+        for [both, decided] in [args, [args[1], args[0]]] {
+            let Some([x, y]) = self.fold_binary(both, BinaryOp::And) else { continue };
+            let Some([p, q]) = self.fold_binary(decided, BinaryOp::And) else { continue };
+            for [z, differ] in [[p, q], [q, p]] {
+                let operands = self.nearby_xor(differ);
+                if operands.is_some_and(|found| found == [x, y] || found == [y, x]) {
+                    return Some([differ, z, x]);
+                }
+            }
+        }
+        None
+    }
+
+    /// Operands of `value`, an exclusive or of this block, whoever else uses it.
+    fn nearby_xor(&self, value: Value) -> Option<[Value; 2]> {
+        match self.nearby(value)?.kind {
+            InstKind::Binary { op: BinaryOp::Xor, args } => Some(args),
             _ => None,
         }
     }
