@@ -2,7 +2,7 @@
 //!
 //! An island site may lie at any instruction boundary, skipped by a branch of its own, so even a block longer than the reach is
 //! fine, and no register is needed and no flag changes. The only places that must stay whole are address computations from the
-//! program counter and inline assembly with labels. Sites lie at fixed distances; a branch goes to the farthest one it reaches, all branches to one target
+//! program counter, inline assembly with labels, and clauses. Sites lie at fixed distances; a branch goes to the farthest one it reaches, all branches to one target
 //! share its entry at a site, and entries are only ever added, so the iteration ends. Then the blocks are split at the sites.
 //!
 //! Cost: linear in branches times rounds (2 or 3), each a binary search among the sites.
@@ -10,7 +10,7 @@
 use crate::branches::{REACH, branch};
 use cranelift_entity::SecondaryMap;
 use mir::isa::Opcode;
-use mir::machine::{Block, BlockData, Function, Operand, Terminator};
+use mir::machine::{Block, BlockData, Function, Inst, Operand, Terminator};
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
@@ -68,6 +68,7 @@ impl Islands {
         for &block in &f.layout {
             out.starts[block] = position;
             let insts = &f.blocks[block].insts;
+            let mut of_clause = 0;
             for (index, inst) in insts.iter().enumerate() {
                 if let Some(&Operand::Block(to)) = inst.operands.first() {
                     let place = Place::Branch { block, index, position };
@@ -81,7 +82,11 @@ impl Islands {
                 // Address computations count from s_getpc and must stay in one piece, and so must inline assembly.
                 let since_getpc =
                     insts[..=index].iter().rev().take(2).any(|inst| inst.op == Opcode::S_GETPC_B64);
-                let whole = since_getpc || inst.op == Opcode::DATA_DWORD;
+                of_clause = match clause_accesses(inst) {
+                    Some(accesses) => accesses,
+                    None => of_clause.saturating_sub(u32::from(length > 0)),
+                };
+                let whole = since_getpc || inst.op == Opcode::DATA_DWORD || of_clause > 0;
                 if position - last_site >= SITE_DISTANCE && !whole {
                     out.sites.push(Site { block, index: index + 1, position, entries: Vec::new() });
                     last_site = position;
@@ -167,6 +172,12 @@ impl Islands {
             (start..self.sites.len()).find(|&site| position(site) < at && at - position(site) <= HOP)
         }
     }
+}
+
+/// Accesses behind `inst` that are a clause with it.
+fn clause_accesses(inst: &Inst) -> Option<u32> {
+    let length = inst.operands.first().filter(|_| inst.op == Opcode::S_CLAUSE)?.as_imm()?;
+    Some((length & 0x3f) as u32 + 1)
 }
 
 /// Splits blocks at island sites and redirects the branches that do not reach.
