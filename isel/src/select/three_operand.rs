@@ -83,7 +83,9 @@ impl Selector<'_> {
                 }
                 // So are the three of a bit-field insert.
                 let is_insert = |args| self.bit_field_insert(BinaryOp::Xor, args).is_some();
-                if opcode == V_XAD_U32 && (is_insert([a, b]) || self.majority(BinaryOp::Xor, [a, b]).is_some()) {
+                if opcode == V_XAD_U32
+                    && (is_insert([a, b]) || self.majority(BinaryOp::Xor, [a, b]).is_some())
+                {
                     continue;
                 }
                 // A shift by a constant of 32 bits or more would be poison; the hardware takes 5 bits either way.
