@@ -9,6 +9,7 @@
 use crate::compile::Form;
 use crate::pass::FunctionContext;
 use cranelift_entity::SecondaryMap;
+use mir::Result;
 use mir::abi::call::RETURN_ADDRESS;
 use mir::abi::call_graph::components;
 use mir::ir::{CallConv, Callee, Const, Func, InstKind, Linkage, Module, SymbolRef, ValueDef};
@@ -39,8 +40,15 @@ impl Callees {
 }
 
 /// Notes at each call of `f` what the callee changes, where that is known, and whether `f` may leave saving to its callers.
-pub(crate) fn note(f: &mut Function, cx: &FunctionContext<'_>) {
-    f.saves_nothing |= cx.callees.owned[cx.func];
+///
+/// # Errors
+/// Malformed attributes.
+pub(crate) fn note(f: &mut Function, cx: &FunctionContext<'_>) -> Result<()> {
+    if cx.callees.owned[cx.func] {
+        // Callers that spill SGPRs have them in lanes of VGPRs, some of which must survive calls whatever the code uses.
+        let limit = regalloc::vgpr_limit(f, cx.target, &crate::prepare::register_limits(cx)?);
+        f.saves_from = mir::abi::call::last_saved_vgprs(limit);
+    }
     for site in &mut f.calls {
         let callee = site.callee.filter(|&func| {
             let function = &cx.module.functions[func];
@@ -54,6 +62,7 @@ pub(crate) fn note(f: &mut Function, cx: &FunctionContext<'_>) {
             Box::new(changes)
         });
     }
+    Ok(())
 }
 
 /// Indices of functions, and whether others of the module call them.

@@ -9,8 +9,7 @@
 //!
 //! Cost: linear in the code.
 
-use mir::abi::call::{changed_at_all, changed_by_convention};
-use mir::machine::{Function, RegSet};
+use mir::machine::{Function, PReg, RegSet};
 
 /// What the code of a function writes, at the stages at which it has been looked at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,20 +38,26 @@ impl Changes {
         let graphics = f.saves_as_graphics();
         // A jump to a function of the other convention would leave what that one lets it change.
         let strange = f.calls.iter().any(|site| site.tail && site.graphics != graphics);
-        let possible = if f.saves_nothing { changed_at_all() } else { changed_by_convention(graphics) };
         if self.unknown || strange || !f.call_conv.is_callable() {
-            // The convention would be too little for callers of a function that saves nothing.
-            return f.saves_nothing.then_some(*possible);
+            // The convention would be too little for callers of a function that saves less.
+            return f.saves_from.map(|_| all_but_saved(f));
         }
         let changed = f.calls.iter().fold(self.written, |all, site| all.union(site.changed()));
-        Some(changed.intersection(possible))
+        Some(changed.iter().filter(|&reg| !f.saves(reg)).collect())
     }
+}
+
+/// Numbered SGPRs, VCC and VGPRs that `f` does not save.
+fn all_but_saved(f: &Function) -> RegSet {
+    let all = (0..=PReg::VCC_HI.0).map(PReg).chain((0..PReg::VGPRS).map(PReg::vgpr));
+    all.filter(|&reg| !f.saves(reg)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mir::machine::{PReg, parse_function};
+    use mir::abi::call::changed_by_convention;
+    use mir::machine::parse_function;
 
     fn changes(header: &str, body: &str) -> Option<RegSet> {
         let text = format!("function f, device, waited\n{header}mbb0:\n{body}  wave end\n");
@@ -91,13 +96,18 @@ mod tests {
         assert_eq!(unknown.as_ref(), Some(changed_by_convention(false)));
     }
 
-    /// Nothing is restored but stack and frame pointer.
+    /// What is restored is stack and frame pointer, and v[248:255].
     #[test]
-    fn what_a_function_that_saves_nothing_changes() {
-        let body = "  s36 = s_mov_b32 0\n  v41 = v_mov_b32 v0\n  s32 = s_add_u32 s32, 64\n";
-        assert_eq!(tuples(changes("  saves_nothing\n", body)), [(PReg::sgpr(36), 1), (PReg::vgpr(41), 1)]);
-        let unknown = changes("  saves_nothing\n  asm 0: \"x: s_branch x\" opaque ()\n", "");
-        assert_eq!(unknown.as_ref(), Some(changed_at_all()));
+    fn what_a_function_that_saves_little_changes() {
+        let body =
+            "  s36 = s_mov_b32 0\n  v41 = v_mov_b32 v0\n  v250 = v_mov_b32 v0\n  s32 = s_add_u32 s32, 64\n";
+        let found = tuples(changes("  saves_from v248\n", body));
+        assert_eq!(found, [(PReg::sgpr(36), 1), (PReg::vgpr(41), 1)]);
+        let unknown = changes("  saves_from v248\n  asm 0: \"x: s_branch x\" opaque ()\n", "");
+        let unknown = unknown.expect("callers must know");
+        let kept = [PReg::sgpr(32), PReg::sgpr(33), PReg::sgpr(0), PReg::vgpr(248), PReg::vgpr(255)];
+        assert!(kept.iter().all(|&reg| !unknown.contains(reg)));
+        assert!([PReg::sgpr(34), PReg::VCC_LO, PReg::vgpr(247)].iter().all(|&reg| unknown.contains(reg)));
     }
 
     #[test]

@@ -62,6 +62,13 @@ pub fn vgpr_budget(target: &Target, waves: u32) -> u32 {
     target.limits().vgpr_budget(waves)
 }
 
+/// How many VGPRs the code of `f` may use.
+pub fn vgpr_limit(f: &Function, target: &Target, options: &Options) -> u16 {
+    let waves = f.waves_of_workgroup(target).max(options.min_waves.unwrap_or(1));
+    let asked = options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs);
+    vgpr_budget(target, waves).min(asked) as u16
+}
+
 /// Which registers there are.
 pub(crate) struct FileLimits {
     pub hardware: &'static mir::target::Limits,
@@ -75,9 +82,7 @@ pub(crate) struct FileLimits {
 
 impl FileLimits {
     pub fn new(f: &Function, target: &Target, options: &Options) -> Self {
-        let waves = f.waves_of_workgroup(target).max(options.min_waves.unwrap_or(1));
-        let vgprs = vgpr_budget(target, waves)
-            .min(options.max_vgprs.filter(|&n| n > 0).unwrap_or(target.limits().addressable_vgprs));
+        let vgprs = vgpr_limit(f, target, options);
         let mut sgprs = target.processor.numbered_sgprs();
         if let Some(n) = options.max_sgprs.filter(|&n| n > 0) {
             // VCC, FLAT_SCRATCH and XNACK_MASK count as the last six of what is declared.
@@ -105,7 +110,7 @@ impl FileLimits {
             hardware: target.limits(),
             sgprs: sgprs as u16,
             vcc: f.wave.mask_dwords().into(),
-            vgprs: vgprs as u16,
+            vgprs,
             barred,
         }
     }

@@ -75,7 +75,7 @@ use spill::Budget;
 use spill_plan::{Budgets, SpillPlan};
 use units::Units;
 
-pub use files::vgpr_budget;
+pub use files::{vgpr_budget, vgpr_limit};
 
 /// What the user asked for, besides what the function says.
 #[derive(Clone, Copy, Debug, Default)]

@@ -207,19 +207,20 @@ pub fn is_callee_saved(reg: PReg, graphics: bool) -> bool {
     }
 }
 
+/// VGPRs that the convention has saved or not together.
+const GROUP: u16 = 8;
+
+/// The first VGPR of the last group of those that callees leave as they found them below `limit`; `None` where there is none.
+pub fn last_saved_vgprs(limit: u16) -> Option<u16> {
+    (0..(limit + 1).saturating_sub(GROUP))
+        .rev()
+        .find(|&n| n % GROUP == 0 && is_callee_saved(PReg::vgpr(n), false))
+}
+
 /// Whether each callee leaves `reg` as it found it, also one that agrees with its callers on more registers than the convention has: the scratch
 /// resource, stack and frame pointer.
 pub fn is_always_saved(reg: PReg) -> bool {
     reg.0 < 4 || [STACK_POINTER, FRAME_POINTER].contains(&reg)
-}
-
-/// Numbered SGPRs, VCC and VGPRs that a callee which saves nothing may change.
-pub fn changed_at_all() -> &'static RegSet {
-    static SET: LazyLock<RegSet> = LazyLock::new(|| {
-        let all = (0..=PReg::VCC_HI.0).map(PReg).chain((0..PReg::VGPRS).map(PReg::vgpr));
-        all.filter(|&reg| !is_always_saved(reg)).collect()
-    });
-    &SET
 }
 
 /// Numbered SGPRs, VCC and VGPRs that a callee may change: those that are not callee-saved.

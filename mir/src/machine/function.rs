@@ -544,9 +544,9 @@ pub struct Function {
     pub calls: Vec<CallSite>,
     /// Inline assembly, by the number in its instruction.
     pub asm_sites: Vec<super::AsmSite>,
-    /// Whether every caller is known to expect what the code changes, so that no register is saved for callers but the scratch resource,
-    /// stack and frame pointer, and VGPRs in lanes that are not active.
-    pub saves_nothing: bool,
+    /// Where every caller is known to expect what the code changes: the VGPR from which on it saves those that the convention says. It saves no other
+    /// register for callers but the scratch resource, stack and frame pointer, and VGPRs in lanes that are not active.
+    pub saves_from: Option<u16>,
     /// VGPRs of which lanes matter that are not active: they hold spilled SGPRs or are accessed across lanes. Filled in by
     /// allocation.
     pub whole_wave_vgprs: Vec<PReg>,
@@ -580,7 +580,7 @@ impl Function {
             dynamic_stack: false,
             calls: Vec::new(),
             asm_sites: Vec::new(),
-            saves_nothing: false,
+            saves_from: None,
             whole_wave_vgprs: Vec::new(),
         }
     }
@@ -604,7 +604,10 @@ impl Function {
     /// Whether callers rely on finding `reg` as it was.
     pub fn saves(&self, reg: PReg) -> bool {
         let convention = crate::abi::call::is_callee_saved(reg, self.saves_as_graphics());
-        convention && (!self.saves_nothing || crate::abi::call::is_always_saved(reg))
+        let agreed = |from: u16| {
+            reg.vgpr_index().map_or_else(|| crate::abi::call::is_always_saved(reg), |n| n >= from)
+        };
+        convention && self.saves_from.is_none_or(agreed)
     }
 
     /// Whether callers expect what the graphics convention saves.

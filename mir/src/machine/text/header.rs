@@ -185,8 +185,8 @@ impl Header<'_> {
         if function.dynamic_stack {
             writeln!(f, "  dynamic_stack")?;
         }
-        if function.saves_nothing {
-            writeln!(f, "  saves_nothing")?;
+        if let Some(first) = function.saves_from {
+            writeln!(f, "  saves_from {}", PReg::vgpr(first))?;
         }
         list(f, "whole_wave_vgprs", ITEMS_PER_LINE, &function.whole_wave_vgprs)
     }

@@ -93,7 +93,10 @@ impl Parser<'_> {
             "frame_base" => self.f.frame_base = Some(self.preg()?),
             "scratch_instructions" => self.f.scratch = ScratchAccess::Scratch,
             "dynamic_stack" => self.f.dynamic_stack = true,
-            "saves_nothing" => self.f.saves_nothing = true,
+            "saves_from" => match self.preg()?.vgpr_index() {
+                Some(first) => self.f.saves_from = Some(first),
+                None => return Err(self.fail_at(at, "expected a VGPR")),
+            },
             "whole_wave_vgprs" => self.items(|p| {
                 let reg = p.preg()?;
                 p.f.whole_wave_vgprs.push(reg);

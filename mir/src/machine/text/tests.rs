@@ -41,7 +41,7 @@ function \"k-1\", cc 91, source #fn3, linear
   shader_results v0, v1, s2
   frame_base s33
   dynamic_stack
-  saves_nothing
+  saves_from v248
   whole_wave_vgprs v40, v41
   call 0:
   call 1: #fn2 graphics tail result_dwords 2 stack_bytes 16 reads s4, v31
