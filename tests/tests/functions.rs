@@ -441,3 +441,69 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {{
         .collect();
     check(&["gfx600", "gfx803", "gfx900", "gfx1010"], &text, &words, &expected);
 }
+
+/// Callees that change all registers but those that any callee leaves alone: called from divergent code by a function and a kernel that keep values of the wave across.
+const GREEDY: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+declare i32 @llvm.amdgcn.workitem.id.x()
+define internal i32 @greedy(i32 %x) noinline {
+  call void asm sideeffect "s_nop 0", "~{v[0:255]},~{s[4:29]},~{s[34:101]},~{vcc}"()
+  %r = mul i32 %x, 5
+  ret i32 %r
+}
+define internal i32 @labels(i32 %x) noinline {
+  call void asm sideeffect "s_branch 1f\0A s_nop 0\0A1:", "~{v0}"()
+  %r = add i32 %x, 7
+  ret i32 %r
+}
+define internal i32 @twice(i32 %x) noinline {
+  %a = call i32 @greedy(i32 %x)
+  %b = call i32 @greedy(i32 %a)
+  %c = mul i32 %a, %b
+  %d = add i32 %c, %x
+  ret i32 %d
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %p = getelementptr i32, ptr addrspace(1) %in, i32 %id
+  %v = load i32, ptr addrspace(1) %p
+  %n = load i32, ptr addrspace(1) %in
+  %low = icmp ult i32 %id, 40
+  br i1 %low, label %then, label %join
+then:
+  %r = call i32 @greedy(i32 %v)
+  %s = call i32 @twice(i32 %r)
+  %q = call i32 @labels(i32 %s)
+  %u = add i32 %q, %v
+  %w = xor i32 %u, %r
+  br label %join
+join:
+  %x = phi i32 [ %w, %then ], [ %v, %entry ]
+  %y = add i32 %x, %n
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  store i32 %y, ptr addrspace(1) %o
+  ret void
+}
+"#;
+
+#[test]
+fn values_survive_callees_that_change_every_register() {
+    let input = input(ITEMS as usize);
+    let expected: Vec<u32> = (0..ITEMS)
+        .map(|id| {
+            let v = input[id as usize];
+            let r = v.wrapping_mul(5);
+            let a = r.wrapping_mul(5);
+            let s = a.wrapping_mul(a.wrapping_mul(5)).wrapping_add(r);
+            let w = s.wrapping_add(7).wrapping_add(v) ^ r;
+            (if id < 40 { w } else { v }).wrapping_add(input[0])
+        })
+        .collect();
+    for text in [
+        GREEDY.to_owned(),
+        GREEDY.replace("noinline {", "noinline \"amdgpu-flat-work-group-size\"=\"1,256\" {"),
+    ] {
+        check(&["gfx900", "gfx803", "gfx600", "gfx1030"], &text, &input, &expected);
+    }
+}
