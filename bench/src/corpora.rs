@@ -5,7 +5,7 @@
 //! | `hashcat` | Debian's package hashcat-data | integer code with tables, large functions |
 //! | `darktable` | Debian's package darktable | image filters in floating point |
 //!
-//! Both are compared with `llc -O3`. Without a network, and without an earlier run's cache, a corpus is left out.
+//! A folder of modules takes their place where one is given. All are compared with `llc -O3`. Without a network, and without an earlier run's cache, a corpus is left out.
 
 use crate::estimate;
 use crate::report::{CodeRow, Facts};
@@ -32,6 +32,8 @@ pub struct Choice<'a> {
     pub modules: usize,
     /// Only modules whose names contain this.
     pub filter: &'a str,
+    /// IR and bitcode to measure instead of other projects'.
+    pub given: Option<&'a Path>,
 }
 
 /// A corpus.
@@ -73,6 +75,19 @@ pub fn measure(
     choice: Choice<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<CodeRow> {
+    if let Some(given) = choice.given {
+        return match modules_of(given, choice.filter) {
+            Ok((name, modules)) => {
+                let results =
+                    modules.par_iter().map(|path| module(&name, gcnc, path, folder, machine, choice.level));
+                collect(&name, results.collect(), notes)
+            }
+            Err(message) => {
+                notes.push(message);
+                Vec::new()
+            }
+        };
+    }
     let mut rows = Vec::new();
     for corpus in CORPORA {
         match corpus.measure(gcnc, cache, folder, machine, choice, notes) {
@@ -107,7 +122,7 @@ impl Corpus {
         let results: Vec<Result<Vec<CodeRow>, String>> = sources
             .par_iter()
             .filter_map(|source| (self.bitcode)(&unpacked, source, &bitcode))
-            .map(|module| self.module(gcnc, &module, folder, machine, choice.level))
+            .map(|path| module(self.name, gcnc, &path, folder, machine, choice.level))
             .collect();
         notes.push(format!(
             "{}: {} of {} modules compile with clang",
@@ -115,14 +130,7 @@ impl Corpus {
             results.len(),
             sources.len()
         ));
-        let mut rows = Vec::new();
-        for result in results {
-            match result {
-                Ok(more) => rows.extend(more),
-                Err(message) => notes.push(format!("{}: {message}", self.name)),
-            }
-        }
-        Ok(rows)
+        Ok(collect(self.name, results, notes))
     }
 
     /// The unpacked package, downloaded where the cache has none.
@@ -142,37 +150,62 @@ impl Corpus {
         }
         if folder.is_dir() { Ok(folder) } else { Err(format!("{} has no {}", self.package, self.folder)) }
     }
+}
 
-    fn module(
-        &self,
-        gcnc: &Path,
-        bitcode: &Path,
-        folder: &Path,
-        machine: Machine<'_>,
-        level: u8,
-    ) -> Result<Vec<CodeRow>, String> {
-        let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let kernels = |compiler: Compiler, level| {
-            let object = folder.join(format!("{}-{stem}-{}.o", self.name, compiler.name()));
-            let told = |message: String| format!("{stem} with {}: {message}", compiler.name());
-            run_limited(measure::command(compiler, gcnc, bitcode, &object, machine, level))
-                .and_then(|()| toolchain::link(&object))
-                .and_then(|bytes| measure::kernels(&bytes))
-                .map_err(told)
-        };
-        let (ours, theirs) = (kernels(Compiler::Gcnc, level)?, kernels(Compiler::Llc, 3)?);
-        let target = machine.target()?;
-        let rows = ours.iter().filter_map(|kernel| {
-            let other = theirs.iter().find(|other| other.name == kernel.name)?;
-            Some(CodeRow {
-                corpus: self.name.to_owned(),
-                kernel: format!("{stem}/{}", kernel.name),
-                gcnc: facts(kernel, &target),
-                rivals: [("llc".to_owned(), facts(other, &target))].into(),
-            })
-        });
-        Ok(rows.collect())
+/// The name of a folder and the modules in it, sorted.
+fn modules_of(folder: &Path, filter: &str) -> Result<(String, Vec<PathBuf>), String> {
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+    let mut modules = files(folder, &["bc", "ll"])?;
+    modules.retain(|path| path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(filter)));
+    Ok((name, modules))
+}
+
+/// The rows of the modules of a corpus; what failed is told in `notes`.
+fn collect(
+    corpus: &str,
+    results: Vec<Result<Vec<CodeRow>, String>>,
+    notes: &mut Vec<String>,
+) -> Vec<CodeRow> {
+    let mut rows = Vec::new();
+    for result in results {
+        match result {
+            Ok(more) => rows.extend(more),
+            Err(message) => notes.push(format!("{corpus}: {message}")),
+        }
     }
+    rows
+}
+
+/// The kernels of one module, compiled by both.
+fn module(
+    corpus: &str,
+    gcnc: &Path,
+    bitcode: &Path,
+    folder: &Path,
+    machine: Machine<'_>,
+    level: u8,
+) -> Result<Vec<CodeRow>, String> {
+    let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let kernels = |compiler: Compiler, level| {
+        let object = folder.join(format!("{}-{stem}-{}.o", corpus, compiler.name()));
+        let told = |message: String| format!("{stem} with {}: {message}", compiler.name());
+        run_limited(measure::command(compiler, gcnc, bitcode, &object, machine, level))
+            .and_then(|()| toolchain::link(&object))
+            .and_then(|bytes| measure::kernels(&bytes))
+            .map_err(told)
+    };
+    let (ours, theirs) = (kernels(Compiler::Gcnc, level)?, kernels(Compiler::Llc, 3)?);
+    let target = machine.target()?;
+    let rows = ours.iter().filter_map(|kernel| {
+        let other = theirs.iter().find(|other| other.name == kernel.name)?;
+        Some(CodeRow {
+            corpus: corpus.to_owned(),
+            kernel: format!("{stem}/{}", kernel.name),
+            gcnc: facts(kernel, &target),
+            rivals: [("llc".to_owned(), facts(other, &target))].into(),
+        })
+    });
+    Ok(rows.collect())
 }
 
 /// What a kernel's code and metadata say, with the cycles of a walk through the code; none where it calls, since the walk would not follow.
@@ -212,9 +245,15 @@ fn run_limited(mut command: Command) -> Result<(), String> {
 
 /// Every OpenCL source of a folder, sorted.
 fn all_sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    files(folder, &["cl"])
+}
+
+/// Every file of a folder that has one of these endings, sorted.
+fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut out: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "cl")).collect();
+    let mut out: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|e| endings.iter().any(|&end| e == end))).collect();
     out.sort();
     Ok(out)
 }

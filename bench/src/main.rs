@@ -40,6 +40,9 @@ struct Args {
     /// Modules of each corpus, spread evenly.
     #[arg(long, default_value_t = 40)]
     modules: usize,
+    /// Modules (IR or bitcode) whose kernels are measured instead of other projects' in the part `corpora`.
+    #[arg(long, value_name = "FOLDER")]
+    given: Option<PathBuf>,
     /// Where to keep fetched corpora [default: $GCNC_CACHE, else ~/.cache/gcnc].
     #[arg(long)]
     cache: Option<PathBuf>,
@@ -181,8 +184,12 @@ fn measure(args: &Args) -> Result<Report, String> {
         match cache(args) {
             None => report.notes.push("corpora: left out: no folder for a cache, give --cache".to_owned()),
             Some(cache) => {
-                let choice =
-                    corpora::Choice { level: args.level, modules: args.modules, filter: &args.filter };
+                let choice = corpora::Choice {
+                    level: args.level,
+                    modules: args.modules,
+                    filter: &args.filter,
+                    given: args.given.as_deref(),
+                };
                 let rows = corpora::measure(&gcnc, &cache, folder, machine, choice, &mut report.notes);
                 report.code.extend(rows);
             }

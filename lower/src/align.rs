@@ -9,7 +9,7 @@
 //!   be asked for, too, they stand in front of the wait, and cost no time there.
 //!
 //! Long loops and long kernels stay as they are, and so do functions for size. Branches that do not reach get islands later, behind which nothing is aligned. Cost: linear; sizes of
-//! instructions are found by encoding them, in functions with short loops and in short kernels.
+//! instructions are found by encoding them, up to the first wait or the last short loop.
 
 use cranelift_entity::SecondaryMap;
 use mir::Result;
@@ -22,8 +22,8 @@ use mir::target::Target;
 const MOST: u32 = 2;
 /// Bytes of a loop that is aligned: a longer one takes so long that the second block matters little.
 const LOOP_BYTES: u32 = 512;
-/// Bytes of a kernel whose first wait is aligned: in a longer one, more lines are waited for than this one.
-const KERNEL_BYTES: u32 = 2048;
+/// Instructions of a kernel whose first wait is aligned, some 2 KB: in a longer one, more lines are waited for than this one.
+const KERNEL_INSTS: u32 = 340;
 
 /// Aligns loops and the first wait of `f`, whose branches are instructions.
 ///
@@ -51,21 +51,25 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
         }
     }
     let wait = |inst: &Inst| inst.op == Opcode::S_WAITCNT;
-    let is_short_kernel = f.call_conv == CallConv::Kernel && count <= KERNEL_BYTES / 4;
+    let is_short_kernel = f.call_conv == CallConv::Kernel && count <= KERNEL_INSTS;
     let entry = f.layout.first().filter(|_| is_short_kernel);
     let first = entry.and_then(|&entry| f.blocks[entry].insts.iter().position(wait));
     if loops.is_empty() && first.is_none() {
         return Ok(());
     }
-    // Where blocks begin as they are, and where the code ends.
+    // Where blocks begin as they are, as far as the last of these loops.
     let mut starts = vec![0];
     let (mut end, mut in_front) = (0, 0);
     let mut words = Vec::new();
-    for (i, &block) in f.layout.iter().enumerate() {
+    let last = loops.iter().map(|&(_, latch)| latch as usize).max();
+    for (i, &block) in f.layout.iter().enumerate().take(last.unwrap_or(0) + 1) {
         for (k, inst) in f.blocks[block].insts.iter().enumerate() {
             mir::interrupt::checkpoint();
             if i == 0 && first == Some(k) {
                 in_front = end;
+                if last.is_none() {
+                    break;
+                }
             }
             end += 4 * dwords(inst, target, &mut words)?;
         }
@@ -81,7 +85,6 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
     let line = target.timing().instruction_cache.line;
     let mut moved = 0;
     if let Some(first) = first
-        && end <= KERNEL_BYTES
         && (in_front / block_bytes * block_bytes + buffer).is_multiple_of(line)
     {
         moved = missing(in_front, block_bytes);

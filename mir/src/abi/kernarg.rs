@@ -21,7 +21,8 @@ use crate::ir::{
 };
 use crate::machine::{KernargLayout, KernelArg};
 use crate::target::{Os, Target};
-use rustc_hash::{FxHashMap, FxHashSet};
+use cranelift_entity::SecondaryMap;
+use rustc_hash::FxHashSet;
 
 /// When a hidden argument is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +145,27 @@ fn implicit_offset(explicit: u32, target: &Target) -> u32 {
 
 /// The layout of `function`'s kernarg segment.
 pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
+    let mut out = explicit_layout(module, function, target);
+    let implicit_bytes = implicit_bytes(function, target);
+    let used = match implicit_bytes {
+        0 => ImplicitUse::None,
+        _ if target.os == Os::AmdHsa && target.code_object_version >= 4 => ImplicitUse::Any,
+        _ => implicit_use(module, function, out.implicit_offset),
+    };
+    if used == ImplicitUse::None {
+        out.size_bytes = out.size_bytes.next_multiple_of(4);
+        return out;
+    }
+    out.align_bytes = out.align_bytes.max(implicit_offset(1, target));
+    out.size_bytes = (out.implicit_offset + implicit_bytes).next_multiple_of(4);
+    if target.os == Os::AmdHsa {
+        hidden_args(module, function, target, implicit_bytes, &used, &mut out);
+    }
+    out
+}
+
+/// The layout of the explicit arguments alone, which end the segment, and where implicit ones would start.
+pub fn explicit_layout(module: &Module, function: &Function, target: &Target) -> KernargLayout {
     let mut out = KernargLayout { align_bytes: 4, ..Default::default() };
     let header = header_bytes(target);
     let mut end = header;
@@ -155,23 +177,8 @@ pub fn layout(module: &Module, function: &Function, target: &Target) -> KernargL
         out.align_bytes = out.align_bytes.max(align as u32);
         out.args.push(explicit_arg(function, index, param, place.start, place.end - place.start));
     }
-    let implicit_align = implicit_offset(1, target);
     out.implicit_offset = header + implicit_offset(end - header, target);
-    let implicit_bytes = implicit_bytes(function, target);
-    let used = match implicit_bytes {
-        0 => ImplicitUse::None,
-        _ if target.os == Os::AmdHsa && target.code_object_version >= 4 => ImplicitUse::Any,
-        _ => implicit_use(module, function, out.implicit_offset),
-    };
-    if used == ImplicitUse::None {
-        out.size_bytes = end.next_multiple_of(4);
-        return out;
-    }
-    out.align_bytes = out.align_bytes.max(implicit_align);
-    out.size_bytes = (out.implicit_offset + implicit_bytes).next_multiple_of(4);
-    if target.os == Os::AmdHsa {
-        hidden_args(module, function, target, implicit_bytes, &used, &mut out);
-    }
+    out.size_bytes = end;
     out
 }
 
@@ -415,37 +422,74 @@ fn implicit_use(module: &Module, function: &Function, implicit_offset: u32) -> I
 /// explicit arguments may: they stay inside their argument. A variable index may lead anywhere: its constant part says nothing, since
 /// `(i - 2) * 4 + 16` is `i * 4 + 8`.
 fn trace_loads(module: &Module, function: &Function, roots: Vec<Root>, loads: &mut Vec<(i64, u64)>) -> bool {
-    let mut uses: FxHashMap<Value, Vec<crate::ir::Inst>> = FxHashMap::default();
-    for &block in &function.layout {
-        for &inst in &function.blocks[block].insts {
-            function.insts[inst].kind.for_each_value(|value| {
-                if matches!(function.ty(value), Type::Scalar(Scalar::Ptr(_))) {
-                    uses.entry(value).or_default().push(inst);
-                }
-            });
+    let mut offsets: SecondaryMap<Value, Option<i64>> = SecondaryMap::with_capacity(function.values.len());
+    offsets.resize(function.values.len());
+    for Root { value, offset } in roots {
+        offsets[value] = Some(offset);
+    }
+    // Uses stand behind what they use in nearly all code; where they do not, some more rounds find them.
+    let known = loads.len();
+    for _ in 0..MAX_ROUNDS {
+        loads.truncate(known);
+        match trace_round(module, function, &mut offsets, loads) {
+            Traced::Escapes => return false,
+            Traced::All => return true,
+            Traced::More => {}
         }
     }
-    let mut work = roots;
-    while let Some(Root { value, offset }) = work.pop() {
-        for &inst in uses.get(&value).into_iter().flatten() {
-            let data = &function.insts[inst];
-            match (&data.kind, data.result) {
-                (InstKind::Load { .. }, _) => {
-                    let bytes = module.types.store_bytes(data.ty);
-                    if offset.saturating_add_unsigned(bytes) > 0 {
-                        loads.push((offset, bytes));
-                    }
+    false
+}
+
+/// Most walks through a function for the pointers that lead to the block.
+const MAX_ROUNDS: usize = 8;
+
+/// What a walk through a function found.
+enum Traced {
+    /// All loads.
+    All,
+    /// A pointer that was found too late for its uses.
+    More,
+    /// A pointer that gets away.
+    Escapes,
+}
+
+fn trace_round(
+    module: &Module,
+    function: &Function,
+    offsets: &mut SecondaryMap<Value, Option<i64>>,
+    loads: &mut Vec<(i64, u64)>,
+) -> Traced {
+    let mut passed: SecondaryMap<Value, bool> = SecondaryMap::with_capacity(function.values.len());
+    passed.resize(function.values.len());
+    let mut late = false;
+    for &inst in function.layout.iter().flat_map(|&block| &function.blocks[block].insts) {
+        let data = &function.insts[inst];
+        // Of several, the one that is furthest behind the arguments.
+        let mut used = None;
+        data.kind.for_each_value(|value| {
+            passed[value] = true;
+            used = used.max(offsets[value]);
+        });
+        let Some(offset) = used else { continue };
+        match (&data.kind, data.result) {
+            (InstKind::Load { .. }, _) => {
+                let bytes = module.types.store_bytes(data.ty);
+                if offset.saturating_add_unsigned(bytes) > 0 {
+                    loads.push((offset, bytes));
                 }
-                (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result)) if *base == value => {
-                    work.push(Root { value: result, offset: offset.saturating_add(*add) });
-                }
-                (InstKind::PtrAdd { index: Some(_), .. }, _) => return false,
-                _ if offset < 0 => {}
-                _ => return false,
             }
+            (InstKind::PtrAdd { base, index: None, offset: add, .. }, Some(result))
+                if offsets[*base].is_some() =>
+            {
+                late |= passed[result] && offsets[result].is_none();
+                offsets[result] = Some(offset.saturating_add(*add));
+            }
+            (InstKind::PtrAdd { index: Some(_), .. }, _) => return Traced::Escapes,
+            _ if offset < 0 => {}
+            _ => return Traced::Escapes,
         }
     }
-    true
+    if late { Traced::More } else { Traced::All }
 }
 
 #[cfg(test)]

@@ -413,7 +413,7 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
 
 /// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of
 /// `global_*`, 16 of `ds_*`.
-fn reaches(ty: Type, offset: i64) -> bool {
+pub(crate) fn reaches(ty: Type, offset: i64) -> bool {
     match ty.addr_space() {
         Some(AddrSpace::GLOBAL) => (-2048..2048).contains(&offset),
         Some(AddrSpace::LOCAL) => (0..1 << 16).contains(&offset),

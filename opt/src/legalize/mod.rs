@@ -183,7 +183,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
             *last = Param { value, ..param.clone() };
         }
     }
-    let kernarg = mir::abi::kernarg::layout(ctx.module, old, ctx.machine);
+    let kernarg = mir::abi::kernarg::explicit_layout(ctx.module, old, ctx.machine);
     let mut b = Builder::new(new, ctx.machine);
     b.optimize = ctx.options.opt_level > 0;
     let mut l = Legalizer {

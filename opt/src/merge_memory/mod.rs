@@ -1,6 +1,6 @@
 //! Neighbouring memory accesses become one wide access.
 //!
-//! Within a block, simple accesses off one base with constant offsets form *groups*: first loads of bytes and halves, which become loads of
+//! Within a block, simple accesses off one base with constant offsets form *groups*: first accesses of bytes and halves, which become accesses of
 //! dwords ([`narrow`]), then accesses of dwords. Loads of a group may move up to its first member as long as no atomic, fence or barrier lies between, nor a store that may
 //! be to the same memory ([`super::memory`]; invariant memory does not care), nor what may end the program; stores move down to the group's last
 //! member as long as nothing that may read or write their memory lies between. A group is closed by whatever
@@ -47,7 +47,7 @@ type Open = Vec<(Key, u8)>;
 /// What is merged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Width {
-    /// Loads of less than a dword.
+    /// Accesses of less than a dword.
     Narrow,
     /// Accesses of dwords.
     Dwords,
@@ -79,10 +79,14 @@ fn merge_blocks(
     let mut any = false;
     for i in 0..func.layout.len() {
         let block = func.layout[i];
-        // A single narrow load has no neighbour.
+        // A single narrow access has no neighbour.
         let is_narrow = |&&inst: &&Inst| {
             let data = &func.insts[inst];
-            matches!(data.kind, InstKind::Load { .. }) && takes_part(data.ty, Width::Narrow)
+            match data.kind {
+                InstKind::Load { .. } => takes_part(data.ty, Width::Narrow),
+                InstKind::Store { value, .. } => takes_part(func.ty(value), Width::Narrow),
+                _ => false,
+            }
         };
         if width == Width::Dwords || func.blocks[block].insts.iter().filter(is_narrow).nth(1).is_some() {
             any |= merge_block(func, (block, width), memory, machine, results, parts);
@@ -201,8 +205,7 @@ fn merge_block(
             }
         };
         let constant = !store && mem.is_simple() && is_constant(&mem);
-        let merged = takes_part(ty, width) && !(store && width == Width::Narrow);
-        let plain = mem.is_simple() && merged && mem.space != AddrSpace::PRIVATE;
+        let plain = mem.is_simple() && takes_part(ty, width) && mem.space != AddrSpace::PRIVATE;
         let (base, offset) = address(func, ptr);
         let stops = if mem.flags.contains(MemFlags::DEREFERENCEABLE) { 0 } else { stops };
         let key = (base, mem.space, store, mem.flags, stops);
@@ -277,6 +280,7 @@ fn merge_block(
                 any = true;
                 let run = &group[start..start + len];
                 match width {
+                    Width::Narrow if store => narrow::merge_stores(func, run, &mut before, &mut dropped),
                     Width::Narrow => parts.merge_loads(func, run, &mut before, &mut dropped),
                     Width::Dwords if store => merge_stores(func, run, &mut before, &mut dropped),
                     Width::Dwords => merge_loads(func, run, &mut before, &mut dropped, results),

@@ -1,6 +1,6 @@
-//! Neighbouring loads of bytes and halves become loads of halves and dwords.
+//! Neighbouring accesses of bytes and halves become accesses of halves and dwords.
 //!
-//! What was loaded is a field of the dword: a shift and a mask, which selection finds as a bit field or as the part of an operand (SDWA), or which go where
+//! What is stored is put together by shifts, which selection finds as byte permutations and as the parts that SDWA writes. What was loaded is a field of the dword: a shift and a mask, which selection finds as a bit field or as the part of an operand (SDWA), or which go where
 //! the fields are put together again. So what extends and combines the fields is folded anew.
 
 use super::super::append::append_value;
@@ -11,7 +11,7 @@ use mir::ir::*;
 use mir::target::{Features, Target};
 use rustc_hash::FxHashMap;
 
-/// How many members from the first on make one load of two or four bytes.
+/// How many members from the first on make one access of two or four bytes.
 pub(super) fn run_length(group: &[Member], machine: &Target) -> usize {
     let first = group[0];
     let align = 1i64 << first.mem.align_log2.min(6);
@@ -32,6 +32,92 @@ pub(super) fn run_length(group: &[Member], machine: &Target) -> usize {
         }
     }
     best
+}
+
+/// Replaces the stores of `run` by one where the last of them stands.
+pub(super) fn merge_stores(
+    func: &mut Function,
+    run: &[Member],
+    before: &mut FxHashMap<usize, Vec<Inst>>,
+    dropped: &mut [bool],
+) {
+    let Some(&latest) = run.iter().max_by_key(|m| m.at) else { return };
+    let like = latest.inst;
+    let mut out = Vec::new();
+    let (mut word, mut constant) = (None, 0);
+    for member in run {
+        dropped[member.at] = true;
+        let InstKind::Store { value, .. } = func.insts[member.inst].kind else { continue };
+        let shift = 8 * (member.offset - run[0].offset) as u64;
+        if let Some(known) = known_bits(func, value) {
+            constant |= known << shift;
+            continue;
+        }
+        let mut field = field(func, like, value, 8 * member.bytes as u32, &mut out);
+        if shift > 0 {
+            let amount = func.int(Type::I32, shift);
+            let kind = InstKind::Binary { op: BinaryOp::Shl, args: [field, amount] };
+            field = append_value(func, like, kind, Type::I32, &mut out);
+        }
+        word = Some(match word {
+            Some(word) => join(func, like, word, field, &mut out),
+            None => field,
+        });
+    }
+    let word = match (word, constant) {
+        (None, constant) => func.int(Type::I32, constant),
+        (Some(word), 0) => word,
+        (Some(word), constant) => {
+            let constant = func.int(Type::I32, constant);
+            join(func, like, word, constant, &mut out)
+        }
+    };
+    let value = match run.iter().map(|m| m.bytes).sum::<i64>() {
+        4 => word,
+        _ => {
+            let half = InstKind::Cast { op: CastOp::Trunc, arg: word };
+            append_value(func, like, half, Type::Scalar(Scalar::Int(16)), &mut out)
+        }
+    };
+    let ptr = lowest_address(func, run[0], latest, &mut out);
+    let kind = InstKind::Store { ptr, value, mem: run[0].mem };
+    let store = func.make_inst(kind, Type::Void, InstFlags::empty());
+    func.locs[store] = func.locs[like];
+    out.push(store);
+    before.entry(latest.at).or_default().extend(out);
+}
+
+/// The bits of a constant of a byte or half.
+fn known_bits(func: &Function, value: Value) -> Option<u64> {
+    match func.as_const(value)? {
+        Const::Float(bits) => Some(*bits as u64),
+        Const::Poison | Const::Undef => Some(0),
+        _ => func.as_int(value),
+    }
+}
+
+/// The byte or half `value` as the lowest `bits` of a dword that is 0 above them.
+fn field(func: &mut Function, like: Inst, value: Value, bits: u32, out: &mut Vec<Inst>) -> Value {
+    if let Some(inst) = func.def_inst(value)
+        && let InstKind::Cast { op: CastOp::Trunc, arg } = func.insts[inst].kind
+        && func.ty(arg) == Type::I32
+    {
+        let mask = func.int(Type::I32, (1 << bits) - 1);
+        let kind = InstKind::Binary { op: BinaryOp::And, args: [arg, mask] };
+        return append_value(func, like, kind, Type::I32, out);
+    }
+    let ty = Type::Scalar(Scalar::Int(bits));
+    let mut value = value;
+    if func.ty(value) != ty {
+        value = append_value(func, like, InstKind::Cast { op: CastOp::BitCast, arg: value }, ty, out);
+    }
+    append_value(func, like, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
+}
+
+/// Both of two dwords that have no bits in common.
+fn join(func: &mut Function, like: Inst, a: Value, b: Value, out: &mut Vec<Inst>) -> Value {
+    let kind = InstKind::Binary { op: BinaryOp::Or, args: [a, b] };
+    append_value(func, like, kind, Type::I32, out)
 }
 
 /// A field of a dword.

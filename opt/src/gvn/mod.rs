@@ -13,8 +13,12 @@
 //! A value of a loop does not stand in for one behind the loop: it would have to travel in a VGPR where lanes
 //! leave the loop at different times, and be kept alive through it elsewhere.
 //!
+//! Addresses that differ by a constant are made to ([`neighbours`]).
+//!
 //! Cost: one look-up for each instruction, and for each write as many steps as there are roots that it may
 //! change, at most 60.
+
+mod neighbours;
 
 use super::memory::{Flow, Memory, is_constant};
 use cranelift_entity::SecondaryMap;
@@ -56,6 +60,7 @@ struct Numbering<'a> {
     /// Versions as they were, to be put back.
     undo: Vec<(u8, u32)>,
     replaced: SecondaryMap<Value, Option<Value>>,
+    neighbours: neighbours::Neighbours,
     /// Whether intrinsics without effects depend on nothing but their operands.
     shares_intrinsics: bool,
 }
@@ -88,6 +93,7 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
         last_version: memory.len() as u32,
         undo: Vec::new(),
         replaced: SecondaryMap::new(),
+        neighbours: neighbours::Neighbours::default(),
         shares_intrinsics,
     };
     // Blocks above the present one: the last preorder number below each, and how much had been undone there.
@@ -138,12 +144,36 @@ impl Numbering<'_> {
                     *v = new;
                 }
             });
+            self.relate(inst, block);
             match self.known(inst, block) {
                 Some((old, new)) => self.replaced[old] = Some(new),
                 None => kept.push(inst),
             }
         }
         self.func.blocks[Block::from_u32(block)].insts = kept;
+    }
+
+    /// Writes an address that is a constant away from an earlier one as that.
+    fn relate(&mut self, inst: Inst, block: u32) {
+        let flow = self.flow;
+        let reaches = |from, to| value_reaches(flow, from, to);
+        match self.func.insts[inst].kind {
+            InstKind::Binary { op: BinaryOp::Add, .. } => {
+                self.neighbours.visit_sum(self.func, inst, block, reaches);
+            }
+            InstKind::PtrAdd { index: Some(_), offset: 0, .. } => {
+                if let Some(kind) = self.neighbours.visit_address(self.func, inst, block, reaches) {
+                    self.func.insts[inst].kind = kind;
+                }
+            }
+            // What may be read everywhere may have moved here.
+            InstKind::Load { ptr, mem } | InstKind::Store { ptr, mem, .. }
+                if !mem.flags.contains(MemFlags::DEREFERENCEABLE) =>
+            {
+                self.neighbours.visit_access(self.func, ptr, block);
+            }
+            _ => {}
+        }
     }
 
     /// The result of `inst` and the value that is the same; enters what is new.
@@ -185,8 +215,7 @@ impl Numbering<'_> {
 
     /// Whether what `from` computes may stand in for what `to` does.
     fn reaches(&self, from: u32, to: u32) -> bool {
-        self.flow.dominators.dominates(from, to)
-            && self.flow.loops.innermost(from).is_none_or(|l| self.flow.loops.contains(l, to))
+        value_reaches(self.flow, from, to)
     }
 
     fn shared(&mut self, inst: Inst, block: u32) -> Option<(Value, Value)> {
@@ -225,6 +254,12 @@ impl Numbering<'_> {
         }
         Some((result, found.value))
     }
+}
+
+/// Whether what block `from` computes may stand in for what `to` does.
+fn value_reaches(flow: &Flow, from: u32, to: u32) -> bool {
+    flow.dominators.dominates(from, to)
+        && flow.loops.innermost(from).is_none_or(|l| flow.loops.contains(l, to))
 }
 
 /// Whether equal instructions of this kind give equal results wherever they stand, loads apart. Members of results stay

@@ -1,0 +1,147 @@
+//! Addresses that are a constant away from one that is there already.
+//!
+//! `(i + 1) + w` and `i + w` differ by one, however many such sums are stacked. Each sum has a *form*: a sum seen before, its root,
+//! and the constant behind it; two sums whose operands have the same roots have forms with one root. An address whose index has
+//! the root of an earlier address's becomes that address and a constant, which accesses have room for, and so the two are
+//! neighbours that [`crate::merge_memory`] sees.
+//!
+//! An index as wide as the address wraps as the address does. A narrower one is extended first, so the sums must not overflow: the flags say that they do
+//! not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
+//! access through the earlier address, on all paths to the later one, is what says so (or the program is
+//! undefined).
+//!
+//! Cost: a few look-ups for each sum and address.
+
+use super::Entry;
+use crate::bits::sext64;
+use cranelift_entity::SecondaryMap;
+use mir::ir::*;
+use rustc_hash::FxHashMap;
+
+/// A sum as its root and what is behind it.
+#[derive(Clone, Copy, Default)]
+struct Form {
+    root: Option<Value>,
+    constant: i64,
+    /// Whether an overflow, of the sum or of the root, makes one of them poison.
+    signed: bool,
+}
+
+/// An address: base, index and scale.
+type Address = (Value, Value, i64);
+
+/// What has been seen on the way down the tree of dominators.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    forms: SecondaryMap<Value, Form>,
+    /// The first sum of two roots, whose own form it is.
+    sums: FxHashMap<(Value, Value), (Entry, Form)>,
+    addresses: FxHashMap<Address, Entry>,
+    /// The block where an access through the address, or one a constant away from it, was seen.
+    accessed: SecondaryMap<Value, Option<u32>>,
+}
+
+impl Neighbours {
+    /// What is known of `value`: that it is its own root, at least.
+    fn form(&self, value: Value) -> Form {
+        let known = self.forms[value];
+        if known.root.is_some() { known } else { Form { root: Some(value), constant: 0, signed: true } }
+    }
+
+    /// Notes the sum that `inst`, which is of `block`, makes. `reaches(a, b)` says whether what block `a` computes is there in `b`.
+    pub(super) fn visit_sum(
+        &mut self,
+        func: &Function,
+        inst: Inst,
+        block: u32,
+        reaches: impl Fn(u32, u32) -> bool,
+    ) {
+        let data = &func.insts[inst];
+        let InstKind::Binary { op: BinaryOp::Add, args: [lhs, rhs] } = data.kind else { return };
+        let bits = match data.ty {
+            Type::I32 => 32,
+            Type::I64 => 64,
+            _ => return,
+        };
+        let Some(result) = data.result else { return };
+        let signed = data.flags.contains(InstFlags::NSW);
+        if let Some(constant) = func.as_int(rhs) {
+            let inner = self.form(lhs);
+            self.forms[result] = Form {
+                root: inner.root,
+                constant: inner.constant.wrapping_add(sext64(constant, bits)),
+                signed: signed && inner.signed,
+            };
+            return;
+        }
+        let (a, b) = (self.form(lhs), self.form(rhs));
+        let (Some(x), Some(y)) = (a.root, b.root) else { return };
+        let whole = Form {
+            root: Some(result),
+            constant: a.constant.wrapping_add(b.constant),
+            signed: signed && a.signed && b.signed,
+        };
+        match self.sums.get(&(x.min(y), x.max(y))) {
+            Some(&(entry, first)) if reaches(entry.block, block) => {
+                // Both are exact sums of the same roots and a constant each.
+                self.forms[result] = Form {
+                    root: Some(entry.value),
+                    constant: whole.constant.wrapping_sub(first.constant),
+                    signed: whole.signed && first.signed,
+                };
+            }
+            _ => {
+                self.sums.insert((x.min(y), x.max(y)), (Entry { value: result, block }, whole));
+            }
+        }
+    }
+
+    /// Notes an access through `ptr` in `block`.
+    pub(super) fn visit_access(&mut self, func: &Function, ptr: Value, block: u32) {
+        let mut note = |ptr: Value| {
+            // The first one reaches most.
+            if self.accessed[ptr].is_none() {
+                self.accessed[ptr] = Some(block);
+            }
+        };
+        note(ptr);
+        if let Some(InstKind::PtrAdd { base, index: None, .. }) =
+            func.def_inst(ptr).map(|i| &func.insts[i].kind)
+        {
+            note(*base);
+        }
+    }
+
+    /// The address `inst` as an earlier one and an offset, if it is that; notes it otherwise.
+    pub(super) fn visit_address(
+        &mut self,
+        func: &Function,
+        inst: Inst,
+        block: u32,
+        reaches: impl Fn(u32, u32) -> bool,
+    ) -> Option<InstKind> {
+        let data = &func.insts[inst];
+        let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = data.kind else { return None };
+        let form = self.form(index);
+        let root = form.root?;
+        let address = (base, root, scale);
+        let there = self.addresses.get(&address).filter(|entry| reaches(entry.block, block)).copied();
+        if form.constant == 0 {
+            if there.is_none() {
+                self.addresses.insert(address, Entry { value: data.result?, block });
+            }
+            return None;
+        }
+        let offset = form.constant.checked_mul(scale)?;
+        let entry = there?;
+        let whole = func.ty(index).bits() >= data.ty.bits();
+        let exact =
+            || form.signed && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
+        (crate::fold::reaches(data.ty, offset) && (whole || exact())).then_some(InstKind::PtrAdd {
+            base: entry.value,
+            index: None,
+            scale: 0,
+            offset,
+        })
+    }
+}
