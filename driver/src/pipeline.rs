@@ -48,7 +48,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("unroll", Legal, Function(|f, _| { opt::unroll::unroll(f); Ok(()) })).from_level(2),
-    Pass::optimisation("induction", Legal, Function(|f, _| { opt::induction::reduce(f); Ok(()) })).from_level(2),
+    Pass::optimisation("induction", Legal, Function(|f, cx| { opt::induction::reduce(f, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("join-products", Legal, Function(|f, _| { opt::products::join(f); Ok(()) })),
     Pass::optimisation("merge-memory", Legal, Function(|f, cx| { opt::merge_memory::merge_memory(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("pack-halves", Legal, Function(|f, cx| { opt::pack_halves::pack_halves(f, cx.target); Ok(()) })),

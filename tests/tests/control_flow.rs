@@ -273,3 +273,69 @@ fn uniform_addends_behind_a_loop_are_those_of_each_lane() {
     let expected: Vec<u32> = (0..).zip(limits()).map(|(id, limit)| id + 2 * limit).collect();
     check(&behind_the_loop(rest), &limits(), &expected);
 }
+
+/// What lanes leave a loop with at different times, and is the same for all: parts of arguments, what the vector unit makes in front of
+/// the loop, a condition.
+const TAKEN_THROUGH: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
+  %i = getelementptr i32, ptr addrspace(1) %in, i32 %id
+  %pair = load i64, ptr addrspace(1) %in, !invariant.load !0
+  %low = trunc i64 %pair to i32
+  %up = lshr i64 %pair, 32
+  %high = trunc i64 %up to i32
+  %made = uitofp i32 %low to float
+  %bits = bitcast float %made to i32
+  %less = fcmp olt float %made, 1.0e9
+  %square = mul i64 %pair, %pair
+  %skip = icmp eq i32 %high, 7
+  br i1 %skip, label %join, label %loop
+loop:
+  %n = phi i32 [ 0, %entry ], [ %more, %loop ]
+  %more = add i32 %n, 1
+  %at = and i32 %id, 7
+  %leave = icmp eq i32 %at, %n
+  br i1 %leave, label %join, label %loop
+join:
+  %a = phi i32 [ 1, %entry ], [ %low, %loop ]
+  %b = phi i32 [ 2, %entry ], [ %bits, %loop ]
+  %c = phi i1 [ false, %entry ], [ %less, %loop ]
+  %d = phi i64 [ 3, %entry ], [ %square, %loop ]
+  %e = phi i32 [ 4, %entry ], [ %high, %loop ]
+  %s = select i1 %c, i32 %a, i32 %b
+  %x = add i32 %s, %e
+  %dl = trunc i64 %d to i32
+  %dh = lshr i64 %d, 32
+  %dt = trunc i64 %dh to i32
+  %y = xor i32 %dl, %dt
+  %r = add i32 %x, %y
+  %own = load i32, ptr addrspace(1) %i
+  %z = xor i32 %r, %own
+  store i32 %z, ptr addrspace(1) %o
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+!0 = !{}
+"#;
+
+#[test]
+fn uniform_values_are_taken_through_loops_that_lanes_leave_apart() {
+    for [low, high] in [[5, 7], [5, 8], [0xf000_0000, 9]] {
+        let mut input: Vec<u32> = (0..ITEMS).map(|id| id.wrapping_mul(0x9e37_79b9)).collect();
+        input[..2].copy_from_slice(&[low, high]);
+        let bits = (low as f32).to_bits();
+        let square = (u64::from(high) << 32 | u64::from(low)).wrapping_pow(2);
+        let r = match high {
+            7 => 2 + 4 + 3,
+            _ => {
+                let chosen = if (low as f32) < 1.0e9 { low } else { bits };
+                chosen.wrapping_add(high).wrapping_add(square as u32 ^ (square >> 32) as u32)
+            }
+        };
+        let expected: Vec<u32> = input.iter().map(|own| r ^ own).collect();
+        check(TAKEN_THROUGH, &input, &expected);
+    }
+}

@@ -5,7 +5,7 @@
 
 use super::{Rep, Selector};
 use mir::diag::Result;
-use mir::ir::{AddrSpace, CastOp, InstData, InstKind, Type, Value};
+use mir::ir::{AddrSpace, BinaryOp, CastOp, InstData, InstFlags, InstKind, Type, Value};
 use mir::isa::Opcode::*;
 use mir::machine::{EntryValue, ModFlags, Operand};
 use mir::target::{Features, OffsetRange};
@@ -341,6 +341,17 @@ impl<'a> Selector<'a> {
             };
             return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
         }
+        if !flat
+            && field.contains(offset, span)
+            && let Some((base, uniform, own)) = self.scalar_sum(root)
+        {
+            let base = self.src(base);
+            let base = self.in_sgpr(base, 2);
+            let saddr = self.new_sgpr(2);
+            self.scalar_index_64(saddr, base, uniform);
+            let vaddr = self.scaled_index(own.value, own.scale.trailing_zeros());
+            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
+        }
         let base = self.src(root);
         let (kept, moved) = if field.contains(offset, span) {
             (offset, 0)
@@ -366,6 +377,30 @@ impl<'a> Selector<'a> {
         let Narrow { value, signed } = self.narrow_index(value)?;
         let bits = scale.trailing_zeros() + u32::from(signed && scale == 1);
         self.fits_unsigned(value, 32 - bits).then_some((base, Some(Index { value, scale }), offset))
+    }
+
+    /// `root`, which nothing else uses, as a uniform base and the two parts of an index that does not overflow: one for the scalar unit, and one that stays below
+    /// 2^32 when scaled.
+    fn scalar_sum(&self, root: Value) -> Option<(Value, Index, Index)> {
+        if self.values[root].uses != 1 {
+            return None;
+        }
+        let (base, Some(Index { value, scale }), 0) = self.uniform_base(root)? else { return None };
+        let inst = self.f.def_inst(value).filter(|&inst| self.home[inst].expand() == Some(self.block))?;
+        let data = &self.f.insts[inst];
+        let InstKind::Binary { op: BinaryOp::Add, args } = data.kind else { return None };
+        if data.ty != Type::I32 || !data.flags.contains(InstFlags::NSW) {
+            return None;
+        }
+        [args, [args[1], args[0]]].into_iter().find_map(|[uniform, own]| {
+            let (first, second) = (self.root(uniform).0, self.root(own).0);
+            let fits = self.values[first].rep == Rep::Sgpr
+                && !self.is_temporal(first)
+                && self.const_int(uniform).is_none()
+                && self.values[second].rep == Rep::Vgpr
+                && self.fits_unsigned(own, 31 - scale.trailing_zeros());
+            fits.then_some((base, Index { value: uniform, scale }, Index { value: own, scale }))
+        })
     }
 
     /// `root` as a uniform base in SGPRs, with an index whose scale is a power of two below 2^31, and constant bytes.

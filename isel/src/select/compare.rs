@@ -122,7 +122,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    fn set_bool(&mut self, dst: Operand, scc: Scc) {
+    pub(super) fn set_bool(&mut self, dst: Operand, scc: Scc) {
         let [t, f] = if scc == Scc::True { [1, 0] } else { [0, 1] };
         self.sop(S_CSELECT_B32, &[dst, Operand::Imm(t), Operand::Imm(f)]);
     }
@@ -296,7 +296,7 @@ impl<'a> Selector<'a> {
     }
 
     /// SCC = any active lane's bit set. Bits of inactive lanes are unspecified, hence the `and`.
-    fn scc_of_mask(&mut self, mask: Operand) -> Scc {
+    pub(super) fn scc_of_mask(&mut self, mask: Operand) -> Scc {
         let dead = self.new_mask();
         self.mask_sop(MaskOp::And, &[dead, mask, self.exec()]);
         Scc::True

@@ -92,7 +92,7 @@ impl<'a> Selector<'a> {
                 continue;
             }
             self.reg_of(param);
-            let (operand, dwords) = self.argument(param, arg)?;
+            let (operand, dwords) = self.argument(param, arg, target.block)?;
             let reg = self.whole_reg(operand, dwords);
             if self.param_is_vgpr(param) { vargs.push(reg) } else { sargs.push(reg) }
         }
@@ -104,8 +104,8 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// `arg` in the form of `param`, with its width.
-    fn argument(&mut self, param: Value, arg: Value) -> Result<(Operand, u8)> {
+    /// `arg` in the form of `param` of `target`, with its width.
+    fn argument(&mut self, param: Value, arg: Value, target: Block) -> Result<(Operand, u8)> {
         let rep = self.values[param].rep;
         let dwords = self.dwords(param);
         if self.is_undef(arg) {
@@ -117,6 +117,10 @@ impl<'a> Selector<'a> {
             };
             self.emit(IMPLICIT_DEF, [out]);
             return Ok((out, if matches!(rep, Rep::Mask | Rep::Bool) { 1 } else { dwords }));
+        }
+        let is_scalar = matches!(rep, Rep::Sgpr | Rep::Bool);
+        if let Some(outer) = is_scalar.then(|| self.outer_scalar(arg, target)).flatten() {
+            return Ok((outer, if rep == Rep::Bool { 1 } else { dwords }));
         }
         Ok(match rep {
             Rep::Vgpr => (self.vgpr_of(arg)?, dwords),

@@ -136,6 +136,8 @@ struct Selector<'a> {
     symbols: FxHashMap<ir::SymbolRef, machine::SymbolId>,
     /// Shifted copies of indices, to be computed where the index is defined.
     scaled: FxHashMap<Value, SmallVec<[(mubuf::Scaled, Operand); 2]>>,
+    /// Dwords, from the one given on, of uniform values in VGPRs that arguments want in SGPRs behind a loop, to be moved where the value is defined.
+    outer_scalars: FxHashMap<Value, SmallVec<[(u8, VReg); 2]>>,
     /// The same of indices of other blocks, to be computed at the start of this one.
     indices: Vec<(Value, mubuf::Scaled, Operand)>,
     /// Resources of uniform addresses, to be put together where the address is defined.
@@ -215,6 +217,7 @@ pub fn select(
         allocas: FxHashMap::default(),
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
+        outer_scalars: FxHashMap::default(),
         indices: Vec::new(),
         resources: FxHashMap::default(),
         biased: FxHashMap::default(),

@@ -264,6 +264,22 @@ impl<'a> Selector<'a> {
                 self.scale_index(out, index, how);
             }
         }
+        if !self.outer_scalars.is_empty()
+            && let Some(wanted) = self.outer_scalars.remove(&value)
+        {
+            let def = self.def(value);
+            for (sub, out) in wanted {
+                let dwords = self.mf.vregs[out].dwords;
+                if self.values[value].rep == Rep::Mask {
+                    let scc = self.scc_of_mask(def);
+                    self.set_bool(Operand::vreg(out, 1), scc);
+                    continue;
+                }
+                let part = self.sub(&def, sub, dwords);
+                let scalar = self.in_sgpr(part, dwords);
+                self.emit(Opcode::COPY, [Operand::vreg(out, dwords), scalar]);
+            }
+        }
         self.emit_resources(value);
         if !self.biased.is_empty()
             && let Some(biased) = self.biased.remove(&value)
@@ -381,6 +397,35 @@ impl<'a> Selector<'a> {
         let out = self.new_sgpr(dwords);
         self.sequence(out, &parts);
         out
+    }
+
+    /// Where an edge from this block to `target` leaves a loop with `value`, which the vector unit makes in front of the loop and which is uniform: the SGPRs to
+    /// which it is moved there, an `i1` as 0 or 1. Moved in the loop, lanes that leave in different iterations would have different moves in mind.
+    pub(super) fn outer_scalar(&mut self, value: Value, target: mir::ir::Block) -> Option<Operand> {
+        let (root, sub) = self.root(value);
+        let home = match self.f.values[root].def {
+            ValueDef::Inst(inst) => self.home[inst].expand()?,
+            ValueDef::BlockParam(block, _) => block,
+            _ => return None,
+        };
+        let loops = self.uniformity.loops();
+        let left = loops.innermost(self.block.as_u32())?;
+        if loops.contains(left, target.as_u32()) || loops.contains(left, home.as_u32()) {
+            return None;
+        }
+        let dwords = match self.values[root].rep {
+            Rep::Vgpr => self.dwords(value),
+            Rep::Mask => 1,
+            Rep::Sgpr | Rep::Bool => return None,
+        };
+        self.reg_of(root);
+        let known = self.outer_scalars.get(&root).into_iter().flatten();
+        let same = known.copied().find(|&(from, reg)| from == sub && self.mf.vregs[reg].dwords == dwords);
+        let reg = same.map_or_else(|| self.mf.new_vreg(RegFile::Sgpr, dwords), |(_, reg)| reg);
+        if same.is_none() {
+            self.outer_scalars.entry(root).or_default().push((sub, reg));
+        }
+        Some(Operand::vreg(reg, dwords))
     }
 
     /// `value` in VGPRs.

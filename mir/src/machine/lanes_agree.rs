@@ -4,8 +4,8 @@
 //! place. So
 //!
 //! * **loops**: what a loop writes is not read behind it where lanes may leave in different iterations, since those that stay write it again.
-//!   Checked for loops with an exit on a divergent branch. (A value may be defined before the loop, or travel in a VGPR; constants are the same
-//!   whoever writes them.)
+//!   Checked for loops with an exit on a divergent branch. (A value may be defined before the loop, or travel in a VGPR; what the scalar unit
+//!   makes of constants and of such values is the same whoever writes it.)
 //! * **joins**: no SGPR parameter where lanes meet that a divergent branch has separated. Checked for blocks whose immediate dominator ends
 //!   with a divergent branch and that has several ways in beside back edges: two paths from there share nothing, so one starts on each side.
 //!
@@ -48,18 +48,16 @@ pub(super) fn check(f: &Function, graph: &Csr, order: &Order, dom: &Dominators) 
     if !leaves_apart.contains(&true) {
         return Ok(());
     }
-    // The block that defines each register, but for those that depend on nothing.
+    // The block whose loops each register changes in, but for those that depend on nothing.
     let mut defs: Vec<Option<u32>> = vec![None; f.vregs.len()];
     for &block in order.blocks() {
         let data = &f.blocks[Block::from_u32(block)];
         data.sparams.iter().for_each(|&param| defs[param.index()] = Some(block));
         for inst in &data.insts {
-            if is_constant(f, inst, &defs) {
-                continue;
-            }
+            let from = if is_scalar(f, inst) { changes_in(inst, block, &defs, &loops) } else { Some(block) };
             for (_, operand) in inst.regs().filter(|(is_def, _)| *is_def) {
                 if let Reg::Virtual(reg) = operand.reg {
-                    defs[reg.index()] = Some(block);
+                    defs[reg.index()] = from;
                 }
             }
         }
@@ -101,8 +99,8 @@ pub(super) fn check(f: &Function, graph: &Csr, order: &Order, dom: &Dominators) 
     Ok(())
 }
 
-/// Whether `inst` writes the same whenever and for whomever it is executed; `defs` names the registers known not to be such.
-fn is_constant(f: &Function, inst: &Inst, defs: &[Option<u32>]) -> bool {
+/// Whether what `inst` writes depends on nothing but the SGPRs that it reads.
+fn is_scalar(f: &Function, inst: &Inst) -> bool {
     let depends = OpFlags::LOAD
         | OpFlags::ATOMIC
         | OpFlags::SIDE_EFFECTS
@@ -111,11 +109,28 @@ fn is_constant(f: &Function, inst: &Inst, defs: &[Option<u32>]) -> bool {
         | OpFlags::EXEC_USE
         | OpFlags::M0_USE;
     !inst.op.info().flags.intersects(depends)
-        && inst.regs().all(|(is_def, operand)| match operand.reg {
-            Reg::Virtual(reg) if is_def => f.vregs[reg].file == RegFile::Sgpr,
-            Reg::Virtual(reg) => f.vregs[reg].file == RegFile::Sgpr && defs[reg.index()].is_none(),
+        && inst.regs().all(|(_, operand)| match operand.reg {
+            Reg::Virtual(reg) => f.vregs[reg].file == RegFile::Sgpr,
             Reg::Physical(_) => false,
         })
+}
+
+/// The header of the innermost loop around `block` in which something that `inst` reads changes; nothing if all is the same whenever
+/// it is executed.
+fn changes_in(inst: &Inst, block: u32, defs: &[Option<u32>], loops: &Loops) -> Option<u32> {
+    let reads = inst.regs().filter(|(is_def, _)| !is_def).filter_map(|(_, operand)| match operand.reg {
+        Reg::Virtual(reg) => defs[reg.index()],
+        Reg::Physical(_) => None,
+    });
+    let around = |def| {
+        let mut at = loops.innermost(def);
+        while let Some(l) = at.filter(|&l| !loops.contains(l, block)) {
+            at = loops[l].parent;
+        }
+        at
+    };
+    let innermost = reads.filter_map(around).max_by_key(|&l| loops.depth(loops[l].header));
+    innermost.map(|l| loops[l].header)
 }
 
 #[cfg(test)]
@@ -124,16 +139,41 @@ mod tests {
     use super::*;
     use crate::ir::{CallConv, Func};
     use crate::isa::Opcode;
+    use smallvec::SmallVec;
 
-    /// `0 → 1 → 2`, 1 also to itself; the branch in 1 is divergent or not. A scalar of 1, constant or not, is read in 2.
-    fn a_loop(divergent: bool, constant: bool) -> Function {
+    /// What a scalar of a loop is made of.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Source {
+        Constant,
+        Unknown,
+        /// A scalar from in front of the loop.
+        Outside,
+        /// A parameter of the loop.
+        Counter,
+    }
+
+    /// `0 → 1 → 2`, 1 also to itself; the branch in 1 is divergent or not. A scalar of 1 is read in 2.
+    fn a_loop(divergent: bool, source: Source) -> Function {
         let mut f = Function::new("f", CallConv::Kernel, Func::new(0));
         let blocks: Vec<Block> = (0..3).map(|_| f.add_block()).collect();
         let to = |b: usize| Edge { block: Block::from_u32(b as u32), args: Default::default() };
         let scalar = f.new_vreg(RegFile::Sgpr, 1);
         let x = Operand::vreg(scalar, 1);
         let mask = f.new_lane_mask();
-        let source = if constant { Operand::Imm(5) } else { Operand::preg(PReg::M0, 1) };
+        let [outside, counter] = [(); 2].map(|()| f.new_vreg(RegFile::Sgpr, 1));
+        let one = Inst::new(Opcode::S_MOV_B32, [Operand::vreg(outside, 1), Operand::preg(PReg::M0, 1)]);
+        f.blocks[blocks[0]].push(one);
+        if source == Source::Counter {
+            f.blocks[blocks[1]].sparams.push(counter);
+        }
+        let args: SmallVec<[VReg; 4]> = f.blocks[blocks[1]].sparams.iter().map(|_| outside).collect();
+        let back: SmallVec<[VReg; 4]> = args.iter().map(|_| scalar).collect();
+        let source = match source {
+            Source::Constant => Operand::Imm(5),
+            Source::Unknown => Operand::preg(PReg::M0, 1),
+            Source::Outside => Operand::vreg(outside, 1),
+            Source::Counter => Operand::vreg(counter, 1),
+        };
         f.blocks[blocks[0]].term = Terminator::Jump;
         f.blocks[blocks[0]].thread_succs.push(to(1));
         let body = &mut f.blocks[blocks[1]];
@@ -146,19 +186,23 @@ mod tests {
         let end = &mut f.blocks[blocks[2]];
         end.push(Inst::new(Opcode::S_CMP_EQ_U32, [x, Operand::Imm(5)]));
         end.term = Terminator::EndProgram;
-        for block in blocks {
-            let edges = f.blocks[block].thread_succs.len();
-            f.blocks[block].thread_sargs.resize(edges, Default::default());
-        }
+        f.blocks[blocks[0]].thread_sargs.push(args);
+        f.blocks[blocks[1]].thread_sargs.extend([Default::default(), back]);
         f
     }
 
     #[test]
     fn a_scalar_behind_a_loop_that_lanes_leave_apart() {
-        assert_eq!(verify(&a_loop(false, false)), Ok(()));
-        assert_eq!(verify(&a_loop(true, true)), Ok(()));
-        let error = verify(&a_loop(true, false)).expect_err("lanes leave apart");
-        assert!(error.to_string().contains("is read behind the loop of mbb1"), "{error}");
+        for source in [Source::Constant, Source::Unknown, Source::Outside, Source::Counter] {
+            assert_eq!(verify(&a_loop(false, source)), Ok(()));
+        }
+        for source in [Source::Constant, Source::Outside] {
+            assert_eq!(verify(&a_loop(true, source)), Ok(()));
+        }
+        for source in [Source::Unknown, Source::Counter] {
+            let error = verify(&a_loop(true, source)).expect_err("lanes leave apart");
+            assert!(error.to_string().contains("is read behind the loop of mbb1"), "{error}");
+        }
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(super) fn merge_stores(
 /// The bits of a constant of a byte or half.
 fn known_bits(func: &Function, value: Value) -> Option<u64> {
     match func.as_const(value)? {
-        Const::Float(bits) => Some(*bits as u64),
+        Const::Float(bits) => Some(*bits),
         Const::Poison | Const::Undef => Some(0),
         _ => func.as_int(value),
     }

@@ -1,0 +1,119 @@
+//! Which indices follow a counter.
+
+use super::{Counter, Index, Reduction};
+use mir::ir::*;
+
+impl Reduction<'_> {
+    /// How `index` follows a counter of the loop.
+    pub(super) fn index(&self, index: Value, base: Value, scale: i64) -> Option<Index> {
+        let pointer_bits = self.func.ty(base).bits()?;
+        let mut value = index;
+        let mut cast = None;
+        if let Some(inst) = self.func.def_inst(value)
+            && let InstKind::Cast { op: op @ (CastOp::ZExt | CastOp::SExt), arg } = self.func.insts[inst].kind
+        {
+            if op == CastOp::ZExt && scale == 1 {
+                return None;
+            }
+            cast = Some((op, self.func.ty(value)));
+            value = arg;
+        }
+        if !matches!(self.func.ty(value), Type::Scalar(Scalar::Int(32 | 64))) {
+            return None;
+        }
+        // An index that is narrower than the pointer is extended by its sign.
+        let promise = match cast {
+            Some((CastOp::ZExt, _)) => InstFlags::NUW,
+            Some(_) => InstFlags::NSW,
+            None if self.func.ty(value).bits()? < pointer_bits => InstFlags::NSW,
+            None => InstFlags::empty(),
+        };
+        let found = self.term(value, promise).or_else(|| {
+            let [a, b] = self.binary(value, BinaryOp::Add, promise)?;
+            let (term, plus) = match (self.term(a, promise), self.term(b, promise)) {
+                (Some(term), None) => (term, b),
+                (None, Some(term)) => (term, a),
+                _ => return None,
+            };
+            self.is_outside(plus).then_some(Index { plus: Some(plus), ..term })
+        })?;
+        // Where a multiplication and an addition make an address of 32 bits, there is nothing to gain.
+        let pays = found.factor.is_none() || pointer_bits == 64;
+        pays.then_some(Index { cast, ..found })
+    }
+
+    /// `value` as a counter, or as a product of one, or of a number ahead of one; without what extends it.
+    fn term(&self, value: Value, promise: InstFlags) -> Option<Index> {
+        if let Some(counter) = self.counter(value) {
+            let holds = counter.flags.contains(promise);
+            return holds.then_some(Index { counter, ahead: 0, factor: None, plus: None, cast: None });
+        }
+        // Legal IR multiplies 64 bits only where they extend 32.
+        if self.func.ty(value) != Type::I32 {
+            return None;
+        }
+        let [a, b] = self.binary(value, BinaryOp::Mul, promise)?;
+        let ((counter, ahead), factor) = match (self.ahead(a, promise), self.ahead(b, promise)) {
+            (Some(found), None) => (found, b),
+            (None, Some(found)) => (found, a),
+            _ => return None,
+        };
+        let varies = self.func.as_const(factor).is_none();
+        (varies && self.is_outside(factor)).then_some(Index {
+            counter,
+            ahead,
+            factor: Some(factor),
+            plus: None,
+            cast: None,
+        })
+    }
+
+    /// The operands of `value` if it is `op` and promises `promise`.
+    fn binary(&self, value: Value, op: BinaryOp, promise: InstFlags) -> Option<[Value; 2]> {
+        let data = &self.func.insts[self.func.def_inst(value)?];
+        match data.kind {
+            InstKind::Binary { op: found, args } if found == op && data.flags.contains(promise) => Some(args),
+            _ => None,
+        }
+    }
+
+    /// `value` as a counter of the loop and a constant that is added.
+    fn ahead(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64)> {
+        if let Some(counter) = self.counter(value) {
+            return counter.flags.contains(promise).then_some((counter, 0));
+        }
+        let [of, constant] = self.binary(value, BinaryOp::Add, promise)?;
+        let counter = self.counter(of).filter(|counter| counter.flags.contains(promise))?;
+        let bits = self.func.ty(value).bits()? as u32;
+        let ahead = crate::bits::sext64(self.func.as_int(constant)?, bits);
+        // An addition without unsigned wrap of what looks negative is one of a large number.
+        let honest = ahead >= 0 || !promise.contains(InstFlags::NUW);
+        honest.then_some((counter, ahead))
+    }
+
+    /// `value` as a counter of the loop.
+    fn counter(&self, value: Value) -> Option<Counter> {
+        let ValueDef::BlockParam(block, number) = self.func.values[value].def else { return None };
+        if block != self.simple.header {
+            return None;
+        }
+        let next = self.argument(self.simple.latch, number as usize)?;
+        let data = &self.func.insts[self.func.def_inst(next)?];
+        let InstKind::Binary { op: BinaryOp::Add, args: [of, step] } = data.kind else { return None };
+        let bits = self.func.ty(value).bits()? as u32;
+        let step = crate::bits::sext64(self.func.as_int(step)?, bits);
+        // As above.
+        let honest = step >= 0 || !data.flags.contains(InstFlags::NUW);
+        let start = self.argument(self.simple.entering, number as usize)?;
+        (of == value && honest).then_some(Counter { value, start, step, flags: data.flags })
+    }
+
+    /// What `from` passes for the header's parameter of this number, if one edge leads there.
+    fn argument(&self, from: Block, number: usize) -> Option<Value> {
+        let last = self.func.terminator(from)?;
+        let targets = self.func.insts[last].kind.targets();
+        let mut calls = targets.iter().filter(|call| call.block == self.simple.header);
+        let call = calls.next()?;
+        calls.next().is_none().then(|| call.args.get(number).copied())?
+    }
+}

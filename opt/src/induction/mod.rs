@@ -1,0 +1,187 @@
+//! Addresses that a loop computes from its counter become running pointers.
+//!
+//! `base + i * scale` with a 64-bit base takes a multiplication at a quarter of the rate, or a shift and two
+//! additions with carry, in each iteration; a pointer that is advanced takes the two additions. So in an innermost
+//! loop, for each base and index of this form,
+//!
+//! * the base is defined outside of the loop;
+//! * the index is the counter `i`, or `i * m`, or one of these plus what is defined outside, or an extension of any;
+//! * `i` is a parameter of the header to which the one way back adds a constant;
+//!
+//! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]). Where iterations have been unrolled,
+//! accesses at `(i + k) * m` are multiples of `m` apart, and each is made from the one before it.
+//!
+//! Arithmetic at the width of the pointer wraps as the pointer does. A narrower index must not wrap: each of its
+//! additions promises so, of the kind of its extension. Addresses in arms of the loop are left alone, as advancing costs
+//! every iteration, and a loop gets at most [`MAX_POINTERS`], since each takes registers. A zero-extended index of
+//! 32 bits without a scale is left alone, too: with a uniform base it is an operand of the access; so is a
+//! 32-bit address with a constant base, which is one shift.
+//!
+//! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
+
+mod index;
+mod pointers;
+
+use super::cfg::homes;
+use super::memory::Flow;
+use cranelift_entity::SecondaryMap;
+use mir::analysis::{Graph, Loop, Uniformity};
+use mir::ir::*;
+use mir::target::Target;
+use rustc_hash::FxHashMap;
+
+/// Running pointers that one loop gets.
+const MAX_POINTERS: usize = 4;
+
+/// Addresses that follow one pointer.
+const MAX_GROUP: usize = 16;
+
+/// A counter of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Counter {
+    /// The parameter of the header.
+    value: Value,
+    /// What it starts from.
+    start: Value,
+    /// What the way back adds.
+    step: i64,
+    /// Promises of that addition.
+    flags: InstFlags,
+}
+
+/// An index that follows a counter: `(counter + ahead) * factor + plus`.
+#[derive(Clone, Copy)]
+struct Index {
+    counter: Counter,
+    /// Added to the counter before it is multiplied.
+    ahead: i64,
+    /// What is multiplied by, defined outside of the loop.
+    factor: Option<Value>,
+    /// Added behind that, defined outside of the loop.
+    plus: Option<Value>,
+    /// How it becomes as wide as the pointer, where that is an instruction.
+    cast: Option<(CastOp, Type)>,
+}
+
+/// A loop with one way in and one way back.
+struct Simple {
+    header: Block,
+    /// The block that leads into it.
+    entering: Block,
+    latch: Block,
+}
+
+/// What running pointers are shared by: the base, what multiplies the counter, what is added, the scale, and how the index is extended.
+type Key = (Value, Counter, Option<Value>, Option<Value>, i64, Option<(CastOp, Type)>);
+
+/// Addresses off one running pointer, in the order of the code, each with how far its counter is ahead.
+type Group = Vec<(i64, Inst)>;
+
+/// Makes running pointers in the innermost loops of `func`, which is legal IR for `target`.
+pub fn reduce(func: &mut Function, target: &Target) {
+    let flow = Flow::new(func);
+    if flow.loops.is_empty() || !flow.loops.is_reducible() {
+        return;
+    }
+    let mut is_outer = vec![false; flow.loops.len()];
+    for l in flow.loops.iter() {
+        if let Some(parent) = flow.loops[l].parent {
+            is_outer[parent.index()] = true;
+        }
+    }
+    let homes = homes(func);
+    let mut uniformity = None;
+    for l in flow.loops.iter().filter(|l| !is_outer[l.index()]) {
+        if let Some(simple) = simple_loop(func, &flow, l) {
+            Reduction { func, target, flow: &flow, homes: &homes, uniformity: &mut uniformity, l, simple }
+                .run();
+        }
+    }
+}
+
+/// The loop's blocks that running pointers concern, if it has one way in and one way back, an edge each.
+fn simple_loop(func: &Function, flow: &Flow, l: Loop) -> Option<Simple> {
+    let header = flow.loops[l].header;
+    let &[a, b] = flow.graph.preds(header) else { return None };
+    let (entering, latch) = if flow.loops.contains(l, a) { (b, a) } else { (a, b) };
+    let is_simple = flow.loops.contains(l, latch) && !flow.loops.contains(l, entering);
+    let [header, entering, latch] = [header, entering, latch].map(Block::from_u32);
+    // Edges carry arguments, which a switch has no place for in legal IR.
+    let carries = |block| func.terminator(block).is_some();
+    (is_simple && carries(entering) && carries(latch)).then_some(Simple { header, entering, latch })
+}
+
+struct Reduction<'a> {
+    func: &'a mut Function,
+    target: &'a Target,
+    flow: &'a Flow,
+    /// The block of each value that is not a constant or a parameter of the function.
+    homes: &'a SecondaryMap<Value, Option<Block>>,
+    /// Which values differ between lanes, once somebody asks; what is made here is not in it.
+    uniformity: &'a mut Option<Uniformity>,
+    l: Loop,
+    simple: Simple,
+}
+
+impl Reduction<'_> {
+    fn run(mut self) {
+        let mut found: Vec<(Key, Group)> = Vec::new();
+        let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+        for block in self.blocks_of_each_turn() {
+            for &inst in &self.func.blocks[block].insts {
+                let InstKind::PtrAdd { base, index: Some(index), scale, .. } = self.func.insts[inst].kind
+                else {
+                    continue;
+                };
+                if !self.is_base(base) {
+                    continue;
+                }
+                let Some(Index { counter, ahead, factor, plus, cast }) = self.index(index, base, scale)
+                else {
+                    continue;
+                };
+                let key = (base, counter, factor, plus, scale, cast);
+                if let Some(&place) = places.get(&key) {
+                    let group = &mut found[place].1;
+                    // Those ahead find their places one by one.
+                    if ahead == group[0].0 || group.len() < MAX_GROUP {
+                        group.push((ahead, inst));
+                    }
+                } else if found.len() < MAX_POINTERS {
+                    places.insert(key, found.len());
+                    found.push((key, vec![(ahead, inst)]));
+                }
+            }
+        }
+        for (key, group) in found {
+            self.make_pointer(key, &group);
+        }
+    }
+
+    /// Blocks of the loop that every iteration passes.
+    fn blocks_of_each_turn(&self) -> Vec<Block> {
+        let (header, latch) = (self.simple.header.as_u32(), self.simple.latch.as_u32());
+        let mut blocks = Vec::new();
+        // All dominators of the latch up to the header are in the loop.
+        let mut at = Some(latch);
+        while let Some(block) = at {
+            blocks.push(Block::from_u32(block));
+            at = if block == header { None } else { self.flow.dominators.idom(block) };
+        }
+        blocks.reverse();
+        blocks
+    }
+
+    fn is_outside(&self, value: Value) -> bool {
+        self.homes[value].is_none_or(|block| !self.flow.loops.contains(self.l, block.as_u32()))
+    }
+
+    /// Whether addresses off `base` are worth a pointer.
+    fn is_base(&self, base: Value) -> bool {
+        let wide = self.func.ty(base).bits() == Some(64);
+        let constant = matches!(self.func.values[base].def, ValueDef::Const(_));
+        self.is_outside(base)
+            && matches!(self.func.ty(base), Type::Scalar(Scalar::Ptr(_)))
+            && (wide || !constant)
+    }
+}

@@ -1,0 +1,220 @@
+//! Running pointers.
+
+use super::{Group, Key, Reduction};
+use crate::bits::sext64;
+use mir::analysis::Uniformity;
+use mir::ir::*;
+use mir::target::Features;
+use rustc_hash::FxHashMap;
+
+impl Reduction<'_> {
+    /// Lets the addresses of `group` follow a pointer that the loop advances.
+    pub(super) fn make_pointer(&mut self, key: Key, group: &Group) {
+        let (base, counter, factor, plus, scale, cast) = key;
+        let (entering, latch, header) = (self.simple.entering, self.simple.latch, self.simple.header);
+        let Some(&(nearest, like)) = group.first() else { return };
+        let ty = self.func.ty(base);
+        let Some(advance) = counter.step.checked_mul(scale) else { return };
+        // A small number that differs between lanes stays beside a pointer that does not, as an operand of the access.
+        let takes_both = ty.addr_space() == Some(AddrSpace::GLOBAL) && self.target.has(Features::GLOBAL);
+        let beside = plus
+            .filter(|&plus| takes_both && factor.is_some() && self.is_small(plus, scale))
+            .filter(|_| self.is_scalar(key));
+        // Each part is extended by itself: their sum may wrap in iterations that do not use it.
+        let mut start = base;
+        if let Some(plus) = plus.filter(|_| beside.is_none()) {
+            start = self.add_part(start, plus, scale, cast, like);
+        }
+        let Some(factor) = factor else {
+            start = self.add_part(start, counter.start, scale, cast, like);
+            let pointer = self.func.add_block_param(header, ty);
+            let next = self.before_end(latch, constant_step(pointer, advance), ty, like);
+            self.pass(entering, start);
+            self.pass(latch, next.unwrap_or(pointer));
+            for &(_, inst) in group {
+                self.rebase(inst, pointer, None);
+            }
+            return;
+        };
+        let factor = self.widen(factor, cast, like);
+        let first = match self.func.as_int(counter.start) {
+            Some(start) => sext64(start, self.func.ty(counter.start).bits().unwrap_or(64) as u32),
+            None => {
+                let begin = self.widen(counter.start, cast, like);
+                let kind = InstKind::Binary { op: BinaryOp::Mul, args: [begin, factor] };
+                let product = self.before_end(entering, kind, Type::I64, like).unwrap_or(begin);
+                let kind = InstKind::PtrAdd { base: start, index: Some(product), scale, offset: 0 };
+                start = self.before_end(entering, kind, ty, like).unwrap_or(start);
+                0
+            }
+        };
+        let mut steps: FxHashMap<i64, Value> = FxHashMap::default();
+        let first = first.wrapping_add(nearest).wrapping_mul(scale);
+        if first != 0 {
+            let step = self.multiple(factor, first, &mut steps, like);
+            start = self.before_end(entering, pointer_step(start, step), ty, like).unwrap_or(start);
+        }
+        let pointer = self.func.add_block_param(header, ty);
+        let (mut at, mut here) = (nearest, pointer);
+        for &(ahead, inst) in group {
+            if ahead != at {
+                let step = ahead.wrapping_sub(at).wrapping_mul(scale);
+                let step = self.multiple(factor, step, &mut steps, like);
+                here = self.before(inst, pointer_step(here, step), ty).unwrap_or(here);
+                at = ahead;
+            }
+            self.rebase(inst, here, beside);
+        }
+        let left = nearest.wrapping_sub(at).wrapping_mul(scale).wrapping_add(advance);
+        let mut next = here;
+        if left != 0 {
+            let step = self.multiple(factor, left, &mut steps, like);
+            next = self.before_end(latch, pointer_step(here, step), ty, like).unwrap_or(here);
+        }
+        self.pass(entering, start);
+        self.pass(latch, next);
+    }
+
+    /// Whether an access takes `value * scale` as its offset whatever lane it is in.
+    fn is_small(&self, value: Value, scale: i64) -> bool {
+        let is_id = self.func.def_inst(value).is_some_and(|inst| {
+            matches!(
+                self.func.insts[inst].kind,
+                InstKind::Intrinsic {
+                    intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
+                    ..
+                }
+            )
+        });
+        // A work-group has at most 1024 work-items.
+        is_id && (1..=1 << 20).contains(&scale) && scale.count_ones() == 1
+    }
+
+    /// Whether all that a pointer is made of but `plus` is the same in all lanes.
+    fn is_scalar(&mut self, (base, counter, factor, ..): Key) -> bool {
+        let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(self.func, self.target));
+        let parts = [Some(base), Some(counter.value), factor];
+        parts.into_iter().flatten().all(|value| !uniformity.is_divergent_at(value, self.simple.header))
+    }
+
+    /// `start + part * scale`, in front of the loop.
+    fn add_part(
+        &mut self,
+        start: Value,
+        part: Value,
+        scale: i64,
+        cast: Option<(CastOp, Type)>,
+        like: Inst,
+    ) -> Value {
+        let (entering, ty) = (self.simple.entering, self.func.ty(start));
+        let kind = match self.func.as_int(part) {
+            Some(constant) => {
+                let bits = self.func.ty(part).bits().unwrap_or(64) as u32;
+                let unsigned = matches!(cast, Some((CastOp::ZExt, _)));
+                let value = if unsigned { constant as i64 } else { sext64(constant, bits) };
+                constant_step(start, value.wrapping_mul(scale))
+            }
+            None => {
+                let index = match cast {
+                    Some((op, wide)) => self
+                        .before_end(entering, InstKind::Cast { op, arg: part }, wide, like)
+                        .unwrap_or(part),
+                    None => part,
+                };
+                InstKind::PtrAdd { base: start, index: Some(index), scale, offset: 0 }
+            }
+        };
+        match kind {
+            InstKind::PtrAdd { index: None, offset: 0, .. } => start,
+            kind => self.before_end(entering, kind, ty, like).unwrap_or(start),
+        }
+    }
+
+    /// `value`, of 32 bits, as wide as a pointer, extended as the index is; in front of the loop.
+    fn widen(&mut self, value: Value, cast: Option<(CastOp, Type)>, like: Inst) -> Value {
+        let kind = InstKind::Cast { op: cast.map_or(CastOp::SExt, |(op, _)| op), arg: value };
+        self.before_end(self.simple.entering, kind, Type::I64, like).unwrap_or(value)
+    }
+
+    /// `factor * times` in front of the loop.
+    fn multiple(
+        &mut self,
+        factor: Value,
+        times: i64,
+        known: &mut FxHashMap<i64, Value>,
+        like: Inst,
+    ) -> Value {
+        if let Some(&value) = known.get(&times) {
+            return value;
+        }
+        let entering = self.simple.entering;
+        let value = if times == 1 {
+            factor
+        } else if times < 0 {
+            let args =
+                [self.func.int(Type::I64, 0), self.multiple(factor, times.wrapping_neg(), known, like)];
+            let kind = InstKind::Binary { op: BinaryOp::Sub, args };
+            self.before_end(entering, kind, Type::I64, like).unwrap_or(factor)
+        } else if times.count_ones() == 1 {
+            let by = self.func.int(Type::I64, u64::from(times.trailing_zeros()));
+            let kind = InstKind::Binary { op: BinaryOp::Shl, args: [factor, by] };
+            self.before_end(entering, kind, Type::I64, like).unwrap_or(factor)
+        } else {
+            let by = self.func.int(Type::I64, times as u64);
+            let kind = InstKind::Binary { op: BinaryOp::Mul, args: [factor, by] };
+            self.before_end(entering, kind, Type::I64, like).unwrap_or(factor)
+        };
+        known.insert(times, value);
+        value
+    }
+
+    /// Lets the address `inst` be off `pointer`, with the index `beside`.
+    fn rebase(&mut self, inst: Inst, pointer: Value, beside: Option<Value>) {
+        if let InstKind::PtrAdd { base, index, scale, .. } = &mut self.func.insts[inst].kind {
+            (*base, *index) = (pointer, beside);
+            if beside.is_none() {
+                *scale = 0;
+            }
+        }
+    }
+
+    /// Makes an instruction in front of the terminator of `block`.
+    fn before_end(&mut self, block: Block, kind: InstKind, ty: Type, like: Inst) -> Option<Value> {
+        let end = self.func.blocks[block].insts.len().saturating_sub(1);
+        self.insert(block, end, kind, ty, like)
+    }
+
+    /// Makes an instruction in front of `inst`, which is in the loop.
+    fn before(&mut self, inst: Inst, kind: InstKind, ty: Type) -> Option<Value> {
+        let block = self.homes[self.func.insts[inst].result?]?;
+        let at = self.func.blocks[block].insts.iter().position(|&other| other == inst)?;
+        self.insert(block, at, kind, ty, inst)
+    }
+
+    fn insert(&mut self, block: Block, at: usize, kind: InstKind, ty: Type, like: Inst) -> Option<Value> {
+        let inst = self.func.make_inst(kind, ty, InstFlags::empty());
+        self.func.locs[inst] = self.func.locs[like];
+        self.func.blocks[block].insts.insert(at, inst);
+        self.func.insts[inst].result
+    }
+
+    /// Passes `value` from the block `from` for the header's last parameter.
+    fn pass(&mut self, from: Block, value: Value) {
+        let Some(last) = self.func.terminator(from) else { return };
+        for call in self.func.insts[last].kind.targets_mut() {
+            if call.block == self.simple.header {
+                call.args.push(value);
+            }
+        }
+    }
+}
+
+/// A pointer some bytes further.
+fn constant_step(base: Value, offset: i64) -> InstKind {
+    InstKind::PtrAdd { base, index: None, scale: 0, offset }
+}
+
+/// A pointer further by a number of bytes, of 64 bits.
+fn pointer_step(base: Value, step: Value) -> InstKind {
+    InstKind::PtrAdd { base, index: Some(step), scale: 1, offset: 0 }
+}
