@@ -217,8 +217,13 @@ impl<'a> Selector<'a> {
         let wide = if self.f.ty(index.value) == Type::I32 {
             let low = self.scalar_src(index.value);
             let low = self.in_sgpr(low, 1);
-            let high = self.new_sgpr(1);
-            self.sop(S_ASHR_I32, &[high, low, Operand::Imm(31)]);
+            let high = if self.fits_unsigned(index.value, 31) {
+                self.in_sgpr(Operand::Imm(0), 1)
+            } else {
+                let high = self.new_sgpr(1);
+                self.sop(S_ASHR_I32, &[high, low, Operand::Imm(31)]);
+                high
+            };
             let out = self.new_sgpr(2);
             self.sequence(out, &[low, high]);
             out

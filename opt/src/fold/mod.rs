@@ -431,10 +431,14 @@ fn has(b: &Builder<'_>, value: Value, flag: InstFlags) -> bool {
     b.func.def_inst(value).is_some_and(|inst| b.func.insts[inst].flags.contains(flag))
 }
 
-/// What an index is extended from, which is what indices of 32 bits mean.
-fn narrow_index(b: &Builder<'_>, index: Value) -> Value {
-    match def_kind(b, index) {
-        Some(&InstKind::Cast { op: CastOp::SExt, arg }) if b.ty(arg) == Type::I32 => arg,
+/// What an index is extended from by its sign, or by zeros where that is the same: that is what an index of 32 bits means.
+fn narrow_index(b: &mut Builder<'_>, index: Value) -> Value {
+    let Some(&InstKind::Cast { op: op @ (CastOp::SExt | CastOp::ZExt), arg }) = def_kind(b, index) else {
+        return index;
+    };
+    match b.bits(arg) {
+        ..32 => b.cast(op, arg, Type::I32),
+        32 if op == CastOp::SExt || b.unsigned_bits(arg) < 32 => arg,
         _ => index,
     }
 }
