@@ -304,4 +304,22 @@ mod tests {
         let names: Vec<_> = sources.iter().filter_map(|path| path.file_name()?.to_str()).collect();
         assert_eq!(names, ["a.cl", "b.cl"]);
     }
+
+    #[test]
+    fn a_folder_of_modules_is_a_corpus() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let folder = parent.path().join("mine");
+        std::fs::create_dir(&folder).expect("it is made");
+        for name in ["b.bc", "a.ll", "other.bc", "a.cl"] {
+            std::fs::write(folder.join(name), "").expect("it is written");
+        }
+        let names = |filter| {
+            let (corpus, modules) = modules_of(&folder, filter).expect("the folder is there");
+            assert_eq!(corpus, "mine");
+            modules.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(names(""), ["a.ll", "b.bc", "other.bc"]);
+        assert_eq!(names("othe"), ["other.bc"]);
+        assert!(modules_of(Path::new("/no/such/folder"), "").is_err());
+    }
 }

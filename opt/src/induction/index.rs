@@ -46,14 +46,21 @@ impl Reduction<'_> {
     fn term(&self, value: Value, promise: InstFlags) -> Option<Index> {
         if let Some(counter) = self.counter(value) {
             let holds = counter.flags.contains(promise);
-            return holds.then_some(Index { counter, ahead: 0, factor: None, plus: None, cast: None });
+            return holds.then_some(Index {
+                counter,
+                ahead: 0,
+                more: None,
+                factor: None,
+                plus: None,
+                cast: None,
+            });
         }
         // Legal IR multiplies 64 bits only where they extend 32.
         if self.func.ty(value) != Type::I32 {
             return None;
         }
         let [a, b] = self.binary(value, BinaryOp::Mul, promise)?;
-        let ((counter, ahead), factor) = match (self.ahead(a, promise), self.ahead(b, promise)) {
+        let ((counter, ahead, more), factor) = match (self.sum(a, promise), self.sum(b, promise)) {
             (Some(found), None) => (found, b),
             (None, Some(found)) => (found, a),
             _ => return None,
@@ -62,9 +69,22 @@ impl Reduction<'_> {
         (varies && self.is_outside(factor)).then_some(Index {
             counter,
             ahead,
+            more,
             factor: Some(factor),
             plus: None,
             cast: None,
+        })
+    }
+
+    /// `value` as a counter of the loop, a constant, and something defined outside, added up.
+    fn sum(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64, Option<Value>)> {
+        if let Some((counter, ahead)) = self.ahead(value, promise) {
+            return Some((counter, ahead, None));
+        }
+        let [a, b] = self.binary(value, BinaryOp::Add, promise)?;
+        [(a, b), (b, a)].into_iter().find_map(|(inner, more)| {
+            let (counter, ahead) = self.ahead(inner, promise)?;
+            self.is_outside(more).then_some((counter, ahead, Some(more)))
         })
     }
 

@@ -49,12 +49,14 @@ struct Counter {
     flags: InstFlags,
 }
 
-/// An index that follows a counter: `(counter + ahead) * factor + plus`.
-#[derive(Clone, Copy)]
+/// An index that follows a counter: `(counter + ahead + more) * factor + plus`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Index {
     counter: Counter,
     /// Added to the counter before it is multiplied.
     ahead: i64,
+    /// The same, defined outside of the loop.
+    more: Option<Value>,
     /// What is multiplied by, defined outside of the loop.
     factor: Option<Value>,
     /// Added behind that, defined outside of the loop.
@@ -71,8 +73,14 @@ struct Simple {
     latch: Block,
 }
 
-/// What running pointers are shared by: the base, what multiplies the counter, what is added, the scale, and how the index is extended.
-type Key = (Value, Counter, Option<Value>, Option<Value>, i64, Option<(CastOp, Type)>);
+/// What running pointers are shared by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    base: Value,
+    scale: i64,
+    /// With nothing ahead of the counter.
+    index: Index,
+}
 
 /// Addresses off one running pointer, in the order of the code, each with how far its counter is ahead.
 type Group = Vec<(i64, Inst)>;
@@ -136,11 +144,9 @@ impl Reduction<'_> {
                 if !self.is_base(base) {
                     continue;
                 }
-                let Some(Index { counter, ahead, factor, plus, cast }) = self.index(index, base, scale)
-                else {
-                    continue;
-                };
-                let key = (base, counter, factor, plus, scale, cast);
+                let Some(index) = self.index(index, base, scale) else { continue };
+                let ahead = index.ahead;
+                let key = Key { base, scale, index: Index { ahead: 0, ..index } };
                 if let Some(&place) = places.get(&key) {
                     let group = &mut found[place].1;
                     // Those ahead find their places one by one.

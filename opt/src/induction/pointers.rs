@@ -1,6 +1,6 @@
 //! Running pointers.
 
-use super::{Group, Key, Reduction};
+use super::{Group, Index, Key, Reduction};
 use crate::bits::sext64;
 use mir::analysis::Uniformity;
 use mir::ir::*;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 impl Reduction<'_> {
     /// Lets the addresses of `group` follow a pointer that the loop advances.
     pub(super) fn make_pointer(&mut self, key: Key, group: &Group) {
-        let (base, counter, factor, plus, scale, cast) = key;
+        let Key { base, scale, index: Index { counter, more, factor, plus, cast, .. } } = key;
         let (entering, latch, header) = (self.simple.entering, self.simple.latch, self.simple.header);
         let Some(&(nearest, like)) = group.first() else { return };
         let ty = self.func.ty(base);
@@ -41,13 +41,14 @@ impl Reduction<'_> {
             Some(start) => sext64(start, self.func.ty(counter.start).bits().unwrap_or(64) as u32),
             None => {
                 let begin = self.widen(counter.start, cast, like);
-                let kind = InstKind::Binary { op: BinaryOp::Mul, args: [begin, factor] };
-                let product = self.before_end(entering, kind, Type::I64, like).unwrap_or(begin);
-                let kind = InstKind::PtrAdd { base: start, index: Some(product), scale, offset: 0 };
-                start = self.before_end(entering, kind, ty, like).unwrap_or(start);
+                start = self.add_product(start, [begin, factor], scale, like);
                 0
             }
         };
+        if let Some(more) = more {
+            let more = self.widen(more, cast, like);
+            start = self.add_product(start, [more, factor], scale, like);
+        }
         let mut steps: FxHashMap<i64, Value> = FxHashMap::default();
         let first = first.wrapping_add(nearest).wrapping_mul(scale);
         if first != 0 {
@@ -91,9 +92,9 @@ impl Reduction<'_> {
     }
 
     /// Whether all that a pointer is made of but `plus` is the same in all lanes.
-    fn is_scalar(&mut self, (base, counter, factor, ..): Key) -> bool {
+    fn is_scalar(&mut self, Key { base, index: Index { counter, more, factor, .. }, .. }: Key) -> bool {
         let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(self.func, self.target));
-        let parts = [Some(base), Some(counter.value), factor];
+        let parts = [Some(base), Some(counter.value), more, factor];
         parts.into_iter().flatten().all(|value| !uniformity.is_divergent_at(value, self.simple.header))
     }
 
@@ -128,6 +129,15 @@ impl Reduction<'_> {
             InstKind::PtrAdd { index: None, offset: 0, .. } => start,
             kind => self.before_end(entering, kind, ty, like).unwrap_or(start),
         }
+    }
+
+    /// `start + args[0] * args[1] * scale`, in front of the loop; both are extended from 32 bits.
+    fn add_product(&mut self, start: Value, args: [Value; 2], scale: i64, like: Inst) -> Value {
+        let (entering, ty) = (self.simple.entering, self.func.ty(start));
+        let kind = InstKind::Binary { op: BinaryOp::Mul, args };
+        let Some(product) = self.before_end(entering, kind, Type::I64, like) else { return start };
+        let kind = InstKind::PtrAdd { base: start, index: Some(product), scale, offset: 0 };
+        self.before_end(entering, kind, ty, like).unwrap_or(start)
     }
 
     /// `value`, of 32 bits, as wide as a pointer, extended as the index is; in front of the loop.

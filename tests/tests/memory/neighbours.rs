@@ -10,8 +10,8 @@ fn check(text: &str, input: &[u32], expected: &[u32]) {
     }
 }
 
-/// `sum in[(i * w + x) * step]` over rows, by a width that is loaded; rows go up or down.
-fn rows(flags: &str, index: &str, from: u32, step: i32, until: u32, x: &str) -> String {
+/// `sum in[((i + y) * w + x) * 2]` over rows, by a width that is loaded; rows go up or down.
+fn rows(flags: &str, index: &str, [from, step, until]: [i32; 3], [y, x]: [&str; 2]) -> String {
     format!(
         r#"
 target triple = "amdgcn-amd-amdhsa"
@@ -21,12 +21,14 @@ entry:
   %o = getelementptr i32, ptr addrspace(1) %out, i32 %id
   %w = load i32, ptr addrspace(1) %in, !invariant.load !0
   %half = lshr i32 %id, 1
+  %quarter = lshr i32 %id, 2
   %some = sub i32 63, %id
   br label %loop
 loop:
   %i = phi i32 [ {from}, %entry ], [ %next, %loop ]
   %sum = phi i32 [ 0, %entry ], [ %more, %loop ]
-  %row = mul {flags} i32 %i, %w
+  %below = add {flags} i32 %i, {y}
+  %row = mul {flags} i32 %below, %w
   %at = add {flags} i32 %row, {x}
   %wide = {index} i32 %at to i64
   %p = getelementptr {{ i32, i32 }}, ptr addrspace(1) %in, i64 %wide
@@ -49,32 +51,35 @@ declare i32 @llvm.amdgcn.workitem.id.x()
 #[test]
 fn rows_are_followed_by_pointers() {
     const WIDTH: u32 = 70;
-    let mut input: Vec<u32> = (0..2 * WIDTH * 16).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    let mut input: Vec<u32> = (0..2 * WIDTH * 32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     input[0] = WIDTH;
     for (flags, index) in [("nsw", "sext"), ("nuw", "zext"), ("", "sext"), ("", "zext"), ("nsw nuw", "zext")]
     {
-        for (from, step, until) in [(0, 1, 13), (2, 2, 14), (12, -1, 0)] {
+        for [from, step, until] in [[0, 1, 13], [2, 2, 14], [12, -1, 0]] {
             if step < 0 && flags.contains("nuw") {
                 continue;
             }
-            for x in ["%id", "%half", "%some"] {
+            for [y, x] in [["0", "%id"], ["0", "%half"], ["%quarter", "%some"], ["3", "%id"]] {
+                let number = |name: &str, id: u32| match name {
+                    "%id" => id,
+                    "%half" => id / 2,
+                    "%quarter" => id / 4,
+                    "%some" => 63 - id,
+                    constant => constant.parse().expect("a number"),
+                };
                 let expected: Vec<u32> = (0..ITEMS)
                     .map(|id| {
-                        let x = match x {
-                            "%id" => id,
-                            "%half" => id / 2,
-                            _ => 63 - id,
-                        };
                         let (mut i, mut sum) = (from, 0u32);
                         while i != until {
-                            let v = input[2 * (i * WIDTH + x) as usize];
+                            let row = i as u32 + number(y, id);
+                            let v = input[2 * (row * WIDTH + number(x, id)) as usize];
                             sum = sum.wrapping_mul(3).wrapping_add(v);
-                            i = i.wrapping_add_signed(step);
+                            i += step;
                         }
                         sum
                     })
                     .collect();
-                check(&rows(flags, index, from, step, until, x), &input, &expected);
+                check(&rows(flags, index, [from, step, until], [y, x]), &input, &expected);
             }
         }
     }
