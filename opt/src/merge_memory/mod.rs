@@ -571,13 +571,15 @@ fn merge_stores(
     for (i, &word) in words.iter().enumerate() {
         vector = insert(func, like, vector, word, i as u32, &mut out);
     }
-    let ptr = lowest_address(func, run[0], latest, &mut out);
-    let store = func.make_inst(
-        InstKind::Store { ptr, value: vector, mem: run[0].mem },
-        Type::Void,
-        InstFlags::empty(),
-    );
-    func.locs[store] = func.locs[like];
-    out.push(store);
+    store_at(func, latest, run[0], vector, &mut out);
     before.entry(latest.at).or_default().extend(out);
+}
+
+/// Stores `value`, which stands for a run of stores of which `lowest` has the lowest address, where the last of them stands.
+fn store_at(func: &mut Function, latest: Member, lowest: Member, value: Value, out: &mut Vec<Inst>) {
+    let ptr = lowest_address(func, lowest, latest, out);
+    let kind = InstKind::Store { ptr, value, mem: lowest.mem };
+    let store = func.make_inst(kind, Type::Void, InstFlags::empty());
+    func.locs[store] = func.locs[latest.inst];
+    out.push(store);
 }

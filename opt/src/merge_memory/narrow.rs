@@ -5,7 +5,7 @@
 
 use super::super::append::append_value;
 use super::super::builder::Builder;
-use super::{Member, lowest_address};
+use super::{Member, lowest_address, store_at};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::{Features, Target};
@@ -79,11 +79,7 @@ pub(super) fn merge_stores(
             append_value(func, like, half, Type::Scalar(Scalar::Int(16)), &mut out)
         }
     };
-    let ptr = lowest_address(func, run[0], latest, &mut out);
-    let kind = InstKind::Store { ptr, value, mem: run[0].mem };
-    let store = func.make_inst(kind, Type::Void, InstFlags::empty());
-    func.locs[store] = func.locs[like];
-    out.push(store);
+    store_at(func, latest, run[0], value, &mut out);
     before.entry(latest.at).or_default().extend(out);
 }
 
