@@ -9,6 +9,7 @@
 
 use crate::estimate;
 use crate::report::{CodeRow, Facts};
+use crate::trial::{self, Outcome};
 use gcnc_tests::corpus;
 use gcnc_tests::measure::{self, Compiler, KernelFacts};
 use gcnc_tests::toolchain::{self, Machine};
@@ -34,6 +35,8 @@ pub struct Choice<'a> {
     pub filter: &'a str,
     /// IR and bitcode to measure instead of other projects'.
     pub given: Option<&'a Path>,
+    /// Whether kernels run, too.
+    pub run: bool,
 }
 
 /// A corpus.
@@ -79,7 +82,7 @@ pub fn measure(
         return match modules_of(given, choice.filter) {
             Ok((name, modules)) => {
                 let results =
-                    modules.par_iter().map(|path| module(&name, gcnc, path, folder, machine, choice.level));
+                    modules.par_iter().map(|path| module(&name, gcnc, path, folder, machine, choice));
                 collect(&name, results.collect(), notes)
             }
             Err(message) => {
@@ -119,10 +122,10 @@ impl Corpus {
         sources.retain(chosen);
         let count = choice.modules.min(sources.len());
         let sources: Vec<&PathBuf> = (0..count).map(|i| &sources[i * sources.len() / count]).collect();
-        let results: Vec<Result<Vec<CodeRow>, String>> = sources
+        let results: Vec<Measured> = sources
             .par_iter()
             .filter_map(|source| (self.bitcode)(&unpacked, source, &bitcode))
-            .map(|path| module(self.name, gcnc, &path, folder, machine, choice.level))
+            .map(|path| module(self.name, gcnc, &path, folder, machine, choice))
             .collect();
         notes.push(format!(
             "{}: {} of {} modules compile with clang",
@@ -161,20 +164,22 @@ fn modules_of(folder: &Path, filter: &str) -> Result<(String, Vec<PathBuf>), Str
 }
 
 /// The rows of the modules of a corpus; what failed is told in `notes`.
-fn collect(
-    corpus: &str,
-    results: Vec<Result<Vec<CodeRow>, String>>,
-    notes: &mut Vec<String>,
-) -> Vec<CodeRow> {
+fn collect(corpus: &str, results: Vec<Measured>, notes: &mut Vec<String>) -> Vec<CodeRow> {
     let mut rows = Vec::new();
     for result in results {
         match result {
-            Ok(more) => rows.extend(more),
+            Ok((more, told)) => {
+                rows.extend(more);
+                notes.extend(told.into_iter().map(|message| format!("{corpus}: {message}")));
+            }
             Err(message) => notes.push(format!("{corpus}: {message}")),
         }
     }
     rows
 }
+
+/// The kernels of a module, and what is to be said of them.
+type Measured = Result<(Vec<CodeRow>, Vec<String>), String>;
 
 /// The kernels of one module, compiled by both.
 fn module(
@@ -183,29 +188,54 @@ fn module(
     bitcode: &Path,
     folder: &Path,
     machine: Machine<'_>,
-    level: u8,
-) -> Result<Vec<CodeRow>, String> {
+    choice: Choice<'_>,
+) -> Measured {
     let stem = bitcode.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let kernels = |compiler: Compiler, level| {
+    let linked = |compiler: Compiler, level| {
         let object = folder.join(format!("{}-{stem}-{}.o", corpus, compiler.name()));
         let told = |message: String| format!("{stem} with {}: {message}", compiler.name());
         run_limited(measure::command(compiler, gcnc, bitcode, &object, machine, level))
             .and_then(|()| toolchain::link(&object))
-            .and_then(|bytes| measure::kernels(&bytes))
+            .and_then(|bytes| Ok((measure::kernels(&bytes)?, load(&bytes)?)))
             .map_err(told)
     };
-    let (ours, theirs) = (kernels(Compiler::Gcnc, level)?, kernels(Compiler::Llc, 3)?);
+    let (ours, our_object) = linked(Compiler::Gcnc, choice.level)?;
+    let (theirs, their_object) = linked(Compiler::Llc, 3)?;
+    let objects = [our_object, their_object];
     let target = machine.target()?;
-    let rows = ours.iter().filter_map(|kernel| {
-        let other = theirs.iter().find(|other| other.name == kernel.name)?;
-        Some(CodeRow {
-            corpus: corpus.to_owned(),
-            kernel: format!("{stem}/{}", kernel.name),
-            gcnc: facts(kernel, &target),
-            rivals: [("llc".to_owned(), facts(other, &target))].into(),
-        })
-    });
-    Ok(rows.collect())
+    let (mut rows, mut notes) = (Vec::new(), Vec::new());
+    for kernel in &ours {
+        let Some(other) = theirs.iter().find(|other| other.name == kernel.name) else { continue };
+        let name = format!("{stem}/{}", kernel.name);
+        let row = |corpus: String, [gcnc, llc]: [Facts; 2]| CodeRow {
+            corpus,
+            kernel: name.clone(),
+            gcnc,
+            rivals: [("llc".to_owned(), llc)].into(),
+        };
+        rows.push(row(corpus.to_owned(), [facts(kernel, &target), facts(other, &target)]));
+        if !choice.run {
+            continue;
+        }
+        match trial::run(&objects, &kernel.name) {
+            Outcome::Same(stats) => {
+                let [ours, theirs] = &*stats;
+                let both = [(kernel, ours), (other, theirs)];
+                rows.push(row(
+                    format!("{corpus} run"),
+                    both.map(|(kernel, stats)| Facts::of_run(kernel, stats)),
+                ));
+            }
+            Outcome::Different(message) => notes.push(format!("{name} differs: {message}")),
+            Outcome::Broken(message) => notes.push(format!("{name} is broken: {message}")),
+            Outcome::Skipped(message) => notes.push(format!("{name} does not run: {message}")),
+        }
+    }
+    Ok((rows, notes))
+}
+
+fn load(bytes: &[u8]) -> Result<sim::CodeObject, String> {
+    sim::CodeObject::load(bytes).map_err(|report| report.to_string())
 }
 
 /// What a kernel's code and metadata say, with the cycles of a walk through the code; none where it calls, since the walk would not follow.

@@ -25,3 +25,4 @@ pub mod report;
 pub mod shaders;
 pub mod table;
 pub mod time;
+pub mod trial;

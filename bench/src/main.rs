@@ -43,6 +43,9 @@ struct Args {
     /// Modules (IR or bitcode) whose kernels are measured instead of other projects' in the part `corpora`.
     #[arg(long, value_name = "FOLDER")]
     given: Option<PathBuf>,
+    /// Runs the kernels of the part `corpora`, too, with arguments made up from their metadata, and compares what they leave.
+    #[arg(long)]
+    run: bool,
     /// Where to keep fetched corpora [default: $GCNC_CACHE, else ~/.cache/gcnc].
     #[arg(long)]
     cache: Option<PathBuf>,
@@ -189,6 +192,7 @@ fn measure(args: &Args) -> Result<Report, String> {
                     modules: args.modules,
                     filter: &args.filter,
                     given: args.given.as_deref(),
+                    run: args.run,
                 };
                 let rows = corpora::measure(&gcnc, &cache, folder, machine, choice, &mut report.notes);
                 report.code.extend(rows);

@@ -2,6 +2,7 @@
 
 use gcnc_tests::measure::{CodeFacts, KernelFacts};
 use serde::{Deserialize, Serialize};
+use sim::Stats;
 use std::collections::BTreeMap;
 
 /// Figures of a kernel as one compiler made it. Zero where nothing is known of what only some sources tell.
@@ -72,6 +73,21 @@ impl Facts {
             vgpr_spills: kernel.vgpr_spills,
             scratch: kernel.scratch_bytes,
             ..Self::of_code(&code)
+        }
+    }
+
+    /// The same with the instructions that waves executed in a run, and its cycles.
+    pub fn of_run(kernel: &KernelFacts, stats: &Stats) -> Self {
+        Self {
+            instructions: stats.instructions,
+            valu: stats.valu,
+            salu: stats.salu,
+            vmem: stats.vmem,
+            smem: stats.smem,
+            lds: stats.lds,
+            branches: stats.branch,
+            cycles: stats.model.as_ref().map(|model| model.cycles),
+            ..Self::of_kernel(kernel)
         }
     }
 }

@@ -105,8 +105,10 @@ impl Selector<'_> {
         }
         for [product, addend] in [args, [args[1], args[0]]] {
             let Some(factors) = self.fold_binary(product, BinaryOp::Mul) else { continue };
-            if factors.iter().any(|&factor| self.const_int(factor).is_some()) {
-                // Products with constants may have cheaper forms, and the constant would take the bus.
+            if factors.iter().any(|&factor| self.const_int(factor).is_some())
+                || self.are_24_bits(factors).is_some()
+            {
+                // Products with constants may have cheaper forms, and the constant would take the bus; those of 24 bits are four times as fast.
                 continue;
             }
             let c = match self.const_int(addend) {
