@@ -53,7 +53,7 @@ fn find(insts: &[Inst], found: &mut Vec<(usize, usize)>) {
         found.extend(open.filter(|&(.., count)| count > 1).map(|(_, first, count)| (first, count)));
     };
     for (place, inst) in insts.iter().enumerate() {
-        if matches!(inst.op, Opcode::IMPLICIT_DEF | Opcode::FENCE) {
+        if inst.op.is_mark() {
             // Nothing is left of them.
             continue;
         }

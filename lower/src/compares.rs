@@ -4,7 +4,7 @@
 //! between the two writes SCC or what is compared, the second comparison is needless. It is decided behind scheduling, which kept each
 //! comparison beside its reader and moved others in between only where both stayed right. Cost: one walk.
 
-use mir::isa::{OpFlags, Opcode, Unit};
+use mir::isa::{OpFlags, Unit};
 use mir::machine::{Function, Inst, Operand, Reg};
 
 /// Removes comparisons of an allocated function that repeat the one before.
@@ -54,7 +54,7 @@ fn is_comparison(inst: &Inst) -> bool {
 /// Whether SCC or a register that `compared` reads may be another one behind `inst`.
 fn changes(inst: &Inst, compared: &Inst) -> bool {
     let facts = inst.facts();
-    let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && inst.op != Opcode::IMPLICIT_DEF;
+    let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
     if opaque || inst.leaves() || inst.op.info().flags.contains(OpFlags::SCC_DEF) {
         return true;
     }

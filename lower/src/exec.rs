@@ -59,7 +59,7 @@ fn is_exec(operand: &Operand, wave: WaveSize) -> bool {
 }
 
 fn first_of(inst: &Inst, wave: WaveSize) -> First {
-    if matches!(inst.op, Opcode::IMPLICIT_DEF | Opcode::FENCE) {
+    if inst.op.is_mark() {
         return First::Neither;
     }
     let facts = inst.facts();

@@ -56,5 +56,5 @@ pub fn expand(f: &mut Function) {
 /// Whether EXEC decides what `inst` does.
 fn depends_on_lanes(inst: &Inst) -> bool {
     // What a pseudo instruction stands for is not there yet.
-    inst.facts().unit == Unit::Pseudo || inst.reads_exec()
+    inst.facts().unit == Unit::Pseudo && !inst.op.is_mark() || inst.reads_exec()
 }

@@ -109,7 +109,7 @@ fn is_dead(f: &Function, block: Block, rest: &[Inst], reg: PReg) -> bool {
 
 /// Whether `inst` may access registers that it does not name.
 fn is_opaque(inst: &Inst) -> bool {
-    inst.facts().unit == Unit::Pseudo && inst.op != Opcode::IMPLICIT_DEF || inst.leaves()
+    inst.facts().unit == Unit::Pseudo && !inst.op.is_mark() || inst.leaves()
 }
 
 fn reads(inst: &Inst, reg: PReg) -> bool {

@@ -87,7 +87,7 @@ fn comparison(insts: &[Inst], saved: Option<Operand>, mask: Operand) -> Option<(
     }
     let stays = insts[from + 1..].iter().all(|inst| {
         let facts = inst.facts();
-        let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && inst.op != IMPLICIT_DEF;
+        let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
         // In front of a barrier or a wait the comparison costs no time.
         let opaque = opaque || facts.unit == Unit::Control;
         let state = Implicit::EXEC_DEF.union(Implicit::MODE_DEF);

@@ -1,8 +1,8 @@
 //! What instructions do besides reading and writing registers, as far as order is concerned.
 //!
 //! Memory is divided into spaces that no pointer of another one reaches. Accesses of a space keep their order unless both read. Nothing is
-//! told apart by address inside of a space: lanes may speak to each other through it, and fences among the lanes of a wave leave no
-//! instruction.
+//! told apart by address inside of a space. Lanes may speak to each other through it; what orders them leaves a wait or a mark, which memory does
+//! not pass.
 //!
 //! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
 
@@ -97,8 +97,8 @@ impl Effects {
     fn of_others(inst: &Inst, target: &Target) -> Self {
         let facts = inst.facts();
         let flags = inst.op.info().flags;
-        if target.waits().waited_for(inst).is_some() {
-            // An obligation: memory accesses stay on their side of it.
+        if target.waits().waited_for(inst).is_some() || inst.op == Opcode::FENCE {
+            // An obligation, or the mark of one that the hardware meets by itself: memory accesses stay on their side of it.
             return Self { writes: Spaces::ALL, ..Self::default() };
         }
         if let Some(memory) = &facts.memory {

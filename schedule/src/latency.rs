@@ -34,8 +34,8 @@ pub(crate) fn waits_for(inst: &Inst, target: &Target) -> bool {
 /// Cycles until the wave's next instruction is issued.
 #[inline]
 pub(crate) fn issue(inst: &Inst, target: &Target) -> u32 {
-    if inst.op.is_copy() || inst.op == Opcode::IMPLICIT_DEF {
-        // Most of them become one register.
+    if inst.op.is_copy() || inst.op.is_mark() {
+        // Most of them become one register, or nothing.
         return 0;
     }
     match inst.facts().unit {

@@ -255,7 +255,7 @@ pub enum Volatile {
 }
 
 /// Adds to `f` what the memory model of `target` demands: GLC and SLC bits, `s_waitcnt`, cache invalidates. `FENCE` markers are
-/// replaced. Volatile accesses are waited for as `volatile` says.
+/// replaced; one that asks for nothing stays, so that nobody moves accesses over it. Volatile accesses are waited for as `volatile` says.
 pub fn apply(f: &mut Function, target: &Target, volatile: Volatile) {
     let rules = Rules { target, volatile, one_wave: f.max_flat_workgroup_size <= target.wave_size() };
     for block in f.layout.clone() {
@@ -311,6 +311,7 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
         && access.space != AddrSpace::FLAT;
     let apart = one_space || !seq_cst && target.memory_model == MemoryModel::OpenCl;
     let loc = inst.loc;
+    let before = out.len();
     push_wait(out, target, sequence.before, apart, everything(target), loc);
     let through_cache = inst.facts().memory.is_some_and(|memory| memory.kind.has_cache_bits());
     let volatile = access.flags.contains(MemFlags::VOLATILE);
@@ -344,6 +345,11 @@ fn legalize_inst(mut inst: Inst, rules: &Rules, out: &mut Vec<Inst>) {
             let op = if all { Opcode::BUFFER_WBINVL1 } else { op };
             out.push(Inst { loc, ..Inst::new(op, []) });
         }
+    }
+    if op == Op::Fence && out.len() == before {
+        // Where the wave alone is concerned, its accesses come in order by themselves, but the code must not change that: another
+        // lane may be meant.
+        out.push(Inst { loc, ..Inst::new(Opcode::FENCE, []) });
     }
 }
 

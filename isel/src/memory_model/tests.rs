@@ -226,8 +226,10 @@ fn run_inst(inst: Inst, access: MemAccess, target: &Target, model: MemoryModel) 
     let data = &f.blocks[block];
     let body = &data.insts[data.head_len as usize..data.tail_start as usize];
     assert_eq!((data.head_len as usize, data.tail_start as usize + 1), (1, data.insts.len()));
+    // A fence that asks for nothing stays as a mark.
     let words: Vec<String> = body
         .iter()
+        .filter(|inst| inst.op != Opcode::FENCE)
         .map(|inst| match inst.op {
             Opcode::S_WAITCNT => {
                 let counts = target.waits().decode(inst.operands[0].as_imm().unwrap() as u16);

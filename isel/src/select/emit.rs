@@ -77,7 +77,7 @@ impl Pool {
     }
 }
 
-/// A constant in a register.
+/// A constant in a register, or what is in an SGPR in a VGPR.
 struct PoolEntry {
     source: Operand,
     reg: Operand,
@@ -303,7 +303,9 @@ impl<'a> Selector<'a> {
     }
 
     fn pooled(&mut self, source: Operand, file: RegFile) -> Operand {
-        if !matches!(source, Operand::Imm(_)) {
+        // What is in an SGPR is there before its first user, and nothing writes it twice.
+        let lasts = matches!(source.as_reg().map(|r| r.reg), Some(Reg::Virtual(_)));
+        if !lasts && !matches!(source, Operand::Imm(_)) {
             return self.move_to_new_vgpr(source);
         }
         if file == RegFile::Sgpr
@@ -327,10 +329,26 @@ impl<'a> Selector<'a> {
 
     /// Moves the code of the IR instruction to that of the block.
     pub(super) fn flush(&mut self) {
+        self.move_what_is_made_here();
         // Most make one machine instruction, and many none.
         while let Some(inst) = self.cur.pop() {
             self.rev.push(inst);
         }
+    }
+
+    /// What the IR instruction's own code makes in an SGPR and wants in a VGPR is moved behind its definition.
+    fn move_what_is_made_here(&mut self) {
+        let Self { pool, cur, .. } = self;
+        let step = pool.step;
+        pool.vgprs.retain(|entry| {
+            let Some(source) = entry.source.as_reg().filter(|_| entry.step == step) else { return true };
+            let defines = |inst: &Inst| inst.regs().any(|(write, reg)| write && reg.reg == source.reg);
+            let Some(at) = cur.iter().rposition(defines) else { return true };
+            let mut inst = Inst::new(Opcode::V_MOV_B32, [entry.reg, entry.source]);
+            inst.loc = cur[at].loc;
+            cur.insert(at + 1, inst);
+            false
+        });
     }
 
     /// Called after each IR instruction: its code is complete.

@@ -75,24 +75,25 @@ impl Legalizer<'_> {
             return Err(Diagnostic::malformed("select of values of different shapes"));
         }
         let per_lane = t.len() / conds.len();
-        let no_nans = self.old.def_inst(cond).is_some_and(|inst| {
-            let data = &self.old.insts[inst];
-            matches!(data.kind, InstKind::Fcmp { .. })
-                && data.flags.contains(InstFlags::NNAN)
-                && !data.flags.contains(InstFlags::STRICT)
-        });
+        let compared = self.old.def_inst(cond).map(|inst| &self.old.insts[inst]);
+        let promised = compared
+            .filter(|data| matches!(data.kind, InstKind::Fcmp { .. }))
+            .map_or(InstFlags::empty(), |data| data.flags);
+        let no_nans = promised.contains(InstFlags::NNAN) && !promised.contains(InstFlags::STRICT);
+        // clang gives selections among the elements of vectors no flags; LLVM takes the comparison's for theirs.
+        let no_signs = (self.flags | promised).contains(InstFlags::NSZ);
         Ok((0..t.len())
             .map(|i| {
                 let cond = if conds.len() == 1 { conds[0] } else { conds[i / per_lane] };
-                let extreme = if no_nans { self.extreme(cond, t[i], f[i]) } else { None };
+                let extreme = if no_nans { self.extreme(cond, t[i], f[i], no_signs) } else { None };
                 extreme.unwrap_or_else(|| self.b.select(cond, t[i], f[i]))
             })
             .collect())
     }
 
     /// The larger or smaller one of two numbers, of which a comparison that promises no NaNs selects one. That zeros need not have
-    /// the right sign is a promise of the selection, which one between a number and a constant other than zero can do without.
-    fn extreme(&mut self, cond: Value, if_true: Value, if_false: Value) -> Option<Value> {
+    /// the right sign (`no_signs`) has to be promised, but between a number and a constant other than zero.
+    fn extreme(&mut self, cond: Value, if_true: Value, if_false: Value, no_signs: bool) -> Option<Value> {
         use FloatPredicate::*;
         let ty = self.b.ty(if_true);
         let InstKind::Fcmp { predicate, args } = self.b.func.insts[self.b.func.def_inst(cond)?].kind else {
@@ -102,7 +103,7 @@ impl Legalizer<'_> {
             Some(Const::Float(bits)) => bits & (u64::MAX >> 1) & !(u64::from(ty == Type::F32) << 31) != 0,
             _ => false,
         };
-        let signs = self.flags.contains(InstFlags::NSZ) || nonzero(if_true) || nonzero(if_false);
+        let signs = no_signs || nonzero(if_true) || nonzero(if_false);
         if !signs || !matches!(ty, Type::F32 | Type::F64) {
             return None;
         }

@@ -11,6 +11,7 @@ mod blocks;
 mod casts;
 mod globals;
 mod halves;
+mod lanes;
 mod neighbours;
 mod scratch;
 mod stack_places;

@@ -158,6 +158,12 @@ impl Opcode {
     pub fn is_copy(self) -> bool {
         matches!(self, Self::COPY | Self::REG_SEQUENCE)
     }
+
+    /// Whether it tells passes something and leaves no instruction: `IMPLICIT_DEF` and `FENCE`.
+    #[inline]
+    pub fn is_mark(self) -> bool {
+        matches!(self, Self::IMPLICIT_DEF | Self::FENCE)
+    }
 }
 
 impl Inst {
