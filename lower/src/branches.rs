@@ -1,5 +1,6 @@
 //! Terminators become branch instructions, none where the target follows anyway. The order of blocks is settled from here on.
 
+use cranelift_entity::SecondaryMap;
 use mir::isa::Opcode;
 use mir::machine::{Block, Condition, Edge, Function, Inst, Operand, Terminator};
 
@@ -50,6 +51,10 @@ fn return_at_end(f: &mut Function) {
 
 /// Appends the branches of each block, given what follows it.
 fn lower_terminators(f: &mut Function) {
+    let mut places: SecondaryMap<Block, usize> = SecondaryMap::new();
+    for (place, &block) in f.layout.iter().enumerate() {
+        places[block] = place;
+    }
     for i in 0..f.layout.len() {
         let next = f.layout.get(i + 1).copied();
         let data = &mut f.blocks[f.layout[i]];
@@ -67,11 +72,16 @@ fn lower_terminators(f: &mut Function) {
                     }
                 } else if next == Some(yes) {
                     data.insts.push(branch(conditional(condition.inverse()), no));
-                } else {
+                } else if next == Some(no) {
                     data.insts.push(branch(conditional(condition), yes));
-                    if next != Some(no) {
-                        data.insts.push(branch(Opcode::S_BRANCH, no));
-                    }
+                } else {
+                    // Where a loop goes on, one branch is executed.
+                    let (condition, first, second) = match places[no] <= i && places[yes] > i {
+                        true => (condition.inverse(), no, yes),
+                        false => (condition, yes, no),
+                    };
+                    data.insts.push(branch(conditional(condition), first));
+                    data.insts.push(branch(Opcode::S_BRANCH, second));
                 }
             }
             (Terminator::Return, ..) => {}

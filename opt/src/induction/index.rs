@@ -1,6 +1,6 @@
 //! Which indices follow a counter.
 
-use super::{Counter, Index, Reduction};
+use super::{Counter, Index, MAX_GROUP, Reduction};
 use mir::ir::*;
 
 impl Reduction<'_> {
@@ -37,8 +37,8 @@ impl Reduction<'_> {
             };
             self.is_outside(plus).then_some(Index { plus: Some(plus), ..term })
         })?;
-        // Where a multiplication and an addition make an address of 32 bits, there is nothing to gain.
-        let pays = found.factor.is_none() || pointer_bits == 64;
+        // Where a multiplication and an addition make an address of 32 bits, or a shift, there is nothing to gain.
+        let pays = found.factor.is_none() && found.counter.by.is_none() || pointer_bits == 64;
         pays.then_some(Index { cast, ..found })
     }
 
@@ -55,6 +55,9 @@ impl Reduction<'_> {
                 cast: None,
             });
         }
+        if let Some((counter, ahead)) = self.steps_ahead(value, promise) {
+            return Some(Index { counter, ahead, more: None, factor: None, plus: None, cast: None });
+        }
         // Legal IR multiplies 64 bits only where they extend 32.
         if self.func.ty(value) != Type::I32 {
             return None;
@@ -65,7 +68,7 @@ impl Reduction<'_> {
             (None, Some(found)) => (found, a),
             _ => return None,
         };
-        let varies = self.func.as_const(factor).is_none();
+        let varies = self.func.as_const(factor).is_none() && counter.by.is_none();
         (varies && self.is_outside(factor)).then_some(Index {
             counter,
             ahead,
@@ -111,8 +114,22 @@ impl Reduction<'_> {
         honest.then_some((counter, ahead))
     }
 
+    /// `value` as a counter of the loop with a step that is no constant, and how often that is added.
+    fn steps_ahead(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64)> {
+        let (mut of, mut chain) = (value, Vec::new());
+        while chain.len() < MAX_GROUP
+            && let Some([x, step]) = self.binary(of, BinaryOp::Add, promise)
+        {
+            chain.push(step);
+            of = x;
+        }
+        let counter = self.counter(of).filter(|counter| counter.flags.contains(promise))?;
+        let all = !chain.is_empty() && chain.iter().all(|&step| Some(step) == counter.by);
+        all.then_some((counter, chain.len() as i64))
+    }
+
     /// `value` as a counter of the loop.
-    fn counter(&self, value: Value) -> Option<Counter> {
+    pub(super) fn counter(&self, value: Value) -> Option<Counter> {
         let ValueDef::BlockParam(block, number) = self.func.values[value].def else { return None };
         if block != self.simple.header {
             return None;
@@ -121,15 +138,27 @@ impl Reduction<'_> {
         let data = &self.func.insts[self.func.def_inst(next)?];
         let InstKind::Binary { op: BinaryOp::Add, args: [of, step] } = data.kind else { return None };
         let bits = self.func.ty(value).bits()? as u32;
-        let step = crate::bits::sext64(self.func.as_int(step)?, bits);
+        let start = self.argument(self.simple.entering, number as usize)?;
+        if of != value {
+            return None;
+        }
+        let Some(step) = self.func.as_int(step) else {
+            return self.is_outside(step).then_some(Counter {
+                value,
+                start,
+                step: 0,
+                by: Some(step),
+                flags: data.flags,
+            });
+        };
+        let step = crate::bits::sext64(step, bits);
         // As above.
         let honest = step >= 0 || !data.flags.contains(InstFlags::NUW);
-        let start = self.argument(self.simple.entering, number as usize)?;
-        (of == value && honest).then_some(Counter { value, start, step, flags: data.flags })
+        honest.then_some(Counter { value, start, step, by: None, flags: data.flags })
     }
 
     /// What `from` passes for the header's parameter of this number, if one edge leads there.
-    fn argument(&self, from: Block, number: usize) -> Option<Value> {
+    pub(super) fn argument(&self, from: Block, number: usize) -> Option<Value> {
         let last = self.func.terminator(from)?;
         let targets = self.func.insts[last].kind.targets();
         let mut calls = targets.iter().filter(|call| call.block == self.simple.header);

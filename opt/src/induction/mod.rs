@@ -6,7 +6,7 @@
 //!
 //! * the base is defined outside of the loop;
 //! * the index is the counter `i`, or `i * m`, or one of these plus what is defined outside, or an extension of any;
-//! * `i` is a parameter of the header to which the one way back adds a constant;
+//! * `i` is a parameter of the header to which the one way back adds a constant, or, without `m`, what is defined outside;
 //!
 //! the header gets a pointer as a parameter, and all accesses that differ by constants use it ([`pointers`]). Where iterations have been unrolled,
 //! accesses at `(i + k) * m` are multiples of `m` apart, and each is made from the one before it.
@@ -17,8 +17,12 @@
 //! 32 bits without a scale is left alone, too: with a uniform base it is an operand of the access; so is a
 //! 32-bit address with a constant base, which is one shift.
 //!
+//! Where a loop ends when its counter has *had* a value, it asks for the counter's next one instead ([`exits`]): else both would be alive at its end, and
+//! one copied to the other's register on the way back.
+//!
 //! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
 
+mod exits;
 mod index;
 mod pointers;
 
@@ -33,6 +37,9 @@ use rustc_hash::FxHashMap;
 /// Running pointers that one loop gets.
 const MAX_POINTERS: usize = 4;
 
+/// Pointers that variables advance: each takes a sum of 64 bits, which the loop may not do often.
+const MAX_VARIABLE_STEPS: usize = 2;
+
 /// Addresses that follow one pointer.
 const MAX_GROUP: usize = 16;
 
@@ -45,6 +52,8 @@ struct Counter {
     start: Value,
     /// What the way back adds.
     step: i64,
+    /// What it adds instead, where that is no constant but defined outside of the loop.
+    by: Option<Value>,
     /// Promises of that addition.
     flags: InstFlags,
 }
@@ -53,7 +62,7 @@ struct Counter {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Index {
     counter: Counter,
-    /// Added to the counter before it is multiplied.
+    /// Added to the counter before it is multiplied; so many steps, where these are no constants.
     ahead: i64,
     /// The same, defined outside of the loop.
     more: Option<Value>,
@@ -98,13 +107,29 @@ pub fn reduce(func: &mut Function, target: &Target) {
         }
     }
     let homes = homes(func);
+    let uses = uses(func);
     let mut uniformity = None;
-    for l in flow.loops.iter().filter(|l| !is_outer[l.index()]) {
+    for l in flow.loops.iter() {
         if let Some(simple) = simple_loop(func, &flow, l) {
-            Reduction { func, target, flow: &flow, homes: &homes, uniformity: &mut uniformity, l, simple }
-                .run();
+            let uniformity = &mut uniformity;
+            let mut reduction = Reduction { func, target, flow: &flow, homes: &homes, uniformity, l, simple };
+            if !is_outer[l.index()] {
+                reduction.run();
+            }
+            reduction.test_next(|value| uses[value]);
         }
     }
+}
+
+/// How many operands each value is.
+fn uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut uses = SecondaryMap::with_capacity(func.values.len());
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            func.insts[inst].kind.for_each_value(|value| uses[value] += 1);
+        }
+    }
+    uses
 }
 
 /// The loop's blocks that running pointers concern, if it has one way in and one way back, an edge each.
@@ -132,7 +157,7 @@ struct Reduction<'a> {
 }
 
 impl Reduction<'_> {
-    fn run(mut self) {
+    fn run(&mut self) {
         let mut found: Vec<(Key, Group)> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
         for block in self.blocks_of_each_turn() {
@@ -158,6 +183,10 @@ impl Reduction<'_> {
                     found.push((key, vec![(ahead, inst)]));
                 }
             }
+        }
+        let by_variables = found.iter().filter(|(key, _)| key.index.counter.by.is_some()).count();
+        if by_variables > MAX_VARIABLE_STEPS {
+            found.retain(|(key, _)| key.index.counter.by.is_none());
         }
         for (key, group) in found {
             self.make_pointer(key, &group);

@@ -25,8 +25,10 @@ impl Reduction<'_> {
         if let Some(plus) = plus.filter(|_| beside.is_none()) {
             start = self.add_part(start, plus, scale, cast, like);
         }
-        let Some(factor) = factor else {
+        if factor.is_none() {
             start = self.add_part(start, counter.start, scale, cast, like);
+        }
+        let Some(varying) = factor.or(counter.by) else {
             let pointer = self.func.add_block_param(header, ty);
             let next = self.before_end(latch, constant_step(pointer, advance), ty, like);
             self.pass(entering, start);
@@ -36,23 +38,25 @@ impl Reduction<'_> {
             }
             return;
         };
-        let factor = self.widen(factor, cast, like);
+        let advance = if factor.is_some() { advance } else { scale };
+        let unit = self.widen(varying, cast, like);
         let first = match self.func.as_int(counter.start) {
+            _ if factor.is_none() => 0,
             Some(start) => sext64(start, self.func.ty(counter.start).bits().unwrap_or(64) as u32),
             None => {
                 let begin = self.widen(counter.start, cast, like);
-                start = self.add_product(start, [begin, factor], scale, like);
+                start = self.add_product(start, [begin, unit], scale, like);
                 0
             }
         };
         if let Some(more) = more {
             let more = self.widen(more, cast, like);
-            start = self.add_product(start, [more, factor], scale, like);
+            start = self.add_product(start, [more, unit], scale, like);
         }
         let mut steps: FxHashMap<i64, Value> = FxHashMap::default();
         let first = first.wrapping_add(nearest).wrapping_mul(scale);
         if first != 0 {
-            let step = self.multiple(factor, first, &mut steps, like);
+            let step = self.multiple(unit, first, &mut steps, like);
             start = self.before_end(entering, pointer_step(start, step), ty, like).unwrap_or(start);
         }
         let pointer = self.func.add_block_param(header, ty);
@@ -60,7 +64,7 @@ impl Reduction<'_> {
         for &(ahead, inst) in group {
             if ahead != at {
                 let step = ahead.wrapping_sub(at).wrapping_mul(scale);
-                let step = self.multiple(factor, step, &mut steps, like);
+                let step = self.multiple(unit, step, &mut steps, like);
                 here = self.before(inst, pointer_step(here, step), ty).unwrap_or(here);
                 at = ahead;
             }
@@ -69,7 +73,7 @@ impl Reduction<'_> {
         let left = nearest.wrapping_sub(at).wrapping_mul(scale).wrapping_add(advance);
         let mut next = here;
         if left != 0 {
-            let step = self.multiple(factor, left, &mut steps, like);
+            let step = self.multiple(unit, left, &mut steps, like);
             next = self.before_end(latch, pointer_step(here, step), ty, like).unwrap_or(here);
         }
         self.pass(entering, start);
@@ -140,8 +144,11 @@ impl Reduction<'_> {
         self.before_end(entering, kind, ty, like).unwrap_or(start)
     }
 
-    /// `value`, of 32 bits, as wide as a pointer, extended as the index is; in front of the loop.
+    /// `value` as wide as a pointer, extended as the index is; in front of the loop.
     fn widen(&mut self, value: Value, cast: Option<(CastOp, Type)>, like: Inst) -> Value {
+        if self.func.ty(value).is_int(64) {
+            return value;
+        }
         let kind = InstKind::Cast { op: cast.map_or(CastOp::SExt, |(op, _)| op), arg: value };
         self.before_end(self.simple.entering, kind, Type::I64, like).unwrap_or(value)
     }
@@ -189,7 +196,7 @@ impl Reduction<'_> {
     }
 
     /// Makes an instruction in front of the terminator of `block`.
-    fn before_end(&mut self, block: Block, kind: InstKind, ty: Type, like: Inst) -> Option<Value> {
+    pub(super) fn before_end(&mut self, block: Block, kind: InstKind, ty: Type, like: Inst) -> Option<Value> {
         let end = self.func.blocks[block].insts.len().saturating_sub(1);
         self.insert(block, end, kind, ty, like)
     }
