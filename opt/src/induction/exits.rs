@@ -17,7 +17,8 @@ impl Reduction<'_> {
         let latch = self.simple.latch;
         let Some(end) = self.func.terminator(latch) else { return };
         let InstKind::Branch { cond, .. } = self.func.insts[end].kind else { return };
-        let Some(test) = self.func.def_inst(cond).filter(|_| uses(cond) == 1 && self.homes[cond] == Some(latch))
+        let Some(test) =
+            self.func.def_inst(cond).filter(|_| uses(cond) == 1 && self.homes[cond] == Some(latch))
         else {
             return;
         };
@@ -26,7 +27,8 @@ impl Reduction<'_> {
         else {
             return;
         };
-        let counted = |counter, bound| Some((self.counter(counter)?, bound)).filter(|_| self.is_outside(bound));
+        let counted =
+            |counter, bound| Some((self.counter(counter)?, bound)).filter(|_| self.is_outside(bound));
         let Some((counter, bound)) = counted(a, b).or_else(|| counted(b, a)) else { return };
         let ValueDef::BlockParam(_, number) = self.func.values[counter.value].def else { return };
         let Some(next) = self.argument(latch, number as usize) else { return };
@@ -45,6 +47,10 @@ impl Reduction<'_> {
         let Some(new) = self.before_end(latch, kind, ty, test) else { return };
         if let InstKind::Branch { cond, .. } = &mut self.func.insts[end].kind {
             *cond = new;
+        }
+        // The last addition may wrap where nobody looked at its result before.
+        if let Some(sum) = self.func.def_inst(next) {
+            self.func.insts[sum].flags.remove(InstFlags::NSW | InstFlags::NUW);
         }
     }
 }
