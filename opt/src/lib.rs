@@ -38,6 +38,7 @@ pub mod products;
 pub mod promote;
 pub mod reducible;
 pub mod share_stack;
+pub mod sink;
 pub mod unfold_selects;
 pub mod unroll;
 pub mod unused_elements;

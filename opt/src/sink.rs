@@ -1,0 +1,220 @@
+//! What only a branch needs is computed in the branch.
+//!
+//! A value whose users all stand where a branch may not lead is computed at the start of the deepest block that dominates them and that the
+//! branch decides about. Programs have such values where several of their users are in the branch, which optimisers of IR leave, and behind
+//! value numbering. Nothing enters a loop, where it would be computed again, nor leaves one. What moves:
+//!
+//! * pure instructions, but for those that ask which lanes are there;
+//! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read. Scalar
+//!   loads are wanted early.
+//!
+//! Source of the idea: LLVM's `MachineSinking`. Cost: linear; of the dominator tree at most [`MAX_STEPS`] blocks are walked for a value's user.
+
+use super::cfg::homes;
+use super::gvn::is_pure;
+use super::memory::{Flow, Memory};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use mir::analysis::{Graph, Uniformity};
+use mir::ir::*;
+use mir::target::Target;
+use smallvec::SmallVec;
+use std::cell::OnceCell;
+
+/// Blocks of the dominator tree that are walked at a time.
+const MAX_STEPS: usize = 64;
+
+/// Instructions that a load passes in its block.
+const MAX_BEHIND: usize = 128;
+
+/// Sinks values of `func`, which is legal IR of `module`, into branches.
+pub fn sink(func: &mut Function, module: &Module, target: &Target) {
+    // A branch has two ways, and an end.
+    if func.layout.len() < 3 {
+        return;
+    }
+    let flow = Flow::new(func);
+    if !flow.loops.is_reducible() {
+        return;
+    }
+    let mut pass = Sinking {
+        module,
+        target,
+        flow: &flow,
+        memory: OnceCell::new(),
+        uniformity: OnceCell::new(),
+        homes: homes(func),
+        users: SecondaryMap::with_capacity(func.values.len()),
+        entry: func.entry(),
+        kept: SecondaryMap::new(),
+        sunk: SecondaryMap::new(),
+        moved: false,
+    };
+    for &number in flow.order.blocks().iter().rev() {
+        pass.block(func, Block::from_u32(number));
+    }
+    let Sinking { mut kept, mut sunk, moved, .. } = pass;
+    if moved {
+        for &number in flow.order.blocks() {
+            let block = Block::from_u32(number);
+            let [sunk, kept] = [&mut sunk, &mut kept].map(|insts| std::mem::take(&mut insts[block]));
+            func.blocks[block].insts = sunk.into_iter().rev().chain(kept.into_iter().rev()).collect();
+        }
+    }
+}
+
+/// Registers of a lane that a value of type `ty` takes.
+fn dwords(ty: Type) -> i64 {
+    ty.bits().map_or(i64::from(u32::MAX), |bits| bits.div_ceil(32) as i64)
+}
+
+struct Sinking<'a> {
+    module: &'a Module,
+    target: &'a Target,
+    flow: &'a Flow,
+    /// Once somebody asks.
+    memory: OnceCell<Memory>,
+    /// The same. The function is changed at the end.
+    uniformity: OnceCell<Uniformity>,
+    homes: SecondaryMap<Value, Option<Block>>,
+    /// The block that dominates all users of a value that were seen.
+    users: SecondaryMap<Value, PackedOption<Block>>,
+    /// Where no value goes.
+    entry: Block,
+    /// What stays in each block, and what goes to its start, from the end.
+    kept: SecondaryMap<Block, Vec<Inst>>,
+    sunk: SecondaryMap<Block, Vec<Inst>>,
+    moved: bool,
+}
+
+impl Sinking<'_> {
+    /// Goes over `block`, behind all users of its values, from its end.
+    fn block(&mut self, func: &Function, block: Block) {
+        let mut kept = Vec::with_capacity(func.blocks[block].insts.len());
+        for at in (0..func.blocks[block].insts.len()).rev() {
+            mir::interrupt::checkpoint();
+            let inst = func.blocks[block].insts[at];
+            let to = self.place(func, inst, block, &kept);
+            func.insts[inst].kind.for_each_value(|value| self.note(value, to.unwrap_or(block)));
+            match to {
+                Some(to) => {
+                    self.sunk[to].push(inst);
+                    self.moved = true;
+                }
+                None => kept.push(inst),
+            }
+        }
+        self.kept[block] = kept;
+    }
+
+    /// Where `inst` of `home` goes, if it does. What stays behind it there is `behind`, from the end.
+    fn place(&self, func: &Function, inst: Inst, home: Block, behind: &[Inst]) -> Option<Block> {
+        let data = &func.insts[inst];
+        let users = self.users[data.result?].expand().filter(|&users| users != home)?;
+        let is_load = match data.kind {
+            InstKind::Load { mem, .. } if mem.is_simple() => true,
+            // Whether a pixel's lane still counts changes with kills.
+            InstKind::Intrinsic { .. } if !func.is_kernel() && !func.call_conv.is_callable() => return None,
+            _ if !is_pure(data) || data.flags.contains(InstFlags::INVARIANT) => return None,
+            _ => false,
+        };
+        // The blocks from the users up to the one below `home`, and whether a branch decides about each.
+        let mut way: SmallVec<[(Block, bool); 8]> = SmallVec::new();
+        let mut at = users;
+        while at != home {
+            let up =
+                Block::from_u32(self.flow.dominators.idom(at.as_u32()).filter(|_| way.len() < MAX_STEPS)?);
+            way.push((at, self.is_decided(func, up, at)));
+            at = up;
+        }
+        let stays_in_loop = |block: Block| {
+            let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
+            innermost(block) == innermost(home)
+        };
+        if is_load {
+            let &(next, decided) = way.last()?;
+            return (decided && stays_in_loop(next) && self.may_load_behind(func, data, behind))
+                .then_some(next);
+        }
+        let deepest = way.iter().position(|&(block, _)| stays_in_loop(block))?;
+        let to = way[deepest].0;
+        let pays = way[deepest..].iter().any(|&(_, decided)| decided) && self.saves_registers(func, data, to);
+        pays.then_some(to)
+    }
+
+    /// Whether `data` is a vector load that gives the same behind all of `behind`.
+    fn may_load_behind(&self, func: &Function, data: &InstData, behind: &[Inst]) -> bool {
+        let InstKind::Load { ptr, mem } = data.kind else { return false };
+        if !self.uniformity(func).is_divergent_where_defined(ptr) || behind.len() > MAX_BEHIND {
+            return false;
+        }
+        let effects = |&&inst: &&Inst| func.insts[inst].kind.has_side_effects();
+        // That nobody has written it yet says nothing of what follows.
+        let never = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT);
+        if never || !behind.iter().any(|inst| effects(&inst)) {
+            return true;
+        }
+        let memory = self.memory.get_or_init(|| Memory::new(func, self.module, self.target));
+        let root = memory.number(func, self.module, ptr, mem.space);
+        behind.iter().filter(effects).all(|&inst| memory.writes(func, self.module, inst) >> root & 1 == 0)
+    }
+
+    fn uniformity(&self, func: &Function) -> &Uniformity {
+        self.uniformity.get_or_init(|| Uniformity::compute(func, self.target))
+    }
+
+    /// Whether what `data` reads takes no more registers up to `to` than its result does.
+    fn saves_registers(&self, func: &Function, data: &InstData, to: Block) -> bool {
+        let own =
+            data.result.filter(|&result| self.uniformity(func).is_divergent_where_defined(result)).is_some();
+        let mut more = if own { -dwords(data.ty) } else { 0 };
+        data.kind.for_each_value(|value| {
+            let inside = |block: Block| self.flow.dominators.dominates(to.as_u32(), block.as_u32());
+            let alive = func.as_const(value).is_some()
+                || !self.uniformity(func).is_divergent_where_defined(value)
+                || self.users[value].expand().is_some_and(inside)
+                // Throughout a loop.
+                || self.homes[value].is_none_or(|home| {
+                    let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
+                    innermost(home) != innermost(to)
+                });
+            // It goes along.
+            let is_load =
+                |inst: Inst| matches!(func.insts[inst].kind, InstKind::Load { .. } | InstKind::PtrAdd { .. });
+            let along = self.users[value].is_none() && func.def_inst(value).is_some_and(is_load);
+            if !alive && !along {
+                more += dwords(func.ty(value));
+            }
+        });
+        more <= 0
+    }
+
+    /// Whether the end of `up`, which dominates `block`, decides whether that is reached.
+    fn is_decided(&self, func: &Function, up: Block, block: Block) -> bool {
+        let alone = self.flow.graph.preds(block.as_u32()) == [up.as_u32()];
+        alone && func.successors(up).any(|other| other != block)
+    }
+
+    /// Notes a user of `value` in `block`.
+    fn note(&mut self, value: Value, block: Block) {
+        let Some(known) = self.users[value].expand() else {
+            self.users[value] = block.into();
+            return;
+        };
+        let place = |block: Block| self.flow.order.position(block.as_u32());
+        let (mut a, mut b) = (known, block);
+        let mut steps = 0;
+        while a != b {
+            let lower = if place(a) > place(b) { &mut a } else { &mut b };
+            match self.flow.dominators.idom(lower.as_u32()).filter(|_| steps < MAX_STEPS) {
+                Some(up) => *lower = Block::from_u32(up),
+                // Too far: what is computed stays.
+                None => {
+                    (a, b) = (self.entry, self.entry);
+                }
+            }
+            steps += 1;
+        }
+        self.users[value] = a.into();
+    }
+}
