@@ -68,6 +68,21 @@ fn dwords(ty: Type) -> i64 {
     ty.bits().map_or(i64::from(u32::MAX), |bits| bits.div_ceil(32) as i64)
 }
 
+/// Whether `value` comes from constant memory, as a kernel's arguments do: most such values are in SGPRs.
+fn is_argument(func: &Function, mut value: Value) -> bool {
+    for _ in 0..4 {
+        let Some(inst) = func.def_inst(value) else { return false };
+        value = match func.insts[inst].kind {
+            InstKind::Load { mem, .. } => return mem.space == AddrSpace::CONSTANT,
+            InstKind::ExtractElement { vector, .. } => vector,
+            InstKind::InsertElement { element, .. } => element,
+            InstKind::Cast { arg, .. } => arg,
+            _ => return false,
+        };
+    }
+    false
+}
+
 struct Sinking<'a> {
     module: &'a Module,
     target: &'a Target,
@@ -145,7 +160,8 @@ impl Sinking<'_> {
     /// Whether `data` is a vector load that gives the same behind all of `behind`.
     fn may_load_behind(&self, func: &Function, data: &InstData, behind: &[Inst]) -> bool {
         let InstKind::Load { ptr, mem } = data.kind else { return false };
-        if !self.uniformity(func).is_divergent_where_defined(ptr) || behind.len() > MAX_BEHIND {
+        let uniformity = || self.uniformity.get_or_init(|| Uniformity::compute(func, self.target));
+        if behind.len() > MAX_BEHIND || !uniformity().is_divergent_where_defined(ptr) {
             return false;
         }
         let effects = |&&inst: &&Inst| func.insts[inst].kind.has_side_effects();
@@ -159,25 +175,20 @@ impl Sinking<'_> {
         behind.iter().filter(effects).all(|&inst| memory.writes(func, self.module, inst) >> root & 1 == 0)
     }
 
-    fn uniformity(&self, func: &Function) -> &Uniformity {
-        self.uniformity.get_or_init(|| Uniformity::compute(func, self.target))
-    }
-
-    /// Whether what `data` reads takes no more registers up to `to` than its result does.
+    /// Whether what `data` reads takes no more registers up to `to` than its result does. Which values differ between lanes is guessed: asking would
+    /// take longer than all the rest.
     fn saves_registers(&self, func: &Function, data: &InstData, to: Block) -> bool {
-        let own =
-            data.result.filter(|&result| self.uniformity(func).is_divergent_where_defined(result)).is_some();
-        let mut more = if own { -dwords(data.ty) } else { 0 };
+        let mut more = -dwords(data.ty);
         data.kind.for_each_value(|value| {
             let inside = |block: Block| self.flow.dominators.dominates(to.as_u32(), block.as_u32());
             let alive = func.as_const(value).is_some()
-                || !self.uniformity(func).is_divergent_where_defined(value)
                 || self.users[value].expand().is_some_and(inside)
                 // Throughout a loop.
                 || self.homes[value].is_none_or(|home| {
                     let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
                     innermost(home) != innermost(to)
-                });
+                })
+                || is_argument(func, value);
             // It goes along.
             let is_load =
                 |inst: Inst| matches!(func.insts[inst].kind, InstKind::Load { .. } | InstKind::PtrAdd { .. });
