@@ -44,6 +44,27 @@ fn called_functions_compute_what_inlined_ones_do() {
     }
 }
 
+/// Lanes of a wave and of a work-group talk to each other through memory, in waves of either size.
+#[test]
+fn lanes_find_what_others_left() {
+    let machine = |cpu, features| Machine { cpu, features };
+    let machines = [
+        machine("gfx900", ""),
+        machine("gfx600", ""),
+        machine("gfx803", ""),
+        machine("gfx1010", ""),
+        machine("gfx1030", ""),
+        machine("gfx1010", "+wavefrontsize64"),
+        machine("gfx1030", "+wavefrontsize64"),
+    ];
+    for seed in 1..=7 * modules() {
+        let machine = machines[seed as usize % machines.len()];
+        if let Err(problem) = random::check_exchange(seed, Compiler::Gcnc, machine, &[0, 2], None) {
+            panic!("{problem}");
+        }
+    }
+}
+
 /// What earlier runs found: `min` of `abs`, a 16-bit constant that looks like a half.
 #[test]
 fn programs_that_failed_before() {

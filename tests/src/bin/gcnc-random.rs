@@ -31,6 +31,9 @@ struct Args {
     /// Programs with calls instead, one a seed, whose functions are called and inlined.
     #[arg(long)]
     calls: bool,
+    /// Programs whose lanes exchange values through memory instead, one a seed.
+    #[arg(long)]
+    exchange: bool,
     /// Programs over random control-flow graphs instead, one a seed, of at most --size blocks; `gcnc-graphs`
     /// does more with them.
     #[arg(long)]
@@ -88,6 +91,10 @@ fn trees(args: &Args) -> std::process::ExitCode {
                 let result = random::check_calls(seed, machine, &args.levels, passes);
                 return result.err().into_iter().collect();
             }
+            if args.exchange {
+                let result = random::check_exchange(seed, compiler, machine, &args.levels, passes);
+                return result.err().into_iter().collect();
+            }
             let Ok(scratch) = tempfile::tempdir() else { return vec!["no temporary folder".to_owned()] };
             let programs = if args.typed {
                 random::typed_module(seed, args.size)
@@ -110,7 +117,7 @@ fn trees(args: &Args) -> std::process::ExitCode {
     problems.iter().for_each(|problem| println!("{problem}"));
     println!(
         "{} programs at {} levels: {} problems",
-        args.count * if args.calls { 1 } else { random::PROGRAMS as u64 },
+        args.count * if args.calls || args.exchange { 1 } else { random::PROGRAMS as u64 },
         args.levels.len(),
         problems.len()
     );

@@ -10,6 +10,7 @@
 
 mod calls;
 mod evaluate;
+mod exchange;
 mod generate;
 pub mod numbers;
 mod print;
@@ -17,6 +18,7 @@ mod typed;
 
 pub use calls::{CallsForm, calls, calls_launch, check_calls};
 pub use evaluate::evaluate;
+pub use exchange::{Exchange, ExchangeForm, check_exchange, exchange};
 pub use generate::generate;
 pub use print::{needed, print};
 

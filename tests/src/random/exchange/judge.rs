@@ -1,0 +1,172 @@
+//! Compiles programs, runs them on the simulator and compares with what they must leave.
+
+use super::evaluate::evaluate;
+use super::reduce::reduce;
+use super::*;
+use crate::measure::Compiler;
+use crate::opt;
+use crate::toolchain::Machine;
+use sim::{Arg, BufferId, Checks, CodeObject, Config, Dispatch, Memory};
+
+/// What is wrong.
+#[derive(Clone, Debug)]
+pub enum Problem {
+    /// The compiler does not take it.
+    Refused(String),
+    /// The simulator stops.
+    Stopped(sim::Kind, String),
+    /// Another result.
+    Wrong(String),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Refused(text) | Self::Stopped(_, text) | Self::Wrong(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl Problem {
+    /// Whether both are of one kind, and a smaller program with the one tells of the other.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stopped(a, _), Self::Stopped(b, _)) => a == b,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// The code object of `text`.
+pub fn build(text: &str, compiler: Compiler, machine: Machine<'_>, level: u8) -> Result<CodeObject, String> {
+    if let Compiler::Llc = compiler {
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        return super::super::build(text, scratch.path(), compiler, machine, level);
+    }
+    let options = gcnc::CompileOptions {
+        file_type: gcnc::FileType::Obj,
+        code_object_version: Some(4),
+        verify: true,
+        threads: 1,
+        ..machine.options(level)
+    };
+    let output = gcnc::compile(text.as_bytes(), "random", &options)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    CodeObject::load(&output.bytes).map_err(|report| report.to_string())
+}
+
+/// Bytes, the lowest first, as a number.
+fn hex(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+    format!("0x{digits}")
+}
+
+impl Exchange {
+    /// Memory, the buffer of outputs, those of the regions that are no LDS, and the dispatch that runs kernel `k`.
+    fn launch(&self) -> (Memory, BufferId, Vec<Option<BufferId>>, Dispatch) {
+        let mut memory = Memory::new();
+        let (_, stride) = self.slots();
+        let out = memory.add_buffer("out", vec![0; (self.groups * self.items) as usize * stride]);
+        let mut args = vec![Arg::Buffer(out), Arg::Buffer(memory.add_buffer("in", self.input.clone()))];
+        let mut buffers = Vec::new();
+        for region in &self.regions {
+            let buffer = (!region.lds).then(|| memory.add_buffer("region", region.start.clone()));
+            args.extend(buffer.map(Arg::Buffer));
+            buffers.push(buffer);
+        }
+        args.extend(self.trips.iter().map(|trips| Arg::Value(trips.to_le_bytes().to_vec())));
+        let dispatch = Dispatch {
+            kernel: "k".to_owned(),
+            grid: [self.items * self.groups, 1, 1],
+            group: [self.items, 1, 1],
+            args,
+            ..Dispatch::default()
+        };
+        (memory, out, buffers, dispatch)
+    }
+
+    /// Runs kernel `k` of `object`, with `checks` besides those for results; the first problem.
+    pub(super) fn judge(&self, object: &CodeObject, checks: Checks) -> Result<(), Problem> {
+        let expected =
+            evaluate(self).map_err(|_| Problem::Refused("the program itself has a race".to_owned()))?;
+        let (mut memory, out, buffers, dispatch) = self.launch();
+        let config = Config { budget: 20_000_000, threads: 1, checks, ..Config::default() };
+        sim::run(object, &mut memory, &dispatch, &config)
+            .map_err(|report| Problem::Stopped(report.kind, report.to_string()))?;
+        let (slots, stride) = self.slots();
+        let first = |got: &[u8], want: &[u8]| got.iter().zip(want).position(|(a, b)| a != b);
+        if let Some(at) = first(memory.bytes(out), &expected.out) {
+            let var = slots.iter().rposition(|&slot| slot <= at % stride).unwrap_or(0);
+            let (item, items) = (at / stride, self.items as usize);
+            let place = item * stride + slots[var]..item * stride + slots[var] + self.vars[var].bytes();
+            return Err(Problem::Wrong(format!(
+                "variable {var} of work-item {} in work-group {}: {} instead of {}",
+                item % items,
+                item / items,
+                hex(&memory.bytes(out)[place.clone()]),
+                hex(&expected.out[place])
+            )));
+        }
+        for (number, (buffer, want)) in buffers.iter().zip(&expected.regions).enumerate() {
+            if let Some(at) = buffer.and_then(|buffer| first(memory.bytes(buffer), want)) {
+                let region = self.regions[number].bytes as usize;
+                return Err(Problem::Wrong(format!(
+                    "byte {} of buffer {number} in work-group {} is wrong",
+                    at % region,
+                    at / region
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles the program, after `passes` of opt where they are given, and runs it. Where opt fails, all is well.
+    fn check(
+        &self,
+        compiler: Compiler,
+        machine: Machine<'_>,
+        level: u8,
+        passes: Option<&str>,
+    ) -> Result<(), Problem> {
+        let mut text = self.text();
+        if let Some(passes) = passes {
+            text = match opt::run(&text, passes) {
+                Ok(text) => text,
+                Err(_) => return Ok(()),
+            };
+        }
+        let checks = match compiler {
+            // What llc's code is wrong about between waves and on GFX10.1 is known (docs/llc-findings.md); it is to judge results.
+            Compiler::Llc => Checks::default() - Checks::RACE - Checks::HAZARD,
+            Compiler::Gcnc => Checks::default() | Checks::RACE_GLOBAL,
+        };
+        self.judge(&build(&text, compiler, machine, level).map_err(Problem::Refused)?, checks)
+    }
+}
+
+/// Makes the program of a seed, compiles it for `machine`, after `passes` of opt where they are given, and runs it: the first of `levels` at which it goes
+/// wrong, with a smaller program that does, too.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_exchange<'a>(
+    seed: u64,
+    compiler: Compiler,
+    machine: impl Into<Machine<'a>>,
+    levels: &[u8],
+    passes: Option<&str>,
+) -> Result<(), String> {
+    let machine = machine.into();
+    let form = ExchangeForm { wave: machine.target()?.wave_size(), convergent: passes.is_some() };
+    let program = exchange(seed, form);
+    for &level in levels {
+        let Err(problem) = program.check(compiler, machine, level, passes) else { continue };
+        let least = reduce(&program, &|smaller| {
+            let found = smaller.check(compiler, machine, level, passes);
+            found.is_err_and(|found| found.is_like(&problem))
+        });
+        let problem = least.check(compiler, machine, level, passes).err().unwrap_or(problem);
+        let passes = passes.map_or_else(String::new, |passes| format!(" after {passes}"));
+        return Err(format!("seed {seed} {machine} -O{level}{passes}: {problem}\n{}", least.text()));
+    }
+    Ok(())
+}
