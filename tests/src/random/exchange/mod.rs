@@ -18,7 +18,7 @@
 //! free of races on the very inputs that it runs with. Accesses of different lanes to one byte in one statement
 //! have no order at all: statements that would need one are left out.
 //!
-//! Cost: some milliseconds a program, most of them the simulator's.
+//! Cost: ten to twenty milliseconds a program, most of them the evaluation's.
 
 mod evaluate;
 mod generate;
