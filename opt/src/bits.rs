@@ -1,4 +1,11 @@
-//! Integers of any width up to 64 bits in a `u64`.
+//! Integers of any width up to 64 bits in a `u64`, and the registers that values take.
+
+use mir::ir::Type;
+
+/// Registers of a lane that a value of type `ty` takes, in dwords; no end of them for an aggregate.
+pub fn dwords(ty: Type) -> u32 {
+    ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32)
+}
 
 /// Sign extension of the low `bits` of `value`.
 pub fn sext64(value: u64, bits: u32) -> i64 {

@@ -5,6 +5,17 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use mir::analysis::{Csr, Dominators, Graph, Order};
 use mir::ir::{Block, Function, Value};
 
+/// How many operands each value is.
+pub fn uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut uses = SecondaryMap::with_capacity(func.values.len());
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            func.insts[inst].kind.for_each_value(|value| uses[value] += 1);
+        }
+    }
+    uses
+}
+
 /// The block in whose code each value is made, its parameters included; none for constants and parameters of the function.
 pub fn homes(func: &Function) -> SecondaryMap<Value, Option<Block>> {
     let mut homes = SecondaryMap::with_capacity(func.values.len());

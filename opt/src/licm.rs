@@ -19,6 +19,8 @@
 //!
 //! Cost: linear in instructions inside of loops times the nesting looked at, at most [`MAX_DEPTH`].
 
+use super::bits::dwords;
+use super::cfg::uses;
 use super::gvn::is_pure;
 use super::memory::{Flow, Memory, STOPS};
 use cranelift_entity::SecondaryMap;
@@ -116,22 +118,6 @@ struct Hoisting<'a> {
     table: HashTable<(u64, Value, Loop)>,
     /// Values that something moved before stands for.
     replaced: SecondaryMap<Value, Option<Value>>,
-}
-
-/// Registers of a lane that a value of type `ty` takes.
-fn dwords(ty: Type) -> u32 {
-    ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32)
-}
-
-/// How often each value is used.
-fn uses(func: &Function) -> SecondaryMap<Value, u32> {
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.values.len());
-    for &block in &func.layout {
-        for &inst in &func.blocks[block].insts {
-            func.insts[inst].kind.for_each_value(|v| uses[v] += 1);
-        }
-    }
-    uses
 }
 
 impl Hoisting<'_> {

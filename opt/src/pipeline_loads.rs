@@ -24,7 +24,7 @@
 //! Source of the idea: software pipelining, M. Lam, PLDI 1988, with two stages. Cost: linear.
 
 use super::append::append_value;
-use super::bits::{mask64, sext64};
+use super::bits::{dwords, mask64, sext64};
 use super::cfg::homes;
 use super::fold::eval_binary;
 use super::gvn::is_pure;
@@ -194,11 +194,6 @@ fn ring(func: &Function, flow: &Flow, number: Loop) -> Option<Ring> {
         body.extend(done_in(latch));
     }
     Some(Ring { number, header, latch, entering, cond: *cond, on_true, first, back, body })
-}
-
-/// Dwords of a value of type `ty`.
-fn dwords(ty: Type) -> u32 {
-    ty.bits().map_or(u32::MAX, |bits| bits.div_ceil(32) as u32)
 }
 
 /// Whether a loaded value of type `ty`, and its elements, may be variables of a loop on every target.

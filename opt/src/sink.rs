@@ -10,6 +10,7 @@
 //!
 //! Source of the idea: LLVM's `MachineSinking`. Cost: linear; of the dominator tree at most [`MAX_STEPS`] blocks are walked for a value's user.
 
+use super::bits::dwords;
 use super::cfg::homes;
 use super::gvn::is_pure;
 use super::memory::{Flow, Memory};
@@ -61,11 +62,6 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
             func.blocks[block].insts = sunk.into_iter().rev().chain(kept.into_iter().rev()).collect();
         }
     }
-}
-
-/// Registers of a lane that a value of type `ty` takes.
-fn dwords(ty: Type) -> i64 {
-    ty.bits().map_or(i64::from(u32::MAX), |bits| bits.div_ceil(32) as i64)
 }
 
 /// Whether `value` comes from constant memory, as a kernel's arguments do: most such values are in SGPRs.
@@ -178,7 +174,7 @@ impl Sinking<'_> {
     /// Whether what `data` reads takes no more registers up to `to` than its result does. Which values differ between lanes is guessed: asking would
     /// take longer than all the rest.
     fn saves_registers(&self, func: &Function, data: &InstData, to: Block) -> bool {
-        let mut more = -dwords(data.ty);
+        let mut more = -i64::from(dwords(data.ty));
         data.kind.for_each_value(|value| {
             let inside = |block: Block| self.flow.dominators.dominates(to.as_u32(), block.as_u32());
             let alive = func.as_const(value).is_some()
@@ -194,7 +190,7 @@ impl Sinking<'_> {
                 |inst: Inst| matches!(func.insts[inst].kind, InstKind::Load { .. } | InstKind::PtrAdd { .. });
             let along = self.users[value].is_none() && func.def_inst(value).is_some_and(is_load);
             if !alive && !along {
-                more += dwords(func.ty(value));
+                more += i64::from(dwords(func.ty(value)));
             }
         });
         more <= 0

@@ -26,7 +26,7 @@ mod exits;
 mod index;
 mod pointers;
 
-use super::cfg::homes;
+use super::cfg::{homes, uses};
 use super::memory::Flow;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Graph, Loop, Uniformity};
@@ -119,17 +119,6 @@ pub fn reduce(func: &mut Function, target: &Target) {
             reduction.test_next(|value| uses[value]);
         }
     }
-}
-
-/// How many operands each value is.
-fn uses(func: &Function) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::with_capacity(func.values.len());
-    for &block in &func.layout {
-        for &inst in &func.blocks[block].insts {
-            func.insts[inst].kind.for_each_value(|value| uses[value] += 1);
-        }
-    }
-    uses
 }
 
 /// The loop's blocks that running pointers concern, if it has one way in and one way back, an edge each.

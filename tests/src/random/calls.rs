@@ -477,14 +477,7 @@ enum Run {
 
 /// Compiles kernel `k` of `text` and runs it.
 fn run(text: &str, machine: Machine<'_>, level: u8) -> Result<Run, String> {
-    let options = gcnc::CompileOptions {
-        file_type: gcnc::FileType::Obj,
-        code_object_version: Some(4),
-        verify: true,
-        threads: 1,
-        ..machine.options(level)
-    };
-    let output = match gcnc::compile(text.as_bytes(), "random", &options) {
+    let output = match gcnc::compile(text.as_bytes(), "random", &super::options(machine, level, 4)) {
         Ok(output) => output,
         Err(errors) if level == 0 && errors.iter().all(|e| e.message.contains("that scratch can hold")) => {
             return Ok(Run::TooLarge);

@@ -368,6 +368,17 @@ pub fn check<'a>(
     Ok(findings)
 }
 
+/// How random programs are compiled: with every check of the compiler, as a code object of this version.
+fn options(machine: Machine<'_>, level: u8, version: u8) -> gcnc::CompileOptions {
+    gcnc::CompileOptions {
+        file_type: gcnc::FileType::Obj,
+        code_object_version: Some(version),
+        verify: true,
+        threads: 1,
+        ..machine.options(level)
+    }
+}
+
 /// The code object of the module `text`.
 ///
 /// # Errors
@@ -382,17 +393,11 @@ pub fn build<'a>(
     let (object, machine) = (scratch.join("random.o"), machine.into());
     match compiler {
         Compiler::Gcnc => {
-            let options = gcnc::CompileOptions {
-                file_type: gcnc::FileType::Obj,
-                code_object_version: Some(3),
-                verify: true,
-                threads: 1,
-                ..machine.options(level)
-            };
-            let output = gcnc::compile(text.as_bytes(), "random", &options).map_err(|errors| {
-                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                format!("{}\n{text}", lines.join("\n"))
-            })?;
+            let output =
+                gcnc::compile(text.as_bytes(), "random", &options(machine, level, 3)).map_err(|errors| {
+                    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                    format!("{}\n{text}", lines.join("\n"))
+                })?;
             std::fs::write(&object, output.bytes).map_err(|error| error.to_string())?;
         }
         // A judge of the simulator rather than of gcnc.

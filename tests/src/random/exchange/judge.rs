@@ -42,14 +42,7 @@ pub fn build(text: &str, compiler: Compiler, machine: Machine<'_>, level: u8) ->
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         return super::super::build(text, scratch.path(), compiler, machine, level);
     }
-    let options = gcnc::CompileOptions {
-        file_type: gcnc::FileType::Obj,
-        code_object_version: Some(4),
-        verify: true,
-        threads: 1,
-        ..machine.options(level)
-    };
-    let output = gcnc::compile(text.as_bytes(), "random", &options)
+    let output = gcnc::compile(text.as_bytes(), "random", &super::super::options(machine, level, 4))
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     CodeObject::load(&output.bytes).map_err(|report| report.to_string())
 }
