@@ -205,6 +205,13 @@ fn is_carried(ty: Type) -> bool {
     }
 }
 
+/// Whether a load through an address that all lanes share goes by the scalar cache: dwords, or parts of them, that nobody writes meanwhile.
+fn is_scalar(mem: &MemAccess) -> bool {
+    let unwritten = mem.space == AddrSpace::CONSTANT
+        || mem.space == AddrSpace::GLOBAL && mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER);
+    unwritten && mem.align_log2 >= 2
+}
+
 /// What is known of the function before anything is changed.
 struct Seen<'a> {
     func: &'a Function,
@@ -253,7 +260,7 @@ impl Seen<'_> {
             let made = written & STOPS == 0 || mem.flags.contains(MemFlags::DEREFERENCEABLE);
             let near = early.get(ptr).is_some_and(|&cost| cost <= MAX_ADDRESS);
             let fits = is_carried(*ty) && dwords(*ty) <= room;
-            let scalar = !self.uniformity.is_divergent_where_defined(*ptr);
+            let scalar = is_scalar(mem) && !self.uniformity.is_divergent_where_defined(*ptr);
             if mem.is_simple()
                 && scalar
                 && unwritten

@@ -4,7 +4,8 @@
 //! branch decides about. Programs have such values where several of their users are in the branch, which optimisers of IR leave, and behind
 //! value numbering. Nothing enters a loop, where it would be computed again, nor leaves one. What moves:
 //!
-//! * pure instructions, but for those that ask which lanes are there;
+//! * pure instructions, but for those that ask which lanes are there, if what they read takes no more registers than what they give. Instructions
+//!   that need each other are asked as one, so that a network of minima and maxima goes as a whole;
 //! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read. Scalar
 //!   loads are wanted early.
 //!
@@ -19,6 +20,7 @@ use cranelift_entity::packed_option::PackedOption;
 use mir::analysis::{Graph, Uniformity};
 use mir::ir::*;
 use mir::target::Target;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
 
@@ -47,6 +49,7 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
         homes: homes(func),
         users: SecondaryMap::with_capacity(func.values.len()),
         entry: func.entry(),
+        groups: FxHashSet::default(),
         kept: SecondaryMap::new(),
         sunk: SecondaryMap::new(),
         moved: false,
@@ -79,6 +82,16 @@ fn is_argument(func: &Function, mut value: Value) -> bool {
     false
 }
 
+/// The first of the group that `number` is in.
+fn leader(leaders: &mut [u32], number: u32) -> u32 {
+    let mut at = number;
+    while leaders[at as usize] != at {
+        leaders[at as usize] = leaders[leaders[at as usize] as usize];
+        at = leaders[at as usize];
+    }
+    at
+}
+
 struct Sinking<'a> {
     module: &'a Module,
     target: &'a Target,
@@ -92,6 +105,8 @@ struct Sinking<'a> {
     users: SecondaryMap<Value, PackedOption<Block>>,
     /// Where no value goes.
     entry: Block,
+    /// Instructions of the block that is visited which take fewer registers below it as a whole.
+    groups: FxHashSet<Inst>,
     /// What stays in each block, and what goes to its start, from the end.
     kept: SecondaryMap<Block, Vec<Inst>>,
     sunk: SecondaryMap<Block, Vec<Inst>>,
@@ -102,6 +117,7 @@ impl Sinking<'_> {
     /// Goes over `block`, behind all users of its values, from its end.
     fn block(&mut self, func: &Function, block: Block) {
         let mut kept = Vec::with_capacity(func.blocks[block].insts.len());
+        self.find_groups(func, block);
         for at in (0..func.blocks[block].insts.len()).rev() {
             mir::interrupt::checkpoint();
             let inst = func.blocks[block].insts[at];
@@ -121,15 +137,41 @@ impl Sinking<'_> {
     /// Where `inst` of `home` goes, if it does. What stays behind it there is `behind`, from the end.
     fn place(&self, func: &Function, inst: Inst, home: Block, behind: &[Inst]) -> Option<Block> {
         let data = &func.insts[inst];
+        if let InstKind::Load { mem, .. } = data.kind {
+            let way = self.way(func, data, home)?;
+            let &(next, decided) = way.last()?;
+            return (mem.is_simple()
+                && decided
+                && self.shares_loop(home, next)
+                && self.may_load_behind(func, data, behind))
+            .then_some(next);
+        }
+        let to = self.place_of_pure(func, data, home)?;
+        (self.groups.contains(&inst) || self.saves_registers(func, data, to)).then_some(to)
+    }
+
+    /// Where `data` of `home` would go if no registers were counted; `None` for what is not pure.
+    fn place_of_pure(&self, func: &Function, data: &InstData, home: Block) -> Option<Block> {
+        // Whether a pixel's lane still counts changes with kills.
+        let asks_lanes = matches!(data.kind, InstKind::Intrinsic { .. })
+            && !func.is_kernel()
+            && !func.call_conv.is_callable();
+        if asks_lanes || !is_pure(data) || data.flags.contains(InstFlags::INVARIANT) {
+            return None;
+        }
+        let way = self.way(func, data, home)?;
+        let deepest = way.iter().position(|&(block, _)| self.shares_loop(home, block))?;
+        way[deepest..].iter().any(|&(_, decided)| decided).then_some(way[deepest].0)
+    }
+
+    fn shares_loop(&self, a: Block, b: Block) -> bool {
+        let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
+        innermost(a) == innermost(b)
+    }
+
+    /// The blocks from the users of what `data` gives up to the one below `home`, and whether a branch decides about each.
+    fn way(&self, func: &Function, data: &InstData, home: Block) -> Option<SmallVec<[(Block, bool); 8]>> {
         let users = self.users[data.result?].expand().filter(|&users| users != home)?;
-        let is_load = match data.kind {
-            InstKind::Load { mem, .. } if mem.is_simple() => true,
-            // Whether a pixel's lane still counts changes with kills.
-            InstKind::Intrinsic { .. } if !func.is_kernel() && !func.call_conv.is_callable() => return None,
-            _ if !is_pure(data) || data.flags.contains(InstFlags::INVARIANT) => return None,
-            _ => false,
-        };
-        // The blocks from the users up to the one below `home`, and whether a branch decides about each.
         let mut way: SmallVec<[(Block, bool); 8]> = SmallVec::new();
         let mut at = users;
         while at != home {
@@ -138,19 +180,73 @@ impl Sinking<'_> {
             way.push((at, self.is_decided(func, up, at)));
             at = up;
         }
-        let stays_in_loop = |block: Block| {
-            let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
-            innermost(block) == innermost(home)
-        };
-        if is_load {
-            let &(next, decided) = way.last()?;
-            return (decided && stays_in_loop(next) && self.may_load_behind(func, data, behind))
-                .then_some(next);
+        Some(way)
+    }
+
+    /// Finds what of `block` goes below it together: instructions of which the results that are wanted there take no fewer registers than what they read.
+    fn find_groups(&mut self, func: &Function, block: Block) {
+        self.groups.clear();
+        let below = |&next: &Block| self.flow.dominators.idom(next.as_u32()) == Some(block.as_u32());
+        if !func.successors(block).any(|next| below(&next)) {
+            return;
         }
-        let deepest = way.iter().position(|&(block, _)| stays_in_loop(block))?;
-        let to = way[deepest].0;
-        let pays = way[deepest..].iter().any(|&(_, decided)| decided) && self.saves_registers(func, data, to);
-        pays.then_some(to)
+        // As if nothing took registers. What was known before is put back.
+        let mut before: FxHashMap<Value, PackedOption<Block>> = FxHashMap::default();
+        let mut movable: Vec<(Inst, Block)> = Vec::new();
+        for &inst in func.blocks[block].insts.iter().rev() {
+            mir::interrupt::checkpoint();
+            let data = &func.insts[inst];
+            let to = self.place_of_pure(func, data, block);
+            movable.extend(to.map(|to| (inst, to)));
+            data.kind.for_each_value(|value| {
+                before.entry(value).or_insert(self.users[value]);
+                self.note(value, to.unwrap_or(block));
+            });
+        }
+        let numbers: FxHashMap<Inst, u32> = movable.iter().map(|&(inst, _)| inst).zip(0..).collect();
+        let mut leaders: Vec<u32> = (0..movable.len() as u32).collect();
+        for (&(inst, _), number) in movable.iter().zip(0..) {
+            func.insts[inst].kind.for_each_value(|value| {
+                if let Some(other) = func.def_inst(value).and_then(|def| numbers.get(&def)) {
+                    let (a, b) = (leader(&mut leaders, number), leader(&mut leaders, *other));
+                    leaders[a.max(b) as usize] = a.min(b);
+                }
+            });
+        }
+        // Registers that each group needs more at the block's end.
+        let mut more = vec![0i64; movable.len()];
+        let mut read: FxHashSet<(u32, Value)> = FxHashSet::default();
+        for (&(inst, to), number) in movable.iter().zip(0..) {
+            let group = leader(&mut leaders, number);
+            let data = &func.insts[inst];
+            let was = |value: Value| before.get(&value).map_or(self.users[value], |&was| was).expand();
+            if data.result.is_some_and(|result| was(result).is_some()) {
+                more[group as usize] -= i64::from(dwords(data.ty));
+            }
+            data.kind.for_each_value(|value| {
+                let def = func.def_inst(value);
+                let inside = def.is_some_and(|def| numbers.contains_key(&def));
+                // What only the group reads goes along.
+                let along = self.users[value].expand() != Some(block)
+                    && self.homes[value] == Some(block)
+                    && def.is_some_and(|def| matches!(func.insts[def].kind, InstKind::Load { .. }));
+                if !inside
+                    && !along
+                    && read.insert((group, value))
+                    && !self.is_alive(func, value, was(value), to)
+                {
+                    more[group as usize] += i64::from(dwords(func.ty(value)));
+                }
+            });
+        }
+        for (&(inst, _), number) in movable.iter().zip(0..) {
+            if more[leader(&mut leaders, number) as usize] <= 0 {
+                self.groups.insert(inst);
+            }
+        }
+        for (value, was) in before {
+            self.users[value] = was;
+        }
     }
 
     /// Whether `data` is a vector load that gives the same behind all of `behind`.
@@ -176,15 +272,7 @@ impl Sinking<'_> {
     fn saves_registers(&self, func: &Function, data: &InstData, to: Block) -> bool {
         let mut more = -i64::from(dwords(data.ty));
         data.kind.for_each_value(|value| {
-            let inside = |block: Block| self.flow.dominators.dominates(to.as_u32(), block.as_u32());
-            let alive = func.as_const(value).is_some()
-                || self.users[value].expand().is_some_and(inside)
-                // Throughout a loop.
-                || self.homes[value].is_none_or(|home| {
-                    let innermost = |block: Block| self.flow.loops.innermost(block.as_u32());
-                    innermost(home) != innermost(to)
-                })
-                || is_argument(func, value);
+            let alive = self.is_alive(func, value, self.users[value].expand(), to);
             // It goes along.
             let is_load =
                 |inst: Inst| matches!(func.insts[inst].kind, InstKind::Load { .. } | InstKind::PtrAdd { .. });
@@ -194,6 +282,35 @@ impl Sinking<'_> {
             }
         });
         more <= 0
+    }
+
+    /// Whether `value`, whose users stand where `users` dominates, is in a register at `to` anyway.
+    fn is_alive(&self, func: &Function, value: Value, users: Option<Block>, to: Block) -> bool {
+        func.as_const(value).is_some()
+            || users.is_some_and(|users| self.leads_to(to, users))
+            // Throughout a loop.
+            || self.homes[value].is_none_or(|home| !self.shares_loop(home, to))
+            || is_argument(func, value)
+    }
+
+    /// Whether `to` dominates `users`, or paths join behind it on the way there.
+    fn leads_to(&self, to: Block, users: Block) -> bool {
+        let dominators = &self.flow.dominators;
+        let place = |block: u32| self.flow.order.position(block);
+        let (to, mut at) = (to.as_u32(), users.as_u32());
+        for _ in 0..MAX_STEPS {
+            if dominators.dominates(to, at) {
+                return true;
+            }
+            match dominators.idom(at) {
+                Some(up) if dominators.dominates(up, to) => {
+                    return self.flow.graph.preds(at).len() > 1 && place(at) > place(to);
+                }
+                Some(up) => at = up,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Whether the end of `up`, which dominates `block`, decides whether that is reached.

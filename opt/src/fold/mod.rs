@@ -443,6 +443,15 @@ fn narrow_index(b: &mut Builder<'_>, index: Value) -> Value {
     }
 }
 
+/// The two parts of a sum of 32 bits with a constant that does not wrap and that zeros extend to `index`.
+fn unsigned_sum(b: &Builder<'_>, index: Value) -> Option<(Value, i64)> {
+    let Some(&InstKind::Cast { op: CastOp::ZExt, arg }) = def_kind(b, index) else { return None };
+    let sum = as_binary_const(b, arg, BinaryOp::Add).filter(|_| has(b, arg, InstFlags::NUW));
+    let apart = || as_binary_const(b, arg, BinaryOp::Or).filter(|_| has(b, arg, InstFlags::DISJOINT));
+    let (inner, c) = sum.or_else(apart).filter(|_| b.bits(arg) == 32)?;
+    Some((inner, c as i64))
+}
+
 fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Value> {
     let InstKind::PtrAdd { base, index, scale, offset } = kind else { return None };
     let wraps = ty.bits() == Some(32);
@@ -467,6 +476,15 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
             *offset = offset.wrapping_add(sext64(c, b.bits(at)).wrapping_mul(*scale));
             *index = Some(inner);
         }
+    }
+    // The same of what is extended by zeros, where there is room: these indices need no registers of 64 bits.
+    if let Some(at) = *index
+        && let Some((inner, c)) = unsigned_sum(b, at)
+        && let Some(total) = c.checked_mul(*scale).and_then(|bytes| offset.checked_add(bytes))
+        && reaches(ty, total)
+    {
+        *offset = total;
+        *index = Some(b.cast(CastOp::ZExt, inner, Type::I64));
     }
     // The index doubled is the scale doubled.
     if let Some(at) = *index

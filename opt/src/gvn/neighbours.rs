@@ -5,8 +5,8 @@
 //! the root of an earlier address's becomes that address and a constant, which accesses have room for, and so the two are
 //! neighbours that [`crate::merge_memory`] sees.
 //!
-//! An index as wide as the address wraps as the address does. A narrower one is extended first, so the sums must not overflow: the flags say that they do
-//! not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
+//! An index as wide as the address wraps as the address does. A narrower one is extended first, by its sign or by zeros, so the sums must not overflow
+//! in that sense: the flags say that they do not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
 //! access through the earlier address, on all paths to the later one, is what says so (or the program is
 //! undefined).
 //!
@@ -23,12 +23,13 @@ use rustc_hash::FxHashMap;
 struct Form {
     root: Option<Value>,
     constant: i64,
-    /// Whether an overflow, of the sum or of the root, makes one of them poison.
+    /// Whether an overflow, of the sum or of the root, makes one of them poison: of numbers with a sign, and without.
     signed: bool,
+    unsigned: bool,
 }
 
-/// An address: base, index and scale.
-type Address = (Value, Value, i64);
+/// An address: base, index, whether zeros extend it, and scale.
+type Address = (Value, Value, bool, i64);
 
 /// What has been seen on the way down the tree of dominators.
 #[derive(Default)]
@@ -45,7 +46,10 @@ impl Neighbours {
     /// What is known of `value`: that it is its own root, at least.
     fn form(&self, value: Value) -> Form {
         let known = self.forms[value];
-        if known.root.is_some() { known } else { Form { root: Some(value), constant: 0, signed: true } }
+        if known.root.is_some() {
+            return known;
+        }
+        Form { root: Some(value), constant: 0, signed: true, unsigned: true }
     }
 
     /// Notes the sum that `inst`, which is of `block`, makes. `reaches(a, b)` says whether what block `a` computes is there in `b`.
@@ -64,13 +68,15 @@ impl Neighbours {
             _ => return,
         };
         let Some(result) = data.result else { return };
-        let signed = data.flags.contains(InstFlags::NSW);
+        let [signed, unsigned] = [InstFlags::NSW, InstFlags::NUW].map(|flag| data.flags.contains(flag));
         if let Some(constant) = func.as_int(rhs) {
-            let inner = self.form(lhs);
+            let (inner, constant) = (self.form(lhs), sext64(constant, bits));
             self.forms[result] = Form {
                 root: inner.root,
-                constant: inner.constant.wrapping_add(sext64(constant, bits)),
+                constant: inner.constant.wrapping_add(constant),
                 signed: signed && inner.signed,
+                // What looks negative is a large number there.
+                unsigned: unsigned && inner.unsigned && constant >= 0,
             };
             return;
         }
@@ -80,6 +86,7 @@ impl Neighbours {
             root: Some(result),
             constant: a.constant.wrapping_add(b.constant),
             signed: signed && a.signed && b.signed,
+            unsigned: unsigned && a.unsigned && b.unsigned,
         };
         match self.sums.get(&(x.min(y), x.max(y))) {
             Some(&(entry, first)) if reaches(entry.block, block) => {
@@ -88,6 +95,7 @@ impl Neighbours {
                     root: Some(entry.value),
                     constant: whole.constant.wrapping_sub(first.constant),
                     signed: whole.signed && first.signed,
+                    unsigned: whole.unsigned && first.unsigned,
                 };
             }
             _ => {
@@ -122,9 +130,14 @@ impl Neighbours {
     ) -> Option<InstKind> {
         let data = &func.insts[inst];
         let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = data.kind else { return None };
-        let form = self.form(index);
+        let narrow = match func.def_inst(index).map(|inst| &func.insts[inst].kind) {
+            Some(&InstKind::Cast { op: CastOp::ZExt, arg }) if func.ty(arg) == Type::I32 => Some(arg),
+            _ => None,
+        };
+        let by_zeros = narrow.is_some();
+        let form = self.form(narrow.unwrap_or(index));
         let root = form.root?;
-        let address = (base, root, scale);
+        let address = (base, root, by_zeros, scale);
         let there = self.addresses.get(&address).filter(|entry| reaches(entry.block, block)).copied();
         if form.constant == 0 {
             if there.is_none() {
@@ -134,9 +147,9 @@ impl Neighbours {
         }
         let offset = form.constant.checked_mul(scale)?;
         let entry = there?;
-        let whole = func.ty(index).bits() >= data.ty.bits();
-        let exact =
-            || form.signed && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
+        let whole = !by_zeros && func.ty(index).bits() >= data.ty.bits();
+        let holds = if by_zeros { form.unsigned } else { form.signed };
+        let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
         (crate::fold::reaches(data.ty, offset) && (whole || exact())).then_some(InstKind::PtrAdd {
             base: entry.value,
             index: None,
