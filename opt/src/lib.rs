@@ -15,6 +15,7 @@ mod builder;
 mod builtins;
 pub mod callgraph;
 mod cfg;
+pub mod chosen_elements;
 pub mod constant_branches;
 pub mod dce;
 mod flow;

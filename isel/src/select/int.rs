@@ -204,6 +204,11 @@ impl<'a> Selector<'a> {
                     self.vop(V_BFE_U32, &[dst, x, Operand::Imm(shift), Operand::Imm(width)]);
                     return Ok(());
                 }
+                if let Some((x, shift, width)) = self.variable_bit_field(args) {
+                    let [x, shift] = [x, shift].map(|value| self.src(value));
+                    self.vop(V_BFE_U32, &[dst, x, shift, Operand::Imm(width)]);
+                    return Ok(());
+                }
             }
             BinaryOp::AShr | BinaryOp::LShr => {
                 // (x << a) >> b with b >= a
@@ -390,6 +395,23 @@ impl<'a> Selector<'a> {
             InstKind::Binary { op: BinaryOp::LShr, args: [x, amount] } if data.ty == Type::I32 => {
                 let shift = self.shift_amount(amount, 32)?;
                 (shift + width <= 32).then_some((x, shift, width))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same with a shift that is no constant and that nobody else wants.
+    fn variable_bit_field(&self, args: [Value; 2]) -> Option<(Value, Value, i64)> {
+        let mask = self.const_int(args[1])? as u32;
+        if mask == 0 || mask.wrapping_add(1) & mask != 0 || self.values[args[0]].uses != 1 {
+            return None;
+        }
+        let data = self.nearby(args[0])?;
+        match data.kind {
+            InstKind::Binary { op: BinaryOp::LShr, args: [x, amount] }
+                if data.ty == Type::I32 && self.const_int(amount).is_none() =>
+            {
+                Some((x, amount, i64::from(mask.count_ones())))
             }
             _ => None,
         }
