@@ -278,8 +278,8 @@ impl<'a> Selector<'a> {
             && (if signed { i32::try_from(index.scale).is_ok() } else { u32::try_from(index.scale).is_ok() })
         {
             let i = self.src(value);
-            if index.scale == 1 && signed && self.target.limits().constant_bus > 1 {
-                // Where both halves of a scalar base can be added beside the carry, three instructions take less time than a product.
+            if index.scale == 1 && signed && (self.target.limits().constant_bus > 1 || self.is_vgpr(&base)) {
+                // Where both halves of the base can be added beside the carry, three instructions take less time than a product.
                 let (low, high, wide) = (self.in_vgpr(i, 1), self.new_vgpr(1), self.new_vgpr(2));
                 self.vop(V_ASHRREV_I32, &[high, Operand::Imm(31), low]);
                 self.sequence(wide, &[low, high]);

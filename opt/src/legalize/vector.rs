@@ -10,6 +10,9 @@ use mir::{Diagnostic, Result};
 /// Fewest elements for which an indexed move beats comparisons and selections.
 const MIN_INDEXED_LANES: u32 = 4;
 
+/// Most elements that a variable index is compared with, one by one, where they are no tuple.
+const MAX_COMPARED: usize = 4;
+
 /// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are
 /// the same registers as, through insertions and parameters of blocks. Linear.
 pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
@@ -165,8 +168,9 @@ impl Legalizer<'_> {
             };
         }
         let index = self.vector_index(index)?;
-        if constant {
-            // Constants are operands of the selections; in a tuple they would take registers first.
+        if constant || lanes <= MAX_COMPARED {
+            // Constants are operands of the selections; in a tuple they would take registers first. Few elements cost least so, and an insertion at the same
+            // index asks the same.
             let mut elements = parts.chunks(each).enumerate();
             let first = elements.next().ok_or_else(|| Diagnostic::malformed("vector without elements"))?;
             let mut result = Parts::from_slice(first.1);
