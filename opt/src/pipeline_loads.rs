@@ -1,7 +1,7 @@
 //! Loops ask for the next iteration's loads while they compute this one's.
 //!
 //! What a loop loads, it mostly waits for at once: the iteration before could have asked for it, but nothing moves between iterations. So a
-//! scalar load whose address is known from the loop's variables is made for the iteration to come:
+//! load that all lanes share, whose address is known from the loop's variables, is made for the iteration to come:
 //!
 //! ```text
 //! enter:  x = load p                         loop(p):      x = load p; work(x)
@@ -205,11 +205,12 @@ fn is_carried(ty: Type) -> bool {
     }
 }
 
-/// Whether a load through an address that all lanes share goes by the scalar cache: dwords, or parts of them, that nobody writes meanwhile.
-fn is_scalar(mem: &MemAccess) -> bool {
+/// Whether a load through an address that all lanes share is made once for all of them: by the scalar cache, dwords or parts of them that nobody
+/// writes meanwhile, or from LDS, which sends one value to all lanes.
+fn is_shared(mem: &MemAccess) -> bool {
     let unwritten = mem.space == AddrSpace::CONSTANT
         || mem.space == AddrSpace::GLOBAL && mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER);
-    unwritten && mem.align_log2 >= 2
+    mem.space == AddrSpace::LOCAL || unwritten && mem.align_log2 >= 2
 }
 
 /// What is known of the function before anything is changed.
@@ -260,9 +261,9 @@ impl Seen<'_> {
             let made = written & STOPS == 0 || mem.flags.contains(MemFlags::DEREFERENCEABLE);
             let near = early.get(ptr).is_some_and(|&cost| cost <= MAX_ADDRESS);
             let fits = is_carried(*ty) && dwords(*ty) <= room;
-            let scalar = is_scalar(mem) && !self.uniformity.is_divergent_where_defined(*ptr);
+            let shared = is_shared(mem) && !self.uniformity.is_divergent_where_defined(*ptr);
             if mem.is_simple()
-                && scalar
+                && shared
                 && unwritten
                 && made
                 && near

@@ -50,6 +50,7 @@ pub fn sink(func: &mut Function, module: &Module, target: &Target) {
         users: SecondaryMap::with_capacity(func.values.len()),
         entry: func.entry(),
         groups: FxHashSet::default(),
+        along: FxHashSet::default(),
         kept: SecondaryMap::new(),
         sunk: SecondaryMap::new(),
         moved: false,
@@ -107,6 +108,8 @@ struct Sinking<'a> {
     entry: Block,
     /// Instructions of the block that is visited which take fewer registers below it as a whole.
     groups: FxHashSet<Inst>,
+    /// Loads and addresses of the block that is visited which nothing keeps there if all that may go below goes.
+    along: FxHashSet<Value>,
     /// What stays in each block, and what goes to its start, from the end.
     kept: SecondaryMap<Block, Vec<Inst>>,
     sunk: SecondaryMap<Block, Vec<Inst>>,
@@ -186,6 +189,7 @@ impl Sinking<'_> {
     /// Finds what of `block` goes below it together: instructions of which the results that are wanted there take no fewer registers than what they read.
     fn find_groups(&mut self, func: &Function, block: Block) {
         self.groups.clear();
+        self.along.clear();
         let below = |&next: &Block| self.flow.dominators.idom(next.as_u32()) == Some(block.as_u32());
         if !func.successors(block).any(|next| below(&next)) {
             return;
@@ -202,6 +206,15 @@ impl Sinking<'_> {
                 before.entry(value).or_insert(self.users[value]);
                 self.note(value, to.unwrap_or(block));
             });
+        }
+        for &inst in &func.blocks[block].insts {
+            let data = &func.insts[inst];
+            if matches!(data.kind, InstKind::Load { .. } | InstKind::PtrAdd { .. })
+                && let Some(result) = data.result
+                && self.users[result].expand() != Some(block)
+            {
+                self.along.insert(result);
+            }
         }
         let numbers: FxHashMap<Inst, u32> = movable.iter().map(|&(inst, _)| inst).zip(0..).collect();
         let mut leaders: Vec<u32> = (0..movable.len() as u32).collect();
@@ -226,12 +239,8 @@ impl Sinking<'_> {
             data.kind.for_each_value(|value| {
                 let def = func.def_inst(value);
                 let inside = def.is_some_and(|def| numbers.contains_key(&def));
-                // What only the group reads goes along.
-                let along = self.users[value].expand() != Some(block)
-                    && self.homes[value] == Some(block)
-                    && def.is_some_and(|def| matches!(func.insts[def].kind, InstKind::Load { .. }));
                 if !inside
-                    && !along
+                    && !self.along.contains(&value)
                     && read.insert((group, value))
                     && !self.is_alive(func, value, was(value), to)
                 {
@@ -273,11 +282,7 @@ impl Sinking<'_> {
         let mut more = -i64::from(dwords(data.ty));
         data.kind.for_each_value(|value| {
             let alive = self.is_alive(func, value, self.users[value].expand(), to);
-            // It goes along.
-            let is_load =
-                |inst: Inst| matches!(func.insts[inst].kind, InstKind::Load { .. } | InstKind::PtrAdd { .. });
-            let along = self.users[value].is_none() && func.def_inst(value).is_some_and(is_load);
-            if !alive && !along {
+            if !alive && !self.along.contains(&value) {
                 more += i64::from(dwords(func.ty(value)));
             }
         });
