@@ -46,6 +46,8 @@ pub(crate) struct Attempt<'a> {
     /// What was spilled before; `None` where nothing was.
     spills: Option<&'a Spills>,
     files: PerFile<File>,
+    /// The VGPRs that a function which calls none may change, if that is not all.
+    unsaved: Option<File>,
 }
 
 /// A register for everything.
@@ -71,7 +73,8 @@ impl<'a> Attempt<'a> {
         let live = Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?);
         let lanes = spills.map_or(0, Spills::lane_registers);
         let files = PerFile { sgpr: limits.scalar_file(&live), vgpr: limits.vector_file(&live, lanes) };
-        Ok(Self { target, options, numbering, wave, thread, live, spills, files })
+        let unsaved = limits.unsaved_vectors(f, &files.vgpr);
+        Ok(Self { target, options, numbering, wave, thread, live, spills, files, unsaved })
     }
 
     /// Binds everything, or tells which file has too few registers and leaves `f` as it is.
@@ -161,10 +164,25 @@ impl<'a> Attempt<'a> {
             let (kind, registers) = (kind_of(file), &self.files[file]);
             let occupancy = &mut memory.files[file];
             let mut packed = round.pack(kind, registers, most[file], occupancy, at);
+            let mut allowed = registers;
+            if let Some(unsaved) = &self.unsaved
+                && file == RegFile::Vgpr
+                && packed.failed.is_empty()
+                && most[file] <= available(kind, unsaved)
+                && registers.allowed.and_not(&unsaved.allowed).and(&Mask::run(0, packed.high)).count() > 0
+            {
+                // What callers do not expect back costs no store and load.
+                let other = round.pack(kind, unsaved, most[file], occupancy, at);
+                if other.failed.is_empty() {
+                    (packed, allowed) = (other, unsaved);
+                } else {
+                    packed = round.pack(kind, registers, most[file], occupancy, at);
+                }
+            }
             if packed.failed.is_empty() {
                 let apart = if file == RegFile::Sgpr { SPECIAL_SGPRS } else { lanes };
                 waves = Waves { kind, apart, ..waves };
-                packed = waves.improve(round, packed, most[file] as u16, registers, occupancy, at);
+                packed = waves.improve(round, packed, most[file] as u16, allowed, occupancy, at);
                 waves.bound = waves.bound.min(waves.fit(packed.high));
             }
             if !packed.failed.is_empty() {
