@@ -19,7 +19,7 @@
 //! constants and accesses of neighbours are merged.
 //!
 //! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
-//! of both is in LDS and the other is not; with bounds that are known to be few; functions for size, and loops that ask for it (`no_unroll`).
+//! of both is in LDS and the other is not; where few iterations are known to be left ([`limits`]); functions for size, and loops that ask for it (`no_unroll`).
 //!
 //! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
 //! linear.
@@ -39,6 +39,9 @@ const SIZE: usize = 14;
 const WHOLE_SIZE: usize = 24;
 /// Dwords that an iteration loads at most, since all iterations' are there at a time.
 const LOADED: u64 = 8;
+/// Limits of a counter that are looked at, and steps on the way to them.
+const MAX_LIMITS: usize = 4;
+const MAX_STEPS: u32 = 16;
 /// The largest step of a counter.
 const MAX_STEP: i64 = 1 << 16;
 
@@ -218,26 +221,52 @@ fn candidate(
     // A loop that is known to be short is not made longer.
     let call =
         func.insts[func.terminator(entering)?].kind.targets().into_iter().find(|call| call.block == block)?;
-    let short = match (func.as_int(*call.args.get(counter)?), func.as_int(bound)) {
-        (Some(first), Some(last)) => {
-            let between = (last as i64).wrapping_sub(first as i64).unsigned_abs();
-            between < u64::from(2 * TIMES) * step.unsigned_abs()
-        }
-        _ => false,
-    };
+    let up = step > 0;
+    let [first, last] = [(*call.args.get(counter)?, up), (bound, !up)].map(|(v, above)| limits(func, v, above));
+    let most = 2 * i64::from(TIMES) * step.abs();
+    let is_near = |a: i64, b: i64| if up { b.saturating_sub(a) < most } else { a.saturating_sub(b) < most };
+    let short = first.iter().any(|&(root, a)| last.iter().any(|&(other, b)| root == other && is_near(a, b)));
     (fits && !short).then_some(Candidate { block, entering, counter, step, bound, predicate })
+}
+
+/// Sums of a value, if not of nothing, and a constant that `value` is not below if `above`, or else not above: windows around a place end at an image's border.
+fn limits(func: &Function, value: Value, above: bool) -> SmallVec<[(Option<Value>, i64); 4]> {
+    let (mut found, mut work) = (SmallVec::new(), SmallVec::<[(Value, i64); 4]>::from_slice(&[(value, 0)]));
+    for _ in 0..MAX_STEPS {
+        let Some((value, more)) = work.pop() else { break };
+        if let Some(constant) = signed_constant(func, value) {
+            found.push((None, constant.wrapping_add(more)));
+            continue;
+        }
+        match func.def_inst(value).map(|inst| &func.insts[inst].kind) {
+            Some(&InstKind::Binary { op: BinaryOp::Add, args })
+                if let Some((inner, constant)) = plus_constant(func, args) =>
+            {
+                work.push((inner, more.wrapping_add(constant)));
+            }
+            Some(InstKind::Intrinsic { intrinsic, args })
+                if found.len() + work.len() < MAX_LIMITS
+                    && *intrinsic == if above { Intrinsic::Smax } else { Intrinsic::Smin } =>
+            {
+                work.extend(args.iter().map(|&arg| (arg, more)));
+            }
+            _ => found.push((Some(value), more)),
+        }
+    }
+    found
+}
+
+fn signed_constant(func: &Function, value: Value) -> Option<i64> {
+    let bits = func.ty(value).bits().filter(|&bits| bits <= 64)?;
+    let raw = func.as_int(value)? as i64;
+    Some(raw << (64 - bits) >> (64 - bits))
 }
 
 /// A value and the constant that is added to it.
 fn plus_constant(func: &Function, [a, b]: [Value; 2]) -> Option<(Value, i64)> {
-    let constant = |value: Value| {
-        let bits = func.ty(value).bits()?;
-        let raw = func.as_int(value)? as i64;
-        (bits <= 64).then(|| raw << (64 - bits) >> (64 - bits))
-    };
-    match (constant(a), constant(b)) {
-        (None, Some(step)) => Some((a, step)),
-        (Some(step), None) => Some((b, step)),
+    match [a, b].map(|value| signed_constant(func, value)) {
+        [None, Some(step)] => Some((a, step)),
+        [Some(step), None] => Some((b, step)),
         _ => None,
     }
 }

@@ -1,11 +1,12 @@
 //! What instructions do besides reading and writing registers, as far as order is concerned.
 //!
-//! Memory is divided into spaces that no pointer of another one reaches. Accesses of a space keep their order unless both read. Nothing is
-//! told apart by address inside of a space. Lanes may speak to each other through it; what orders them leaves a wait or a mark, which memory does
+//! Memory is divided into spaces that no pointer of another one reaches. Accesses of a space keep their order unless both read. Inside of a space,
+//! places of LDS alone are told apart by their address ([`Place`]). Lanes may speak to each other through it; what orders them leaves a wait or a mark, which memory does
 //! not pass.
 //!
 //! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
 
+use crate::places::Place;
 use mir::ir::{AddrSpace, MemFlags};
 use mir::isa::{Implicit, Memory, MemoryAction, MemoryKind, OpFlags, Opcode, Unit};
 use mir::machine::{Inst, ModFlags, Operand, PReg, Reg, writes_exec};
@@ -22,7 +23,7 @@ impl Spaces {
     const NONE: Self = Self(0);
     /// Memory that all work-groups see.
     const MEMORY: Self = Self(1);
-    const LDS: Self = Self(2);
+    pub const LDS: Self = Self(2);
     const SCRATCH: Self = Self(4);
     const GDS: Self = Self(8);
     /// Not memory: exports come in order.
@@ -66,11 +67,19 @@ pub(crate) struct Effects {
     pub unwritten: bool,
     /// A result arrives late.
     pub late: bool,
+    /// Where LDS, and nothing else, is accessed.
+    pub place: Option<Place>,
 }
 
 impl Effects {
-    const WALL: Self =
-        Self { wall: true, reads: Spaces::NONE, writes: Spaces::ALL, unwritten: false, late: false };
+    const WALL: Self = Self {
+        wall: true,
+        reads: Spaces::NONE,
+        writes: Spaces::ALL,
+        unwritten: false,
+        late: false,
+        place: None,
+    };
 
     /// What `inst` does on `target`.
     #[inline]
@@ -164,14 +173,15 @@ impl Effects {
             AddrSpace::FLAT => of_kind,
             _ => Spaces::MEMORY,
         };
+        let place = if space == Spaces::LDS { Place::of(inst) } else { None };
         if memory.writes() {
-            return Self { reads: space, writes: space, late, ..Self::default() };
+            return Self { reads: space, writes: space, late, place, ..Self::default() };
         }
         let constant = matches!(access.space, AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT);
         if constant || access.flags.contains(MemFlags::INVARIANT) {
             return Self { late, ..Self::default() };
         }
         let unwritten = access.flags.contains(MemFlags::NO_CLOBBER);
-        Self { reads: space, late, unwritten, ..Self::default() }
+        Self { reads: space, late, unwritten, place, ..Self::default() }
     }
 }

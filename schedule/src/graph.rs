@@ -6,7 +6,8 @@
 //! Edges are linear in accesses. Of memory, each access has one to the last write of its space, and each read one more to the next
 //! write; so reads between two writes meet in them instead of making pairs.
 
-use crate::effects::{Effects, SPACES};
+use crate::effects::{Effects, SPACES, Spaces};
+use crate::places::Place;
 
 /// No unit.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -178,17 +179,22 @@ impl Graph {
     }
 }
 
+/// Accesses of known places that later ones are compared with. With more, all that follows stays behind them.
+const OPEN: usize = 32;
+
 /// The last accesses of each space of memory.
 #[derive(Debug)]
 pub(crate) struct MemoryOrder {
     writer: [u32; SPACES],
     /// Reads since then.
     readers: [Vec<u32>; SPACES],
+    /// Accesses of known places of LDS since then: the unit, and whether it writes.
+    open: Vec<(u32, Place, bool)>,
 }
 
 impl Default for MemoryOrder {
     fn default() -> Self {
-        Self { writer: [NONE; SPACES], readers: Default::default() }
+        Self { writer: [NONE; SPACES], readers: Default::default(), open: Vec::new() }
     }
 }
 
@@ -197,14 +203,25 @@ impl MemoryOrder {
     pub fn clear(&mut self) {
         self.writer = [NONE; SPACES];
         self.readers.iter_mut().for_each(Vec::clear);
+        self.open.clear();
     }
 
     /// Puts `unit` behind what it must follow.
     pub fn access(&mut self, unit: u32, effects: &Effects, graph: &mut Graph) {
+        if let Some(place) = effects.place
+            && self.open.len() < OPEN
+        {
+            return self.access_place(unit, place, effects.writes.has_lds(), graph);
+        }
         for space in effects.writes.each() {
             graph.order(self.writer[space], unit);
             self.readers[space].drain(..).for_each(|reader| graph.order(reader, unit));
             self.writer[space] = unit;
+        }
+        if effects.writes.has_lds() {
+            self.open.drain(..).for_each(|(other, ..)| graph.order(other, unit));
+        } else if effects.reads.has_lds() {
+            self.open.iter().filter(|open| open.2).for_each(|&(other, ..)| graph.order(other, unit));
         }
         for space in effects.reads.each().filter(|&space| self.writer[space] != unit) {
             if !effects.unwritten {
@@ -212,6 +229,22 @@ impl MemoryOrder {
             }
             self.readers[space].push(unit);
         }
+    }
+
+    /// The same of an access of LDS whose place is known.
+    fn access_place(&mut self, unit: u32, place: Place, writes: bool, graph: &mut Graph) {
+        for space in Spaces::LDS.each() {
+            graph.order(self.writer[space], unit);
+            if writes {
+                self.readers[space].iter().for_each(|&reader| graph.order(reader, unit));
+            }
+        }
+        for &(other, there, written) in &self.open {
+            if (writes || written) && !place.apart(&there) {
+                graph.order(other, unit);
+            }
+        }
+        self.open.push((unit, place, writes));
     }
 }
 

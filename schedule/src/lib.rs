@@ -32,6 +32,7 @@ mod latency;
 mod list;
 mod live;
 mod pairs;
+mod places;
 mod pressure;
 #[cfg(test)]
 mod tests;

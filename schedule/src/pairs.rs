@@ -2,19 +2,23 @@
 //!
 //! `ds_read2` and `ds_write2` reach two places behind one address, each up to 255 elements away, or 255 times 64 (`st64`). Neighbours
 //! have been merged as IR; here those that stand apart are found, in a block, behind one register. A load goes up to the first of the two
-//! if nothing in between may write LDS; a store goes down to the second if nothing in between may read or write the same place.
+//! if nothing in between may write the same place; a store goes down to the second if nothing in between may read or write the same place.
 //!
-//! Cost: linear; of accesses without a partner at most [`MAX_OPEN`] are looked at, no further back than [`REACH`] instructions.
+//! Cost: linear; of accesses without a partner at most [`MAX_OPEN`] are looked at, no further back than [`REACH`] instructions, and each passes at most
+//! [`MAX_WRITTEN`] writes.
 //!
 //! Source: ISA manuals, "LDS: indexed and atomic access".
 
 use crate::effects::Effects;
+use crate::places::Place;
 use mir::isa::Opcode;
-use mir::machine::{BlockData, Function, Inst, Modifiers, Operand, Reg, RegFile, RegOperand, VRegFlags};
+use mir::machine::{BlockData, Function, Inst, Modifiers, Operand, Reg, RegFile, VRegFlags};
 use mir::target::Target;
 
 /// Accesses that wait for a partner at a time.
 const MAX_OPEN: usize = 16;
+/// Writes that loads pass.
+const MAX_WRITTEN: usize = 16;
 /// Instructions between two partners: what is loaded earlier takes registers for as long.
 const REACH: usize = 96;
 /// The largest of the two offsets, in elements or in 64 of them.
@@ -47,9 +51,7 @@ struct Access {
     /// Its place in the block.
     at: usize,
     kind: &'static Kind,
-    base: RegOperand,
-    /// In bytes.
-    offset: i32,
+    place: Place,
 }
 
 impl Access {
@@ -59,13 +61,7 @@ impl Access {
 
     /// Whether both are of one kind and behind one address.
     fn suits(&self, other: &Self) -> bool {
-        self.kind.op == other.kind.op && self.base == other.base
-    }
-
-    /// Whether both are behind one address, at places that have nothing in common.
-    fn apart(&self, other: &Self) -> bool {
-        self.base == other.base
-            && (self.offset + self.bytes() <= other.offset || other.offset + other.bytes() <= self.offset)
+        self.kind.op == other.kind.op && self.place.base == other.place.base
     }
 
     /// The instruction for both, and its offsets.
@@ -76,7 +72,7 @@ impl Access {
                 (0, n @ 0..=MAX_OFFSET) => u8::try_from(n).ok(),
                 _ => None,
             };
-            Some((op, [scaled(self.offset)?, scaled(other.offset)?]))
+            Some((op, [scaled(self.place.bytes.0)?, scaled(other.place.bytes.0)?]))
         })
     }
 }
@@ -117,17 +113,18 @@ fn access(f: &Function, at: usize, inst: &Inst) -> Option<Access> {
         return None;
     }
     let [first, second] = inst.operands[..] else { return None };
-    let (base, data) = if kind.store { (first, second) } else { (second, first) };
-    let (base, data) = (base.as_reg()?, data.as_reg()?);
-    let Reg::Virtual(value) = data.reg else { return None };
+    let data = if kind.store { second } else { first };
+    let Reg::Virtual(value) = data.as_reg()?.reg else { return None };
     let whole = kind.store || !f.vregs[value].flags.contains(VRegFlags::WHOLE_WAVE);
-    (whole && matches!(base.reg, Reg::Virtual(_))).then_some(Access { at, kind, base: *base, offset })
+    Some(Access { at, kind, place: Place::of(inst).filter(|_| whole)? })
 }
 
 /// Finds the pairs of a block.
 fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) {
     pairs.clear();
     let (mut loads, mut stores): (Vec<Access>, Vec<Access>) = Default::default();
+    // What was written since the first of the loads that wait, and where in the code.
+    let mut written: Vec<(usize, Place)> = Vec::new();
     let body = data.head_len as usize..data.tail_start as usize;
     for (at, inst) in data.insts.iter().enumerate().take(body.end).skip(body.start) {
         mir::interrupt::checkpoint();
@@ -135,22 +132,32 @@ fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) 
         if effects.wall {
             loads.clear();
             stores.clear();
+            written.clear();
             continue;
         }
-        let access = access(f, at, inst);
-        if effects.writes.has_lds() {
-            loads.clear();
-        }
         if effects.writes.has_lds() || effects.reads.has_lds() {
-            stores.retain(|open| access.is_some_and(|new| open.apart(&new)));
+            stores.retain(|open| effects.place.is_some_and(|place| open.place.apart(&place)));
         }
-        let Some(second) = access else { continue };
+        if effects.writes.has_lds() {
+            match effects.place {
+                Some(place) if written.len() < MAX_WRITTEN && !loads.is_empty() => written.push((at, place)),
+                _ => {
+                    loads.clear();
+                    written.clear();
+                }
+            }
+        }
+        let Some(second) = access(f, at, inst) else { continue };
         let open = if second.kind.store { &mut stores } else { &mut loads };
         open.retain(|first| at - first.at <= REACH);
         let found = open
             .iter()
             .enumerate()
-            .filter(|(_, first)| first.suits(&second))
+            .filter(|(_, first)| {
+                let passes =
+                    |&(there, place): &(usize, Place)| there < first.at || place.apart(&second.place);
+                first.suits(&second) && (second.kind.store || written.iter().all(passes))
+            })
             .find_map(|(i, first)| Some((i, first.with(&second)?)));
         match found {
             Some((i, (op, offsets))) => pairs.push(Pair { first: open.remove(i), second, op, offsets }),
@@ -304,5 +311,11 @@ mod tests {
             "  %3:v1 = ds_read_b32 %1:v1 {B32}\n  ds_write_b32 %2:v1, %0:v1 {B32}\n  %4:v1 = ds_read_b32 %1:v1 offset:8 {B32}\n"
         );
         assert_eq!(paired(&written).len(), 3);
+        // A store behind the same register says where.
+        for (at, lines) in [(4, 4), (8, 3), (12, 4)] {
+            let written = written
+                .replace("ds_write_b32 %2:v1, %0:v1", &format!("ds_write_b32 %1:v1, %0:v1 offset:{at}"));
+            assert_eq!(paired(&written).len(), lines, "{at}");
+        }
     }
 }

@@ -70,9 +70,38 @@ fn random_virtual(random: &mut Rng, size: usize) -> String {
                 );
                 continue;
             }
-            14..16 => (true, writeln!(text, "  %{n}:v1 = ds_read_b32 %{v}:v1 [4 bytes, space 3, align 4]")),
+            14..16 => {
+                // Mostly behind one register, at places that overlap and places that do not.
+                let base = if random.u8(..4) > 0 { 1 } else { v };
+                let at = 4 * random.u32(..4);
+                (
+                    true,
+                    writeln!(
+                        text,
+                        "  %{n}:v1 = ds_read_b32 %{base}:v1 offset:{at} [4 bytes, space 3, align 4]"
+                    ),
+                )
+            }
             16 => {
-                let _ = writeln!(text, "  ds_write_b32 %{v}:v1, %{w}:v1 [4 bytes, space 3, align 4]");
+                let base = if random.u8(..4) > 0 { 1 } else { v };
+                let _ = match random.u8(..3) {
+                    0 => writeln!(
+                        text,
+                        "  ds_write2_b32 %{base}:v1, %{w}:v1, %{v}:v1 offset:{} offset1:{} [8 bytes, space 3, align 4]",
+                        random.u8(..4),
+                        random.u8(..4)
+                    ),
+                    1 => writeln!(
+                        text,
+                        "  ds_write_b8 %{base}:v1, %{w}:v1 offset:{} [1 bytes, space 3]",
+                        random.u8(..16)
+                    ),
+                    _ => writeln!(
+                        text,
+                        "  ds_write_b32 %{base}:v1, %{w}:v1 offset:{} [4 bytes, space 3, align 4]",
+                        4 * random.u32(..4)
+                    ),
+                };
                 continue;
             }
             17 => (
@@ -228,6 +257,7 @@ fn broken_orders_are_found() {
         |n: u32, what: &str| format!("%{n}:v1 = buffer_load_dword %1:v1, %2:s4, 0 offen [4 bytes, {what}]");
     let store = |what: &str| format!("buffer_store_dword %1:v1, %1:v1, %2:s4, 0 offen [4 bytes, {what}]");
     let lds = "ds_write_b32 %1:v1, %1:v1 [4 bytes, space 3, align 4]".to_owned();
+    let lds_at = |at: u32| format!("ds_write_b32 %1:v1, %1:v1 offset:{at} [4 bytes, space 3, align 4]");
     let xor = |n: u32, m: u32| format!("%{n}:v1 = v_xor_b32 %{m}:v1, %1:v1");
     let cases = [
         (xor(3, 1), xor(4, 3), false),
@@ -242,6 +272,30 @@ fn broken_orders_are_found() {
         (store("space 1"), store("space 1"), false),
         (store("space 1"), lds.clone(), true),
         (store("space 1"), load(3, "space 0"), false),
+        (lds.clone(), lds_at(0), false),
+        (lds.clone(), lds_at(2), false),
+        (lds.clone(), lds_at(4), true),
+        (lds_at(4), lds.clone(), true),
+        (lds.clone(), "%3:v1 = ds_read_u8 %1:v1 offset:3 [1 bytes, space 3]".into(), false),
+        (lds.clone(), "%3:v1 = ds_read_u8 %1:v1 offset:4 [1 bytes, space 3]".into(), true),
+        (
+            lds.clone(),
+            "ds_write2_b32 %1:v1, %1:v1, %1:v1 offset:2 offset1:1 [8 bytes, space 3, align 4]".into(),
+            true,
+        ),
+        (
+            lds.clone(),
+            "ds_write2_b32 %1:v1, %1:v1, %1:v1 offset:2 [8 bytes, space 3, align 4]".into(),
+            false,
+        ),
+        (lds.clone(), "%3:v1 = ds_read_b32 %4:v1 offset:4 [4 bytes, space 3, align 4]".into(), false),
+        (
+            lds.clone(),
+            "%3:v1 = ds_read_b32 %1:v1 offset:4 [4 bytes, space 3, align 4, volatile]".into(),
+            false,
+        ),
+        (lds.clone(), "%3:v1 = ds_read_b32 %1:v1 offset:4 [4 bytes, space 0, align 4]".into(), true),
+        (lds_at(4), "fence".into(), false),
         (load(3, "space 1, volatile"), load(4, "space 1"), false),
         (load(3, "space 1, volatile"), load(4, "space 1, volatile"), false),
         (load(3, "space 1, acquire agent"), lds.clone(), false),

@@ -4,14 +4,15 @@
 //!
 //! * the instructions: the new order is a permutation that the block really has, and leaves head and tail where they are;
 //! * which instruction wrote what each instruction reads, in virtual and physical registers, and what follows the block may read;
-//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it;
+//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it; where an access of LDS
+//!   says which bytes behind which register it touches, how many writes behind other registers come before it, and which wrote its bytes last;
 //! * how many walls come before each instruction.
 //!
 //! Counts stand for pairs, so the cost is linear.
 
 use crate::effects::{Effects, SPACES};
 use mir::isa::{Implicit, Opcode, OperandAccess, Role};
-use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, Stage, Terminator};
+use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, RegOperand, Stage, Terminator};
 use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use std::collections::HashMap;
@@ -35,6 +36,8 @@ struct Met {
     walls: u32,
     /// Writes of each space before it.
     writes: [u32; SPACES],
+    /// Of an access of LDS: writes before it, but for those behind the same register if that is known, and then the last ones of its bytes.
+    place: Option<(u32, Vec<Option<u32>>)>,
 }
 
 /// One order being executed.
@@ -45,6 +48,10 @@ struct Replay {
     call: Origin,
     walls: u32,
     writes: [Vec<u32>; SPACES],
+    /// Writes of LDS; of those whose place is known how many are behind each register, and the last one of each byte.
+    lds: u32,
+    behind: HashMap<RegOperand, u32>,
+    bytes: HashMap<(RegOperand, i32), u32>,
 }
 
 impl Replay {
@@ -63,9 +70,26 @@ impl Replay {
             reads: reads.into_iter().map(|place| (place, self.origin(place))).collect(),
             walls: self.walls,
             writes: std::array::from_fn(|space| self.writes[space].len() as u32),
+            place: match effects.place {
+                Some(place) => {
+                    let behind = self.behind.get(&place.base).copied().unwrap_or_default();
+                    let last = |byte| self.bytes.get(&(place.base, byte)).copied();
+                    Some((self.lds - behind, (place.bytes.0..place.bytes.1).map(last).collect()))
+                }
+                None if effects.reads.has_lds() || effects.writes.has_lds() => Some((self.lds, Vec::new())),
+                None => None,
+            },
         };
         self.walls += u32::from(effects.wall);
-        effects.writes.each().for_each(|space| self.writes[space].push(number));
+        self.lds += u32::from(effects.writes.has_lds());
+        match effects.place {
+            None => effects.writes.each().for_each(|space| self.writes[space].push(number)),
+            Some(place) if effects.writes.has_lds() => {
+                *self.behind.entry(place.base).or_default() += 1;
+                self.bytes.extend((place.bytes.0..place.bytes.1).map(|byte| ((place.base, byte), number)));
+            }
+            Some(_) => {}
+        }
         if inst.op == Opcode::CALL {
             self.places.retain(|place, _| matches!(place, Place::Virtual(_)));
             self.call = Some(number);
@@ -171,6 +195,9 @@ pub(crate) fn same(f: &Function, block: Block, old: &[Inst], order: &[u32], targ
         let (was, is) = (&met[n as usize], after.step(f, inst, n, target));
         if was.reads != is.reads {
             return wrong(Some(inst), "reads another value");
+        }
+        if was.place != is.place {
+            return wrong(Some(inst), "accesses LDS before or behind another write");
         }
         if was.walls != is.walls {
             return wrong(Some(inst), "is on the other side of a wall");
