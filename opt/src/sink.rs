@@ -195,7 +195,7 @@ impl Sinking<'_> {
             return;
         }
         // As if nothing took registers. What was known before is put back.
-        let mut before: FxHashMap<Value, PackedOption<Block>> = FxHashMap::default();
+        let mut changed: Vec<(Value, PackedOption<Block>)> = Vec::new();
         let mut movable: Vec<(Inst, Block)> = Vec::new();
         for &inst in func.blocks[block].insts.iter().rev() {
             mir::interrupt::checkpoint();
@@ -203,10 +203,31 @@ impl Sinking<'_> {
             let to = self.place_of_pure(func, data, block);
             movable.extend(to.map(|to| (inst, to)));
             data.kind.for_each_value(|value| {
-                before.entry(value).or_insert(self.users[value]);
+                let was = self.users[value];
                 self.note(value, to.unwrap_or(block));
+                if self.users[value] != was {
+                    changed.push((value, was));
+                }
             });
         }
+        if !movable.is_empty() {
+            self.choose_groups(func, block, &movable, &changed);
+        }
+        for (value, was) in changed.into_iter().rev() {
+            self.users[value] = was;
+        }
+    }
+
+    /// Chooses the groups among what is `movable`, with the place where each would go. What `changed` is in `users` as if all went, from the end of the block,
+    /// with what was there.
+    fn choose_groups(
+        &mut self,
+        func: &Function,
+        block: Block,
+        movable: &[(Inst, Block)],
+        changed: &[(Value, PackedOption<Block>)],
+    ) {
+        let before: FxHashMap<Value, PackedOption<Block>> = changed.iter().rev().copied().collect();
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
             if matches!(data.kind, InstKind::Load { .. } | InstKind::PtrAdd { .. })
@@ -252,9 +273,6 @@ impl Sinking<'_> {
             if more[leader(&mut leaders, number) as usize] <= 0 {
                 self.groups.insert(inst);
             }
-        }
-        for (value, was) in before {
-            self.users[value] = was;
         }
     }
 
