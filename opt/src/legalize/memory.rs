@@ -282,11 +282,23 @@ impl Legalizer<'_> {
         }
         // Packed elements: dwords, then fields of them.
         let total = (u64::from(bits) * u64::from(lanes)).div_ceil(8);
-        let words = self.load_dwords(ptr, mem, total)?;
+        // Bytes that are no dword are loaded one by one where merging sees to them: with their neighbours they may be one.
+        let apart =
+            bits == 8 && mem.align_log2 == 0 && mem.is_simple() && self.b.optimize && self.merges_bytes(mem);
+        let words = self.load_dwords_by(ptr, mem, total, if apart { 1 } else { 2 })?;
         for lane in 0..lanes {
             self.join_dwords(&words, lane * bits, scalar, out);
         }
         Ok(())
+    }
+
+    /// Whether accesses of bytes anywhere may become accesses of more.
+    fn merges_bytes(&self, mem: MemAccess) -> bool {
+        match mem.space {
+            AddrSpace::GLOBAL | AddrSpace::CONSTANT => self.ctx.machine.has(Features::UNALIGNED_ACCESS),
+            AddrSpace::LOCAL => self.ctx.machine.has(Features::UNALIGNED_DS),
+            _ => false,
+        }
     }
 
     /// Bits `start..start + bits` (at most 64) of little-endian dwords; bits above are clear.
@@ -354,6 +366,17 @@ impl Legalizer<'_> {
         mem: MemAccess,
         bytes: u64,
     ) -> Result<SmallVec<[Value; 8]>> {
+        self.load_dwords_by(ptr, mem, bytes, 2)
+    }
+
+    /// The same with at most `piece` bytes at once where less than a dword is left.
+    fn load_dwords_by(
+        &mut self,
+        ptr: Value,
+        mem: MemAccess,
+        bytes: u64,
+        piece: u64,
+    ) -> Result<SmallVec<[Value; 8]>> {
         let mut words: SmallVec<[Value; 8]> = SmallVec::new();
         let mut at = 0;
         while at < bytes {
@@ -372,7 +395,7 @@ impl Legalizer<'_> {
             }
             // Pieces of a dword never cross its end.
             let size = size.min(4 - at % 4);
-            let size = if size == 3 { 2 } else { size };
+            let size = if size < 4 { size.min(piece) } else { size };
             let piece = self.plain_load(address, here, Type::int(size as u32 * 8));
             let piece = self.b.zext_or_trunc(piece, Type::I32);
             if at % 4 == 0 {
