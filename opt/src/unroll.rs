@@ -222,7 +222,8 @@ fn candidate(
     let call =
         func.insts[func.terminator(entering)?].kind.targets().into_iter().find(|call| call.block == block)?;
     let up = step > 0;
-    let [first, last] = [(*call.args.get(counter)?, up), (bound, !up)].map(|(v, above)| limits(func, v, above));
+    let [first, last] =
+        [(*call.args.get(counter)?, up), (bound, !up)].map(|(v, above)| limits(func, v, above));
     let most = 2 * i64::from(TIMES) * step.abs();
     let is_near = |a: i64, b: i64| if up { b.saturating_sub(a) < most } else { a.saturating_sub(b) < most };
     let short = first.iter().any(|&(root, a)| last.iter().any(|&(other, b)| root == other && is_near(a, b)));

@@ -283,11 +283,7 @@ fn broken_orders_are_found() {
             "ds_write2_b32 %1:v1, %1:v1, %1:v1 offset:2 offset1:1 [8 bytes, space 3, align 4]".into(),
             true,
         ),
-        (
-            lds.clone(),
-            "ds_write2_b32 %1:v1, %1:v1, %1:v1 offset:2 [8 bytes, space 3, align 4]".into(),
-            false,
-        ),
+        (lds.clone(), "ds_write2_b32 %1:v1, %1:v1, %1:v1 offset:2 [8 bytes, space 3, align 4]".into(), false),
         (lds.clone(), "%3:v1 = ds_read_b32 %4:v1 offset:4 [4 bytes, space 3, align 4]".into(), false),
         (
             lds.clone(),

@@ -193,7 +193,8 @@ impl<'a> Selector<'a> {
             BinaryOp::Or => self.join_fields(dst, args),
             _ => false,
         };
-        if done || self.three_operand(dst, op, args) {
+        let is_sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+        if done || is_sum && self.add_condition(dst, op, args)? || self.three_operand(dst, op, args) {
             return Ok(());
         }
         match op {
@@ -242,7 +243,6 @@ impl<'a> Selector<'a> {
                 self.vop(V_NOT_B32, &[dst, a]);
                 return Ok(());
             }
-            BinaryOp::Add | BinaryOp::Sub if self.add_condition(dst, op, args)? => return Ok(()),
             BinaryOp::Add => {
                 let [a, b] = [self.src(args[0]), self.src(args[1])];
                 self.vector_add(dst, a, b);
@@ -295,26 +295,51 @@ impl<'a> Selector<'a> {
         false
     }
 
-    /// `x ± (zext or sext condition)`: the condition is the carry or the borrow.
+    /// `x ± (zext or sext condition)`: the condition is the carry or the borrow. So are both of `x + (condition + condition)`.
     fn add_condition(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<bool> {
         let swapped = [args[1], args[0]];
         for [x, flag] in if op == BinaryOp::Add { [args, swapped] } else { [args, args] } {
-            let Some(data) = self.foldable(flag) else { continue };
-            let InstKind::Cast { op: cast @ (CastOp::ZExt | CastOp::SExt), arg } = data.kind else {
-                continue;
-            };
-            let (root, _) = self.root(arg);
-            if self.f.ty(arg) != Type::I1 || self.values[root].rep != Rep::Mask || self.is_temporal(root) {
-                continue;
+            let add = |cast| (op == BinaryOp::Add) == (cast == CastOp::ZExt);
+            if let Some((cast, condition)) = self.extended_condition(flag) {
+                self.carry(dst, add(cast), x, condition)?;
+                return Ok(true);
             }
-            let (carry, dead) = (self.mask(arg)?, self.new_mask());
-            let x = self.vgpr(x);
-            let add = (op == BinaryOp::Add) == (cast == CastOp::ZExt);
-            let opcode = if add { V_ADDC_CO_U32 } else { V_SUBBREV_CO_U32 };
-            self.emit(opcode, [dst, dead, Operand::Imm(0), x, carry]);
-            return Ok(true);
+            if let Some(pair) = self.fold_binary(flag, BinaryOp::Add)
+                && let [Some((cast, first)), Some((other, second))] =
+                    pair.map(|value| self.extended_condition(value))
+            {
+                let sum = self.new_vgpr(1);
+                self.carry(sum, add(cast), x, first)?;
+                self.carry_into(dst, add(other), sum, second)?;
+                return Ok(true);
+            }
         }
         Ok(false)
+    }
+
+    /// What is extended to `value`, if that is a condition of lanes, in this block, and `value` has no other user.
+    fn extended_condition(&self, value: Value) -> Option<(CastOp, Value)> {
+        let InstKind::Cast { op: op @ (CastOp::ZExt | CastOp::SExt), arg } = self.foldable(value)?.kind
+        else {
+            return None;
+        };
+        let (root, _) = self.root(arg);
+        let fits =
+            self.f.ty(arg) == Type::I1 && self.values[root].rep == Rep::Mask && !self.is_temporal(root);
+        fits.then_some((op, arg))
+    }
+
+    /// `dst = x + condition`, or `x - condition`.
+    fn carry(&mut self, dst: Operand, add: bool, x: Value, condition: Value) -> Result<()> {
+        let x = self.vgpr(x);
+        self.carry_into(dst, add, x, condition)
+    }
+
+    fn carry_into(&mut self, dst: Operand, add: bool, x: Operand, condition: Value) -> Result<()> {
+        let (carry, dead) = (self.mask(condition)?, self.new_mask());
+        let opcode = if add { V_ADDC_CO_U32 } else { V_SUBBREV_CO_U32 };
+        self.emit(opcode, [dst, dead, Operand::Imm(0), x, carry]);
+        Ok(())
     }
 
     /// `dst = a + b` of 32 bits; older targets write a carry that nobody reads.

@@ -441,6 +441,22 @@ fn added_condition_is_the_carry() {
 }
 
 #[test]
+fn two_added_conditions_are_carries() {
+    let mut b = Build::new();
+    let (id, x, y) = (b.id(), b.argument(Type::I32, 8), b.argument(Type::I32, 12));
+    let flags = [x, y].map(|bound| {
+        let less = b.push(InstKind::Icmp { predicate: IntPredicate::Ult, args: [id, bound] }, Type::I1);
+        b.push(InstKind::Cast { op: CastOp::ZExt, arg: less }, Type::I32)
+    });
+    let both = b.binary(BinaryOp::Add, flags[0], flags[1]);
+    let sum = b.binary(BinaryOp::Add, id, both);
+    let code = b.finish(sum);
+    let carries = opcodes(&code).iter().filter(|&&op| op == Opcode::V_ADDC_CO_U32).count();
+    assert_eq!(carries, 2, "{code}");
+    assert!(!opcodes(&code).contains(&Opcode::V_ADD3_U32), "{code}");
+}
+
+#[test]
 fn constant_halves_need_no_addition() {
     let mut b = Build::new();
     let id = b.id();
