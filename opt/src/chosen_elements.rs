@@ -15,7 +15,7 @@ use super::append::append_value;
 use mir::analysis::Uniformity;
 use mir::ir::*;
 use mir::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Elements of a vector: so many masks are alive at a time.
 const MAX_LANES: u32 = 8;
@@ -36,9 +36,10 @@ pub fn choose(func: &mut Function, target: &Target) {
     }
     let uniformity = Uniformity::compute(func, target);
     wanted.retain(|&(_, index), _| uniformity.is_divergent_where_defined(index));
+    let blocks: FxHashSet<Block> = wanted.keys().map(|&(block, _)| block).collect();
     for i in 0..func.layout.len() {
         let block = func.layout[i];
-        if !wanted.keys().any(|&(of, _)| of == block) {
+        if !blocks.contains(&block) {
             continue;
         }
         let mut choices = Choices { func, code: Vec::new(), hits: FxHashMap::default() };

@@ -39,9 +39,10 @@ const SIZE: usize = 14;
 const WHOLE_SIZE: usize = 24;
 /// Dwords that an iteration loads at most, since all iterations' are there at a time.
 const LOADED: u64 = 8;
-/// Limits of a counter that are looked at, and steps on the way to them.
+/// Limits of a counter that are looked at.
 const MAX_LIMITS: usize = 4;
-const MAX_STEPS: u32 = 16;
+/// Sums and extremes between a counter and its limits.
+const MAX_WAY: u32 = 16;
 /// The largest step of a counter.
 const MAX_STEP: i64 = 1 << 16;
 
@@ -224,8 +225,8 @@ fn candidate(
     let up = step > 0;
     let [first, last] =
         [(*call.args.get(counter)?, up), (bound, !up)].map(|(v, above)| limits(func, v, above));
-    let most = 2 * i64::from(TIMES) * step.abs();
-    let is_near = |a: i64, b: i64| if up { b.saturating_sub(a) < most } else { a.saturating_sub(b) < most };
+    let most = u64::from(2 * TIMES) * step.unsigned_abs();
+    let is_near = |a: i64, b: i64| b.wrapping_sub(a).unsigned_abs() < most;
     let short = first.iter().any(|&(root, a)| last.iter().any(|&(other, b)| root == other && is_near(a, b)));
     (fits && !short).then_some(Candidate { block, entering, counter, step, bound, predicate })
 }
@@ -233,7 +234,7 @@ fn candidate(
 /// Sums of a value, if not of nothing, and a constant that `value` is not below if `above`, or else not above: windows around a place end at an image's border.
 fn limits(func: &Function, value: Value, above: bool) -> SmallVec<[(Option<Value>, i64); 4]> {
     let (mut found, mut work) = (SmallVec::new(), SmallVec::<[(Value, i64); 4]>::from_slice(&[(value, 0)]));
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_WAY {
         let Some((value, more)) = work.pop() else { break };
         if let Some(constant) = signed_constant(func, value) {
             found.push((None, constant.wrapping_add(more)));
