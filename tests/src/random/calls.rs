@@ -5,6 +5,7 @@
 //! into their callers; both, at all levels, must leave the same memory. Conditions and trip counts differ
 //! between lanes, values live across calls, nothing is undefined.
 
+use super::lines::Lines;
 use crate::opt;
 use crate::toolchain::Machine;
 use sim::{Arg, BufferId, CodeObject, Config, Dispatch, Memory};
@@ -52,9 +53,7 @@ struct Body<'a> {
     signatures: &'a [Signature],
     /// Functions from here on may be called.
     callees: usize,
-    text: String,
-    block: String,
-    next: usize,
+    out: Lines,
     /// Numbers at hand, and those that are the same in all lanes.
     values: Vec<String>,
     uniform: Vec<String>,
@@ -62,26 +61,6 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    fn line(&mut self, text: &str) {
-        let _ = writeln!(self.text, "  {text}");
-    }
-
-    fn label(&mut self, name: &str) {
-        let _ = writeln!(self.text, "{name}:");
-        self.block = name.to_owned();
-    }
-
-    fn number(&mut self) -> usize {
-        self.next += 1;
-        self.next
-    }
-
-    fn op(&mut self, text: &str) -> String {
-        let name = format!("%t{}", self.number());
-        self.line(&format!("{name} = {text}"));
-        name
-    }
-
     fn pick(&mut self, uniform: bool) -> String {
         let list = if uniform { &self.uniform } else { &self.values };
         let recent = &list[list.len().saturating_sub(40)..];
@@ -104,41 +83,41 @@ impl Body<'_> {
                 value.to_owned()
             }
             "i64" | "i48" => {
-                let high = self.op(&format!("lshr {ty} {value}, 31"));
-                let high = self.op(&format!("trunc {ty} {high} to i32"));
+                let high = self.out.op(&format!("lshr {ty} {value}, 31"));
+                let high = self.out.op(&format!("trunc {ty} {high} to i32"));
                 self.values.push(high);
-                self.op(&format!("trunc {ty} {value} to i32"))
+                self.out.op(&format!("trunc {ty} {value} to i32"))
             }
             "i1" | "i8" | "i16" => {
                 let extension = if self.rng.bool() { "zext" } else { "sext" };
-                self.op(&format!("{extension} {ty} {value} to i32"))
+                self.out.op(&format!("{extension} {ty} {value} to i32"))
             }
-            "<2 x i16>" => self.op(&format!("bitcast {ty} {value} to i32")),
+            "<2 x i16>" => self.out.op(&format!("bitcast {ty} {value} to i32")),
             "<3 x i32>" | "<4 x i32>" => {
                 let vector =
                     if self.rng.bool() { self.changed_somewhere(ty, value) } else { value.to_owned() };
-                self.op(&format!("extractelement {ty} {vector}, i32 2"))
+                self.out.op(&format!("extractelement {ty} {vector}, i32 2"))
             }
             "{ i32, i64 }" => {
-                let wide = self.op(&format!("extractvalue {ty} {value}, 1"));
+                let wide = self.out.op(&format!("extractvalue {ty} {value}, 1"));
                 self.consume("i64", &wide);
-                self.op(&format!("extractvalue {ty} {value}, 0"))
+                self.out.op(&format!("extractvalue {ty} {value}, 0"))
             }
             "[3 x i32]" | "[40 x i32]" => {
                 let last = if ty == "[3 x i32]" { 2 } else { 39 };
-                let first = self.op(&format!("extractvalue {ty} {value}, 0"));
+                let first = self.out.op(&format!("extractvalue {ty} {value}, 0"));
                 self.values.push(first);
-                self.op(&format!("extractvalue {ty} {value}, {last}"))
+                self.out.op(&format!("extractvalue {ty} {value}, {last}"))
             }
             _ => {
                 for (offset, member) in MEMBERS {
-                    let place = self.op(&format!("getelementptr i8, {PRIVATE} {value}, i32 {offset}"));
-                    let loaded = self.op(&format!("load {member}, {PRIVATE} {place}"));
+                    let place = self.out.op(&format!("getelementptr i8, {PRIVATE} {value}, i32 {offset}"));
+                    let loaded = self.out.op(&format!("load {member}, {PRIVATE} {place}"));
                     self.consume(member, &loaded);
                 }
                 let stored = self.value();
                 if ty == "byval" {
-                    self.line(&format!("store i32 {stored}, {PRIVATE} {value}"));
+                    self.out.line(&format!("store i32 {stored}, {PRIVATE} {value}"));
                 }
                 return;
             }
@@ -150,11 +129,11 @@ impl Body<'_> {
     fn changed_somewhere(&mut self, ty: &str, value: &str) -> String {
         let uniform = self.rng.bool();
         let (index, number) = (self.pick(uniform), self.value());
-        let index = self.op(&format!("and i32 {index}, 1"));
-        let changed = self.op(&format!("insertelement {ty} {value}, i32 {number}, i32 {index}"));
+        let index = self.out.op(&format!("and i32 {index}, 1"));
+        let changed = self.out.op(&format!("insertelement {ty} {value}, i32 {number}, i32 {index}"));
         let at = self.pick(uniform);
-        let at = self.op(&format!("and i32 {at}, 1"));
-        let element = self.op(&format!("extractelement {ty} {changed}, i32 {at}"));
+        let at = self.out.op(&format!("and i32 {at}, 1"));
+        let element = self.out.op(&format!("extractelement {ty} {changed}, i32 {at}"));
         self.values.push(element);
         changed
     }
@@ -170,7 +149,7 @@ impl Body<'_> {
                 "s_mov_b32 s{scalar}, {uniform}\\0Av_xor_b32 $0, s{scalar}, $1\", \"=&v,v,~{{s{scalar}}}\""
             )
         };
-        let made = self.op(&format!("call i32 asm \"{text}(i32 {of})"));
+        let made = self.out.op(&format!("call i32 asm \"{text}(i32 {of})"));
         self.values.push(made);
     }
 
@@ -178,8 +157,8 @@ impl Body<'_> {
     fn fill(&mut self, object: &str) {
         for (offset, member) in MEMBERS {
             let value = self.make(member);
-            let place = self.op(&format!("getelementptr i8, {PRIVATE} {object}, i32 {offset}"));
-            self.line(&format!("store {member} {value}, {PRIVATE} {place}"));
+            let place = self.out.op(&format!("getelementptr i8, {PRIVATE} {object}, i32 {offset}"));
+            self.out.line(&format!("store {member} {value}, {PRIVATE} {place}"));
         }
     }
 
@@ -190,42 +169,42 @@ impl Body<'_> {
             "inreg" => self.pick(true),
             "i64" => {
                 let (low, high) = (self.value(), self.value());
-                let low = self.op(&format!("zext i32 {low} to i64"));
-                let high = self.op(&format!("zext i32 {high} to i64"));
-                let high = self.op(&format!("shl i64 {high}, 32"));
-                self.op(&format!("or i64 {low}, {high}"))
+                let low = self.out.op(&format!("zext i32 {low} to i64"));
+                let high = self.out.op(&format!("zext i32 {high} to i64"));
+                let high = self.out.op(&format!("shl i64 {high}, 32"));
+                self.out.op(&format!("or i64 {low}, {high}"))
             }
             "i48" => {
                 let wide = self.make("i64");
-                self.op(&format!("trunc i64 {wide} to i48"))
+                self.out.op(&format!("trunc i64 {wide} to i48"))
             }
             "i1" | "i8" | "i16" => {
                 let value = self.value();
-                self.op(&format!("trunc i32 {value} to {ty}"))
+                self.out.op(&format!("trunc i32 {value} to {ty}"))
             }
             "<2 x i16>" => {
                 let value = self.value();
-                self.op(&format!("bitcast i32 {value} to <2 x i16>"))
+                self.out.op(&format!("bitcast i32 {value} to <2 x i16>"))
             }
             "<3 x i32>" | "<4 x i32>" => {
                 let lanes = if ty == "<3 x i32>" { 3 } else { 4 };
                 let mut vector = "zeroinitializer".to_owned();
                 for lane in 0..lanes {
                     let value = self.value();
-                    vector = self.op(&format!("insertelement {ty} {vector}, i32 {value}, i32 {lane}"));
+                    vector = self.out.op(&format!("insertelement {ty} {vector}, i32 {value}, i32 {lane}"));
                 }
                 vector
             }
             "{ i32, i64 }" => {
                 let (small, wide) = (self.value(), self.make("i64"));
-                let pair = self.op(&format!("insertvalue {ty} zeroinitializer, i32 {small}, 0"));
-                self.op(&format!("insertvalue {ty} {pair}, i64 {wide}, 1"))
+                let pair = self.out.op(&format!("insertvalue {ty} zeroinitializer, i32 {small}, 0"));
+                self.out.op(&format!("insertvalue {ty} {pair}, i64 {wide}, 1"))
             }
             "[3 x i32]" | "[40 x i32]" => {
                 let mut array = "zeroinitializer".to_owned();
                 for member in if ty == "[3 x i32]" { [0, 1, 2] } else { [0, 17, 39] } {
                     let value = self.value();
-                    array = self.op(&format!("insertvalue {ty} {array}, i32 {value}, {member}"));
+                    array = self.out.op(&format!("insertvalue {ty} {array}, i32 {value}, {member}"));
                 }
                 array
             }
@@ -251,10 +230,10 @@ impl Body<'_> {
         }
         if *result == "sret" {
             args.insert(0, format!("{PRIVATE} sret(%S) align 8 %result"));
-            self.line(&format!("call void @f{callee}({})", args.join(", ")));
+            self.out.line(&format!("call void @f{callee}({})", args.join(", ")));
             self.consume("sret", "%result");
         } else {
-            let value = self.op(&format!("call {result} @f{callee}({})", args.join(", ")));
+            let value = self.out.op(&format!("call {result} @f{callee}({})", args.join(", ")));
             self.consume(result, &value);
         }
     }
@@ -263,11 +242,11 @@ impl Body<'_> {
         for _ in 0..self.rng.usize(1..8) {
             let (a, b) = (self.value(), self.value());
             let value = match self.rng.usize(0..8) {
-                0 => self.op(&format!("shl i32 {a}, 3")),
-                1 => self.op(&format!("lshr i32 {a}, 5")),
+                0 => self.out.op(&format!("shl i32 {a}, 3")),
+                1 => self.out.op(&format!("lshr i32 {a}, 5")),
                 n => {
                     let name = ["add", "sub", "mul", "xor", "and", "or"][n - 2];
-                    self.op(&format!("{name} i32 {a}, {b}"))
+                    self.out.op(&format!("{name} i32 {a}, {b}"))
                 }
             };
             self.values.push(value);
@@ -275,43 +254,43 @@ impl Body<'_> {
     }
 
     fn branch(&mut self, depth: u32) {
-        let n = self.number();
+        let n = self.out.number();
         let (a, b) = (self.value(), self.value());
-        let condition = self.op(&format!("icmp ult i32 {a}, {b}"));
+        let condition = self.out.op(&format!("icmp ult i32 {a}, {b}"));
         let at_hand = (self.values.clone(), self.uniform.clone());
-        self.line(&format!("br i1 {condition}, label %then{n}, label %else{n}"));
+        self.out.line(&format!("br i1 {condition}, label %then{n}, label %else{n}"));
         let mut ways = Vec::new();
         for side in ["then", "else"] {
-            self.label(&format!("{side}{n}"));
+            self.out.label(&format!("{side}{n}"));
             self.statements(depth + 1);
-            ways.push(format!("[ {}, %{} ]", self.value(), self.block));
-            self.line(&format!("br label %join{n}"));
+            ways.push(format!("[ {}, %{} ]", self.value(), self.out.block));
+            self.out.line(&format!("br label %join{n}"));
             (self.values, self.uniform) = at_hand.clone();
         }
-        self.label(&format!("join{n}"));
-        let joined = self.op(&format!("phi i32 {}", ways.join(", ")));
+        self.out.label(&format!("join{n}"));
+        let joined = self.out.op(&format!("phi i32 {}", ways.join(", ")));
         self.values.push(joined);
     }
 
     fn turns(&mut self, depth: u32) {
-        let n = self.number();
-        let (limit, start, before) = (self.value(), self.value(), self.block.clone());
-        let limit = self.op(&format!("and i32 {limit}, 3"));
+        let n = self.out.number();
+        let (limit, start, before) = (self.value(), self.value(), self.out.block.clone());
+        let limit = self.out.op(&format!("and i32 {limit}, 3"));
         let at_hand = (self.values.clone(), self.uniform.clone());
-        self.line(&format!("br label %loop{n}"));
-        self.label(&format!("loop{n}"));
-        let turn = self.op(&format!("phi i32 [ 0, %{before} ], [ %turn{n}, %latch{n} ]"));
-        let sum = self.op(&format!("phi i32 [ {start}, %{before} ], [ %sum{n}, %latch{n} ]"));
+        self.out.line(&format!("br label %loop{n}"));
+        self.out.label(&format!("loop{n}"));
+        let turn = self.out.op(&format!("phi i32 [ 0, %{before} ], [ %turn{n}, %latch{n} ]"));
+        let sum = self.out.op(&format!("phi i32 [ {start}, %{before} ], [ %sum{n}, %latch{n} ]"));
         self.values.extend([turn.clone(), sum.clone()]);
         self.statements(depth + 1);
         let more = self.value();
-        self.line(&format!("br label %latch{n}"));
-        self.label(&format!("latch{n}"));
-        self.line(&format!("%turn{n} = add i32 {turn}, 1"));
-        self.line(&format!("%sum{n} = add i32 {sum}, {more}"));
-        let again = self.op(&format!("icmp ule i32 %turn{n}, {limit}"));
-        self.line(&format!("br i1 {again}, label %loop{n}, label %done{n}"));
-        self.label(&format!("done{n}"));
+        self.out.line(&format!("br label %latch{n}"));
+        self.out.label(&format!("latch{n}"));
+        self.out.line(&format!("%turn{n} = add i32 {turn}, 1"));
+        self.out.line(&format!("%sum{n} = add i32 {sum}, {more}"));
+        let again = self.out.op(&format!("icmp ule i32 %turn{n}, {limit}"));
+        self.out.line(&format!("br i1 {again}, label %loop{n}, label %done{n}"));
+        self.out.label(&format!("done{n}"));
         (self.values, self.uniform) = at_hand;
         self.values.push(format!("%sum{n}"));
     }
@@ -326,24 +305,24 @@ impl Body<'_> {
                 8 if self.has_assembly => self.assembly(),
                 _ => {
                     let (index, stored) = (self.value(), self.value());
-                    let index = self.op(&format!("and i32 {index}, 3"));
-                    let place = self.op(&format!("getelementptr i32, {PRIVATE} %array, i32 {index}"));
-                    let loaded = self.op(&format!("load i32, {PRIVATE} {place}"));
+                    let index = self.out.op(&format!("and i32 {index}, 3"));
+                    let place = self.out.op(&format!("getelementptr i32, {PRIVATE} %array, i32 {index}"));
+                    let loaded = self.out.op(&format!("load i32, {PRIVATE} {place}"));
                     self.values.push(loaded);
-                    self.line(&format!("store i32 {stored}, {PRIVATE} {place}"));
+                    self.out.line(&format!("store i32 {stored}, {PRIVATE} {place}"));
                 }
             }
         }
     }
 
     fn start(&mut self) {
-        self.label("entry");
+        self.out.label("entry");
         for object in ["%object0", "%object1", "%result"] {
-            self.line(&format!("{object} = alloca %S, align 8, addrspace(5)"));
-            self.line(&format!("store %S zeroinitializer, {PRIVATE} {object}"));
+            self.out.line(&format!("{object} = alloca %S, align 8, addrspace(5)"));
+            self.out.line(&format!("store %S zeroinitializer, {PRIVATE} {object}"));
         }
-        self.line("%array = alloca [4 x i32], addrspace(5)");
-        self.line(&format!("store [4 x i32] zeroinitializer, {PRIVATE} %array"));
+        self.out.line("%array = alloca [4 x i32], addrspace(5)");
+        self.out.line(&format!("store [4 x i32] zeroinitializer, {PRIVATE} %array"));
     }
 }
 
@@ -388,39 +367,37 @@ pub fn calls(seed: u64, form: CallsForm) -> String {
             rng: &mut rng,
             signatures: &signatures,
             callees: if kernel { 0 } else { index + 1 },
-            text: String::new(),
-            block: String::new(),
-            next: 0,
+            out: Lines::default(),
             values: Vec::new(),
             uniform: Vec::new(),
             has_assembly: form.assembly,
         };
         body.start();
-        let group = body.op("call i32 @llvm.amdgcn.workgroup.id.x()");
-        let item = body.op("call i32 @llvm.amdgcn.workitem.id.x()");
+        let group = body.out.op("call i32 @llvm.amdgcn.workgroup.id.x()");
+        let item = body.out.op("call i32 @llvm.amdgcn.workitem.id.x()");
         body.uniform.push(group.clone());
         body.values.push(item.clone());
         if kernel {
-            let first = body.op(&format!("mul i32 {group}, 64"));
-            let id = body.op(&format!("add i32 {first}, {item}"));
+            let first = body.out.op(&format!("mul i32 {group}, 64"));
+            let id = body.out.op(&format!("add i32 {first}, {item}"));
             for n in 0..6 {
-                let at = body.op(&format!("mul i32 {id}, {}", n + 1));
-                let place = body.op(&format!("getelementptr i32, ptr addrspace(1) %in, i32 {at}"));
-                let loaded = body.op(&format!("load i32, ptr addrspace(1) {place}"));
+                let at = body.out.op(&format!("mul i32 {id}, {}", n + 1));
+                let place = body.out.op(&format!("getelementptr i32, ptr addrspace(1) %in, i32 {at}"));
+                let loaded = body.out.op(&format!("load i32, ptr addrspace(1) {place}"));
                 body.values.push(loaded);
             }
             body.call();
             body.statements(1);
             let mut sum = "0".to_owned();
             for value in body.values.clone() {
-                sum = body.op(&format!("add i32 {sum}, {value}"));
-                sum = body.op(&format!("mul i32 {sum}, 31"));
+                sum = body.out.op(&format!("add i32 {sum}, {value}"));
+                sum = body.out.op(&format!("mul i32 {sum}, 31"));
             }
-            let place = body.op(&format!("getelementptr i32, ptr addrspace(1) %out, i32 {id}"));
-            body.line(&format!("store i32 {sum}, ptr addrspace(1) {place}"));
-            body.line("ret void");
+            let place = body.out.op(&format!("getelementptr i32, ptr addrspace(1) %out, i32 {id}"));
+            body.out.line(&format!("store i32 {sum}, ptr addrspace(1) {place}"));
+            body.out.line("ret void");
             let head = "define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in)";
-            let _ = writeln!(text, "{head} {{\n{}}}", body.text);
+            let _ = writeln!(text, "{head} {{\n{}}}", body.out.text);
             continue;
         }
         let Signature { params, result } = &signatures[index];
@@ -435,15 +412,16 @@ pub fn calls(seed: u64, form: CallsForm) -> String {
         if *result == "sret" {
             declared.insert(0, format!("{PRIVATE} sret(%S) align 8 %sret"));
             body.fill("%sret");
-            body.line("ret void");
+            body.out.line("ret void");
         } else {
             let value = body.make(result);
-            body.line(&format!("ret {result} {value}"));
+            body.out.line(&format!("ret {result} {value}"));
         }
         let linkage = if body.rng.bool() { "internal " } else { "" };
         let ty = if *result == "sret" { "void" } else { result };
         let declared = declared.join(", ");
-        let _ = writeln!(text, "define {linkage}{ty} @f{index}({declared}) {attribute} {{\n{}}}", body.text);
+        let _ =
+            writeln!(text, "define {linkage}{ty} @f{index}({declared}) {attribute} {{\n{}}}", body.out.text);
     }
     text
 }

@@ -12,6 +12,7 @@ mod calls;
 mod evaluate;
 mod exchange;
 mod generate;
+mod lines;
 pub mod numbers;
 mod print;
 mod typed;

@@ -1,11 +1,12 @@
 //! Programs as LLVM IR.
 
 use super::*;
+use crate::random::lines::Lines;
 use std::fmt::Write;
 
 struct Printer<'a> {
     program: &'a Exchange,
-    text: String,
+    out: Lines,
     functions: String,
     /// Value of each variable.
     names: Vec<String>,
@@ -13,8 +14,6 @@ struct Printer<'a> {
     rounds: Vec<String>,
     /// What [`Map`]s add to their base, where that is computed early.
     early: Vec<Option<String>>,
-    block: String,
-    next: usize,
 }
 
 impl Exchange {
@@ -22,15 +21,13 @@ impl Exchange {
     pub fn text(&self) -> String {
         let mut p = Printer {
             program: self,
-            text: String::new(),
+            out: Lines::default(),
             functions: String::new(),
             names: self.vars.iter().map(|_| "poison".to_owned()).collect(),
             rounds: Vec::new(),
             early: vec![None; self.maps.len()],
-            block: String::new(),
-            next: 0,
         };
-        p.label("entry");
+        p.out.label("entry");
         p.start();
         p.body(&self.body);
         p.end();
@@ -63,7 +60,7 @@ impl Exchange {
              !0 = !{{i32 {items}, i32 1, i32 1}}\n\
              !1 = !{{!\"amdgpu-synchronize-as\", !\"global\"}}\n\
              !2 = !{{!\"amdgpu-synchronize-as\", !\"local\"}}",
-            p.text
+            p.out.text
         );
         text.push_str(&p.functions);
         for declaration in [
@@ -85,54 +82,35 @@ impl Exchange {
 }
 
 impl Printer<'_> {
-    fn line(&mut self, text: &str) {
-        let _ = writeln!(self.text, "  {text}");
-    }
-
-    fn label(&mut self, name: &str) {
-        let _ = writeln!(self.text, "{name}:");
-        self.block = name.to_owned();
-    }
-
-    fn number(&mut self) -> usize {
-        self.next += 1;
-        self.next
-    }
-
-    fn op(&mut self, text: &str) -> String {
-        let name = format!("%t{}", self.number());
-        self.line(&format!("{name} = {text}"));
-        name
-    }
-
     fn start(&mut self) {
         let program = self.program;
-        self.line("%id = call i32 @llvm.amdgcn.workitem.id.x()");
-        self.line("%group = call i32 @llvm.amdgcn.workgroup.id.x()");
+        self.out.line("%id = call i32 @llvm.amdgcn.workitem.id.x()");
+        self.out.line("%group = call i32 @llvm.amdgcn.workgroup.id.x()");
         let (used_maps, used_regions) = program.used_maps();
         let used_map = |number: usize| used_maps[number];
         if (0..used_maps.len()).any(|number| used_map(number) && program.maps[number].is_of_waves()) {
             self.wave();
         }
-        let first = self.op(&format!("mul i32 %group, {}", program.items));
-        self.line(&format!("%item = add i32 {first}, %id"));
+        let first = self.out.op(&format!("mul i32 %group, {}", program.items));
+        self.out.line(&format!("%item = add i32 {first}, %id"));
         let (slots, stride) = program.slots();
-        let part = self.op(&format!("mul i32 %item, {stride}"));
-        self.line(&format!("%part = zext i32 {part} to i64"));
+        let part = self.out.op(&format!("mul i32 %item, {stride}"));
+        self.out.line(&format!("%part = zext i32 {part} to i64"));
         let used = program.used();
         for (var, ty) in program.vars.iter().enumerate().filter(|&(var, _)| used[var]) {
-            let place = self.op("getelementptr i8, ptr addrspace(1) %in, i64 %part");
-            let place = self.op(&format!("getelementptr i8, ptr addrspace(1) {place}, i64 {}", slots[var]));
+            let place = self.out.op("getelementptr i8, ptr addrspace(1) %in, i64 %part");
+            let place =
+                self.out.op(&format!("getelementptr i8, ptr addrspace(1) {place}, i64 {}", slots[var]));
             self.names[var] =
-                self.op(&format!("load {}, ptr addrspace(1) {place}, align {}", ty.name(), ty.bytes()));
+                self.out.op(&format!("load {}, ptr addrspace(1) {place}, align {}", ty.name(), ty.bytes()));
         }
         for (number, region) in program.regions.iter().enumerate() {
             if region.lds || !used_regions[number] {
                 continue;
             }
-            let bytes = self.op(&format!("mul i32 %group, {}", region.bytes));
-            let bytes = self.op(&format!("zext i32 {bytes} to i64"));
-            self.line(&format!(
+            let bytes = self.out.op(&format!("mul i32 %group, {}", region.bytes));
+            let bytes = self.out.op(&format!("zext i32 {bytes} to i64"));
+            self.out.line(&format!(
                 "%slice{number} = getelementptr i8, ptr addrspace(1) %buffer{number}, i64 {bytes}"
             ));
         }
@@ -148,21 +126,21 @@ impl Printer<'_> {
         let program = self.program;
         let lanes = program.lanes();
         if program.counted_lane {
-            self.line("%low = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)");
+            self.out.line("%low = call i32 @llvm.amdgcn.mbcnt.lo(i32 -1, i32 0)");
             let high = if program.form.wave == 64 {
-                self.op("call i32 @llvm.amdgcn.mbcnt.hi(i32 -1, i32 %low)")
+                self.out.op("call i32 @llvm.amdgcn.mbcnt.hi(i32 -1, i32 %low)")
             } else {
                 "%low".to_owned()
             };
-            self.line(&format!("%lane = add i32 {high}, 0"));
+            self.out.line(&format!("%lane = add i32 {high}, 0"));
         } else {
-            self.line(&format!("%lane = and i32 %id, {}", lanes - 1));
+            self.out.line(&format!("%lane = and i32 %id, {}", lanes - 1));
         }
-        let wave = self.op(&format!("lshr i32 %id, {}", lanes.ilog2()));
+        let wave = self.out.op(&format!("lshr i32 %id, {}", lanes.ilog2()));
         if program.scalar_wave {
-            self.line(&format!("%wave = call i32 @llvm.amdgcn.readfirstlane.i32(i32 {wave})"));
+            self.out.line(&format!("%wave = call i32 @llvm.amdgcn.readfirstlane.i32(i32 {wave})"));
         } else {
-            self.line(&format!("%wave = add i32 {wave}, 0"));
+            self.out.line(&format!("%wave = add i32 {wave}, 0"));
         }
     }
 
@@ -171,12 +149,13 @@ impl Printer<'_> {
         let (slots, _) = program.slots();
         let used = program.used();
         for (var, ty) in program.vars.iter().enumerate().filter(|&(var, _)| used[var]) {
-            let place = self.op("getelementptr i8, ptr addrspace(1) %out, i64 %part");
-            let place = self.op(&format!("getelementptr i8, ptr addrspace(1) {place}, i64 {}", slots[var]));
+            let place = self.out.op("getelementptr i8, ptr addrspace(1) %out, i64 %part");
+            let place =
+                self.out.op(&format!("getelementptr i8, ptr addrspace(1) {place}, i64 {}", slots[var]));
             let (name, value) = (ty.name(), self.names[var].clone());
-            self.line(&format!("store {name} {value}, ptr addrspace(1) {place}, align {}", ty.bytes()));
+            self.out.line(&format!("store {name} {value}, ptr addrspace(1) {place}, align {}", ty.bytes()));
         }
-        self.line("ret void");
+        self.out.line("ret void");
     }
 
     /// `number * scale + wave * slice` of a map.
@@ -185,38 +164,38 @@ impl Printer<'_> {
         let (items, lanes) = (program.items, program.lanes());
         let number = match map.number {
             Number::Own => "%id".to_owned(),
-            Number::Xor(bits) => self.op(&format!("xor i32 %id, {bits}")),
-            Number::Reversed => self.op(&format!("sub nuw nsw i32 {}, %id", items - 1)),
+            Number::Xor(bits) => self.out.op(&format!("xor i32 %id, {bits}")),
+            Number::Reversed => self.out.op(&format!("sub nuw nsw i32 {}, %id", items - 1)),
             Number::Rotated(by) => {
-                let next = self.op(&format!("add nuw nsw i32 %id, {by}"));
-                self.op(&format!("and i32 {next}, {}", items - 1))
+                let next = self.out.op(&format!("add nuw nsw i32 %id, {by}"));
+                self.out.op(&format!("and i32 {next}, {}", items - 1))
             }
             Number::InWave(0) => "%lane".to_owned(),
             Number::InWave(by) => {
-                let next = self.op(&format!("add i32 %lane, {by}"));
-                self.op(&format!("and i32 {next}, {}", lanes - 1))
+                let next = self.out.op(&format!("add i32 %lane, {by}"));
+                self.out.op(&format!("and i32 {next}, {}", lanes - 1))
             }
-            Number::XorInWave(bits) => self.op(&format!("xor i32 %lane, {bits}")),
+            Number::XorInWave(bits) => self.out.op(&format!("xor i32 %lane, {bits}")),
             Number::Wave => "%wave".to_owned(),
             Number::Zero => "0".to_owned(),
-            Number::Shared(shift) => self.op(&format!("lshr i32 %id, {shift}")),
+            Number::Shared(shift) => self.out.op(&format!("lshr i32 %id, {shift}")),
             Number::Value(var, mask) => {
                 let word = self.operand(Operand::Var(var, 0));
-                self.op(&format!("and i32 {word}, {mask}"))
+                self.out.op(&format!("and i32 {word}, {mask}"))
             }
         };
         let bytes = if number == "0" {
             number
         } else if map.scale.is_power_of_two() {
-            self.op(&format!("shl i32 {number}, {}", map.scale.ilog2()))
+            self.out.op(&format!("shl i32 {number}, {}", map.scale.ilog2()))
         } else {
-            self.op(&format!("mul nuw nsw i32 {number}, {}", map.scale))
+            self.out.op(&format!("mul nuw nsw i32 {number}, {}", map.scale))
         };
         if map.slice == 0 {
             return bytes;
         }
-        let slice = self.op(&format!("mul i32 %wave, {}", map.slice));
-        self.op(&format!("add i32 {slice}, {bytes}"))
+        let slice = self.out.op(&format!("mul i32 %wave, {}", map.slice));
+        self.out.op(&format!("add i32 {slice}, {bytes}"))
     }
 
     /// Space and address of an access.
@@ -234,14 +213,14 @@ impl Printer<'_> {
         };
         let constant = map.base + access.offset;
         let step = access.step.and_then(|(depth, bytes)| Some((self.rounds.get(depth)?.clone(), bytes)));
-        let step = step.map(|(round, bytes)| self.op(&format!("mul i32 {round}, {bytes}")));
+        let step = step.map(|(round, bytes)| self.out.op(&format!("mul i32 {round}, {bytes}")));
         let at = |p: &mut Self, base: String, index: String, element: &str| {
             let index = if map.wide && index.starts_with('%') {
-                format!("i64 {}", p.op(&format!("zext i32 {index} to i64")))
+                format!("i64 {}", p.out.op(&format!("zext i32 {index} to i64")))
             } else {
                 format!("i32 {index}")
             };
-            p.op(&format!("getelementptr {element}, ptr addrspace({space}) {base}, {index}"))
+            p.out.op(&format!("getelementptr {element}, ptr addrspace({space}) {base}, {index}"))
         };
         if map.form == Form::Steps {
             let mut place = at(self, base, bytes, "i8");
@@ -255,14 +234,14 @@ impl Printer<'_> {
         }
         let mut sum = bytes;
         if let Some(step) = step {
-            sum = self.op(&format!("add i32 {sum}, {step}"));
+            sum = self.out.op(&format!("add i32 {sum}, {step}"));
         }
         if constant > 0 {
-            sum = self.op(&format!("add i32 {sum}, {constant}"));
+            sum = self.out.op(&format!("add i32 {sum}, {constant}"));
         }
         let parts = map.scale | map.slice | constant | access.step.map_or(0, |(_, bytes)| bytes);
         let place = if map.form == Form::Dwords && parts.is_multiple_of(4) {
-            let index = self.op(&format!("lshr exact i32 {sum}, 2"));
+            let index = self.out.op(&format!("lshr exact i32 {sum}, 2"));
             at(self, base, index, "i32")
         } else {
             at(self, base, sum, "i8")
@@ -288,19 +267,19 @@ impl Printer<'_> {
         match ty {
             Ty::Int(32) => value.to_owned(),
             Ty::Int(64) if part % 2 == 1 => {
-                let high = self.op(&format!("lshr i64 {value}, 32"));
-                self.op(&format!("trunc i64 {high} to i32"))
+                let high = self.out.op(&format!("lshr i64 {value}, 32"));
+                self.out.op(&format!("trunc i64 {high} to i32"))
             }
-            Ty::Int(64) => self.op(&format!("trunc i64 {value} to i32")),
+            Ty::Int(64) => self.out.op(&format!("trunc i64 {value} to i32")),
             Ty::Int(bits) => {
                 let extension = if part % 2 == 1 { "sext" } else { "zext" };
-                self.op(&format!("{extension} i{bits} {value} to i32"))
+                self.out.op(&format!("{extension} i{bits} {value} to i32"))
             }
             Ty::Vec(_, lanes) => {
                 let element = u32::from(part) % lanes;
-                self.op(&format!("extractelement {} {value}, i32 {element}", ty.name()))
+                self.out.op(&format!("extractelement {} {value}, i32 {element}", ty.name()))
             }
-            Ty::F32 | Ty::F64 => self.op(&format!("bitcast {} {value} to i32", ty.name())),
+            Ty::F32 | Ty::F64 => self.out.op(&format!("bitcast {} {value} to i32", ty.name())),
         }
     }
 
@@ -309,15 +288,15 @@ impl Printer<'_> {
         self.names[var] = match ty {
             Ty::Int(32) => word.to_owned(),
             Ty::Int(64) => {
-                let wide = self.op(&format!("zext i32 {word} to i64"));
-                if part % 2 == 1 { self.op(&format!("xor i64 {old}, {wide}")) } else { wide }
+                let wide = self.out.op(&format!("zext i32 {word} to i64"));
+                if part % 2 == 1 { self.out.op(&format!("xor i64 {old}, {wide}")) } else { wide }
             }
-            Ty::Int(bits) => self.op(&format!("trunc i32 {word} to i{bits}")),
+            Ty::Int(bits) => self.out.op(&format!("trunc i32 {word} to i{bits}")),
             Ty::Vec(_, lanes) => {
                 let element = u32::from(part) % lanes;
-                self.op(&format!("insertelement {} {old}, i32 {word}, i32 {element}", ty.name()))
+                self.out.op(&format!("insertelement {} {old}, i32 {word}, i32 {element}", ty.name()))
             }
-            Ty::F32 | Ty::F64 => self.op(&format!("bitcast i32 {word} to {}", ty.name())),
+            Ty::F32 | Ty::F64 => self.out.op(&format!("bitcast i32 {word} to {}", ty.name())),
         };
     }
 
@@ -331,17 +310,17 @@ impl Printer<'_> {
         match &stmt.kind {
             Kind::Compute { dst, part, op, args } => {
                 let [a, b] = args.map(|arg| self.operand(arg));
-                let word = self.op(&format!("{op} i32 {a}, {b}"));
+                let word = self.out.op(&format!("{op} i32 {a}, {b}"));
                 self.set_word(*dst, *part, &word);
             }
             Kind::Wide { dst, op, arg } => {
                 let (ty, a, b) = (self.program.vars[*dst].name(), &self.names[*dst], &self.names[*arg]);
                 let text = format!("{op} {ty} {a}, {b}");
-                self.names[*dst] = self.op(&text);
+                self.names[*dst] = self.out.op(&text);
             }
             Kind::Load { access, dst, op } => {
                 let (place, ty) = (self.place(access), access.ty.name());
-                let mut value = self.op(&match access.how {
+                let mut value = self.out.op(&match access.how {
                     How::Plain => format!("load {ty}, {place}, align {}", access.align),
                     How::Volatile => format!("load volatile {ty}, {place}, align {}", access.align),
                     How::Atomic(sync) => {
@@ -351,13 +330,13 @@ impl Printer<'_> {
                 });
                 if let Some(op) = op {
                     let old = self.names[*dst].clone();
-                    value = self.op(&format!("{op} {ty} {old}, {value}"));
+                    value = self.out.op(&format!("{op} {ty} {old}, {value}"));
                 }
                 self.names[*dst] = value;
             }
             Kind::Store { access, value } => {
                 let (place, ty, value) = (self.place(access), access.ty.name(), self.names[*value].clone());
-                self.line(&match access.how {
+                self.out.line(&match access.how {
                     How::Plain => format!("store {ty} {value}, {place}, align {}", access.align),
                     How::Volatile => format!("store volatile {ty} {value}, {place}, align {}", access.align),
                     How::Atomic(sync) => {
@@ -368,8 +347,9 @@ impl Printer<'_> {
             }
             Kind::Atomic { access, op, sync, value, dst } => {
                 let (place, ty, value) = (self.place(access), access.ty.name(), self.names[*value].clone());
-                let old =
-                    self.op(&format!("atomicrmw {op} {place}, {ty} {value} syncscope(\"{sync}\") monotonic"));
+                let old = self
+                    .out
+                    .op(&format!("atomicrmw {op} {place}, {ty} {value} syncscope(\"{sync}\") monotonic"));
                 if let Some(dst) = dst {
                     self.names[*dst] = old;
                 }
@@ -402,35 +382,35 @@ impl Printer<'_> {
             Way::FencedBarrier => vec![first, group, second],
         };
         let Some(inlined) = order.called else {
-            lines.iter().for_each(|line| self.line(line));
+            lines.iter().for_each(|line| self.out.line(line));
             return;
         };
-        let n = self.number();
+        let n = self.out.number();
         let attribute = if inlined { "alwaysinline" } else { "noinline" };
         let _ = writeln!(
             self.functions,
             "define internal void @order{n}() convergent {attribute} {{\n  {}\n  ret void\n}}",
             lines.join("\n  ")
         );
-        self.line(&format!("call void @order{n}()"));
+        self.out.line(&format!("call void @order{n}()"));
     }
 
     fn branch(&mut self, cond: Cond, arms: &[Vec<Stmt>; 2]) {
-        let n = self.number();
+        let n = self.out.number();
         let cond = match cond {
             Cond::Bits(of, mask, value) => {
                 let of = self.operand(of);
-                let bits = self.op(&format!("and i32 {of}, {mask}"));
-                self.op(&format!("icmp eq i32 {bits}, {value}"))
+                let bits = self.out.op(&format!("and i32 {of}, {mask}"));
+                self.out.op(&format!("icmp eq i32 {bits}, {value}"))
             }
             Cond::Below(of, limit) => {
                 let of = self.operand(of);
-                self.op(&format!("icmp ult i32 {of}, {limit}"))
+                self.out.op(&format!("icmp ult i32 {of}, {limit}"))
             }
         };
         let other = if arms[1].is_empty() { "join" } else { "else" };
-        self.line(&format!("br i1 {cond}, label %then{n}, label %{other}{n}"));
-        let before = (self.names.clone(), self.block.clone());
+        self.out.line(&format!("br i1 {cond}, label %then{n}, label %{other}{n}"));
+        let before = (self.names.clone(), self.out.block.clone());
         let mut ways = Vec::new();
         for (name, arm) in ["then", "else"].iter().zip(arms) {
             self.names.clone_from(&before.0);
@@ -438,69 +418,69 @@ impl Printer<'_> {
                 ways.push(before.clone());
                 continue;
             }
-            self.label(&format!("{name}{n}"));
+            self.out.label(&format!("{name}{n}"));
             self.body(arm);
-            ways.push((self.names.clone(), self.block.clone()));
-            self.line(&format!("br label %join{n}"));
+            ways.push((self.names.clone(), self.out.block.clone()));
+            self.out.line(&format!("br label %join{n}"));
         }
-        self.label(&format!("join{n}"));
+        self.out.label(&format!("join{n}"));
         let [(yes, yes_block), (no, no_block)] = &ways[..] else { return };
         for (var, ty) in self.program.vars.iter().enumerate() {
             self.names[var] = if yes[var] == no[var] {
                 yes[var].clone()
             } else {
                 let ways = format!("[ {}, %{yes_block} ], [ {}, %{no_block} ]", yes[var], no[var]);
-                self.op(&format!("phi {} {ways}", ty.name()))
+                self.out.op(&format!("phi {} {ways}", ty.name()))
             };
         }
     }
 
     fn turns(&mut self, trips: Trips, down: bool, guarded: bool, body: &[Stmt]) {
-        let n = self.number();
+        let n = self.out.number();
         let limit = match trips {
             Trips::Const(count) => count.to_string(),
             Trips::Arg(number) => format!("%n{number}"),
         };
         let (first, last) = if down {
-            (self.op(&format!("sub i32 {limit}, 1")), "-1".to_owned())
+            (self.out.op(&format!("sub i32 {limit}, 1")), "-1".to_owned())
         } else {
             ("0".to_owned(), limit)
         };
-        self.line(&format!("br label %loop{n}"));
-        let (before, start) = (self.block.clone(), self.names.clone());
+        self.out.line(&format!("br label %loop{n}"));
+        let (before, start) = (self.out.block.clone(), self.names.clone());
         let mut changed = vec![false; self.names.len()];
         mentioned(body, &mut changed);
         for (var, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
             self.names[var] = format!("%v{var}.{n}");
         }
         let inside = self.names.clone();
-        let outer = std::mem::take(&mut self.text);
-        self.block = format!("loop{n}");
+        let outer = std::mem::take(&mut self.out.text);
+        self.out.block = format!("loop{n}");
         if guarded {
-            let more = self.op(&format!("icmp ne i32 %i{n}, {last}"));
-            self.line(&format!("br i1 {more}, label %body{n}, label %done{n}"));
-            self.label(&format!("body{n}"));
+            let more = self.out.op(&format!("icmp ne i32 %i{n}, {last}"));
+            self.out.line(&format!("br i1 {more}, label %body{n}, label %done{n}"));
+            self.out.label(&format!("body{n}"));
         }
         self.rounds.push(format!("%i{n}"));
         self.body(body);
         self.rounds.pop();
-        self.line(&format!("%next{n} = add nsw i32 %i{n}, {}", if down { -1 } else { 1 }));
+        self.out.line(&format!("%next{n} = add nsw i32 %i{n}, {}", if down { -1 } else { 1 }));
         if guarded {
-            self.line(&format!("br label %loop{n}"));
+            self.out.line(&format!("br label %loop{n}"));
         } else {
-            let more = self.op(&format!("icmp ne i32 %next{n}, {last}"));
-            self.line(&format!("br i1 {more}, label %loop{n}, label %done{n}"));
+            let more = self.out.op(&format!("icmp ne i32 %next{n}, {last}"));
+            self.out.line(&format!("br i1 {more}, label %loop{n}, label %done{n}"));
         }
-        let inner = std::mem::replace(&mut self.text, outer);
-        let latch = std::mem::replace(&mut self.block, format!("done{n}"));
-        let _ = writeln!(self.text, "loop{n}:");
-        self.line(&format!("%i{n} = phi i32 [ {first}, %{before} ], [ %next{n}, %{latch} ]"));
+        let inner = std::mem::replace(&mut self.out.text, outer);
+        let latch = std::mem::replace(&mut self.out.block, format!("done{n}"));
+        let _ = writeln!(self.out.text, "loop{n}:");
+        self.out.line(&format!("%i{n} = phi i32 [ {first}, %{before} ], [ %next{n}, %{latch} ]"));
         for (var, ty) in self.program.vars.iter().enumerate().filter(|&(var, _)| changed[var]) {
             let (name, from, to) = (inside[var].clone(), start[var].clone(), self.names[var].clone());
-            self.line(&format!("{name} = phi {} [ {from}, %{before} ], [ {to}, %{latch} ]", ty.name()));
+            self.out.line(&format!("{name} = phi {} [ {from}, %{before} ], [ {to}, %{latch} ]", ty.name()));
         }
-        self.text.push_str(&inner);
-        self.label(&format!("done{n}"));
+        self.out.text.push_str(&inner);
+        self.out.label(&format!("done{n}"));
         if guarded {
             self.names = inside;
         }
