@@ -13,7 +13,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use mir::Result;
 use mir::isa::Unit as ExecutingUnit;
-use mir::machine::{Block, BlockData, Function, Inst, RegFile, Stage, VReg};
+use mir::machine::{Block, BlockData, Function, Inst, Reg, RegFile, Stage, VReg};
 use mir::target::Target;
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
@@ -248,9 +248,9 @@ impl Pass<'_> {
     }
 }
 
-/// For each register that is an argument of an edge, a parameter that it becomes.
+/// For each register that is an argument of an edge, or a part of one, a parameter that it becomes.
 fn parameters(f: &Function) -> SecondaryMap<VReg, PackedOption<VReg>> {
-    let mut becomes = SecondaryMap::new();
+    let mut becomes: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
     for &block in &f.layout {
         let data = &f.blocks[block];
         for (edges, of_wave) in [(&data.thread_succs, false), (&data.wave_succs, true)] {
@@ -259,6 +259,23 @@ fn parameters(f: &Function) -> SecondaryMap<VReg, PackedOption<VReg>> {
                 let params = if of_wave { &target.sparams } else { &target.vparams };
                 for (&arg, &param) in edge.args.iter().zip(params) {
                     becomes[arg] = param.into();
+                }
+            }
+        }
+    }
+    // What a tuple is put together from shares its register.
+    for &block in &f.layout {
+        for inst in f.blocks[block].insts.iter().rev().filter(|inst| inst.op.is_copy()) {
+            let virtuals = |defs: bool| {
+                inst.regs().filter_map(move |(is_def, operand)| match operand.reg {
+                    Reg::Virtual(reg) if is_def == defs => Some(reg),
+                    _ => None,
+                })
+            };
+            let Some(param) = virtuals(true).find_map(|reg| becomes[reg].expand()) else { continue };
+            for part in virtuals(false) {
+                if becomes[part].is_none() {
+                    becomes[part] = param.into();
                 }
             }
         }
