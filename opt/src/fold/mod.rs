@@ -9,6 +9,7 @@ mod cast;
 mod compare;
 mod fields;
 mod float;
+mod math;
 mod modulo;
 
 use super::bits::{mask64, sext64};
@@ -34,12 +35,13 @@ pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags
         InstKind::Intrinsic { intrinsic: Intrinsic::Fma | Intrinsic::Fmuladd, args } => {
             float::merge_factors(b, args, flags);
             let operands = [*args.first()?, *args.get(1)?, *args.get(2)?];
-            match float::fold_fma(b, operands, flags)? {
-                float::Fma::Value(value) => Some(value),
-                float::Fma::Operation(op, args) => {
+            match float::fold_fma(b, operands, flags) {
+                Some(float::Fma::Value(value)) => Some(value),
+                Some(float::Fma::Operation(op, args)) => {
                     *kind = InstKind::Binary { op, args };
                     None
                 }
+                None => math::fold_math(b, Intrinsic::Fma, &operands, ty),
             }
         }
         InstKind::Intrinsic { intrinsic, args } => fold_intrinsic(b, *intrinsic, args, ty),
@@ -634,6 +636,6 @@ fn fold_intrinsic(b: &mut Builder<'_>, intrinsic: Intrinsic, args: &[Value], ty:
             }
             _ => None,
         },
-        _ => None,
+        _ => math::fold_math(b, intrinsic, args, ty),
     }
 }

@@ -329,6 +329,9 @@ impl Legalizer<'_> {
             return Ok(self.b.fmul(x, reciprocal));
         }
         if u32::from(self.fpmath_ulp_256) * 2 >= 5 * u32::from(ONE_ULP) {
+            if let Some(quotient) = self.multiply_by_reciprocal(x, y) {
+                return Ok(quotient);
+            }
             return Ok(if self.flushes_single() {
                 self.divide_single_scaled(x, y)
             } else {
@@ -338,8 +341,21 @@ impl Legalizer<'_> {
         self.divide_single(x, y)
     }
 
+    /// `x / y` as a product, where `y` is a constant whose reciprocal is normal: half an ulp of the reciprocal, which may be a whole one in the
+    /// quotient, and half an ulp of the product.
+    fn multiply_by_reciprocal(&mut self, x: Value, y: Value) -> Option<Value> {
+        let &Const::Float(bits) = self.b.func.as_const(y)? else { return None };
+        let y = f32::from_bits(bits as u32);
+        let reciprocal = y.recip();
+        if !y.is_normal() || !reciprocal.is_normal() {
+            return None;
+        }
+        let reciprocal = self.b.f32(reciprocal);
+        Some(self.b.fmul(x, reciprocal))
+    }
+
     /// 2.5 ulp without denormals: large denominators are scaled down so that their reciprocal is not flushed.
-    fn divide_single_scaled(&mut self, x: Value, y: Value) -> Value {
+    pub(super) fn divide_single_scaled(&mut self, x: Value, y: Value) -> Value {
         let magnitude = self.b.fabs(y);
         let limit = self.b.f32(2f32.powi(96));
         let large = self.b.fcmp(FloatPredicate::Ogt, magnitude, limit);

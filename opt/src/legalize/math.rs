@@ -109,42 +109,35 @@ impl Legalizer<'_> {
         self.b.select(over, infinity, result)
     }
 
-    /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and whether it was.
+    /// The hardware's logarithm of `x`, scaled by 2^32 where it is denormal, and the power of two that it was scaled by.
     fn scaled_log(&mut self, x: Value) -> (Value, Option<Value>) {
         if self.flushes_single() {
             return (self.b.intrinsic(Intrinsic::AmdgcnLog, &[x], Type::F32), None);
         }
         let limit = self.b.f32(f32::MIN_POSITIVE);
         let small = self.b.fcmp(FloatPredicate::Olt, x, limit);
-        let (up, one) = (self.b.f32(2f32.powi(32)), self.b.f32(1.0));
-        let scale = self.b.select(small, up, one);
-        let scaled = self.b.fmul(x, scale);
-        (self.b.intrinsic(Intrinsic::AmdgcnLog, &[scaled], Type::F32), Some(small))
-    }
-
-    fn take_scale(&mut self, value: Value, small: Option<Value>, amount: f32) -> Value {
-        let Some(small) = small else { return value };
-        let (amount, zero) = (self.b.f32(amount), self.b.f32(0.0));
-        let amount = self.b.select(small, amount, zero);
-        self.b.fsub(value, amount)
+        let (up, zero) = (self.b.i32(32), self.b.i32(0));
+        let exponent = self.b.select(small, up, zero);
+        let scaled = self.b.intrinsic(Intrinsic::Ldexp, &[x, exponent], Type::F32);
+        (self.b.intrinsic(Intrinsic::AmdgcnLog, &[scaled], Type::F32), Some(exponent))
     }
 
     fn log2(&mut self, x: Value) -> Value {
-        let (log, small) = self.scaled_log(x);
-        self.take_scale(log, small, 32.0)
+        let (log, exponent) = self.scaled_log(x);
+        let Some(exponent) = exponent else { return log };
+        let exponent = self.b.cast(CastOp::SiToFp, exponent, Type::F32);
+        self.b.fsub(log, exponent)
     }
 
     /// log2(x) * factor, the product in two pieces.
     fn log(&mut self, x: Value, factor: f64) -> Value {
-        let (log, small) = self.scaled_log(x);
-        let amount = (32.0 * factor) as f32;
-        if self.fast() {
-            let c = self.b.f32(factor as f32);
-            let product = self.b.fmul(log, c);
-            return self.take_scale(product, small, amount);
-        }
         let Split { high, low } = Split::new(factor);
         let (c, cc) = (self.b.f32(high), self.b.f32(low));
+        if self.fast() {
+            let log = self.log2(x);
+            return self.b.fmul(log, c);
+        }
+        let (log, exponent) = self.scaled_log(x);
         let product = self.b.fmul(log, c);
         let minus = self.b.fneg(product);
         let rest = self.b.fma(log, c, minus);
@@ -155,7 +148,11 @@ impl Legalizer<'_> {
         let infinity = self.b.f32(f32::INFINITY);
         let finite = self.b.fcmp(FloatPredicate::Olt, magnitude, infinity);
         let result = self.b.select(finite, sum, log);
-        self.take_scale(result, small, amount)
+        let Some(exponent) = exponent else { return result };
+        // A power of two times the factor is exact.
+        let exponent = self.b.cast(CastOp::SiToFp, exponent, Type::F32);
+        let minus = self.b.f32(-high);
+        self.b.fma(exponent, minus, result)
     }
 
     /// The hardware takes turns, not radians; up to GFX8 only their fraction is in its range.

@@ -104,7 +104,7 @@ impl Legalizer<'_> {
             AmdgcnIcmp => self.compare_lanes(args, ty),
             FdivFast => {
                 let (a, b) = (self.part(args[0])?, self.part(*args.get(1).ok_or_else(few)?)?);
-                Ok(Parts::from_slice(&[self.divide_fast(a, b)]))
+                Ok(Parts::from_slice(&[self.divide_single_scaled(a, b)]))
             }
             AddrspacecastNonnull => {
                 self.lower_cast(CastOp::AddrSpaceCast, *args.first().ok_or_else(few)?, ty)
@@ -313,20 +313,6 @@ impl Legalizer<'_> {
         self.b.block = done;
         self.b.scope = scope;
         Ok(result)
-    }
-
-    /// `a / b` with an error of 2.5 ulp: the divisor is brought into the range of `v_rcp_f32` without
-    /// denormals.
-    fn divide_fast(&mut self, a: Value, b: Value) -> Value {
-        let magnitude = self.b.fabs(b);
-        let large = self.b.f32(f32::from_bits(0x6f80_0000));
-        let (small, one) = (self.b.f32(f32::from_bits(0x2f80_0000)), self.b.f32(1.0));
-        let is_large = self.b.fcmp(FloatPredicate::Ogt, magnitude, large);
-        let scale = self.b.select(is_large, small, one);
-        let scaled = self.b.fmul(b, scale);
-        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[scaled], Type::F32);
-        let quotient = self.b.fmul(a, reciprocal);
-        self.b.fmul(scale, quotient)
     }
 
     /// `make.buffer.rsrc(base, stride, records, flags)`: 48 bits of address, 16 of stride.
