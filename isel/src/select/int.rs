@@ -6,7 +6,7 @@
 use super::compare::Scc;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{BinaryOp, CastOp, InstData, InstKind, Intrinsic, Type, Value};
+use mir::ir::{BinaryOp, InstData, InstKind, Intrinsic, Type, Value};
 use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::Operand;
@@ -157,6 +157,12 @@ impl<'a> Selector<'a> {
         {
             return Ok(());
         }
+        if bits == 32
+            && matches!(op, BinaryOp::Add | BinaryOp::Sub)
+            && self.add_uniform_condition(dst, op, args)?
+        {
+            return Ok(());
+        }
         if op == BinaryOp::Xor && self.is_const_value(args[1], -1) {
             let a = self.scalar_src(args[0]);
             self.sop(S_NOT_B32, &[dst, a]);
@@ -295,53 +301,6 @@ impl<'a> Selector<'a> {
         false
     }
 
-    /// `x ± (zext or sext condition)`: the condition is the carry or the borrow. So are both of `x + (condition + condition)`.
-    fn add_condition(&mut self, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<bool> {
-        let swapped = [args[1], args[0]];
-        for [x, flag] in if op == BinaryOp::Add { [args, swapped] } else { [args, args] } {
-            let add = |cast| (op == BinaryOp::Add) == (cast == CastOp::ZExt);
-            if let Some((cast, condition)) = self.extended_condition(flag) {
-                self.carry(dst, add(cast), x, condition)?;
-                return Ok(true);
-            }
-            if let Some(pair) = self.fold_binary(flag, BinaryOp::Add)
-                && let [Some((cast, first)), Some((other, second))] =
-                    pair.map(|value| self.extended_condition(value))
-            {
-                let sum = self.new_vgpr(1);
-                self.carry(sum, add(cast), x, first)?;
-                self.carry_into(dst, add(other), sum, second)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What is extended to `value`, if that is a condition of lanes, in this block, and `value` has no other user.
-    fn extended_condition(&self, value: Value) -> Option<(CastOp, Value)> {
-        let InstKind::Cast { op: op @ (CastOp::ZExt | CastOp::SExt), arg } = self.foldable(value)?.kind
-        else {
-            return None;
-        };
-        let (root, _) = self.root(arg);
-        let fits =
-            self.f.ty(arg) == Type::I1 && self.values[root].rep == Rep::Mask && !self.is_temporal(root);
-        fits.then_some((op, arg))
-    }
-
-    /// `dst = x + condition`, or `x - condition`.
-    fn carry(&mut self, dst: Operand, add: bool, x: Value, condition: Value) -> Result<()> {
-        let x = self.vgpr(x);
-        self.carry_into(dst, add, x, condition)
-    }
-
-    fn carry_into(&mut self, dst: Operand, add: bool, x: Operand, condition: Value) -> Result<()> {
-        let (carry, dead) = (self.mask(condition)?, self.new_mask());
-        let opcode = if add { V_ADDC_CO_U32 } else { V_SUBBREV_CO_U32 };
-        self.emit(opcode, [dst, dead, Operand::Imm(0), x, carry]);
-        Ok(())
-    }
-
     /// `dst = a + b` of 32 bits; older targets write a carry that nobody reads.
     pub(super) fn vector_add(&mut self, dst: Operand, a: Operand, b: Operand) {
         if self.target.has(Features::ADD_NO_CARRY) {
@@ -467,128 +426,6 @@ impl<'a> Selector<'a> {
         }
         None
     }
-
-    /// Whether `value` of 32 bits is known to be below `2^bits`.
-    pub(super) fn fits_unsigned(&self, value: Value, bits: u32) -> bool {
-        self.leading_zeros(value, 4) >= 32u32.saturating_sub(bits)
-    }
-
-    /// Whether a product of these values of 32 bits is one of 24-bit factors.
-    pub(super) fn are_24_bits(&self, args: [Value; 2]) -> Option<Signed> {
-        if args.iter().all(|&v| self.fits_unsigned(v, 24)) {
-            return Some(Signed::No);
-        }
-        args.iter().all(|&v| self.sign_bits_of(v, 4) > 8).then_some(Signed::Yes)
-    }
-
-    /// A lower bound of how many of the highest bits of a 32-bit value equal its sign, looking `depth` producers
-    /// back.
-    fn sign_bits_of(&self, value: Value, depth: u32) -> u32 {
-        if let Some(constant) = self.const_int(value) {
-            let constant = constant as i32;
-            return (constant ^ constant >> 31).leading_zeros();
-        }
-        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 1 };
-        let of = |v| self.sign_bits_of(v, depth - 1);
-        let bits = match &self.f.insts[inst].kind {
-            InstKind::Binary { op: BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, args } => {
-                of(args[0]).min(of(args[1]))
-            }
-            InstKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, args } => {
-                of(args[0]).min(of(args[1])).saturating_sub(1)
-            }
-            // A product has as many bits as its factors together.
-            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).saturating_sub(33),
-            InstKind::Binary { op: BinaryOp::AShr, args } => {
-                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
-            }
-            InstKind::Binary { op: BinaryOp::Shl, args } => match self.shift_amount(args[1], 32) {
-                Some(amount) => of(args[0]).saturating_sub(amount as u32),
-                None => 1,
-            },
-            InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
-            InstKind::Cast { op: CastOp::SExt, arg } => {
-                self.f.ty(*arg).bits().map_or(1, |bits| 33u32.saturating_sub(bits as u32))
-            }
-            _ => 1,
-        };
-        bits.max(self.leading_zeros(value, depth)).max(1)
-    }
-
-    /// A lower bound of the trailing zeros of a 32-bit value, looking `depth` producers back.
-    pub(super) fn trailing_zeros(&self, value: Value, depth: u32) -> u32 {
-        if let Some(constant) = self.const_int(value) {
-            return (constant as u32).trailing_zeros();
-        }
-        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 0 };
-        let of = |v| self.trailing_zeros(v, depth - 1);
-        match &self.f.insts[inst].kind {
-            InstKind::Binary { op: BinaryOp::And, args } => of(args[0]).max(of(args[1])),
-            InstKind::Binary { op: BinaryOp::Or | BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub, args } => {
-                of(args[0]).min(of(args[1]))
-            }
-            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).min(32),
-            InstKind::Binary { op: BinaryOp::Shl, args } => {
-                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
-            }
-            _ => 0,
-        }
-    }
-
-    /// A lower bound of the leading zeros of a 32-bit value, looking `depth` producers back.
-    fn leading_zeros(&self, value: Value, depth: u32) -> u32 {
-        if let Some(constant) = self.const_int(value) {
-            return (constant as u32).leading_zeros();
-        }
-        let Some(inst) = self.f.def_inst(value).filter(|_| depth > 0) else { return 0 };
-        let data = &self.f.insts[inst];
-        let of = |v| self.leading_zeros(v, depth - 1);
-        match &data.kind {
-            InstKind::Binary { op: BinaryOp::And, args } => of(args[0]).max(of(args[1])),
-            InstKind::Binary { op: BinaryOp::Or | BinaryOp::Xor, args } => of(args[0]).min(of(args[1])),
-            InstKind::Binary { op: BinaryOp::LShr, args } => {
-                (of(args[0]) + self.shift_amount(args[1], 32).unwrap_or(0) as u32).min(32)
-            }
-            InstKind::Binary { op: BinaryOp::Add, args } => of(args[0]).min(of(args[1])).saturating_sub(1),
-            InstKind::Binary { op: BinaryOp::Mul, args } => (of(args[0]) + of(args[1])).saturating_sub(32),
-            InstKind::Binary { op: BinaryOp::Shl, args } => match self.shift_amount(args[1], 32) {
-                Some(amount) => of(args[0]).saturating_sub(amount as u32),
-                None => 0,
-            },
-            InstKind::Cast { op: CastOp::ZExt, arg } => {
-                let bits = self.f.ty(*arg).bits().unwrap_or(32) as u32;
-                32u32.saturating_sub(bits)
-            }
-            InstKind::Select { if_true, if_false, .. } => of(*if_true).min(of(*if_false)),
-            InstKind::PtrAdd { base, index, scale, offset }
-                if data.ty.bits() == Some(32) && index.is_none_or(|i| self.f.ty(i) == Type::I32) =>
-            {
-                let (Ok(offset), Ok(scale)) = (u32::try_from(*offset), u32::try_from(*scale)) else {
-                    return 0;
-                };
-                let scaled = |i| of(i).saturating_sub(32 - scale.saturating_sub(1).leading_zeros());
-                let terms = [of(*base), index.map_or(32, scaled), offset.leading_zeros()];
-                let carries = terms.iter().filter(|&&zeros| zeros < 32).count().saturating_sub(1);
-                terms.into_iter().min().unwrap_or(0).saturating_sub(carries as u32)
-            }
-            InstKind::Intrinsic {
-                intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
-                ..
-            } => 22,
-            InstKind::Intrinsic { intrinsic: Intrinsic::Umin, args } => of(args[0]).max(of(args[1])),
-            InstKind::Intrinsic {
-                intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi | Intrinsic::Ctpop,
-                ..
-            } => 25,
-            InstKind::Intrinsic { intrinsic: Intrinsic::Ubfe, args } => match self.const_int(args[2]) {
-                Some(width @ 1..=31) => 32 - width as u32,
-                _ => 0,
-            },
-            _ => 0,
-        }
-    }
-
-    // 64 bits.
 
     /// `and`, `or`, `xor` of conditions.
     fn lower_logic_i1(&mut self, value: Value, dst: Operand, op: BinaryOp, args: [Value; 2]) -> Result<()> {

@@ -194,5 +194,19 @@ pub(super) fn fold_select(
             _ => None,
         };
     }
-    modulo::fold_select(b, *cond, *if_true, *if_false)
+    modulo::fold_select(b, *cond, *if_true, *if_false).or_else(|| fold_step(b, *cond, *if_true, *if_false))
+}
+
+/// `c ? x + 1 : x` and `c ? x - 1 : x`: the condition is a carry or a borrow.
+fn fold_step(b: &mut Builder<'_>, cond: Value, if_true: Value, x: Value) -> Option<Value> {
+    if b.ty(x) != Type::I32 {
+        return None;
+    }
+    let op = match as_binary_const(b, if_true, BinaryOp::Add)? {
+        (base, 1) if base == x => BinaryOp::Add,
+        (base, 0xffff_ffff) if base == x => BinaryOp::Sub,
+        _ => return None,
+    };
+    let step = b.cast(CastOp::ZExt, cond, Type::I32);
+    Some(b.binary(op, x, step))
 }

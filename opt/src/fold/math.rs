@@ -48,7 +48,12 @@ fn frexp(number: f64) -> (f64, i32) {
 }
 
 /// The result of an intrinsic whose arguments are constants, and of `ldexp` by nothing.
-pub(super) fn fold_math(b: &mut Builder<'_>, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Option<Value> {
+pub(super) fn fold_math(
+    b: &mut Builder<'_>,
+    intrinsic: Intrinsic,
+    args: &[Value],
+    ty: Type,
+) -> Option<Value> {
     use Intrinsic::*;
     let number = match (intrinsic, args) {
         (Ldexp, &[x, exponent]) => {
@@ -101,7 +106,9 @@ mod tests {
 
     #[test]
     fn mantissas_and_exponents() {
-        for (number, parts) in [(1.0, (0.5, 1)), (-12.92, (-0.8075, 4)), (0.3, (0.6, -1)), (1024.0, (0.5, 11))] {
+        for (number, parts) in
+            [(1.0, (0.5, 1)), (-12.92, (-0.8075, 4)), (0.3, (0.6, -1)), (1024.0, (0.5, 11))]
+        {
             assert_eq!(frexp(number), parts);
             assert_eq!(parts.0 * 2f64.powi(parts.1), number);
         }

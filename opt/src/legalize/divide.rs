@@ -83,9 +83,13 @@ impl Legalizer<'_> {
             return self.divide_unsigned(x, y);
         }
         let bits = self.b.bits(x);
+        let known = self.b.signed_bits(x).max(self.b.signed_bits(y));
+        if bits == 32 && known <= 23 {
+            return self.divide_s23(x, y);
+        }
         let (sign_x, sign_y) = (self.b.ashr_imm(x, bits - 1), self.b.ashr_imm(y, bits - 1));
         let (abs_x, abs_y) = (self.flip_sign(x, sign_x), self.flip_sign(y, sign_y));
-        if self.b.signed_bits(x) <= 24 && self.b.signed_bits(y) <= 24 && bits == 32 {
+        if bits == 32 && known <= 24 {
             self.b.assume_unsigned(abs_x, 24);
             self.b.assume_unsigned(abs_y, 24);
         }
@@ -115,15 +119,22 @@ impl Legalizer<'_> {
     /// Both operands are below 2^24, so that binary32 holds them. The truncated quotient is off by one at
     /// most (the reciprocals of 1 and 2, where an error would weigh more, are exact); up to 22 bits it is
     /// never too large: the relative error of the estimate (rcp 1 ulp, product half an ulp) is below the
-    /// distance 1/y to the next integer.
+    /// distance 1/y to the next integer. So no estimate has more bits than the operands.
     fn divide_u24(&mut self, x: Value, y: Value, known: u32) -> (Value, Value) {
         let (fx, fy) = (self.b.cast(CastOp::UiToFp, x, Type::F32), self.b.cast(CastOp::UiToFp, y, Type::F32));
         let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
         let estimate = self.b.fmul(fx, reciprocal);
         let q = self.b.cast(CastOp::FpToUi, estimate, Type::I32);
-        self.b.assume_unsigned(q, 25);
-        let product = self.b.mul(q, y);
-        let r = self.b.sub(x, product);
+        self.b.assume_unsigned(q, known);
+        let r = if known > 22 {
+            let product = self.b.mul(q, y);
+            self.b.sub(x, product)
+        } else {
+            // As signed numbers of 24 bits they are multiplied and added by one instruction; divisions by the same number share this one.
+            let minus_y = self.b.neg(y);
+            let product = self.b.mul(q, minus_y);
+            self.b.add(x, product)
+        };
         let (q, r) = if known > 22 {
             let low = self.b.icmp_imm(IntPredicate::Slt, r, 0);
             let (less, more) = (self.b.add_imm(q, -1), self.b.add(r, y));
@@ -132,6 +143,33 @@ impl Legalizer<'_> {
             (q, r)
         };
         self.correct(q, r, y, 1)
+    }
+
+    /// The same of signed operands between -2^22 and 2^22, whose signs binary32 takes care of: the estimate is rounded towards zero and not too
+    /// large. The remainder is exact whether or not it is fused, and so is its correction.
+    fn divide_s23(&mut self, x: Value, y: Value) -> (Value, Value) {
+        let (fx, fy) = (self.b.cast(CastOp::SiToFp, x, Type::F32), self.b.cast(CastOp::SiToFp, y, Type::F32));
+        let reciprocal = self.b.intrinsic(Intrinsic::Rcp, &[fy], Type::F32);
+        let estimate = self.b.fmul(fx, reciprocal);
+        let estimate = self.b.intrinsic(Intrinsic::Trunc, &[estimate], Type::F32);
+        let minus = self.b.fneg(estimate);
+        let flags = std::mem::replace(&mut self.flags, InstFlags::empty());
+        let rest = self.multiply_add(minus, fy, fx);
+        self.flags = flags;
+        let (size, limit) = (self.b.fabs(rest), self.b.fabs(fy));
+        let low = self.b.fcmp(FloatPredicate::Oge, size, limit);
+        let q = self.b.cast(CastOp::FpToSi, estimate, Type::I32);
+        // 1 or -1, as the quotient is positive or negative.
+        let signs = self.b.xor(x, y);
+        let sign = self.b.ashr_imm(signs, 30);
+        let one = self.b.i32(1);
+        let step = self.b.or(sign, one);
+        let zero = self.b.i32(0);
+        let step = self.b.select(low, step, zero);
+        let q = self.b.add(q, step);
+        let product = self.b.intrinsic(Intrinsic::MulI24, &[q, y], Type::I32);
+        let r = self.b.sub(x, product);
+        (q, r)
     }
 
     fn divide_u32(&mut self, x: Value, y: Value) -> (Value, Value) {
@@ -188,8 +226,11 @@ impl Legalizer<'_> {
     fn correct(&mut self, mut q: Value, mut r: Value, y: Value, times: u32) -> (Value, Value) {
         for _ in 0..times {
             let low = self.b.icmp(IntPredicate::Uge, r, y);
-            let (next_q, next_r) = (self.b.add_imm(q, 1), self.b.sub(r, y));
-            q = self.b.select(low, next_q, q);
+            // A carry.
+            let ty = self.b.ty(q);
+            let one_more = self.b.cast(CastOp::ZExt, low, ty);
+            q = self.b.add(q, one_more);
+            let next_r = self.b.sub(r, y);
             // A minimum, as folding knows.
             r = self.b.select(low, next_r, r);
         }
@@ -361,6 +402,35 @@ mod tests {
                         let x = x.min(top);
                         assert_eq!(((x * factor) >> 32) >> shift, x / divisor, "{x} / {divisor}");
                     }
+                }
+            }
+        }
+    }
+
+    /// The reciprocals that a processor with an error of 1 ulp may have.
+    fn reciprocals(y: f32) -> Vec<f32> {
+        let nearest = y.recip();
+        if y <= 2.0 {
+            return vec![nearest];
+        }
+        [-1i32, 0, 1].map(|ulps| f32::from_bits(nearest.to_bits().wrapping_add_signed(ulps))).to_vec()
+    }
+
+    #[test]
+    fn estimates_of_22_bits_are_low_by_one_at_most() {
+        let top = 1u32 << 22;
+        let divisors = (1..600).chain((600..top).step_by(997)).chain(top - 600..=top);
+        for y in divisors {
+            for reciprocal in reciprocals(y as f32) {
+                let quotients = [1, 2, 3, top / y / 2, (top / y).saturating_sub(1), top / y];
+                let near =
+                    quotients.into_iter().flat_map(|q| [q * y, (q * y).saturating_sub(1), q * y + y / 2]);
+                for x in near.filter(|&x| x <= top) {
+                    let estimate = (x as f32 * reciprocal).trunc();
+                    let rest = x as f32 - estimate * y as f32;
+                    assert!(rest >= 0.0 && rest < 2.0 * y as f32, "{x} / {y} by {reciprocal}");
+                    let q = estimate as u32 + u32::from(rest >= y as f32);
+                    assert_eq!(q, x / y, "{x} / {y} by {reciprocal}");
                 }
             }
         }
