@@ -131,7 +131,8 @@ impl<'a> Pass<'a> {
         }
         let most = usize::from(self.target.waits().max()[Counter::Vm]).saturating_sub(1).max(1);
         let start = range.start as u32;
-        order.extend(scheduler.run(&self.graph, &mut Unlimited, most).iter().map(|unit| start + unit));
+        scheduler.run(&self.graph, &mut Unlimited, most);
+        order.extend(scheduler.order().iter().map(|unit| start + unit));
     }
 
     /// Notes the registers of `unit`, reads first.

@@ -1,19 +1,17 @@
 //! Scheduling before allocation: latencies are hidden as far as registers cost nothing.
 
 use crate::budget::{self, Options};
-use crate::code::{Access, Code, Role};
-use crate::graph::{Graph, MemoryOrder, Unit};
+use crate::code::Code;
 use crate::latency;
 use crate::list::Scheduler;
 use crate::live::{Dwords, LiveOut};
 use crate::pressure::{Profile, Region};
+use crate::regions::Regions;
+use crate::relief;
 use crate::units::{Run, Units};
 use crate::verify;
-use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
 use mir::Result;
-use mir::isa::Unit as ExecutingUnit;
-use mir::machine::{Block, BlockData, Function, Inst, Reg, RegFile, Stage, VReg};
+use mir::machine::{Block, BlockData, Function, Inst, Stage};
 use mir::target::Target;
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
@@ -24,12 +22,92 @@ use mir::target::Target;
 /// A defect where the result is not what it was made from, if [`Options::verify`] asks for the check.
 pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<()> {
     debug_assert!(f.stage == Stage::Modelled);
-    let late = |inst: &Inst| latency::waits_for(inst, target);
-    if !f.layout.iter().any(|&block| f.blocks[block].insts.iter().any(late)) {
-        return Ok(());
-    }
     let code = Code::read(f, target);
     let live = LiveOut::compute(f, &code);
+    let most = most_alive(f, &code, &live);
+    let Some((orders, less)) = relief::find(f, target, options, &code, &live, most) else {
+        return order(f, target, options, &code, &live, most).map(drop);
+    };
+    let mut relieved = f.clone();
+    for (block, mut order) in orders {
+        apply(&mut relieved, block, &mut order, target, options.verify)?;
+    }
+    let own = order(f, target, options, &code, &live, most)?;
+    let code = Code::read(&relieved, target);
+    let other = order(&mut relieved, target, options, &code, &live, less)?;
+    // Without a time it spills.
+    if own.is_none_or(|own| other.is_some_and(|other| other < own)) {
+        *f = relieved;
+    }
+    Ok(())
+}
+
+/// Orders blocks of which `most` dwords are alive at a time. Returns how long a wave takes then, in 256ths of cycles, if all of them are executed as often as
+/// their depth in loops says and other waves fill what it waits; nothing where registers do not suffice as it is.
+fn order(
+    f: &mut Function,
+    target: &Target,
+    options: &Options,
+    code: &Code,
+    live: &LiveOut,
+    most: Dwords,
+) -> Result<Option<u64>> {
+    let Some(budget) = budget::of(f, target, options, most) else { return Ok(None) };
+    let mut pass = Pass {
+        regions: Regions::new(f, code, target),
+        budget,
+        taken: most.vgprs,
+        times: Times::default(),
+        scheduler: Scheduler::new(target),
+    };
+    let late = |inst: &Inst| latency::waits_for(inst, target);
+    let mut units = Units::default();
+    let mut order = Vec::new();
+    let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
+    let (mut issue, mut total) = (0u64, 0u64);
+    for place in 0..f.layout.len() {
+        let block = f.layout[place];
+        let first = code.block(place);
+        let data = &f.blocks[block];
+        pass.times = Times::default();
+        // Eight iterations of each loop, as costs of spilling take them.
+        let weight = 1u64 << (3 * data.loop_depth.min(10));
+        let has_late = |k: u32| late(&data.insts[k as usize]);
+        if !(data.head_len..data.tail_start).any(has_late) {
+            let sum: u64 = data.insts.iter().map(|inst| u64::from(latency::issue(inst, target))).sum();
+            issue += weight * sum;
+            total += weight * sum;
+            continue;
+        }
+        pass.regions.enter(f, block, live, first);
+        let runs = units.find(f, data, code, first);
+        split(runs, &mut regions);
+        order.clear();
+        order.extend(0..data.insts.len() as u32);
+        for region in regions.iter().rev() {
+            pass.region(f, data, first, &runs[region.clone()], &mut order);
+        }
+        issue += weight * pass.times.issue;
+        total += weight * pass.times.total;
+        if order.windows(2).any(|pair| pair[0] > pair[1]) {
+            apply(f, block, &mut order, target, options.verify)?;
+        }
+    }
+    let waves = u64::from(budget::waves(f, target, options, most));
+    Ok(Some(issue.saturating_mul(256).saturating_add((total - issue).saturating_mul(256) / waves)))
+}
+
+/// Cycles of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    /// In which something is issued.
+    issue: u64,
+    /// With those in which nothing can be.
+    total: u64,
+}
+
+/// The most dwords that are alive at a time.
+fn most_alive(f: &Function, code: &Code, live: &LiveOut) -> Dwords {
     let mut profile = Profile::new(f);
     let mut most = Dwords::default();
     for (place, &block) in f.layout.iter().enumerate() {
@@ -40,48 +118,11 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
         }
         most = most.max(profile.most);
     }
-    let Some(budget) = budget::of(f, target, options, most) else { return Ok(()) };
-    let mut pass = Pass {
-        code: &code,
-        target,
-        budget,
-        taken: most.vgprs,
-        becomes: parameters(f),
-        profile,
-        graph: Graph::default(),
-        memory: MemoryOrder::default(),
-    };
-    let (mut units, mut scheduler) = (Units::default(), Scheduler::new(target));
-    let mut order = Vec::new();
-    let mut regions: Vec<std::ops::Range<usize>> = Vec::new();
-    for place in 0..f.layout.len() {
-        let block = f.layout[place];
-        let first = code.block(place);
-        let data = &f.blocks[block];
-        let has_late = |k: u32| late(&data.insts[k as usize]);
-        if !(data.head_len..data.tail_start).any(has_late) {
-            continue;
-        }
-        pass.profile.enter_block(live.dwords(block), live.near(block));
-        for k in (data.tail_start..data.insts.len() as u32).rev() {
-            pass.profile.step(f, code.accesses(first + k));
-        }
-        let runs = units.find(f, data, &code, first);
-        split(runs, &mut regions);
-        order.clear();
-        order.extend(0..data.insts.len() as u32);
-        for region in regions.iter().rev() {
-            pass.region(f, data, first, &runs[region.clone()], &mut scheduler, &mut order);
-        }
-        if order.windows(2).any(|pair| pair[0] > pair[1]) {
-            apply(f, block, &mut order, target, options.verify)?;
-        }
-    }
-    Ok(())
+    most
 }
 
 /// Cuts a body into regions without walls; a wall is a region of its own.
-fn split(runs: &[Run], regions: &mut Vec<std::ops::Range<usize>>) {
+pub(crate) fn split(runs: &[Run], regions: &mut Vec<std::ops::Range<usize>>) {
     regions.clear();
     let mut start = 0;
     for (i, run) in runs.iter().enumerate() {
@@ -129,158 +170,47 @@ fn permute(insts: &mut [Inst], order: &mut [u32]) {
 }
 
 struct Pass<'a> {
-    code: &'a Code,
-    target: &'a Target,
+    regions: Regions<'a>,
     budget: Dwords,
     /// VGPRs that are taken anyway, as the code takes them somewhere.
     taken: u32,
-    becomes: SecondaryMap<VReg, PackedOption<VReg>>,
-    profile: Profile,
-    graph: Graph,
-    memory: MemoryOrder,
+    times: Times,
+    scheduler: Scheduler,
 }
 
 impl Pass<'_> {
     /// Walks over a region backwards, and writes its instructions in their new order to their place in `order`.
-    fn region(
-        &mut self,
-        f: &Function,
-        data: &BlockData,
-        first: u32,
-        runs: &[Run],
-        scheduler: &mut Scheduler,
-        order: &mut [u32],
-    ) {
+    fn region(&mut self, f: &Function, data: &BlockData, first: u32, runs: &[Run], order: &mut [u32]) {
         let (begin, end) = (runs[0].start, runs[runs.len() - 1].end);
-        let late = |run: &Run| (run.start..run.end).any(|k| self.code.inst(first + k).effects.late);
-        let waits = |run: &Run| {
-            (run.start..run.end).any(|k| latency::waits_for(&data.insts[k as usize], self.target))
-        };
-        if runs.len() < 3 || !runs.iter().any(waits) {
+        let target = self.regions.target;
+        let insts = &data.insts[begin as usize..end as usize];
+        let issue: u64 = insts.iter().map(|inst| u64::from(latency::issue(inst, target))).sum();
+        self.times.issue += issue;
+        if runs.len() < 3 || !insts.iter().any(|inst| latency::waits_for(inst, target)) {
+            self.times.total += issue;
             for k in (begin..end).rev() {
-                self.profile.step(f, self.code.accesses(first + k));
+                self.regions.profile.step(f, self.regions.code.accesses(first + k));
             }
             return;
         }
-        self.graph.clear();
-        for run in runs {
-            let insts = &data.insts[run.start as usize..run.end as usize];
-            let issue = insts.iter().map(|inst| latency::issue(inst, self.target)).sum();
-            self.graph.add(Unit {
-                start: run.start,
-                end: run.end,
-                issue,
-                late: late(run),
-                ..Unit::default()
-            });
-        }
-        self.profile.region(f, self.code, first, self.graph.units());
-        self.edges(f, data, first, runs);
-        if !self.graph.finish() {
+        if !self.regions.graph(f, data, first, runs) {
+            self.times.total += issue;
             return;
         }
-        let mut region = Region {
-            f,
-            code: self.code,
-            first,
-            units: self.graph.units(),
-            profile: &mut self.profile,
-            budget: self.budget,
-            taken: self.taken,
-        };
-        let most = usize::from(self.target.waits().max()[mir::target::Counter::Vm]).saturating_sub(1).max(1);
+        let Regions { code, target, profile, graph, .. } = &mut self.regions;
+        let mut region =
+            Region { f, code, first, units: graph.units(), profile, budget: self.budget, taken: self.taken };
+        let most = usize::from(target.waits().max()[mir::target::Counter::Vm]).saturating_sub(1).max(1);
+        self.times.total += u64::from(self.scheduler.run(graph, &mut region, most));
         let mut place = begin as usize;
-        for &unit in scheduler.run(&self.graph, &mut region, most) {
-            let unit = &self.graph.units()[unit as usize];
+        for &unit in self.scheduler.order() {
+            let unit = &graph.units()[unit as usize];
             for k in unit.start..unit.end {
                 order[place] = k;
                 place += 1;
             }
         }
     }
-
-    fn edges(&mut self, f: &Function, data: &BlockData, first: u32, runs: &[Run]) {
-        let Self { code, target, profile, graph, memory, becomes, .. } = self;
-        memory.clear();
-        for (u, run) in runs.iter().enumerate() {
-            mir::interrupt::checkpoint();
-            let u = u as u32;
-            for k in run.start..run.end {
-                let inst = &data.insts[k as usize];
-                for &Access { reg, role } in code.accesses(first + k) {
-                    if role == Role::Def {
-                        if let Some(param) = becomes[reg].expand()
-                            && inst.facts().memory.is_none()
-                        {
-                            // Where the old value of a variable of a loop ends in front of the new one, both share a register. What is
-                            // loaded for the next iteration is early instead: a move costs less than the wait.
-                            profile.all_uses(param, |user| {
-                                if user < u {
-                                    graph.order(user, u);
-                                }
-                            });
-                        }
-                        let cycles = latency::result(inst, target);
-                        let unit = inst.facts().unit;
-                        let scalar = f.vregs[reg].file == RegFile::Sgpr && unit == ExecutingUnit::Valu;
-                        profile.all_uses(reg, |user| {
-                            let hazard = match scalar {
-                                true => latency::scalar_hazard(
-                                    &data.insts[runs[user as usize].start as usize],
-                                    target,
-                                ),
-                                false => 0,
-                            };
-                            graph.data(u, user, cycles.max(hazard));
-                        });
-                    } else if role == Role::Tied {
-                        // Where the old value ends, others have read it before it is overwritten, or a copy would be needed.
-                        profile.ended_uses(reg, |user| {
-                            if user < u {
-                                graph.order(user, u);
-                            }
-                        });
-                    }
-                }
-                memory.access(u, &code.inst(first + k).effects, graph);
-            }
-        }
-    }
-}
-
-/// For each register that is an argument of an edge, or a part of one, a parameter that it becomes.
-fn parameters(f: &Function) -> SecondaryMap<VReg, PackedOption<VReg>> {
-    let mut becomes: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
-    for &block in &f.layout {
-        let data = &f.blocks[block];
-        for (edges, of_wave) in [(&data.thread_succs, false), (&data.wave_succs, true)] {
-            for edge in edges {
-                let target = &f.blocks[edge.block];
-                let params = if of_wave { &target.sparams } else { &target.vparams };
-                for (&arg, &param) in edge.args.iter().zip(params) {
-                    becomes[arg] = param.into();
-                }
-            }
-        }
-    }
-    // What a tuple is put together from shares its register.
-    for &block in &f.layout {
-        for inst in f.blocks[block].insts.iter().rev().filter(|inst| inst.op.is_copy()) {
-            let virtuals = |defs: bool| {
-                inst.regs().filter_map(move |(is_def, operand)| match operand.reg {
-                    Reg::Virtual(reg) if is_def == defs => Some(reg),
-                    _ => None,
-                })
-            };
-            let Some(param) = virtuals(true).find_map(|reg| becomes[reg].expand()) else { continue };
-            for part in virtuals(false) {
-                if becomes[part].is_none() {
-                    becomes[part] = param.into();
-                }
-            }
-        }
-    }
-    becomes
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::live::Dwords;
 use mir::machine::Function;
-use mir::target::Target;
+use mir::target::{Limits, Target};
+use std::ops::RangeInclusive;
 
 /// What the user asked for, besides what the function says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,49 +25,120 @@ const SGPR_HOLES: u32 = 8;
 /// Registers of a called function that are free: what it saves it pays for.
 const CALLED: Dwords = Dwords { sgprs: 20, vgprs: 24 };
 
-/// The registers that `f`, of which `most` are alive at a time, takes without fewer waves. `None` where they do not suffice as it is.
+/// What decides how many waves of a function fit.
 ///
 /// Sources: ISA manuals, "Occupancy"; AMDGPU usage guide, "Kernel Descriptor" for granules; `mir::target::Limits`.
-pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
-    let (limits, timing) = (target.limits(), target.timing());
-    // They share LDS.
-    let simds = u32::from(timing.front.simds.max(1));
-    let wanted = |n: Option<u32>| n.filter(|&n| n > 0).unwrap_or(u32::MAX);
-    let specials = limits.special_sgprs;
-    let specials = specials.vcc.max(specials.xnack_mask).max(specials.flat_scratch);
-    let groups_waves = f.max_flat_workgroup_size.div_ceil(target.wave_size()).max(1);
-    // A work-group is resident as a whole.
-    let least_waves =
-        groups_waves.div_ceil(simds).max(options.min_waves.unwrap_or(1)).clamp(1, limits.max_waves_per_simd);
-    let vgprs_of = |waves: u32| {
+struct Occupancy<'a> {
+    limits: &'a Limits,
+    /// SGPRs that VCC and its kin take.
+    specials: u32,
+    /// Waves of a SIMD that must fit, and that can.
+    waves: RangeInclusive<u32>,
+    /// Most registers there are.
+    hard: Dwords,
+}
+
+impl<'a> Occupancy<'a> {
+    fn of(f: &Function, target: &'a Target, options: &Options) -> Self {
+        let (limits, timing) = (target.limits(), target.timing());
+        // They share LDS.
+        let simds = u32::from(timing.front.simds.max(1));
+        let wanted = |n: Option<u32>| n.filter(|&n| n > 0).unwrap_or(u32::MAX);
+        let specials = limits.special_sgprs;
+        let specials = specials.vcc.max(specials.xnack_mask).max(specials.flat_scratch);
+        let groups_waves = f.max_flat_workgroup_size.div_ceil(target.wave_size()).max(1);
+        // A work-group is resident as a whole.
+        let least = groups_waves
+            .div_ceil(simds)
+            .max(options.min_waves.unwrap_or(1))
+            .clamp(1, limits.max_waves_per_simd);
+        let by_lds = match timing
+            .lds
+            .bytes
+            .checked_div(f.lds.size_bytes.next_multiple_of(limits.lds_granule.max(1)))
+        {
+            Some(groups) if !f.lds.dynamic => (groups * groups_waves / simds).max(1),
+            _ => limits.max_waves_per_simd,
+        };
+        let mut this = Self { limits, specials, waves: least..=by_lds.max(least), hard: Dwords::default() };
+        this.hard = Dwords {
+            sgprs: this.sgprs(1).min(wanted(options.max_sgprs).saturating_sub(specials)),
+            vgprs: this.vgprs(least).min(wanted(options.max_vgprs)),
+        };
+        this
+    }
+
+    /// VGPRs with which so many waves fit.
+    fn vgprs(&self, waves: u32) -> u32 {
+        let limits = self.limits;
         (limits.total_vgprs / waves / limits.vgpr_granule * limits.vgpr_granule).min(limits.addressable_vgprs)
-    };
-    let sgprs_of = |waves: u32| {
+    }
+
+    /// SGPRs with which so many waves fit.
+    fn sgprs(&self, waves: u32) -> u32 {
+        let limits = self.limits;
         (limits.total_sgprs / waves / limits.sgpr_granule * limits.sgpr_granule)
             .min(limits.addressable_sgprs)
-            .saturating_sub(specials)
-    };
-    let hard = Dwords {
-        sgprs: sgprs_of(1).min(wanted(options.max_sgprs).saturating_sub(specials)),
-        vgprs: vgprs_of(least_waves).min(wanted(options.max_vgprs)),
-    };
-    if most.sgprs + SGPR_HOLES > hard.sgprs || most.vgprs + hard.vgprs / VGPR_HOLES > hard.vgprs {
+            .saturating_sub(self.specials)
+    }
+
+    /// Waves that fit with so many registers.
+    fn waves(&self, registers: Dwords) -> u32 {
+        let fit = self.limits.waves_that_fit(registers.sgprs + self.specials, registers.vgprs);
+        fit.min(*self.waves.end()).max(*self.waves.start())
+    }
+
+    /// Whether so many registers can be had, and what packing needs besides.
+    fn fits(&self, registers: Dwords) -> bool {
+        registers.sgprs + SGPR_HOLES <= self.hard.sgprs && registers.vgprs <= without_holes(self.hard.vgprs)
+    }
+}
+
+/// VGPRs of so many that may be alive at a time.
+fn without_holes(vgprs: u32) -> u32 {
+    vgprs - vgprs / VGPR_HOLES
+}
+
+/// The registers that `f`, of which `most` are alive at a time, takes without fewer waves. `None` where they do not suffice as it is.
+pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
+    let occupancy = Occupancy::of(f, target, options);
+    let hard = occupancy.hard;
+    if !occupancy.fits(most) {
         return None;
     }
     if f.call_conv.is_callable() {
         let most = most.max(CALLED);
         return Some(Dwords { sgprs: most.sgprs.min(hard.sgprs), vgprs: most.vgprs.min(hard.vgprs) });
     }
-    let by_lds =
-        match timing.lds.bytes.checked_div(f.lds.size_bytes.next_multiple_of(limits.lds_granule.max(1))) {
-            Some(groups) if !f.lds.dynamic => (groups * groups_waves / simds).max(1),
-            _ => limits.max_waves_per_simd,
-        };
-    let waves = limits.waves_that_fit(most.sgprs + specials, most.vgprs).min(by_lds).max(least_waves);
+    let waves = occupancy.waves(most);
     let budget = Dwords {
-        sgprs: sgprs_of(waves).saturating_sub(SGPR_HOLES),
-        vgprs: vgprs_of(waves) - vgprs_of(waves) / VGPR_HOLES,
+        sgprs: occupancy.sgprs(waves).saturating_sub(SGPR_HOLES),
+        vgprs: without_holes(occupancy.vgprs(waves)),
     };
     let budget = budget.max(most);
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
+}
+
+/// Waves of a SIMD that fit where `most` registers are alive at a time; one for functions that are called, which do not decide of that.
+pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwords) -> u32 {
+    if f.call_conv.is_callable() { 1 } else { Occupancy::of(f, target, options).waves(most) }
+}
+
+/// Fewer VGPRs, with which one more wave of `f` would fit than with `most`, or with which it would not spill. `None` where no fewer would help.
+pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<u32> {
+    let occupancy = Occupancy::of(f, target, options);
+    let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
+        without_holes(occupancy.hard.vgprs)
+    } else if f.call_conv.is_callable() {
+        return None;
+    } else {
+        let waves = occupancy.waves(most) + 1;
+        let goal = without_holes(occupancy.vgprs(waves));
+        let fit = occupancy.waves(Dwords { vgprs: goal, ..most });
+        if fit < waves {
+            return None;
+        }
+        goal
+    };
+    (goal < most.vgprs).then_some(goal)
 }

@@ -12,9 +12,10 @@
 //! 2. [`live`], [`pressure`], [`budget`]: which registers live where, what an order takes, and what costs nothing.
 //! 3. [`list`]: the code's own order, in which what feeds memory comes earlier, and what can be done meanwhile stands in latencies.
 //! 4. [`before`] does this with virtual registers, [`after`] with physical ones, where registers are settled and names in the way.
-//! 5. [`pairs`], before all: two accesses of LDS as one instruction.
-//! 6. [`barriers`], too: what is computed behind a barrier is computed in front of it.
-//! 7. [`verify`], on request: proves the new order from the old one without any of this.
+//! 5. [`relief`], before that: where the code's order takes registers that cost a wave, or more than there are, one that takes fewer.
+//! 6. [`pairs`], before all: two accesses of LDS as one instruction.
+//! 7. [`barriers`], too: what is computed behind a barrier is computed in front of it.
+//! 8. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -34,6 +35,8 @@ mod live;
 mod pairs;
 mod places;
 mod pressure;
+mod regions;
+mod relief;
 #[cfg(test)]
 mod tests;
 mod units;

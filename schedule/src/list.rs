@@ -97,8 +97,13 @@ impl Scheduler {
         Self { short: latency::short(target), worth: latency::worth_registers(target), ..Self::default() }
     }
 
-    /// The units of `graph` in a better order. At most `most` results from memory are under way at a time, unless the code's order has more.
-    pub fn run(&mut self, graph: &Graph, pressure: &mut impl Pressure, most: usize) -> &[u32] {
+    /// The units in their new order, after [`Self::run`].
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Puts the units of `graph` in a better order, and returns the cycles that it takes. At most `most` results from memory are under way at a time, unless the code's order has more.
+    pub fn run(&mut self, graph: &Graph, pressure: &mut impl Pressure, most: usize) -> u32 {
         let units = graph.units();
         let count = units.len() as u32;
         self.start(graph);
@@ -119,7 +124,7 @@ impl Scheduler {
             pressure.issued(unit, next);
             now = self.issue(graph, unit, now.max(self.state[unit as usize].0));
         }
-        &self.order
+        now
     }
 
     fn start(&mut self, graph: &Graph) {

@@ -52,7 +52,7 @@ pub(crate) struct Profile {
     region: u32,
     visits: u32,
     /// Dwords alive at the place that the walk backwards has come to.
-    now: Dwords,
+    pub now: Dwords,
     /// The most there were since [`Profile::enter_block`].
     pub most: Dwords,
 }
@@ -172,6 +172,18 @@ impl Profile {
             self.uses[first as usize].before = known;
         }
         self.uses.push(Use { unit: u, before: NONE });
+    }
+
+    /// Whether `reg`, which the region accesses, lives behind it.
+    pub fn leaves(&self, reg: VReg) -> bool {
+        let state = &self.states[reg.index()];
+        state.region == self.region && state.leaves
+    }
+
+    /// The unit of the region that defines `reg`, which it accesses.
+    pub fn definer(&self, reg: VReg) -> Option<u32> {
+        let state = &self.states[reg.index()];
+        (state.region == self.region && state.def != NONE).then_some(state.def)
     }
 
     /// Calls `visit` with the units that use `reg`, the last one first; nothing where it lives behind the region.

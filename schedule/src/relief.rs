@@ -1,0 +1,305 @@
+//! Orders that take fewer registers.
+//!
+//! The code's own order is kept as long as it takes no more VGPRs than wanted; where it does, what ends most of them comes next. The walk
+//! is from the end of a region to its start, where an instruction ends its result and starts its operands. Where no order is found that
+//! is good enough in all blocks, nothing is changed: a register less in one block is worth nothing if the function takes it in another.
+//!
+//! Cost: that of one more walk through the blocks that take too many, times the steps of occupancy that are tried; at each unit
+//! [`TRIES`] others are looked at.
+
+use crate::before::split;
+use crate::budget::{self, Options};
+use crate::code::{Access, Code, Role};
+use crate::live::{Dwords, LiveOut};
+use crate::pressure::Profile;
+use crate::regions::Regions;
+use crate::units::{Run, Units};
+use cranelift_entity::EntityRef;
+use mir::machine::{Block, BlockData, Function, RegFile};
+use mir::target::Target;
+use std::collections::BinaryHeap;
+
+/// Units that are looked at for each that is issued.
+const TRIES: usize = 32;
+/// Accesses of a unit, with more of which it is looked at only in its turn.
+const ACCESSES: usize = 64;
+/// Steps of occupancy that are tried.
+const STEPS: usize = 3;
+
+/// The new orders of some blocks, and the most dwords that are alive in any block then.
+pub(crate) type Found = (Vec<(Block, Vec<u32>)>, Dwords);
+
+/// Orders of blocks of `f` in which one more wave fits, or in which it need not spill.
+pub(crate) fn find(
+    f: &Function,
+    target: &Target,
+    options: &Options,
+    code: &Code,
+    live: &LiveOut,
+    most: Dwords,
+) -> Option<Found> {
+    let mut goal = budget::better(f, target, options, most)?;
+    let mut search = Search::new(f, target, code, live, most);
+    let mut found = None;
+    for _ in 0..STEPS {
+        let Some((orders, less)) = search.all(goal) else { break };
+        let next = budget::better(f, target, options, less);
+        found = Some((orders, less));
+        match next {
+            Some(next) if next < goal => goal = next,
+            _ => break,
+        }
+    }
+    found
+}
+
+/// Looks for orders. Its memory is used again.
+struct Search<'a> {
+    f: &'a Function,
+    live: &'a LiveOut,
+    /// Most SGPRs, which stay what they are.
+    sgprs: u32,
+    /// The most dwords of each block, by its place in the layout.
+    most: Vec<Dwords>,
+    regions: Regions<'a>,
+    units: Units,
+    parts: Vec<std::ops::Range<usize>>,
+    walk: Walk,
+}
+
+impl<'a> Search<'a> {
+    fn new(f: &'a Function, target: &'a Target, code: &'a Code, live: &'a LiveOut, most: Dwords) -> Self {
+        let regions = Regions::new(f, code, target);
+        let walk = Walk { alive: vec![false; f.vregs.len()], ..Walk::default() };
+        let mut this = Self {
+            f,
+            live,
+            sgprs: most.sgprs,
+            most: Vec::new(),
+            regions,
+            units: Units::default(),
+            parts: Vec::new(),
+            walk,
+        };
+        for place in 0..f.layout.len() {
+            let order: Vec<u32> = (0..f.blocks[f.layout[place]].insts.len() as u32).collect();
+            let most = this.taken(place, &order);
+            this.most.push(most);
+        }
+        this
+    }
+
+    /// The most dwords that are alive in the block at `place` in this order.
+    fn taken(&mut self, place: usize, order: &[u32]) -> Dwords {
+        let block = self.f.layout[place];
+        let Regions { code, profile, .. } = &mut self.regions;
+        profile.enter_block(self.live.dwords(block), self.live.near(block));
+        for &k in order.iter().rev() {
+            profile.step(self.f, code.accesses(code.block(place) + k));
+        }
+        profile.most
+    }
+
+    /// Orders of all blocks that take more than `goal` VGPRs, in which none of them does.
+    fn all(&mut self, goal: u32) -> Option<Found> {
+        let mut orders = Vec::new();
+        let mut most = Dwords::default();
+        for place in 0..self.f.layout.len() {
+            mir::interrupt::checkpoint();
+            if self.most[place].vgprs <= goal {
+                most = most.max(self.most[place]);
+                continue;
+            }
+            let block = self.f.layout[place];
+            // What lives through it is not for it to end.
+            if self.live.dwords(block).vgprs > goal {
+                return None;
+            }
+            // The closer to the goal the code's order is left, the more of it is kept.
+            let (order, less) = [goal, goal / 2, 0].into_iter().find_map(|from| {
+                let order = self.block(place, from);
+                let less = self.taken(place, &order);
+                (less.vgprs <= goal && less.sgprs <= self.sgprs).then_some((order, less))
+            })?;
+            most = most.max(less);
+            orders.push((block, order));
+        }
+        Some((orders, most))
+    }
+
+    /// An order of the block at `place` that keeps the code's as long as that takes at most `from` VGPRs.
+    fn block(&mut self, place: usize, from: u32) -> Vec<u32> {
+        let block = self.f.layout[place];
+        let first = self.regions.code.block(place);
+        let data = &self.f.blocks[block];
+        self.regions.enter(self.f, block, self.live, first);
+        let runs = self.units.find(self.f, data, self.regions.code, first);
+        split(runs, &mut self.parts);
+        let mut order: Vec<u32> = (0..data.insts.len() as u32).collect();
+        let limit = Dwords { sgprs: self.sgprs, vgprs: from };
+        for part in self.parts.iter().rev() {
+            self.walk.region(self.f, data, first, &runs[part.clone()], limit, &mut self.regions, &mut order);
+        }
+        order
+    }
+}
+
+/// A walk through a region, from its end.
+#[derive(Default)]
+struct Walk {
+    /// Registers that are alive where the walk is.
+    alive: Vec<bool>,
+    now: Dwords,
+    /// Units in front of each, by the unit's first, and units behind it that are left.
+    preds: Vec<u32>,
+    first_pred: Vec<u32>,
+    left: Vec<u32>,
+    /// Units behind which nothing is left.
+    ready: BinaryHeap<u32>,
+    put_back: Vec<u32>,
+}
+
+impl Walk {
+    #[expect(clippy::too_many_arguments, reason = "what a region is")]
+    fn region(
+        &mut self,
+        f: &Function,
+        data: &BlockData,
+        first: u32,
+        runs: &[Run],
+        limit: Dwords,
+        regions: &mut Regions<'_>,
+        order: &mut [u32],
+    ) {
+        self.now = regions.profile.now;
+        regions.graph(f, data, first, runs);
+        if runs.len() < 3 {
+            return;
+        }
+        let accesses = |unit: u32| {
+            let run = &runs[unit as usize];
+            regions.code.accesses_of(first + run.start..first + run.end)
+        };
+        for unit in 0..runs.len() as u32 {
+            for access in accesses(unit) {
+                self.alive[access.reg.index()] = regions.profile.leaves(access.reg);
+            }
+        }
+        self.edges(regions, runs.len());
+        let mut end = runs[runs.len() - 1].end;
+        while let Some(last) = self.ready.pop() {
+            mir::interrupt::checkpoint();
+            let mut best = (self.change(f, &regions.profile, accesses(last), last), last);
+            if !self.allows(best.0, limit) {
+                for _ in 0..TRIES {
+                    let Some(unit) = self.ready.pop() else { break };
+                    if accesses(unit).len() > ACCESSES {
+                        self.put_back.push(unit);
+                        continue;
+                    }
+                    let change = self.change(f, &regions.profile, accesses(unit), unit);
+                    let fits = |change: [i32; 2]| self.now.sgprs as i32 + change[0] <= limit.sgprs as i32;
+                    let key = |change: [i32; 2]| (!fits(change), change[1]);
+                    if key(change) < key(best.0) {
+                        self.put_back.push(best.1);
+                        best = (change, unit);
+                    } else {
+                        self.put_back.push(unit);
+                    }
+                }
+                self.ready.extend(self.put_back.drain(..));
+            }
+            let unit = best.1;
+            self.issue(f, &regions.profile, accesses(unit), unit);
+            for &pred in &self.preds
+                [self.first_pred[unit as usize] as usize..self.first_pred[unit as usize + 1] as usize]
+            {
+                self.left[pred as usize] -= 1;
+                if self.left[pred as usize] == 0 {
+                    self.ready.push(pred);
+                }
+            }
+            let run = &runs[unit as usize];
+            for k in (run.start..run.end).rev() {
+                end -= 1;
+                order[end as usize] = k;
+            }
+        }
+    }
+
+    /// Turns the graph's edges round.
+    fn edges(&mut self, regions: &Regions<'_>, count: usize) {
+        let graph = &regions.graph;
+        self.first_pred.clear();
+        self.first_pred.push(0);
+        for unit in graph.units() {
+            let start = self.first_pred[self.first_pred.len() - 1];
+            self.first_pred.push(start + unit.preds);
+        }
+        self.preds.clear();
+        self.preds.resize(self.first_pred[count] as usize, 0);
+        self.left.clear();
+        self.ready.clear();
+        let mut next = self.first_pred.clone();
+        for unit in 0..count as u32 {
+            let succs = graph.succs(unit);
+            for succ in succs {
+                let place = &mut next[succ.to as usize];
+                self.preds[*place as usize] = unit;
+                *place += 1;
+            }
+            self.left.push(succs.len() as u32);
+            if succs.is_empty() {
+                self.ready.push(unit);
+            }
+        }
+    }
+
+    /// Whether a change of both files keeps to the code's order.
+    fn allows(&self, change: [i32; 2], limit: Dwords) -> bool {
+        self.now.sgprs as i32 + change[0] <= limit.sgprs as i32
+            && (change[1] <= 0 || self.now.vgprs as i32 + change[1] <= limit.vgprs as i32)
+    }
+
+    /// What is alive in front of a unit more than behind it, in dwords of both files.
+    fn change(&self, f: &Function, profile: &Profile, accesses: &[Access], unit: u32) -> [i32; 2] {
+        let mut change = [0; 2];
+        let mut count = |reg, sign: i32| {
+            let data = f.vregs[reg];
+            change[usize::from(data.file == RegFile::Vgpr)] += sign * i32::from(data.dwords);
+        };
+        for (n, access) in accesses.iter().enumerate() {
+            let alive = self.alive[access.reg.index()];
+            match access.role {
+                Role::Def if alive => count(access.reg, -1),
+                // In several operands it is one register.
+                Role::Use | Role::Tied
+                    if !alive
+                        && profile.definer(access.reg) != Some(unit)
+                        && !accesses[..n].iter().any(|other| other.reg == access.reg) =>
+                {
+                    count(access.reg, 1);
+                }
+                _ => {}
+            }
+        }
+        change
+    }
+
+    /// Takes a unit as the one in front of all that were taken.
+    fn issue(&mut self, f: &Function, profile: &Profile, accesses: &[Access], unit: u32) {
+        for (defs, alive) in [(true, false), (false, true)] {
+            for access in accesses.iter().filter(|access| (access.role == Role::Def) == defs) {
+                if alive && profile.definer(access.reg) == Some(unit) {
+                    continue;
+                }
+                let data = f.vregs[access.reg];
+                if std::mem::replace(&mut self.alive[access.reg.index()], alive) != alive {
+                    let dwords = u32::from(data.dwords);
+                    let count = self.now.of(data.file);
+                    *count = if alive { *count + dwords } else { count.saturating_sub(dwords) };
+                }
+            }
+        }
+    }
+}
