@@ -30,6 +30,11 @@ const MAX_STEPS: usize = 64;
 /// Instructions that a load passes in its block.
 const MAX_BEHIND: usize = 128;
 
+/// Instructions that are worth a register more up to the branch, where nobody may need them.
+const WORTH_A_REGISTER: i64 = 12;
+/// Registers that a group may take more.
+const MOST_REGISTERS: i64 = 4;
+
 /// Sinks values of `func`, which is legal IR of `module`, into branches.
 pub fn sink(func: &mut Function, module: &Module, target: &Target) {
     // A branch has two ways, and an end.
@@ -269,8 +274,13 @@ impl Sinking<'_> {
                 }
             });
         }
+        let mut sizes = vec![0i64; movable.len()];
+        for number in 0..movable.len() as u32 {
+            sizes[leader(&mut leaders, number) as usize] += 1;
+        }
         for (&(inst, _), number) in movable.iter().zip(0..) {
-            if more[leader(&mut leaders, number) as usize] <= 0 {
+            let group = leader(&mut leaders, number) as usize;
+            if more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS) {
                 self.groups.insert(inst);
             }
         }
