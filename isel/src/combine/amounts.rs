@@ -122,9 +122,10 @@ fn reads(op: Opcode, slot: usize, of_result: impl FnOnce() -> u32) -> u32 {
         (V_ADD_LSHL_U32 | V_ALIGNBIT_B32, 3) => 31,
         (V_BFE_U32 | V_BFE_I32, 2 | 3) => 31,
         // Carries go up: bits below the highest one that is read.
-        (V_XOR_B32 | V_OR_B32 | V_AND_B32 | V_NOT_B32 | V_ADD_U32 | V_SUB_U32 | V_SUBREV_U32 | V_ADD3_U32, 1..) => {
-            ALL.checked_shr(of_result().leading_zeros()).unwrap_or(0)
-        }
+        (
+            V_XOR_B32 | V_OR_B32 | V_AND_B32 | V_NOT_B32 | V_ADD_U32 | V_SUB_U32 | V_SUBREV_U32 | V_ADD3_U32,
+            1..,
+        ) => ALL.checked_shr(of_result().leading_zeros()).unwrap_or(0),
         _ => ALL,
     }
 }

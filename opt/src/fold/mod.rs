@@ -479,6 +479,18 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
             *index = Some(inner);
         }
     }
+    // c - x is ~x + (c + 1): the complement never overflows, and all numbers share it.
+    if let Some(at) = *index
+        && let Some(&InstKind::Binary { op: BinaryOp::Sub, args: [minuend, x] }) = def_kind(b, at)
+        && let Some(c) = b.func.as_int(minuend)
+        && (is_whole(b, at, wraps) || has(b, at, InstFlags::NSW))
+        && let Some(total) =
+            (sext64(c, b.bits(at)) + 1).checked_mul(*scale).and_then(|bytes| offset.checked_add(bytes))
+        && reaches(ty, total)
+    {
+        *offset = total;
+        *index = Some(b.not(x));
+    }
     // The same of what is extended by zeros, where there is room: these indices need no registers of 64 bits.
     if let Some(at) = *index
         && let Some((inner, c)) = unsigned_sum(b, at)
