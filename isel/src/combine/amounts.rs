@@ -60,7 +60,7 @@ pub(super) fn unmask(f: &mut Function, layout: &[Block]) {
         let vregs = &f.vregs;
         let data = &mut f.blocks[block];
         data.insts.retain(|inst| {
-            let register = inst.operands.first().and_then(|operand| whole(operand));
+            let register = inst.operands.first().and_then(whole);
             let goes = inst.op == V_AND_B32
                 && register.is_some_and(|register| {
                     vregs[register].dwords == 1 && released.contains(register) && uses[register] == 0
