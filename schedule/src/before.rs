@@ -16,7 +16,7 @@ use mir::target::Target;
 
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
 ///
-/// Occupancy stays what the order as it is would have.
+/// Occupancy stays what the order as it is would have, or becomes more where an order that takes fewer registers is worth that.
 ///
 /// # Errors
 /// A defect where the result is not what it was made from, if [`Options::verify`] asks for the check.
@@ -71,7 +71,7 @@ fn order(
         let data = &f.blocks[block];
         pass.times = Times::default();
         // Eight iterations of each loop, as costs of spilling take them.
-        let weight = 1u64 << (3 * data.loop_depth.min(10));
+        let weight = 1u64 << (3 * data.loop_depth.min(8));
         let has_late = |k: u32| late(&data.insts[k as usize]);
         if !(data.head_len..data.tail_start).any(has_late) {
             let sum: u64 = data.insts.iter().map(|inst| u64::from(latency::issue(inst, target))).sum();
@@ -94,7 +94,8 @@ fn order(
         }
     }
     let waves = u64::from(budget::waves(f, target, options, most));
-    Ok(Some(issue.saturating_mul(256).saturating_add((total - issue).saturating_mul(256) / waves)))
+    let waited = total.saturating_sub(issue).saturating_mul(256) / waves;
+    Ok(Some(issue.saturating_mul(256).saturating_add(waited)))
 }
 
 /// Cycles of a block.

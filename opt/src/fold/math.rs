@@ -43,8 +43,9 @@ fn constant(b: &mut Builder<'_>, ty: Type, number: f64) -> Option<Value> {
 
 /// Mantissa in [0.5, 1) and exponent of a number that is neither zero nor denormal.
 fn frexp(number: f64) -> (f64, i32) {
-    let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1022;
-    (number / 2f64.powi(exponent), exponent)
+    let bits = number.to_bits();
+    let mantissa = bits & !(0x7ff << 52) | 1022 << 52;
+    (f64::from_bits(mantissa), (bits >> 52 & 0x7ff) as i32 - 1022)
 }
 
 /// The result of an intrinsic whose arguments are constants, and of `ldexp` by nothing.
@@ -112,6 +113,9 @@ mod tests {
             assert_eq!(frexp(number), parts);
             assert_eq!(parts.0 * 2f64.powi(parts.1), number);
         }
+        // Powers of two beyond the ends of the format.
+        assert_eq!(frexp(f64::MAX), (1.0 - f64::EPSILON / 2.0, 1024));
+        assert_eq!(frexp(-f64::MIN_POSITIVE), (-0.5, -1021));
     }
 
     #[test]
