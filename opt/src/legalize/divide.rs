@@ -276,6 +276,13 @@ impl Legalizer<'_> {
         if known < 64 && divisor >> known != 0 {
             return self.b.int(ty, 0);
         }
+        if bits == 32
+            && let Some((factor, shift)) = small_magic(divisor, known)
+        {
+            let factor = self.b.int(ty, factor);
+            let product = self.b.mul(x, factor);
+            return self.b.lshr_imm(product, shift);
+        }
         // The common power of two comes out first.
         let even = divisor.trailing_zeros();
         if let Some((factor, shift)) = magic(divisor, bits, known) {
@@ -347,6 +354,22 @@ fn magic(divisor: u64, bits: u32, known: u32) -> Option<(u64, u32)> {
         }
     }
     None
+}
+
+/// Factor and shift such that `x / divisor == x * factor >> shift` in 32 bits for all `x` below 2^`known`, if there are such of 24 bits at most, as
+/// full-rate multiplications take them.
+fn small_magic(divisor: u64, known: u32) -> Option<(u64, u32)> {
+    if known > 24 {
+        return None;
+    }
+    let largest = mask64(u64::MAX, known);
+    (1..32).find_map(|shift| {
+        let power = 1u64 << shift;
+        let factor = power / divisor + 1;
+        let error = factor * divisor - power;
+        let exact = largest * error < power;
+        (exact && factor < 1 << 24 && largest * factor < 1 << 32).then_some((factor, shift))
+    })
 }
 
 /// Factor and shift such that `x / magnitude`, rounded towards zero, is `(x * factor >> 32) >> shift`, and one
@@ -434,5 +457,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_factors_divide_exactly() {
+        assert_eq!(small_magic(255, 16), Some((0x8081, 23)));
+        let mut found = 0;
+        for divisor in (1..700u64).chain([999, 1000, 1 << 12, 12345, 65535, 65537]) {
+            for known in [4, 8, 12, 16, 20, 24] {
+                let Some((factor, shift)) = small_magic(divisor, known) else { continue };
+                found += 1;
+                for x in 0..1u64 << known.min(16) {
+                    // All of few bits; of more, those beside multiples.
+                    let x = if known <= 16 { x } else { ((1 << known) - 1).min(x * divisor + x % 3) };
+                    assert!(x * factor < 1 << 32, "{x} / {divisor}");
+                    assert_eq!(x * factor >> shift, x / divisor, "{x} / {divisor}");
+                }
+            }
+        }
+        assert!(found > 2000, "{found}");
     }
 }
