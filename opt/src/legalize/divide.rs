@@ -471,7 +471,7 @@ mod tests {
                     // All of few bits; of more, those beside multiples.
                     let x = if known <= 16 { x } else { ((1 << known) - 1).min(x * divisor + x % 3) };
                     assert!(x * factor < 1 << 32, "{x} / {divisor}");
-                    assert_eq!(x * factor >> shift, x / divisor, "{x} / {divisor}");
+                    assert_eq!((x * factor) >> shift, x / divisor, "{x} / {divisor}");
                 }
             }
         }
