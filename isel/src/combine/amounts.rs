@@ -9,9 +9,10 @@
 //! Cost: linear. Sources: GCN3 ISA and Vega ISA, "Vector ALU", `V_LSHLREV_B32`: the amount is `S0[4:0]`; others alike.
 
 use super::image_address::count_uses;
+use super::{single_result, vgpr};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use mir::isa::Opcode::{self, *};
-use mir::machine::{Block, Function, Inst, Operand, Reg, RegFile, RegOperand, VReg};
+use mir::machine::{Block, Function, Inst, Operand, Reg, RegOperand, VReg};
 use rustc_hash::FxHashMap;
 
 const ALL: u32 = u32::MAX;
@@ -37,7 +38,7 @@ pub(super) fn unmask(f: &mut Function, layout: &[Block]) {
     for &block in layout {
         let mut insts = std::mem::take(&mut f.blocks[block].insts);
         for inst in &mut insts {
-            let result = result(f, inst);
+            let result = single_result(f, inst);
             for slot in 0..inst.operands.len() {
                 let wanted = reads(inst.op, slot, || result.map_or(ALL, |result| read[result]));
                 if let Some(register) = register(f, &inst.operands[slot])
@@ -57,17 +58,13 @@ pub(super) fn unmask(f: &mut Function, layout: &[Block]) {
     }
     let uses = count_uses(f, layout);
     for &block in layout {
-        let vregs = &f.vregs;
-        let data = &mut f.blocks[block];
-        data.insts.retain(|inst| {
-            let register = inst.operands.first().and_then(whole);
-            let goes = inst.op == V_AND_B32
-                && register.is_some_and(|register| {
-                    vregs[register].dwords == 1 && released.contains(register) && uses[register] == 0
-                });
-            !goes
+        let mut insts = std::mem::take(&mut f.blocks[block].insts);
+        insts.retain(|inst| {
+            let masked = single_result(f, inst).filter(|_| inst.op == V_AND_B32);
+            masked.is_none_or(|result| !released.contains(result) || uses[result] > 0)
         });
-        data.tail_start = data.insts.len() as u32;
+        f.blocks[block].tail_start = insts.len() as u32;
+        f.blocks[block].insts = insts;
     }
 }
 
@@ -94,7 +91,7 @@ fn bits_read(f: &Function, layout: &[Block]) -> Option<SecondaryMap<VReg, u32>> 
             read[arg] = ALL;
         }
         for inst in data.insts.iter().rev() {
-            let result = result(f, inst);
+            let result = single_result(f, inst);
             for (slot, operand) in inst.operands.iter().enumerate() {
                 let Operand::Reg(RegOperand { reg: Reg::Virtual(reg), .. }) = *operand else { continue };
                 if Some(reg) == result {
@@ -130,20 +127,7 @@ fn reads(op: Opcode, slot: usize, of_result: impl FnOnce() -> u32) -> u32 {
     }
 }
 
-/// The register that `inst` defines alone, a dword of its own.
-fn result(f: &Function, inst: &Inst) -> Option<VReg> {
-    let first = register(f, inst.operands.first()?)?;
-    (inst.facts().def_count == 1).then_some(first)
-}
-
 /// The VGPR of one dword that an operand is.
 fn register(f: &Function, operand: &Operand) -> Option<VReg> {
-    whole(operand).filter(|&reg| f.vregs[reg].dwords == 1 && f.vregs[reg].file == RegFile::Vgpr)
-}
-
-fn whole(operand: &Operand) -> Option<VReg> {
-    match *operand {
-        Operand::Reg(RegOperand { reg: Reg::Virtual(reg), sub: 0, dwords: 1 }) => Some(reg),
-        _ => None,
-    }
+    vgpr(f, operand).filter(|&(reg, _)| f.vregs[reg].dwords == 1).map(|(reg, _)| reg)
 }

@@ -221,6 +221,7 @@ impl<'a> Run<'a> {
             Cttz => u128::from((u(0) as u32).trailing_zeros()),
             Bswap => u128::from((u(0) as u32).swap_bytes()),
             Bitreverse => u128::from((u(0) as u32).reverse_bits()),
+            MulI24 => u128::from((sext64(u(0), 24) * sext64(u(1), 24)) as u32),
             Fshr => u128::from(((u(0) << 32 | u(1)) >> (u(2) & 31)) as u32),
             Rcp => {
                 // Less than 1 ulp off, so one of the two neighbours; powers of two are exact on all
