@@ -5,7 +5,8 @@
 //! value numbering. Nothing enters a loop, where it would be computed again, nor leaves one. What moves:
 //!
 //! * pure instructions, but for those that ask which lanes are there, if what they read takes no more registers than what they give. Instructions
-//!   that need each other are asked as one, so that a network of minima and maxima goes as a whole;
+//!   that need each other are asked as one, so that a network of minima and maxima goes as a whole; many may take some registers more
+//!   ([`WORTH_A_REGISTER`]);
 //! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read. Scalar
 //!   loads are wanted early.
 //!

@@ -19,7 +19,7 @@
 //!
 //! # Cost
 //!
-//! Linear in instructions and operands, with a logarithm of the units that are ready; code without memory accesses is not looked into.
+//! Linear in instructions and operands, with a logarithm of the units that are ready; blocks without memory accesses are not looked into unless they take too many registers.
 #![forbid(unsafe_code)]
 
 mod after;

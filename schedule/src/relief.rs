@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 
 /// Units that are looked at for each that is issued.
 const TRIES: usize = 32;
-/// Accesses of a unit, with more of which it is looked at only in its turn.
+/// Accesses of a unit, with more of which it is looked at only in its turn, and then roughly: looking for what it accesses twice would cost their square.
 const ACCESSES: usize = 64;
 /// Steps of occupancy that are tried.
 const STEPS: usize = 3;
@@ -261,7 +261,7 @@ impl Walk {
             && (change[1] <= 0 || self.now.vgprs as i32 + change[1] <= limit.vgprs as i32)
     }
 
-    /// What is alive in front of a unit more than behind it, in dwords of both files.
+    /// What is alive in front of a unit more than behind it, in dwords of both files; of large units at most so much.
     fn change(&self, f: &Function, profile: &Profile, accesses: &[Access], unit: u32) -> [i32; 2] {
         let mut change = [0; 2];
         let mut count = |reg, sign: i32| {
@@ -276,7 +276,8 @@ impl Walk {
                 Role::Use | Role::Tied
                     if !alive
                         && profile.definer(access.reg) != Some(unit)
-                        && !accesses[..n].iter().any(|other| other.reg == access.reg) =>
+                        && (accesses.len() > ACCESSES
+                            || !accesses[..n].iter().any(|other| other.reg == access.reg)) =>
                 {
                     count(access.reg, 1);
                 }
