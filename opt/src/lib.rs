@@ -7,6 +7,7 @@
 //! linear, or nearly so, in the code that it leaves.
 #![forbid(unsafe_code)]
 
+mod addends;
 mod address_space;
 mod append;
 pub mod bits;

@@ -7,6 +7,8 @@
 //! * their 32-bit product is its lower half;
 //! * `s` and `next` are the halves of `a * b + c`, which 64 bits hold: (2³² − 1)² + 2³² − 1 < 2⁶⁴.
 //!
+//! Behind that, what is added to a product of 64-bit numbers is added to the first of its parts ([`super::addends`]).
+//!
 //! Cost: linear; blocks without such products are left alone.
 
 use super::append::append_value;
@@ -27,6 +29,7 @@ pub fn join(func: &mut Function) {
     if any {
         super::inline::substitute(func, &replaced);
     }
+    super::addends::add(func);
 }
 
 /// What a block has of the pattern.

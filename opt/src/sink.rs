@@ -7,6 +7,7 @@
 //! * pure instructions, but for those that ask which lanes are there, if what they read takes no more registers than what they give. Instructions
 //!   that need each other are asked as one, so that a network of minima and maxima goes as a whole; many may take some registers more
 //!   ([`WORTH_A_REGISTER`]);
+//! * loads from tables, which nobody writes, among such a group ([`WORTH_A_LOAD`]): logarithms and powers look up their first bits;
 //! * plain loads by addresses that differ between lanes, to the next block alone and if nothing in between may write what they read. Scalar
 //!   loads are wanted early.
 //!
@@ -33,6 +34,8 @@ const MAX_BEHIND: usize = 128;
 
 /// Instructions that are worth a register more up to the branch, where nobody may need them.
 const WORTH_A_REGISTER: i64 = 12;
+/// Instructions that go below a branch with a load from a table.
+const WORTH_A_LOAD: i64 = 12;
 /// Registers that a group may take more.
 const MOST_REGISTERS: i64 = 4;
 
@@ -147,6 +150,9 @@ impl Sinking<'_> {
     fn place(&self, func: &Function, inst: Inst, home: Block, behind: &[Inst]) -> Option<Block> {
         let data = &func.insts[inst];
         if let InstKind::Load { mem, .. } = data.kind {
+            if self.groups.contains(&inst) {
+                return self.deepest(func, data, home);
+            }
             let way = self.way(func, data, home)?;
             let &(next, decided) = way.last()?;
             return (mem.is_simple()
@@ -168,9 +174,24 @@ impl Sinking<'_> {
         if asks_lanes || !is_pure(data) || data.flags.contains(InstFlags::INVARIANT) {
             return None;
         }
+        self.deepest(func, data, home)
+    }
+
+    /// The deepest block below `home` for what `data` gives that is of no loop inside `home`'s, if a branch decides about it.
+    fn deepest(&self, func: &Function, data: &InstData, home: Block) -> Option<Block> {
         let way = self.way(func, data, home)?;
         let deepest = way.iter().position(|&(block, _)| self.shares_loop(home, block))?;
         way[deepest..].iter().any(|&(_, decided)| decided).then_some(way[deepest].0)
+    }
+
+    /// Whether `data` looks up a table, which nobody writes, at a place that `home` computes: it may go with that.
+    fn looks_up(&self, func: &Function, data: &InstData, home: Block) -> bool {
+        let InstKind::Load { ptr, mem } = data.kind else { return false };
+        let never = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT);
+        let kind = |value| func.def_inst(value).map(|inst| &func.insts[inst].kind);
+        let Some(&InstKind::PtrAdd { index: Some(index), .. }) = kind(ptr) else { return false };
+        let computed = !matches!(kind(index), Some(InstKind::Load { .. } | InstKind::ExtractElement { .. }));
+        never && mem.is_simple() && computed && self.homes[index] == Some(home)
     }
 
     fn shares_loop(&self, a: Block, b: Block) -> bool {
@@ -206,7 +227,10 @@ impl Sinking<'_> {
         for &inst in func.blocks[block].insts.iter().rev() {
             mir::interrupt::checkpoint();
             let data = &func.insts[inst];
-            let to = self.place_of_pure(func, data, block);
+            let to = match self.looks_up(func, data, block) {
+                true => self.deepest(func, data, block),
+                false => self.place_of_pure(func, data, block),
+            };
             movable.extend(to.map(|to| (inst, to)));
             data.kind.for_each_value(|value| {
                 let was = self.users[value];
@@ -216,8 +240,13 @@ impl Sinking<'_> {
                 }
             });
         }
+        let loads = |&(inst, _): &(Inst, Block)| matches!(func.insts[inst].kind, InstKind::Load { .. });
+        if movable.iter().any(loads) {
+            self.choose_groups(func, block, &movable, &changed, true);
+            movable.retain(|pair| !loads(pair));
+        }
         if !movable.is_empty() {
-            self.choose_groups(func, block, &movable, &changed);
+            self.choose_groups(func, block, &movable, &changed, false);
         }
         for (value, was) in changed.into_iter().rev() {
             self.users[value] = was;
@@ -225,13 +254,14 @@ impl Sinking<'_> {
     }
 
     /// Chooses the groups among what is `movable`, with the place where each would go. What `changed` is in `users` as if all went, from the end of the block,
-    /// with what was there.
+    /// with what was there. Either those with loads or those without: loads go with much else alone, as the branch would have to wait for them.
     fn choose_groups(
         &mut self,
         func: &Function,
         block: Block,
         movable: &[(Inst, Block)],
         changed: &[(Value, PackedOption<Block>)],
+        with_loads: bool,
     ) {
         let before: FxHashMap<Value, PackedOption<Block>> = changed.iter().rev().copied().collect();
         for &inst in &func.blocks[block].insts {
@@ -276,12 +306,16 @@ impl Sinking<'_> {
             });
         }
         let mut sizes = vec![0i64; movable.len()];
-        for number in 0..movable.len() as u32 {
-            sizes[leader(&mut leaders, number) as usize] += 1;
+        let mut loads = vec![0i64; movable.len()];
+        for (&(inst, _), number) in movable.iter().zip(0..) {
+            let group = leader(&mut leaders, number) as usize;
+            sizes[group] += 1;
+            loads[group] += i64::from(matches!(func.insts[inst].kind, InstKind::Load { .. }));
         }
         for (&(inst, _), number) in movable.iter().zip(0..) {
             let group = leader(&mut leaders, number) as usize;
-            if more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS) {
+            let asked = with_loads == (loads[group] > 0) && sizes[group] >= loads[group] * WORTH_A_LOAD;
+            if asked && more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS) {
                 self.groups.insert(inst);
             }
         }

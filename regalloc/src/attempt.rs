@@ -31,6 +31,8 @@ pub(crate) struct Failure {
 
 /// How often webs that found no place are taken apart before something is spilled.
 const JOIN_TRIES: usize = 2;
+/// Instructions of a function that are worth saving a register of its caller, for one wave more.
+const WORTH_A_SAVE: usize = 64;
 /// SGPRs that count besides those of the packing: VCC, FLAT_SCRATCH and XNACK_MASK.
 const SPECIAL_SGPRS: u16 = 6;
 
@@ -164,6 +166,7 @@ impl<'a> Attempt<'a> {
             let (kind, registers) = (kind_of(file), &self.files[file]);
             let occupancy = &mut memory.files[file];
             let mut packed = round.pack(kind, registers, most[file], occupancy, at);
+            let few;
             let mut allowed = registers;
             if let Some(unsaved) = &self.unsaved
                 && file == RegFile::Vgpr
@@ -172,9 +175,20 @@ impl<'a> Attempt<'a> {
                 && registers.allowed.and_not(&unsaved.allowed).and(&Mask::run(0, packed.high)).count() > 0
             {
                 // What callers do not expect back costs no store and load.
+                let all = packed.high;
                 let other = round.pack(kind, unsaved, most[file], occupancy, at);
                 if other.failed.is_empty() {
                     (packed, allowed) = (other, unsaved);
+                    let waves = Waves { kind, apart: lanes, ..waves };
+                    few = self.few_saved(round.f, registers, unsaved, &waves, packed.high, all);
+                    if let Some(few) = &few {
+                        let other = round.pack(kind, few, most[file], occupancy, at);
+                        if other.failed.is_empty() {
+                            (packed, allowed) = (other, few);
+                        } else {
+                            packed = round.pack(kind, unsaved, most[file], occupancy, at);
+                        }
+                    }
                 } else {
                     packed = round.pack(kind, registers, most[file], occupancy, at);
                 }
@@ -191,6 +205,36 @@ impl<'a> Attempt<'a> {
             high = packed.high;
         }
         Ok(Ok(high))
+    }
+
+    /// VGPRs with which more waves fit than with the `unsaved` ones up to `high`, if the function is long enough to save some of all: `all` suffice.
+    fn few_saved(
+        &self,
+        f: &Function,
+        registers: &File,
+        unsaved: &File,
+        waves: &Waves<'_>,
+        high: u16,
+        all: u16,
+    ) -> Option<File> {
+        let best = waves.fit(all).min(waves.bound);
+        if waves.fit(high) >= best {
+            return None;
+        }
+        let below = Mask::run(0, waves.limit(best));
+        let mut allowed = unsaved.allowed.and(&below);
+        let saved = registers.allowed.and_not(&unsaved.allowed).and(&below);
+        let missing = usize::from(all).saturating_sub(allowed.count() as usize);
+        let insts: usize = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
+        if insts < missing * WORTH_A_SAVE {
+            return None;
+        }
+        (0..waves.limit(best))
+            .rev()
+            .filter(|&n| saved.contains(n))
+            .take(missing)
+            .for_each(|n| allowed.insert(n));
+        Some(File { allowed, fixed: unsaved.fixed.clone() })
     }
 
     fn rewrite(&self, f: &mut Function, memory: &mut Allocator, binding: &Binding) -> Result<()> {

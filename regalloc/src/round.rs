@@ -122,7 +122,7 @@ impl Waves<'_> {
     }
 
     /// Registers with which `waves` fit.
-    fn limit(&self, waves: u32) -> u16 {
+    pub fn limit(&self, waves: u32) -> u16 {
         let p = self.target.limits();
         let limit = match self.kind {
             Kind::Sgpr => p.total_sgprs / waves / p.sgpr_granule * p.sgpr_granule,

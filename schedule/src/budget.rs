@@ -119,9 +119,9 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
 }
 
-/// Waves of a SIMD that fit where `most` registers are alive at a time; one for functions that are called, which do not decide of that.
+/// Waves of a SIMD that fit where `most` registers are alive at a time: of a function that is called, as if it took more than all around it.
 pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwords) -> u32 {
-    if f.call_conv.is_callable() { 1 } else { Occupancy::of(f, target, options).waves(most) }
+    Occupancy::of(f, target, options).waves(most)
 }
 
 /// Fewer VGPRs, with which one more wave of `f` would fit than with `most`, or with which it would not spill. `None` where no fewer would help.
@@ -129,8 +129,6 @@ pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwo
     let occupancy = Occupancy::of(f, target, options);
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
         without_holes(occupancy.hard.vgprs)
-    } else if f.call_conv.is_callable() {
-        return None;
     } else {
         let waves = occupancy.waves(most) + 1;
         let goal = without_holes(occupancy.vgprs(waves));

@@ -287,14 +287,35 @@ impl<'a> Selector<'a> {
                 return;
             }
             if index.scale == 1 && !signed {
-                let ([lo, hi], [out_lo, out_hi]) = (self.halves(&base), [self.new_vgpr(1), self.new_vgpr(1)]);
-                let [carry, dead] = [self.new_mask(), self.new_mask()];
-                self.vop(V_ADD_CO_U32, &[out_lo, carry, lo, i]);
-                self.vop(V_ADDC_CO_U32, &[out_hi, dead, hi, Operand::Imm(0), carry]);
-                self.sequence(dst, &[out_lo, out_hi]);
+                self.vector_add_low(dst, base, i);
+                return;
+            }
+            // Where the shifted index has no upper half, the sum takes less time than the product.
+            let shift = index.scale.unsigned_abs().trailing_zeros();
+            let bits = 32 - shift - u32::from(signed && shift == 0);
+            let shifts =
+                index.scale > 0 && (index.scale as u64).is_power_of_two() && self.fits_unsigned(value, bits);
+            if shifts && (self.target.limits().constant_bus > 1 || self.is_vgpr(&base)) {
+                let low = self.scaled_index(value, shift);
+                self.vector_add_low(dst, base, low);
                 return;
             }
             self.mad_wide(dst, i, Operand::Imm(i64::from(index.scale as i32)), base, signed);
+            return;
+        }
+        // One instruction multiplies the lower half of a wide index and adds.
+        if let Ok(scale) = u32::try_from(index.scale)
+            && !scale.is_power_of_two()
+            && self.exists(V_MAD_U64_U32)
+        {
+            let wide = self.wide_index(Index { scale: 1, ..index });
+            let ([low, high], scale) = (self.halves(&wide), Operand::Imm(i64::from(scale as i32)));
+            let [sum, cross, out] = [self.new_vgpr(2), self.new_vgpr(1), self.new_vgpr(1)];
+            self.mad_wide(sum, low, scale, base, false);
+            self.vop(V_MUL_LO_U32, &[cross, high, scale]);
+            let sum = self.halves(&sum);
+            self.vector_add(out, sum[1], cross);
+            self.sequence(dst, &[sum[0], out]);
             return;
         }
         let scaled = if (1..1 << 31).contains(&index.scale) && (index.scale as u64).is_power_of_two() {
@@ -307,6 +328,15 @@ impl<'a> Selector<'a> {
             out
         };
         self.vector_add64(dst, base, scaled);
+    }
+
+    /// `dst = base + low`, of which `low` has 32 bits.
+    fn vector_add_low(&mut self, dst: Operand, base: Operand, low: Operand) {
+        let ([lo, hi], [out_lo, out_hi]) = (self.halves(&base), [self.new_vgpr(1), self.new_vgpr(1)]);
+        let [carry, dead] = [self.new_mask(), self.new_mask()];
+        self.vop(V_ADD_CO_U32, &[out_lo, carry, lo, low]);
+        self.vop(V_ADDC_CO_U32, &[out_hi, dead, hi, Operand::Imm(0), carry]);
+        self.sequence(dst, &[out_lo, out_hi]);
     }
 
     // Addressing modes.
@@ -334,17 +364,16 @@ impl<'a> Selector<'a> {
         // Base from SGPRs, offset of 32 bits from a VGPR.
         if !flat
             && let Some((base, index, own)) = self.scalar_base(root)
-            && field.contains(offset.wrapping_add(own), span)
+            && let (near, far) = field.split(offset.wrapping_add(own))
+            && field.contains(near, span)
         {
-            let offset = offset.wrapping_add(own);
-            let saddr = self.src(base);
-            let saddr = self.in_sgpr(saddr, 2);
+            let saddr = self.base_at(base, far);
             let vaddr = match index {
                 None => self.in_vgpr(Operand::Imm(0), 1),
                 Some(Index { value, scale: 1 }) => self.vgpr(value),
                 Some(Index { value, scale }) => self.scaled_index(value, scale.trailing_zeros()),
             };
-            return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
+            return GlobalAddress { vaddr, saddr, offset: near as i32, flat, mode };
         }
         if !flat
             && field.contains(offset, span)
@@ -357,6 +386,10 @@ impl<'a> Selector<'a> {
             let vaddr = self.scaled_index(own.value, own.scale.trailing_zeros());
             return GlobalAddress { vaddr, saddr, offset: offset as i32, flat, mode };
         }
+        let (root, offset) = match field.contains(offset, span) || field.max == 0 {
+            true => (root, offset),
+            false => self.within_reach(ptr, field, span),
+        };
         let base = self.src(root);
         let (kept, moved) = if field.contains(offset, span) {
             (offset, 0)
@@ -373,6 +406,57 @@ impl<'a> Selector<'a> {
         }
         let vaddr = self.in_vgpr(base, 2);
         GlobalAddress { vaddr, saddr: Operand::Off, offset: kept as i32, flat, mode }
+    }
+
+    /// `ptr` as a value and an offset from it in `field`, where neighbours share the rest of the way to what [`Self::split_offset`] would give.
+    fn within_reach(&self, ptr: Value, field: OffsetRange, span: i64) -> (Value, i64) {
+        let (mut at, mut bytes) = (self.whole_root(ptr), 0i64);
+        while let Some(inst) = self.f.def_inst(at)
+            && let InstKind::PtrAdd { base, index: None, offset, .. } = self.f.insts[inst].kind
+            && self.values[at].rep == Rep::Vgpr
+            && field.contains(bytes.wrapping_add(offset), span)
+        {
+            (at, bytes) = (self.whole_root(base), bytes.wrapping_add(offset));
+        }
+        match self.values[at].rep {
+            Rep::Vgpr => (at, bytes),
+            _ => self.split_offset(ptr),
+        }
+    }
+
+    /// The address in SGPRs `far` bytes behind `base`: computed once for a block, and outside of loops, where `base` is defined.
+    fn base_at(&mut self, base: Value, far: i64) -> Operand {
+        let (root, sub) = self.root(base);
+        let home = self.f.def_inst(root).and_then(|inst| self.home[inst].expand());
+        let loops = self.uniformity.loops();
+        let shares = home.is_some_and(|home| {
+            home == self.block || loops.depth(home.as_u32()) < loops.depth(self.block.as_u32())
+        });
+        if far == 0 || !shares || self.is_temporal(root) {
+            let base = self.src(base);
+            let base = self.in_sgpr(base, 2);
+            return self.add_constant_64(base, far, true);
+        }
+        self.reg_of(root);
+        let known =
+            self.far_bases.get(&root).and_then(|list| list.iter().find(|it| (it.0, it.1) == (sub, far)));
+        if let Some(&(.., out)) = known {
+            return out;
+        }
+        let out = self.new_sgpr(2);
+        self.far_bases.entry(root).or_default().push((sub, far, out));
+        out
+    }
+
+    /// After the definition of `value`: the addresses behind it that were asked for.
+    pub(super) fn emit_far_bases(&mut self, value: Value) {
+        let Some(list) = self.far_bases.remove(&value) else { return };
+        let whole = self.def(value);
+        for (sub, far, out) in list {
+            let base = self.sub(&whole, sub, 2);
+            let sum = [base, Operand::Imm(far)].map(|part| self.halves(&part));
+            self.scalar_addsub_halves(out, sum[0], sum[1], false);
+        }
     }
 
     /// `root` as a uniform base in SGPRs, with an index that stays below 2^32 when scaled, and constant bytes.

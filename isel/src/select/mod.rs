@@ -146,6 +146,8 @@ struct Selector<'a> {
     resources: FxHashMap<Value, SmallVec<[(mubuf::ResourceBase, Operand); 2]>>,
     /// Addresses (shift, distance, register) of the form `(base << shift) + distance`, to be computed where the base is defined.
     biased: FxHashMap<Value, SmallVec<[(u32, i64, Operand); 2]>>,
+    /// Addresses (dword of the base, distance, register) far behind uniform bases, to be computed where the base is defined.
+    far_bases: FxHashMap<Value, SmallVec<[(u8, i64, Operand); 2]>>,
     /// Powers of two that divide offsets of buffers.
     divisors: scalar_buffer::Divisors,
     /// LDS loads of a dword that one instruction does: the earlier one of each pair, and the later one.
@@ -223,6 +225,7 @@ pub fn select(
         indices: Vec::new(),
         resources: FxHashMap::default(),
         biased: FxHashMap::default(),
+        far_bases: FxHashMap::default(),
         divisors: scalar_buffer::Divisors::of(f),
         pairs: FxHashMap::default(),
         paired_with: FxHashMap::default(),

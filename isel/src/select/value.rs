@@ -281,6 +281,7 @@ impl<'a> Selector<'a> {
             }
         }
         self.emit_resources(value);
+        self.emit_far_bases(value);
         if !self.biased.is_empty()
             && let Some(biased) = self.biased.remove(&value)
         {

@@ -36,6 +36,14 @@ impl OffsetRange {
     pub fn contains(self, offset: i64, span: i64) -> bool {
         i64::from(self.min) <= offset && offset <= i64::from(self.max) - span
     }
+
+    /// `offset` as a part in the range and the rest, which is the same for neighbours: a multiple of the range's size.
+    #[inline]
+    pub fn split(self, offset: i64) -> (i64, i64) {
+        let [min, size] = [i64::from(self.min), i64::from(self.max) - i64::from(self.min) + 1];
+        let rest = (offset.wrapping_sub(min)).div_euclid(size).wrapping_mul(size);
+        (offset.wrapping_sub(rest), rest)
+    }
 }
 
 /// Immediate offsets of memory instructions, by format.

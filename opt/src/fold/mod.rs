@@ -19,6 +19,7 @@ pub use compare::eval_icmp;
 use compare::{fold_fcmp, fold_icmp, fold_select};
 use float::{float_const, fold_float_binary, plain_f32};
 use mir::ir::*;
+use mir::target::{OffsetRange, Target};
 
 /// Simplifies an instruction that is about to be made.
 pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
@@ -413,13 +414,29 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
     }
 }
 
-/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction: 12 bits of
-/// `global_*`, 16 of `ds_*`.
-pub(crate) fn reaches(ty: Type, offset: i64) -> bool {
+/// Whether accesses through pointers of type `ty` have room for `offset` bytes in the instruction.
+pub(crate) fn reaches(machine: &Target, ty: Type, offset: i64) -> bool {
     match ty.addr_space() {
-        Some(AddrSpace::GLOBAL) => (-2048..2048).contains(&offset),
+        Some(AddrSpace::GLOBAL) => global_range(machine).contains(offset, 0),
         Some(AddrSpace::LOCAL) => (0..1 << 16).contains(&offset),
         _ => false,
+    }
+}
+
+/// Offsets of accesses to global memory. A target without such a field adds them, to an address that neighbours share, too.
+fn global_range(machine: &Target) -> OffsetRange {
+    match machine.limits().offsets.global {
+        OffsetRange { min: 0, max: 0 } => OffsetRange { min: -2048, max: 2047 },
+        range => range,
+    }
+}
+
+/// `offset` as a part that accesses through pointers of type `ty` have room for, and the rest, which is the same for neighbours. Nothing where there is no
+/// such part.
+fn window(machine: &Target, ty: Type, offset: i64) -> Option<(i64, i64)> {
+    match ty.addr_space() {
+        Some(AddrSpace::GLOBAL) => Some(global_range(machine).split(offset)),
+        _ => reaches(machine, ty, offset).then_some((offset, 0)),
     }
 }
 
@@ -486,7 +503,7 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         && (is_whole(b, at, wraps) || has(b, at, InstFlags::NSW))
         && let Some(total) =
             (sext64(c, b.bits(at)) + 1).checked_mul(*scale).and_then(|bytes| offset.checked_add(bytes))
-        && reaches(ty, total)
+        && reaches(b.machine, ty, total)
     {
         *offset = total;
         *index = Some(b.not(x));
@@ -495,7 +512,7 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
     if let Some(at) = *index
         && let Some((inner, c)) = unsigned_sum(b, at)
         && let Some(total) = c.checked_mul(*scale).and_then(|bytes| offset.checked_add(bytes))
-        && reaches(ty, total)
+        && reaches(b.machine, ty, total)
     {
         *offset = total;
         *index = Some(b.cast(CastOp::ZExt, inner, Type::I64));
@@ -510,15 +527,22 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         *scale <<= c;
         *index = Some(narrow_index(b, inner));
     }
-    if let Some(&InstKind::PtrAdd {
-        base: inner,
-        index: inner_index,
-        scale: inner_scale,
-        offset: inner_offset,
-    }) = def_kind(b, *base)
-    {
-        if index.is_none() && inner_index.is_some() && inner_offset == 0 && reaches(ty, *offset) {
+    // Twice: behind a constant may be an address that is shared.
+    for _ in 0..2 {
+        let Some(&InstKind::PtrAdd {
+            base: inner,
+            index: inner_index,
+            scale: inner_scale,
+            offset: inner_offset,
+        }) = def_kind(b, *base)
+        else {
+            break;
+        };
+        let is_shared =
+            inner_index.is_some() && window(b.machine, ty, inner_offset).is_some_and(|(near, _)| near == 0);
+        if index.is_none() && is_shared && reaches(b.machine, ty, *offset) {
             // base + i*s stays shared.
+            break;
         } else if index.is_none() {
             // base + (i*s + c) + d: one instruction.
             *base = inner;
@@ -542,10 +566,14 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         *offset = sext64(*offset as u64, 32);
     }
     // A constant that fits the access's offset field stands alone, so that neighbours share the rest.
-    if index.is_some() && *offset != 0 && reaches(ty, *offset) {
-        let rest = InstKind::PtrAdd { base: *base, index: *index, scale: *scale, offset: 0 };
+    if index.is_some()
+        && let Some((near, far)) = window(b.machine, ty, *offset)
+        && near != 0
+    {
+        let rest = InstKind::PtrAdd { base: *base, index: *index, scale: *scale, offset: far };
         *base = b.pure(rest, ty, InstFlags::empty());
         *index = None;
+        *offset = near;
     }
     if index.is_none() {
         *scale = 0;

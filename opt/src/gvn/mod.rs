@@ -50,6 +50,7 @@ struct Numbered {
 struct Numbering<'a> {
     func: &'a mut Function,
     module: &'a Module,
+    machine: &'a Target,
     memory: &'a Memory,
     flow: &'a Flow,
     table: HashTable<Numbered>,
@@ -85,6 +86,7 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
     let mut pass = Numbering {
         func,
         module,
+        machine: target,
         memory: &memory,
         flow: &flow,
         table: HashTable::new(),
@@ -161,8 +163,10 @@ impl Numbering<'_> {
             InstKind::Binary { op: BinaryOp::Add, .. } => {
                 self.neighbours.visit_sum(self.func, inst, block, reaches);
             }
-            InstKind::PtrAdd { index: Some(_), offset: 0, .. } => {
-                if let Some(kind) = self.neighbours.visit_address(self.func, inst, block, reaches) {
+            InstKind::PtrAdd { index: Some(_), .. } => {
+                if let Some(kind) =
+                    self.neighbours.visit_address(self.func, self.machine, inst, block, reaches)
+                {
                     self.func.insts[inst].kind = kind;
                 }
             }

@@ -16,6 +16,7 @@ use super::Entry;
 use crate::bits::sext64;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
+use mir::target::Target;
 use rustc_hash::FxHashMap;
 
 /// A sum as its root and what is behind it.
@@ -37,7 +38,8 @@ pub(super) struct Neighbours {
     forms: SecondaryMap<Value, Form>,
     /// The first sum of two roots, whose own form it is.
     sums: FxHashMap<(Value, Value), (Entry, Form)>,
-    addresses: FxHashMap<Address, Entry>,
+    /// The first of an index, with its offset.
+    addresses: FxHashMap<Address, (Entry, i64)>,
     /// The block where an access through the address, or one a constant away from it, was seen.
     accessed: SecondaryMap<Value, Option<u32>>,
 }
@@ -124,12 +126,15 @@ impl Neighbours {
     pub(super) fn visit_address(
         &mut self,
         func: &Function,
+        machine: &Target,
         inst: Inst,
         block: u32,
         reaches: impl Fn(u32, u32) -> bool,
     ) -> Option<InstKind> {
         let data = &func.insts[inst];
-        let InstKind::PtrAdd { base, index: Some(index), scale, offset: 0 } = data.kind else { return None };
+        let InstKind::PtrAdd { base, index: Some(index), scale, offset: far } = data.kind else {
+            return None;
+        };
         let narrow = match func.def_inst(index).map(|inst| &func.insts[inst].kind) {
             Some(&InstKind::Cast { op: CastOp::ZExt, arg }) if func.ty(arg) == Type::I32 => Some(arg),
             _ => None,
@@ -138,19 +143,27 @@ impl Neighbours {
         let form = self.form(narrow.unwrap_or(index));
         let root = form.root?;
         let address = (base, root, by_zeros, scale);
-        let there = self.addresses.get(&address).filter(|entry| reaches(entry.block, block)).copied();
+        let there = self.addresses.get(&address).filter(|(entry, _)| reaches(entry.block, block)).copied();
         if form.constant == 0 {
-            if there.is_none() {
-                self.addresses.insert(address, Entry { value: data.result?, block });
-            }
-            return None;
+            let Some((entry, first)) = there else {
+                self.addresses.insert(address, (Entry { value: data.result?, block }, far));
+                return None;
+            };
+            // Far from each other, or they had one address.
+            let offset = far.wrapping_sub(first);
+            return (far != first).then_some(InstKind::PtrAdd {
+                base: entry.value,
+                index: None,
+                scale: 0,
+                offset,
+            });
         }
-        let offset = form.constant.checked_mul(scale)?;
-        let entry = there?;
+        let (entry, first) = there?;
+        let offset = form.constant.checked_mul(scale)?.wrapping_add(far).wrapping_sub(first);
         let whole = !by_zeros && func.ty(index).bits() >= data.ty.bits();
         let holds = if by_zeros { form.unsigned } else { form.signed };
         let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
-        (crate::fold::reaches(data.ty, offset) && (whole || exact())).then_some(InstKind::PtrAdd {
+        (crate::fold::reaches(machine, data.ty, offset) && (whole || exact())).then_some(InstKind::PtrAdd {
             base: entry.value,
             index: None,
             scale: 0,

@@ -105,7 +105,9 @@ impl Reduction<'_> {
         if let Some(counter) = self.counter(value) {
             return counter.flags.contains(promise).then_some((counter, 0));
         }
-        let [of, constant] = self.binary(value, BinaryOp::Add, promise)?;
+        // Of numbers that share no bit neither sum wraps.
+        let apart = || self.binary(value, BinaryOp::Or, InstFlags::DISJOINT);
+        let [of, constant] = self.binary(value, BinaryOp::Add, promise).or_else(apart)?;
         let counter = self.counter(of).filter(|counter| counter.flags.contains(promise))?;
         let bits = self.func.ty(value).bits()? as u32;
         let ahead = crate::bits::sext64(self.func.as_int(constant)?, bits);

@@ -94,7 +94,35 @@ impl Legalizer<'_> {
         })
     }
 
+    /// Whether any of the bits of a vector is set, or all of them are, where a program asks that of them as one number.
+    fn any_or_all(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Result<Option<Value>> {
+        let cast = self.old.def_inst(args[0]).map(|inst| &self.old.insts[inst].kind);
+        let (&InstKind::Cast { op: CastOp::BitCast, arg: bits }, Some(number)) =
+            (cast.unwrap_or(&InstKind::Unreachable), self.old.as_int(args[1]))
+        else {
+            return Ok(None);
+        };
+        let Type::Vector(Scalar::Int(1), lanes @ 1..=64) = self.old.ty(bits) else { return Ok(None) };
+        let negated = match predicate {
+            IntPredicate::Eq => number == 0,
+            IntPredicate::Ne => number != 0,
+            _ => return Ok(None),
+        };
+        let op = match number {
+            0 => BinaryOp::Or,
+            ones if ones == u64::MAX >> (64 - lanes) => BinaryOp::And,
+            _ => return Ok(None),
+        };
+        let mut bits = self.parts(bits)?.into_iter();
+        let Some(first) = bits.next() else { return Ok(None) };
+        let whole = bits.fold(first, |whole, bit| self.b.binary(op, whole, bit));
+        Ok(Some(if negated { self.b.not(whole) } else { whole }))
+    }
+
     pub(super) fn lower_icmp(&mut self, predicate: IntPredicate, args: [Value; 2]) -> Result<Parts> {
+        if let Some(bit) = self.any_or_all(predicate, args)? {
+            return Ok(smallvec::smallvec![bit]);
+        }
         let same = self.spaces.of(args[0]).is_some() && self.spaces.of(args[0]) == self.spaces.of(args[1]);
         let (a, b) = if same && matches!(predicate, IntPredicate::Eq | IntPredicate::Ne) {
             (self.raw_parts(args[0])?, self.raw_parts(args[1])?)
