@@ -137,3 +137,40 @@ fn threads_make_no_difference() {
         assert!(of(threads) == one, "{threads}");
     }
 }
+
+/// A function that callers outside may have takes what they do not expect back; where that lies so high that a wave less fits, a long one saves some of the rest.
+#[test]
+fn a_long_function_saves_registers_for_a_wave() {
+    let function = |values: usize, steps: usize| {
+        let mut text = String::from(
+            "target triple = \"amdgcn-amd-amdhsa\"
+             define void @f(ptr addrspace(1) %p) \"amdgpu-flat-work-group-size\"=\"1,64\" {\n",
+        );
+        let at = |n: usize| format!("%p{n} = getelementptr i32, ptr addrspace(1) %p, i32 {n}\n");
+        for n in 0..values {
+            let _ = write!(text, "{} %v0.{n} = load volatile i32, ptr addrspace(1) %p{n}\n", at(n));
+        }
+        for step in 0..steps {
+            for n in 0..values {
+                let (next, other) = (step + 1, (n + 1) % values);
+                let _ = writeln!(text, "%v{next}.{n} = sub i32 %v{step}.{n}, %v{step}.{other}");
+            }
+        }
+        for n in 0..values {
+            let _ = writeln!(text, "store volatile i32 %v{steps}.{n}, ptr addrspace(1) %p{n}");
+        }
+        text + "ret void\n}\n"
+    };
+    let highest = |values, steps| {
+        let code = String::from_utf8(output(&function(values, steps), &["-O2", "-filetype=asm"])).unwrap();
+        let count =
+            code.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(|word| word.strip_prefix('v'));
+        let saves = code.matches("buffer_store_dword").count();
+        (count.filter_map(|n| n.parse::<u32>().ok()).max().unwrap(), saves)
+    };
+    let (high, saves) = highest(81, 12);
+    assert!((120..128).contains(&high) && (1..=8).contains(&saves), "v{high}, {saves} saved");
+    // What it is too short for.
+    let (high, saves) = highest(86, 0);
+    assert!(high >= 128 && saves == 0, "v{high}, {saves} saved");
+}

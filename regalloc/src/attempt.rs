@@ -217,24 +217,17 @@ impl<'a> Attempt<'a> {
         high: u16,
         all: u16,
     ) -> Option<File> {
-        let best = waves.fit(all).min(waves.bound);
-        if waves.fit(high) >= best {
-            return None;
-        }
-        let below = Mask::run(0, waves.limit(best));
-        let mut allowed = unsaved.allowed.and(&below);
-        let saved = registers.allowed.and_not(&unsaved.allowed).and(&below);
-        let missing = usize::from(all).saturating_sub(allowed.count() as usize);
         let insts: usize = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
-        if insts < missing * WORTH_A_SAVE {
-            return None;
-        }
-        (0..waves.limit(best))
-            .rev()
-            .filter(|&n| saved.contains(n))
-            .take(missing)
-            .for_each(|n| allowed.insert(n));
-        Some(File { allowed, fixed: unsaved.fixed.clone() })
+        let best = waves.fit(all).min(waves.bound);
+        (waves.fit(high) + 1..=best).rev().find_map(|more| {
+            let limit = waves.limit(more);
+            let below = Mask::run(0, limit);
+            let mut allowed = unsaved.allowed.and(&below);
+            let saved = registers.allowed.and_not(&unsaved.allowed).and(&below);
+            let missing = usize::from(all).saturating_sub(allowed.count() as usize);
+            (0..limit).rev().filter(|&n| saved.contains(n)).take(missing).for_each(|n| allowed.insert(n));
+            (insts >= missing * WORTH_A_SAVE).then(|| File { allowed, fixed: unsaved.fixed.clone() })
+        })
     }
 
     fn rewrite(&self, f: &mut Function, memory: &mut Allocator, binding: &Binding) -> Result<()> {
