@@ -173,8 +173,10 @@ impl Memory {
 
     /// The offset of the argument that a load of `ptr` gives.
     fn argument(&self, func: &Function, ptr: Value) -> Option<i64> {
-        let InstKind::PtrAdd { base, index: None, offset, .. } = func.insts[func.def_inst(ptr)?].kind else {
-            return None;
+        let (base, offset) = match func.insts[func.def_inst(ptr)?].kind {
+            InstKind::PtrAdd { base, index: None, offset, .. } => (base, offset),
+            // The first argument is where the segment starts.
+            _ => (ptr, 0),
         };
         let base = &func.insts[func.def_inst(base)?].kind;
         let is_segment = matches!(base, InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr, .. });
@@ -191,6 +193,23 @@ impl Memory {
     /// Roots that may share memory with the one of this number.
     pub fn shares(&self, number: u8) -> Roots {
         self.shares.get(usize::from(number)).copied().unwrap_or(ALL)
+    }
+
+    /// What can be said of accesses by `ptr` in global memory without knowing the function. Of an argument, by its place among all.
+    pub fn alias_class(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> AliasClass {
+        match self.root(func, module, ptr, space) {
+            (Root::Argument(at), Part::Global) if self.arguments.get(&at) == Some(&true) => {
+                let before = self.arguments.iter().filter(|(place, noalias)| **place < at && **noalias);
+                AliasClass::argument(before.count())
+            }
+            (Root::Argument(_) | Root::Variable(_), Part::Global) => AliasClass::REST,
+            _ => AliasClass::UNKNOWN,
+        }
+    }
+
+    /// Whether some argument is `noalias`.
+    pub fn has_noalias(&self) -> bool {
+        self.arguments.values().any(|&noalias| noalias)
     }
 
     /// Number of roots.

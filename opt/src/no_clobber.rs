@@ -1,4 +1,5 @@
-//! Loads of memory that nothing in the kernel can have written before them get `NO_CLOBBER`.
+//! Loads of memory that nothing in the kernel can have written before them get `NO_CLOBBER`, and accesses of memory behind a kernel's
+//! arguments their [`AliasClass`]: later, pointers may be variables of loops.
 //!
 //! A uniform load with that promise goes through the scalar cache, into SGPRs, once for the whole wave. The scalar
 //! cache does not see what vector stores write, so it has to hold for all waves of the dispatch. All of them run
@@ -22,11 +23,18 @@ use mir::target::Target;
 
 /// Marks loads of the kernel `func`, which is legal IR of `module`.
 pub fn mark(func: &mut Function, module: &Module, target: &Target) {
-    if !func.is_kernel() || !func.insts.values().any(|data| candidate(&data.kind).is_some()) {
+    let is_noalias = |param: &Param| param.flags.contains(ParamFlags::NOALIAS);
+    if !func.is_kernel()
+        || !(func.params.iter().any(is_noalias)
+            || func.insts.values().any(|data| candidate(&data.kind).is_some()))
+    {
         return;
     }
     let computed = computed(func);
     let memory = Memory::new(func, module, target);
+    if memory.has_noalias() {
+        classify(func, module, &memory);
+    }
     let mut flow = Flow::new(func);
     if !flow.loops.is_reducible() {
         return;
@@ -49,6 +57,26 @@ pub fn mark(func: &mut Function, module: &Module, target: &Target) {
             set |= memory.writes(func, module, inst);
         }
         written[block as usize] = set;
+    }
+}
+
+/// Notes the alias classes of accesses.
+fn classify(func: &mut Function, module: &Module, memory: &Memory) {
+    for at in 0..func.layout.len() {
+        let block = func.layout[at];
+        for k in 0..func.blocks[block].insts.len() {
+            mir::interrupt::checkpoint();
+            let inst = func.blocks[block].insts[k];
+            let class = match func.insts[inst].kind {
+                InstKind::Load { ptr, mem } | InstKind::Store { ptr, mem, .. } if mem.is_simple() => {
+                    memory.alias_class(func, module, ptr, mem.space)
+                }
+                _ => continue,
+            };
+            if let InstKind::Load { mem, .. } | InstKind::Store { mem, .. } = &mut func.insts[inst].kind {
+                mem.alias = class;
+            }
+        }
     }
 }
 

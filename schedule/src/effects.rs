@@ -1,36 +1,52 @@
 //! What instructions do besides reading and writing registers, as far as order is concerned.
 //!
-//! Memory is divided into spaces that no pointer of another one reaches. Accesses of a space keep their order unless both read. Inside of a space,
+//! Memory is divided into spaces that no pointer of another one reaches, global memory by what is known of kernels' arguments ([`AliasClass`]). Accesses
+//! of a space keep their order unless both read. Inside of a space,
 //! places of LDS alone are told apart by their address ([`Place`]). Lanes may speak to each other through it; what orders them leaves a wait or a mark, which memory does
 //! not pass.
 //!
 //! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
 
 use crate::places::Place;
-use mir::ir::{AddrSpace, MemFlags};
+use mir::ir::{AddrSpace, AliasClass, MemFlags};
 use mir::isa::{Implicit, Memory, MemoryAction, MemoryKind, OpFlags, Opcode, Unit};
 use mir::machine::{Inst, ModFlags, Operand, PReg, Reg, writes_exec};
 use mir::target::Target;
 
-/// Number of spaces.
-pub(crate) const SPACES: usize = 5;
+/// Number of spaces: memory that all work-groups see is one for each alias class that is known.
+pub(crate) const SPACES: usize = 5 + AliasClass::ARGUMENTS as usize;
 
 /// A set of spaces, a bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Spaces(u8);
+pub(crate) struct Spaces(u16);
 
 impl Spaces {
     const NONE: Self = Self(0);
-    /// Memory that all work-groups see.
-    const MEMORY: Self = Self(1);
+    /// Memory that all work-groups see: of [`AliasClass::REST`].
+    const REST: Self = Self(1);
     pub const LDS: Self = Self(2);
     const SCRATCH: Self = Self(4);
     const GDS: Self = Self(8);
     /// Not memory: exports come in order.
     const EXPORTS: Self = Self(16);
-    const ALL: Self = Self(31);
+    /// Of the first `noalias` argument. The others follow.
+    const ARGUMENT: Self = Self(32);
+    /// All memory that all work-groups see.
+    const MEMORY: Self = Self(((1 << SPACES) - 32) | Self::REST.0);
+    const ALL: Self = Self((1 << SPACES) - 1);
     /// What a generic pointer reaches.
-    const GENERIC: Self = Self(7);
+    const GENERIC: Self = Self::MEMORY.or(Self::LDS).or(Self::SCRATCH);
+
+    /// Memory that all work-groups see, of this class.
+    #[inline]
+    fn of_class(alias: AliasClass) -> Self {
+        match alias.0 {
+            0 => Self::MEMORY,
+            1 => Self::REST,
+            k if k < 2 + AliasClass::ARGUMENTS => Self(Self::ARGUMENT.0 << (k - 2)),
+            _ => Self::MEMORY,
+        }
+    }
 
     /// The numbers of the spaces, below [`SPACES`].
     #[inline]
@@ -41,6 +57,24 @@ impl Spaces {
             bits &= bits.wrapping_sub(1);
             space
         })
+    }
+
+    /// Whether only some of the memory that all work-groups see is among them.
+    #[inline]
+    pub fn tells_classes(self) -> bool {
+        let memory = self.0 & Self::MEMORY.0;
+        memory != 0 && memory != Self::MEMORY.0
+    }
+
+    /// With one space for all that memory, which is among them whole or not at all.
+    #[inline]
+    pub fn without_classes(self) -> Self {
+        Self(self.0 & !(Self::MEMORY.0 & !Self::REST.0))
+    }
+
+    /// The numbers of the spaces that memory which all work-groups see has if classes are told apart: the one that it is without, and the others.
+    pub fn of_classes() -> (usize, impl Iterator<Item = usize>) {
+        (Self::REST.0.trailing_zeros() as usize, Self(Self::MEMORY.0 & !Self::REST.0).each())
     }
 
     /// Whether LDS is among them.
@@ -171,7 +205,7 @@ impl Effects {
             AddrSpace::REGION => Spaces::GDS,
             AddrSpace::PRIVATE => Spaces::SCRATCH,
             AddrSpace::FLAT => of_kind,
-            _ => Spaces::MEMORY,
+            _ => Spaces::of_class(access.alias),
         };
         let place = if space == Spaces::LDS { Place::of(inst) } else { None };
         if memory.writes() {

@@ -190,11 +190,13 @@ pub(crate) struct MemoryOrder {
     readers: [Vec<u32>; SPACES],
     /// Accesses of known places of LDS since then: the unit, and whether it writes.
     open: Vec<(u32, Place, bool)>,
+    /// Whether an access had a class. Up to then all memory is one space, as in most code.
+    classes: bool,
 }
 
 impl Default for MemoryOrder {
     fn default() -> Self {
-        Self { writer: [NONE; SPACES], readers: Default::default(), open: Vec::new() }
+        Self { writer: [NONE; SPACES], readers: Default::default(), open: Vec::new(), classes: false }
     }
 }
 
@@ -204,6 +206,21 @@ impl MemoryOrder {
         self.writer = [NONE; SPACES];
         self.readers.iter_mut().for_each(Vec::clear);
         self.open.clear();
+        self.classes = false;
+    }
+
+    /// What is written and read, in spaces that are told apart so far.
+    fn known(&mut self, effects: &Effects) -> [Spaces; 2] {
+        let spaces = [effects.writes, effects.reads];
+        if !self.classes && spaces.iter().any(|spaces| spaces.tells_classes()) {
+            self.classes = true;
+            let (whole, parts) = Spaces::of_classes();
+            for part in parts {
+                self.writer[part] = self.writer[whole];
+                self.readers[part] = self.readers[whole].clone();
+            }
+        }
+        if self.classes { spaces } else { spaces.map(Spaces::without_classes) }
     }
 
     /// Puts `unit` behind what it must follow.
@@ -213,7 +230,8 @@ impl MemoryOrder {
         {
             return self.access_place(unit, place, effects.writes.has_lds(), graph);
         }
-        for space in effects.writes.each() {
+        let [writes, reads] = self.known(effects);
+        for space in writes.each() {
             graph.order(self.writer[space], unit);
             self.readers[space].drain(..).for_each(|reader| graph.order(reader, unit));
             self.writer[space] = unit;
@@ -223,7 +241,7 @@ impl MemoryOrder {
         } else if effects.reads.has_lds() {
             self.open.iter().filter(|open| open.2).for_each(|&(other, ..)| graph.order(other, unit));
         }
-        for space in effects.reads.each().filter(|&space| self.writer[space] != unit) {
+        for space in reads.each().filter(|&space| self.writer[space] != unit) {
             if !effects.unwritten {
                 graph.order(self.writer[space], unit);
             }

@@ -20,6 +20,12 @@ fn parse(text: &str) -> Function {
     parse_function(text, "test").unwrap_or_else(|error| panic!("{error:?}"))
 }
 
+/// An alias class, or none as in most code.
+fn class(random: &mut Rng) -> String {
+    let known = random.bool().then(|| random.u8(..9));
+    known.map_or_else(String::new, |class| format!(", alias {class}"))
+}
+
 /// A function of one block with virtual registers: arithmetic, carries, compares, accesses of all spaces, walls.
 fn random_virtual(random: &mut Rng, size: usize) -> String {
     let mut text = String::from("function f, modelled\n  entry %0:s2 = kernarg_segment_ptr in s[0:1]\n");
@@ -60,13 +66,15 @@ fn random_virtual(random: &mut Rng, size: usize) -> String {
                 true,
                 writeln!(
                     text,
-                    "  %{n}:v1 = buffer_load_dword %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4]"
+                    "  %{n}:v1 = buffer_load_dword %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4{}]",
+                    class(random)
                 ),
             ),
             13 => {
                 let _ = writeln!(
                     text,
-                    "  buffer_store_dword %{w}:v1, %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4]"
+                    "  buffer_store_dword %{w}:v1, %{v}:v1, %2:s4, 0 offen [4 bytes, space 1, align 4{}]",
+                    class(random)
                 );
                 continue;
             }
@@ -293,6 +301,17 @@ fn broken_orders_are_found() {
         (store("space 1"), load(3, "space 1, invariant"), true),
         (store("space 1"), load(3, "space 4"), true),
         (store("space 1"), store("space 1"), false),
+        (store("space 1, alias 2"), load(3, "space 1, alias 3"), true),
+        (store("space 1, alias 2"), load(3, "space 1, alias 2"), false),
+        (store("space 1, alias 1"), store("space 1, alias 7"), true),
+        (load(3, "space 1, alias 1"), store("space 1, alias 1"), false),
+        (store("space 1"), load(3, "space 1, alias 3"), false),
+        (load(3, "space 1, alias 3"), store("space 1"), false),
+        (store("space 1, alias 3"), load(3, "space 0"), false),
+        (store("space 1, alias 3"), "fence".into(), false),
+        (store("space 1, alias 3"), load(3, "space 1, alias 2, volatile"), false),
+        // Classes that nothing gives may be anything.
+        (store("space 1, alias 8"), load(3, "space 1, alias 2"), false),
         (store("space 1"), lds.clone(), true),
         (store("space 1"), load(3, "space 0"), false),
         (lds.clone(), lds_at(0), false),

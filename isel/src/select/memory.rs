@@ -445,7 +445,7 @@ impl<'a> Selector<'a> {
         space: AddrSpace,
     ) -> Result<()> {
         self.emit(FENCE, []);
-        let access = MemAccess { align_log2: 0, flags, ordering, scope, space };
+        let access = MemAccess { flags, ordering, scope, ..MemAccess::plain(space, 0) };
         self.touch(access, 0);
         Ok(())
     }

@@ -80,6 +80,27 @@ bitflags::bitflags! {
     }
 }
 
+/// Which global memory an access can be to. Accesses of two classes have nothing in common, unless one is [`Self::UNKNOWN`].
+///
+/// Source: LLVM language reference, "Parameter Attributes", `noalias`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct AliasClass(pub u8);
+
+impl AliasClass {
+    /// Any.
+    pub const UNKNOWN: Self = Self(0);
+    /// What no `noalias` argument leads to.
+    pub const REST: Self = Self(1);
+    /// Classes of `noalias` arguments, from 2 on: a few, as each is one more thing to keep order of.
+    pub const ARGUMENTS: u8 = 6;
+
+    /// The class of the `noalias` argument with this number. Of many, some share a class.
+    #[inline]
+    pub fn argument(number: usize) -> Self {
+        Self(2 + (number % usize::from(Self::ARGUMENTS)) as u8)
+    }
+}
+
 /// Everything about a memory access except address and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemAccess {
@@ -93,6 +114,8 @@ pub struct MemAccess {
     pub scope: SyncScope,
     /// Address space of the pointer.
     pub space: AddrSpace,
+    /// Which memory that can be.
+    pub alias: AliasClass,
 }
 
 impl MemAccess {
@@ -105,6 +128,7 @@ impl MemAccess {
             ordering: Ordering::NotAtomic,
             scope: SyncScope::System,
             space,
+            alias: AliasClass::UNKNOWN,
         }
     }
 

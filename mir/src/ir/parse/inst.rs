@@ -101,6 +101,9 @@ impl Parser {
             mem.ordering = ordering;
             mem.scope = self.required("a scope", SyncScope::from_word)?;
         }
+        if self.eat_word("alias") {
+            mem.alias = AliasClass(self.number()?);
+        }
         Ok(mem)
     }
 

@@ -70,6 +70,9 @@ impl DisplayInst<'_> {
         if mem.ordering != Ordering::NotAtomic {
             write!(f, " {} {}", mem.ordering.word(), mem.scope.word())?;
         }
+        if mem.alias != AliasClass::UNKNOWN {
+            write!(f, " alias {}", mem.alias.0)?;
+        }
         Ok(())
     }
 

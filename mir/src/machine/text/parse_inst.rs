@@ -3,7 +3,7 @@
 use super::MOD_FLAGS;
 use super::parse::{Parser, block_of};
 use crate::Result;
-use crate::ir::{AddrSpace, MEM_FLAGS, MemAccess, Ordering, SyncScope};
+use crate::ir::{AddrSpace, AliasClass, MEM_FLAGS, MemAccess, Ordering, SyncScope};
 use crate::isa::Opcode;
 use crate::machine::*;
 use crate::text::{Reader, Tok, flag_of, numbered};
@@ -344,6 +344,8 @@ impl Parser<'_> {
                 access.space = AddrSpace(self.number()?);
             } else if self.eat_word("align") {
                 access.align_log2 = self.align_log2()?;
+            } else if self.eat_word("alias") {
+                access.alias = AliasClass(self.number()?);
             } else if let Some(flag) = self.one_of(|word| flag_of(&MEM_FLAGS, word)) {
                 access.flags |= flag;
             } else {

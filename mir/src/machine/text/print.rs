@@ -3,7 +3,7 @@
 use super::header::Header;
 use super::registers::{Named, Regs, Tuple};
 use super::{MOD_FLAGS, file_letter, has_wave_graph};
-use crate::ir::{MEM_FLAGS, Ordering, SyncScope};
+use crate::ir::{AliasClass, MEM_FLAGS, Ordering, SyncScope};
 use crate::machine::*;
 use crate::text::write_flags;
 use std::fmt;
@@ -138,6 +138,9 @@ impl fmt::Display for DisplayInst<'_> {
             }
             for (_, word) in MEM_FLAGS.iter().filter(|(flag, _)| access.flags.contains(*flag)) {
                 write!(f, ", {word}")?;
+            }
+            if access.alias != AliasClass::UNKNOWN {
+                write!(f, ", alias {}", access.alias.0)?;
             }
             f.write_str("]")?;
         }
