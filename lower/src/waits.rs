@@ -23,12 +23,16 @@
 //! `s_barrier` where the processor requires it (GFX6 to GFX9), and around calls, except for what stands in a counter of its own and touches no register (stores on GFX10):
 //! a function may begin with such operations under way, and leave them to its caller, as LLVM's do.
 //!
+//! What a loop finds under way when it is entered, but never again, is waited for in front of it if it accesses that ([`loops`]).
+//!
 //! Waits that are in the code already (memory model) are obligations: they are merged with ours, and a counter that
 //! cannot be that high any more is dropped from them. One wait for each counter at most stands before an instruction.
 //!
 //! Cost: linear in instructions and operands for each round; a block's boundary state holds unfinished registers alone.
 //!
 //! Sources: ISA manuals, "Data dependency resolution" and S_WAITCNT; AMDGPU usage guide, "Memory Model" for the order of FLAT.
+
+mod loops;
 
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Order};
@@ -274,11 +278,36 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
     for (i, &block) in order.iter().enumerate() {
         rank[block] = i as u32;
     }
+    let mut tracker = Tracker::new(target);
+    let mut early = SecondaryMap::new();
+    let (mut plans, states) = solve(f, &order, &rank, &mut tracker, target, &early);
+    for (block, counts) in loops::waits_before(f, &order, &rank, &states, &mut tracker, target) {
+        early[block] = Some(counts);
+    }
+    if !early.is_empty() {
+        plans = solve(f, &order, &rank, &mut tracker, target, &early).0;
+    }
+    for &block in &order {
+        rewrite(&mut f.blocks[block].insts, &plans[block], target.waits());
+    }
+}
+
+/// Waits for the end of blocks, besides what is needed there.
+type Early = SecondaryMap<Block, Option<ByCounter<u32>>>;
+
+/// What is to be inserted in each block, and what is unfinished at its start.
+fn solve(
+    f: &Function,
+    order: &[Block],
+    rank: &SecondaryMap<Block, u32>,
+    tracker: &mut Tracker,
+    target: &Target,
+    early: &Early,
+) -> (SecondaryMap<Block, Plan>, SecondaryMap<Block, State>) {
     let mut states: SecondaryMap<Block, State> = SecondaryMap::new();
     let mut plans: SecondaryMap<Block, Plan> = SecondaryMap::new();
     let mut queued: SecondaryMap<Block, bool> = SecondaryMap::new();
     let mut work = BinaryHeap::new();
-    let mut tracker = Tracker::new(target);
     if let Some(&entry) = order.first() {
         // A caller may leave anything in flight; nothing is when a kernel starts.
         let bound = if f.call_conv.follows_others() { CAP as u8 } else { 0 };
@@ -291,7 +320,8 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
         queued[block] = false;
         tracker.load(&states[block]);
         let is_callee_entry = i == 0 && f.call_conv.follows_others();
-        plans[block] = visit(&mut tracker, &f.blocks[block], &f.asm_sites, target, is_callee_entry);
+        let at_end = early.get(block).copied().flatten();
+        plans[block] = visit(tracker, &f.blocks[block], &f.asm_sites, target, is_callee_entry, at_end);
         let out = tracker.save();
         for edge in &f.blocks[block].wave_succs {
             if states[edge.block].join(&out) && !std::mem::replace(&mut queued[edge.block], true) {
@@ -299,9 +329,7 @@ pub fn insert_waits(f: &mut Function, target: &Target) {
             }
         }
     }
-    for &block in &order {
-        rewrite(&mut f.blocks[block].insts, &plans[block], target.waits());
-    }
+    (plans, states)
 }
 
 /// Reverse post-order of the blocks that the wave can reach.
@@ -317,6 +345,7 @@ fn visit(
     sites: &[AsmSite],
     target: &Target,
     wait_all_first: bool,
+    at_end: Option<ByCounter<u32>>,
 ) -> Plan {
     let model = tracker.model;
     let max = tracker.max;
@@ -400,6 +429,7 @@ fn visit(
         Terminator::Return => required = stricter(required, between_functions(max)),
         _ => {}
     }
+    required = stricter(required, at_end.unwrap_or(max));
     flush(tracker, data.insts.len(), &mut required, needed);
     plan
 }

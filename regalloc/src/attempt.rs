@@ -31,7 +31,7 @@ pub(crate) struct Failure {
 
 /// How often webs that found no place are taken apart before something is spilled.
 const JOIN_TRIES: usize = 2;
-/// Instructions of a function that are worth saving a register of its caller, for one wave more.
+/// Instructions of a function that are worth saving a register of its caller, for a second wave. The next ones are worth less.
 const WORTH_A_SAVE: usize = 64;
 /// SGPRs that count besides those of the packing: VCC, FLAT_SCRATCH and XNACK_MASK.
 const SPECIAL_SGPRS: u16 = 6;
@@ -219,14 +219,16 @@ impl<'a> Attempt<'a> {
     ) -> Option<File> {
         let insts: usize = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
         let best = waves.fit(all).min(waves.bound);
-        (waves.fit(high) + 1..=best).rev().find_map(|more| {
+        let now = waves.fit(high);
+        let worth = WORTH_A_SAVE * (now * now) as usize;
+        (now + 1..=best).rev().find_map(|more| {
             let limit = waves.limit(more);
             let below = Mask::run(0, limit);
             let mut allowed = unsaved.allowed.and(&below);
             let saved = registers.allowed.and_not(&unsaved.allowed).and(&below);
             let missing = usize::from(all).saturating_sub(allowed.count() as usize);
             (0..limit).rev().filter(|&n| saved.contains(n)).take(missing).for_each(|n| allowed.insert(n));
-            (insts >= missing * WORTH_A_SAVE).then(|| File { allowed, fixed: unsaved.fixed.clone() })
+            (insts >= missing * worth).then(|| File { allowed, fixed: unsaved.fixed.clone() })
         })
     }
 

@@ -527,6 +527,14 @@ fn fold_ptr_add(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type) -> Option<Va
         *scale <<= c;
         *index = Some(narrow_index(b, inner));
     }
+    // A large type for a small number: what it is computed from may be narrowed, too.
+    if let Some(at) = *index
+        && b.bits(at) == 64
+        && b.unsigned_bits(at) < 32
+        && !matches!(def_kind(b, at), Some(InstKind::Cast { .. }))
+    {
+        *index = Some(b.cast(CastOp::Trunc, at, Type::I32));
+    }
     // Twice: behind a constant may be an address that is shared.
     for _ in 0..2 {
         let Some(&InstKind::PtrAdd {
