@@ -1,8 +1,8 @@
 //! Waits in front of loops.
 //!
 //! What is loaded in front of a loop and accessed in it is waited for at the access, in each iteration: the code cannot know that it has arrived
-//! long since. Where iterations leave other operations of the counter under way, they would all be waited for; in front of the loop the same wait is
-//! met once.
+//! long since. Where iterations leave stores of the counter under way, they would all be waited for; in front of the loop the same wait is met once. A loop
+//! that loads waits for what it loads anyway.
 //!
 //! Source of the idea: LLVM's `SIInsertWaitcnts`, "shouldFlushVmCnt". Cost: two more visits of blocks that enter innermost loops or close them, and one of what
 //! is in such loops.
@@ -10,7 +10,7 @@
 use super::{ByCounter, KINDS, SLOTS, State, Tracker, visit};
 use cranelift_entity::SecondaryMap;
 use mir::machine::{Block, Function};
-use mir::target::Target;
+use mir::target::{Counter, Target};
 
 /// The waits for the ends of blocks that enter loops, where `states` are unfinished at the starts of blocks.
 pub(super) fn waits_before(
@@ -64,19 +64,20 @@ pub(super) fn waits_before(
         }
         let first = behind(enter);
         let body = &order[rank[header] as usize..=end as usize];
-        let counts = needed(f, body, &first, &again, tracker);
+        let counts = needed(f, body, &first, &again, tracker, target);
         found.extend(counts.map(|counts| (enter, counts)));
     }
     found
 }
 
-/// The wait for what is under way when a loop of these blocks is entered and done when it is entered `again`, if the loop accesses it and has more of its kind.
+/// The wait for what is under way when a loop of these blocks is entered and done when it is entered `again`, if the loop accesses it, and stores but does not load.
 fn needed(
     f: &Function,
     body: &[Block],
     first: &State,
     again: &State,
     tracker: &Tracker,
+    target: &Target,
 ) -> Option<ByCounter<u32>> {
     let mut alone = first.entries.iter().filter(|(key, _)| {
         let counter = tracker.kinds[usize::from(*key) / SLOTS].0;
@@ -85,11 +86,16 @@ fn needed(
     let mut next = alone.next();
     next?;
     let mut accessed = vec![false; SLOTS];
+    let mut loads = [false; Counter::COUNT];
     for &block in body {
         mir::interrupt::checkpoint();
         for inst in &f.blocks[block].insts {
+            let events = inst.counter_events(target);
             inst.for_each_access(|access| {
                 access.range().filter(|&slot| slot < SLOTS).for_each(|slot| accessed[slot] = true);
+                if access.write {
+                    events.kinds.iter().flatten().for_each(|&kind| loads[tracker.kinds[kind as usize].0] = true);
+                }
             });
         }
     }
@@ -98,7 +104,7 @@ fn needed(
         let (kind, slot) = (usize::from(key) / SLOTS, usize::from(key) % SLOTS);
         debug_assert!(kind < KINDS);
         let (counter, in_order) = tracker.kinds[kind];
-        if accessed[slot] {
+        if accessed[slot] && !loads[counter] {
             let count = if in_order { u32::from(age).min(tracker.max[counter] - 1) } else { 0 };
             counts[counter] = counts[counter].min(count);
         }

@@ -8,7 +8,8 @@
 //! An index as wide as the address wraps as the address does. A narrower one is extended first, by its sign or by zeros, so the sums must not overflow
 //! in that sense: the flags say that they do not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
 //! access through the earlier address, on all paths to the later one, is what says so (or the program is
-//! undefined).
+//! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative: a sum of a constant that wraps is.
+//! LLVM's `SeparateConstOffsetFromGEP` takes any index of such an address for not negative.
 //!
 //! Cost: a few look-ups for each sum and address.
 
@@ -27,6 +28,8 @@ struct Form {
     /// Whether an overflow, of the sum or of the root, makes one of them poison: of numbers with a sign, and without.
     signed: bool,
     unsigned: bool,
+    /// One constant that is not negative is added to the root.
+    direct: bool,
 }
 
 /// An address: base, index, whether zeros extend it, and scale.
@@ -51,7 +54,7 @@ impl Neighbours {
         if known.root.is_some() {
             return known;
         }
-        Form { root: Some(value), constant: 0, signed: true, unsigned: true }
+        Form { root: Some(value), constant: 0, signed: true, unsigned: true, direct: false }
     }
 
     /// Notes the sum that `inst`, which is of `block`, makes. `reaches(a, b)` says whether what block `a` computes is there in `b`.
@@ -79,6 +82,7 @@ impl Neighbours {
                 signed: signed && inner.signed,
                 // What looks negative is a large number there.
                 unsigned: unsigned && inner.unsigned && constant >= 0,
+                direct: inner.root == Some(lhs) && inner.constant == 0 && constant >= 0,
             };
             return;
         }
@@ -89,6 +93,7 @@ impl Neighbours {
             constant: a.constant.wrapping_add(b.constant),
             signed: signed && a.signed && b.signed,
             unsigned: unsigned && a.unsigned && b.unsigned,
+            direct: false,
         };
         match self.sums.get(&(x.min(y), x.max(y))) {
             Some(&(entry, first)) if reaches(entry.block, block) => {
@@ -98,6 +103,7 @@ impl Neighbours {
                     constant: whole.constant.wrapping_sub(first.constant),
                     signed: whole.signed && first.signed,
                     unsigned: whole.unsigned && first.unsigned,
+                    direct: false,
                 };
             }
             _ => {
@@ -162,12 +168,20 @@ impl Neighbours {
         let offset = form.constant.checked_mul(scale)?.wrapping_add(far).wrapping_sub(first);
         let whole = !by_zeros && func.ty(index).bits() >= data.ty.bits();
         let holds = if by_zeros { form.unsigned } else { form.signed };
+        // An index into an object, from where a kernel got it, is not negative; as a number with a sign the sum would be if it wrapped.
+        let inside = || {
+            let of_argument = matches!(
+                func.def_inst(base).map(|inst| &func.insts[inst].kind),
+                Some(
+                    InstKind::Load { .. }
+                        | InstKind::ExtractElement { .. }
+                        | InstKind::Cast { op: CastOp::BitCast, .. }
+                )
+            );
+            form.direct && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument
+        };
         let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
-        (crate::fold::reaches(machine, data.ty, offset) && (whole || exact())).then_some(InstKind::PtrAdd {
-            base: entry.value,
-            index: None,
-            scale: 0,
-            offset,
-        })
+        (crate::fold::reaches(machine, data.ty, offset) && (whole || exact() || inside()))
+            .then_some(InstKind::PtrAdd { base: entry.value, index: None, scale: 0, offset })
     }
 }
