@@ -94,7 +94,11 @@ fn needed(
             inst.for_each_access(|access| {
                 access.range().filter(|&slot| slot < SLOTS).for_each(|slot| accessed[slot] = true);
                 if access.write {
-                    events.kinds.iter().flatten().for_each(|&kind| loads[tracker.kinds[kind as usize].0] = true);
+                    events
+                        .kinds
+                        .iter()
+                        .flatten()
+                        .for_each(|&kind| loads[tracker.kinds[kind as usize].0] = true);
                 }
             });
         }

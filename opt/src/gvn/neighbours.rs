@@ -8,8 +8,8 @@
 //! An index as wide as the address wraps as the address does. A narrower one is extended first, by its sign or by zeros, so the sums must not overflow
 //! in that sense: the flags say that they do not *where the address is used*. The root stands where the other index stood, so it must not overflow either: an
 //! access through the earlier address, on all paths to the later one, is what says so (or the program is
-//! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative: a sum of a constant that wraps is.
-//! LLVM's `SeparateConstOffsetFromGEP` takes any index of such an address for not negative.
+//! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative, or of an address inside of that: a sum
+//! of a constant that wraps is far below 0. LLVM's `SeparateConstOffsetFromGEP` takes any index of an `inbounds` address for not negative.
 //!
 //! Cost: a few look-ups for each sum and address.
 
@@ -170,14 +170,13 @@ impl Neighbours {
         let holds = if by_zeros { form.unsigned } else { form.signed };
         // An index into an object, from where a kernel got it, is not negative; as a number with a sign the sum would be if it wrapped.
         let inside = || {
-            let of_argument = matches!(
-                func.def_inst(base).map(|inst| &func.insts[inst].kind),
-                Some(
-                    InstKind::Load { .. }
-                        | InstKind::ExtractElement { .. }
-                        | InstKind::Cast { op: CastOp::BitCast, .. }
-                )
-            );
+            let of_argument =
+                func.def_inst(base).map(|inst| &func.insts[inst]).is_some_and(|def| match def.kind {
+                    InstKind::Load { .. } | InstKind::ExtractElement { .. } => true,
+                    InstKind::Cast { op, .. } => op == CastOp::BitCast,
+                    InstKind::PtrAdd { .. } => def.flags.contains(InstFlags::INBOUNDS),
+                    _ => false,
+                });
             form.direct && !by_zeros && data.flags.contains(InstFlags::INBOUNDS) && of_argument
         };
         let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));

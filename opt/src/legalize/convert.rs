@@ -81,6 +81,9 @@ impl Legalizer<'_> {
     /// i64 to binary32: the leading 32 bits with a sticky last one are converted, then scaled back. With
     /// `odd`, 24 of them, which are exact.
     fn long_to_single(&mut self, x: Value, signed: bool, odd: bool) -> Value {
+        if signed && !odd {
+            return self.signed_long_to_single(x);
+        }
         let sign = self.b.ashr_imm(x, 63);
         let magnitude = if signed {
             let sum = self.b.add(x, sign);
@@ -104,6 +107,32 @@ impl Legalizer<'_> {
         let negative = self.b.fneg(value);
         let is_negative = self.b.icmp_imm(IntPredicate::Slt, x, 0);
         self.b.select(is_negative, negative, value)
+    }
+
+    /// The same of a number with a sign: the instruction that converts 32 bits takes them as they are, so copies of the sign are shifted out, but for one. Where
+    /// the upper half is nothing else, 32 bits can go if the lower half starts with the sign, too.
+    ///
+    /// Source of the idea: LLVM's `AMDGPUTargetLowering::LowerINT_TO_FP32`.
+    fn signed_long_to_single(&mut self, x: Value) -> Value {
+        let (low, high) = self.b.split64(x);
+        let differ = self.b.xor(low, high);
+        let differ = self.b.ashr_imm(differ, 31);
+        let thirty_two = self.b.i32(32);
+        let limit = self.b.add(thirty_two, differ);
+        // -1 of a half that is all signs: then much.
+        let first_digit = self.b.intrinsic(Intrinsic::Sffbh, &[high], Type::I32);
+        let minus_one = self.b.i32(u32::MAX);
+        let copies = self.b.add(first_digit, minus_one);
+        let shift = self.b.intrinsic(Intrinsic::Umin, &[copies, limit], Type::I32);
+        let amount = self.b.cast(CastOp::ZExt, shift, Type::I64);
+        let digits = self.b.binary(BinaryOp::Shl, x, amount);
+        let (low, high) = self.b.split64(digits);
+        let one = self.b.i32(1);
+        let sticky = self.b.intrinsic(Intrinsic::Umin, &[low, one], Type::I32);
+        let digits = self.b.or(high, sticky);
+        let value = self.b.cast(CastOp::SiToFp, digits, Type::F32);
+        let exponent = self.b.sub(thirty_two, shift);
+        self.b.intrinsic(Intrinsic::Ldexp, &[value, exponent], Type::F32)
     }
 
     /// The high dword of `digits`, with a sticky last bit for the low one, in binary32; with `odd` so that

@@ -219,6 +219,10 @@ impl<'a> Run<'a> {
             Cttz if u(0) == 0 => u128::from(u32::MAX),
             Ctlz => u128::from((u(0) as u32).leading_zeros()),
             Cttz => u128::from((u(0) as u32).trailing_zeros()),
+            Sffbh => match (u(0) as u32 ^ (u(0) as i32 >> 31) as u32).leading_zeros() {
+                32 => u128::from(u32::MAX),
+                zeros => u128::from(zeros),
+            },
             Bswap => u128::from((u(0) as u32).swap_bytes()),
             Bitreverse => u128::from((u(0) as u32).reverse_bits()),
             MulI24 => u128::from((sext64(u(0), 24) * sext64(u(1), 24)) as u32),
