@@ -38,6 +38,8 @@ struct Member {
     mem: MemAccess,
 }
 
+/// Constants that are added one behind the other.
+const MAX_CONSTANTS: usize = 4;
 /// Most groups of one kind that are open at a time.
 const MAX_OPEN: usize = 32;
 
@@ -147,13 +149,16 @@ fn sum(func: &Function, ptr: Value) -> Option<(Base, i64)> {
     }
 }
 
-/// The address as a sum. A constant that stands alone, behind an index that neighbours share, is one with that.
+/// The address as a sum. Constants that stand alone, behind a pointer or an index that neighbours share, are one with that.
 fn address(func: &Function, ptr: Value) -> (Base, i64) {
-    let Some((outer, offset)) = sum(func, ptr) else { return ((ptr, None, 0), 0) };
-    match sum(func, outer.0) {
-        Some((shared @ (_, Some(_), _), more)) if outer.1.is_none() => (shared, offset.wrapping_add(more)),
-        _ => (outer, offset),
+    let Some((mut outer, mut offset)) = sum(func, ptr) else { return ((ptr, None, 0), 0) };
+    for _ in 0..MAX_CONSTANTS {
+        match sum(func, outer.0) {
+            Some((inner, more)) if outer.1.is_none() => (outer, offset) = (inner, offset.wrapping_add(more)),
+            _ => break,
+        }
     }
+    (outer, offset)
 }
 
 /// The pointer with an index that `ptr`, which is at most a constant away from it, shares with its neighbours.
