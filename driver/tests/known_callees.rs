@@ -148,7 +148,7 @@ fn a_long_function_saves_registers_for_a_wave() {
         );
         let at = |n: usize| format!("%p{n} = getelementptr i32, ptr addrspace(1) %p, i32 {n}\n");
         for n in 0..values {
-            let _ = write!(text, "{} %v0.{n} = load volatile i32, ptr addrspace(1) %p{n}\n", at(n));
+            let _ = writeln!(text, "{} %v0.{n} = load volatile i32, ptr addrspace(1) %p{n}", at(n));
         }
         for step in 0..steps {
             for n in 0..values {

@@ -60,6 +60,7 @@ mod numeric;
 mod packed;
 mod pair_bits;
 mod prepare;
+mod reach;
 mod registers;
 mod scalar_buffer;
 mod scratch;
