@@ -78,8 +78,8 @@ pub struct Memory {
     numbers: FxHashMap<Root, u8>,
     /// Of each root, those that may share memory with it, and itself.
     shares: Vec<Roots>,
-    /// By the segment's offset: whether the argument is `noalias`.
-    arguments: FxHashMap<i64, bool>,
+    /// By the segment's offset: of `noalias` arguments the number among them.
+    arguments: FxHashMap<i64, Option<usize>>,
 }
 
 impl Memory {
@@ -88,11 +88,12 @@ impl Memory {
         let mut this =
             Self { numbers: FxHashMap::default(), shares: Vec::new(), arguments: FxHashMap::default() };
         if func.is_kernel() && func.params.iter().any(|p| p.flags.contains(ParamFlags::NOALIAS)) {
+            let mut number = 0..;
             for (param, place) in
                 func.params.iter().zip(mir::abi::kernarg::param_places(module, func, target))
             {
                 let apart = param.flags.contains(ParamFlags::NOALIAS) && param.indirect.is_none();
-                this.arguments.insert(i64::from(place.start), apart);
+                this.arguments.insert(i64::from(place.start), if apart { number.next() } else { None });
             }
         }
         let mut parts = Vec::new();
@@ -123,7 +124,7 @@ impl Memory {
             (Part::Any, _) | (_, Part::Any) => false,
             (x, y) => x != y,
         };
-        let noalias = |root| matches!(root, Root::Argument(at) if self.arguments.get(&at) == Some(&true));
+        let noalias = |root| matches!(root, Root::Argument(at) if self.noalias(at).is_some());
         if apart {
             return false;
         }
@@ -195,21 +196,25 @@ impl Memory {
         self.shares.get(usize::from(number)).copied().unwrap_or(ALL)
     }
 
-    /// What can be said of accesses by `ptr` in global memory without knowing the function. Of an argument, by its place among all.
+    /// The number of the argument at this offset of the segment among those that are `noalias`.
+    fn noalias(&self, at: i64) -> Option<usize> {
+        self.arguments.get(&at).copied().flatten()
+    }
+
+    /// What can be said of accesses by `ptr` in global memory without knowing the function.
     pub fn alias_class(&self, func: &Function, module: &Module, ptr: Value, space: AddrSpace) -> AliasClass {
         match self.root(func, module, ptr, space) {
-            (Root::Argument(at), Part::Global) if self.arguments.get(&at) == Some(&true) => {
-                let before = self.arguments.iter().filter(|(place, noalias)| **place < at && **noalias);
-                AliasClass::argument(before.count())
+            (Root::Argument(at), Part::Global) => {
+                self.noalias(at).map_or(AliasClass::REST, AliasClass::argument)
             }
-            (Root::Argument(_) | Root::Variable(_), Part::Global) => AliasClass::REST,
+            (Root::Variable(_), Part::Global) => AliasClass::REST,
             _ => AliasClass::UNKNOWN,
         }
     }
 
     /// Whether some argument is `noalias`.
     pub fn has_noalias(&self) -> bool {
-        self.arguments.values().any(|&noalias| noalias)
+        self.arguments.values().any(Option::is_some)
     }
 
     /// Number of roots.

@@ -292,7 +292,7 @@ impl<'a> Selector<'a> {
             }
             // Where the shifted index has no upper half, the sum takes less time than the product.
             let shift = index.scale.unsigned_abs().trailing_zeros();
-            let bits = 32 - shift - u32::from(signed && shift == 0);
+            let bits = 32u32.saturating_sub(shift + u32::from(signed && shift == 0));
             let shifts =
                 index.scale > 0 && (index.scale as u64).is_power_of_two() && self.fits_unsigned(value, bits);
             if shifts && (self.target.limits().constant_bus > 1 || self.is_vgpr(&base)) {

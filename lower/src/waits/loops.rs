@@ -7,7 +7,7 @@
 //! Source of the idea: LLVM's `SIInsertWaitcnts`, "shouldFlushVmCnt". Cost: two more visits of blocks that enter innermost loops or close them, and one of what
 //! is in such loops.
 
-use super::{ByCounter, KINDS, SLOTS, State, Tracker, visit};
+use super::{ByCounter, SLOTS, State, Tracker, visit};
 use cranelift_entity::SecondaryMap;
 use mir::machine::{Block, Function};
 use mir::target::{Counter, Target};
@@ -106,7 +106,6 @@ fn needed(
     let mut counts = tracker.max;
     while let Some(&(key, age)) = next {
         let (kind, slot) = (usize::from(key) / SLOTS, usize::from(key) % SLOTS);
-        debug_assert!(kind < KINDS);
         let (counter, in_order) = tracker.kinds[kind];
         if accessed[slot] && !loads[counter] {
             let count = if in_order { u32::from(age).min(tracker.max[counter] - 1) } else { 0 };
