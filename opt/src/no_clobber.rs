@@ -6,7 +6,7 @@
 //! this code: a store that a load may see stands on a path to the load, or in code of another wave that is
 //! ordered before it by a fence, a barrier or an acquiring atomic, and these count as writing everything.
 //!
-//! What is only stored again stays a vector load: in SGPRs each of its dwords would have to be moved to a VGPR.
+//! What is only stored again stays a vector load, if it is more than a dword: in SGPRs each of its dwords would have to be moved to a VGPR.
 //!
 //! Sets of what may be written, by roots of addresses ([`super::memory`]), flow forwards once: in an order in
 //! which loops are contiguous, what a loop writes reaches its header. Functions that are called do not know
@@ -48,7 +48,7 @@ pub fn mark(func: &mut Function, module: &Module, target: &Target) {
         for i in 0..func.blocks[Block::from_u32(block)].insts.len() {
             let inst = func.blocks[Block::from_u32(block)].insts[i];
             if let Some((ptr, space)) = candidate(&func.insts[inst].kind)
-                && func.insts[inst].result.is_some_and(|result| computed[result])
+                && func.insts[inst].result.is_some_and(|result| computed[result] || is_dword(func, result))
                 && set >> memory.number(func, module, ptr, space) & 1 == 0
                 && let InstKind::Load { mem, .. } = &mut func.insts[inst].kind
             {
@@ -99,6 +99,11 @@ fn computed(func: &Function) -> SecondaryMap<Value, bool> {
         }
     }
     computed
+}
+
+/// Whether `value` has 32 bits, which are moved at once.
+fn is_dword(func: &Function, value: Value) -> bool {
+    func.ty(value).bits() == Some(32)
 }
 
 /// A plain load of global memory without the promise.
