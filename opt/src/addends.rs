@@ -7,6 +7,7 @@
 //! Cost: linear; blocks without 64-bit products are left alone.
 
 use super::append::append_value;
+use super::products::{binary, cast, kind, upper_half};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use rustc_hash::FxHashSet;
@@ -21,10 +22,6 @@ struct Long {
     low: Value,
     /// What is added to its upper half.
     cross: SmallVec<[Value; MAX_CROSS]>,
-}
-
-fn kind(func: &Function, value: Value) -> Option<&InstKind> {
-    func.def_inst(value).map(|inst| &func.insts[inst].kind)
 }
 
 /// Rewrites sums in all blocks of a legal function.
@@ -74,35 +71,26 @@ fn long_product(func: &Function, value: Value, uses: &SecondaryMap<Value, u32>) 
         }
         _ => None,
     };
-    let &InstKind::Cast { op: CastOp::BitCast, arg: pair } = kind(func, value)? else { return None };
+    let pair = cast(func, value, CastOp::BitCast)?;
     let (vector, mut high) = insertion(pair, 1)?;
     let (_, low) = insertion(vector, 0)?;
-    let &InstKind::Cast { op: CastOp::Trunc, arg: product } = kind(func, low)? else { return None };
-    if !(once(value) && once(low) && uses[product] == 2 && func.ty(product) == Type::I64) {
+    let product = cast(func, low, CastOp::Trunc)?;
+    binary(func, product, BinaryOp::Mul).filter(|_| func.ty(product) == Type::I64)?;
+    if !(once(value) && once(low) && uses[product] == 2) {
         return None;
     }
+    // The upper half comes first.
     let mut cross = SmallVec::new();
-    loop {
-        if !once(high) {
-            return None;
-        }
-        match *kind(func, high)? {
-            InstKind::Cast { op: CastOp::Trunc, arg } => {
-                let &InstKind::Binary { op: BinaryOp::LShr, args: [from, by] } = kind(func, arg)? else {
-                    return None;
-                };
-                let is_upper = from == product && func.as_int(by) == Some(32) && once(arg);
-                let is_product = matches!(kind(func, product)?, InstKind::Binary { op: BinaryOp::Mul, .. });
-                return (is_upper && is_product).then_some(Long { low: product, cross });
-            }
-            // The upper half comes first.
-            InstKind::Binary { op: BinaryOp::Add, args: [rest, term] } if cross.len() < MAX_CROSS => {
-                cross.push(term);
-                high = rest;
-            }
-            _ => return None,
-        }
+    while once(high)
+        && cross.len() < MAX_CROSS
+        && let Some([rest, term]) = binary(func, high, BinaryOp::Add)
+    {
+        cross.push(term);
+        high = rest;
     }
+    let is_upper = once(high) && upper_half(func, high) == Some(product);
+    let shifted_once = cast(func, high, CastOp::Trunc).is_some_and(once);
+    (is_upper && shifted_once).then_some(Long { low: product, cross })
 }
 
 /// What gives `long + addend`, with all but the last step appended to `out`.

@@ -22,7 +22,7 @@
 use super::bits::dwords;
 use super::cfg::uses;
 use super::gvn::is_pure;
-use super::memory::{Flow, Memory, STOPS};
+use super::memory::{Flow, Memory, STOPS, never_changes};
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
 use mir::analysis::{Graph, Loop};
@@ -293,7 +293,7 @@ impl Hoisting<'_> {
         let InstKind::Load { ptr, mem } = func.insts[inst].kind else {
             return !func.insts[inst].flags.contains(InstFlags::INVARIANT) || runs();
         };
-        let unwritten = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT) || {
+        let unwritten = never_changes(&mem) || {
             let root = self.memory.number(func, self.module, ptr, mem.space);
             self.written[l.index()] >> root & 1 == 0
         };

@@ -257,6 +257,11 @@ pub fn is_constant(mem: &MemAccess) -> bool {
     mem.space == AddrSpace::CONSTANT || mem.flags.intersects(MemFlags::INVARIANT | MemFlags::NO_CLOBBER)
 }
 
+/// Whether the memory that a load reads has one content throughout the dispatch. That nobody has written it *yet* says nothing of what follows.
+pub fn never_changes(mem: &MemAccess) -> bool {
+    mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT)
+}
+
 /// A function's blocks in an order in which loops are contiguous, and what they write.
 pub struct Flow {
     /// Edges.

@@ -44,18 +44,18 @@ struct Found {
     carried: FxHashMap<Value, Value>,
 }
 
-fn kind(func: &Function, value: Value) -> Option<&InstKind> {
+pub(super) fn kind(func: &Function, value: Value) -> Option<&InstKind> {
     func.def_inst(value).map(|inst| &func.insts[inst].kind)
 }
 
-fn binary(func: &Function, value: Value, wanted: BinaryOp) -> Option<[Value; 2]> {
+pub(super) fn binary(func: &Function, value: Value, wanted: BinaryOp) -> Option<[Value; 2]> {
     match kind(func, value)? {
         &InstKind::Binary { op, args } if op == wanted => Some(args),
         _ => None,
     }
 }
 
-fn cast(func: &Function, value: Value, wanted: CastOp) -> Option<Value> {
+pub(super) fn cast(func: &Function, value: Value, wanted: CastOp) -> Option<Value> {
     match kind(func, value)? {
         &InstKind::Cast { op, arg } if op == wanted => Some(arg),
         _ => None,
@@ -84,7 +84,7 @@ fn wide_factors(func: &mut Function, value: Value) -> Option<Key> {
 }
 
 /// The product whose upper half `value` is.
-fn upper_half(func: &Function, value: Value) -> Option<Value> {
+pub(super) fn upper_half(func: &Function, value: Value) -> Option<Value> {
     let shifted = cast(func, value, CastOp::Trunc).filter(|_| func.ty(value) == Type::I32)?;
     let [product, amount] = binary(func, shifted, BinaryOp::LShr)?;
     (func.as_int(amount) == Some(32)).then_some(product)

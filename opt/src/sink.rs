@@ -16,7 +16,7 @@
 use super::bits::dwords;
 use super::cfg::homes;
 use super::gvn::is_pure;
-use super::memory::{Flow, Memory};
+use super::memory::{Flow, Memory, never_changes};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use mir::analysis::{Graph, Uniformity};
@@ -187,11 +187,10 @@ impl Sinking<'_> {
     /// Whether `data` looks up a table, which nobody writes, at a place that `home` computes: it may go with that.
     fn looks_up(&self, func: &Function, data: &InstData, home: Block) -> bool {
         let InstKind::Load { ptr, mem } = data.kind else { return false };
-        let never = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT);
         let kind = |value| func.def_inst(value).map(|inst| &func.insts[inst].kind);
         let Some(&InstKind::PtrAdd { index: Some(index), .. }) = kind(ptr) else { return false };
         let computed = !matches!(kind(index), Some(InstKind::Load { .. } | InstKind::ExtractElement { .. }));
-        never && mem.is_simple() && computed && self.homes[index] == Some(home)
+        never_changes(&mem) && mem.is_simple() && computed && self.homes[index] == Some(home)
     }
 
     fn shares_loop(&self, a: Block, b: Block) -> bool {
@@ -329,9 +328,7 @@ impl Sinking<'_> {
             return false;
         }
         let effects = |&&inst: &&Inst| func.insts[inst].kind.has_side_effects();
-        // That nobody has written it yet says nothing of what follows.
-        let never = mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT);
-        if never || !behind.iter().any(|inst| effects(&inst)) {
+        if never_changes(&mem) || !behind.iter().any(|inst| effects(&inst)) {
             return true;
         }
         let memory = self.memory.get_or_init(|| Memory::new(func, self.module, self.target));
