@@ -1,23 +1,17 @@
 //! The examples as code: gcnc's beside llc's, both run on the simulator.
 
-use crate::report::{CodeRow, Facts};
+use crate::report::{CodeRow, Facts, stalls};
 use gcnc_tests::examples::{EXAMPLES, Example};
 use gcnc_tests::measure::{self, Compiler, Side};
 use gcnc_tests::toolchain::Machine;
 use rayon::prelude::*;
-use sim::timing::Stall;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Facts of a kernel of `side`, with its cycles.
 fn facts(side: &Side, kernel: &measure::KernelFacts) -> Facts {
-    let lost = |stall| side.cycles(&kernel.name).map(|cycles| cycles.stalls.of(stall)).sum::<u64>();
-    let total = side.cycles(&kernel.name).map(|cycles| cycles.wave_cycles).sum::<u64>().max(1);
-    let stalls: BTreeMap<String, u64> = Stall::ALL
-        .into_iter()
-        .map(|stall| (stall.name().to_owned(), 100 * lost(stall) / total))
-        .filter(|&(_, percent)| percent > 0)
-        .collect();
+    let launches: Vec<_> = side.cycles(&kernel.name).collect();
+    let stalls = stalls(launches);
     let cycles = Some(side.modelled(&kernel.name)).filter(|&cycles| cycles > 0);
     Facts { cycles, stalls, ..Facts::of_kernel(kernel) }
 }

@@ -3,6 +3,7 @@
 use gcnc_tests::measure::{CodeFacts, KernelFacts};
 use serde::{Deserialize, Serialize};
 use sim::Stats;
+use sim::timing::{Cycles, Stall};
 use std::collections::BTreeMap;
 
 /// Figures of a kernel as one compiler made it. Zero where nothing is known of what only some sources tell.
@@ -87,9 +88,18 @@ impl Facts {
             lds: stats.lds,
             branches: stats.branch,
             cycles: stats.model.as_ref().map(|model| model.cycles),
+            stalls: stalls(stats.model.as_deref()),
             ..Self::of_kernel(kernel)
         }
     }
+}
+
+/// For what the waves of launches lost how much of their time, in percent, where that is at least one.
+pub(crate) fn stalls<'a>(launches: impl IntoIterator<Item = &'a Cycles> + Clone) -> BTreeMap<String, u64> {
+    let sum = |of: &dyn Fn(&Cycles) -> u64| launches.clone().into_iter().map(of).sum::<u64>();
+    let total = sum(&|cycles| cycles.wave_cycles).max(1);
+    let lost = Stall::ALL.map(|stall| (stall.name().to_owned(), 100 * sum(&|c| c.stalls.of(stall)) / total));
+    lost.into_iter().filter(|&(_, percent)| percent > 0).collect()
 }
 
 /// A figure: how it is called and read, and whether more of it is better.

@@ -6,12 +6,11 @@
 
 use crate::estimate;
 use crate::mesa::{self, DriverShader};
-use crate::report::{CodeRow, Facts};
+use crate::report::{CodeRow, Facts, stalls};
 use gcnc_tests::measure;
 use gcnc_tests::toolchain::{self, Machine};
 use mir::target::{Features, Target};
 use rayon::prelude::*;
-use sim::timing::Stall;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -224,8 +223,6 @@ impl Work<'_> {
         let code = Facts::of_code(&measure::count(words, &self.target, false)?);
         let waves = self.target.limits().waves_that_fit(registers.sgprs as u32, registers.vgprs as u32);
         let cycles = estimate::walk(words, &self.target, waves, lds_bytes)?;
-        let lost = |stall| 100 * cycles.stalls.of(stall) / cycles.wave_cycles.max(1);
-        let stalls = Stall::ALL.into_iter().map(|stall| (stall.name().to_owned(), lost(stall)));
         Ok(Facts {
             vgprs: registers.vgprs,
             sgprs: registers.sgprs,
@@ -234,7 +231,7 @@ impl Work<'_> {
             vgpr_spills: registers.vgpr_spills,
             scratch: registers.scratch,
             cycles: Some(cycles.modelled_cycles),
-            stalls: stalls.filter(|&(_, percent)| percent > 0).collect(),
+            stalls: stalls([&cycles]),
             ..code
         })
     }

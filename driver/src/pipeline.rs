@@ -74,6 +74,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("pair-lds", MODELLED, Machine(|f, cx| { schedule::pair_lds(f, cx.target); Ok(()) })),
     Pass::optimisation("hoist-over-barriers", MODELLED, Machine(|f, cx| { schedule::hoist_over_barriers(f, cx.target); Ok(()) })),
     Pass::optimisation("schedule", MODELLED, Machine(|f, cx| schedule::schedule(f, cx.target, &prepare::schedule_options(cx)?))),
+    Pass::optimisation("hoist-invariants", MODELLED, Machine(|f, cx| { schedule::hoist_invariants(f, cx.target, &prepare::schedule_options(cx)?); Ok(()) })).from_level(2),
     Pass::optimisation("note-callees", MODELLED, Machine(callees::note)),
     Pass::new("allocate", MODELLED, ALLOCATED, Machine(|f, cx| regalloc::allocate(f, cx.target, &prepare::register_limits(cx)?))),
     Pass::new("remove-identity-moves", ALLOCATED, ALLOCATED, Machine(|f, _| { lower::identity_moves::remove(f); Ok(()) })),

@@ -3,7 +3,7 @@
 //! Linearisation prepares for moves at every place where values meet; most of those blocks end up empty. So:
 //!
 //! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go, once more
-//!    behind 3;
+//!    behind 3; of `s_and_saveexec_b64` the copy is left;
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
 //! 3. moves behind a narrowed EXEC come before the branch that skips them where no lane is left: they do nothing then. A
 //!    loop so ends in one `s_cbranch_execnz`, and an `if` around an instruction or two needs no branch;
@@ -98,6 +98,14 @@ fn only_sets_exec(inst: &Inst, wave: WaveSize) -> bool {
         && inst.operands.first().is_some_and(|operand| is_exec(operand, wave))
 }
 
+/// The copy that is left of an instruction which saves EXEC and narrows it, where nobody sees it narrowed.
+fn only_copy(inst: &Inst, wave: WaveSize) -> Option<Inst> {
+    let &[saved, _] = &inst.operands[..] else { return None };
+    let exec = Operand::exec(wave);
+    let is_save = inst.op == MaskOp::AndSaveexec.opcode(wave);
+    is_save.then(|| Inst { loc: inst.loc, ..Inst::new(MaskOp::Mov.opcode(wave), [saved, exec]) })
+}
+
 /// Removes writes of EXEC that nothing depends on.
 fn remove_dead_writes(f: &mut Function) {
     let wave = f.wave;
@@ -141,16 +149,20 @@ fn remove_dead_writes(f: &mut Function) {
     }
     for i in 0..f.layout.len() {
         let block = f.layout[i];
-        if !f.blocks[block].insts.iter().any(|inst| only_sets_exec(inst, wave)) {
+        let may_go = |inst: &Inst| only_sets_exec(inst, wave) || only_copy(inst, wave).is_some();
+        if !f.blocks[block].insts.iter().any(may_go) {
             continue;
         }
         let mut is_live = live_out(f, &live, block);
         let insts = &mut f.blocks[block].insts;
         let mut keep = vec![true; insts.len()];
-        for (inst, keep) in insts.iter().zip(&mut keep).rev() {
+        for (inst, keep) in insts.iter_mut().zip(&mut keep).rev() {
             if !is_live && only_sets_exec(inst, wave) {
                 *keep = false;
                 continue;
+            }
+            if !is_live && let Some(copy) = only_copy(inst, wave) {
+                *inst = copy;
             }
             match first_of(inst, wave) {
                 First::Reads => is_live = true,
@@ -423,6 +435,18 @@ mod tests {
             (&[restore(), vmov()], Terminator::EndProgram, &[]),
         ]);
         assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_AND_SAVEEXEC_B64]);
+    }
+
+    #[test]
+    fn of_a_save_that_narrows_for_nobody_the_copy_is_left() {
+        let fused = Inst::new(Opcode::S_AND_SAVEEXEC_B64, [pair(2), pair(4)]);
+        let left = simplified(&[
+            (&[vmov(), fused], Terminator::Jump, &[1]),
+            (&[Inst::new(Opcode::S_ANDN2_B64, [EXEC, pair(2), pair(4)])], EXECZ, &[3, 2]),
+            (&[vmov(), vmov(), vmov(), vmov(), vmov()], Terminator::Jump, &[3]),
+            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        assert_eq!(left[0].0, [Opcode::V_MOV_B32, Opcode::S_ANDN1_SAVEEXEC_B64]);
     }
 
     /// What is one register for 32 lanes is half of EXEC for 64.

@@ -504,6 +504,14 @@ impl<'a> Builder<'a> {
         vector
     }
 
+    /// The same as data of an access: where all elements are constants, one as well. (What an instruction wants in SGPRs is put together of constants.)
+    pub fn data_vector(&mut self, elements: &[Value]) -> Value {
+        match constant_vector(&mut self.func, elements) {
+            Some(vector) => vector,
+            None => self.vector(elements),
+        }
+    }
+
     fn extracted_whole(&self, elements: &[Value], ty: Type) -> Option<Value> {
         let mut whole = None;
         for (i, &element) in elements.iter().enumerate() {
@@ -565,4 +573,12 @@ pub(super) fn is_shareable(kind: &InstKind) -> bool {
         ),
         _ => false,
     }
+}
+
+/// The constant vector of `elements`, all of one scalar type, if all of them are numbers.
+pub(super) fn constant_vector(func: &mut Function, elements: &[Value]) -> Option<Value> {
+    let Type::Scalar(scalar) = func.ty(*elements.first()?) else { return None };
+    let is_number = |&element: &Value| matches!(func.as_const(element), Some(Const::Int(_) | Const::Float(_)));
+    let ty = Type::Vector(scalar, elements.len() as u32);
+    elements.iter().all(is_number).then(|| func.constant(ty, Const::Elements(elements.into())))
 }

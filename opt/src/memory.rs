@@ -20,6 +20,7 @@ use mir::analysis::{Csr, Dominators, Loop, Loops, Order};
 use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A set of roots.
 pub type Roots = u64;
@@ -337,8 +338,18 @@ impl Flow {
 
     /// What a loop writes.
     pub fn written_in(&self, l: Loop) -> Roots {
-        let start = self.order.position(self.loops[l].header).unwrap_or(0);
-        self.written(start, self.ends[l.index()])
+        let Range { start, end } = self.positions_in(l);
+        self.written(start, end)
+    }
+
+    /// The blocks of a loop, those of loops inside included.
+    pub fn blocks_in(&self, l: Loop) -> &[u32] {
+        let Range { start, end } = self.positions_in(l);
+        self.order.blocks().get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    fn positions_in(&self, l: Loop) -> Range<u32> {
+        self.order.position(self.loops[l].header).unwrap_or(0)..self.ends[l.index()]
     }
 
     /// The loop that a block is the header of.

@@ -324,16 +324,15 @@ fn widen(
     let [enter, wide, rest] = [(); 3].map(|()| func.blocks.push(BlockData::default()));
     let params = func.blocks[block].params.clone();
     let like = func.blocks[block].insts[0];
-    let [at_enter, at_wide] = [enter, wide].map(|new| {
-        params
-            .iter()
-            .map(|&param| func.add_block_param(new, func.ty(param)))
-            .collect::<SmallVec<[Value; 4]>>()
-    });
+    let at_wide: SmallVec<[Value; 4]> =
+        params.iter().map(|&param| func.add_block_param(wide, func.ty(param))).collect();
+    // One edge leads here, so that what it passes is known.
+    let mut at_enter: SmallVec<[Value; 4]> = SmallVec::new();
     if let Some(last) = func.terminator(candidate.entering) {
         for call in func.insts[last].kind.targets_mut() {
             if call.block == block {
                 call.block = enter;
+                at_enter = std::mem::take(&mut call.args);
             }
         }
     }
@@ -418,7 +417,10 @@ fn is_enough(
 ) -> Value {
     let ty = func.ty(now);
     let between = if candidate.step > 0 { [candidate.bound, now] } else { [now, candidate.bound] };
-    let between = append_value(func, like, InstKind::Binary { op: BinaryOp::Sub, args: between }, ty, out);
+    let between = match func.as_int(between[1]) {
+        Some(0) => between[0],
+        _ => append_value(func, like, InstKind::Binary { op: BinaryOp::Sub, args: between }, ty, out),
+    };
     let passed = u64::from(TIMES - 1) * candidate.step.unsigned_abs();
     // With `!=` all numbers of iterations are there; else more than half of them count as too few.
     let predicate =

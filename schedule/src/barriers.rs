@@ -128,7 +128,7 @@ fn hoist(data: &mut BlockData, stamp: u32, late: &mut SecondaryMap<VReg, u32>, t
 }
 
 /// For each instruction of a block, whether SCC as it is behind it is read.
-fn scc_read_behind(data: &BlockData) -> Vec<bool> {
+pub(crate) fn scc_read_behind(data: &BlockData) -> Vec<bool> {
     let mut read = matches!(data.term, Terminator::Uniform(Condition::Scc0 | Condition::Scc1));
     let mut behind = vec![false; data.insts.len()];
     for (inst, behind) in data.insts.iter().zip(&mut behind).rev() {
@@ -148,7 +148,7 @@ fn is_silent(inst: &Inst, target: &Target) -> bool {
 }
 
 /// Whether `inst` computes virtual registers from others and does nothing else, but for SCC.
-fn is_arithmetic(inst: &Inst, target: &Target) -> bool {
+pub(crate) fn is_arithmetic(inst: &Inst, target: &Target) -> bool {
     let listed = inst.facts().implicit & Implicit::LISTED;
     (matches!(inst.facts().unit, Unit::Valu | Unit::Salu) || inst.op.is_copy())
         && Effects::of(inst, target) == Effects::default()

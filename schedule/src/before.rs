@@ -24,7 +24,7 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     debug_assert!(f.stage == Stage::Modelled);
     let code = Code::read(f, target);
     let live = LiveOut::compute(f, &code);
-    let most = most_alive(f, &code, &live);
+    let most = most_alive(f, &code, &live, |_, _| ());
     let Some((orders, less)) = relief::find(f, target, options, &code, &live, most) else {
         return order(f, target, options, &code, &live, most).map(drop);
     };
@@ -107,8 +107,13 @@ struct Times {
     total: u64,
 }
 
-/// The most dwords that are alive at a time.
-fn most_alive(f: &Function, code: &Code, live: &LiveOut) -> Dwords {
+/// The most dwords that are alive at a time; `note` is told those of each block.
+pub(crate) fn most_alive(
+    f: &Function,
+    code: &Code,
+    live: &LiveOut,
+    mut note: impl FnMut(Block, Dwords),
+) -> Dwords {
     let mut profile = Profile::new(f);
     let mut most = Dwords::default();
     for (place, &block) in f.layout.iter().enumerate() {
@@ -117,6 +122,7 @@ fn most_alive(f: &Function, code: &Code, live: &LiveOut) -> Dwords {
         for n in (first..first + f.blocks[block].insts.len() as u32).rev() {
             profile.step(f, code.accesses(n));
         }
+        note(block, profile.most);
         most = most.max(profile.most);
     }
     most

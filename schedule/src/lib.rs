@@ -15,7 +15,8 @@
 //! 5. [`relief`], before that: where the code's order takes registers that cost a wave, or more than there are, one that takes fewer.
 //! 6. [`pairs`], before all: two accesses of LDS as one instruction.
 //! 7. [`barriers`], too: what is computed behind a barrier is computed in front of it.
-//! 8. [`verify`], on request: proves the new order from the old one without any of this.
+//! 8. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
+//! 9. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -29,6 +30,7 @@ mod budget;
 mod code;
 mod effects;
 mod graph;
+mod invariants;
 mod latency;
 mod list;
 mod live;
@@ -46,4 +48,5 @@ pub use after::schedule_allocated;
 pub use barriers::hoist_over_barriers;
 pub use before::schedule;
 pub use budget::Options;
+pub use invariants::hoist_invariants;
 pub use pairs::pair_lds;

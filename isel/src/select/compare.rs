@@ -14,6 +14,9 @@ use mir::isa::MaskOp;
 use mir::isa::Opcode::{self, *};
 use mir::machine::{Modifiers, Operand};
 
+/// Most masks that wait to be made outside of the loops that use them.
+const MAX_OUTER_MASKS: usize = 8;
+
 /// How SCC holds a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scc {
@@ -316,10 +319,17 @@ impl<'a> Selector<'a> {
             self.vop(V_CMP_NE_U32, &[dst, Operand::Imm(0), Operand::vreg(copy, 1)]);
             return Ok(dst);
         }
-        match self.values[root].rep {
-            Rep::Mask => Ok(Operand::mask(self.reg_of(root), self.mf.wave)),
+        if self.values[root].rep == Rep::Mask {
+            return Ok(Operand::mask(self.reg_of(root), self.mf.wave));
+        }
+        if self.is_from_outer_loop(root)
+            && let Some(shared) = self.outer_mask(root)
+        {
+            return Ok(shared);
+        }
+        match self.values[root].uses {
             // Several users share a mask, which is made in front of the first of them.
-            _ if self.values[root].uses > 1 => {
+            2.. => {
                 if let Some(shared) = self.pool.mask_of(root) {
                     return Ok(shared);
                 }
@@ -329,12 +339,34 @@ impl<'a> Selector<'a> {
                 }
                 Ok(dst)
             }
-            _ => {
+            0 | 1 => {
                 let dst = self.new_mask();
                 self.uniform_mask(cond, dst)?;
                 Ok(dst)
             }
         }
+    }
+
+    /// Whether the present block is in a loop that the instruction which makes `value` is not in.
+    fn is_from_outer_loop(&self, value: Value) -> bool {
+        let loops = self.uniformity.loops();
+        let depth = loops.depth(self.block.as_u32());
+        let home = || self.home[self.f.def_inst(value)?].expand();
+        depth > 0 && home().is_some_and(|home| loops.depth(home.as_u32()) < depth)
+    }
+
+    /// The mask of `cond` that is made where that is, for users in loops inside; `None` where there are too many, and where calls are, which
+    /// would save them.
+    fn outer_mask(&mut self, cond: Value) -> Option<Operand> {
+        if let Some(known) = self.outer_masks.get(&cond) {
+            return Some(*known);
+        }
+        if self.has_calls || self.outer_masks.len() == MAX_OUTER_MASKS {
+            return None;
+        }
+        let mask = self.new_mask();
+        self.outer_masks.insert(cond, mask);
+        Some(mask)
     }
 
     /// All lanes or none, as a uniform condition says.
@@ -355,10 +387,11 @@ impl<'a> Selector<'a> {
 
     /// Makes the shared mask of `value`, the result of the instruction that the walk has come to, if users want one.
     pub(super) fn emit_shared_mask(&mut self, value: Value) -> Result<()> {
-        match self.pool.take_mask(value) {
-            Some(mask) => self.uniform_mask(value, mask),
-            None => Ok(()),
+        let outer = if self.outer_masks.is_empty() { None } else { self.outer_masks.remove(&value) };
+        for mask in self.pool.take_mask(value).into_iter().chain(outer) {
+            self.uniform_mask(value, mask)?;
         }
+        Ok(())
     }
 
     /// A uniform condition as 0 or 1: SGPR or constant.

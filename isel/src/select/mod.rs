@@ -171,6 +171,8 @@ struct Selector<'a> {
     chain_arguments: Vec<(Value, Operand)>,
     /// Constants of loops.
     loop_constants: loop_constants::LoopConstants,
+    /// Masks of uniform conditions for users in loops inside, to be made where the conditions are.
+    outer_masks: FxHashMap<Value, Operand>,
     /// Addresses of symbols that code of this block shares, which are still to be computed.
     addresses: Vec<(ir::SymbolRef, i64, Operand)>,
     /// The buffer resource without a base that code of this block shares, which is still to be made.
@@ -238,6 +240,7 @@ pub fn select(
         hoisted: Vec::new(),
         chain_arguments: Vec::new(),
         loop_constants: loop_constants::LoopConstants::default(),
+        outer_masks: FxHashMap::default(),
         addresses: Vec::new(),
         plain_resource: None,
         has_calls: false,

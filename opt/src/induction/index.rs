@@ -101,7 +101,7 @@ impl Reduction<'_> {
     }
 
     /// `value` as a counter of the loop and a constant that is added.
-    fn ahead(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64)> {
+    pub(super) fn ahead(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64)> {
         if let Some(counter) = self.counter(value) {
             return counter.flags.contains(promise).then_some((counter, 0));
         }

@@ -20,11 +20,15 @@
 //! Where a loop ends when its counter has *had* a value, it asks for the counter's next one instead ([`exits`]): else both would be alive at its end, and
 //! one copied to the other's register on the way back.
 //!
+//! Products of the counter that are left, and that differ between lanes, are added up ([`products`]).
+//!
 //! Source of the idea: loop strength reduction, A. Aho et al., "Compilers", section 9.1. Cost: linear.
 
+mod entries;
 mod exits;
 mod index;
 mod pointers;
+mod products;
 
 use super::cfg::{homes, uses};
 use super::memory::Flow;
@@ -96,29 +100,59 @@ type Group = Vec<(i64, Inst)>;
 
 /// Makes running pointers in the innermost loops of `func`, which is legal IR for `target`.
 pub fn reduce(func: &mut Function, target: &Target) {
-    let flow = Flow::new(func);
+    let mut flow = Flow::new(func);
     if flow.loops.is_empty() || !flow.loops.is_reducible() {
         return;
     }
-    let mut is_outer = vec![false; flow.loops.len()];
-    for l in flow.loops.iter() {
-        if let Some(parent) = flow.loops[l].parent {
-            is_outer[parent.index()] = true;
-        }
+    let mut is_outer = outer_loops(&flow);
+    if entries::join(func, &flow, |l| !is_outer[l.index()]) {
+        flow = Flow::new(func);
+        is_outer = outer_loops(&flow);
     }
     let homes = homes(func);
     let uses = uses(func);
     let mut uniformity = None;
+    let mut with_products = Vec::new();
     for l in flow.loops.iter() {
         if let Some(simple) = simple_loop(func, &flow, l) {
             let uniformity = &mut uniformity;
             let mut reduction = Reduction { func, target, flow: &flow, homes: &homes, uniformity, l, simple };
             if !is_outer[l.index()] {
                 reduction.run();
+                if reduction.has_products() {
+                    with_products.push(l);
+                }
             }
             reduction.test_next(|value| uses[value]);
         }
     }
+    if !with_products.is_empty() {
+        add_up_products(func, target, &flow, &with_products);
+    }
+}
+
+/// Of each loop, whether another one is in it.
+fn outer_loops(flow: &Flow) -> Vec<bool> {
+    let mut is_outer = vec![false; flow.loops.len()];
+    for parent in flow.loops.iter().filter_map(|l| flow.loops[l].parent) {
+        is_outer[parent.index()] = true;
+    }
+    is_outer
+}
+
+/// Adds up products in these loops, of which nobody may want some any more.
+fn add_up_products(func: &mut Function, target: &Target, flow: &Flow, loops: &[Loop]) {
+    super::dce::remove_dead(func);
+    let (homes, uses) = (homes(func), uses(func));
+    let (mut uniformity, mut replaced) = (None, SecondaryMap::new());
+    for &l in loops {
+        if let Some(simple) = simple_loop(func, flow, l) {
+            let uniformity = &mut uniformity;
+            let mut reduction = Reduction { func, target, flow, homes: &homes, uniformity, l, simple };
+            reduction.add_up_products(&uses, &mut replaced);
+        }
+    }
+    super::inline::substitute(func, &replaced);
 }
 
 /// The loop's blocks that running pointers concern, if it has one way in and one way back, an edge each.

@@ -7,6 +7,9 @@ use mir::ir::*;
 use mir::target::Features;
 use rustc_hash::FxHashMap;
 
+/// How many instructions are looked at for one that does the same.
+const RECENT: usize = 16;
+
 impl Reduction<'_> {
     /// Lets the addresses of `group` follow a pointer that the loop advances.
     pub(super) fn make_pointer(&mut self, key: Key, group: &Group) {
@@ -197,12 +200,19 @@ impl Reduction<'_> {
 
     /// Makes an instruction in front of the terminator of `block`.
     pub(super) fn before_end(&mut self, block: Block, kind: InstKind, ty: Type, like: Inst) -> Option<Value> {
-        let end = self.func.blocks[block].insts.len().saturating_sub(1);
+        let insts = &self.func.blocks[block].insts;
+        let end = insts.len().saturating_sub(1);
+        // Pointers that follow one counter are made of the same parts.
+        let recent = insts[end.saturating_sub(RECENT)..end].iter().map(|&inst| &self.func.insts[inst]);
+        let same = |data: &&InstData| data.ty == ty && data.flags.is_empty() && data.kind == kind;
+        if let Some(known) = recent.rev().find(same) {
+            return known.result;
+        }
         self.insert(block, end, kind, ty, like)
     }
 
     /// Makes an instruction in front of `inst`, which is in the loop.
-    fn before(&mut self, inst: Inst, kind: InstKind, ty: Type) -> Option<Value> {
+    pub(super) fn before(&mut self, inst: Inst, kind: InstKind, ty: Type) -> Option<Value> {
         let block = self.homes[self.func.insts[inst].result?]?;
         let at = self.func.blocks[block].insts.iter().position(|&other| other == inst)?;
         self.insert(block, at, kind, ty, inst)
@@ -216,7 +226,7 @@ impl Reduction<'_> {
     }
 
     /// Passes `value` from the block `from` for the header's last parameter.
-    fn pass(&mut self, from: Block, value: Value) {
+    pub(super) fn pass(&mut self, from: Block, value: Value) {
         let Some(last) = self.func.terminator(from) else { return };
         for call in self.func.insts[last].kind.targets_mut() {
             if call.block == self.simple.header {

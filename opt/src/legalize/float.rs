@@ -11,7 +11,9 @@ use mir::target::Features;
 use mir::{Diagnostic, Result};
 
 /// `!fpmath` of 1 ulp, in units of 1/256 ulp.
-const ONE_ULP: u16 = 256;
+pub(super) const ONE_ULP: u16 = 256;
+/// Classes of numbers that are their own square roots (`v_cmp_class`; Vega ISA, "VOPC").
+pub(super) const ZEROS_AND_POSITIVE_INFINITY: u32 = 0x260;
 
 impl Legalizer<'_> {
     pub(super) fn lower_unary(&mut self, op: UnaryOp, arg: Value, _ty: Type) -> Result<Parts> {
@@ -531,7 +533,7 @@ impl Legalizer<'_> {
 
     /// `root`, or `scaled` where that is a zero or +infinity.
     fn keep_zero_and_infinity(&mut self, scaled: Value, root: Value) -> Value {
-        let mask = self.b.i32(0x260);
+        let mask = self.b.i32(ZEROS_AND_POSITIVE_INFINITY);
         let special = self.b.intrinsic(Intrinsic::AmdgcnClass, &[scaled, mask], Type::I1);
         self.b.select(special, scaled, root)
     }

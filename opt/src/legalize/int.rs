@@ -26,6 +26,18 @@ impl Legalizer<'_> {
             }
             Scalar::Int(bits) => a.iter().zip(&b).map(|(&x, &y)| self.int_binary(op, x, y, bits)).collect(),
             Scalar::Float(float) => {
+                if op == BinaryOp::FDiv
+                    && let Some(root) = self.contracted_root(args[1])
+                {
+                    let radicands = self.parts(root.of)?;
+                    let each = a.iter().zip(&b).zip(&radicands);
+                    return each
+                        .map(|((&x, &y), &of)| match self.reciprocal_root(x, of, root, float) {
+                            Some(value) => Ok(value),
+                            None => self.float_binary(op, x, y, float),
+                        })
+                        .collect();
+                }
                 a.iter().zip(&b).map(|(&x, &y)| self.float_binary(op, x, y, float)).collect()
             }
             Scalar::Ptr(_) => Err(Diagnostic::malformed("arithmetic on pointers")),

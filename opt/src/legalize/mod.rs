@@ -44,6 +44,7 @@ mod masked;
 mod math;
 mod memory;
 mod narrow_float;
+mod reciprocal_root;
 mod remainder;
 mod shader;
 mod stack;

@@ -125,7 +125,7 @@ impl Legalizer<'_> {
                     lane += 1;
                     continue;
                 }
-                let vector = self.b.vector(&parts[from..from + most as usize]);
+                let vector = self.b.data_vector(&parts[from..from + most as usize]);
                 self.push_store(at, vector, here);
                 lane += most;
             }
@@ -216,7 +216,7 @@ impl Legalizer<'_> {
             let word = (at / 4) as usize;
             if size >= 8 && at % 4 == 0 {
                 let count = (size / 4) as usize;
-                let vector = self.b.vector(&words[word..word + count]);
+                let vector = self.b.data_vector(&words[word..word + count]);
                 self.push_store(address, vector, here);
                 at += size;
                 continue;

@@ -402,6 +402,11 @@ fn element_of(
     index: u32,
     out: &mut Vec<Inst>,
 ) -> Value {
+    if let Some(Const::Elements(elements)) = func.as_const(vector)
+        && let Some(&element) = elements.get(index as usize)
+    {
+        return element;
+    }
     let mut from = vector;
     for _ in 0..4 {
         let Some(inst) = func.def_inst(from) else { break };
@@ -571,11 +576,13 @@ fn merge_stores(
             words.push(word);
         }
     }
-    let ty = Type::Vector(scalar, words.len() as u32);
-    let mut vector = func.constant(ty, Const::Poison);
-    for (i, &word) in words.iter().enumerate() {
-        vector = insert(func, like, vector, word, i as u32, &mut out);
-    }
+    let vector = crate::builder::constant_vector(func, &words).unwrap_or_else(|| {
+        let mut vector = func.constant(Type::Vector(scalar, words.len() as u32), Const::Poison);
+        for (i, &word) in words.iter().enumerate() {
+            vector = insert(func, like, vector, word, i as u32, &mut out);
+        }
+        vector
+    });
     store_at(func, latest, run[0], vector, &mut out);
     before.entry(latest.at).or_default().extend(out);
 }

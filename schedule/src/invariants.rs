@@ -1,0 +1,288 @@
+//! What does the same in each iteration goes in front of the loop.
+//!
+//! Selection puts constants, and what is in an SGPR, into VGPRs where an instruction takes nothing else, joins parts to tuples where one
+//! takes a tuple, and extends and shifts what addresses are made of. In a loop that costs an instruction in each iteration, outside of it
+//! registers throughout the loop. So it goes in front where SGPRs are left that cost no wave, and VGPRs that are taken elsewhere anyway, once
+//! it is known what latencies take: behind scheduling.
+//!
+//! What goes is a move to a VGPR, a tuple with the same part twice, and what the scalar unit computes, whose sources come from outside of
+//! the loop, out of the innermost loops first. SCC may be written where nobody reads it. The block in front
+//! must be the only one from which the loop is entered, by the wave and by its lanes, and must dominate the instruction on the graph of
+//! the lanes: then it has been executed by all lanes that come to the instruction. Of several moves of one source one is left.
+//!
+//! Cost: linear in instructions and in the depth of loops; functions without such moves in loops are passed over.
+
+use crate::barriers::{is_arithmetic, scc_read_behind};
+use crate::before::most_alive;
+use crate::budget::{self, Options};
+use crate::code::Code;
+use crate::live::{Dwords, LiveOut};
+use cranelift_entity::SecondaryMap;
+use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
+use mir::isa::{Implicit, Opcode, Unit};
+use mir::machine::{Block, Function, Inst, Modifiers, Operand, Reg, RegFile, Terminator, VReg};
+use mir::target::Target;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// What does the same whenever it is executed: the operation, the file of its result, and its sources.
+type Key = (Opcode, RegFile, SmallVec<[Operand; 4]>);
+
+/// Where a register is defined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Home {
+    /// In front of all code.
+    #[default]
+    Entry,
+    Block(u32),
+    /// Where nothing can be put behind it, or at several places.
+    Nowhere,
+}
+
+/// Hoists moves of `f`, modelled code with virtual registers whose order is settled.
+pub fn hoist_invariants(f: &mut Function, target: &Target, options: &Options) {
+    let in_loop = |&&block: &&Block| f.blocks[block].loop_depth > 0;
+    if !f.layout.iter().filter(in_loop).any(|&block| f.blocks[block].insts.iter().any(|inst| may_go(inst, target))) {
+        return;
+    }
+    let (wave, thread) = (Csr::wave(f), Csr::thread(f));
+    let order = Order::reverse_post_order(&wave);
+    let loops = Loops::new(&wave, &order, &Dominators::new(&wave, &order));
+    let dominators = Dominators::new(&thread, &Order::reverse_post_order(&thread));
+    let code = Code::read(f, target);
+    let live = LiveOut::compute(f, &code);
+    let mut by_block: SecondaryMap<Block, Dwords> = SecondaryMap::new();
+    let most = most_alive(f, &code, &live, |block, most| by_block[block] = most);
+    let Some(mut limit) = budget::of(f, target, options, most) else { return };
+    // A VGPR more may be the one that matters to whoever runs beside; what moves cost does not make up for it.
+    limit.vgprs = most.vgprs;
+    let mut taken = vec![Dwords::default(); loops.len()];
+    for &block in &f.layout {
+        let mut around = loops.innermost(block.as_u32());
+        while let Some(l) = around {
+            taken[l.index()] = taken[l.index()].max(by_block[block]);
+            around = loops[l].parent;
+        }
+    }
+    let (homes, fixed) = homes(f);
+    let mut blocks: Vec<Vec<Block>> = vec![Vec::new(); loops.len()];
+    for &block in &f.layout {
+        if let Some(l) = loops.innermost(block.as_u32()) {
+            blocks[l.index()].push(block);
+        }
+    }
+    let mut hoist = Hoist { f, target, loops: &loops, dominators: &dominators, live: &live, limit, taken, homes, fixed };
+    let mut renamed: SecondaryMap<VReg, Option<VReg>> = SecondaryMap::new();
+    let mut any = false;
+    // Inner loops have higher numbers.
+    for l in loops.iter().rev() {
+        if let Some(front) = hoist.front(l, &wave, &thread) {
+            any |= hoist.run(l, front, &blocks[l.index()], &mut renamed);
+        }
+    }
+    if any {
+        for &block in &f.layout {
+            f.blocks[block].insts.iter_mut().for_each(|inst| rename_uses(inst, &renamed));
+        }
+    }
+}
+
+/// Whether `inst` is of the kind that goes.
+fn may_go(inst: &Inst, target: &Target) -> bool {
+    let kind = match inst.op {
+        Opcode::V_MOV_B32 => inst.mods == Modifiers::default(),
+        _ => inst.op.is_copy() || inst.facts().unit == Unit::Salu,
+    };
+    kind && is_arithmetic(inst, target)
+}
+
+/// Where each register is defined, and which ones a move in front of a loop would only have copied: others are written in their place.
+fn homes(f: &Function) -> (SecondaryMap<VReg, Home>, SecondaryMap<VReg, bool>) {
+    let mut homes: SecondaryMap<VReg, Home> = SecondaryMap::new();
+    let mut fixed: SecondaryMap<VReg, bool> = SecondaryMap::new();
+    for &block in &f.layout {
+        let data = &f.blocks[block];
+        for &param in data.vparams.iter().chain(&data.sparams) {
+            homes[param] = Home::Block(block.as_u32());
+        }
+        for (at, inst) in data.insts.iter().enumerate() {
+            for (k, operand) in inst.operands.iter().enumerate() {
+                let Some(Reg::Virtual(reg)) = operand.as_reg().map(|reg| reg.reg) else { continue };
+                match inst.operand_access(k) {
+                    mir::isa::OperandAccess::Def => {
+                        let known = homes[reg] != Home::Entry || at >= data.tail_start as usize;
+                        homes[reg] = if known { Home::Nowhere } else { Home::Block(block.as_u32()) };
+                    }
+                    mir::isa::OperandAccess::Tied { .. } => fixed[reg] = true,
+                    mir::isa::OperandAccess::Use => {}
+                }
+            }
+        }
+        let edges = data.thread_succs.iter().chain(&data.wave_succs);
+        for &arg in edges.flat_map(|edge| &edge.args) {
+            fixed[arg] = true;
+        }
+    }
+    (homes, fixed)
+}
+
+struct Hoist<'a> {
+    f: &'a mut Function,
+    target: &'a Target,
+    loops: &'a Loops,
+    dominators: &'a Dominators,
+    live: &'a LiveOut,
+    /// Most registers that may be alive at a time.
+    limit: Dwords,
+    /// The most that are alive at a time in each loop.
+    taken: Vec<Dwords>,
+    homes: SecondaryMap<VReg, Home>,
+    fixed: SecondaryMap<VReg, bool>,
+}
+
+impl Hoist<'_> {
+    /// The block from which alone `l` is entered, and which leads nowhere else.
+    fn front(&self, l: Loop, wave: &Csr, thread: &Csr) -> Option<Block> {
+        let header = self.loops[l].header;
+        let only = |graph: &Csr| {
+            let mut outside = graph.preds(header).iter().filter(|&&pred| !self.loops.contains(l, pred));
+            let first = outside.next().copied()?;
+            outside.all(|&other| other == first).then_some(first)
+        };
+        let front = only(wave)?;
+        let leads_there = wave.succs(front).iter().all(|&next| next == header);
+        (leads_there && only(thread) == Some(front)).then(|| Block::from_u32(front))
+    }
+
+    /// Moves what can go from the blocks of `l` that are in no loop inside to the end of `front`; whether anything did. Of moves that were
+    /// there twice, `renamed` tells what stands for the second.
+    fn run(
+        &mut self,
+        l: Loop,
+        front: Block,
+        blocks: &[Block],
+        renamed: &mut SecondaryMap<VReg, Option<VReg>>,
+    ) -> bool {
+        let mut known: FxHashMap<Key, VReg> = FxHashMap::default();
+        let mut moved: Vec<Inst> = Vec::new();
+        let mut behind = self.live.dwords(front);
+        let end = &self.f.blocks[front];
+        let reads_scc = |inst: &Inst| inst.facts().implicit.contains(Implicit::SCC_USE);
+        let free_scc =
+            end.term == Terminator::Jump && !end.insts[end.tail_start as usize..].iter().any(reads_scc);
+        for &block in blocks {
+            let target = self.target;
+            let data = &mut self.f.blocks[block];
+            let body = data.head_len as usize..data.tail_start as usize;
+            if !data.insts[body.clone()].iter().any(|inst| may_go(inst, target))
+                || !self.dominators.dominates(front.as_u32(), block.as_u32())
+            {
+                continue;
+            }
+            let before = data.insts.len();
+            let scc_is_read = scc_read_behind(data);
+            let insts = std::mem::take(&mut data.insts);
+            let mut kept = Vec::with_capacity(before);
+            for (at, mut inst) in insts.into_iter().enumerate() {
+                mir::interrupt::checkpoint();
+                let writes_scc = inst.facts().implicit.contains(Implicit::SCC_DEF);
+                let scc = !writes_scc || free_scc && !scc_is_read[at];
+                let result = if body.contains(&at) && scc && may_go(&inst, target) {
+                    rename_uses(&mut inst, renamed);
+                    self.result_of_invariant(&inst, l, front)
+                } else {
+                    None
+                };
+                let Some(result) = result else {
+                    kept.push(inst);
+                    continue;
+                };
+                let data = self.f.vregs[result];
+                let key: Key = (inst.op, data.file, inst.operands[1..].iter().copied().collect());
+                if let Some(&same) = known.get(&key) {
+                    renamed[result] = Some(same);
+                    continue;
+                }
+                let (file, dwords) = (data.file, u32::from(data.dwords));
+                let mut limit = self.limit;
+                let taken = &mut self.taken[l.index()];
+                if (*taken.of(file)).max(*behind.of(file)) + dwords > *limit.of(file) {
+                    kept.push(inst);
+                    continue;
+                }
+                *taken.of(file) += dwords;
+                *behind.of(file) += dwords;
+                self.homes[result] = Home::Block(front.as_u32());
+                known.insert(key, result);
+                moved.push(inst);
+            }
+            let data = &mut self.f.blocks[block];
+            data.tail_start -= (before - kept.len()) as u32;
+            data.insts = kept;
+        }
+        if let Some(parent) = self.loops[l].parent {
+            self.taken[parent.index()] = self.taken[parent.index()].max(self.taken[l.index()]);
+        }
+        let any = !moved.is_empty();
+        let data = &mut self.f.blocks[front];
+        let at = data.tail_start as usize;
+        data.tail_start += moved.len() as u32;
+        data.insts.splice(at..at, moved);
+        any
+    }
+
+    /// What `inst`, a move in `l`, defines, if it can be executed at the end of `front` instead and is worth it.
+    fn result_of_invariant(&self, inst: &Inst, l: Loop, front: Block) -> Option<VReg> {
+        let (result, sources) = inst.operands.split_first()?;
+        let result = whole(self.f, result)?;
+        let data = self.f.vregs[result];
+        let lanes = data.file == RegFile::Vgpr;
+        let own = matches!(self.homes[result], Home::Block(_));
+        if self.fixed[result] || !own || (lanes && data.wave_level()) {
+            return None;
+        }
+        // A tuple of different parts takes no instruction: they are made in its place. Nor does a copy.
+        if lanes
+            && inst.op.is_copy()
+            && (inst.op != Opcode::REG_SEQUENCE || !(1..sources.len()).any(|k| sources[..k].contains(&sources[k])))
+        {
+            return None;
+        }
+        let is_outside = |operand: &Operand| match operand {
+            Operand::Imm(_) => true,
+            Operand::Reg(reg) => {
+                let Reg::Virtual(reg) = reg.reg else { return false };
+                match self.homes[reg] {
+                    Home::Entry => true,
+                    Home::Nowhere => false,
+                    Home::Block(block) => {
+                        !self.loops.contains(l, block)
+                            && (self.f.vregs[reg].wave_level()
+                                || self.dominators.dominates(block, front.as_u32()))
+                    }
+                }
+            }
+            _ => false,
+        };
+        // What has no source tells where or when it is.
+        (!sources.is_empty() && sources.iter().all(is_outside)).then_some(result)
+    }
+}
+
+/// The register that `operand` is all of.
+fn whole(f: &Function, operand: &Operand) -> Option<VReg> {
+    let operand = operand.as_reg()?;
+    let Reg::Virtual(reg) = operand.reg else { return None };
+    (operand.sub == 0 && operand.dwords == f.vregs[reg].dwords).then_some(reg)
+}
+
+fn rename_uses(inst: &mut Inst, renamed: &SecondaryMap<VReg, Option<VReg>>) {
+    for (write, operand) in inst.regs_mut() {
+        // What stands for one in an inner loop may have been replaced further out.
+        while let (false, Reg::Virtual(reg)) = (write, operand.reg)
+            && let Some(same) = renamed[reg]
+        {
+            operand.reg = Reg::Virtual(same);
+        }
+    }
+}
