@@ -578,7 +578,8 @@ pub(super) fn is_shareable(kind: &InstKind) -> bool {
 /// The constant vector of `elements`, all of one scalar type, if all of them are numbers.
 pub(super) fn constant_vector(func: &mut Function, elements: &[Value]) -> Option<Value> {
     let Type::Scalar(scalar) = func.ty(*elements.first()?) else { return None };
-    let is_number = |&element: &Value| matches!(func.as_const(element), Some(Const::Int(_) | Const::Float(_)));
+    let is_number =
+        |&element: &Value| matches!(func.as_const(element), Some(Const::Int(_) | Const::Float(_)));
     let ty = Type::Vector(scalar, elements.len() as u32);
     elements.iter().all(is_number).then(|| func.constant(ty, Const::Elements(elements.into())))
 }

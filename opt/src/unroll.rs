@@ -326,13 +326,17 @@ fn widen(
     let like = func.blocks[block].insts[0];
     let at_wide: SmallVec<[Value; 4]> =
         params.iter().map(|&param| func.add_block_param(wide, func.ty(param))).collect();
-    // One edge leads here, so that what it passes is known.
+    // One edge leads here, so that it is known where the counter starts. Other constants are best made once for both ways on.
     let mut at_enter: SmallVec<[Value; 4]> = SmallVec::new();
+    for (k, &param) in params.iter().enumerate() {
+        let new = if k == candidate.counter { param } else { func.add_block_param(enter, func.ty(param)) };
+        at_enter.push(new);
+    }
     if let Some(last) = func.terminator(candidate.entering) {
         for call in func.insts[last].kind.targets_mut() {
             if call.block == block {
                 call.block = enter;
-                at_enter = std::mem::take(&mut call.args);
+                at_enter[candidate.counter] = call.args.remove(candidate.counter);
             }
         }
     }

@@ -17,9 +17,10 @@ use crate::before::most_alive;
 use crate::budget::{self, Options};
 use crate::code::Code;
 use crate::live::{Dwords, LiveOut};
+use crate::pressure::Profile;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
-use mir::isa::{Implicit, Opcode, Unit};
+use mir::isa::{Implicit, Opcode, OperandAccess, Unit};
 use mir::machine::{Block, Function, Inst, Modifiers, Operand, Reg, RegFile, Terminator, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashMap;
@@ -27,6 +28,9 @@ use smallvec::SmallVec;
 
 /// What does the same whenever it is executed: the operation, the file of its result, and its sources.
 type Key = (Opcode, RegFile, SmallVec<[Operand; 4]>);
+
+/// Most blocks of a loop in which places are told apart.
+const MAX_BLOCKS: usize = 8;
 
 /// Where a register is defined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,7 +46,12 @@ enum Home {
 /// Hoists moves of `f`, modelled code with virtual registers whose order is settled.
 pub fn hoist_invariants(f: &mut Function, target: &Target, options: &Options) {
     let in_loop = |&&block: &&Block| f.blocks[block].loop_depth > 0;
-    if !f.layout.iter().filter(in_loop).any(|&block| f.blocks[block].insts.iter().any(|inst| may_go(inst, target))) {
+    if !f
+        .layout
+        .iter()
+        .filter(in_loop)
+        .any(|&block| f.blocks[block].insts.iter().any(|inst| may_go(inst, target)))
+    {
         return;
     }
     let (wave, thread) = (Csr::wave(f), Csr::thread(f));
@@ -64,20 +73,38 @@ pub fn hoist_invariants(f: &mut Function, target: &Target, options: &Options) {
             around = loops[l].parent;
         }
     }
-    let (homes, fixed) = homes(f);
     let mut blocks: Vec<Vec<Block>> = vec![Vec::new(); loops.len()];
     for &block in &f.layout {
         if let Some(l) = loops.innermost(block.as_u32()) {
             blocks[l.index()].push(block);
         }
     }
-    let mut hoist = Hoist { f, target, loops: &loops, dominators: &dominators, live: &live, limit, taken, homes, fixed };
+    let mut places: SecondaryMap<Block, u32> = SecondaryMap::new();
+    f.layout.iter().zip(0..).for_each(|(&block, place)| places[block] = place);
+    let mut innermost = vec![true; loops.len()];
+    loops.iter().filter_map(|l| loops[l].parent).for_each(|parent| innermost[parent.index()] = false);
+    let mut hoist = Hoist {
+        target,
+        loops: &loops,
+        dominators: &dominators,
+        live: &live,
+        code: &code,
+        places,
+        profile: Profile::new(f),
+        limit,
+        taken,
+        most: by_block,
+        regs: registers(f),
+        f,
+    };
     let mut renamed: SecondaryMap<VReg, Option<VReg>> = SecondaryMap::new();
     let mut any = false;
     // Inner loops have higher numbers.
     for l in loops.iter().rev() {
         if let Some(front) = hoist.front(l, &wave, &thread) {
-            any |= hoist.run(l, front, &blocks[l.index()], &mut renamed);
+            let own = &blocks[l.index()];
+            let few = innermost[l.index()] && own.len() <= MAX_BLOCKS;
+            any |= hoist.run(l, front, own, few, &mut renamed);
         }
     }
     if any {
@@ -96,34 +123,60 @@ fn may_go(inst: &Inst, target: &Target) -> bool {
     kind && is_arithmetic(inst, target)
 }
 
-/// Where each register is defined, and which ones a move in front of a loop would only have copied: others are written in their place.
-fn homes(f: &Function) -> (SecondaryMap<VReg, Home>, SecondaryMap<VReg, bool>) {
-    let mut homes: SecondaryMap<VReg, Home> = SecondaryMap::new();
-    let mut fixed: SecondaryMap<VReg, bool> = SecondaryMap::new();
+/// What is known of a register.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    home: Home,
+    /// Whether a move in front of a loop would only have been copied: another register is written in its place.
+    fixed: bool,
+    /// Instructions that use it, and the place of the last one in its block, if all of them are in that of its definition.
+    uses: u32,
+    last: Option<u32>,
+}
+
+fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
+    let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
     for &block in &f.layout {
         let data = &f.blocks[block];
         for &param in data.vparams.iter().chain(&data.sparams) {
-            homes[param] = Home::Block(block.as_u32());
+            known[param].home = Home::Block(block.as_u32());
         }
         for (at, inst) in data.insts.iter().enumerate() {
             for (k, operand) in inst.operands.iter().enumerate() {
                 let Some(Reg::Virtual(reg)) = operand.as_reg().map(|reg| reg.reg) else { continue };
-                match inst.operand_access(k) {
-                    mir::isa::OperandAccess::Def => {
-                        let known = homes[reg] != Home::Entry || at >= data.tail_start as usize;
-                        homes[reg] = if known { Home::Nowhere } else { Home::Block(block.as_u32()) };
-                    }
-                    mir::isa::OperandAccess::Tied { .. } => fixed[reg] = true,
-                    mir::isa::OperandAccess::Use => {}
+                let access = inst.operand_access(k);
+                let known = &mut known[reg];
+                if access == OperandAccess::Def {
+                    let again = known.home != Home::Entry || at >= data.tail_start as usize;
+                    known.home = if again { Home::Nowhere } else { Home::Block(block.as_u32()) };
+                    continue;
                 }
+                known.fixed |= matches!(access, OperandAccess::Tied { .. });
+                let first = known.uses == 0 || known.last.is_some();
+                known.uses += 1;
+                known.last = (first && known.home == Home::Block(block.as_u32())).then_some(at as u32);
             }
         }
         let edges = data.thread_succs.iter().chain(&data.wave_succs);
         for &arg in edges.flat_map(|edge| &edge.args) {
-            fixed[arg] = true;
+            known[arg].fixed = true;
         }
     }
-    (homes, fixed)
+    known
+}
+
+/// The most VGPRs that are alive in a block, up to each place and from it on; a place is in front of its instruction.
+struct Peaks {
+    before: Vec<u32>,
+    behind: Vec<u32>,
+}
+
+impl Peaks {
+    /// The most that are alive where a register is not, that is defined and used last at these places.
+    fn outside(&self, defined: usize, last: usize) -> u32 {
+        let at = |list: &[u32], place: usize| list.get(place).copied().unwrap_or(0);
+        at(&self.before, defined).max(at(&self.behind, last + 1))
+    }
 }
 
 struct Hoist<'a> {
@@ -136,8 +189,13 @@ struct Hoist<'a> {
     limit: Dwords,
     /// The most that are alive at a time in each loop.
     taken: Vec<Dwords>,
-    homes: SecondaryMap<VReg, Home>,
-    fixed: SecondaryMap<VReg, bool>,
+    /// The same of each block, before anything went.
+    most: SecondaryMap<Block, Dwords>,
+    regs: SecondaryMap<VReg, Known>,
+    profile: Profile,
+    code: &'a Code,
+    /// By block, in the layout.
+    places: SecondaryMap<Block, u32>,
 }
 
 impl Hoist<'_> {
@@ -155,22 +213,28 @@ impl Hoist<'_> {
     }
 
     /// Moves what can go from the blocks of `l` that are in no loop inside to the end of `front`; whether anything did. Of moves that were
-    /// there twice, `renamed` tells what stands for the second.
+    /// there twice, `renamed` tells what stands for the second. Of `few` blocks, all of the loop, it is known where what goes was not alive.
     fn run(
         &mut self,
         l: Loop,
         front: Block,
         blocks: &[Block],
+        few: bool,
         renamed: &mut SecondaryMap<VReg, Option<VReg>>,
     ) -> bool {
         let mut known: FxHashMap<Key, VReg> = FxHashMap::default();
         let mut moved: Vec<Inst> = Vec::new();
         let mut behind = self.live.dwords(front);
+        // VGPRs of what has gone.
+        let mut added = 0u32;
         let end = &self.f.blocks[front];
         let reads_scc = |inst: &Inst| inst.facts().implicit.contains(Implicit::SCC_USE);
         let free_scc =
             end.term == Terminator::Jump && !end.insts[end.tail_start as usize..].iter().any(reads_scc);
         for &block in blocks {
+            let elsewhere = blocks.iter().filter(|&&other| other != block);
+            let elsewhere = elsewhere.map(|&other| self.most[other].vgprs).max().unwrap_or(0);
+            let peaks = few.then(|| self.peaks(block));
             let target = self.target;
             let data = &mut self.f.blocks[block];
             let body = data.head_len as usize..data.tail_start as usize;
@@ -206,13 +270,33 @@ impl Hoist<'_> {
                 let (file, dwords) = (data.file, u32::from(data.dwords));
                 let mut limit = self.limit;
                 let taken = &mut self.taken[l.index()];
-                if (*taken.of(file)).max(*behind.of(file)) + dwords > *limit.of(file) {
+                // Of parts that nothing else wants the loop is rid.
+                for part in inst.operands[1..].iter().filter_map(|part| whole(self.f, part)) {
+                    let known = &mut self.regs[part];
+                    known.uses = known.uses.saturating_sub(1);
+                    if known.uses == 0
+                        && moved.iter().any(|inst| whole(self.f, &inst.operands[0]) == Some(part))
+                    {
+                        added = added.saturating_sub(u32::from(self.f.vregs[part].dwords));
+                    }
+                }
+                let mut then = *taken.of(file) + dwords;
+                if let (Some(peaks), Some(last)) = (&peaks, self.regs[result].last)
+                    && file == RegFile::Vgpr
+                {
+                    let outside = peaks.outside(at, last as usize).max(elsewhere);
+                    then = (*taken.of(file)).max(outside + added + dwords);
+                }
+                if then.max(*behind.of(file) + dwords) > *limit.of(file) {
                     kept.push(inst);
                     continue;
                 }
-                *taken.of(file) += dwords;
+                *taken.of(file) = then;
                 *behind.of(file) += dwords;
-                self.homes[result] = Home::Block(front.as_u32());
+                if file == RegFile::Vgpr {
+                    added += dwords;
+                }
+                self.regs[result].home = Home::Block(front.as_u32());
                 known.insert(key, result);
                 moved.push(inst);
             }
@@ -231,20 +315,39 @@ impl Hoist<'_> {
         any
     }
 
+    fn peaks(&mut self, block: Block) -> Peaks {
+        let place = self.places[block] as usize;
+        let count = self.f.blocks[block].insts.len();
+        let mut behind = vec![0; count + 1];
+        self.profile.enter_block(self.live.dwords(block), self.live.near(block));
+        behind[count] = self.profile.now.vgprs;
+        for k in (0..count).rev() {
+            self.profile.step(self.f, self.code.accesses(self.code.block(place) + k as u32));
+            behind[k] = self.profile.now.vgprs;
+        }
+        let mut before = behind.clone();
+        for k in 0..count {
+            before[k + 1] = before[k + 1].max(before[k]);
+            behind[count - 1 - k] = behind[count - 1 - k].max(behind[count - k]);
+        }
+        Peaks { before, behind }
+    }
+
     /// What `inst`, a move in `l`, defines, if it can be executed at the end of `front` instead and is worth it.
     fn result_of_invariant(&self, inst: &Inst, l: Loop, front: Block) -> Option<VReg> {
         let (result, sources) = inst.operands.split_first()?;
         let result = whole(self.f, result)?;
         let data = self.f.vregs[result];
         let lanes = data.file == RegFile::Vgpr;
-        let own = matches!(self.homes[result], Home::Block(_));
-        if self.fixed[result] || !own || (lanes && data.wave_level()) {
+        let own = matches!(self.regs[result].home, Home::Block(_));
+        if self.regs[result].fixed || !own || (lanes && data.wave_level()) {
             return None;
         }
         // A tuple of different parts takes no instruction: they are made in its place. Nor does a copy.
         if lanes
             && inst.op.is_copy()
-            && (inst.op != Opcode::REG_SEQUENCE || !(1..sources.len()).any(|k| sources[..k].contains(&sources[k])))
+            && (inst.op != Opcode::REG_SEQUENCE
+                || !(1..sources.len()).any(|k| sources[..k].contains(&sources[k])))
         {
             return None;
         }
@@ -252,7 +355,7 @@ impl Hoist<'_> {
             Operand::Imm(_) => true,
             Operand::Reg(reg) => {
                 let Reg::Virtual(reg) = reg.reg else { return false };
-                match self.homes[reg] {
+                match self.regs[reg].home {
                     Home::Entry => true,
                     Home::Nowhere => false,
                     Home::Block(block) => {

@@ -4,8 +4,8 @@ use super::float::by_float;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
 use mir::ir::{BinaryOp, InstData, InstKind, Intrinsic, Type, Value};
-use mir::isa::MaskOp;
 use mir::isa::Opcode::*;
+use mir::isa::{MaskOp, ValueType};
 use mir::machine::{ModFlags, Modifiers, Operand};
 
 impl<'a> Selector<'a> {
@@ -213,9 +213,13 @@ impl<'a> Selector<'a> {
             Some(&reg) => Operand::mask(reg, self.mf.wave),
             None => self.new_mask(),
         };
-        // The two operands that are the same must stay the same register.
+        // The two operands that are the same must stay the same. An inline constant may be one, and one register may be scalar.
         let dwords = self.dwords(args[0]);
-        let [n2, d2] = [self.in_vgpr(n, dwords), self.in_vgpr(d, dwords)];
+        let ty = if op == V_DIV_SCALE_F64 { ValueType::F64 } else { ValueType::F32 };
+        let stays = |this: &Self, x: &Operand| x.as_imm().is_some_and(|imm| this.is_inline(imm, ty));
+        let d2 = if stays(self, &d) || self.is_sgpr(&d) { d } else { self.in_vgpr(d, dwords) };
+        let alone = self.is_sgpr(&n) && !self.is_sgpr(&d2);
+        let n2 = if stays(self, &n) || alone { n } else { self.in_vgpr(n, dwords) };
         let scaled = if scaled == n { n2 } else { d2 };
         self.emit(op, [dst, flag, scaled, d2, n2]);
         Ok(())

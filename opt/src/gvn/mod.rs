@@ -13,11 +13,12 @@
 //! A value of a loop does not stand in for one behind the loop: it would have to travel in a VGPR where lanes
 //! leave the loop at different times, and be kept alive through it elsewhere.
 //!
-//! Addresses that differ by a constant are made to ([`neighbours`]).
+//! Addresses that differ by a constant are made to ([`neighbours`]), sums of what was subtracted are found ([`differences`]).
 //!
 //! Cost: one look-up for each instruction, and for each write as many steps as there are roots that it may
 //! change, at most 60.
 
+mod differences;
 mod neighbours;
 
 use super::memory::{Flow, Memory, is_constant};
@@ -62,6 +63,8 @@ struct Numbering<'a> {
     undo: Vec<(u8, u32)>,
     replaced: SecondaryMap<Value, Option<Value>>,
     neighbours: neighbours::Neighbours,
+    /// The block of each value that was there before, once somebody asks.
+    homes: Option<SecondaryMap<Value, Option<Block>>>,
     /// Whether intrinsics without effects depend on nothing but their operands.
     shares_intrinsics: bool,
 }
@@ -96,6 +99,7 @@ pub fn number(func: &mut Function, module: &Module, target: &Target) {
         undo: Vec::new(),
         replaced: SecondaryMap::new(),
         neighbours: neighbours::Neighbours::default(),
+        homes: None,
         shares_intrinsics,
     };
     // Blocks above the present one: the last preorder number below each, and how much had been undone there.
@@ -147,7 +151,7 @@ impl Numbering<'_> {
                 }
             });
             self.relate(inst, block);
-            match self.known(inst, block) {
+            match self.taken_back(inst, block).or_else(|| self.known(inst, block)) {
                 Some((old, new)) => self.replaced[old] = Some(new),
                 None => kept.push(inst),
             }

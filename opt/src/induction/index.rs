@@ -80,7 +80,7 @@ impl Reduction<'_> {
     }
 
     /// `value` as a counter of the loop, a constant, and something defined outside, added up.
-    fn sum(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64, Option<Value>)> {
+    pub(super) fn sum(&self, value: Value, promise: InstFlags) -> Option<(Counter, i64, Option<Value>)> {
         if let Some((counter, ahead)) = self.ahead(value, promise) {
             return Some((counter, ahead, None));
         }

@@ -19,17 +19,19 @@ use mir::ir::*;
 /// Products of one loop, each of which takes a register.
 const MAX_PRODUCTS: usize = 4;
 
-/// `(counter + ahead) * factor`.
+/// `(counter + ahead + more) * factor`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Product {
     counter: Counter,
     ahead: i64,
+    more: Option<Value>,
     factor: Value,
 }
 
 /// A product that is kept up to date.
 struct Running {
     counter: Counter,
+    more: Option<Value>,
     factor: Value,
     plus: Option<Value>,
     value: Value,
@@ -75,15 +77,16 @@ impl Reduction<'_> {
                 Some((sum, plus)) => (sum, Some(plus)),
                 None => (result, None),
             };
-            let same =
-                |r: &&Running| (r.counter, r.factor, r.plus) == (product.counter, product.factor, plus);
+            let same = |r: &&Running| {
+                (r.counter, r.more, r.factor, r.plus) == (product.counter, product.more, product.factor, plus)
+            };
             let value = match running.iter().find(same) {
                 Some(known) => Some(known.value),
                 None if running.len() == MAX_PRODUCTS => None,
                 None => {
                     let value = self.run_product(product, plus, inst);
-                    let Product { counter, factor, .. } = product;
-                    running.extend(value.map(|value| Running { counter, factor, plus, value }));
+                    let Product { counter, more, factor, .. } = product;
+                    running.extend(value.map(|value| Running { counter, more, factor, plus, value }));
                     value
                 }
             };
@@ -107,13 +110,13 @@ impl Reduction<'_> {
             return None;
         }
         let none = InstFlags::empty();
-        let ((counter, ahead), factor) = match (self.ahead(a, none), self.ahead(b, none)) {
+        let ((counter, ahead, more), factor) = match (self.sum(a, none), self.sum(b, none)) {
             (Some(found), None) => (found, b),
             (None, Some(found)) => (found, a),
             _ => return None,
         };
         let shift = self.func.as_int(factor).is_some_and(|factor| (factor as u32).is_power_of_two());
-        (!shift && self.is_outside(factor)).then_some(Product { counter, ahead, factor })
+        (!shift && self.is_outside(factor)).then_some(Product { counter, ahead, more, factor })
     }
 
     /// Whether the vector unit makes the result of `inst`.
@@ -126,13 +129,17 @@ impl Reduction<'_> {
 
     /// A parameter of the header that is the product, with `plus`, in each turn.
     fn run_product(&mut self, product: Product, plus: Option<Value>, like: Inst) -> Option<Value> {
-        let Product { counter, factor, .. } = product;
+        let Product { counter, more, factor, .. } = product;
         let (entering, latch) = (self.simple.entering, self.simple.latch);
         let mut start = match self.func.as_int(counter.start) {
             Some(start) => self.times(factor, sext64(start, 32), like),
             None => self.outside(BinaryOp::Mul, [counter.start, factor], like)?,
         };
-        if let Some(plus) = plus {
+        let more = match more {
+            Some(more) => Some(self.outside(BinaryOp::Mul, [more, factor], like)?),
+            None => None,
+        };
+        for plus in more.into_iter().chain(plus) {
             start = match self.func.as_int(start) {
                 Some(0) => plus,
                 _ => self.outside(BinaryOp::Add, [start, plus], like)?,

@@ -26,6 +26,8 @@ pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
             match (&data.kind, data.result) {
                 (&InstKind::ExtractElement { vector, index }, _) if f.as_int(index).is_none() => {
                     work.push(vector);
+                    // Elements that are too wide are several of what they were cast from.
+                    work.extend(cast_source(f, vector));
                 }
                 (&InstKind::InsertElement { vector, index, .. }, Some(result)) => {
                     same.push((vector, result));
@@ -55,6 +57,14 @@ pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
         }
     }
     whole
+}
+
+/// The vector of whole registers that `vector` is a cast of, if it is one and its elements are several of that one's.
+fn cast_source(f: &Function, vector: Value) -> Option<Value> {
+    let InstKind::Cast { op: CastOp::BitCast, arg } = f.insts[f.def_inst(vector)?].kind else { return None };
+    let (of, from) = (f.ty(vector).scalar()?.bits(), f.ty(arg));
+    let several = is_indexable(from) && from.scalar().is_some_and(|part| of > part.bits() && of % 64 == 0);
+    (several && f.ty(vector).lanes() > 1).then_some(arg)
 }
 
 impl Legalizer<'_> {
@@ -144,6 +154,12 @@ impl Legalizer<'_> {
 
     pub(super) fn lower_extract(&mut self, vector: Value, index: Value) -> Result<Parts> {
         let constant = self.old.as_const(vector).is_some();
+        if self.old.as_int(index).is_none()
+            && let Some(source) = cast_source(self.old, vector)
+            && self.whole[source]
+        {
+            return self.extract_several(source, vector, index);
+        }
         if self.old.as_int(index).is_none() && self.is_indexed(vector) && !constant {
             let (index, vector) = (self.vector_index(index)?, self.whole_vector(vector)?);
             let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
@@ -205,6 +221,32 @@ impl Legalizer<'_> {
         }
         let result = Parts::from_slice(&left);
         Ok(result)
+    }
+
+    /// Element `index` of `vector`, as words of 64 bits out of `source`, of which it is a cast.
+    fn extract_several(&mut self, source: Value, vector: Value, index: Value) -> Result<Parts> {
+        let bits = self.old.ty(vector).scalar().map_or(64, Scalar::bits);
+        let (index, source) = (self.vector_index(index)?, self.whole_vector(source)?);
+        let ty = self.b.ty(source).scalar().map_or(Type::I64, Type::Scalar);
+        let width = ty.bits().unwrap_or(64) as u32;
+        let count = self.b.i32(bits / width);
+        let first = self.b.binary(BinaryOp::Mul, index, count);
+        let part = |this: &mut Self, k: u32| {
+            let index = this.b.add_imm(first, k.into());
+            let kind = InstKind::ExtractElement { vector: source, index };
+            let part = this.b.pure(kind, ty, InstFlags::empty());
+            this.b.bitcast(part, Type::int(width))
+        };
+        let words = 0..bits / 64;
+        Ok(match width {
+            64 => words.map(|k| part(self, k)).collect(),
+            _ => words
+                .map(|k| {
+                    let [low, high] = [2 * k, 2 * k + 1].map(|k| part(self, k));
+                    self.b.join64(low, high)
+                })
+                .collect(),
+        })
     }
 
     pub(super) fn lower_insert(
