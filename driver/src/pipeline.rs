@@ -148,6 +148,8 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("memory-model", "hoist-over-barriers", "waits stay beside their barriers"),
     ("hoist-over-barriers", "schedule", "nothing passes a barrier there"),
     ("memory-model", "schedule", "order keeps to the waits that the model asks for"),
+    ("schedule", "hoist-invariants", "latencies take registers first"),
+    ("hoist-invariants", "allocate", "what moves in front of loops is virtual"),
     ("note-callees", "allocate", "values live across calls where callees leave them alone"),
     ("remove-identity-moves", "simplify-exec", "blocks of such moves alone are empty"),
     ("simplify-exec", "expand-exec-regions", "writes of EXEC inside of regions are not its own"),

@@ -294,6 +294,12 @@ fn is_worth_it(func: &Function, body: &[Inst]) -> bool {
                     return false;
                 }
             }
+            // An index that lanes share would not be shared any more by those that the wide loop leaves over.
+            InstKind::ExtractElement { index, .. } | InstKind::InsertElement { index, .. }
+                if func.as_int(*index).is_none() =>
+            {
+                return false;
+            }
             kind if data.has_side_effects() || kind.is_terminator() => return false,
             InstKind::Load { .. } | InstKind::Alloca { .. } | InstKind::Call { .. } => return false,
             _ => {}

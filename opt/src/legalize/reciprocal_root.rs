@@ -20,15 +20,16 @@ impl Legalizer<'_> {
         let data = &self.old.insts[self.old.def_inst(denominator)?];
         let InstKind::Intrinsic { intrinsic: Intrinsic::Sqrt, args } = &data.kind else { return None };
         let both = self.flags & data.flags;
-        let may = both.contains(InstFlags::CONTRACT) || self.ctx.options.contract_all;
-        // Two approximations may be one; the flag says nothing of how good any is.
-        let approximate = both.contains(InstFlags::AFN);
+        let is = |float| self.old.ty(denominator).scalar() == Some(Scalar::Float(float));
+        // Two approximations may be one; the flag says nothing of how good any is. In binary64 a step follows in any case.
+        let approximate = both.contains(InstFlags::AFN) && !is(Float::Double);
+        let may = approximate || both.contains(InstFlags::CONTRACT) || self.ctx.options.contract_all;
         // Other formats have no accuracy of their own to ask for.
-        let enough = self.old.ty(denominator).scalar() != Some(Scalar::Float(Float::Single))
+        let enough = !is(Float::Single)
             || approximate
             || self.fpmath_ulp_256 >= ONE_ULP
                 && (data.fpmath_ulp_256 >= ONE_ULP || data.flags.contains(InstFlags::AFN));
-        (self.b.optimize && (may || approximate) && enough).then_some(Root { of: args[0], approximate })
+        (self.b.optimize && may && enough).then_some(Root { of: args[0], approximate })
     }
 
     /// `numerator / sqrt(x)`, where the numerator is one or minus one and the format has the instruction.

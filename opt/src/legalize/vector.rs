@@ -26,8 +26,6 @@ pub(super) fn whole_vectors(f: &Function) -> SecondaryMap<Value, bool> {
             match (&data.kind, data.result) {
                 (&InstKind::ExtractElement { vector, index }, _) if f.as_int(index).is_none() => {
                     work.push(vector);
-                    // Elements that are too wide are several of what they were cast from.
-                    work.extend(cast_source(f, vector));
                 }
                 (&InstKind::InsertElement { vector, index, .. }, Some(result)) => {
                     same.push((vector, result));
@@ -157,7 +155,9 @@ impl Legalizer<'_> {
         if self.old.as_int(index).is_none()
             && let Some(source) = cast_source(self.old, vector)
             && self.whole[source]
+            && !self.differs_between_lanes(index, self.current_block)
         {
+            // Where lanes differ, comparisons of fewer elements cost less.
             return self.extract_several(source, vector, index);
         }
         if self.old.as_int(index).is_none() && self.is_indexed(vector) && !constant {

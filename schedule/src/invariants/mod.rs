@@ -12,6 +12,8 @@
 //!
 //! Cost: linear in instructions and in the depth of loops; functions without such moves in loops are passed over.
 
+mod facts;
+
 use crate::barriers::{is_arithmetic, scc_read_behind};
 use crate::before::most_alive;
 use crate::budget::{self, Options};
@@ -19,8 +21,9 @@ use crate::code::Code;
 use crate::live::{Dwords, LiveOut};
 use crate::pressure::Profile;
 use cranelift_entity::SecondaryMap;
+use facts::{Home, Known, Peaks, registers, whole};
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
-use mir::isa::{Implicit, Opcode, OperandAccess, Unit};
+use mir::isa::{Implicit, Opcode, Unit};
 use mir::machine::{Block, Function, Inst, Modifiers, Operand, Reg, RegFile, Terminator, VReg};
 use mir::target::Target;
 use rustc_hash::FxHashMap;
@@ -32,26 +35,9 @@ type Key = (Opcode, RegFile, SmallVec<[Operand; 4]>);
 /// Most blocks of a loop in which places are told apart.
 const MAX_BLOCKS: usize = 8;
 
-/// Where a register is defined.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Home {
-    /// In front of all code.
-    #[default]
-    Entry,
-    Block(u32),
-    /// Where nothing can be put behind it, or at several places.
-    Nowhere,
-}
-
 /// Hoists moves of `f`, modelled code with virtual registers whose order is settled.
 pub fn hoist_invariants(f: &mut Function, target: &Target, options: &Options) {
-    let in_loop = |&&block: &&Block| f.blocks[block].loop_depth > 0;
-    if !f
-        .layout
-        .iter()
-        .filter(in_loop)
-        .any(|&block| f.blocks[block].insts.iter().any(|inst| may_go(inst, target)))
-    {
+    if !repeats_something(f, target) {
         return;
     }
     let (wave, thread) = (Csr::wave(f), Csr::thread(f));
@@ -114,6 +100,35 @@ pub fn hoist_invariants(f: &mut Function, target: &Target, options: &Options) {
     }
 }
 
+/// Whether something in a loop that takes an instruction needs nothing of its block: a cheap look at what most functions do not have.
+fn repeats_something(f: &Function, target: &Target) -> bool {
+    let mut made_in: SecondaryMap<VReg, u32> = SecondaryMap::with_default(u32::MAX);
+    f.layout.iter().filter(|&&block| f.blocks[block].loop_depth > 0).any(|&block| {
+        let data = &f.blocks[block];
+        for &param in data.vparams.iter().chain(&data.sparams) {
+            made_in[param] = block.as_u32();
+        }
+        data.insts.iter().any(|inst| {
+            let mut outside = !inst.op.is_copy() || repeats_a_part(inst);
+            for (write, operand) in inst.regs() {
+                let Reg::Virtual(reg) = operand.reg else { continue };
+                if write {
+                    made_in[reg] = block.as_u32();
+                } else {
+                    outside &= made_in[reg] != block.as_u32();
+                }
+            }
+            outside && may_go(inst, target)
+        })
+    })
+}
+
+/// Whether `inst` joins a tuple with the same part twice.
+fn repeats_a_part(inst: &Inst) -> bool {
+    let parts = &inst.operands[1.min(inst.operands.len())..];
+    inst.op == Opcode::REG_SEQUENCE && (1..parts.len()).any(|k| parts[..k].contains(&parts[k]))
+}
+
 /// Whether `inst` is of the kind that goes.
 fn may_go(inst: &Inst, target: &Target) -> bool {
     let kind = match inst.op {
@@ -123,60 +138,12 @@ fn may_go(inst: &Inst, target: &Target) -> bool {
     kind && is_arithmetic(inst, target)
 }
 
-/// What is known of a register.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    home: Home,
-    /// Whether a move in front of a loop would only have been copied: another register is written in its place.
-    fixed: bool,
-    /// Instructions that use it, and the place of the last one in its block, if all of them are in that of its definition.
-    uses: u32,
-    last: Option<u32>,
-}
-
-fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
-    let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
-    for &block in &f.layout {
-        let data = &f.blocks[block];
-        for &param in data.vparams.iter().chain(&data.sparams) {
-            known[param].home = Home::Block(block.as_u32());
-        }
-        for (at, inst) in data.insts.iter().enumerate() {
-            for (k, operand) in inst.operands.iter().enumerate() {
-                let Some(Reg::Virtual(reg)) = operand.as_reg().map(|reg| reg.reg) else { continue };
-                let access = inst.operand_access(k);
-                let known = &mut known[reg];
-                if access == OperandAccess::Def {
-                    let again = known.home != Home::Entry || at >= data.tail_start as usize;
-                    known.home = if again { Home::Nowhere } else { Home::Block(block.as_u32()) };
-                    continue;
-                }
-                known.fixed |= matches!(access, OperandAccess::Tied { .. });
-                let first = known.uses == 0 || known.last.is_some();
-                known.uses += 1;
-                known.last = (first && known.home == Home::Block(block.as_u32())).then_some(at as u32);
-            }
-        }
-        let edges = data.thread_succs.iter().chain(&data.wave_succs);
-        for &arg in edges.flat_map(|edge| &edge.args) {
-            known[arg].fixed = true;
-        }
-    }
-    known
-}
-
-/// The most VGPRs that are alive in a block, up to each place and from it on; a place is in front of its instruction.
-struct Peaks {
-    before: Vec<u32>,
-    behind: Vec<u32>,
-}
-
-impl Peaks {
-    /// The most that are alive where a register is not, that is defined and used last at these places.
-    fn outside(&self, defined: usize, last: usize) -> u32 {
-        let at = |list: &[u32], place: usize| list.get(place).copied().unwrap_or(0);
-        at(&self.before, defined).max(at(&self.behind, last + 1))
-    }
+/// What has gone from a loop.
+struct Counts {
+    /// Registers alive at the end of the block in front.
+    front: Dwords,
+    /// VGPRs that are alive throughout the loop now.
+    added: u32,
 }
 
 struct Hoist<'a> {
@@ -224,16 +191,14 @@ impl Hoist<'_> {
     ) -> bool {
         let mut known: FxHashMap<Key, VReg> = FxHashMap::default();
         let mut moved: Vec<Inst> = Vec::new();
-        let mut behind = self.live.dwords(front);
-        // VGPRs of what has gone.
-        let mut added = 0u32;
+        let mut counts = Counts { front: self.live.dwords(front), added: 0 };
         let end = &self.f.blocks[front];
         let reads_scc = |inst: &Inst| inst.facts().implicit.contains(Implicit::SCC_USE);
         let free_scc =
             end.term == Terminator::Jump && !end.insts[end.tail_start as usize..].iter().any(reads_scc);
         for &block in blocks {
-            let elsewhere = blocks.iter().filter(|&&other| other != block);
-            let elsewhere = elsewhere.map(|&other| self.most[other].vgprs).max().unwrap_or(0);
+            let others = blocks.iter().take(MAX_BLOCKS).filter(|&&other| other != block);
+            let elsewhere = others.map(|&other| self.most[other].vgprs).max().unwrap_or(0);
             let peaks = few.then(|| self.peaks(block));
             let target = self.target;
             let data = &mut self.f.blocks[block];
@@ -261,42 +226,23 @@ impl Hoist<'_> {
                     kept.push(inst);
                     continue;
                 };
-                let data = self.f.vregs[result];
-                let key: Key = (inst.op, data.file, inst.operands[1..].iter().copied().collect());
+                let file = self.f.vregs[result].file;
+                let key: Key = (inst.op, file, inst.operands[1..].iter().copied().collect());
                 if let Some(&same) = known.get(&key) {
                     renamed[result] = Some(same);
+                    self.regs[same].uses += self.regs[result].uses;
                     continue;
                 }
-                let (file, dwords) = (data.file, u32::from(data.dwords));
-                let mut limit = self.limit;
-                let taken = &mut self.taken[l.index()];
-                // Of parts that nothing else wants the loop is rid.
-                for part in inst.operands[1..].iter().filter_map(|part| whole(self.f, part)) {
-                    let known = &mut self.regs[part];
-                    known.uses = known.uses.saturating_sub(1);
-                    if known.uses == 0
-                        && moved.iter().any(|inst| whole(self.f, &inst.operands[0]) == Some(part))
-                    {
-                        added = added.saturating_sub(u32::from(self.f.vregs[part].dwords));
-                    }
-                }
-                let mut then = *taken.of(file) + dwords;
-                if let (Some(peaks), Some(last)) = (&peaks, self.regs[result].last)
-                    && file == RegFile::Vgpr
-                {
-                    let outside = peaks.outside(at, last as usize).max(elsewhere);
-                    then = (*taken.of(file)).max(outside + added + dwords);
-                }
-                if then.max(*behind.of(file) + dwords) > *limit.of(file) {
+                let outside = match (&peaks, self.regs[result].last) {
+                    (Some(peaks), Some(last)) => Some(peaks.outside(at, last as usize).max(elsewhere)),
+                    _ => None,
+                };
+                if !self.makes_room(l, &inst, result, outside, &mut counts) {
                     kept.push(inst);
                     continue;
                 }
-                *taken.of(file) = then;
-                *behind.of(file) += dwords;
-                if file == RegFile::Vgpr {
-                    added += dwords;
-                }
-                self.regs[result].home = Home::Block(front.as_u32());
+                let of_result = &mut self.regs[result];
+                (of_result.home, of_result.gone) = (Home::Block(front.as_u32()), Some(l));
                 known.insert(key, result);
                 moved.push(inst);
             }
@@ -333,6 +279,49 @@ impl Hoist<'_> {
         Peaks { before, behind }
     }
 
+    /// Counts `result` of `inst` as alive throughout `l`, if there is room for it. Where it was not alive in the loop, at most `outside` VGPRs were.
+    fn makes_room(
+        &mut self,
+        l: Loop,
+        inst: &Inst,
+        result: VReg,
+        outside: Option<u32>,
+        counts: &mut Counts,
+    ) -> bool {
+        let data = self.f.vregs[result];
+        let (file, dwords) = (data.file, u32::from(data.dwords));
+        let lanes = file == RegFile::Vgpr;
+        let freed = if lanes { self.freed_parts(inst, l) } else { 0 };
+        let mut limit = self.limit;
+        let taken = self.taken[l.index()].of(file);
+        let then = match outside.filter(|_| lanes) {
+            Some(outside) => (*taken).max((outside + counts.added + dwords).saturating_sub(freed)),
+            None => *taken + dwords,
+        };
+        if then.max(*counts.front.of(file) + dwords) > *limit.of(file) {
+            return false;
+        }
+        *taken = then;
+        *counts.front.of(file) += dwords;
+        if lanes {
+            counts.added = (counts.added + dwords).saturating_sub(freed);
+        }
+        true
+    }
+
+    /// Dwords of parts of a tuple that nothing else uses, and that have gone from `l`.
+    fn freed_parts(&self, inst: &Inst, l: Loop) -> u32 {
+        let parts = &inst.operands[1..];
+        let times = |part: &Operand| parts.iter().filter(|&other| other == part).count();
+        let freed = |(k, part): (usize, &Operand)| {
+            let reg = whole(self.f, part).filter(|_| !parts[..k].contains(part))?;
+            let known = self.regs[reg];
+            let alone = known.gone == Some(l) && known.uses as usize == times(part);
+            alone.then_some(u32::from(self.f.vregs[reg].dwords))
+        };
+        parts.iter().enumerate().filter_map(freed).sum()
+    }
+
     /// What `inst`, a move in `l`, defines, if it can be executed at the end of `front` instead and is worth it.
     fn result_of_invariant(&self, inst: &Inst, l: Loop, front: Block) -> Option<VReg> {
         let (result, sources) = inst.operands.split_first()?;
@@ -344,11 +333,7 @@ impl Hoist<'_> {
             return None;
         }
         // A tuple of different parts takes no instruction: they are made in its place. Nor does a copy.
-        if lanes
-            && inst.op.is_copy()
-            && (inst.op != Opcode::REG_SEQUENCE
-                || !(1..sources.len()).any(|k| sources[..k].contains(&sources[k])))
-        {
+        if lanes && inst.op.is_copy() && !repeats_a_part(inst) {
             return None;
         }
         let is_outside = |operand: &Operand| match operand {
@@ -370,13 +355,6 @@ impl Hoist<'_> {
         // What has no source tells where or when it is.
         (!sources.is_empty() && sources.iter().all(is_outside)).then_some(result)
     }
-}
-
-/// The register that `operand` is all of.
-fn whole(f: &Function, operand: &Operand) -> Option<VReg> {
-    let operand = operand.as_reg()?;
-    let Reg::Virtual(reg) = operand.reg else { return None };
-    (operand.sub == 0 && operand.dwords == f.vregs[reg].dwords).then_some(reg)
 }
 
 fn rename_uses(inst: &mut Inst, renamed: &SecondaryMap<VReg, Option<VReg>>) {
