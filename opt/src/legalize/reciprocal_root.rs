@@ -11,6 +11,8 @@ pub(super) struct Root {
     pub(super) of: Value,
     /// Whether it need not be accurate.
     approximate: bool,
+    /// Whether neither root nor quotient is infinite, by their promises; so what it is the root of is no zero, nor infinite.
+    finite: bool,
 }
 
 impl Legalizer<'_> {
@@ -29,7 +31,11 @@ impl Legalizer<'_> {
             || approximate
             || self.fpmath_ulp_256 >= ONE_ULP
                 && (data.fpmath_ulp_256 >= ONE_ULP || data.flags.contains(InstFlags::AFN));
-        (self.b.optimize && may && enough).then_some(Root { of: args[0], approximate })
+        (self.b.optimize && may && enough).then_some(Root {
+            of: args[0],
+            approximate,
+            finite: both.contains(InstFlags::NINF),
+        })
     }
 
     /// `numerator / sqrt(x)`, where the numerator is one or minus one and the format has the instruction.
@@ -51,7 +57,7 @@ impl Legalizer<'_> {
             return None;
         }
         let value = match float {
-            Float::Double => self.reciprocal_root_double(x),
+            Float::Double => self.reciprocal_root_double(x, root.finite),
             Float::Single if !root.approximate && !self.flushes_single() => self.reciprocal_root_scaled(x),
             _ => self.b.intrinsic(Intrinsic::Rsq, &[x], self.b.ty(x)),
         };
@@ -73,11 +79,14 @@ impl Legalizer<'_> {
     /// One step of third order from the instruction's 2^-26: with `e = 1 - x y²`, `y + y e (1/2 + 3/8 e)`.
     ///
     /// Of a zero or an infinity the instruction's result is right, and `x y` would be a NaN there.
-    fn reciprocal_root_double(&mut self, x: Value) -> Value {
+    fn reciprocal_root_double(&mut self, x: Value, finite: bool) -> Value {
         let y = self.b.intrinsic(Intrinsic::Rsq, &[x], Type::F64);
-        let mask = self.b.i32(ZEROS_AND_POSITIVE_INFINITY);
-        let special = self.b.intrinsic(Intrinsic::AmdgcnClass, &[x, mask], Type::I1);
-        let factor = self.b.select(special, y, x);
+        let mut factor = x;
+        if !finite {
+            let mask = self.b.i32(ZEROS_AND_POSITIVE_INFINITY);
+            let special = self.b.intrinsic(Intrinsic::AmdgcnClass, &[x, mask], Type::I1);
+            factor = self.b.select(special, y, x);
+        }
         let minus = self.b.fneg(y);
         let product = self.b.fmul(factor, minus);
         let [one, half, weight] = [1.0, 0.5, 0.375].map(|constant| self.b.f64(constant));
