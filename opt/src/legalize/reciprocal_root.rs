@@ -21,6 +21,9 @@ impl Legalizer<'_> {
     pub(super) fn contracted_root(&self, denominator: Value) -> Option<Root> {
         let data = &self.old.insts[self.old.def_inst(denominator)?];
         let InstKind::Intrinsic { intrinsic: Intrinsic::Sqrt, args } = &data.kind else { return None };
+        if (self.flags | data.flags).contains(InstFlags::STRICT) {
+            return None;
+        }
         let both = self.flags & data.flags;
         let is = |float| self.old.ty(denominator).scalar() == Some(Scalar::Float(float));
         // Two approximations may be one; the flag says nothing of how good any is. In binary64 a step follows in any case.

@@ -223,30 +223,33 @@ impl Legalizer<'_> {
         Ok(result)
     }
 
-    /// Element `index` of `vector`, as words of 64 bits out of `source`, of which it is a cast.
+    /// Element `index` of `vector` in parts of 64 bits, out of `source`, of which it is a cast.
     fn extract_several(&mut self, source: Value, vector: Value, index: Value) -> Result<Parts> {
-        let bits = self.old.ty(vector).scalar().map_or(64, Scalar::bits);
+        let scalar = self.old.ty(vector).scalar().unwrap_or(Scalar::Int(64));
+        let bits = scalar.bits();
+        let part_ty = if matches!(scalar, Scalar::Float(_)) { Type::F64 } else { Type::I64 };
         let (index, source) = (self.vector_index(index)?, self.whole_vector(source)?);
         let ty = self.b.ty(source).scalar().map_or(Type::I64, Type::Scalar);
         let width = ty.bits().unwrap_or(64) as u32;
         let count = self.b.i32(bits / width);
         let first = self.b.binary(BinaryOp::Mul, index, count);
-        let part = |this: &mut Self, k: u32| {
+        let piece = |this: &mut Self, k: u32| {
             let index = this.b.add_imm(first, k.into());
             let kind = InstKind::ExtractElement { vector: source, index };
-            let part = this.b.pure(kind, ty, InstFlags::empty());
-            this.b.bitcast(part, Type::int(width))
+            this.b.pure(kind, ty, InstFlags::empty())
         };
-        let words = 0..bits / 64;
-        Ok(match width {
-            64 => words.map(|k| part(self, k)).collect(),
-            _ => words
-                .map(|k| {
-                    let [low, high] = [2 * k, 2 * k + 1].map(|k| part(self, k));
+        let part = |k: u32| {
+            let whole = match width {
+                64 => piece(self, k),
+                _ => {
+                    let halves = [2 * k, 2 * k + 1].map(|k| piece(self, k));
+                    let [low, high] = halves.map(|half| self.b.bitcast(half, Type::I32));
                     self.b.join64(low, high)
-                })
-                .collect(),
-        })
+                }
+            };
+            self.b.bitcast(whole, part_ty)
+        };
+        Ok((0..bits / 64).map(part).collect())
     }
 
     pub(super) fn lower_insert(
