@@ -156,6 +156,12 @@ impl Numbering<'_> {
                 None => kept.push(inst),
             }
         }
+        // If they were asked for meanwhile, these instructions were not in their block.
+        if let Some(homes) = &mut self.homes {
+            for result in kept.iter().filter_map(|&inst| self.func.insts[inst].result) {
+                homes[result] = Some(Block::from_u32(block));
+            }
+        }
         self.func.blocks[Block::from_u32(block)].insts = kept;
     }
 

@@ -28,15 +28,6 @@ struct Product {
     factor: Value,
 }
 
-/// A product that is kept up to date.
-struct Running {
-    counter: Counter,
-    more: Option<Value>,
-    factor: Value,
-    plus: Option<Value>,
-    value: Value,
-}
-
 impl Reduction<'_> {
     /// Whether the loop makes a product of its counter in each turn.
     pub(super) fn has_products(&self) -> bool {
@@ -70,23 +61,21 @@ impl Reduction<'_> {
             }
         }
         found.retain(|&(inst, _)| self.is_vector(inst));
-        let mut running: Vec<Running> = Vec::new();
+        // Products that are kept up to date, with what is added to them, and the header's parameters.
+        let mut running: Vec<((Product, Option<Value>), Value)> = Vec::new();
         for (inst, product) in found {
             let Some(result) = self.func.insts[inst].result else { continue };
             let (target, plus) = match sums[result] {
                 Some((sum, plus)) => (sum, Some(plus)),
                 None => (result, None),
             };
-            let same = |r: &&Running| {
-                (r.counter, r.more, r.factor, r.plus) == (product.counter, product.more, product.factor, plus)
-            };
-            let value = match running.iter().find(same) {
-                Some(known) => Some(known.value),
+            let key = (Product { ahead: 0, ..product }, plus);
+            let value = match running.iter().find(|known| known.0 == key) {
+                Some(known) => Some(known.1),
                 None if running.len() == MAX_PRODUCTS => None,
                 None => {
                     let value = self.run_product(product, plus, inst);
-                    let Product { counter, more, factor, .. } = product;
-                    running.extend(value.map(|value| Running { counter, more, factor, plus, value }));
+                    running.extend(value.map(|value| (key, value)));
                     value
                 }
             };

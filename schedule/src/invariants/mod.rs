@@ -131,11 +131,8 @@ fn repeats_a_part(inst: &Inst) -> bool {
 
 /// Whether `inst` is of the kind that goes.
 fn may_go(inst: &Inst, target: &Target) -> bool {
-    let kind = match inst.op {
-        Opcode::V_MOV_B32 => inst.mods == Modifiers::default(),
-        _ => inst.op.is_copy() || inst.facts().unit == Unit::Salu,
-    };
-    kind && is_arithmetic(inst, target)
+    let kind = inst.op == Opcode::V_MOV_B32 || inst.op.is_copy() || inst.facts().unit == Unit::Salu;
+    kind && inst.mods == Modifiers::default() && is_arithmetic(inst, target)
 }
 
 /// What has gone from a loop.
