@@ -31,6 +31,8 @@ pub(crate) struct Unit {
     pub at: i64,
     /// The last cycle, counted like that, in which it can be issued so that nothing waits for it.
     pub latest: i64,
+    /// Of a late unit, the first in the code's order that reads its result; of others, the first that does of those they feed.
+    pub wanted: u32,
     /// Edges that lead to it.
     pub preds: u32,
     /// First of its successors.
@@ -136,15 +138,20 @@ impl Graph {
         }
         for u in (0..units.len()).rev() {
             let (mut height, mut feeds, mut latest) = (units[u].issue, units[u].late, units[u].at);
+            let (late, mut wanted) = (units[u].late, NONE);
             for succ in &succs[Self::range(units, succs, u)] {
                 let next = units[succ.to as usize];
                 height = height.max(succ.cycles.max(units[u].issue).saturating_add(next.height));
                 feeds |= next.feeds && succ.data;
                 latest = latest.min(next.latest - i64::from(succ.cycles));
+                if succ.data {
+                    wanted = wanted.min(if late { succ.to } else { next.wanted });
+                }
             }
             units[u].height = height;
             units[u].feeds = feeds;
             units[u].latest = latest;
+            units[u].wanted = wanted;
         }
         self.waits()
     }

@@ -64,11 +64,11 @@ impl Pressure for Unlimited {
 }
 
 /// A unit among others: the longest way to the end first, then the code's order.
-type Entry = (u32, Reverse<u32>);
+type Entry = (u32, Reverse<u32>, Reverse<u32>);
 
 fn entry(data: &Unit, unit: u32) -> Entry {
     let height = data.height.saturating_add(if data.late { ACCESS_FIRST } else { 0 });
-    (height.saturating_add(EQUAL / 2) / EQUAL, Reverse(unit))
+    (height.saturating_add(EQUAL / 2) / EQUAL, Reverse(data.wanted), Reverse(unit))
 }
 
 /// Orders units. Its memory is used again.
@@ -166,7 +166,7 @@ impl Scheduler {
         let mut found = None;
         for _ in 0..TRIES {
             let Some(entry) = self.ready.pop() else { break };
-            let unit = entry.1.0;
+            let unit = entry.2.0;
             if self.issued[unit as usize] {
                 continue;
             }

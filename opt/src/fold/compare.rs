@@ -99,19 +99,9 @@ pub(super) fn fold_icmp(
             let c = b.int(narrow_ty, c);
             return Some(b.icmp(*predicate, arg, c));
         }
-        // An extended i1 against 0 or 1.
-        if narrow_ty == Type::I1 && op == CastOp::ZExt && c <= 1 && matches!(predicate, Eq | Ne) {
-            let positive = (*predicate == Ne) == (c == 0);
-            return Some(if positive { arg } else { b.not(arg) });
-        }
-        if narrow_ty == Type::I1 && op == CastOp::SExt && c == 0 && matches!(predicate, Eq | Ne) {
-            return Some(if *predicate == Ne { arg } else { b.not(arg) });
-        }
     }
-    // select c, 1, 0 against a constant
-    if let Some(&InstKind::Select { cond, if_true, if_false }) = def_kind(b, x)
-        && let (Some(t), Some(f)) = (b.func.as_int(if_true), b.func.as_int(if_false))
-    {
+    // One of two constants against a third.
+    if let Some((cond, [t, f])) = two_constants(b, x) {
         let holds = (eval_icmp(*predicate, t, c, bits), eval_icmp(*predicate, f, c, bits));
         return Some(match holds {
             (true, true) => b.bool(true),
@@ -121,6 +111,21 @@ pub(super) fn fold_icmp(
         });
     }
     None
+}
+
+/// The condition by which `x` is one constant or another, and these: a choice, or an extended condition.
+fn two_constants(b: &Builder<'_>, x: Value) -> Option<(Value, [u64; 2])> {
+    match *def_kind(b, x)? {
+        InstKind::Select { cond, if_true, if_false } => {
+            Some((cond, [b.func.as_int(if_true)?, b.func.as_int(if_false)?]))
+        }
+        InstKind::Cast { op, arg } if b.ty(arg) == Type::I1 => match op {
+            CastOp::ZExt => Some((arg, [1, 0])),
+            CastOp::SExt => Some((arg, [mask64(u64::MAX, b.bits(x)), 0])),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 pub(super) fn fold_fcmp(
@@ -194,7 +199,48 @@ pub(super) fn fold_select(
             _ => None,
         };
     }
+    if let Some(value) = fold_extended(b, *cond, *if_true, *if_false) {
+        return Some(value);
+    }
     modulo::fold_select(b, *cond, *if_true, *if_false).or_else(|| fold_step(b, *cond, *if_true, *if_false))
+}
+
+/// A choice between an extended condition and what it may be itself: the conditions meet, and one is extended.
+fn fold_extended(b: &mut Builder<'_>, cond: Value, if_true: Value, if_false: Value) -> Option<Value> {
+    let extended = |b: &Builder<'_>, v| match *def_kind(b, v)? {
+        InstKind::Cast { op: op @ (CastOp::SExt | CastOp::ZExt), arg } if b.ty(arg) == Type::I1 => {
+            Some((op, arg))
+        }
+        _ => None,
+    };
+    let ty = b.ty(if_true);
+    // What is chosen by is known on either side.
+    if let Some((op, p)) = extended(b, if_true)
+        && p == cond
+    {
+        let constant = b.int(ty, if op == CastOp::SExt { u64::MAX } else { 1 });
+        return Some(b.select(cond, constant, if_false));
+    }
+    if let Some((_, p)) = extended(b, if_false)
+        && p == cond
+    {
+        let zero = b.int(ty, 0);
+        return Some(b.select(cond, if_true, zero));
+    }
+    if let Some((op, p)) = extended(b, if_true)
+        && b.func.as_int(if_false) == Some(0)
+    {
+        let both = b.and(cond, p);
+        return Some(b.cast(op, both, ty));
+    }
+    if let Some((op, p)) = extended(b, if_false)
+        && let Some(c) = b.func.as_int(if_true)
+        && c == if op == CastOp::SExt { mask64(u64::MAX, b.bits(if_true)) } else { 1 }
+    {
+        let either = b.or(cond, p);
+        return Some(b.cast(op, either, ty));
+    }
+    None
 }
 
 /// `c ? x + 1 : x` and `c ? x - 1 : x`: the condition is a carry or a borrow.

@@ -162,6 +162,11 @@ fn fold_binary(
     {
         return Some(value);
     }
+    if matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+        && let Some(value) = fold_masks(b, *op, x, y, ty)
+    {
+        return Some(value);
+    }
     // The sum of multiples of 2^32.
     if *op == BinaryOp::Add
         && bits == 64
@@ -265,6 +270,10 @@ fn fold_binary(
             if b.unsigned_bits(x) < bits {
                 return Some(b.lshr_imm(x, c as u32));
             }
+            // Nothing but copies of the sign.
+            if b.signed_bits(x) == 1 {
+                return Some(x);
+            }
             if let Some((inner, d)) = as_binary_const(b, x, BinaryOp::AShr) {
                 return Some(b.ashr_imm(inner, (d + c).min(u64::from(bits - 1)) as u32));
             }
@@ -300,6 +309,39 @@ fn fold_binary(
         _ => {}
     }
     None
+}
+
+/// Logic on conditions that fill all bits, as comparisons of OpenCL's vectors leave them: logic on the conditions, or a choice.
+fn fold_masks(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value, ty: Type) -> Option<Value> {
+    let condition = |v| match def_kind(b, v) {
+        Some(&InstKind::Cast { op: CastOp::SExt, arg }) if b.ty(arg) == Type::I1 => Some(arg),
+        _ => None,
+    };
+    let (cond, other) = match (condition(x), condition(y)) {
+        (Some(p), Some(q)) => {
+            let both = b.binary(op, p, q);
+            return Some(b.cast(CastOp::SExt, both, ty));
+        }
+        (Some(p), None) => (p, y),
+        (None, Some(q)) => (q, x),
+        (None, None) => return None,
+    };
+    match op {
+        BinaryOp::And => {
+            let zero = b.int(ty, 0);
+            Some(b.select(cond, other, zero))
+        }
+        BinaryOp::Or => {
+            let ones = b.int(ty, u64::MAX);
+            Some(b.select(cond, ones, other))
+        }
+        // All bits of a condition turned round.
+        BinaryOp::Xor if b.func.as_int(other) == Some(mask64(u64::MAX, b.bits(x))) => {
+            let inverse = b.not(cond);
+            Some(b.cast(CastOp::SExt, inverse, ty))
+        }
+        _ => None,
+    }
 }
 
 /// The high half of a 64-bit value whose low half is 0, where both are at hand.

@@ -476,58 +476,6 @@ impl Legalizer<'_> {
         Ok(self.b.select(ordered, result, nan))
     }
 
-    /// The value, canonicalised unless it cannot be a signalling NaN.
-    fn quiet(&mut self, x: Value) -> Value {
-        use Intrinsic::*;
-        if self.flags.contains(InstFlags::NNAN) {
-            return x;
-        }
-        let quiet = match &self.b.func.values[x].def {
-            ValueDef::Const(Const::Float(bits)) => match self.b.ty(x) {
-                Type::F32 => !f32::from_bits(*bits as u32).is_nan(),
-                Type::F64 => !f64::from_bits(*bits).is_nan(),
-                _ => bits & 0x7fff <= 0x7c00,
-            },
-            ValueDef::Inst(inst) => match &self.b.func.insts[*inst].kind {
-                InstKind::Binary { .. } => true,
-                InstKind::Cast { op, .. } => {
-                    matches!(op, CastOp::FpExt | CastOp::FpTrunc | CastOp::UiToFp | CastOp::SiToFp)
-                }
-                InstKind::Intrinsic { intrinsic, .. } => {
-                    matches!(
-                        intrinsic,
-                        Fma | Fmuladd
-                            | Minnum
-                            | Maxnum
-                            | Canonicalize
-                            | Floor
-                            | Ceil
-                            | Trunc
-                            | Rint
-                            | Ldexp
-                            | Rcp
-                            | Rsq
-                            | AmdgcnSqrt
-                            | AmdgcnExp2
-                            | AmdgcnLog
-                            | AmdgcnSin
-                            | AmdgcnCos
-                            | Fract
-                            | Fmed3
-                            | DivFixup
-                    )
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        if quiet {
-            return x;
-        }
-        let ty = self.b.ty(x);
-        self.b.intrinsic(Canonicalize, &[x], ty)
-    }
-
     /// `ldexp`; the exponent of a half is clamped into i16, which changes nothing about the result.
     fn scale_by_power(
         &mut self,

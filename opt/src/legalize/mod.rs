@@ -47,6 +47,7 @@ mod narrow_float;
 mod reciprocal_root;
 mod remainder;
 mod shader;
+mod signalling;
 mod stack;
 mod store;
 mod tail;
@@ -127,6 +128,8 @@ struct Legalizer<'a> {
     divided: Option<wide::Divided>,
     /// Which values differ between lanes, once somebody asks.
     uniformity: Option<Uniformity>,
+    /// What was canonicalised although it is a signalling NaN only if a block is given one.
+    quieted: Vec<Value>,
     /// The instruction being lowered, its block, flags and accuracy.
     current: Inst,
     current_block: Block,
@@ -212,6 +215,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
         current: Inst::from_u32(0),
         current_block: old.entry(),
         uniformity: None,
+        quieted: Vec::new(),
         flags: InstFlags::empty(),
         fpmath_ulp_256: 0,
         block_aligns: [0; 2],
@@ -219,6 +223,7 @@ fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     l.parts.resize(old.values.len());
     l.arena.reserve(old.values.len());
     l.run().map_err(|d| d.in_function(&old.name))?;
+    l.drop_needless_quieting();
     let mut new = l.b.func;
     if !l.allocas.is_empty() {
         let entry = new.entry();
