@@ -35,6 +35,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("declare-types", Read, Read, Module(|m, _| { opt::legalize::declare_types(m); Ok(()) })),
     // IR, function by function, to legal IR.
     Pass::optimisation("promote", Read, Function(|f, cx| { opt::promote::promote(f, &cx.module.types); Ok(()) })),
+    Pass::optimisation("flatten", Read, Function(|f, _| { opt::flatten::flatten(f); Ok(()) })).from_level(2),
     Pass::optimisation("share-stack", Read, Function(|f, _| { opt::share_stack::share(f); Ok(()) })),
     Pass::new("legalize", Read, Expanded, Function(|f, cx| opt::legalize::run(f, cx.module, cx.target, cx.settings))),
     Pass::new("fold-branches", Expanded, Expanded, Function(|f, _| { opt::constant_branches::fold(f); Ok(()) })),
@@ -111,6 +112,8 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("declare-types", "legalize", "results of expansions have types of the module"),
     ("promote", "share-stack", "objects that become values need no place"),
     ("share-stack", "legalize", "only IR as read says how long objects live"),
+    ("promote", "flatten", "arrays that became vectors have elements"),
+    ("flatten", "legalize", "elements are registers where their numbers are known"),
     ("promote", "legalize", "promotion knows accesses of any type"),
     ("fold-branches", "dce", "what only unreachable blocks use is dead"),
     ("dce", "simplify-cfg", "small arms are those without dead code"),

@@ -52,11 +52,12 @@ fn order(
     live: &LiveOut,
     most: Dwords,
 ) -> Result<Option<u64>> {
-    let Some(budget) = budget::of(f, target, options, most) else { return Ok(None) };
+    let fitting = budget::of(f, target, options, most);
+    let budget = fitting.unwrap_or_else(|| budget::all(f, target, options));
     let mut pass = Pass {
         regions: Regions::new(f, code, target),
         budget,
-        taken: most.vgprs,
+        taken: most.vgprs.min(budget.vgprs),
         times: Times::default(),
         scheduler: Scheduler::new(target),
     };
@@ -92,6 +93,9 @@ fn order(
         if order.windows(2).any(|pair| pair[0] > pair[1]) {
             apply(f, block, &mut order, target, options.verify)?;
         }
+    }
+    if fitting.is_none() {
+        return Ok(None);
     }
     let waves = u64::from(budget::waves(f, target, options, most));
     let waited = total.saturating_sub(issue).saturating_mul(256) / waves;

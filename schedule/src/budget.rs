@@ -119,6 +119,12 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
 }
 
+/// The registers that there are, without what packing needs: where a function takes more than that somewhere, blocks that do not may take so many.
+pub(crate) fn all(f: &Function, target: &Target, options: &Options) -> Dwords {
+    let hard = Occupancy::of(f, target, options).hard;
+    Dwords { sgprs: hard.sgprs.saturating_sub(SGPR_HOLES), vgprs: without_holes(hard.vgprs) }
+}
+
 /// Waves of a SIMD that fit where `most` registers are alive at a time: of a function that is called, as if it took more than all around it.
 pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwords) -> u32 {
     Occupancy::of(f, target, options).waves(most)
