@@ -53,7 +53,7 @@ fn order(
     most: Dwords,
 ) -> Result<Option<u64>> {
     let fitting = budget::of(f, target, options, most);
-    let budget = fitting.unwrap_or_else(|| budget::all(f, target, options));
+    let budget = fitting.unwrap_or_else(|| budget::bounded(f, target, options, most));
     let mut pass = Pass {
         regions: Regions::new(f, code, target),
         budget,

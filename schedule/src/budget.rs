@@ -119,10 +119,12 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
 }
 
-/// The registers that there are, without what packing needs: where a function takes more than that somewhere, blocks that do not may take so many.
-pub(crate) fn all(f: &Function, target: &Target, options: &Options) -> Dwords {
+/// The same where a function takes more than there are: blocks that do not may take so many. Of a file that suffices it is what costs no wave.
+pub(crate) fn bounded(f: &Function, target: &Target, options: &Options, most: Dwords) -> Dwords {
     let hard = Occupancy::of(f, target, options).hard;
-    Dwords { sgprs: hard.sgprs.saturating_sub(SGPR_HOLES), vgprs: without_holes(hard.vgprs) }
+    let hard = Dwords { sgprs: hard.sgprs.saturating_sub(SGPR_HOLES), vgprs: without_holes(hard.vgprs) };
+    let most = Dwords { sgprs: most.sgprs.min(hard.sgprs), vgprs: most.vgprs.min(hard.vgprs) };
+    of(f, target, options, most).unwrap_or(hard)
 }
 
 /// Waves of a SIMD that fit where `most` registers are alive at a time: of a function that is called, as if it took more than all around it.

@@ -460,8 +460,8 @@ impl<'a> Selector<'a> {
             Rep::Vgpr if self.plain_difference(dst, &data.kind, data.ty) => Ok(()),
             Rep::Vgpr => {
                 let mask = self.mask(cond)?;
-                if data.ty == Type::F32 {
-                    // Signs are modifiers, which change no NaN.
+                if matches!(data.ty, Type::F32 | Type::I32) {
+                    // Signs are modifiers, which change no NaN, and are bits like others.
                     let [t, f] = [self.float_src(if_true), self.float_src(if_false)];
                     self.float_op(
                         V_CNDMASK_B32,

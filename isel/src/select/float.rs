@@ -5,7 +5,9 @@
 
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{BinaryOp, Float, InstData, InstFlags, InstKind, Intrinsic, Scalar, Type, UnaryOp, Value};
+use mir::ir::{
+    BinaryOp, CastOp, Float, InstData, InstFlags, InstKind, Intrinsic, Scalar, Type, UnaryOp, Value,
+};
 use mir::isa::Opcode::{self, *};
 use mir::machine::{Modifiers, Operand};
 
@@ -63,6 +65,9 @@ const FMA_F32: MultiplyAdd = MultiplyAdd {
     accumulate: None,
 };
 
+/// The sign of binary32.
+const SIGN: u64 = 0x8000_0000;
+
 impl<'a> Selector<'a> {
     pub(super) fn float_of(&self, ty: Type) -> Result<Float> {
         match ty.scalar() {
@@ -87,6 +92,24 @@ impl<'a> Selector<'a> {
                 InstKind::Intrinsic { intrinsic: Intrinsic::Fabs, args } => {
                     abs = true;
                     at = args[0];
+                }
+                // What integers do with the sign of 32 bits.
+                InstKind::Binary { op, args: [of, mask] } if data.ty == Type::I32 => {
+                    match (op, self.f.as_int(*mask)) {
+                        (BinaryOp::Xor, Some(SIGN)) => neg ^= !abs,
+                        (BinaryOp::And, Some(c)) if c == SIGN - 1 => abs = true,
+                        (BinaryOp::Or, Some(SIGN)) => {
+                            neg ^= !abs;
+                            abs = true;
+                        }
+                        _ => break,
+                    }
+                    at = *of;
+                }
+                InstKind::Cast { op: CastOp::BitCast, arg }
+                    if data.ty.is_int(32) || data.ty == Type::F32 && self.f.ty(*arg).is_int(32) =>
+                {
+                    at = *arg;
                 }
                 _ => break,
             }
