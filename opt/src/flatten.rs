@@ -51,11 +51,13 @@ pub fn flatten(func: &mut Function) {
     if loops.is_empty() {
         return;
     }
+    let mut wanted: SecondaryMap<Block, bool> = SecondaryMap::new();
+    loops.iter().for_each(|&block| wanted[block] = true);
     let mut entering: SecondaryMap<Block, Vec<BlockCall>> = SecondaryMap::new();
     for &block in &func.layout {
         let Some(last) = func.terminator(block) else { continue };
         for call in func.insts[last].kind.targets() {
-            if call.block != block && loops.contains(&call.block) {
+            if call.block != block && wanted[call.block] {
                 entering[call.block].push(call.clone());
             }
         }
@@ -78,8 +80,11 @@ pub fn flatten(func: &mut Function) {
         for j in 0..func.blocks[block].insts.len() {
             let inst = func.blocks[block].insts[j];
             func.insts[inst].kind.for_each_value_mut(|value| {
-                if homes[*value].is_some_and(|home| home != block && flat[home]) {
+                // What stands for a loop's value may be that of a loop in front of it.
+                let mut from = block;
+                while let Some(home) = homes[*value].filter(|&home| home != from && flat[home]) {
                     *value = renamed.get(value).copied().unwrap_or(*value);
+                    from = home;
                 }
             });
         }

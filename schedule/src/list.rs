@@ -2,7 +2,8 @@
 //!
 //! The code's own order is kept but for two cases, both within what registers allow:
 //!
-//! 1. What comes from memory, and what that is computed from, is issued as early as possible, the longest way to the end first.
+//! 1. What comes from memory, and what that is computed from, is issued as early as possible, the longest way to the end first, of equal ones
+//!    what is read first: results of memory come in order.
 //! 2. Where the next unit would wait for a result, another one that waits for nothing takes its place.
 //!
 //! Neither takes registers that the function has not had anywhere for nothing: what comes early waits until something would wait for it
@@ -63,7 +64,7 @@ impl Pressure for Unlimited {
     fn issued(&mut self, _: u32, _: u32) {}
 }
 
-/// A unit among others: the longest way to the end first, then the code's order.
+/// A unit among others: the longest way to the end first, then whose result, or what comes of it from memory, is read first, then the code's order.
 type Entry = (u32, Reverse<u32>, Reverse<u32>);
 
 fn entry(data: &Unit, unit: u32) -> Entry {

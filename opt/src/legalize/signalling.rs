@@ -21,7 +21,11 @@ fn is_canonical(func: &Function, value: Value, depth: u32, params: &mut impl FnM
             return match func.ty(value) {
                 Type::F32 => is_plain(f32::from_bits(*bits as u32).classify()),
                 Type::F64 => is_plain(f64::from_bits(*bits).classify()),
-                Type::F16 => is_plain(mir::half::to_f64(*bits as u16).classify()) && bits & 0x7c00 != 0,
+                // All numbers of a half are normal ones of binary64.
+                Type::F16 => match bits & 0x7c00 {
+                    0 => bits & 0x03ff == 0,
+                    _ => is_plain(mir::half::to_f64(*bits as u16).classify()),
+                },
                 _ => false,
             };
         }
