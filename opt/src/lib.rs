@@ -42,6 +42,7 @@ pub mod promote;
 pub mod reducible;
 pub mod share_stack;
 pub mod sink;
+pub mod strength;
 pub mod unfold_selects;
 pub mod unroll;
 pub mod unused_elements;

@@ -4,7 +4,7 @@
 //! Integers using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small
 //! operands need one correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two
 //! steps and two corrections. All of it is free of branches but one: operands of 64 bits that fit into 32 in the
-//! end, as sizes and indices mostly do, are divided as such.
+//! end, as sizes and indices mostly do, are divided as such; where the dividend is known to fit, without a branch.
 
 use super::Legalizer;
 use crate::bits::{mask64, sext64};
@@ -42,6 +42,10 @@ impl Legalizer<'_> {
         {
             return self.divide_by_constant(x, c, signed, rem);
         }
+        if bits == 64 && !signed && self.b.unsigned_bits(x) <= 32 {
+            let (q, r) = self.divide_short(x, y);
+            return if rem { r } else { q };
+        }
         // Expansions have loops of their own, in which what was divided is not found again.
         let may_branch = bits == 64
             && self.b.optimize
@@ -50,6 +54,18 @@ impl Legalizer<'_> {
         let (q, r) =
             if may_branch { self.divide_by_size(x, y, signed) } else { self.divide_any(x, y, signed) };
         if rem { r } else { q }
+    }
+
+    /// Quotient and remainder of what has no more than 32 bits, which is below every divisor that has more.
+    fn divide_short(&mut self, x: Value, y: Value) -> (Value, Value) {
+        let ((x_low, _), (y_low, y_high)) = (self.b.split64(x), self.b.split64(y));
+        let (q, r) = self.divide_unsigned(x_low, y_low);
+        let short = self.b.icmp_imm(IntPredicate::Eq, y_high, 0);
+        let zero = self.b.i32(0);
+        let q = self.b.select(short, q, zero);
+        let r = self.b.select(short, r, x_low);
+        let wide = |this: &mut Self, value| this.b.cast(CastOp::ZExt, value, Type::I64);
+        (wide(self, q), wide(self, r))
     }
 
     /// Quotient and remainder of 64 bits, by 32 where neither operand has more.
