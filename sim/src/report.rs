@@ -66,6 +66,11 @@ const CHECK_NAMES: &[(&str, Checks)] = &[
 ];
 
 impl Checks {
+    /// All checks by name, and whether `all` has them.
+    pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
+        CHECK_NAMES.iter().map(|&(name, check)| (name, Self::default().contains(check)))
+    }
+
     /// Reads `all`, `none` or a list of names separated by commas; a name after `-` is removed. `all` leaves out
     /// `buffer-range`, `race-global` and `xnack`, which valid programs may violate; `all,xnack` adds one.
     pub fn parse(list: &str) -> std::result::Result<Self, String> {

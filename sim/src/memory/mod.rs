@@ -239,6 +239,11 @@ impl Memory {
         self.next
     }
 
+    /// Leaves at least `bytes` unmapped between the last region and the next one.
+    pub fn leave_gap(&mut self, bytes: u64) {
+        self.next = (self.next + bytes + 0xfff) & !0xfff;
+    }
+
     /// Maps a buffer of the application.
     pub fn add_buffer(&mut self, name: &str, data: Vec<u8>) -> BufferId {
         self.map(name, RegionKind::Buffer, data, true)

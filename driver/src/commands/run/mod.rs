@@ -105,10 +105,8 @@ pub struct Args {
     /// Print every instruction as it is executed, on standard error.
     #[arg(long)]
     trace: bool,
-    /// Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: in-flight,
-    /// undef-address, undef-branch, hazard, misaligned, barrier, register-range, scratch-owner, race, stale,
-    /// and, not in `all`: undef-store, buffer-range, race-global.
-    #[arg(long)]
+    /// Strict checks.
+    #[arg(long, help = strict_help())]
     strict: Option<String>,
     /// Seed of the order in which waves run and of what undefined registers hold; 0: each wave runs as far as
     /// it can.
@@ -568,6 +566,19 @@ fn source_args(args: &Args, path: &Path, kind: Kind) -> Result<compile::Args, i3
     }
     words.extend(["--".into(), path.into()]);
     super::compile_args(words).map_err(|message| refused(&message))
+}
+
+/// What `--strict` takes.
+fn strict_help() -> String {
+    let names = |in_all| {
+        let of = Checks::names().filter(|&(_, all)| all == in_all).map(|(name, _)| name);
+        of.collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "Strict checks: `all`, `none`, or names separated by commas; `-name` removes one. Names: {}; and, not in `all`: {}",
+        names(true),
+        names(false)
+    )
 }
 
 #[cfg(test)]
