@@ -95,6 +95,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("count-registers", WAITED, WAITED, Machine(|f, _| { lower::registers::count(f); Ok(()) })),
     Pass::new("fold-blocks", WAITED, WAITED, Machine(|f, _| { lower::blocks::fold_empty_blocks(f); Ok(()) })),
     Pass::new("expand-pseudos", WAITED, WAITED, Machine(|f, _| { lower::pseudos::expand(f); Ok(()) })),
+    Pass::optimisation("copy-latches", WAITED, Machine(|f, cx| { if !prepare::is_for_size(cx) { lower::latches::copy(f); } Ok(()) })).from_level(2),
     Pass::new("lower-branches", WAITED, FINAL, Machine(|f, _| { lower::branches::lower(f); Ok(()) })),
     Pass::optimisation("align-code", FINAL, Machine(|f, cx| if prepare::is_for_size(cx) { Ok(()) } else { lower::align::align(f, cx.target) })).from_level(2),
     // Bytes.
@@ -175,6 +176,8 @@ pub const CONSTRAINTS: &[Constraint] = &[
     ("insert-nops", "expand-pseudos", "INLINE_ASM marks code that is not looked into"),
     ("count-registers", "expand-pseudos", "INLINE_ASM names what its text takes"),
     ("fold-blocks", "lower-branches", "a branch to an empty block is a branch to what follows"),
+    ("fold-blocks", "copy-latches", "a latch is what a loop goes back from"),
+    ("copy-latches", "lower-branches", "branches follow from the order of blocks"),
     ("lower-branches", "align-code", "all instructions have their sizes"),
     ("expand-pseudos", "lower-branches", "branches stand at the end of a block"),
 ];

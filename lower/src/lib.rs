@@ -46,6 +46,7 @@ pub mod identity_moves;
 pub mod indexed;
 pub mod inline_asm;
 mod islands;
+pub mod latches;
 mod m0;
 mod narrowing;
 pub mod pseudos;
