@@ -170,7 +170,7 @@ impl Numbering<'_> {
         let flow = self.flow;
         let reaches = |from, to| value_reaches(flow, from, to);
         match self.func.insts[inst].kind {
-            InstKind::Binary { op: BinaryOp::Add, .. } => {
+            InstKind::Binary { op: BinaryOp::Add | BinaryOp::Or, .. } => {
                 self.neighbours.visit_sum(self.func, inst, block, reaches);
             }
             InstKind::PtrAdd { index: Some(_), .. } => {

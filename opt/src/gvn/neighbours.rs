@@ -66,14 +66,20 @@ impl Neighbours {
         reaches: impl Fn(u32, u32) -> bool,
     ) {
         let data = &func.insts[inst];
-        let InstKind::Binary { op: BinaryOp::Add, args: [lhs, rhs] } = data.kind else { return };
+        // Without a common bit there is no carry.
+        let carries = match data.kind {
+            InstKind::Binary { op: BinaryOp::Add, .. } => true,
+            InstKind::Binary { op: BinaryOp::Or, .. } if data.flags.contains(InstFlags::DISJOINT) => false,
+            _ => return,
+        };
+        let InstKind::Binary { args: [lhs, rhs], .. } = data.kind else { return };
         let bits = match data.ty {
             Type::I32 => 32,
             Type::I64 => 64,
             _ => return,
         };
         let Some(result) = data.result else { return };
-        let [signed, unsigned] = [InstFlags::NSW, InstFlags::NUW].map(|flag| data.flags.contains(flag));
+        let [signed, unsigned] = [InstFlags::NSW, InstFlags::NUW].map(|flag| !carries || data.flags.contains(flag));
         if let Some(constant) = func.as_int(rhs) {
             let (inner, constant) = (self.form(lhs), sext64(constant, bits));
             self.forms[result] = Form {
