@@ -76,7 +76,7 @@ fn header(f: &Function, latch: Block, place: &SecondaryMap<Block, usize>) -> Opt
     (data.insts.len() <= MOST && data.insts.iter().all(is_plain)).then_some(header)
 }
 
-/// Whether `inst` does the same in another place: it computes, waits, or accesses memory.
+/// Whether `inst` does the same in another place: it computes, waits, or accesses memory, and does not ask where it is.
 fn is_plain(inst: &Inst) -> bool {
     let info = inst.op.info();
     let waits = matches!(inst.op, Opcode::S_WAITCNT | Opcode::S_WAITCNT_VSCNT | Opcode::S_NOP);

@@ -79,7 +79,8 @@ impl Neighbours {
             _ => return,
         };
         let Some(result) = data.result else { return };
-        let [signed, unsigned] = [InstFlags::NSW, InstFlags::NUW].map(|flag| !carries || data.flags.contains(flag));
+        let [signed, unsigned] =
+            [InstFlags::NSW, InstFlags::NUW].map(|flag| !carries || data.flags.contains(flag));
         if let Some(constant) = func.as_int(rhs) {
             let (inner, constant) = (self.form(lhs), sext64(constant, bits));
             self.forms[result] = Form {
