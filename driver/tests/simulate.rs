@@ -333,3 +333,63 @@ fn closed_pipes_are_quiet() {
         assert_eq!(status.code(), Some(0), "gcnc {line}");
     }
 }
+
+const DIVISION: &str = r#"
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %dividends, ptr addrspace(1) %divisors) {
+  %t = call i32 @llvm.amdgcn.workitem.id.x()
+  %px = getelementptr i32, ptr addrspace(1) %dividends, i32 %t
+  %py = getelementptr i64, ptr addrspace(1) %divisors, i32 %t
+  %narrow = load i32, ptr addrspace(1) %px
+  %y = load i64, ptr addrspace(1) %py
+  %x = zext i32 %narrow to i64
+  %q = udiv i64 %x, %y
+  %r = urem i64 %x, %y
+  %first = mul i32 %t, 2
+  %pq = getelementptr i64, ptr addrspace(1) %out, i32 %first
+  store i64 %q, ptr addrspace(1) %pq
+  %pr = getelementptr i64, ptr addrspace(1) %pq, i32 1
+  store i64 %r, ptr addrspace(1) %pr
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+"#;
+
+/// Divisors whose lower half says something else than the whole, above all.
+#[test]
+fn short_dividends_are_divided_by_long_divisors() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.ll"), DIVISION).unwrap();
+    let dividends = [0u64, 1, 7, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+    let divisors = [
+        1u64,
+        2,
+        3,
+        0xffff_fffe,
+        0xffff_ffff,
+        1 << 32,
+        (1 << 32) + 3,
+        5 << 32,
+        (2 << 32) - 1,
+        1 << 63,
+        u64::MAX,
+    ];
+    let pairs: Vec<[u64; 2]> = dividends.iter().flat_map(|&x| divisors.map(|y| [x, y])).collect();
+    let list = |of: &dyn Fn(&[u64; 2]) -> Vec<u64>, ty: &str| {
+        let values: Vec<String> = pairs.iter().flat_map(of).map(|value| value.to_string()).collect();
+        format!("{}:{ty}", values.join(","))
+    };
+    let expected = format!("0={}", list(&|&[x, y]| vec![x / y, x % y], "u64"));
+    let (xs, ys) = (list(&|&[x, _]| vec![x], "u32"), list(&|&[_, y]| vec![y], "u64"));
+    let (items, results) = (pairs.len().to_string(), format!("zeros:{}xu64", 2 * pairs.len()));
+    for cpu in ["gfx600", "gfx900", "gfx1030"] {
+        for level in ["0", "2"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_gcnc"));
+            command.current_dir(folder.path()).args(["run", "k.ll", "-O", level, "--mcpu", cpu]);
+            command
+                .args(["--grid", &items, "--block", &items, "--arg", &results, "--arg", &xs, "--arg", &ys]);
+            let output = command.args(["--expect", &expected]).output().unwrap();
+            assert!(output.status.success(), "{cpu} -O{level}: {}", text(&output.stderr));
+        }
+    }
+}

@@ -11,6 +11,8 @@
 //! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative, or of an address inside of that: a sum
 //! of a constant that wraps is far below 0. LLVM's `SeparateConstOffsetFromGEP` takes any index of an `inbounds` address for not negative.
 //!
+//! Bits that are joined and have none in common (`or disjoint`) are a sum that overflows in no sense.
+//!
 //! Cost: a few look-ups for each sum and address.
 
 use super::Entry;
