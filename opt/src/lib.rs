@@ -19,6 +19,7 @@ mod cfg;
 pub mod chosen_elements;
 pub mod constant_branches;
 pub mod dce;
+pub mod dereferenceable;
 pub mod flatten;
 mod flow;
 pub mod fold;

@@ -22,7 +22,7 @@
 use super::bits::dwords;
 use super::cfg::uses;
 use super::gvn::is_pure;
-use super::memory::{Flow, Memory, STOPS, never_changes};
+use super::memory::{Flow, Memory, STOPS, is_of_wave, never_changes};
 use cranelift_entity::SecondaryMap;
 use hashbrown::HashTable;
 use mir::analysis::{Graph, Loop};
@@ -35,6 +35,9 @@ use std::hash::BuildHasher;
 /// which a loop itself needs more than half.
 const MAX_DWORDS: u32 = 12;
 
+/// The same of values that are one for the wave, in SGPRs: ten waves have 80 each, of which arguments and conditions take some.
+const MAX_SCALAR_DWORDS: u32 = 32;
+
 /// Loops that one instruction is taken out of.
 const MAX_DEPTH: usize = 8;
 
@@ -46,6 +49,15 @@ enum Home {
     Outside,
     /// In this loop and none inside of it.
     In(Loop),
+}
+
+/// Where a value that lives across a loop is kept.
+#[derive(Clone, Copy, PartialEq)]
+enum File {
+    /// In VGPRs, as far as is known here.
+    Vector,
+    /// In SGPRs: it comes from the launch of the wave, and is the same for all lanes.
+    Scalar,
 }
 
 /// What an instruction costs where it stands.
@@ -74,7 +86,7 @@ pub fn hoist(func: &mut Function, module: &Module, target: &Target) {
         moves_intrinsics: func.is_kernel() || func.call_conv.is_callable(),
         homes: SecondaryMap::with_capacity(func.values.len()),
         moved: vec![Vec::new(); loops],
-        dwords: vec![0; loops],
+        dwords: vec![[0; 2]; loops],
         uses: uses(func),
         counted: SecondaryMap::new(),
         table: HashTable::new(),
@@ -108,12 +120,12 @@ struct Hoisting<'a> {
     homes: SecondaryMap<Value, Home>,
     /// What is taken out of each loop, in order.
     moved: Vec<Vec<Inst>>,
-    /// What that adds to the values that live in it.
-    dwords: Vec<u32>,
+    /// What that adds to the values that live in it, by [`File`].
+    dwords: Vec<[u32; 2]>,
     /// Uses of each value that are where they were.
     uses: SecondaryMap<Value, u32>,
-    /// The innermost loop among those in which a value was counted.
-    counted: SecondaryMap<Value, Option<Loop>>,
+    /// The innermost loop among those in which a value was counted, and as what.
+    counted: SecondaryMap<Value, Option<(Loop, File)>>,
     /// What was moved, with the loop that it was taken out of, by hash.
     table: HashTable<(u64, Value, Loop)>,
     /// Values that something moved before stands for.
@@ -142,8 +154,9 @@ impl Hoisting<'_> {
                 if let Some(l) = out_of
                     && self.is_known(func, inst, l)
                 {
-                    let dwords = self.dwords_counted(func, inst);
-                    self.count(inner, l, dwords, 0);
+                    if let Some((dwords, file)) = self.dwords_counted(func, inst) {
+                        self.count((inner, l), file, dwords, 0);
+                    }
                     continue;
                 }
                 let home = match out_of {
@@ -170,14 +183,18 @@ impl Hoisting<'_> {
             return None;
         }
         let dwords = dwords(data.ty);
-        let freed = self.freed(func, data, inner);
+        let (file, most) = match is_of_wave(func, data) {
+            true => (File::Scalar, MAX_SCALAR_DWORDS),
+            false => (File::Vector, MAX_DWORDS),
+        };
+        let freed = self.freed(func, data, inner, file);
         let (mut found, mut at) = (None, Some(inner));
         for _ in 0..MAX_DEPTH {
             let Some(l) = at else { break };
             let mut varies = false;
             data.kind.for_each_value(|v| varies |= self.is_defined_in(v, l));
-            let alive = self.dwords[l.index()].saturating_sub(freed).saturating_add(dwords);
-            let room = weight == Weight::Free || alive <= MAX_DWORDS;
+            let alive = self.dwords[l.index()][file as usize].saturating_sub(freed).saturating_add(dwords);
+            let room = weight == Weight::Free || alive <= most;
             if varies || !room || !self.may_load_before(func, inst, block, l) {
                 break;
             }
@@ -188,27 +205,27 @@ impl Hoisting<'_> {
         data.kind.for_each_value(|v| self.uses[v] -= 1);
         let counted = if weight == Weight::Counted { dwords } else { 0 };
         if counted > 0 {
-            self.counted[data.result?] = Some(inner);
+            self.counted[data.result?] = Some((inner, file));
         }
-        self.count(inner, l, freed, counted);
+        self.count((inner, l), file, freed, counted);
         found
     }
 
     /// Takes `less` dwords from what lives in the loops from `inner` to `outer`, and adds `more`.
-    fn count(&mut self, inner: Loop, outer: Loop, less: u32, more: u32) {
+    fn count(&mut self, (inner, outer): (Loop, Loop), file: File, less: u32, more: u32) {
         let mut at = Some(inner);
         while let Some(l) = at {
-            let alive = &mut self.dwords[l.index()];
+            let alive = &mut self.dwords[l.index()][file as usize];
             *alive = alive.saturating_sub(less).saturating_add(more);
             at = if l == outer { None } else { self.flow.loops[l].parent };
         }
     }
 
     /// Dwords of values that were moved out of `inner` for `data` alone: they end in front of the loop with it.
-    fn freed(&self, func: &Function, data: &InstData, inner: Loop) -> u32 {
+    fn freed(&self, func: &Function, data: &InstData, inner: Loop, file: File) -> u32 {
         let mut freed = 0;
         data.kind.for_each_value(|v| {
-            if self.uses[v] == 1 && self.counted[v] == Some(inner) {
+            if self.uses[v] == 1 && self.counted[v] == Some((inner, file)) {
                 freed = u32::saturating_add(freed, dwords(func.ty(v)));
             }
         });
@@ -216,19 +233,27 @@ impl Hoisting<'_> {
     }
 
     /// What the result of `inst` was counted as.
-    fn dwords_counted(&self, func: &Function, inst: Inst) -> u32 {
-        func.insts[inst].result.filter(|&v| self.counted[v].is_some()).map_or(0, |v| dwords(func.ty(v)))
+    fn dwords_counted(&self, func: &Function, inst: Inst) -> Option<(u32, File)> {
+        let result = func.insts[inst].result?;
+        let (_, file) = self.counted[result]?;
+        Some((dwords(func.ty(result)), file))
     }
 
     /// Whether `inst`, to be taken out of `l`, is the same as something taken out of it, which stands for it then;
     /// enters what is new.
     fn is_known(&mut self, func: &mut Function, inst: Inst, l: Loop) -> bool {
         let data = &func.insts[inst];
-        let Some(result) = data.result.filter(|_| is_pure(data)) else { return false };
+        // What is in SGPRs, or in none, may live from one loop to the next.
+        let shared = self.weight(data) == Weight::Free
+            || matches!(&data.kind, InstKind::Load { mem, .. } if never_changes(mem)) && is_of_wave(func, data);
+        let Some(result) = data.result.filter(|_| shared || is_pure(data)) else { return false };
         let hash = FxBuildHasher.hash_one((&data.kind, data.ty));
+        let headers = |from: Loop| (self.flow.loops[from].header, self.flow.loops[l].header);
         let same = |&(other_hash, value, from): &(u64, Value, Loop)| {
             let other = func.def_inst(value).map(|inst| &func.insts[inst]);
-            (other_hash, from) == (hash, l)
+            let (first, second) = headers(from);
+            other_hash == hash
+                && (from == l || shared && self.flow.dominators.dominates(first, second))
                 && other.is_some_and(|other| {
                     (other.ty, &other.kind, other.fpmath_ulp_256)
                         == (data.ty, &data.kind, data.fpmath_ulp_256)

@@ -38,6 +38,9 @@ const MAX_ROOTS: usize = 60;
 /// Most steps from an address to its root.
 const MAX_CHAIN: usize = 32;
 
+/// Most steps from a value to those of the launch that it is computed from.
+const MAX_LAUNCH_STEPS: u32 = 6;
+
 /// What an address starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Root {
@@ -261,6 +264,42 @@ pub fn is_constant(mem: &MemAccess) -> bool {
 /// Whether the memory that a load reads has one content throughout the dispatch. That nobody has written it *yet* says nothing of what follows.
 pub fn never_changes(mem: &MemAccess) -> bool {
     mem.space == AddrSpace::CONSTANT || mem.flags.contains(MemFlags::INVARIANT)
+}
+
+/// Whether the result of `data` is computed, in a few steps, from what the launch gives the wave as a whole. A load
+/// of memory that never changes at such an address is one of scalar memory.
+pub fn is_of_wave(func: &Function, data: &InstData) -> bool {
+    comes_from_launch(func, data, MAX_LAUNCH_STEPS)
+}
+
+fn comes_from_launch(func: &Function, data: &InstData, steps: u32) -> bool {
+    match &data.kind {
+        InstKind::Load { mem, .. } if mem.is_simple() && is_constant(mem) => {}
+        InstKind::Intrinsic { intrinsic, .. } => {
+            return matches!(
+                intrinsic,
+                Intrinsic::KernargSegmentPtr
+                    | Intrinsic::DispatchPtr
+                    | Intrinsic::ImplicitBufferPtr
+            );
+        }
+        InstKind::PtrAdd { .. } | InstKind::InsertElement { .. } | InstKind::ExtractElement { .. } => {}
+        InstKind::Cast { op: CastOp::IntToPtr | CastOp::PtrToInt | CastOp::BitCast, .. } => {}
+        _ => return false,
+    }
+    let mut all = steps > 0;
+    data.kind.for_each_value(|v| {
+        all &= all
+            && match func.values[v].def {
+                ValueDef::Const(_) => true,
+                ValueDef::FuncParam(n) => {
+                    func.params.get(n as usize).is_some_and(|param| param.flags.contains(ParamFlags::INREG))
+                }
+                ValueDef::Inst(inst) => comes_from_launch(func, &func.insts[inst], steps - 1),
+                ValueDef::BlockParam(..) => false,
+            };
+    });
+    all
 }
 
 /// A function's blocks in an order in which loops are contiguous, and what they write.

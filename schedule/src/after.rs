@@ -116,7 +116,9 @@ impl<'a> Pass<'a> {
         self.results.clear();
         for k in range.clone() {
             let issue = latency::issue(&insts[k], self.target);
-            let unit = Unit { start: k as u32, issue, late: self.effects[k].late, ..Unit::default() };
+            let late = self.effects[k].late;
+            let unordered = late && insts[k].facts().unit == ExecutingUnit::Smem;
+            let unit = Unit { start: k as u32, issue, late, unordered, ..Unit::default() };
             self.graph.add(unit);
             self.results.push(latency::result(&insts[k], self.target));
         }

@@ -23,6 +23,8 @@ pub(crate) struct Unit {
     pub issue: u32,
     /// A result comes from memory.
     pub late: bool,
+    /// Its result comes from scalar memory: who waits for one waits for all that were asked for.
+    pub unordered: bool,
     /// A late unit depends on it, or it is one.
     pub feeds: bool,
     /// Cycles from its issue to the end of all that depends on it.

@@ -84,9 +84,15 @@ pub(crate) struct Scheduler {
     issued: Vec<bool>,
     /// Units that memory depends on and that could be issued.
     ready: BinaryHeap<Entry>,
+    /// Of these the loads of scalar memory.
+    unordered: BinaryHeap<Entry>,
+    /// The unit issued last is one of them.
+    asks: bool,
     /// The same, of which something is on its way: cycle, unit.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     put_back: Vec<Entry>,
+    /// Something was not issued early as it would have taken too many registers.
+    refused: bool,
     /// Cycles in which loads end that are under way.
     under_way: VecDeque<u32>,
     order: Vec<u32>,
@@ -96,6 +102,11 @@ impl Scheduler {
     /// One for `target`.
     pub fn new(target: &Target) -> Self {
         Self { short: latency::short(target), worth: latency::worth_registers(target), ..Self::default() }
+    }
+
+    /// Whether something was not issued early in any run as it would have taken too many registers.
+    pub fn refused(&self) -> bool {
+        self.refused
     }
 
     /// The units in their new order, after [`Self::run`].
@@ -135,13 +146,24 @@ impl Scheduler {
         self.issued.clear();
         self.issued.resize(units.len(), false);
         self.ready.clear();
+        self.unordered.clear();
+        self.asks = false;
         self.waiting.clear();
         self.under_way.clear();
         self.order.clear();
         for (i, unit) in units.iter().enumerate() {
             if unit.preds == 0 && unit.feeds {
-                self.ready.push(entry(unit, i as u32));
+                self.is_ready(unit, i as u32);
             }
+        }
+    }
+
+    /// Takes note of a unit that memory depends on and that could be issued.
+    fn is_ready(&mut self, data: &Unit, unit: u32) {
+        let entry = entry(data, unit);
+        self.ready.push(entry);
+        if data.unordered {
+            self.unordered.push(entry);
         }
     }
 
@@ -158,13 +180,27 @@ impl Scheduler {
             && cycle <= now
         {
             self.waiting.pop();
-            self.ready.push(entry(&graph.units()[unit as usize], unit));
+            self.is_ready(&graph.units()[unit as usize], unit);
         }
         while self.under_way.front().is_some_and(|&cycle| cycle <= now) {
             self.under_way.pop_front();
         }
         let full = self.under_way.len() >= most;
-        let mut found = None;
+        let (mut found, mut refused) = (None, false);
+        if std::mem::take(&mut self.asks) && !full {
+            // The wait for the one before would be a wait for this one, too.
+            while let Some(&entry) = self.unordered.peek() {
+                let unit = entry.2.0;
+                let near = unit < next.saturating_add(WINDOW);
+                if !self.issued[unit as usize] && !(near && pressure.room(unit, next) == Room::Spare) {
+                    break;
+                }
+                self.unordered.pop();
+                if !self.issued[unit as usize] {
+                    return Some(unit);
+                }
+            }
+        }
         for _ in 0..TRIES {
             let Some(entry) = self.ready.pop() else { break };
             let unit = entry.2.0;
@@ -176,7 +212,10 @@ impl Scheduler {
             let mut allowed = || match pressure.room(unit, next) {
                 Room::Spare => true,
                 Room::More => data.latest <= graph.units()[next as usize].at,
-                Room::None => false,
+                Room::None => {
+                    refused = true;
+                    false
+                }
             };
             if near && !(full && data.late) && allowed() {
                 found = Some(unit);
@@ -185,6 +224,7 @@ impl Scheduler {
             self.put_back.push(entry);
         }
         self.ready.extend(self.put_back.drain(..));
+        self.refused |= refused;
         found
     }
 
@@ -227,13 +267,14 @@ impl Scheduler {
             if *preds == 0 && graph.units()[to as usize].feeds {
                 match *ready > now.saturating_add(data.issue) {
                     true => self.waiting.push(Reverse((*ready, to))),
-                    false => self.ready.push(entry(&graph.units()[to as usize], to)),
+                    false => self.is_ready(&graph.units()[to as usize], to),
                 }
             }
         }
         if data.late {
             self.under_way.push_back(end);
         }
+        self.asks = data.unordered;
         now.saturating_add(data.issue)
     }
 }

@@ -51,7 +51,8 @@ impl<'a> Regions<'a> {
             let insts = &data.insts[run.start as usize..run.end as usize];
             let issue = insts.iter().map(|inst| latency::issue(inst, self.target)).sum();
             let late = (run.start..run.end).any(|k| self.code.inst(first + k).effects.late);
-            self.graph.add(Unit { start: run.start, end: run.end, issue, late, ..Unit::default() });
+            let unordered = late && insts.iter().any(|inst| inst.facts().unit == ExecutingUnit::Smem);
+            self.graph.add(Unit { start: run.start, end: run.end, issue, late, unordered, ..Unit::default() });
         }
         self.profile.region(f, self.code, first, self.graph.units());
         self.edges(f, data, first, runs);

@@ -267,12 +267,7 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             (AddrSpace::CONSTANT_32BIT, _) if to.pointer_bits() == 64 => {
-                let high = self.f.attribute("amdgpu-32bit-address-high-bits");
-                // Without the attribute such addresses lie in the first 4 GB.
-                let high = high.map_or(Ok(0), |text| {
-                    let malformed = || Diagnostic::malformed(format!("high bits of addresses: \"{text}\""));
-                    parse_number(text).ok_or_else(malformed)
-                })?;
+                let high = self.f.short_address_high_bits()?;
                 let x = self.src(arg);
                 let high = Operand::Imm(i64::from(high as i32));
                 let parts = [x, high].map(|p| if scalar { self.in_sgpr(p, 1) } else { self.in_vgpr(p, 1) });
@@ -420,12 +415,5 @@ impl<'a> Selector<'a> {
     /// A plain float source without modifiers.
     pub(super) fn plain_float(&mut self, value: Value) -> FloatSrc {
         FloatSrc { operand: self.src(value), neg: false, abs: false }
-    }
-}
-
-fn parse_number(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
     }
 }

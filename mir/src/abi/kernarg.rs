@@ -313,15 +313,25 @@ fn explicit_arg(function: &Function, index: usize, param: &Param, offset: u32, s
     }
 }
 
+/// Whether OpenCL's type, without typedefs, is one of images: the argument is the address of a descriptor.
+pub fn is_image(base_ty: &str) -> bool {
+    base_ty.starts_with("image") && base_ty.ends_with("_t")
+}
+
+/// Whether OpenCL's type, without typedefs, is that of samplers: the argument is the address of a descriptor.
+pub fn is_sampler(base_ty: &str) -> bool {
+    base_ty == "sampler_t"
+}
+
 /// Metadata `value_kind` of an explicit argument: OpenCL's type name decides before the IR type does.
 fn value_kind(space: Option<AddrSpace>, qualifiers: &str, base_ty: &str) -> &'static str {
     if qualifiers.split_whitespace().any(|word| word == "pipe") {
         return "pipe";
     }
     match base_ty {
-        "sampler_t" => return "sampler",
         "queue_t" => return "queue",
-        _ if base_ty.starts_with("image") && base_ty.ends_with("_t") => return "image",
+        _ if is_sampler(base_ty) => return "sampler",
+        _ if is_image(base_ty) => return "image",
         _ => {}
     }
     match space {

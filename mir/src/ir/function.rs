@@ -2,7 +2,7 @@
 
 use super::{Attributes, CastOp, Global, InstData, InstFlags, InstKind, Module, Type};
 use crate::abi::call::{CallLayout, Inputs};
-use crate::diag::SourceLocation;
+use crate::diag::{Diagnostic, Result, SourceLocation};
 use crate::machine::PReg;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use hashbrown::HashTable;
@@ -646,6 +646,20 @@ impl Function {
     /// Value of a string attribute.
     pub fn attribute(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).map(String::as_str)
+    }
+
+    /// The upper half of addresses of 32 bits in the constant address space (`"amdgpu-32bit-address-high-bits"`): without the
+    /// attribute they lie in the first 4 GB.
+    ///
+    /// # Errors
+    /// The attribute is no number of 32 bits.
+    pub fn short_address_high_bits(&self) -> Result<u32> {
+        let Some(text) = self.attribute("amdgpu-32bit-address-high-bits") else { return Ok(0) };
+        let number = match text.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16),
+            None => text.parse(),
+        };
+        number.map_err(|_| Diagnostic::malformed(format!("high bits of addresses: \"{text}\"")))
     }
 
     /// Source position of `inst` in the form that diagnostics carry.
