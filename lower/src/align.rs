@@ -4,6 +4,7 @@
 //!
 //! * **Loops.** A taken branch empties the buffer and asks for the block of its target. Where the target is one of a block's last dwords, the wave
 //!   soon waits for the next block, too, in each iteration. Such a loop begins at the next block instead; what is put in front is passed once.
+//!   Behind an unconditional branch nothing is passed: there a loop begins at the next block if an iteration takes one block less for it.
 //! * **The first wait.** A kernel begins by loading its arguments, for which it waits some hundred cycles, while the lines of code behind come from memory
 //!   for the first wave. What fits into the buffer is asked for meanwhile. Where one or two dwords more would let the first line behind it
 //!   be asked for, too, they stand in front of the wait, and cost no time there.
@@ -18,7 +19,7 @@ use mir::isa::{Opcode, encode};
 use mir::machine::{Block, Function, Inst, Operand};
 use mir::target::Target;
 
-/// Dwords in front of a loop or wait at most.
+/// Dwords in front of a loop or wait at most, where they are passed. In front of loops that would take a block less for it, five instead of two change nothing.
 const MOST: u32 = 2;
 /// Bytes of a loop that is aligned: a longer one takes so long that the second block matters little.
 const LOOP_BYTES: u32 = 512;
@@ -75,10 +76,12 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
         }
         starts.push(end);
     }
-    let mut is_header = vec![false; f.layout.len()];
+    // Bytes of the shortest loop that begins with each block.
+    let mut shortest = vec![u32::MAX; f.layout.len()];
     for (header, latch) in loops {
         let bytes = starts[latch as usize + 1] - starts[header as usize];
-        is_header[header as usize] |= bytes <= LOOP_BYTES;
+        let shortest = &mut shortest[header as usize];
+        *shortest = bytes.min(*shortest);
     }
     let front = &target.timing().front;
     let (block_bytes, buffer) = (u32::from(front.fetch_bytes), u32::from(front.buffer_bytes));
@@ -87,15 +90,20 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
     if let Some(first) = first
         && (in_front / block_bytes * block_bytes + buffer).is_multiple_of(line)
     {
-        moved = missing(in_front, block_bytes);
+        moved = missing(in_front, block_bytes, MOST);
         let data = &mut f.blocks[f.layout[0]];
         fill(&mut data.insts, moved, first);
         data.tail_start += moved;
     }
     for i in 1..f.layout.len() {
-        if is_header[i] {
-            let count = missing(starts[i] + moved * 4, block_bytes);
+        let bytes = shortest[i];
+        if bytes <= LOOP_BYTES {
+            let offset = starts[i] + moved * 4;
             let before = &mut f.blocks[f.layout[i - 1]];
+            let is_passed = before.insts.last().is_none_or(|inst| inst.op != Opcode::S_BRANCH);
+            let one_more = (offset % block_bytes + bytes).div_ceil(block_bytes) > bytes.div_ceil(block_bytes);
+            let most = if one_more && !is_passed { block_bytes / 4 } else { MOST };
+            let count = missing(offset, block_bytes, most);
             let at = before.insts.len();
             fill(&mut before.insts, count, at);
             before.tail_start = before.insts.len() as u32;
@@ -106,9 +114,9 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
 }
 
 /// Dwords up to the next block of code, if that is near.
-fn missing(offset: u32, block_bytes: u32) -> u32 {
+fn missing(offset: u32, block_bytes: u32, most: u32) -> u32 {
     let rest = (block_bytes - offset % block_bytes) % block_bytes / 4;
-    if rest <= MOST { rest } else { 0 }
+    if rest <= most { rest } else { 0 }
 }
 
 /// Inserts `count` instructions that do nothing.

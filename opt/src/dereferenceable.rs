@@ -35,7 +35,8 @@ pub fn mark(func: &mut Function, module: &Module, target: &Target) {
             let Some((base, offset)) = origin(func, ptr, high).filter(|_| mem.is_simple()) else { continue };
             let Some((there, align)) = memory_behind(func, module, target, base) else { continue };
             let inside = u64::try_from(offset).is_ok_and(|offset| offset.saturating_add(bytes) <= there);
-            let needed = if mem.space == AddrSpace::LOCAL { mem.align_log2 } else { mem.align_log2.min(DWORD_LOG2) };
+            let needed =
+                if mem.space == AddrSpace::LOCAL { mem.align_log2 } else { mem.align_log2.min(DWORD_LOG2) };
             let aligned = align.min(offset.trailing_zeros().min(63) as u8) >= needed;
             if inside
                 && aligned

@@ -54,7 +54,11 @@ fn hoist_descriptors(func: &mut Function, module: &Module) {
             let data = &func.insts[inst];
             let InstKind::Load { ptr, mem } = data.kind else { continue };
             let bytes = module.types.store_bytes(data.ty);
-            if mem.space != AddrSpace::CONSTANT || !may_be_first(data) || !is_of_wave(func, data) || bytes > 32 {
+            if mem.space != AddrSpace::CONSTANT
+                || !may_be_first(data)
+                || !is_of_wave(func, data)
+                || bytes > 32
+            {
                 continue;
             }
             if !likely.get_or_insert_with(|| main_path(func)).contains(block) {

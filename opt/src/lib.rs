@@ -27,6 +27,7 @@ pub mod generic;
 pub mod gvn;
 pub mod induction;
 pub mod inline;
+pub mod join_arguments;
 pub mod launch_loads;
 pub mod legalize;
 pub mod licm;

@@ -245,7 +245,8 @@ impl Hoisting<'_> {
         let data = &func.insts[inst];
         // What is in SGPRs, or in none, may live from one loop to the next.
         let shared = self.weight(data) == Weight::Free
-            || matches!(&data.kind, InstKind::Load { mem, .. } if never_changes(mem)) && is_of_wave(func, data);
+            || matches!(&data.kind, InstKind::Load { mem, .. } if never_changes(mem))
+                && is_of_wave(func, data);
         let Some(result) = data.result.filter(|_| shared || is_pure(data)) else { return false };
         let hash = FxBuildHasher.hash_one((&data.kind, data.ty));
         let headers = |from: Loop| (self.flow.loops[from].header, self.flow.loops[l].header);

@@ -278,9 +278,7 @@ fn comes_from_launch(func: &Function, data: &InstData, steps: u32) -> bool {
         InstKind::Intrinsic { intrinsic, .. } => {
             return matches!(
                 intrinsic,
-                Intrinsic::KernargSegmentPtr
-                    | Intrinsic::DispatchPtr
-                    | Intrinsic::ImplicitBufferPtr
+                Intrinsic::KernargSegmentPtr | Intrinsic::DispatchPtr | Intrinsic::ImplicitBufferPtr
             );
         }
         InstKind::PtrAdd { .. } | InstKind::InsertElement { .. } | InstKind::ExtractElement { .. } => {}

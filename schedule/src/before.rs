@@ -14,9 +14,6 @@ use mir::Result;
 use mir::machine::{Block, BlockData, Function, Inst, Stage};
 use mir::target::Target;
 
-/// One wave less must save one in so many cycles.
-const CLEAR_GAIN: u64 = 16;
-
 /// Orders the instructions of each block of `f`, whose registers are virtual, so that latencies are hidden.
 ///
 /// Occupancy stays what the order as it is would have, or becomes more where an order that takes fewer registers is worth that.
@@ -29,8 +26,7 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     let live = LiveOut::compute(f, &code);
     let most = most_alive(f, &code, &live, |_, _| ());
     let Some((orders, less)) = relief::find(f, target, options, &code, &live, most) else {
-        let own = order(f, target, options, &code, &live, most)?;
-        return widen(f, target, options, &live, most, own);
+        return order(f, target, options, &code, &live, most).map(drop);
     };
     let mut relieved = f.clone();
     for (block, mut order) in orders {
@@ -40,44 +36,14 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     let code = Code::read(&relieved, target);
     let other = order(&mut relieved, target, options, &code, &live, less)?;
     // Without a time it spills.
-    if own.is_none_or(|own| other.is_some_and(|other| other.cycles < own.cycles)) {
+    if own.is_none_or(|own| other.is_some_and(|other| other < own)) {
         *f = relieved;
     }
     Ok(())
 }
 
-/// Orders `f`, which takes as `own` says, again with the registers of one wave less, if it waits for want of registers.
-/// What is left of waiting is shared by the other waves, and one of them is gone: the gain must be clear.
-fn widen(
-    f: &mut Function,
-    target: &Target,
-    options: &Options,
-    live: &LiveOut,
-    most: Dwords,
-    own: Option<Taken>,
-) -> Result<()> {
-    let Some(own) = own.filter(|own| own.refused) else { return Ok(()) };
-    let Some(budget) = budget::wider(f, target, options, most) else { return Ok(()) };
-    let mut wider = f.clone();
-    let code = Code::read(&wider, target);
-    let other = order_within(&mut wider, target, options, &code, live, (budget, budget))?;
-    if other.cycles.saturating_add(other.cycles / CLEAR_GAIN) < own.cycles {
-        *f = wider;
-    }
-    Ok(())
-}
-
-/// What an order takes.
-#[derive(Clone, Copy, Debug)]
-struct Taken {
-    /// How long a wave takes, in 256ths of cycles, if all blocks are executed as often as their depth in loops says and other
-    /// waves fill what it waits.
-    cycles: u64,
-    /// Something was not issued early as it would have taken too many registers.
-    refused: bool,
-}
-
-/// Orders blocks of which `most` dwords are alive at a time, and says what that takes; nothing where registers do not suffice as it is.
+/// Orders blocks of which `most` dwords are alive at a time. Returns how long a wave takes then, in 256ths of cycles, if all of them are executed as often as
+/// their depth in loops says and other waves fill what it waits; nothing where registers do not suffice as it is.
 fn order(
     f: &mut Function,
     target: &Target,
@@ -85,23 +51,9 @@ fn order(
     code: &Code,
     live: &LiveOut,
     most: Dwords,
-) -> Result<Option<Taken>> {
+) -> Result<Option<u64>> {
     let fitting = budget::of(f, target, options, most);
     let budget = fitting.unwrap_or_else(|| budget::bounded(f, target, options, most));
-    let taken = order_within(f, target, options, code, live, (most, budget))?;
-    Ok(fitting.map(|_| taken))
-}
-
-/// Orders blocks within a budget, which is `bounds.1`, where the code takes `bounds.0` anyway.
-fn order_within(
-    f: &mut Function,
-    target: &Target,
-    options: &Options,
-    code: &Code,
-    live: &LiveOut,
-    bounds: (Dwords, Dwords),
-) -> Result<Taken> {
-    let (most, budget) = bounds;
     let mut pass = Pass {
         regions: Regions::new(f, code, target),
         budget,
@@ -142,10 +94,12 @@ fn order_within(
             apply(f, block, &mut order, target, options.verify)?;
         }
     }
+    if fitting.is_none() {
+        return Ok(None);
+    }
     let waves = u64::from(budget::waves(f, target, options, most));
     let waited = total.saturating_sub(issue).saturating_mul(256) / waves;
-    let cycles = issue.saturating_mul(256).saturating_add(waited);
-    Ok(Taken { cycles, refused: pass.scheduler.refused() })
+    Ok(Some(issue.saturating_mul(256).saturating_add(waited)))
 }
 
 /// Cycles of a block.

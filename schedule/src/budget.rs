@@ -119,20 +119,6 @@ pub(crate) fn of(f: &Function, target: &Target, options: &Options, most: Dwords)
     Some(Dwords { sgprs: budget.sgprs.min(hard.sgprs), vgprs: budget.vgprs.min(hard.vgprs) })
 }
 
-/// The registers with one wave less than [`of`] has, if there are others.
-pub(crate) fn wider(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
-    let occupancy = Occupancy::of(f, target, options);
-    if f.call_conv.is_callable() || !occupancy.fits(most) {
-        return None;
-    }
-    let waves = occupancy.waves(most).checked_sub(1).filter(|waves| *waves >= 4 && *waves >= *occupancy.waves.start())?;
-    let budget = Dwords {
-        sgprs: occupancy.sgprs(waves + 1).saturating_sub(SGPR_HOLES).max(most.sgprs),
-        vgprs: without_holes(occupancy.vgprs(waves)).max(most.vgprs),
-    };
-    Some(Dwords { sgprs: budget.sgprs.min(occupancy.hard.sgprs), vgprs: budget.vgprs.min(occupancy.hard.vgprs) })
-}
-
 /// The same where a function takes more than there are: blocks that do not may take so many. Of a file that suffices it is what costs no wave.
 pub(crate) fn bounded(f: &Function, target: &Target, options: &Options, most: Dwords) -> Dwords {
     let hard = Occupancy::of(f, target, options).hard;

@@ -86,13 +86,11 @@ pub(crate) struct Scheduler {
     ready: BinaryHeap<Entry>,
     /// Of these the loads of scalar memory.
     unordered: BinaryHeap<Entry>,
-    /// The unit issued last is one of them.
+    /// The unit issued last is such a load.
     asks: bool,
     /// The same, of which something is on its way: cycle, unit.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     put_back: Vec<Entry>,
-    /// Something was not issued early as it would have taken too many registers.
-    refused: bool,
     /// Cycles in which loads end that are under way.
     under_way: VecDeque<u32>,
     order: Vec<u32>,
@@ -102,11 +100,6 @@ impl Scheduler {
     /// One for `target`.
     pub fn new(target: &Target) -> Self {
         Self { short: latency::short(target), worth: latency::worth_registers(target), ..Self::default() }
-    }
-
-    /// Whether something was not issued early in any run as it would have taken too many registers.
-    pub fn refused(&self) -> bool {
-        self.refused
     }
 
     /// The units in their new order, after [`Self::run`].
@@ -186,20 +179,12 @@ impl Scheduler {
             self.under_way.pop_front();
         }
         let full = self.under_way.len() >= most;
-        let (mut found, mut refused) = (None, false);
-        if std::mem::take(&mut self.asks) && !full {
-            // The wait for the one before would be a wait for this one, too.
-            while let Some(&entry) = self.unordered.peek() {
-                let unit = entry.2.0;
-                let near = unit < next.saturating_add(WINDOW);
-                if !self.issued[unit as usize] && !(near && pressure.room(unit, next) == Room::Spare) {
-                    break;
-                }
-                self.unordered.pop();
-                if !self.issued[unit as usize] {
-                    return Some(unit);
-                }
-            }
+        let mut found = None;
+        if std::mem::take(&mut self.asks)
+            && !full
+            && let Some(unit) = self.asked_together(pressure, next)
+        {
+            return Some(unit);
         }
         for _ in 0..TRIES {
             let Some(entry) = self.ready.pop() else { break };
@@ -212,10 +197,7 @@ impl Scheduler {
             let mut allowed = || match pressure.room(unit, next) {
                 Room::Spare => true,
                 Room::More => data.latest <= graph.units()[next as usize].at,
-                Room::None => {
-                    refused = true;
-                    false
-                }
+                Room::None => false,
             };
             if near && !(full && data.late) && allowed() {
                 found = Some(unit);
@@ -224,8 +206,24 @@ impl Scheduler {
             self.put_back.push(entry);
         }
         self.ready.extend(self.put_back.drain(..));
-        self.refused |= refused;
         found
+    }
+
+    /// Another load of scalar memory behind the one that was issued last: the wait for that would be a wait for this one, too, if it
+    /// came a little later.
+    fn asked_together(&mut self, pressure: &mut impl Pressure, next: u32) -> Option<u32> {
+        while let Some(&entry) = self.unordered.peek() {
+            let unit = entry.2.0;
+            let left = !self.issued[unit as usize];
+            if left && (unit >= next.saturating_add(WINDOW) || pressure.room(unit, next) != Room::Spare) {
+                return None;
+            }
+            self.unordered.pop();
+            if left {
+                return Some(unit);
+            }
+        }
+        None
     }
 
     /// Something else than the next unit, that waits for nothing, or at least not as long.

@@ -52,7 +52,14 @@ impl<'a> Regions<'a> {
             let issue = insts.iter().map(|inst| latency::issue(inst, self.target)).sum();
             let late = (run.start..run.end).any(|k| self.code.inst(first + k).effects.late);
             let unordered = late && insts.iter().any(|inst| inst.facts().unit == ExecutingUnit::Smem);
-            self.graph.add(Unit { start: run.start, end: run.end, issue, late, unordered, ..Unit::default() });
+            self.graph.add(Unit {
+                start: run.start,
+                end: run.end,
+                issue,
+                late,
+                unordered,
+                ..Unit::default()
+            });
         }
         self.profile.region(f, self.code, first, self.graph.units());
         self.edges(f, data, first, runs);
@@ -75,8 +82,19 @@ impl<'a> Regions<'a> {
                             // Where the old value of a variable of a loop ends in front of the new one, both share a register. What is
                             // loaded for the next iteration is early instead: a move costs less than the wait.
                             profile.all_uses(param, |user| {
-                                if user < u {
-                                    graph.order(user, u);
+                                if user >= u {
+                                    return;
+                                }
+                                graph.order(user, u);
+                                // A tuple with the old value in it is in its register, too, until it is read.
+                                let copy = &data.insts[runs[user as usize].start as usize];
+                                for (_, tuple) in copy.regs().filter(|(is_def, _)| copy.op.is_copy() && *is_def) {
+                                    let Reg::Virtual(tuple) = tuple.reg else { continue };
+                                    profile.all_uses(tuple, |reader| {
+                                        if reader < u {
+                                            graph.order(reader, u);
+                                        }
+                                    });
                                 }
                             });
                         }

@@ -489,7 +489,18 @@ impl<'a> Selector<'a> {
         }
     }
 
-    fn scalar_select(&mut self, op: Opcode, dst: Operand, cond: Value, t: Operand, f: Operand) -> Result<()> {
+    /// Whether `cond` is one for the wave, and made here for one user: as a mask it would be made for that alone.
+    pub(super) fn decides_once(&self, cond: Value) -> bool {
+        let root = self.root(cond).0;
+        let data = &self.values[root];
+        data.rep == Rep::Bool
+            && data.uses <= 1
+            && self.const_int(cond).is_none()
+            && !self.is_temporal(root)
+            && !self.is_from_outer_loop(root)
+    }
+
+    pub(super) fn scalar_select(&mut self, op: Opcode, dst: Operand, cond: Value, t: Operand, f: Operand) -> Result<()> {
         // Constants that need registers first: nothing may come between the comparison and its reader.
         let wide = op == S_CSELECT_B64;
         let fit = |this: &mut Self, o: Operand, other_literal: bool| {
@@ -532,7 +543,9 @@ impl<'a> Selector<'a> {
                 Ok(())
             }
             _ if uniform => {
-                let [t, f] = [self.mask(if_true)?, self.mask(if_false)?];
+                let all_or_none = |c: i64| Operand::Imm(if c & 1 != 0 { -1 } else { 0 });
+                let t = t.map_or_else(|| self.mask(if_true), |t| Ok(all_or_none(t)))?;
+                let f = f.map_or_else(|| self.mask(if_false), |f| Ok(all_or_none(f)))?;
                 self.scalar_select(MaskOp::Select.opcode(self.mf.wave), dst, cond, t, f)
             }
             _ => {

@@ -451,6 +451,19 @@ impl<'a> Selector<'a> {
             self.mask_sop(MaskOp::Not, &[dst, a]);
             return Ok(());
         }
+        // A condition of the wave chooses between the mask and all lanes or none.
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            for [cond, other] in [args, [args[1], args[0]]] {
+                if self.decides_once(cond) && !self.decides_once(other) {
+                    let mask = self.mask(other)?;
+                    let [t, f] = match op {
+                        BinaryOp::And => [mask, Operand::Imm(0)],
+                        _ => [Operand::Imm(-1), mask],
+                    };
+                    return self.scalar_select(MaskOp::Select.opcode(self.mf.wave), dst, cond, t, f);
+                }
+            }
+        }
         // a & ~b, a | ~b
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             for [a, not] in [args, [args[1], args[0]]] {
