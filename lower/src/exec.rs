@@ -5,8 +5,7 @@
 //! 1. writes of EXEC that nobody sees (EXEC is written afresh, or the program ends, before anything depends on it) go, once more
 //!    behind 3; of `s_and_saveexec_b64` the copy is left;
 //! 2. empty blocks are folded away, and a block that only follows its sole predecessor is appended to it;
-//! 3. moves behind a narrowed EXEC come before the branch that skips them where no lane is left: they do nothing then. A
-//!    loop so ends in one `s_cbranch_execnz`, and an `if` around an instruction or two needs no branch;
+//! 3. what does nothing without lanes comes before the branch that skips it where no lane is left ([`skips`](crate::skips));
 //! 4. a copy of EXEC followed by its narrowing becomes one `s_and_saveexec_b64`;
 //! 5. a comparison that EXEC is narrowed by narrows it itself ([`narrowing`]).
 //!
@@ -17,16 +16,11 @@
 
 use crate::blocks::fold_empty_blocks;
 use crate::narrowing;
+use crate::skips::hoist_over_skips;
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Implicit, MaskOp, OpFlags, Opcode, Unit};
 use mir::machine::{Block, Condition, Function, Inst, Operand, PReg, RegOperand, Terminator};
 use mir::target::{Target, WaveSize};
-
-/// Instructions that are cheaper to run without lanes than to branch around (a taken branch costs about 16 cycles, a
-/// vector instruction 4; the branch saved on the other path counts too).
-const CHEAP_FORWARD: usize = 4;
-/// The same where a loop saves a branch in each iteration.
-const CHEAP_LOOP: usize = 16;
 
 /// Simplifies the wave graph and the EXEC code of an allocated function.
 pub fn simplify(f: &mut Function, target: &Target) {
@@ -176,7 +170,7 @@ fn remove_dead_writes(f: &mut Function) {
 }
 
 /// Number of wave edges into each block; the way in counts for the entry.
-fn count_preds(f: &Function) -> SecondaryMap<Block, u32> {
+pub(crate) fn count_preds(f: &Function) -> SecondaryMap<Block, u32> {
     let mut preds = SecondaryMap::new();
     if let Some(&entry) = f.layout.first() {
         preds[entry] = 1;
@@ -187,60 +181,6 @@ fn count_preds(f: &Function) -> SecondaryMap<Block, u32> {
         }
     }
     preds
-}
-
-/// Whether `inst` changes nothing where no lane is active: a vector instruction that writes VGPRs alone.
-fn is_nothing_without_lanes(inst: &Inst) -> bool {
-    let info = inst.op.info();
-    let facts = inst.facts();
-    let flags = OpFlags::SIDE_EFFECTS | OpFlags::BRANCH | OpFlags::BARRIER;
-    let mut vgprs_only = true;
-    inst.for_each_access(|access| vgprs_only &= !access.write || access.first.is_vgpr());
-    facts.unit == Unit::Valu
-        && vgprs_only
-        && facts.implicit.contains(Implicit::EXEC_USE)
-        && !facts.implicit.intersects(Implicit::DEFS)
-        && !info.flags.intersects(flags)
-        && inst.op != Opcode::V_READFIRSTLANE_B32
-}
-
-/// Moves short blocks that a branch skips where no lane is left in front of that branch.
-fn hoist_over_skips(f: &mut Function) {
-    let preds = count_preds(f);
-    let mut place: SecondaryMap<Block, u32> = SecondaryMap::new();
-    for (i, &block) in f.layout.iter().enumerate() {
-        place[block] = i as u32;
-    }
-    for i in 0..f.layout.len() {
-        let block = f.layout[i];
-        let data = &f.blocks[block];
-        let (index, skip) = match (data.term, &data.wave_succs[..]) {
-            (Terminator::Uniform(Condition::Execz), [skip, _]) => (1, skip.block),
-            (Terminator::Uniform(Condition::Execnz), [_, skip]) => (0, skip.block),
-            _ => continue,
-        };
-        let body = data.wave_succs[index].block;
-        let [next] = &f.blocks[body].wave_succs[..] else { continue };
-        let (next, inner) = (next.block, &f.blocks[body]);
-        let limit = if place[next] <= place[block] { CHEAP_LOOP } else { CHEAP_FORWARD };
-        if preds[body] != 1
-            || body == block
-            || inner.term != Terminator::Jump
-            || inner.insts.len() > limit
-            || !inner.insts.iter().all(is_nothing_without_lanes)
-        {
-            continue;
-        }
-        let insts = std::mem::take(&mut f.blocks[body].insts);
-        let data = &mut f.blocks[block];
-        data.insts.extend(insts);
-        data.wave_succs[index].block = next;
-        if next == skip {
-            data.wave_succs.truncate(1);
-            data.term = Terminator::Jump;
-        }
-        // Empty now and without predecessors; dropped with the other empty blocks.
-    }
 }
 
 /// Appends blocks to the sole predecessor that jumps to them.
@@ -413,17 +353,63 @@ mod tests {
         assert_eq!(left.len(), 3);
     }
 
-    #[test]
-    fn what_writes_sgprs_is_not_moved_before_a_branch() {
-        let compare =
-            Inst::new(Opcode::V_CMP_EQ_U32, [pair(8), Operand::Imm(0), Operand::preg(PReg::vgpr(0), 1)]);
+    fn compare(mask: u16) -> Inst {
+        Inst::new(Opcode::V_CMP_EQ_U32, [pair(mask), Operand::Imm(0), Operand::preg(PReg::vgpr(0), 1)])
+    }
+
+    /// `s[8:9]` is compared in a block that is skipped without lanes, and `behind` follows. Blocks that are left.
+    fn around_a_comparison(in_front: &[Inst], behind: Inst) -> usize {
+        let first = [in_front, &[narrow(Opcode::S_AND_B64)]].concat();
         let left = simplified(&[
-            (&[narrow(Opcode::S_AND_B64)], EXECZ, &[2, 1]),
-            (&[compare], Terminator::Jump, &[2]),
-            (&[restore(), vmov()], Terminator::EndProgram, &[]),
+            (&first, EXECZ, &[2, 1]),
+            (&[compare(8)], Terminator::Jump, &[2]),
+            (&[behind, restore(), vmov()], Terminator::EndProgram, &[]),
+        ]);
+        left.len()
+    }
+
+    #[test]
+    fn masks_are_made_without_lanes_if_they_were_empty_or_nobody_wants_them() {
+        let reads = Inst::new(Opcode::S_NOT_B64, [pair(10), pair(8)]);
+        let zero = Inst::new(Opcode::S_MOV_B64, [pair(8), Operand::Imm(0)]);
+        let ones = Inst::new(Opcode::S_MOV_B64, [pair(8), Operand::Imm(-1)]);
+        let half = Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::sgpr(9), 1), Operand::Imm(1)]);
+        assert_eq!(around_a_comparison(&[], reads.clone()), 3);
+        assert_eq!(around_a_comparison(std::slice::from_ref(&ones), reads.clone()), 3);
+        assert_eq!(around_a_comparison(&[zero.clone(), half.clone()], reads.clone()), 3);
+        assert_eq!(around_a_comparison(&[], half), 1);
+        assert_eq!(around_a_comparison(&[zero], reads), 1);
+        assert_eq!(around_a_comparison(&[], ones), 1);
+    }
+
+    #[test]
+    fn conditions_one_after_the_other_share_a_branch() {
+        let arm = [vmov(), vmov(), vmov(), vmov(), vmov()];
+        let and = Inst::new(Opcode::S_AND_B64, [EXEC, EXEC, pair(8)]);
+        let end: (&[Inst], _, &[u32]) = (&[restore(), vmov()], Terminator::EndProgram, &[]);
+        let left = simplified(&[
+            (&[save(), narrow(Opcode::S_AND_B64)], EXECZ, &[3, 1]),
+            (&[compare(8), and.clone()], EXECZ, &[3, 2]),
+            (&arm, Terminator::Jump, &[3]),
+            end,
         ]);
         assert_eq!(left.len(), 3);
-        assert_eq!(left[1].0, [Opcode::V_CMP_EQ_U32]);
+        // Lanes that end in the second block go on to the third one, which may do something without them.
+        let left = simplified(&[
+            (&[save(), narrow(Opcode::S_AND_B64)], EXECZ, &[3, 1]),
+            (&[compare(8), and], Terminator::Jump, &[2]),
+            (
+                &[
+                    &[Inst::new(Opcode::S_MOV_B32, [Operand::preg(PReg::sgpr(12), 1), Operand::Imm(1)])],
+                    &arm[..],
+                ]
+                .concat(),
+                Terminator::Jump,
+                &[3],
+            ),
+            end,
+        ]);
+        assert_eq!(left[0].0, [Opcode::S_AND_SAVEEXEC_B64]);
     }
 
     #[test]

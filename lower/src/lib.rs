@@ -53,4 +53,5 @@ pub mod pseudos;
 pub mod registers;
 pub mod scratch;
 pub mod shrink;
+mod skips;
 pub mod waits;

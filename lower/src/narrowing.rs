@@ -104,7 +104,7 @@ fn comparison(insts: &[Inst], saved: Option<Operand>, mask: Operand) -> Option<(
 }
 
 /// The physical registers of an operand.
-fn registers(operand: Operand) -> Range<usize> {
+pub(crate) fn registers(operand: Operand) -> Range<usize> {
     match operand {
         Operand::Reg(RegOperand { reg: Reg::Physical(first), dwords, .. }) => {
             usize::from(first.0)..usize::from(first.0) + usize::from(dwords)
@@ -113,7 +113,7 @@ fn registers(operand: Operand) -> Range<usize> {
     }
 }
 
-fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
+pub(crate) fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
@@ -122,7 +122,7 @@ fn overlap(a: Operand, b: Operand) -> bool {
 }
 
 /// The comparison that also writes EXEC.
-fn narrowing_form(op: Opcode) -> Option<Opcode> {
+pub(crate) fn narrowing_form(op: Opcode) -> Option<Opcode> {
     Some(match op {
         V_CMP_CLASS_F32 => V_CMPX_CLASS_F32,
         V_CMP_CLASS_F64 => V_CMPX_CLASS_F64,

@@ -88,7 +88,9 @@ impl<'a> Regions<'a> {
                                 graph.order(user, u);
                                 // A tuple with the old value in it is in its register, too, until it is read.
                                 let copy = &data.insts[runs[user as usize].start as usize];
-                                for (_, tuple) in copy.regs().filter(|(is_def, _)| copy.op.is_copy() && *is_def) {
+                                for (_, tuple) in
+                                    copy.regs().filter(|(is_def, _)| copy.op.is_copy() && *is_def)
+                                {
                                     let Reg::Virtual(tuple) = tuple.reg else { continue };
                                     profile.all_uses(tuple, |reader| {
                                         if reader < u {

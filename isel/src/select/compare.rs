@@ -500,7 +500,14 @@ impl<'a> Selector<'a> {
             && !self.is_from_outer_loop(root)
     }
 
-    pub(super) fn scalar_select(&mut self, op: Opcode, dst: Operand, cond: Value, t: Operand, f: Operand) -> Result<()> {
+    pub(super) fn scalar_select(
+        &mut self,
+        op: Opcode,
+        dst: Operand,
+        cond: Value,
+        t: Operand,
+        f: Operand,
+    ) -> Result<()> {
         // Constants that need registers first: nothing may come between the comparison and its reader.
         let wide = op == S_CSELECT_B64;
         let fit = |this: &mut Self, o: Operand, other_literal: bool| {
