@@ -15,8 +15,8 @@ use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use smallvec::SmallVec;
 
-/// An edge: the branch, and which of its targets.
-type Edge = (Inst, u32);
+/// The arguments of an edge.
+type Arguments = SmallVec<[Value; 4]>;
 
 /// Joins arguments of edges in `func`, which is IR as it was read.
 pub fn join(func: &mut Function) {
@@ -25,19 +25,20 @@ pub fn join(func: &mut Function) {
         return;
     }
     let order = Cfg::new(func).rpo;
-    let mut edges: SecondaryMap<Block, SmallVec<[Edge; 4]>> = SecondaryMap::new();
+    // What each edge into a block brings.
+    let mut edges: SecondaryMap<Block, SmallVec<[Arguments; 4]>> = SecondaryMap::new();
     for &block in &order {
         let Some(last) = func.terminator(block) else { continue };
-        for (n, call) in func.insts[last].kind.targets().into_iter().enumerate() {
+        for call in func.insts[last].kind.targets() {
             if !call.args.is_empty() {
-                edges[call.block].push((last, n as u32));
+                edges[call.block].push(call.args.iter().copied().collect());
             }
         }
     }
     let uses = uses(func);
     let mut replaced = Replaced::default();
     for &block in &order {
-        let mut at = 0;
+        let mut joined = Vec::new();
         for i in 0..func.blocks[block].params.len() {
             mir::interrupt::checkpoint();
             let Some((first, flags)) = same(func, &edges[block], i, &uses, &mut replaced) else { continue };
@@ -45,10 +46,10 @@ pub fn join(func: &mut Function) {
             let inst = func.make_inst(kind, ty, flags);
             func.locs[inst] = func.locs[first];
             let Some(result) = func.insts[inst].result else { continue };
-            func.blocks[block].insts.insert(at, inst);
-            at += 1;
+            joined.push(inst);
             replaced.set(func.blocks[block].params[i], result);
         }
+        func.blocks[block].insts.splice(0..0, joined);
     }
     replaced.apply(func);
 }
@@ -56,16 +57,15 @@ pub fn join(func: &mut Function) {
 /// One of the instructions that compute argument `i` of all `edges`, if these do the same, and what all of them promise.
 fn same(
     func: &Function,
-    edges: &[Edge],
+    edges: &[Arguments],
     i: usize,
     uses: &SecondaryMap<Value, u32>,
     replaced: &mut Replaced,
 ) -> Option<(Inst, InstFlags)> {
     let mut found: Option<(Inst, InstKind, InstFlags)> = None;
     let mut several = false;
-    for &(last, n) in edges {
-        let targets = func.insts[last].kind.targets();
-        let arg = replaced.resolve(*targets.get(n as usize)?.args.get(i)?);
+    for args in edges {
+        let arg = replaced.resolve(*args.get(i)?);
         let inst = func.def_inst(arg)?;
         let data = &func.insts[inst];
         let is_part = match &data.kind {

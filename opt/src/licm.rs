@@ -248,21 +248,31 @@ impl Hoisting<'_> {
             || matches!(&data.kind, InstKind::Load { mem, .. } if never_changes(mem))
                 && is_of_wave(func, data);
         let Some(result) = data.result.filter(|_| shared || is_pure(data)) else { return false };
-        let hash = FxBuildHasher.hash_one((&data.kind, data.ty));
-        let headers = |from: Loop| (self.flow.loops[from].header, self.flow.loops[l].header);
+        let home = (!shared).then_some(l);
+        let hash = FxBuildHasher.hash_one((&data.kind, data.ty, home.map(Loop::index)));
         let same = |&(other_hash, value, from): &(u64, Value, Loop)| {
             let other = func.def_inst(value).map(|inst| &func.insts[inst]);
-            let (first, second) = headers(from);
             other_hash == hash
-                && (from == l || shared && self.flow.dominators.dominates(first, second))
+                && (shared || from == l)
                 && other.is_some_and(|other| {
                     (other.ty, &other.kind, other.fpmath_ulp_256)
                         == (data.ty, &data.kind, data.fpmath_ulp_256)
                 })
         };
-        let Some(&(_, first, _)) = self.table.find(hash, same) else {
-            self.table.insert_unique(hash, (hash, result, l), |entry| entry.0);
-            return false;
+        let first = match self.table.find_mut(hash, same) {
+            None => {
+                self.table.insert_unique(hash, (hash, result, l), |entry| entry.0);
+                return false;
+            }
+            Some(entry) => {
+                let header = |l: Loop| self.flow.loops[l].header;
+                if entry.2 != l && !self.flow.dominators.dominates(header(entry.2), header(l)) {
+                    // One is remembered: code comes in an order in which what follows is dominated by the later one, if by either.
+                    *entry = (hash, result, l);
+                    return false;
+                }
+                entry.1
+            }
         };
         self.replaced[result] = Some(first);
         self.uses[first] += self.uses[result];

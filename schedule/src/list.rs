@@ -3,7 +3,7 @@
 //! The code's own order is kept but for two cases, both within what registers allow:
 //!
 //! 1. What comes from memory, and what that is computed from, is issued as early as possible, the longest way to the end first, of equal ones
-//!    what is read first: results of memory come in order.
+//!    what is read first: results of memory come in order. Those of scalar memory do not, so its loads are asked for together.
 //! 2. Where the next unit would wait for a result, another one that waits for nothing takes its place.
 //!
 //! Neither takes registers that the function has not had anywhere for nothing: what comes early waits until something would wait for it
