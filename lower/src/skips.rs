@@ -83,10 +83,10 @@ fn skipped(
     if inner.insts.len() > limit {
         return None;
     }
-    // Lanes that end there would take the branch now, but did not.
-    let may_narrow = inner.term != Terminator::Jump || next == skip;
+    // Else a branch stays, which lanes that end in front of it would take, and a copy of EXEC is parted from what narrows it.
+    let saves_branch = inner.term != Terminator::Jump || next == skip;
     let may_run = inner.insts.iter().all(|inst| match without_lanes(inst, f) {
-        Some(effect) if effect.narrows && !may_narrow => false,
+        Some(effect) if !saves_branch && (effect.narrows || effect.zero.is_some()) => false,
         Some(Without { zero: Some(mask), .. }) => is_zero(&data.insts, mask, f) || is_dead(f, skip, mask),
         Some(_) => true,
         None => false,
