@@ -104,15 +104,7 @@ impl<'a> Builder<'a> {
         let is_float = |ty: Type| matches!(ty.scalar(), Some(Scalar::Float(_)));
         match kind {
             InstKind::Binary { .. } => is_float(ty),
-            InstKind::Cast { op, .. } => matches!(
-                op,
-                CastOp::FpTrunc
-                    | CastOp::FpExt
-                    | CastOp::FpToUi
-                    | CastOp::FpToSi
-                    | CastOp::UiToFp
-                    | CastOp::SiToFp
-            ),
+            InstKind::Cast { op, .. } => op.is_of_floats(),
             InstKind::Fcmp { .. } => true,
             InstKind::Intrinsic { intrinsic, args } => {
                 !matches!(intrinsic, Intrinsic::Fabs | Intrinsic::Copysign | Intrinsic::AmdgcnClass)

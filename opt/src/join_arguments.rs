@@ -70,16 +70,7 @@ fn same(
         let data = &func.insts[inst];
         let is_part = match &data.kind {
             InstKind::PtrAdd { .. } => true,
-            InstKind::Cast { op, .. } => !matches!(
-                op,
-                CastOp::FpTrunc
-                    | CastOp::FpExt
-                    | CastOp::FpToUi
-                    | CastOp::FpToSi
-                    | CastOp::UiToFp
-                    | CastOp::SiToFp
-                    | CastOp::AddrSpaceCast
-            ),
+            InstKind::Cast { op, .. } => !op.is_of_floats() && *op != CastOp::AddrSpaceCast,
             InstKind::Binary { op, .. } if is_simple(*op) => false,
             _ => return None,
         };

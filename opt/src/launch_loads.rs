@@ -68,12 +68,13 @@ fn hoist_descriptors(func: &mut Function, module: &Module) {
             if !needed(func, inst, &is_there, &mut needs) {
                 continue;
             }
-            let taken = if known.contains(&place(func, ptr)) { 0 } else { bytes.div_ceil(4) };
+            let place = place(func, ptr);
+            let taken = if known.contains(&place) { 0 } else { bytes.div_ceil(4) };
             if dwords + taken > MAX_DESCRIPTOR_DWORDS {
                 continue;
             }
             dwords += taken;
-            known.insert(place(func, ptr));
+            known.insert(place);
             for inst in needs {
                 is_there.insert(inst);
                 moved.push(inst);

@@ -52,6 +52,17 @@ pub enum CastOp {
     AddrSpaceCast,
 }
 
+impl CastOp {
+    /// Whether it converts from or to floating point, which may round.
+    #[inline]
+    pub fn is_of_floats(self) -> bool {
+        matches!(
+            self,
+            Self::FpTrunc | Self::FpExt | Self::FpToUi | Self::FpToSi | Self::UiToFp | Self::SiToFp
+        )
+    }
+}
+
 /// Integer comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "LLVM's own mnemonics")]
