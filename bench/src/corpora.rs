@@ -37,6 +37,8 @@ pub struct Choice<'a> {
     pub given: Option<&'a Path>,
     /// Whether kernels run, too.
     pub run: bool,
+    /// Whether what each instruction cost is kept in the folder of objects.
+    pub profiles: bool,
 }
 
 /// A corpus.
@@ -217,9 +219,13 @@ fn module(
         if !choice.run {
             continue;
         }
-        match trial::run(&objects, &kernel.name) {
+        match trial::run(&objects, &kernel.name, choice.profiles) {
             Outcome::Same(stats) => {
                 let [ours, theirs] = &*stats;
+                if choice.profiles {
+                    let path = folder.join(format!("{corpus}-{stem}-{}.json", kernel.name));
+                    write_profiles(&path, [ours, theirs])?;
+                }
                 let both = [(kernel, ours), (other, theirs)];
                 rows.push(row(
                     format!("{corpus} run"),
@@ -232,6 +238,13 @@ fn module(
         }
     }
     Ok((rows, notes))
+}
+
+/// Writes what each instruction cost in either compiler's code: an array of two, of what `gcnc run --stats=json --per-instruction` prints.
+fn write_profiles(path: &Path, runs: [&sim::Stats; 2]) -> Result<(), String> {
+    let costs = runs.map(|stats| stats.model.as_ref().map(|model| &model.per_instruction));
+    let text = serde_json::to_string(&costs).map_err(|error| error.to_string())?;
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn load(bytes: &[u8]) -> Result<sim::CodeObject, String> {

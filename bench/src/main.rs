@@ -61,7 +61,7 @@ struct Args {
     /// Keeps the report as that of this version.
     #[arg(long)]
     keep: bool,
-    /// Keeps what is compared (IR, objects, ACO's text) in this folder.
+    /// Keeps what is compared (IR, objects, ACO's text) in this folder, and of kernels that run the cycles of each instruction.
     #[arg(long, value_name = "FOLDER")]
     work: Option<PathBuf>,
     /// Shows this report instead of measuring anything.
@@ -193,6 +193,7 @@ fn measure(args: &Args) -> Result<Report, String> {
                     filter: &args.filter,
                     given: args.given.as_deref(),
                     run: args.run,
+                    profiles: args.work.is_some(),
                 };
                 let rows = corpora::measure(&gcnc, &cache, folder, machine, choice, &mut report.notes);
                 report.code.extend(rows);

@@ -43,11 +43,12 @@ pub enum Outcome {
     Skipped(String),
 }
 
-/// Runs `kernel` of two linked objects.
-pub fn run(objects: &[CodeObject; 2], kernel: &str) -> Outcome {
+/// Runs `kernel` of two linked objects. With `per_instruction` the counts say what each instruction cost.
+pub fn run(objects: &[CodeObject; 2], kernel: &str, per_instruction: bool) -> Outcome {
     let mut reason = "it stores nothing".to_owned();
+    let model = Model { per_instruction, ..Model::default() };
     for size in SIZES {
-        let trial = |object, budget, seed| Trial::run(object, kernel, size, budget, seed);
+        let trial = |object, budget, seed| Trial::run(object, kernel, size, budget, seed, model);
         let theirs = match trial(&objects[1], BUDGET, 0) {
             Ok(trial) if trial.stats.bytes_stored > 0 => trial,
             Ok(_) => continue,
@@ -171,6 +172,7 @@ impl Trial {
         size: u8,
         budget: u64,
         seed: u64,
+        model: Model,
     ) -> Result<Self, (Kind, String)> {
         let lacks = |what: &str| (Kind::BadDispatch, format!("no {what}"));
         let found = object.kernel(kernel).ok_or_else(|| lacks("such kernel"))?;
@@ -189,7 +191,7 @@ impl Trial {
             seed,
             // What a program leaves undefined each compiler has where it likes.
             checks: Checks::default().difference(Checks::UNDEF_STORE),
-            model: Some(Model::default()),
+            model: Some(model),
             threads: 1,
             ..Config::default()
         };
@@ -332,14 +334,14 @@ mod tests {
     fn the_same_is_found_the_same_and_what_differs_different() {
         let objects = |a: &str, b: &str| [object(&kernel(a)), object(&kernel(b))];
         let (times, shift) = ("%v = mul i32 %x, 4096", "%v = shl i32 %x, 12");
-        match run(&objects(times, shift), "k") {
+        match run(&objects(times, shift), "k", false) {
             Outcome::Same(stats) => {
                 assert!(stats.iter().all(|s| s.bytes_stored > 0 && s.model.is_some()), "{stats:?}");
             }
             other => panic!("{other:?}"),
         }
-        assert!(matches!(run(&objects(times, "%v = shl i32 %x, 13"), "k"), Outcome::Different(_)));
-        assert!(matches!(run(&objects(times, shift), "other"), Outcome::Skipped(_)));
+        assert!(matches!(run(&objects(times, "%v = shl i32 %x, 13"), "k", false), Outcome::Different(_)));
+        assert!(matches!(run(&objects(times, shift), "other", false), Outcome::Skipped(_)));
     }
 
     #[test]
@@ -348,8 +350,8 @@ mod tests {
         // Each row stores to the same places.
         let row = "%v = call i32 @llvm.amdgcn.workitem.id.y()";
         let last = "%y = call i32 @llvm.amdgcn.workitem.id.y() %v = sub i32 3, %y";
-        assert!(matches!(run(&objects(row, row), "k"), Outcome::Same(_)));
-        match run(&objects(last, row), "k") {
+        assert!(matches!(run(&objects(row, row), "k", false), Outcome::Same(_)));
+        match run(&objects(last, row), "k", false) {
             Outcome::Skipped(message) => assert!(message.contains("order of waves"), "{message}"),
             other => panic!("{other:?}"),
         }

@@ -1,8 +1,8 @@
 //! What instructions do besides reading and writing registers, as far as order is concerned.
 //!
 //! Memory is divided into spaces that no pointer of another one reaches, global memory by what is known of kernels' arguments ([`AliasClass`]). Accesses
-//! of a space keep their order unless both read. Inside of a space,
-//! places of LDS alone are told apart by their address ([`Place`]). Lanes may speak to each other through it; what orders them leaves a wait or a mark, which memory does
+//! of a space keep their order unless both read. Inside of LDS and of scratch,
+//! places are told apart by their address ([`Place`]). Lanes may speak to each other through LDS; what orders them leaves a wait or a mark, which memory does
 //! not pass.
 //!
 //! Sources: LLVM language reference, "Volatile Memory Accesses", "Memory Model"; AMDGPU usage guide, "Address Spaces", "Memory Model GFX6-GFX9".
@@ -25,7 +25,7 @@ impl Spaces {
     /// Memory that all work-groups see: of [`AliasClass::REST`].
     const REST: Self = Self(1);
     pub const LDS: Self = Self(2);
-    const SCRATCH: Self = Self(4);
+    pub const SCRATCH: Self = Self(4);
     const GDS: Self = Self(8);
     /// Not memory: exports come in order.
     const EXPORTS: Self = Self(16);
@@ -77,10 +77,10 @@ impl Spaces {
         (Self::REST.0.trailing_zeros() as usize, Self(Self::MEMORY.0 & !Self::REST.0).each())
     }
 
-    /// Whether LDS is among them.
+    /// Whether one of `other` is among them.
     #[inline]
-    pub fn has_lds(self) -> bool {
-        self.0 & Self::LDS.0 != 0
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
     }
 
     const fn or(self, other: Self) -> Self {
@@ -101,7 +101,7 @@ pub(crate) struct Effects {
     pub unwritten: bool,
     /// A result arrives late.
     pub late: bool,
-    /// Where LDS, and nothing else, is accessed.
+    /// Where LDS or scratch, and nothing else, is accessed.
     pub place: Option<Place>,
 }
 
@@ -207,7 +207,11 @@ impl Effects {
             AddrSpace::FLAT => of_kind,
             _ => Spaces::of_class(access.alias),
         };
-        let place = if space == Spaces::LDS { Place::of(inst) } else { None };
+        let place = match space {
+            Spaces::LDS => Place::in_lds(inst),
+            Spaces::SCRATCH => Place::in_scratch(inst),
+            _ => None,
+        };
         if memory.writes() {
             return Self { reads: space, writes: space, late, place, ..Self::default() };
         }

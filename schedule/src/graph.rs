@@ -7,7 +7,7 @@
 //! write; so reads between two writes meet in them instead of making pairs.
 
 use crate::effects::{Effects, SPACES, Spaces};
-use crate::places::Place;
+use crate::places::{Place, PlaceSpace};
 
 /// No unit.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -197,15 +197,15 @@ pub(crate) struct MemoryOrder {
     writer: [u32; SPACES],
     /// Reads since then.
     readers: [Vec<u32>; SPACES],
-    /// Accesses of known places of LDS since then: the unit, and whether it writes.
-    open: Vec<(u32, Place, bool)>,
+    /// Accesses of known places since then, by [`PlaceSpace`]: the unit, and whether it writes.
+    open: [Vec<(u32, Place, bool)>; PlaceSpace::ALL.len()],
     /// Whether an access had a class. Up to then all memory is one space, as in most code.
     classes: bool,
 }
 
 impl Default for MemoryOrder {
     fn default() -> Self {
-        Self { writer: [NONE; SPACES], readers: Default::default(), open: Vec::new(), classes: false }
+        Self { writer: [NONE; SPACES], readers: Default::default(), open: Default::default(), classes: false }
     }
 }
 
@@ -214,7 +214,7 @@ impl MemoryOrder {
     pub fn clear(&mut self) {
         self.writer = [NONE; SPACES];
         self.readers.iter_mut().for_each(Vec::clear);
-        self.open.clear();
+        self.open.iter_mut().for_each(Vec::clear);
         self.classes = false;
     }
 
@@ -235,9 +235,9 @@ impl MemoryOrder {
     /// Puts `unit` behind what it must follow.
     pub fn access(&mut self, unit: u32, effects: &Effects, graph: &mut Graph) {
         if let Some(place) = effects.place
-            && self.open.len() < OPEN
+            && self.open[place.base.space as usize].len() < OPEN
         {
-            return self.access_place(unit, place, effects.writes.has_lds(), graph);
+            return self.access_place(unit, place, effects.writes != Spaces::default(), graph);
         }
         let [writes, reads] = self.known(effects);
         for space in writes.each() {
@@ -245,10 +245,12 @@ impl MemoryOrder {
             self.readers[space].drain(..).for_each(|reader| graph.order(reader, unit));
             self.writer[space] = unit;
         }
-        if effects.writes.has_lds() {
-            self.open.drain(..).for_each(|(other, ..)| graph.order(other, unit));
-        } else if effects.reads.has_lds() {
-            self.open.iter().filter(|open| open.2).for_each(|&(other, ..)| graph.order(other, unit));
+        for (known, open) in PlaceSpace::ALL.iter().zip(&mut self.open) {
+            if effects.writes.meets(known.space()) {
+                open.drain(..).for_each(|(other, ..)| graph.order(other, unit));
+            } else if effects.reads.meets(known.space()) {
+                open.iter().filter(|open| open.2).for_each(|&(other, ..)| graph.order(other, unit));
+            }
         }
         for space in reads.each().filter(|&space| self.writer[space] != unit) {
             if !effects.unwritten {
@@ -258,20 +260,21 @@ impl MemoryOrder {
         }
     }
 
-    /// The same of an access of LDS whose place is known.
+    /// The same of an access whose place is known.
     fn access_place(&mut self, unit: u32, place: Place, writes: bool, graph: &mut Graph) {
-        for space in Spaces::LDS.each() {
+        for space in place.base.space.space().each() {
             graph.order(self.writer[space], unit);
             if writes {
                 self.readers[space].iter().for_each(|&reader| graph.order(reader, unit));
             }
         }
-        for &(other, there, written) in &self.open {
+        let open = &mut self.open[place.base.space as usize];
+        for &(other, there, written) in &*open {
             if (writes || written) && !place.apart(&there) {
                 graph.order(other, unit);
             }
         }
-        self.open.push((unit, place, writes));
+        open.push((unit, place, writes));
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Source: ISA manuals, "LDS: indexed and atomic access".
 
-use crate::effects::Effects;
+use crate::effects::{Effects, Spaces};
 use crate::places::Place;
 use mir::isa::Opcode;
 use mir::machine::{BlockData, Function, Inst, Modifiers, Operand, Reg, RegFile, VRegFlags};
@@ -116,7 +116,7 @@ fn access(f: &Function, at: usize, inst: &Inst) -> Option<Access> {
     let data = if kind.store { second } else { first };
     let Reg::Virtual(value) = data.as_reg()?.reg else { return None };
     let whole = kind.store || !f.vregs[value].flags.contains(VRegFlags::WHOLE_WAVE);
-    Some(Access { at, kind, place: Place::of(inst).filter(|_| whole)? })
+    Some(Access { at, kind, place: Place::in_lds(inst).filter(|_| whole)? })
 }
 
 /// Finds the pairs of a block.
@@ -135,10 +135,10 @@ fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) 
             written.clear();
             continue;
         }
-        if effects.writes.has_lds() || effects.reads.has_lds() {
+        if effects.writes.meets(Spaces::LDS) || effects.reads.meets(Spaces::LDS) {
             stores.retain(|open| effects.place.is_some_and(|place| open.place.apart(&place)));
         }
-        if effects.writes.has_lds() {
+        if effects.writes.meets(Spaces::LDS) {
             match effects.place {
                 Some(place) if written.len() < MAX_WRITTEN && !loads.is_empty() => written.push((at, place)),
                 _ => {

@@ -1,47 +1,101 @@
-//! Which bytes of LDS an instruction accesses, as far as code says it.
+//! Which bytes of LDS or scratch an instruction accesses, as far as code says it.
 //!
-//! Two accesses behind one virtual register, which has one value, at bytes that have nothing in common are apart in each lane. That lanes do not meet at such
-//! places is theirs to order, and what orders them keeps accesses on its side (see [`crate::effects`]).
+//! Two accesses behind the same virtual registers, which have one value, or at fixed places, at bytes that have nothing in common are apart in each lane. That
+//! lanes do not meet at such places of LDS is theirs to order, and what orders them keeps accesses on its side (see [`crate::effects`]). Scratch is a lane's own.
 //!
-//! Source: ISA manuals, "LDS: indexed and atomic access".
+//! Sources: ISA manuals, "LDS: indexed and atomic access"; "Buffer addressing".
 
-use mir::isa::{Opcode, Role};
-use mir::machine::{Inst, ModFlags, Reg, RegOperand};
+use crate::effects::Spaces;
+use mir::isa::{Opcode, OperandKind, Role};
+use mir::machine::{Inst, ModFlags, Operand, Reg};
+
+/// Memory whose places are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum PlaceSpace {
+    Lds,
+    Scratch,
+}
+
+impl PlaceSpace {
+    /// All of them; their numbers are indices of it.
+    pub const ALL: [Self; 2] = [Self::Lds, Self::Scratch];
+
+    /// The space, for order with accesses whose place is not known.
+    pub const fn space(self) -> Spaces {
+        match self {
+            Self::Lds => Spaces::LDS,
+            Self::Scratch => Spaces::SCRATCH,
+        }
+    }
+}
+
+/// What an address consists of besides the bytes that the instruction says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Base {
+    pub space: PlaceSpace,
+    /// Virtual registers, or parts of them, numbers, or nothing.
+    operands: [Operand; 2],
+}
 
 /// Bytes behind an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    /// The address: a virtual register, or a part of one.
-    pub base: RegOperand,
+    pub base: Base,
     /// The first byte, and the one behind the last.
     pub bytes: (i32, i32),
 }
 
 impl Place {
     /// What `inst` accesses, if it is a plain access of LDS.
-    pub fn of(inst: &Inst) -> Option<Self> {
+    pub fn in_lds(inst: &Inst) -> Option<Self> {
         let (size, unit) = size(inst.op)?;
-        let info = inst.op.info();
-        if info.operands.iter().any(|operand| operand.role == Role::DefUse)
-            || inst.mods.flags.contains(ModFlags::GDS)
-        {
+        if !is_plain(inst) || inst.mods.flags.contains(ModFlags::GDS) {
             return None;
         }
-        let base = *inst.operands.get(usize::from(inst.facts().def_count))?.as_reg()?;
-        if !matches!(base.reg, Reg::Virtual(_)) {
-            return None;
-        }
+        let address = *inst.operands.get(usize::from(inst.facts().def_count))?;
+        let base = Base { space: PlaceSpace::Lds, operands: [address, Operand::Off] };
         let (first, second) = (inst.mods.offset, i32::from(inst.mods.offset1));
         let bytes = match unit {
             None => (first, first + size),
             Some(unit) => (first.min(second) * unit, first.max(second) * unit + size),
         };
-        Some(Self { base, bytes })
+        has_one_value(&address).then_some(Self { base, bytes })
+    }
+
+    /// What `inst`, an access of scratch, accesses. All of scratch is behind one resource.
+    pub fn in_scratch(inst: &Inst) -> Option<Self> {
+        use OperandKind::{SgprOrOff, Soffset, VgprOrOff};
+        if !is_plain(inst) || inst.mods.flags.intersects(ModFlags::IDXEN | ModFlags::LDS) {
+            return None;
+        }
+        let parts = inst.op.info().operands.iter().zip(&inst.operands);
+        let mut parts = parts
+            .filter(|(desc, _)| matches!(desc.kind, VgprOrOff | SgprOrOff | Soffset))
+            .map(|(_, operand)| *operand);
+        let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else { return None };
+        let base = Base { space: PlaceSpace::Scratch, operands: [first, second] };
+        let size = i32::try_from(inst.mem?.bytes).ok()?;
+        let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);
+        base.operands.iter().all(has_one_value).then_some(Self { base, bytes })
     }
 
     /// Whether both have nothing in common.
     pub fn apart(&self, other: &Self) -> bool {
-        self.base == other.base && (self.bytes.1 <= other.bytes.0 || other.bytes.1 <= self.bytes.0)
+        (self.bytes.1 <= other.bytes.0 || other.bytes.1 <= self.bytes.0) && self.base == other.base
+    }
+}
+
+/// Whether `inst` loads or stores, and does not do both.
+fn is_plain(inst: &Inst) -> bool {
+    !inst.op.info().operands.iter().any(|operand| operand.role == Role::DefUse)
+}
+
+/// Whether a part of an address is the same wherever it stands.
+fn has_one_value(part: &Operand) -> bool {
+    match part {
+        Operand::Reg(register) => matches!(register.reg, Reg::Virtual(_)),
+        Operand::Imm(_) | Operand::Off => true,
+        Operand::Block(_) | Operand::Symbol { .. } => false,
     }
 }
 

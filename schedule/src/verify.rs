@@ -4,18 +4,22 @@
 //!
 //! * the instructions: the new order is a permutation that the block really has, and leaves head and tail where they are;
 //! * which instruction wrote what each instruction reads, in virtual and physical registers, and what follows the block may read;
-//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it; where an access of LDS
-//!   says which bytes behind which register it touches, how many writes behind other registers come before it, and which wrote its bytes last;
+//! * for each space of memory, the sequence of instructions that write it, and how many of them come before each one that reads it; where an access of LDS or
+//!   scratch says which bytes behind which registers it touches, how many writes behind other registers come before it, and which wrote its bytes last;
 //! * how many walls come before each instruction.
 //!
 //! Counts stand for pairs, so the cost is linear.
 
-use crate::effects::{Effects, SPACES};
+use crate::effects::{Effects, SPACES, Spaces};
+use crate::places::{Base, PlaceSpace};
 use mir::isa::{Implicit, Opcode, OperandAccess, Role};
-use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, RegOperand, Stage, Terminator};
+use mir::machine::{Block, BlockData, Condition, Function, Inst, PReg, Reg, Stage, Terminator};
 use mir::target::{Features, Target};
 use mir::{Diagnostic, Result};
 use std::collections::HashMap;
+
+/// Number of spaces whose places are told apart.
+const PLACES: usize = PlaceSpace::ALL.len();
 
 /// What holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,8 +40,10 @@ struct Met {
     walls: u32,
     /// Writes of each space before it.
     writes: [u32; SPACES],
-    /// Of an access of LDS: writes before it, but for those behind the same register if that is known, and then the last ones of its bytes.
-    place: Option<(u32, Vec<Option<u32>>)>,
+    /// Of an access of spaces whose places are told apart: writes of each before it, but for those behind the same registers if these are known, and then the
+    /// last ones of its bytes.
+    places: [u32; PLACES],
+    bytes: Vec<Option<u32>>,
 }
 
 /// One order being executed.
@@ -48,10 +54,10 @@ struct Replay {
     call: Origin,
     walls: u32,
     writes: [Vec<u32>; SPACES],
-    /// Writes of LDS; of those whose place is known how many are behind each register, and the last one of each byte.
-    lds: u32,
-    behind: HashMap<RegOperand, u32>,
-    bytes: HashMap<(RegOperand, i32), u32>,
+    /// Writes of spaces whose places are told apart; of those whose place is known how many are behind each address, and the last one of each byte.
+    written: [u32; PLACES],
+    behind: HashMap<Base, u32>,
+    bytes: HashMap<(Base, i32), u32>,
 }
 
 impl Replay {
@@ -70,21 +76,25 @@ impl Replay {
             reads: reads.into_iter().map(|place| (place, self.origin(place))).collect(),
             walls: self.walls,
             writes: std::array::from_fn(|space| self.writes[space].len() as u32),
-            place: match effects.place {
-                Some(place) => {
-                    let behind = self.behind.get(&place.base).copied().unwrap_or_default();
-                    let last = |byte| self.bytes.get(&(place.base, byte)).copied();
-                    Some((self.lds - behind, (place.bytes.0..place.bytes.1).map(last).collect()))
+            places: PlaceSpace::ALL.map(|known| match effects.place {
+                Some(place) if place.base.space == known => {
+                    self.written[known as usize] - self.behind.get(&place.base).copied().unwrap_or_default()
                 }
-                None if effects.reads.has_lds() || effects.writes.has_lds() => Some((self.lds, Vec::new())),
-                None => None,
-            },
+                _ if touches(&effects, known) => self.written[known as usize],
+                _ => 0,
+            }),
+            bytes: effects.place.map_or_else(Vec::new, |place| {
+                let last = |byte| self.bytes.get(&(place.base, byte)).copied();
+                (place.bytes.0..place.bytes.1).map(last).collect()
+            }),
         };
         self.walls += u32::from(effects.wall);
-        self.lds += u32::from(effects.writes.has_lds());
+        for known in PlaceSpace::ALL {
+            self.written[known as usize] += u32::from(effects.writes.meets(known.space()));
+        }
         match effects.place {
             None => effects.writes.each().for_each(|space| self.writes[space].push(number)),
-            Some(place) if effects.writes.has_lds() => {
+            Some(place) if effects.writes != Spaces::default() => {
                 *self.behind.entry(place.base).or_default() += 1;
                 self.bytes.extend((place.bytes.0..place.bytes.1).map(|byte| ((place.base, byte), number)));
             }
@@ -99,6 +109,11 @@ impl Replay {
         }
         met
     }
+}
+
+/// Whether memory whose places are told apart is accessed.
+fn touches(effects: &Effects, known: PlaceSpace) -> bool {
+    effects.reads.meets(known.space()) || effects.writes.meets(known.space())
 }
 
 /// Places that `inst` reads, and those that it writes.
@@ -196,8 +211,8 @@ pub(crate) fn same(f: &Function, block: Block, old: &[Inst], order: &[u32], targ
         if was.reads != is.reads {
             return wrong(Some(inst), "reads another value");
         }
-        if was.place != is.place {
-            return wrong(Some(inst), "accesses LDS before or behind another write");
+        if was.places != is.places || was.bytes != is.bytes {
+            return wrong(Some(inst), "accesses LDS or scratch before or behind another write");
         }
         if was.walls != is.walls {
             return wrong(Some(inst), "is on the other side of a wall");

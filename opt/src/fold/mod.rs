@@ -157,6 +157,11 @@ fn fold_binary(
     {
         return Some(value);
     }
+    if *op == BinaryOp::Or
+        && let Some(value) = fold_majority(b, x, y)
+    {
+        return Some(value);
+    }
     if *op == BinaryOp::Sub
         && let Some(value) = modulo::fold_sub(b, x, y)
     {
@@ -309,6 +314,23 @@ fn fold_binary(
         _ => {}
     }
     None
+}
+
+/// `(x & y) | ((x | y) & z)`, what two of three bits say, with an exclusive or inside: a bit-field insert takes the rest.
+fn fold_majority(b: &mut Builder<'_>, p: Value, q: Value) -> Option<Value> {
+    let operands = |v, wanted| match def_kind(b, v) {
+        Some(&InstKind::Binary { op, args }) if op == wanted => Some(args),
+        _ => None,
+    };
+    let (p_args, q_args) = (operands(p, BinaryOp::And)?, operands(q, BinaryOp::And)?);
+    let (both, [x, y], z) = [(p, p_args, q_args), (q, q_args, p_args)].into_iter().find_map(|(both, [x, y], [m, n])| {
+        let is_either = |v| operands(v, BinaryOp::Or).is_some_and(|either| either == [x, y] || either == [y, x]);
+        let z = if is_either(m) { n } else { is_either(n).then_some(m)? };
+        Some((both, [x, y], z))
+    })?;
+    let differ = b.binary(BinaryOp::Xor, x, y);
+    let decided = b.binary(BinaryOp::And, differ, z);
+    Some(b.binary(BinaryOp::Or, both, decided))
 }
 
 /// Logic on conditions that fill all bits, as comparisons of OpenCL's vectors leave them: logic on the conditions, or a choice.
