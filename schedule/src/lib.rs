@@ -16,7 +16,8 @@
 //! 6. [`pairs`], before all: two accesses of LDS as one instruction.
 //! 7. [`barriers`], too: what is computed behind a barrier is computed in front of it.
 //! 8. [`invariants`], behind [`before`]: moves that a loop repeats go in front of it where registers are left.
-//! 9. [`verify`], on request: proves the new order from the old one without any of this.
+//! 9. [`repeated_moves`], behind that: of equal moves in a block one is left where registers are left.
+//! 10. [`verify`], on request: proves the new order from the old one without any of this.
 //!
 //! # Cost
 //!
@@ -38,7 +39,9 @@ mod pairs;
 mod places;
 mod pressure;
 mod regions;
+mod registers;
 mod relief;
+mod repeated_moves;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -50,3 +53,4 @@ pub use before::schedule;
 pub use budget::Options;
 pub use invariants::hoist_invariants;
 pub use pairs::pair_lds;
+pub use repeated_moves::share_moves;

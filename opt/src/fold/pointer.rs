@@ -11,6 +11,10 @@ pub(crate) fn reaches(machine: &Target, ty: Type, offset: i64) -> bool {
     match ty.addr_space() {
         Some(AddrSpace::GLOBAL) => global_range(machine).contains(offset, 0),
         Some(AddrSpace::LOCAL) => (0..1 << 16).contains(&offset),
+        // By lanes, or for the wave.
+        Some(AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT) => {
+            offset >= 0 && global_range(machine).contains(offset, 0) && machine.limits().offsets.smem.contains(offset, 0)
+        }
         _ => false,
     }
 }

@@ -1,13 +1,16 @@
-//! What is known of registers and places.
+//! What is known of virtual registers, and how many are alive where.
 
+use crate::code::Code;
+use crate::live::LiveOut;
+use crate::pressure::Profile;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Loop;
 use mir::isa::OperandAccess;
-use mir::machine::{Function, Operand, Reg, VReg};
+use mir::machine::{Block, Function, Inst, Operand, Reg, VReg};
 
 /// Where a register is defined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Home {
+pub(crate) enum Home {
     /// In front of all code.
     #[default]
     Entry,
@@ -18,19 +21,21 @@ pub(super) enum Home {
 
 /// What is known of a register.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
-    pub(super) home: Home,
+pub(crate) struct Known {
+    pub(crate) home: Home,
     /// Whether a move in front of a loop would only have been copied: another register is written in its place.
-    pub(super) fixed: bool,
+    pub(crate) fixed: bool,
+    /// Whether a copy takes it, or a tuple that it may be made a part of at once.
+    pub(crate) copied: bool,
     /// Instructions that use it, and the place of the last one in its block, if all of them are in that of its definition.
-    pub(super) uses: u32,
-    pub(super) last: Option<u32>,
+    pub(crate) uses: u32,
+    pub(crate) last: Option<u32>,
     /// The loop that it was moved out of last.
-    pub(super) gone: Option<Loop>,
+    pub(crate) gone: Option<Loop>,
 }
 
 /// What is known of each register of `f`.
-pub(super) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
+pub(crate) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
     let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
     for &block in &f.layout {
         let data = &f.blocks[block];
@@ -48,6 +53,7 @@ pub(super) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
                     continue;
                 }
                 known.fixed |= matches!(access, OperandAccess::Tied { .. });
+                known.copied |= inst.op.is_copy();
                 let first = known.uses == 0 || known.last.is_some();
                 known.uses += 1;
                 known.last = (first && known.home == Home::Block(block.as_u32())).then_some(at as u32);
@@ -61,23 +67,67 @@ pub(super) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
     known
 }
 
+/// VGPRs that are alive in front of each instruction of `block`, which is at `place` of the layout, and behind the last one.
+pub(crate) fn alive_in(
+    f: &Function,
+    code: &Code,
+    live: &LiveOut,
+    profile: &mut Profile,
+    block: Block,
+    place: usize,
+) -> Vec<u32> {
+    let count = f.blocks[block].insts.len();
+    let mut alive = vec![0; count + 1];
+    profile.enter_block(live.dwords(block), live.near(block));
+    alive[count] = profile.now.vgprs;
+    for k in (0..count).rev() {
+        profile.step(f, code.accesses(code.block(place) + k as u32));
+        alive[k] = profile.now.vgprs;
+    }
+    alive
+}
+
 /// The most VGPRs that are alive in a block, up to each place and from it on; a place is in front of its instruction.
-pub(super) struct Peaks {
-    pub(super) before: Vec<u32>,
-    pub(super) behind: Vec<u32>,
+pub(crate) struct Peaks {
+    before: Vec<u32>,
+    behind: Vec<u32>,
 }
 
 impl Peaks {
+    /// From how many are alive in each place.
+    pub(crate) fn of(alive: Vec<u32>) -> Self {
+        let (mut before, mut behind) = (alive.clone(), alive);
+        for k in 1..before.len() {
+            before[k] = before[k].max(before[k - 1]);
+        }
+        for k in (1..behind.len()).rev() {
+            behind[k - 1] = behind[k - 1].max(behind[k]);
+        }
+        Self { before, behind }
+    }
+
     /// The most that are alive where a register is not, that is defined and used last at these places.
-    pub(super) fn outside(&self, defined: usize, last: usize) -> u32 {
+    pub(crate) fn outside(&self, defined: usize, last: usize) -> u32 {
         let at = |list: &[u32], place: usize| list.get(place).copied().unwrap_or(0);
         at(&self.before, defined).max(at(&self.behind, last + 1))
     }
 }
 
 /// The register that `operand` is all of.
-pub(super) fn whole(f: &Function, operand: &Operand) -> Option<VReg> {
+pub(crate) fn whole(f: &Function, operand: &Operand) -> Option<VReg> {
     let operand = operand.as_reg()?;
     let Reg::Virtual(reg) = operand.reg else { return None };
     (operand.sub == 0 && operand.dwords == f.vregs[reg].dwords).then_some(reg)
+}
+
+/// Puts what stands for registers in the place of their uses.
+pub(crate) fn rename_uses(inst: &mut Inst, renamed: &SecondaryMap<VReg, Option<VReg>>) {
+    for (write, operand) in inst.regs_mut() {
+        // What stands for one may have been replaced itself.
+        while let (false, Reg::Virtual(reg)) = (write, operand.reg)
+            && let Some(same) = renamed[reg]
+        {
+            operand.reg = Reg::Virtual(same);
+        }
+    }
 }

@@ -12,16 +12,14 @@
 //!
 //! Cost: linear in instructions and in the depth of loops; functions without such moves in loops are passed over.
 
-mod facts;
-
 use crate::barriers::{is_arithmetic, scc_read_behind};
 use crate::before::most_alive;
 use crate::budget::{self, Options};
 use crate::code::Code;
 use crate::live::{Dwords, LiveOut};
 use crate::pressure::Profile;
+use crate::registers::{Home, Known, Peaks, alive_in, registers, rename_uses, whole};
 use cranelift_entity::SecondaryMap;
-use facts::{Home, Known, Peaks, registers, whole};
 use mir::analysis::{Csr, Dominators, Graph, Loop, Loops, Order};
 use mir::isa::{Implicit, Opcode, Unit};
 use mir::machine::{Block, Function, Inst, Modifiers, Operand, Reg, RegFile, Terminator, VReg};
@@ -260,20 +258,7 @@ impl Hoist<'_> {
 
     fn peaks(&mut self, block: Block) -> Peaks {
         let place = self.places[block] as usize;
-        let count = self.f.blocks[block].insts.len();
-        let mut behind = vec![0; count + 1];
-        self.profile.enter_block(self.live.dwords(block), self.live.near(block));
-        behind[count] = self.profile.now.vgprs;
-        for k in (0..count).rev() {
-            self.profile.step(self.f, self.code.accesses(self.code.block(place) + k as u32));
-            behind[k] = self.profile.now.vgprs;
-        }
-        let mut before = behind.clone();
-        for k in 0..count {
-            before[k + 1] = before[k + 1].max(before[k]);
-            behind[count - 1 - k] = behind[count - 1 - k].max(behind[count - k]);
-        }
-        Peaks { before, behind }
+        Peaks::of(alive_in(self.f, self.code, self.live, &mut self.profile, block, place))
     }
 
     /// Counts `result` of `inst` as alive throughout `l`, if there is room for it. Where it was not alive in the loop, at most `outside` VGPRs were.
@@ -351,16 +336,5 @@ impl Hoist<'_> {
         };
         // What has no source tells where or when it is.
         (!sources.is_empty() && sources.iter().all(is_outside)).then_some(result)
-    }
-}
-
-fn rename_uses(inst: &mut Inst, renamed: &SecondaryMap<VReg, Option<VReg>>) {
-    for (write, operand) in inst.regs_mut() {
-        // What stands for one in an inner loop may have been replaced further out.
-        while let (false, Reg::Virtual(reg)) = (write, operand.reg)
-            && let Some(same) = renamed[reg]
-        {
-            operand.reg = Reg::Virtual(same);
-        }
     }
 }
