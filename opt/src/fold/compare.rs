@@ -113,6 +113,60 @@ pub(super) fn fold_icmp(
     None
 }
 
+/// `x >= 0 & x < n` as one comparison without a sign, `x < max(n, 0)`, since numbers below 0 are larger than all others then; and the opposite, of
+/// which `|` is made. One of both may be a part of what the other one was joined with.
+pub(super) fn fold_range(b: &mut Builder<'_>, op: BinaryOp, p: Value, q: Value) -> Option<Value> {
+    if let Some(range) = range_of(b, op, p, q) {
+        return Some(range);
+    }
+    for (joined, other) in [(p, q), (q, p)] {
+        let Some(&InstKind::Binary { op: inner, args: [r, s] }) = def_kind(b, joined) else { continue };
+        if inner != op {
+            continue;
+        }
+        for (part, rest) in [(r, s), (s, r)] {
+            if let Some(range) = range_of(b, op, part, other) {
+                return Some(b.binary(op, rest, range));
+            }
+        }
+    }
+    None
+}
+
+/// The comparison that `p` and `q` joined by `op` are.
+fn range_of(b: &mut Builder<'_>, op: BinaryOp, p: Value, q: Value) -> Option<Value> {
+    use IntPredicate::{Sge, Sgt, Sle, Slt, Uge, Ult};
+    let compared = |b: &Builder<'_>, v| match *def_kind(b, v)? {
+        InstKind::Icmp { predicate, args } if b.ty(args[0]) == Type::I32 => Some((predicate, args)),
+        _ => None,
+    };
+    let within = op == BinaryOp::And;
+    // `x >= 0`, or `x < 0`.
+    let signed = |b: &Builder<'_>, (predicate, [x, c]): (IntPredicate, [Value; 2])| {
+        let c = b.func.as_int(c)? as u32 as i32;
+        let (above, below) = (matches!((predicate, c), (Sgt, -1) | (Sge, 0)), matches!((predicate, c), (Slt, 0) | (Sle, -1)));
+        (if within { above } else { below }).then_some(x)
+    };
+    // `x < n`, or `x >= n`.
+    let limit = |(predicate, [x, n]): (IntPredicate, [Value; 2])| match (within, predicate) {
+        (true, Slt) | (false, Sge) => Some((x, n)),
+        (true, Sgt) | (false, Sle) => Some((n, x)),
+        _ => None,
+    };
+    let (p, q) = (compared(b, p)?, compared(b, q)?);
+    let (x, n) = [(p, q), (q, p)].into_iter().find_map(|(p, q)| {
+        let x = signed(b, p)?;
+        limit(q).filter(|&(compared, _)| compared == x)
+    })?;
+    let most = if b.unsigned_bits(n) < 32 {
+        n
+    } else {
+        let zero = b.i32(0);
+        b.intrinsic(Intrinsic::Smax, &[n, zero], Type::I32)
+    };
+    Some(b.icmp(if within { Ult } else { Uge }, x, most))
+}
+
 /// The condition by which `x` is one constant or another, and these: a choice, or an extended condition.
 fn two_constants(b: &Builder<'_>, x: Value) -> Option<(Value, [u64; 2])> {
     match *def_kind(b, x)? {

@@ -157,6 +157,12 @@ fn fold_binary(
     {
         return Some(value);
     }
+    if bits == 1
+        && matches!(op, BinaryOp::And | BinaryOp::Or)
+        && let Some(value) = compare::fold_range(b, *op, x, y)
+    {
+        return Some(value);
+    }
     if *op == BinaryOp::Or
         && let Some(value) = fold_majority(b, x, y)
     {
