@@ -47,6 +47,7 @@ pub mod indexed;
 pub mod inline_asm;
 mod islands;
 pub mod latches;
+mod live_scalars;
 mod m0;
 mod narrowing;
 pub mod pseudos;

@@ -4,17 +4,33 @@
 //! `s_mov_b64 S, exec; v_cmpx D, a, b`: nothing waits for the vector unit's mask, and where nothing is saved an instruction goes. Both
 //! write 0 to D for lanes that are not active, so D and EXEC are what they were. Up to GFX9: from GFX10 on `v_cmpx` has no D.
 //!
-//! The comparison moves down to the narrowing, past instructions that neither touch D nor change what is compared. Cost: linear; the
-//! search for the comparison is bounded.
+//! Where the mask joins several comparisons (`s_and_b64`), each of them narrows in turn, and the last one leaves the mask: what is inside of all of a grid's
+//! bounds takes no scalar instruction. The others' masks are not what they were then, so nobody may read them.
+//!
+//! Comparisons move down to the narrowing, past instructions that neither touch D nor change what is compared. Cost: linear; the
+//! search for comparisons is bounded, and which masks are read later is asked for where several are joined.
 
+use crate::live_scalars::LiveScalars;
 use mir::isa::Opcode::{self, *};
 use mir::isa::{Implicit, MaskOp, Unit};
-use mir::machine::{Function, Inst, Operand, PReg, Reg, RegOperand};
+use mir::machine::{Encoding, Function, Inst, Operand, PReg, Reg, RegOperand};
 use mir::target::{Target, WaveSize};
+use smallvec::SmallVec;
 use std::ops::Range;
 
-/// How many instructions in front of the narrowing a comparison is looked for.
-const REACH: usize = 8;
+/// How many instructions in front of the narrowing comparisons are looked for.
+const REACH: usize = 24;
+
+/// Most comparisons that one narrowing takes.
+const MOST: usize = 6;
+
+/// What makes a mask.
+struct Chain {
+    /// The comparisons, ascending.
+    compares: SmallVec<[usize; MOST]>,
+    /// What joins their masks.
+    joins: SmallVec<[usize; MOST]>,
+}
 
 /// Lets comparisons of an allocated function narrow EXEC.
 pub(crate) fn fuse(f: &mut Function, target: &Target) {
@@ -22,34 +38,66 @@ pub(crate) fn fuse(f: &mut Function, target: &Target) {
     if !V_CMPX_EQ_U32.info().exists_on(target) {
         return;
     }
-    for &block in &f.layout {
-        let insts = &mut f.blocks[block].insts;
-        let mut gone = Vec::new();
+    let mut live = None;
+    for place in 0..f.layout.len() {
+        let block = f.layout[place];
+        let insts = &f.blocks[block].insts;
+        let mut gone = vec![false; insts.len()];
+        let mut edits: Vec<(usize, Vec<Inst>)> = Vec::new();
         for at in 1..insts.len() {
             let Some((saved, mask)) = narrowing(&insts[at], wave) else { continue };
-            let Some((from, op)) = comparison(&insts[..at], saved, mask) else { continue };
-            if !op.info().exists_on(target) {
-                continue;
-            }
-            insts[from..at].rotate_left(1);
-            let mut compare = insts[at - 1].clone();
-            compare.op = op;
-            match saved {
-                Some(saved) => {
-                    let save = Inst::new(MaskOp::Mov.opcode(wave), [saved, Operand::exec(wave)]);
-                    insts[at - 1] = Inst { loc: insts[at].loc, ..save };
+            let Some(chain) = chain(&insts[..at], saved, mask, wave, target) else { continue };
+            let mut masks: SmallVec<[Operand; MOST]> =
+                chain.compares.iter().map(|&compare| insts[compare].operands[0]).collect();
+            if !chain.joins.is_empty() {
+                let live = live.get_or_insert_with(|| LiveScalars::compute(f)).behind(f, block, at);
+                let is_read = |own: Operand| registers(own).any(|number| live >> number & 1 != 0);
+                if masks.iter().any(|&own| own != mask && is_read(own)) {
+                    continue;
                 }
-                None => gone.push(at - 1),
+                if let Some(last) = masks.last_mut() {
+                    *last = mask;
+                }
+                // Short forms write VCC. It is free until the last one if that leaves its mask there.
+                let vcc = Operand::vcc(wave);
+                let takes_vcc = |&compare: &usize| {
+                    let inst = &insts[compare];
+                    inst.encoding == Encoding::Auto && !inst.operands[1..].iter().any(|&x| overlap(x, vcc))
+                };
+                let free = mask == vcc || !is_read(vcc);
+                if free && chain.compares.iter().all(takes_vcc) {
+                    masks.iter_mut().filter(|own| **own != mask || !is_read(mask)).for_each(|own| *own = vcc);
+                }
             }
-            insts[at] = compare;
-        }
-        if !gone.is_empty() {
-            let (mut at, mut gone) = (0, gone.into_iter().peekable());
-            insts.retain(|_| {
-                at += 1;
-                gone.next_if_eq(&(at - 1)).is_none()
+            let save = saved.map(|saved| Inst {
+                loc: insts[at].loc,
+                ..Inst::new(MaskOp::Mov.opcode(wave), [saved, Operand::exec(wave)])
             });
+            let mut code: Vec<Inst> = save.into_iter().collect();
+            for (&compare, mask) in chain.compares.iter().zip(masks) {
+                let mut inst = insts[compare].clone();
+                inst.op = narrowing_form(inst.op).unwrap_or(inst.op);
+                inst.operands[0] = mask;
+                code.push(inst);
+            }
+            chain.compares.iter().chain(&chain.joins).for_each(|&at| gone[at] = true);
+            gone[at] = true;
+            edits.push((at, code));
         }
+        if edits.is_empty() {
+            continue;
+        }
+        let mut edits = edits.into_iter().peekable();
+        let insts = std::mem::take(&mut f.blocks[block].insts);
+        let mut out = Vec::with_capacity(insts.len());
+        for (at, inst) in insts.into_iter().enumerate() {
+            if let Some((_, code)) = edits.next_if(|edit| edit.0 == at) {
+                out.extend(code);
+            } else if !gone[at] {
+                out.push(inst);
+            }
+        }
+        f.blocks[block].insts = out;
     }
 }
 
@@ -69,38 +117,87 @@ fn narrowing(inst: &Inst, wave: WaveSize) -> Option<(Option<Operand>, Operand)> 
     (apart && matches!(mask, Operand::Reg(_))).then_some((saved, mask))
 }
 
-/// The last comparison of `insts` that leaves `mask`, if it may as well stand at their end, and what it is when it writes EXEC.
-fn comparison(insts: &[Inst], saved: Option<Operand>, mask: Operand) -> Option<(usize, Opcode)> {
-    let touches = |inst: &Inst| {
-        let mut touches = false;
-        inst.for_each_access(|access| touches |= meet(&access.range(), &registers(mask)));
-        touches
-    };
+/// What makes `mask` at the end of `insts` and may as well stand there, where EXEC is narrowed and put into `saved`.
+fn chain(insts: &[Inst], saved: Option<Operand>, mask: Operand, wave: WaveSize, target: &Target) -> Option<Chain> {
     let first = insts.len().saturating_sub(REACH);
-    let from = first + insts[first..].iter().rposition(touches)?;
-    let compare = &insts[from];
-    let op = narrowing_form(compare.op)?;
-    if compare.operands.first() != Some(&mask)
-        || compare.operands[1..].iter().any(|&x| overlap(x, mask) || saved.is_some_and(|s| overlap(x, s)))
-    {
-        return None;
+    let mut found = Chain { compares: SmallVec::new(), joins: SmallVec::new() };
+    let mut work: SmallVec<[(Operand, usize); MOST]> = SmallVec::from_slice(&[(mask, insts.len())]);
+    while let Some((mask, end)) = work.pop() {
+        let at = first + insts[first..end].iter().rposition(|inst| touches(inst, &registers(mask)))?;
+        let inst = &insts[at];
+        if inst.operands.first() != Some(&mask) {
+            return None;
+        }
+        if let Some(op) = narrowing_form(inst.op) {
+            if !op.info().exists_on(target) || found.compares.len() == MOST {
+                return None;
+            }
+            found.compares.push(at);
+            continue;
+        }
+        let &[_, a, b] = &inst.operands[..] else { return None };
+        let masks = [a, b].iter().all(|&part| is_mask(part, wave));
+        if inst.op != MaskOp::And.opcode(wave) || !masks || overlap(a, b) || found.joins.len() == MOST {
+            return None;
+        }
+        found.joins.push(at);
+        work.extend([(a, at), (b, at)]);
     }
-    let stays = insts[from + 1..].iter().all(|inst| {
+    found.compares.sort_unstable();
+    may_sink(insts, &found, saved, mask).then_some(found)
+}
+
+/// Whether the comparisons of `chain` may stand at the end of `insts`, in their order and without what joins them.
+fn may_sink(insts: &[Inst], chain: &Chain, saved: Option<Operand>, mask: Operand) -> bool {
+    let (Some(&first), Some(&last)) = (chain.compares.first(), chain.compares.last()) else { return false };
+    let is_part = |at: usize| chain.compares.contains(&at) || chain.joins.contains(&at);
+    let apart = |at: usize| {
+        let [own, compared @ ..] = &insts[at].operands[..] else { return false };
+        // Masks are pairs: what meets one is it.
+        let kept = *own == mask || !overlap(*own, mask);
+        let saved = saved.is_none_or(|saved| !compared.iter().chain([own]).any(|&x| overlap(x, saved)));
+        kept && saved && !compared.iter().any(|&x| overlap(x, *own))
+    };
+    // A form that was chosen for its own mask may have no room for another one.
+    let whole = insts[last].encoding == Encoding::Auto || insts[last].operands[0] == mask;
+    let leaves_mask = whole && !insts[last].operands[1..].iter().any(|&x| overlap(x, mask));
+    if !leaves_mask || !chain.compares.iter().all(|&at| apart(at)) {
+        return false;
+    }
+    (first + 1..insts.len()).filter(|&at| !is_part(at)).all(|at| {
+        let inst = &insts[at];
         let facts = inst.facts();
         let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
         // In front of a barrier or a wait the comparison costs no time.
         let opaque = opaque || facts.unit == Unit::Control;
         let state = Implicit::EXEC_DEF.union(Implicit::MODE_DEF);
-        let mut changes = opaque || inst.leaves() || facts.implicit.intersects(state);
+        let asks_joins = !chain.joins.is_empty() && facts.implicit.contains(Implicit::SCC_USE);
+        let mut changes = opaque || asks_joins || inst.leaves() || facts.implicit.intersects(state);
         inst.for_each_access(|access| {
-            let written = access.range();
+            let accessed = access.range();
             let exec = usize::from(PReg::EXEC_LO.0)..usize::from(PReg::EXEC_HI.0) + 1;
-            changes |= access.write && meet(&written, &exec);
-            changes |= access.write && compare.operands[1..].iter().any(|&x| meet(&written, &registers(x)));
+            changes |= access.write && meet(&accessed, &exec);
+            for &compare in chain.compares.iter().filter(|&&compare| compare < at) {
+                let operands = &insts[compare].operands;
+                changes |= access.write && operands[1..].iter().any(|&x| meet(&accessed, &registers(x)));
+                changes |= meet(&accessed, &registers(operands[0]));
+            }
         });
         !changes
-    });
-    stays.then_some((from, op))
+    })
+}
+
+/// Whether `inst` reads or writes one of `wanted`.
+fn touches(inst: &Inst, wanted: &Range<usize>) -> bool {
+    let mut touches = false;
+    inst.for_each_access(|access| touches |= meet(&access.range(), wanted));
+    touches
+}
+
+/// Whether an operand is a mask in registers other than EXEC.
+fn is_mask(operand: Operand, wave: WaveSize) -> bool {
+    let registers = registers(operand);
+    registers.len() == usize::from(wave.mask_dwords()) && registers.start != usize::from(PReg::EXEC_LO.0)
 }
 
 /// The physical registers of an operand.
