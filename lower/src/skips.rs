@@ -112,7 +112,7 @@ fn without_lanes(inst: &Inst, f: &Function) -> Option<Without> {
     let zero =
         |mask: Operand| Without { narrows: mask == exec, zero: Some(mask).filter(|&mask| mask != exec) };
     match inst.operands[..] {
-        [mask, _, _] if narrowing::narrowing_form(inst.op).is_some() => Some(zero(mask)),
+        [mask, _, _] if narrowing::narrowing_forms(inst.op).is_some() => Some(zero(mask)),
         [into, a, b] if is(MaskOp::And) && (a == exec || b == exec) => Some(zero(into)),
         [into, a, _] if is(MaskOp::AndN2) && a == exec => Some(zero(into)),
         [into, a, b]
