@@ -76,12 +76,14 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
         }
         starts.push(end);
     }
-    // Bytes of the shortest loop that begins with each block.
+    // Bytes of the shortest loop that begins with each block, and of the shortest that it is inside of.
     let mut shortest = vec![u32::MAX; f.layout.len()];
+    let mut around = shortest.clone();
     for (header, latch) in loops {
-        let bytes = starts[latch as usize + 1] - starts[header as usize];
-        let shortest = &mut shortest[header as usize];
-        *shortest = bytes.min(*shortest);
+        let (header, latch) = (header as usize, latch as usize);
+        let bytes = starts[latch + 1] - starts[header];
+        shortest[header] = bytes.min(shortest[header]);
+        around[header + 1..=latch].iter_mut().for_each(|around| *around = bytes.min(*around));
     }
     let front = &target.timing().front;
     let (block_bytes, buffer) = (u32::from(front.fetch_bytes), u32::from(front.buffer_bytes));
@@ -101,6 +103,10 @@ pub fn align(f: &mut Function, target: &Target) -> Result<()> {
             let offset = starts[i] + moved * 4;
             let before = &mut f.blocks[f.layout[i - 1]];
             let is_passed = before.insts.last().is_none_or(|inst| inst.op != Opcode::S_BRANCH);
+            // By each iteration of a shorter loop, which may need a block more for it.
+            if is_passed && around[i] < bytes {
+                continue;
+            }
             let one_more = (offset % block_bytes + bytes).div_ceil(block_bytes) > bytes.div_ceil(block_bytes);
             let most = if one_more && !is_passed { block_bytes / 4 } else { MOST };
             let count = missing(offset, block_bytes, most);
