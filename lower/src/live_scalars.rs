@@ -19,12 +19,15 @@ impl LiveScalars {
     pub fn compute(f: &Function) -> Self {
         let mut before: SecondaryMap<Block, Scalars> = SecondaryMap::new();
         let mut behind: SecondaryMap<Block, Scalars> = SecondaryMap::new();
-        // Written in each block before it is read, and read before it is written.
+        // What lives in front of each block if all does behind it, and if nothing does.
         let mut known: SecondaryMap<Block, (Scalars, Scalars)> = SecondaryMap::new();
         for &block in &f.layout {
-            let insts = &f.blocks[block].insts;
-            let both = |live| insts.iter().rev().fold(live, |live, inst| before_inst(inst, live));
-            known[block] = (both(Scalars::MAX), both(0));
+            mir::interrupt::checkpoint();
+            let ends = (Scalars::MAX, 0);
+            known[block] = f.blocks[block].insts.iter().rev().fold(ends, |(all, none), inst| {
+                let access = Accessed::of(inst);
+                (access.before(all), access.before(none))
+            });
         }
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -37,18 +40,24 @@ impl LiveScalars {
                     _ => 0,
                 };
                 let live = data.wave_succs.iter().fold(read, |live, edge| live | before[edge.block]);
-                let (kept, own) = known[block];
+                let (all, none) = known[block];
                 changed |= live != behind[block];
-                (behind[block], before[block]) = (live, own | live & kept);
+                (behind[block], before[block]) = (live, none | live & all);
             }
         }
         Self { behind }
     }
 
-    /// What lives behind the instruction `at` of `block`.
-    pub fn behind(&self, f: &Function, block: Block, at: usize) -> Scalars {
-        let later = &f.blocks[block].insts[at + 1..];
-        later.iter().rev().fold(self.behind[block], |live, inst| before_inst(inst, live))
+    /// What lives behind each instruction of `block`.
+    pub fn in_block(&self, f: &Function, block: Block) -> Vec<Scalars> {
+        let insts = &f.blocks[block].insts;
+        let mut behind = vec![0; insts.len()];
+        let mut live = self.behind[block];
+        for (inst, behind) in insts.iter().zip(&mut behind).rev() {
+            *behind = live;
+            live = Accessed::of(inst).before(live);
+        }
+        behind
     }
 }
 
@@ -57,23 +66,35 @@ fn vcc() -> Scalars {
     1 << PReg::VCC_LO.0 | 1 << PReg::VCC_HI.0
 }
 
-/// What lives in front of `inst` if `live` does behind it.
-fn before_inst(inst: &Inst, live: Scalars) -> Scalars {
-    let opaque = inst.facts().unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
-    if opaque || inst.leaves() {
-        return Scalars::MAX;
+/// What an instruction reads and writes.
+struct Accessed {
+    read: Scalars,
+    written: Scalars,
+}
+
+impl Accessed {
+    fn of(inst: &Inst) -> Self {
+        let opaque = inst.facts().unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
+        if opaque || inst.leaves() {
+            return Self { read: Scalars::MAX, written: 0 };
+        }
+        let mut accessed = Self { read: 0, written: 0 };
+        inst.for_each_access(|access| {
+            let scalars = access.range().filter(|&number| number < Scalars::BITS as usize);
+            let bits = scalars.fold(0, |bits: Scalars, number| bits | 1 << number);
+            if access.read {
+                let asks_vcc = access.range().contains(&usize::from(PReg::VCCZ.0));
+                accessed.read |= if asks_vcc { bits | vcc() } else { bits };
+            }
+            if access.write {
+                accessed.written |= bits;
+            }
+        });
+        accessed
     }
-    let (mut read, mut written) = (0, 0);
-    inst.for_each_access(|access| {
-        let range = access.range();
-        let bits = range.filter(|&number| number < Scalars::BITS as usize).fold(0, |bits, number| bits | 1 << number);
-        if access.read {
-            let of_vcc = if access.range().contains(&usize::from(PReg::VCCZ.0)) { vcc() } else { 0 };
-            read |= bits | of_vcc;
-        }
-        if access.write {
-            written |= bits;
-        }
-    });
-    live & !written | read
+
+    /// What lives in front of it if `live` does behind it.
+    fn before(&self, live: Scalars) -> Scalars {
+        live & !self.written | self.read
+    }
 }

@@ -10,7 +10,7 @@
 //! Comparisons move down to the narrowing, past instructions that neither touch D nor change what is compared. Cost: linear; the
 //! search for comparisons is bounded, and which masks are read later is asked for where several are joined.
 
-use crate::live_scalars::LiveScalars;
+use crate::live_scalars::{LiveScalars, Scalars};
 use mir::isa::Opcode::{self, *};
 use mir::isa::{Implicit, MaskOp, Unit};
 use mir::machine::{Encoding, Function, Inst, Operand, PReg, Reg, RegOperand};
@@ -64,8 +64,9 @@ pub(crate) fn fuse(f: &mut Function, target: &Target) {
     for place in 0..f.layout.len() {
         let block = f.layout[place];
         let insts = &f.blocks[block].insts;
-        let mut gone = vec![false; insts.len()];
+        let mut gone: Vec<bool> = Vec::new();
         let mut edits: Vec<(usize, Vec<Inst>)> = Vec::new();
+        let mut live_here: Option<Vec<Scalars>> = None;
         for at in 1..insts.len() {
             let Some((saved, mask)) = narrowing(&insts[at], wave) else { continue };
             // What is saved would have to be waited for.
@@ -76,10 +77,14 @@ pub(crate) fn fuse(f: &mut Function, target: &Target) {
             let mut masks: SmallVec<[Operand; MOST]> =
                 chain.compares.iter().map(|&compare| insts[compare].operands[0]).collect();
             if form == Form::Alone || !chain.joins.is_empty() {
-                let live = live.get_or_insert_with(|| LiveScalars::compute(f)).behind(f, block, at);
+                let live = live_here.get_or_insert_with(|| {
+                    live.get_or_insert_with(|| LiveScalars::compute(f)).in_block(f, block)
+                })[at];
                 let is_read = |own: Operand| registers(own).any(|number| live >> number & 1 != 0);
                 let is_left = |own: Operand| own == mask && form == Form::WithMask;
-                if masks.iter().any(|&own| !is_left(own) && is_read(own)) || form == Form::Alone && is_read(mask) {
+                if masks.iter().any(|&own| !is_left(own) && is_read(own))
+                    || form == Form::Alone && is_read(mask)
+                {
                     continue;
                 }
                 if let Some(last) = masks.last_mut() {
@@ -110,8 +115,8 @@ pub(crate) fn fuse(f: &mut Function, target: &Target) {
                 }
                 code.push(inst);
             }
+            gone.resize(insts.len(), false);
             chain.compares.iter().chain(&chain.joins).for_each(|&at| gone[at] = true);
-            gone[at] = true;
             edits.push((at, code));
         }
         if edits.is_empty() {
@@ -357,6 +362,13 @@ mod tests {
                 .strip_prefix("v_cmp_")
                 .filter(|rest| !["f_", "t_", "tru_"].iter().any(|constant| rest.starts_with(constant)));
             assert_eq!(narrow, wanted.map(|rest| format!("v_cmpx_{rest}")), "{}", op.info().name);
+            for processor in mir::target::PROCESSORS {
+                let target = Target::new(processor);
+                let form = Form::on(&target).of(op);
+                assert!(
+                    !op.info().exists_on(&target) || form.is_none_or(|form| form.info().exists_on(&target))
+                );
+            }
             count += usize::from(narrow.is_some());
         }
         assert_eq!(count, 81);

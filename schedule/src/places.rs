@@ -72,7 +72,9 @@ impl Place {
         let mut parts = parts
             .filter(|(desc, _)| matches!(desc.kind, VgprOrOff | SgprOrOff | Soffset))
             .map(|(_, operand)| *operand);
-        let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else { return None };
+        let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else {
+            return None;
+        };
         let base = Base { space: PlaceSpace::Scratch, operands: [first, second] };
         let size = i32::try_from(inst.mem?.bytes).ok()?;
         let bytes = (inst.mods.offset, inst.mods.offset.checked_add(size)?);

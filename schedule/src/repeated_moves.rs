@@ -90,7 +90,9 @@ fn find(
     let mut known: FxHashMap<Operand, VReg> = FxHashMap::default();
     let mut repeated = Vec::new();
     let data = &f.blocks[block];
-    for (at, inst) in data.insts.iter().enumerate().take(data.tail_start as usize).skip(data.head_len as usize) {
+    for (at, inst) in
+        data.insts.iter().enumerate().take(data.tail_start as usize).skip(data.head_len as usize)
+    {
         mir::interrupt::checkpoint();
         let Some((source, result)) = key(inst) else { continue };
         let own = regs[result];
@@ -101,7 +103,12 @@ fn find(
         {
             continue;
         }
-        if own.fixed || own.copied || own.home != home || f.vregs[result].dwords != 1 || f.vregs[result].wave_level() {
+        if own.fixed
+            || own.copied
+            || own.home != home
+            || f.vregs[result].dwords != 1
+            || f.vregs[result].wave_level()
+        {
             continue;
         }
         let kept = known.insert(source, result);

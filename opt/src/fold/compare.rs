@@ -144,7 +144,8 @@ fn range_of(b: &mut Builder<'_>, op: BinaryOp, p: Value, q: Value) -> Option<Val
     // `x >= 0`, or `x < 0`.
     let signed = |b: &Builder<'_>, (predicate, [x, c]): (IntPredicate, [Value; 2])| {
         let c = b.func.as_int(c)? as u32 as i32;
-        let (above, below) = (matches!((predicate, c), (Sgt, -1) | (Sge, 0)), matches!((predicate, c), (Slt, 0) | (Sle, -1)));
+        let (above, below) =
+            (matches!((predicate, c), (Sgt, -1) | (Sge, 0)), matches!((predicate, c), (Slt, 0) | (Sle, -1)));
         (if within { above } else { below }).then_some(x)
     };
     // `x < n`, or `x >= n`.

@@ -329,11 +329,13 @@ fn fold_majority(b: &mut Builder<'_>, p: Value, q: Value) -> Option<Value> {
         _ => None,
     };
     let (p_args, q_args) = (operands(p, BinaryOp::And)?, operands(q, BinaryOp::And)?);
-    let (both, [x, y], z) = [(p, p_args, q_args), (q, q_args, p_args)].into_iter().find_map(|(both, [x, y], [m, n])| {
-        let is_either = |v| operands(v, BinaryOp::Or).is_some_and(|either| either == [x, y] || either == [y, x]);
-        let z = if is_either(m) { n } else { is_either(n).then_some(m)? };
-        Some((both, [x, y], z))
-    })?;
+    let (both, [x, y], z) =
+        [(p, p_args, q_args), (q, q_args, p_args)].into_iter().find_map(|(both, [x, y], [m, n])| {
+            let is_either =
+                |v| operands(v, BinaryOp::Or).is_some_and(|either| either == [x, y] || either == [y, x]);
+            let z = if is_either(m) { n } else { is_either(n).then_some(m)? };
+            Some((both, [x, y], z))
+        })?;
     let differ = b.binary(BinaryOp::Xor, x, y);
     let decided = b.binary(BinaryOp::And, differ, z);
     Some(b.binary(BinaryOp::Or, both, decided))

@@ -13,7 +13,9 @@ pub(crate) fn reaches(machine: &Target, ty: Type, offset: i64) -> bool {
         Some(AddrSpace::LOCAL) => (0..1 << 16).contains(&offset),
         // By lanes, or for the wave.
         Some(AddrSpace::CONSTANT | AddrSpace::CONSTANT_32BIT) => {
-            offset >= 0 && global_range(machine).contains(offset, 0) && machine.limits().offsets.smem.contains(offset, 0)
+            offset >= 0
+                && global_range(machine).contains(offset, 0)
+                && machine.limits().offsets.smem.contains(offset, 0)
         }
         _ => false,
     }
