@@ -35,7 +35,10 @@ pub fn simplify(f: &mut Function, target: &Target) {
     fuse_saves(f, target);
     narrowing::fuse(f, target);
     for &block in &f.layout {
-        f.blocks[block].thread_succs.clear();
+        let data = &mut f.blocks[block];
+        data.thread_succs.clear();
+        // Head and tail have met the body.
+        (data.head_len, data.tail_start) = (0, data.insts.len() as u32);
     }
 }
 

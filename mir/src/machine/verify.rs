@@ -130,8 +130,9 @@ impl Verifier<'_> {
         if self.stage > Stage::Selected && !data.thread_sargs.is_empty() {
             return Err(defect("SGPR arguments on thread edges after linearisation"));
         }
+        // Waits take the places of marks, and branches are the end of all.
         let misfit = data.head_len > data.tail_start || data.tail_start as usize > data.insts.len();
-        if misfit && self.stage <= Stage::Allocated {
+        if misfit && self.stage <= Stage::Framed {
             return Err(defect("head, body and tail do not fit the instructions"));
         }
         match self.stage {
