@@ -367,7 +367,7 @@ mod tests {
                  %v = add i32 %x, 1",
             ))
         };
-        assert!(matches!(run(&[object(), object()], "k"), Outcome::Same(_)));
+        assert!(matches!(run(&[object(), object()], "k", false), Outcome::Same(_)));
     }
 
     #[test]
