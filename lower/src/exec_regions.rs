@@ -50,6 +50,7 @@ pub fn expand(f: &mut Function) {
             }
             data.insts.push(inst);
         }
+        data.tail_start = data.insts.len() as u32;
     }
 }
 
