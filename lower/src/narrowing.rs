@@ -8,7 +8,7 @@
 //! bounds takes no scalar instruction. The others' masks are not what they were then, so nobody may read them.
 //!
 //! Comparisons move down to the narrowing, past instructions that neither touch D nor change what is compared. Cost: linear; the
-//! search for comparisons is bounded, and which masks are read later is asked for where several are joined.
+//! search for comparisons is bounded, and which masks are read later is asked for where one would not be what it was.
 
 use crate::live_scalars::{LiveScalars, Scalars};
 use mir::isa::Opcode::{self, *};
