@@ -10,6 +10,7 @@
 //! | [`frame`] | prolog and epilog: frame, saved registers, M0, FLAT_SCRATCH |
 //! | [`scratch`] | builds the scratch resource where no system passes it |
 //! | [`compares`] | removes comparisons whose answer SCC still holds |
+//! | [`vcc_branches`] | lets branches ask VCC for what a comparison of lanes left there |
 //! | [`inline_asm`] | assembles inline assembly |
 //! | [`waits`] | waits for memory (`s_waitcnt`) |
 //! | [`indexed`] | indexed reads and writes of register tuples become indexed moves |
@@ -55,4 +56,5 @@ pub mod registers;
 pub mod scratch;
 pub mod shrink;
 mod skips;
+pub mod vcc_branches;
 pub mod waits;

@@ -253,6 +253,11 @@ fn overlap(a: Operand, b: Operand) -> bool {
     meet(&registers(a), &registers(b))
 }
 
+/// Whether `op` compares values of lanes into a mask, in which it writes 0 for lanes that are not active.
+pub(crate) fn is_comparison(op: Opcode) -> bool {
+    narrowing_forms(op).is_some()
+}
+
 /// The comparisons that also write EXEC: the one that leaves its mask, too, and the one that does not, which exists from GFX10 on in its place.
 pub(crate) fn narrowing_forms(op: Opcode) -> Option<[Opcode; 2]> {
     Some(match op {

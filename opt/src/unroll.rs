@@ -19,7 +19,7 @@
 //! constants and accesses of neighbours are merged.
 //!
 //! Left alone: loops with barriers, fences, atomics, calls or operations across lanes; with stores, which keep loads apart unless one
-//! of both is in LDS and the other is not; where few iterations are known to be left ([`limits`]); functions for size, and loops that ask for it (`no_unroll`).
+//! of both is in LDS and the other is not; where few iterations are known to be left ([`limits`]); functions with very many such loops ([`GROWTH`]) or for size, and loops that ask for it (`no_unroll`).
 //!
 //! Source of the idea: unrolling with a remainder, S. Muchnick, "Advanced Compiler Design and Implementation", section 17.4.3. Cost:
 //! linear.
@@ -39,6 +39,9 @@ const SIZE: usize = 14;
 const WHOLE_SIZE: usize = 24;
 /// Dwords that an iteration loads at most, since all iterations' are there at a time.
 const LOADED: u64 = 8;
+/// Instructions that copies may add to a function. One with more such loops (one of ArrayFire's has 46, side by side) would outgrow the
+/// instruction cache by them, and their values the registers.
+const GROWTH: usize = 1024;
 /// Limits of a counter that are looked at.
 const MAX_LIMITS: usize = 4;
 /// Sums and extremes between a counter and its limits.
@@ -97,7 +100,8 @@ pub fn unroll(func: &mut Function) {
     }
     let candidates: Vec<Candidate> =
         func.layout.iter().filter_map(|&block| candidate(func, block, &homes, &entries)).collect();
-    if candidates.is_empty() {
+    let growth: usize = candidates.iter().map(|it| func.blocks[it.block].insts.len() * TIMES as usize).sum();
+    if candidates.is_empty() || growth > GROWTH {
         return;
     }
     let mut escaping = escaping(func, &homes, &candidates);
