@@ -107,9 +107,36 @@ impl<'a> Selector<'a> {
                     return None;
                 };
                 let low = extended(args[0])?;
-                (self.const_int(amount) == Some(16) && extended(x)? == low).then_some((low, [false; 2]))
+                let is_twice = self.const_int(amount) == Some(16) && extended(x)? == low;
+                is_twice.then(|| self.whole(low).unwrap_or((low, [false; 2])))
             }
             _ => None,
         }
+    }
+
+    /// The dword of which a value of 16 bits is a half, and which one for both halves of an operand.
+    fn whole(&self, mut value: Value) -> Option<(Value, [bool; 2])> {
+        let dword = loop {
+            match self.nearby(value)?.kind {
+                InstKind::Cast { op: CastOp::Trunc, arg } if self.f.ty(arg) == Type::I32 => break arg,
+                InstKind::Cast { op: CastOp::BitCast, arg } if self.f.ty(arg).bits() == Some(16) => {
+                    value = arg
+                }
+                _ => return None,
+            }
+        };
+        Some(match self.nearby(dword).map(|data| &data.kind) {
+            Some(&InstKind::Binary { op: BinaryOp::LShr | BinaryOp::AShr, args: [x, amount] })
+                if self.const_int(amount) == Some(16) =>
+            {
+                (x, [true; 2])
+            }
+            Some(&InstKind::Binary { op: BinaryOp::And, args: [x, mask] })
+                if self.const_int(mask).is_some_and(|mask| mask & 0xffff == 0xffff) =>
+            {
+                (x, [false; 2])
+            }
+            _ => (dword, [false; 2]),
+        })
     }
 }

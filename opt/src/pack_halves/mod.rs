@@ -9,6 +9,8 @@
 //! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree, and no value is the lower member of more than
 //! [`MOST_PARTNERS`] pairs that are walked through.
 
+mod params;
+
 use super::append::append;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
@@ -35,6 +37,9 @@ pub fn pack_halves(func: &mut Function, machine: &Target) {
     }
     if !has_floats && !has_integers {
         return;
+    }
+    if has_floats {
+        params::pack_params(func);
     }
     let uniformity = has_integers.then(|| Uniformity::compute(func, machine));
     let partners = SecondaryMap::new();
