@@ -431,7 +431,7 @@ impl Packer {
                 Node::Constant(_) => {}
                 // Operands may take either half of a register for each of theirs.
                 Node::Built if pair[0] == pair[1] || swapped(func, *pair).is_some() => {}
-                Node::Built => gain -= 2,
+                Node::Built => gain -= 1,
             }
         }
         gain

@@ -185,8 +185,10 @@ impl Params {
                         };
                         known.iter().position(same).map(|at| known.swap_remove(at))
                     });
-                    if partner.is_some() && is_half_operation(func, inst) {
-                        score += self.weights[block];
+                    if let Some(partner) = partner
+                        && is_half_operation(func, inst)
+                    {
+                        score += self.weights[block] * self.packs(func, [partner, inst], index);
                         continue;
                     }
                     block
@@ -206,7 +208,14 @@ impl Params {
         score + brought.iter().map(|&(from, pair)| self.weights[from] * self.brings(func, pair)).sum::<i64>()
     }
 
-    /// Instructions that a dword saves on an edge that brings `pair`.
+    /// Instructions that one packed operation saves in place of two, whose operands number `known` are the parameters.
+    fn packs(&self, func: &Function, pair: [Inst; 2], known: usize) -> i64 {
+        let [lower, upper] = pair.map(|inst| operands(func, &func.insts[inst].kind));
+        let others = lower.into_iter().zip(upper).enumerate().filter(|&(index, _)| index != known);
+        1 + others.map(|(_, (x, y))| self.brings(func, [x, y]).min(0)).sum::<i64>()
+    }
+
+    /// Instructions that a dword saves where `pair` is wanted as one.
     fn brings(&self, func: &Function, pair: Pair) -> i64 {
         if let [Some((a, false)), Some((b, true))] = pair.map(|value| half_of(func, value))
             && a == b
