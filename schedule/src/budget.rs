@@ -132,9 +132,14 @@ pub(crate) fn waves(f: &Function, target: &Target, options: &Options, most: Dwor
     Occupancy::of(f, target, options).waves(most)
 }
 
-/// Fewer VGPRs, with which one more wave of `f` would fit than with `most`, or with which it would not spill. `None` where no fewer would help.
-pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<u32> {
+/// Fewer registers, with which one more wave of `f` would fit than with `most`, or with which it would not spill. `None` where no fewer would help.
+pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwords) -> Option<Dwords> {
     let occupancy = Occupancy::of(f, target, options);
+    let sgprs = occupancy.hard.sgprs.saturating_sub(SGPR_HOLES);
+    if most.sgprs > sgprs {
+        let vgprs = without_holes(occupancy.vgprs(occupancy.waves(Dwords { sgprs, ..most })));
+        return Some(Dwords { sgprs, vgprs: vgprs.max(most.vgprs).min(without_holes(occupancy.hard.vgprs)) });
+    }
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
         without_holes(occupancy.hard.vgprs)
     } else {
@@ -146,5 +151,5 @@ pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwo
         }
         goal
     };
-    (goal < most.vgprs).then_some(goal)
+    (goal < most.vgprs).then_some(Dwords { vgprs: goal, ..most })
 }

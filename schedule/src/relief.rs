@@ -1,6 +1,6 @@
 //! Orders that take fewer registers.
 //!
-//! The code's own order is kept as long as it takes no more VGPRs than wanted; where it does, what ends most of them comes next. The walk
+//! The code's own order is kept as long as it takes no more registers than wanted; where it does, what ends most of them comes next. The walk
 //! is from the end of a region to its start, where an instruction ends its result and starts its operands. Where no order is found that
 //! is good enough in all blocks, nothing is changed: a register less in one block is worth nothing if the function takes it in another.
 //!
@@ -39,14 +39,14 @@ pub(crate) fn find(
     most: Dwords,
 ) -> Option<Found> {
     let mut goal = budget::better(f, target, options, most)?;
-    let mut search = Search::new(f, target, code, live, most);
+    let mut search = Search::new(f, target, code, live);
     let mut found = None;
     for _ in 0..STEPS {
         let Some((orders, less)) = search.all(goal) else { break };
         let next = budget::better(f, target, options, less);
         found = Some((orders, less));
         match next {
-            Some(next) if next < goal => goal = next,
+            Some(next) if next.vgprs < goal.vgprs => goal = next,
             _ => break,
         }
     }
@@ -57,8 +57,6 @@ pub(crate) fn find(
 struct Search<'a> {
     f: &'a Function,
     live: &'a LiveOut,
-    /// Most SGPRs, which stay what they are.
-    sgprs: u32,
     /// The most dwords of each block, by its place in the layout.
     most: Vec<Dwords>,
     regions: Regions<'a>,
@@ -68,19 +66,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(f: &'a Function, target: &'a Target, code: &'a Code, live: &'a LiveOut, most: Dwords) -> Self {
+    fn new(f: &'a Function, target: &'a Target, code: &'a Code, live: &'a LiveOut) -> Self {
         let regions = Regions::new(f, code, target);
         let walk = Walk { alive: vec![false; f.vregs.len()], ..Walk::default() };
-        let mut this = Self {
-            f,
-            live,
-            sgprs: most.sgprs,
-            most: Vec::new(),
-            regions,
-            units: Units::default(),
-            parts: Vec::new(),
-            walk,
-        };
+        let mut this =
+            Self { f, live, most: Vec::new(), regions, units: Units::default(), parts: Vec::new(), walk };
         for place in 0..f.layout.len() {
             let order: Vec<u32> = (0..f.blocks[f.layout[place]].insts.len() as u32).collect();
             let most = this.taken(place, &order);
@@ -100,26 +90,27 @@ impl<'a> Search<'a> {
         profile.most
     }
 
-    /// Orders of all blocks that take more than `goal` VGPRs, in which none of them does.
-    fn all(&mut self, goal: u32) -> Option<Found> {
+    /// Orders of all blocks that take more than `goal`, in which none of them does.
+    fn all(&mut self, goal: Dwords) -> Option<Found> {
+        let fits = |taken: Dwords| taken.vgprs <= goal.vgprs && taken.sgprs <= goal.sgprs;
         let mut orders = Vec::new();
         let mut most = Dwords::default();
         for place in 0..self.f.layout.len() {
             mir::interrupt::checkpoint();
-            if self.most[place].vgprs <= goal {
+            if fits(self.most[place]) {
                 most = most.max(self.most[place]);
                 continue;
             }
             let block = self.f.layout[place];
             // What lives through it is not for it to end.
-            if self.live.dwords(block).vgprs > goal {
+            if !fits(self.live.dwords(block)) {
                 return None;
             }
             // The closer to the goal the code's order is left, the more of it is kept.
-            let (order, less) = [goal, goal / 2, 0].into_iter().find_map(|from| {
-                let order = self.block(place, from);
+            let (order, less) = [goal.vgprs, goal.vgprs / 2, 0].into_iter().find_map(|vgprs| {
+                let order = self.block(place, Dwords { vgprs, ..goal });
                 let less = self.taken(place, &order);
-                (less.vgprs <= goal && less.sgprs <= self.sgprs).then_some((order, less))
+                fits(less).then_some((order, less))
             })?;
             most = most.max(less);
             orders.push((block, order));
@@ -127,8 +118,8 @@ impl<'a> Search<'a> {
         Some((orders, most))
     }
 
-    /// An order of the block at `place` that keeps the code's as long as that takes at most `from` VGPRs.
-    fn block(&mut self, place: usize, from: u32) -> Vec<u32> {
+    /// An order of the block at `place` that keeps the code's as long as that takes at most `limit`.
+    fn block(&mut self, place: usize, limit: Dwords) -> Vec<u32> {
         let block = self.f.layout[place];
         let first = self.regions.code.block(place);
         let data = &self.f.blocks[block];
@@ -136,7 +127,6 @@ impl<'a> Search<'a> {
         let runs = self.units.find(self.f, data, self.regions.code, first);
         split(runs, &mut self.parts);
         let mut order: Vec<u32> = (0..data.insts.len() as u32).collect();
-        let limit = Dwords { sgprs: self.sgprs, vgprs: from };
         for part in self.parts.iter().rev() {
             self.walk.region(self.f, data, first, &runs[part.clone()], limit, &mut self.regions, &mut order);
         }
@@ -198,8 +188,8 @@ impl Walk {
                         continue;
                     }
                     let change = self.change(f, &regions.profile, accesses(unit), unit);
-                    let fits = |change: [i32; 2]| self.now.sgprs as i32 + change[0] <= limit.sgprs as i32;
-                    let key = |change: [i32; 2]| (!fits(change), change[1]);
+                    let over = |change: [i32; 2]| self.now.sgprs as i32 + change[0] - limit.sgprs as i32;
+                    let key = |change: [i32; 2]| (over(change).max(0), change[1]);
                     if key(change) < key(best.0) {
                         self.put_back.push(best.1);
                         best = (change, unit);
