@@ -137,8 +137,7 @@ pub(crate) fn better(f: &Function, target: &Target, options: &Options, most: Dwo
     let occupancy = Occupancy::of(f, target, options);
     let sgprs = occupancy.hard.sgprs.saturating_sub(SGPR_HOLES);
     if most.sgprs > sgprs {
-        let vgprs = without_holes(occupancy.vgprs(occupancy.waves(Dwords { sgprs, ..most })));
-        return Some(Dwords { sgprs, vgprs: vgprs.max(most.vgprs).min(without_holes(occupancy.hard.vgprs)) });
+        return Some(Dwords { sgprs, vgprs: most.vgprs.min(without_holes(occupancy.hard.vgprs)) });
     }
     let goal = if most.vgprs > without_holes(occupancy.hard.vgprs) {
         without_holes(occupancy.hard.vgprs)
