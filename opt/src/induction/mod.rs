@@ -12,8 +12,8 @@
 //! accesses at `(i + k) * m` are multiples of `m` apart, and each is made from the one before it.
 //!
 //! Arithmetic at the width of the pointer wraps as the pointer does. A narrower index must not wrap: each of its
-//! additions promises so, of the kind of its extension. Addresses in arms of the loop are left alone, as advancing costs
-//! every iteration, and a loop gets at most [`MAX_POINTERS`], since each takes registers. A zero-extended index of
+//! additions promises so, of the kind of its extension. Advancing costs every iteration, so an address in an arm of the loop follows a pointer that is there
+//! anyway, or one that several arms share. A loop gets at most [`MAX_POINTERS`], since each takes registers. A zero-extended index of
 //! 32 bits without a scale is left alone, too: with a uniform base it is an operand of the access; so is a
 //! 32-bit address with a constant base, which is one shift.
 //!
@@ -32,11 +32,12 @@ mod products;
 
 use super::cfg::{homes, uses};
 use super::memory::Flow;
+use crate::bits::sext64;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Graph, Loop, Uniformity};
 use mir::ir::*;
 use mir::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Running pointers that one loop gets.
 const MAX_POINTERS: usize = 4;
@@ -95,8 +96,18 @@ struct Key {
     index: Index,
 }
 
-/// Addresses off one running pointer, in the order of the code, each with how far its counter is ahead.
-type Group = Vec<(i64, Inst)>;
+/// An address off a running pointer.
+#[derive(Clone, Copy)]
+struct Member {
+    inst: Inst,
+    /// How far its counter is ahead.
+    ahead: i64,
+    /// The constant part of its index.
+    plus: i64,
+}
+
+/// Addresses off one running pointer, in the order of the code.
+type Group = Vec<Member>;
 
 /// Makes running pointers in the innermost loops of `func`, which is legal IR for `target`.
 pub fn reduce(func: &mut Function, target: &Target) {
@@ -183,36 +194,93 @@ impl Reduction<'_> {
     fn run(&mut self) {
         let mut found: Vec<(Key, Group)> = Vec::new();
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-        for block in self.blocks_of_each_turn() {
+        let each_turn = self.blocks_of_each_turn();
+        for &block in &each_turn {
             for &inst in &self.func.blocks[block].insts {
-                let InstKind::PtrAdd { base, index: Some(index), scale, .. } = self.func.insts[inst].kind
-                else {
-                    continue;
-                };
-                if !self.is_base(base) {
-                    continue;
-                }
-                let Some(index) = self.index(index, base, scale) else { continue };
-                let ahead = index.ahead;
-                let key = Key { base, scale, index: Index { ahead: 0, ..index } };
+                let Some((key, member)) = self.member(inst) else { continue };
                 if let Some(&place) = places.get(&key) {
                     let group = &mut found[place].1;
                     // Those ahead find their places one by one.
-                    if ahead == group[0].0 || group.len() < MAX_GROUP {
-                        group.push((ahead, inst));
+                    if member.ahead == group[0].ahead || group.len() < MAX_GROUP {
+                        group.push(member);
                     }
                 } else if found.len() < MAX_POINTERS {
                     places.insert(key, found.len());
-                    found.push((key, vec![(ahead, inst)]));
+                    found.push((key, vec![member]));
                 }
             }
         }
+        self.arms(&each_turn, &mut found, &places);
         let by_variables = found.iter().filter(|(key, _)| key.index.counter.by.is_some()).count();
         if by_variables > MAX_VARIABLE_STEPS {
             found.retain(|(key, _)| key.index.counter.by.is_none());
         }
         for (key, group) in found {
             self.make_pointer(key, &group);
+        }
+    }
+
+    /// What `inst` has in common with addresses off one pointer, if it is an address that follows a counter.
+    fn member(&self, inst: Inst) -> Option<(Key, Member)> {
+        let InstKind::PtrAdd { base, index: Some(index), scale, .. } = self.func.insts[inst].kind else {
+            return None;
+        };
+        if !self.is_base(base) {
+            return None;
+        }
+        let index = self.index(index, base, scale)?;
+        let mut member = Member { inst, ahead: index.ahead, plus: 0 };
+        let mut key = Key { base, scale, index: Index { ahead: 0, ..index } };
+        if let Some(value) = index.plus
+            && index.factor.is_none()
+            && let Some(plus) = self.func.as_int(value)
+        {
+            let unsigned = matches!(index.cast, Some((CastOp::ZExt, _)));
+            let bits = self.func.ty(value).bits()? as u32;
+            member.plus = if unsigned { plus as i64 } else { sext64(plus, bits) };
+            key.index.plus = None;
+        }
+        Some((key, member))
+    }
+
+    /// Adds the addresses in arms of the loop, whose other blocks are `each_turn`: to pointers that are `found`, which cost nothing more, and pointers that
+    /// several arms share.
+    fn arms(&mut self, each_turn: &[Block], found: &mut Vec<(Key, Group)>, places: &FxHashMap<Key, usize>) {
+        let blocks = self.flow.blocks_in(self.l);
+        if blocks.len() == each_turn.len() {
+            return;
+        }
+        let each_turn: FxHashSet<Block> = each_turn.iter().copied().collect();
+        let mut shared: Vec<(Key, Group, FxHashSet<Block>)> = Vec::new();
+        let mut numbers: FxHashMap<Key, usize> = FxHashMap::default();
+        for block in blocks.iter().map(|&block| Block::from_u32(block)) {
+            if each_turn.contains(&block) {
+                continue;
+            }
+            for &inst in &self.func.blocks[block].insts {
+                let Some((key, member)) = self.member(inst) else { continue };
+                // What is made from the address before it is made in its block.
+                if key.index.factor.is_some() || key.index.counter.by.is_some() {
+                    continue;
+                }
+                if let Some(&place) = places.get(&key) {
+                    found[place].1.push(member);
+                    continue;
+                }
+                let number = *numbers.entry(key).or_insert_with(|| {
+                    shared.push((key, Vec::new(), FxHashSet::default()));
+                    shared.len() - 1
+                });
+                shared[number].1.push(member);
+                shared[number].2.insert(block);
+            }
+        }
+        for (key, group, arms) in shared {
+            // A narrow address is one addition in each arm, too, and the scalar unit makes its own beside the other code.
+            let wide = self.func.ty(key.base).bits() == Some(64);
+            if wide && arms.len() > 1 && found.len() < MAX_POINTERS && !self.is_scalar(key) {
+                found.push((key, group));
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Running pointers.
 
-use super::{Group, Index, Key, Reduction};
+use super::{Group, Index, Key, Member, Reduction};
 use crate::bits::sext64;
 use mir::analysis::Uniformity;
 use mir::ir::*;
@@ -15,7 +15,7 @@ impl Reduction<'_> {
     pub(super) fn make_pointer(&mut self, key: Key, group: &Group) {
         let Key { base, scale, index: Index { counter, more, factor, plus, cast, .. } } = key;
         let (entering, latch, header) = (self.simple.entering, self.simple.latch, self.simple.header);
-        let Some(&(nearest, like)) = group.first() else { return };
+        let Some(&Member { ahead: nearest, inst: like, .. }) = group.first() else { return };
         let ty = self.func.ty(base);
         let Some(advance) = counter.step.checked_mul(scale) else { return };
         // A small number that differs between lanes stays beside a pointer that does not, as an operand of the access.
@@ -36,8 +36,9 @@ impl Reduction<'_> {
             let next = self.before_end(latch, constant_step(pointer, advance), ty, like);
             self.pass(entering, start);
             self.pass(latch, next.unwrap_or(pointer));
-            for &(_, inst) in group {
-                self.rebase(inst, pointer, None);
+            for member in group {
+                self.rebase(member.inst, pointer, None);
+                self.add_offset(member.inst, member.plus.wrapping_mul(scale));
             }
             return;
         };
@@ -64,7 +65,7 @@ impl Reduction<'_> {
         }
         let pointer = self.func.add_block_param(header, ty);
         let (mut at, mut here) = (nearest, pointer);
-        for &(ahead, inst) in group {
+        for &Member { ahead, inst, plus } in group {
             if ahead != at {
                 let step = ahead.wrapping_sub(at).wrapping_mul(scale);
                 let step = self.multiple(unit, step, &mut steps, like);
@@ -72,6 +73,7 @@ impl Reduction<'_> {
                 at = ahead;
             }
             self.rebase(inst, here, beside);
+            self.add_offset(inst, plus.wrapping_mul(scale));
         }
         let left = nearest.wrapping_sub(at).wrapping_mul(scale).wrapping_add(advance);
         let mut next = here;
@@ -99,7 +101,10 @@ impl Reduction<'_> {
     }
 
     /// Whether all that a pointer is made of but `plus` is the same in all lanes.
-    fn is_scalar(&mut self, Key { base, index: Index { counter, more, factor, .. }, .. }: Key) -> bool {
+    pub(super) fn is_scalar(
+        &mut self,
+        Key { base, index: Index { counter, more, factor, .. }, .. }: Key,
+    ) -> bool {
         let uniformity = self.uniformity.get_or_insert_with(|| Uniformity::compute(self.func, self.target));
         let parts = [Some(base), Some(counter.value), more, factor];
         parts.into_iter().flatten().all(|value| !uniformity.is_divergent_at(value, self.simple.header))
@@ -195,6 +200,16 @@ impl Reduction<'_> {
             if beside.is_none() {
                 *scale = 0;
             }
+        }
+    }
+
+    /// Moves an address by `bytes`. What it promised of its own way from the base need not hold of the way from the pointer.
+    fn add_offset(&mut self, inst: Inst, bytes: i64) {
+        if bytes != 0
+            && let InstKind::PtrAdd { offset, .. } = &mut self.func.insts[inst].kind
+        {
+            *offset = offset.wrapping_add(bytes);
+            self.func.insts[inst].flags = InstFlags::empty();
         }
     }
 
