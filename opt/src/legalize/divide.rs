@@ -2,8 +2,8 @@
 //!
 //! By constants: a multiplication with a precomputed reciprocal (Granlund, Montgomery: "Division by Invariant
 //! Integers using Multiplication"). By variables: a binary32 reciprocal gives the first 23 bits; small
-//! operands need one correction, 32-bit ones a Newton step in integers and two corrections, 64-bit ones two
-//! steps and two corrections. All of it is free of branches but one: operands of 64 bits that fit into 32 in the
+//! operands need one correction, 32-bit ones a Newton step in integers and two corrections, or one where the scalar unit corrects the reciprocal
+//! of a divisor that all lanes have, 64-bit ones two steps and two corrections. All of it is free of branches but one: operands of 64 bits that fit into 32 in the
 //! end, as sizes and indices mostly do, are divided as such; where the dividend is known to fit, without a branch.
 
 use super::Legalizer;
@@ -195,15 +195,36 @@ impl Legalizer<'_> {
         let scale = self.b.float_bits(Type::F32, 0x4f7f_fffe);
         let scaled = self.b.fmul(reciprocal, scale);
         let z = self.b.cast(CastOp::FpToUi, scaled, Type::I32);
-        // Newton: z += z * (2^32 - y * z) / 2^32.
+        // Newton: z += z * (2^32 - y * z) / 2^32. What comes out is ⌊(2^32 - 1) / y⌋, or one less for few divisors.
         let minus_y = self.b.neg(y);
         let error = self.b.mul(minus_y, z);
         let step = self.b.mulhi_u32(z, error);
-        let z = self.b.add(z, step);
+        let mut z = self.b.add(z, step);
+        let mut times = 2;
+        if self.b.optimize && self.divides_by_one_number() {
+            // The scalar unit corrects it once for all, so that each quotient is too small by one at most.
+            let rest = self.b.mul(minus_y, z);
+            let rest = self.b.add_imm(rest, -1);
+            let low = self.b.icmp(IntPredicate::Uge, rest, y);
+            let one_more = self.b.cast(CastOp::ZExt, low, Type::I32);
+            z = self.b.add(z, one_more);
+            times = 1;
+        }
         let q = self.b.mulhi_u32(x, z);
-        let product = self.b.mul(q, y);
-        let r = self.b.sub(x, product);
-        self.correct(q, r, y, 2)
+        let product = self.b.mul(q, minus_y);
+        let r = self.b.add(x, product);
+        self.correct(q, r, y, times)
+    }
+
+    /// Whether the instruction being lowered divides by the same number in all lanes.
+    fn divides_by_one_number(&mut self) -> bool {
+        use BinaryOp::*;
+        match self.old.insts[self.current].kind {
+            InstKind::Binary { op: UDiv | URem | SDiv | SRem, args: [_, divisor] } => {
+                !self.differs_between_lanes(divisor, self.current_block)
+            }
+            _ => false,
+        }
     }
 
     fn divide_u64(&mut self, x: Value, y: Value) -> (Value, Value) {
@@ -473,6 +494,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn corrected_reciprocals_are_exact() {
+        let steps = (1..3000).chain((1..=u32::MAX).step_by(65_521)).chain((0..32).map(|n| 1 << n));
+        let beside = steps.flat_map(|y: u32| [y, y.saturating_add(1), u32::MAX - y]);
+        let mut low = 0;
+        for y in beside.filter(|&y| y != 0) {
+            for reciprocal in reciprocals(y as f32) {
+                let z = (reciprocal * f32::from_bits(0x4f7f_fffe)) as u32;
+                // What the expansion asks of the hardware.
+                if u64::from(z) * u64::from(y) >= 1 << 32 {
+                    continue;
+                }
+                let error = y.wrapping_neg().wrapping_mul(z);
+                let z = z + ((u64::from(z) * u64::from(error)) >> 32) as u32;
+                let is_low = y.wrapping_neg().wrapping_mul(z).wrapping_sub(1) >= y;
+                low += usize::from(is_low);
+                let z = z + u32::from(is_low);
+                assert_eq!(z, u32::MAX / y, "{y} by {reciprocal}");
+                for x in [u32::MAX, u32::MAX - 1, y, y - 1, u32::MAX / y * y, u32::MAX / y * y - 1] {
+                    let q = ((u64::from(x) * u64::from(z)) >> 32) as u32;
+                    let q = q + u32::from(x - q * y >= y);
+                    assert_eq!(q, x / y, "{x} / {y}");
+                }
+            }
+        }
+        assert!(low > 0);
     }
 
     #[test]
