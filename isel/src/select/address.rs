@@ -267,8 +267,15 @@ impl<'a> Selector<'a> {
             && self.values[root].rep == Rep::Sgpr
             && !self.is_temporal(root);
         if uniform && (index.scale.unsigned_abs().is_power_of_two() || self.exists(S_MUL_HI_U32)) {
-            let scaled = self.new_sgpr(2);
-            self.scalar_index_64(scaled, Operand::Imm(0), index);
+            let scaled = if index.scale == 1 && self.f.ty(index.value) != Type::I32 {
+                // As it is: whoever adds it again finds what its halves were moved to.
+                let whole = self.scalar_src(index.value);
+                self.in_sgpr(whole, 2)
+            } else {
+                let scaled = self.new_sgpr(2);
+                self.scalar_index_64(scaled, Operand::Imm(0), index);
+                scaled
+            };
             self.vector_add64(dst, base, scaled);
             return;
         }
