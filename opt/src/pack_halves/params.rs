@@ -21,6 +21,8 @@ const SWEEPS: usize = 16;
 /// How much more a block counts than one that is in a loop less, and how many loops count.
 const PER_LOOP: i64 = 8;
 const MOST_LOOPS: u32 = 3;
+/// Readers of one half that are looked at for a partner of one of the other half's.
+const PARTNERS: usize = 64;
 
 /// Who reads a parameter.
 #[derive(Clone, Copy)]
@@ -183,7 +185,7 @@ impl Params {
                             other != inst
                                 && is_same_operation(&func.insts[other].kind, &func.insts[inst].kind)
                         };
-                        known.iter().position(same).map(|at| known.swap_remove(at))
+                        known.iter().take(PARTNERS).position(same).map(|at| known.swap_remove(at))
                     });
                     if let Some(partner) = partner
                         && is_half_operation(func, inst)
