@@ -53,9 +53,7 @@ fn is_comparison(inst: &Inst) -> bool {
 
 /// Whether SCC or a register that `compared` reads may be another one behind `inst`.
 fn changes(inst: &Inst, compared: &Inst) -> bool {
-    let facts = inst.facts();
-    let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
-    if opaque || inst.leaves() || inst.op.info().flags.contains(OpFlags::SCC_DEF) {
+    if inst.is_expanded_later() || inst.leaves() || inst.op.info().flags.contains(OpFlags::SCC_DEF) {
         return true;
     }
     let mut changed = false;

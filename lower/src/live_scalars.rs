@@ -4,7 +4,6 @@
 //! settle what lives behind blocks (two, three with loops).
 
 use cranelift_entity::SecondaryMap;
-use mir::isa::Unit;
 use mir::machine::{Block, Condition, Function, Inst, PReg, Terminator};
 
 /// A set of scalar registers by their numbers, those below 128.
@@ -74,8 +73,7 @@ struct Accessed {
 
 impl Accessed {
     fn of(inst: &Inst) -> Self {
-        let opaque = inst.facts().unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
-        if opaque || inst.leaves() {
+        if inst.is_expanded_later() || inst.leaves() {
             return Self { read: Scalars::MAX, written: 0 };
         }
         let mut accessed = Self { read: 0, written: 0 };

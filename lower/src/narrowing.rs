@@ -202,9 +202,8 @@ fn may_sink(insts: &[Inst], chain: &Chain, saved: Option<Operand>, mask: Operand
     (first + 1..insts.len()).filter(|&at| !is_part(at)).all(|at| {
         let inst = &insts[at];
         let facts = inst.facts();
-        let opaque = facts.unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
         // In front of a barrier or a wait the comparison costs no time.
-        let opaque = opaque || facts.unit == Unit::Control;
+        let opaque = inst.is_expanded_later() || facts.unit == Unit::Control;
         let state = Implicit::EXEC_DEF.union(Implicit::MODE_DEF);
         let asks_joins = !chain.joins.is_empty() && facts.implicit.contains(Implicit::SCC_USE);
         let mut changes = opaque || asks_joins || inst.leaves() || facts.implicit.intersects(state);

@@ -4,11 +4,10 @@
 //! `v_cmp vcc, …; s_and_b64 vcc, vcc, exec; s_cbranch_scc1`. A comparison writes 0 for the other lanes, so VCC is what it was, and `s_cbranch_vccnz` asks the same.
 //! Not where the flag VCCZ may be stale and would be written anew. Cost: one look from the end of each block.
 
-use mir::isa::{Implicit, MaskOp, Unit};
+use crate::narrowing::{is_comparison, registers};
+use mir::isa::{Implicit, MaskOp};
 use mir::machine::{BlockData, Condition, Function, Inst, Operand, PReg, Terminator};
 use mir::target::{Features, Target, WaveSize};
-
-use crate::narrowing::{is_comparison, registers};
 
 /// Lets branches of an allocated function ask VCC.
 pub fn branch_on_vcc(f: &mut Function, target: &Target) {
@@ -50,10 +49,7 @@ fn needless(data: &BlockData, wave: WaveSize) -> Option<usize> {
         });
         changes
     };
-    let opaque = |inst: &Inst| {
-        let stands_for_others = inst.facts().unit == Unit::Pseudo && !inst.op.is_copy() && !inst.op.is_mark();
-        stands_for_others || inst.leaves()
-    };
+    let opaque = |inst: &Inst| inst.is_expanded_later() || inst.leaves();
     // Behind it the flag stays, and nobody else asks SCC.
     let quiet = |inst: &Inst| {
         let asks = inst.facts().implicit.contains(Implicit::SCC_USE);

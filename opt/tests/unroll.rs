@@ -10,34 +10,20 @@ fn sums(loops: u32) -> Function {
         "define kernel void @k(v0: ptr addrspace(1), v1: i32, v2: i32) {\nblock0:\n  jump block1(v1, i32 0)\n",
     );
     for i in 0..loops {
-        let (block, v) = (1 + 2 * i, 3 + 10 * i);
+        let (block, exit) = (1 + 2 * i, 2 + 2 * i);
+        let [n, sum, address, loaded, added, next, again, out] =
+            std::array::from_fn(|k| 3 + 10 * i + k as u32);
         let _ = write!(
             text,
-            "block{block}(v{v}: i32, v{}: i32):\n  v{}: ptr addrspace(1) = ptradd inbounds v0, v{v} * 4 + 0\n  \
-             v{}: i32 = load v{} addrspace(1) align 4\n  v{}: i32 = add v{}, v{}\n  v{}: i32 = add nsw v{v}, i32 1\n  \
-             v{}: i1 = icmp slt v{}, v2\n  br v{}, block{block}(v{}, v{}), block{}(v{})\n\
-             block{}(v{}: i32):\n  store v0, v{} addrspace(1) align 4\n  ",
-            v + 1,
-            v + 2,
-            v + 3,
-            v + 2,
-            v + 4,
-            v + 1,
-            v + 3,
-            v + 5,
-            v + 6,
-            v + 5,
-            v + 6,
-            v + 5,
-            v + 4,
-            block + 1,
-            v + 4,
-            block + 1,
-            v + 7,
-            v + 7
+            "block{block}(v{n}: i32, v{sum}: i32):\n  \
+             v{address}: ptr addrspace(1) = ptradd inbounds v0, v{n} * 4 + 0\n  \
+             v{loaded}: i32 = load v{address} addrspace(1) align 4\n  v{added}: i32 = add v{sum}, v{loaded}\n  \
+             v{next}: i32 = add nsw v{n}, i32 1\n  v{again}: i1 = icmp slt v{next}, v2\n  \
+             br v{again}, block{block}(v{next}, v{added}), block{exit}(v{added})\n\
+             block{exit}(v{out}: i32):\n  store v0, v{out} addrspace(1) align 4\n  "
         );
         text += &if i + 1 < loops {
-            format!("jump block{}(v1, i32 0)\n", block + 2)
+            format!("jump block{}(v1, i32 0)\n", exit + 1)
         } else {
             "ret\n}\n".to_owned()
         };

@@ -11,7 +11,7 @@
 
 mod params;
 
-use super::append::append;
+use super::append::{append, append_value};
 use cranelift_entity::SecondaryMap;
 use mir::analysis::Uniformity;
 use mir::ir::legal::{PACKED, PACKED_INTRINSICS};
@@ -453,22 +453,26 @@ impl Packer {
             let arg = append(func, at, rotate, Type::I32, out)?;
             return append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out);
         }
-        let mut word = |func: &mut Function, value: Value| {
-            let mut value = value;
-            if !func.ty(value).is_int(16) {
-                let kind = InstKind::Cast { op: CastOp::BitCast, arg: value };
-                value = append(func, at, kind, Type::I16, out)?;
-            }
-            append(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
-        };
-        let lo = word(func, pair[0])?;
-        let hi = if pair[0] == pair[1] { lo } else { word(func, pair[1])? };
-        let sixteen = func.int(Type::I32, 16);
-        let hi =
-            append(func, at, InstKind::Binary { op: BinaryOp::Shl, args: [hi, sixteen] }, Type::I32, out)?;
-        let arg = append(func, at, InstKind::Binary { op: BinaryOp::Or, args: [lo, hi] }, Type::I32, out)?;
+        let arg = put_together(func, at, pair, out);
         append(func, at, InstKind::Cast { op: CastOp::BitCast, arg }, ty, out)
     }
+}
+
+/// The dword that has two values of 16 bits as its halves.
+fn put_together(func: &mut Function, at: Inst, pair: Pair, out: &mut Vec<Inst>) -> Value {
+    let mut word = |func: &mut Function, mut value: Value| {
+        if !func.ty(value).is_int(16) {
+            value =
+                append_value(func, at, InstKind::Cast { op: CastOp::BitCast, arg: value }, Type::I16, out);
+        }
+        append_value(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
+    };
+    let low = word(func, pair[0]);
+    let high = if pair[0] == pair[1] { low } else { word(func, pair[1]) };
+    let sixteen = func.int(Type::I32, 16);
+    let shift = InstKind::Binary { op: BinaryOp::Shl, args: [high, sixteen] };
+    let high = append_value(func, at, shift, Type::I32, out);
+    append_value(func, at, InstKind::Binary { op: BinaryOp::Or, args: [low, high] }, Type::I32, out)
 }
 
 /// Lets two instructions have the halves of `whole` as their results; what they need stands in front of both.

@@ -9,7 +9,6 @@
 //!
 //! Cost: linear in instructions, and in uses of pairs for each sweep that drops some of those that lean on each other; sweeps are bounded.
 
-use super::super::append::append_value;
 use super::super::cfg::{Cfg, homes};
 use super::super::params::Replaced;
 use super::*;
@@ -338,7 +337,7 @@ fn join_arguments(
                 let pair = [arg, upper].map(|value| strip(func, value));
                 let known = dwords.params.get(&pair).or_else(|| made.get(&pair)).copied();
                 let dword = known.unwrap_or_else(|| {
-                    let dword = put_together(func, last, pair, &mut code);
+                    let dword = brought(func, last, pair, &mut code);
                     if pair[0] != pair[1] && pair.iter().all(|&value| is_own(func, value)) {
                         for (value, half) in pair.into_iter().zip(take(func, last, dword, &mut code)) {
                             dwords.elsewhere.entry(value).or_insert((block, half));
@@ -386,28 +385,15 @@ fn take(func: &mut Function, like: Inst, dword: Value, out: &mut Vec<Inst>) -> P
     })
 }
 
-/// The dword that has two values as its halves.
-fn put_together(func: &mut Function, like: Inst, pair: Pair, out: &mut Vec<Inst>) -> Value {
+/// The dword that an edge brings in place of two values.
+fn brought(func: &mut Function, like: Inst, pair: Pair, out: &mut Vec<Inst>) -> Value {
     if let [Some((a, false)), Some((b, true))] = pair.map(|value| half_of(func, value))
         && a == b
     {
         return a;
     }
-    if let [Some(low), Some(high)] = pair.map(|value| bits(func, value)) {
-        return func.int(Type::I32, (low | high << 16).into());
+    match pair.map(|value| bits(func, value)) {
+        [Some(low), Some(high)] => func.int(Type::I32, (low | high << 16).into()),
+        _ => put_together(func, like, pair, out),
     }
-    let [low, high] = pair.map(|value| {
-        let word =
-            append_value(func, like, InstKind::Cast { op: CastOp::BitCast, arg: value }, Type::I16, out);
-        append_value(func, like, InstKind::Cast { op: CastOp::ZExt, arg: word }, Type::I32, out)
-    });
-    let sixteen = func.int(Type::I32, 16);
-    let high = append_value(
-        func,
-        like,
-        InstKind::Binary { op: BinaryOp::Shl, args: [high, sixteen] },
-        Type::I32,
-        out,
-    );
-    append_value(func, like, InstKind::Binary { op: BinaryOp::Or, args: [low, high] }, Type::I32, out)
 }

@@ -404,6 +404,12 @@ impl Inst {
         self.op.info().flags.contains(OpFlags::M0_LDS) && !self.mods.flags.contains(ModFlags::GDS)
     }
 
+    /// Whether other instructions will stand in its place, of which nothing is known yet: a pseudo instruction but for copies and marks.
+    #[inline]
+    pub fn is_expanded_later(&self) -> bool {
+        self.facts().unit == Unit::Pseudo && !self.op.is_copy() && !self.op.is_mark()
+    }
+
     /// Whether control goes elsewhere, so that other code follows.
     #[inline]
     pub fn leaves(&self) -> bool {
