@@ -38,6 +38,7 @@ pub const PASSES: &[Pass] = &[
     Pass::optimisation("flatten", Read, Function(|f, _| { opt::flatten::flatten(f); Ok(()) })).from_level(2),
     Pass::optimisation("share-stack", Read, Function(|f, _| { opt::share_stack::share(f); Ok(()) })),
     Pass::optimisation("join-arguments", Read, Function(|f, _| { opt::join_arguments::join(f); Ok(()) })).from_level(2),
+    Pass::optimisation("fold-work-group-size", Read, Function(|f, cx| { opt::work_group_size::fold(f, cx.module, cx.target); Ok(()) })),
     Pass::optimisation("mark-dereferenceable", Read, Function(|f, cx| { opt::dereferenceable::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::new("legalize", Read, Expanded, Function(|f, cx| opt::legalize::run(f, cx.module, cx.target, cx.settings))),
     Pass::new("fold-branches", Expanded, Expanded, Function(|f, _| { opt::constant_branches::fold(f); Ok(()) })),

@@ -149,7 +149,7 @@ fn needed(
 }
 
 /// What an address is at a constant distance from, and the distance in bytes.
-fn place(func: &Function, ptr: Value) -> (Value, i64) {
+pub(super) fn place(func: &Function, ptr: Value) -> (Value, i64) {
     let (mut at, mut distance) = (ptr, 0i64);
     for _ in 0..MAX_STEPS {
         let Some(inst) = func.def_inst(at) else { break };

@@ -51,3 +51,4 @@ pub mod unused_elements;
 pub mod variadic;
 pub mod waterfall;
 pub mod wave_atomics;
+pub mod work_group_size;

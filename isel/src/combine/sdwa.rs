@@ -146,8 +146,14 @@ fn field(c: &Combiner<'_>, f: &Function, block: Block, inst: &Inst, k: usize) ->
         return None;
     }
     let part = part_of(c, f, reg, sub, wanted(inst, k)).or_else(|| {
-        let whole = wanted(inst, k) == 0b1111 && sub == 0;
-        whole.then(|| signed_part(c, reg)).flatten()
+        let part = signed_part(c, reg).filter(|_| sub == 0)?;
+        let is_integer = inst.op.info().operands.get(k).is_some_and(|desc| desc.ty != ValueType::F16);
+        match wanted(inst, k) {
+            0b1111 => Some(part),
+            // A byte and its sign are as much of it as an integer of 16 bits sees.
+            0b11 if is_integer && BYTE_SELS.contains(&part.sel) => Some(part),
+            _ => None,
+        }
     })?;
     Some((reg, part))
 }

@@ -110,9 +110,12 @@ impl Selector<'_> {
                 terms.into_iter().min().unwrap_or(0).saturating_sub(carries as u32)
             }
             InstKind::Intrinsic {
-                intrinsic: Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ,
+                intrinsic: id @ (Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ),
                 ..
-            } => 22,
+            } => {
+                let limit = id.work_item_dimension().map_or(1024, |d| self.f.work_item_id_limit(d));
+                (limit - 1).leading_zeros()
+            }
             InstKind::Intrinsic { intrinsic: Intrinsic::Umin, args } => of(args[0]).max(of(args[1])),
             InstKind::Intrinsic {
                 intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi | Intrinsic::Ctpop,

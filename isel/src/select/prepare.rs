@@ -454,18 +454,7 @@ impl<'a> Selector<'a> {
 
     /// Facts from attributes and metadata that the kernel descriptor needs.
     fn kernel_attributes(&mut self) {
-        // `"min,max"`; older producers write the maximum alone.
-        let range = self.f.attribute("amdgpu-flat-work-group-size").and_then(|text| text.split(',').nth(1));
-        let from_attribute = range
-            .or_else(|| self.f.attribute("amdgpu-max-work-group-size"))
-            .and_then(|max| max.trim().parse::<u32>().ok());
-        let required = self
-            .f
-            .kernel
-            .reqd_work_group_size
-            .map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
-            .filter(|&n| n > 0);
-        self.mf.max_flat_workgroup_size = required.or(from_attribute).unwrap_or(1024).clamp(1, 1024);
+        self.mf.max_flat_workgroup_size = self.f.max_work_group_size();
     }
 
     /// Whether binary16 arithmetic of `ty` is packed.

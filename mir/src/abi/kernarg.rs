@@ -108,6 +108,11 @@ pub fn has_hidden_apertures(function: &Function, target: &Target) -> bool {
         && function.attribute("amdgpu-no-implicitarg-ptr").is_none()
 }
 
+/// Where the three sizes of a work-group, of 16 bits each, stand among the hidden arguments (`hidden_group_size_x`), if they do.
+pub fn group_size_offset(target: &Target) -> Option<u32> {
+    (target.os == Os::AmdHsa && has_v5_block(target.code_object_version)).then_some(12)
+}
+
 /// Offset of `hidden_private_base` in the block of V5.
 pub const PRIVATE_BASE: u32 = 192;
 /// Offset of `hidden_shared_base` in the block of V5.

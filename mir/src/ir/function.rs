@@ -408,6 +408,9 @@ pub struct Function {
 /// Attribute of a function whose definition asks for an alignment of its code: the bytes, in decimal.
 pub const CODE_ALIGNMENT: &str = "gcnc-alignment";
 
+/// Most work-items of a work-group.
+const MAX_WORK_GROUP_SIZE: u32 = 1024;
+
 /// Largest alignment of code in bytes.
 pub const MAX_CODE_ALIGNMENT: u64 = 1 << 20;
 
@@ -646,6 +649,31 @@ impl Function {
     /// Value of a string attribute.
     pub fn attribute(&self, key: &str) -> Option<&str> {
         self.attributes.get(key).map(String::as_str)
+    }
+
+    /// Work-items that a work-group has at most: what `!reqd_work_group_size` or `"amdgpu-flat-work-group-size"` says, else 1024.
+    pub fn max_work_group_size(&self) -> u32 {
+        // `"min,max"`; older producers write the maximum alone.
+        let range = self.attribute("amdgpu-flat-work-group-size").and_then(|text| text.split(',').nth(1));
+        let from_attribute = range
+            .or_else(|| self.attribute("amdgpu-max-work-group-size"))
+            .and_then(|max| max.trim().parse::<u32>().ok());
+        let required = self
+            .kernel
+            .reqd_work_group_size
+            .map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
+            .filter(|&n| n > 0);
+        required.or(from_attribute).unwrap_or(MAX_WORK_GROUP_SIZE).clamp(1, MAX_WORK_GROUP_SIZE)
+    }
+
+    /// What the work-item's id in `dimension` (0 to 2) is below.
+    pub fn work_item_id_limit(&self, dimension: usize) -> u32 {
+        // A function that kernels call knows nothing of them.
+        if !self.is_kernel() {
+            return MAX_WORK_GROUP_SIZE;
+        }
+        let required = self.kernel.reqd_work_group_size.map(|size| size[dimension]).filter(|&n| n > 0);
+        required.unwrap_or(MAX_WORK_GROUP_SIZE).min(self.max_work_group_size())
     }
 
     /// The upper half of addresses of 32 bits in the constant address space (`"amdgpu-32bit-address-high-bits"`): without the

@@ -503,6 +503,16 @@ impl Intrinsic {
         Self::SINGLE.iter().copied().chain(buffers).chain(ImageIntrinsic::all().map(Self::Image))
     }
 
+    /// The dimension (0 to 2) in which this is the work-item's id in its work-group.
+    pub fn work_item_dimension(self) -> Option<usize> {
+        match self {
+            Self::WorkitemIdX => Some(0),
+            Self::WorkitemIdY => Some(1),
+            Self::WorkitemIdZ => Some(2),
+            _ => None,
+        }
+    }
+
     /// The intrinsic of exactly this base name (no `llvm.`, no overload suffix).
     pub fn from_name(name: &str) -> Option<Self> {
         use std::sync::OnceLock;

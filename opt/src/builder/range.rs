@@ -98,8 +98,10 @@ impl Builder<'_> {
                 signed = s(*if_true).max(s(*if_false));
             }
             InstKind::Intrinsic { intrinsic, args } => match intrinsic {
-                // A work-group has at most 1024 work-items.
-                Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ => unsigned = 10,
+                Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ => {
+                    let dimension = intrinsic.work_item_dimension()?;
+                    unsigned = 32 - (self.func.work_item_id_limit(dimension) - 1).leading_zeros();
+                }
                 Intrinsic::Ctpop => unsigned = 6,
                 Intrinsic::Umin => {
                     unsigned = args.iter().map(|&a| u(a)).min().unwrap_or(width);

@@ -11,12 +11,13 @@
 //! undefined). Or the address is `inbounds` of what the kernel was given, where no index is negative, or of an address inside of that: a sum
 //! of a constant that wraps is far below 0. LLVM's `SeparateConstOffsetFromGEP` takes any index of an `inbounds` address for not negative.
 //!
-//! Bits that are joined and have none in common (`or disjoint`) are a sum that overflows in no sense.
+//! Bits that are joined and have none in common (`or disjoint`) are a sum that overflows in no sense. Nor does a constant carry into what stands
+//! above the zeros that a number ends in: `4 * i + 17` is one behind `4 * i + 16` wherever both wrap.
 //!
 //! Cost: a few look-ups for each sum and address.
 
 use super::Entry;
-use crate::bits::sext64;
+use crate::bits::{low_zeros, mask64, sext64};
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::Target;
@@ -45,6 +46,8 @@ pub(super) struct Neighbours {
     sums: FxHashMap<(Value, Value), (Entry, Form)>,
     /// The first of an index, with its offset.
     addresses: FxHashMap<Address, (Entry, i64)>,
+    /// The first of an index that ends in zeros, and of the part of a constant above them, with the offset behind both.
+    aligned: FxHashMap<(Address, u64), (Entry, i64)>,
     /// The block where an access through the address, or one a constant away from it, was seen.
     accessed: SecondaryMap<Value, Option<u32>>,
 }
@@ -146,14 +149,66 @@ impl Neighbours {
         block: u32,
         reaches: impl Fn(u32, u32) -> bool,
     ) -> Option<InstKind> {
+        self.behind_root(func, machine, inst, block, &reaches)
+            .or_else(|| self.behind_aligned(func, machine, inst, block, &reaches))
+    }
+
+    /// The address `inst` as an earlier one whose index shares all but bits that no carry comes out of; notes it otherwise.
+    fn behind_aligned(
+        &mut self,
+        func: &Function,
+        machine: &Target,
+        inst: Inst,
+        block: u32,
+        reaches: impl Fn(u32, u32) -> bool,
+    ) -> Option<InstKind> {
         let data = &func.insts[inst];
         let InstKind::PtrAdd { base, index: Some(index), scale, offset: far } = data.kind else {
             return None;
         };
-        let narrow = match func.def_inst(index).map(|inst| &func.insts[inst].kind) {
-            Some(&InstKind::Cast { op: CastOp::ZExt, arg }) if func.ty(arg) == Type::I32 => Some(arg),
-            _ => None,
+        let narrow = zero_extended(func, index);
+        let sum = narrow.unwrap_or(index);
+        let (root, constant) = match func.def_inst(sum).map(|inst| &func.insts[inst].kind) {
+            Some(&InstKind::Binary { op: BinaryOp::Add, args: [root, constant] }) => {
+                (root, func.as_int(constant)?)
+            }
+            _ => (sum, 0),
         };
+        let low = constant & mask64(u64::MAX, low_zeros(func, root));
+        let offset = i64::try_from(low).ok()?.checked_mul(scale)?.checked_add(far)?;
+        let address = (base, root, narrow.is_some(), scale);
+        match self.aligned.get(&(address, constant - low)) {
+            Some(&(entry, first)) if reaches(entry.block, block) => {
+                let offset = offset.wrapping_sub(first);
+                crate::fold::reaches(machine, data.ty, offset).then_some(InstKind::PtrAdd {
+                    base: entry.value,
+                    index: None,
+                    scale: 0,
+                    offset,
+                })
+            }
+            _ => {
+                let entry = Entry { value: data.result?, block };
+                self.aligned.insert((address, constant - low), (entry, offset));
+                None
+            }
+        }
+    }
+
+    /// The address `inst` as an earlier one whose index has the same root; notes it otherwise.
+    fn behind_root(
+        &mut self,
+        func: &Function,
+        machine: &Target,
+        inst: Inst,
+        block: u32,
+        reaches: impl Fn(u32, u32) -> bool,
+    ) -> Option<InstKind> {
+        let data = &func.insts[inst];
+        let InstKind::PtrAdd { base, index: Some(index), scale, offset: far } = data.kind else {
+            return None;
+        };
+        let narrow = zero_extended(func, index);
         let by_zeros = narrow.is_some();
         let form = self.form(narrow.unwrap_or(index));
         let root = form.root?;
@@ -191,5 +246,13 @@ impl Neighbours {
         let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
         (crate::fold::reaches(machine, data.ty, offset) && (whole || exact() || inside()))
             .then_some(InstKind::PtrAdd { base: entry.value, index: None, scale: 0, offset })
+    }
+}
+
+/// What zeros extend to `index`, if it is of 32 bits.
+fn zero_extended(func: &Function, index: Value) -> Option<Value> {
+    match func.def_inst(index).map(|inst| &func.insts[inst].kind) {
+        Some(&InstKind::Cast { op: CastOp::ZExt, arg }) if func.ty(arg) == Type::I32 => Some(arg),
+        _ => None,
     }
 }

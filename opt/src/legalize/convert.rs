@@ -33,8 +33,15 @@ impl Legalizer<'_> {
             return Ok(self.b.select(x, one, zero));
         }
         let clean = if signed { self.sign_extended(x, bits) } else { self.zero_extended(x, bits) };
-        if bits == 16 && float == Float::Half && self.has_16bit() {
-            return Ok(self.b.cast(op, clean, Type::F16));
+        if float == Float::Half && self.has_16bit() {
+            let known = if signed { self.b.signed_bits(clean) } else { self.b.unsigned_bits(clean) };
+            if known <= 16 {
+                let narrow = match signed {
+                    true => self.b.sext_or_trunc(clean, Type::I16),
+                    false => self.b.zext_or_trunc(clean, Type::I16),
+                };
+                return Ok(self.b.cast(op, narrow, Type::F16));
+            }
         }
         if self.b.bits(clean) <= 32 {
             let clean = if signed {

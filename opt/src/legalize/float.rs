@@ -183,7 +183,13 @@ impl Legalizer<'_> {
                 self.b.cast(CastOp::FpExt, single, Type::F64)
             }
             (Double, Half) => {
-                let odd = self.round_to_odd(x);
+                // Two roundings are as good as an approximation.
+                let approximate = self.flags.contains(InstFlags::AFN);
+                let odd = if approximate {
+                    self.b.cast(CastOp::FpTrunc, x, Type::F32)
+                } else {
+                    self.round_to_odd(x)
+                };
                 self.b.cast(CastOp::FpTrunc, odd, Type::F16)
             }
             (BFloat, Single) => {

@@ -32,6 +32,11 @@ impl Legalizer<'_> {
                 intrinsic.name()
             ))),
             Float::Half | Float::BFloat => {
+                if float == Float::Half
+                    && let Some(result) = self.elementary_half(intrinsic, x)
+                {
+                    return Ok(result);
+                }
                 // binary32 approximations are more than exact enough, and half has no numbers that they
                 // flush.
                 let wide = self.resize_float(x, float, Float::Single)?;
@@ -59,6 +64,42 @@ impl Legalizer<'_> {
                 }
                 _ => return Err(Diagnostic::unsupported(format!("llvm.{}", intrinsic.name()))),
             }),
+        }
+    }
+
+    /// Of half by the instructions for half, where there are some: those for powers of two give what is asked for, and an approximation may
+    /// take a factor that is rounded to half.
+    ///
+    /// Source: LLVM's `AMDGPUTargetLowering::lowerFEXP`, `LowerFLOGCommon`.
+    fn elementary_half(&mut self, intrinsic: Intrinsic, x: Value) -> Option<Value> {
+        use Intrinsic::*;
+        if !self.has_16bit() {
+            return None;
+        }
+        match intrinsic {
+            Exp2 => return Some(self.b.intrinsic(AmdgcnExp2, &[x], Type::F16)),
+            Log2 => return Some(self.b.intrinsic(AmdgcnLog, &[x], Type::F16)),
+            _ if !self.fast() => return None,
+            _ => {}
+        }
+        let scaled = |this: &mut Self, x: Value, factor: f64| {
+            let factor = this.b.float(Type::F16, factor);
+            this.b.fmul(x, factor)
+        };
+        match intrinsic {
+            Exp => {
+                let power = scaled(self, x, std::f64::consts::LOG2_E);
+                Some(self.b.intrinsic(AmdgcnExp2, &[power], Type::F16))
+            }
+            Log => {
+                let log = self.b.intrinsic(AmdgcnLog, &[x], Type::F16);
+                Some(scaled(self, log, std::f64::consts::LN_2))
+            }
+            Log10 => {
+                let log = self.b.intrinsic(AmdgcnLog, &[x], Type::F16);
+                Some(scaled(self, log, std::f64::consts::LOG10_2))
+            }
+            _ => None,
         }
     }
 

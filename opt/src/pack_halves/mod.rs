@@ -4,11 +4,12 @@
 //! `or (zext lo), (shl (zext hi), 16)`, is where this pass starts, and where two neighbours do the same that no other pair reads: what
 //! legalisation left of a vector whose elements go different ways. From there it walks up pair by pair as long as both
 //! members do the same in the block of the dword, down to pairs that are a dword already (the halves of one value, constants), or have to be
-//! put together for the purpose. A tree is packed where that saves instructions.
+//! put together for the purpose. A tree is packed where that saves instructions; trees that share operations are weighed together first ([`forest`]).
 //!
 //! Cost: linear; a pair is looked at once in a block, and again only as a leaf of another tree, and no value is the lower member of more than
 //! [`MOST_PARTNERS`] pairs that are walked through.
 
+mod forest;
 mod params;
 
 use super::append::{append, append_value};
@@ -27,6 +28,7 @@ pub fn pack_halves(func: &mut Function, machine: &Target) {
     if !machine.has(Features::PACKED_16BIT) {
         return;
     }
+    params::pack_params(func);
     // Floating point is the vector unit's in any case.
     let (mut has_floats, mut has_integers) = (false, false);
     for &inst in func.layout.iter().flat_map(|&block| &func.blocks[block].insts) {
@@ -38,12 +40,17 @@ pub fn pack_halves(func: &mut Function, machine: &Target) {
     if !has_floats && !has_integers {
         return;
     }
-    if has_floats {
-        params::pack_params(func);
-    }
     let uniformity = has_integers.then(|| Uniformity::compute(func, machine));
     let partners = SecondaryMap::new();
-    let mut pass = Packer { uses: uses(func), uniformity, rejected: FxHashSet::default(), partners };
+    let mut pass = Packer {
+        uses: uses(func),
+        uniformity,
+        rejected: FxHashSet::default(),
+        partners,
+        roots: FxHashMap::default(),
+        nodes: FxHashMap::default(),
+        together: FxHashSet::default(),
+    };
     for i in 0..func.layout.len() {
         pass.block(func, func.layout[i]);
     }
@@ -205,6 +212,7 @@ enum Reader {
 }
 
 /// What becomes of a pair.
+#[derive(Clone)]
 enum Node {
     /// It is this dword.
     Dword(Value),
@@ -224,6 +232,12 @@ struct Packer {
     rejected: FxHashSet<Pair>,
     /// In how many pairs that were walked through a value is the lower member.
     partners: SecondaryMap<Value, u8>,
+    /// How many dwords the block makes of each pair: who carries on with it, and who takes it out of a loop.
+    roots: FxHashMap<Pair, u32>,
+    /// What the pairs of the block are that were looked at.
+    nodes: FxHashMap<Pair, Node>,
+    /// Pairs of trees of the block that pay together.
+    together: FxHashSet<Pair>,
 }
 
 impl Packer {
@@ -233,6 +247,12 @@ impl Packer {
         let mut out = Vec::with_capacity(insts.len());
         let mut packed: FxHashMap<Pair, Value> = FxHashMap::default();
         let tops = tops(func, &insts);
+        self.roots.clear();
+        for pair in insts.iter().filter_map(|&inst| root(func, inst)) {
+            *self.roots.entry(pair).or_default() += 1;
+        }
+        self.nodes.clear();
+        self.weigh_forests(func, &insts, &tops, &inside);
         for inst in insts {
             if let Some(&hi) = tops.get(&inst)
                 && let Some(pair) = neighbours(func, inst, hi)
@@ -270,25 +290,12 @@ impl Packer {
         if self.rejected.contains(&pair) {
             return None;
         }
-        // Users before what they use.
-        let mut order: Vec<(Pair, Node)> = Vec::new();
-        let mut seen: FxHashSet<Pair> = FxHashSet::default();
-        let mut work = vec![pair];
-        while let Some(next) = work.pop() {
-            if packed.contains_key(&next) || !seen.insert(next) {
-                continue;
-            }
-            let node = self.node(func, next, inside);
-            if let Node::Packed(_, operands) = &node {
-                work.extend(operands.iter().rev());
-            }
-            order.push((next, node));
-        }
+        let order = self.walk(func, pair, inside, |pair| packed.contains_key(&pair));
         if !matches!(order.first(), Some((_, Node::Packed(..)))) {
             return None;
         }
-        let order = users_first(order, pair);
-        if self.gain(func, &order, reader) <= 0 {
+        let order = users_first(order, &[pair]);
+        if !self.together.contains(&pair) && self.gain(func, &order, &[(pair, reader)]) <= 0 {
             self.rejected.extend(order.iter().map(|(pair, _)| *pair));
             return None;
         }
@@ -330,18 +337,56 @@ impl Packer {
         packed.get(&pair).copied()
     }
 
+    /// The tree of `pair` without what `is_known`, each pair once.
+    fn walk(
+        &mut self,
+        func: &Function,
+        pair: Pair,
+        inside: &FxHashSet<Inst>,
+        mut is_known: impl FnMut(Pair) -> bool,
+    ) -> Vec<(Pair, Node)> {
+        let mut out = Vec::new();
+        let mut seen: FxHashSet<Pair> = FxHashSet::default();
+        let mut work = vec![pair];
+        while let Some(next) = work.pop() {
+            if is_known(next) || !seen.insert(next) {
+                continue;
+            }
+            let node = self.node(func, next, inside);
+            if let Node::Packed(_, operands) = &node {
+                work.extend(operands.iter().rev());
+            }
+            out.push((next, node));
+        }
+        out
+    }
+
     fn node(&mut self, func: &Function, pair: Pair, inside: &FxHashSet<Inst>) -> Node {
-        let [lo, hi] = pair;
+        if self.rejected.contains(&pair) {
+            return self.leaf(func, pair).unwrap_or(Node::Built);
+        }
+        if let Some(node) = self.nodes.get(&pair) {
+            return node.clone();
+        }
+        let node = self.leaf(func, pair).unwrap_or_else(|| self.packed(func, pair, inside));
+        self.nodes.insert(pair, node.clone());
+        node
+    }
+
+    /// What is a dword already.
+    fn leaf(&self, func: &Function, [lo, hi]: Pair) -> Option<Node> {
         if let (Some((a, false)), Some((b, true))) = (half_of(func, lo), half_of(func, hi))
             && a == b
         {
-            return Node::Dword(a);
+            return Some(Node::Dword(a));
         }
-        if let (Some(lo), Some(hi)) = (bits(func, lo), bits(func, hi)) {
-            return Node::Constant(lo | hi << 16);
-        }
+        Some(Node::Constant(bits(func, lo)? | bits(func, hi)? << 16))
+    }
+
+    fn packed(&mut self, func: &Function, pair: Pair, inside: &FxHashSet<Inst>) -> Node {
+        let [lo, hi] = pair;
         let (Some(i), Some(k)) = (func.def_inst(lo), func.def_inst(hi)) else { return Node::Built };
-        if self.rejected.contains(&pair) || !inside.contains(&i) || !inside.contains(&k) {
+        if !inside.contains(&i) || !inside.contains(&k) {
             return Node::Built;
         }
         let (a, b) = (&func.insts[i], &func.insts[k]);
@@ -389,25 +434,28 @@ impl Packer {
     }
 
     /// Instructions that packing saves.
-    fn gain(&self, func: &Function, order: &[(Pair, Node)], reader: Reader) -> i64 {
+    fn gain(&self, func: &Function, order: &[(Pair, Node)], tops: &[(Pair, Reader)]) -> i64 {
         let mut left: FxHashMap<Value, u32> = FxHashMap::default();
-        // The dword itself is what reads the first pair.
-        let first = order[0].0;
         let read = |left: &mut FxHashMap<Value, u32>, value: Value| {
             let left = left.entry(value).or_insert(self.uses[value]);
             *left = left.saturating_sub(1);
         };
-        let mut gain = match reader {
-            Reader::Dword => {
-                first.iter().for_each(|&v| read(&mut left, v));
-                2
+        let mut gain = 0;
+        for (top, reader) in tops {
+            match reader {
+                // The dwords themselves are what reads the pair.
+                Reader::Dword => {
+                    let roots = self.roots.get(top).copied().unwrap_or(1);
+                    (0..roots).for_each(|_| top.iter().for_each(|&v| read(&mut left, v)));
+                    gain += 2 * i64::from(roots);
+                }
+                // Whoever reads the halves reads those of the dword.
+                Reader::Halves => {
+                    left.extend(top.iter().map(|&v| (v, 0)));
+                    gain -= 1;
+                }
             }
-            // Whoever reads the halves reads those of the dword.
-            Reader::Halves => {
-                left.extend(first.iter().map(|&v| (v, 0)));
-                -1
-            }
-        };
+        }
         for (pair, node) in order {
             let is_dead = |value: Value| left.get(&value).copied().unwrap_or(self.uses[value]) == 0;
             match node {
@@ -468,6 +516,9 @@ fn put_together(func: &mut Function, at: Inst, pair: Pair, out: &mut Vec<Inst>) 
         append_value(func, at, InstKind::Cast { op: CastOp::ZExt, arg: value }, Type::I32, out)
     };
     let low = word(func, pair[0]);
+    if bits(func, pair[1]) == Some(0) {
+        return low;
+    }
     let high = if pair[0] == pair[1] { low } else { word(func, pair[1]) };
     let sixteen = func.int(Type::I32, 16);
     let shift = InstKind::Binary { op: BinaryOp::Shl, args: [high, sixteen] };
@@ -494,27 +545,31 @@ fn take_apart(func: &mut Function, whole: Value, members: [Inst; 2], out: &mut V
     Some(())
 }
 
-/// The nodes in an order in which each stands behind all that use it.
-fn users_first(nodes: Vec<(Pair, Node)>, root: Pair) -> Vec<(Pair, Node)> {
+/// The nodes that are reached from `tops`, in an order in which each stands behind all that use it.
+fn users_first(nodes: Vec<(Pair, Node)>, tops: &[Pair]) -> Vec<(Pair, Node)> {
     let mut by_pair: FxHashMap<Pair, Node> = nodes.into_iter().collect();
     let mut order = Vec::with_capacity(by_pair.len());
     let mut seen: FxHashSet<Pair> = FxHashSet::default();
-    // A pair, and how many of its operands have been gone into.
-    let mut stack: Vec<(Pair, usize)> = vec![(root, 0)];
-    seen.insert(root);
-    while let Some((pair, next)) = stack.pop() {
-        let operand = match by_pair.get(&pair) {
-            Some(Node::Packed(_, operands)) => operands.get(next).copied(),
-            _ => None,
-        };
-        match operand {
-            Some(operand) => {
-                stack.push((pair, next + 1));
-                if seen.insert(operand) {
-                    stack.push((operand, 0));
+    for &top in tops {
+        if !seen.insert(top) {
+            continue;
+        }
+        // A pair, and how many of its operands have been gone into.
+        let mut stack: Vec<(Pair, usize)> = vec![(top, 0)];
+        while let Some((pair, next)) = stack.pop() {
+            let operand = match by_pair.get(&pair) {
+                Some(Node::Packed(_, operands)) => operands.get(next).copied(),
+                _ => None,
+            };
+            match operand {
+                Some(operand) => {
+                    stack.push((pair, next + 1));
+                    if seen.insert(operand) {
+                        stack.push((operand, 0));
+                    }
                 }
+                None => order.push(pair),
             }
-            None => order.push(pair),
         }
     }
     order.reverse();

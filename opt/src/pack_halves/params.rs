@@ -3,7 +3,7 @@
 //! A vector of halves that loops or arms of a switch carry is one parameter for each element. Packed operations read and make dwords, so such pairs
 //! would be put together and taken apart at each border of a block. Two neighbours among the parameters become a dword where that saves more than it costs: readers
 //! that do the same with both, dwords that both are put into, and edges that bring both halves of a dword gain by it; readers of the upper half
-//! alone and edges that bring two unrelated values lose. Blocks in loops count more.
+//! alone and edges that bring two unrelated values lose. Blocks in loops count more, and of the edges that come together in a block one is taken.
 //!
 //! What an edge brings and makes in its own block is read as halves of the dword in all other blocks, so that nothing but the packed operation is left.
 //!
@@ -17,6 +17,8 @@ use smallvec::SmallVec;
 
 /// Sweeps over the pairs. Where those that are left still lean on dropped ones, nothing is done.
 const SWEEPS: usize = 16;
+/// What a block outside of loops counts: edges have shares of it.
+const ONCE: i64 = 60;
 /// How much more a block counts than one that is in a loop less, and how many loops count.
 const PER_LOOP: i64 = 8;
 const MOST_LOOPS: u32 = 3;
@@ -95,9 +97,9 @@ impl Params {
         let cfg = Cfg::new(func);
         let order = Order::from_blocks((0..cfg.rpo.len() as u32).collect(), cfg.rpo.len());
         let loops = Loops::new(&cfg.graph, &order, &Dominators::new(&cfg.graph, &order));
-        let mut weights = SecondaryMap::with_default(1);
+        let mut weights = SecondaryMap::with_default(ONCE);
         for (position, &block) in cfg.rpo.iter().enumerate() {
-            weights[block] = PER_LOOP.pow(loops.depth(position as u32).min(MOST_LOOPS));
+            weights[block] = ONCE * PER_LOOP.pow(loops.depth(position as u32).min(MOST_LOOPS));
         }
         let mut this = Self {
             places: places.iter().copied().collect(),
@@ -206,7 +208,16 @@ impl Params {
             }
         }
         let brought = self.brought.get(&place).map_or(&[][..], Vec::as_slice);
-        score + brought.iter().map(|&(from, pair)| self.weights[from] * self.brings(func, pair)).sum::<i64>()
+        // Edges of one frequency share it: those into a loop, those around it.
+        let mut shares: SmallVec<[(i64, i64, i64); 4]> = SmallVec::new();
+        for &(from, pair) in brought {
+            let (weight, gain) = (self.weights[from], self.brings(func, pair));
+            match shares.iter_mut().find(|(known, ..)| *known == weight) {
+                Some((_, sum, count)) => (*sum, *count) = (*sum + gain, *count + 1),
+                None => shares.push((weight, gain, 1)),
+            }
+        }
+        score + shares.into_iter().map(|(weight, sum, count)| weight * sum / count).sum::<i64>()
     }
 
     /// Instructions that one packed operation saves in place of two, whose operands number `known` are the parameters.

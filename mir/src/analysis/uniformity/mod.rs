@@ -365,13 +365,9 @@ impl Pass<'_> {
     }
 
     fn intrinsic_is_source(&self, intrinsic: Intrinsic) -> bool {
-        let dimension = match intrinsic {
-            Intrinsic::WorkitemIdX => Some(0),
-            Intrinsic::WorkitemIdY => Some(1),
-            Intrinsic::WorkitemIdZ => Some(2),
-            _ => None,
-        };
-        if let Some((dimension, size)) = dimension.zip(self.f.kernel.reqd_work_group_size) {
+        if let Some((dimension, size)) =
+            intrinsic.work_item_dimension().zip(self.f.kernel.reqd_work_group_size)
+        {
             return !self.id_is_uniform(dimension, size);
         }
         let props = intrinsic.props();
