@@ -13,7 +13,8 @@
 //! 2. A walk forwards notes where each byte of a register comes from ([`bytes`]), and counts which users of a byte or half can read it in place.
 //! 3. A walk backwards, users before what they use, replaces: a tree of instructions that only moves bytes becomes one instruction ([`tree`]); who
 //!    reads a part of a register reads it there ([`sdwa`]); a move between lanes becomes a part of its user ([`dpp`]). What is then unused goes.
-//! 4. [`literals`] gives a constant to the instruction that reads it.
+//! 4. [`mix`] takes conversions of halves into products and sums.
+//! 5. [`literals`] gives a constant to the instruction that reads it.
 //!
 //! # Invariants
 //!
@@ -29,6 +30,7 @@ mod bytes;
 mod dpp;
 mod image_address;
 mod literals;
+mod mix;
 mod scc;
 mod sdwa;
 mod tree;
@@ -57,6 +59,7 @@ pub fn combine(f: &mut Function, target: &Target) {
             combiner.block(f, block);
         }
     }
+    mix::fuse(f, target, &layout);
     literals::fold(f, target, &layout);
     std::mem::swap(&mut f.layout, &mut layout);
 }
