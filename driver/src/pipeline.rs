@@ -49,6 +49,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("fix-irreducible", Legal, Legal, Function(|f, _| { opt::reducible::make_reducible(f); Ok(()) })),
     Pass::optimisation("hoist-launch-loads", Legal, Function(|f, cx| { opt::launch_loads::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("gvn", Legal, Function(|f, cx| { opt::gvn::number(f, cx.module, cx.target); Ok(()) })).from_level(2),
+    Pass::optimisation("join-branches", Legal, Function(|f, _| { opt::join_branches::join(f); Ok(()) })).from_level(2),
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("unroll", Legal, Function(|f, _| { opt::unroll::unroll(f); Ok(()) })).from_level(2),

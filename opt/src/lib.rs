@@ -28,6 +28,7 @@ pub mod gvn;
 pub mod induction;
 pub mod inline;
 pub mod join_arguments;
+pub mod join_branches;
 pub mod launch_loads;
 pub mod legalize;
 pub mod licm;

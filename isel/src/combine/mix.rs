@@ -151,9 +151,12 @@ fn mixed(f: &Function, family: &Family, inst: &Inst, halves: &FxHashMap<VReg, Ha
     let mut any = false;
     let mut new = Inst::new(family.mixed, inst.operands.iter().copied());
     new.loc = inst.loc;
-    new.mods = Modifiers { flags: inst.mods.flags, abs: inst.mods.abs, neg: inst.mods.neg, ..Modifiers::default() };
+    new.mods =
+        Modifiers { flags: inst.mods.flags, abs: inst.mods.abs, neg: inst.mods.neg, ..Modifiers::default() };
     for k in 0..3 {
-        let Some(half) = vgpr(f, &new.operands[k + 1]).and_then(|(reg, _)| halves.get(&reg)) else { continue };
+        let Some(half) = vgpr(f, &new.operands[k + 1]).and_then(|(reg, _)| halves.get(&reg)) else {
+            continue;
+        };
         any = true;
         let bit = 1 << k;
         new.operands[k + 1] = half.operand;
@@ -179,12 +182,7 @@ fn narrowed(f: &Function, inst: &Inst) -> Option<VReg> {
 }
 
 /// `insts` with results that are only rounded to half rounded where they are made: there, as what the instruction reads lives to the conversion then.
-fn narrow(
-    f: &mut Function,
-    family: &Family,
-    insts: Vec<Inst>,
-    uses: &SecondaryMap<VReg, u32>,
-) -> Vec<Inst> {
+fn narrow(f: &mut Function, family: &Family, insts: Vec<Inst>, uses: &SecondaryMap<VReg, u32>) -> Vec<Inst> {
     // Where the block makes numbers of 32 bits, and how many walls stand in front.
     let mut made: FxHashMap<VReg, (usize, u32)> = FxHashMap::default();
     let mut walls = 0;
