@@ -33,6 +33,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("lower-variadics", Read, Read, Module(|m, _| { opt::variadic::lower(m); Ok(()) })),
     Pass::new("inline", Read, Read, Module(|m, cx| opt::inline::inline_all(m, cx.target, cx.settings.opt_level))),
     Pass::new("declare-types", Read, Read, Module(|m, _| { opt::legalize::declare_types(m); Ok(()) })),
+    Pass::optimisation("align-lds", Read, Module(|m, cx| { opt::alignment::align_variables(m, cx.target); Ok(()) })).from_level(2),
     // IR, function by function, to legal IR.
     Pass::optimisation("promote", Read, Function(|f, cx| { opt::promote::promote(f, &cx.module.types); Ok(()) })),
     Pass::optimisation("flatten", Read, Function(|f, _| { opt::flatten::flatten(f); Ok(()) })).from_level(2),
@@ -49,6 +50,7 @@ pub const PASSES: &[Pass] = &[
     Pass::new("fix-irreducible", Legal, Legal, Function(|f, _| { opt::reducible::make_reducible(f); Ok(()) })),
     Pass::optimisation("hoist-launch-loads", Legal, Function(|f, cx| { opt::launch_loads::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("gvn", Legal, Function(|f, cx| { opt::gvn::number(f, cx.module, cx.target); Ok(()) })).from_level(2),
+    Pass::optimisation("raise-alignment", Legal, Function(|f, cx| { opt::alignment::raise(f, cx.module); Ok(()) })).from_level(2),
     Pass::optimisation("join-branches", Legal, Function(|f, _| { opt::join_branches::join(f); Ok(()) })).from_level(2),
     Pass::optimisation("licm", Legal, Function(|f, cx| { opt::licm::hoist(f, cx.module, cx.target); Ok(()) })).from_level(2),
     Pass::optimisation("no-clobber", Legal, Function(|f, cx| { opt::no_clobber::mark(f, cx.module, cx.target); Ok(()) })).from_level(2),

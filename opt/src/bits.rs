@@ -1,6 +1,6 @@
 //! Integers of any width up to 64 bits in a `u64`, and the registers that values take.
 
-use mir::ir::{BinaryOp, Function, InstKind, Type, Value};
+use mir::ir::{BinaryOp, CastOp, Function, InstKind, Type, Value};
 
 /// Registers of a lane that a value of type `ty` takes, in dwords; no end of them for an aggregate.
 pub fn dwords(ty: Type) -> u32 {
@@ -34,8 +34,12 @@ fn zeros_within(func: &Function, value: Value, steps: u32) -> u32 {
         return constant.trailing_zeros().min(width);
     }
     let (Some(inst), Some(steps)) = (func.def_inst(value), steps.checked_sub(1)) else { return 0 };
-    let InstKind::Binary { op, args: [x, y] } = func.insts[inst].kind else { return 0 };
     let of = |value| zeros_within(func, value, steps);
+    let (op, [x, y]) = match func.insts[inst].kind {
+        InstKind::Binary { op, args } => (op, args),
+        InstKind::Cast { op: CastOp::ZExt | CastOp::SExt | CastOp::Trunc, arg } => return of(arg).min(width),
+        _ => return 0,
+    };
     match op {
         BinaryOp::Shl => func.as_int(y).map_or(0, |by| of(x) + by.min(u64::from(width)) as u32),
         BinaryOp::Mul => of(x) + of(y),

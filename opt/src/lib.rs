@@ -9,6 +9,7 @@
 
 mod addends;
 mod address_space;
+pub mod alignment;
 mod append;
 pub mod bits;
 pub mod branches;
