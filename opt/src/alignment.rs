@@ -44,7 +44,8 @@ pub fn raise(func: &mut Function, module: &Module) {
         let block = func.layout[block];
         for at in 0..func.blocks[block].insts.len() {
             let inst = func.blocks[block].insts[at];
-            let (InstKind::Load { ptr, mem } | InstKind::Store { ptr, mem, .. }) = func.insts[inst].kind else {
+            let (InstKind::Load { ptr, mem } | InstKind::Store { ptr, mem, .. }) = func.insts[inst].kind
+            else {
                 continue;
             };
             if mem.space != AddrSpace::LOCAL || mem.align_log2 >= WIDEST_LOG2 {
