@@ -351,6 +351,8 @@ fn join_arguments(
                     let dword = brought(func, last, pair, &mut code);
                     if pair[0] != pair[1] && pair.iter().all(|&value| is_own(func, value)) {
                         for (value, half) in pair.into_iter().zip(take(func, last, dword, &mut code)) {
+                            // What is stripped of conversions may be an integer.
+                            let half = if func.ty(value).is_int(16) { strip(func, half) } else { half };
                             dwords.elsewhere.entry(value).or_insert((block, half));
                         }
                     }
