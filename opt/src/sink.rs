@@ -19,7 +19,7 @@ use super::gvn::is_pure;
 use super::memory::{Flow, Memory, never_changes};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use mir::analysis::{Graph, Uniformity};
+use mir::analysis::{Classes, Graph, Uniformity};
 use mir::ir::*;
 use mir::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -90,16 +90,6 @@ fn is_argument(func: &Function, mut value: Value) -> bool {
         };
     }
     false
-}
-
-/// The first of the group that `number` is in.
-fn leader(leaders: &mut [u32], number: u32) -> u32 {
-    let mut at = number;
-    while leaders[at as usize] != at {
-        leaders[at as usize] = leaders[leaders[at as usize] as usize];
-        at = leaders[at as usize];
-    }
-    at
 }
 
 struct Sinking<'a> {
@@ -273,12 +263,11 @@ impl Sinking<'_> {
             }
         }
         let numbers: FxHashMap<Inst, u32> = movable.iter().map(|&(inst, _)| inst).zip(0..).collect();
-        let mut leaders: Vec<u32> = (0..movable.len() as u32).collect();
+        let mut classes = Classes::new(movable.len());
         for (&(inst, _), number) in movable.iter().zip(0..) {
             func.insts[inst].kind.for_each_value(|value| {
                 if let Some(other) = func.def_inst(value).and_then(|def| numbers.get(&def)) {
-                    let (a, b) = (leader(&mut leaders, number), leader(&mut leaders, *other));
-                    leaders[a.max(b) as usize] = a.min(b);
+                    classes.join(number, *other);
                 }
             });
         }
@@ -286,7 +275,7 @@ impl Sinking<'_> {
         let mut more = vec![0i64; movable.len()];
         let mut read: FxHashSet<(u32, Value)> = FxHashSet::default();
         for (&(inst, to), number) in movable.iter().zip(0..) {
-            let group = leader(&mut leaders, number);
+            let group = classes.leader(number);
             let data = &func.insts[inst];
             let was = |value: Value| before.get(&value).map_or(self.users[value], |&was| was).expand();
             if data.result.is_some_and(|result| was(result).is_some()) {
@@ -307,12 +296,12 @@ impl Sinking<'_> {
         let mut sizes = vec![0i64; movable.len()];
         let mut loads = vec![0i64; movable.len()];
         for (&(inst, _), number) in movable.iter().zip(0..) {
-            let group = leader(&mut leaders, number) as usize;
+            let group = classes.leader(number) as usize;
             sizes[group] += 1;
             loads[group] += i64::from(matches!(func.insts[inst].kind, InstKind::Load { .. }));
         }
         for (&(inst, _), number) in movable.iter().zip(0..) {
-            let group = leader(&mut leaders, number) as usize;
+            let group = classes.leader(number) as usize;
             let asked = with_loads == (loads[group] > 0) && sizes[group] >= loads[group] * WORTH_A_LOAD;
             if asked && more[group] <= (sizes[group] / WORTH_A_REGISTER).min(MOST_REGISTERS) {
                 self.groups.insert(inst);

@@ -11,6 +11,7 @@ use crate::liveness::{Kind, Liveness};
 use crate::pack::Hints;
 use crate::units::Units;
 use crate::webs::{Affinity, Webs, affinities};
+use mir::analysis::Classes;
 use mir::isa::Opcode;
 use mir::machine::{Function, Operand, Reg, VReg};
 use rustc_hash::FxHashSet;
@@ -75,18 +76,17 @@ impl Joiner<'_> {
         if hope.is_empty() {
             return None;
         }
-        let mut class: Vec<u32> = (0..self.f.vregs.len() as u32).collect();
+        let mut classes = Classes::new(self.f.vregs.len());
         for a in all.iter().filter(|a| a.edge).chain(all.iter().filter(|a| !a.edge)) {
             if a.edge || !webs.hopeless(self.f, self.live, a) {
-                let (x, y) = (find(&mut class, a.a.as_u32()), find(&mut class, a.b.as_u32()));
-                class[x as usize] = y;
+                classes.join(a.a.as_u32(), a.b.as_u32());
             }
         }
-        let mut wanted = vec![false; class.len()];
+        let mut wanted = vec![false; self.f.vregs.len()];
         for a in hope {
-            wanted[find(&mut class, a.a.as_u32()) as usize] = true;
+            wanted[classes.leader(a.a.as_u32()) as usize] = true;
         }
-        let out: Vec<bool> = (0..class.len() as u32).map(|v| wanted[find(&mut class, v) as usize]).collect();
+        let out: Vec<bool> = (0..wanted.len() as u32).map(|v| wanted[classes.leader(v) as usize]).collect();
         let ranges: usize =
             self.f.vregs.keys().filter(|v| out[v.as_u32() as usize]).map(|v| self.live.of(v).len()).sum();
         (ranges as f32 <= FEW_RANGES + RANGES_BY_POSITION * self.numbering.len() as f32).then_some(out)
@@ -121,13 +121,4 @@ impl Joiner<'_> {
         hints.sort();
         hints
     }
-}
-
-fn find(class: &mut [u32], v: u32) -> u32 {
-    let mut v = v;
-    while class[v as usize] != v {
-        class[v as usize] = class[class[v as usize] as usize];
-        v = class[v as usize];
-    }
-    v
 }

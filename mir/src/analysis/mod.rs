@@ -11,10 +11,12 @@
 //! | [`Dominators`] | immediate dominators, `dominates` in O(1); post-dominators over [`Csr::reversed`] | n log n |
 //! | [`Loops`] | forest of natural loops, depth, exits, latches; whether cycles have one entry | near linear |
 //! | [`Reaching`] | SSA form of a variable with several definitions | near linear in definitions, meeting points and uses |
+//! | [`Classes`] | which numbers have been joined | a logarithm for each question |
 //! | [`Uniformity`] | which values and branches of IR differ between lanes | linear |
 //!
 //! Nothing here recurses: kernels with tens of thousands of nested blocks exist.
 
+mod classes;
 mod dominators;
 mod graph;
 mod loops;
@@ -22,6 +24,7 @@ mod order;
 mod reaching;
 mod uniformity;
 
+pub use classes::Classes;
 pub use dominators::Dominators;
 pub use graph::{Csr, Graph};
 pub use loops::{Loop, LoopData, Loops};

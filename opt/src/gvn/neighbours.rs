@@ -38,6 +38,19 @@ struct Form {
 /// An address: base, index, whether zeros extend it, and scale.
 type Address = (Value, Value, bool, i64);
 
+/// An address with an index, of a block.
+struct Indexed<'a> {
+    base: Value,
+    index: Value,
+    /// What zeros extend to the index.
+    narrow: Option<Value>,
+    scale: i64,
+    /// The constant behind both.
+    far: i64,
+    data: &'a InstData,
+    block: u32,
+}
+
 /// What has been seen on the way down the tree of dominators.
 #[derive(Default)]
 pub(super) struct Neighbours {
@@ -149,24 +162,25 @@ impl Neighbours {
         block: u32,
         reaches: impl Fn(u32, u32) -> bool,
     ) -> Option<InstKind> {
-        self.behind_root(func, machine, inst, block, &reaches)
-            .or_else(|| self.behind_aligned(func, machine, inst, block, &reaches))
-    }
-
-    /// The address `inst` as an earlier one whose index shares all but bits that no carry comes out of; notes it otherwise.
-    fn behind_aligned(
-        &mut self,
-        func: &Function,
-        machine: &Target,
-        inst: Inst,
-        block: u32,
-        reaches: impl Fn(u32, u32) -> bool,
-    ) -> Option<InstKind> {
         let data = &func.insts[inst];
         let InstKind::PtrAdd { base, index: Some(index), scale, offset: far } = data.kind else {
             return None;
         };
         let narrow = zero_extended(func, index);
+        let indexed = Indexed { base, index, narrow, scale, far, data, block };
+        self.behind_root(func, machine, &indexed, &reaches)
+            .or_else(|| self.behind_aligned(func, machine, &indexed, &reaches))
+    }
+
+    /// The address as an earlier one whose index shares all but bits that no carry comes out of; notes it otherwise.
+    fn behind_aligned(
+        &mut self,
+        func: &Function,
+        machine: &Target,
+        indexed: &Indexed<'_>,
+        reaches: impl Fn(u32, u32) -> bool,
+    ) -> Option<InstKind> {
+        let &Indexed { base, index, narrow, scale, far, data, block } = indexed;
         let sum = narrow.unwrap_or(index);
         let (root, constant) = match func.def_inst(sum).map(|inst| &func.insts[inst].kind) {
             Some(&InstKind::Binary { op: BinaryOp::Add, args: [root, constant] }) => {
@@ -195,20 +209,15 @@ impl Neighbours {
         }
     }
 
-    /// The address `inst` as an earlier one whose index has the same root; notes it otherwise.
+    /// The address as an earlier one whose index has the same root; notes it otherwise.
     fn behind_root(
         &mut self,
         func: &Function,
         machine: &Target,
-        inst: Inst,
-        block: u32,
+        indexed: &Indexed<'_>,
         reaches: impl Fn(u32, u32) -> bool,
     ) -> Option<InstKind> {
-        let data = &func.insts[inst];
-        let InstKind::PtrAdd { base, index: Some(index), scale, offset: far } = data.kind else {
-            return None;
-        };
-        let narrow = zero_extended(func, index);
+        let &Indexed { base, index, narrow, scale, far, data, block } = indexed;
         let by_zeros = narrow.is_some();
         let form = self.form(narrow.unwrap_or(index));
         let root = form.root?;

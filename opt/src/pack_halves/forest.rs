@@ -3,27 +3,18 @@
 //! What several accumulators are multiplied with is computed once, but for each of their trees alone it is an operation more: the scalar form stays for
 //! the others. So trees that meet are one forest, and where that pays as a whole all of them are packed. Where it does not, each is weighed alone.
 //!
-//! Cost: linear in the pairs of the trees, but for the inverse of Ackermann's function.
+//! Cost: linear in the pairs of the trees, but for a logarithm.
 
 use super::*;
+use mir::analysis::Classes;
 
 /// The trees of a block, in sets that share pairs.
+#[derive(Default)]
 struct Forests {
     /// The top of each tree, and who reads it.
     tops: Vec<(Pair, Reader)>,
-    /// Another tree of the same set, or itself.
-    joined: Vec<usize>,
-}
-
-impl Forests {
-    /// The tree that stands for the set of `tree`.
-    fn find(&mut self, mut tree: usize) -> usize {
-        while self.joined[tree] != tree {
-            self.joined[tree] = self.joined[self.joined[tree]];
-            tree = self.joined[tree];
-        }
-        tree
-    }
+    /// Which of them share pairs.
+    sets: Classes,
 }
 
 impl Packer {
@@ -36,9 +27,9 @@ impl Packer {
         inside: &FxHashSet<Inst>,
     ) {
         self.together.clear();
-        let mut forests = Forests { tops: Vec::new(), joined: Vec::new() };
+        let mut forests = Forests::default();
         let mut seen: FxHashSet<Pair> = FxHashSet::default();
-        let mut owners: FxHashMap<Pair, usize> = FxHashMap::default();
+        let mut owners: FxHashMap<Pair, u32> = FxHashMap::default();
         let mut nodes: Vec<Vec<(Pair, Node)>> = Vec::new();
         for &inst in insts {
             let neighbours = || Some((neighbours(func, inst, *tops.get(&inst)?)?, Reader::Halves));
@@ -48,10 +39,9 @@ impl Packer {
                 continue;
             }
             mir::interrupt::checkpoint();
-            let tree = forests.tops.len();
             forests.tops.push((top, reader));
-            forests.joined.push(tree);
-            let mut met: Vec<usize> = Vec::new();
+            let tree = forests.sets.add();
+            let mut met: Vec<u32> = Vec::new();
             let own = self.walk(func, top, inside, |pair| {
                 let owner = owners.get(&pair);
                 met.extend(owner);
@@ -65,8 +55,7 @@ impl Packer {
             );
             nodes.push(own);
             for other in met {
-                let (one, other) = (forests.find(tree), forests.find(other));
-                forests.joined[one.max(other)] = one.min(other);
+                forests.sets.join(tree, other);
             }
         }
         self.take_what_pays(func, forests, nodes);
@@ -76,9 +65,9 @@ impl Packer {
     fn take_what_pays(&mut self, func: &Function, mut forests: Forests, nodes: Vec<Vec<(Pair, Node)>>) {
         type Forest = (Vec<(Pair, Reader)>, Vec<(Pair, Node)>);
         let mut sets: Vec<Forest> = forests.tops.iter().map(|_| Forest::default()).collect();
-        for (tree, own) in nodes.into_iter().enumerate() {
-            let (tops, all) = &mut sets[forests.find(tree)];
-            tops.push(forests.tops[tree]);
+        for ((top, own), tree) in forests.tops.into_iter().zip(nodes).zip(0..) {
+            let (tops, all) = &mut sets[forests.sets.leader(tree) as usize];
+            tops.push(top);
             all.extend(own);
         }
         for (tops, all) in sets {
