@@ -1,4 +1,4 @@
-//! Integers of any width up to 64 bits in a `u64`, and the registers that values take.
+//! Integers of any width up to 64 bits in a `u64`, the registers that values take, and the zeros that they end in.
 
 use mir::ir::{BinaryOp, CastOp, Function, InstKind, Type, Value};
 

@@ -2,7 +2,8 @@
 //!
 //! `v_fma_mix_f32` takes each source as a number of 32 bits or as either half of a register, and `v_fma_mixlo_f16` rounds its result to half as a conversion would:
 //! conversions in front of a fused multiplication and addition, and behind it, are superfluous. The long encoding is no more than a short one and a conversion.
-//! A conversion that somebody else reads stays, and then nothing is gained.
+//! A conversion that somebody else reads stays, and then nothing is gained. Nor is anything done where a function changes MODE, which says what becomes of
+//! denormal halves: what is read is converted later than before.
 //!
 //! The upper half of the register that `v_fma_mixlo_f16` writes stays as it was. Since GFX10 that is so for conversions, too; before, they clear it, and that may
 //! be counted on.
@@ -12,6 +13,7 @@
 use super::image_address::count_uses;
 use super::{is_wall, single_result, vgpr};
 use cranelift_entity::SecondaryMap;
+use mir::isa::OpFlags;
 use mir::isa::Opcode::{self, *};
 use mir::machine::{
     Block, Encoding, Extension, Function, Inst, ModFlags, Modifiers, Operand, RegFile, SdwaSel, VReg,
@@ -62,6 +64,9 @@ pub(super) fn fuse(f: &mut Function, target: &Target, layout: &[Block]) {
     let mut narrows = false;
     for &block in layout {
         for inst in &f.blocks[block].insts {
+            if inst.op.info().flags.contains(OpFlags::MODE_DEF) {
+                return;
+            }
             halves.extend(half(f, inst));
             narrows |= narrowed(f, inst).is_some();
         }
@@ -181,7 +186,7 @@ fn narrowed(f: &Function, inst: &Inst) -> Option<VReg> {
     single_result(f, inst).map(|_| source)
 }
 
-/// `insts` with results that are only rounded to half rounded where they are made: there, as what the instruction reads lives to the conversion then.
+/// `insts` in which a result that is only rounded to half is rounded by the instruction that makes it, which moves down to the conversion.
 fn narrow(f: &mut Function, family: &Family, insts: Vec<Inst>, uses: &SecondaryMap<VReg, u32>) -> Vec<Inst> {
     // Where the block makes numbers of 32 bits, and how many walls stand in front.
     let mut made: FxHashMap<VReg, (usize, u32)> = FxHashMap::default();

@@ -112,10 +112,7 @@ impl Selector<'_> {
             InstKind::Intrinsic {
                 intrinsic: id @ (Intrinsic::WorkitemIdX | Intrinsic::WorkitemIdY | Intrinsic::WorkitemIdZ),
                 ..
-            } => {
-                let limit = id.work_item_dimension().map_or(1024, |d| self.f.work_item_id_limit(d));
-                (limit - 1).leading_zeros()
-            }
+            } => id.work_item_dimension().map_or(0, |d| (self.f.work_item_id_limit(d) - 1).leading_zeros()),
             InstKind::Intrinsic { intrinsic: Intrinsic::Umin, args } => of(args[0]).max(of(args[1])),
             InstKind::Intrinsic {
                 intrinsic: Intrinsic::MbcntLo | Intrinsic::MbcntHi | Intrinsic::Ctpop,

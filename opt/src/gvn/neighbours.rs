@@ -194,12 +194,7 @@ impl Neighbours {
         match self.aligned.get(&(address, constant - low)) {
             Some(&(entry, first)) if reaches(entry.block, block) => {
                 let offset = offset.wrapping_sub(first);
-                crate::fold::reaches(machine, data.ty, offset).then_some(InstKind::PtrAdd {
-                    base: entry.value,
-                    index: None,
-                    scale: 0,
-                    offset,
-                })
+                crate::fold::reaches(machine, data.ty, offset).then(|| behind(entry, offset))
             }
             _ => {
                 let entry = Entry { value: data.result?, block };
@@ -230,12 +225,7 @@ impl Neighbours {
             };
             // Far from each other, or they had one address.
             let offset = far.wrapping_sub(first);
-            return (far != first).then_some(InstKind::PtrAdd {
-                base: entry.value,
-                index: None,
-                scale: 0,
-                offset,
-            });
+            return (far != first).then(|| behind(entry, offset));
         }
         let (entry, first) = there?;
         let offset = form.constant.checked_mul(scale)?.wrapping_add(far).wrapping_sub(first);
@@ -254,8 +244,13 @@ impl Neighbours {
         };
         let exact = || holds && self.accessed[entry.value].is_some_and(|accessed| reaches(accessed, block));
         (crate::fold::reaches(machine, data.ty, offset) && (whole || exact() || inside()))
-            .then_some(InstKind::PtrAdd { base: entry.value, index: None, scale: 0, offset })
+            .then(|| behind(entry, offset))
     }
+}
+
+/// The address `offset` bytes behind an earlier one.
+fn behind(earlier: Entry, offset: i64) -> InstKind {
+    InstKind::PtrAdd { base: earlier.value, index: None, scale: 0, offset }
 }
 
 /// What zeros extend to `index`, if it is of 32 bits.
