@@ -37,6 +37,7 @@ mod memory;
 pub mod merge_memory;
 pub mod narrow;
 pub mod no_clobber;
+mod origin;
 pub mod pack_halves;
 mod params;
 pub mod pipeline_loads;

@@ -3,6 +3,8 @@
 //! `ds_read2` and `ds_write2` reach two places behind one address, each up to 255 elements away, or 255 times 64 (`st64`). Neighbours
 //! have been merged as IR; here those that stand apart are found, in a block, behind one register. A load goes up to the first of the two
 //! if nothing in between may write the same place; a store goes down to the second if nothing in between may read or write the same place.
+//! Those that are left are paired behind an address of their own, a sum that all pairs of the block share which are near, where an addition
+//! writes no carry.
 //!
 //! Cost: linear; of accesses without a partner at most [`MAX_OPEN`] are looked at, no further back than [`REACH`] instructions, and each passes at most
 //! [`MAX_WRITTEN`] writes.
@@ -10,10 +12,12 @@
 //! Source: ISA manuals, "LDS: indexed and atomic access".
 
 use crate::effects::{Effects, Spaces};
-use crate::places::Place;
+use crate::places::{Base, Place};
 use mir::isa::Opcode;
 use mir::machine::{BlockData, Function, Inst, Modifiers, Operand, Reg, RegFile, VRegFlags};
-use mir::target::Target;
+use mir::target::{Features, Target};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Accesses that wait for a partner at a time.
 const MAX_OPEN: usize = 16;
@@ -21,6 +25,8 @@ const MAX_OPEN: usize = 16;
 const MAX_WRITTEN: usize = 16;
 /// Instructions between two partners: what is loaded earlier takes registers for as long.
 const REACH: usize = 96;
+/// Sums of one address that are looked at.
+const MAX_KNOWN: usize = 4;
 /// The largest of the two offsets, in elements or in 64 of them.
 const MAX_OFFSET: i32 = 255;
 
@@ -64,18 +70,29 @@ impl Access {
         self.kind.op == other.kind.op && self.place.base == other.place.base
     }
 
-    /// The instruction for both, and its offsets.
-    fn with(&self, other: &Self) -> Option<(Opcode, [u8; 2])> {
+    /// The instruction for both and its offsets, behind the address and `bias`.
+    fn with(&self, other: &Self, bias: i32) -> Option<(Opcode, [u8; 2], i32)> {
         [(self.kind.two, 1), (self.kind.far, 64)].into_iter().find_map(|(op, elements)| {
             let unit = self.bytes() * elements;
-            let scaled = |offset: i32| match (offset % unit, offset / unit) {
+            let scaled = |place: i32| match ((place - bias) % unit, (place - bias) / unit) {
                 (0, n @ 0..=MAX_OFFSET) => u8::try_from(n).ok(),
                 _ => None,
             };
-            Some((op, [scaled(self.place.bytes.0)?, scaled(other.place.bytes.0)?]))
+            Some((op, [scaled(self.place.bytes.0)?, scaled(other.place.bytes.0)?], bias))
         })
     }
+
+    /// The same behind another address: one of those that are `known`, or a new one.
+    fn behind(&self, other: &Self, known: &Known) -> Option<(Opcode, [u8; 2], i32)> {
+        let lowest = self.place.bytes.0.min(other.place.bytes.0);
+        let near = self.bytes() * 64;
+        let biases = known.get(&self.place.base).into_iter().flatten().copied();
+        biases.chain([lowest - lowest % near, lowest % near]).find_map(|bias| self.with(other, bias))
+    }
 }
+
+/// What is added to addresses for the pairs of a block.
+type Known = FxHashMap<Base, SmallVec<[i32; 4]>>;
 
 /// Two accesses, in the order of the code.
 struct Pair {
@@ -83,21 +100,33 @@ struct Pair {
     second: Access,
     op: Opcode,
     offsets: [u8; 2],
+    /// What is added to the address.
+    bias: i32,
 }
 
 /// Pairs accesses of LDS in all blocks of `f`, whose registers are virtual.
 pub fn pair_lds(f: &mut Function, target: &Target) {
     let mut pairs = Vec::new();
+    let moves = target.has(Features::ADD_NO_CARRY);
     for place in 0..f.layout.len() {
         let block = f.layout[place];
-        find(f, &f.blocks[block], target, &mut pairs);
-        if !pairs.is_empty() {
-            let insts = std::mem::take(&mut f.blocks[block].insts);
-            let before = insts.len();
-            let insts = rewrite(f, insts, &pairs);
-            let data = &mut f.blocks[block];
-            data.tail_start = data.tail_start + insts.len() as u32 - before as u32;
-            data.insts = insts;
+        for moved in [false, true] {
+            if moved && !moves {
+                break;
+            }
+            let found = find(f, &f.blocks[block], target, moved, &mut pairs);
+            if !pairs.is_empty() {
+                let insts = std::mem::take(&mut f.blocks[block].insts);
+                let before = insts.len();
+                let insts = rewrite(f, insts, &pairs);
+                let data = &mut f.blocks[block];
+                data.tail_start = data.tail_start + insts.len() as u32 - before as u32;
+                data.insts = insts;
+            }
+            // Nothing else has a partner.
+            if found < 2 * pairs.len() + 2 {
+                break;
+            }
         }
     }
 }
@@ -119,9 +148,10 @@ fn access(f: &Function, at: usize, inst: &Inst) -> Option<Access> {
     Some(Access { at, kind, place: Place::in_lds(inst).filter(|_| whole)? })
 }
 
-/// Finds the pairs of a block.
-fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) {
+/// Finds the pairs of a block, behind another address if it may be `moved`. How many accesses there are, paired or not.
+fn find(f: &Function, data: &BlockData, target: &Target, moved: bool, pairs: &mut Vec<Pair>) -> usize {
     pairs.clear();
+    let (mut accesses, mut known) = (0, Known::default());
     let (mut loads, mut stores): (Vec<Access>, Vec<Access>) = Default::default();
     // What was written since the first of the loads that wait, and where in the code.
     let mut written: Vec<(usize, Place)> = Vec::new();
@@ -148,6 +178,7 @@ fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) 
             }
         }
         let Some(second) = access(f, at, inst) else { continue };
+        accesses += 1;
         let open = if second.kind.store { &mut stores } else { &mut loads };
         open.retain(|first| at - first.at <= REACH);
         let found = open
@@ -158,15 +189,24 @@ fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) 
                     |&(there, place): &(usize, Place)| there < first.at || place.apart(&second.place);
                 first.suits(&second) && (second.kind.store || written.iter().all(passes))
             })
-            .find_map(|(i, first)| Some((i, first.with(&second)?)));
+            .find_map(|(i, first)| {
+                let pair = if moved { first.behind(&second, &known) } else { first.with(&second, 0) };
+                Some((i, pair?))
+            });
         match found {
-            Some((i, (op, offsets))) => {
+            Some((i, (op, offsets, bias))) => {
                 let first = open.remove(i);
+                if moved {
+                    let biases = known.entry(second.place.base).or_default();
+                    if biases.len() < MAX_KNOWN && !biases.contains(&bias) {
+                        biases.push(bias);
+                    }
+                }
                 if first.kind.store {
                     // It is written here now, where loads may already have come by that stand behind it.
                     written.push((at, first.place));
                 }
-                pairs.push(Pair { first, second, op, offsets });
+                pairs.push(Pair { first, second, op, offsets, bias });
             }
             None => {
                 if open.len() >= MAX_OPEN {
@@ -176,6 +216,7 @@ fn find(f: &Function, data: &BlockData, target: &Target, pairs: &mut Vec<Pair>) 
             }
         }
     }
+    accesses
 }
 
 /// `insts` with one instruction for each pair.
@@ -194,6 +235,8 @@ fn rewrite(f: &mut Function, insts: Vec<Inst>, pairs: &[Pair]) -> Vec<Inst> {
     let mut out = Vec::with_capacity(insts.len() + pairs.len());
     let results: Vec<[Operand; 2]> =
         pairs.iter().map(|pair| [pair.first.at, pair.second.at].map(|at| insts[at].operands[0])).collect();
+    // The sums of addresses and numbers that are there.
+    let mut sums: FxHashMap<(Operand, i32), Operand> = FxHashMap::default();
     for (inst, fate) in insts.into_iter().zip(fate) {
         let n = match fate {
             None => {
@@ -204,7 +247,18 @@ fn rewrite(f: &mut Function, insts: Vec<Inst>, pairs: &[Pair]) -> Vec<Inst> {
             Some(Some(n)) => n,
         };
         let mut two = made[n].clone();
-        let (kind, loc) = (pairs[n].first.kind, two.loc);
+        let (kind, loc, bias) = (pairs[n].first.kind, two.loc, pairs[n].bias);
+        if bias != 0 {
+            let address = &mut two.operands[0];
+            let sum = sums.entry((*address, bias)).or_insert_with(|| {
+                let sum = Operand::vreg(f.new_vreg(RegFile::Vgpr, 1), 1);
+                let mut add = Inst::new(Opcode::V_ADD_U32, [sum, Operand::Imm(bias.into()), *address]);
+                add.loc = loc;
+                out.push(add);
+                sum
+            });
+            *address = *sum;
+        }
         if kind.store {
             out.push(two);
             continue;
@@ -294,6 +348,17 @@ mod tests {
         assert_eq!(paired(&code), expected);
     }
 
+    #[test]
+    fn places_far_behind_share_an_address() {
+        let load = |n: u32, offset: u32| format!("  %{n}:v2 = ds_read_b64 %1:v1 offset:{offset} {B64}\n");
+        let code = [load(3, 2176), load(4, 2720), load(5, 3264), load(6, 3808)].concat();
+        let copies = ["COPY 0 0"; 2];
+        let expected =
+            [&["V_ADD_U32 0 0", "DS_READ2_B64 16 84"][..], &copies, &["DS_READ2_B64 152 220"], &copies]
+                .concat();
+        assert_eq!(paired(&code), expected);
+    }
+
     /// Another address in between, a load of what is stored, a store to the same place, volatile accesses and offsets that do not fit.
     #[test]
     fn what_may_be_the_same_place_stays() {
@@ -311,6 +376,8 @@ mod tests {
         assert_eq!(paired(&twice).len(), 2);
         let odd =
             format!("  ds_write_b32 %1:v1, %0:v1 {B32}\n  ds_write_b32 %1:v1, %2:v1 offset:1028 {B32}\n");
+        // No distance that either unit counts.
+
         assert_eq!(paired(&odd).len(), 2);
         let volatile = odd.replace("align 4]", "align 4, volatile]").replace("1028", "4");
         assert_eq!(paired(&volatile).len(), 2);
@@ -329,6 +396,7 @@ mod tests {
     /// What each load reads and what memory holds at the end, where the registers %1 and %2 point to `bases`: bytes by the store that wrote them.
     fn run(insts: &[Inst], bases: [i32; 2]) -> (Vec<Vec<i32>>, Vec<(i32, i32)>) {
         let (mut memory, mut tuples) = (std::collections::BTreeMap::new(), std::collections::HashMap::new());
+        let mut addresses: std::collections::HashMap<u32, i32> = [1, 2].into_iter().zip(bases).collect();
         let mut loads = std::collections::BTreeMap::new();
         for inst in insts {
             let register = |k: usize| match inst.operands[k].as_reg().expect("a register").reg {
@@ -341,11 +409,15 @@ mod tests {
                 loads.insert(register(0), read[usize::from(source.sub / source.dwords)].clone());
                 continue;
             }
+            if let (Opcode::V_ADD_U32, Operand::Imm(more)) = (inst.op, inst.operands[1]) {
+                addresses.insert(register(0), addresses[&register(2)] + more as i32);
+                continue;
+            }
             let single = KINDS.iter().find(|kind| kind.op == inst.op);
             let Some(kind) = KINDS.iter().find(|k| [k.op, k.two, k.far].contains(&inst.op)) else { continue };
             let size = 4 * i32::from(kind.dwords);
             let unit = if inst.op == kind.far { 64 * size } else { size };
-            let base = bases[register(usize::from(!kind.store)) as usize - 1];
+            let base = addresses[&register(usize::from(!kind.store))];
             let places = match single {
                 Some(_) => vec![base + inst.mods.offset],
                 None => vec![base + inst.mods.offset * unit, base + i32::from(inst.mods.offset1) * unit],
@@ -374,12 +446,14 @@ mod tests {
     fn pairs_leave_the_same_memory() {
         let target = Target::new(Target::processor_by_name("gfx900").expect("a processor of the table"));
         let mut random = fastrand::Rng::with_seed(7);
-        let mut pairs = 0;
+        let (mut pairs, mut moved) = (0, 0);
         for _ in 0..4000 {
             let mut text = String::from("function f, modelled\n  entry %0:v1 = workitem_id_x in v0\nmbb0:\n");
             text.push_str("  %1:v1 = v_lshlrev_b32 3, %0:v1\n  %2:v1 = v_lshlrev_b32 2, %0:v1\n");
             for n in 0..random.u32(4..16) {
-                let (base, at) = (if random.u8(..6) > 0 { 1 } else { 2 }, 4 * random.u32(..6));
+                let base = if random.u8(..6) > 0 { 1 } else { 2 };
+                // Near, or so far away that pairs have an address of their own.
+                let at = 4 * random.u32(..6) + if random.u8(..3) > 0 { 0 } else { 1280 };
                 let (data, value) = (3 + 2 * n, 4 + 2 * n);
                 text.push_str(&format!("  %{data}:v1 = v_mov_b32 {n}\n"));
                 text.push_str(&match random.bool() {
@@ -394,10 +468,11 @@ mod tests {
             pair_lds(&mut f, &target);
             let after = &f.blocks[block].insts;
             pairs += after.iter().filter(|inst| KINDS.iter().any(|kind| kind.two == inst.op)).count();
-            for bases in [[0, 256], [0, 0], [4, 0], [0, 8]] {
+            moved += after.iter().filter(|inst| inst.op == Opcode::V_ADD_U32).count();
+            for bases in [[0, 256], [0, 0], [4, 0], [0, 8], [0, 1280]] {
                 assert_eq!(run(&before, bases), run(after, bases), "{bases:?}\n{text}");
             }
         }
-        assert!(pairs > 4000, "{pairs} pairs");
+        assert!(pairs > 4000 && moved > 400, "{pairs} pairs, {moved} behind an address of their own");
     }
 }

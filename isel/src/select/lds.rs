@@ -33,11 +33,16 @@ impl Selector<'_> {
     pub(super) fn ds_pieces(&self, bytes: u32, align_log2: u8) -> SmallVec<[(u32, bool); 4]> {
         let align = 1u32 << align_log2.min(7);
         let wide = self.target.has(Features::DS_B128);
+        // A pair of dwords would have to be aligned.
+        let anywhere = align < 4 && self.target.takes_any_lds();
         let mut out = SmallVec::new();
         let mut left = bytes;
         while left > 0 {
             let piece = match left {
                 1 | 2 | 4 => (left, false),
+                16.. if anywhere => (16, false),
+                12.. if anywhere => (12, false),
+                8.. if anywhere => (8, false),
                 16.. if align >= 16 && wide => (16, false),
                 16.. if align >= 8 => (16, true),
                 12 if align >= 16 && wide => (12, false),

@@ -171,6 +171,20 @@ impl Target {
         self.has(Features::WORKGROUP_PROCESSORS) && !self.has(Features::CU_MODE)
     }
 
+    /// Whether several dwords of LDS must be aligned to their size: where the waves of a work-group are on two compute units of GFX10.1.
+    ///
+    /// Source: README-ISA of Mesa's ACO, "LdsMisalignedBug"; LLVM's test `lds-misaligned-bug.ll`.
+    pub fn aligns_lds(&self) -> bool {
+        self.has(Features::LDS_MISALIGNED_IN_PAIRS) && self.splits_work_groups()
+    }
+
+    /// Whether one instruction may access several dwords of LDS, up to four, at any byte. Slower than aligned ones, but not than one for each dword.
+    ///
+    /// Source: LLVM, `SITargetLowering::allowsMisalignedMemoryAccessesImpl`.
+    pub fn takes_any_lds(&self) -> bool {
+        self.has(Features::UNALIGNED_DS | Features::DS_B128) && !self.aligns_lds()
+    }
+
     /// Generation, for indexing table columns. Passes ask [`Self::has`] instead.
     #[inline]
     pub fn generation(&self) -> Generation {

@@ -170,7 +170,10 @@ impl Numbering<'_> {
         let flow = self.flow;
         let reaches = |from, to| value_reaches(flow, from, to);
         match self.func.insts[inst].kind {
-            InstKind::Binary { op: BinaryOp::Add | BinaryOp::Or, .. } => {
+            InstKind::Binary {
+                op: BinaryOp::Add | BinaryOp::Or | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl,
+                ..
+            } => {
                 self.neighbours.visit_sum(self.func, inst, block, reaches);
             }
             InstKind::PtrAdd { index: Some(_), .. } => {

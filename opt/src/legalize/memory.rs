@@ -6,16 +6,9 @@
 
 use super::{Legalizer, Parts};
 use mir::ir::*;
-use mir::target::{Features, Target};
+use mir::target::Features;
 use mir::{Diagnostic, Result};
 use smallvec::SmallVec;
-
-/// Whether generic accesses of several dwords must be aligned to their size, as they may be to LDS.
-///
-/// Source: README-ISA of Mesa's ACO, "LdsMisalignedBug"; LLVM's test `lds-misaligned-bug.ll`.
-pub(crate) fn flat_is_aligned(machine: &Target) -> bool {
-    machine.has(Features::LDS_MISALIGNED_IN_PAIRS) && machine.splits_work_groups()
-}
 
 impl Legalizer<'_> {
     /// The pointer operand of an access with the space it really lies in.
@@ -120,12 +113,14 @@ impl Legalizer<'_> {
             AddrSpace::LOCAL | AddrSpace::REGION => match align {
                 8.. => 16,
                 4 => 8,
+                _ if machine.takes_any_lds() && mem.space == AddrSpace::LOCAL => 16,
                 _ if machine.has(Features::UNALIGNED_DS) => 4,
                 _ => align,
             },
             AddrSpace::FLAT if !dword => align,
             AddrSpace::FLAT if machine.has(Features::FLAT) && !machine.has(Features::WIDE_FLAT_SCRATCH) => 4,
-            AddrSpace::FLAT if flat_is_aligned(machine) => align.clamp(4, 16),
+            // They may go to LDS.
+            AddrSpace::FLAT if machine.aligns_lds() => align.clamp(4, 16),
             _ if align >= 4 || machine.has(Features::UNALIGNED_ACCESS) => 16,
             _ => align,
         }

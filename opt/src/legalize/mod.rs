@@ -58,7 +58,6 @@ mod wide;
 mod wide_float;
 
 pub(crate) use functions::fits_on_stack;
-pub(crate) use memory::flat_is_aligned;
 
 use super::address_space::Spaces;
 use super::builder::Builder;

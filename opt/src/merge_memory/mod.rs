@@ -13,16 +13,16 @@
 mod narrow;
 
 use super::append::append_value;
-use super::legalize::flat_is_aligned;
 use super::memory::{ALL, Memory, is_constant};
+use super::origin::Origin;
 use cranelift_entity::SecondaryMap;
 use mir::ir::*;
 use mir::target::{Features, Target};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-/// Base of an address: pointer, and the variable part with its scale.
-type Base = (Value, Option<Value>, i64);
+/// Base of an address: what it starts from, and the variable part with its scale.
+type Base = (Origin, Option<Value>, i64);
 
 /// What members of a group have in common: base, space, whether they are stores, flags, and how many instructions were in front that may
 /// stop the program, where that matters.
@@ -141,8 +141,8 @@ fn takes_part(ty: Type, width: Width) -> bool {
     }
 }
 
-/// The sum that makes a pointer.
-fn sum(func: &Function, ptr: Value) -> Option<(Base, i64)> {
+/// The sum that makes a pointer: pointer, the variable part with its scale, and the constant.
+fn sum(func: &Function, ptr: Value) -> Option<((Value, Option<Value>, i64), i64)> {
     match func.def_inst(ptr).map(|i| &func.insts[i].kind) {
         Some(&InstKind::PtrAdd { base, index, scale, offset }) => Some(((base, index, scale), offset)),
         _ => None,
@@ -151,14 +151,15 @@ fn sum(func: &Function, ptr: Value) -> Option<(Base, i64)> {
 
 /// The address as a sum. Constants that stand alone, behind a pointer or an index that neighbours share, are one with that.
 fn address(func: &Function, ptr: Value) -> (Base, i64) {
-    let Some((mut outer, mut offset)) = sum(func, ptr) else { return ((ptr, None, 0), 0) };
+    let (mut outer, mut offset) = sum(func, ptr).unwrap_or(((ptr, None, 0), 0));
     for _ in 0..MAX_CONSTANTS {
         match sum(func, outer.0) {
             Some((inner, more)) if outer.1.is_none() => (outer, offset) = (inner, offset.wrapping_add(more)),
             _ => break,
         }
     }
-    (outer, offset)
+    let (origin, behind) = Origin::of(func, outer.0);
+    ((origin, outer.1, outer.2), offset.wrapping_add(behind))
 }
 
 /// The pointer with an index that `ptr`, which is at most a constant away from it, shares with its neighbours.
@@ -318,26 +319,31 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) 
     let align = 1i64 << first.mem.align_log2.min(6);
     let uniform = first.mem.space == AddrSpace::CONSTANT
         && !store
-        && func.def_inst(address_base(func, first)).is_some_and(|i| {
+        && matches!(origin(func, first), Some(Origin::Value(base)) if func.def_inst(base).is_some_and(|i| {
             matches!(
                 func.insts[i].kind,
                 InstKind::Intrinsic { intrinsic: Intrinsic::KernargSegmentPtr | Intrinsic::DispatchPtr, .. }
             )
-        });
+        }));
     let widest: i64 = match first.mem.space {
         AddrSpace::LOCAL | AddrSpace::REGION => match align {
             8.. => 16,
             4 => 8,
+            _ if machine.takes_any_lds() && first.mem.space == AddrSpace::LOCAL => 16,
             _ => 0,
         },
         AddrSpace::FLAT if !machine.has(Features::WIDE_FLAT_SCRATCH) => 0,
-        AddrSpace::FLAT if flat_is_aligned(machine) => align.min(16),
+        AddrSpace::FLAT if machine.aligns_lds() => align.min(16),
         _ if align < 4 && !machine.has(Features::UNALIGNED_ACCESS) => 0,
         _ if uniform => 64,
         _ => 16,
     };
-    let three = machine.has(Features::DWORDX3)
-        && !matches!(first.mem.space, AddrSpace::LOCAL | AddrSpace::REGION | AddrSpace::CONSTANT);
+    let three = match first.mem.space {
+        AddrSpace::LOCAL if align < 4 => machine.takes_any_lds(),
+        AddrSpace::LOCAL => machine.has(Features::DS_B128) && align >= 16,
+        AddrSpace::REGION | AddrSpace::CONSTANT => false,
+        _ => machine.has(Features::DWORDX3),
+    };
     let (mut end, mut best) = (first.offset, 1);
     for (i, member) in group.iter().enumerate() {
         if member.offset != end || i >= 16 {
@@ -355,12 +361,12 @@ fn run_length(func: &Function, group: &[Member], store: bool, machine: &Target) 
     best
 }
 
-fn address_base(func: &Function, member: Member) -> Value {
-    let ptr = match func.insts[member.inst].kind {
-        InstKind::Load { ptr, .. } | InstKind::Store { ptr, .. } => ptr,
-        _ => return Value::from_u32(0),
-    };
-    address(func, ptr).0.0
+/// What the address of `member` starts from.
+fn origin(func: &Function, member: Member) -> Option<Origin> {
+    match func.insts[member.inst].kind {
+        InstKind::Load { ptr, .. } | InstKind::Store { ptr, .. } => Some(address(func, ptr).0.0),
+        _ => None,
+    }
 }
 
 fn total_dwords(run: &[Member]) -> u32 {
@@ -505,14 +511,11 @@ fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut V
         _ => Value::from_u32(0),
     };
     let own = pointer(func, lowest);
-    let ((base, index, scale), offset) = address(func, own);
-    if lowest.inst == here.inst || own == base {
+    if lowest.inst == here.inst || func.as_const(own).is_some() {
         return own;
     }
-    let ty = func.ty(base);
-    if index.is_none() && offset == 0 {
-        return base;
-    }
+    let ((origin, index, scale), offset) = address(func, own);
+    let ty = func.ty(own);
     let near = pointer(func, here);
     if let Some(shared) = shared_pointer(func, near) {
         // The same sum, of which the access there has a part already.
@@ -520,6 +523,10 @@ fn lowest_address(func: &mut Function, lowest: Member, here: Member, out: &mut V
         let offset = offset.wrapping_sub(place);
         let kind = InstKind::PtrAdd { base: shared, index: None, scale: 0, offset };
         return if offset == 0 { shared } else { append_value(func, here.inst, kind, ty, out) };
+    }
+    let (base, offset) = origin.pointer(func, offset);
+    if index.is_none() && offset == 0 {
+        return base;
     }
     append_value(func, here.inst, InstKind::PtrAdd { base, index, scale, offset }, ty, out)
 }

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Largest array in bytes: an access by an index that lanes do not share looks at each element.
-const MAX_BYTES: u64 = 64;
+const MAX_BYTES: u64 = 128;
 
 /// Where a pointer points: bytes from the start of an array, and indices with the bytes of their steps.
 #[derive(Clone)]
