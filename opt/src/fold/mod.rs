@@ -1,6 +1,7 @@
 //! Constant folding and algebraic identities, applied to every instruction before it is made.
 //!
-//! [`fold`] looks at one instruction and its operands' definitions, never further, so its cost is constant.
+//! [`fold`] looks at one instruction and its operands' definitions, never further (but through insertions into a vector, of which there is a limit),
+//! so its cost is constant.
 //! It returns a value that makes the instruction unnecessary, or leaves a simpler instruction in its place.
 //! Constants go to the right of commutative operations. Undef is folded only where any choice of bits gives
 //! the same answer or the result may be undef itself; an operand that is poison makes the result poison.
@@ -22,6 +23,10 @@ use float::{float_const, fold_float_binary, plain_f32};
 use mir::ir::*;
 use pointer::fold_ptr_add;
 pub(crate) use pointer::reaches;
+use std::collections::BTreeMap;
+
+/// Most insertions that are looked through for an element of a vector: as many as the widest tuple has, and once more for those that make it undefined.
+const MAX_INSERTIONS: usize = 64;
 
 /// Simplifies an instruction that is about to be made.
 pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
@@ -449,20 +454,42 @@ fn halves(b: &mut Builder<'_>, value: Value) -> Option<(Value, Value)> {
     }
 }
 
-/// Element `index` of a vector built by insertions.
-fn element_of(b: &Builder<'_>, mut vector: Value, index: u64) -> Option<Value> {
-    for _ in 0..32 {
-        match def_kind(b, vector)? {
-            InstKind::InsertElement { vector: rest, element, index: at } => {
-                if b.func.as_int(*at)? == index {
-                    return Some(*element);
-                }
-                vector = *rest;
-            }
-            _ => return None,
+/// The elements of a vector built by insertions into one of which nothing is defined, by their places: those that are not undefined themselves.
+/// `None` where others may be defined, too.
+pub(crate) fn defined_elements(b: &Builder<'_>, mut vector: Value) -> Option<BTreeMap<u64, Value>> {
+    let mut found = BTreeMap::new();
+    for _ in 0..=MAX_INSERTIONS {
+        if is_undef(b, vector) {
+            found.retain(|_, &mut element| !is_undef(b, element));
+            return Some(found);
         }
+        let Some(&InstKind::InsertElement { vector: rest, element, index }) = def_kind(b, vector) else {
+            break;
+        };
+        found.entry(b.func.as_int(index)?).or_insert(element);
+        vector = rest;
     }
     None
+}
+
+/// Element `index` of a vector built by insertions.
+fn element_of(b: &Builder<'_>, vector: Value, index: u64) -> Option<Value> {
+    inserted(b, vector, index).ok()
+}
+
+/// What was last inserted at `index` of a vector, or the vector that has the element there: one that no insertion made, or where the search ends.
+fn inserted(b: &Builder<'_>, mut vector: Value, index: u64) -> std::result::Result<Value, Value> {
+    for _ in 0..MAX_INSERTIONS {
+        let Some(&InstKind::InsertElement { vector: rest, element, index: at }) = def_kind(b, vector) else {
+            break;
+        };
+        match b.func.as_int(at) {
+            Some(at) if at == index => return Ok(element),
+            Some(_) => vector = rest,
+            None => break,
+        }
+    }
+    Err(vector)
 }
 
 fn is_constant_or_cast(b: &Builder<'_>, value: Value) -> bool {
@@ -490,16 +517,17 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
 
 fn fold_extract(b: &mut Builder<'_>, vector: Value, index: Value, ty: Type) -> Option<Value> {
     let at = b.func.as_int(index)?;
-    match b.func.as_const(vector) {
+    let source = match inserted(b, vector, at) {
+        Ok(element) => return Some(element),
+        Err(source) => source,
+    };
+    match b.func.as_const(source) {
         Some(Const::Poison) => return Some(b.poison(ty)),
         Some(Const::Undef) => return Some(b.undef(ty)),
         Some(Const::Zero) => return Some(b.zero(ty)),
         Some(Const::Elements(elements)) => return elements.get(at as usize).copied(),
         Some(_) => return None,
         None => {}
-    }
-    if let Some(element) = element_of(b, vector, at) {
-        return Some(element);
     }
     if let Some(&InstKind::Cast { op: CastOp::BitCast, arg }) = def_kind(b, vector)
         && b.ty(arg) == Type::I64
@@ -512,6 +540,10 @@ fn fold_extract(b: &mut Builder<'_>, vector: Value, index: Value, ty: Type) -> O
 }
 
 fn fold_insert(b: &mut Builder<'_>, vector: Value, element: Value, index: Value) -> Option<Value> {
+    // What is there does for poison.
+    if is_poison(b, element) {
+        return Some(vector);
+    }
     let at = b.func.as_int(index)?;
     // Putting an element back where it came from.
     match def_kind(b, element) {

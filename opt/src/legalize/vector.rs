@@ -2,6 +2,7 @@
 
 use super::{Legalizer, Parts};
 use crate::flow::Flows;
+use crate::fold::defined_elements;
 use cranelift_entity::SecondaryMap;
 use mir::ir::legal::is_indexable;
 use mir::ir::*;
@@ -12,6 +13,9 @@ const MIN_INDEXED_LANES: u32 = 4;
 
 /// Most elements that a variable index is compared with, one by one, where they are no tuple.
 const MAX_COMPARED: usize = 4;
+
+/// Most defined elements that a variable index is compared with where it is the same in all lanes.
+const MAX_SCALAR_CHOICES: usize = 2;
 
 /// The vectors that stay whole: those an element of which is chosen by a variable index, and what they are
 /// the same registers as, through insertions and parameters of blocks. Linear.
@@ -161,7 +165,11 @@ impl Legalizer<'_> {
             return self.extract_several(source, vector, index);
         }
         if self.old.as_int(index).is_none() && self.is_indexed(vector) && !constant {
+            let differs = self.differs_between_lanes(index, self.current_block);
             let (index, vector) = (self.vector_index(index)?, self.whole_vector(vector)?);
+            if let Some(chosen) = self.choose_defined(vector, index, differs) {
+                return Ok(Parts::from_slice(&[chosen]));
+            }
             let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
             let kind = InstKind::ExtractElement { vector, index };
             return Ok(Parts::from_slice(&[self.b.pure(kind, element, InstFlags::empty())]));
@@ -187,10 +195,16 @@ impl Legalizer<'_> {
         if constant || lanes <= MAX_COMPARED {
             // Constants are operands of the selections; in a tuple they would take registers first. Few elements cost least so, and an insertion at the same
             // index asks the same.
-            let mut elements = parts.chunks(each).enumerate();
-            let first = elements.next().ok_or_else(|| Diagnostic::malformed("vector without elements"))?;
+            let undefined = |parts: &[Value]| {
+                parts.iter().all(|&p| matches!(self.b.func.as_const(p), Some(Const::Undef | Const::Poison)))
+            };
+            let (elements, anything): (Vec<_>, Vec<_>) =
+                parts.chunks(each).enumerate().partition(|(_, members)| !undefined(members));
+            // Any element does for one that is not defined.
+            let first = elements.first().or(anything.first());
+            let first = first.ok_or_else(|| Diagnostic::malformed("vector without elements"))?;
             let mut result = Parts::from_slice(first.1);
-            for (lane, members) in elements {
+            for &(lane, members) in elements.iter().skip(1) {
                 let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane as u64);
                 result =
                     result.iter().zip(members).map(|(&old, &new)| self.b.select(hit, new, old)).collect();
@@ -221,6 +235,34 @@ impl Legalizer<'_> {
         }
         let result = Parts::from_slice(&left);
         Ok(result)
+    }
+
+    /// The element at a variable index of a vector that is not defined everywhere: a choice between the other elements, any of which does for what is not
+    /// defined. Constants are chosen from where all are defined, too: a tuple would take registers for them first. Where the index is the same in all
+    /// lanes, there are indexed moves, which cost less than many choices.
+    fn choose_defined(&mut self, vector: Value, index: Value, differs: bool) -> Option<Value> {
+        let lanes = self.b.ty(vector).lanes() as usize;
+        let defined = defined_elements(&self.b, vector)?;
+        let constant = defined.values().all(|&element| self.b.func.as_const(element).is_some());
+        let most = match (differs, constant) {
+            (true, true) => lanes,
+            (true, false) => lanes.saturating_sub(1),
+            (false, true) => MAX_COMPARED,
+            (false, false) => MAX_SCALAR_CHOICES,
+        };
+        if defined.len() > most {
+            return None;
+        }
+        let mut defined = defined.into_iter();
+        let Some((_, mut chosen)) = defined.next() else {
+            let element = self.b.ty(vector).scalar().map_or(Type::I32, Type::Scalar);
+            return Some(self.b.undef(element));
+        };
+        for (lane, element) in defined {
+            let hit = self.b.icmp_imm(IntPredicate::Eq, index, lane);
+            chosen = self.b.select(hit, element, chosen);
+        }
+        Some(chosen)
     }
 
     /// Element `index` of `vector` in parts of 64 bits, out of `source`, of which it is a cast.
@@ -260,9 +302,16 @@ impl Legalizer<'_> {
         index: Value,
     ) -> Result<Parts> {
         if result.is_some_and(|r| self.whole[r]) {
+            let differs =
+                self.old.as_int(index).is_none() && self.differs_between_lanes(index, self.current_block);
             let index = self.vector_index(index)?;
             let (vector, element) = (self.whole_vector(vector)?, self.part(element)?);
             let ty = self.b.ty(vector);
+            if differs && defined_elements(&self.b, vector).is_some_and(|defined| defined.is_empty()) {
+                // The other elements may be the new one, too.
+                let all = vec![element; ty.lanes() as usize];
+                return Ok(Parts::from_slice(&[self.b.vector(&all)]));
+            }
             let kind = InstKind::InsertElement { vector, element, index };
             return Ok(Parts::from_slice(&[self.b.pure(kind, ty, InstFlags::empty())]));
         }
