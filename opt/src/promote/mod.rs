@@ -1,6 +1,6 @@
 //! Promotion of stack objects to SSA values.
 //!
-//! An object qualifies while every use of its address is known: plain loads and stores, block copies and
+//! An object qualifies while every use of its address that anything needs is known: plain loads and stores, block copies and
 //! fills of constant length, all at constant offsets; small arrays with variable indices are made so first ([`indexed`]). The ends of all accesses cut the object into
 //! *variables*, intervals of bytes; copies between two objects carry cuts from one to the other. A variable
 //! has the type of an access that covers it exactly, else it is an integer. An access over several variables
@@ -116,6 +116,8 @@ pub fn promote(func: &mut Function, types: &TypeTable) -> bool {
     if !func.layout.iter().any(has_object) {
         return false;
     }
+    // Assumptions and markers that were dropped leave comparisons and copies of addresses, which are no uses.
+    super::dce::remove_dead(func);
     let cfg = Cfg::new(func);
     indexed::make_vectors(func, types, &cfg);
     let mut analysis = Analysis {
