@@ -65,11 +65,16 @@ pub(crate) fn write(module: &Module, functions: &[FinalFunction], target: &Targe
 /// `e_flags`: the processor, and which switchable features the code was made for.
 ///
 /// Up to V3, and on other systems than amdhsa, a bit says for each feature that the code may run with it on;
-/// later versions tell "on", "off" and "either" from each other. Source: usage guide, "Header" and
+/// later versions tell "on", "off" and "either" from each other. The version of a generic processor is a
+/// field of V6, so that other systems' objects do not have it. Source: usage guide, "Header" and
 /// `EF_AMDGPU_*` tables.
 pub fn elf_flags(target: &Target) -> u32 {
-    let mut flags = target.processor.elf_mach | u32::from(target.processor.generic_version) << 24;
-    let v4 = target.os == Os::AmdHsa && target.code_object_version >= 4;
+    let mut flags = target.processor.elf_mach;
+    let since = |version| target.os == Os::AmdHsa && target.code_object_version >= version;
+    if since(6) {
+        flags |= u32::from(target.processor.generic_version) << 24;
+    }
+    let v4 = since(4);
     let features = [
         (Features::XNACK_SUPPORTED, Features::XNACK, Features::XNACK_ANY, 0x100, [0x100, 0x200, 0x300]),
         (

@@ -163,6 +163,13 @@ fn elf_flags_state_features() {
     };
     assert_eq!((flags("gfx900", 3), flags("gfx902", 3), flags("gfx700", 4)), (0x2c, 0x12d, 0x22));
     assert_eq!((flags("gfx900", 4), flags("gfx902", 4), flags("gfx906", 5)), (0x22c, 0x32d, 0xe2f));
+    // The version of what stands for several processors is a field of V6: objects for other systems have no such version.
+    let generic =
+        Target::new(Target::processor_by_name("gfx10-1-generic").expect("a processor of the table"));
+    for (os, expected) in [(Os::AmdHsa, 1), (Os::Unknown, 0), (Os::AmdPal, 0), (Os::Mesa3d, 0)] {
+        let flags = elf_flags(&Target { os, code_object_version: 6, ..generic });
+        assert_eq!(flags >> 24, expected, "{os:?}");
+    }
 }
 
 /// Runs an LLVM tool; `None` where it is not installed.

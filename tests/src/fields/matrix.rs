@@ -85,7 +85,7 @@ fn feature_lists(processor: &Processor) -> Vec<String> {
     out
 }
 
-/// Every setting: processors that have a number of their own, in the order of the table; generic ones only for code objects V6.
+/// Every setting: processors that have a number of their own, in the order of the table; generic ones on amdhsa only for code objects V6.
 pub fn settings() -> Vec<Setting> {
     let mut out = Vec::new();
     for processor in PROCESSORS.iter().filter(|p| p.elf_mach != 0) {
@@ -94,8 +94,7 @@ pub fn settings() -> Vec<Setting> {
                 let versions: &[Option<u8>] = match (system, processor.generic_version) {
                     ("amdhsa", 0) => &[Some(2), Some(3), Some(4), Some(5), Some(6)],
                     ("amdhsa", _) => &[Some(6)],
-                    (_, 0) => &[None],
-                    _ => &[],
+                    _ => &[None],
                 };
                 out.extend(versions.iter().map(|&version| Setting {
                     system,
