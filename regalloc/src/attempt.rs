@@ -115,7 +115,7 @@ impl<'a> Attempt<'a> {
             ask = false;
             let hints = joiner.hints(&mut webs, &open);
             let (live, numbering) = (&*self.live, &self.numbering);
-            let mut round = Round { f, live, numbering, webs: &mut webs, hints: &hints };
+            let mut round = Round::new(f, live, numbering, &mut webs, &hints);
             let mut at = vec![UNBOUND; f.vregs.len()];
             let high = match self.pack(&mut round, memory, &mut at)? {
                 Ok(high) => high,

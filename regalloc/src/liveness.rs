@@ -14,7 +14,7 @@
 use crate::access::{self, VCC, file_index};
 use crate::graph::{Graph, Numbering, edges, params};
 use mir::isa::{Implicit, OperandAccess};
-use mir::machine::{Condition, Function, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
+use mir::machine::{Condition, Function, Inst, Reg, RegFile, RegOperand, Terminator, VReg, VRegFlags};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
@@ -233,15 +233,8 @@ impl Scan {
                         physical.write(self, file, n, position + 1, position + 2);
                     }
                 }
-                for (k, operand) in access::registers(inst).filter(|_| defines_physical) {
-                    if let (Reg::Physical(reg), OperandAccess::Def) = (operand.reg, inst.operand_access(k))
-                        && let Some((file, first)) = file_index(reg)
-                    {
-                        let early = inst.defined_early(k, target);
-                        for d in 0..u16::from(operand.dwords) {
-                            physical.write(self, file, first + d, position + u32::from(!early), position + 2);
-                        }
-                    }
+                if defines_physical {
+                    physical.define(self, inst, position, target);
                 }
                 if implicit.contains(Implicit::VCC_DEF) {
                     for n in vcc.clone() {
@@ -357,7 +350,10 @@ impl Scan {
             if !walk.run(stamp, self.defs[n], uses, pieces, numbering, graph) {
                 return Err(Diagnostic::defect(format!("the definition of {v} does not dominate its uses")));
             }
-            ranges.extend_from_slice(&walk.out);
+            match walk.out[..] {
+                [only] => ranges.push(only),
+                _ => ranges.extend_from_slice(&walk.out),
+            }
             let dwords = f.vregs[v].dwords;
             let full = dwords_of(&RegOperand { reg: v.into(), sub: 0, dwords });
             if dwords == 1 || uses.iter().all(|u| u.dwords & full == full) {
@@ -507,6 +503,20 @@ impl Physical {
             None => {
                 if !scan.reserved.contains(&(file, index)) {
                     scan.reserved.push((file, index));
+                }
+            }
+        }
+    }
+
+    /// What `inst` at `position` writes by its operands.
+    fn define(&mut self, scan: &mut Scan, inst: &Inst, position: u32, target: &Target) {
+        for (k, operand) in access::registers(inst) {
+            if let (Reg::Physical(reg), OperandAccess::Def) = (operand.reg, inst.operand_access(k))
+                && let Some((file, first)) = file_index(reg)
+            {
+                let early = inst.defined_early(k, target);
+                for d in 0..u16::from(operand.dwords) {
+                    self.write(scan, file, first + d, position + u32::from(!early), position + 2);
                 }
             }
         }

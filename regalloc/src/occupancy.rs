@@ -34,6 +34,11 @@ impl Mask {
         self.0.get(usize::from(n >> 6)).is_some_and(|word| word >> (n & 63) & 1 != 0)
     }
 
+    /// Whether all registers of `other` are in the set.
+    pub fn contains_all(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).all(|(mine, theirs)| theirs & !mine == 0)
+    }
+
     pub fn or(mut self, other: &Self) -> Self {
         for (a, b) in self.0.iter_mut().zip(other.0) {
             *a |= b;
@@ -164,9 +169,15 @@ impl Occupancy {
         for (l, level) in self.levels.iter_mut().enumerate() {
             let shift = FANOUT_LOG2 * (l as u32 + 1);
             let (first, last) = ((range.start >> shift) as usize, ((range.end - 1) >> shift) as usize);
+            let mut known = level[first].any.contains_all(regs);
             level[first].any = level[first].any.or(regs);
             if last != first {
+                known &= level[last].any.contains_all(regs);
                 level[last].any = level[last].any.or(regs);
+            }
+            // What a node has somewhere, those above it have too.
+            if known {
+                break;
             }
         }
         let (leaves, levels) = (&mut self.leaves, &mut self.levels);

@@ -226,40 +226,80 @@ pub(crate) fn each_piece(view: &WebView<'_>, mut visit: impl FnMut(Range, u16, u
     }
 }
 
-/// Webs of the registers of `kind`, by first position.
-pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, kind: Kind) -> Vec<Item> {
-    let mut out = Vec::new();
-    let mut pieces = Vec::new();
+/// The webs of each [`Kind`], by first position, then root.
+#[derive(Debug, Default)]
+pub(crate) struct PerKind {
+    sgprs: Vec<Item>,
+    vgprs: Vec<Item>,
+    whole_wave: Vec<Item>,
+}
+
+impl PerKind {
+    /// Those of `kind`.
+    pub fn of(&self, kind: Kind) -> &[Item] {
+        match kind {
+            Kind::Sgpr => &self.sgprs,
+            Kind::Vgpr => &self.vgprs,
+            Kind::WholeWave => &self.whole_wave,
+        }
+    }
+}
+
+/// All webs of the code, which has `positions` positions.
+pub(crate) fn items(f: &Function, live: &Liveness, webs: &mut Webs, positions: u32) -> PerKind {
+    let mut out = PerKind::default();
     // A web is no lane mask as soon as one member is none.
     let mut mask = vec![true; f.vregs.len()];
+    let mut roots = Vec::new();
     for (v, data) in f.vregs.iter() {
+        let (root, _) = webs.find(v);
+        if root == v.as_u32() {
+            roots.push(v);
+        }
         if !data.flags.contains(VRegFlags::LANE_MASK) {
-            let (root, _) = webs.find(v);
             mask[root as usize] = false;
         }
     }
-    for (v, _) in f.vregs.iter() {
-        if Kind::of(f, v) != kind || webs.find(v).0 != v.as_u32() {
-            continue;
-        }
-        let view = webs.view(f, live, v);
-        let start = match &view.ranges {
-            WebRanges::Single(ranges) => ranges.first().map(|r| r.start),
-            WebRanges::Lists(lists) => lists.iter().filter_map(|l| l.first()).map(|p| p.start).min(),
-        };
-        if let Some(start) = start {
-            pieces.clear();
-            view.pieces(&mut pieces);
-            let length = pieces.iter().map(|(r, _)| r.end - r.start).sum();
-            out.push(Item {
-                length,
-                root: v,
-                start,
-                width: view.width,
-                mask: mask[v.as_u32() as usize] && view.width == 2,
-            });
+    for root in roots {
+        let view = webs.view(f, live, root);
+        let Some((start, length)) = view.extent() else { continue };
+        let mask = mask[root.as_u32() as usize] && view.width == 2;
+        let item = Item { root, start, width: view.width, length, mask };
+        match Kind::of(f, root) {
+            Kind::Sgpr => out.sgprs.push(item),
+            Kind::Vgpr => out.vgprs.push(item),
+            Kind::WholeWave => out.whole_wave.push(item),
         }
     }
-    out.sort_unstable_by_key(|item| (item.start, item.root));
+    for list in [&mut out.sgprs, &mut out.vgprs, &mut out.whole_wave] {
+        sort_by_start(list, positions);
+    }
     out
+}
+
+/// Sorts items that are in the order of their roots by first position, then root.
+///
+/// Cost: linear in items and positions; where items are few, that of sorting them.
+fn sort_by_start(items: &mut Vec<Item>, positions: u32) {
+    if items.len() < positions as usize / 8 {
+        items.sort_unstable_by_key(|item| (item.start, item.root));
+        return;
+    }
+    let mut place = vec![0u32; positions as usize + 1];
+    for item in &*items {
+        place[item.start as usize + 1] += 1;
+    }
+    let mut sum = 0;
+    for slot in &mut place {
+        sum += *slot;
+        *slot = sum;
+    }
+    let Some(&any) = items.first() else { return };
+    let mut sorted = vec![any; items.len()];
+    for item in &*items {
+        let slot = &mut place[item.start as usize];
+        sorted[*slot as usize] = *item;
+        *slot += 1;
+    }
+    *items = sorted;
 }

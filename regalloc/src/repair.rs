@@ -234,7 +234,7 @@ mod tests {
             let most = (0..250).map(alive).max().unwrap_or(0) as u16;
             let file = File { allowed: Mask::run(0, most + 2 * (seed % 2) as u16), fixed: Vec::new() };
             let mut webs = Webs::new(&f, &live, &Numbering::default());
-            let mut items = pack::items(&f, &live, &mut webs, Kind::Sgpr);
+            let mut items = pack::items(&f, &live, &mut webs, 4096).of(Kind::Sgpr).to_vec();
             items.sort_by_key(|i| (std::cmp::Reverse(i.width), i.start));
             let (mut occupancy, hints) = (Occupancy::default(), Hints::default());
             let mut at = vec![UNBOUND; f.vregs.len()];

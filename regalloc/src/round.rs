@@ -4,22 +4,38 @@ use crate::files::{VCC_PAIR, available, vgpr_budget};
 use crate::graph::Numbering;
 use crate::liveness::{Kind, Liveness};
 use crate::occupancy::{Mask, Occupancy};
-use crate::pack::{self, File, Hints, Item, Packing};
+use crate::pack::{self, File, Hints, Packing, PerKind};
 use crate::webs::Webs;
 use crate::{repair, spill};
 use mir::machine::{Function, VReg};
 use mir::target::Target;
+use std::borrow::Cow;
 
 /// One attempt.
 pub(crate) struct Round<'a> {
+    /// The function.
     pub f: &'a Function,
-    pub live: &'a Liveness,
-    pub numbering: &'a Numbering,
-    pub webs: &'a mut Webs,
-    pub hints: &'a Hints,
+    live: &'a Liveness,
+    numbering: &'a Numbering,
+    webs: &'a mut Webs,
+    hints: &'a Hints,
+    /// The webs by what they compete for.
+    items: PerKind,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    /// A try with `webs`, which stay as they are.
+    pub fn new(
+        f: &'a Function,
+        live: &'a Liveness,
+        numbering: &'a Numbering,
+        webs: &'a mut Webs,
+        hints: &'a Hints,
+    ) -> Self {
+        let items = pack::items(f, live, webs, numbering.len());
+        Self { f, live, numbering, webs, hints, items }
+    }
+
     /// Packs the webs of `kind`, trying orders until all find a place, then moving what is in the way.
     /// `most` dwords are alive at once.
     pub fn pack(
@@ -30,14 +46,14 @@ impl Round<'_> {
         occupancy: &mut Occupancy,
         at: &mut [u16],
     ) -> Packing {
-        let mut items: Vec<Item> = pack::items(self.f, self.live, self.webs, kind);
+        let mut items = Cow::Borrowed(self.items.of(kind));
         let positions = self.numbering.len();
         let mut packed = Packing::default();
         // Where aligned tuples are crowded, they need their room first.
         let crowded = kind == Kind::Sgpr && most * 6 > available(kind, file) * 5;
         for order in usize::from(crowded)..2 {
             if order == 1 {
-                items.sort_unstable_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
+                items.to_mut().sort_unstable_by_key(|i| (std::cmp::Reverse(i.width), i.start, i.root));
             }
             packed =
                 pack::pack(self.f, self.live, self.webs, &items, file, self.hints, occupancy, positions, at);
@@ -61,12 +77,10 @@ impl Round<'_> {
     }
 
     /// Dwords of `kind` alive at each position, those that the code names included.
-    pub fn pressure(&mut self, kind: Kind, file: &File) -> Vec<i32> {
+    pub fn pressure(&self, kind: Kind, file: &File) -> Vec<i32> {
         let mut pieces = Vec::new();
-        for v in self.f.vregs.keys() {
-            if Kind::of(self.f, v) == kind && self.webs.find(v).0 == v.as_u32() {
-                self.webs.view(self.f, self.live, v).pieces(&mut pieces);
-            }
+        for item in self.items.of(kind) {
+            self.webs.view(self.f, self.live, item.root).pieces(&mut pieces);
         }
         for &(n, range) in &file.fixed {
             if file.allowed.contains(n) && (n < VCC_PAIR || kind != Kind::Sgpr) {

@@ -60,6 +60,19 @@ pub(crate) struct WebView<'a> {
 }
 
 impl WebView<'_> {
+    /// The first position in which the web is alive, and the sum of its ranges; `None` where it never is.
+    pub fn extent(&self) -> Option<(u32, u32)> {
+        match &self.ranges {
+            WebRanges::Single(ranges) => {
+                Some((ranges.first()?.start, ranges.iter().map(|r| r.end - r.start).sum()))
+            }
+            WebRanges::Lists(lists) => {
+                let start = lists.iter().filter_map(|list| list.first()).map(|piece| piece.start).min()?;
+                Some((start, lists.iter().flatten().map(|piece| piece.end - piece.start).sum()))
+            }
+        }
+    }
+
     /// Appends the web's ranges with the number of dwords that each is for.
     pub fn pieces(&self, out: &mut Vec<(Range, u8)>) {
         match &self.ranges {

@@ -622,19 +622,23 @@ impl Function {
     }
 
     /// What the call instruction `inst` reads and writes; `None` for other instructions.
+    #[inline]
     pub fn call_site(&self, inst: &Inst) -> Option<&CallSite> {
-        if inst.op != crate::isa::Opcode::CALL {
-            return None;
-        }
+        if inst.op == crate::isa::Opcode::CALL { self.site_of_call(inst) } else { None }
+    }
+
+    fn site_of_call(&self, inst: &Inst) -> Option<&CallSite> {
         self.calls.get(usize::try_from(inst.operands.get(2)?.as_imm()?).ok()?)
     }
 
     /// A new virtual register.
+    #[inline]
     pub fn new_vreg(&mut self, file: RegFile, dwords: u8) -> VReg {
         self.vregs.push(VRegData { file, dwords, flags: VRegFlags::empty(), hint: None })
     }
 
     /// A new register that holds one bit a lane.
+    #[inline]
     pub fn new_lane_mask(&mut self) -> VReg {
         self.vregs.push(VRegData::mask(self.wave))
     }

@@ -167,6 +167,7 @@ impl Pass<'_> {
     /// Fills in users and defining blocks.
     fn index(&mut self) {
         let mut count = vec![0u32; self.f.values.len() + 1];
+        let mut pairs: Vec<(Value, Inst)> = Vec::with_capacity(2 * self.f.insts.len());
         for &block in &self.f.layout {
             let data = &self.f.blocks[block];
             for &param in &data.params {
@@ -178,21 +179,20 @@ impl Pass<'_> {
                 if let Some(result) = self.f.insts[inst].result {
                     self.out.def_block[result.index()] = block.as_u32();
                 }
-                self.f.insts[inst].kind.for_each_value(|v| count[v.index() + 1] += 1);
+                self.f.insts[inst].kind.for_each_value(|v| {
+                    count[v.index() + 1] += 1;
+                    pairs.push((v, inst));
+                });
             }
         }
         for i in 1..count.len() {
             count[i] += count[i - 1];
         }
         self.use_start = count.clone();
-        self.uses = vec![Inst::from_u32(0); *count.last().unwrap_or(&0) as usize];
-        for &block in &self.f.layout {
-            for &inst in &self.f.blocks[block].insts {
-                self.f.insts[inst].kind.for_each_value(|v| {
-                    self.uses[count[v.index()] as usize] = inst;
-                    count[v.index()] += 1;
-                });
-            }
+        self.uses = vec![Inst::from_u32(0); pairs.len()];
+        for (v, inst) in pairs {
+            self.uses[count[v.index()] as usize] = inst;
+            count[v.index()] += 1;
         }
     }
 
@@ -232,8 +232,9 @@ impl Pass<'_> {
     }
 
     fn visit_users(&mut self, value: Value) {
+        let divergent = self.out.divergent[value.index()];
         for i in self.use_start[value.index()]..self.use_start[value.index() + 1] {
-            self.visit(self.uses[i as usize]);
+            self.visit(self.uses[i as usize], divergent);
         }
     }
 
@@ -242,14 +243,14 @@ impl Pass<'_> {
         self.out.divergent[value.index()] || self.out.temporal(self.loops, value, block)
     }
 
-    /// Something changed among the operands of `inst`.
-    fn visit(&mut self, inst: Inst) {
+    /// Something changed among the operands of `inst`, of which one is `divergent` where it is defined, if that is known.
+    fn visit(&mut self, inst: Inst, divergent: bool) {
         let block = self.inst_block[inst.index()];
         let data = &self.f.insts[inst];
         if !data.kind.is_terminator() {
             if let Some(result) = data.result
                 && !self.out.divergent[result.index()]
-                && self.spreads(inst, block)
+                && self.spreads(inst, block, divergent)
             {
                 self.mark(result);
             }
@@ -382,8 +383,8 @@ impl Pass<'_> {
             || (dimension > 0 && below != 0 && below.is_multiple_of(u64::from(self.target.wave_size())))
     }
 
-    /// Whether `inst`, no source by itself, is divergent for its operands.
-    fn spreads(&self, inst: Inst, block: u32) -> bool {
+    /// Whether `inst`, no source by itself, is divergent for its operands, of which one is `divergent`, if that is known.
+    fn spreads(&self, inst: Inst, block: u32, divergent: bool) -> bool {
         match &self.f.insts[inst].kind {
             InstKind::Intrinsic { intrinsic, .. } if intrinsic.props().contains(IntrinsicProps::UNIFORM) => {
                 false
@@ -393,6 +394,7 @@ impl Pass<'_> {
                 ..
             } => false,
             InstKind::InlineAsm { .. } => false,
+            _ if divergent => true,
             kind => {
                 let mut any = false;
                 kind.for_each_value(|v| any |= self.differs(v, block));

@@ -268,6 +268,7 @@ impl Inst {
     ///
     /// Sources: the row's flag; LLVM SMInstructions.td (a scalar load of several dwords may be replayed after a page fault under XNACK, so
     /// that its address must survive), VINTERPInstructions.td (`v_interp_p1_f32` where LDS has 16 banks).
+    #[inline]
     pub fn clobbers_early(&self, target: &Target) -> bool {
         let info = self.op.info();
         let facts = self.facts();
