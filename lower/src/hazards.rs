@@ -23,6 +23,7 @@ mod reg_set;
 
 pub use pair::{conflict, outlives, wait_states};
 
+use crate::SPARE;
 use crate::waits::{is_opaque, wave_rpo};
 use class::{EXEC, class, produces_scalar, select, wait_states_of, writes_scalar};
 use cranelift_entity::SecondaryMap;
@@ -148,6 +149,8 @@ struct Rules<'a> {
     /// Classes that some row consumes or produces.
     consumers: HazardClass,
     producers: HazardClass,
+    /// Those of `producers` that produce by writing scalar registers alone are left out.
+    other_producers: HazardClass,
 }
 
 impl<'a> Rules<'a> {
@@ -200,7 +203,14 @@ impl<'a> Rules<'a> {
         let all = || rows.iter().map(|row| row.1).chain(mitigated.iter().map(|row| row.0));
         let consumers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.consumer);
         let producers = all().fold(HazardClass::empty(), |all, hazard| all | hazard.producer);
-        Self { f, sites: &f.asm_sites, waits: target.waits(), rows, mitigated, consumers, producers }
+        let other = rows
+            .iter()
+            .map(|row| row.1)
+            .filter(|hazard| !produces_scalar(hazard.produced))
+            .chain(mitigated.iter().map(|row| row.0));
+        let other_producers = other.fold(HazardClass::empty(), |all, hazard| all | hazard.producer);
+        let (sites, waits) = (&f.asm_sites[..], target.waits());
+        Self { f, sites, waits, rows, mitigated, consumers, producers, other_producers }
     }
 
     /// Runs over a block; returns what it needs.
@@ -360,6 +370,9 @@ impl<'a> Rules<'a> {
             return;
         }
         let scalar = writes_scalar(inst, inst.op.info());
+        if !scalar && !class.intersects(self.other_producers) {
+            return;
+        }
         for &(rule, hazard, _) in &self.rows {
             let possible = scalar || !produces_scalar(hazard.produced);
             if possible && class.intersects(hazard.producer) {
@@ -447,7 +460,7 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, waits: &WaitModel) {
         return;
     }
     let old = std::mem::take(insts);
-    insts.reserve(old.len() + plan.len());
+    insts.reserve(old.len() + plan.len() + SPARE);
     let mut fixes = plan.iter().peekable();
     for (index, inst) in old.into_iter().enumerate() {
         mir::interrupt::checkpoint();

@@ -27,6 +27,7 @@ pub fn expand(f: &mut Function, target: &Target) {
         moved.push(block);
         let mut open: Option<(Operand, i64)> = None;
         let old = std::mem::take(insts);
+        insts.reserve(old.len() + old.len() / 4);
         for inst in old {
             let wanted = parts(&inst).map(|p| (p.index, p.which));
             if open.is_some() && open != wanted {

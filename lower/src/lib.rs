@@ -58,3 +58,6 @@ pub mod shrink;
 mod skips;
 pub mod vcc_branches;
 pub mod waits;
+
+/// Room that rebuilt code of a block has besides that of what it was: passes behind add branches and some more.
+const SPARE: usize = 8;

@@ -1,5 +1,6 @@
 //! Expands instructions that the hardware does not have: calls, addresses relative to the program counter, and marks for earlier passes, which go.
 
+use crate::SPARE;
 use mir::isa::{MaskOp, Opcode, Unit};
 use mir::machine::{CallSite, Function, Inst, Operand, Reg};
 
@@ -14,7 +15,9 @@ pub fn expand(f: &mut Function) {
         if insts.iter().all(|inst| inst.facts().unit != Unit::Pseudo) {
             continue;
         }
-        for inst in std::mem::take(insts) {
+        let old = std::mem::take(insts);
+        insts.reserve(old.len() + SPARE);
+        for inst in old {
             match (inst.op, &inst.operands[..]) {
                 (Opcode::IMPLICIT_DEF | Opcode::FENCE | Opcode::INLINE_ASM, _) => {}
                 (Opcode::CALL, &[link, target, site]) => {

@@ -34,6 +34,7 @@
 
 mod loops;
 
+use crate::SPARE;
 use cranelift_entity::SecondaryMap;
 use mir::analysis::{Csr, Order};
 use mir::isa::{Access, Events, Opcode};
@@ -137,6 +138,8 @@ struct Tracker {
     counter_bound: ByCounter<u32>,
     model: &'static WaitModel,
     max: ByCounter<u32>,
+    /// The kinds of which events may be unfinished, as bits: those of which more are issued than done.
+    pending: u32,
     /// (counter, whether its events finish in order), by [`EventKind`]; kinds that the target lacks have no events.
     kinds: [(usize, bool); KINDS],
 }
@@ -152,6 +155,7 @@ impl Tracker {
             counter_bound: [0; Counter::COUNT],
             model,
             max: model.max().by_counter().map(u32::from),
+            pending: 0,
             kinds: EventKind::ALL.map(|kind| {
                 model.kind(kind).map_or((0, true), |(counter, in_order)| (counter as usize, in_order))
             }),
@@ -162,9 +166,11 @@ impl Tracker {
         for key in self.touched.drain(..) {
             self.last[usize::from(key) / SLOTS][usize::from(key) % SLOTS] = 0;
         }
+        self.pending = 0;
         for kind in 0..KINDS {
             self.issued[kind] = BASE;
             self.done[kind] = BASE - u32::from(state.kind_bound[kind]);
+            self.pending |= u32::from(state.kind_bound[kind] > 0) << kind;
         }
         self.counter_bound = state.counter_bound.map(u32::from);
         for &(key, age) in &state.entries {
@@ -208,6 +214,7 @@ impl Tracker {
     fn event(&mut self, kind: EventKind) {
         let kind = kind as usize;
         self.issued[kind] += 1;
+        self.pending |= 1 << kind;
         self.counter_bound[self.kinds[kind].0] += 1;
     }
 
@@ -234,6 +241,9 @@ impl Tracker {
             } else if in_order && allowed < self.max[counter] {
                 self.done[kind] = self.done[kind].max(self.issued[kind] - allowed);
             }
+            if self.done[kind] >= self.issued[kind] {
+                self.pending &= !(1 << kind);
+            }
         }
         for (bound, allowed) in self.counter_bound.iter_mut().zip(counters) {
             *bound = (*bound).min(allowed);
@@ -258,11 +268,6 @@ impl Tracker {
             && in_order
             && events.kinds[0].is_some_and(|started| started as usize == kind);
         access.read || !same_queue
-    }
-
-    /// The kinds of which events may be unfinished, as bits.
-    fn pending(&self) -> u32 {
-        (0..KINDS).map(|kind| u32::from(self.issued[kind] > self.done[kind]) << kind).sum()
     }
 }
 
@@ -353,6 +358,9 @@ fn visit(
     let mut required = if wait_all_first { between_functions(max) } else { max };
     let mut flush =
         |tracker: &mut Tracker, index: usize, required: &mut ByCounter<u32>, needed: ByCounter<u32>| {
+            if needed == max && *required == max {
+                return;
+            }
             let mut counters = NOTHING_LEFT;
             for c in 0..Counter::COUNT {
                 // An obligation that the bound already meets costs nothing.
@@ -385,7 +393,7 @@ fn visit(
             required = stricter(required, between_functions(max));
         }
         // Most of the time nothing is in flight, or events of one kind.
-        let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending() };
+        let pending = if tracker.touched.is_empty() { 0 } else { tracker.pending };
         if pending != 0 {
             inst.for_each_access(|access| {
                 let mut kinds = pending;
@@ -488,7 +496,7 @@ fn rewrite(insts: &mut Vec<Inst>, plan: &Plan, model: &WaitModel) {
         return;
     }
     let old = std::mem::take(insts);
-    insts.reserve(old.len() + plan.len());
+    insts.reserve(old.len() + plan.len() + SPARE);
     let mut waits = plan.iter().peekable();
     let wait = |counts, loc| model.instructions(counts).map(move |inst| Inst { loc, ..inst });
     for (index, inst) in old.into_iter().enumerate() {

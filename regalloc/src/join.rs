@@ -118,7 +118,7 @@ impl Joiner<'_> {
         for affinity in open {
             hints.beside(webs, affinity);
         }
-        hints.sort();
+        hints.sort(self.f.vregs.len());
         hints
     }
 }

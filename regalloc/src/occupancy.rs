@@ -17,11 +17,16 @@ pub(crate) struct Mask(pub [u64; 4]);
 impl Mask {
     /// Registers `first..first + count`.
     pub fn run(first: u16, count: u16) -> Self {
-        let mut mask = Self::default();
-        for n in first..(first + count).min(256) {
-            mask.insert(n);
-        }
-        mask
+        let (first, end) = (u32::from(first), u32::from(first) + u32::from(count));
+        // Bits below `n` of the word from register `from` on.
+        let below = |n: u32, from: u32| match n.saturating_sub(from) {
+            bits @ 0..64 => (1u64 << bits) - 1,
+            _ => u64::MAX,
+        };
+        Self(std::array::from_fn(|word| {
+            let from = 64 * word as u32;
+            below(end, from) & !below(first, from)
+        }))
     }
 
     pub fn insert(&mut self, n: u16) {
@@ -146,9 +151,13 @@ impl Occupancy {
             }
         }
         let top = self.levels.len();
-        canonical(range, top, |level, nodes| match level {
-            0 => self.leaves[nodes].iter().for_each(|leaf| out = out.or(leaf)),
-            _ => self.levels[level - 1][nodes].iter().for_each(|node| out = out.or(&node.any)),
+        canonical(range, top, |level, runs| {
+            for nodes in runs {
+                match level {
+                    0 => self.leaves[nodes].iter().for_each(|leaf| out = out.or(leaf)),
+                    _ => self.levels[level - 1][nodes].iter().for_each(|node| out = out.or(&node.any)),
+                }
+            }
         });
         out
     }
@@ -182,12 +191,16 @@ impl Occupancy {
         }
         let (leaves, levels) = (&mut self.leaves, &mut self.levels);
         let top = levels.len();
-        canonical(range, top, |level, nodes| match level {
-            0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.or(regs)),
-            _ => levels[level - 1][nodes].iter_mut().for_each(|node| {
-                node.cover = node.cover.or(regs);
-                node.any = node.any.or(regs);
-            }),
+        canonical(range, top, |level, runs| {
+            for nodes in runs {
+                match level {
+                    0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.or(regs)),
+                    _ => levels[level - 1][nodes].iter_mut().for_each(|node| {
+                        node.cover = node.cover.or(regs);
+                        node.any = node.any.or(regs);
+                    }),
+                }
+            }
         });
     }
 
@@ -198,9 +211,15 @@ impl Occupancy {
         }
         let (leaves, levels) = (&mut self.leaves, &mut self.levels);
         let top = levels.len();
-        canonical(range, top, |level, nodes| match level {
-            0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.and_not(regs)),
-            _ => levels[level - 1][nodes].iter_mut().for_each(|node| node.cover = node.cover.and_not(regs)),
+        canonical(range, top, |level, runs| {
+            for nodes in runs {
+                match level {
+                    0 => leaves[nodes].iter_mut().for_each(|leaf| *leaf = leaf.and_not(regs)),
+                    _ => levels[level - 1][nodes]
+                        .iter_mut()
+                        .for_each(|node| node.cover = node.cover.and_not(regs)),
+                }
+            }
         });
         for l in 0..top {
             let shift = FANOUT_LOG2 * (l as u32 + 1);
@@ -212,8 +231,8 @@ impl Occupancy {
             if last != first {
                 nodes.push(last);
             }
-            canonical(range, top, |level, inner| {
-                let inner = inner.map(|node| node as u32);
+            canonical(range, top, |level, runs| {
+                let inner = runs.into_iter().flatten().map(|node| node as u32);
                 nodes.extend(inner.filter(|&node| level == l + 1 && node != first && node != last));
             });
             for node in nodes {
@@ -233,24 +252,21 @@ impl Occupancy {
     }
 }
 
-/// The fewest nodes whose positions make up `range`, in runs: (level, nodes), level 0 being positions.
+/// The fewest nodes whose positions make up `range`: two runs of each level, level 0 being positions. Runs may be empty.
 #[inline]
-fn canonical(range: Range, top: usize, mut visit: impl FnMut(usize, std::ops::Range<usize>)) {
+fn canonical(range: Range, top: usize, mut visit: impl FnMut(usize, [std::ops::Range<usize>; 2])) {
     let (mut low, mut high) = (range.start as usize, range.end as usize);
     let mut level = 0;
+    // One call of `visit`, so that it becomes part of the loop.
     while low < high {
-        if level == top {
-            visit(level, low..high);
-            return;
-        }
-        let whole = low.next_multiple_of(FANOUT as usize).min(high);
-        if low < whole {
-            visit(level, low..whole);
-        }
-        let end = (high & !(FANOUT as usize - 1)).max(whole);
-        if end < high {
-            visit(level, end..high);
-        }
+        let (whole, end) = match level == top {
+            true => (high, high),
+            false => {
+                let whole = low.next_multiple_of(FANOUT as usize).min(high);
+                (whole, (high & !(FANOUT as usize - 1)).max(whole))
+            }
+        };
+        visit(level, [low..whole, end..high]);
         low = whole >> FANOUT_LOG2;
         high = end >> FANOUT_LOG2;
         level += 1;

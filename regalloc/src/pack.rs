@@ -40,13 +40,23 @@ pub(crate) struct Hints {
     pub places: Vec<(VReg, i32)>,
     /// Other webs: (web root, other root, offset of the other's dword 0 from this one's).
     pub others: Vec<(VReg, VReg, i32)>,
+    /// Webs with wishes, by root; most have none.
+    wishing: Vec<bool>,
 }
 
 impl Hints {
-    /// Sorts by web, keeping the order of each web's wishes.
-    pub fn sort(&mut self) {
+    /// Sorts by web, keeping the order of each web's wishes, of `vregs` registers.
+    pub fn sort(&mut self, vregs: usize) {
         self.places.sort_by_key(|h| h.0);
         self.others.sort_by_key(|h| h.0);
+        self.wishing.resize(vregs, false);
+        let roots = self.places.iter().map(|h| h.0).chain(self.others.iter().map(|h| h.0));
+        roots.for_each(|root| self.wishing[root.as_u32() as usize] = true);
+    }
+
+    /// Whether a web has any wishes.
+    fn wishes(&self, root: VReg) -> bool {
+        self.wishing.get(root.as_u32() as usize).is_some_and(|&any| any)
     }
 
     fn places(&self, root: VReg) -> impl Iterator<Item = i32> + '_ {
@@ -189,16 +199,15 @@ pub(crate) fn choose(item: &Item, candidates: &Mask, hints: &Hints, at: &[u16]) 
     // A mask that lives long would keep VCC from the short encodings of others.
     let long = item.mask && item.length > LONG_MASK;
     let wish = |n: i32| u16::try_from(n).ok().filter(|&n| candidates.contains(n) && !(long && n == VCC));
-    for n in hints.places(item.root) {
-        if let Some(n) = wish(n) {
+    if hints.wishes(item.root) {
+        if let Some(n) = hints.places(item.root).find_map(wish) {
             return Some(n);
         }
-    }
-    for (other, offset) in hints.others(item.root) {
-        let there = at[other.as_u32() as usize];
-        if there != UNBOUND
-            && let Some(n) = wish(i32::from(there) - offset)
-        {
+        let bound = |(other, offset): (VReg, i32)| match at[other.as_u32() as usize] {
+            UNBOUND => None,
+            there => Some(i32::from(there) - offset),
+        };
+        if let Some(n) = hints.others(item.root).filter_map(bound).find_map(wish) {
             return Some(n);
         }
     }
