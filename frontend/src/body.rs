@@ -73,9 +73,9 @@ impl<'m> Body<'_, 'm> {
             insts.extend(llvm.insts().map(|inst| (block, inst)));
             self.function.blocks[block].insts.reserve(insts.len() - first);
         }
-        self.function.insts.reserve(insts.len());
-        // Constants are values, too.
-        self.function.values.reserve(insts.len() + insts.len() / 4);
+        // Some take several of ours, and constants are values, too.
+        self.function.insts.reserve(insts.len() + insts.len() / 8);
+        self.function.values.reserve(insts.len() + insts.len() / 2);
         self.values.reserve(insts.len() + insts.len() / 4);
         let mut plan = Vec::with_capacity(insts.len());
         for (block, inst) in insts {

@@ -397,7 +397,9 @@ impl<'a> Selector<'a> {
     pub(super) fn take_code(&mut self) -> Vec<Inst> {
         let mut moves = std::mem::take(&mut self.pool.moves);
         moves.sort_by_key(|&(place, _)| place);
-        let mut code = Vec::with_capacity(self.rev.len() + moves.len());
+        // Later passes add some: writes of EXEC, waits, branches.
+        let own = self.rev.len() + moves.len();
+        let mut code = Vec::with_capacity(own + own / 8 + 8);
         for (at, inst) in self.rev.drain(..).enumerate().rev() {
             while moves.last().is_some_and(|&(place, _)| place > at) {
                 code.extend(moves.pop().map(|(_, inst)| inst));

@@ -253,6 +253,7 @@ pub fn select(
     // Tables that grow with each entry would do so one by one.
     selector.values.resize(f.values.len());
     selector.home.resize(f.insts.len());
+    selector.mf.vregs.reserve(f.values.len());
     selector.run().map_err(|error| error.in_function(&f.name))?;
     Ok(selector.mf)
 }
@@ -330,6 +331,7 @@ impl<'a> Selector<'a> {
     fn select_block(&mut self, block: ir::Block) -> Result<()> {
         self.block = block;
         let f = self.f;
+        self.rev.reserve(f.blocks[block].insts.len() + 16);
         self.emit_loop_constants(block);
         for &inst in f.blocks[block].insts.iter().rev() {
             let data = &f.insts[inst];

@@ -9,6 +9,11 @@ use mir::{Diagnostic, Result};
 
 impl Legalizer<'_> {
     pub(super) fn lower_binary(&mut self, op: BinaryOp, args: [Value; 2], ty: Type) -> Result<Parts> {
+        // Most are of scalars.
+        if let Type::Scalar(Scalar::Int(bits @ 0..=64)) = self.old.ty(args[0]) {
+            let [x, y] = [self.part(args[0])?, self.part(args[1])?];
+            return Ok(smallvec::smallvec![self.int_binary(op, x, y, bits)?]);
+        }
         let (scalar, a) = self.lanes(args[0])?;
         let b = self.parts(args[1])?;
         if a.len() != b.len() {

@@ -168,9 +168,9 @@ pub fn run(function: &mut Function, module: &Module, target: &Target, options: &
 /// Rebuilds `old` as legal IR, without its name, attributes and metadata.
 fn legalize(ctx: &Context<'_>, old: &Function) -> Result<Function> {
     let mut new = Function::new(String::new(), old.call_conv, old.ret);
-    // Most functions have a few more instructions afterwards.
-    new.insts.reserve(old.insts.len() * 3 / 2);
-    new.values.reserve(old.values.len() * 3 / 2);
+    // Most functions have some more instructions afterwards.
+    new.insts.reserve(old.insts.len() * 2);
+    new.values.reserve(old.values.len() * 2);
     new.linkage = old.linkage;
     new.visibility = old.visibility;
     new.flags = old.flags;
@@ -497,6 +497,9 @@ impl Legalizer<'_> {
 
     /// Parts of an old value with the types of [`Self::part_types`].
     fn parts(&mut self, value: Value) -> Result<Parts> {
+        if let Some(part) = self.plain_part(value) {
+            return Ok(smallvec![part]);
+        }
         let mut parts = self.raw_parts(value)?;
         if self.spaces.of(value).is_some()
             && let [part] = parts[..]
@@ -509,12 +512,36 @@ impl Legalizer<'_> {
 
     /// The one part of a scalar.
     fn part(&mut self, value: Value) -> Result<Value> {
+        if let Some(part) = self.plain_part(value) {
+            return Ok(part);
+        }
         match self.parts(value)?[..] {
             [part] => Ok(part),
             _ => Err(Diagnostic::unsupported(format!(
                 "value of type {} here",
                 self.ctx.module.types.display(self.old.ty(value))
             ))),
+        }
+    }
+
+    /// The part of a scalar with nothing special about it, as most values are.
+    fn plain_part(&mut self, value: Value) -> Option<Value> {
+        if self.whole[value] || self.spaces.of(value).is_some() {
+            return None;
+        }
+        let old = &self.old.values[value];
+        match old.def {
+            ValueDef::Const(Const::Int(bits)) => {
+                let width = old.ty.bits().filter(|&width| width <= 64)?;
+                let carrier = self.carrier(width as u32);
+                Some(self.b.int(carrier, bits))
+            }
+            ValueDef::Const(Const::Float(bits)) => Some(self.b.float_bits(old.ty, bits)),
+            ValueDef::Const(_) => None,
+            _ => match self.parts[value] {
+                (start, 1) => self.arena.get(start as usize).copied(),
+                _ => None,
+            },
         }
     }
 

@@ -167,7 +167,7 @@ impl Pass<'_> {
     /// Fills in users and defining blocks.
     fn index(&mut self) {
         let mut count = vec![0u32; self.f.values.len() + 1];
-        let mut pairs: Vec<(Value, Inst)> = Vec::with_capacity(2 * self.f.insts.len());
+        let mut pairs: Vec<(Value, Inst)> = Vec::with_capacity(3 * self.f.insts.len());
         for &block in &self.f.layout {
             let data = &self.f.blocks[block];
             for &param in &data.params {
