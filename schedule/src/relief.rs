@@ -15,7 +15,7 @@ use crate::pressure::Profile;
 use crate::regions::Regions;
 use crate::units::{Run, Units};
 use cranelift_entity::EntityRef;
-use mir::machine::{Block, BlockData, Function, RegFile};
+use mir::machine::{Block, Function, RegFile};
 use mir::target::Target;
 use std::collections::BinaryHeap;
 
@@ -93,42 +93,60 @@ impl<'a> Search<'a> {
     /// Orders of all blocks that take more than `goal`, in which none of them does.
     fn all(&mut self, goal: Dwords) -> Option<Found> {
         let fits = |taken: Dwords| taken.vgprs <= goal.vgprs && taken.sgprs <= goal.sgprs;
-        let mut orders = Vec::new();
         let mut most = Dwords::default();
-        for place in 0..self.f.layout.len() {
-            mir::interrupt::checkpoint();
-            if fits(self.most[place]) {
-                most = most.max(self.most[place]);
+        let mut places = Vec::new();
+        for (place, &taken) in self.most.iter().enumerate() {
+            if fits(taken) {
+                most = most.max(taken);
                 continue;
             }
-            let block = self.f.layout[place];
             // What lives through it is not for it to end.
-            if !fits(self.live.dwords(block)) {
+            if !fits(self.live.dwords(self.f.layout[place])) {
                 return None;
             }
-            // The closer to the goal the code's order is left, the more of it is kept.
-            let (order, less) = [goal.vgprs, goal.vgprs / 2, 0].into_iter().find_map(|vgprs| {
-                let order = self.block(place, Dwords { vgprs, ..goal });
-                let less = self.taken(place, &order);
-                fits(less).then_some((order, less))
-            })?;
-            most = most.max(less);
-            orders.push((block, order));
+            places.push(place);
         }
-        Some((orders, most))
+        // Where one fails all is in vain, most likely the one that takes most.
+        places.sort_by_key(|&place| std::cmp::Reverse(self.most[place].vgprs));
+        let mut orders = Vec::new();
+        for place in places {
+            mir::interrupt::checkpoint();
+            // The closer to the goal the code's order is left, the more of it is kept.
+            let (order, less) =
+                [goal.vgprs, goal.vgprs / 2, 0].into_iter().enumerate().find_map(|(n, vgprs)| {
+                    let order = self.block(place, Dwords { vgprs, ..goal }, n > 0);
+                    let less = self.taken(place, &order);
+                    fits(less).then_some((order, less))
+                })?;
+            most = most.max(less);
+            orders.push((place, order));
+        }
+        orders.sort_by_key(|order| order.0);
+        Some((orders.into_iter().map(|(place, order)| (self.f.layout[place], order)).collect(), most))
     }
 
-    /// An order of the block at `place` that keeps the code's as long as that takes at most `limit`.
-    fn block(&mut self, place: usize, limit: Dwords) -> Vec<u32> {
+    /// An order of the block at `place` that keeps the code's as long as that takes at most `limit`; `again`: the last one was of this block.
+    fn block(&mut self, place: usize, limit: Dwords, again: bool) -> Vec<u32> {
         let block = self.f.layout[place];
         let first = self.regions.code.block(place);
         let data = &self.f.blocks[block];
-        self.regions.enter(self.f, block, self.live, first);
-        let runs = self.units.find(self.f, data, self.regions.code, first);
-        split(runs, &mut self.parts);
         let mut order: Vec<u32> = (0..data.insts.len() as u32).collect();
+        if !again {
+            self.regions.enter(self.f, block, self.live, first);
+            let runs = self.units.find(self.f, data, self.regions.code, first);
+            split(runs, &mut self.parts);
+        } else if self.parts.len() > 1 {
+            self.regions.enter(self.f, block, self.live, first);
+        }
+        let runs = self.units.found();
         for part in self.parts.iter().rev() {
-            self.walk.region(self.f, data, first, &runs[part.clone()], limit, &mut self.regions, &mut order);
+            let runs = &runs[part.clone()];
+            // The graph of the only region is still there.
+            if !again || self.parts.len() > 1 {
+                self.walk.behind = self.regions.profile.now;
+                self.regions.graph(self.f, data, first, runs);
+            }
+            self.walk.region(self.f, first, runs, limit, &self.regions, &mut order);
         }
         order
     }
@@ -140,29 +158,65 @@ struct Walk {
     /// Registers that are alive where the walk is.
     alive: Vec<bool>,
     now: Dwords,
+    /// Dwords that are alive behind the region.
+    behind: Dwords,
     /// Units in front of each, by the unit's first, and units behind it that are left.
     preds: Vec<u32>,
     first_pred: Vec<u32>,
     left: Vec<u32>,
     /// Units behind which nothing is left.
-    ready: BinaryHeap<u32>,
-    put_back: Vec<u32>,
+    ready: Ready,
+}
+
+/// Units that may come next, of which the last ones of the code are looked at.
+#[derive(Default)]
+struct Ready {
+    /// The last ones, in the order of the code: as many as are looked at, or all.
+    near: Vec<u32>,
+    /// Those in front of them.
+    far: BinaryHeap<u32>,
+}
+
+impl Ready {
+    fn clear(&mut self) {
+        self.near.clear();
+        self.far.clear();
+    }
+
+    fn push(&mut self, unit: u32) {
+        if self.near.len() > TRIES {
+            if unit < self.near[0] {
+                self.far.push(unit);
+                return;
+            }
+            self.far.push(self.near.remove(0));
+        }
+        let at = self.near.partition_point(|&other| other < unit);
+        self.near.insert(at, unit);
+    }
+
+    /// Takes the unit at `at` out of the near ones.
+    fn take(&mut self, at: usize) -> u32 {
+        let unit = self.near.remove(at);
+        if let Some(next) = self.far.pop() {
+            self.near.insert(0, next);
+        }
+        unit
+    }
 }
 
 impl Walk {
-    #[expect(clippy::too_many_arguments, reason = "what a region is")]
+    /// An order of the region of which `regions` has the graph.
     fn region(
         &mut self,
         f: &Function,
-        data: &BlockData,
         first: u32,
         runs: &[Run],
         limit: Dwords,
-        regions: &mut Regions<'_>,
+        regions: &Regions<'_>,
         order: &mut [u32],
     ) {
-        self.now = regions.profile.now;
-        regions.graph(f, data, first, runs);
+        self.now = self.behind;
         if runs.len() < 3 {
             return;
         }
@@ -177,29 +231,23 @@ impl Walk {
         }
         self.edges(regions, runs.len());
         let mut end = runs[runs.len() - 1].end;
-        while let Some(last) = self.ready.pop() {
+        while let Some((&last, others)) = self.ready.near.split_last() {
             mir::interrupt::checkpoint();
-            let mut best = (self.change(f, &regions.profile, accesses(last), last), last);
+            let mut best = (self.change(f, &regions.profile, accesses(last), last), others.len());
             if !self.allows(best.0, limit) {
-                for _ in 0..TRIES {
-                    let Some(unit) = self.ready.pop() else { break };
+                for (at, &unit) in others.iter().enumerate().rev() {
                     if accesses(unit).len() > ACCESSES {
-                        self.put_back.push(unit);
                         continue;
                     }
                     let change = self.change(f, &regions.profile, accesses(unit), unit);
                     let over = |change: [i32; 2]| self.now.sgprs as i32 + change[0] - limit.sgprs as i32;
                     let key = |change: [i32; 2]| (over(change).max(0), change[1]);
                     if key(change) < key(best.0) {
-                        self.put_back.push(best.1);
-                        best = (change, unit);
-                    } else {
-                        self.put_back.push(unit);
+                        best = (change, at);
                     }
                 }
-                self.ready.extend(self.put_back.drain(..));
             }
-            let unit = best.1;
+            let unit = self.ready.take(best.1);
             self.issue(f, &regions.profile, accesses(unit), unit);
             for &pred in &self.preds
                 [self.first_pred[unit as usize] as usize..self.first_pred[unit as usize + 1] as usize]

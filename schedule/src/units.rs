@@ -119,6 +119,11 @@ impl Units {
         &self.runs
     }
 
+    /// The units found last.
+    pub fn found(&self) -> &[Run] {
+        &self.runs
+    }
+
     fn together(&mut self, from: u32, to: u32) {
         let until = &mut self.until[from as usize];
         *until = (*until).max(to);
