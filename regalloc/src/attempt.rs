@@ -151,7 +151,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Result<u16, (RegFile, Vec<VReg>)>, Failure> {
         let mut most = PerFile::default();
         for file in FILES {
-            most[file] = round.pressure(kind_of(file), &self.files[file]).into_iter().max().unwrap_or(0);
+            most[file] = round.pressure(kind_of(file), &self.files[file]);
         }
         let crowded = |&file: &RegFile| most[file] > available(kind_of(file), &self.files[file]);
         if let Some(file) = FILES.into_iter().find(crowded) {

@@ -117,8 +117,14 @@ pub(crate) fn pack(
     at: &mut [u16],
 ) -> Packing {
     occupancy.reset(positions);
-    for &(reg, range) in &file.fixed {
-        occupancy.take(range, &Mask::run(reg, 1));
+    let mut fixed = file.fixed.iter().peekable();
+    while let Some(&(reg, range)) = fixed.next() {
+        let mut regs = Mask::run(reg, 1);
+        // The halves of VCC are written and read together.
+        while let Some(&(other, _)) = fixed.next_if(|next| next.1 == range) {
+            regs.insert(other);
+        }
+        occupancy.take(range, &regs);
     }
     for item in items {
         at[item.root.as_u32() as usize] = UNBOUND;

@@ -5,8 +5,9 @@ use crate::graph::Numbering;
 use crate::liveness::{Kind, Liveness};
 use crate::occupancy::{Mask, Occupancy};
 use crate::pack::{self, File, Hints, Packing, PerKind};
+use crate::repair;
+use crate::spill::Pressure;
 use crate::webs::Webs;
-use crate::{repair, spill};
 use mir::machine::{Function, VReg};
 use mir::target::Target;
 use std::borrow::Cow;
@@ -47,6 +48,9 @@ impl<'a> Round<'a> {
         at: &mut [u16],
     ) -> Packing {
         let mut items = Cow::Borrowed(self.items.of(kind));
+        if items.is_empty() && kind == Kind::WholeWave {
+            return Packing::default();
+        }
         let positions = self.numbering.len();
         let mut packed = Packing::default();
         // Where aligned tuples are crowded, they need their room first.
@@ -76,27 +80,27 @@ impl<'a> Round<'a> {
         packed
     }
 
-    /// Dwords of `kind` alive at each position, those that the code names included.
-    pub fn pressure(&self, kind: Kind, file: &File) -> Vec<i32> {
-        let mut pieces = Vec::new();
+    /// Most dwords of `kind` alive at once, those that the code names included.
+    pub fn pressure(&self, kind: Kind, file: &File) -> i32 {
+        let mut pressure = Pressure::new(self.numbering.len());
         for item in self.items.of(kind) {
-            self.webs.view(self.f, self.live, item.root).pieces(&mut pieces);
+            self.webs.view(self.f, self.live, item.root).pieces(|range, dwords| pressure.add(range, dwords));
         }
         for &(n, range) in &file.fixed {
             if file.allowed.contains(n) && (n < VCC_PAIR || kind != Kind::Sgpr) {
-                pieces.push((range, 1));
+                pressure.add(range, 1);
             }
         }
-        spill::pressure(self.numbering.len(), pieces.into_iter())
+        pressure.most()
     }
 
     /// Most dwords of `webs` alive at once.
     pub fn overlap(&self, webs: &[VReg]) -> i32 {
-        let mut pieces = Vec::new();
+        let mut pressure = Pressure::new(self.numbering.len());
         for &v in webs {
-            self.webs.view(self.f, self.live, v).pieces(&mut pieces);
+            self.webs.view(self.f, self.live, v).pieces(|range, dwords| pressure.add(range, dwords));
         }
-        spill::pressure(self.numbering.len(), pieces.into_iter()).into_iter().max().unwrap_or(0)
+        pressure.most()
     }
 
     /// Keeps the members of failed webs out of joins from now on.

@@ -153,16 +153,39 @@ impl Budget {
     }
 }
 
-/// Dwords alive at each position, exactly: `pieces` are ranges of single dwords that never overlap in one
-/// web.
-pub(crate) fn pressure(positions: u32, pieces: impl Iterator<Item = (Range, u8)>) -> Vec<i32> {
-    let mut out = vec![0i32; positions as usize + 1];
-    for (range, dwords) in pieces {
-        out[range.start as usize] += i32::from(dwords);
-        out[range.end as usize] -= i32::from(dwords);
+/// Dwords alive at each position, exactly: what is added are ranges of single dwords that never overlap in one web.
+pub(crate) struct Pressure {
+    /// By position, how many more are alive than at the one before.
+    differences: Vec<i32>,
+}
+
+impl Pressure {
+    /// Nothing is alive in `positions` positions.
+    pub fn new(positions: u32) -> Self {
+        Self { differences: vec![0; positions as usize + 1] }
     }
-    accumulate(&mut out);
-    out
+
+    /// Adds dwords that are alive in `range`.
+    pub fn add(&mut self, range: Range, dwords: u8) {
+        self.differences[range.start as usize] += i32::from(dwords);
+        self.differences[range.end as usize] -= i32::from(dwords);
+    }
+
+    /// Most dwords at once.
+    pub fn most(&self) -> i32 {
+        let mut sum = 0;
+        let sums = self.differences.iter().map(|&difference| {
+            sum += difference;
+            sum
+        });
+        sums.max().unwrap_or(0)
+    }
+
+    /// Dwords at each position.
+    pub fn by_position(mut self) -> Vec<i32> {
+        accumulate(&mut self.differences);
+        self.differences
+    }
 }
 
 fn accumulate(differences: &mut [i32]) {

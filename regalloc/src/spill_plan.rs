@@ -6,7 +6,7 @@ use crate::graph::{Graph, Numbering};
 use crate::liveness::{Kind, Liveness};
 use crate::pack::File;
 use crate::reload;
-use crate::spill::{self, Budget, Spills};
+use crate::spill::{self, Budget, Pressure, Spills};
 use mir::machine::{Function, Inst, Reg, RegFile};
 use mir::target::Target;
 use mir::{Diagnostic, Result};
@@ -49,25 +49,25 @@ impl SpillPlan {
             Some(live) => live,
             None => Rc::new(Liveness::compute(f, target, &numbering, &wave, &thread)?),
         };
-        let pieces = |kind: Kind| {
-            let mut pieces = Vec::new();
+        let values = |kind: Kind| {
+            let mut pressure = Pressure::new(numbering.len());
             for (v, data) in f.vregs.iter().filter(|(v, _)| Kind::of(f, *v) == kind) {
-                live.each(v, data.dwords, |ranges, n| pieces.extend(ranges.iter().map(|&r| (r, n))));
+                live.each(v, data.dwords, |ranges, n| ranges.iter().for_each(|&r| pressure.add(r, n)));
             }
-            pieces
+            pressure
         };
         let pressure = |kind: Kind, file: &File| {
-            let mut pieces = pieces(kind);
+            let mut pressure = values(kind);
             let fixed = file.fixed.iter().filter(|r| file.allowed.contains(r.0));
             let fixed = fixed.filter(|r| r.0 < VCC_PAIR || kind != Kind::Sgpr);
-            pieces.extend(fixed.map(|&(_, range)| (range, 1)));
-            spill::pressure(numbering.len(), pieces.into_iter())
+            fixed.for_each(|&(_, range)| pressure.add(range, 1));
+            pressure.by_position()
         };
         let profiles = PerFile {
             sgpr: pressure(Kind::Sgpr, &limits.scalar_file(&live)),
             vgpr: pressure(Kind::Vgpr, &limits.vector_file(&live, 0)),
         };
-        let whole = spill::pressure(numbering.len(), pieces(Kind::WholeWave).into_iter());
+        let whole = values(Kind::WholeWave).by_position();
         let accesses = spill::Accesses::new(f, target, &numbering);
         Ok(Self { numbering, live, accesses, profiles, whole })
     }

@@ -73,14 +73,14 @@ impl WebView<'_> {
         }
     }
 
-    /// Appends the web's ranges with the number of dwords that each is for.
-    pub fn pieces(&self, out: &mut Vec<(Range, u8)>) {
+    /// Visits the web's ranges with the number of dwords that each is for.
+    pub fn pieces(&self, mut visit: impl FnMut(Range, u8)) {
         match &self.ranges {
-            WebRanges::Single(ranges) => out.extend(ranges.iter().map(|&r| (r, self.width))),
+            WebRanges::Single(ranges) => ranges.iter().for_each(|&range| visit(range, self.width)),
             WebRanges::Lists(lists) => {
                 let dwords = if lists.len() == 1 { self.width } else { 1 };
                 let pieces = lists.iter().flatten();
-                out.extend(pieces.map(|p| (Range { start: p.start, end: p.end }, dwords)));
+                pieces.for_each(|p| visit(Range { start: p.start, end: p.end }, dwords));
             }
         }
     }

@@ -386,7 +386,16 @@ impl<'a> Selector<'a> {
     }
 
     /// Makes the shared mask of `value`, the result of the instruction that the walk has come to, if users want one.
+    #[inline]
     pub(super) fn emit_shared_mask(&mut self, value: Value) -> Result<()> {
+        if self.outer_masks.is_empty() && !self.pool.shares_masks() {
+            Ok(())
+        } else {
+            self.emit_mask_of(value)
+        }
+    }
+
+    fn emit_mask_of(&mut self, value: Value) -> Result<()> {
         let outer = if self.outer_masks.is_empty() { None } else { self.outer_masks.remove(&value) };
         for mask in self.pool.take_mask(value).into_iter().chain(outer) {
             self.uniform_mask(value, mask)?;

@@ -47,6 +47,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
+    /// Whether there are masks that users share.
+    pub(super) fn shares_masks(&self) -> bool {
+        !self.masks.is_empty()
+    }
+
     /// The mask that users of `cond` share.
     pub(super) fn mask_of(&self, cond: Value) -> Option<Operand> {
         self.masks.iter().find(|entry| entry.0 == cond).map(|entry| entry.1)

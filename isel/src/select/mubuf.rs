@@ -147,6 +147,9 @@ impl Selector<'_> {
 
     /// After the definition of `value`: the resources that have it as their base.
     pub(super) fn emit_resources(&mut self, value: Value) {
+        if self.resources.is_empty() {
+            return;
+        }
         let Some(resources) = self.resources.remove(&value) else { return };
         let whole = self.def(value);
         for (ResourceBase { first_dword, bytes }, out) in resources {

@@ -48,6 +48,9 @@ impl Selector<'_> {
 
     /// After the definition of `value`: the addresses behind it that were asked for.
     pub(super) fn emit_far_bases(&mut self, value: Value) {
+        if self.far_bases.is_empty() {
+            return;
+        }
         let Some(list) = self.far_bases.remove(&value) else { return };
         let whole = self.def(value);
         for (sub, far, out) in list {

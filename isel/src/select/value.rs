@@ -3,7 +3,7 @@
 use super::mubuf::Scaled;
 use super::{Rep, Selector};
 use mir::diag::{Diagnostic, Result};
-use mir::ir::{BinaryOp, Scalar, Type, Value, ValueDef};
+use mir::ir::{BinaryOp, Float, Scalar, Type, Value, ValueDef};
 use mir::isa::Opcode;
 use mir::machine::{Operand, PReg, Reg, RegFile, RegOperand, VReg};
 use mir::target::Features;
@@ -11,7 +11,15 @@ use smallvec::SmallVec;
 
 impl<'a> Selector<'a> {
     /// Dwords of a register that holds a value of type `ty`; the struct results of legal IR count as their first member.
+    #[inline]
     pub(super) fn dwords_of(&self, ty: Type) -> u8 {
+        match ty {
+            Type::Scalar(Scalar::Int(1..=32) | Scalar::Float(Float::Half | Float::Single)) => 1,
+            _ => self.dwords_of_any(ty),
+        }
+    }
+
+    fn dwords_of_any(&self, ty: Type) -> u8 {
         let bits = match ty {
             Type::Aggregate(agg) => match &self.module.types.aggregates[agg] {
                 mir::ir::Aggregate::Struct { fields, .. } => {
@@ -127,6 +135,15 @@ impl<'a> Selector<'a> {
     /// where it is 0 or 1 in an SGPR.
     pub(super) fn src(&mut self, value: Value) -> Operand {
         let dwords = self.dwords(value);
+        // Most are in a VGPR that was asked for before; of stack objects constants are made.
+        let info = &self.values[value];
+        if info.rep == Rep::Vgpr
+            && info.alias.is_none()
+            && self.allocas.is_empty()
+            && let Some(reg) = info.reg.expand()
+        {
+            return Operand::sub(reg, 0, dwords);
+        }
         let (root, sub) = self.root(value);
         let fixed = self.mf.frame_base.is_none() && self.allocas.contains_key(&root);
         if matches!(self.f.values[root].def, ValueDef::Const(_)) || fixed {
