@@ -235,7 +235,8 @@ impl<'a> Rules<'a> {
             }
             let class = class(inst);
             let mut nops = 0;
-            if leaves(inst) {
+            let leaves = leaves(inst);
+            if leaves {
                 self.end_all(inst, state, index, &mut plan);
                 // Anything may follow that reads what a callee is given, or what a caller finds as it was.
                 for recent in &state.recent {
@@ -270,13 +271,15 @@ impl<'a> Rules<'a> {
             }
             let own = if inst.op == Opcode::CALL { BEHIND_CALL } else { wait_states_of(inst) };
             let passed = nops + own;
-            state.recent.retain(|recent| {
-                recent.age = recent.age.saturating_add(passed);
-                recent.age < MAX_WAIT_STATES
-            });
+            if !state.recent.is_empty() {
+                state.recent.retain(|recent| {
+                    recent.age = recent.age.saturating_add(passed);
+                    recent.age < MAX_WAIT_STATES
+                });
+            }
             self.end(inst, class, state);
             self.produce(inst, class, state);
-            if leaves(inst) {
+            if leaves {
                 self.begin_behind_others(state);
             }
             if let Some(site) = self.f.call_site(inst) {

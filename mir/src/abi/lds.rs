@@ -202,16 +202,20 @@ impl Uses {
         let mut uses = Self::default();
         let mut seen: FxHashSet<Value> = FxHashSet::default();
         let mut work: Vec<Value> = Vec::new();
+        let leads_on = |value: Value| {
+            matches!(function.values[value].def, ValueDef::Const(Const::Symbol(..) | Const::Elements(_)))
+        };
+        // Few functions have such constants, and few of them.
+        let mut candidates = function.values.keys().filter(|&value| leads_on(value));
+        let first = candidates.next();
+        let numbers = first.map(|first| first..=candidates.last().unwrap_or(first));
         for &block in &function.layout {
             for &inst in &function.blocks[block].insts {
                 let kind = &function.insts[inst].kind;
                 uses.calls |= matches!(kind, InstKind::Call { .. });
+                let Some(numbers) = &numbers else { continue };
                 kind.for_each_value(|value| {
-                    if matches!(
-                        function.values[value].def,
-                        ValueDef::Const(Const::Symbol(..) | Const::Elements(_))
-                    ) && seen.insert(value)
-                    {
+                    if numbers.contains(&value) && leads_on(value) && seen.insert(value) {
                         work.push(value);
                     }
                 });

@@ -565,14 +565,12 @@ impl Function {
     }
 
     /// Makes an instruction, with a result where `ty` is not void, without placing it in a block.
+    #[inline]
     pub fn make_inst(&mut self, kind: InstKind, ty: Type, flags: InstFlags) -> Inst {
         crate::interrupt::charge(crate::interrupt::IR_INST_BYTES);
-        let inst = self.insts.push(InstData { kind, ty, flags, fpmath_ulp_256: 0, result: None });
-        if ty != Type::Void {
-            let value = self.values.push(ValueData { ty, def: ValueDef::Inst(inst) });
-            self.insts[inst].result = Some(value);
-        }
-        inst
+        let def = ValueDef::Inst(self.insts.next_key());
+        let result = (ty != Type::Void).then(|| self.values.push(ValueData { ty, def }));
+        self.insts.push(InstData { kind, ty, flags, fpmath_ulp_256: 0, result })
     }
 
     /// Makes an instruction at the end of `block` and returns its result.

@@ -252,9 +252,11 @@ impl Encoder<'_> {
             let error = Diagnostic::defect(format!("{} operands instead of {}", given.len(), descs.len()));
             return Err((None, error));
         }
+        let plain =
+            self.is_vector() && matches!(self.encoding, Encoding::E32 | Encoding::E64 | Encoding::Auto);
         for (index, operand) in given.iter().enumerate() {
             if index < descs.len() {
-                if self.plain_vgpr(&descs[index], operand) {
+                if plain && self.plain_vgpr(&descs[index], operand) {
                     continue;
                 }
                 self.operand(index, operand).map_err(|e| (Some(index), e))?;
@@ -272,13 +274,10 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Puts the most frequent operand, a VGPR of an arithmetic instruction without SDWA and DPP; false where that takes more care.
+    /// Puts the most frequent operand of an arithmetic instruction without SDWA and DPP, a VGPR; false where that takes more care.
     #[inline]
     fn plain_vgpr(&mut self, desc: &OperandDesc, operand: &Operand) -> bool {
-        if !self.is_vector()
-            || !matches!(desc.kind, OperandKind::Vgpr | OperandKind::VectorSrc)
-            || !matches!(self.encoding, Encoding::E32 | Encoding::E64 | Encoding::Auto)
-        {
+        if !matches!(desc.kind, OperandKind::Vgpr | OperandKind::VectorSrc) {
             return false;
         }
         let Operand::Reg(reg) = operand else { return false };

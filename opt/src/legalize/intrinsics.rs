@@ -234,10 +234,6 @@ impl Legalizer<'_> {
 
     /// An intrinsic that works lane by lane: arguments that are scalar are the same for all lanes.
     fn lower_lanes(&mut self, intrinsic: Intrinsic, args: &[Value], ty: Type) -> Result<Parts> {
-        let mut parts: SmallVec<[Parts; 3]> = SmallVec::new();
-        for &arg in args {
-            parts.push(self.parts(arg)?);
-        }
         // The type that counts lanes and picks the expansion.
         let old = self.old;
         let by_argument = args.first().map(|&a| old.ty(a));
@@ -246,6 +242,21 @@ impl Legalizer<'_> {
         } else {
             ty
         };
+        let missing = || Diagnostic::malformed("intrinsic argument without a value");
+        if let Type::Scalar(scalar) = key
+            && !matches!(scalar, Scalar::Int(65..))
+            && ty != Type::Void
+        {
+            let mut here: SmallVec<[Value; 4]> = SmallVec::new();
+            for &arg in args {
+                here.push(self.parts(arg)?.first().copied().ok_or_else(missing)?);
+            }
+            return self.lower_lane(intrinsic, &here, scalar, ty.scalar().unwrap_or(scalar), args, 0);
+        }
+        let mut parts: SmallVec<[Parts; 3]> = SmallVec::new();
+        for &arg in args {
+            parts.push(self.parts(arg)?);
+        }
         if ty == Type::Void || key.scalar().is_none() {
             let flat: SmallVec<[Value; 4]> = parts.iter().flatten().copied().collect();
             return self.push_legal(intrinsic, &flat, ty).map(|v| v.into_iter().collect());
@@ -277,7 +288,7 @@ impl Legalizer<'_> {
                 .iter()
                 .map(|p| if p.len() == lanes { Ok(p[lane]) } else { p.first().copied().ok_or(()) })
                 .collect::<std::result::Result<_, ()>>()
-                .map_err(|()| Diagnostic::malformed("intrinsic argument without a value"))?;
+                .map_err(|()| missing())?;
             let scalar = key.scalar().unwrap_or(Scalar::Int(32));
             let result_scalar = ty.scalar().unwrap_or(scalar);
             out.extend(self.lower_lane(intrinsic, &here, scalar, result_scalar, args, lane)?);

@@ -48,17 +48,30 @@ struct Sinks {
 impl<'a> Joins<'a> {
     pub(super) fn new(graph: &'a Csr, loops: &'a Loops, order: &'a Order) -> Self {
         let nodes = graph.num_nodes();
-        let budget = if loops.is_reducible() { 200_000 + 64 * nodes as u64 } else { 0 };
-        Self {
+        let mut this = Self {
             graph,
             loops,
             order,
             label: vec![(0, 0); nodes],
             walk: 0,
             heap: BinaryHeap::new(),
-            budget,
+            budget: 0,
             coarse: vec![false; nodes],
-        }
+        };
+        this.reset();
+        this
+    }
+
+    /// Takes up the whole budget again.
+    pub(super) fn reset(&mut self) {
+        let nodes = self.graph.num_nodes() as u64;
+        self.budget = if self.loops.is_reducible() { 200_000 + 64 * nodes } else { 0 };
+        self.coarse.fill(false);
+    }
+
+    /// Whether there is budget left, so that all answers were exact.
+    pub(super) fn is_exact(&self) -> bool {
+        self.budget > 0
     }
 
     /// Outcomes of lanes taking different successors of `block`.

@@ -50,34 +50,11 @@ impl Uniformity {
         let dominators = Dominators::new(&graph, &rpo);
         let loops = Loops::new(&graph, &rpo, &dominators);
         let order = rpo.loops_contiguous(&loops);
-        let this = Self {
-            divergent: vec![false; f.values.len()],
-            divergent_branch: vec![false; f.blocks.len()],
-            divergent_join: vec![false; f.blocks.len()],
-            divergent_exit: vec![false; loops.len()],
-            def_block: vec![u32::MAX; f.values.len()],
-            loops: Loops::default(),
-            dominators: Dominators::default(),
-            order: Order::default(),
-        };
+        let mut pass = Pass::new(f, target, &graph, &loops, &order);
         if f.is_declaration() {
-            return this;
+            return pass.out;
         }
-        let mut pass = Pass {
-            joins: Joins::new(&graph, &loops, &order),
-            f,
-            target,
-            loops: &loops,
-            uses: Vec::new(),
-            use_start: Vec::new(),
-            inst_block: vec![u32::MAX; f.insts.len()],
-            leaving: Vec::new(),
-            worklist: Vec::new(),
-            out: this,
-        };
-        pass.index();
-        pass.seed();
-        pass.spread();
+        pass.run();
         let mut this = pass.out;
         this.loops = loops;
         this.dominators = dominators;
@@ -160,25 +137,130 @@ struct Pass<'a> {
     /// Values that leave each loop, by its number; empty until the first loop with a divergent exit is found.
     leaving: Vec<Vec<Value>>,
     worklist: Vec<Value>,
+    /// While the sweep runs, the place of its block in the order.
+    swept: Option<u32>,
+    /// Whether any loop has a divergent exit.
+    any_exit: bool,
     out: Uniformity,
 }
 
-impl Pass<'_> {
-    /// Fills in users and defining blocks.
-    fn index(&mut self) {
-        let mut count = vec![0u32; self.f.values.len() + 1];
-        let mut pairs: Vec<(Value, Inst)> = Vec::with_capacity(3 * self.f.insts.len());
+impl<'a> Pass<'a> {
+    /// Nothing is divergent yet.
+    fn new(f: &'a Function, target: &'a Target, graph: &'a Csr, loops: &'a Loops, order: &'a Order) -> Self {
+        let out = Uniformity {
+            divergent: vec![false; f.values.len()],
+            divergent_branch: vec![false; f.blocks.len()],
+            divergent_join: vec![false; f.blocks.len()],
+            divergent_exit: vec![false; loops.len()],
+            def_block: vec![u32::MAX; f.values.len()],
+            loops: Loops::default(),
+            dominators: Dominators::default(),
+            order: Order::default(),
+        };
+        Self {
+            joins: Joins::new(graph, loops, order),
+            f,
+            target,
+            loops,
+            uses: Vec::new(),
+            use_start: Vec::new(),
+            inst_block: vec![u32::MAX; f.insts.len()],
+            leaving: Vec::new(),
+            worklist: Vec::new(),
+            swept: None,
+            any_exit: false,
+            out,
+        }
+    }
+
+    /// Finds what is divergent: in one sweep through the code, and behind it, from what the sweep learned too late, along lists of users.
+    /// Where the joins of branches become coarse, the result would depend on the order of questions; there lists of users are all.
+    fn run(&mut self) {
+        self.find_blocks();
+        if self.joins.is_exact() && self.joins.order.blocks().len() == self.f.layout.len() {
+            self.sweep();
+            if !self.worklist.is_empty() {
+                self.index();
+                self.spread();
+            }
+            if self.joins.is_exact() {
+                return;
+            }
+            self.forget();
+        }
+        self.by_users();
+    }
+
+    /// Finds what is divergent along lists of users alone.
+    fn by_users(&mut self) {
+        self.index();
+        self.seed();
+        self.spread();
+    }
+
+    /// Forgets all that is divergent.
+    fn forget(&mut self) {
+        let Uniformity { divergent, divergent_branch, divergent_join, divergent_exit, .. } = &mut self.out;
+        for all in [divergent, divergent_branch, divergent_join, divergent_exit] {
+            all.fill(false);
+        }
+        self.any_exit = false;
+        self.leaving.clear();
+        self.joins.reset();
+    }
+
+    /// Goes over the code in the order in which definitions come before uses. Of what becomes divergent, users come by later but for those of
+    /// parameters that the sweep has passed, which are left in the work list.
+    fn sweep(&mut self) {
+        self.swept = Some(0);
+        self.seed_params();
+        let (f, order) = (self.f, self.joins.order);
+        for (&block, position) in order.blocks().iter().zip(0..) {
+            self.swept = Some(position);
+            for &inst in &f.blocks[Block::from_u32(block)].insts {
+                crate::interrupt::checkpoint();
+                match f.insts[inst].result {
+                    Some(result) if self.is_source(inst) => self.mark(result),
+                    _ => self.visit(inst, false),
+                }
+            }
+        }
+        self.swept = None;
+    }
+
+    /// Whether the sweep comes by all users of `value` later.
+    fn is_ahead(&self, value: Value) -> bool {
+        self.swept.is_some_and(|at| match self.f.values[value].def {
+            ValueDef::BlockParam(block, _) => {
+                self.joins.order.position(block.as_u32()).is_some_and(|position| position > at)
+            }
+            _ => true,
+        })
+    }
+
+    /// Fills in the blocks of instructions and values.
+    fn find_blocks(&mut self) {
         for &block in &self.f.layout {
             let data = &self.f.blocks[block];
             for &param in &data.params {
                 self.out.def_block[param.index()] = block.as_u32();
             }
             for &inst in &data.insts {
-                crate::interrupt::checkpoint();
                 self.inst_block[inst.index()] = block.as_u32();
                 if let Some(result) = self.f.insts[inst].result {
                     self.out.def_block[result.index()] = block.as_u32();
                 }
+            }
+        }
+    }
+
+    /// Fills in users.
+    fn index(&mut self) {
+        let mut count = vec![0u32; self.f.values.len() + 1];
+        let mut pairs: Vec<(Value, Inst)> = Vec::with_capacity(3 * self.f.insts.len());
+        for &block in &self.f.layout {
+            for &inst in &self.f.blocks[block].insts {
+                crate::interrupt::checkpoint();
                 self.f.insts[inst].kind.for_each_value(|v| {
                     count[v.index() + 1] += 1;
                     pairs.push((v, inst));
@@ -196,7 +278,7 @@ impl Pass<'_> {
         }
     }
 
-    fn seed(&mut self) {
+    fn seed_params(&mut self) {
         if !self.f.is_kernel() {
             for param in &self.f.params {
                 if !param.flags.contains(ParamFlags::INREG) {
@@ -204,6 +286,10 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    fn seed(&mut self) {
+        self.seed_params();
         for &block in &self.f.layout {
             for &inst in &self.f.blocks[block].insts {
                 if let Some(result) = self.f.insts[inst].result
@@ -219,7 +305,7 @@ impl Pass<'_> {
         if matches!(self.f.values[value].def, ValueDef::Const(_)) {
             return;
         }
-        if !std::mem::replace(&mut self.out.divergent[value.index()], true) {
+        if !std::mem::replace(&mut self.out.divergent[value.index()], true) && !self.is_ahead(value) {
             self.worklist.push(value);
         }
     }
@@ -240,7 +326,7 @@ impl Pass<'_> {
 
     /// Whether a use of `value` in `block` is divergent as far as known.
     fn differs(&self, value: Value, block: u32) -> bool {
-        self.out.divergent[value.index()] || self.out.temporal(self.loops, value, block)
+        self.out.divergent[value.index()] || self.any_exit && self.out.temporal(self.loops, value, block)
     }
 
     /// Something changed among the operands of `inst`, of which one is `divergent` where it is defined, if that is known.
@@ -288,6 +374,7 @@ impl Pass<'_> {
                 }
                 Outcome::DivergentExit(l) => {
                     if !std::mem::replace(&mut self.out.divergent_exit[l.index()], true) {
+                        self.any_exit = true;
                         outcomes.extend(self.joins.of_loop(l));
                         self.leave(l);
                     }
@@ -298,6 +385,16 @@ impl Pass<'_> {
 
     /// `l` has a divergent exit: values defined in it are looked at again where they are used outside.
     fn leave(&mut self, l: Loop) {
+        if self.swept.is_some() {
+            // The sweep is in the loop, and comes by what is behind it later; it may have passed exits.
+            let (f, loops) = (self.f, self.loops);
+            for &(from, _) in &loops[l].exits {
+                if let Some(branch) = f.terminator(Block::from_u32(from)) {
+                    self.visit(branch, false);
+                }
+            }
+            return;
+        }
         if self.leaving.is_empty() {
             self.find_leaving();
         }

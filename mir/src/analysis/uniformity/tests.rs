@@ -220,3 +220,63 @@ fn a_long_chain_of_early_exits_is_quick() {
     let u = b.compute();
     assert!(u.is_divergent_branch(k[n - 2]) && u.is_divergent_join(k[n - 1]));
 }
+
+/// On random programs with loops, the sweep and lists of users find the same.
+#[test]
+fn the_sweep_agrees_with_lists_of_users() {
+    let target = target();
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut exits = 0;
+    for round in 0..3000 {
+        let n = 4 + rng.usize(..8);
+        let (mut b, k) = Build::new(n);
+        let params: Vec<Value> = k[1..].iter().map(|&block| b.f.add_block_param(block, Type::I32)).collect();
+        let id = b.id(k[0]);
+        let one = b.int(1);
+        // What each block has of its own.
+        let mut own: Vec<Vec<Value>> = vec![vec![id, one]];
+        own.extend(params.iter().map(|&param| vec![param]));
+        for i in 0..n {
+            let other = if rng.u8(..3) == 0 { one } else { own[i][0] };
+            let mine = if i == 0 && rng.bool() { one } else { own[i][0] };
+            let sum = b.add(k[i], mine, other);
+            own[i].push(sum);
+            if i + 1 == n {
+                b.ret(k[i]);
+                continue;
+            }
+            let forward = i + 1 + rng.usize(..(n - i - 1).min(3));
+            let second = if i > 0 && rng.u8(..3) == 0 { 1 + rng.usize(..i) } else { i + 1 };
+            let pick = |rng: &mut fastrand::Rng| own[i][rng.usize(..own[i].len())];
+            let (first_arg, second_arg, left) = (pick(&mut rng), pick(&mut rng), pick(&mut rng));
+            let cond = b.less(k[i], left, one);
+            b.branch(k[i], cond, (k[second], &[second_arg]), (k[forward], &[first_arg]));
+        }
+        // Uses of what a dominating block has, in loops and behind them.
+        let graph = Csr::of_ir(&b.f);
+        let rpo = Order::reverse_post_order(&graph);
+        let dominators = Dominators::new(&graph, &rpo);
+        for i in (1..n).filter(|&i| rpo.contains(i as u32)) {
+            let Some(idom) = dominators.idom(i as u32) else { continue };
+            let value = own[idom as usize][0];
+            let kind = InstKind::Binary { op: BinaryOp::Add, args: [value, own[i][0]] };
+            let inst = b.f.make_inst(kind, Type::I32, InstFlags::empty());
+            b.f.blocks[k[i]].insts.insert(0, inst);
+        }
+        b.f.layout.retain(|block| rpo.contains(block.as_u32()));
+        let whole = b.compute();
+        let graph = Csr::of_ir(&b.f);
+        let loops = Loops::new(&graph, &rpo, &dominators);
+        let order = rpo.loops_contiguous(&loops);
+        let mut pass = Pass::new(&b.f, &target, &graph, &loops, &order);
+        pass.find_blocks();
+        pass.by_users();
+        let users = pass.out;
+        assert_eq!(whole.divergent, users.divergent, "{round}: {:?}", b.f);
+        assert_eq!(whole.divergent_branch, users.divergent_branch, "{round}");
+        assert_eq!(whole.divergent_join, users.divergent_join, "{round}");
+        assert_eq!(whole.divergent_exit, users.divergent_exit, "{round}");
+        exits += users.divergent_exit.iter().filter(|&&exit| exit).count();
+    }
+    assert!(exits > 100, "{exits} loops with divergent exits");
+}
