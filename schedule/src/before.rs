@@ -24,8 +24,9 @@ pub fn schedule(f: &mut Function, target: &Target, options: &Options) -> Result<
     debug_assert!(f.stage == Stage::Modelled);
     let code = Code::read(f, target);
     let live = LiveOut::compute(f, &code);
-    let most = most_alive(f, &code, &live, |_, _| ());
-    let Some((orders, less)) = relief::find(f, target, options, &code, &live, most) else {
+    let mut by_place = Vec::with_capacity(f.layout.len());
+    let most = most_alive(f, &code, &live, |_, most| by_place.push(most));
+    let Some((orders, less)) = relief::find(f, target, options, &code, &live, most, by_place) else {
         return order(f, target, options, &code, &live, most).map(drop);
     };
     let mut relieved = f.clone();

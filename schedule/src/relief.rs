@@ -29,7 +29,8 @@ const STEPS: usize = 3;
 /// The new orders of some blocks, and the most dwords that are alive in any block then.
 pub(crate) type Found = (Vec<(Block, Vec<u32>)>, Dwords);
 
-/// Orders of blocks of `f` in which one more wave fits, or in which it need not spill.
+/// Orders of blocks of `f` in which one more wave fits, or in which it need not spill. `most` dwords are alive at a time, `by_place` of them in
+/// each block of the layout.
 pub(crate) fn find(
     f: &Function,
     target: &Target,
@@ -37,9 +38,10 @@ pub(crate) fn find(
     code: &Code,
     live: &LiveOut,
     most: Dwords,
+    by_place: Vec<Dwords>,
 ) -> Option<Found> {
     let mut goal = budget::better(f, target, options, most)?;
-    let mut search = Search::new(f, target, code, live);
+    let mut search = Search::new(f, target, code, live, by_place);
     let mut found = None;
     for _ in 0..STEPS {
         let Some((orders, less)) = search.all(goal) else { break };
@@ -66,17 +68,16 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(f: &'a Function, target: &'a Target, code: &'a Code, live: &'a LiveOut) -> Self {
+    fn new(
+        f: &'a Function,
+        target: &'a Target,
+        code: &'a Code,
+        live: &'a LiveOut,
+        most: Vec<Dwords>,
+    ) -> Self {
         let regions = Regions::new(f, code, target);
         let walk = Walk { alive: vec![false; f.vregs.len()], ..Walk::default() };
-        let mut this =
-            Self { f, live, most: Vec::new(), regions, units: Units::default(), parts: Vec::new(), walk };
-        for place in 0..f.layout.len() {
-            let order: Vec<u32> = (0..f.blocks[f.layout[place]].insts.len() as u32).collect();
-            let most = this.taken(place, &order);
-            this.most.push(most);
-        }
-        this
+        Self { f, live, most, regions, units: Units::default(), parts: Vec::new(), walk }
     }
 
     /// The most dwords that are alive in the block at `place` in this order.
