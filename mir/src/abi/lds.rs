@@ -208,7 +208,7 @@ impl Uses {
         // Few functions have such constants, and few of them.
         let mut candidates = function.values.keys().filter(|&value| leads_on(value));
         let first = candidates.next();
-        let numbers = first.map(|first| first..=candidates.last().unwrap_or(first));
+        let numbers = first.map(|first| first..=candidates.next_back().unwrap_or(first));
         for &block in &function.layout {
             for &inst in &function.blocks[block].insts {
                 let kind = &function.insts[inst].kind;
