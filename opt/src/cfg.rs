@@ -7,7 +7,8 @@ use mir::ir::{Block, Function, Value};
 
 /// How many operands each value is.
 pub fn uses(func: &Function) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::with_capacity(func.values.len());
+    let mut uses = SecondaryMap::new();
+    uses.resize(func.values.len());
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             func.insts[inst].kind.for_each_value(|value| uses[value] += 1);
@@ -18,7 +19,8 @@ pub fn uses(func: &Function) -> SecondaryMap<Value, u32> {
 
 /// The block in whose code each value is made, its parameters included; none for constants and parameters of the function.
 pub fn homes(func: &Function) -> SecondaryMap<Value, Option<Block>> {
-    let mut homes = SecondaryMap::with_capacity(func.values.len());
+    let mut homes = SecondaryMap::new();
+    homes.resize(func.values.len());
     for &block in &func.layout {
         let data = &func.blocks[block];
         let results = data.insts.iter().filter_map(|&inst| func.insts[inst].result);

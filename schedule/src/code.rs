@@ -45,7 +45,12 @@ const PHYSICAL: Implicit = Implicit::LISTED.difference(Implicit::EXEC_DEF);
 impl Code {
     /// The code of `f`.
     pub fn read(f: &Function, target: &Target) -> Self {
-        let mut code = Self::default();
+        let count = f.layout.iter().map(|&block| f.blocks[block].insts.len()).sum();
+        let mut code = Self {
+            insts: Vec::with_capacity(count),
+            accesses: Vec::with_capacity(3 * count),
+            blocks: Vec::with_capacity(f.layout.len()),
+        };
         for &block in &f.layout {
             code.blocks.push(code.insts.len() as u32);
             for inst in &f.blocks[block].insts {

@@ -37,6 +37,7 @@ pub(crate) struct Known {
 /// What is known of each register of `f`.
 pub(crate) fn registers(f: &Function) -> SecondaryMap<VReg, Known> {
     let mut known: SecondaryMap<VReg, Known> = SecondaryMap::new();
+    known.resize(f.vregs.len());
     for &block in &f.layout {
         let data = &f.blocks[block];
         for &param in data.vparams.iter().chain(&data.sparams) {
