@@ -141,6 +141,8 @@ struct Selector<'a> {
     scaled: FxHashMap<Value, SmallVec<[(mubuf::Scaled, Operand); 2]>>,
     /// Dwords, from the one given on, of uniform values in VGPRs that arguments want in SGPRs behind a loop, to be moved where the value is defined.
     outer_scalars: FxHashMap<Value, SmallVec<[(u8, VReg); 2]>>,
+    /// How many addresses of a block have an index, made in this way, where that is worth to be known.
+    index_users: FxHashMap<(ir::Block, Value, mubuf::Scaled), u32>,
     /// The same of indices of other blocks, to be computed at the start of this one.
     indices: Vec<(Value, mubuf::Scaled, Operand)>,
     /// Resources of uniform addresses, to be put together where the address is defined.
@@ -225,6 +227,7 @@ pub fn select(
         symbols: FxHashMap::default(),
         scaled: FxHashMap::default(),
         outer_scalars: FxHashMap::default(),
+        index_users: FxHashMap::default(),
         indices: Vec::new(),
         resources: FxHashMap::default(),
         biased: FxHashMap::default(),

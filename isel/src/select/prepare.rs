@@ -77,9 +77,13 @@ impl<'a> Selector<'a> {
                 }
             }
         }
+        let multiplies = self.exists(Opcode::V_MAD_U64_U32);
         for &block in order {
             for &inst in &f.blocks[block].insts {
                 let kind = &f.insts[inst].kind;
+                if multiplies {
+                    self.count_index_users(block, kind, f.insts[inst].ty);
+                }
                 let is_sext = matches!(kind, InstKind::Cast { op: CastOp::SExt, .. });
                 let values = &mut self.values;
                 kind.for_each_value(|value| {

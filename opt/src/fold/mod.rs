@@ -6,6 +6,7 @@
 //! Constants go to the right of commutative operations. Undef is folded only where any choice of bits gives
 //! the same answer or the result may be undef itself; an operand that is poison makes the result poison.
 
+mod bitwise;
 mod cast;
 mod compare;
 mod fields;
@@ -13,9 +14,11 @@ mod float;
 mod math;
 mod modulo;
 mod pointer;
+mod vector;
 
 use super::bits::{mask64, sext64};
 use super::builder::Builder;
+use bitwise::{fold_majority, fold_masks};
 use cast::fold_cast;
 pub use compare::eval_icmp;
 use compare::{fold_fcmp, fold_icmp, fold_select};
@@ -23,10 +26,8 @@ use float::{float_const, fold_float_binary, plain_f32};
 use mir::ir::*;
 use pointer::fold_ptr_add;
 pub(crate) use pointer::reaches;
-use std::collections::BTreeMap;
-
-/// Most insertions that are looked through for an element of a vector: as many as the widest tuple has, and once more for those that make it undefined.
-const MAX_INSERTIONS: usize = 64;
+pub(crate) use vector::defined_elements;
+use vector::{fold_extract, fold_insert, halves};
 
 /// Simplifies an instruction that is about to be made.
 pub fn fold(b: &mut Builder<'_>, kind: &mut InstKind, ty: Type, flags: InstFlags) -> Option<Value> {
@@ -327,58 +328,6 @@ fn fold_binary(
     None
 }
 
-/// `(x & y) | ((x | y) & z)`, what two of three bits say, with an exclusive or inside: a bit-field insert takes the rest.
-fn fold_majority(b: &mut Builder<'_>, p: Value, q: Value) -> Option<Value> {
-    let operands = |v, wanted| match def_kind(b, v) {
-        Some(&InstKind::Binary { op, args }) if op == wanted => Some(args),
-        _ => None,
-    };
-    let (p_args, q_args) = (operands(p, BinaryOp::And)?, operands(q, BinaryOp::And)?);
-    let (both, [x, y], z) =
-        [(p, p_args, q_args), (q, q_args, p_args)].into_iter().find_map(|(both, [x, y], [m, n])| {
-            let is_either =
-                |v| operands(v, BinaryOp::Or).is_some_and(|either| either == [x, y] || either == [y, x]);
-            let z = if is_either(m) { n } else { is_either(n).then_some(m)? };
-            Some((both, [x, y], z))
-        })?;
-    let differ = b.binary(BinaryOp::Xor, x, y);
-    let decided = b.binary(BinaryOp::And, differ, z);
-    Some(b.binary(BinaryOp::Or, both, decided))
-}
-
-/// Logic on conditions that fill all bits, as comparisons of OpenCL's vectors leave them: logic on the conditions, or a choice.
-fn fold_masks(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value, ty: Type) -> Option<Value> {
-    let condition = |v| match def_kind(b, v) {
-        Some(&InstKind::Cast { op: CastOp::SExt, arg }) if b.ty(arg) == Type::I1 => Some(arg),
-        _ => None,
-    };
-    let (cond, other) = match (condition(x), condition(y)) {
-        (Some(p), Some(q)) => {
-            let both = b.binary(op, p, q);
-            return Some(b.cast(CastOp::SExt, both, ty));
-        }
-        (Some(p), None) => (p, y),
-        (None, Some(q)) => (q, x),
-        (None, None) => return None,
-    };
-    match op {
-        BinaryOp::And => {
-            let zero = b.int(ty, 0);
-            Some(b.select(cond, other, zero))
-        }
-        BinaryOp::Or => {
-            let ones = b.int(ty, u64::MAX);
-            Some(b.select(cond, ones, other))
-        }
-        // All bits of a condition turned round.
-        BinaryOp::Xor if b.func.as_int(other) == Some(mask64(u64::MAX, b.bits(x))) => {
-            let inverse = b.not(cond);
-            Some(b.cast(CastOp::SExt, inverse, ty))
-        }
-        _ => None,
-    }
-}
-
 /// The high half of a 64-bit value whose low half is 0, where both are at hand.
 fn high_alone(b: &mut Builder<'_>, value: Value) -> Option<Value> {
     if let Some(c) = b.func.as_int(value) {
@@ -439,59 +388,6 @@ fn fold_shift(b: &mut Builder<'_>, op: BinaryOp, x: Value, c: u32, bits: u32, ty
     None
 }
 
-/// The two dwords that a 64-bit integer was joined from.
-fn halves(b: &mut Builder<'_>, value: Value) -> Option<(Value, Value)> {
-    match def_kind(b, value)? {
-        InstKind::Cast { op: CastOp::BitCast, arg } => {
-            let vector = *arg;
-            if b.ty(vector) != Type::Vector(Scalar::Int(32), 2) {
-                return None;
-            }
-            Some((element_of(b, vector, 0)?, element_of(b, vector, 1)?))
-        }
-        &InstKind::Cast { op: CastOp::ZExt, arg } if b.ty(arg) == Type::I32 => Some((arg, b.i32(0))),
-        _ => None,
-    }
-}
-
-/// The elements of a vector built by insertions into one of which nothing is defined, by their places: those that are not undefined themselves.
-/// `None` where others may be defined, too.
-pub(crate) fn defined_elements(b: &Builder<'_>, mut vector: Value) -> Option<BTreeMap<u64, Value>> {
-    let mut found = BTreeMap::new();
-    for _ in 0..=MAX_INSERTIONS {
-        if is_undef(b, vector) {
-            found.retain(|_, &mut element| !is_undef(b, element));
-            return Some(found);
-        }
-        let Some(&InstKind::InsertElement { vector: rest, element, index }) = def_kind(b, vector) else {
-            break;
-        };
-        found.entry(b.func.as_int(index)?).or_insert(element);
-        vector = rest;
-    }
-    None
-}
-
-/// Element `index` of a vector built by insertions.
-fn element_of(b: &Builder<'_>, vector: Value, index: u64) -> Option<Value> {
-    inserted(b, vector, index).ok()
-}
-
-/// What was last inserted at `index` of a vector, or the vector that has the element there: one that no insertion made, or where the search ends.
-fn inserted(b: &Builder<'_>, mut vector: Value, index: u64) -> std::result::Result<Value, Value> {
-    for _ in 0..MAX_INSERTIONS {
-        let Some(&InstKind::InsertElement { vector: rest, element, index: at }) = def_kind(b, vector) else {
-            break;
-        };
-        match b.func.as_int(at) {
-            Some(at) if at == index => return Ok(element),
-            Some(_) => vector = rest,
-            None => break,
-        }
-    }
-    Err(vector)
-}
-
 fn is_constant_or_cast(b: &Builder<'_>, value: Value) -> bool {
     b.func.as_const(value).is_some() || matches!(def_kind(b, value), Some(InstKind::Cast { .. }))
 }
@@ -512,47 +408,6 @@ fn fold_unary(b: &mut Builder<'_>, op: UnaryOp, arg: Value, ty: Type) -> Option<
             },
         },
         UnaryOp::Freeze => (!is_undef(b, arg)).then_some(arg),
-    }
-}
-
-fn fold_extract(b: &mut Builder<'_>, vector: Value, index: Value, ty: Type) -> Option<Value> {
-    let at = b.func.as_int(index)?;
-    let source = match inserted(b, vector, at) {
-        Ok(element) => return Some(element),
-        Err(source) => source,
-    };
-    match b.func.as_const(source) {
-        Some(Const::Poison) => return Some(b.poison(ty)),
-        Some(Const::Undef) => return Some(b.undef(ty)),
-        Some(Const::Zero) => return Some(b.zero(ty)),
-        Some(Const::Elements(elements)) => return elements.get(at as usize).copied(),
-        Some(_) => return None,
-        None => {}
-    }
-    if let Some(&InstKind::Cast { op: CastOp::BitCast, arg }) = def_kind(b, vector)
-        && b.ty(arg) == Type::I64
-        && ty == Type::I32
-    {
-        let (low, high) = b.split64(arg);
-        return Some(if at == 0 { low } else { high });
-    }
-    None
-}
-
-fn fold_insert(b: &mut Builder<'_>, vector: Value, element: Value, index: Value) -> Option<Value> {
-    // What is there does for poison.
-    if is_poison(b, element) {
-        return Some(vector);
-    }
-    let at = b.func.as_int(index)?;
-    // Putting an element back where it came from.
-    match def_kind(b, element) {
-        Some(&InstKind::ExtractElement { vector: source, index: from })
-            if source == vector && b.func.as_int(from) == Some(at) =>
-        {
-            Some(vector)
-        }
-        _ => None,
     }
 }
 
