@@ -198,19 +198,24 @@ impl Numbering<'_> {
         let data = &self.func.insts[inst];
         match data.kind {
             InstKind::Load { ptr, mem } if mem.is_simple() => {
-                let result = data.result?;
-                let key = (ptr, mem.space, data.ty, self.version(ptr, &mem));
-                if let Some(&entry) = self.loads.get(&key)
-                    && self.reaches(entry.block, block)
-                {
-                    return Some((result, entry.value));
+                let (result, ty) = (data.result?, data.ty);
+                // What was never written may have been read by who does not know that, and may be again.
+                let constant = is_constant(&mem).then_some(CONSTANT);
+                let version = self.version(ptr, mem.space);
+                let keys = constant.into_iter().chain([version]).map(|version| (ptr, mem.space, ty, version));
+                for key in keys.clone() {
+                    if let Some(&entry) = self.loads.get(&key)
+                        && self.reaches(entry.block, block)
+                    {
+                        return Some((result, entry.value));
+                    }
                 }
-                self.loads.insert(key, Entry { value: result, block });
+                self.loads.extend(keys.map(|key| (key, Entry { value: result, block })));
                 None
             }
             InstKind::Store { ptr, value, mem } if mem.is_simple() => {
                 self.clobber(self.memory.writes(self.func, self.module, inst));
-                let key = (ptr, mem.space, self.func.ty(value), self.version(ptr, &mem));
+                let key = (ptr, mem.space, self.func.ty(value), self.version(ptr, mem.space));
                 self.loads.insert(key, Entry { value, block });
                 None
             }
@@ -222,11 +227,8 @@ impl Numbering<'_> {
         }
     }
 
-    fn version(&self, ptr: Value, mem: &MemAccess) -> u32 {
-        if is_constant(mem) {
-            return CONSTANT;
-        }
-        let root = self.memory.number(self.func, self.module, ptr, mem.space);
+    fn version(&self, ptr: Value, space: AddrSpace) -> u32 {
+        let root = self.memory.number(self.func, self.module, ptr, space);
         self.versions[usize::from(root)]
     }
 

@@ -5,7 +5,7 @@
 //! be to the same memory ([`super::memory`]; invariant memory does not care), nor what may end the program; stores move down to the group's last
 //! member as long as nothing that may read or write their memory lies between. A group is closed by whatever
 //! would break that, then cut into runs of neighbours: up to four dwords, or 16 in kernarg and other uniform
-//! constant memory.
+//! constant memory. Accesses off the base of a group are to other memory where their offsets say so.
 //!
 //! Scalars of one and two dwords take part, and vectors of up to four dwords, whose elements are read from the wide access. Cost: linear, but for sorting inside groups; of those that a store
 //! leaves alone at most [`MAX_OPEN`] stay open.
@@ -38,13 +38,59 @@ struct Member {
     mem: MemAccess,
 }
 
+impl Member {
+    /// The bytes off the base, from the first to behind the last.
+    fn range(&self) -> (i64, i64) {
+        (self.offset, self.offset.saturating_add(self.bytes))
+    }
+}
+
 /// Constants that are added one behind the other.
 const MAX_CONSTANTS: usize = 4;
+/// Most members of a group, and most ranges written to around them.
+const MAX_GROUP: usize = 64;
 /// Most groups of one kind that are open at a time.
 const MAX_OPEN: usize = 32;
 
 /// Groups that something later in the block may close, by their keys, with the numbers of their roots.
 type Open = Vec<(Key, u8)>;
+
+/// Accesses off one base.
+#[derive(Default)]
+struct Group {
+    members: SmallVec<[Member; 2]>,
+    /// Of loads: bytes off the base that were written since the first of them, at most [`MAX_GROUP`]. Loads of those stay behind.
+    written: Vec<(i64, i64)>,
+}
+
+impl Group {
+    fn of(member: Member) -> Self {
+        Self { members: smallvec![member], written: Vec::new() }
+    }
+
+    /// Whether the group may go on behind another access of `bytes` off its base, which its members move across. A store is remembered
+    /// for the sake of loads to come.
+    fn crosses(&mut self, bytes: (i64, i64), is_load: bool) -> bool {
+        if is_load {
+            self.written.push(bytes);
+            return self.written.len() <= MAX_GROUP;
+        }
+        !self.members.iter().any(|m| overlap(m.range(), bytes))
+    }
+
+    /// Whether a member may be one of the group.
+    fn takes(&self, member: &Member, store: bool) -> bool {
+        // A second store to the same place must stay behind the first.
+        let behind = store && self.members.iter().any(|m| overlap(m.range(), member.range()));
+        !behind && self.members.len() < MAX_GROUP && !self.written.iter().any(|&w| overlap(w, member.range()))
+    }
+}
+
+/// Whether two ranges off one base, each from a first byte to behind the last, may have bytes in common: sums of 32 bits wrap around.
+fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
+    let is_near = |offset: i64| i32::try_from(offset).is_ok();
+    !is_near(a.0) || !is_near(b.0) || a.0 < b.1 && b.0 < a.1
+}
 
 /// What is merged.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,7 +234,7 @@ fn merge_block(
     parts: &mut narrow::Parts,
 ) -> bool {
     let mut open: FxHashMap<Key, usize> = FxHashMap::default();
-    let mut groups: Vec<SmallVec<[Member; 2]>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     // Groups that the next write closes: of loads, which another load leaves alone, and of stores.
     let (mut loads, mut stores): (Open, Open) = Default::default();
     let mut stops = 0;
@@ -217,11 +263,16 @@ fn merge_block(
         let key = (base, mem.space, store, mem.flags, stops);
         let root = memory.number(func, module, ptr, mem.space);
         // A store ends what was read or written before in its memory, except its own group if it becomes a member;
-        // a load ends groups of stores there. Atomic and volatile accesses end all.
+        // a load ends groups of stores there. Atomic and volatile accesses end all. Other bytes off a group's own base are not its memory.
         let shared = if mem.is_simple() { memory.shares(root) } else { ALL };
-        let mut close = |list: &mut Open| {
+        let bytes = ty.bits().map_or(i64::MAX, |bits| i64::from(bits.div_ceil(8) as u32));
+        let range = (offset, offset.saturating_add(bytes));
+        let mut close = |list: &mut Open, are_loads: bool| {
             list.retain(|&(other, number)| {
-                let stays = plain && other == key || shared >> number & 1 == 0;
+                let near = mem.is_simple() && other.0 == base && other.1 == mem.space;
+                let stays = plain && other == key
+                    || shared >> number & 1 == 0
+                    || near && open.get(&other).is_some_and(|&group| groups[group].crosses(range, are_loads));
                 if !stays {
                     open.remove(&other);
                 }
@@ -229,31 +280,24 @@ fn merge_block(
             });
         };
         if store || !mem.is_simple() {
-            close(&mut loads);
-            close(&mut stores);
+            close(&mut loads, true);
+            close(&mut stores, false);
         } else if !constant {
-            close(&mut stores);
+            close(&mut stores, false);
         }
         if !plain {
             continue;
         }
-        let bytes = i64::from(ty.bits().unwrap_or(32) as u32 / 8);
         let member = Member { at, inst, offset, bytes, mem };
         match open.get(&key) {
-            Some(&group) => {
-                // A second store to the same place must stay behind the first.
-                let overlaps = store
-                    && groups[group].iter().any(|m| m.offset < offset + bytes && offset < m.offset + m.bytes);
-                if overlaps || groups[group].len() >= 64 {
-                    open.insert(key, groups.len());
-                    groups.push(smallvec![member]);
-                } else {
-                    groups[group].push(member);
-                }
+            Some(&group) if groups[group].takes(&member, store) => groups[group].members.push(member),
+            Some(_) => {
+                open.insert(key, groups.len());
+                groups.push(Group::of(member));
             }
             None => {
                 open.insert(key, groups.len());
-                groups.push(smallvec![member]);
+                groups.push(Group::of(member));
                 if store {
                     add(&mut stores, &mut open, key, root);
                 } else if !constant {
@@ -262,7 +306,7 @@ fn merge_block(
             }
         }
     }
-    if groups.iter().all(|group| group.len() < 2) {
+    if groups.iter().all(|group| group.members.len() < 2) {
         return false;
     }
     let insts = std::mem::take(&mut func.blocks[block].insts);
@@ -270,7 +314,7 @@ fn merge_block(
     let mut before: FxHashMap<usize, Vec<Inst>> = FxHashMap::default();
     let mut dropped = vec![false; insts.len()];
     let mut any = false;
-    for mut group in groups {
+    for Group { members: mut group, .. } in groups {
         if group.len() < 2 {
             continue;
         }
