@@ -15,7 +15,7 @@
 //!
 //! Cost: linear in instructions and edges.
 
-use mir::machine::{Block, BlockData, Edge, Function, RegFile, VReg};
+use mir::machine::{Block, BlockData, Edge, Function, Inst, RegFile, VReg};
 
 /// Positions of blocks and instructions.
 #[derive(Debug, Default)]
@@ -69,6 +69,11 @@ impl Numbering {
     pub fn inst(&self, i: usize, k: usize) -> u32 {
         let k = k as u32;
         self.start[i] + 2 + 2 * k + if k >= self.head[i] { 2 } else { 0 }
+    }
+
+    /// Instruction `k` of block `i`.
+    pub fn inst_at<'a>(&self, f: &'a Function, (i, k): (u32, u32)) -> &'a Inst {
+        &f.blocks[self.order[i as usize]].insts[k as usize]
     }
 
     /// Where moves at the end of block `i` are: arguments are read before this position, parameters are

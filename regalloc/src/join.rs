@@ -35,7 +35,7 @@ pub(crate) struct Joiner<'a> {
 impl Joiner<'_> {
     /// Joins what can be joined of all but `apart`; returns the webs and the affinities that remain.
     pub fn join(&self, units: &mut Units, apart: &FxHashSet<VReg>, ask: bool) -> (Webs, Vec<Affinity>) {
-        let mut all = affinities(self.f, self.numbering, self.wave, self.thread);
+        let mut all = affinities(self.f, self.live, self.numbering, self.wave, self.thread);
         // What no move can pass goes first: nothing is in its way yet.
         let unmoved = |a: &Affinity| a.edge && Kind::of(self.f, a.a) == Kind::WholeWave;
         all.sort_by_key(|a| (!unmoved(a), Reverse(a.depth), !units.same(a.a, a.b)));
@@ -100,14 +100,13 @@ impl Joiner<'_> {
                 hints.place(webs, v, first, 0);
             }
         }
-        for &block in &self.numbering.order {
-            for inst in self.f.blocks[block].insts.iter().filter(|i| i.op == Opcode::COPY) {
-                let [Operand::Reg(dst), Operand::Reg(src)] = inst.operands.as_slice() else { continue };
-                match (dst.reg, src.reg) {
-                    (Reg::Virtual(v), Reg::Physical(p)) => hints.place(webs, v, p, 0),
-                    (Reg::Physical(p), Reg::Virtual(v)) => hints.place(webs, v, p, i32::from(src.sub)),
-                    _ => {}
-                }
+        let binding = self.live.binding.iter().map(|&at| self.numbering.inst_at(self.f, at));
+        for inst in binding.filter(|inst| inst.op == Opcode::COPY) {
+            let [Operand::Reg(dst), Operand::Reg(src)] = inst.operands.as_slice() else { continue };
+            match (dst.reg, src.reg) {
+                (Reg::Virtual(v), Reg::Physical(p)) => hints.place(webs, v, p, 0),
+                (Reg::Physical(p), Reg::Virtual(v)) => hints.place(webs, v, p, i32::from(src.sub)),
+                _ => {}
             }
         }
         for (v, data) in self.f.vregs.iter() {

@@ -1,7 +1,8 @@
 //! Live ranges of virtual registers, each on its own graph, and busy ranges of physical registers that the
 //! code names.
 //!
-//! Uses are grouped by register; from each block that needs the value at its start one walks predecessors up
+//! Most registers are read in the block that defines them and nowhere else: all that is kept of them is where
+//! they are read last. Other uses are grouped by register; from each block that needs the value at its start one walks predecessors up
 //! to the definition. In SSA that visits exactly the blocks where the value is live, so the cost is the size
 //! of the result. No sets by block are kept: the walk's marks are stamped with a number for each walk. A
 //! tuple whose dwords are read separately is walked for each dword too, so that each is free after its own
@@ -66,6 +67,10 @@ struct Use {
 /// All dwords of a register.
 const ALL: u32 = u32::MAX;
 
+fn all_dwords(f: &Function, v: VReg) -> u32 {
+    dwords_of(&RegOperand { reg: v.into(), sub: 0, dwords: f.vregs[v].dwords })
+}
+
 fn dwords_of(operand: &RegOperand) -> u32 {
     let count = (1u64 << operand.dwords.min(32)) - 1;
     (count << operand.sub.min(31)) as u32
@@ -82,6 +87,8 @@ pub(crate) struct Liveness {
     pub fixed: Vec<(RegFile, u16, Range)>,
     /// Physical registers that live across blocks: not available at all.
     pub reserved: Vec<(RegFile, u16)>,
+    /// Copies and instructions with tied operands, by layout index and number in the block, in the order of the code.
+    pub binding: Vec<(u32, u32)>,
 }
 
 impl Liveness {
@@ -132,47 +139,78 @@ impl Liveness {
 /// No definition seen.
 const NONE: u32 = u32::MAX;
 
+/// Where a register is defined, and what is known of its uses.
+#[derive(Clone, Copy, Debug)]
+struct Def {
+    block: u32,
+    position: u32,
+    /// End of the last use of the whole register in its block, `position` where there is none; such uses are not
+    /// kept one by one.
+    end: u32,
+    /// The dwords of the register.
+    dwords: u32,
+}
+
+impl Def {
+    /// Where the value is no longer needed, as far as its block's uses of all of it go.
+    fn local_end(&self) -> u32 {
+        self.end.max(self.position + 1)
+    }
+}
+
 /// Definitions and uses as they are found.
 struct Scan {
-    /// Block and position of the definition.
-    defs: Vec<(u32, u32)>,
+    defs: Vec<Def>,
     uses: Vec<(VReg, Use)>,
     /// Pieces of parameters' ranges in predecessors.
     pieces: Vec<(VReg, Range)>,
     fixed: Vec<(RegFile, u16, Range)>,
     reserved: Vec<(RegFile, u16)>,
+    binding: Vec<(u32, u32)>,
 }
 
 impl Scan {
     fn new(vregs: usize) -> Self {
         Self {
-            defs: vec![(NONE, 0); vregs],
-            uses: Vec::with_capacity(2 * vregs),
+            defs: vec![Def { block: NONE, position: 0, end: 0, dwords: 0 }; vregs],
+            uses: Vec::with_capacity(vregs / 2),
             pieces: Vec::new(),
             fixed: Vec::new(),
             reserved: Vec::new(),
+            binding: Vec::new(),
         }
     }
 
-    fn define(&mut self, v: VReg, block: usize, position: u32) -> Result<()> {
+    fn define(&mut self, f: &Function, v: VReg, block: usize, position: u32) -> Result<()> {
         let Some(def) = self.defs.get_mut(v.as_u32() as usize) else {
             return Err(Diagnostic::defect(format!("unknown register {v}")));
         };
-        if def.0 != NONE {
+        if def.block != NONE {
             return Err(Diagnostic::defect(format!("{v} is defined twice")));
         }
-        *def = (block as u32, position);
+        let dwords = all_dwords(f, v);
+        *def = Def { block: block as u32, position, end: position, dwords };
         Ok(())
+    }
+
+    /// Notes that dwords of `v` are read in `block` up to `end`.
+    fn read(&mut self, v: VReg, block: u32, end: u32, dwords: u32) {
+        match self.defs.get_mut(v.as_u32() as usize) {
+            Some(def) if def.block == block && end > def.position && dwords & def.dwords == def.dwords => {
+                def.end = def.end.max(end);
+            }
+            _ => self.uses.push((v, Use { block, end, dwords })),
+        }
     }
 
     /// Instructions, entry values and physical operands.
     fn code(&mut self, f: &Function, target: &Target, numbering: &Numbering) -> Result<()> {
         for (_, _, reg) in f.entry.registers() {
             if let Some(v) = reg {
-                self.define(v, 0, 0)?;
+                self.define(f, v, 0, 0)?;
             }
         }
-        let mut physical = Physical::default();
+        let mut physical = Physical::new();
         let vcc = VCC..VCC + u16::from(f.wave.mask_dwords());
         for (i, &block) in numbering.order.iter().enumerate() {
             let data = &f.blocks[block];
@@ -184,9 +222,13 @@ impl Scan {
                     vcc.clone().for_each(|n| physical.read(self, RegFile::Sgpr, n, position + 1));
                 }
                 // Most have no tied operands: their definitions come first, and what is read is read early.
-                let plain =
-                    inst.operands.len() <= inst.kept_operands() && inst.op != mir::isa::Opcode::INLINE_ASM;
-                let defs = if inst.op.is_copy() { 1 } else { usize::from(inst.facts().def_count) };
+                let tied = inst.operands.len() > inst.kept_operands();
+                let plain = !tied && inst.op != mir::isa::Opcode::INLINE_ASM;
+                let is_copy = inst.op.is_copy();
+                if tied || is_copy {
+                    self.binding.push((i as u32, k as u32));
+                }
+                let defs = if is_copy { 1 } else { usize::from(inst.facts().def_count) };
                 let mut defines_physical = false;
                 for (k, operand) in access::registers(inst) {
                     let access = match plain {
@@ -201,17 +243,17 @@ impl Scan {
                             } else {
                                 inst.defined_early(k, target)
                             };
-                            self.define(v, i, position + u32::from(!early))?;
+                            self.define(f, v, i, position + u32::from(!early))?;
                         }
                         (Reg::Virtual(v), OperandAccess::Use) => {
                             let dwords = dwords_of(operand);
                             let late = plain || inst.read_as_tied(k, target).is_none();
                             let end = position + u32::from(late);
-                            self.uses.push((v, Use { block: i as u32, end, dwords }));
+                            self.read(v, i as u32, end, dwords);
                         }
                         (Reg::Virtual(v), OperandAccess::Tied { .. }) => {
                             let dwords = dwords_of(operand);
-                            self.uses.push((v, Use { block: i as u32, end: position, dwords }));
+                            self.read(v, i as u32, position, dwords);
                         }
                         (Reg::Physical(reg), OperandAccess::Use | OperandAccess::Tied { .. }) => {
                             if let Some((file, first)) = file_index(reg) {
@@ -280,7 +322,7 @@ impl Scan {
                     if Kind::of(f, v).graph() != file {
                         return Err(Diagnostic::unsupported(format!("whole-wave block parameter {v}")));
                     }
-                    self.define(v, i, position)?;
+                    self.define(f, v, i, position)?;
                 }
                 for edge in edges(data, file) {
                     let Some(target) = numbering.index(edge.block) else {
@@ -305,13 +347,13 @@ impl Scan {
                     if graph.moves_in_pred(i) {
                         let end = numbering.moves_at_end(i, data, file);
                         for (&arg, &param) in edge.args.iter().zip(target_params) {
-                            self.uses.push((arg, Use { block: i as u32, end, dwords: ALL }));
+                            self.read(arg, i as u32, end, ALL);
                             self.pieces.push((param, Range { start: end, end: numbering.end(i) }));
                         }
                     } else if graph.preds(target).len() == 1 {
                         let end = numbering.moves_at_start(target, target_data, file);
                         for &arg in &edge.args {
-                            self.uses.push((arg, Use { block: target as u32, end, dwords: ALL }));
+                            self.read(arg, target as u32, end, ALL);
                         }
                     } else {
                         return Err(Diagnostic::defect(format!(
@@ -339,7 +381,12 @@ impl Scan {
             let n = v.as_u32() as usize;
             let uses = &uses[use_offsets[n] as usize..use_offsets[n + 1] as usize];
             let pieces = &pieces[piece_offsets[n] as usize..piece_offsets[n + 1] as usize];
-            if self.defs[n].0 == NONE {
+            let def = &self.defs[n];
+            if def.block != NONE && uses.is_empty() && pieces.is_empty() {
+                ranges.push(Range { start: def.position, end: def.local_end() });
+                continue;
+            }
+            if def.block == NONE {
                 if !uses.is_empty() {
                     return Err(Diagnostic::defect(format!("{v} is used but never defined")));
                 }
@@ -347,7 +394,7 @@ impl Scan {
             }
             let graph = if Kind::of(f, v).graph() == RegFile::Sgpr { wave } else { thread };
             stamp += 1;
-            if !walk.run(stamp, self.defs[n], uses, pieces, numbering, graph) {
+            if !walk.run(stamp, def, uses, pieces, numbering, graph) {
                 return Err(Diagnostic::defect(format!("the definition of {v} does not dominate its uses")));
             }
             match walk.out[..] {
@@ -355,7 +402,7 @@ impl Scan {
                 _ => ranges.extend_from_slice(&walk.out),
             }
             let dwords = f.vregs[v].dwords;
-            let full = dwords_of(&RegOperand { reg: v.into(), sub: 0, dwords });
+            let full = def.dwords;
             if dwords == 1 || uses.iter().all(|u| u.dwords & full == full) {
                 continue;
             }
@@ -368,12 +415,12 @@ impl Scan {
                     continue;
                 }
                 let mut own: Vec<Use> = uses.iter().filter(reads).copied().collect();
-                if own.is_empty() {
+                if own.is_empty() && def.end == def.position {
                     // What a load leaves in a dword that nobody reads is waited for with the others.
-                    own.extend(uses.iter().filter(|u| u.block == self.defs[n].0).min_by_key(|u| u.end));
+                    own.extend(uses.iter().filter(|u| u.block == def.block).min_by_key(|u| u.end));
                 }
                 stamp += 1;
-                walk.run(stamp, self.defs[n], &own, pieces, numbering, graph);
+                walk.run(stamp, def, &own, pieces, numbering, graph);
                 lists.push(walk.out.as_slice().into());
             }
             if lists.iter().any(|list| **list != *whole) {
@@ -381,7 +428,8 @@ impl Scan {
             }
         }
         offsets.push(ranges.len() as u32);
-        Ok(Liveness { offsets, ranges, parts, fixed: self.fixed, reserved: self.reserved })
+        let Self { fixed, reserved, binding, .. } = self;
+        Ok(Liveness { offsets, ranges, parts, fixed, reserved, binding })
     }
 }
 
@@ -421,17 +469,17 @@ impl Walk {
     fn run(
         &mut self,
         stamp: u32,
-        (def_block, def): (u32, u32),
+        def: &Def,
         uses: &[Use],
         pieces: &[Range],
         numbering: &Numbering,
         graph: &Graph,
     ) -> bool {
         self.out.clear();
-        let mut local_end = def + 1;
+        let (def_block, mut local_end) = (def.block, def.local_end());
         for (n, u) in uses.iter().enumerate() {
             if u.block == def_block {
-                if u.end <= def {
+                if u.end <= def.position {
                     return false;
                 }
                 local_end = local_end.max(u.end);
@@ -469,10 +517,10 @@ impl Walk {
                 }
             }
         }
-        self.out.push(Range { start: def, end: local_end });
+        self.out.push(Range { start: def.position, end: local_end });
         self.out.extend_from_slice(pieces);
         if self.out.len() > 1 {
-            self.out.sort_unstable();
+            self.out.sort_unstable_by_key(|range| u64::from(range.start) << 32 | u64::from(range.end));
             let mut last = 0;
             for i in 1..self.out.len() {
                 let range = self.out[i];
@@ -490,17 +538,29 @@ impl Walk {
 }
 
 /// Physical registers inside the current block.
-#[derive(Default)]
 struct Physical {
-    /// Start and end of the value's range, of registers written in this block.
-    live: FxHashMap<(RegFile, u16), Range>,
+    /// Start and end of the value's range, by register, of registers written in this block; others' are empty.
+    live: Vec<Range>,
+    /// Those that were written.
+    written: Vec<u16>,
 }
 
+/// Registers of a file in [`Physical`].
+const FILE: u16 = 256;
+
 impl Physical {
+    fn new() -> Self {
+        Self { live: vec![Range::default(); 2 * usize::from(FILE)], written: Vec::new() }
+    }
+
+    fn slot(file: RegFile, index: u16) -> u16 {
+        index + if file == RegFile::Sgpr { 0 } else { FILE }
+    }
+
     fn read(&mut self, scan: &mut Scan, file: RegFile, index: u16, end: u32) {
-        match self.live.get_mut(&(file, index)) {
-            Some(range) => range.end = range.end.max(end),
-            None => {
+        match self.live.get_mut(usize::from(Self::slot(file, index))) {
+            Some(range) if range.end > 0 => range.end = range.end.max(end),
+            _ => {
                 if !scan.reserved.contains(&(file, index)) {
                     scan.reserved.push((file, index));
                 }
@@ -523,19 +583,28 @@ impl Physical {
     }
 
     fn write(&mut self, scan: &mut Scan, file: RegFile, index: u16, start: u32, end: u32) {
-        let new = Range { start, end };
-        if let Some(mut old) = self.live.insert((file, index), new) {
-            old.end = old.end.min(start);
-            if old.start < old.end {
-                scan.fixed.push((file, index, old));
-            }
+        let slot = Self::slot(file, index);
+        let Some(range) = self.live.get_mut(usize::from(slot)) else { return };
+        let mut old = std::mem::replace(range, Range { start, end });
+        if old.end == 0 {
+            self.written.push(slot);
+            return;
+        }
+        old.end = old.end.min(start);
+        if old.start < old.end {
+            scan.fixed.push((file, index, old));
         }
     }
 
     fn next_block(&mut self, scan: &mut Scan) {
         let from = scan.fixed.len();
-        scan.fixed.extend(self.live.drain().map(|((file, index), range)| (file, index, range)));
-        scan.fixed[from..].sort_unstable_by_key(|&(_, index, range)| (range.start, index));
+        for slot in self.written.drain(..) {
+            let range = std::mem::take(&mut self.live[usize::from(slot)]);
+            let file = if slot < FILE { RegFile::Sgpr } else { RegFile::Vgpr };
+            scan.fixed.push((file, slot % FILE, range));
+        }
+        scan.fixed[from..]
+            .sort_unstable_by_key(|&(_, index, range)| u64::from(range.start) << 16 | u64::from(index));
     }
 }
 

@@ -19,6 +19,7 @@ use crate::graph::{Graph, Numbering, edges, params};
 use crate::liveness::{Kind, Liveness, Range};
 use mir::isa::{Opcode, OperandAccess};
 use mir::machine::{Function, Operand, Reg, RegFile, VReg};
+use smallvec::{SmallVec, smallvec};
 
 /// Widest web in dwords that is wider than all its members. Long chains of overlapping tuples are hard to
 /// place, scalar ones more so because of their alignment.
@@ -40,6 +41,9 @@ pub(crate) struct Piece {
     base: i32,
 }
 
+/// Ranges of a dword, or of all; most have one.
+pub(crate) type List = SmallVec<[Piece; 2]>;
+
 /// A web of more than one member.
 #[derive(Clone, Debug, Default)]
 struct Merged {
@@ -47,7 +51,7 @@ struct Merged {
     align: u8,
     phase: u8,
     /// One list for all dwords, or one for each.
-    lists: Vec<Vec<Piece>>,
+    lists: SmallVec<[List; 1]>,
 }
 
 /// What the packer sees of a web.
@@ -91,7 +95,7 @@ pub(crate) enum WebRanges<'a> {
     /// Of a register alone.
     Single(&'a [Range]),
     /// One list for all dwords, or one for each.
-    Lists(&'a [Vec<Piece>]),
+    Lists(&'a [List]),
 }
 
 /// The ranges of a list, those that touch as one: who asks where registers are free does not care for values.
@@ -163,7 +167,7 @@ impl Webs {
             value_base,
             values: (0..next as u32).collect(),
         };
-        webs.number_values(f, numbering);
+        webs.number_values(f, live, numbering);
         for (v, data) in f.vregs.iter() {
             let Some(parts) = live.parts(v) else { continue };
             let base = webs.value_base[index(v)];
@@ -177,26 +181,21 @@ impl Webs {
     }
 
     /// Gives copies the values of their sources. Layout order is one in which definitions come before uses.
-    fn number_values(&mut self, f: &Function, numbering: &Numbering) {
-        for &block in &numbering.order {
-            for inst in &f.blocks[block].insts {
-                mir::interrupt::checkpoint();
-                if !inst.op.is_copy() {
+    fn number_values(&mut self, f: &Function, live: &Liveness, numbering: &Numbering) {
+        for inst in live.binding.iter().map(|&at| numbering.inst_at(f, at)).filter(|inst| inst.op.is_copy()) {
+            mir::interrupt::checkpoint();
+            for part in copy_parts(f, inst) {
+                if f.vregs[part.dst].file != f.vregs[part.src].file {
                     continue;
                 }
-                for part in copy_parts(f, inst) {
-                    if f.vregs[part.dst].file != f.vregs[part.src].file {
-                        continue;
-                    }
-                    let to = self.value_base[index(part.dst)] + i32::from(part.at);
-                    let from = self.value_base[index(part.src)] + i32::from(part.sub);
-                    for d in 0..i32::from(part.dwords) {
-                        if let (Some(&value), Some(slot)) = (
-                            self.values.get((from + d) as usize).copied().as_ref(),
-                            self.values.get_mut((to + d) as usize),
-                        ) {
-                            *slot = value;
-                        }
+                let to = self.value_base[index(part.dst)] + i32::from(part.at);
+                let from = self.value_base[index(part.src)] + i32::from(part.sub);
+                for d in 0..i32::from(part.dwords) {
+                    if let (Some(&value), Some(slot)) = (
+                        self.values.get((from + d) as usize).copied().as_ref(),
+                        self.values.get_mut((to + d) as usize),
+                    ) {
+                        *slot = value;
                     }
                 }
             }
@@ -275,7 +274,7 @@ impl Webs {
             width: data.dwords,
             align: alignment(data.file, data.dwords),
             phase: 0,
-            lists: vec![list],
+            lists: smallvec![list],
         });
         self.merged_of[root as usize] = self.merged.len() as u32 - 1;
         self.merged.len() - 1
@@ -309,7 +308,7 @@ impl Webs {
         if (i32::from(wa.phase) - phase_b).rem_euclid(weak) != 0 {
             return false;
         }
-        let size = |web: &Merged| web.lists.iter().map(Vec::len).max().unwrap_or(0);
+        let size = |web: &Merged| web.lists.iter().map(SmallVec::len).max().unwrap_or(0);
         if size(wa) + size(wb) > MAX_RANGES {
             return false;
         }
@@ -357,7 +356,7 @@ impl Webs {
         } else {
             expand(&mut web_a);
             expand(&mut web_b);
-            let mut lists: Vec<Vec<Piece>> = vec![Vec::new(); (high - low) as usize];
+            let mut lists: SmallVec<[List; 1]> = smallvec![List::new(); (high - low) as usize];
             for (d, mut list) in web_a.lists.into_iter().enumerate() {
                 for piece in &mut list {
                     piece.base += low;
@@ -413,7 +412,7 @@ fn overlap(a: &Merged, b: &Merged, delta: i32) -> std::ops::Range<i32> {
 fn list(web: &Merged, dword: i32) -> &[Piece] {
     match web.lists.as_slice() {
         [one] => one,
-        lists => lists.get(dword as usize).map_or(&[], Vec::as_slice),
+        lists => lists.get(dword as usize).map_or(&[], SmallVec::as_slice),
     }
 }
 
@@ -465,7 +464,7 @@ fn conflict(
 }
 
 /// Adds `from` to `into`; overlapping pieces hold the same value and become one.
-fn merge(into: &mut Vec<Piece>, from: &mut Vec<Piece>) {
+fn merge(into: &mut List, from: &mut List) {
     if into.len() < from.len() {
         std::mem::swap(into, from);
     }
@@ -527,13 +526,21 @@ pub(crate) fn copy_parts<'a>(
 }
 
 /// Everything in `f` that would like to share registers.
-pub(crate) fn affinities(f: &Function, numbering: &Numbering, wave: &Graph, thread: &Graph) -> Vec<Affinity> {
-    let mut out = Vec::new();
+pub(crate) fn affinities(
+    f: &Function,
+    live: &Liveness,
+    numbering: &Numbering,
+    wave: &Graph,
+    thread: &Graph,
+) -> Vec<Affinity> {
+    let mut out = Vec::with_capacity(live.binding.len());
+    let mut binding = live.binding.iter().peekable();
     for (i, &block) in numbering.order.iter().enumerate() {
         let data = &f.blocks[block];
         let depth = data.loop_depth;
-        for inst in &data.insts {
+        while let Some(&(_, k)) = binding.next_if(|at| at.0 == i as u32) {
             mir::interrupt::checkpoint();
+            let inst = &data.insts[k as usize];
             if inst.op.is_copy() {
                 for p in copy_parts(f, inst) {
                     if f.vregs[p.dst].file == f.vregs[p.src].file {
