@@ -25,7 +25,7 @@ pub use pair::{conflict, outlives, wait_states};
 
 use crate::SPARE;
 use crate::waits::{is_opaque, wave_rpo};
-use class::{EXEC, class, produces_scalar, select, wait_states_of, writes_scalar};
+use class::{EXEC, class, has_key, key, produces_scalar, select, wait_states_of, writes_scalar};
 use cranelift_entity::SecondaryMap;
 use mir::isa::{Opcode, Unit};
 use mir::machine::{
@@ -376,16 +376,33 @@ impl<'a> Rules<'a> {
         if !scalar && !class.intersects(self.other_producers) {
             return;
         }
+        let mut note =
+            |rule, register| match state.recent.iter_mut().find(|r| (r.rule, r.register) == (rule, register))
+            {
+                Some(recent) => recent.age = 0,
+                None => state.recent.push(Recent { rule, register, age: 0 }),
+            };
+        // Rows about single registers go over the operands together.
+        let mut keyed: SmallVec<[(u8, HazardRegs); 8]> = SmallVec::new();
         for &(rule, hazard, _) in &self.rows {
-            let possible = scalar || !produces_scalar(hazard.produced);
-            if possible && class.intersects(hazard.producer) {
-                select(inst, hazard.produced, true, |register| {
-                    match state.recent.iter_mut().find(|r| (r.rule, r.register) == (rule, register)) {
-                        Some(recent) => recent.age = 0,
-                        None => state.recent.push(Recent { rule, register, age: 0 }),
-                    }
-                });
+            if !class.intersects(hazard.producer) || !scalar && produces_scalar(hazard.produced) {
+                continue;
             }
+            match has_key(hazard.produced) {
+                true => keyed.push((rule, hazard.produced)),
+                false => select(inst, hazard.produced, true, |register| note(rule, register)),
+            }
+        }
+        if !keyed.is_empty() {
+            inst.for_each_access(|access| {
+                for register in access.range().filter(|_| access.write) {
+                    for &(rule, regs) in &keyed {
+                        if let Some(register) = key(regs, register as u16) {
+                            note(rule, register);
+                        }
+                    }
+                }
+            });
         }
         for (set, (hazard, _)) in state.held.iter_mut().zip(&self.mitigated) {
             if class.intersects(hazard.producer) {

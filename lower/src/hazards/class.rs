@@ -100,9 +100,31 @@ fn stores_late(inst: &Inst) -> bool {
     }
 }
 
+/// Whether `regs` selects registers one by one among those that operands access ([`key`]).
+pub(super) fn has_key(regs: HazardRegs) -> bool {
+    produces_scalar(regs) || matches!(regs, HazardRegs::Vector | HazardRegs::VectorWritten)
+}
+
+/// What stands for `register`, which an instruction accesses, in a hazard about `regs`; `None` where it does not matter.
+pub(super) fn key(regs: HazardRegs, register: u16) -> Option<u16> {
+    let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
+    let vector = PReg(register).is_vgpr();
+    match regs {
+        HazardRegs::Scalar => (!vector && register != PReg::SCC.0).then_some(register),
+        HazardRegs::Vector | HazardRegs::VectorWritten => vector.then_some(register),
+        HazardRegs::Vcc => vcc.contains(&register).then_some(register),
+        HazardRegs::Exec => EXEC.contains(&register).then_some(register),
+        HazardRegs::M0 => (register == PReg::M0.0).then_some(register),
+        HazardRegs::Masks if vcc.contains(&register) => Some(vcc.start),
+        HazardRegs::Masks if EXEC.contains(&register) => Some(EXEC.start),
+        HazardRegs::ZeroFlags if register == PReg::VCCZ.0 => Some(vcc.start),
+        HazardRegs::ZeroFlags if register == PReg::EXECZ.0 => Some(EXEC.start),
+        _ => None,
+    }
+}
+
 /// Calls `f` with the registers of `inst` that `regs` selects, as producer or as consumer.
 pub(super) fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl FnMut(u16)) {
-    let vcc = PReg::VCC_LO.0..PReg::VCC_HI.0 + 1;
     let exec = EXEC;
     let physical = |index: usize| match inst.operands.get(index) {
         Some(Operand::Reg(reg)) => match reg.reg {
@@ -154,6 +176,7 @@ pub(super) fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl
             };
             hwreg().filter(hits).into_iter().for_each(|_| f(NO_REGISTER));
         }
+        // What has a `key`.
         HazardRegs::Scalar
         | HazardRegs::Vcc
         | HazardRegs::Exec
@@ -171,22 +194,7 @@ pub(super) fn select(inst: &Inst, regs: HazardRegs, producing: bool, mut f: impl
                 if if written { !access.write } else { !access.read } {
                     return;
                 }
-                for register in access.range().map(|r| r as u16) {
-                    let vector = PReg(register).is_vgpr();
-                    let key = match regs {
-                        HazardRegs::Scalar => (!vector && register != PReg::SCC.0).then_some(register),
-                        HazardRegs::Vector | HazardRegs::VectorWritten => vector.then_some(register),
-                        HazardRegs::Vcc => vcc.contains(&register).then_some(register),
-                        HazardRegs::Exec => exec.contains(&register).then_some(register),
-                        HazardRegs::M0 => (register == PReg::M0.0).then_some(register),
-                        HazardRegs::Masks if vcc.contains(&register) => Some(vcc.start),
-                        HazardRegs::Masks if exec.contains(&register) => Some(exec.start),
-                        HazardRegs::ZeroFlags if register == PReg::VCCZ.0 => Some(vcc.start),
-                        HazardRegs::ZeroFlags if register == PReg::EXECZ.0 => Some(exec.start),
-                        _ => None,
-                    };
-                    key.into_iter().for_each(&mut f);
-                }
+                access.range().filter_map(|register| key(regs, register as u16)).for_each(&mut f);
             });
             // GDS and LDS DMA read M0 by a modifier, not by their row.
             if regs == HazardRegs::M0 && !producing && !inst.facts().implicit.contains(Implicit::M0_USE) {
